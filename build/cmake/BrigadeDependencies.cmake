@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(APR REQUIRED IMPORTED_TARGET apr-1)
+pkg_check_modules(APU REQUIRED IMPORTED_TARGET apr-util-1)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
+if(BRIGADE_TESTS AND NOT CMOCKA_FOUND)
+    message(FATAL_ERROR "The unit tests need libcmocka-dev; or configure with -DBRIGADE_TESTS=OFF")
+endif()

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+option(BRIGADE_TESTS "Build the unit tests, fuzz replays and benchmarks" ON)
+option(BRIGADE_WERROR "Treat compiler warnings as errors" OFF)
+option(BRIGADE_FUZZ "Build the fuzz targets with libFuzzer (needs clang)" OFF)
+option(BRIGADE_COVERAGE "Instrument for coverage" OFF)
+set(BRIGADE_SANITIZE "" CACHE STRING "Comma-separated sanitizers: address,undefined or thread")
+
+add_library(brigade_flags INTERFACE)
+target_compile_options(brigade_flags INTERFACE
+    -Wall -Wextra -Wundef -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
+    -Wwrite-strings -Wvla -Wno-unused-parameter -fno-strict-aliasing -fno-common)
+target_compile_definitions(brigade_flags INTERFACE _GNU_SOURCE BRIGADE_VERSION="${PROJECT_VERSION}")
+if(BRIGADE_WERROR)
+    target_compile_options(brigade_flags INTERFACE -Werror)
+endif()
+if(BRIGADE_SANITIZE)
+    target_compile_options(brigade_flags INTERFACE -fsanitize=${BRIGADE_SANITIZE} -fno-omit-frame-pointer -g
+        -fno-sanitize-recover=all)
+    target_link_options(brigade_flags INTERFACE -fsanitize=${BRIGADE_SANITIZE})
+endif()
+if(BRIGADE_COVERAGE)
+    target_compile_options(brigade_flags INTERFACE --coverage -O0 -g)
+    target_link_options(brigade_flags INTERFACE --coverage)
+endif()

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# brigade_objects(NAME INCLUDES dir...): an object library of NAME/*.c that sees those directories only.
+# Its objects go into the program and into unit tests alike.
+function(brigade_objects name)
+    cmake_parse_arguments(ARG "" "" "INCLUDES" ${ARGN})
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.c)
+    if(name STREQUAL "server")
+        list(REMOVE_ITEM sources ${CMAKE_SOURCE_DIR}/server/main.c)
+    endif()
+    if(NOT sources)
+        add_library(brigade_${name} INTERFACE)
+        return()
+    endif()
+    add_library(brigade_${name} OBJECT ${sources})
+    foreach(dir ${ARG_INCLUDES})
+        target_include_directories(brigade_${name} PRIVATE ${CMAKE_SOURCE_DIR}/${dir})
+    endforeach()
+    target_link_libraries(brigade_${name} PUBLIC brigade_flags PkgConfig::APR PkgConfig::APU PkgConfig::PCRE2)
+endfunction()
+
+set(BRIGADE_OBJECT_LIBRARIES brigade_memory brigade_server brigade_filters brigade_modules)
+
+function(brigade_program)
+    add_executable(brigade ${CMAKE_SOURCE_DIR}/server/main.c)
+    target_include_directories(brigade PRIVATE include memory server)
+    target_link_libraries(brigade PRIVATE ${BRIGADE_OBJECT_LIBRARIES} brigade_flags PkgConfig::APR PkgConfig::APU
+        PkgConfig::PCRE2 Threads::Threads crypt ${CMAKE_DL_LIBS})
+    set_target_properties(brigade PROPERTIES ENABLE_EXPORTS ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+endfunction()
+
+# modules/loadable/mod_x.c and filters/loadable/mod_x.c become modules/mod_x.so.
+function(brigade_loadable_modules)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/modules/loadable/*.c
+        ${CMAKE_SOURCE_DIR}/filters/loadable/*.c)
+    foreach(source ${sources})
+        get_filename_component(name ${source} NAME_WE)
+        add_library(${name} MODULE ${source})
+        target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/include)
+        target_link_libraries(${name} PRIVATE brigade_flags PkgConfig::APR PkgConfig::APU)
+        set_target_properties(${name} PROPERTIES PREFIX "" C_VISIBILITY_PRESET default
+            LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/modules)
+    endforeach()
+endfunction()

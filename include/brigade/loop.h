@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_LOOP_H
+#define BRIGADE_LOOP_H
+
+/**
+ * @file brigade/loop.h
+ * What a module may know of the thread that it runs on.
+ *
+ * An event loop works in turns: wait for sockets, read from all that are ready, answer, write. Work that is
+ * cheaper once per turn than once per request (writing a log buffer, publishing counters) belongs in the
+ * turn_end hook. Workers run the same hook after each request that they finish.
+ */
+#include "httpd.h"
+#include "apr_hooks.h"
+#include "brigade/declare.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Called at the end of a turn of an event loop in which a request ended, at least once a second while the
+ * loop lives, on a worker after each request, and on each of these threads before it ends.
+ *
+ * @param now  the time of this turn, microseconds since the epoch
+ * Threads:    the calling loop or worker; use thread-local state.
+ * Blocking:   must not wait; a write to a local file is all right.
+ */
+APR_DECLARE_EXTERNAL_HOOK(brg, BRG, void, turn_end, (apr_time_t now))
+
+/**
+ * The time of the current turn: read from the clock once per turn on a loop, afresh on any other thread.
+ * @return microseconds since the epoch
+ */
+BRG_DECLARE(apr_time_t) brg_now(void);
+
+/**
+ * Index of the calling thread among the server's loops and workers: loops first, from 0.
+ * @return the index, or -1 on a thread that is neither
+ */
+BRG_DECLARE(int) brg_thread_index(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

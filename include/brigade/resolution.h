@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_RESOLUTION_H
+#define BRIGADE_RESOLUTION_H
+
+/**
+ * @file brigade/resolution.h
+ * How a module tells what its part of a request depends on.
+ *
+ * Resolution is all that lies between a URI and "which file, which configuration, which filters, which
+ * headers". The core remembers its result per loop and answers the next request for the same URI without
+ * running the hooks, if every module that hooked a request phase says that this is right. A module that says
+ * nothing is believed to depend on everything: its hooks run on every request, on a worker thread.
+ */
+#include "httpd.h"
+#include "http_config.h"
+#include "brigade/declare.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Outcome depends on the virtual host, raw URI, method (GET or HEAD), configuration files and the served
+ *  file alone: all of which the core watches. */
+#define BRG_RESOLUTION_STATIC 0
+/** As STATIC, but the module's log_transaction hook must see every request (a request_rec is made for it). */
+#define BRG_RESOLUTION_OBSERVED 1
+/** Depends on more (client address, a request header, the time, a random value): run the hooks each time. */
+#define BRG_RESOLUTION_VOLATILE 2
+
+/**
+ * Asked once for a finished request, while it is still whole: what did its outcome depend on, as far as this
+ * module is concerned? The greatest answer of all modules counts.
+ *
+ * @param r  the request, its configuration merged and response headers set
+ * @return   one of BRG_RESOLUTION_*
+ * Threads:  the loop that serves the request. Blocking: must not.
+ */
+typedef int brg_resolution_fn(request_rec *r);
+
+/**
+ * Declare that no hook, handler or filter of the module waits for anything but local files, so that it may
+ * run on an event loop, and how to learn what a request depended on.
+ *
+ * @param m   the module
+ * @param fn  asked per request, see above; NULL stands for "always BRG_RESOLUTION_STATIC"
+ * Call from the module's register_hooks function.
+ */
+BRG_DECLARE(void) brg_resolution_declare(module *m, brg_resolution_fn *fn);
+
+/**
+ * As brg_resolution_declare for "may run on an event loop", but responses that this module took part in are
+ * never remembered. For a handler such as a directory listing.
+ */
+BRG_DECLARE(void) brg_nonblocking_declare(module *m);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CONN_H
+#define BRIGADE_CONN_H
+
+/**
+ * @file conn.h
+ * A client connection, private to server/.
+ *
+ * A brg_conn is small and belongs to one event loop. Its conn_rec, pool and filters (what Apache's API calls a
+ * connection) are attached only when a request needs them: a connection that asks for remembered files only, or
+ * that waits in keep-alive, costs a few hundred bytes.
+ *
+ * Life:
+ *   accepted -> HEAD (reads until a head is complete) -> answered at once from the resolution cache -> HEAD
+ *                                                     -> attached; phases run -> handler -> WRITE -> HEAD
+ *                                                     -> WORKER (a worker owns it) -> WRITE -> HEAD
+ *   any -> LINGER (output shut, input drained for a while) -> closed
+ *
+ * Ownership: the loop owns the object, except in WORKER, where the worker does and the loop has it neither in its
+ * poll set nor in its timer wheel.
+ */
+#include "httpd.h"
+#include "apr_buckets.h"
+#include "apr_network_io.h"
+#include <stdint.h>
+
+typedef struct brg_loop brg_loop;
+typedef struct brg_conn brg_conn;
+
+/** A listening socket of one loop. Made by listen.c; lives as long as the generation that inherits it. */
+typedef struct brg_listener {
+    int fd;
+    apr_sockaddr_t *addr;   /**< as bound */
+    struct ap_listen_rec *lr;      /**< the Listen directive that it serves */
+    int tcp;                /**< TCP options apply */
+} brg_listener;
+
+typedef enum conn_state_id {
+    CONN_HEAD,
+    CONN_REQUEST,
+    CONN_WORKER,
+    CONN_WRITE,
+    CONN_LINGER
+} conn_state_id;
+
+struct brg_conn_timer {
+    struct brg_conn_timer *next, **prev; /**< wheel slot; prev NULL = not armed */
+    apr_time_t due;
+};
+
+struct brg_conn {
+    struct brg_conn_timer timer;
+    brg_loop *loop;
+    brg_listener *listener;
+    int fd;
+    uint8_t state;          /**< conn_state_id */
+    uint8_t poll_mask;      /**< events that the poll set has for fd */
+    uint8_t read_eof;       /**< the peer shut its side */
+    uint8_t failed;         /**< a read or write failed: close without lingering */
+    uint32_t requests;      /**< finished on this connection */
+
+    /* Input not yet consumed: in[in_off .. in_len). NULL while empty and waiting. */
+    char *in;
+    uint32_t in_off, in_len, in_cap;
+
+    /* Apache's side, NULL until connection_attach(). */
+    conn_rec *c;
+    struct core_output *out; /**< core_output.c's state; NULL until attached */
+};
+
+/* ---- provided by the loop (loop.c, h1_conn.c) ---- */
+
+/**
+ * Make at least one more byte available in bc->in.
+ *
+ * @param block    APR_BLOCK_READ waits up to @a timeout (workers only; on a loop it is answered as non-blocking)
+ * @param timeout  microseconds; negative = for ever
+ * @return APR_SUCCESS, APR_EAGAIN, APR_EOF, APR_TIMEUP or the socket's error
+ * Threads: the owner of bc.
+ */
+apr_status_t conn_read(brg_conn *bc, apr_read_type_e block, apr_interval_time_t timeout);
+
+/** Bytes at hand. */
+static inline size_t conn_in_size(const brg_conn *bc)
+{
+    return bc->in_len - bc->in_off;
+}
+
+/** Drop @a n bytes that were consumed from the front of the input. */
+void conn_in_consume(brg_conn *bc, size_t n);
+
+/** 1 when the caller runs on an event loop and must not wait. */
+int conn_on_loop(void);
+
+/* ---- provided by connection.c, core_input.c, core_output.c ---- */
+
+/**
+ * Give bc its conn_rec: pool with an allocator of its own, bucket allocator, addresses, apr_socket_t, the
+ * create_connection and pre_connection hooks, CORE and CORE_IN filters. c->cs is a conn_state_t whose owner can
+ * be found again with connection_of().
+ * @return APR_SUCCESS; on failure bc->c is NULL and the connection is to be closed
+ */
+apr_status_t connection_attach(brg_conn *bc);
+
+/** Run pre_close_connection and destroy c, its pool and output. bc->fd stays open and belongs to the loop. */
+void connection_detach(brg_conn *bc);
+
+/** The brg_conn below a conn_rec; NULL for a connection that is not of this server's sockets. */
+brg_conn *connection_of(conn_rec *c);
+
+/** 1 if nothing but the core stands on both of c's connection-level filter chains. */
+int connection_is_plain(const conn_rec *c);
+
+/**
+ * Write what was set aside, as far as the socket takes it without waiting. May destroy request pools (EOR).
+ * @return APR_SUCCESS when nothing is left, APR_EAGAIN when the socket is full, else the error (latched)
+ */
+apr_status_t core_output_flush(brg_conn *bc);
+
+/** 1 while set-aside output waits. */
+int core_output_pending(const brg_conn *bc);
+
+/** Append bytes that the loop could not write to the set-aside output (copied). Needs an attached conn_rec. */
+void core_output_adopt(brg_conn *bc, const char *data, size_t len);
+
+#endif
