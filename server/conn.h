@@ -35,6 +35,12 @@ typedef struct brg_listener {
     int tcp;                /**< TCP options apply */
 } brg_listener;
 
+typedef enum conn_close_mode {
+    CONN_KEEP,   /**< wait for the next request */
+    CONN_SHUT,   /**< the peer expects no more and sends no more: close at once */
+    CONN_DRAIN   /**< shut our side, then read for a while what the peer still sends (RFC 9112 section 9.6) */
+} conn_close_mode;
+
 typedef enum conn_state_id {
     CONN_HEAD,
     CONN_REQUEST,
@@ -45,27 +51,41 @@ typedef enum conn_state_id {
 
 struct brg_conn_timer {
     struct brg_conn_timer *next, **prev; /**< wheel slot; prev NULL = not armed */
-    apr_time_t due;
+    apr_time_t due;                      /**< microseconds since the epoch */
+    apr_time_t tick;                     /**< the tick whose slot it hangs in */
 };
 
 struct brg_conn {
-    struct brg_conn_timer timer;
+    struct brg_conn_timer timer; /**< first: the wheel hands it back */
     brg_loop *loop;
     brg_listener *listener;
     int fd;
-    uint8_t state;          /**< conn_state_id */
-    uint8_t poll_mask;      /**< events that the poll set has for fd */
-    uint8_t read_eof;       /**< the peer shut its side */
-    uint8_t failed;         /**< a read or write failed: close without lingering */
-    uint32_t requests;      /**< finished on this connection */
+    uint8_t state;       /**< conn_state_id */
+    uint8_t polled;      /**< fd is in the poll set (edge-triggered, for input and output) */
+    uint8_t rd_ready;    /**< a read may give something: set by an event, cleared by a short read */
+    uint8_t read_eof;    /**< the peer shut its side */
+    uint8_t failed;      /**< a read or write failed: close without lingering */
+    uint8_t queued;      /**< on the loop's list of this turn */
+    uint8_t close_after; /**< conn_close_mode: what follows when all output is written */
+    uint8_t head_timed;  /**< the header deadline runs for the head being read */
+    uint32_t requests;   /**< answered on this connection */
+    uint32_t events;     /**< poll events that came while a worker owned the connection (loop only) */
+    brg_conn *next;      /**< list link: ready, returned by a worker, or free */
 
     /* Input not yet consumed: in[in_off .. in_len). NULL while empty and waiting. */
     char *in;
     uint32_t in_off, in_len, in_cap;
+    uint32_t scanned;        /**< how far the search for the end of the head came */
+    apr_time_t head_began;   /**< when the first byte of the head being read arrived */
+    apr_time_t idle_until;   /**< keep-alive deadline that the last response left */
+
+    struct conn_pending *pending; /**< what the socket did not take of answers from the cache; usually NULL */
 
     /* Apache's side, NULL until connection_attach(). */
     conn_rec *c;
     struct core_output *out; /**< core_output.c's state; NULL until attached */
+    request_rec *r;          /**< with a worker: the request that it runs */
+    int r_status;            /**< with a worker: what the phases said; see H1_PHASES_PENDING */
 };
 
 /* ---- provided by the loop (loop.c, h1_conn.c) ---- */
