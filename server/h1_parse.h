@@ -4,9 +4,9 @@
 
 /**
  * @file h1_parse.h
- * HTTP/1 request heads, parsed in place: nothing is copied or allocated, every pointer in the result points into
- * the caller's buffer. Knows the grammar of RFC 9110 and RFC 9112 and the configured limits; knows no policy
- * (virtual hosts, files, methods that a handler takes).
+ * HTTP/1 request heads, parsed in place: nothing is copied or allocated, every pointer in the
+ * result points into the caller's buffer. Knows the grammar of RFC 9110 and RFC 9112 and the
+ * configured limits; knows no policy (virtual hosts, files, methods that a handler takes).
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -42,7 +42,8 @@ typedef enum h1_field_id {
     H1_FIELD_IDS
 } h1_field_id;
 
-/** One field line. The value has no leading or trailing blanks. Neither string is NUL-terminated by the parser. */
+/** One field line. The value has no leading or trailing blanks. Neither string is NUL-terminated by
+ * the parser. */
 typedef struct h1_field {
     const char *name, *value;
     uint32_t name_len, value_len;
@@ -51,55 +52,74 @@ typedef struct h1_field {
 
 #define H1_MAX_FIELDS 256 /**< beyond it, or beyond LimitRequestFields, the request is refused */
 
-typedef enum h1_method { H1_M_OTHER, H1_M_GET, H1_M_HEAD, H1_M_POST, H1_M_OPTIONS, H1_M_TRACE } h1_method;
+typedef enum h1_method {
+    H1_M_OTHER,
+    H1_M_GET,
+    H1_M_HEAD,
+    H1_M_POST,
+    H1_M_OPTIONS,
+    H1_M_TRACE
+} h1_method;
 
 typedef struct h1_limits {
     uint32_t line;        /**< LimitRequestLine, bytes without the line end */
     uint32_t field_size;  /**< LimitRequestFieldSize, bytes of one field line */
-    uint32_t fields;      /**< LimitRequestFields; 0 = no limit but H1_MAX_FIELDS is raised by the caller's fallback */
+    uint32_t fields;      /**< LimitRequestFields; 0 = no limit but H1_MAX_FIELDS is raised by the
+                             caller's fallback */
     uint8_t unsafe;       /**< HttpProtocolOptions Unsafe */
     uint8_t allow_09;     /**< HttpProtocolOptions Allow0.9 */
     uint8_t merge_fields; /**< unused by the parser; kept for the caller */
 } h1_limits;
 
 typedef struct h1_head {
-    const char *line;         /**< request line as sent, without its line end */
+    const char *line; /**< request line as sent, without its line end */
     uint32_t line_len;
     const char *method, *uri, *protocol;
     uint32_t method_len, uri_len, protocol_len;
-    uint8_t method_id;        /**< h1_method */
-    uint8_t major, minor;     /**< 0.9 is {0, 9} */
-    uint8_t close;            /**< a Connection token "close" */
-    uint8_t keep_alive;       /**< a Connection token "keep-alive" */
-    uint8_t upgrade;          /**< a Connection token "upgrade" */
-    uint8_t has_body;         /**< Content-Length above 0 or Transfer-Encoding */
-    uint8_t repeated;         /**< some field name that the core knows came more than once */
+    uint8_t method_id;       /**< h1_method */
+    uint8_t major, minor;    /**< 0.9 is {0, 9} */
+    uint8_t close;           /**< a Connection token "close" */
+    uint8_t keep_alive;      /**< a Connection token "keep-alive" */
+    uint8_t upgrade;         /**< a Connection token "upgrade" */
+    uint8_t has_body;        /**< Content-Length above 0 or Transfer-Encoding */
+    uint8_t repeated;        /**< some field name that the core knows came more than once */
+    uint8_t chunked;         /**< the body is in the chunked transfer coding */
+    uint64_t content_length; /**< 0 when there is none or the body is chunked */
     uint16_t n_fields;
     int16_t known[H1_FIELD_IDS]; /**< index in field[] of the first of each, -1 = absent */
-    uint32_t head_len;        /**< bytes of the whole head, blank line included (and blank lines before it) */
-    int status;               /**< 0, or the HTTP status that refuses this request */
-    const char *why;          /**< with status: constant text for the log */
-    const char *bad;          /**< with status: what offended, may be NULL */
+    uint32_t
+        head_len; /**< bytes of the whole head, blank line included (and blank lines before it) */
+    int status;   /**< 0, or the HTTP status that refuses this request */
+    const char *why;  /**< with status: constant text for the log */
+    const char *note; /**< with status: sentence for the client's error page, may be NULL */
+    const char *bad;  /**< with status: what offended, may be NULL */
     uint32_t bad_len;
     h1_field field[H1_MAX_FIELDS];
 } h1_head;
 
 typedef enum h1_result {
-    H1_MORE, /**< the head is not complete: read more and call again */
+    H1_MORE, /**< the head is not complete, no limit is passed: read more and call again */
     H1_DONE, /**< complete and well-formed */
-    H1_BAD   /**< refuse with head->status and close: where the next request would start is not known */
+    H1_BAD /**< refuse with head->status and close: where the next request would start is not known
+            */
 } h1_result;
 
 /**
  * Parse the request head at the start of @a buf.
  *
- * @param head      [out]    all but field[n_fields..] is set, also for H1_BAD (as far as the parse came)
+ * @param head      [out]    all but field[n_fields..] is set, also for H1_BAD (as far as the parse
+ * came)
  * @param buf       [in]     bytes received; not modified; need not be NUL-terminated
  * @param len       [in]     how many
- * @param scanned   [in,out] 0 for a new request; where the search for its end resumes, so that a head that
- *                           arrives byte by byte costs linear time
+ * @param scanned   [in,out] 0 for a new request; otherwise untouched between the calls for one head
+ * (opaque: where the search for its end resumes), so that a head that arrives byte by byte costs
+ * linear time Folded lines, NUL, CR outside of a line end, a blank before a field's colon and two
+ * ways to tell the length of a body are refused in every mode; "Unsafe" forgives only what cannot
+ * be read in two ways.
+ *
  * Threads: any. Blocking: no. Source: RFC 9112 sections 2 to 5.
  */
-h1_result h1_parse(h1_head *head, const char *buf, size_t len, size_t *scanned, const h1_limits *limits);
+h1_result h1_parse(h1_head *head, const char *buf, size_t len, size_t *scanned,
+                   const h1_limits *limits);
 
 #endif

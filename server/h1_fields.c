@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Meaning of the fields that decide how a message is read: which field a name is, what Connection
+ * asks for, how long the body is, whether Host is acceptable.
+ *
+ * The awkward part is framing. Whatever could be read in two ways (RFC 9112 section 6.3: two
+ * lengths, a length and a transfer coding, a coding that does not end in chunked) is refused, since
+ * a proxy in front may have read it in the other way.
+ */
+#include "h1_fields.h"
+#include "h1_scan.h"
+
+#define H1_IS(lit, what)                                \
+    do {                                                \
+        if (h1_same_wide(name, lit, sizeof(lit) - 1)) { \
+            return what;                                \
+        }                                               \
+    } while (0)
+
+#define H1_IS_SHORT(lit, what)                     \
+    do {                                           \
+        if (h1_same(name, lit, sizeof(lit) - 1)) { \
+            return what;                           \
+        }                                          \
+    } while (0)
+
+static h1_field_id h1_short_id(const char *name, size_t len)
+{
+    switch (len) {
+    case 2:
+        H1_IS_SHORT("te", H1_TE);
+        break;
+    case 4:
+        H1_IS_SHORT("host", H1_HOST);
+        break;
+    case 5:
+        H1_IS_SHORT("range", H1_RANGE);
+        break;
+    case 6:
+        H1_IS_SHORT("accept", H1_ACCEPT);
+        H1_IS_SHORT("cookie", H1_COOKIE);
+        H1_IS_SHORT("expect", H1_EXPECT);
+        H1_IS_SHORT("pragma", H1_PRAGMA);
+        break;
+    case 7:
+        H1_IS_SHORT("referer", H1_REFERER);
+        H1_IS_SHORT("upgrade", H1_UPGRADE);
+        H1_IS_SHORT("trailer", H1_TRAILER);
+        break;
+    default:
+        break;
+    }
+    return H1_OTHER;
+}
+
+h1_field_id h1_field_id_of(const char *name, size_t len)
+{
+    if (len < 8) {
+        return h1_short_id(name, len);
+    }
+    switch (len) {
+    case 8:
+        H1_IS("if-range", H1_IF_RANGE);
+        H1_IS("if-match", H1_IF_MATCH);
+        break;
+    case 10:
+        H1_IS("connection", H1_CONNECTION);
+        H1_IS("user-agent", H1_USER_AGENT);
+        H1_IS("keep-alive", H1_KEEP_ALIVE);
+        break;
+    case 13:
+        H1_IS("if-none-match", H1_IF_NONE_MATCH);
+        H1_IS("cache-control", H1_CACHE_CONTROL);
+        H1_IS("authorization", H1_AUTHORIZATION);
+        break;
+    case 14:
+        H1_IS("content-length", H1_CONTENT_LENGTH);
+        break;
+    case 15:
+        H1_IS("accept-encoding", H1_ACCEPT_ENCODING);
+        H1_IS("accept-language", H1_ACCEPT_LANGUAGE);
+        H1_IS("x-forwarded-for", H1_X_FORWARDED_FOR);
+        break;
+    case 17:
+        H1_IS("if-modified-since", H1_IF_MODIFIED_SINCE);
+        H1_IS("transfer-encoding", H1_TRANSFER_ENCODING);
+        break;
+    case 19:
+        H1_IS("if-unmodified-since", H1_IF_UNMODIFIED_SINCE);
+        break;
+    default:
+        break;
+    }
+    return H1_OTHER;
+}
+
+/* The next element of a comma-separated list: its bounds without blanks; 0 at the end of the list.
+ */
+static int h1_list_next(const char **p, const char *end, const char **item, size_t *len)
+{
+    const char *start, *stop;
+
+    while (*p < end && (**p == ',' || **p == ' ' || **p == '\t')) {
+        (*p)++;
+    }
+    if (*p == end) {
+        return 0;
+    }
+    start = *p;
+    while (*p < end && **p != ',') {
+        (*p)++;
+    }
+    for (stop = *p; stop > start && (stop[-1] == ' ' || stop[-1] == '\t'); stop--) {
+    }
+    *item = start;
+    *len = (size_t)(stop - start);
+    return 1;
+}
+
+static void h1_note_connection(h1_head *head, const h1_field *field)
+{
+    const char *p = field->value, *end = p + field->value_len, *item;
+    size_t len;
+
+    while (h1_list_next(&p, end, &item, &len)) {
+        if (len == 5 && h1_same(item, "close", 5)) {
+            head->close = 1;
+        } else if (len == 10 && h1_same_wide(item, "keep-alive", 10)) {
+            head->keep_alive = 1;
+        } else if (len == 7 && h1_same(item, "upgrade", 7)) {
+            head->upgrade = 1;
+        }
+    }
+}
+
+void h1_field_note(h1_head *head, uint16_t index)
+{
+    h1_field *field = &head->field[index];
+
+    if (field->id == H1_OTHER) {
+        return;
+    }
+    if (head->known[field->id] >= 0) {
+        head->repeated = 1;
+    } else {
+        head->known[field->id] = (int16_t)index;
+    }
+    if (field->id == H1_CONNECTION) {
+        h1_note_connection(head, field);
+    }
+}
+
+static int h1_refuse(h1_head *head, const h1_field *field, int status, const char *why)
+{
+    head->why = why;
+    head->bad = field ? field->value : NULL;
+    head->bad_len = field ? field->value_len : 0;
+    return status;
+}
+
+/* The second field with the same id as *first, or NULL. */
+static const h1_field *h1_second(const h1_head *head, const h1_field *first)
+{
+    const h1_field *end = head->field + head->n_fields;
+
+    for (const h1_field *f = first + 1; f < end; f++) {
+        if (f->id == first->id) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
+int h1_parse_length(const char *value, size_t len, uint64_t *out)
+{
+    uint64_t n = 0;
+
+    if (len == 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (!h1_is(value[i], H1_C_DIGIT) || n > (INT64_MAX - 9) / 10) {
+            return -1;
+        }
+        n = n * 10 + (uint64_t)(value[i] - '0');
+    }
+    *out = n;
+    return 0;
+}
+
+static int h1_judge_length(h1_head *head)
+{
+    const h1_field *field = &head->field[head->known[H1_CONTENT_LENGTH]];
+
+    if (head->repeated && h1_second(head, field)) {
+        return h1_refuse(head, field, 400, "Content-Length came more than once");
+    }
+    if (h1_parse_length(field->value, field->value_len, &head->content_length)) {
+        return h1_refuse(head, field, 400, "Content-Length is not a number");
+    }
+    head->has_body = head->content_length > 0;
+    return 0;
+}
+
+/* "chunked" must be the last coding, must come once, and is the only one that is understood. */
+static int h1_judge_codings(h1_head *head)
+{
+    const h1_field *first = &head->field[head->known[H1_TRANSFER_ENCODING]];
+    const h1_field *end = head->field + head->n_fields, *f;
+    int unknown = 0;
+
+    for (f = first; f < end; f++) {
+        const char *p = f->value, *item;
+        size_t len;
+
+        if (f->id != H1_TRANSFER_ENCODING) {
+            continue;
+        }
+        while (h1_list_next(&p, f->value + f->value_len, &item, &len)) {
+            if (head->chunked) {
+                return h1_refuse(head, f, 400, "Transfer-Encoding goes on after chunked");
+            }
+            if (len == 7 && h1_same(item, "chunked", 7)) {
+                head->chunked = 1;
+            } else {
+                unknown = 1;
+            }
+        }
+    }
+    if (!head->chunked) {
+        return h1_refuse(head, first, 400, "Transfer-Encoding does not end with chunked");
+    }
+    if (unknown) {
+        return h1_refuse(head, first, 501, "unknown coding in Transfer-Encoding");
+    }
+    head->has_body = 1;
+    return 0;
+}
+
+static int h1_judge_framing(h1_head *head)
+{
+    const int length = head->known[H1_CONTENT_LENGTH] >= 0;
+
+    if (head->known[H1_TRANSFER_ENCODING] < 0) {
+        return length ? h1_judge_length(head) : 0;
+    }
+    if (length) {
+        return h1_refuse(head, NULL, 400, "both Content-Length and Transfer-Encoding");
+    }
+    if (head->minor == 0) {
+        return h1_refuse(head, NULL, 400, "Transfer-Encoding in an HTTP/1.0 request");
+    }
+    return h1_judge_codings(head);
+}
+
+/* The port of a Host field: 1 to 65535. */
+static int h1_port_ok(const char *p, const char *end)
+{
+    uint32_t port = 0;
+
+    for (; p < end && h1_is(*p, H1_C_DIGIT) && port < 65536; p++) {
+        port = port * 10 + (uint32_t)(*p - '0');
+    }
+    return p == end && port > 0 && port < 65536;
+}
+
+static const char *h1_host_literal(const char *p, const char *end)
+{
+    const char *start = ++p;
+
+    while (p < end && (h1_is(*p, H1_C_HEX) || *p == ':' || *p == '.')) {
+        p++;
+    }
+    return p < end && *p == ']' && p - start >= 2 ? p + 1 : NULL;
+}
+
+static const char *h1_host_name(const char *p, const char *end)
+{
+    const char *start = p;
+
+    for (; p < end && h1_is(*p, H1_C_HOST); p++) {
+        if (*p == '.' && p > start && p[-1] == '.') {
+            return NULL;
+        }
+    }
+    return p > start ? p : NULL;
+}
+
+static int h1_host_ok(const char *p, size_t len)
+{
+    const char *end = p + len;
+
+    if (len == 0) {
+        return 0;
+    }
+    p = *p == '[' ? h1_host_literal(p, end) : h1_host_name(p, end);
+    return p && (p == end || (*p == ':' && h1_port_ok(p + 1, end)));
+}
+
+static int h1_judge_host(h1_head *head, int unsafe)
+{
+    const h1_field *field;
+
+    if (head->known[H1_HOST] < 0) {
+        if (head->minor == 0) {
+            return 0;
+        }
+        return h1_refuse(head, NULL, 400, "no Host field in an HTTP/1.1 request");
+    }
+    if (unsafe) {
+        return 0;
+    }
+    field = &head->field[head->known[H1_HOST]];
+    if (head->repeated && h1_second(head, field)) {
+        return h1_refuse(head, field, 400, "more than one Host field");
+    }
+    if (!h1_host_ok(field->value, field->value_len)) {
+        return h1_refuse(head, field, 400, "the Host field is not a host name and port");
+    }
+    return 0;
+}
+
+int h1_fields_judge(h1_head *head, int unsafe)
+{
+    const int status = h1_judge_framing(head);
+
+    return status ? status : h1_judge_host(head, unsafe);
+}
