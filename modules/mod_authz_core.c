@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Authorization: asks the rules of the section in force, first without a user, so that what needs
+ * none is answered before anybody is asked for a password, then again once the user is known.
+ */
+#include "authz_core_private.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "ap_provider.h"
+#include "brigade/resolution.h"
+
+APLOG_USE_MODULE(authz_core);
+
+static char authz_was_volatile;
+
+/* The request, and all that it came from, was judged by something that the next one may not share.
+ */
+static void authz_mark_volatile(request_rec *r)
+{
+    for (; r; r = r->main ? r->main : r->prev) {
+        ap_set_module_config(r->request_config, &authz_core_module, &authz_was_volatile);
+    }
+}
+
+static int authz_resolution(request_rec *r)
+{
+    const authz_dir_conf *conf = ap_get_module_config(r->per_dir_config, &authz_core_module);
+
+    if (conf->root && conf->root->is_volatile) {
+        return BRG_RESOLUTION_VOLATILE;
+    }
+    for (const request_rec *q = r; q; q = q->prev) {
+        if (ap_get_module_config(q->request_config, &authz_core_module)) {
+            return BRG_RESOLUTION_VOLATILE;
+        }
+    }
+    return BRG_RESOLUTION_STATIC;
+}
+
+static int authz_without_rules(request_rec *r)
+{
+    if (ap_auth_type(r)) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(01627) "AuthType configured with no corresponding "
+                                     "authorization directives");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
+                  APLOGNO(01628) "authorization result: granted (no directives)");
+    return OK;
+}
+
+static int authz_no_user(request_rec *r, int after_authn)
+{
+    if (!after_authn) {
+        return DECLINED;
+    }
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                  APLOGNO(01629) "authorization failure (no authenticated user): %s", r->uri);
+    if (r->user) {
+        ap_note_auth_failure(r);
+    }
+    return HTTP_UNAUTHORIZED;
+}
+
+static int authz_denied(request_rec *r, const authz_dir_conf *conf, int after_authn)
+{
+    if (!after_authn || !ap_auth_type(r)) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(01630) "client denied by server configuration: %s%s",
+                      r->filename ? "" : "uri ", r->filename ? r->filename : r->uri);
+        return HTTP_FORBIDDEN;
+    }
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                  APLOGNO(01631) "user %s: authorization failure for \"%s\": ", r->user, r->uri);
+    if (conf->forbid == 1) {
+        return HTTP_FORBIDDEN;
+    }
+    if (r->user) {
+        ap_note_auth_failure(r);
+    }
+    return HTTP_UNAUTHORIZED;
+}
+
+static int authz_judge(request_rec *r, int after_authn)
+{
+    const authz_dir_conf *conf = ap_get_module_config(r->per_dir_config, &authz_core_module);
+
+    if (conf->grants_all && !APLOGrdebug(r)) {
+        return OK;
+    }
+    if (!conf->root) {
+        return authz_without_rules(r);
+    }
+    if (conf->root->is_volatile) {
+        authz_mark_volatile(r);
+    }
+    switch (authz_eval(r, conf->root, AUTHZ_OP_ALL)) {
+    case AUTHZ_GRANTED:
+        return OK;
+    case AUTHZ_DENIED_NO_USER:
+        return authz_no_user(r, after_authn);
+    case AUTHZ_DENIED:
+    case AUTHZ_NEUTRAL:
+        return authz_denied(r, conf, after_authn);
+    case AUTHZ_GENERAL_ERROR:
+        break;
+    }
+    return HTTP_INTERNAL_SERVER_ERROR;
+}
+
+static int authz_check_userless(request_rec *r)
+{
+    return authz_judge(r, 0);
+}
+
+static int authz_check_user(request_rec *r)
+{
+    return authz_judge(r, 1);
+}
+
+static int authz_some_auth_required(request_rec *r)
+{
+    const authz_dir_conf *conf = ap_get_module_config(r->per_dir_config, &authz_core_module);
+
+    return conf->root && (conf->root->limited & (AP_METHOD_BIT << r->method_number)) ? 1 : 0;
+}
+
+static apr_array_header_t *authz_ap_list_provider_names(apr_pool_t *ptemp)
+{
+    return ap_list_provider_names(ptemp, AUTHZ_PROVIDER_GROUP, AUTHZ_PROVIDER_VERSION);
+}
+
+static int authz_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
+{
+    authz_tree_begin(pconf);
+    authz_alias_reset(pconf);
+    return OK;
+}
+
+static int authz_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+{
+    return authz_tree_check(ptemp, s);
+}
+
+static void authz_register_hooks(apr_pool_t *p)
+{
+    APR_REGISTER_OPTIONAL_FN(authz_some_auth_required);
+    APR_REGISTER_OPTIONAL_FN(authz_ap_list_provider_names);
+    ap_hook_pre_config(authz_pre_config, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_check_config(authz_check_config, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_check_access_ex(authz_check_userless, NULL, NULL, APR_HOOK_LAST,
+                            AP_AUTH_INTERNAL_PER_CONF);
+    ap_hook_check_authz(authz_check_user, NULL, NULL, APR_HOOK_LAST, AP_AUTH_INTERNAL_PER_CONF);
+    authz_providers_register(p);
+    brg_resolution_declare(&authz_core_module, authz_resolution);
+}
+
+static const command_rec authz_directives[] = {
+    AP_INIT_RAW_ARGS("<AuthzProviderAlias", authz_cmd_alias, NULL, RSRC_CONF,
+                     "names a provider together with its argument and directives"),
+    AP_INIT_RAW_ARGS("Require", authz_cmd_require, NULL, OR_AUTHCFG,
+                     "a provider that must, or after 'not' must not, grant, and its arguments"),
+    AP_INIT_RAW_ARGS("<RequireAll", authz_cmd_container, NULL, OR_AUTHCFG,
+                     "rules of which none may deny and one must grant"),
+    AP_INIT_RAW_ARGS("<RequireAny", authz_cmd_container, NULL, OR_AUTHCFG,
+                     "rules of which one must grant"),
+    AP_INIT_RAW_ARGS("<RequireNone", authz_cmd_container, NULL, OR_AUTHCFG,
+                     "rules of which none may grant"),
+    AP_INIT_TAKE1("AuthMerging", authz_cmd_merging, NULL, OR_AUTHCFG,
+                  "how the section's rules join those of the sections before: Off, And or Or"),
+    AP_INIT_FLAG("AuthzSendForbiddenOnFailure", ap_set_flag_slot,
+                 (void *)APR_OFFSETOF(authz_dir_conf, forbid), OR_AUTHCFG,
+                 "answer 403 instead of 401 to a known user who is not authorized"),
+    {NULL},
+};
+
+module AP_MODULE_DECLARE_DATA authz_core_module = {
+    STANDARD20_MODULE_STUFF,
+    authz_dir_create,
+    authz_dir_merge,
+    NULL,
+    NULL,
+    authz_directives,
+    authz_register_hooks,
+    0,
+};
