@@ -70,7 +70,8 @@ struct brg_conn {
     uint8_t head_timed;  /**< the header deadline runs for the head being read */
     uint32_t requests;   /**< answered on this connection */
     uint32_t events;     /**< poll events that came while a worker owned the connection (loop only) */
-    brg_conn *next;      /**< list link: ready, returned by a worker, or free */
+    brg_conn *next;      /**< list link: ready, returned by a worker, dead or spare */
+    brg_conn *all_next, **all_prev; /**< the loop's open connections */
 
     /* Input not yet consumed: in[in_off .. in_len). NULL while empty and waiting. */
     char *in;

@@ -31,4 +31,7 @@ void loops_stop(int graceful);
 /** Wait until all threads ended, at most @a limit_us (negative: for ever). @return 0 when all ended */
 int loops_join(apr_interval_time_t limit_us);
 
+/** Worker threads of this process: alive, busy, and connections that wait for one. Any thread. */
+void loops_workers(int *alive, int *busy, int *waiting);
+
 #endif

@@ -86,9 +86,16 @@ void wheel_expire(timer_wheel *w, apr_time_t now, timer_expired_fn *fn, void *ba
     }
 }
 
-int wheel_wait_ms(const timer_wheel *w, apr_time_t now)
+int wheel_wait_ms(const timer_wheel *w, apr_time_t now, int most_ms)
 {
-    apr_time_t next = (w->tick + 1) * WHEEL_TICK_US;
+    apr_time_t next = w->tick, last = wheel_tick_of(now + (apr_time_t)most_ms * 1000);
 
+    if (!w->armed_n)
+        return most_ms;
+    do {
+        if (++next > last)
+            return most_ms;
+    } while (!w->slot[next % WHEEL_SLOTS]);
+    next *= WHEEL_TICK_US;
     return next <= now ? 0 : (int)((next - now + 999) / 1000);
 }

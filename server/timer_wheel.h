@@ -32,7 +32,7 @@ void wheel_cancel(timer_wheel *w, struct brg_conn_timer *t);
 /** Call @a fn for each timer that is due; it is out of the wheel by then and may be set again. */
 void wheel_expire(timer_wheel *w, apr_time_t now, timer_expired_fn *fn, void *baton);
 
-/** Milliseconds until the next tick, for the poll call. */
-int wheel_wait_ms(const timer_wheel *w, apr_time_t now);
+/** Milliseconds until the next tick that has a timer, at most @a most_ms: for the poll call. */
+int wheel_wait_ms(const timer_wheel *w, apr_time_t now, int most_ms);
 
 #endif

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The driver of HTTP/1 connections on an event loop.
+ *
+ * Requests that the resolution cache can answer never get a conn_rec or request_rec: their answers gather in the
+ * loop's output scratch and leave in one write when the input is used up. All others take Apache's way: attach,
+ * request_rec, phases, handler, filters; on the loop where nothing can block, else on a worker.
+ *
+ * Reading is done by h1_conn_fill() at the start of a turn only, never between, so that everything that is answered
+ * was sent before the loop looked at the file watches. */
+#include "h1_conn_private.h"
+#include "loop_private.h"
+#include "request_private.h"
+#include "resolution.h"
+#include "scoreboard_private.h"
+#include "core_private.h"
+#include "http_connection.h"
+#include "http_config.h"
+#include "http_log.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+APLOG_USE_MODULE(core);
+
+static void h1_conn_close(brg_conn *bc)
+{
+    pending_drop(bc);
+    if (bc->c)
+        connection_detach(bc);
+    loop_close(bc->loop, bc);
+}
+
+static void h1_conn_in_release(brg_conn *bc)
+{
+    if (!bc->in)
+        return;
+    if (bc->in_cap == LOOP_IN_BYTES)
+        loop_in_put(bc->loop, bc->in);
+    else
+        free(bc->in);
+    bc->in = NULL;
+    bc->in_off = bc->in_len = bc->in_cap = 0;
+}
+
+void conn_in_consume(brg_conn *bc, size_t n)
+{
+    bc->in_off += (uint32_t)n;
+    bc->scanned = 0;
+    if (bc->in_off >= bc->in_len)
+        bc->in_off = bc->in_len = 0;
+}
+
+/* Make room for at least one more byte. Moves or grows the buffer, so pointers into it end here. */
+static int h1_conn_room(brg_conn *bc)
+{
+    char *bigger;
+
+    if (!bc->in) {
+        /* Workers read too, and the loop's free list is not theirs. */
+        bc->in = conn_on_loop() ? loop_in_get(bc->loop) : malloc(LOOP_IN_BYTES);
+        bc->in_off = bc->in_len = 0;
+        bc->in_cap = bc->in ? LOOP_IN_BYTES : 0;
+        return bc->in ? 0 : -1;
+    }
+    if (bc->in_len < bc->in_cap)
+        return 0;
+    if (bc->in_off) {
+        memmove(bc->in, bc->in + bc->in_off, bc->in_len - bc->in_off);
+        bc->in_len -= bc->in_off;
+        bc->in_off = 0;
+        return 0;
+    }
+    if (bc->in_cap >= H1_IN_MOST || !(bigger = malloc((size_t)bc->in_cap * 2)))
+        return -1;
+    memcpy(bigger, bc->in, bc->in_len);
+    if (bc->in_cap == LOOP_IN_BYTES && conn_on_loop())
+        loop_in_put(bc->loop, bc->in);
+    else
+        free(bc->in);
+    bc->in = bigger;
+    bc->in_cap *= 2;
+    return 0;
+}
+
+/* One recv. APR_SUCCESS: bytes came. */
+static apr_status_t h1_conn_recv(brg_conn *bc)
+{
+    ssize_t n;
+    size_t room;
+
+    if (bc->read_eof)
+        return APR_EOF;
+    if (h1_conn_room(bc))
+        return APR_ENOMEM;
+    room = bc->in_cap - bc->in_len;
+    do
+        n = recv(bc->fd, bc->in + bc->in_len, room, 0);
+    while (n < 0 && errno == EINTR);
+    if (n > 0) {
+        bc->in_len += (uint32_t)n;
+        return (size_t)n < room ? APR_INCOMPLETE : APR_SUCCESS;
+    }
+    if (n == 0) {
+        bc->read_eof = 1;
+        return APR_EOF;
+    }
+    if (errno != EAGAIN) {
+        bc->failed = 1;
+        bc->read_eof = 1;
+    }
+    return errno;
+}
+
+apr_status_t conn_read(brg_conn *bc, apr_read_type_e block, apr_interval_time_t timeout)
+{
+    for (;;) {
+        apr_status_t rv = h1_conn_recv(bc);
+
+        if (rv == APR_INCOMPLETE)
+            return APR_SUCCESS;
+        if (!APR_STATUS_IS_EAGAIN(rv) || block == APR_NONBLOCK_READ || conn_on_loop())
+            return rv;
+        rv = conn_wait(bc, 0, timeout);
+        if (rv != APR_SUCCESS)
+            return rv;
+    }
+}
+
+/* A lingering connection: what still comes is dropped. */
+static void h1_conn_sink(brg_conn *bc)
+{
+    char sink[4096];
+    ssize_t n;
+
+    for (int i = 0; i < 16; i++) {
+        n = recv(bc->fd, sink, sizeof sink, 0);
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+            bc->read_eof = 1;
+            return;
+        }
+        if (n < 0)
+            return;
+    }
+    bc->rd_ready = 1;
+}
+
+void h1_conn_fill(brg_conn *bc)
+{
+    apr_status_t rv;
+
+    if (!bc->rd_ready)
+        return;
+    bc->rd_ready = 0;
+    if (bc->state == CONN_LINGER) {
+        h1_conn_sink(bc);
+        return;
+    }
+    if (!conn_in_size(bc))
+        bc->head_began = bc->loop->now;
+    rv = h1_conn_recv(bc);
+    /* A read that filled the buffer may have left something behind, and no further event will tell. A short one
+     * left nothing but possibly the end of the stream, whose event came with this one or is still to come. */
+    if (rv == APR_SUCCESS)
+        bc->rd_ready = 1;
+}
+
+static void h1_conn_linger(brg_conn *bc)
+{
+    if (bc->failed || bc->close_after == CONN_SHUT || bc->read_eof) {
+        h1_conn_close(bc);
+        return;
+    }
+    if (bc->c)
+        connection_detach(bc);
+    shutdown(bc->fd, SHUT_WR);
+    h1_conn_in_release(bc);
+    bc->state = CONN_LINGER;
+    bc->idle_until = bc->loop->now + apr_time_from_sec(H1_LINGER_MOST_SECONDS);
+    if (loop_poll(bc->loop, bc)) {
+        h1_conn_close(bc);
+        return;
+    }
+    bc->rd_ready = 1;
+    h1_conn_fill(bc);
+    if (bc->read_eof) {
+        h1_conn_close(bc);
+        return;
+    }
+    wheel_set(&bc->loop->wheel, &bc->timer, bc->loop->now + apr_time_from_sec(H1_LINGER_SECONDS));
+}
+
+/* Wait for the socket with a deadline; a connection that cannot be polled is lost. */
+static void h1_conn_wait(brg_conn *bc, apr_time_t due)
+{
+    if (loop_poll(bc->loop, bc)) {
+        bc->failed = 1;
+        h1_conn_close(bc);
+        return;
+    }
+    wheel_set(&bc->loop->wheel, &bc->timer, due);
+}
+
+static server_rec *h1_conn_server(const brg_conn *bc)
+{
+    return bc->c ? bc->c->base_server : bc->loop->server;
+}
+
+/* How long the head may still take: RequestReadTimeout header, or Timeout where it is off. */
+static apr_time_t h1_conn_head_due(const brg_conn *bc)
+{
+    const brg_read_timeout *t = &h1_read_timeouts(h1_conn_server(bc))->header;
+    apr_interval_time_t limit = t->first_us;
+
+    if (!limit)
+        return bc->loop->now + h1_conn_server(bc)->timeout;
+    if (t->min_rate)
+        limit += apr_time_from_sec(conn_in_size(bc)) / t->min_rate;
+    if (t->max_us && limit > t->max_us)
+        limit = t->max_us;
+    return bc->head_began + limit;
+}
+
+static void h1_conn_wait_head(brg_conn *bc)
+{
+    if (bc->rd_ready) {
+        loop_again(bc->loop, bc);
+        return;
+    }
+    if (conn_in_size(bc)) {
+        h1_conn_wait(bc, h1_conn_head_due(bc));
+        return;
+    }
+    h1_conn_in_release(bc);
+    h1_conn_wait(bc, bc->requests ? bc->idle_until : h1_conn_head_due(bc));
+}
+
+static void h1_conn_wait_write(brg_conn *bc)
+{
+    bc->state = CONN_WRITE;
+    h1_conn_wait(bc, bc->loop->now + h1_conn_server(bc)->timeout);
+}
+
+/* All output of a full-way request is out, or waits. 1: go on with the next head. */
+static int h1_conn_written(brg_conn *bc)
+{
+    apr_status_t rv = pending_flush(bc);
+
+    if (rv == APR_SUCCESS && bc->c && core_output_pending(bc))
+        rv = core_output_flush(bc);
+    if (APR_STATUS_IS_EAGAIN(rv)) {
+        h1_conn_wait_write(bc);
+        return 0;
+    }
+    if (rv != APR_SUCCESS || bc->failed) {
+        bc->failed = 1;
+        h1_conn_close(bc);
+        return 0;
+    }
+    if (bc->close_after != CONN_KEEP) {
+        h1_conn_linger(bc);
+        return 0;
+    }
+    bc->state = CONN_HEAD;
+    return 1;
+}
+
+/* After request_finish(), on the loop. 1: go on with the next head. */
+static int h1_conn_after_request(brg_conn *bc)
+{
+    conn_rec *c = bc->c;
+
+    bc->loop->ended_n++;
+    bc->requests++;
+    loop_score_add(&bc->loop->score->accesses, 1);
+    if (c->aborted)
+        bc->failed = 1;
+    if (c->keepalive != AP_CONN_KEEPALIVE)
+        bc->close_after = CONN_DRAIN;
+    bc->idle_until = bc->loop->now + h1_conn_server(bc)->keep_alive_timeout;
+    return h1_conn_written(bc);
+}
+
+static int h1_conn_to_worker(brg_conn *bc, request_rec *r, int status)
+{
+    wheel_cancel(&bc->loop->wheel, &bc->timer);
+    bc->r = r;
+    bc->r_status = status;
+    bc->state = CONN_WORKER;
+    if (worker_pool_submit(bc->loop->workers, bc) == 0)
+        return 0;
+    bc->state = CONN_REQUEST;
+    bc->r = NULL;
+    request_finish(r, HTTP_SERVICE_UNAVAILABLE);
+    return h1_conn_after_request(bc);
+}
+
+void h1_conn_work(brg_conn *bc)
+{
+    request_rec *r = bc->r;
+    int status = bc->r_status;
+
+    bc->r = NULL;
+    if (!r) {
+        ap_process_connection(bc->c, ap_get_conn_socket(bc->c));
+        return;
+    }
+    if (status == H1_PHASES_PENDING)
+        status = request_phases(r);
+    request_finish(r, status);
+}
+
+/* Apache's way. 1: the request is over, go on with the next head. */
+static int h1_conn_full(brg_conn *bc, const h1_head *head)
+{
+    request_rec *r;
+    int status;
+
+    if (!bc->c && connection_attach(bc) != APR_SUCCESS) {
+        bc->failed = 1;
+        h1_conn_close(bc);
+        return 0;
+    }
+    bc->c->keepalives = (int)bc->requests;
+    bc->c->keepalive = AP_CONN_UNKNOWN;
+    r = h1_request_create(bc->c, head);
+    conn_in_consume(bc, head->head_len);
+    bc->state = CONN_REQUEST;
+    bc->close_after = CONN_KEEP;
+    if (r->status != HTTP_OK)
+        status = r->status;
+    else if (!phases_may_run_inline())
+        return h1_conn_to_worker(bc, r, H1_PHASES_PENDING);
+    else if ((status = request_phases(r)) == OK && !request_may_run_inline(r))
+        return h1_conn_to_worker(bc, r, status);
+    request_finish(r, status);
+    return h1_conn_after_request(bc);
+}
+
+/* Gathered answers first, so that a full-way answer cannot overtake them. 1: go on. */
+static int h1_conn_flush_gathered(brg_conn *bc, h1_gather *g)
+{
+    gather_flush(g, bc, 0);
+    return h1_conn_written(bc);
+}
+
+/* One head. 1: go on with the next. */
+static int h1_conn_head(brg_conn *bc, h1_head *head, h1_gather *g)
+{
+    resolution_cache *cache = bc->loop->cache;
+
+    if (head->status == 0 && !bc->pending && (!bc->c || !core_output_pending(bc))
+        && resolution_answer(cache, bc, head, g)) {
+        conn_in_consume(bc, head->head_len);
+        bc->requests++;
+        bc->loop->ended_n++;
+        loop_score_add(&bc->loop->score->accesses, 1);
+        if (bc->close_after != CONN_KEEP || bc->pending)
+            return h1_conn_flush_gathered(bc, g);
+        return 1;
+    }
+    return h1_conn_flush_gathered(bc, g) && h1_conn_full(bc, head);
+}
+
+/* The peer closed, or fell silent in the middle of a head. */
+static void h1_conn_head_ended(brg_conn *bc)
+{
+    bc->close_after = CONN_SHUT;
+    h1_conn_linger(bc);
+}
+
+static void h1_conn_heads(brg_conn *bc)
+{
+    h1_gather *g = resolution_gather(bc->loop->cache);
+    h1_head *head = h1_conn_scratch_head();
+    h1_result result = H1_DONE;
+
+    while (conn_in_size(bc)) {
+        size_t scanned = bc->scanned;
+
+        result = h1_parse(head, bc->in + bc->in_off, conn_in_size(bc), &scanned, h1_limits_for(bc));
+        bc->scanned = (uint32_t)scanned;
+        if (result == H1_MORE && bc->in_len == bc->in_cap && bc->in_cap >= H1_IN_MOST) {
+            head->status = HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
+            head->why = "request head larger than the server keeps";
+            head->head_len = (uint32_t)conn_in_size(bc);
+            result = H1_BAD;
+        }
+        if (result == H1_MORE)
+            break;
+        if (!h1_conn_head(bc, head, g))
+            return;
+    }
+    if (!h1_conn_flush_gathered(bc, g))
+        return;
+    if (bc->read_eof && !bc->rd_ready)
+        h1_conn_head_ended(bc);
+    else
+        h1_conn_wait_head(bc);
+}
+
+static int h1_conn_returned(brg_conn *bc)
+{
+    if (bc->close_after == CONN_KEEP && !connections_are_plain()) {
+        /* A connection module drove it to its end on the worker. */
+        bc->close_after = CONN_DRAIN;
+        return h1_conn_written(bc);
+    }
+    bc->state = CONN_REQUEST;
+    return h1_conn_after_request(bc);
+}
+
+/* Someone else's hooks take part in the connection: all of it belongs to a worker. */
+static void h1_conn_start_foreign(brg_conn *bc)
+{
+    if (connection_attach(bc) != APR_SUCCESS) {
+        h1_conn_close(bc);
+        return;
+    }
+    bc->state = CONN_WORKER;
+    bc->r = NULL;
+    if (worker_pool_submit(bc->loop->workers, bc))
+        h1_conn_close(bc);
+}
+
+void h1_conn_run(brg_conn *bc)
+{
+    if (bc->failed && bc->state != CONN_WORKER) {
+        h1_conn_close(bc);
+        return;
+    }
+    switch (bc->state) {
+    case CONN_LINGER:
+        if (bc->read_eof)
+            h1_conn_close(bc);
+        else if (bc->rd_ready)
+            loop_again(bc->loop, bc);
+        return;
+    case CONN_WORKER:
+        if (!h1_conn_returned(bc))
+            return;
+        break;
+    case CONN_WRITE:
+        if (!h1_conn_written(bc))
+            return;
+        break;
+    default:
+        if (!connections_are_plain() && !bc->c) {
+            h1_conn_start_foreign(bc);
+            return;
+        }
+        break;
+    }
+    h1_conn_heads(bc);
+}
+
+/* A head that did not arrive in time: answered with 408 if at least its first line is there. */
+static void h1_conn_head_timeout(brg_conn *bc)
+{
+    h1_head *head = h1_conn_scratch_head();
+
+    if (h1_head_of_part(head, bc->in + bc->in_off, conn_in_size(bc), h1_limits_for(bc))) {
+        head->status = HTTP_REQUEST_TIME_OUT;
+        head->why = "the request head did not arrive in time";
+        head->head_len = (uint32_t)conn_in_size(bc);
+        h1_conn_full(bc, head);
+        return;
+    }
+    h1_conn_head_ended(bc);
+}
+
+void h1_conn_expired(brg_conn *bc)
+{
+    switch (bc->state) {
+    case CONN_HEAD:
+        if (conn_in_size(bc)) {
+            h1_conn_head_timeout(bc);
+            return;
+        }
+        bc->close_after = bc->requests ? CONN_DRAIN : CONN_SHUT;
+        h1_conn_linger(bc);
+        return;
+    case CONN_WORKER:
+        return;
+    default:
+        bc->failed = 1; /* the peer took nothing for Timeout, or lingers too long */
+        h1_conn_close(bc);
+    }
+}

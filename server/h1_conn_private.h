@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_H1_CONN_PRIVATE_H
+#define BRIGADE_H1_CONN_PRIVATE_H
+
+/**
+ * @file h1_conn_private.h
+ * Helpers of the connection driver (h1_conn_limits.c).
+ */
+#include "conn.h"
+#include "h1_parse.h"
+#include "brigade/read_timeout.h"
+
+#define H1_IN_MOST (1U << 20) /**< bytes of input kept for one connection, whatever the Limit* directives say */
+#define H1_LINGER_SECONDS 2       /**< silence after which a lingering connection is closed */
+#define H1_LINGER_MOST_SECONDS 30 /**< and closed after so long in any case */
+#define H1_PHASES_PENDING (-1000) /**< brg_conn.r_status: the worker is to run the phases too */
+
+/** The calling thread's h1_head: it is too large for the stack of a deep call chain. */
+h1_head *h1_conn_scratch_head(void);
+
+/** Limits for the next head of bc: those of the server that its address leads to. */
+const h1_limits *h1_limits_for(const brg_conn *bc);
+
+/** RequestReadTimeout of a server; never NULL. */
+const brg_read_timeouts *h1_read_timeouts(const server_rec *s);
+
+/**
+ * Parse what there is of a head that will not be completed.
+ * @return 1 if it has a whole request line
+ */
+int h1_head_of_part(h1_head *head, const char *buf, size_t len, const h1_limits *limits);
+
+/** Wait for the socket on a worker. APR_SUCCESS, APR_TIMEUP, or an error. @param for_write else for reading */
+apr_status_t conn_wait(brg_conn *bc, int for_write, apr_interval_time_t timeout);
+
+#endif

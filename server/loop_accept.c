@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loop_private.h"
+#include "resolution.h"
+#include "scoreboard_private.h"
+#include "http_config.h"
+#include "http_log.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+APLOG_USE_MODULE(core);
+
+#define ACCEPT_BATCH 32 /* connections per listener and turn, so that those that are open are not starved */
+
+void loop_listeners(brg_loop *loop, int on)
+{
+    if (loop->accepting == on)
+        return;
+    for (brg_listener **l = loop->listeners; *l; l++) {
+        struct epoll_event e = {.events = EPOLLIN, .data.ptr = l};
+
+        if (epoll_ctl(loop->poll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, (*l)->fd, &e))
+            ap_log_error(APLOG_MARK, APLOG_ERR, errno, loop->server, "event loop: poll of a listening socket");
+    }
+    loop->accepting = on;
+}
+
+static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
+{
+    brg_conn *bc = loop->spare;
+
+    if (bc) {
+        loop->spare = bc->next;
+        loop->spare_n--;
+    }
+    else if (!(bc = malloc(sizeof *bc)))
+        return NULL;
+    memset(bc, 0, sizeof *bc);
+    bc->loop = loop;
+    bc->listener = l;
+    bc->fd = fd;
+    bc->rd_ready = 1;
+    bc->head_began = loop->now;
+    bc->all_next = loop->all;
+    bc->all_prev = &loop->all;
+    if (loop->all)
+        loop->all->all_prev = &bc->all_next;
+    loop->all = bc;
+    loop->conns_n++;
+    loop_score_set(&loop->score->connections, loop->conns_n);
+    return bc;
+}
+
+/* Descriptors or memory ran out: wait until a connection closes, or a second. Said at most once a second, since each
+ * return to accepting may fail again. */
+static void accept_failed(brg_loop *loop, int error)
+{
+    loop_listeners(loop, 0);
+    loop->accept_again = loop->now + apr_time_from_sec(1);
+    ap_log_error(APLOG_MARK, APLOG_CRIT, error, loop->server,
+                 "cannot accept connections for now (%u open here): trying again in a second", loop->conns_n);
+}
+
+static int accept_is_fatal(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+void loop_accept(brg_loop *loop, brg_listener *l)
+{
+    for (int i = 0; i < ACCEPT_BATCH; i++) {
+        brg_conn *bc;
+        int fd;
+
+        if ((int)loop->conns_n >= loop->config->max_connections) {
+            loop_listeners(loop, 0); /* the backlog holds the rest */
+            return;
+        }
+        /* TCP_NODELAY is inherited from the listening socket; addresses are asked for when someone wants them. */
+        fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0) {
+            if (accept_is_fatal(errno))
+                accept_failed(loop, errno);
+            return;
+        }
+        if (!(bc = accept_conn(loop, l, fd))) {
+            close(fd);
+            accept_failed(loop, ENOMEM);
+            return;
+        }
+        h1_conn_fill(bc);
+        loop_ready(loop, bc);
+    }
+}

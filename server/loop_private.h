@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_LOOP_STRUCT_H
+#define BRIGADE_LOOP_STRUCT_H
+
+/**
+ * @file loop_private.h
+ * The insides of an event loop, shared by loop.c, loop_accept.c, h1_conn.c and the caches that live on a loop.
+ *
+ * A turn: wait for events; read from every ready socket; take back what workers return; drain the file watches
+ * once; answer every connection that was read from. A change to a file that was made before a request was sent is
+ * therefore in the watch queue before the request is answered.
+ */
+#include "loop.h"
+#include "timer_wheel.h"
+#include "worker_pool.h"
+#include "brigade/read_timeout.h"
+#include <stdatomic.h>
+
+#define LOOP_EVENTS 64      /**< connections read from in one turn: their buffers stay in the CPU's cache */
+#define LOOP_IN_BYTES 4096  /**< first input buffer of a connection that has something to read */
+#define LOOP_IN_SPARE 256   /**< empty input buffers kept */
+#define LOOP_CONN_SPARE 1024 /**< closed brg_conn objects kept */
+
+struct resolution_cache;
+struct loop_score;
+
+struct brg_loop {
+    int index;               /**< among the loops of this process */
+    int poll_fd;             /**< epoll */
+    int wake_fd;             /**< eventfd: workers and the main thread end the wait with it */
+    int accepting;           /**< listeners are in the poll set */
+    apr_time_t now;          /**< microseconds since the epoch, read once per turn */
+    apr_time_t accept_again; /**< with accepting == 0: when to try; 0 = when a connection closes */
+    apr_time_t turn_end_last;
+    timer_wheel wheel;
+    const loops_config *config;
+    brg_listener **listeners; /**< NULL-terminated */
+    server_rec *server;
+
+    brg_conn *ready, **ready_tail; /**< to be looked at in this turn */
+    brg_conn *dead;                /**< closed in this turn; events for them may still be in hand */
+    brg_conn *again, **again_tail; /**< to be looked at in the next turn without waiting */
+    brg_conn *all;                 /**< open connections, by all_next */
+    brg_conn *spare;
+    unsigned spare_n, conns_n;
+    void *spare_in;
+    unsigned spare_in_n;
+    unsigned ended_n;              /**< requests that ended in this turn */
+
+    worker_pool *workers;
+    _Atomic(brg_conn *) returned;  /**< pushed by workers, taken by the loop (release / acquire) */
+    atomic_int wakes;              /**< 1 while wake_fd is signalled */
+
+    struct resolution_cache *cache;
+    struct loop_score *score;      /**< counters in the scoreboard; never NULL */
+    apr_pool_t *pool;              /**< the loop's own, with an allocator of its own */
+};
+
+/** How a server process ends: written by the main thread, read by loops and workers (relaxed: a hint per turn). */
+enum { LOOPS_RUN, LOOPS_DRAIN, LOOPS_DROP };
+extern atomic_int loops_phase;
+
+/** A loop thread from its start to its end. */
+void loop_main(brg_loop *loop);
+
+/** The loop that the calling thread runs, or NULL. */
+brg_loop *loop_self(void);
+
+/** Put bc on the list of this turn, if it is not there. */
+void loop_ready(brg_loop *loop, brg_conn *bc);
+
+/** Put bc on the list of the next turn, which then does not wait: there may be more to read. */
+void loop_again(brg_loop *loop, brg_conn *bc);
+
+/** bc->fd into the poll set, once per connection, when it first has to wait. 0 on success. */
+int loop_poll(brg_loop *loop, brg_conn *bc);
+
+/** Close the socket and let the object go at the end of the turn. */
+void loop_close(brg_loop *loop, brg_conn *bc);
+
+/** An input buffer of LOOP_IN_BYTES, or NULL. */
+char *loop_in_get(brg_loop *loop);
+void loop_in_put(brg_loop *loop, char *buf);
+
+/** Called by a worker: hand bc back to its loop. */
+void loop_return(brg_conn *bc);
+
+/** Accept what waits on a listener (loop_accept.c). */
+void loop_accept(brg_loop *loop, brg_listener *l);
+void loop_listeners(brg_loop *loop, int on);
+
+/* ---- h1_conn.c: what the loop does with a connection ---- */
+
+/** Read what the socket has, without waiting. */
+void h1_conn_fill(brg_conn *bc);
+
+/** Go on with bc as far as possible. */
+void h1_conn_run(brg_conn *bc);
+
+/** Its deadline passed. */
+void h1_conn_expired(brg_conn *bc);
+
+/** Runs on a worker: the request of bc, to its end. */
+void h1_conn_work(brg_conn *bc);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_RESOLUTION_PRIVATE_H
+#define BRIGADE_RESOLUTION_PRIVATE_H
+
+/**
+ * @file server/resolution.h
+ * The resolution cache of an event loop: finished answers by virtual host and raw URI, and what they depend on.
+ * Public side: brigade/resolution.h. Threads: the owning loop only, but for the questions about the configuration.
+ */
+#include "h1_gather.h"
+#include "h1_parse.h"
+#include "httpd.h"
+
+typedef struct resolution_cache resolution_cache;
+typedef struct resolution_entry resolution_entry;
+
+resolution_cache *resolution_cache_create(brg_loop *loop);
+
+/** Learn of every change to watched files that was made until now. Once per turn, before it answers. */
+void resolution_refresh(brg_loop *loop);
+
+/**
+ * Answer a request from memory, if that is right.
+ * @return 1: the answer is in @a g (or sent) and bc->close_after is set; 0: nothing was done, process it in full
+ */
+int resolution_answer(resolution_cache *cache, brg_conn *bc, const h1_head *head, h1_gather *g);
+
+void resolution_hold(resolution_entry *e);
+void resolution_release(resolution_entry *e);
+
+/** The loop's output scratch. */
+h1_gather *resolution_gather(resolution_cache *cache);
+
+/** 1 if no module but the core's own takes part in connections (pre_connection and its kin). */
+int connections_are_plain(void);
+
+/** Look at the hooks again: after the configuration was read (post_config). */
+void resolution_survey_hooks(void);
+
+#endif
