@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Registered filters by name. Modules look filters up by names that come from the configuration, in
+ * any case and on every request, so names are folded and hashed once, at registration.
+ *
+ * Records live in the pool of the hooks (the configuration's): when that pool is cleared for
+ * another configuration, the registries are empty again.
+ */
+#include "httpd.h"
+#include "util_filter.h"
+#include "filter_registry.h"
+#include "apr_hooks.h"
+#include "apr_lib.h"
+#include "apr_strings.h"
+
+typedef struct filter_slot {
+    ap_filter_rec_t *frec; /* NULL = free */
+    unsigned hash;
+} filter_slot;
+
+/* Open addressing; size is a power of two and at most half of it is in use. */
+typedef struct filter_registry {
+    filter_slot *slots;
+    unsigned size, used;
+    apr_pool_t *pool;
+} filter_registry;
+
+static filter_registry filter_inputs, filter_outputs;
+
+static unsigned filter_hash(const char *name)
+{
+    unsigned hash = 2166136261u;
+
+    for (; *name; name++) {
+        hash = (hash ^ (unsigned char)apr_tolower(*name)) * 16777619u;
+    }
+    return hash;
+}
+
+static filter_slot *filter_slot_find(const filter_registry *reg, const char *name, unsigned hash)
+{
+    unsigned at = hash;
+
+    for (;; at++) {
+        filter_slot *slot = &reg->slots[at & (reg->size - 1)];
+
+        if (!slot->frec || (slot->hash == hash && !strcasecmp(slot->frec->name, name))) {
+            return slot;
+        }
+    }
+}
+
+static ap_filter_rec_t *filter_find(const filter_registry *reg, const char *name)
+{
+    return reg->size ? filter_slot_find(reg, name, filter_hash(name))->frec : NULL;
+}
+
+static apr_status_t filter_registry_forget(void *data)
+{
+    memset(data, 0, sizeof(filter_registry));
+    return APR_SUCCESS;
+}
+
+static void filter_registry_open(filter_registry *reg)
+{
+    if (apr_hook_global_pool) {
+        reg->pool = apr_hook_global_pool;
+    } else {
+        apr_pool_create(&reg->pool, NULL);
+    }
+    apr_pool_cleanup_register(reg->pool, reg, filter_registry_forget, apr_pool_cleanup_null);
+}
+
+static void filter_registry_grow(filter_registry *reg)
+{
+    filter_registry old = *reg;
+
+    reg->size = old.size ? old.size * 2 : 64;
+    reg->slots = apr_pcalloc(reg->pool, reg->size * sizeof *reg->slots);
+    for (unsigned i = 0; i < old.size; i++) {
+        if (old.slots[i].frec) {
+            *filter_slot_find(reg, old.slots[i].frec->name, old.slots[i].hash) = old.slots[i];
+        }
+    }
+}
+
+/* A filter that is registered again keeps its record: chains and modules hold pointers to it. */
+static ap_filter_rec_t *filter_register(filter_registry *reg, const char *name, ap_filter_func func,
+                                        ap_init_filter_func init, ap_filter_type ftype)
+{
+    unsigned hash = filter_hash(name);
+    filter_slot *slot;
+
+    if (!reg->pool) {
+        filter_registry_open(reg);
+    }
+    if (reg->used * 2 >= reg->size) {
+        filter_registry_grow(reg);
+    }
+    slot = filter_slot_find(reg, name, hash);
+    if (!slot->frec) {
+        char *folded = apr_pstrdup(reg->pool, name);
+
+        ap_str_tolower(folded);
+        slot->frec = apr_pcalloc(reg->pool, sizeof *slot->frec);
+        slot->frec->name = folded;
+        slot->hash = hash;
+        reg->used++;
+    }
+    slot->frec->filter_func = func;
+    slot->frec->filter_init_func = init;
+    slot->frec->ftype = ftype;
+    return slot->frec;
+}
+
+AP_DECLARE(ap_filter_rec_t *)
+ap_register_input_filter(const char *name, ap_in_filter_func filter_func,
+                         ap_init_filter_func filter_init, ap_filter_type ftype)
+{
+    ap_filter_func func = {.in_func = filter_func};
+
+    return filter_register(&filter_inputs, name, func, filter_init, ftype);
+}
+
+AP_DECLARE(ap_filter_rec_t *)
+ap_register_output_filter(const char *name, ap_out_filter_func filter_func,
+                          ap_init_filter_func filter_init, ap_filter_type ftype)
+{
+    return ap_register_output_filter_protocol(name, filter_func, filter_init, ftype, 0);
+}
+
+AP_DECLARE(ap_filter_rec_t *)
+ap_register_output_filter_protocol(const char *name, ap_out_filter_func filter_func,
+                                   ap_init_filter_func filter_init, ap_filter_type ftype,
+                                   unsigned int proto_flags)
+{
+    ap_filter_func func = {.out_func = filter_func};
+    ap_filter_rec_t *frec = filter_register(&filter_outputs, name, func, filter_init, ftype);
+
+    frec->proto_flags = proto_flags;
+    return frec;
+}
+
+AP_DECLARE(ap_filter_rec_t *) ap_get_input_filter_handle(const char *name)
+{
+    return filter_find(&filter_inputs, name);
+}
+
+AP_DECLARE(ap_filter_rec_t *) ap_get_output_filter_handle(const char *name)
+{
+    return filter_find(&filter_outputs, name);
+}
+
+static void filter_registry_visit(const filter_registry *reg, int is_input,
+                                  void (*visit)(void *, const ap_filter_rec_t *, int), void *baton)
+{
+    for (unsigned i = 0; i < reg->size; i++) {
+        if (reg->slots[i].frec) {
+            visit(baton, reg->slots[i].frec, is_input);
+        }
+    }
+}
+
+void filter_registry_each(void (*visit)(void *baton, const ap_filter_rec_t *frec, int is_input),
+                          void *baton)
+{
+    filter_registry_visit(&filter_outputs, 0, visit, baton);
+    filter_registry_visit(&filter_inputs, 1, visit, baton);
+}
