@@ -16,6 +16,9 @@
 #include "httpd.h"
 #include "http_config.h"
 
+/** Level of a struct ap_logconf that nobody set. */
+#define CONF_LEVEL_UNSET (-1)
+
 /* ---- module registry: config_registry.c ---- */
 
 /** Vector length that is certain to hold every module of this generation. */
@@ -95,7 +98,7 @@ typedef struct conf_line {
 
 /**
  * Read one logical line: continuation lines joined, blanks at both ends dropped.
- * @return APR_SUCCESS, APR_EOF, APR_ENOSPC (longer than @a max), APR_EBADCH (holds a NUL) or a read error
+ * @return APR_SUCCESS, APR_EOF, APR_ENOSPC (longer than @a max), APR_BADCH (holds a NUL) or a read error
  */
 apr_status_t conf_read_line(conf_line *line, apr_size_t max, ap_configfile_t *f);
 
@@ -107,6 +110,9 @@ apr_size_t conf_line_limit(const apr_pool_t *p, const apr_pool_t *ptemp);
 
 /** Whether @a parms belongs to an .htaccess file. */
 int conf_is_htaccess(const cmd_parms *parms);
+
+/** Include: the files' tree is appended to *tree, carried out for directive cmd->directive. (config_include.c) */
+const char *conf_include(cmd_parms *cmd, ap_directive_t **tree, const char *name, int optional);
 
 /* ---- tree to settings ---- */
 
