@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_STATUS_H
+#define BRIGADE_STATUS_H
+
+/**
+ * @file brigade/status.h
+ * What the server does at the moment, for status pages. Figures are read while others write them:
+ * each is right by itself, but two of them need not be of the same instant. Threads: any. Blocking:
+ * no.
+ */
+#include "httpd.h"
+#include "scoreboard.h"
+#include "brigade/declare.h"
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Counters of one event loop, of one process or of the whole server. */
+typedef struct brg_status_counts {
+    uint64_t accesses;    /**< requests that ended */
+    uint64_t bytes;       /**< bytes sent in responses, heads included */
+    uint64_t accepted;    /**< connections accepted */
+    uint64_t connections; /**< open now */
+    uint64_t reading;     /**< of these: a request head is arriving */
+    uint64_t writing;     /**< of these: output waits for the socket */
+    uint64_t keepalive;   /**< of these: idle between two requests */
+    uint64_t lingering;   /**< of these: closing */
+    uint64_t busy;        /**< of these: a worker runs a request */
+    uint64_t duration_us; /**< time that workers spent on requests */
+    uint64_t turns;       /**< turns of the loop */
+} brg_status_counts;
+
+/** One server process. */
+typedef struct brg_status_process {
+    int slot; /**< its number; ap_get_scoreboard_worker_from_indexes takes it */
+    pid_t pid;
+    ap_generation_t generation;
+    int quiescing; /**< ends when its connections have */
+    int loops_n;   /**< event loops; their worker_score entries come first */
+    int threads_n; /**< loops and workers: worker_score entries */
+    brg_status_counts counts;
+} brg_status_process;
+
+typedef struct brg_status_totals {
+    apr_time_t
+        restart_time; /**< when the running configuration was read; microseconds since the epoch */
+    apr_time_t start_time; /**< when the server was started */
+    ap_generation_t config_generation, mpm_generation;
+    int processes_n;          /**< alive */
+    int stopping_n;           /**< of these: quiescing */
+    int workers_busy_n;       /**< worker threads that run a request */
+    int workers_idle_n;       /**< worker threads that could be used, started or not */
+    brg_status_counts counts; /**< of all processes since the start, ended ones included */
+} brg_status_totals;
+
+/** Sum everything up. @return 0, or -1 when there is no scoreboard */
+BRG_DECLARE(int) brg_status_sum(brg_status_totals *out);
+
+/**
+ * Look at one process.
+ * @param slot  from 0
+ * @return 1: @a out is filled; 0: nobody lives in this slot; -1: there are no more slots
+ */
+BRG_DECLARE(int) brg_status_process_get(int slot, brg_status_process *out);
+
+/** Look at one event loop of a living process. @return 1, or 0 when there is none */
+BRG_DECLARE(int) brg_status_loop_get(int slot, int loop, brg_status_counts *out);
+
+/**
+ * The letter by which Apache's status page shows a worker_score's status: "_SRWKDCLGI." in its
+ * order.
+ */
+BRG_DECLARE(char) brg_status_letter(int status);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
