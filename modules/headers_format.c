@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values of Header and RequestHeader: literal text, %-tags and expressions.
+ */
+#include "headers_private.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_ssl.h"
+#include "scoreboard.h"
+#include "apr_strings.h"
+
+#include <string.h>
+
+APLOG_USE_MODULE(headers);
+
+/* A value from elsewhere must not start a new line of the header. */
+static const char *headers_one_line(apr_pool_t *p, const char *value)
+{
+    char *copy, *at;
+
+    if (value == NULL) {
+        return "(null)";
+    }
+    if (value[strcspn(value, "\r\n")] == '\0') {
+        return value;
+    }
+    copy = apr_pstrdup(p, value);
+    for (at = copy; *at; at++) {
+        if (*at == '\r' || *at == '\n') {
+            *at = ' ';
+        }
+    }
+    return copy;
+}
+
+static const char *headers_tag_duration(request_rec *r, const char *arg)
+{
+    return apr_pstrcat(r->pool, "D=", apr_off_t_toa(r->pool, apr_time_now() - r->request_time),
+                       NULL);
+}
+
+static const char *headers_tag_time(request_rec *r, const char *arg)
+{
+    return apr_pstrcat(r->pool, "t=", apr_off_t_toa(r->pool, r->request_time), NULL);
+}
+
+static const char *headers_tag_env(request_rec *r, const char *arg)
+{
+    return headers_one_line(r->pool, apr_table_get(r->subprocess_env, arg));
+}
+
+static const char *headers_tag_ssl(request_rec *r, const char *arg)
+{
+    return headers_one_line(r->pool, ap_ssl_var_lookup(r->pool, r->server, r->connection, r, arg));
+}
+
+static const char *headers_tag_loadavg(request_rec *r, const char *arg)
+{
+    ap_loadavg_t load;
+
+    ap_get_loadavg(&load);
+    return apr_psprintf(r->pool, "l=%.2f/%.2f/%.2f", load.loadavg, load.loadavg5, load.loadavg15);
+}
+
+static const char *headers_tag_idle(request_rec *r, const char *arg)
+{
+    ap_sload_t load;
+
+    ap_get_sload(&load);
+    return apr_pstrcat(r->pool, "i=", apr_itoa(r->pool, load.idle), NULL);
+}
+
+static const char *headers_tag_busy(request_rec *r, const char *arg)
+{
+    ap_sload_t load;
+
+    ap_get_sload(&load);
+    return apr_pstrcat(r->pool, "b=", apr_itoa(r->pool, load.busy), NULL);
+}
+
+static headers_tag_fn *headers_tag_of(char letter)
+{
+    switch (letter) {
+    case 'D':
+        return headers_tag_duration;
+    case 't':
+        return headers_tag_time;
+    case 'e':
+        return headers_tag_env;
+    case 's':
+        return headers_tag_ssl;
+    case 'l':
+        return headers_tag_loadavg;
+    case 'i':
+        return headers_tag_idle;
+    case 'b':
+        return headers_tag_busy;
+    default:
+        return NULL;
+    }
+}
+
+static void headers_add_part(headers_format *out, headers_tag_fn *tag, const char *text)
+{
+    headers_part *part = apr_array_push(out->parts);
+
+    part->tag = tag;
+    part->text = text;
+}
+
+/* One tag; *at stands on its '%'. */
+static const char *headers_parse_tag(apr_pool_t *p, const char **at, headers_format *out)
+{
+    const char *s = *at + 1, *arg = "";
+    headers_tag_fn *tag;
+
+    if (*s == '%' || *s == '\0') { /* "%%", or a '%' that ends the value: itself */
+        headers_add_part(out, NULL, "%");
+        *at = s + (*s == '%');
+        return NULL;
+    }
+    if (*s == '{') {
+        apr_size_t len = strcspn(s + 1, "}");
+
+        arg = apr_pstrmemdup(p, s + 1, len);
+        s += 1 + len;
+        s += *s == '}';
+    }
+    tag = headers_tag_of(*s);
+    if (tag == NULL) {
+        return apr_pstrcat(p, "Unrecognized header format %", apr_pstrmemdup(p, s, *s != '\0'),
+                           NULL);
+    }
+    headers_add_part(out, tag, arg);
+    *at = s + 1;
+    return NULL;
+}
+
+/* Literal text up to the next tag, with its escapes resolved. */
+static void headers_parse_literal(apr_pool_t *p, const char **at, headers_format *out)
+{
+    const char *s = *at;
+    char *text = apr_palloc(p, strcspn(s, "%") + 1), *to = text;
+
+    for (; *s && *s != '%'; s++) {
+        const char *known, *escapes = "\\rnt";
+
+        if (*s == '\\' && s[1] && (known = strchr(escapes, s[1])) != NULL) {
+            *to++ = "\\\r\n\t"[known - escapes];
+            s++;
+        } else {
+            *to++ = *s;
+        }
+    }
+    *to = '\0';
+    *at = s;
+    headers_add_part(out, NULL, text);
+}
+
+static const char *headers_parse_expr(cmd_parms *cmd, const char *text, headers_format *out)
+{
+    const char *error = NULL;
+
+    out->expr_text = text;
+    out->expr = ap_expr_parse_cmd(cmd, text, AP_EXPR_FLAG_STRING_RESULT, &error, NULL);
+    return error ? apr_pstrcat(cmd->pool, "Can't parse value expression : ", error, NULL) : NULL;
+}
+
+/* A value without tags becomes one string. */
+static void headers_fold_literals(apr_pool_t *p, headers_format *out)
+{
+    const headers_part *part = (const headers_part *)out->parts->elts;
+    const char *text = "";
+    int i;
+
+    for (i = 0; i < out->parts->nelts; i++) {
+        if (part[i].tag) {
+            return;
+        }
+        text = i ? apr_pstrcat(p, text, part[i].text, NULL) : part[i].text;
+    }
+    out->literal = text;
+}
+
+const char *headers_format_parse(cmd_parms *cmd, const char *text, headers_format *out)
+{
+    const char *error;
+
+    memset(out, 0, sizeof(*out));
+    if (strncmp(text, "expr=", 5) == 0) {
+        return headers_parse_expr(cmd, text + 5, out);
+    }
+    out->parts = apr_array_make(cmd->pool, 2, sizeof(headers_part));
+    while (*text) {
+        if (*text != '%') {
+            headers_parse_literal(cmd->pool, &text, out);
+        } else if ((error = headers_parse_tag(cmd->pool, &text, out)) != NULL) {
+            return error;
+        }
+    }
+    headers_fold_literals(cmd->pool, out);
+    return NULL;
+}
+
+static const char *headers_run_expr(request_rec *r, const headers_format *format)
+{
+    const char *error = NULL, *value = ap_expr_str_exec(r, format->expr, &error);
+
+    if (error) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(02557) "Can't evaluate value expression: %s", error);
+        return "";
+    }
+    return value;
+}
+
+const char *headers_format_run(request_rec *r, const headers_format *format)
+{
+    const headers_part *part;
+    char *value = NULL;
+    int i;
+
+    if (format->literal) {
+        return format->literal;
+    }
+    if (format->expr) {
+        return headers_run_expr(r, format);
+    }
+    part = (const headers_part *)format->parts->elts;
+    for (i = 0; i < format->parts->nelts; i++) {
+        const char *text = part[i].tag ? part[i].tag(r, part[i].text) : part[i].text;
+
+        value = i ? apr_pstrcat(r->pool, value, text, NULL) : apr_pstrdup(r->pool, text);
+    }
+    return value;
+}
+
+int headers_format_is_static(const headers_format *format)
+{
+    return format->literal != NULL;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_HEADERS_PRIVATE_H
+#define BRIGADE_HEADERS_PRIVATE_H
+
+/**
+ * @file headers_private.h
+ * What the files of mod_headers share: rules as compiled from Header and RequestHeader, and what
+ * runs them. Everything here is made when the configuration is read and only read afterwards, by
+ * any thread.
+ */
+#include "httpd.h"
+#include "http_config.h"
+#include "ap_expr.h"
+#include "ap_regex.h"
+#include "apr_tables.h"
+
+extern module AP_MODULE_DECLARE_DATA headers_module;
+
+/** Which table a directive's rules act on. */
+typedef enum headers_where {
+    HEADERS_REQUEST, /**< r->headers_in */
+    HEADERS_SUCCESS, /**< r->headers_out */
+    HEADERS_ALWAYS   /**< r->err_headers_out */
+} headers_where;
+
+typedef enum headers_action {
+    HEADERS_ADD,
+    HEADERS_SET,
+    HEADERS_APPEND,
+    HEADERS_MERGE,
+    HEADERS_UNSET,
+    HEADERS_ECHO,
+    HEADERS_EDIT,     /**< the first match */
+    HEADERS_EDIT_ALL, /**< every match: edit* */
+    HEADERS_SETIFEMPTY,
+    HEADERS_NOTE
+} headers_action;
+
+/** The value of one %-tag for a request; @a arg is what stood in its braces. */
+typedef const char *headers_tag_fn(request_rec *r, const char *arg);
+
+typedef struct headers_part {
+    headers_tag_fn *tag; /**< NULL: @a text is literal */
+    const char *text;
+} headers_part;
+
+/** A compiled value. */
+typedef struct headers_format {
+    const char *literal;       /**< the whole value, when it has no tags */
+    ap_expr_info_t *expr;      /**< expr=... */
+    const char *expr_text;     /**< as written, for messages */
+    apr_array_header_t *parts; /**< headers_part, otherwise */
+} headers_format;
+
+typedef struct headers_rule {
+    headers_action action;
+    const char *name;     /**< header */
+    headers_format value; /**< value, replacement (edit) or name of the note */
+    ap_regex_t *regex;    /**< edit: what to replace; echo: which names */
+    const char *env;      /**< condition: this variable is set ... */
+    ap_expr_info_t *expr; /**< ... or this holds; both NULL = always */
+    const char *expr_text;
+    unsigned env_negated : 1;
+    unsigned early : 1;
+    unsigned content_type : 1; /**< name is Content-Type, which lives in r->content_type too */
+} headers_rule;
+
+typedef struct headers_conf {
+    apr_array_header_t *rules[HEADERS_ALWAYS + 1]; /**< headers_rule; NULL = none */
+    int varies; /**< a rule's outcome depends on more than URI, configuration and file */
+} headers_conf;
+
+/**
+ * Compile @a text into @a out.
+ * @return NULL, or what is wrong with it
+ */
+const char *headers_format_parse(cmd_parms *cmd, const char *text, headers_format *out);
+
+/**
+ * The value for this request, in r->pool or in the configuration's. An expression that fails counts
+ * as "" and is logged.
+ */
+const char *headers_format_run(request_rec *r, const headers_format *format);
+
+/** 1 if the value is the same for every request. */
+int headers_format_is_static(const headers_format *format);
+
+/**
+ * Run the rules of one stage on one table.
+ * @param early  1: rules marked "early", 0: the others
+ * @return 0 if a replacement failed and the request must end with a server error (logged), else 1
+ */
+int headers_apply(request_rec *r, apr_table_t *headers, const apr_array_header_t *rules, int early);
+
+/** The directives Header and RequestHeader. */
+extern const command_rec headers_commands[];
+
+#endif
