@@ -53,6 +53,19 @@ BRG_DECLARE(void) brg_resolution_declare(module *m, brg_resolution_fn *fn);
  */
 BRG_DECLARE(void) brg_nonblocking_declare(module *m);
 
+/**
+ * A handler says: the body of this response is all of the file at @a path, unchanged, as r->finfo describes it.
+ * Only then can the response be remembered. Call it before the brigade is passed; it looks at r's output filters
+ * and takes no offer where one of them may change the body.
+ * Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(void) brg_resolution_offer_file(request_rec *r, const char *path);
+
+/**
+ * 1 if nothing that may read or change the body stands on r's output filters: the core's own sender is next.
+ */
+BRG_DECLARE(int) brg_output_is_plain(request_rec *r);
+
 #ifdef __cplusplus
 }
 #endif

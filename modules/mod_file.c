@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The static handler: serves the file that the request was mapped to, where no other handler took it.
+ *
+ * A file is opened once: the directory walk asks for its properties, and gets them from the descriptor that will be
+ * sent (open + fstat, never stat + open). Files up to FileReadSize are read at once, so that head and body leave in
+ * one write; larger ones go on as a file bucket, which the core sends by sendfile, a mapping, or reads. Filters that
+ * look at the body never get a mapping: a file that is cut short under them would end the process with SIGBUS. */
+#include "httpd.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "util_filter.h"
+#include "util_md5.h"
+#include "mod_core.h"
+#include "brigade/resolution.h"
+#include "apr_buckets.h"
+#include "apr_lib.h"
+#include "apr_portable.h"
+#include "apr_strings.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#define FILE_READ_UNSET (-1)
+#define FILE_READ_DEFAULT (16 * 1024)
+#define FILE_READ_MOST (16 * 1024 * 1024)
+
+extern module AP_MODULE_DECLARE_DATA file_module;
+
+APLOG_USE_MODULE(file);
+
+typedef struct file_dir_conf {
+    apr_off_t read_bytes; /* FileReadSize, or FILE_READ_UNSET */
+} file_dir_conf;
+
+static void *file_create_dir_conf(apr_pool_t *p, char *dir)
+{
+    file_dir_conf *conf = apr_palloc(p, sizeof *conf);
+
+    conf->read_bytes = FILE_READ_UNSET;
+    return conf;
+}
+
+static void *file_merge_dir_conf(apr_pool_t *p, void *basev, void *overv)
+{
+    file_dir_conf *over = overv;
+
+    return over->read_bytes == FILE_READ_UNSET ? basev : overv;
+}
+
+static const char *file_set_read_bytes(cmd_parms *cmd, void *confv, const char *arg)
+{
+    file_dir_conf *conf = confv;
+    char *end;
+
+    if (apr_strtoff(&conf->read_bytes, arg, &end, 10) != APR_SUCCESS || *end || end == arg || conf->read_bytes < 0
+        || conf->read_bytes > FILE_READ_MOST)
+        return apr_psprintf(cmd->pool, "FileReadSize takes a number of bytes from 0 to %d", FILE_READ_MOST);
+    return NULL;
+}
+
+static const command_rec file_commands[] = {
+    AP_INIT_TAKE1("FileReadSize", file_set_read_bytes, NULL, OR_FILEINFO,
+                  "Largest file that is read and sent in one piece with its head, in bytes (default 16384)"),
+    {NULL, {NULL}, NULL, 0, RAW_ARGS, NULL},
+};
+
+/* ---- opening ---- */
+
+static apr_int32_t file_flags(request_rec *r)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+
+    return APR_FOPEN_READ | APR_FOPEN_BINARY
+           | (core->enable_sendfile == ENABLE_SENDFILE_ON ? APR_FOPEN_SENDFILE_ENABLED : 0);
+}
+
+/* O_NONBLOCK: the open of a FIFO would wait for a writer; it means nothing for the files that we go on to serve. */
+static apr_status_t file_open(apr_file_t **out, request_rec *r)
+{
+    apr_os_file_t fd = open(r->filename, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    apr_status_t rv;
+
+    if (fd < 0)
+        return errno;
+    rv = apr_os_file_put(out, &fd, file_flags(r), r->pool);
+    if (rv != APR_SUCCESS) {
+        close(fd);
+        return rv;
+    }
+    return APR_SUCCESS;
+}
+
+static apr_status_t file_close(void *filev)
+{
+    apr_os_file_t fd;
+
+    if (apr_os_file_get(&fd, filev) == APR_SUCCESS && fd >= 0)
+        close(fd);
+    return APR_SUCCESS;
+}
+
+/* Does the walk's look at the file by opening it. Kept for the handler in r's configuration vector. */
+static apr_status_t file_dirwalk_stat(apr_finfo_t *finfo, request_rec *r, apr_int32_t wanted)
+{
+    apr_file_t *file;
+    apr_status_t rv;
+
+    if (r->main || r->method_number != M_GET || ap_get_module_config(r->request_config, &file_module))
+        return AP_DECLINED;
+    rv = file_open(&file, r);
+    if (APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv))
+        return rv;
+    if (rv != APR_SUCCESS)
+        return AP_DECLINED; /* exists, but is not ours to read: stat tells more */
+    rv = apr_file_info_get(finfo, wanted, file);
+    if (rv != APR_SUCCESS || finfo->filetype != APR_REG) {
+        file_close(file);
+        return rv == APR_SUCCESS && finfo->filetype == APR_DIR ? rv : AP_DECLINED;
+    }
+    apr_pool_cleanup_register(r->pool, file, file_close, file_close);
+    ap_set_module_config(r->request_config, &file_module, file);
+    finfo->fname = r->filename;
+    return APR_SUCCESS;
+}
+
+/* The descriptor that the walk opened, if it is still of the file that the request ended up with. */
+static apr_file_t *file_of_walk(request_rec *r)
+{
+    apr_file_t *file = ap_get_module_config(r->request_config, &file_module);
+    apr_finfo_t now;
+
+    if (!file || apr_file_info_get(&now, APR_FINFO_IDENT, file) != APR_SUCCESS || now.inode != r->finfo.inode
+        || now.device != r->finfo.device)
+        return NULL;
+    return file;
+}
+
+static int file_get(apr_file_t **out, request_rec *r)
+{
+    apr_status_t rv;
+
+    if ((*out = file_of_walk(r)) != NULL)
+        return OK;
+    rv = file_open(out, r);
+    if (rv != APR_SUCCESS) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, APLOGNO(00132) "file permissions deny server access: %s",
+                      r->filename);
+        return HTTP_FORBIDDEN;
+    }
+    apr_pool_cleanup_register(r->pool, *out, file_close, file_close);
+    return OK;
+}
+
+/* ---- sending ---- */
+
+/* The whole of a small file in one heap bucket. NULL if it cannot be read as it was announced. */
+static apr_bucket *file_read_bucket(request_rec *r, apr_file_t *file, apr_size_t size)
+{
+    apr_bucket_alloc_t *ba = r->connection->bucket_alloc;
+    char *data = apr_bucket_alloc(size, ba);
+    apr_size_t have = 0;
+    apr_os_file_t fd;
+
+    apr_os_file_get(&fd, file);
+    while (have < size) {
+        ssize_t n = pread(fd, data + have, size - have, (off_t)have);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            apr_bucket_free(data);
+            return NULL;
+        }
+        have += (apr_size_t)n;
+    }
+    return apr_bucket_heap_create(data, size, apr_bucket_free, ba);
+}
+
+static apr_off_t file_read_most(request_rec *r)
+{
+    const file_dir_conf *conf = ap_get_module_config(r->per_dir_config, &file_module);
+
+    return conf->read_bytes == FILE_READ_UNSET ? FILE_READ_DEFAULT : conf->read_bytes;
+}
+
+static void file_insert(request_rec *r, apr_bucket_brigade *bb, apr_file_t *file)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    apr_bucket *e;
+
+    if (r->finfo.size == 0)
+        return;
+    if (r->finfo.size <= file_read_most(r)
+        && (e = file_read_bucket(r, file, (apr_size_t)r->finfo.size)) != NULL) {
+        APR_BRIGADE_INSERT_TAIL(bb, e);
+        return;
+    }
+    apr_brigade_insert_file(bb, file, 0, r->finfo.size, r->pool);
+    if (core->enable_mmap == ENABLE_MMAP_OFF || !brg_output_is_plain(r))
+        for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = APR_BUCKET_NEXT(e))
+            if (APR_BUCKET_IS_FILE(e))
+                apr_bucket_file_enable_mmap(e, 0);
+}
+
+static int file_send(request_rec *r, apr_file_t *file)
+{
+    apr_bucket_alloc_t *ba = r->connection->bucket_alloc;
+    apr_bucket_brigade *bb = apr_brigade_create(r->pool, ba);
+    apr_status_t rv;
+
+    if (!r->header_only && r->status == HTTP_OK)
+        file_insert(r, bb, file);
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(ba));
+    brg_resolution_offer_file(r, r->filename);
+    rv = ap_pass_brigade(r->output_filters, bb);
+    apr_brigade_cleanup(bb);
+    if (rv == APR_SUCCESS || r->status != HTTP_OK || r->connection->aborted)
+        return OK;
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, rv, r, APLOGNO(00133) "default_handler: ap_pass_brigade returned %i", rv);
+    return AP_FILTER_ERROR;
+}
+
+/* ---- the handler ---- */
+
+static int file_not_found(request_rec *r, const char *tail)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, APLOGNO(00128) "File does not exist: %s",
+                  ap_escape_html(r->pool, tail ? apr_pstrcat(r->pool, r->filename, tail, NULL) : r->filename));
+    return HTTP_NOT_FOUND;
+}
+
+/* OK, or why the request cannot be served from a file. */
+static int file_check(request_rec *r)
+{
+    if (r->finfo.filetype == APR_NOFILE)
+        return file_not_found(r, r->path_info);
+    if (r->finfo.filetype == APR_DIR) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(00129) "Attempt to serve directory: %s", r->filename);
+        return HTTP_NOT_FOUND;
+    }
+    if (r->finfo.filetype != APR_REG) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "not a regular file: %s", r->filename);
+        return HTTP_FORBIDDEN;
+    }
+    if (r->used_path_info != AP_REQ_ACCEPT_PATH_INFO && r->path_info && *r->path_info)
+        return file_not_found(r, r->path_info);
+    return OK;
+}
+
+static int file_other_method(request_rec *r)
+{
+    if (r->method_number == M_OPTIONS)
+        return ap_send_http_options(r);
+    if (r->method_number == M_INVALID) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(00131) "Invalid method in request %s",
+                      ap_escape_logitem(r->pool, r->the_request));
+        return HTTP_NOT_IMPLEMENTED;
+    }
+    return HTTP_METHOD_NOT_ALLOWED;
+}
+
+/* ContentDigest: reads the whole file for each request, as its manual warns. */
+static void file_set_digest(request_rec *r, apr_file_t *file)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+
+    if (core->content_md5 == AP_CONTENT_MD5_ON)
+        apr_table_setn(r->headers_out, "Content-MD5", ap_md5digest(r->pool, file));
+}
+
+static int file_handler(request_rec *r)
+{
+    apr_file_t *file;
+    int status;
+
+    ap_allow_standard_methods(r, MERGE_ALLOW, M_GET, M_OPTIONS, M_POST, -1);
+    if ((status = ap_discard_request_body(r)) != OK)
+        return status;
+    if (r->method_number != M_GET && r->method_number != M_POST)
+        return file_other_method(r);
+    if ((status = file_check(r)) != OK || (status = file_get(&file, r)) != OK)
+        return status;
+    ap_update_mtime(r, r->finfo.mtime);
+    ap_set_last_modified(r);
+    ap_set_etag(r);
+    ap_set_accept_ranges(r);
+    ap_set_content_length(r, r->finfo.size);
+    file_set_digest(r, file);
+    if ((status = ap_meets_conditions(r)) != OK)
+        r->status = status; /* 304 and 412 have the head of the file's response, and no body */
+    return file_send(r, file);
+}
+
+static void file_register_hooks(apr_pool_t *p)
+{
+    ap_hook_dirwalk_stat(file_dirwalk_stat, NULL, NULL, APR_HOOK_REALLY_LAST);
+    ap_hook_handler(file_handler, NULL, NULL, APR_HOOK_REALLY_LAST);
+    brg_resolution_declare(&file_module, NULL);
+}
+
+module AP_MODULE_DECLARE_DATA file_module = {
+    STANDARD20_MODULE_STUFF,
+    file_create_dir_conf,
+    file_merge_dir_conf,
+    NULL,
+    NULL,
+    file_commands,
+    file_register_hooks,
+    0,
+};
