@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_SETENVIF_PRIVATE_H
+#define BRIGADE_SETENVIF_PRIVATE_H
+
+/**
+ * @file setenvif_private.h
+ * Conditions of mod_setenvif as compiled by its directives (setenvif_cmd.c) and run by
+ * mod_setenvif.c. Made when the configuration is read; only read afterwards, by any thread.
+ */
+#include "httpd.h"
+#include "http_config.h"
+#include "ap_expr.h"
+#include "ap_regex.h"
+#include "apr_strmatch.h"
+#include "apr_tables.h"
+
+extern module AP_MODULE_DECLARE_DATA setenvif_module;
+
+/** What a condition looks at. */
+typedef enum setenvif_source {
+    SETENVIF_NAMED,        /**< request header, or else environment variable, of that name */
+    SETENVIF_HEADER_REGEX, /**< the last request header whose name matches */
+    SETENVIF_REMOTE_ADDR,
+    SETENVIF_REMOTE_HOST,
+    SETENVIF_REQUEST_URI,
+    SETENVIF_REQUEST_METHOD,
+    SETENVIF_REQUEST_PROTOCOL,
+    SETENVIF_SERVER_ADDR,
+    SETENVIF_EXPR
+} setenvif_source;
+
+typedef struct setenvif_change {
+    const char *name;
+    const char *value;     /**< NULL: remove the variable */
+    unsigned has_refs : 1; /**< value has $ or & and is to be expanded after a regex match */
+} setenvif_change;
+
+typedef struct setenvif_rule {
+    setenvif_source source;
+    const char *name;                    /**< as written */
+    ap_regex_t *name_regex;              /**< SETENVIF_HEADER_REGEX */
+    const apr_strmatch_pattern *literal; /**< the value contains this; else regex */
+    ap_regex_t *regex;
+    ap_expr_info_t *expr;        /**< SETENVIF_EXPR */
+    apr_array_header_t *changes; /**< setenvif_change */
+    unsigned repeats : 1; /**< looks at what the rule before it looked at: same subject, even if
+                             that rule changed it */
+} setenvif_rule;
+
+typedef struct setenvif_conf {
+    apr_array_header_t *rules; /**< setenvif_rule; NULL = none */
+    int varies;                /**< a rule looks at more than the URI */
+} setenvif_conf;
+
+extern const command_rec setenvif_commands[];
+
+#endif
