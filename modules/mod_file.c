@@ -23,6 +23,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#define FILE_DIGEST_ON 1 /* core_dir_config.content_md5: ContentDigest On */
 #define FILE_READ_UNSET (-1)
 #define FILE_READ_DEFAULT (16 * 1024)
 #define FILE_READ_MOST (16 * 1024 * 1024)
@@ -267,7 +268,7 @@ static void file_set_digest(request_rec *r, apr_file_t *file)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
 
-    if (core->content_md5 == AP_CONTENT_MD5_ON)
+    if (core->content_md5 == FILE_DIGEST_ON)
         apr_table_setn(r->headers_out, "Content-MD5", ap_md5digest(r->pool, file));
 }
 

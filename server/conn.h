@@ -42,11 +42,13 @@ typedef enum conn_close_mode {
 } conn_close_mode;
 
 typedef enum conn_state_id {
-    CONN_HEAD,
+    CONN_HEAD,    /**< a request head is arriving, or awaited for the first time */
+    CONN_IDLE,    /**< as CONN_HEAD: between requests, nothing came yet */
     CONN_REQUEST,
     CONN_WORKER,
     CONN_WRITE,
-    CONN_LINGER
+    CONN_LINGER,
+    CONN_STATES
 } conn_state_id;
 
 struct brg_conn_timer {
@@ -67,11 +69,12 @@ struct brg_conn {
     uint8_t failed;      /**< a read or write failed: close without lingering */
     uint8_t queued;      /**< on the loop's list of this turn */
     uint8_t close_after; /**< conn_close_mode: what follows when all output is written */
-    uint8_t head_timed;  /**< the header deadline runs for the head being read */
     uint32_t requests;   /**< answered on this connection */
-    uint32_t events;     /**< poll events that came while a worker owned the connection (loop only) */
     brg_conn *next;      /**< list link: ready, returned by a worker, dead or spare */
     brg_conn *all_next, **all_prev; /**< the loop's open connections */
+
+    const void *chain;   /**< virtual hosts of the local address (vhost_private.h) */
+    server_rec *base;    /**< the server that the address alone leads to */
 
     /* Input not yet consumed: in[in_off .. in_len). NULL while empty and waiting. */
     char *in;

@@ -13,6 +13,12 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 
+/* A record as modules see it, with the module that registered it behind. */
+typedef struct filter_record {
+    ap_filter_rec_t rec; /* first */
+    const char *owner;   /* module name */
+} filter_record;
+
 typedef struct filter_slot {
     ap_filter_rec_t *frec; /* NULL = free */
     unsigned hash;
@@ -102,15 +108,21 @@ static ap_filter_rec_t *filter_register(filter_registry *reg, const char *name, 
         char *folded = apr_pstrdup(reg->pool, name);
 
         ap_str_tolower(folded);
-        slot->frec = apr_pcalloc(reg->pool, sizeof *slot->frec);
+        slot->frec = apr_pcalloc(reg->pool, sizeof(filter_record));
         slot->frec->name = folded;
         slot->hash = hash;
         reg->used++;
     }
+    ((filter_record *)slot->frec)->owner = apr_hook_debug_current;
     slot->frec->filter_func = func;
     slot->frec->filter_init_func = init;
     slot->frec->ftype = ftype;
     return slot->frec;
+}
+
+const char *filter_owner(const ap_filter_rec_t *frec)
+{
+    return ((const filter_record *)frec)->owner;
 }
 
 AP_DECLARE(ap_filter_rec_t *)

@@ -155,9 +155,11 @@ void h1_conn_fill(brg_conn *bc)
         h1_conn_sink(bc);
         return;
     }
-    if (!conn_in_size(bc))
+    if (!conn_in_size(bc) && bc->requests)
         bc->head_began = bc->loop->now;
     rv = h1_conn_recv(bc);
+    if (bc->state == CONN_IDLE)
+        conn_enter(bc, CONN_HEAD);
     /* A read that filled the buffer may have left something behind, and no further event will tell. A short one
      * left nothing but possibly the end of the stream, whose event came with this one or is still to come. */
     if (rv == APR_SUCCESS)
@@ -174,7 +176,7 @@ static void h1_conn_linger(brg_conn *bc)
         connection_detach(bc);
     shutdown(bc->fd, SHUT_WR);
     h1_conn_in_release(bc);
-    bc->state = CONN_LINGER;
+    conn_enter(bc, CONN_LINGER);
     bc->idle_until = bc->loop->now + apr_time_from_sec(H1_LINGER_MOST_SECONDS);
     if (loop_poll(bc->loop, bc)) {
         h1_conn_close(bc);
@@ -202,7 +204,7 @@ static void h1_conn_wait(brg_conn *bc, apr_time_t due)
 
 static server_rec *h1_conn_server(const brg_conn *bc)
 {
-    return bc->c ? bc->c->base_server : bc->loop->server;
+    return bc->c ? bc->c->base_server : bc->base;
 }
 
 /* How long the head may still take: RequestReadTimeout header, or Timeout where it is off. */
@@ -231,12 +233,14 @@ static void h1_conn_wait_head(brg_conn *bc)
         return;
     }
     h1_conn_in_release(bc);
+    if (bc->requests)
+        conn_enter(bc, CONN_IDLE);
     h1_conn_wait(bc, bc->requests ? bc->idle_until : h1_conn_head_due(bc));
 }
 
 static void h1_conn_wait_write(brg_conn *bc)
 {
-    bc->state = CONN_WRITE;
+    conn_enter(bc, CONN_WRITE);
     h1_conn_wait(bc, bc->loop->now + h1_conn_server(bc)->timeout);
 }
 
@@ -260,7 +264,7 @@ static int h1_conn_written(brg_conn *bc)
         h1_conn_linger(bc);
         return 0;
     }
-    bc->state = CONN_HEAD;
+    conn_enter(bc, CONN_HEAD);
     return 1;
 }
 
@@ -285,10 +289,10 @@ static int h1_conn_to_worker(brg_conn *bc, request_rec *r, int status)
     wheel_cancel(&bc->loop->wheel, &bc->timer);
     bc->r = r;
     bc->r_status = status;
-    bc->state = CONN_WORKER;
+    conn_enter(bc, CONN_WORKER);
     if (worker_pool_submit(bc->loop->workers, bc) == 0)
         return 0;
-    bc->state = CONN_REQUEST;
+    conn_enter(bc, CONN_REQUEST);
     bc->r = NULL;
     request_finish(r, HTTP_SERVICE_UNAVAILABLE);
     return h1_conn_after_request(bc);
@@ -324,7 +328,7 @@ static int h1_conn_full(brg_conn *bc, const h1_head *head)
     bc->c->keepalive = AP_CONN_UNKNOWN;
     r = h1_request_create(bc->c, head);
     conn_in_consume(bc, head->head_len);
-    bc->state = CONN_REQUEST;
+    conn_enter(bc, CONN_REQUEST);
     bc->close_after = CONN_KEEP;
     if (r->status != HTTP_OK)
         status = r->status;
@@ -405,7 +409,7 @@ static int h1_conn_returned(brg_conn *bc)
         bc->close_after = CONN_DRAIN;
         return h1_conn_written(bc);
     }
-    bc->state = CONN_REQUEST;
+    conn_enter(bc, CONN_REQUEST);
     return h1_conn_after_request(bc);
 }
 
@@ -416,10 +420,23 @@ static void h1_conn_start_foreign(brg_conn *bc)
         h1_conn_close(bc);
         return;
     }
-    bc->state = CONN_WORKER;
+    conn_enter(bc, CONN_WORKER);
     bc->r = NULL;
     if (worker_pool_submit(bc->loop->workers, bc))
         h1_conn_close(bc);
+}
+
+static void h1_conn_lingers(brg_conn *bc)
+{
+    apr_time_t due = bc->loop->now + apr_time_from_sec(H1_LINGER_SECONDS);
+
+    if (bc->read_eof) {
+        h1_conn_close(bc);
+        return;
+    }
+    if (bc->rd_ready)
+        loop_again(bc->loop, bc);
+    wheel_set(&bc->loop->wheel, &bc->timer, due < bc->idle_until ? due : bc->idle_until);
 }
 
 void h1_conn_run(brg_conn *bc)
@@ -430,10 +447,7 @@ void h1_conn_run(brg_conn *bc)
     }
     switch (bc->state) {
     case CONN_LINGER:
-        if (bc->read_eof)
-            h1_conn_close(bc);
-        else if (bc->rd_ready)
-            loop_again(bc->loop, bc);
+        h1_conn_lingers(bc);
         return;
     case CONN_WORKER:
         if (!h1_conn_returned(bc))
@@ -472,6 +486,7 @@ void h1_conn_expired(brg_conn *bc)
 {
     switch (bc->state) {
     case CONN_HEAD:
+    case CONN_IDLE:
         if (conn_in_size(bc)) {
             h1_conn_head_timeout(bc);
             return;

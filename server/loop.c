@@ -92,7 +92,7 @@ void loop_close(brg_loop *loop, brg_conn *bc)
     bc->all_next = loop->dead;
     loop->dead = bc;
     loop->conns_n--;
-    loop_score_set(&loop->score->connections, loop->conns_n);
+    loop->state_n[bc->state]--;
 }
 
 static void loop_bury(brg_loop *loop)
@@ -138,20 +138,17 @@ static void loop_take_returned(brg_loop *loop)
     for (bc = atomic_exchange_explicit(&loop->returned, NULL, memory_order_acquire); bc; bc = next) {
         next = bc->next;
         bc->rd_ready = 1; /* whatever events came meanwhile: find out by reading */
-        bc->events = 0;
         loop_ready(loop, bc);
     }
 }
 
 static void loop_event_conn(brg_loop *loop, brg_conn *bc, uint32_t events)
 {
-    if (bc->state == CONN_WORKER) {
-        bc->events |= events; /* the worker reads by itself; loop_take_returned() looks again */
-        return;
-    }
+    if (bc->state == CONN_WORKER)
+        return; /* the worker reads by itself; loop_take_returned() looks again */
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
         bc->rd_ready = 1;
-        if (bc->state == CONN_HEAD || bc->state == CONN_LINGER)
+        if (bc->state == CONN_HEAD || bc->state == CONN_IDLE || bc->state == CONN_LINGER)
             h1_conn_fill(bc);
         else if (events & (EPOLLHUP | EPOLLERR))
             bc->failed = 1;
@@ -220,9 +217,23 @@ static void loop_read_again(brg_loop *loop)
     }
 }
 
+static void loop_publish(brg_loop *loop)
+{
+    struct loop_score *score = loop->score;
+
+    loop_score_set(&score->connections, loop->conns_n);
+    loop_score_set(&score->reading, loop->state_n[CONN_HEAD]);
+    loop_score_set(&score->keepalive, loop->state_n[CONN_IDLE]);
+    loop_score_set(&score->writing, loop->state_n[CONN_WRITE]);
+    loop_score_set(&score->busy, loop->state_n[CONN_WORKER]);
+    loop_score_set(&score->lingering, loop->state_n[CONN_LINGER]);
+    loop_score_add(&score->turns, 1);
+}
+
 static void loop_end_turn(brg_loop *loop)
 {
     loop_bury(loop);
+    loop_publish(loop);
     if (loop->ended_n || loop->now - loop->turn_end_last >= apr_time_from_sec(1)) {
         loop->ended_n = 0;
         loop->turn_end_last = loop->now;
@@ -266,7 +277,7 @@ static void loop_begin_drain(brg_loop *loop)
 {
     loop_listeners(loop, 0);
     for (brg_conn *bc = loop->all; bc; bc = bc->all_next)
-        if (bc->state == CONN_HEAD && !conn_in_size(bc) && bc->timer.due > loop->now + apr_time_from_sec(1))
+        if (bc->state == CONN_IDLE && bc->timer.due > loop->now + apr_time_from_sec(1))
             wheel_set(&loop->wheel, &bc->timer, loop->now + apr_time_from_sec(1));
 }
 

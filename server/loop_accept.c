@@ -2,12 +2,14 @@
 #include "loop_private.h"
 #include "resolution.h"
 #include "scoreboard_private.h"
+#include "vhost_private.h"
 #include "http_config.h"
 #include "http_log.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 APLOG_USE_MODULE(core);
 
@@ -26,6 +28,28 @@ void loop_listeners(brg_loop *loop, int on)
     loop->accepting = on;
 }
 
+/* Which virtual hosts the connection may mean. Its own address is asked for only where they differ by address. */
+static void accept_address(brg_conn *bc)
+{
+    apr_sockaddr_t local;
+    socklen_t len = sizeof local.sa;
+
+    bc->base = bc->loop->server;
+    if (!vhost_wants_local_address()) {
+        bc->chain = vhost_chain_of(bc->listener->addr, &bc->base);
+        return;
+    }
+    memset(&local, 0, sizeof local);
+    if (getsockname(bc->fd, (struct sockaddr *)&local.sa, &len))
+        return;
+    local.family = local.sa.sin.sin_family;
+    local.port = ntohs(local.sa.sin.sin_port);
+    local.salen = len;
+    local.ipaddr_len = local.family == APR_INET ? sizeof local.sa.sin.sin_addr : sizeof local.sa.sin6.sin6_addr;
+    local.ipaddr_ptr = local.family == APR_INET ? (void *)&local.sa.sin.sin_addr : (void *)&local.sa.sin6.sin6_addr;
+    bc->chain = vhost_chain_of(&local, &bc->base);
+}
+
 static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
 {
     brg_conn *bc = loop->spare;
@@ -41,6 +65,7 @@ static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
     bc->listener = l;
     bc->fd = fd;
     bc->rd_ready = 1;
+    accept_address(bc);
     bc->head_began = loop->now;
     bc->all_next = loop->all;
     bc->all_prev = &loop->all;
@@ -48,7 +73,8 @@ static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
         loop->all->all_prev = &bc->all_next;
     loop->all = bc;
     loop->conns_n++;
-    loop_score_set(&loop->score->connections, loop->conns_n);
+    loop->state_n[CONN_HEAD]++;
+    loop_score_add(&loop->score->accepted, 1);
     return bc;
 }
 

@@ -46,6 +46,7 @@ struct brg_loop {
     void *spare_in;
     unsigned spare_in_n;
     unsigned ended_n;              /**< requests that ended in this turn */
+    unsigned state_n[CONN_STATES]; /**< open connections by state */
 
     worker_pool *workers;
     _Atomic(brg_conn *) returned;  /**< pushed by workers, taken by the loop (release / acquire) */
@@ -65,6 +66,14 @@ void loop_main(brg_loop *loop);
 
 /** The loop that the calling thread runs, or NULL. */
 brg_loop *loop_self(void);
+
+/** Change bc's state, and the figures by state. */
+static inline void conn_enter(brg_conn *bc, conn_state_id state)
+{
+    bc->loop->state_n[bc->state]--;
+    bc->loop->state_n[state]++;
+    bc->state = (uint8_t)state;
+}
 
 /** Put bc on the list of this turn, if it is not there. */
 void loop_ready(brg_loop *loop, brg_conn *bc);

@@ -28,11 +28,20 @@ int resolution_answer(resolution_cache *cache, brg_conn *bc, const h1_head *head
 void resolution_hold(resolution_entry *e);
 void resolution_release(resolution_entry *e);
 
+/**
+ * A full-way request is answered, its pool still lives: is there something to remember? Called by request_finish().
+ * Threads: any; does nothing off the loops.
+ */
+void resolution_consider(request_rec *r);
+
 /** The loop's output scratch. */
 h1_gather *resolution_gather(resolution_cache *cache);
 
 /** 1 if no module but the core's own takes part in connections (pre_connection and its kin). */
 int connections_are_plain(void);
+
+/** The core's own modules declare themselves. */
+void resolution_declare_core(void);
 
 /** Look at the hooks again: after the configuration was read (post_config). */
 void resolution_survey_hooks(void);

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Look-up in the resolution cache, and answers from it. resolution_store.c fills it. */
+#include "resolution_private.h"
+#include "scoreboard_private.h"
+#include "h1_response.h"
+#include "http_conditions.h"
+#include "apr_date.h"
+#include <string.h>
+#include <unistd.h>
+
+/* ---- table ---- */
+
+static uint64_t resolution_mix(uint64_t h, const char *s, size_t len)
+{
+    uint64_t w;
+
+    for (; len >= 8; s += 8, len -= 8) {
+        memcpy(&w, s, 8);
+        h = (h ^ w) * 0x9e3779b97f4a7c15ull;
+        h ^= h >> 32;
+    }
+    w = len;
+    while (len--)
+        w = w << 8 | (unsigned char)*s++;
+    h = (h ^ w) * 0x9e3779b97f4a7c15ull;
+    return h ^ (h >> 29);
+}
+
+resolution_entry *resolution_find(resolution_cache *c, const brg_listener *l, const void *chain, const char *host,
+                                  size_t host_len, const char *uri, size_t uri_len, uint64_t *hash)
+{
+    resolution_entry *e;
+    uint64_t h = resolution_mix((uint64_t)(uintptr_t)l ^ (uint64_t)(uintptr_t)chain, host, host_len);
+
+    *hash = h = resolution_mix(h, uri, uri_len);
+    for (e = c->bucket[h & (c->buckets_n - 1)]; e; e = e->next)
+        if (e->hash == h && e->host_len == host_len && e->uri_len == uri_len && e->listener == l && e->chain == chain
+            && !memcmp(e->key, host, host_len) && !memcmp(e->key + host_len, uri, uri_len))
+            return e;
+    return NULL;
+}
+
+static void resolution_unlink_age(resolution_cache *c, resolution_entry *e)
+{
+    if (e->newer)
+        e->newer->older = e->older;
+    else
+        c->newest = e->older;
+    if (e->older)
+        e->older->newer = e->newer;
+    else
+        c->oldest = e->newer;
+}
+
+static void resolution_link_age(resolution_cache *c, resolution_entry *e)
+{
+    e->newer = NULL;
+    e->older = c->newest;
+    if (c->newest)
+        c->newest->newer = e;
+    else
+        c->oldest = e;
+    c->newest = e;
+}
+
+void resolution_touch(resolution_cache *c, resolution_entry *e)
+{
+    if (c->newest == e)
+        return;
+    resolution_unlink_age(c, e);
+    resolution_link_age(c, e);
+}
+
+static void resolution_grow(resolution_cache *c)
+{
+    uint32_t n = c->buckets_n * 2;
+    resolution_entry **bucket = calloc(n, sizeof *bucket), *e, *next;
+
+    if (!bucket)
+        return;
+    for (uint32_t i = 0; i < c->buckets_n; i++)
+        for (e = c->bucket[i]; e; e = next) {
+            next = e->next;
+            e->next = bucket[e->hash & (n - 1)];
+            bucket[e->hash & (n - 1)] = e;
+        }
+    free(c->bucket);
+    c->bucket = bucket;
+    c->buckets_n = n;
+}
+
+resolution_entry *resolution_add(resolution_cache *c, const brg_listener *l, const void *chain, const char *host,
+                                 size_t host_len, const char *uri, size_t uri_len, uint64_t hash)
+{
+    resolution_entry *e = calloc(1, sizeof *e), **p;
+
+    if (!e || !(e->key = malloc(host_len + uri_len + 1))) {
+        free(e);
+        return NULL;
+    }
+    memcpy(e->key, host, host_len);
+    memcpy(e->key + host_len, uri, uri_len);
+    e->host_len = (uint32_t)host_len;
+    e->uri_len = (uint32_t)uri_len;
+    e->listener = l;
+    e->chain = chain;
+    e->hash = hash;
+    e->fd = -1;
+    e->refs = 1;
+    e->in_cache = 1;
+    if (c->entries_n >= c->buckets_n)
+        resolution_grow(c);
+    p = &c->bucket[hash & (c->buckets_n - 1)];
+    e->next = *p;
+    *p = e;
+    resolution_link_age(c, e);
+    c->entries_n++;
+    e->bytes = sizeof *e + host_len + uri_len;
+    c->bytes += e->bytes;
+    return e;
+}
+
+void resolution_hold(resolution_entry *e)
+{
+    e->refs++;
+}
+
+void resolution_release(resolution_entry *e)
+{
+    if (--e->refs)
+        return;
+    if (e->fd >= 0)
+        close(e->fd);
+    resolution_observe_drop(e);
+    free(e->head.text);
+    free(e->head_304.text);
+    free(e->body);
+    free(e->path);
+    free(e->key);
+    free(e);
+}
+
+void resolution_forget(resolution_cache *c, resolution_entry *e)
+{
+    resolution_entry **p = &c->bucket[e->hash & (c->buckets_n - 1)];
+
+    if (!e->in_cache)
+        return;
+    while (*p != e)
+        p = &(*p)->next;
+    *p = e->next;
+    resolution_unlink_age(c, e);
+    if (c->watch)
+        watch_remove(c->watch, &e->owner);
+    c->entries_n--;
+    c->bytes -= e->bytes;
+    e->in_cache = 0;
+    resolution_release(e);
+}
+
+void resolution_trim(resolution_cache *c, const brg_core_conf *conf)
+{
+    while (c->oldest
+           && (c->entries_n > (uint32_t)conf->file_cache_entries_n || (apr_off_t)c->bytes > conf->file_cache_bytes))
+        resolution_forget(c, c->oldest);
+}
+
+/* ---- answering ---- */
+
+static int head_is_simple(const h1_head *h)
+{
+    const int16_t *k = h->known;
+
+    return (h->method_id == H1_M_GET || h->method_id == H1_M_HEAD) && h->major == 1 && h->uri[0] == '/'
+           && !h->has_body && !h->repeated && !h->upgrade
+           && (k[H1_RANGE] & k[H1_IF_RANGE] & k[H1_IF_MATCH] & k[H1_IF_UNMODIFIED_SINCE] & k[H1_EXPECT]
+               & k[H1_TRANSFER_ENCODING] & k[H1_CONTENT_LENGTH])
+                  == -1;
+}
+
+static int entry_is_current(resolution_cache *c, resolution_entry *e)
+{
+    const brg_core_conf *conf;
+
+    if (e->watched)
+        return !e->owner.changed;
+    conf = core_conf_of(e->server);
+    if (conf->file_cache_validate == BRG_VALIDATE_AGE && c->loop->now - e->checked < conf->file_cache_age_us)
+        return 1;
+    if (!resolution_stat_same(e))
+        return 0;
+    e->checked = c->loop->now;
+    return 1;
+}
+
+enum { COND_NONE, COND_NOT_MODIFIED, COND_ASK };
+
+/* The simple cases of RFC 9110 section 13; lists and weak tags are left to the full way. */
+static int entry_condition(const resolution_entry *e, const h1_head *h, apr_time_t now)
+{
+    const h1_field *f;
+
+    if (h->known[H1_IF_NONE_MATCH] >= 0) {
+        size_t len = strlen(e->etag);
+
+        f = &h->field[h->known[H1_IF_NONE_MATCH]];
+        if (!len || f->value_len < 2 || f->value[0] != '"' || memchr(f->value + 1, '"', f->value_len - 2))
+            return COND_ASK;
+        return f->value_len == len && !memcmp(f->value, e->etag, len) ? COND_NOT_MODIFIED : COND_NONE;
+    }
+    if (h->known[H1_IF_MODIFIED_SINCE] >= 0) {
+        char date[64];
+        size_t len;
+
+        f = &h->field[h->known[H1_IF_MODIFIED_SINCE]];
+        len = f->value_len;
+        if (!e->last_modified[0] || len >= sizeof date)
+            return COND_ASK;
+        if (len == strlen(e->last_modified) && !memcmp(f->value, e->last_modified, len))
+            return COND_NOT_MODIFIED;
+        memcpy(date, f->value, len);
+        date[len] = '\0';
+        return http_not_modified_since(e->mtime, apr_date_parse_http(date), now) ? COND_NOT_MODIFIED : COND_NONE;
+    }
+    return COND_NONE;
+}
+
+/* As ap_set_keepalive() decides. */
+static int answer_keeps(const brg_conn *bc, const server_rec *s, const h1_head *h)
+{
+    if (h->close || (h->minor == 0 && !h->keep_alive) || !s->keep_alive
+        || (s->keep_alive_max && (int)bc->requests >= s->keep_alive_max))
+        return 0;
+    return atomic_load_explicit(&loops_phase, memory_order_relaxed) == LOOPS_RUN;
+}
+
+static size_t put_number(char *out, long n)
+{
+    char digits[24];
+    size_t len = 0, i = 0;
+
+    do
+        digits[len++] = (char)('0' + n % 10);
+    while ((n /= 10) > 0);
+    while (len)
+        out[i++] = digits[--len];
+    return i;
+}
+
+static size_t put_connection(char *out, const brg_conn *bc, const server_rec *s, const h1_head *h, int keep)
+{
+    static const char close_line[] = "Connection: close\r\n", ka_line[] = "Keep-Alive: timeout=",
+                      ka_end[] = "\r\nConnection: Keep-Alive\r\n";
+    size_t n = sizeof ka_line - 1;
+
+    if (!keep) {
+        memcpy(out, close_line, sizeof close_line - 1);
+        return sizeof close_line - 1;
+    }
+    if (!h->keep_alive)
+        return 0;
+    memcpy(out, ka_line, n);
+    n += put_number(out + n, (long)apr_time_sec(s->keep_alive_timeout));
+    if (s->keep_alive_max) {
+        memcpy(out + n, ", max=", 6);
+        n += 6;
+        n += put_number(out + n, (long)s->keep_alive_max - (long)bc->requests);
+    }
+    memcpy(out + n, ka_end, sizeof ka_end - 1);
+    return n + sizeof ka_end - 1;
+}
+
+static void put_head(resolution_cache *c, const resolution_head *head, const brg_conn *bc, const server_rec *s,
+                     const h1_head *h, int keep)
+{
+    char *out = gather_head(&c->gather);
+    size_t n = head->conn_off;
+
+    memcpy(out, head->text, n);
+    memcpy(out + head->date_off, h1_date_now(c->loop->now), 29);
+    n += put_connection(out + n, bc, s, h, keep);
+    memcpy(out + n, head->text + head->conn_off, head->len - head->conn_off);
+    gather_add_head(&c->gather, n + head->len - head->conn_off);
+}
+
+static void put_body(resolution_cache *c, resolution_entry *e, brg_conn *bc)
+{
+    if (e->body) {
+        gather_add_body(&c->gather, e->body, (size_t)e->body_len, e);
+        return;
+    }
+    gather_flush(&c->gather, bc, 1);
+    gather_send_file(bc, e, e->fd, 0, e->body_len);
+}
+
+static void answer(resolution_cache *c, resolution_entry *e, brg_conn *bc, const h1_head *h, int not_modified)
+{
+    const server_rec *s = e->server;
+    int keep = answer_keeps(bc, s, h), with_body = !not_modified && h->method_id == H1_M_GET;
+
+    if (!gather_has_room(&c->gather))
+        gather_flush(&c->gather, bc, 0);
+    put_head(c, not_modified ? &e->head_304 : &e->head, bc, s, h, keep);
+    if (with_body && e->body_len)
+        put_body(c, e, bc);
+    if (!keep)
+        bc->close_after = h->close || h->minor == 0 ? CONN_SHUT : CONN_DRAIN;
+    bc->idle_until = c->loop->now + s->keep_alive_timeout;
+    if (e->observed)
+        resolution_observe(e, bc, h, not_modified ? HTTP_NOT_MODIFIED : e->status, with_body ? e->body_len : 0);
+}
+
+int resolution_answer(resolution_cache *c, brg_conn *bc, const h1_head *h, h1_gather *g)
+{
+    const h1_field *host;
+    resolution_entry *e;
+    uint64_t hash;
+    int cond;
+
+    if (!c->buckets_n || !head_is_simple(h) || h->known[H1_HOST] < 0 || bc->failed)
+        return 0;
+    host = &h->field[h->known[H1_HOST]];
+    e = resolution_find(c, bc->listener, bc->chain, host->value, host->value_len, h->uri, h->uri_len, &hash);
+    if (!e)
+        return 0;
+    if (!entry_is_current(c, e)) {
+        resolution_forget(c, e);
+        return 0;
+    }
+    if (!e->filled)
+        return 0;
+    cond = e->status == HTTP_OK ? entry_condition(e, h, c->loop->now) : COND_NONE;
+    if (cond == COND_ASK || (cond == COND_NOT_MODIFIED && !e->head_304.text))
+        return 0;
+    resolution_touch(c, e);
+    c->hits++;
+    answer(c, e, bc, h, cond == COND_NOT_MODIFIED);
+    return 1;
+}
+
+h1_gather *resolution_gather(resolution_cache *c)
+{
+    return &c->gather;
+}
+
+void resolution_refresh(brg_loop *loop)
+{
+    if (loop->cache->watch && loop->cache->entries_n)
+        watch_drain(loop->cache->watch);
+}
+
+resolution_cache *resolution_cache_create(brg_loop *loop)
+{
+    resolution_cache *c = apr_pcalloc(loop->pool, sizeof *c);
+    const brg_core_conf *conf = core_conf_of(loop->server);
+
+    c->loop = loop;
+    if (conf->file_cache_entries_n <= 0)
+        return c;
+    c->buckets_n = 1024;
+    c->bucket = calloc(c->buckets_n, sizeof *c->bucket);
+    if (!c->bucket)
+        c->buckets_n = 0;
+    if (conf->file_cache_validate == BRG_VALIDATE_INOTIFY)
+        c->watch = watch_set_create();
+    return c;
+}

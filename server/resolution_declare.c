@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which modules take part in requests and connections, and what they declared of themselves. The survey walks the
+ * registered hooks once per configuration; requests only read its result. */
+#include "resolution.h"
+#include "resolution_private.h"
+#include "request_private.h"
+#include "core_private.h"
+#include "filter_registry.h"
+#include "brigade/resolution.h"
+#include "http_config.h"
+#include "http_connection.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_main.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "apr_hooks.h"
+#include <string.h>
+
+APLOG_USE_MODULE(core);
+
+#define DECLARED_MOST 128
+
+extern module http_module, so_module, unixd_module, mpm_event_module;
+
+typedef struct declaration {
+    const char *name;      /* module->name: what the hook registry keeps */
+    brg_resolution_fn *fn;
+    int never;             /* responses with its part are not remembered */
+    int hooks_requests;
+} declaration;
+
+static declaration declared[DECLARED_MOST];
+static int declared_n;
+static int phases_plain, connections_plain;
+
+/* The generic shape of what APR_DECLARE_EXTERNAL_HOOK's get function lists. */
+typedef struct hook_link {
+    void (*fn)(void);
+    const char *name;
+    const char *const *predecessors, *const *successors;
+    int order;
+} hook_link;
+
+typedef apr_array_header_t *hook_get_fn(void);
+
+static hook_get_fn *const request_hooks[] = {
+    ap_hook_get_create_request,     ap_hook_get_pre_read_request, ap_hook_get_post_read_request,
+    ap_hook_get_quick_handler,      ap_hook_get_pre_translate_name, ap_hook_get_translate_name,
+    ap_hook_get_map_to_storage,     ap_hook_get_header_parser,    ap_hook_get_check_user_id,
+    ap_hook_get_fixups,             ap_hook_get_type_checker,     ap_hook_get_access_checker,
+    ap_hook_get_access_checker_ex,  ap_hook_get_auth_checker,     ap_hook_get_insert_filter,
+    ap_hook_get_handler,            ap_hook_get_log_transaction,  ap_hook_get_post_perdir_config,
+    ap_hook_get_dirwalk_stat,       ap_hook_get_force_authn,      ap_hook_get_insert_error_filter,
+};
+
+static hook_get_fn *const connection_hooks[] = {
+    ap_hook_get_create_connection,
+    ap_hook_get_pre_connection,
+    ap_hook_get_process_connection,
+};
+
+/* Names and functions may lie in a module that is about to be unloaded. */
+static apr_status_t declarations_forget(void *unused)
+{
+    declared_n = 0;
+    return APR_SUCCESS;
+}
+
+static void declare(module *m, brg_resolution_fn *fn, int never)
+{
+    declaration *d;
+
+    for (int i = 0; i < declared_n; i++)
+        if (!strcmp(declared[i].name, m->name)) {
+            declared[i].fn = fn;
+            declared[i].never = never;
+            return;
+        }
+    if (declared_n == DECLARED_MOST)
+        return; /* an undeclared module is slower, never wrong */
+    if (declared_n == 0 && apr_hook_global_pool)
+        apr_pool_cleanup_register(apr_hook_global_pool, NULL, declarations_forget, apr_pool_cleanup_null);
+    d = &declared[declared_n++];
+    d->name = m->name;
+    d->fn = fn;
+    d->never = never;
+}
+
+BRG_DECLARE(void) brg_resolution_declare(module *m, brg_resolution_fn *fn)
+{
+    declare(m, fn, 0);
+}
+
+BRG_DECLARE(void) brg_nonblocking_declare(module *m)
+{
+    declare(m, NULL, 1);
+}
+
+void resolution_declare_core(void)
+{
+    static module *const core[] = {&core_module, &http_module, &so_module, &unixd_module, &mpm_event_module};
+
+    for (size_t i = 0; i < sizeof core / sizeof *core; i++)
+        declare(core[i], NULL, 0);
+}
+
+static declaration *declaration_of(const char *name)
+{
+    for (int i = 0; name && i < declared_n; i++)
+        if (!strcmp(declared[i].name, name))
+            return &declared[i];
+    return NULL;
+}
+
+static int survey(hook_get_fn *const *hooks, size_t n, const char *kind)
+{
+    int plain = 1;
+
+    for (size_t i = 0; i < n; i++) {
+        apr_array_header_t *links = hooks[i]();
+
+        for (int k = 0; links && k < links->nelts; k++) {
+            const hook_link *l = &((const hook_link *)(const void *)links->elts)[k];
+            declaration *d = declaration_of(l->name);
+
+            if (d) {
+                d->hooks_requests = 1;
+                continue;
+            }
+            plain = 0;
+            ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, ap_server_conf,
+                         "%s hooks %s without a declaration: these run on worker threads",
+                         l->name ? l->name : "a module", kind);
+        }
+    }
+    return plain;
+}
+
+void resolution_survey_hooks(void)
+{
+    for (int i = 0; i < declared_n; i++)
+        declared[i].hooks_requests = 0;
+    connections_plain = survey(connection_hooks, sizeof connection_hooks / sizeof *connection_hooks, "connections");
+    phases_plain = survey(request_hooks, sizeof request_hooks / sizeof *request_hooks, "requests");
+}
+
+int phases_may_run_inline(void)
+{
+    return phases_plain;
+}
+
+int connections_are_plain(void)
+{
+    return connections_plain;
+}
+
+static int filters_declared(const ap_filter_t *f)
+{
+    for (; f; f = f->next)
+        if (!declaration_of(filter_owner(f->frec)))
+            return 0;
+    return 1;
+}
+
+int request_may_run_inline(request_rec *r)
+{
+    return !r->read_chunked && r->remaining == 0 && !apr_table_get(r->headers_in, "Content-Length")
+        && !apr_table_get(r->headers_in, "Transfer-Encoding") && filters_declared(r->output_filters)
+        && filters_declared(r->input_filters);
+}
+
+int resolution_ask_modules(request_rec *r)
+{
+    int worst = phases_plain ? BRG_RESOLUTION_STATIC : BRG_RESOLUTION_VOLATILE;
+
+    for (int i = 0; i < declared_n && worst < BRG_RESOLUTION_VOLATILE; i++) {
+        const declaration *d = &declared[i];
+
+        if (d->fn && d->hooks_requests) {
+            int answer = d->fn(r);
+
+            if (answer > worst)
+                worst = answer;
+        }
+    }
+    return worst;
+}

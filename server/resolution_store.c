@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is remembered of a finished request, and when. See resolution_private.h for why it takes two requests. */
+#include "resolution_private.h"
+#include "request_private.h"
+#include "core_private.h"
+#include "filter_registry.h"
+#include "h1_response.h"
+#include "brigade/resolution.h"
+#include "http_core.h"
+#include "http_request.h"
+#include "util_filter.h"
+#include "apr_strings.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A file that was changed within this time may change again without a new time stamp, and has a weak ETag for so
+ * long: it is not remembered yet. */
+#define STORE_SETTLED_US apr_time_from_sec(2)
+
+static resolution_cache *store_cache(void)
+{
+    brg_loop *loop = loop_self();
+
+    return loop && loop->cache->buckets_n ? loop->cache : NULL;
+}
+
+/* ---- what handlers say ---- */
+
+static int filter_leaves_body(const ap_filter_t *f)
+{
+    static const char *const core[] = {"byterange",      "content_length", "http_header", "http_outerror",
+                                       "http_limits",    "old_write",      "core",        "reqtimeout",
+                                       "chunk",          "protocol_ok",    "not_sent"};
+
+    for (size_t i = 0; i < sizeof core / sizeof *core; i++)
+        if (!strcmp(f->frec->name, core[i]))
+            return 1;
+    return 0;
+}
+
+BRG_DECLARE(int) brg_output_is_plain(request_rec *r)
+{
+    for (const ap_filter_t *f = r->output_filters; f; f = f->next)
+        if (!filter_leaves_body(f))
+            return 0;
+    return 1;
+}
+
+BRG_DECLARE(void) brg_resolution_offer_file(request_rec *r, const char *path)
+{
+    resolution_cache *c = store_cache();
+
+    if (!c)
+        return;
+    c->offered_r = NULL;
+    if (r->main || r->prev || r->no_cache || r->no_local_copy || !brg_output_is_plain(r))
+        return;
+    c->offered_r = r;
+    c->offered_path = (char *)(uintptr_t)path;
+}
+
+/* ---- validation by stat ---- */
+
+int resolution_stat_take(struct resolution_stat *out, int fd, const char *path)
+{
+    struct stat st;
+
+    if (fd >= 0 ? fstat(fd, &st) : stat(path, &st))
+        return -1;
+    if (!S_ISREG(st.st_mode))
+        return -1;
+    out->dev = st.st_dev;
+    out->ino = st.st_ino;
+    out->size = (uint64_t)st.st_size;
+    out->mtime_ns = (apr_time_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    out->ctime_ns = (apr_time_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
+    return 0;
+}
+
+int resolution_stat_same(resolution_entry *e)
+{
+    struct resolution_stat now;
+
+    memset(&now, 0, sizeof now);
+    return !resolution_stat_take(&now, -1, e->path) && !memcmp(&now, &e->stat, sizeof now);
+}
+
+/* ---- priming ---- */
+
+/* .htaccess files may count: some section for directories allows them. */
+static int store_overrides_possible(const request_rec *r)
+{
+    const core_server_config *core = core_server_conf_of(r->server);
+
+    for (int i = 0; core->sec_dir && i < core->sec_dir->nelts; i++) {
+        ap_conf_vector_t *section = APR_ARRAY_IDX(core->sec_dir, i, ap_conf_vector_t *);
+        const core_dir_config *dir = ap_get_core_module_config(section);
+
+        if (dir && ((dir->override & ~OR_UNSET) != OR_NONE || dir->override_list))
+            return 1;
+    }
+    return r->htaccess != NULL;
+}
+
+/* AccessFileName as a NULL-terminated list. */
+static const char *const *store_access_names(request_rec *r)
+{
+    const core_server_config *core = core_server_conf_of(r->server);
+    const char *list = core->access_name, *name;
+    apr_array_header_t *names = apr_array_make(r->pool, 2, sizeof(char *));
+
+    while (*list && *(name = ap_getword_conf(r->pool, &list)) != '\0')
+        APR_ARRAY_PUSH(names, const char *) = name;
+    APR_ARRAY_PUSH(names, const char *) = NULL;
+    return (const char *const *)(const void *)names->elts;
+}
+
+static int store_prime(resolution_cache *c, resolution_entry *e, request_rec *r, const char *path)
+{
+    const char *const *names = store_overrides_possible(r) ? store_access_names(r) : NULL;
+    size_t uri_len = strlen(r->parsed_uri.path ? r->parsed_uri.path : "");
+    int index = uri_len && r->parsed_uri.path[uri_len - 1] == '/';
+
+    e->server = r->server;
+    if (c->watch && watch_add(c->watch, &e->owner, path, "/", names, index) == 0) {
+        e->watched = 1;
+        return 0;
+    }
+    return names || index ? -1 : 0; /* one stat per request does not see all that these depend on */
+}
+
+/* ---- filling ---- */
+
+static int store_head(request_rec *r, resolution_head *out)
+{
+    char buf[GATHER_HEAD_MAX];
+    size_t date_off = 0, conn_off = 0, len = h1_format_head(r, buf, sizeof buf - 256, &date_off, &conn_off);
+
+    if (!len || !date_off)
+        return -1;
+    free(out->text);
+    if (!(out->text = malloc(len)))
+        return -1;
+    memcpy(out->text, buf, len);
+    out->len = (uint32_t)len;
+    out->date_off = (uint32_t)date_off;
+    out->conn_off = (uint32_t)conn_off;
+    return 0;
+}
+
+static void store_text(char *out, size_t room, const char *value)
+{
+    size_t len = value ? strlen(value) : 0;
+
+    if (len >= room)
+        len = 0;
+    memcpy(out, value ? value : "", len);
+    out[len] = '\0';
+}
+
+static int store_read(resolution_entry *e)
+{
+    size_t have = 0;
+
+    if (!(e->body = malloc((size_t)e->body_len + 1)))
+        return -1;
+    while (have < (size_t)e->body_len) {
+        ssize_t n = pread(e->fd, e->body + have, (size_t)e->body_len - have, (off_t)have);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        have += (size_t)n;
+    }
+    return 0;
+}
+
+/* The file as it is now must be the one that the request was answered from. */
+static int store_file(resolution_cache *c, resolution_entry *e, request_rec *r, const char *path)
+{
+    const brg_core_conf *conf = core_conf_of(r->server);
+    const core_dir_config *dir = ap_get_core_module_config(r->per_dir_config);
+
+    e->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (e->fd < 0 || resolution_stat_take(&e->stat, e->fd, path) || !(e->path = strdup(path)))
+        return -1;
+    if (e->stat.ino != (uint64_t)r->finfo.inode || (apr_off_t)e->stat.size != r->finfo.size
+        || e->stat.mtime_ns / 1000 != r->finfo.mtime)
+        return -1;
+    e->checked = c->loop->now;
+    e->body_len = (apr_off_t)e->stat.size;
+    if (e->body_len <= conf->file_cache_max_file_bytes) {
+        if (store_read(e))
+            return -1;
+        close(e->fd);
+        e->fd = -1;
+        e->bytes += (size_t)e->body_len;
+        c->bytes += (size_t)e->body_len;
+        return 0;
+    }
+    return dir->enable_sendfile == ENABLE_SENDFILE_ON ? 0 : -1;
+}
+
+static int store_fill(resolution_cache *c, resolution_entry *e, request_rec *r, const char *path)
+{
+    if (store_head(r, &e->head) || store_file(c, e, r, path) || (e->observed && resolution_observe_keep(e, r)))
+        return -1;
+    e->status = r->status;
+    e->server = r->server;
+    e->mtime = r->mtime;
+    store_text(e->last_modified, sizeof e->last_modified, apr_table_get(r->headers_out, "Last-Modified"));
+    store_text(e->etag, sizeof e->etag, apr_table_get(r->headers_out, "ETag"));
+    e->filled = 1;
+    c->fills++;
+    return 0;
+}
+
+static int store_request_is_plain(const request_rec *r)
+{
+    return r->method_number == M_GET && !r->header_only && r->unparsed_uri && r->unparsed_uri[0] == '/'
+           && (!r->path_info || !*r->path_info) && r->finfo.filetype == APR_REG && r->proto_num >= HTTP_VERSION(1, 0)
+           && r->finfo.mtime + STORE_SETTLED_US < r->request_time;
+}
+
+static void store_consider(resolution_cache *c, request_rec *r, const char *path)
+{
+    const brg_conn *bc = connection_of(r->connection);
+    const char *host = apr_table_get(r->headers_in, "Host");
+    resolution_entry *e;
+    uint64_t hash;
+    int kind;
+
+    if (!bc || !host || !store_request_is_plain(r))
+        return;
+    e = resolution_find(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri, strlen(r->unparsed_uri),
+                        &hash);
+    if (r->status == HTTP_NOT_MODIFIED) {
+        if (e && e->filled && !e->head_304.text)
+            store_head(r, &e->head_304);
+        return;
+    }
+    if (r->status != HTTP_OK || (e && e->filled))
+        return;
+    kind = resolution_ask_modules(r);
+    if (kind == BRG_RESOLUTION_VOLATILE) {
+        if (e)
+            resolution_forget(c, e);
+        return;
+    }
+    if (!e) {
+        e = resolution_add(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri, strlen(r->unparsed_uri),
+                           hash);
+        if (!e)
+            return;
+        if (store_prime(c, e, r, path)) {
+            resolution_forget(c, e);
+            return;
+        }
+    }
+    else {
+        e->observed = kind == BRG_RESOLUTION_OBSERVED;
+        if (e->owner.changed || store_fill(c, e, r, path)) {
+            resolution_forget(c, e);
+            return;
+        }
+    }
+    resolution_trim(c, core_conf_of(r->server));
+}
+
+void resolution_consider(request_rec *r)
+{
+    resolution_cache *c = store_cache();
+
+    if (!c)
+        return;
+    if (c->offered_r == r)
+        store_consider(c, r, c->offered_path);
+    c->offered_r = NULL;
+}
+
+static int resolution_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+{
+    resolution_survey_hooks();
+    return OK;
+}
+
+void resolution_register_hooks(apr_pool_t *p)
+{
+    ap_hook_post_config(resolution_post_config, NULL, NULL, APR_HOOK_REALLY_LAST);
+    resolution_declare_core();
+}
