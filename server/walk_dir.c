@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The directory walk: from r->filename to what it is (r->finfo), what is left of it (r->path_info)
+ * and the configuration of the directories on the way: <Directory> sections, shortest first, each
+ * level followed by its .htaccess, and regular expressions at the end.
+ *
+ * The awkward part is to be exact without a system call per directory. One stat of the whole name
+ * tells that everything above it is a directory, and if it does not exist, one of its parent mostly
+ * does. Only where neither helps, or where the Options of a directory do not let every symbolic
+ * link be followed, are the components looked at one by one.
+ */
+#include "walk_private.h"
+#include "http_log.h"
+#include "http_request.h"
+#include "apr_fnmatch.h"
+#include "apr_strings.h"
+
+APLOG_USE_MODULE(core);
+
+typedef struct dir_walk {
+    request_rec *r;
+    const char *path; /* r->filename as it came: absolute, no empty or dot segments */
+    apr_size_t len;
+    ap_conf_vector_t *conf; /* in force in the current directory */
+    const apr_array_header_t *secs;
+    const char *access_name;
+    int next_sec;
+    apr_size_t dirs_end; /* components that end before this offset are known to be directories */
+    int type_known;      /* r->finfo tells what the last component is */
+    char *scratch;       /* for prefixes of path; made when first needed */
+    apr_size_t cut;      /* where scratch ends now */
+} dir_walk;
+
+static const core_dir_config *dir_core(const dir_walk *w)
+{
+    return ap_get_core_module_config(w->conf);
+}
+
+/* The first end bytes of path as a string. One past its length stands for a slash that is added. */
+static char *dir_prefix(dir_walk *w, apr_size_t end)
+{
+    if (!w->scratch) {
+        w->scratch = apr_palloc(w->r->pool, w->len + 2);
+        memcpy(w->scratch, w->path, w->len);
+        w->scratch[w->len] = '/';
+        w->cut = w->len + 1;
+    }
+    if (w->cut <= w->len) {
+        w->scratch[w->cut] = w->cut == w->len ? '/' : w->path[w->cut];
+    }
+    w->scratch[end] = '\0';
+    w->cut = end;
+    return w->scratch;
+}
+
+/* ---- the file system ---- */
+
+static apr_status_t dir_stat(dir_walk *w, apr_size_t end, apr_int32_t wanted, apr_finfo_t *finfo)
+{
+    request_rec *r = w->r;
+    char *name = r->filename;
+    apr_status_t rv;
+
+    if (end < w->len) {
+        r->filename = dir_prefix(w, end);
+    }
+    rv = ap_run_dirwalk_stat(finfo, r, wanted);
+    r->filename = name;
+    return rv == APR_INCOMPLETE && (finfo->valid & APR_FINFO_TYPE) ? APR_SUCCESS : rv;
+}
+
+/* What can be known at once. */
+static void dir_survey(dir_walk *w)
+{
+    request_rec *r = w->r;
+    apr_finfo_t parent;
+    apr_size_t slash;
+    apr_status_t rv = APR_SUCCESS;
+
+    if (r->finfo.filetype == APR_NOFILE || r->finfo.filetype == APR_LNK) {
+        rv = dir_stat(w, w->len, APR_FINFO_MIN, &r->finfo);
+    }
+    if (rv == APR_SUCCESS) {
+        w->dirs_end = w->len;
+        w->type_known = 1;
+        return;
+    }
+    memset(&r->finfo, 0, sizeof r->finfo);
+    r->finfo.filetype = APR_NOFILE;
+    if (!APR_STATUS_IS_ENOENT(rv)) {
+        return;
+    }
+    for (slash = w->len - 1; slash > 0 && w->path[slash - 1] != '/'; slash--) {
+    }
+    if (slash <= 1 || dir_stat(w, slash - 1, APR_FINFO_TYPE, &parent) != APR_SUCCESS ||
+        parent.filetype != APR_DIR) {
+        return;
+    }
+    w->dirs_end = slash;
+    w->type_known = 1;
+}
+
+int walk_resolve_symlink(const char *path, apr_finfo_t *finfo, int opts, apr_pool_t *p)
+{
+    apr_finfo_t target;
+    apr_int32_t wanted = finfo->valid & ~(APR_FINFO_NAME | APR_FINFO_LINK);
+
+    if (opts & OPT_SYM_LINKS) {
+        if (apr_stat(&target, path, wanted | APR_FINFO_MIN, p) != APR_SUCCESS) {
+            return HTTP_FORBIDDEN;
+        }
+    } else if (opts & OPT_SYM_OWNER) {
+        if (!(finfo->valid & APR_FINFO_OWNER) &&
+            apr_stat(finfo, path, wanted | APR_FINFO_LINK | APR_FINFO_OWNER, p) != APR_SUCCESS) {
+            return HTTP_FORBIDDEN;
+        }
+        if (apr_stat(&target, path, wanted | APR_FINFO_MIN | APR_FINFO_OWNER, p) != APR_SUCCESS ||
+            apr_uid_compare(target.user, finfo->user) != APR_SUCCESS) {
+            return HTTP_FORBIDDEN;
+        }
+    } else {
+        return HTTP_FORBIDDEN;
+    }
+    *finfo = target;
+    return OK;
+}
+
+static int dir_stat_failed(const dir_walk *w, apr_size_t end, apr_status_t rv)
+{
+    request_rec *r = w->r;
+    const char *path = apr_pstrmemdup(r->pool, w->path, end);
+
+    if (APR_STATUS_IS_EACCES(rv)) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r,
+                      APLOGNO(00035) "access to %s denied (filesystem path '%s') because search "
+                                     "permissions are missing on a component of the path",
+                      r->uri, path);
+    } else {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r,
+                      APLOGNO(00036) "access to %s failed (filesystem path '%s')", r->uri, path);
+    }
+    return HTTP_FORBIDDEN;
+}
+
+/* Look at the component that ends before end, under the Options of its directory. */
+static int dir_look(dir_walk *w, apr_size_t end, int opts, apr_finfo_t *finfo)
+{
+    int follow = (opts & (OPT_SYM_LINKS | OPT_SYM_OWNER)) == OPT_SYM_LINKS;
+    apr_status_t rv;
+
+    rv = dir_stat(w, end, APR_FINFO_MIN | (follow ? 0 : APR_FINFO_LINK), finfo);
+    if (APR_STATUS_IS_ENOENT(rv)) {
+        memset(finfo, 0, sizeof *finfo);
+        finfo->filetype = APR_NOFILE;
+        return OK;
+    }
+    if (rv != APR_SUCCESS) {
+        return dir_stat_failed(w, end, rv);
+    }
+    if (finfo->filetype == APR_LNK &&
+        walk_resolve_symlink(dir_prefix(w, end), finfo, opts, w->r->pool) != OK) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, w->r,
+                      APLOGNO(00037) "Symbolic link not allowed or link target not accessible: %s",
+                      dir_prefix(w, end));
+        return HTTP_FORBIDDEN;
+    }
+    return OK;
+}
+
+/*
+ * The next component, which ends before end: *is_dir, or else where the walk ends, and r->finfo is
+ * set.
+ * @return OK or the status that refuses the request
+ */
+static int dir_component(dir_walk *w, apr_size_t end, int *is_dir)
+{
+    request_rec *r = w->r;
+    int opts = dir_core(w)->opts;
+    int is_last = end + (end < w->len) == w->len;
+    int follow = (opts & (OPT_SYM_LINKS | OPT_SYM_OWNER)) == OPT_SYM_LINKS;
+    apr_finfo_t looked;
+    apr_finfo_t *finfo = &r->finfo;
+
+    if (follow && !is_last && end < w->dirs_end) {
+        *is_dir = 1;
+        return OK;
+    }
+    if (!follow || !is_last || !w->type_known) {
+        int res;
+
+        finfo = &looked;
+        if ((res = dir_look(w, end, opts, finfo)) != OK) {
+            return res;
+        }
+    }
+    *is_dir = finfo->filetype == APR_DIR;
+    if (!*is_dir && finfo->filetype != APR_REG && finfo->filetype != APR_NOFILE) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(00038) "Forbidden: %s doesn't point to a file or directory",
+                      dir_prefix(w, end));
+        return HTTP_FORBIDDEN;
+    }
+    if (finfo != &r->finfo && (is_last || !*is_dir)) {
+        r->finfo = *finfo;
+    }
+    return OK;
+}
+
+/* ---- the configuration ---- */
+
+/* The first pos bytes of path, a slash included that may be missing there, are what d says. */
+static int dir_is(const dir_walk *w, const char *d, apr_size_t pos)
+{
+    apr_size_t have = pos > w->len ? w->len : pos;
+
+    if (strncmp(d, w->path, have) != 0) {
+        return 0;
+    }
+    return have == pos ? d[pos] == '\0' : d[have] == '/' && d[have + 1] == '\0';
+}
+
+static int dir_htaccess(dir_walk *w, apr_size_t pos)
+{
+    const core_dir_config *core = dir_core(w);
+    ap_conf_vector_t *found = NULL;
+    int res;
+
+    if (!core->override && (!core->override_list || apr_is_empty_table(core->override_list))) {
+        return OK;
+    }
+    res = ap_parse_htaccess(&found, w->r, (int)core->override, core->override_opts,
+                            core->override_list, apr_pstrdup(w->r->pool, dir_prefix(w, pos)),
+                            w->access_name);
+    if (res == OK && found) {
+        w->conf = walk_merge(w->r, w->conf, found, 0);
+    }
+    return res;
+}
+
+/* Take in what is said of the directory that ends before pos, the level-th from the root. */
+static int dir_enter(dir_walk *w, apr_size_t pos, unsigned level)
+{
+    for (; w->next_sec < w->secs->nelts; w->next_sec++) {
+        ap_conf_vector_t *sec = APR_ARRAY_IDX(w->secs, w->next_sec, ap_conf_vector_t *);
+        const core_dir_config *core = ap_get_core_module_config(sec);
+
+        if (core->r || core->d_components > level) {
+            break;
+        }
+        if (core->d_is_fnmatch
+                ? apr_fnmatch(core->d, dir_prefix(w, pos), APR_FNM_PATHNAME) == APR_SUCCESS
+                : dir_is(w, core->d, pos)) {
+            w->conf = walk_merge(w->r, w->conf, sec, 1);
+        }
+    }
+    return dir_htaccess(w, pos);
+}
+
+static void dir_regexes(dir_walk *w)
+{
+    for (int i = w->next_sec; i < w->secs->nelts; i++) {
+        ap_conf_vector_t *sec = APR_ARRAY_IDX(w->secs, i, ap_conf_vector_t *);
+        const core_dir_config *core = ap_get_core_module_config(sec);
+
+        if (core->r && walk_regex_matches(w->r, core, w->r->filename)) {
+            w->conf = walk_merge(w->r, w->conf, sec, 1);
+        }
+    }
+}
+
+/* ---- the walk ---- */
+
+static int dir_is_canonical(const char *path)
+{
+    for (const char *p = path; *p; p++) {
+        if (p[0] != '/' || (p[1] != '/' && p[1] != '.')) {
+            continue;
+        }
+        if (p[1] == '/' || p[2] == '/' || !p[2] || (p[2] == '.' && (p[3] == '/' || !p[3]))) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* @return OK, or DECLINED: this is no name in the file system */
+static int dir_begin(dir_walk *w, request_rec *r)
+{
+    static const apr_array_header_t none = {0};
+    const core_server_config *sconf = ap_get_core_module_config(r->server->module_config);
+    apr_status_t rv = APR_SUCCESS;
+
+    if (!r->filename) {
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+                      APLOGNO(00028) "Module bug?  Request filename is missing for URI %s", r->uri);
+        return DECLINED;
+    }
+    if (r->filename[0] != '/') {
+        rv = APR_EBADPATH;
+    } else if (!dir_is_canonical(r->filename)) {
+        rv = apr_filepath_merge(&r->filename, NULL, r->filename,
+                                APR_FILEPATH_NOTRELATIVE | APR_FILEPATH_TRUENAME, r->pool);
+    }
+    if (rv != APR_SUCCESS) {
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, rv, r,
+                      APLOGNO(00030) "Module bug?  Request filename path %s is invalid or not "
+                                     "absolute for uri %s",
+                      r->filename, r->uri);
+        return DECLINED;
+    }
+    *w = (dir_walk){.r = r, .path = r->filename, .len = strlen(r->filename)};
+    w->conf = r->per_dir_config;
+    w->secs = sconf->sec_dir ? sconf->sec_dir : &none;
+    w->access_name = sconf->access_name ? sconf->access_name : DEFAULT_ACCESS_FNAME;
+    return OK;
+}
+
+/* Split what follows the last component that exists (or the first that does not) off the name. */
+static void dir_finish(dir_walk *w, apr_size_t end)
+{
+    request_rec *r = w->r;
+
+    if (end < w->len) {
+        const char *rest = w->path + end;
+
+        r->path_info = r->path_info && *r->path_info
+                           ? apr_pstrcat(r->pool, rest, r->path_info, NULL)
+                           : (char *)rest;
+        r->filename = apr_pstrmemdup(r->pool, w->path, end);
+    } else if (!r->path_info) {
+        r->path_info = r->filename + w->len; /* empty */
+    }
+    r->canonical_filename = r->filename;
+    dir_regexes(w);
+    r->per_dir_config = w->conf;
+}
+
+AP_DECLARE(int) ap_directory_walk(request_rec *r)
+{
+    dir_walk w;
+    apr_size_t pos = 1, end = 0;
+    int res;
+
+    if (dir_begin(&w, r) != OK) {
+        r->finfo.filetype = APR_NOFILE;
+        return OK;
+    }
+    dir_survey(&w);
+    for (unsigned level = 1;; level++) {
+        const char *slash;
+        int is_dir;
+
+        if ((res = dir_enter(&w, pos, level)) != OK) {
+            return res;
+        }
+        if (pos >= w.len) {
+            end = w.len; /* all of it is a directory */
+            break;
+        }
+        slash = memchr(w.path + pos, '/', w.len - pos);
+        end = slash ? (apr_size_t)(slash - w.path) : w.len;
+        if ((res = dir_component(&w, end, &is_dir)) != OK) {
+            return res;
+        }
+        if (!is_dir) {
+            break;
+        }
+        pos = end + 1;
+    }
+    dir_finish(&w, end);
+    return OK;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Merges of configuration vectors, each made once.
+ *
+ * A request's configuration is a fold over the sections that match it: ((defaults + s1) + s2) + s3.
+ * The result of every step is remembered under its pair of operands, so the pairs form a tree whose
+ * paths are the lists of sections seen so far.
+ *
+ * Where both operands belong to the configuration, the result does too: it goes to a table of the
+ * whole process that is read without a lock and only ever grows, up to a bound (a configuration
+ * with many <If> sections can have more combinations than are worth keeping). What takes part of an
+ * .htaccess file is remembered by the request instead, for its subrequests and redirects.
+ */
+#include "walk_private.h"
+#include "apr_allocator.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define MERGE_SLOTS 4096u
+#define MERGE_MAX (MERGE_SLOTS / 2)
+
+typedef struct merge_entry {
+    const ap_conf_vector_t *base, *sec;
+    ap_conf_vector_t *result;
+} merge_entry;
+
+/* Readers load with acquire, which pairs with the release by which an entry is published. */
+static _Atomic(merge_entry *) merge_table[MERGE_SLOTS];
+/* The set of all results in merge_table: what else may serve as a base. */
+static _Atomic(const ap_conf_vector_t *) merge_results[MERGE_SLOTS];
+
+/* For those who add: guards what follows, and the allocations from the pool. */
+static pthread_mutex_t merge_lock = PTHREAD_MUTEX_INITIALIZER;
+static apr_pool_t *merge_pool; /* NULL: nothing is remembered; set before threads start */
+static unsigned merge_used;
+
+/* What a request remembers for itself, in its AP_NOTE_DIRECTORY_WALK. */
+typedef struct merge_note {
+    merge_entry entry;
+    struct merge_note *next;
+} merge_note;
+
+static unsigned merge_hash(const void *a, const void *b)
+{
+    uint64_t x = (uint64_t)(uintptr_t)a * 0x9E3779B97F4A7C15u;
+
+    x = (x ^ (uint64_t)(uintptr_t)b) * 0xC2B2AE3D27D4EB4Fu;
+    return (unsigned)(x >> 40);
+}
+
+static apr_status_t merge_close(void *data)
+{
+    merge_pool = NULL;
+    merge_used = 0;
+    for (unsigned i = 0; i < MERGE_SLOTS; i++) {
+        atomic_store_explicit(&merge_table[i], NULL, memory_order_relaxed);
+        atomic_store_explicit(&merge_results[i], NULL, memory_order_relaxed);
+    }
+    return APR_SUCCESS;
+}
+
+void walk_merge_open(apr_pool_t *pconf)
+{
+    apr_allocator_t *allocator;
+
+    if (merge_pool) {
+        apr_pool_destroy(merge_pool);
+    }
+    /* An allocator of its own: threads add to this pool while others may use pconf's. */
+    if (apr_allocator_create(&allocator) != APR_SUCCESS) {
+        return;
+    }
+    if (apr_pool_create_ex(&merge_pool, pconf, NULL, allocator) != APR_SUCCESS) {
+        apr_allocator_destroy(allocator);
+        merge_pool = NULL;
+        return;
+    }
+    apr_allocator_owner_set(allocator, merge_pool);
+    apr_pool_tag(merge_pool, "merged sections");
+    apr_pool_cleanup_register(merge_pool, NULL, merge_close, apr_pool_cleanup_null);
+}
+
+static ap_conf_vector_t *merge_find(const ap_conf_vector_t *base, const ap_conf_vector_t *sec)
+{
+    for (unsigned at = merge_hash(base, sec);; at++) {
+        const merge_entry *e =
+            atomic_load_explicit(&merge_table[at % MERGE_SLOTS], memory_order_acquire);
+
+        if (!e) {
+            return NULL;
+        }
+        if (e->base == base && e->sec == sec) {
+            return e->result;
+        }
+    }
+}
+
+static int merge_is_result(const ap_conf_vector_t *conf)
+{
+    for (unsigned at = merge_hash(conf, NULL);; at++) {
+        const ap_conf_vector_t *known =
+            atomic_load_explicit(&merge_results[at % MERGE_SLOTS], memory_order_acquire);
+
+        if (!known || known == conf) {
+            return known != NULL;
+        }
+    }
+}
+
+static void merge_publish(merge_entry *e)
+{
+    unsigned at = merge_hash(e->result, NULL);
+
+    while (atomic_load_explicit(&merge_results[at % MERGE_SLOTS], memory_order_relaxed)) {
+        at++;
+    }
+    atomic_store_explicit(&merge_results[at % MERGE_SLOTS], e->result, memory_order_release);
+    at = merge_hash(e->base, e->sec);
+    while (atomic_load_explicit(&merge_table[at % MERGE_SLOTS], memory_order_relaxed)) {
+        at++;
+    }
+    atomic_store_explicit(&merge_table[at % MERGE_SLOTS], e, memory_order_release);
+}
+
+static ap_conf_vector_t *merge_add(ap_conf_vector_t *base, ap_conf_vector_t *sec)
+{
+    ap_conf_vector_t *result;
+
+    pthread_mutex_lock(&merge_lock);
+    result = merge_find(base, sec); /* another thread may have been first */
+    if (!result && merge_used < MERGE_MAX) {
+        merge_entry *e = apr_palloc(merge_pool, sizeof *e);
+
+        result = ap_merge_per_dir_configs(merge_pool, base, sec);
+        *e = (merge_entry){base, sec, result};
+        merge_used++;
+        merge_publish(e);
+    }
+    pthread_mutex_unlock(&merge_lock);
+    return result;
+}
+
+/* The request that this one came from: the one redirected here before the one above. */
+static request_rec *merge_origin(const request_rec *r)
+{
+    return r->prev ? r->prev : r->main;
+}
+
+static ap_conf_vector_t *merge_for_request(request_rec *r, ap_conf_vector_t *base,
+                                           ap_conf_vector_t *sec)
+{
+    merge_note *note;
+
+    for (request_rec *q = r; q; q = merge_origin(q)) {
+        void **list = ap_get_request_note(q, AP_NOTE_DIRECTORY_WALK);
+
+        for (note = list ? *list : NULL; note; note = note->next) {
+            if (note->entry.base == base && note->entry.sec == sec) {
+                return note->entry.result;
+            }
+        }
+    }
+    note = apr_palloc(r->pool, sizeof *note);
+    note->entry = (merge_entry){base, sec, ap_merge_per_dir_configs(r->pool, base, sec)};
+    void **list = ap_get_request_note(r, AP_NOTE_DIRECTORY_WALK);
+    if (list) {
+        note->next = *list;
+        *list = note;
+    }
+    return note->entry.result;
+}
+
+ap_conf_vector_t *walk_merge(request_rec *r, ap_conf_vector_t *base, ap_conf_vector_t *sec,
+                             int sec_is_config)
+{
+    ap_conf_vector_t *result = NULL;
+
+    if (sec_is_config && merge_pool) {
+        /* Memory of the configuration is never freed while it serves, so a vector of some request
+         * can not have the address of a base in the table. */
+        result = merge_find(base, sec);
+        if (!result && (base == r->server->lookup_defaults || merge_is_result(base))) {
+            result = merge_add(base, sec);
+        }
+    }
+    return result ? result : merge_for_request(r, base, sec);
+}
