@@ -91,6 +91,12 @@ watch_set *watch_set_create(void)
     return w;
 }
 
+void watch_set_destroy(watch_set *w)
+{
+    close(w->fd);
+    free(w);
+}
+
 unsigned watch_count(const watch_set *w)
 {
     return w->count;

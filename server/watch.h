@@ -28,6 +28,9 @@ typedef struct watch_owner {
 /** A set with an inotify instance of its own, or NULL when there is none to be had. */
 watch_set *watch_set_create(void);
 
+/** All owners must have been removed. */
+void watch_set_destroy(watch_set *w);
+
 /** Read what happened since the last call. One system call when nothing did. */
 void watch_drain(watch_set *w);
 
