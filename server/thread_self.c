@@ -43,3 +43,8 @@ BRG_DECLARE(int) brg_thread_index(void)
 {
     return self_index;
 }
+
+BRG_DECLARE(int) brg_thread_is_loop(void)
+{
+    return self_loop != NULL;
+}

@@ -40,6 +40,11 @@ BRG_DECLARE(apr_time_t) brg_now(void);
  */
 BRG_DECLARE(int) brg_thread_index(void);
 
+/**
+ * 1 on an event loop, which runs the turn_end hook at least once a second; 0 on a worker or any other thread.
+ */
+BRG_DECLARE(int) brg_thread_is_loop(void);
+
 #ifdef __cplusplus
 }
 #endif
