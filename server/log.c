@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The error log: every ap_log_*error_ ends in log_write_error, which decides whether the message is
+ * wanted, makes one line of it and hands that to the file with a single write. A line that cannot
+ * be written (disk full, reader of a pipe gone) is lost; the server goes on.
+ */
+#include "log_private.h"
+
+#include "http_core.h"
+#include "http_main.h"
+#include "http_protocol.h"
+
+#include "apr_base64.h"
+#include "apr_strings.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <syslog.h>
+#include <unistd.h>
+
+APLOG_USE_MODULE(core);
+
+APR_HOOK_STRUCT(APR_HOOK_LINK(error_log) APR_HOOK_LINK(generate_log_id))
+AP_IMPLEMENT_HOOK_VOID(error_log, (const ap_errorlog_info *info, const char *errstr),
+                       (info, errstr))
+AP_IMPLEMENT_HOOK_RUN_FIRST(int, generate_log_id,
+                            (const conn_rec *c, const request_rec *r, const char **id), (c, r, id),
+                            DECLINED)
+
+AP_DECLARE_DATA int ap_default_loglevel = DEFAULT_LOGLEVEL;
+
+#define LOG_ID_BYTES 24 /* of an id as text */
+
+/* Where a message goes. */
+typedef struct log_target {
+    apr_file_t *file; /* NULL: syslog, if wanted */
+    int wanted;
+} log_target;
+
+/* ---- ids ---- */
+
+/* Unique among the processes of a host: time, process and a count per process. */
+static const char *log_new_id(apr_pool_t *p)
+{
+    static atomic_uint count;
+    struct {
+        uint64_t time;
+        uint32_t pid, count;
+    } raw = {(uint64_t)apr_time_now(), (uint32_t)getpid(), atomic_fetch_add(&count, 1)};
+    unsigned char bytes[13];
+    char *id = apr_palloc(p, LOG_ID_BYTES);
+
+    memcpy(bytes, &raw.time, 7);
+    memcpy(bytes + 7, &raw.pid, 3);
+    memcpy(bytes + 10, &raw.count, 3);
+    id[apr_base64_encode_binary(id, bytes, sizeof bytes) - 1] = '\0';
+    *strchrnul(id, '=') = '\0';
+    return id;
+}
+
+static void log_set_id(const conn_rec *c, const request_rec *r)
+{
+    conn_rec *cw = (conn_rec *)(uintptr_t)c;
+    request_rec *rw = (request_rec *)(uintptr_t)r;
+    const char *id = NULL, **to = r ? &rw->log_id : &cw->log_id;
+
+    if (!*to) {
+        ap_run_generate_log_id(c, r, &id);
+        *to = id ? id : log_new_id(r ? r->pool : c->pool);
+    }
+}
+
+/* ---- who wants it ---- */
+
+static int log_level_for(const ap_errorlog_info *info)
+{
+    if (info->r)
+        return ap_get_request_module_loglevel(info->r, info->module_index);
+    if (info->c)
+        return ap_get_conn_server_module_loglevel(info->c, info->s, info->module_index);
+    return ap_get_server_module_loglevel(info->s, info->module_index);
+}
+
+static log_target log_find_target(const ap_errorlog_info *info)
+{
+    log_target target = {log_stderr, 1};
+    int level = info->level & APLOG_LEVELMASK;
+
+    if (!info->s) {
+        if (!target.file && ap_server_conf)
+            target.file = ap_server_conf->error_log;
+        target.wanted = level == APLOG_NOTICE || level <= ap_default_loglevel;
+        return target;
+    }
+    target.wanted = level == APLOG_NOTICE || level <= log_level_for(info);
+    if (info->s->error_log)
+        target.file = info->s->error_log;
+    else if (log_syslog_ident && info->s->error_fname &&
+             !strncasecmp(info->s->error_fname, "syslog", 6))
+        target.file = NULL;
+    return target;
+}
+
+/* ---- lines ---- */
+
+static void log_write_line(const log_target *target, const ap_errorlog_info *info, char *line,
+                           int len)
+{
+    apr_size_t n;
+
+    if (!target->file) {
+        if (log_syslog_ident) {
+            int level = info->level & APLOG_LEVELMASK;
+            syslog(level < LOG_DEBUG ? level : LOG_DEBUG, "%.*s", len, line);
+        }
+        return;
+    }
+    line[len] = '\n';
+    apr_file_write_full(target->file, line, (apr_size_t)len + 1, &n);
+}
+
+static const apr_array_header_t *log_choose_format(const ap_errorlog_info *info)
+{
+    const core_server_config *conf = info->s && info->s->module_config
+                                         ? ap_get_core_module_config(info->s->module_config)
+                                         : NULL;
+
+    if (info->startup)
+        return log_format_builtin(LOG_STYLE_STARTUP);
+    if (conf && conf->error_log_format)
+        return conf->error_log_format;
+    return log_format_builtin(info->using_syslog ? LOG_STYLE_SYSLOG : LOG_STYLE_FILE);
+}
+
+static void log_write_once(const log_target *target, const ap_errorlog_info *info,
+                           const apr_array_header_t *formats)
+{
+    char line[LOG_LINE_BYTES];
+
+    for (int i = 0; formats && i < formats->nelts; i++) {
+        int n = log_format_line(APR_ARRAY_IDX(formats, i, apr_array_header_t *), info, NULL, line,
+                                sizeof line - 1);
+        if (n)
+            log_write_line(target, info, line, n);
+    }
+}
+
+/* The first message of a connection or request is preceded by lines about it, where they are
+ * configured. */
+static void log_introduce(const log_target *target, const ap_errorlog_info *info)
+{
+    const core_server_config *conf;
+    ap_errorlog_info conn = *info;
+    int first;
+
+    if (!info->c || !info->s->module_config)
+        return;
+    conf = ap_get_core_module_config(info->s->module_config);
+    first = !info->c->log_id;
+    if (first)
+        log_set_id(info->c, NULL);
+    conn.r = conn.rmain = NULL;
+    if (first && conf)
+        log_write_once(target, &conn, conf->error_log_conn);
+    if (!info->r || info->rmain->log_id)
+        return;
+    log_set_id(info->c, info->rmain);
+    if (conf)
+        log_write_once(target, info, conf->error_log_req);
+}
+
+static void log_write_error(ap_errorlog_info *info, const char *fmt, va_list args)
+{
+    log_target target = log_find_target(info);
+    char text[LOG_LINE_BYTES], escaped[LOG_LINE_BYTES], line[LOG_LINE_BYTES];
+    char *start = line;
+    int n;
+
+    if (!target.wanted)
+        return;
+    if (info->r)
+        for (info->rmain = info->r; info->rmain->main; info->rmain = info->rmain->main)
+            continue;
+    info->using_syslog = !target.file;
+    info->startup = (info->level & APLOG_STARTUP) && !log_is_open;
+    info->format = fmt;
+    if (info->s)
+        log_introduce(&target, info);
+    apr_vsnprintf(text, sizeof text, fmt, args);
+    ap_escape_errorlog_item(escaped, text, sizeof escaped);
+    n = log_format_line(log_choose_format(info), info, escaped, line, sizeof line - 1);
+    if (info->startup && n && *start == ' ')
+        start++, n--;
+    if (n)
+        log_write_line(&target, info, start, n);
+    ap_run_error_log(info, escaped);
+}
+
+/* A message for the client: shown on the error page that this request may end with. */
+static void log_note_for_client(const request_rec *r, int level, const char *fmt, va_list args)
+{
+    if ((level & APLOG_LEVELMASK) > APLOG_WARNING || !(level & APLOG_TOCLIENT))
+        return;
+    if (!apr_table_get(r->notes, "error-notes"))
+        apr_table_setn(r->notes, "error-notes",
+                       ap_escape_html(r->pool, apr_pvsprintf(r->pool, fmt, args)));
+}
+
+/* ---- public: messages ---- */
+
+AP_DECLARE(void)
+ap_log_error_(const char *file, int line, int module_index, int level, apr_status_t status,
+              const server_rec *s, const char *fmt, ...)
+{
+    ap_errorlog_info info = {.s = s,
+                             .file = file,
+                             .line = line,
+                             .module_index = module_index,
+                             .level = level,
+                             .status = level & APLOG_NOERRNO ? 0 : status};
+    va_list args;
+
+    va_start(args, fmt);
+    log_write_error(&info, fmt, args);
+    va_end(args);
+}
+
+AP_DECLARE(void)
+ap_log_perror_(const char *file, int line, int module_index, int level, apr_status_t status,
+               apr_pool_t *p, const char *fmt, ...)
+{
+    ap_errorlog_info info = {.pool = p,
+                             .file = file,
+                             .line = line,
+                             .module_index = module_index,
+                             .level = level,
+                             .status = level & APLOG_NOERRNO ? 0 : status};
+    va_list args;
+
+    va_start(args, fmt);
+    log_write_error(&info, fmt, args);
+    va_end(args);
+}
+
+AP_DECLARE(void)
+ap_log_rerror_(const char *file, int line, int module_index, int level, apr_status_t status,
+               const request_rec *r, const char *fmt, ...)
+{
+    ap_errorlog_info info = {.s = r->server,
+                             .c = r->connection,
+                             .r = r,
+                             .pool = r->pool,
+                             .file = file,
+                             .line = line,
+                             .module_index = module_index,
+                             .level = level,
+                             .status = level & APLOG_NOERRNO ? 0 : status};
+    va_list args;
+
+    va_start(args, fmt);
+    log_write_error(&info, fmt, args);
+    va_end(args);
+    va_start(args, fmt);
+    log_note_for_client(r, level, fmt, args);
+    va_end(args);
+}
+
+AP_DECLARE(void)
+ap_log_cserror_(const char *file, int line, int module_index, int level, apr_status_t status,
+                const conn_rec *c, const server_rec *s, const char *fmt, ...)
+{
+    ap_errorlog_info info = {.s = s,
+                             .c = c,
+                             .pool = c->pool,
+                             .file = file,
+                             .line = line,
+                             .module_index = module_index,
+                             .level = level,
+                             .status = level & APLOG_NOERRNO ? 0 : status};
+    va_list args;
+
+    va_start(args, fmt);
+    log_write_error(&info, fmt, args);
+    va_end(args);
+}
+
+AP_DECLARE(void)
+ap_log_cerror_(const char *file, int line, int module_index, int level, apr_status_t status,
+               const conn_rec *c, const char *fmt, ...)
+{
+    ap_errorlog_info info = {.s = c->base_server,
+                             .c = c,
+                             .pool = c->pool,
+                             .file = file,
+                             .line = line,
+                             .module_index = module_index,
+                             .level = level,
+                             .status = level & APLOG_NOERRNO ? 0 : status};
+    va_list args;
+
+    va_start(args, fmt);
+    log_write_error(&info, fmt, args);
+    va_end(args);
+}
+
+AP_CORE_DECLARE(void) ap_register_log_hooks(apr_pool_t *p)
+{
+    log_register_hooks(p);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The items of ErrorLogFormat. Each writes at most buflen bytes (NUL included) and returns how
+ * many; 0 = nothing to say. */
+#include "log_private.h"
+
+#include "http_protocol.h"
+#include "util_time.h"
+
+#include "apr_strings.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static ap_errorlog_handler log_handlers[128];
+
+AP_DECLARE(void)
+ap_register_errorlog_handler(apr_pool_t *p, char *tag, ap_errorlog_handler_fn_t *handler, int flags)
+{
+    unsigned char c = (unsigned char)tag[0];
+
+    if (c < sizeof log_handlers / sizeof *log_handlers) {
+        log_handlers[c].func = handler;
+        log_handlers[c].flags = flags;
+    }
+}
+
+const ap_errorlog_handler *log_item_find(char tag)
+{
+    unsigned char c = (unsigned char)tag;
+
+    if (c >= sizeof log_handlers / sizeof *log_handlers || !log_handlers[c].func)
+        return NULL;
+    return &log_handlers[c];
+}
+
+static int log_put(char *buf, int buflen, const char *s)
+{
+    return s && buflen > 0 ? (int)(apr_cpystrn(buf, s, (apr_size_t)buflen) - buf) : 0;
+}
+
+static int log_put_escaped(char *buf, int buflen, const char *s)
+{
+    if (!s || buflen <= 0)
+        return 0;
+    ap_escape_errorlog_item(buf, s, (apr_size_t)buflen);
+    return (int)strlen(buf);
+}
+
+/* ---- who ---- */
+
+static int log_put_address(char *buf, int buflen, const char *ip, const apr_sockaddr_t *addr)
+{
+    if (!ip || !addr)
+        return 0;
+    return apr_snprintf(buf, (apr_size_t)buflen, addr->port ? "%s:%u" : "%s", ip,
+                        (unsigned)addr->port);
+}
+
+static int log_item_client(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
+{
+    if (info->r && !(arg && *arg == 'c'))
+        return log_put_address(buf, buflen, info->r->useragent_ip, info->r->useragent_addr);
+    return info->c ? log_put_address(buf, buflen, info->c->client_ip, info->c->client_addr) : 0;
+}
+
+static int log_item_local(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
+{
+    return info->c ? log_put_address(buf, buflen, info->c->local_ip, info->c->local_addr) : 0;
+}
+
+static int log_item_pid(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
+{
+    return apr_snprintf(buf, (apr_size_t)buflen, "%" APR_PID_T_FMT, getpid());
+}
+
+static int log_item_tid(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
+{
+    return apr_snprintf(buf, (apr_size_t)buflen, "%" APR_PID_T_FMT, gettid());
+}
+
+static int log_item_server(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
+{
+    return info->s ? log_put(buf, buflen, info->s->server_hostname) : 0;
+}
+
+static int log_item_virtual(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
+{
+    if (info->r)
+        return log_put(buf, buflen, ap_get_server_name((request_rec *)(uintptr_t)info->r));
+    return log_item_server(info, arg, buf, buflen);
+}
+
+/* ---- what ---- */
+
+static const char *const log_level_names[] = {
+    "emerg",  "alert",  "crit",   "error",  "warn",   "notice", "info",   "debug",
+    "trace1", "trace2", "trace3", "trace4", "trace5", "trace6", "trace7", "trace8"};
+
+static int log_item_level(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
+{
+    return log_put(buf, buflen, log_level_names[info->level & APLOG_LEVELMASK]);
+}
+
+static int log_item_module(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
+{
+    return info->module_index < 0
+               ? 0
+               : log_put(buf, buflen, ap_find_module_short_name(info->module_index));
+}
+
+static int log_item_file(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
+{
+    const char *slash;
+
+    if (!info->file)
+        return 0;
+    slash = strrchr(info->file, '/');
+    return apr_snprintf(buf, (apr_size_t)buflen, "%s(%d)", slash ? slash + 1 : info->file,
+                        info->line);
+}
+
+static int log_item_error(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
+{
+    int len;
+
+    if (!info->status)
+        return 0;
+    len = apr_snprintf(buf, (apr_size_t)buflen, "(%d)", info->status);
+    apr_strerror(info->status, buf + len, (apr_size_t)(buflen - len));
+    return len + (int)strlen(buf + len);
+}
+
+/* Where it stands in a line is log_format_line's business. */
+static int log_item_message(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
+{
+    return 0;
+}
+
+/* ---- the request ---- */
+
+static int log_item_header(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
+{
+    return info->r && arg && info->r->headers_in
+               ? log_put_escaped(buf, buflen, apr_table_get(info->r->headers_in, arg))
+               : 0;
+}
+
+static int log_item_note(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
+{
+    return info->r && arg && info->r->notes
+               ? log_put_escaped(buf, buflen, apr_table_get(info->r->notes, arg))
+               : 0;
+}
+
+static int log_item_env(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
+{
+    return info->r && arg && info->r->subprocess_env
+               ? log_put_escaped(buf, buflen, apr_table_get(info->r->subprocess_env, arg))
+               : 0;
+}
+
+static int log_item_keepalives(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
+{
+    return info->c ? apr_snprintf(buf, (apr_size_t)buflen, "%d", info->c->keepalives) : 0;
+}
+
+static int log_item_id(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
+{
+    const char *id = NULL;
+
+    if (arg && (*arg == 'c' || *arg == 'C')) {
+        if (info->c && (*arg == 'c' || !info->r))
+            id = info->c->log_id;
+    } else if (info->rmain)
+        id = info->rmain->log_id;
+    else if (info->c)
+        id = info->c->log_id;
+    return log_put(buf, buflen, id);
+}
+
+/* ---- time ---- */
+
+static int log_put_strftime(char *buf, int buflen, const char *format)
+{
+    apr_time_exp_t t;
+    apr_size_t len = 0;
+
+    apr_time_exp_lt(&t, apr_time_now());
+    apr_strftime(buf, &len, (apr_size_t)buflen, format, &t);
+    return (int)len;
+}
+
+static int log_item_time(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
+{
+    int option = AP_CTIME_OPTION_NONE, len = buflen;
+
+    if (arg && strchr(arg, '%'))
+        return log_put_strftime(buf, buflen, arg);
+    for (; arg && *arg; arg++)
+        option |= *arg == 'u'   ? AP_CTIME_OPTION_USEC
+                  : *arg == 'm' ? AP_CTIME_OPTION_MSEC
+                  : *arg == 'c' ? AP_CTIME_OPTION_COMPACT
+                  : *arg == 'z' ? AP_CTIME_OPTION_GMTOFF
+                                : AP_CTIME_OPTION_NONE;
+    if (ap_recent_ctime_ex(buf, apr_time_now(), option, &len) != APR_SUCCESS)
+        return 0;
+    return (int)strlen(buf);
+}
+
+void log_items_register(void)
+{
+    static const struct {
+        char tag[2];
+        ap_errorlog_handler_fn_t *func;
+        int flags;
+    } items[] = {
+        {"a", log_item_client, 0},
+        {"A", log_item_local, 0},
+        {"e", log_item_env, 0},
+        {"E", log_item_error, 0},
+        {"F", log_item_file, 0},
+        {"i", log_item_header, 0},
+        {"k", log_item_keepalives, 0},
+        {"l", log_item_level, 0},
+        {"L", log_item_id, 0},
+        {"m", log_item_module, 0},
+        {"M", log_item_message, AP_ERRORLOG_FLAG_MESSAGE},
+        {"n", log_item_note, 0},
+        {"P", log_item_pid, 0},
+        {"t", log_item_time, 0},
+        {"T", log_item_tid, 0},
+        {"v", log_item_server, 0},
+        {"V", log_item_virtual, 0},
+    };
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++)
+        ap_register_errorlog_handler(NULL, (char *)(uintptr_t)items[i].tag, items[i].func,
+                                     items[i].flags);
+}

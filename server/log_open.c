@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening the error logs: files, programs, syslog; and standard error, which becomes the main one
+ * of them. */
+#include "log_private.h"
+
+#include "ap_mpm.h"
+#include "ap_listen.h"
+#include "http_main.h"
+
+#include "apr_portable.h"
+#include "apr_strings.h"
+
+#include <string.h>
+#include <syslog.h>
+#include <unistd.h>
+
+APLOG_USE_MODULE(core);
+
+apr_file_t *log_stderr;
+int log_is_open;
+const char *log_syslog_ident;
+
+static apr_pool_t *log_stderr_pool;
+
+/* ---- standard error ---- */
+
+AP_DECLARE(void) ap_open_stderr_log(apr_pool_t *p)
+{
+    if (apr_file_open_stderr(&log_stderr, p) == APR_SUCCESS)
+        log_stderr_pool = p;
+}
+
+static apr_status_t log_dup_to_stderr(apr_file_t *file)
+{
+    apr_os_file_t fd;
+
+    apr_file_flush(file);
+    apr_os_file_get(&fd, file);
+    return fd == STDERR_FILENO || dup2(fd, STDERR_FILENO) >= 0 ? APR_SUCCESS : errno;
+}
+
+AP_DECLARE(apr_status_t) ap_replace_stderr_log(apr_pool_t *p, const char *fname)
+{
+    const char *path = ap_server_root_relative(p, fname);
+    apr_file_t *file;
+    apr_status_t rv;
+
+    if (!path) {
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_CRIT, APR_EBADPATH, NULL,
+                     APLOGNO(00085) "Invalid -E error log file %s", fname);
+        return APR_EBADPATH;
+    }
+    rv = apr_file_open(&file, path, APR_FOPEN_APPEND | APR_FOPEN_WRITE | APR_FOPEN_CREATE,
+                       APR_OS_DEFAULT, p);
+    if (rv == APR_SUCCESS)
+        rv = log_dup_to_stderr(file);
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_CRIT, rv, NULL,
+                     APLOGNO(00086) "%s: could not open error log file %s.", ap_server_argv0, path);
+        return rv;
+    }
+    return log_stderr ? APR_SUCCESS : apr_file_open_stderr(&log_stderr, p);
+}
+
+AP_DECLARE(void) ap_error_log2stderr(server_rec *s)
+{
+    apr_file_t *file;
+
+    if (apr_file_open_stderr(&file, s->process->pool) == APR_SUCCESS)
+        s->error_log = file;
+}
+
+/* ---- syslog ---- */
+
+static const struct {
+    const char *name;
+    int facility;
+} log_facilities[] = {
+    {"auth", LOG_AUTH},     {"authpriv", LOG_AUTHPRIV}, {"cron", LOG_CRON},
+    {"daemon", LOG_DAEMON}, {"ftp", LOG_FTP},           {"kern", LOG_KERN},
+    {"local0", LOG_LOCAL0}, {"local1", LOG_LOCAL1},     {"local2", LOG_LOCAL2},
+    {"local3", LOG_LOCAL3}, {"local4", LOG_LOCAL4},     {"local5", LOG_LOCAL5},
+    {"local6", LOG_LOCAL6}, {"local7", LOG_LOCAL7},     {"lpr", LOG_LPR},
+    {"mail", LOG_MAIL},     {"news", LOG_NEWS},         {"syslog", LOG_SYSLOG},
+    {"user", LOG_USER},     {"uucp", LOG_UUCP},
+};
+
+static int log_facility(const char *name, apr_size_t len)
+{
+    for (size_t i = 0; i < sizeof log_facilities / sizeof *log_facilities; i++)
+        if (strlen(log_facilities[i].name) == len &&
+            !strncasecmp(name, log_facilities[i].name, len))
+            return log_facilities[i].facility;
+    return LOG_LOCAL7;
+}
+
+/* syslog[:[facility][:tag]]; both hold for the whole process. */
+static void log_open_syslog(const char *spec)
+{
+    const char *facility = strchr(spec, ':'), *tag = NULL;
+    apr_size_t len = 0;
+
+    if (facility) {
+        facility++;
+        tag = strchr(facility, ':');
+        len = tag ? (apr_size_t)(tag - facility) : strlen(facility);
+    }
+    log_syslog_ident = apr_pstrdup(ap_pglobal, tag && tag[1] ? tag + 1 : ap_server_argv0);
+    openlog(log_syslog_ident, LOG_NDELAY | LOG_CONS | LOG_PID,
+            facility ? log_facility(facility, len) : LOG_LOCAL7);
+}
+
+/* ---- the logs of a configuration ---- */
+
+static int log_open_file(server_rec *s, apr_pool_t *p)
+{
+    const char *path = ap_server_root_relative(p, s->error_fname);
+    apr_status_t rv = APR_EBADPATH;
+
+    if (path)
+        rv = apr_file_open(&s->error_log, path,
+                           APR_FOPEN_APPEND | APR_FOPEN_READ | APR_FOPEN_WRITE | APR_FOPEN_CREATE |
+                               APR_FOPEN_LARGEFILE,
+                           APR_OS_DEFAULT, p);
+    if (rv == APR_SUCCESS)
+        return OK;
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, rv, NULL,
+                 APLOGNO(00091) "%s: could not open error log file %s.", ap_server_argv0,
+                 path ? path : s->error_fname);
+    return DONE;
+}
+
+static int log_open_pipe(server_rec *s, apr_pool_t *p)
+{
+    apr_cmdtype_e type = APR_PROGRAM_ENV;
+    const char *program = s->error_fname + 1;
+    piped_log *pl;
+
+    if (*program == '$') {
+        type = APR_SHELLCMD_ENV;
+        program++;
+    } else if (*program == '|')
+        program++;
+    if (!(pl = ap_open_piped_log_ex(p, program, type))) {
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, NULL,
+                     APLOGNO(00089) "Couldn't start ErrorLog process '%s'.", s->error_fname + 1);
+        return DONE;
+    }
+    s->error_log = ap_piped_log_write_fd(pl);
+    return OK;
+}
+
+static int log_open_server(server_rec *s, apr_pool_t *p)
+{
+    if (*s->error_fname == '|')
+        return log_open_pipe(s, p);
+    if (!strncasecmp(s->error_fname, "syslog", 6) &&
+        (s->error_fname[6] == ':' || !s->error_fname[6])) {
+        log_open_syslog(s->error_fname);
+        s->error_log = NULL;
+        return OK;
+    }
+    return log_open_file(s, p);
+}
+
+/* Virtual hosts that name the same log share it. */
+static int log_share(server_rec *s, const server_rec *s_main)
+{
+    for (const server_rec *other = s_main; other != s; other = other->next)
+        if (other->error_fname && !strcmp(other->error_fname, s->error_fname)) {
+            s->error_log = other->error_log;
+            return 1;
+        }
+    return 0;
+}
+
+int ap_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s_main)
+{
+    if (s_main->error_fname && log_open_server(s_main, plog) != OK)
+        return DONE;
+    for (server_rec *s = s_main->next; s; s = s->next) {
+        if (!s->error_fname)
+            s->error_log = s_main->error_log;
+        else if (!log_share(s, s_main) && log_open_server(s, plog) != OK)
+            return DONE;
+    }
+    /* Whatever a library or a child prints lands in the log, also while a later configuration is
+     * read. */
+    if (s_main->error_log && log_dup_to_stderr(s_main->error_log) == APR_SUCCESS)
+        log_is_open = 1;
+    return OK;
+}
+
+/* Each process writes through its own descriptors already; only what belongs to the supervisor's
+ * start is left. */
+void ap_logs_child_init(apr_pool_t *p, server_rec *s)
+{
+    log_is_open = 1;
+}
+
+/* ---- what is said at the start ---- */
+
+AP_DECLARE(void) ap_log_command_line(apr_pool_t *plog, server_rec *s)
+{
+    process_rec *process = s->process;
+    const char *line = process->argc ? ap_escape_logitem(plog, process->argv[0]) : "";
+
+    for (int i = 1; i < process->argc; i++)
+        line = apr_pstrcat(plog, line, " ", ap_escape_logitem(plog, process->argv[i]), NULL);
+    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, APLOGNO(00094) "Command line: '%s'", line);
+}
+
+AP_DECLARE(void) ap_log_mpm_common(server_rec *s)
+{
+    ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, s, APLOGNO(02639) "Using SO_REUSEPORT: %s (%d)",
+                 ap_have_so_reuseport ? "yes" : "no", ap_num_listen_buckets);
+}
+
+AP_DECLARE(void) ap_log_assert(const char *expression, const char *file, int line)
+{
+    ap_log_error(APLOG_MARK, APLOG_CRIT, 0, NULL,
+                 APLOGNO(00102) "file %s, line %d, assertion \"%s\" failed", file, line,
+                 expression);
+    abort();
+}
+
+void log_register_hooks(apr_pool_t *p)
+{
+    log_items_register();
+    ap_hook_open_logs(ap_open_logs, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_child_init(ap_logs_child_init, NULL, NULL, APR_HOOK_MIDDLE);
+}

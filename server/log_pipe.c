@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Piped logs: programs that read a log from their standard input.
+ *
+ * The supervisor keeps both ends of the pipe. When a program dies it starts another on the same
+ * read end, so what stands in the pipe is not lost and no writer sees a broken pipe. When the
+ * configuration goes, the supervisor lets go of both ends; the program reads what is left, until
+ * the last server process of that generation has closed its end, too, and then ends of its own
+ * accord.
+ *
+ *   open -> running -(dies)-> running anew ... -> let go
+ */
+#include "log_private.h"
+
+#include "http_main.h"
+
+#include "apr_signal.h"
+#include "apr_strings.h"
+#include "apr_thread_proc.h"
+
+#include <signal.h>
+
+APLOG_USE_MODULE(core);
+
+#define PIPE_RESTART_MIN_US \
+    APR_USEC_PER_SEC /* a program that dies faster is not started at once again */
+
+struct piped_log {
+    apr_pool_t *p;
+    const char *program;
+    apr_cmdtype_e type;
+    apr_file_t *read_fd, *write_fd;
+    apr_proc_t *process;
+    apr_time_t started;
+};
+
+static void pipe_maintain(int reason, void *data, apr_wait_t status);
+
+/* Runs between fork and exec in the program's process. */
+static void pipe_child_error(apr_pool_t *p, apr_status_t err, const char *description)
+{
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_CRIT, err, NULL, APLOGNO(00087) "%s",
+                 description);
+}
+
+static apr_status_t pipe_attributes(const piped_log *pl, apr_procattr_t **attr, apr_pool_t *p)
+{
+    apr_status_t rv = apr_procattr_create(attr, p);
+
+    if (rv == APR_SUCCESS)
+        rv = apr_procattr_cmdtype_set(*attr, pl->type);
+    if (rv == APR_SUCCESS)
+        rv = apr_procattr_child_in_set(*attr, pl->read_fd, NULL);
+    if (rv == APR_SUCCESS)
+        rv = apr_procattr_child_errfn_set(*attr, pipe_child_error);
+    if (rv == APR_SUCCESS)
+        rv = apr_procattr_error_check_set(*attr, 1);
+    return rv;
+}
+
+static apr_status_t pipe_spawn(piped_log *pl)
+{
+    apr_procattr_t *attr;
+    apr_pool_t *p; /* holds a copy of the read end that is needed up to the fork only */
+    char **args;
+    apr_status_t rv;
+
+    apr_pool_create(&p, pl->p);
+    rv = pipe_attributes(pl, &attr, p);
+    if (rv == APR_SUCCESS)
+        rv = apr_tokenize_to_argv(pl->program, &args, p);
+    if (rv == APR_SUCCESS) {
+        pl->process = apr_pcalloc(pl->p, sizeof *pl->process);
+        pl->started = apr_time_now();
+        rv = apr_proc_create(pl->process, args[0], (const char *const *)args, NULL, attr, p);
+    }
+    if (rv == APR_SUCCESS)
+        apr_proc_other_child_register(pl->process, pipe_maintain, pl, NULL, pl->p);
+    else
+        pl->process = NULL;
+    apr_pool_destroy(p);
+    return rv;
+}
+
+static void pipe_restart(piped_log *pl)
+{
+    apr_status_t rv;
+
+    if (apr_time_now() - pl->started < PIPE_RESTART_MIN_US)
+        apr_sleep(PIPE_RESTART_MIN_US / 10);
+    rv = pipe_spawn(pl);
+    if (rv != APR_SUCCESS)
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, rv, NULL,
+                     APLOGNO(00103) "piped log program '%s' cannot be restarted", pl->program);
+}
+
+static void pipe_maintain(int reason, void *data, apr_wait_t status)
+{
+    piped_log *pl = data;
+
+    if (reason == APR_OC_REASON_DEATH || reason == APR_OC_REASON_LOST) {
+        pl->process = NULL;
+        apr_proc_other_child_unregister(pl);
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_NOTICE, 0, NULL,
+                     APLOGNO(00106) "piped log program '%s' failed unexpectedly", pl->program);
+        pipe_restart(pl);
+    }
+}
+
+static apr_status_t pipe_cleanup(void *data)
+{
+    piped_log *pl = data;
+
+    if (pl->process)
+        apr_proc_other_child_unregister(pl);
+    pl->process = NULL;
+    apr_file_close(pl->read_fd);
+    apr_file_close(pl->write_fd);
+    return APR_SUCCESS;
+}
+
+static apr_status_t pipe_cleanup_for_exec(void *data)
+{
+    piped_log *pl = data;
+
+    apr_file_close(pl->read_fd);
+    apr_file_close(pl->write_fd);
+    return APR_SUCCESS;
+}
+
+AP_DECLARE(piped_log *)
+ap_open_piped_log_ex(apr_pool_t *p, const char *program, apr_cmdtype_e cmdtype)
+{
+    piped_log *pl = apr_pcalloc(p, sizeof *pl);
+
+    pl->p = p;
+    pl->program = apr_pstrdup(p, program);
+    pl->type = cmdtype;
+    if (apr_file_pipe_create_ex(&pl->read_fd, &pl->write_fd, APR_FULL_BLOCK, p) != APR_SUCCESS)
+        return NULL;
+    apr_file_inherit_unset(pl->read_fd);
+    apr_file_inherit_unset(pl->write_fd);
+    apr_pool_cleanup_register(p, pl, pipe_cleanup, pipe_cleanup_for_exec);
+    if (pipe_spawn(pl) != APR_SUCCESS) {
+        apr_pool_cleanup_run(p, pl, pipe_cleanup);
+        return NULL;
+    }
+    return pl;
+}
+
+AP_DECLARE(piped_log *) ap_open_piped_log(apr_pool_t *p, const char *program)
+{
+    return ap_open_piped_log_ex(p, program, APR_PROGRAM_ENV);
+}
+
+AP_DECLARE(void) ap_close_piped_log(piped_log *pl)
+{
+    apr_pool_cleanup_run(pl->p, pl, pipe_cleanup);
+}
+
+AP_DECLARE(apr_file_t *) ap_piped_log_read_fd(piped_log *pl)
+{
+    return pl->read_fd;
+}
+
+AP_DECLARE(apr_file_t *) ap_piped_log_write_fd(piped_log *pl)
+{
+    return pl->write_fd;
+}
