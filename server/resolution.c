@@ -3,7 +3,6 @@
 #include "resolution_private.h"
 #include "scoreboard_private.h"
 #include "h1_response.h"
-#include "http_conditions.h"
 #include "apr_date.h"
 #include <string.h>
 #include <unistd.h>
@@ -195,6 +194,12 @@ static int entry_is_current(resolution_cache *c, resolution_entry *e)
 
 enum { COND_NONE, COND_NOT_MODIFIED, COND_ASK };
 
+/* Apache's reading of RFC 9110 section 13.1.3: a date in the future says nothing. */
+static int not_modified_since(apr_time_t mtime, apr_time_t since, apr_time_t now)
+{
+    return apr_time_sec(since) >= apr_time_sec(mtime) && since <= now;
+}
+
 /* The simple cases of RFC 9110 section 13; lists and weak tags are left to the full way. */
 static int entry_condition(const resolution_entry *e, const h1_head *h, apr_time_t now)
 {
@@ -220,7 +225,7 @@ static int entry_condition(const resolution_entry *e, const h1_head *h, apr_time
             return COND_NOT_MODIFIED;
         memcpy(date, f->value, len);
         date[len] = '\0';
-        return http_not_modified_since(e->mtime, apr_date_parse_http(date), now) ? COND_NOT_MODIFIED : COND_NONE;
+        return not_modified_since(e->mtime, apr_date_parse_http(date), now) ? COND_NOT_MODIFIED : COND_NONE;
     }
     return COND_NONE;
 }
@@ -234,51 +239,16 @@ static int answer_keeps(const brg_conn *bc, const server_rec *s, const h1_head *
     return atomic_load_explicit(&loops_phase, memory_order_relaxed) == LOOPS_RUN;
 }
 
-static size_t put_number(char *out, long n)
-{
-    char digits[24];
-    size_t len = 0, i = 0;
-
-    do
-        digits[len++] = (char)('0' + n % 10);
-    while ((n /= 10) > 0);
-    while (len)
-        out[i++] = digits[--len];
-    return i;
-}
-
-static size_t put_connection(char *out, const brg_conn *bc, const server_rec *s, const h1_head *h, int keep)
-{
-    static const char close_line[] = "Connection: close\r\n", ka_line[] = "Keep-Alive: timeout=",
-                      ka_end[] = "\r\nConnection: Keep-Alive\r\n";
-    size_t n = sizeof ka_line - 1;
-
-    if (!keep) {
-        memcpy(out, close_line, sizeof close_line - 1);
-        return sizeof close_line - 1;
-    }
-    if (!h->keep_alive)
-        return 0;
-    memcpy(out, ka_line, n);
-    n += put_number(out + n, (long)apr_time_sec(s->keep_alive_timeout));
-    if (s->keep_alive_max) {
-        memcpy(out + n, ", max=", 6);
-        n += 6;
-        n += put_number(out + n, (long)s->keep_alive_max - (long)bc->requests);
-    }
-    memcpy(out + n, ka_end, sizeof ka_end - 1);
-    return n + sizeof ka_end - 1;
-}
-
 static void put_head(resolution_cache *c, const resolution_head *head, const brg_conn *bc, const server_rec *s,
                      const h1_head *h, int keep)
 {
     char *out = gather_head(&c->gather);
     size_t n = head->conn_off;
+    int left = s->keep_alive_max ? s->keep_alive_max - (int)bc->requests : -1;
 
     memcpy(out, head->text, n);
-    memcpy(out + head->date_off, h1_date_now(c->loop->now), 29);
-    n += put_connection(out + n, bc, s, h, keep);
+    memcpy(out + head->date_off, h1_date_now(c->loop->now), H1_DATE_LEN);
+    n += h1_format_connection(out + n, !keep, h->keep_alive, (long)apr_time_sec(s->keep_alive_timeout), left);
     memcpy(out + n, head->text + head->conn_off, head->len - head->conn_off);
     gather_add_head(&c->gather, n + head->len - head->conn_off);
 }
