@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../../modules/host_match.h"
+#include "host_match.h"
 
 static void test_domains(void **state)
 {

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The items of the format language, each written straight into the line. What a client can choose
+ * is escaped, so that it cannot end a line or a quoted field; addresses, numbers and times need
+ * none.
+ */
+#include "log_config_private.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include "apr_lib.h"
+#include "apr_strings.h"
+#include <unistd.h>
+
+void log_out_bytes(log_out *out, const char *bytes, apr_size_t n)
+{
+    if (log_out_reserve(out, n)) {
+        memcpy(out->data + out->used, bytes, n);
+        out->used += n;
+    }
+}
+
+void log_out_dash(log_out *out)
+{
+    log_out_bytes(out, "-", 1);
+}
+
+void log_out_number(log_out *out, apr_int64_t value)
+{
+    char digits[24], *d = digits + sizeof(digits);
+    apr_uint64_t rest = value < 0 ? -(apr_uint64_t)value : (apr_uint64_t)value;
+
+    do {
+        *--d = (char)('0' + rest % 10);
+    } while (rest /= 10);
+    if (value < 0) {
+        *--d = '-';
+    }
+    log_out_bytes(out, d, (apr_size_t)(digits + sizeof(digits) - d));
+}
+
+/* The second character of a two-character escape; 1: \xhh; 0: stands for itself. */
+static const unsigned char log_escapes[256] = {
+    [0 ... 7] = 1, ['\b'] = 'b',    ['\t'] = 't', ['\n'] = 'n',  ['\v'] = 'v',      ['\f'] = 1,
+    ['\r'] = 'r',  [14 ... 31] = 1, ['"'] = '"',  ['\\'] = '\\', [127 ... 255] = 1,
+};
+
+void log_out_escaped(log_out *out, const char *s)
+{
+    static const char hex[] = "0123456789abcdef";
+    apr_size_t len;
+    char *d;
+
+    if (!s) {
+        log_out_dash(out);
+        return;
+    }
+    len = strlen(s);
+    if (!log_out_reserve(out, 4 * len)) {
+        return;
+    }
+    d = out->data + out->used;
+    for (; len; len--, s++) {
+        unsigned char c = (unsigned char)*s, escape = log_escapes[c];
+
+        if (!escape) {
+            *d++ = (char)c;
+            continue;
+        }
+        *d++ = '\\';
+        if (escape != 1) {
+            *d++ = (char)escape;
+            continue;
+        }
+        *d++ = 'x';
+        *d++ = hex[c >> 4];
+        *d++ = hex[c & 15];
+    }
+    out->used = (apr_size_t)(d - out->data);
+}
+
+/* Text that nobody outside chose. */
+static void log_out_plain(log_out *out, const char *s)
+{
+    if (s) {
+        log_out_bytes(out, s, strlen(s));
+    } else {
+        log_out_dash(out);
+    }
+}
+
+#define LOG_EMIT(name) \
+    static void name(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
+
+void log_emit_literal(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
+{
+    log_out_bytes(out, item->arg, item->arg_len);
+}
+
+void log_emit_foreign(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
+{
+    log_out_plain(out, item->foreign(r, item->arg));
+}
+
+LOG_EMIT(log_emit_client_ip)
+{
+    log_out_plain(out, strcmp(item->arg, "c") == 0 ? r->connection->client_ip : r->useragent_ip);
+}
+
+LOG_EMIT(log_emit_local_ip)
+{
+    log_out_plain(out, r->connection->local_ip);
+}
+
+LOG_EMIT(log_emit_host)
+{
+    if (strcmp(item->arg, "c") == 0) {
+        log_out_escaped(out,
+                        ap_get_remote_host(r->connection, r->per_dir_config, REMOTE_NAME, NULL));
+    } else {
+        log_out_escaped(out, ap_get_useragent_host(r, REMOTE_NAME, NULL));
+    }
+}
+
+LOG_EMIT(log_emit_logname)
+{
+    log_out_escaped(out, ap_get_remote_logname(r));
+}
+
+LOG_EMIT(log_emit_user)
+{
+    if (r->user && !*r->user) {
+        log_out_bytes(out, "\"\"", 2);
+    } else {
+        log_out_escaped(out, r->user);
+    }
+}
+
+LOG_EMIT(log_emit_bytes)
+{
+    log_out_number(out, r->sent_bodyct ? r->bytes_sent : 0);
+}
+
+LOG_EMIT(log_emit_bytes_clf)
+{
+    if (r->sent_bodyct && r->bytes_sent) {
+        log_out_number(out, r->bytes_sent);
+    } else {
+        log_out_dash(out);
+    }
+}
+
+LOG_EMIT(log_emit_filename)
+{
+    log_out_escaped(out, r->filename);
+}
+
+LOG_EMIT(log_emit_uri)
+{
+    log_out_escaped(out, r->uri);
+}
+
+LOG_EMIT(log_emit_method)
+{
+    log_out_escaped(out, r->method);
+}
+
+LOG_EMIT(log_emit_protocol)
+{
+    log_out_escaped(out, r->protocol);
+}
+
+LOG_EMIT(log_emit_handler)
+{
+    log_out_escaped(out, r->handler);
+}
+
+LOG_EMIT(log_emit_query)
+{
+    if (r->args) {
+        log_out_bytes(out, "?", 1);
+        log_out_escaped(out, r->args);
+    }
+}
+
+/* A password in the target does not belong in a log. */
+LOG_EMIT(log_emit_request_line)
+{
+    if (r->parsed_uri.password) {
+        log_out_escaped(out, apr_pstrcat(r->pool, r->method, " ",
+                                         apr_uri_unparse(r->pool, &r->parsed_uri, 0),
+                                         r->assbackwards ? NULL : " ", r->protocol, NULL));
+    } else {
+        log_out_escaped(out, r->the_request);
+    }
+}
+
+LOG_EMIT(log_emit_status)
+{
+    if (r->status > 0) {
+        log_out_number(out, r->status);
+    } else {
+        log_out_dash(out);
+    }
+}
+
+LOG_EMIT(log_emit_port)
+{
+    if (!*item->arg || strcasecmp(item->arg, "canonical") == 0) {
+        log_out_number(out, r->server->port ? r->server->port : ap_default_port(r));
+    } else if (strcasecmp(item->arg, "remote") == 0) {
+        log_out_number(out, r->useragent_addr->port);
+    } else if (strcasecmp(item->arg, "local") == 0) {
+        log_out_number(out, r->connection->local_addr->port);
+    } else {
+        log_out_plain(out, item->arg);
+    }
+}
+
+LOG_EMIT(log_emit_pid)
+{
+    if (!*item->arg || strcmp(item->arg, "pid") == 0) {
+        log_out_number(out, getpid());
+    } else if (strcmp(item->arg, "tid") == 0 || strcmp(item->arg, "hextid") == 0) {
+        apr_os_thread_t tid = apr_os_thread_current();
+
+        log_out_plain(out, apr_psprintf(r->pool, *item->arg == 'h' ? "%pt" : "%pT", (void *)&tid));
+    } else {
+        log_out_plain(out, item->arg);
+    }
+}
+
+LOG_EMIT(log_emit_header_in)
+{
+    log_out_escaped(out, apr_table_get(r->headers_in, item->arg));
+}
+
+LOG_EMIT(log_emit_header_out)
+{
+    const char *value;
+
+    if (r->content_type && strcasecmp(item->arg, "Content-type") == 0) {
+        value = ap_field_noparam(r->pool, r->content_type);
+    } else if (!(value = apr_table_get(r->headers_out, item->arg))) {
+        value = apr_table_get(r->err_headers_out, item->arg);
+    }
+    log_out_escaped(out, value);
+}
+
+LOG_EMIT(log_emit_trailer_in)
+{
+    log_out_escaped(out, apr_table_get(r->trailers_in, item->arg));
+}
+
+LOG_EMIT(log_emit_trailer_out)
+{
+    log_out_escaped(out, apr_table_get(r->trailers_out, item->arg));
+}
+
+LOG_EMIT(log_emit_note)
+{
+    log_out_escaped(out, apr_table_get(r->notes, item->arg));
+}
+
+LOG_EMIT(log_emit_env)
+{
+    log_out_escaped(out, apr_table_get(r->subprocess_env, item->arg));
+}
+
+LOG_EMIT(log_emit_server)
+{
+    log_out_escaped(out, r->server->server_hostname);
+}
+
+LOG_EMIT(log_emit_server_name)
+{
+    log_out_escaped(out, ap_get_server_name(r));
+}
+
+LOG_EMIT(log_emit_keepalives)
+{
+    log_out_number(out, r->connection->keepalives ? r->connection->keepalives - 1 : 0);
+}
+
+LOG_EMIT(log_emit_log_id)
+{
+    if (strcmp(item->arg, "c") == 0) {
+        log_out_plain(out, r->connection->log_id);
+    } else {
+        log_out_plain(out, r->log_id);
+    }
+}
+
+LOG_EMIT(log_emit_connection)
+{
+    const conn_rec *c = r->connection;
+
+    if (c->aborted) {
+        log_out_bytes(out, "X", 1);
+    } else if (c->keepalive == AP_CONN_KEEPALIVE &&
+               (!r->server->keep_alive_max || r->server->keep_alive_max - c->keepalives > 0)) {
+        log_out_bytes(out, "+", 1);
+    } else {
+        log_out_dash(out);
+    }
+}
+
+/* The name=value pair that @a pair begins with; @return its value, trimmed, if the name is @a name.
+ */
+static const char *log_cookie_match(apr_pool_t *p, const char *pair, apr_size_t len,
+                                    const char *name, apr_size_t name_len)
+{
+    const char *end = pair + len, *equals = memchr(pair, '=', len), *value, *last;
+
+    if (!equals) {
+        return NULL;
+    }
+    while (pair < equals && apr_isspace(*pair)) {
+        pair++;
+    }
+    last = equals;
+    while (last > pair && apr_isspace(last[-1])) {
+        last--;
+    }
+    if ((apr_size_t)(last - pair) != name_len || strncasecmp(pair, name, name_len) != 0) {
+        return NULL;
+    }
+    value = equals + 1;
+    while (value < end && apr_isspace(*value)) {
+        value++;
+    }
+    while (end > value && apr_isspace(end[-1])) {
+        end--;
+    }
+    return apr_pstrmemdup(p, value, (apr_size_t)(end - value));
+}
+
+LOG_EMIT(log_emit_cookie)
+{
+    const char *cookies = apr_table_get(r->headers_in, "Cookie"), *value = NULL;
+
+    while (cookies && *cookies && !value) {
+        apr_size_t len = strcspn(cookies, ";");
+
+        value = log_cookie_match(r->pool, cookies, len, item->arg, item->arg_len);
+        cookies += len + (cookies[len] == ';');
+    }
+    log_out_escaped(out, value);
+}
+
+static const struct {
+    const char *tag;
+    log_emit_fn *emit;
+    int want_first;
+} log_items[] = {
+    {"a", log_emit_client_ip, 0},     {"A", log_emit_local_ip, 0},
+    {"b", log_emit_bytes_clf, 0},     {"B", log_emit_bytes, 0},
+    {"C", log_emit_cookie, 0},        {"e", log_emit_env, 0},
+    {"f", log_emit_filename, 0},      {"h", log_emit_host, 0},
+    {"H", log_emit_protocol, 0},      {"i", log_emit_header_in, 0},
+    {"k", log_emit_keepalives, 0},    {"l", log_emit_logname, 0},
+    {"L", log_emit_log_id, 1},        {"m", log_emit_method, 0},
+    {"n", log_emit_note, 0},          {"o", log_emit_header_out, 0},
+    {"p", log_emit_port, 0},          {"P", log_emit_pid, 0},
+    {"q", log_emit_query, 0},         {"r", log_emit_request_line, 1},
+    {"R", log_emit_handler, 1},       {"s", log_emit_status, 1},
+    {"u", log_emit_user, 0},          {"U", log_emit_uri, 1},
+    {"v", log_emit_server, 0},        {"V", log_emit_server_name, 0},
+    {"X", log_emit_connection, 0},    {"^ti", log_emit_trailer_in, 0},
+    {"^to", log_emit_trailer_out, 0}, {"t", log_emit_time, 0},
+    {"T", log_emit_duration, 1},      {"D", log_emit_duration_us, 1},
+};
+
+log_emit_fn *log_item_find(const char *tag, int *want_first)
+{
+    for (apr_size_t i = 0; i < sizeof(log_items) / sizeof(log_items[0]); i++) {
+        if (strcmp(tag, log_items[i].tag) == 0) {
+            *want_first = log_items[i].want_first;
+            return log_items[i].emit;
+        }
+    }
+    return NULL;
+}

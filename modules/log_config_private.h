@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LOG_CONFIG_PRIVATE_H
+#define LOG_CONFIG_PRIVATE_H
+
+/**
+ * @file log_config_private.h
+ * Parts of mod_log_config: the format language (log_config_format.c), the items it knows
+ * (log_config_items.c), the buffer each thread formats into and writes from (log_config_buffer.c),
+ * directives and hooks (mod_log_config.c).
+ */
+#include "httpd.h"
+#include "http_config.h"
+#include "ap_expr.h"
+#include "mod_log_config.h"
+
+extern module log_config_module;
+
+/** Where a thread's next log line grows; see log_config_buffer.c. */
+typedef struct log_out {
+    char *data;
+    apr_size_t used, size;
+} log_out;
+
+/** One request being logged. */
+typedef struct log_entry {
+    request_rec *first, *last; /**< ends of the chain of internal redirects */
+    apr_time_t end_us;         /**< when it ended, microseconds; 0: not asked for yet */
+} log_entry;
+
+typedef struct log_item log_item;
+
+/**
+ * Append the item's value for @a r; item->arg holds what stood in braces, "" if nothing did.
+ * Threads: any. Blocking: no.
+ */
+typedef void log_emit_fn(log_out *out, request_rec *r, const log_item *item, log_entry *entry);
+
+struct log_item {
+    log_emit_fn *emit;
+    ap_log_handler_fn_t *foreign; /**< a handler that another module registered */
+    char *arg;                    /**< for literal text: the text */
+    apr_size_t arg_len;
+    const int *statuses; /**< restrict to these; NULL: no restriction */
+    int statuses_n;
+    int statuses_negated;
+    int want_first; /**< ask the request that came in, not the one that answered */
+};
+
+/**
+ * Parse a format.
+ * @param err  [out] set where NULL is returned
+ * @return     array of log_item, ending with a line feed
+ */
+apr_array_header_t *log_format_parse(apr_pool_t *p, const char *format, const char **err);
+
+/** Append the line that @a format makes of the request. */
+void log_format_emit(log_out *out, const apr_array_header_t *format, log_entry *entry);
+
+/** The built-in item for a tag such as "h" or "^ti". @return NULL if there is none */
+log_emit_fn *log_item_find(const char *tag, int *want_first);
+
+/** A handler registered by another module for this tag, or NULL. */
+const ap_log_handler *log_foreign_find(const char *tag);
+
+/** Times (log_config_time.c). */
+log_emit_fn log_emit_time, log_emit_duration, log_emit_duration_us;
+
+void log_emit_literal(log_out *out, request_rec *r, const log_item *item, log_entry *entry);
+void log_emit_foreign(log_out *out, request_rec *r, const log_item *item, log_entry *entry);
+
+/** Make room for @a n more bytes. @return 0 without memory: what was to be added is left out */
+int log_out_reserve(log_out *out, apr_size_t n);
+void log_out_bytes(log_out *out, const char *bytes, apr_size_t n);
+void log_out_number(log_out *out, apr_int64_t value);
+/** Append @a s with quotes, backslashes and all but printable ASCII escaped; "-" for NULL. */
+void log_out_escaped(log_out *out, const char *s);
+void log_out_dash(log_out *out);
+
+/** A file or pipe that lines go to; shared by all logs that name it. */
+typedef struct log_file log_file;
+
+/** Open @a name for server @a s, or find it opened already. @return NULL after logging why not */
+log_file *log_file_open(apr_pool_t *p, server_rec *s, const char *name);
+
+/** Forget files of an earlier configuration; they are closed with its pool. */
+void log_file_reset(apr_pool_t *pconf);
+
+/** Begin a line in the calling thread's buffer. @return NULL without memory: the line is lost */
+log_out *log_line_begin(void);
+
+/** The line is complete: it will be written to @a file; NULL: drop it. */
+void log_line_end(log_file *file, apr_time_t now);
+
+/** The line begun and not ended yet. */
+const char *log_line_text(const log_out *out, apr_size_t *len);
+
+/** Write what the calling thread holds. */
+void log_buffer_flush(void);
+
+/** turn_end hook. */
+void log_buffer_turn_end(apr_time_t now);
+
+/** BufferedLogs: hold lines back for up to a second. */
+void log_buffer_hold(int on);
+
+#endif

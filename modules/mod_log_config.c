@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Access logs: which logs a server has, where they go, and what is said about each request.
+ *
+ * A virtual host with logs of its own does not use the main server's; one without any does.
+ * GlobalLog goes to all.
+ */
+#include "log_config_private.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "apr_hash.h"
+#include "apr_strings.h"
+#include "brigade/loop.h"
+#include "brigade/resolution.h"
+
+APLOG_USE_MODULE(log_config);
+
+#define LOG_DEFAULT_FORMAT "%h %l %u %t \"%r\" %>s %b"
+
+/* One CustomLog, GlobalLog or TransferLog. */
+typedef struct log_config {
+    const char *file;
+    const char *format_name;    /* as given: a nickname, if one of that name exists in the end */
+    apr_array_header_t *format; /* NULL: the server's default format */
+    const char *variable;       /* env=; NULL: none. "!x": only where x is not set */
+    ap_expr_info_t *condition;  /* expr=; NULL: none */
+    const ap_directive_t *directive;
+    int is_global;
+    void *handle; /* of the writer; a log_file for our own */
+} log_config;
+
+typedef struct log_server {
+    const char *default_name;
+    apr_array_header_t *default_format;
+    apr_array_header_t *logs;      /* of log_config: this server's own */
+    apr_array_header_t *main_logs; /* the main server's, for one that has none */
+    apr_table_t *formats;          /* nicknames */
+} log_server;
+
+static apr_hash_t *log_foreign; /* handlers of other modules by tag */
+
+static void *log_writer_init_default(apr_pool_t *p, server_rec *s, const char *name)
+{
+    return log_file_open(p, s, name);
+}
+
+static apr_status_t log_writer_default(request_rec *r, void *handle, const char **portions,
+                                       int *lengths, int nelts, apr_size_t len)
+{
+    log_out *out = log_line_begin();
+
+    if (!out) {
+        return APR_ENOMEM;
+    }
+    for (int i = 0; i < nelts; i++) {
+        log_out_bytes(out, portions[i], (apr_size_t)lengths[i]);
+    }
+    log_line_end(handle, r->request_time);
+    return APR_SUCCESS;
+}
+
+static ap_log_writer_init *log_writer_init = log_writer_init_default;
+static ap_log_writer *log_writer = log_writer_default;
+
+static void ap_register_log_handler(apr_pool_t *p, char *tag, ap_log_handler_fn_t *func, int def)
+{
+    ap_log_handler *handler = apr_palloc(p, sizeof(*handler));
+
+    handler->func = func;
+    handler->want_orig_default = def;
+    apr_hash_set(log_foreign, apr_pstrdup(p, tag), APR_HASH_KEY_STRING, handler);
+}
+
+static ap_log_writer_init *ap_log_set_writer_init(ap_log_writer_init *func)
+{
+    ap_log_writer_init *old = log_writer_init;
+
+    log_writer_init = func;
+    return old;
+}
+
+static ap_log_writer *ap_log_set_writer(ap_log_writer *func)
+{
+    ap_log_writer *old = log_writer;
+
+    log_writer = func;
+    return old;
+}
+
+const ap_log_handler *log_foreign_find(const char *tag)
+{
+    return log_foreign ? apr_hash_get(log_foreign, tag, APR_HASH_KEY_STRING) : NULL;
+}
+
+static int log_wanted(request_rec *r, const log_config *log)
+{
+    const char *err = NULL, *name = log->variable;
+    int truth;
+
+    if (name) {
+        return *name == '!' ? !apr_table_get(r->subprocess_env, name + 1)
+                            : apr_table_get(r->subprocess_env, name) != NULL;
+    }
+    if (!log->condition) {
+        return 1;
+    }
+    truth = ap_expr_exec(r, log->condition, &err);
+    if (err) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(00644) "Error evaluating log condition: %s", err);
+    }
+    return truth > 0;
+}
+
+/* Hand a line to a writer that another module installed. */
+static void log_write_foreign(const log_config *log, log_out *out, log_entry *entry)
+{
+    apr_size_t len;
+    const char *line = log_line_text(out, &len);
+    int portion = (int)len;
+
+    line = apr_pstrmemdup(entry->last->pool, line, len);
+    log_line_end(NULL, 0);
+    log_writer(entry->last, log->handle, &line, &portion, 1, len);
+}
+
+static void log_write(const log_config *log, const apr_array_header_t *format, log_entry *entry)
+{
+    log_out *out;
+
+    if (!log->handle || !format || !(out = log_line_begin())) {
+        return;
+    }
+    log_format_emit(out, format, entry);
+    if (log_writer == log_writer_default) {
+        log_line_end(log->handle, entry->last->request_time);
+    } else {
+        log_write_foreign(log, out, entry);
+    }
+}
+
+static const apr_array_header_t *log_logs_of(const server_rec *s, const log_server **server)
+{
+    *server = ap_get_module_config(s->module_config, &log_config_module);
+    return (*server)->logs->nelts ? (*server)->logs : (*server)->main_logs;
+}
+
+static int log_transaction(request_rec *r)
+{
+    const log_server *server;
+    const apr_array_header_t *logs = log_logs_of(r->server, &server);
+    log_entry entry = {.first = r, .last = r};
+
+    if (!logs) {
+        return OK;
+    }
+    while (entry.first->prev) {
+        entry.first = entry.first->prev;
+    }
+    while (entry.last->next) {
+        entry.last = entry.last->next;
+    }
+    for (int i = 0; i < logs->nelts; i++) {
+        const log_config *log = &APR_ARRAY_IDX(logs, i, log_config);
+        if (log_wanted(r, log)) {
+            log_write(log, log->format ? log->format : server->default_format, &entry);
+        }
+    }
+    return OK;
+}
+
+static int log_resolution(request_rec *r)
+{
+    const log_server *server;
+    const apr_array_header_t *logs = log_logs_of(r->server, &server);
+
+    return logs && logs->nelts ? BRG_RESOLUTION_OBSERVED : BRG_RESOLUTION_STATIC;
+}
+
+static void *log_create_server(apr_pool_t *p, server_rec *s)
+{
+    log_server *server = apr_pcalloc(p, sizeof(*server));
+
+    server->logs = apr_array_make(p, 1, sizeof(log_config));
+    server->formats = apr_table_make(p, 4);
+    apr_table_setn(server->formats, "CLF", LOG_DEFAULT_FORMAT);
+    return server;
+}
+
+static void *log_merge_server(apr_pool_t *p, void *basev, void *addv)
+{
+    const log_server *base = basev, *add = addv;
+    log_server *server = apr_pmemdup(p, add, sizeof(*add));
+
+    server->main_logs = base->logs;
+    if (!server->default_name) {
+        server->default_name = base->default_name;
+        server->default_format = base->default_format;
+    }
+    server->formats = apr_table_overlay(p, add->formats, base->formats);
+    if (add->logs->nelts) {
+        server->logs = apr_array_copy(p, add->logs);
+        for (int i = 0; i < base->logs->nelts; i++) {
+            const log_config *log = &APR_ARRAY_IDX(base->logs, i, log_config);
+            if (log->is_global) {
+                APR_ARRAY_PUSH(server->logs, log_config) = *log;
+            }
+        }
+    }
+    return server;
+}
+
+static log_server *log_server_of(const cmd_parms *cmd)
+{
+    return ap_get_module_config(cmd->server->module_config, &log_config_module);
+}
+
+static const char *log_cmd_format(cmd_parms *cmd, void *dummy, const char *format, const char *name)
+{
+    log_server *server = log_server_of(cmd);
+    const char *err = NULL;
+    apr_array_header_t *parsed = log_format_parse(cmd->pool, format, &err);
+
+    if (name) {
+        apr_table_setn(server->formats, name, format);
+    } else {
+        server->default_name = format;
+        server->default_format = parsed;
+    }
+    return err;
+}
+
+static const char *log_set_condition(cmd_parms *cmd, log_config *log, const char *clause)
+{
+    const char *err = NULL;
+
+    if (strncasecmp(clause, "env=", 4) == 0) {
+        log->variable = clause + 4;
+        return !*log->variable || strcmp(log->variable, "!") == 0
+                   ? "missing environment variable name"
+                   : NULL;
+    }
+    if (strncasecmp(clause, "expr=", 5) == 0) {
+        if (!clause[5]) {
+            return "missing condition";
+        }
+        log->condition = ap_expr_parse_cmd(cmd, clause + 5, AP_EXPR_FLAG_DONT_VARY, &err, NULL);
+        return err;
+    }
+    return "error in condition clause";
+}
+
+static const char *log_cmd_custom(cmd_parms *cmd, void *dummy, const char *file, const char *format,
+                                  const char *clause)
+{
+    log_config *log = apr_array_push(log_server_of(cmd)->logs);
+    const char *err = NULL;
+
+    memset(log, 0, sizeof(*log));
+    log->file = file;
+    log->directive = cmd->directive;
+    if (clause && (err = log_set_condition(cmd, log, clause))) {
+        return err;
+    }
+    if (format) {
+        log->format_name = format;
+        log->format = log_format_parse(cmd->pool, format, &err);
+    }
+    return err;
+}
+
+static const char *log_cmd_transfer(cmd_parms *cmd, void *dummy, const char *file)
+{
+    return log_cmd_custom(cmd, dummy, file, NULL, NULL);
+}
+
+static const char *log_cmd_global(cmd_parms *cmd, void *dummy, const char *file, const char *format,
+                                  const char *clause)
+{
+    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    apr_array_header_t *logs = log_server_of(cmd)->logs;
+
+    if (err || (err = log_cmd_custom(cmd, dummy, file, format, clause))) {
+        return err;
+    }
+    APR_ARRAY_IDX(logs, logs->nelts - 1, log_config).is_global = 1;
+    return NULL;
+}
+
+/* One setting for all servers, wherever it stands. */
+static const char *log_cmd_buffered(cmd_parms *cmd, void *dummy, int flag)
+{
+    log_buffer_hold(flag);
+    return NULL;
+}
+
+/* A missing directory is worth its own message, with the line that names it. */
+static int log_check_directory(apr_pool_t *p, server_rec *s, const log_config *log)
+{
+    const char *path, *dir;
+    apr_finfo_t info;
+    apr_status_t rv;
+
+    if (!log->file || *log->file == '|' || !log->directive ||
+        !(path = ap_server_root_relative(p, log->file))) {
+        return OK;
+    }
+    dir = ap_make_dirstr_parent(p, path);
+    rv = apr_stat(&info, dir, APR_FINFO_TYPE, p);
+    if (rv == APR_SUCCESS && info.filetype != APR_DIR) {
+        rv = APR_ENOTDIR;
+    }
+    if (rv == APR_SUCCESS) {
+        return OK;
+    }
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, rv, s,
+                 APLOGNO(02297) "Cannot access directory '%s' for log file '%s' defined at %s:%d",
+                 dir, log->file, log->directive->filename, log->directive->line_num);
+    return !OK;
+}
+
+static int log_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+{
+    int rv = OK;
+
+    for (; s; s = s->next) {
+        const log_server *server = ap_get_module_config(s->module_config, &log_config_module);
+
+        for (int i = 0; i < server->logs->nelts; i++) {
+            const log_config *log = &APR_ARRAY_IDX(server->logs, i, log_config);
+            /* A GlobalLog was looked at with the main server. */
+            if ((!log->is_global || !s->is_virtual) && log_check_directory(ptemp, s, log) != OK) {
+                rv = !OK;
+            }
+        }
+    }
+    return rv;
+}
+
+/* What the name given stands for: a format that may have been defined further down. */
+static apr_array_header_t *log_resolve(apr_pool_t *p, const log_server *server, const char *name,
+                                       apr_array_header_t *as_text)
+{
+    const char *format = name ? apr_table_get(server->formats, name) : NULL, *err;
+    apr_array_header_t *parsed = format ? log_format_parse(p, format, &err) : NULL;
+
+    return parsed ? parsed : as_text;
+}
+
+static int log_open_server(apr_pool_t *p, server_rec *s)
+{
+    log_server *server = ap_get_module_config(s->module_config, &log_config_module);
+
+    server->default_format = log_resolve(
+        p, server, server->default_name ? server->default_name : "CLF", server->default_format);
+    for (int i = 0; i < server->logs->nelts; i++) {
+        log_config *log = &APR_ARRAY_IDX(server->logs, i, log_config);
+
+        if (log->handle) {
+            continue; /* shared with a server before this one */
+        }
+        log->format = log_resolve(p, server, log->format_name, log->format);
+        log->handle = log_writer_init(p, s, log->file);
+        if (!log->handle) {
+            return HTTP_INTERNAL_SERVER_ERROR;
+        }
+    }
+    return OK;
+}
+
+static int log_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+{
+    int rv = OK;
+
+    for (; s && rv == OK; s = s->next) {
+        rv = log_open_server(pconf, s);
+    }
+    return rv;
+}
+
+static int log_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
+{
+    log_file_reset(pconf);
+    log_buffer_hold(0);
+    log_writer_init = log_writer_init_default;
+    log_writer = log_writer_default;
+    return OK;
+}
+
+static void log_register_hooks(apr_pool_t *p)
+{
+    /* Other modules register their handlers from pre_config on. */
+    log_foreign = apr_hash_make(p);
+    APR_REGISTER_OPTIONAL_FN(ap_register_log_handler);
+    APR_REGISTER_OPTIONAL_FN(ap_log_set_writer_init);
+    APR_REGISTER_OPTIONAL_FN(ap_log_set_writer);
+    ap_hook_pre_config(log_pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_check_config(log_check_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_open_logs(log_open_logs, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_log_transaction(log_transaction, NULL, NULL, APR_HOOK_MIDDLE);
+    brg_hook_turn_end(log_buffer_turn_end, NULL, NULL, APR_HOOK_LAST);
+    brg_resolution_declare(&log_config_module, log_resolution);
+}
+
+static const command_rec log_directives[] = {
+    AP_INIT_TAKE23("CustomLog", log_cmd_custom, NULL, RSRC_CONF,
+                   "a file name, a custom log format string or format name, and an optional "
+                   "\"env=\" or \"expr=\" clause (see docs)"),
+    AP_INIT_TAKE23("GlobalLog", log_cmd_global, NULL, RSRC_CONF,
+                   "Same as CustomLog, but forces virtualhosts to inherit the log"),
+    AP_INIT_TAKE1("TransferLog", log_cmd_transfer, NULL, RSRC_CONF,
+                  "the filename of the access log"),
+    AP_INIT_TAKE12("LogFormat", log_cmd_format, NULL, RSRC_CONF,
+                   "a log format string (see docs) and an optional format name"),
+    AP_INIT_FLAG("BufferedLogs", log_cmd_buffered, NULL, RSRC_CONF,
+                 "whether log entries may be held back for up to a second"),
+    {NULL},
+};
+
+module AP_MODULE_DECLARE_DATA log_config_module = {
+    STANDARD20_MODULE_STUFF, NULL, NULL, log_create_server, log_merge_server, log_directives,
+    log_register_hooks,      0,
+};
