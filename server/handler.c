@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the phases to the handler: filters are inserted, and someone is found who answers. */
+#include "handler_private.h"
+#include "http_config.h"
+#include "http_log.h"
+#include "http_request.h"
+#include "util_filter.h"
+#include "apr_strings.h"
+
+APLOG_USE_MODULE(core);
+
+/* A subrequest shares filters with the request above it, which were initialised for that. */
+static int handler_init_filters(request_rec *r, ap_filter_t *f)
+{
+    for (; f && f->frec->ftype < AP_FTYPE_CONNECTION; f = f->next) {
+        if (f->frec->filter_init_func && f->r == r) {
+            int status = f->frec->filter_init_func(f);
+
+            if (status != OK) {
+                return status;
+            }
+        }
+    }
+    return OK;
+}
+
+int handler_prepare(request_rec *r)
+{
+    int status;
+
+    ap_run_insert_filter(r);
+    status = handler_init_filters(r, r->input_filters);
+    return status == OK ? handler_init_filters(r, r->output_filters) : status;
+}
+
+/* A type that the administrator gave names a handler (AddType application/x-httpd-php .php); one
+ * that came from elsewhere, such as a script, must not choose. */
+static const char *handler_of_type(request_rec *r)
+{
+    const char *end;
+
+    if (!r->content_type || !AP_REQUEST_IS_TRUSTED_CT(r)) {
+        return AP_DEFAULT_HANDLER_NAME;
+    }
+    end = strchr(r->content_type, ';');
+    if (!end) {
+        return r->content_type;
+    }
+    while (end > r->content_type && end[-1] == ' ') {
+        end--;
+    }
+    return apr_pstrmemdup(r->pool, r->content_type, (apr_size_t)(end - r->content_type));
+}
+
+static int handler_result_is_valid(request_rec *r, int result)
+{
+    switch (result) {
+    case OK:
+    case DONE:
+    case SUSPENDED:
+    case AP_FILTER_ERROR:
+        return 1;
+    default:
+        /* The note lets a module speak a protocol with other numbers. */
+        return ap_is_HTTP_VALID_RESPONSE(result) || apr_table_get(r->notes, "HTTP_IGNORE_RANGE");
+    }
+}
+
+int handler_run(request_rec *r)
+{
+    const char *configured = r->handler;
+    int result;
+
+    if (!r->handler) {
+        r->handler = handler_of_type(r);
+    }
+    result = ap_run_handler(r);
+    r->handler = configured;
+
+    if (result == DECLINED) {
+        if (r->handler && r->filename) {
+            ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
+                          APLOGNO(01811) "handler \"%s\" not found for: %s", r->handler,
+                          r->filename);
+        }
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    if (!handler_result_is_valid(r, result)) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(00524) "Handler for %s returned invalid result code %d",
+                      r->handler ? r->handler : "(default)", result);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    return result;
+}
+
+AP_CORE_DECLARE(int) ap_invoke_handler(request_rec *r)
+{
+    int status = handler_prepare(r);
+
+    return status == OK ? handler_run(r) : status;
+}
