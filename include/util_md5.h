@@ -4,6 +4,7 @@
 
 /** @file util_md5.h  MD5 sums as text. */
 #include "apr_md5.h"
+#include "apr_file_io.h"
 #include "ap_config.h"
 
 #ifdef __cplusplus
