@@ -15,6 +15,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "scoreboard.h"
+#include "request_conf.h"
 
 static apr_status_t eor_request_ends(void *data)
 {
@@ -27,6 +28,7 @@ static apr_status_t eor_request_ends(void *data)
         if (ap_extended_status && r->connection->sbh) {
             ap_increment_counts(r->connection->sbh, r);
         }
+        request_conf_end(r);
     }
     return APR_SUCCESS;
 }

@@ -11,4 +11,10 @@
 /** create_request hook: core_request_config with room for all registered notes. @return OK */
 int request_conf_create(request_rec *r);
 
+/**
+ * Destroy what is left in the request's look-ahead brigade, when the request ends. Most requests
+ * never use it, so it does not have a pool cleanup of its own. (bucket_eor.c calls it)
+ */
+void request_conf_end(request_rec *r);
+
 #endif

@@ -41,22 +41,43 @@ AP_DECLARE(void **) ap_get_request_note(request_rec *r, apr_size_t note_num)
     return conf ? &conf->notes[note_num] : NULL;
 }
 
+/* The parts of one allocation. */
+typedef struct request_conf_block {
+    core_request_config conf;
+    apr_bucket_brigade bb;
+    void *notes[];
+} request_conf_block;
+
 int request_conf_create(request_rec *r)
 {
-    core_request_config *conf =
-        apr_pcalloc(r->pool, sizeof *conf + request_notes_n * sizeof(void *));
+    request_conf_block *block =
+        apr_pcalloc(r->pool, sizeof *block + request_notes_n * sizeof(void *));
+    core_request_config *conf = &block->conf;
 
-    conf->notes = (void **)(conf + 1);
+    conf->notes = block->notes;
     conf->deliver_script = 1;
     if (r->main) {
         const core_request_config *main_conf = ap_get_core_module_config(r->main->request_config);
 
         conf->bb = main_conf->bb;
     } else {
-        conf->bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+        block->bb.p = r->pool;
+        block->bb.bucket_alloc = r->connection->bucket_alloc;
+        APR_RING_INIT(&block->bb.list, apr_bucket, link);
+        conf->bb = &block->bb;
     }
     ap_set_core_module_config(r->request_config, conf);
     return OK;
+}
+
+void request_conf_end(request_rec *r)
+{
+    core_request_config *conf =
+        r->request_config ? ap_get_core_module_config(r->request_config) : NULL;
+
+    if (conf && conf->bb) {
+        apr_brigade_cleanup(conf->bb);
+    }
 }
 
 /* ---- what the core's per-request configuration tells ---- */
