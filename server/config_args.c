@@ -196,7 +196,7 @@ const char *conf_invoke(const command_rec *cmd, cmd_parms *parms, void *mconfig,
     if (!conf_is_allowed(cmd, parms)) {
         const char *error = conf_misplaced(cmd, parms);
 
-        if (!(parms->override_opts & NONFATAL_OVERRIDE))
+        if (!(parms->override & NONFATAL_OVERRIDE))
             return error;
         ap_log_perror(APLOG_MARK, APLOG_DEBUG, 0, parms->temp_pool,
                       APLOGNO(02295) "%s in .htaccess forbidden by AllowOverride", cmd->name);

@@ -10,11 +10,11 @@
 
 #define CONF_INCLUDE_DEPTH 128
 
-typedef struct conf_include {
+typedef struct conf_files {
     server_rec *s;
     ap_directive_t **tree;
     apr_pool_t *p, *ptemp;
-} conf_include;
+} conf_files;
 
 static int conf_include_depth;
 static int conf_include_line; /* of the Include that is being carried out, for DUMP_INCLUDES */
@@ -37,7 +37,7 @@ static void conf_dump_include(apr_pool_t *p, const char *name)
         apr_file_printf(out, "(*) %s\n", name);
 }
 
-static const char *conf_build_file(conf_include *in, const char *name)
+static const char *conf_build_file(conf_files *in, const char *name)
 {
     ap_configfile_t *f;
     cmd_parms parms;
@@ -61,7 +61,7 @@ static const char *conf_build_file(conf_include *in, const char *name)
     return error;
 }
 
-static const char *conf_include_file(conf_include *in, const char *name)
+static const char *conf_include_file(conf_files *in, const char *name)
 {
     const char *error;
 
@@ -79,7 +79,7 @@ AP_DECLARE(const char *)
 ap_process_resource_config(server_rec *s, const char *fname, ap_directive_t **conftree,
                            apr_pool_t *p, apr_pool_t *ptemp)
 {
-    conf_include in = {s, conftree, p, ptemp};
+    conf_files in = {s, conftree, p, ptemp};
 
     return conf_include_file(&in, fname);
 }
@@ -95,7 +95,7 @@ AP_DECLARE(const char *)
 ap_process_fnmatch_configs(server_rec *s, const char *fname, ap_directive_t **conftree,
                            apr_pool_t *p, apr_pool_t *ptemp, int optional)
 {
-    conf_include in = {s, conftree, p, ptemp};
+    conf_files in = {s, conftree, p, ptemp};
     const char *path = ap_server_root_relative(ptemp, fname);
     ap_dir_match_t w = {.prefix = "Include/IncludeOptional: ",
                         .p = p,

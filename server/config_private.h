@@ -6,12 +6,12 @@
  * @file config_private.h
  * Reading a configuration, private to server/.
  *
- * A file becomes a tree of ap_directive_t (config_parse.c; directives marked EXEC_ON_READ act at once), the tree is
- * walked and each directive handed to the modules that offer it (config_walk.c, config_args.c). A generation is all
- * of that plus the hooks around it (config_generation.c).
+ * A file becomes a tree of ap_directive_t (config_parse.c; directives marked EXEC_ON_READ act at
+ * once), the tree is walked and each directive handed to the modules that offer it (config_walk.c,
+ * config_args.c). A generation is all of that plus the hooks around it (config_generation.c).
  *
- * Threads: everything here runs on the main thread, except conf_htaccess_* and what they call, which only read the
- * registry and the command index.
+ * Threads: everything here runs on the main thread, except conf_htaccess_* and what they call,
+ * which only read the registry and the command index.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -27,7 +27,8 @@ int conf_vector_slots(void);
 /** At the start of reading: vectors get room for modules that are yet to be loaded. */
 void conf_registry_open(void);
 
-/** After all LoadModule directives: vectors get as long as there are modules (and reserved slots). */
+/** After all LoadModule directives: vectors get as long as there are modules (and reserved slots).
+ */
 void conf_registry_seal(void);
 
 /** Find a module by any of its names: mod_x.c, x_module or x. NULL if it is not active. */
@@ -42,7 +43,8 @@ const char *conf_builtin_off(const char *name);
 /** 1 if conf_builtin_off took out @a name in this generation. */
 int conf_builtin_is_off(const char *symbol);
 
-/** The built-in module whose symbol is @a symbol ("mime_module"), active or not; NULL if there is none. */
+/** The built-in module whose symbol is @a symbol ("mime_module"), active or not; NULL if there is
+ * none. */
 module *conf_builtin_find(const char *symbol);
 
 /** Re-register all hooks if a built-in module was taken out since they were registered. */
@@ -65,7 +67,8 @@ void conf_commands_remove(const module *m);
 
 /* ---- directives that Apache knows and nobody here offers: known_directives.c ---- */
 
-/** Name of the Apache module ("mod_rewrite") whose directive @a name (without '<', any case) is; NULL if unknown. */
+/** Name of the Apache module ("mod_rewrite") whose directive @a name (without '<', any case) is;
+ * NULL if unknown. */
 const char *known_directive_module(const char *name);
 
 /** The module symbol of one of Apache's other MPMs ("mpm_prefork_module", "mpm_worker_module")? */
@@ -86,8 +89,9 @@ void conf_unsupported_reset(void);
 
 /* ---- text to tree: config_parse.c ---- */
 
-#define CONF_LINE_MAX (16 * 1024 * 1024) /**< bytes in one (continued) line of a configuration file */
-#define CONF_HTACCESS_LINE_MAX 8192      /**< the same in an .htaccess file */
+#define CONF_LINE_MAX \
+    (16 * 1024 * 1024)              /**< bytes in one (continued) line of a configuration file */
+#define CONF_HTACCESS_LINE_MAX 8192 /**< the same in an .htaccess file */
 
 /** A buffer for lines that grows; the pool owns it. */
 typedef struct conf_line {
@@ -98,12 +102,14 @@ typedef struct conf_line {
 
 /**
  * Read one logical line: continuation lines joined, blanks at both ends dropped.
- * @return APR_SUCCESS, APR_EOF, APR_ENOSPC (longer than @a max), APR_BADCH (holds a NUL) or a read error
+ * @return APR_SUCCESS, APR_EOF, APR_ENOSPC (longer than @a max), APR_BADCH (holds a NUL) or a read
+ * error
  */
 apr_status_t conf_read_line(conf_line *line, apr_size_t max, ap_configfile_t *f);
 
 /** A configuration file held in memory. @a text must outlive it; need not end in NUL or newline. */
-ap_configfile_t *conf_open_memory(apr_pool_t *p, const char *name, const char *text, apr_size_t len);
+ap_configfile_t *conf_open_memory(apr_pool_t *p, const char *name, const char *text,
+                                  apr_size_t len);
 
 /** The longest line for directives that are read on behalf of @a parms. */
 apr_size_t conf_line_limit(const apr_pool_t *p, const apr_pool_t *ptemp);
@@ -111,7 +117,12 @@ apr_size_t conf_line_limit(const apr_pool_t *p, const apr_pool_t *ptemp);
 /** Whether @a parms belongs to an .htaccess file. */
 int conf_is_htaccess(const cmd_parms *parms);
 
-/** Include: the files' tree is appended to *tree, carried out for directive cmd->directive. (config_include.c) */
+/** The end of every conditional section: read on into *tree, or pass over to the closing line.
+ * (core_conditional.c) */
+const char *conf_conditional(cmd_parms *cmd, ap_directive_t **tree, int holds);
+
+/** Include: the files' tree is appended to *tree, carried out for directive cmd->directive.
+ * (config_include.c) */
 const char *conf_include(cmd_parms *cmd, ap_directive_t **tree, const char *name, int optional);
 
 /* ---- tree to settings ---- */
@@ -120,7 +131,8 @@ const char *conf_include(cmd_parms *cmd, ap_directive_t **tree, const char *name
 void conf_parms_init(cmd_parms *parms, apr_pool_t *p, apr_pool_t *ptemp, server_rec *s);
 
 /**
- * Check where the directive stands, cut its arguments as the definition says, call the setter. (config_args.c)
+ * Check where the directive stands, cut its arguments as the definition says, call the setter.
+ * (config_args.c)
  * @return NULL or a message; DECLINE_CMD as the setter returned it
  */
 const char *conf_invoke(const command_rec *cmd, cmd_parms *parms, void *mconfig, const char *args);
@@ -139,8 +151,8 @@ void conf_vars_dump(apr_file_t *out);
 /* ---- .htaccess: config_htaccess.c ---- */
 
 /**
- * A store of parsed .htaccess trees, consulted before a file is looked for. All functions run on the thread that
- * serves @a r and must not block longer than a file lookup.
+ * A store of parsed .htaccess trees, consulted before a file is looked for. All functions run on
+ * the thread that serves @a r and must not block longer than a file lookup.
  */
 typedef struct conf_htaccess_cache {
     /**
@@ -152,11 +164,13 @@ typedef struct conf_htaccess_cache {
      */
     apr_status_t (*find)(request_rec *r, const char *dir, const char *name, int override,
                          ap_directive_t **tree, const char **path);
-    /** The pool in which the tree is to be built; NULL: r->pool, and the tree is not offered to store(). */
+    /** The pool in which the tree is to be built; NULL: r->pool, and the tree is not offered to
+     * store(). */
     apr_pool_t *(*begin)(request_rec *r, const char *dir, const char *name);
     /**
-     * What begin() prepared: @a tree with rv APR_SUCCESS, or why there is none (APR_ENOENT: no such file; any
-     * other: do not remember). The tree and its strings must live for as long as any request that was given it.
+     * What begin() prepared: @a tree with rv APR_SUCCESS, or why there is none (APR_ENOENT: no such
+     * file; any other: do not remember). The tree and its strings must live for as long as any
+     * request that was given it.
      */
     void (*store)(request_rec *r, const char *dir, const char *name, int override, apr_pool_t *pool,
                   ap_directive_t *tree, const char *path, apr_status_t rv);
@@ -182,8 +196,8 @@ const char *conf_htaccess_parse(apr_pool_t *p, request_rec *r, const conf_htacce
                                 const ap_directive_t **err);
 
 /**
- * Apply a parsed tree to the configuration vector @a dc. The tree is not changed and may be applied again; its
- * strings must outlive r.
+ * Apply a parsed tree to the configuration vector @a dc. The tree is not changed and may be applied
+ * again; its strings must outlive r.
  * @return NULL or a message
  */
 const char *conf_htaccess_apply(request_rec *r, const conf_htaccess_scope *scope, const char *dir,
@@ -201,13 +215,14 @@ typedef enum conf_depth {
 /**
  * Read the configuration named by the command line into process->pconf, which must be empty.
  *
- * @return APR_SUCCESS, with ap_server_conf and ap_conftree set; else what is wrong was logged and pconf must be
- *         cleared before another attempt
- * Blocking: reads files. Threads: the main thread, no other may run in this process.
+ * @return APR_SUCCESS, with ap_server_conf and ap_conftree set; else what is wrong was logged and
+ * pconf must be cleared before another attempt Blocking: reads files. Threads: the main thread, no
+ * other may run in this process.
  */
 apr_status_t conf_generation_read(process_rec *process, conf_depth depth);
 
-/** Undo a generation: hooks forgotten, pconf and plog cleared, built-in modules registered again. */
+/** Undo a generation: hooks forgotten, pconf and plog cleared, built-in modules registered again.
+ */
 void conf_generation_clear(process_rec *process);
 
 /** Pools of the current generation. */
@@ -218,8 +233,9 @@ apr_pool_t *conf_ptemp(void);
 void conf_generation_init(process_rec *process, const char *confname, const char *default_root);
 
 /**
- * Would the configuration files, as they are now, start? Answered by a forked child that reads them with all
- * checks (as -t does) and leaves this process untouched. Its messages go to this process's error log.
+ * Would the configuration files, as they are now, start? Answered by a forked child that reads them
+ * with all checks (as -t does) and leaves this process untouched. Its messages go to this process's
+ * error log.
  *
  * @return 1 if they would, 0 if not
  * Blocking: waits for the child. Threads: the supervisor's main thread, which must hold no locks.
@@ -227,10 +243,11 @@ void conf_generation_init(process_rec *process, const char *confname, const char
 int conf_test_in_child(process_rec *process);
 
 /**
- * For a reload: conf_generation_clear, then conf_generation_read to full depth. Module structs are static data
- * that third-party modules reset from cleanups of pconf, so two generations cannot live side by side in one
- * process; conf_test_in_child() is what makes a reload safe. Should the files have become bad in between, the
- * attempt is repeated for a while, server processes meanwhile serving on.
+ * For a reload: conf_generation_clear, then conf_generation_read to full depth. Module structs are
+ * static data that third-party modules reset from cleanups of pconf, so two generations cannot live
+ * side by side in one process; conf_test_in_child() is what makes a reload safe. Should the files
+ * have become bad in between, the attempt is repeated for a while, server processes meanwhile
+ * serving on.
  */
 apr_status_t conf_read_generation(process_rec *process);
 

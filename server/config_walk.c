@@ -32,7 +32,7 @@ static const char *conf_unknown(ap_directive_t *d, cmd_parms *parms)
         conf_unsupported_add(parms->pool, d, mod);
         return NULL;
     }
-    if (parms->override_opts & NONFATAL_UNKNOWN) {
+    if (parms->override & NONFATAL_UNKNOWN) {
         ap_log_perror(APLOG_MARK, APLOG_DEBUG, 0, parms->temp_pool,
                       APLOGNO(02296) "Unknown directive %s found in .htaccess", d->directive);
         return NULL;
@@ -63,6 +63,7 @@ AP_DECLARE(const char *)
 ap_walk_config(ap_directive_t *conftree, cmd_parms *parms, ap_conf_vector_t *section_vector)
 {
     ap_conf_vector_t *outer = parms->context;
+    ap_directive_t *section = parms->directive;
     const char *error = NULL;
 
     parms->context = section_vector;
@@ -73,6 +74,7 @@ ap_walk_config(ap_directive_t *conftree, cmd_parms *parms, ap_conf_vector_t *sec
             parms->err_directive = d;
     }
     parms->context = outer;
+    parms->directive = section;
     return error;
 }
 
@@ -148,10 +150,8 @@ AP_DECLARE(int) ap_method_is_limited(cmd_parms *cmd, const char *method)
 {
     int number = ap_method_number_of(method);
 
-    if (cmd->limited != -1 && (number == M_INVALID || (cmd->limited & (AP_METHOD_BIT << number))))
-        return 1;
-    if (cmd->limited_xmethods)
-        return ap_array_str_contains(cmd->limited_xmethods, method);
-    /* Inside <LimitExcept> the set of methods is open: what is not listed is limited. */
-    return 0;
+    /* <LimitExcept> inverts its mask, so that the bit of "no known method" is set there. */
+    if (number == M_INVALID && cmd->limited == -1)
+        return 0;
+    return (cmd->limited & (AP_METHOD_BIT << number)) != 0;
 }

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Setters of the file cache: what Apache does not have. Sizes may end in K, M or G. */
+#include "httpd.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "apr_lib.h"
+#include "apr_strings.h"
+#include "core_private.h"
+
+const char *core_set_cache_validate(cmd_parms *cmd, void *dir, const char *arg)
+{
+    brg_core_conf *conf = core_conf_writable(cmd->server);
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    apr_int64_t seconds;
+
+    if (error)
+        return error;
+    if (!ap_cstr_casecmp(arg, "inotify")) {
+        conf->file_cache_validate = BRG_VALIDATE_INOTIFY;
+    } else if (!ap_cstr_casecmp(arg, "stat")) {
+        conf->file_cache_validate = BRG_VALIDATE_STAT;
+    } else if (!core_number(cmd, arg, 1, 86400, &seconds)) {
+        conf->file_cache_validate = BRG_VALIDATE_AGE;
+        conf->file_cache_age_us = apr_time_from_sec(seconds);
+    } else {
+        return "FileCacheValidate must be inotify, stat, or a number of seconds (1 to 86400)";
+    }
+    return NULL;
+}
+
+static const char *core_size(cmd_parms *cmd, const char *arg, apr_off_t *to)
+{
+    static const char units[] = "KMG";
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    apr_size_t len = strlen(arg);
+    const char *unit = len ? strchr(units, apr_toupper(arg[len - 1])) : NULL;
+    int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+    apr_int64_t n;
+
+    if (error)
+        return error;
+    error = core_number(cmd, unit ? apr_pstrmemdup(cmd->temp_pool, arg, len - 1) : arg, 0,
+                        APR_INT64_MAX >> 32, &n);
+    if (!error)
+        *to = (apr_off_t)(n << shift);
+    return error;
+}
+
+const char *core_set_cache_size(cmd_parms *cmd, void *dir, const char *arg)
+{
+    return core_size(cmd, arg, &core_conf_writable(cmd->server)->file_cache_bytes);
+}
+
+const char *core_set_cache_max_file(cmd_parms *cmd, void *dir, const char *arg)
+{
+    return core_size(cmd, arg, &core_conf_writable(cmd->server)->file_cache_max_file_bytes);
+}
+
+const char *core_set_cache_entries(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    apr_int64_t n;
+
+    if (!error)
+        error = core_number(cmd, arg, 0, 1 << 24, &n);
+    if (!error)
+        core_conf_writable(cmd->server)->file_cache_entries_n = (int)n;
+    return error;
+}

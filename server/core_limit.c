@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* <Limit> and <LimitExcept>: their content is for some methods only. Setters ask cmd->limited (the
+ * known ones, as bits) and cmd->limited_xmethods / cmd->xlimited (others, by name). */
+#include "httpd.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include "apr_strings.h"
+#include "core_private.h"
+#include "core_section.h"
+
+static const char *core_limit_add(cmd_parms *cmd, const char *name, int except)
+{
+    int number = ap_method_number_of(name);
+
+    if (number == M_TRACE && !except)
+        return "TRACE cannot be controlled by <Limit>, see TraceEnable";
+    if (number == M_INVALID) {
+        /* Registered now, so that it has a number when a request comes with it. */
+        number = ap_method_register(cmd->pool, apr_pstrdup(cmd->pool, name));
+        if (number == M_INVALID)
+            return apr_pstrcat(cmd->pool, "Unsupported method \"", name, "\" in ", cmd->cmd->name,
+                               ">", NULL);
+    }
+    cmd->limited |= AP_METHOD_BIT << number;
+    return NULL;
+}
+
+AP_CORE_DECLARE_NONSTD(const char *) ap_limit_section(cmd_parms *cmd, void *dummy, const char *arg)
+{
+    const char *error = ap_check_cmd_context(cmd, NOT_IN_LIMIT), *methods, *word;
+    const command_rec *command = cmd->cmd;
+    int except = cmd->info != NULL;
+
+    if (!error)
+        error = core_section_text(cmd, arg, &methods);
+    if (error)
+        return error;
+    cmd->limited = 0;
+    while (!error && *(word = ap_getword_conf(cmd->pool, &methods)))
+        error = core_limit_add(cmd, word, except);
+    if (except)
+        cmd->limited = ~cmd->limited;
+    if (!error)
+        error = ap_walk_config(cmd->directive->first_child, cmd, cmd->context);
+    cmd->limited = -1;
+    cmd->cmd = command;
+    return error;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sections whose content applies to a part of the site: each gets a configuration vector of its
+ * own, filled by walking its children, and is added to the list that the request walks search. */
+#include "httpd.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "ap_expr.h"
+#include "apr_fnmatch.h"
+#include "apr_strings.h"
+#include "core_private.h"
+#include "core_section.h"
+
+APLOG_USE_MODULE(core);
+
+/* ---- arguments ---- */
+
+const char *core_section_missing_gt(const cmd_parms *cmd)
+{
+    return apr_pstrcat(cmd->pool, cmd->cmd->name, "> directive missing closing '>'", NULL);
+}
+
+const char *core_section_no_args(const cmd_parms *cmd)
+{
+    return apr_pstrcat(cmd->pool, cmd->cmd->name, "> directive requires additional arguments",
+                       NULL);
+}
+
+const char *core_section_text(const cmd_parms *cmd, const char *arg, const char **text)
+{
+    const char *gt = strrchr(arg, '>');
+
+    if (!gt)
+        return core_section_missing_gt(cmd);
+    *text = apr_pstrmemdup(cmd->pool, arg, (apr_size_t)(gt - arg));
+    return **text ? NULL : core_section_no_args(cmd);
+}
+
+/* A section while its children are walked; what it changes in cmd is put back. */
+typedef struct core_scope {
+    cmd_parms *cmd;
+    const command_rec *command;
+    void *info;
+    char *path;
+    int override;
+    ap_conf_vector_t *vector;
+    ap_regex_t *regex;
+} core_scope;
+
+static const char *core_compile(const cmd_parms *cmd, const char *pattern, ap_regex_t **regex)
+{
+    *regex = ap_pregcomp(cmd->pool, pattern, AP_REG_EXTENDED);
+    return *regex ? NULL : "Regex could not be compiled";
+}
+
+/* The pattern of <Name pattern>, <Name ~ pattern> and <NameMatch pattern>: into cmd->path and
+ * sc->regex. */
+static const char *core_scope_pattern(core_scope *sc, const char **rest, int match)
+{
+    cmd_parms *cmd = sc->cmd;
+    char *word = ap_getword_conf(cmd->pool, rest);
+
+    if (!match && !strcmp(word, "~")) {
+        match = 1;
+        word = ap_getword_conf(cmd->pool, rest);
+        if (!*word)
+            return apr_pstrcat(cmd->pool, cmd->cmd->name,
+                               "> block must specify a path when the ~ form is used", NULL);
+    }
+    if (!*word)
+        return core_section_no_args(cmd);
+    cmd->path = word;
+    return match ? core_compile(cmd, word, &sc->regex) : NULL;
+}
+
+static void core_scope_open(core_scope *sc, cmd_parms *cmd)
+{
+    memset(sc, 0, sizeof *sc);
+    sc->cmd = cmd;
+    sc->command = cmd->cmd;
+    sc->info = cmd->info;
+    sc->path = cmd->path;
+    sc->override = cmd->override;
+    sc->vector = ap_create_per_dir_config(cmd->pool);
+}
+
+/* Walk the children; sc->vector is complete afterwards. */
+static const char *core_scope_walk(core_scope *sc)
+{
+    return ap_walk_config(sc->cmd->directive->first_child, sc->cmd, sc->vector);
+}
+
+/* The section's own core settings, with what it matches. */
+static core_dir_config *core_scope_conf(core_scope *sc, const char *d)
+{
+    cmd_parms *cmd = sc->cmd;
+    core_dir_config *conf =
+        ap_set_config_vectors(cmd->server, sc->vector, cmd->path, &core_module, cmd->pool);
+
+    conf->d = apr_pstrdup(cmd->pool, d);
+    conf->d_is_fnmatch = !sc->regex && apr_fnmatch_test(d) != 0;
+    conf->d_components = (unsigned)ap_count_dirs(d);
+    conf->r = sc->regex;
+    if (sc->regex) {
+        conf->refs = apr_array_make(cmd->pool, 8, sizeof(char *));
+        ap_regname(sc->regex, conf->refs, AP_REG_MATCH, 1);
+    }
+    return conf;
+}
+
+static const char *core_scope_close(core_scope *sc, const char *error, const char *rest)
+{
+    cmd_parms *cmd = sc->cmd;
+
+    cmd->cmd = sc->command;
+    cmd->info = sc->info;
+    cmd->path = sc->path;
+    cmd->override = sc->override;
+    if (!error && *rest)
+        error = apr_pstrcat(cmd->pool, "Multiple ", cmd->cmd->name,
+                            "> arguments not (yet) supported.", NULL);
+    return error;
+}
+
+/* ---- <Directory>, <DirectoryMatch> ---- */
+
+static const char *core_directory_path(cmd_parms *cmd)
+{
+    char *path;
+    apr_status_t rv = apr_filepath_merge(&path, NULL, cmd->path, APR_FILEPATH_TRUENAME, cmd->pool);
+
+    if (rv != APR_SUCCESS && !APR_STATUS_IS_EPATHWILD(rv))
+        return apr_pstrcat(cmd->pool, "<Directory \"", cmd->path, "\"> path is invalid.", NULL);
+    if (path[strlen(path) - 1] != '/')
+        path = apr_pstrcat(cmd->pool, path, "/", NULL);
+    cmd->path = path;
+    return NULL;
+}
+
+const char *core_section_directory(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT), *rest;
+    core_scope sc;
+
+    if (!error)
+        error = core_section_text(cmd, arg, &rest);
+    if (error)
+        return error;
+    core_scope_open(&sc, cmd);
+    error = core_scope_pattern(&sc, &rest, cmd->info != NULL);
+    if (!error && !sc.regex)
+        error = core_directory_path(cmd);
+    cmd->override = OR_ALL | ACCESS_CONF;
+    if (!error)
+        error = core_scope_walk(&sc);
+    if (!error) {
+        core_scope_conf(&sc, cmd->path);
+        ap_add_per_dir_conf(cmd->server, sc.vector);
+    }
+    return core_scope_close(&sc, error, rest);
+}
+
+/* ---- <Location>, <LocationMatch> ---- */
+
+const char *core_section_location(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT), *rest;
+    core_scope sc;
+
+    if (!error)
+        error = core_section_text(cmd, arg, &rest);
+    if (error)
+        return error;
+    core_scope_open(&sc, cmd);
+    error = core_scope_pattern(&sc, &rest, cmd->info != NULL);
+    cmd->override = OR_ALL | ACCESS_CONF;
+    if (!error)
+        error = core_scope_walk(&sc);
+    if (!error) {
+        core_scope_conf(&sc, cmd->path);
+        ap_add_per_url_conf(cmd->server, sc.vector);
+    }
+    return core_scope_close(&sc, error, rest);
+}
+
+/* ---- <Files>, <FilesMatch> ---- */
+
+const char *core_section_files(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *error = ap_check_cmd_context(cmd, NOT_IN_LIMIT), *rest;
+    core_scope sc;
+
+    if (!error)
+        error = core_section_text(cmd, arg, &rest);
+    if (error)
+        return error;
+    core_scope_open(&sc, cmd);
+    error = core_scope_pattern(&sc, &rest, cmd->info != NULL);
+    /* Below <Directory> or in .htaccess what is allowed is settled already. */
+    if (!sc.path)
+        cmd->override = OR_ALL | ACCESS_CONF;
+    if (!error)
+        error = core_scope_walk(&sc);
+    if (!error) {
+        core_scope_conf(&sc, cmd->path);
+        ap_add_file_conf(cmd->pool, dir, sc.vector);
+    }
+    return core_scope_close(&sc, error, rest);
+}
+
+/* ---- <If>, <ElseIf>, <Else> ---- */
+
+static const char *core_if_condition(cmd_parms *cmd, const char *text, ap_expr_info_t **condition)
+{
+    const char *error = NULL, *word = text;
+
+    text = ap_getword_conf(cmd->pool, &word);
+    *condition = ap_expr_parse_cmd(cmd, text, 0, &error, NULL);
+    if (error)
+        return apr_psprintf(cmd->pool, "Cannot parse condition clause: %s", error);
+    return *word ? apr_pstrcat(cmd->pool, "Multiple ", cmd->cmd->name,
+                               "> arguments not (yet) supported.", NULL)
+                 : NULL;
+}
+
+const char *core_section_if(cmd_parms *cmd, void *dir, const char *arg)
+{
+    unsigned kind = (unsigned)(apr_uintptr_t)cmd->info;
+    const char *gt = strrchr(arg, '>'), *text, *error = NULL;
+    ap_expr_info_t *condition = NULL;
+    core_dir_config *conf;
+    core_scope sc;
+
+    if (!gt)
+        return core_section_missing_gt(cmd);
+    text = apr_pstrmemdup(cmd->pool, arg, (apr_size_t)(gt - arg));
+    if (kind & AP_CONDITION_IF) {
+        if (!*text)
+            return core_section_no_args(cmd);
+        error = core_if_condition(cmd, text, &condition);
+    } else if (*text) {
+        error = "<Else> does not take an argument";
+    }
+    if (error)
+        return error;
+    core_scope_open(&sc, cmd);
+    if (!sc.path) {
+        cmd->override = OR_ALL | ACCESS_CONF;
+        cmd->path = apr_pstrdup(cmd->pool, "*If");
+    }
+    error = core_scope_walk(&sc);
+    if (!error) {
+        conf = core_scope_conf(&sc, cmd->path);
+        conf->d_is_fnmatch = 0;
+        conf->condition = condition;
+        conf->condition_ifelse = kind & AP_CONDITION_ELSEIF;
+        error = ap_add_if_conf(cmd->pool, dir, sc.vector);
+    }
+    return core_scope_close(&sc, error, "");
+}
+
+/* ---- <VirtualHost> ---- */
+
+static void core_append_server(server_rec *main_server, server_rec *s)
+{
+    while (main_server->next)
+        main_server = main_server->next;
+    main_server->next = s;
+}
+
+const char *core_section_virtualhost(cmd_parms *cmd, void *dir, const char *arg)
+{
+    server_rec *main_server = cmd->server, *s;
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY), *addresses;
+    const command_rec *command = cmd->cmd;
+
+    if (!error)
+        error = core_section_text(cmd, arg, &addresses);
+    if (error)
+        return error;
+    error = ap_init_virtual_host(cmd->pool, addresses, main_server, &s);
+    if (error)
+        return error;
+    core_append_server(main_server, s);
+    s->defn_name = cmd->directive->filename;
+    s->defn_line_number = (unsigned)cmd->directive->line_num;
+    cmd->server = s;
+    error = ap_walk_config(cmd->directive->first_child, cmd, s->lookup_defaults);
+    cmd->server = main_server;
+    cmd->cmd = command;
+    return error;
+}
