@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mod_mime: what a file's extensions say about it.
+ *
+ * A name may have many extensions, in any order; each is looked up in the context's mappings and,
+ * for the type, in the table of TypesConfig. For types and handlers the last one counts, languages
+ * and encodings add up.
+ */
+#include "mime_private.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "util_filter.h"
+#include "apr_lib.h"
+#include "apr_strings.h"
+#include "brigade/resolution.h"
+
+#include <string.h>
+
+APLOG_USE_MODULE(mime);
+
+/* Extensions longer than this are copied to the request's pool to be looked up. */
+#define MIME_EXTENSION_BUFFER 48
+
+/* Extension -> type, from TypesConfig. Written while the configuration is read. */
+static apr_hash_t *mime_types;
+
+/* mod_negotiation wants to know which parts of a name meant nothing. Written when the configuration
+ * is read. */
+static int mime_negotiates;
+
+static void mime_read_types(apr_pool_t *p, ap_configfile_t *file)
+{
+    char line[MAX_STRING_LEN];
+
+    while (ap_cfg_getline(line, sizeof(line), file) == APR_SUCCESS) {
+        const char *rest = line, *type;
+
+        if (*line == '#') {
+            continue;
+        }
+        type = ap_getword_conf(p, &rest);
+        while (*rest) {
+            char *extension = ap_getword_conf(p, &rest);
+
+            ap_str_tolower(extension);
+            apr_hash_set(mime_types, extension, APR_HASH_KEY_STRING, type);
+        }
+    }
+}
+
+static int mime_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+{
+    const char *given = ap_get_module_config(s->module_config, &mime_module);
+    const char *path = ap_server_root_relative(p, given ? given : AP_TYPES_CONFIG_FILE);
+    ap_configfile_t *file;
+    apr_status_t status;
+
+    if (path == NULL) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, APR_EBADPATH, s,
+                     APLOGNO(01596) "Invalid mime types config path %s",
+                     given ? given : AP_TYPES_CONFIG_FILE);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    status = ap_pcfg_openfile(&file, ptemp, path);
+    if (status != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, status, s,
+                     APLOGNO(01597) "could not open mime types config file %s.", path);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    mime_types = apr_hash_make(p);
+    mime_read_types(p, file);
+    ap_cfg_closefile(file);
+    mime_negotiates = ap_find_linked_module("mod_negotiation.c") != NULL;
+    return OK;
+}
+
+/* One request's findings. */
+typedef struct mime_search {
+    request_rec *r;
+    const mime_conf *conf;
+    const char *type, *charset;
+    apr_array_header_t *unknown; /**< const char *: parts that meant nothing; NULL if nobody asks */
+    int found;                   /**< a part meant something to negotiation */
+} mime_search;
+
+static void mime_note_unknown(mime_search *search, const char *part, apr_size_t len)
+{
+    if (search->unknown) {
+        APR_ARRAY_PUSH(search->unknown, const char *) = apr_pstrmemdup(search->r->pool, part, len);
+    }
+}
+
+static void mime_add_language(request_rec *r, const char *language)
+{
+    if (r->content_languages == NULL) {
+        r->content_languages = apr_array_make(r->pool, 2, sizeof(char *));
+    }
+    APR_ARRAY_PUSH(r->content_languages, const char *) = language;
+}
+
+static void mime_add_encoding(request_rec *r, const char *encoding)
+{
+    r->content_encoding = r->content_encoding
+                              ? apr_pstrcat(r->pool, r->content_encoding, ", ", encoding, NULL)
+                              : encoding;
+}
+
+/* Handler and filters do not help to choose among variants, unless MultiviewsMatch says so. */
+static int mime_apply_processing(request_rec *r, const mime_extension *extension, int multimatch)
+{
+    const char *name;
+    int found = 0;
+
+    if (extension->value[MIME_HANDLER] && r->proxyreq == PROXYREQ_NONE) {
+        r->handler = extension->value[MIME_HANDLER];
+        found |= multimatch & MIME_MATCH_HANDLERS;
+    }
+    if ((name = extension->value[MIME_INPUT_FILTERS]) != NULL) {
+        for (; *name; name += strlen(name) + 1) {
+            ap_add_input_filter(name, NULL, r, r->connection);
+        }
+        found |= multimatch & MIME_MATCH_FILTERS;
+    }
+    if ((name = extension->value[MIME_OUTPUT_FILTERS]) != NULL) {
+        for (; *name; name += strlen(name) + 1) {
+            ap_add_output_filter(name, NULL, r, r->connection);
+        }
+        found |= multimatch & MIME_MATCH_FILTERS;
+    }
+    return found;
+}
+
+static int mime_apply(mime_search *search, const mime_extension *extension)
+{
+    request_rec *r = search->r;
+    int found = 0;
+
+    if (extension->value[MIME_TYPE] && *extension->value[MIME_TYPE]) {
+        search->type = extension->value[MIME_TYPE];
+        found = 1;
+    }
+    if (extension->value[MIME_CHARSET]) {
+        search->charset = extension->value[MIME_CHARSET];
+        found = 1;
+    }
+    if (extension->value[MIME_LANGUAGE]) {
+        mime_add_language(r, extension->value[MIME_LANGUAGE]);
+        found = 1;
+    }
+    if (extension->value[MIME_ENCODING]) {
+        mime_add_encoding(r, extension->value[MIME_ENCODING]);
+        found = 1;
+    }
+    return mime_apply_processing(r, extension, search->conf->multimatch) || found;
+}
+
+static void mime_look_up(mime_search *search, const char *part, apr_size_t len)
+{
+    char buffer[MIME_EXTENSION_BUFFER];
+    char *key = len < sizeof(buffer) ? buffer : apr_palloc(search->r->pool, len + 1);
+    const mime_extension *extension = NULL;
+    const char *type;
+    apr_size_t i;
+    int found = 0;
+
+    for (i = 0; i < len; i++) {
+        key[i] = apr_tolower(part[i]);
+    }
+    if (search->conf->extensions) {
+        extension = apr_hash_get(search->conf->extensions, key, len);
+    }
+    if ((extension == NULL || extension->value[MIME_TYPE] == NULL) &&
+        (type = apr_hash_get(mime_types, key, len)) != NULL) {
+        search->type = type;
+        found = 1;
+    }
+    if (extension) {
+        found |= mime_apply(search, extension);
+    }
+    if (found || (search->conf->multimatch & MIME_MATCH_ANY)) {
+        search->found = 1;
+    } else {
+        mime_note_unknown(search, part, len);
+    }
+}
+
+/* The name whose extensions count: *len characters of the result. */
+static const char *mime_resource_name(request_rec *r, const mime_conf *conf, apr_size_t *len)
+{
+    const char *name = r->filename, *slash;
+
+    if (conf->use_path_info == 1 && r->path_info && *r->path_info) {
+        name = apr_pstrcat(r->pool, r->filename, r->path_info, NULL);
+    }
+    *len = strlen(name);
+    if (r->proxyreq == PROXYREQ_REVERSE && apr_table_get(r->notes, "proxy-nocanon")) {
+        *len = strcspn(name, "?"); /* the target is as the client sent it, with its query */
+    }
+    slash = memrchr(name, '/', *len);
+    if (slash) {
+        *len -= (apr_size_t)(slash + 1 - name);
+        name = slash + 1;
+    }
+    return name;
+}
+
+static void mime_walk_name(mime_search *search, const char *name, apr_size_t len)
+{
+    const char *end = name + len, *part = name, *dot;
+
+    while (part < end && *part == '.') { /* dots in front make no extension */
+        part++;
+    }
+    dot = memchr(part, '.', (apr_size_t)(end - part));
+    mime_note_unknown(search, name, (apr_size_t)((dot ? dot : end) - name));
+    while (dot) {
+        part = dot + 1;
+        dot = memchr(part, '.', (apr_size_t)(end - part));
+        if ((dot ? dot : end) > part) {
+            mime_look_up(search, part, (apr_size_t)((dot ? dot : end) - part));
+        }
+    }
+}
+
+static int mime_find_type(request_rec *r)
+{
+    const mime_conf *conf;
+    mime_search search = {r, NULL, NULL, NULL, NULL, 0};
+    const char *name, *type;
+    apr_size_t len;
+
+    if (r->finfo.filetype == APR_DIR) {
+        ap_set_content_type_ex(r, DIR_MAGIC_TYPE, 1);
+        return OK;
+    }
+    if (r->filename == NULL) {
+        return DECLINED;
+    }
+    search.conf = conf = ap_get_module_config(r->per_dir_config, &mime_module);
+    if (mime_negotiates) {
+        search.unknown = apr_array_make(r->pool, 2, sizeof(char *));
+    }
+    name = mime_resource_name(r, conf, &len);
+    mime_walk_name(&search, name, len);
+    if (search.found && search.unknown) {
+        apr_table_setn(r->notes, "ap-mime-exceptions-list", (const char *)search.unknown);
+    }
+    type = search.type ? search.type : r->content_type;
+    if (type) {
+        type = mime_content_type(r, type, search.charset);
+        if (type != r->content_type) {
+            ap_set_content_type_ex(r, type, 1);
+        }
+    }
+    if (r->content_languages == NULL && conf->default_language) {
+        mime_add_language(r, conf->default_language);
+    }
+    return r->content_type ? OK : DECLINED;
+}
+
+static void mime_register_hooks(apr_pool_t *p)
+{
+    ap_hook_post_config(mime_post_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_type_checker(mime_find_type, NULL, NULL, APR_HOOK_MIDDLE);
+    brg_resolution_declare(&mime_module, NULL);
+}
+
+module AP_MODULE_DECLARE_DATA mime_module = {
+    STANDARD20_MODULE_STUFF,
+    mime_create_conf,
+    mime_merge_conf,
+    NULL,
+    NULL,
+    mime_commands,
+    mime_register_hooks,
+    0,
+};
