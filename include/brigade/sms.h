@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_SMS_H
+#define BRIGADE_SMS_H
+
+/**
+ * @file brigade/sms.h
+ * Memory systems.
+ *
+ * A memory system (SMS) hands out blocks and takes the memory for them from a parent system, in pieces called chunks;
+ * the last parent is the operating system. Kinds are stacked by a textual specification, outermost first:
+ *
+ *     limit(16M) arena(chunk=64k)
+ *
+ * Pools sit on top. On a *chunked* kind a pool takes whole chunks and bumps a pointer inside them, so that the table
+ * below is called once per chunk and never per allocation. On a *per-block* kind every allocation is one call, which is
+ * what debugging kinds and general-purpose allocators are for.
+ *
+ * Sizes are bytes. Blocks are aligned to 16. The caller of free and resize tells the block's size: systems keep no
+ * headers for it. A request for 0 bytes gives a block of its own. Sizes that overflow when rounded give NULL.
+ */
+#include "apr_pools.h"
+#include "brigade/declare.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BRG_SMS_ALIGNMENT 16
+
+typedef struct brg_sms brg_sms;
+
+/** Counters of one system. Sums over threads; each is exact, but they are not of one moment. */
+typedef struct brg_sms_figures {
+    uint64_t allocations;     /**< blocks handed out */
+    uint64_t bytes;           /**< asked for, in these */
+    uint64_t frees;           /**< blocks taken back one by one */
+    uint64_t refills;         /**< requests to the parent */
+    uint64_t remote_frees;    /**< blocks that came back from another thread */
+    uint64_t resets;
+    uint64_t failures;        /**< requests answered with NULL */
+    uint64_t live_bytes;      /**< handed out now */
+    uint64_t high_water_bytes; /**< most of live_bytes since the last reset of the counters */
+    uint64_t held_bytes;      /**< taken from the parent and not given back */
+} brg_sms_figures;
+
+/** Which threads may call a system. Each kind states its rule. */
+typedef enum brg_sms_threads {
+    BRG_SMS_ONE_THREAD, /**< one at a time, handed over with the pool that uses it */
+    BRG_SMS_ANY_THREAD  /**< any, at the same time */
+} brg_sms_threads;
+
+/** What a kind is made of. Constant; lives as long as its module. */
+typedef struct brg_sms_ops {
+    const char *kind;        /**< name in specifications */
+    brg_sms_threads threads;
+    int per_block;           /**< pools call allocate for every block */
+
+    /** A block of at least @a bytes, or NULL. */
+    void *(*allocate)(brg_sms *s, size_t bytes);
+    /** Make a block larger or smaller, in place or by a move that keeps min(old, new) bytes. NULL: it stays as it was.
+     *  May be NULL: then resize is allocate, copy, free. */
+    void *(*resize)(brg_sms *s, void *block, size_t old_bytes, size_t bytes);
+    /** Take a block back. May be NULL for a system that only resets. */
+    void (*free)(brg_sms *s, void *block, size_t bytes);
+    /** Take all blocks back. Only where no other thread uses the system. May be NULL: the caller frees each. */
+    void (*reset)(brg_sms *s);
+    /** Give everything to the parent and end. The brg_sms itself is freed by the caller of this function. */
+    void (*destroy)(brg_sms *s);
+    /** Fill in what the kind knows better than the common counters. May be NULL. */
+    void (*statistics)(const brg_sms *s, brg_sms_figures *out);
+    /** 1 if the block is one of this system's that is handed out. May be NULL: not known. */
+    int (*owns)(const brg_sms *s, const void *block);
+} brg_sms_ops;
+
+/** Every system begins with this. A kind allocates its own larger struct with brg_sms_make(). */
+struct brg_sms {
+    uint32_t magic;
+    const brg_sms_ops *ops;
+    brg_sms *parent;           /**< NULL for the operating system */
+    struct brg_sms_counts *counts; /**< per-thread counters; see brg_sms_statistics() */
+};
+
+/** One parameter of a specification: `16M` has no name, `chunk=64k` has. */
+typedef struct brg_sms_param {
+    const char *name;  /**< NULL for a positional one */
+    const char *value; /**< as written */
+} brg_sms_param;
+
+/**
+ * Makes a system of a kind.
+ *
+ * @param out     [out] the system, on success
+ * @param parent  [in]  where chunks come from; lives longer
+ * @param params  [in]  @a params_n of them; a kind refuses what it does not know
+ * @return NULL, or a message for the administrator (constant or in @a p)
+ */
+typedef const char *brg_sms_create_fn(brg_sms **out, brg_sms *parent, const brg_sms_param *params, int params_n,
+                                      apr_pool_t *p);
+
+/**
+ * Offer a kind by name. Call from a module's register_hooks function, each time that it runs.
+ *
+ * @param name   word in specifications
+ * @param help   parameters and their meaning, one line, for error messages
+ * Lifetime: until the configuration pool is cleared. Threads: the main thread.
+ */
+BRG_DECLARE(void) brg_sms_kind_register(const char *name, brg_sms_create_fn *create, const char *help);
+
+/** Space for a kind's struct, zeroed, its brg_sms filled in. NULL when memory is out. */
+BRG_DECLARE(brg_sms *) brg_sms_make(size_t bytes, const brg_sms_ops *ops, brg_sms *parent);
+
+/**
+ * Build the stack that @a spec describes on top of @a parent (NULL: the operating system).
+ *
+ * @param p  holds messages only
+ * @return NULL and *out, or what is wrong with the specification
+ * Threads: any. Blocking: no.
+ */
+BRG_DECLARE(const char *) brg_sms_create(brg_sms **out, const char *spec, brg_sms *parent, apr_pool_t *p);
+
+/** Check a specification without building anything that stays. NULL or what is wrong. */
+BRG_DECLARE(const char *) brg_sms_check(const char *spec, apr_pool_t *p);
+
+/** Destroy a stack from its top down to, but not including, @a until. Clears *s. */
+BRG_DECLARE(void) brg_sms_destroy(brg_sms **s, brg_sms *until);
+
+BRG_DECLARE(void *) brg_sms_allocate(brg_sms *s, size_t bytes) __attribute__((warn_unused_result));
+BRG_DECLARE(void *) brg_sms_resize(brg_sms *s, void *block, size_t old_bytes, size_t bytes)
+    __attribute__((warn_unused_result));
+BRG_DECLARE(void) brg_sms_free(brg_sms *s, void *block, size_t bytes);
+
+/** 0, or -1 where the kind has no reset. */
+BRG_DECLARE(int) brg_sms_reset(brg_sms *s);
+
+/** Sum the counters of all threads. Threads: any. */
+BRG_DECLARE(void) brg_sms_statistics(const brg_sms *s, brg_sms_figures *out);
+
+/** Begin counting anew (live and held bytes stay). Threads: any. */
+BRG_DECLARE(void) brg_sms_statistics_reset(brg_sms *s);
+
+/** The stack as a specification, with defaults filled in: "limit(16M) arena(chunk=64K,keep=2M)". In @a p. */
+BRG_DECLARE(const char *) brg_sms_describe(const brg_sms *s, apr_pool_t *p);
+
+/** The operating system: chunks from mmap. Never destroyed. */
+BRG_DECLARE(brg_sms *) brg_sms_os(void);
+
+/** "64k", "16M", "1G", "4096" as bytes. 0 on success, -1 if it is no size or does not fit. */
+BRG_DECLARE(int) brg_sms_parse_size(const char *text, size_t *bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
