@@ -73,7 +73,7 @@ static const char *log_parse_tag(apr_pool_t *p, log_item *item, const char *s, i
         item->emit = log_emit_foreign;
         item->foreign = foreign->func;
         default_first = foreign->want_orig_default;
-    } else if (!(item->emit = log_item_find(tag, &default_first))) {
+    } else if (!(item->emit = logconf_item_find(tag, &default_first))) {
         return apr_pstrcat(p, "Unrecognized LogFormat directive %", apr_pstrmemdup(p, s, 1), NULL);
     }
     item->want_first = want_first >= 0 ? want_first : default_first;
@@ -135,7 +135,7 @@ static const char *log_parse_item(apr_pool_t *p, log_item *item, const char **fo
     return "Ran off end of LogFormat parsing args to some directive";
 }
 
-apr_array_header_t *log_format_parse(apr_pool_t *p, const char *format, const char **err)
+apr_array_header_t *logconf_format_parse(apr_pool_t *p, const char *format, const char **err)
 {
     apr_array_header_t *items = apr_array_make(p, 16, sizeof(log_item));
     log_item *item;

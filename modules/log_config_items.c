@@ -370,7 +370,7 @@ static const struct {
     {"T", log_emit_duration, 1},      {"D", log_emit_duration_us, 1},
 };
 
-log_emit_fn *log_item_find(const char *tag, int *want_first)
+log_emit_fn *logconf_item_find(const char *tag, int *want_first)
 {
     for (apr_size_t i = 0; i < sizeof(log_items) / sizeof(log_items[0]); i++) {
         if (strcmp(tag, log_items[i].tag) == 0) {

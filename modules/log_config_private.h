@@ -51,13 +51,13 @@ struct log_item {
  * @param err  [out] set where NULL is returned
  * @return     array of log_item, ending with a line feed
  */
-apr_array_header_t *log_format_parse(apr_pool_t *p, const char *format, const char **err);
+apr_array_header_t *logconf_format_parse(apr_pool_t *p, const char *format, const char **err);
 
 /** Append the line that @a format makes of the request. */
 void log_format_emit(log_out *out, const apr_array_header_t *format, log_entry *entry);
 
 /** The built-in item for a tag such as "h" or "^ti". @return NULL if there is none */
-log_emit_fn *log_item_find(const char *tag, int *want_first);
+log_emit_fn *logconf_item_find(const char *tag, int *want_first);
 
 /** A handler registered by another module for this tag, or NULL. */
 const ap_log_handler *log_foreign_find(const char *tag);

@@ -220,7 +220,7 @@ static const char *log_cmd_format(cmd_parms *cmd, void *dummy, const char *forma
 {
     log_server *server = log_server_of(cmd);
     const char *err = NULL;
-    apr_array_header_t *parsed = log_format_parse(cmd->pool, format, &err);
+    apr_array_header_t *parsed = logconf_format_parse(cmd->pool, format, &err);
 
     if (name) {
         apr_table_setn(server->formats, name, format);
@@ -265,7 +265,7 @@ static const char *log_cmd_custom(cmd_parms *cmd, void *dummy, const char *file,
     }
     if (format) {
         log->format_name = format;
-        log->format = log_format_parse(cmd->pool, format, &err);
+        log->format = logconf_format_parse(cmd->pool, format, &err);
     }
     return err;
 }
@@ -343,7 +343,7 @@ static apr_array_header_t *log_resolve(apr_pool_t *p, const log_server *server, 
                                        apr_array_header_t *as_text)
 {
     const char *format = name ? apr_table_get(server->formats, name) : NULL, *err;
-    apr_array_header_t *parsed = format ? log_format_parse(p, format, &err) : NULL;
+    apr_array_header_t *parsed = format ? logconf_format_parse(p, format, &err) : NULL;
 
     return parsed ? parsed : as_text;
 }
