@@ -72,7 +72,8 @@ static const char *util_quote_end(const char *s, char quote)
     return s;
 }
 
-/* Copy s..end without the backslashes before a backslash or a quote (NUL for a word without quotes). */
+/* Copy s..end without the backslashes before a backslash or a quote (NUL for a word without
+ * quotes). */
 static char *util_unquote(apr_pool_t *p, const char *s, const char *end, char quote)
 {
     char *word = apr_palloc(p, (apr_size_t)(end - s) + 1), *d = word;
