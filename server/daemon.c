@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Leaving the terminal.
+ *
+ * The server forks before it opens anything that a fork would leave behind with the starter: piped
+ * logs, pid file, processes of modules. The starter stays until the daemon says that it serves (or
+ * dies trying), so its exit status tells the truth; messages of the start still reach the terminal.
+ */
+#include "mpm_private.h"
+
+#include "http_log.h"
+#include "http_main.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+APLOG_USE_MODULE(core);
+
+static int daemon_fd = -1; /* the starter waits at the other end */
+static int daemon_detached;
+
+static void daemon_await(int fd, pid_t child)
+{
+    char done;
+    ssize_t n;
+    int status;
+
+    do
+        n = read(fd, &done, 1);
+    while (n < 0 && errno == EINTR);
+    if (n == 1)
+        _exit(0);
+    if (waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status))
+        _exit(WEXITSTATUS(status));
+    _exit(1);
+}
+
+apr_status_t daemon_detach(apr_pool_t *p)
+{
+    int ends[2];
+    pid_t child;
+
+    if (daemon_detached) /* by an earlier generation of the configuration */
+        return APR_SUCCESS;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return errno;
+    if ((child = fork()) < 0)
+        return errno;
+    if (child > 0) {
+        close(ends[1]);
+        daemon_await(ends[0], child);
+    }
+    close(ends[0]);
+    daemon_fd = ends[1];
+    daemon_detached = 1;
+    return setsid() < 0 ? errno : APR_SUCCESS;
+}
+
+void daemon_ready(void)
+{
+    int null;
+
+    if (daemon_fd < 0)
+        return;
+    if ((null = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0) {
+        dup2(null, STDIN_FILENO);
+        dup2(null, STDOUT_FILENO);
+        close(null);
+    }
+    if (write(daemon_fd, "", 1) != 1)
+        ap_log_error(APLOG_MARK, APLOG_DEBUG, errno, ap_server_conf, "nobody waits for the start");
+    close(daemon_fd);
+    daemon_fd = -1;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_MPM_PRIVATE_H
+#define BRIGADE_MPM_PRIVATE_H
+
+/**
+ * @file mpm_private.h
+ * Settings of the process model and the parts that Apache's MPM interface is made of.
+ */
+#include "httpd.h"
+#include "http_config.h"
+#include "mpm_common.h"
+
+/** Defaults; ThreadsPerChild is an upper bound here, threads start when there is work. */
+#define MPM_DEFAULT_THREADS 64
+#define MPM_DEFAULT_CONNECTIONS                                      \
+    0 /**< MaxRequestWorkers not given: as many as descriptors allow \
+       */
+#define MPM_MAX_PROCESSES 64
+#define MPM_MAX_LOOPS 256
+#define MPM_MAX_THREADS 20000
+
+/** The process model as configured. Set by mpm_directives.c; read-only once the configuration is
+ * read. */
+typedef struct mpm_conf {
+    int processes;    /**< ServerProcesses */
+    int loops;        /**< EventLoops of each process; 0 = auto */
+    int threads;      /**< ThreadsPerChild: most workers of one process */
+    int connections;  /**< MaxRequestWorkers, of all processes; 0 = no limit but descriptors */
+    int server_limit; /**< ServerLimit; 0 = not given */
+    int thread_limit; /**< ThreadLimit; 0 = not given */
+} mpm_conf;
+
+extern mpm_conf mpm_settings;
+
+/** Loops of each process: EventLoops, or the CPUs that may be used shared out among the processes,
+ * at least 1. */
+int mpm_loops(void);
+
+/** Set while the process model is (one of AP_MPMQ_STARTING, RUNNING, STOPPING). */
+extern int mpm_state;
+
+/** -X, -D DEBUG and the like, asked of the command line. */
+int mpm_one_process(void);
+int mpm_foreground(void);
+
+/** Which generation a process belongs to; in the supervisor that of its newest processes. */
+extern ap_generation_t mpm_generation;
+
+/** Run the callbacks that ap_mpm_register_timed_callback() queued: starts its thread in this
+ * process. */
+void mpm_timer_fini(void);
+
+/** Query hook of the mpm module (mpm_query.c). */
+int mpm_query_hook(int query_code, int *result, apr_status_t *rv);
+apr_status_t mpm_timer_hook(apr_time_t t, ap_mpm_callback_fn_t *fn, void *baton);
+
+/** Directives of the module (mpm_directives.c). */
+extern const command_rec mpm_commands[];
+int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp);
+int mpm_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
+
+/** supervisor.c: what ap_run_mpm does; and the open_logs hook that opens the listening sockets. */
+int supervisor_run(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s);
+int supervisor_open(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
+
+/** daemon.c: leave the terminal. Returns in the daemon only; the starter waits for daemon_ready().
+ */
+apr_status_t daemon_detach(apr_pool_t *p);
+
+/** The server is up: lets the starter end with status 0. May be called any number of times. */
+void daemon_ready(void);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ap_mpm_query() answers. Modules size their tables by it, so the figures are upper bounds. */
+#include "mpm_private.h"
+
+#include "ap_mpm.h"
+#include "http_config.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+mpm_conf mpm_settings = {.processes = 1, .threads = MPM_DEFAULT_THREADS};
+int mpm_state = AP_MPMQ_STARTING;
+ap_generation_t mpm_generation;
+
+static int mpm_cpus(void)
+{
+    cpu_set_t set;
+    long n;
+
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+    n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
+int mpm_loops(void)
+{
+    int n = mpm_settings.loops ? mpm_settings.loops : mpm_cpus() / mpm_settings.processes;
+
+    if (n > MPM_MAX_LOOPS)
+        n = MPM_MAX_LOOPS;
+    return n > 0 ? n : 1;
+}
+
+/* All threads that may run a module's code in one process. */
+static int mpm_threads(void)
+{
+    return mpm_loops() + mpm_settings.threads;
+}
+
+int mpm_query_hook(int query_code, int *result, apr_status_t *rv)
+{
+    int one = ap_get_scoreboard_global() ? ap_get_scoreboard_global()->thread_limit : mpm_threads();
+
+    *rv = APR_SUCCESS;
+    switch (query_code) {
+    case AP_MPMQ_MAX_DAEMON_USED:
+    case AP_MPMQ_MAX_DAEMONS:
+        *result = mpm_settings.processes;
+        break;
+    case AP_MPMQ_IS_THREADED:
+    case AP_MPMQ_IS_FORKED:
+        *result = AP_MPMQ_DYNAMIC;
+        break;
+    case AP_MPMQ_HARD_LIMIT_DAEMONS:
+        *result = ap_get_scoreboard_global() ? ap_get_scoreboard_global()->server_limit
+                                             : mpm_settings.processes;
+        break;
+    case AP_MPMQ_HARD_LIMIT_THREADS:
+        *result = one;
+        break;
+    case AP_MPMQ_MAX_THREADS:
+        *result = mpm_threads();
+        break;
+    case AP_MPMQ_MIN_SPARE_DAEMONS:
+    case AP_MPMQ_MAX_SPARE_DAEMONS:
+        *result = 0;
+        break;
+    case AP_MPMQ_MIN_SPARE_THREADS:
+    case AP_MPMQ_MAX_SPARE_THREADS:
+        *result = mpm_threads();
+        break;
+    case AP_MPMQ_MAX_REQUESTS_DAEMON:
+        *result = ap_max_requests_per_child;
+        break;
+    case AP_MPMQ_MPM_STATE:
+        *result = mpm_state;
+        break;
+    case AP_MPMQ_IS_ASYNC:
+        *result = 1;
+        break;
+    case AP_MPMQ_GENERATION:
+        *result = mpm_generation;
+        break;
+    case AP_MPMQ_CAN_WAITIO: /* no suspended requests: a worker waits instead */
+    case AP_MPMQ_HAS_SERF:
+        *result = 0;
+        break;
+    default:
+        *rv = APR_ENOTIMPL;
+        break;
+    }
+    return OK;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ap_mpm_register_timed_callback: functions of modules that are to run at a time.
+ *
+ * Few modules use it and none often, so one thread per process, started by the first call, sleeps
+ * until the next one is due. Callbacks may wait; they delay only each other.
+ */
+#include "mpm_private.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+typedef struct mpm_timer {
+    struct mpm_timer *next; /* later or equal */
+    apr_time_t due;
+    ap_mpm_callback_fn_t *fn;
+    void *baton;
+} mpm_timer;
+
+static pthread_mutex_t timer_lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
+static pthread_cond_t timer_wake = PTHREAD_COND_INITIALIZER;
+static mpm_timer *timer_first;
+static pthread_t timer_thread;
+static int timer_running, timer_stop;
+
+static void timer_wait_until(apr_time_t due)
+{
+    struct timespec until = {.tv_sec = apr_time_sec(due), .tv_nsec = apr_time_usec(due) * 1000};
+    pthread_cond_timedwait(&timer_wake, &timer_lock, &until);
+}
+
+static void timer_run_first(void)
+{
+    mpm_timer *t = timer_first;
+
+    timer_first = t->next;
+    pthread_mutex_unlock(&timer_lock);
+    t->fn(t->baton);
+    free(t);
+    pthread_mutex_lock(&timer_lock);
+}
+
+static void *timer_main(void *unused)
+{
+    pthread_mutex_lock(&timer_lock);
+    while (!timer_stop) {
+        if (!timer_first)
+            pthread_cond_wait(&timer_wake, &timer_lock);
+        else if (timer_first->due > apr_time_now())
+            timer_wait_until(timer_first->due);
+        else
+            timer_run_first();
+    }
+    pthread_mutex_unlock(&timer_lock);
+    return NULL;
+}
+
+/* Signals belong to the process's main thread, except those that a thread causes itself. */
+static int timer_start(void)
+{
+    static const int own[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE};
+    sigset_t all, old;
+    int rc;
+
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&all, own[i]);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    rc = pthread_create(&timer_thread, NULL, timer_main, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    timer_running = rc == 0;
+    return rc;
+}
+
+apr_status_t mpm_timer_hook(apr_time_t due, ap_mpm_callback_fn_t *fn, void *baton)
+{
+    mpm_timer *t = malloc(sizeof *t), **at;
+    apr_status_t rv = APR_SUCCESS;
+
+    if (!t)
+        return APR_ENOMEM;
+    *t = (mpm_timer){.due = due, .fn = fn, .baton = baton};
+    pthread_mutex_lock(&timer_lock);
+    if (!timer_running)
+        rv = timer_start();
+    if (rv == APR_SUCCESS) {
+        for (at = &timer_first; *at && (*at)->due <= due; at = &(*at)->next)
+            continue;
+        t->next = *at;
+        *at = t;
+        pthread_cond_signal(&timer_wake);
+    }
+    pthread_mutex_unlock(&timer_lock);
+    if (rv != APR_SUCCESS)
+        free(t);
+    return rv;
+}
+
+void mpm_timer_fini(void)
+{
+    pthread_mutex_lock(&timer_lock);
+    timer_stop = 1;
+    pthread_cond_signal(&timer_wake);
+    pthread_mutex_unlock(&timer_lock);
+    if (timer_running)
+        pthread_join(timer_thread, NULL);
+    timer_running = timer_stop = 0;
+    while (timer_first) {
+        mpm_timer *t = timer_first;
+        timer_first = t->next;
+        free(t);
+    }
+}

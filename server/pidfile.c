@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pidfile.h"
+
+#include "httpd.h"
+#include "http_config.h"
+#include "http_log.h"
+#include "http_main.h"
+#include "mpm_common.h"
+
+#include "apr_strings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+APLOG_USE_MODULE(core);
+
+#define PIDFILE_MAX 64 /* bytes of a sensible file */
+
+apr_status_t pidfile_read(apr_pool_t *p, const char *path, pid_t *pid)
+{
+    char text[PIDFILE_MAX], *end;
+    apr_size_t n = sizeof text - 1;
+    apr_file_t *file;
+    apr_status_t rv = apr_file_open(&file, path, APR_FOPEN_READ, APR_OS_DEFAULT, p);
+    long value;
+
+    if (rv != APR_SUCCESS)
+        return rv;
+    rv = apr_file_read_full(file, text, sizeof text - 1, &n);
+    apr_file_close(file);
+    if (rv != APR_SUCCESS && !APR_STATUS_IS_EOF(rv))
+        return rv;
+    text[n] = '\0';
+    value = strtol(text, &end, 10);
+    while (isspace((unsigned char)*end))
+        end++;
+    if (n == sizeof text - 1 || end == text || *end || value <= 0 || value > INT_MAX)
+        return APR_EGENERAL;
+    *pid = (pid_t)value;
+    return APR_SUCCESS;
+}
+
+apr_status_t pidfile_write(apr_pool_t *p, const char *path, pid_t pid)
+{
+    const char *text = apr_psprintf(p, "%" APR_PID_T_FMT "\n", pid);
+    char *temp = apr_pstrcat(p, path, ".XXXXXX", NULL);
+    apr_file_t *file;
+    apr_size_t n;
+    apr_status_t rv =
+        apr_file_mktemp(&file, temp, APR_FOPEN_CREATE | APR_FOPEN_WRITE | APR_FOPEN_EXCL, p);
+
+    if (rv != APR_SUCCESS)
+        return rv;
+    rv = apr_file_write_full(file, text, strlen(text), &n);
+    if (rv == APR_SUCCESS)
+        rv = apr_file_perms_set(temp, APR_FPROT_UREAD | APR_FPROT_UWRITE | APR_FPROT_GREAD |
+                                          APR_FPROT_WREAD);
+    if (apr_file_close(file) != APR_SUCCESS && rv == APR_SUCCESS)
+        rv = errno;
+    if (rv == APR_SUCCESS)
+        rv = apr_file_rename(temp, path, p);
+    if (rv != APR_SUCCESS)
+        apr_file_remove(temp, p);
+    return rv;
+}
+
+apr_status_t pidfile_remove(apr_pool_t *p, const char *path, pid_t pid)
+{
+    pid_t found;
+    apr_status_t rv = pidfile_read(p, path, &found);
+
+    if (rv == APR_SUCCESS && found == pid)
+        rv = apr_file_remove(path, p);
+    return rv;
+}
+
+/* ---- Apache's names for it ---- */
+
+AP_DECLARE(void) ap_log_pid(apr_pool_t *p, const char *filename)
+{
+    static pid_t saved = -1;
+    const char *path = filename ? ap_runtime_dir_relative(p, filename) : NULL;
+    pid_t mine = getpid(), other;
+    apr_status_t rv;
+
+    if (!path) {
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_CRIT, APR_EBADPATH, NULL,
+                     APLOGNO(00097) "Invalid PID file path %s, ignoring.", filename);
+        return;
+    }
+    if (mine != saved && pidfile_read(p, path, &other) == APR_SUCCESS && other != mine)
+        ap_log_perror(APLOG_MARK, APLOG_WARNING, 0, p,
+                      APLOGNO(00098) "pid file %s overwritten -- Unclean shutdown of previous "
+                                     "Apache run?",
+                      path);
+    if ((rv = pidfile_write(p, path, mine)) != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, rv, NULL, APLOGNO(00099) "could not create %s", path);
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, NULL,
+                     APLOGNO(00100) "%s: could not log pid to file %s", ap_server_argv0, path);
+        exit(1);
+    }
+    saved = mine;
+}
+
+AP_DECLARE(apr_status_t) ap_read_pid(apr_pool_t *p, const char *filename, pid_t *mypid)
+{
+    const char *path = filename ? ap_runtime_dir_relative(p, filename) : NULL;
+
+    return path ? pidfile_read(p, path, mypid) : APR_EGENERAL;
+}
+
+AP_DECLARE(void) ap_remove_pid(apr_pool_t *p, const char *filename)
+{
+    const char *path = filename ? ap_runtime_dir_relative(p, filename) : NULL;
+    apr_status_t rv;
+
+    if (!path)
+        return;
+    rv = pidfile_remove(p, path, getpid());
+    if (rv == APR_SUCCESS)
+        ap_log_error(APLOG_MARK, APLOG_INFO, 0, ap_server_conf,
+                     APLOGNO(00096) "removed PID file %s (pid=%" APR_PID_T_FMT ")", path, getpid());
+    else if (!APR_STATUS_IS_ENOENT(rv))
+        ap_log_error(APLOG_MARK, APLOG_ERR, rv, ap_server_conf,
+                     APLOGNO(00095) "failed to remove PID file %s", path);
+}
