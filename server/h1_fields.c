@@ -9,6 +9,7 @@
  */
 #include "h1_fields.h"
 #include "h1_scan.h"
+#include "http_private.h"
 
 #define H1_IS(lit, what)                                \
     do {                                                \
@@ -325,4 +326,30 @@ int h1_fields_judge(h1_head *head, int unsafe)
     const int status = h1_judge_framing(head);
 
     return status ? status : h1_judge_host(head, unsafe);
+}
+
+const char *h1_parse_field(h1_field *field, const char *line, size_t len, const h1_limits *limits)
+{
+    const char *end = line + len, *p = h1_scan_token(line, end);
+
+    if (len > (size_t)limits->field_size + 1) {
+        return "field line exceeds LimitRequestFieldSize";
+    }
+    if (p == line || p == end || *p != ':') {
+        return "malformed field name";
+    }
+    field->name = line;
+    field->name_len = (uint32_t)(p - line);
+    field->id = (uint8_t)h1_field_id_of(line, field->name_len);
+    for (p++; p < end && (*p == ' ' || *p == '\t'); p++) {
+    }
+    if (h1_scan_value(p, end) != end) {
+        return "byte not allowed in a field value";
+    }
+    while (end > p && (end[-1] == ' ' || end[-1] == '\t')) {
+        end--;
+    }
+    field->value = p;
+    field->value_len = (uint32_t)(end - p);
+    return NULL;
 }

@@ -7,15 +7,11 @@
  * end went, and the walk is repeated only when there is something new to judge: the end, the first
  * line's end, a line that outgrows its limit, or twice as many bytes as before. So the work stays
  * linear and a refusal never waits for bytes that may not come.
- *
- * *scanned: low 32 bits = bytes searched, high 32 bits = where the unfinished line starts.
  */
 #include "h1_parse.h"
 #include "h1_fields.h"
 #include "h1_scan.h"
 #include <string.h>
-
-_Static_assert(sizeof(size_t) >= 8, "*scanned holds two 32-bit offsets");
 
 /* Blank lines tolerated before a request line, as many as Apache tolerates. */
 #define H1_MAX_BLANK_LINES 10
@@ -448,14 +444,19 @@ static h1_result h1_walk(h1_cursor *cur)
     return res;
 }
 
-/*
- * A head of which *scanned bytes were walked in vain has grown to len: is there anything new to
- * judge? Moves the line start along.
- */
-static int h1_worth_a_walk(const char *buf, size_t len, size_t *scanned, const h1_limits *limits)
+/* Where the line that holds buf[at] begins. */
+static size_t h1_line_start(const char *buf, size_t at)
 {
-    const size_t from = *scanned & 0xffffffffu;
-    size_t line = *scanned >> 32, longest;
+    const char *lf = memrchr(buf, '\n', at);
+
+    return lf ? (size_t)(lf - buf) + 1 : 0;
+}
+
+/* A head of which the first @a from bytes were walked in vain has grown to @a len: is there
+ * anything new to judge? */
+static int h1_worth_a_walk(const char *buf, size_t from, size_t len, const h1_limits *limits)
+{
+    size_t line = h1_line_start(buf, from);
     const char *p = buf + from, *lf;
     const uint32_t least = limits->line < limits->field_size ? limits->line : limits->field_size;
 
@@ -469,13 +470,11 @@ static int h1_worth_a_walk(const char *buf, size_t len, size_t *scanned, const h
         line = at + 1;
         p = lf + 1;
     }
-    longest = len - line;
-    *scanned = line << 32 | len;
-    if (longest > limits->line || longest > limits->field_size) {
+    if (len - line > least) {
         return 1;
     }
     /* Another power of two was passed: too many fields, a bad byte in them. */
-    return from == 0 || len >> (63 - __builtin_clzll((unsigned long long)from)) > 1;
+    return len >> (63 - __builtin_clzll((unsigned long long)from)) > 1;
 }
 
 h1_result h1_parse(h1_head *head, const char *buf, size_t len, size_t *scanned,
@@ -485,10 +484,25 @@ h1_result h1_parse(h1_head *head, const char *buf, size_t len, size_t *scanned,
         .buf = buf, .p = buf, .end = buf + len, .line = buf, .head = head, .limits = limits};
     h1_result res;
 
-    if (*scanned != 0 && !h1_worth_a_walk(buf, len, scanned, limits)) {
+    if (*scanned != 0 && !h1_worth_a_walk(buf, *scanned, len, limits)) {
+        *scanned = len;
         return H1_MORE;
     }
     res = h1_walk(&cur);
-    *scanned = res == H1_MORE ? (size_t)(cur.line - buf) << 32 | len : 0;
+    *scanned = res == H1_MORE ? len : 0;
+    return res;
+}
+
+h1_result h1_parse_request_line(h1_head *head, const char *buf, size_t len, const h1_limits *limits)
+{
+    h1_cursor cur = {
+        .buf = buf, .p = buf, .end = buf + len, .line = buf, .head = head, .limits = limits};
+    h1_result res;
+
+    h1_head_reset(head);
+    res = h1_request_line(&cur);
+    if (res == H1_BAD) {
+        h1_keep_line(&cur, cur.line);
+    }
     return res;
 }

@@ -111,15 +111,21 @@ typedef enum h1_result {
  * came)
  * @param buf       [in]     bytes received; not modified; need not be NUL-terminated
  * @param len       [in]     how many
- * @param scanned   [in,out] 0 for a new request; otherwise untouched between the calls for one head
- * (opaque: where the search for its end resumes), so that a head that arrives byte by byte costs
- * linear time Folded lines, NUL, CR outside of a line end, a blank before a field's colon and two
- * ways to tell the length of a body are refused in every mode; "Unsafe" forgives only what cannot
- * be read in two ways.
+ * @param scanned   [in,out] 0 for a new request, else as the last call for this head left it: the
+ * bytes that were searched, so that a head that arrives byte by byte costs linear time
+ *
+ * Folded lines, NUL, CR outside of a line end, a blank before a field's colon and two ways to tell
+ * the length of a body are refused in every mode; "Unsafe" forgives only what cannot be read in two
+ * ways.
  *
  * Threads: any. Blocking: no. Source: RFC 9112 sections 2 to 5.
  */
 h1_result h1_parse(h1_head *head, const char *buf, size_t len, size_t *scanned,
                    const h1_limits *limits);
+
+/** As h1_parse, for a buffer that holds a request line and its line end only: fields are not looked
+ * for. */
+h1_result h1_parse_request_line(h1_head *head, const char *buf, size_t len,
+                                const h1_limits *limits);
 
 #endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The CONTENT_LENGTH filter: counts the body for the log and, when all of it is in the first
+ * brigade, tells its length in the header. A bucket of unknown length is read, but never waited for
+ * with data in hand.
+ */
+#include "httpd.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include "util_filter.h"
+#include "apr_buckets.h"
+
+typedef struct length_ctx {
+    int passed; /* something went on already: the head may be out */
+} length_ctx;
+
+typedef struct length_scan {
+    apr_bucket *stop; /* bucket that would block, or NULL */
+    int eos;
+    apr_off_t bytes;
+} length_scan;
+
+/* A bucket without a length has it once it was read; it may have grown a successor with the rest.
+ */
+static apr_status_t length_read(apr_bucket *e, const length_scan *scan, int *blocked)
+{
+    const char *data;
+    apr_size_t len;
+    apr_status_t rv = apr_bucket_read(e, &data, &len, APR_NONBLOCK_READ);
+
+    *blocked = 0;
+    if (!APR_STATUS_IS_EAGAIN(rv)) {
+        return rv;
+    }
+    if (scan->bytes) {
+        *blocked = 1;
+        return APR_SUCCESS;
+    }
+    return apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
+}
+
+static apr_status_t length_run(apr_bucket_brigade *bb, length_scan *scan)
+{
+    int blocked;
+
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e)) {
+        if (APR_BUCKET_IS_EOS(e)) {
+            scan->eos = 1;
+            return APR_SUCCESS;
+        }
+        if (APR_BUCKET_IS_METADATA(e)) {
+            continue;
+        }
+        if (e->length == (apr_size_t)-1) {
+            apr_status_t rv = length_read(e, scan, &blocked);
+
+            if (rv != APR_SUCCESS) {
+                return rv;
+            }
+            if (blocked) {
+                scan->stop = e;
+                return APR_SUCCESS;
+            }
+        }
+        scan->bytes += (apr_off_t)e->length;
+    }
+    return APR_SUCCESS;
+}
+
+/* Send on what is known so far, keep the rest in bb. */
+static apr_status_t length_pass_front(ap_filter_t *f, apr_bucket_brigade *bb, length_scan *scan)
+{
+    apr_bucket_brigade *rest = apr_brigade_split(bb, scan->stop);
+    apr_status_t rv;
+
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_flush_create(f->c->bucket_alloc));
+    f->r->bytes_sent += scan->bytes;
+    rv = ap_pass_brigade(f->next, bb);
+    apr_brigade_cleanup(bb);
+    APR_BRIGADE_CONCAT(bb, rest);
+    apr_brigade_destroy(rest);
+    return rv;
+}
+
+/* Everything is here and nothing is out. The answer to HEAD whose handler made no body says nothing
+ * of its length. */
+static void length_tell(request_rec *r)
+{
+    if (r->header_only && r->bytes_sent == 0 && apr_table_get(r->headers_out, "Content-Length")) {
+        return;
+    }
+    ap_set_content_length(r, r->bytes_sent);
+}
+
+AP_DECLARE_NONSTD(apr_status_t) ap_content_length_filter(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    request_rec *r = f->r;
+    length_ctx *ctx = f->ctx;
+    length_scan scan;
+    apr_status_t rv;
+
+    if (!ctx) {
+        ctx = f->ctx = apr_pcalloc(r->pool, sizeof(*ctx));
+    }
+    for (;;) {
+        scan = (length_scan){0};
+        rv = length_run(bb, &scan);
+        if (rv != APR_SUCCESS) {
+            return rv;
+        }
+        if (!scan.stop) {
+            break;
+        }
+        ctx->passed = 1;
+        rv = length_pass_front(f, bb, &scan);
+        if (rv != APR_SUCCESS) {
+            return rv;
+        }
+    }
+    r->bytes_sent += scan.bytes;
+    if (scan.eos && !ctx->passed) {
+        length_tell(r);
+    }
+    ctx->passed = 1;
+    return ap_pass_brigade(f->next, bb);
+}
