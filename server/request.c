@@ -16,6 +16,7 @@
 #include "http_request.h"
 #include "redirect_private.h"
 #include "request_private.h"
+#include "resolution.h"
 #include "walk_private.h"
 
 APLOG_USE_MODULE(core);
@@ -294,6 +295,7 @@ void request_finish(request_rec *r, int status)
         request_unlock(r);
     }
     request_die(status, r, HTTP_OK);
+    resolution_consider(r);
     ap_process_request_after_handler(r);
 }
 
