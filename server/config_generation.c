@@ -40,10 +40,14 @@ apr_pool_t *conf_ptemp(void)
     return conf_gen.ptemp;
 }
 
-void conf_generation_init(process_rec *process, const char *confname, const char *default_root)
+void conf_generation_source(const char *confname, const char *default_root)
 {
     conf_gen.confname = confname;
     conf_gen.default_root = default_root;
+}
+
+void conf_generation_init(process_rec *process)
+{
     apr_pool_create(&conf_gen.plog, process->pool);
     apr_pool_tag(conf_gen.plog, "plog");
     apr_hook_global_pool = process->pconf;
@@ -122,6 +126,15 @@ static apr_status_t conf_phase_open(apr_pool_t *pconf)
     return rv;
 }
 
+apr_status_t conf_generation_open(process_rec *process)
+{
+    apr_status_t rv = conf_phase_open(process->pconf);
+
+    apr_pool_destroy(conf_gen.ptemp);
+    conf_gen.ptemp = NULL;
+    return rv;
+}
+
 apr_status_t conf_generation_read(process_rec *process, conf_depth depth)
 {
     apr_pool_t *pconf = process->pconf;
@@ -133,11 +146,7 @@ apr_status_t conf_generation_read(process_rec *process, conf_depth depth)
     if (rv == APR_SUCCESS)
         rv = conf_phase_walk(pconf);
     if (rv == APR_SUCCESS && depth == CONF_DEPTH_FULL)
-        rv = conf_phase_open(pconf);
-    if (depth == CONF_DEPTH_FULL || rv != APR_SUCCESS) {
-        apr_pool_destroy(conf_gen.ptemp);
-        conf_gen.ptemp = NULL;
-    }
+        rv = conf_generation_open(process);
     return rv;
 }
 

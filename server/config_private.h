@@ -221,6 +221,9 @@ typedef enum conf_depth {
  */
 apr_status_t conf_generation_read(process_rec *process, conf_depth depth);
 
+/** The rest of CONF_DEPTH_FULL behind CONF_DEPTH_CHECK: open the logs, run post_config. */
+apr_status_t conf_generation_open(process_rec *process);
+
 /** Undo a generation: hooks forgotten, pconf and plog cleared, built-in modules registered again.
  */
 void conf_generation_clear(process_rec *process);
@@ -229,8 +232,12 @@ void conf_generation_clear(process_rec *process);
 apr_pool_t *conf_plog(void);
 apr_pool_t *conf_ptemp(void);
 
-/** Make the pools; called once. */
-void conf_generation_init(process_rec *process, const char *confname, const char *default_root);
+/** Make the pools; called once, before any module registers hooks. */
+void conf_generation_init(process_rec *process);
+
+/** The file to read (relative to the root) and ServerRoot until the file sets it; both live for
+ * ever. */
+void conf_generation_source(const char *confname, const char *default_root);
 
 /**
  * Would the configuration files, as they are now, start? Answered by a forked child that reads them

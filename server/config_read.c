@@ -17,7 +17,7 @@ static void conf_server_defaults(server_rec *s)
 {
     s->server_admin = apr_pstrdup(s->process->pconf, DEFAULT_ADMIN);
     s->error_fname = apr_pstrdup(s->process->pconf, DEFAULT_ERRORLOG);
-    s->log.level = DEFAULT_LOGLEVEL;
+    s->log.level = ap_default_loglevel;
     s->limit_req_line = DEFAULT_LIMIT_REQUEST_LINE;
     s->limit_req_fieldsize = DEFAULT_LIMIT_REQUEST_FIELDSIZE;
     s->limit_req_fields = DEFAULT_LIMIT_REQUEST_FIELDS;

@@ -10,6 +10,7 @@
 #include "util_mutex.h"
 #include "core_private.h"
 #include "log_private.h"
+#include "main_private.h"
 
 #define NOW(where) ((where) | EXEC_ON_READ)
 #define FIELD(name) ((void *)APR_OFFSETOF(core_dir_config, name))
@@ -198,6 +199,7 @@ static const command_rec core_commands[] = {
 
 static void core_register_hooks(apr_pool_t *p)
 {
+    ap_hook_test_config(main_dump_run_config, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_open_htaccess(ap_open_htaccess, NULL, NULL, APR_HOOK_REALLY_LAST);
     log_register_hooks(p);
     connection_register_hooks(p);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program. A start reads the configuration twice, as modules expect: once to find out whether
+ * it is usable and what a -k command is meant for, then afresh to serve. */
+#include "httpd.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_main.h"
+#include "ap_mpm.h"
+#include "config_private.h"
+#include "main_private.h"
+
+APLOG_USE_MODULE(core);
+
+/* Configuration is good, as far as -t can tell. */
+static void main_end_test(process_rec *process)
+{
+    if (ap_run_mode == AP_SQ_RM_CONFIG_TEST)
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_NOERRNO, 0, NULL, "Syntax OK");
+    ap_run_test_config(process->pconf, ap_server_conf);
+    main_process_exit(process, 0);
+}
+
+/* -k: the process model knows the commands. Ends the program unless a server is to be started. */
+static void main_signal(process_rec *process)
+{
+    APR_OPTIONAL_FN_TYPE(ap_signal_server) *signal_server =
+        APR_RETRIEVE_OPTIONAL_FN(ap_signal_server);
+    int status = 0;
+
+    if (signal_server && signal_server(&status, process->pconf))
+        main_process_exit(process, status);
+}
+
+/* The first reading: all checks, and what they are made for. */
+static void main_first_pass(process_rec *process)
+{
+    ap_main_state = AP_SQ_MS_CREATE_PRE_CONFIG;
+    if (conf_generation_read(process, CONF_DEPTH_CHECK) != APR_SUCCESS)
+        main_process_exit(process, 1);
+    if (ap_run_mode != AP_SQ_RM_NORMAL)
+        main_end_test(process);
+    main_signal(process);
+    if (conf_generation_open(process) != APR_SUCCESS)
+        main_process_exit(process, 1);
+}
+
+/* Serve, generation after generation. @return the program's exit status */
+static int main_serve(process_rec *process)
+{
+    apr_status_t rv;
+    int rc;
+
+    conf_generation_clear(process);
+    rv = conf_generation_read(process, CONF_DEPTH_FULL);
+    while (rv == APR_SUCCESS) {
+        ap_main_state = AP_SQ_MS_RUN_MPM;
+        rc = ap_run_mpm(process->pconf, conf_plog(), ap_server_conf);
+        if (rc != OK)
+            return rc == DONE ? 0 : 1;
+        rv = conf_read_generation(process);
+    }
+    return 1;
+}
+
+int main(int argc, const char *const *argv)
+{
+    process_rec *process = main_process_create(argc, argv);
+    main_options options = {NULL, NULL};
+    const char *error;
+
+    conf_generation_init(process);
+    error = ap_setup_prelinked_modules(process);
+    if (error) {
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, 0, NULL, APLOGNO(00012) "%s: %s",
+                     ap_server_argv0, error);
+        main_process_exit(process, 1);
+    }
+    ap_run_rewrite_args(process);
+    main_options_read(process, &options);
+    conf_generation_source(options.confname, options.root);
+    main_first_pass(process);
+    main_process_exit(process, main_serve(process));
+}
