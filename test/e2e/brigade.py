@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Start a server for a test, and end it.
+
+    with Server("AddType text/x-y .y\\n", files={"a.y": "A"}) as server:
+        assert server.get("/a.y").body == b"A"
+
+The binary is $BRIGADE, by default out/release/brigade. It may also be Debian's apache2: the tests describe
+behaviour that both share, and a test that only one of them can pass says so with `only`.
+"""
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+from http_client import Client, raw_exchange
+
+REPOSITORY = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+BINARY = os.environ.get("BRIGADE") or os.path.join(REPOSITORY, "out", "release", "brigade")
+APACHE_MODULES = os.environ.get("APACHE_MODULES", "/usr/lib/apache2/modules")
+
+# Sanitizers make everything slower, and so may the machine.
+PATIENCE = float(os.environ.get("TEST_PATIENCE", "20"))
+
+# What must never be in a log.
+TROUBLE = re.compile(rb"AddressSanitizer|ThreadSanitizer|LeakSanitizer|MemorySanitizer|runtime error:"
+                     rb"|[Aa]ssertion|exit signal|core dump|Segmentation fault|AH00051|AH00052|BRG_")
+
+# Modules of Apache that stand for what is built into Brigade.
+APACHE_LOADS = ["mpm_event", "authz_core", "authz_host", "access_compat", "dir", "mime", "alias", "env", "setenvif",
+                "headers", "expires", "filter", "reqtimeout", "autoindex", "status"]
+APACHE_LOADS_IF_THERE = ["log_config", "unixd", "version"]
+
+
+def is_apache(binary):
+    return os.path.basename(binary).startswith(("apache2", "httpd"))
+
+
+def unprivileged_user():
+    """Name of a user to serve as, when the tests run as root."""
+    for name in ("www-data", "nobody"):
+        try:
+            return pwd.getpwnam(name).pw_name
+        except KeyError:
+            continue
+    raise RuntimeError("no unprivileged user")
+
+
+def free_port():
+    """A port that was free a moment ago: the caller starts its server, and tries again if it was too late."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait_until(condition, what="condition", seconds=None):
+    """Poll until condition() is true, and return its value."""
+    deadline = time.monotonic() + (seconds or PATIENCE)
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited in vain for {what}")
+        threading.Event().wait(0.005)
+
+
+def apache_preamble(binary_modules=None):
+    lines = [f"LoadModule {m}_module {APACHE_MODULES}/mod_{m}.so" for m in APACHE_LOADS + (binary_modules or [])]
+    for module in APACHE_LOADS_IF_THERE:
+        if os.path.exists(f"{APACHE_MODULES}/mod_{module}.so"):
+            lines.append(f"LoadModule {module}_module {APACHE_MODULES}/mod_{module}.so")
+    lines.append("Mutex file:@ROOT@/logs default")
+    lines.append("TraceEnable Off")
+    return "\n".join(lines) + "\n"
+
+
+class Server:
+    """A running server with a folder of its own: conf/, logs/, htdocs/.
+
+    config    lines of configuration; @ROOT@ and @PORT@ are replaced
+    files     name below htdocs -> content (str, bytes), or a function that gets the path
+    args      further arguments of the command line
+    bare      the configuration is complete, add nothing to it
+    """
+
+    def __init__(self, config="", files=None, args=(), bare=False, binary=None, modules=(), env=None, wait=True,
+                 address="127.0.0.1"):
+        self.binary = binary or BINARY
+        self.apache = is_apache(self.binary)
+        self.config, self.args, self.bare, self.modules = config, list(args), bare, list(modules)
+        self.env = dict(os.environ, ASAN_OPTIONS="detect_leaks=0:abort_on_error=0:exitcode=66",
+                        TSAN_OPTIONS="exitcode=66:halt_on_error=0", UBSAN_OPTIONS="print_stacktrace=1", **(env or {}))
+        self.address, self.wait = address, wait
+        self.expect_trouble = False
+        self.process = None
+        self.root = tempfile.mkdtemp(prefix="brigade-test-")
+        os.chmod(self.root, 0o755)
+        for sub in ("conf", "logs", "htdocs"):
+            os.mkdir(os.path.join(self.root, sub))
+        for name, content in (files or {}).items():
+            self.write(name, content)
+
+    # -- files ---------------------------------------------------------------------------------------------
+
+    def path(self, *parts):
+        return os.path.join(self.root, *parts)
+
+    def write(self, name, content, base="htdocs"):
+        path = name if os.path.isabs(name) else self.path(base, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if callable(content):
+            content(path)
+        else:
+            with open(path, "wb") as f:
+                f.write(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def read(self, name):
+        try:
+            with open(self.path(name), "rb") as f:
+                return f.read()
+        except FileNotFoundError:
+            return b""
+
+    def error_log(self):
+        return self.read("logs/error_log") + self.read("logs/stderr")
+
+    def wait_for_log(self, pattern, name="logs/error_log"):
+        """Wait for a line in a log; return the match."""
+        wanted = re.compile(pattern.encode() if isinstance(pattern, str) else pattern)
+        try:
+            return wait_until(lambda: wanted.search(self.read(name)), f"{pattern!r} in {name}")
+        except AssertionError as e:
+            raise AssertionError(f"{e}:\n{self.read(name).decode(errors='replace')[-3000:]}") from None
+
+    # -- configuration -------------------------------------------------------------------------------------
+
+    def preamble(self):
+        lines = ["ServerRoot @ROOT@", "PidFile @ROOT@/logs/httpd.pid", f"Listen {self.address}:@PORT@",
+                 "ServerName localhost", "ErrorLog @ROOT@/logs/error_log", "LogLevel info",
+                 "DocumentRoot @ROOT@/htdocs", "TypesConfig @ROOT@/conf/mime.types",
+                 "<Directory />", "    AllowOverride None", "    Require all denied", "</Directory>",
+                 "<Directory @ROOT@/htdocs>", "    Options Indexes FollowSymLinks", "    AllowOverride All",
+                 "    Require all granted", "</Directory>"]
+        if os.geteuid() == 0:
+            user = unprivileged_user()
+            group = "www-data" if user == "www-data" else "nogroup"
+            lines += [f"User {user}", f"Group {group}"]
+        return "\n".join(lines) + "\n"
+
+    def expand(self, text):
+        return text.replace("@ROOT@", self.root).replace("@PORT@", str(self.port)).replace(
+            "@MODULES@", APACHE_MODULES)
+
+    def write_config(self, config=None):
+        """Write conf/httpd.conf, also for a reload."""
+        if config is not None:
+            self.config = config
+        text = self.config if self.bare else self.preamble() + self.config
+        if self.apache:
+            text = apache_preamble(self.modules) + text
+        self.write("httpd.conf", self.expand(text), base="conf")
+        if not os.path.exists(self.path("conf/mime.types")):
+            shutil.copy(os.path.join(os.path.dirname(__file__), "mime.types"), self.path("conf/mime.types"))
+
+    def command(self, *args):
+        return [self.binary, "-d", self.root, "-f", self.path("conf/httpd.conf"), *args]
+
+    def run(self, *args, port=None):
+        """Run the program once with this configuration, such as with -t; a CompletedProcess."""
+        self.port = port or getattr(self, "port", None) or free_port()
+        self.write_config()
+        return subprocess.run(self.command(*args), capture_output=True, env=self.env, timeout=PATIENCE * 3)
+
+    # -- life ----------------------------------------------------------------------------------------------
+
+    def start(self):
+        for _ in range(5):
+            self.port = free_port()
+            self.write_config()
+            self._spawn()
+            if not self.wait or self._ready():
+                return self
+            if b"ddress already in use" not in self.error_log():
+                break
+        status = self.process.poll()
+        raise AssertionError(f"the server did not start (status {status}):\n"
+                             f"{self.error_log().decode(errors='replace')[-4000:]}")
+
+    def _spawn(self):
+        with open(self.path("logs/stderr"), "ab") as out:
+            self.process = subprocess.Popen(self.command(*self.args, "-DFOREGROUND"), stdin=subprocess.DEVNULL,
+                                            stdout=out, stderr=out, env=self.env, start_new_session=True)
+
+    def _ready(self):
+        deadline = time.monotonic() + PATIENCE
+        while self.process.poll() is None and time.monotonic() < deadline:
+            try:
+                socket.create_connection((self.address.strip("[]"), self.port), timeout=1).close()
+                return self.process.poll() is None
+            except OSError:
+                threading.Event().wait(0.005)
+        return False
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def stop(self):
+        """End it with SIGTERM; returns its exit status. What does not end is killed, and fails the test."""
+        if self.process is None:
+            return None
+        hung = False
+        if self.process.poll() is None:
+            self.signal(signal.SIGTERM)
+            try:
+                self.process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                hung = True
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
+        status, self.process = self.process.returncode, None
+        assert not hung, "the server did not end on SIGTERM"
+        return status
+
+    def check_logs(self):
+        """Fail if a log tells of a crash, an assertion or a sanitizer's finding."""
+        if self.expect_trouble or self.apache:  # Apache's processes may well crash while they end
+            return
+        for line in self.error_log().splitlines():
+            if TROUBLE.search(line):
+                raise AssertionError("trouble in the log:\n" + self.error_log().decode(errors="replace")[-6000:])
+
+    def remove(self):
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def close(self, failed=False):
+        try:
+            self.stop()
+            self.check_logs()
+        except BaseException:
+            failed = True
+            raise
+        finally:
+            if failed or os.environ.get("KEEP"):
+                print(f"kept: {self.root}")
+            else:
+                self.remove()
+
+    def __enter__(self):
+        try:
+            return self.start()
+        except BaseException:
+            self.close(failed=True)
+            raise
+
+    def __exit__(self, kind, value, trace):
+        self.close(failed=kind is not None)
+
+    # -- requests ------------------------------------------------------------------------------------------
+
+    def connect(self, timeout=None):
+        return Client(self.address.strip("[]"), self.port, timeout or PATIENCE)
+
+    def request(self, method, target, headers=(), body=b"", version="1.1", host="localhost"):
+        """One request on a connection of its own."""
+        with self.connect() as c:
+            extra = list(headers.items()) if isinstance(headers, dict) else list(headers)
+            return c.request(method, target, [*extra, ("Connection", "close")], body, version, host)
+
+    def get(self, target, headers=(), **more):
+        return self.request("GET", target, headers, **more)
+
+    def raw(self, data, half_close=False):
+        """Send bytes, and return all bytes up to the end of the connection."""
+        return raw_exchange(self.address.strip("[]"), self.port, data, PATIENCE, half_close)
+
+    # -- processes -----------------------------------------------------------------------------------------
+
+    def children(self):
+        """Process numbers of the server processes."""
+        try:
+            with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as f:
+                return [int(n) for n in f.read().split()]
+        except FileNotFoundError:
+            return []
