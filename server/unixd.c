@@ -396,5 +396,11 @@ static const command_rec unixd_commands[] = {
 };
 
 module AP_MODULE_DECLARE_DATA unixd_module = {
-    STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, unixd_commands, unixd_register_hooks,
-    AP_MODULE_FLAG_NONE};
+    .version = MODULE_MAGIC_NUMBER_MAJOR,
+    .minor_version = MODULE_MAGIC_NUMBER_MINOR,
+    .module_index = -1,
+    .name = "mod_unixd.c",
+    .magic = MODULE_MAGIC_COOKIE,
+    .cmds = unixd_commands,
+    .register_hooks = unixd_register_hooks,
+};

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A server process: set-up after the fork, then a main thread that only waits for orders while the
+ * loops serve.
+ *
+ *   forked -> privileges dropped -> child_init -> loops run -> told to end -> loops joined -> pools
+ * gone -> exit
+ */
+#include "supervisor_private.h"
+#include "connection_private.h"
+#include "listen_private.h"
+#include "loop.h"
+#include "scoreboard_private.h"
+
+#include "http_config.h"
+#include "http_log.h"
+#include "http_main.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+APLOG_USE_MODULE(mpm_event);
+
+#define PROCESS_SPARE_FDS 128        /* descriptors that are not connections */
+#define PROCESS_JOIN_US (500 * 1000) /* for loops that are to drop everything */
+#define PROCESS_LOOK_MS 1000         /* how often counters are looked at */
+
+typedef struct server_process {
+    apr_pool_t *pool; /* pchild */
+    server_rec *s;
+    int slot, fd, signal_fd;
+    int said_worn;
+} server_process;
+
+typedef enum { ORDER_NONE, ORDER_GRACEFUL, ORDER_TERMINATE } process_order;
+
+/* ---- set-up ---- */
+
+static int process_signals(void)
+{
+    static const int ours[] = {SIGTERM, SIGINT, SIGHUP, AP_SIG_GRACEFUL, AP_SIG_GRACEFUL_STOP};
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        sigaddset(&set, ours[i]);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+        return -1;
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* As many descriptors as may be had: each connection is one. */
+static rlim_t process_descriptors(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 1024;
+    if (limit.rlim_cur < limit.rlim_max) {
+        rlim_t was = limit.rlim_cur;
+        limit.rlim_cur = limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+            limit.rlim_cur = was;
+    }
+    return limit.rlim_cur;
+}
+
+static int process_max_connections(void)
+{
+    rlim_t fds = process_descriptors();
+    int most = fds > 1000000 ? 1000000 : (int)fds;
+
+    most = most > 2 * PROCESS_SPARE_FDS ? most - PROCESS_SPARE_FDS : most / 2;
+    if (mpm_settings.connections && mpm_settings.connections / mpm_settings.processes < most)
+        most = mpm_settings.connections / mpm_settings.processes;
+    return most > 0 ? most : 1;
+}
+
+static void process_fail(const server_process *sp, const char *what, apr_status_t rv, int code)
+{
+    ap_log_error(APLOG_MARK, APLOG_ALERT, rv, sp->s, "server process: %s failed", what);
+    exit(code);
+}
+
+static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
+{
+    loops_config conf = {.server = sp->s,
+                         .n_loops = mpm_loops(),
+                         .n_workers = mpm_settings.threads,
+                         .slot = sp->slot,
+                         .stack_bytes = ap_thread_stacksize};
+    apr_status_t rv;
+
+    apr_pool_create(&sp->pool, pconf);
+    apr_pool_tag(sp->pool, "pchild");
+    conf.listeners = listen_for_process(sp->pool, index, sp->fd < 0);
+    conf.max_connections = process_max_connections();
+    if ((sp->signal_fd = process_signals()) < 0)
+        process_fail(sp, "signalfd", errno, APEXIT_CHILDFATAL);
+    if (ap_run_drop_privileges(sp->pool, sp->s) > 0)
+        process_fail(sp, "giving up privileges", 0, APEXIT_CHILDFATAL);
+    ap_fatal_signal_child_setup(sp->s);
+    connection_child_init(sp->slot);
+    ap_run_child_init(sp->pool, sp->s);
+    if ((rv = loops_start(sp->pool, &conf)) != APR_SUCCESS)
+        process_fail(sp, "start of the event loops", rv, APEXIT_CHILDSICK);
+    mpm_state = AP_MPMQ_RUNNING;
+}
+
+/* ---- orders ---- */
+
+static void process_say(const server_process *sp, char what)
+{
+    if (sp->fd >= 0 && send(sp->fd, &what, 1, MSG_NOSIGNAL) != 1)
+        ap_log_error(APLOG_MARK, APLOG_DEBUG, errno, sp->s, "the supervisor does not listen");
+}
+
+static process_order process_hear(server_process *sp)
+{
+    char order;
+    ssize_t n = sp->fd >= 0 ? recv(sp->fd, &order, 1, 0) : -1;
+
+    if (n == 1)
+        return order == SUP_GRACEFUL ? ORDER_GRACEFUL : ORDER_TERMINATE;
+    if (n < 0)
+        return ORDER_NONE;
+    /* The supervisor is gone. Free the ports for its successor, but finish what clients wait for.
+     */
+    ap_log_error(APLOG_MARK, APLOG_ALERT, 0, sp->s, "the supervisor died: ending");
+    close(sp->fd);
+    sp->fd = -1;
+    return ORDER_GRACEFUL;
+}
+
+static process_order process_signalled(const server_process *sp)
+{
+    struct signalfd_siginfo info;
+    process_order order = ORDER_NONE;
+
+    while (read(sp->signal_fd, &info, sizeof info) == sizeof info) {
+        int sig = (int)info.ssi_signo;
+        /* A terminal's ^C reaches the whole group; with a supervisor, the order to end comes from
+         * there. */
+        if (sig == SIGTERM || (sig == SIGINT && sp->fd < 0))
+            order = ORDER_TERMINATE;
+        else if (sig == AP_SIG_GRACEFUL_STOP && order == ORDER_NONE)
+            order = ORDER_GRACEFUL;
+        else if (sp->fd < 0 && (sig == SIGHUP || sig == AP_SIG_GRACEFUL))
+            ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, sp->s,
+                         "one process alone cannot reload its configuration: signal ignored");
+    }
+    return order;
+}
+
+static process_order process_wait(server_process *sp, int ms)
+{
+    struct pollfd fds[] = {{.fd = sp->signal_fd, .events = POLLIN},
+                           {.fd = sp->fd, .events = POLLIN}};
+    process_order order = ORDER_NONE, said = ORDER_NONE;
+
+    if (poll(fds, 2, ms) <= 0)
+        return ORDER_NONE;
+    if (fds[0].revents)
+        order = process_signalled(sp);
+    if (sp->fd >= 0 && fds[1].revents)
+        said = process_hear(sp);
+    return order > said ? order : said;
+}
+
+/* ---- running ---- */
+
+/* MaxConnectionsPerChild: ask for a successor, and go on until it serves. */
+static void process_check_age(server_process *sp)
+{
+    uint64_t accepted = 0;
+
+    if (!ap_max_requests_per_child || sp->said_worn)
+        return;
+    for (int i = 0; i < scoreboard_loops(); i++)
+        accepted += loop_score_get(&scoreboard_loop(sp->slot, i)->accepted);
+    if (accepted < (uint64_t)ap_max_requests_per_child)
+        return;
+    sp->said_worn = 1;
+    process_say(sp, SERVER_WORN);
+}
+
+static process_order process_serve(server_process *sp)
+{
+    process_order order;
+
+    do {
+        order = process_wait(sp, ap_max_requests_per_child ? PROCESS_LOOK_MS : -1);
+        process_check_age(sp);
+    } while (order == ORDER_NONE);
+    return order;
+}
+
+/* 1 when all threads ended. A graceful end has no limit of its own: the supervisor cuts it short.
+ */
+static int process_stop(server_process *sp, process_order order)
+{
+    mpm_state = AP_MPMQ_STOPPING;
+    ap_run_child_stopping(sp->pool, order == ORDER_GRACEFUL);
+    if (order == ORDER_GRACEFUL) {
+        loops_stop(1);
+        while (loops_join(0) != 0)
+            if (process_wait(sp, 20) == ORDER_TERMINATE)
+                break;
+    }
+    loops_stop(0);
+    return loops_join(PROCESS_JOIN_US) == 0;
+}
+
+static void process_end(server_process *sp, int joined)
+{
+    if (!joined) {
+        /* Threads still run: nothing that they use may be taken from them. */
+        ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, sp->s, "ending with threads at work");
+        fflush(NULL);
+        _exit(0);
+    }
+    mpm_timer_fini();
+    apr_pool_destroy(sp->pool);
+    close(sp->signal_fd);
+}
+
+int server_process_run(apr_pool_t *pconf, server_rec *s, int index, int slot, int fd)
+{
+    server_process sp = {.s = s, .slot = slot, .fd = fd};
+    process_order order;
+
+    if (fd >= 0)
+        sup_signals_child();
+    process_set_up(&sp, pconf, index);
+    process_say(&sp, SERVER_UP);
+    if (fd < 0)
+        daemon_ready();
+    order = process_serve(&sp);
+    process_end(&sp, process_stop(&sp, order));
+    if (fd >= 0)
+        exit(0);
+    return 0;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Signals of the supervisor. Handlers only set flags and make an eventfd readable, so that the main
+ * loop can wait for signals, processes and time in one poll(). Nothing is blocked: programs that
+ * are started inherit a clean mask.
+ */
+#include "supervisor_private.h"
+
+#include "http_log.h"
+#include "http_main.h"
+#include "unixd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+APLOG_USE_MODULE(mpm_event);
+
+static volatile sig_atomic_t sup_flags[NSIG];
+static int sup_event_fd = -1;
+
+static void sup_handler(int sig)
+{
+    static const uint64_t one = 1;
+    int saved = errno;
+
+    sup_flags[sig] = 1;
+    if (write(sup_event_fd, &one, sizeof one) < 0)
+        sup_flags[sig] = 1; /* the counter is full: readable already */
+    errno = saved;
+}
+
+static const int sup_signals[] = {SIGTERM, SIGINT, SIGHUP, AP_SIG_GRACEFUL, AP_SIG_GRACEFUL_STOP,
+                                  SIGCHLD};
+
+static int sup_install(int sig, void (*handler)(int))
+{
+    struct sigaction sa;
+
+    memset(&sa, 0, sizeof sa);
+    sigemptyset(&sa.sa_mask);
+    sa.sa_handler = handler;
+    sa.sa_flags = SA_RESTART | (sig == SIGCHLD ? SA_NOCLDSTOP : 0);
+    return sigaction(sig, &sa, NULL);
+}
+
+int sup_signals_init(void)
+{
+    if (sup_event_fd < 0)
+        sup_event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (sup_event_fd < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof sup_signals / sizeof *sup_signals; i++)
+        if (sup_install(sup_signals[i], sup_handler) < 0)
+            return -1;
+    sup_install(SIGPIPE, SIG_IGN);
+    sup_install(SIGXCPU, SIG_DFL);
+    sup_install(SIGXFSZ, SIG_IGN); /* a log at its size limit is an error of write(), not our end */
+    return 0;
+}
+
+int sup_signals_fd(void)
+{
+    return sup_event_fd;
+}
+
+static int sup_taken(int sig)
+{
+    int was = sup_flags[sig];
+
+    sup_flags[sig] = 0;
+    return was;
+}
+
+sup_requests sup_signals_take(void)
+{
+    sup_requests r = {0};
+    uint64_t count;
+
+    if (read(sup_event_fd, &count, sizeof count) < 0 && errno != EAGAIN)
+        return r;
+    r.terminate = sup_taken(SIGTERM) | sup_taken(SIGINT);
+    r.graceful_stop = sup_taken(AP_SIG_GRACEFUL_STOP);
+    r.restart = sup_taken(SIGHUP);
+    r.graceful = sup_taken(AP_SIG_GRACEFUL);
+    r.child = sup_taken(SIGCHLD);
+    return r;
+}
+
+void sup_signals_child(void)
+{
+    for (size_t i = 0; i < sizeof sup_signals / sizeof *sup_signals; i++)
+        sup_install(sup_signals[i], SIG_DFL);
+    memset((void *)(uintptr_t)sup_flags, 0, sizeof sup_flags);
+    close(sup_event_fd);
+    sup_event_fd = -1;
+}
+
+/* ---- unixd.h: the same for code that wants to know ---- */
+
+AP_DECLARE(void) ap_unixd_mpm_set_signals(apr_pool_t *pconf, int once_process)
+{
+    if (sup_signals_init() < 0)
+        ap_log_error(APLOG_MARK, APLOG_WARNING, errno, ap_server_conf, "signal handlers");
+}
+
+AP_DECLARE(ap_unixd_mpm_retained_data *) ap_unixd_mpm_get_retained_data(void)
+{
+    static const char key[] = "mpm_unixd_retained_data";
+    ap_unixd_mpm_retained_data *data = ap_retained_data_get(key);
+
+    if (!data) {
+        data = ap_retained_data_create(key, sizeof *data);
+        data->mpm_state = AP_MPMQ_STARTING;
+    }
+    return data;
+}
