@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lines of a listing. Each file is looked up by a subrequest, so that a listing shows nothing
+ * that the client could not fetch, under the type that it would be served with.
+ */
+#include "autoindex_private.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "apr_fnmatch.h"
+#include "apr_lib.h"
+#include "apr_strings.h"
+#include <stdlib.h>
+
+#define AI_TITLE_READ 8191 /* bytes at the start of a document in which its title is looked for */
+
+int ai_is_html(const request_rec *r)
+{
+    const char *type = r->content_type ? ap_field_noparam(r->pool, r->content_type) : "";
+
+    return strcasecmp(type, "text/html") == 0 || strcasecmp(type, "application/xhtml+xml") == 0;
+}
+
+static char *ai_find_tag(char *text, const char *tag)
+{
+    apr_size_t len = strlen(tag);
+
+    for (; *text; text++) {
+        if (*text == *tag && strncasecmp(text, tag, len) == 0) {
+            return text;
+        }
+    }
+    return NULL;
+}
+
+static const char *ai_title(request_rec *r)
+{
+    char text[AI_TITLE_READ + 1], *title, *end;
+    apr_size_t len = AI_TITLE_READ;
+    apr_file_t *file;
+    const char *type;
+
+    if (r->status != HTTP_OK || !r->content_type || r->content_encoding) {
+        return NULL;
+    }
+    type = ap_field_noparam(r->pool, r->content_type);
+    if ((!ai_is_html(r) && strcasecmp(type, "text/x-server-parsed-html") != 0) ||
+        apr_file_open(&file, r->filename, APR_FOPEN_READ, APR_FPROT_OS_DEFAULT, r->pool)) {
+        return NULL;
+    }
+    if (apr_file_read(file, text, &len) != APR_SUCCESS) {
+        len = 0;
+    }
+    apr_file_close(file);
+    text[len] = '\0';
+    title = ai_find_tag(text, "<title>");
+    if (!title) {
+        return NULL;
+    }
+    title += sizeof("<title>") - 1;
+    end = ai_find_tag(title, "</title>");
+    if (end) {
+        *end = '\0';
+    }
+    for (end = title; *end; end++) {
+        if (*end == '\n' || *end == '\r') {
+            *end = ' ';
+        }
+    }
+    return apr_pstrdup(r->pool, title);
+}
+
+static ai_entry *ai_entry_new(request_rec *r)
+{
+    ai_entry *entry = apr_pcalloc(r->pool, sizeof(*entry));
+
+    entry->size = -1;
+    entry->time = -1;
+    return entry;
+}
+
+/* Patterns are for names without the slash that marks a directory. */
+static void ai_strip_slash(request_rec *sub)
+{
+    apr_size_t len = strlen(sub->filename);
+
+    if (len > 1 && sub->filename[len - 1] == '/') {
+        sub->filename = apr_pstrmemdup(sub->pool, sub->filename, len - 1);
+    }
+}
+
+static void ai_fill_fancy(ai_entry *entry, request_rec *r, request_rec *sub, const ai_view *view,
+                          int is_dir)
+{
+    const ai_conf *conf = view->conf;
+    const char *desc;
+
+    if (!(view->opts & AI_SUPPRESS_LAST_MOD)) {
+        entry->time = sub->finfo.mtime;
+    }
+    if (is_dir) {
+        ai_strip_slash(sub);
+        entry->icon = ai_find(conf->icons, sub, 1);
+        entry->alt = ai_find(conf->alts, sub, 1);
+        if (!entry->icon) {
+            entry->icon = ai_find_name(conf->icons, "^^DIRECTORY^^");
+        }
+        if (!entry->alt && !(entry->alt = ai_find_name(conf->alts, "^^DIRECTORY^^"))) {
+            entry->alt = "DIR";
+        }
+    } else {
+        entry->icon = ai_find(conf->icons, sub, 0);
+        entry->alt = ai_find(conf->alts, sub, 0);
+        entry->size = sub->finfo.size;
+    }
+    if (view->opts & AI_SUPPRESS_DESC) {
+        return;
+    }
+    desc = ai_find_desc(conf, sub->filename);
+    if (!desc && !is_dir && (view->opts & AI_SCAN_HTML_TITLES)) {
+        desc = ai_title(sub);
+    }
+    entry->desc = desc ? apr_pstrdup(r->pool, desc) : NULL;
+}
+
+static int ai_is_visible(const request_rec *sub, const ai_view *view)
+{
+    if (sub->finfo.filetype != APR_DIR && sub->finfo.filetype != APR_REG) {
+        return 0;
+    }
+    return sub->status == OK || ap_is_HTTP_SUCCESS(sub->status) ||
+           ap_is_HTTP_REDIRECT(sub->status) ||
+           ((view->opts & AI_SHOW_FORBIDDEN) &&
+            (sub->status == HTTP_UNAUTHORIZED || sub->status == HTTP_FORBIDDEN));
+}
+
+static ai_entry *ai_entry_of(request_rec *r, const apr_finfo_t *dirent, const ai_view *view)
+{
+    const char *name = dirent->name;
+    request_rec *sub;
+    ai_entry *entry;
+    int is_dir;
+
+    if (name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]))) {
+        return NULL;
+    }
+    if (view->pattern && apr_fnmatch(view->pattern, name, APR_FNM_NOESCAPE | APR_FNM_PERIOD)) {
+        return NULL;
+    }
+    if (ai_is_ignored(view->conf, ap_make_full_path(r->pool, r->filename, name))) {
+        return NULL;
+    }
+    sub = ap_sub_req_lookup_dirent(dirent, r, AP_SUBREQ_NO_ARGS, NULL);
+    if (!sub) {
+        return NULL;
+    }
+    if (!ai_is_visible(sub, view)) {
+        ap_destroy_sub_req(sub);
+        return NULL;
+    }
+    entry = ai_entry_new(r);
+    is_dir = sub->finfo.filetype == APR_DIR;
+    if (view->opts & AI_FANCY) {
+        ai_fill_fancy(entry, r, sub, view, is_dir);
+        entry->is_dir = is_dir && (view->opts & AI_FOLDERS_FIRST);
+    }
+    entry->name = apr_pstrcat(r->pool, name, is_dir ? "/" : NULL, NULL);
+    ap_destroy_sub_req(sub);
+    return entry;
+}
+
+/* "Parent Directory", except at the top of the site. */
+static ai_entry *ai_parent(request_rec *r, const ai_view *view)
+{
+    const ai_conf *conf = view->conf;
+    char *uri = ap_make_full_path(r->pool, r->uri, "../"), *path;
+    ai_entry *entry;
+
+    if (!ap_normalize_path(uri, AP_NORMALIZE_ALLOW_RELATIVE | AP_NORMALIZE_NOT_ABOVE_ROOT)) {
+        return NULL;
+    }
+    path = ap_make_full_path(r->pool, r->filename, "..");
+    if (ai_is_ignored(conf, path)) {
+        return NULL;
+    }
+    entry = ai_entry_new(r);
+    entry->is_parent = 1;
+    entry->name = uri;
+    if (view->opts & AI_FANCY) {
+        entry->icon = ai_find_name(conf->icons, path);
+        entry->alt = ai_find_name(conf->alts, path);
+        if (!entry->icon) {
+            entry->icon = ai_find_name(conf->icons, "^^DIRECTORY^^");
+        }
+        if (!entry->alt) {
+            entry->alt = "PARENTDIR";
+        }
+        entry->desc = ai_find_desc(conf, path);
+    }
+    return entry;
+}
+
+static int ai_sign(apr_int64_t a, apr_int64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+/* Names that differ in case only still have an order. */
+static int ai_compare_names(const ai_entry *a, const ai_entry *b, int opts)
+{
+    int rv = 0;
+
+    if (opts & AI_VERSION_SORT) {
+        if (opts & AI_IGNORE_CASE) {
+            rv = apr_strnatcasecmp(a->name, b->name);
+        }
+        return rv ? rv : apr_strnatcmp(a->name, b->name);
+    }
+    if (opts & AI_IGNORE_CASE) {
+        rv = strcasecmp(a->name, b->name);
+    }
+    return rv ? rv : strcmp(a->name, b->name);
+}
+
+static int ai_compare(const void *va, const void *vb, void *vview)
+{
+    const ai_entry *a = *(ai_entry *const *)va, *b = *(ai_entry *const *)vb, *swap;
+    const ai_view *view = vview;
+    int rv = 0;
+
+    if (a->is_parent || b->is_parent) {
+        return b->is_parent - a->is_parent;
+    }
+    if (a->is_dir != b->is_dir) {
+        return a->is_dir ? -1 : 1;
+    }
+    if (view->direction == 'D') {
+        swap = a;
+        a = b;
+        b = swap;
+    }
+    if (view->key == 'M') {
+        rv = ai_sign(a->time, b->time);
+    } else if (view->key == 'S') {
+        rv = ai_sign(a->size, b->size);
+    } else if (view->key == 'D') {
+        const char *da = a->desc ? a->desc : "", *db = b->desc ? b->desc : "";
+        rv = view->opts & AI_VERSION_SORT ? apr_strnatcmp(da, db) : strcmp(da, db);
+    }
+    return rv ? rv : ai_compare_names(a, b, view->opts);
+}
+
+apr_array_header_t *ai_entries(request_rec *r, ai_view *view, apr_status_t *rv)
+{
+    apr_array_header_t *entries = apr_array_make(r->pool, 32, sizeof(ai_entry *));
+    ai_entry *entry = ai_parent(r, view);
+    apr_finfo_t dirent;
+    apr_dir_t *dir;
+
+    /* HTMLTable implies FancyIndexing, but for the parent's row, which Apache has made by then. */
+    if (view->opts & AI_TABLE) {
+        view->opts |= AI_FANCY;
+    }
+    *rv = apr_dir_open(&dir, r->filename, r->pool);
+    if (*rv != APR_SUCCESS) {
+        return NULL;
+    }
+    if (entry) {
+        APR_ARRAY_PUSH(entries, ai_entry *) = entry;
+    }
+    for (;;) {
+        *rv = apr_dir_read(&dirent, APR_FINFO_MIN | APR_FINFO_NAME, dir);
+        if (*rv == APR_INCOMPLETE) {
+            continue; /* nothing is known of it, not even by lstat() */
+        }
+        if (*rv != APR_SUCCESS) {
+            break;
+        }
+        if ((entry = ai_entry_of(r, &dirent, view))) {
+            APR_ARRAY_PUSH(entries, ai_entry *) = entry;
+        }
+    }
+    apr_dir_close(dir);
+    *rv = APR_SUCCESS;
+    qsort_r(entries->elts, (size_t)entries->nelts, sizeof(ai_entry *), ai_compare, view);
+    return entries;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Listings of directories that have no index file, where Options +Indexes allows them.
+ */
+#include "autoindex_private.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "apr_strings.h"
+#include "brigade/resolution.h"
+
+APLOG_USE_MODULE(autoindex);
+
+/* One "X=v" of the query; @return what follows it, or NULL where it is none of ours: the rest is
+ * ignored. */
+static const char *ai_query_letter(const char *query, char name, const char *values, char *value)
+{
+    if (query[0] != name || query[1] != '=' || !query[2] || !strchr(values, query[2]) ||
+        (query[3] && query[3] != ';' && query[3] != '&')) {
+        return NULL;
+    }
+    *value = query[2];
+    return query + (query[3] ? 4 : 3);
+}
+
+static const char *ai_query_pattern(request_rec *r, const char *query, const char **pattern,
+                                    const char **shown)
+{
+    apr_size_t len;
+    char *text;
+
+    if (query[0] != 'P' || query[1] != '=') {
+        return NULL;
+    }
+    query += 2;
+    len = strcspn(query, ";&");
+    text = apr_pstrmemdup(r->pool, query, len);
+    *pattern = NULL;
+    if (len && ap_unescape_url(text) == OK && *text) {
+        *pattern = text;
+        *shown = ap_escape_uri(r->pool, text);
+    }
+    query += len;
+    return *query ? query + 1 : query;
+}
+
+/* What the client asks for, unless IgnoreClient says that it may not. */
+static void ai_apply_query(request_rec *r, ai_view *view)
+{
+    const char *query = r->args ? r->args : "", *next, *shown = "";
+    char fancy = '\0', version = '\0';
+
+    while (*query) {
+        if ((next = ai_query_letter(query, 'C', "NMSD", &view->key)) ||
+            (next = ai_query_letter(query, 'O', "AD", &view->direction)) ||
+            (next = ai_query_letter(query, 'F', "012", &fancy)) ||
+            (next = ai_query_letter(query, 'V', "01", &version)) ||
+            (next = ai_query_pattern(r, query, &view->pattern, &shown))) {
+            query = next;
+        } else {
+            break;
+        }
+    }
+    if (fancy) {
+        view->opts &= ~(AI_FANCY | AI_TABLE);
+        view->opts |= fancy == '0' ? 0 : fancy == '1' ? AI_FANCY : AI_FANCY | AI_TABLE;
+    }
+    if (version) {
+        view->opts = version == '1' ? view->opts | AI_VERSION_SORT : view->opts & ~AI_VERSION_SORT;
+    }
+    view->link_args = apr_pstrcat(r->pool, fancy ? apr_psprintf(r->pool, ";F=%c", fancy) : "",
+                                  version ? apr_psprintf(r->pool, ";V=%c", version) : "",
+                                  view->pattern ? ";P=" : "", view->pattern ? shown : "", NULL);
+}
+
+static void ai_set_type(request_rec *r, const ai_view *view)
+{
+    const char *type = view->conf->type ? view->conf->type : "text/html";
+    const char *charset = view->conf->charset ? view->conf->charset : "ISO-8859-1";
+
+    if (*charset) {
+        type = apr_pstrcat(r->pool, type, ";charset=", charset, NULL);
+    }
+    ap_set_content_type_ex(r, type, 1);
+}
+
+static const char *ai_page_title(request_rec *r)
+{
+    apr_size_t len = strlen(r->uri);
+
+    while (len > 1 && r->uri[len - 1] == '/') {
+        len--;
+    }
+    return ap_escape_html(r->pool, apr_pstrmemdup(r->pool, r->uri, len));
+}
+
+/* The frame's files are shown inside HTML, so ask for what can be, whatever the client accepts for
+ * itself. */
+static void ai_write_page(request_rec *r, const ai_view *view, const apr_array_header_t *entries)
+{
+    const char *accept = apr_table_get(r->headers_in, "Accept");
+    const char *encoding = apr_table_get(r->headers_in, "Accept-Encoding");
+    int framed = view->conf->header || view->conf->readme;
+
+    if (framed) {
+        apr_table_setn(r->headers_in, "Accept", "text/html, text/plain");
+        apr_table_unset(r->headers_in, "Accept-Encoding");
+    }
+    ai_head(r, view, ai_page_title(r));
+    ai_list(r, view, entries);
+    ai_tail(r, view);
+    if (!framed) {
+        return;
+    }
+    if (accept) {
+        apr_table_setn(r->headers_in, "Accept", accept);
+    } else {
+        apr_table_unset(r->headers_in, "Accept");
+    }
+    if (encoding) {
+        apr_table_setn(r->headers_in, "Accept-Encoding", encoding);
+    }
+}
+
+static int ai_index(request_rec *r, const ai_conf *conf)
+{
+    ai_view view = {.conf = conf, .opts = conf->opts, .link_args = ""};
+    apr_array_header_t *entries;
+    apr_status_t rv;
+    apr_dir_t *dir;
+
+    view.key = conf->default_key ? conf->default_key : 'N';
+    view.direction = conf->default_direction ? conf->default_direction : 'A';
+    rv = apr_dir_open(&dir, r->filename, r->pool);
+    if (rv != APR_SUCCESS) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r,
+                      APLOGNO(01275) "Can't open directory for index: %s", r->filename);
+        return HTTP_FORBIDDEN;
+    }
+    apr_dir_close(dir);
+    ai_set_type(r, &view);
+    if (view.opts & AI_TRACK_MODIFIED) {
+        ap_update_mtime(r, r->finfo.mtime);
+        ap_set_last_modified(r);
+        ap_set_etag(r);
+    }
+    if (r->header_only) {
+        return OK;
+    }
+    if (view.opts & AI_IGNORE_CLIENT) {
+        view.opts |= AI_SUPPRESS_COLSORT;
+    } else {
+        ai_apply_query(r, &view);
+    }
+    entries = ai_entries(r, &view, &rv);
+    if (!entries) {
+        return HTTP_FORBIDDEN;
+    }
+    ai_write_page(r, &view, entries);
+    return OK;
+}
+
+static int ai_handler(request_rec *r)
+{
+    const ai_conf *conf;
+    const char *names;
+    int errstatus;
+
+    if (!r->handler || strcmp(r->handler, DIR_MAGIC_TYPE) != 0) {
+        return DECLINED;
+    }
+    r->allowed |= AP_METHOD_BIT << M_GET;
+    if (r->method_number != M_GET) {
+        return DECLINED;
+    }
+    if (!(ap_allow_options(r) & OPT_INDEXES)) {
+        names = apr_table_get(r->notes, "dir-index-names");
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(01276) "Cannot serve directory %s: No matching DirectoryIndex (%s) "
+                                     "found, and server-generated directory index forbidden by "
+                                     "Options directive",
+                      r->filename, names ? names : "none");
+        return HTTP_FORBIDDEN;
+    }
+    if ((errstatus = ap_discard_request_body(r)) != OK) {
+        return errstatus;
+    }
+    conf = ap_get_module_config(r->per_dir_config, &autoindex_module);
+    if (*r->filename && r->filename[strlen(r->filename) - 1] != '/') {
+        r->filename = apr_pstrcat(r->pool, r->filename, "/", NULL);
+    }
+    return ai_index(r, conf);
+}
+
+static void ai_register_hooks(apr_pool_t *p)
+{
+    ap_hook_handler(ai_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    brg_nonblocking_declare(&autoindex_module);
+}
+
+module AP_MODULE_DECLARE_DATA autoindex_module = {
+    STANDARD20_MODULE_STUFF, ai_create, ai_merge, NULL, NULL, ai_directives, ai_register_hooks, 0,
+};
