@@ -7,6 +7,7 @@
 #include "http_request.h"
 #include "request_conf.h"
 #include "apr_hooks.h"
+#include "apr_strings.h"
 
 APLOG_USE_MODULE(core);
 
@@ -125,6 +126,21 @@ ap_set_context_info(request_rec *r, const char *context_prefix, const char *cont
     if (context_document_root) {
         conf->context_document_root = context_document_root;
     }
+}
+
+/* A response for one status, set by a module: a URL, a path, or else a text, which is marked by a
+ * quote. */
+AP_DECLARE(void) ap_custom_response(request_rec *r, int status, const char *string)
+{
+    core_request_config *conf = request_conf_of(r);
+    int is_place = ap_is_url(string) || *string == '/';
+
+    if (!conf->response_code_strings) {
+        conf->response_code_strings =
+            apr_pcalloc(r->pool, RESPONSE_CODES * sizeof *conf->response_code_strings);
+    }
+    conf->response_code_strings[ap_index_of_response(status)] =
+        apr_pstrcat(r->pool, is_place ? "" : "\"", string, NULL);
 }
 
 /* ---- where a request stands among others ---- */
