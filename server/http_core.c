@@ -128,6 +128,25 @@ static int http_resolution(request_rec *r)
                : BRG_RESOLUTION_STATIC;
 }
 
+/* The separator of multipart/byteranges: any will do that no file holds. */
+static int http_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+{
+    apr_uint64_t value;
+
+    ap_random_insecure_bytes(&value, sizeof(value));
+    ap_multipart_boundary = apr_psprintf(pconf, "%" APR_UINT64_T_HEX_FMT, value);
+    return OK;
+}
+
+/* Random bytes are the kernel's: there is nothing to seed. */
+AP_CORE_DECLARE(void) ap_init_rng(apr_pool_t *p)
+{
+}
+
+AP_CORE_DECLARE(void) ap_random_parent_after_fork(void)
+{
+}
+
 static void http_register_output_filters(void)
 {
     ap_http_header_filter_handle =
@@ -146,6 +165,7 @@ static void http_register_output_filters(void)
 
 static void http_register_hooks(apr_pool_t *p)
 {
+    ap_hook_post_config(http_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_process_connection(http_process_connection, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_map_to_storage(http_options_asterisk, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_map_to_storage(http_trace, NULL, NULL, APR_HOOK_MIDDLE);
