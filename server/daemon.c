@@ -20,7 +20,6 @@
 APLOG_USE_MODULE(core);
 
 static int daemon_fd = -1; /* the starter waits at the other end */
-static int daemon_detached;
 
 static void daemon_await(int fd, pid_t child)
 {
@@ -33,7 +32,7 @@ static void daemon_await(int fd, pid_t child)
     while (n < 0 && errno == EINTR);
     if (n == 1)
         _exit(0);
-    if (waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status))
+    if (waitpid(child, &status, 0) == child && WIFEXITED(status))
         _exit(WEXITSTATUS(status));
     _exit(1);
 }
@@ -43,8 +42,6 @@ apr_status_t daemon_detach(apr_pool_t *p)
     int ends[2];
     pid_t child;
 
-    if (daemon_detached) /* by an earlier generation of the configuration */
-        return APR_SUCCESS;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return errno;
     if ((child = fork()) < 0)
@@ -55,7 +52,6 @@ apr_status_t daemon_detach(apr_pool_t *p)
     }
     close(ends[0]);
     daemon_fd = ends[1];
-    daemon_detached = 1;
     return setsid() < 0 ? errno : APR_SUCCESS;
 }
 

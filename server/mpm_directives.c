@@ -169,15 +169,24 @@ const command_rec mpm_commands[] = {
 
 /* ---- phases ---- */
 
+/* The first reading is a trial, made at the terminal. The second is the one that counts. */
+static apr_status_t mpm_leave_terminal(apr_pool_t *p)
+{
+    static int readings;
+
+    if (ap_run_mode != AP_SQ_RM_NORMAL || ++readings != 2 || mpm_foreground())
+        return APR_SUCCESS;
+    return daemon_detach(p);
+}
+
 int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 {
-    if (ap_run_mode == AP_SQ_RM_NORMAL && !mpm_foreground()) {
-        apr_status_t rv = daemon_detach(pconf);
-        if (rv != APR_SUCCESS) {
-            ap_log_error(APLOG_MARK, APLOG_CRIT | APLOG_STARTUP, rv, NULL,
-                         APLOGNO(00526) "apr_proc_detach failed");
-            return HTTP_INTERNAL_SERVER_ERROR;
-        }
+    apr_status_t rv = mpm_leave_terminal(pconf);
+
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT | APLOG_STARTUP, rv, NULL,
+                     APLOGNO(00526) "the server cannot go into the background");
+        return HTTP_INTERNAL_SERVER_ERROR;
     }
     mpm_common_pre_config(pconf);
     ap_listen_pre_config();
