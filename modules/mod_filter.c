@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mod_filter: output filters that are chosen when the response is known.
+ */
+#include "filter_private.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_request.h"
+#include "brigade/resolution.h"
+
+APLOG_USE_MODULE(filter);
+
+static void *modfilter_create_conf(apr_pool_t *p, char *dir)
+{
+    modfilter_conf *conf = apr_pcalloc(p, sizeof(*conf));
+
+    conf->filters = apr_hash_make(p);
+    return conf;
+}
+
+static void modfilter_copy_chain(apr_pool_t *p, const modfilter_link *from, modfilter_link ***end)
+{
+    for (; from; from = from->next) {
+        modfilter_link *link = apr_pcalloc(p, sizeof(*link));
+
+        link->name = from->name;
+        **end = link;
+        *end = &link->next;
+    }
+}
+
+static void *modfilter_merge_conf(apr_pool_t *p, void *base_conf, void *add_conf)
+{
+    const modfilter_conf *base = base_conf, *add = add_conf;
+    modfilter_conf *conf = apr_palloc(p, sizeof(*conf));
+    modfilter_link **end = &conf->chain;
+
+    conf->filters = apr_hash_overlay(p, add->filters, base->filters);
+    conf->resets = base->resets || add->resets;
+    if (add->resets || base->chain == NULL) {
+        conf->chain = add->chain;
+    } else if (add->chain == NULL) {
+        conf->chain = base->chain;
+    } else {
+        conf->chain = NULL;
+        modfilter_copy_chain(p, base->chain, &end);
+        modfilter_copy_chain(p, add->chain, &end);
+    }
+    return conf;
+}
+
+static int modfilter_resolution(request_rec *r)
+{
+    const modfilter_conf *conf = ap_get_module_config(r->per_dir_config, &filter_module);
+
+    return conf->chain ? BRG_RESOLUTION_VOLATILE : BRG_RESOLUTION_STATIC;
+}
+
+static void modfilter_register_hooks(apr_pool_t *p)
+{
+    ap_hook_insert_filter(modfilter_insert, NULL, NULL, APR_HOOK_MIDDLE);
+    brg_resolution_declare(&filter_module, modfilter_resolution);
+}
+
+module AP_MODULE_DECLARE_DATA filter_module = {
+    STANDARD20_MODULE_STUFF,
+    modfilter_create_conf,
+    modfilter_merge_conf,
+    NULL,
+    NULL,
+    modfilter_commands,
+    modfilter_register_hooks,
+    0,
+};
