@@ -56,7 +56,6 @@ AP_DECLARE(void) ap_set_content_type_ex(request_rec *r, const char *ct, int trus
         return;
     }
     r->content_type = ct;
-    ap_add_output_filters_by_type(r);
 }
 
 AP_DECLARE(void) ap_set_content_type(request_rec *r, const char *ct)

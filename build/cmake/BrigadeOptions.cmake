@@ -9,7 +9,8 @@ add_library(brigade_flags INTERFACE)
 target_compile_options(brigade_flags INTERFACE
     -Wall -Wextra -Wundef -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
     -Wwrite-strings -Wvla -Wno-unused-parameter -fno-strict-aliasing -fno-common)
-target_compile_definitions(brigade_flags INTERFACE _GNU_SOURCE BRIGADE_VERSION="${PROJECT_VERSION}")
+target_compile_definitions(brigade_flags INTERFACE _GNU_SOURCE BRIGADE_VERSION="${PROJECT_VERSION}"
+    BRIGADE_PREFIX="${CMAKE_INSTALL_PREFIX}")
 if(BRIGADE_WERROR)
     target_compile_options(brigade_flags INTERFACE -Werror)
 endif()
