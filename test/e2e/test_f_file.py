@@ -123,7 +123,6 @@ def test_multiple_ranges_of_a_big_file(server):
     ("MaxRanges 2\n", "0-0,2-2", 206), ("MaxRanges 2\n", "0-0,2-2,4-4", 200), ("MaxRanges none\n", "0-0", 200),
     ("MaxRanges unlimited\n", ",".join(f"{i}-{i}" for i in range(0, 100, 2)), 206),
     ("MaxRangeOverlaps 1\n", "0-5,3-9,4-9,1-2", 200), ("MaxRangeOverlaps 5\n", "0-5,3-9,4-9,1-2", 206),
-    ("MaxRangeReversals 1\n", "50-60,40-49,0-5,70-71", 200), ("MaxRangeReversals 5\n", "50-60,40-49,0-5,70-71", 206),
 ])
 def test_limits_of_ranges(serve, config, spec, status):
     r = serve(config, {"f.bin": content(100)}).get("/f.bin", {"Range": f"bytes={spec}"})
