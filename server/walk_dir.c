@@ -222,15 +222,15 @@ static int dir_is(const dir_walk *w, const char *d, apr_size_t pos)
 static int dir_htaccess(dir_walk *w, apr_size_t pos)
 {
     const core_dir_config *core = dir_core(w);
+    int override = (int)core->override & ~OR_UNSET;
     ap_conf_vector_t *found = NULL;
     int res;
 
-    if (!core->override && (!core->override_list || apr_is_empty_table(core->override_list))) {
+    if (!override && (!core->override_list || apr_is_empty_table(core->override_list))) {
         return OK;
     }
-    res = ap_parse_htaccess(&found, w->r, (int)core->override, core->override_opts,
-                            core->override_list, apr_pstrdup(w->r->pool, dir_prefix(w, pos)),
-                            w->access_name);
+    res = ap_parse_htaccess(&found, w->r, override, core->override_opts, core->override_list,
+                            apr_pstrdup(w->r->pool, dir_prefix(w, pos)), w->access_name);
     if (res == OK && found) {
         w->conf = walk_merge(w->r, w->conf, found, 0);
     }
