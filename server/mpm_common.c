@@ -144,7 +144,7 @@ const char *ap_mpm_set_pidfile(cmd_parms *cmd, void *dummy, const char *arg)
 void ap_mpm_dump_pidfile(apr_pool_t *p, apr_file_t *out)
 {
     apr_file_printf(out, "PidFile: \"%s\"\n",
-                    ap_runtime_dir_relative(p, ap_pid_fname ? ap_pid_fname : DEFAULT_PIDLOG));
+                    ap_server_root_relative(p, ap_pid_fname ? ap_pid_fname : DEFAULT_PIDLOG));
 }
 
 const char *ap_mpm_set_coredumpdir(cmd_parms *cmd, void *dummy, const char *arg)

@@ -82,7 +82,7 @@ apr_status_t pidfile_remove(apr_pool_t *p, const char *path, pid_t pid)
 AP_DECLARE(void) ap_log_pid(apr_pool_t *p, const char *filename)
 {
     static pid_t saved = -1;
-    const char *path = filename ? ap_runtime_dir_relative(p, filename) : NULL;
+    const char *path = filename ? ap_server_root_relative(p, filename) : NULL;
     pid_t mine = getpid(), other;
     apr_status_t rv;
 
@@ -107,14 +107,14 @@ AP_DECLARE(void) ap_log_pid(apr_pool_t *p, const char *filename)
 
 AP_DECLARE(apr_status_t) ap_read_pid(apr_pool_t *p, const char *filename, pid_t *mypid)
 {
-    const char *path = filename ? ap_runtime_dir_relative(p, filename) : NULL;
+    const char *path = filename ? ap_server_root_relative(p, filename) : NULL;
 
     return path ? pidfile_read(p, path, mypid) : APR_EGENERAL;
 }
 
 AP_DECLARE(void) ap_remove_pid(apr_pool_t *p, const char *filename)
 {
-    const char *path = filename ? ap_runtime_dir_relative(p, filename) : NULL;
+    const char *path = filename ? ap_server_root_relative(p, filename) : NULL;
     apr_status_t rv;
 
     if (!path)
