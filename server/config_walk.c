@@ -21,6 +21,14 @@ void conf_parms_init(cmd_parms *parms, apr_pool_t *p, apr_pool_t *ptemp, server_
     parms->override_opts = OPT_ALL | OPT_SYM_OWNER | OPT_MULTI;
 }
 
+/* "IfModule" for "<IfModule", or the other way round. */
+static int conf_is_misspelt(const ap_directive_t *d, apr_pool_t *p)
+{
+    const char *name = d->directive;
+
+    return conf_commands_find(*name == '<' ? name + 1 : apr_pstrcat(p, "<", name, NULL)) != NULL;
+}
+
 /* A name that no active module offers: a mistake, or a directive of a module that we do not have.
  */
 static const char *conf_unknown(ap_directive_t *d, cmd_parms *parms)
@@ -28,7 +36,8 @@ static const char *conf_unknown(ap_directive_t *d, cmd_parms *parms)
     const char *name = d->directive + (d->directive[0] == '<');
     const char *mod;
 
-    if (!conf_is_htaccess(parms) && (mod = known_directive_module(name)) != NULL) {
+    if (!conf_is_htaccess(parms) && !conf_is_misspelt(d, parms->temp_pool) &&
+        (mod = known_directive_module(name)) != NULL) {
         conf_unsupported_add(parms->pool, d, mod);
         return NULL;
     }

@@ -206,8 +206,8 @@ const char *core_set_file_etag(cmd_parms *cmd, void *dir, const char *args)
             return apr_psprintf(cmd->pool, "Unknown keyword '%s' for %s directive", word,
                                 cmd->cmd->name);
         if (sign && (bit == ETAG_ALL || bit == ETAG_NONE))
-            return apr_psprintf(cmd->pool,
-                                "FileETag keyword '%s' cannot be combined with '+' or '-'", word);
+            return apr_psprintf(cmd->pool, "FileETag keyword '%s' cannot be used with '+' or '-'",
+                                word);
         core_etag_apply(d, sign, (etag_components_t)bit);
     }
     return NULL;

@@ -175,19 +175,23 @@ const char *core_set_allow_override(cmd_parms *cmd, void *dir, const char *args)
 static void core_override_list_add(cmd_parms *cmd, core_dir_config *d, const char *name)
 {
     const conf_command *c = conf_commands_find(name);
-    const char *why = "unrecognized directive";
 
+    if (!c) {
+        ap_log_perror(APLOG_MARK, APLOG_WARNING, 0, cmd->temp_pool,
+                      APLOGNO(00116) "Discarding unrecognized directive `%s' in %s at %s:%d", name,
+                      cmd->cmd->name, cmd->directive->filename, cmd->directive->line_num);
+        return;
+    }
     for (; c; c = c->next) {
         if (c->cmd->req_override & (OR_ALL | ACCESS_CONF)) {
             /* Looked up by the name that the module gave it. */
             apr_table_set(d->override_list, c->cmd->name, "1");
             return;
         }
-        why = "directive not allowed in .htaccess:";
     }
     ap_log_perror(APLOG_MARK, APLOG_WARNING, 0, cmd->temp_pool,
-                  APLOGNO(00116) "Discarding %s `%s' in %s at %s:%d", why, name, cmd->cmd->name,
-                  cmd->directive->filename, cmd->directive->line_num);
+                  APLOGNO(02304) "Discarding directive `%s' not allowed in %s at %s:%d", name,
+                  cmd->cmd->name, cmd->directive->filename, cmd->directive->line_num);
 }
 
 const char *core_set_allow_override_list(cmd_parms *cmd, void *dir, int argc, char *const argv[])

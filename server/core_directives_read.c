@@ -104,13 +104,14 @@ const char *core_undefine(cmd_parms *cmd, void *dir, const char *name)
 
 /* ---- Error, Warning ---- */
 
-/* With or without quotes around the whole. */
+/* Without the quotes around the whole; nothing in it is unescaped. */
 static const char *core_message(cmd_parms *cmd, const char *arg)
 {
-    const char *rest = arg;
-    char *word = ap_getword_conf(cmd->pool, &rest);
+    apr_size_t len = strlen(arg);
 
-    return (*arg == '"' || *arg == '\'') && !*rest ? word : arg;
+    if (len < 2 || (*arg != '"' && *arg != '\'') || arg[len - 1] != *arg)
+        return arg;
+    return apr_pstrmemdup(cmd->pool, arg + 1, len - 2);
 }
 
 const char *core_error(cmd_parms *cmd, void *dir, const char *arg)

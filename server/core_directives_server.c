@@ -137,7 +137,7 @@ const char *core_set_server_path(cmd_parms *cmd, void *dir, const char *arg)
 
 /* ---- connections ---- */
 
-static const char *core_seconds(cmd_parms *cmd, const char *arg, apr_interval_time_t *to)
+const char *core_set_timeout(cmd_parms *cmd, void *dir, const char *arg)
 {
     const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
     apr_interval_time_t t;
@@ -146,43 +146,8 @@ static const char *core_seconds(cmd_parms *cmd, const char *arg, apr_interval_ti
         return error;
     if (ap_timeout_parameter_parse(arg, &t, "s") != APR_SUCCESS || t < 0)
         return apr_pstrcat(cmd->pool, cmd->cmd->name, " has wrong format", NULL);
-    *to = t;
+    cmd->server->timeout = t;
     return NULL;
-}
-
-const char *core_set_timeout(cmd_parms *cmd, void *dir, const char *arg)
-{
-    return core_seconds(cmd, arg, &cmd->server->timeout);
-}
-
-const char *core_set_keep_alive_timeout(cmd_parms *cmd, void *dir, const char *arg)
-{
-    const char *error = core_seconds(cmd, arg, &cmd->server->keep_alive_timeout);
-
-    if (!error)
-        cmd->server->keep_alive_timeout_set = 1;
-    return error;
-}
-
-const char *core_set_max_keep_alive(cmd_parms *cmd, void *dir, const char *arg)
-{
-    const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
-    apr_int64_t n;
-
-    if (!error)
-        error = core_number(cmd, arg, 0, APR_INT32_MAX, &n);
-    if (!error)
-        cmd->server->keep_alive_max = (int)n;
-    return error;
-}
-
-const char *core_set_keep_alive(cmd_parms *cmd, void *dir, int on)
-{
-    const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
-
-    if (!error)
-        cmd->server->keep_alive = on;
-    return error;
 }
 
 const char *core_set_accept_filter(cmd_parms *cmd, void *dir, const char *protocol,

@@ -26,24 +26,37 @@ static const char *core_limit_add(cmd_parms *cmd, const char *name, int except)
     return NULL;
 }
 
+/* The methods of the section, out of those that are left by the sections around it. */
+static const char *core_limit_narrow(cmd_parms *cmd, apr_int64_t outer, int except)
+{
+    apr_int64_t limited = except ? ~cmd->limited : cmd->limited;
+
+    cmd->limited = outer & limited;
+    if (!cmd->limited)
+        return apr_pstrcat(cmd->pool, cmd->cmd->name, "> directive excludes all methods", NULL);
+    if (cmd->limited == outer)
+        return apr_pstrcat(cmd->pool, cmd->cmd->name,
+                           "> directive specifies methods already excluded", NULL);
+    return NULL;
+}
+
 AP_CORE_DECLARE_NONSTD(const char *) ap_limit_section(cmd_parms *cmd, void *dummy, const char *arg)
 {
-    const char *error = ap_check_cmd_context(cmd, NOT_IN_LIMIT), *methods, *word;
+    const char *methods, *word, *error = core_section_text(cmd, arg, &methods);
     const command_rec *command = cmd->cmd;
+    apr_int64_t outer = cmd->limited;
     int except = cmd->info != NULL;
 
-    if (!error)
-        error = core_section_text(cmd, arg, &methods);
     if (error)
         return error;
     cmd->limited = 0;
     while (!error && *(word = ap_getword_conf(cmd->pool, &methods)))
         error = core_limit_add(cmd, word, except);
-    if (except)
-        cmd->limited = ~cmd->limited;
+    if (!error)
+        error = core_limit_narrow(cmd, outer, except);
     if (!error)
         error = ap_walk_config(cmd->directive->first_child, cmd, cmd->context);
-    cmd->limited = -1;
+    cmd->limited = outer;
     cmd->cmd = command;
     return error;
 }

@@ -6,6 +6,8 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "http_vhost.h"
+#include "ap_expr.h"
+#include "ap_regex.h"
 #include "scoreboard.h"
 #include "util_mutex.h"
 #include "core_private.h"
@@ -143,11 +145,6 @@ static const command_rec core_commands[] = {
     AP_INIT_RAW_ARGS("ServerAlias", core_set_server_alias, NULL, RSRC_CONF, "other names"),
     AP_INIT_TAKE1("ServerPath", core_set_server_path, NULL, RSRC_CONF, "a path that is its own"),
     AP_INIT_TAKE1("Timeout", core_set_timeout, NULL, RSRC_CONF, "seconds to wait for the network"),
-    AP_INIT_FLAG("KeepAlive", core_set_keep_alive, NULL, RSRC_CONF, "On or Off"),
-    AP_INIT_TAKE1("KeepAliveTimeout", core_set_keep_alive_timeout, NULL, RSRC_CONF,
-                  "seconds to wait for the next request"),
-    AP_INIT_TAKE1("MaxKeepAliveRequests", core_set_max_keep_alive, NULL, RSRC_CONF,
-                  "requests of one connection, 0 = no limit"),
     AP_INIT_TAKE12("ErrorLog", core_set_error_log, NULL, RSRC_CONF,
                    "a file, a program behind '|', or syslog"),
     AP_INIT_TAKE12("ErrorLogFormat", log_set_error_format, NULL, RSRC_CONF,
@@ -197,8 +194,19 @@ static const command_rec core_commands[] = {
                   "files that a loop remembers"),
     {.name = NULL}};
 
+/* Settings of the whole process go back to their defaults before a configuration is walked. */
+static int core_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
+{
+    ap_mutex_init(pconf);
+    ap_regcomp_set_default_cflags(AP_REG_DEFAULT);
+    ap_mod_status_reqtail = 0;
+    return OK;
+}
+
 static void core_register_hooks(apr_pool_t *p)
 {
+    ap_expr_init(p);
+    ap_hook_pre_config(core_pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_test_config(main_dump_run_config, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_open_htaccess(ap_open_htaccess, NULL, NULL, APR_HOOK_REALLY_LAST);
     log_register_hooks(p);

@@ -61,7 +61,7 @@ static const char *core_scope_pattern(core_scope *sc, const char **rest, int mat
     cmd_parms *cmd = sc->cmd;
     char *word = ap_getword_conf(cmd->pool, rest);
 
-    if (!match && !strcmp(word, "~")) {
+    if (!strcmp(word, "~")) {
         match = 1;
         word = ap_getword_conf(cmd->pool, rest);
         if (!*word)
