@@ -106,6 +106,7 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
         process_fail(sp, "signalfd", errno, APEXIT_CHILDFATAL);
     if (ap_run_drop_privileges(sp->pool, sp->s) > 0)
         process_fail(sp, "giving up privileges", 0, APEXIT_CHILDFATAL);
+    ap_fatal_signal_setup(sp->s, pconf);
     ap_fatal_signal_child_setup(sp->s);
     connection_child_init(sp->slot);
     ap_run_child_init(sp->pool, sp->s);
