@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The status page: what the server does at the moment, for people, for tools that know Apache's
+ * "?auto" and for machines ("?json").
+ */
+#include "status_private.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "mod_status.h"
+#include "ap_mpm.h"
+#include "apr_optional_hooks.h"
+#include "apr_strings.h"
+#include "brigade/resolution.h"
+#include <stdlib.h>
+
+#define STATUS_HANDLER "server-status"
+#define STATUS_MAGIC_TYPE "application/x-httpd-status"
+#define STATUS_REFRESH_S "10" /* where "?refresh" gives no number */
+
+extern module AP_MODULE_DECLARE_DATA status_module;
+APLOG_USE_MODULE(status);
+
+APR_IMPLEMENT_OPTIONAL_HOOK_RUN_ALL(ap, STATUS, int, status_hook, (request_rec * r, int flags),
+                                    (r, flags), OK, DECLINED)
+
+void status_run_hooks(request_rec *r, int flags)
+{
+    ap_run_status_hook(r, flags);
+}
+
+/* The value of "name" or "name=value" among the query's parts; NULL: it is not there. */
+static const char *status_query(request_rec *r, const char *name)
+{
+    const char *part = r->args ? r->args : "";
+    apr_size_t len = strlen(name);
+
+    while (*part) {
+        apr_size_t part_len = strcspn(part, "&;");
+
+        if (part_len >= len && strncmp(part, name, len) == 0) {
+            if (part_len == len) {
+                return "";
+            }
+            if (part[len] == '=') {
+                return apr_pstrmemdup(r->pool, part + len + 1, part_len - len - 1);
+            }
+        }
+        part += part_len + (part[part_len] != '\0');
+    }
+    return NULL;
+}
+
+static void status_set_refresh(request_rec *r)
+{
+    const char *value = status_query(r, "refresh");
+    long seconds = value ? atol(value) : 0;
+
+    if (value) {
+        apr_table_setn(r->headers_out, "Refresh",
+                       seconds > 0 ? apr_ltoa(r->pool, seconds) : STATUS_REFRESH_S);
+    }
+}
+
+static int status_handler(request_rec *r)
+{
+    status_snapshot snap;
+    int flags;
+
+    if (!r->handler ||
+        (strcmp(r->handler, STATUS_HANDLER) != 0 && strcmp(r->handler, STATUS_MAGIC_TYPE) != 0)) {
+        return DECLINED;
+    }
+    r->allowed = AP_METHOD_BIT << M_GET;
+    if (r->method_number != M_GET) {
+        return DECLINED;
+    }
+    if (status_snapshot_take(r, &snap) != 0) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(01237) "Server status unavailable in inetd mode");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    status_set_refresh(r);
+    flags = snap.extended ? AP_STATUS_EXTENDED : 0;
+    if (status_query(r, "json")) {
+        ap_set_content_type_ex(r, "application/json", 1);
+        status_write_json(r, &snap);
+    } else if (status_query(r, "auto")) {
+        ap_set_content_type_ex(r, "text/plain; charset=ISO-8859-1", 1);
+        status_write_auto(r, &snap, flags | AP_STATUS_SHORT);
+    } else {
+        ap_set_content_type_ex(r, "text/html; charset=ISO-8859-1", 1);
+        if (status_query(r, "notable")) {
+            flags |= AP_STATUS_NOTABLE;
+        }
+        status_write_html(r, &snap, flags);
+    }
+    return OK;
+}
+
+/* A page without figures would be of little use: ExtendedStatus is on unless the configuration says
+ * otherwise. */
+static int status_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
+{
+    ap_extended_status = 1;
+    return OK;
+}
+
+static void status_register_hooks(apr_pool_t *p)
+{
+    ap_hook_pre_config(status_pre_config, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_handler(status_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    brg_nonblocking_declare(&status_module);
+}
+
+module AP_MODULE_DECLARE_DATA status_module = {
+    STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, status_register_hooks, 0,
+};

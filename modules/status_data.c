@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the reports tell, read once from the scoreboard. */
+#include "status_private.h"
+#include "http_core.h"
+#include "apr_strings.h"
+#include "util_time.h"
+#include <sys/times.h>
+#include <unistd.h>
+
+#define STATUS_TIME_FORMAT "%A, %d-%b-%Y %H:%M:%S %Z"
+
+static void status_count_thread(status_process *process, int status)
+{
+    if (status == SERVER_GRACEFUL || (process->base.quiescing && status > SERVER_READY)) {
+        process->graceful_n++;
+    } else if (status == SERVER_READY) {
+        process->idle_n++;
+    } else if (status != SERVER_DEAD && status != SERVER_STARTING && status != SERVER_IDLE_KILL) {
+        process->busy_n++;
+    }
+}
+
+static void status_add_times(status_snapshot *snap, const worker_score *ws, double tick)
+{
+    snap->cpu_user += (double)ws->times.tms_utime / tick;
+    snap->cpu_system += (double)ws->times.tms_stime / tick;
+    snap->cpu_children_user += (double)ws->times.tms_cutime / tick;
+    snap->cpu_children_system += (double)ws->times.tms_cstime / tick;
+}
+
+int status_worker_get(const status_process *process, int thread, worker_score *out)
+{
+    ap_copy_scoreboard_worker(out, process->base.slot, thread);
+    return out->access_count != 0 || (out->status != SERVER_READY && out->status != SERVER_DEAD);
+}
+
+static void status_look_at_process(status_snapshot *snap, status_process *process, char *letters)
+{
+    double tick = (double)sysconf(_SC_CLK_TCK);
+    worker_score ws;
+
+    for (int i = 0; i < process->base.threads_n; i++) {
+        ap_copy_scoreboard_worker(&ws, process->base.slot, i);
+        letters[i] = brg_status_letter(ws.status);
+        status_count_thread(process, ws.status);
+        if (tick > 0) {
+            status_add_times(snap, &ws, tick);
+        }
+    }
+    snap->busy_n += process->busy_n;
+    snap->graceful_n += process->graceful_n;
+    snap->idle_n += process->idle_n;
+}
+
+int status_snapshot_take(request_rec *r, status_snapshot *snap)
+{
+    const char *letters = "";
+    status_process process;
+    int found;
+
+    memset(snap, 0, sizeof(*snap));
+    if (!ap_exists_scoreboard_image() || brg_status_sum(&snap->totals) != 0) {
+        return -1;
+    }
+    snap->now = apr_time_now();
+    snap->uptime_s = apr_time_sec(snap->now) - apr_time_sec(snap->totals.restart_time);
+    snap->extended = ap_extended_status;
+    snap->processes = apr_array_make(r->pool, 4, sizeof(status_process));
+    ap_get_loadavg(&snap->load);
+    memset(&process, 0, sizeof(process));
+    for (int slot = 0; (found = brg_status_process_get(slot, &process.base)) >= 0; slot++) {
+        char *text;
+
+        if (!found) {
+            continue;
+        }
+        process.busy_n = process.graceful_n = process.idle_n = 0;
+        text = apr_pcalloc(r->pool, (apr_size_t)process.base.threads_n + 1);
+        status_look_at_process(snap, &process, text);
+        letters = apr_pstrcat(r->pool, letters, text, NULL);
+        APR_ARRAY_PUSH(snap->processes, status_process) = process;
+    }
+    snap->letters = letters;
+    return 0;
+}
+
+double status_cpu_load(const status_snapshot *snap)
+{
+    double used =
+        snap->cpu_user + snap->cpu_system + snap->cpu_children_user + snap->cpu_children_system;
+
+    return snap->uptime_s > 0 ? used / (double)snap->uptime_s * 100.0 : 0.0;
+}
+
+const char *status_duration(apr_pool_t *p, apr_int64_t seconds)
+{
+    static const struct {
+        const char *name;
+        int seconds;
+    } units[] = {{"day", 86400}, {"hour", 3600}, {"minute", 60}, {"second", 1}};
+    const char *text = "";
+
+    for (apr_size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        apr_int64_t n = seconds / units[i].seconds;
+
+        if (n) {
+            text = apr_psprintf(p, "%s %" APR_INT64_T_FMT " %s%s", text, n, units[i].name,
+                                n == 1 ? "" : "s");
+        }
+        seconds %= units[i].seconds;
+    }
+    return text;
+}
+
+const char *status_time(apr_pool_t *p, apr_time_t t)
+{
+    return ap_ht_time(p, t, STATUS_TIME_FORMAT, 0);
+}

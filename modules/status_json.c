@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * "?json": everything that is known, for machines. Times are seconds since the epoch, durations
+ * seconds, sizes bytes. Text that clients sent may be any bytes: what is not ASCII is written as
+ * the code point of that value.
+ */
+#include "status_private.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_protocol.h"
+
+static void json_string(request_rec *r, const char *s)
+{
+    const char *from = s;
+
+    ap_rputs("\"", r);
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+
+        if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
+            continue;
+        }
+        ap_rwrite(from, (int)(s - from), r);
+        ap_rprintf(r, "\\u%04x", c);
+        from = s + 1;
+    }
+    ap_rwrite(from, (int)(s - from), r);
+    ap_rputs("\"", r);
+}
+
+static void json_key_string(request_rec *r, const char *key, const char *value)
+{
+    ap_rvputs(r, "\"", key, "\":", NULL);
+    json_string(r, value ? value : "");
+}
+
+static void json_counts(request_rec *r, const brg_status_counts *counts)
+{
+    ap_rprintf(r,
+               "\"accesses\":%" APR_UINT64_T_FMT ",\"bytes\":%" APR_UINT64_T_FMT
+               ",\"duration\":%.6f,\"accepted\":%" APR_UINT64_T_FMT ",\"turns\":%" APR_UINT64_T_FMT
+               ",",
+               counts->accesses, counts->bytes, (double)counts->duration_us / 1e6, counts->accepted,
+               counts->turns);
+    ap_rprintf(r,
+               "\"connections\":{\"open\":%" APR_UINT64_T_FMT ",\"reading\":%" APR_UINT64_T_FMT
+               ",\"writing\":%" APR_UINT64_T_FMT ",\"keepalive\":%" APR_UINT64_T_FMT
+               ",\"closing\":%" APR_UINT64_T_FMT ",\"busy\":%" APR_UINT64_T_FMT "}",
+               counts->connections, counts->reading, counts->writing, counts->keepalive,
+               counts->lingering, counts->busy);
+}
+
+static void json_worker(request_rec *r, const status_snapshot *snap, int thread, int loops_n,
+                        const worker_score *ws)
+{
+    char letter[] = {brg_status_letter(ws->status), '\0'};
+
+    ap_rprintf(r, "{\"thread\":%d,\"kind\":\"%s\",", thread, thread < loops_n ? "loop" : "worker");
+    json_key_string(r, "status", letter);
+    if (snap->extended) {
+        ap_rprintf(r,
+                   ",\"accesses\":%lu,\"bytes\":%" APR_OFF_T_FMT
+                   ",\"connection_accesses\":%u,\"last_used\":%.6f,\"duration\":%.6f,",
+                   ws->access_count, ws->bytes_served, ws->conn_count, (double)ws->last_used / 1e6,
+                   (double)ws->duration / 1e6);
+        json_key_string(r, "client", ws->client64);
+        ap_rputs(",", r);
+        json_key_string(r, "protocol", ws->protocol);
+        ap_rputs(",", r);
+        json_key_string(r, "vhost", ws->vhost);
+        ap_rputs(",", r);
+        json_key_string(r, "request", ws->request);
+    }
+    ap_rputs("}", r);
+}
+
+static void json_loops(request_rec *r, const status_process *process)
+{
+    brg_status_counts counts;
+
+    ap_rputs(",\"loops\":[", r);
+    for (int i = 0; i < process->base.loops_n; i++) {
+        if (!brg_status_loop_get(process->base.slot, i, &counts)) {
+            break;
+        }
+        ap_rputs(i ? ",{" : "{", r);
+        json_counts(r, &counts);
+        ap_rputs("}", r);
+    }
+    ap_rputs("]", r);
+}
+
+static void json_process(request_rec *r, const status_snapshot *snap, const status_process *process)
+{
+    const char *comma = "";
+    worker_score ws;
+
+    ap_rprintf(r,
+               "{\"slot\":%d,\"pid\":%" APR_PID_T_FMT ",\"generation\":%d,\"stopping\":%s,"
+               "\"threads\":{\"busy\":%d,\"graceful\":%d,\"idle\":%d},",
+               process->base.slot, process->base.pid, process->base.generation,
+               process->base.quiescing ? "true" : "false", process->busy_n, process->graceful_n,
+               process->idle_n);
+    json_counts(r, &process->base.counts);
+    json_loops(r, process);
+    ap_rputs(",\"workers\":[", r);
+    for (int i = 0; i < process->base.threads_n; i++) {
+        if (status_worker_get(process, i, &ws)) {
+            ap_rputs(comma, r);
+            json_worker(r, snap, i, process->base.loops_n, &ws);
+            comma = ",";
+        }
+    }
+    ap_rputs("]}", r);
+}
+
+static void json_server(request_rec *r, const status_snapshot *snap)
+{
+    ap_rputs("\"server\":{", r);
+    json_key_string(r, "name", ap_get_server_name(r));
+    ap_rputs(",", r);
+    json_key_string(r, "version", ap_get_server_description());
+    ap_rputs(",", r);
+    json_key_string(r, "mpm", ap_show_mpm());
+    ap_rputs(",", r);
+    json_key_string(r, "built", ap_get_server_built());
+    ap_rprintf(r,
+               ",\"config_generation\":%d,\"mpm_generation\":%d,\"now\":%.6f,\"started\":%.6f,"
+               "\"restarted\":%.6f,\"uptime\":%" APR_INT64_T_FMT ",\"extended\":%s,"
+               "\"load\":[%.2f,%.2f,%.2f]}",
+               snap->totals.config_generation, snap->totals.mpm_generation, (double)snap->now / 1e6,
+               (double)snap->totals.start_time / 1e6, (double)snap->totals.restart_time / 1e6,
+               snap->uptime_s, snap->extended ? "true" : "false", (double)snap->load.loadavg,
+               (double)snap->load.loadavg5, (double)snap->load.loadavg15);
+}
+
+void status_write_json(request_rec *r, const status_snapshot *snap)
+{
+    ap_rputs("{", r);
+    json_server(r, snap);
+    ap_rprintf(r,
+               ",\"cpu\":{\"user\":%.2f,\"system\":%.2f,\"children_user\":%.2f,"
+               "\"children_system\":%.2f,\"percent\":%.3f}",
+               snap->cpu_user, snap->cpu_system, snap->cpu_children_user, snap->cpu_children_system,
+               status_cpu_load(snap));
+    ap_rprintf(r,
+               ",\"threads\":{\"busy\":%d,\"graceful\":%d,\"idle\":%d},"
+               "\"workers\":{\"busy\":%d,\"idle\":%d},",
+               snap->busy_n, snap->graceful_n, snap->idle_n, snap->totals.workers_busy_n,
+               snap->totals.workers_idle_n);
+    ap_rputs("\"totals\":{", r);
+    json_counts(r, &snap->totals.counts);
+    ap_rputs("},", r);
+    json_key_string(r, "scoreboard", snap->letters);
+    ap_rputs(",\"processes\":[", r);
+    for (int i = 0; i < snap->processes->nelts; i++) {
+        ap_rputs(i ? "," : "", r);
+        json_process(r, snap, &APR_ARRAY_IDX(snap->processes, i, status_process));
+    }
+    ap_rputs("]}\n", r);
+}
