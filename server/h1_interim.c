@@ -78,9 +78,8 @@ AP_DECLARE(void) ap_finalize_request_protocol(request_rec *r)
 {
     apr_bucket_brigade *bb;
 
-    while (r->next) {
-        r = r->next;
-    }
+    /* A request that was redirected has eos_sent from the one that took over, unless that one
+     * failed and r itself answers for it. */
     if (!r->eos_sent) {
         bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
         APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(r->connection->bucket_alloc));

@@ -64,6 +64,9 @@ static const char *vhost_parse_addr(apr_pool_t *p, const char *word, server_addr
         sar->host_port = port;
         **link = sar;
         *link = &sar->next;
+        if (apr_sockaddr_is_wildcard(sa)) {
+            break; /* the other family's form of it means the same */
+        }
     }
     return NULL;
 }
