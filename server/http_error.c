@@ -4,6 +4,7 @@
  * that is a local path or a URL was dealt with before, as a redirect.)
  */
 #include "http_private.h"
+#include "resolution.h"
 #include "http_config.h"
 #include "http_protocol.h"
 #include "http_request.h"
@@ -81,31 +82,31 @@ static const char *error_title(request_rec *r, int status)
     return ap_get_status_line_ex(r->pool, status);
 }
 
-static void error_write_page(request_rec *r, int status, int recursive_error, const char *location)
+/* The built-in page, in one piece so that it can be remembered. */
+static const char *error_page(request_rec *r, int status, int recursive_error, const char *location)
 {
-    const char *title = error_title(r, status);
-    const char *shown = ap_escape_html(r->pool, title);
+    const char *title = error_title(r, status), *also = "";
 
-    ap_rvputs(r,
-              "<!DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.01//EN\" "
-              "\"http://www.w3.org/TR/html4/strict.dtd\">\n"
-              "<html><head>\n<title>",
-              shown, "</title>\n</head><body>\n<h1>", ap_escape_html(r->pool, title + 4), "</h1>\n",
-              http_canned_text(status, r, location), NULL);
     if (recursive_error) {
-        ap_rvputs(r, "<p>Additionally, a ", ap_get_status_line_ex(r->pool, recursive_error),
-                  "\nerror was encountered while trying to use an ErrorDocument to handle the "
-                  "request.</p>\n",
-                  NULL);
+        also = apr_pstrcat(r->pool, "<p>Additionally, a ", ap_get_status_line_ex(r->pool, recursive_error),
+                           "\nerror was encountered while trying to use an ErrorDocument to handle the "
+                           "request.</p>\n",
+                           NULL);
     }
-    ap_rvputs(r, ap_psignature("<hr>\n", r), "</body></html>\n", NULL);
+    return apr_pstrcat(r->pool,
+                       "<!DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.01//EN\" "
+                       "\"http://www.w3.org/TR/html4/strict.dtd\">\n"
+                       "<html><head>\n<title>",
+                       ap_escape_html(r->pool, title), "</title>\n</head><body>\n<h1>",
+                       ap_escape_html(r->pool, title + 4), "</h1>\n", http_canned_text(status, r, location), also,
+                       ap_psignature("<hr>\n", r), "</body></html>\n", NULL);
 }
 
 AP_DECLARE(void) ap_send_error_response(request_rec *r, int recursive_error)
 {
     const int status = r->status;
     const char *location = error_location(r);
-    const char *custom = ap_response_code_string(r, ap_index_of_response(status));
+    const char *custom = ap_response_code_string(r, ap_index_of_response(status)), *page;
 
     /* What filters of the failed content hold, a half-filled write buffer among it, is not part of
      * the answer. */
@@ -124,10 +125,10 @@ AP_DECLARE(void) ap_send_error_response(request_rec *r, int recursive_error)
         ap_finalize_request_protocol(r);
         return;
     }
-    if (custom && custom[0] == '"') {
-        ap_rputs(custom + 1, r);
-    } else {
-        error_write_page(r, status, recursive_error, location);
+    page = custom && custom[0] == '"' ? custom + 1 : error_page(r, status, recursive_error, location);
+    ap_rputs(page, r);
+    if (!recursive_error) {
+        resolution_offer_page(r, page);
     }
     ap_finalize_request_protocol(r);
 }

@@ -34,6 +34,9 @@ void resolution_release(resolution_entry *e);
  */
 void resolution_consider(request_rec *r);
 
+/** The body of r, an error response, is all of @a page (in r->pool). */
+void resolution_offer_page(request_rec *r, const char *page);
+
 /** The loop's output scratch. */
 h1_gather *resolution_gather(resolution_cache *cache);
 

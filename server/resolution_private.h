@@ -64,7 +64,8 @@ struct resolution_cache {
     size_t bytes;
     resolution_entry *newest, *oldest;
     request_rec *offered_r;  /**< the request whose handler offered a file, while it runs */
-    char *offered_path;
+    const char *offered_path; /**< the file that is r's whole body, or NULL */
+    const char *offered_page; /**< the text that is r's whole body, or NULL */
     char date[32];           /**< Date value of date_second */
     apr_time_t date_second;
     uint64_t hits, misses, fills;

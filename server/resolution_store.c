@@ -59,7 +59,22 @@ BRG_DECLARE(void) brg_resolution_offer_file(request_rec *r, const char *path)
     if (r->main || r->prev || r->no_cache || r->no_local_copy || !brg_output_is_plain(r))
         return;
     c->offered_r = r;
-    c->offered_path = (char *)(uintptr_t)path;
+    c->offered_path = path;
+    c->offered_page = NULL;
+}
+
+void resolution_offer_page(request_rec *r, const char *page)
+{
+    resolution_cache *c = store_cache();
+
+    if (!c)
+        return;
+    c->offered_r = NULL;
+    if (r->main || r->prev || r->no_cache || !brg_output_is_plain(r))
+        return;
+    c->offered_r = r;
+    c->offered_path = NULL;
+    c->offered_page = page;
 }
 
 /* ---- validation by stat ---- */
@@ -137,17 +152,18 @@ static int store_prime(resolution_cache *c, resolution_entry *e, request_rec *r,
 static int store_head(request_rec *r, resolution_head *out)
 {
     char buf[GATHER_HEAD_MAX];
-    size_t date_off = 0, conn_off = 0, len = h1_format_head(r, buf, sizeof buf - 256, &date_off, &conn_off);
+    h1_head_marks marks = {0, 0};
+    size_t len = h1_format_head(r, buf, sizeof buf - H1_CONNECTION_MAX, &marks);
 
-    if (!len || !date_off)
+    if (!len || !marks.date_off)
         return -1;
     free(out->text);
     if (!(out->text = malloc(len)))
         return -1;
     memcpy(out->text, buf, len);
     out->len = (uint32_t)len;
-    out->date_off = (uint32_t)date_off;
-    out->conn_off = (uint32_t)conn_off;
+    out->date_off = (uint32_t)marks.date_off;
+    out->conn_off = (uint32_t)marks.conn_off;
     return 0;
 }
 
@@ -205,9 +221,21 @@ static int store_file(resolution_cache *c, resolution_entry *e, request_rec *r, 
     return dir->enable_sendfile == ENABLE_SENDFILE_ON ? 0 : -1;
 }
 
-static int store_fill(resolution_cache *c, resolution_entry *e, request_rec *r, const char *path)
+static int store_page(resolution_cache *c, resolution_entry *e, const char *page)
 {
-    if (store_head(r, &e->head) || store_file(c, e, r, path) || (e->observed && resolution_observe_keep(e, r)))
+    if (!(e->body = strdup(page)))
+        return -1;
+    e->body_len = (apr_off_t)strlen(page);
+    e->bytes += (size_t)e->body_len;
+    c->bytes += (size_t)e->body_len;
+    return 0;
+}
+
+static int store_fill(resolution_cache *c, resolution_entry *e, request_rec *r)
+{
+    if (store_head(r, &e->head) || (e->observed && resolution_observe_keep(e, r)))
+        return -1;
+    if (c->offered_path ? store_file(c, e, r, c->offered_path) : store_page(c, e, c->offered_page))
         return -1;
     e->status = r->status;
     e->server = r->server;
@@ -222,11 +250,33 @@ static int store_fill(resolution_cache *c, resolution_entry *e, request_rec *r, 
 static int store_request_is_plain(const request_rec *r)
 {
     return r->method_number == M_GET && !r->header_only && r->unparsed_uri && r->unparsed_uri[0] == '/'
-           && (!r->path_info || !*r->path_info) && r->finfo.filetype == APR_REG && r->proto_num >= HTTP_VERSION(1, 0)
-           && r->finfo.mtime + STORE_SETTLED_US < r->request_time;
+           && r->proto_num >= HTTP_VERSION(1, 0);
 }
 
-static void store_consider(resolution_cache *c, request_rec *r, const char *path)
+/* A whole file that has been at rest, or a file that is not there: what else an answer may be is not watched for. */
+static int store_answer_is_lasting(const resolution_cache *c, const request_rec *r)
+{
+    if (c->offered_path)
+        return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED) && (!r->path_info || !*r->path_info)
+               && r->finfo.filetype == APR_REG && r->finfo.mtime + STORE_SETTLED_US < r->request_time;
+    return c->watch && r->status == HTTP_NOT_FOUND && r->finfo.filetype == APR_NOFILE && r->filename
+           && r->filename[0] == '/';
+}
+
+static resolution_entry *store_new(resolution_cache *c, const brg_conn *bc, request_rec *r, const char *host,
+                                   uint64_t hash)
+{
+    resolution_entry *e = resolution_add(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri,
+                                         strlen(r->unparsed_uri), hash);
+
+    if (e && store_prime(c, e, r, c->offered_path ? c->offered_path : r->filename)) {
+        resolution_forget(c, e);
+        return NULL;
+    }
+    return e;
+}
+
+static void store_consider(resolution_cache *c, request_rec *r)
 {
     const brg_conn *bc = connection_of(r->connection);
     const char *host = apr_table_get(r->headers_in, "Host");
@@ -234,7 +284,7 @@ static void store_consider(resolution_cache *c, request_rec *r, const char *path
     uint64_t hash;
     int kind;
 
-    if (!bc || !host || !store_request_is_plain(r))
+    if (!bc || !host || !store_request_is_plain(r) || !store_answer_is_lasting(c, r))
         return;
     e = resolution_find(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri, strlen(r->unparsed_uri),
                         &hash);
@@ -243,7 +293,7 @@ static void store_consider(resolution_cache *c, request_rec *r, const char *path
             store_head(r, &e->head_304);
         return;
     }
-    if (r->status != HTTP_OK || (e && e->filled))
+    if (e && e->filled)
         return;
     kind = resolution_ask_modules(r);
     if (kind == BRG_RESOLUTION_VOLATILE) {
@@ -252,22 +302,15 @@ static void store_consider(resolution_cache *c, request_rec *r, const char *path
         return;
     }
     if (!e) {
-        e = resolution_add(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri, strlen(r->unparsed_uri),
-                           hash);
-        if (!e)
-            return;
-        if (store_prime(c, e, r, path)) {
-            resolution_forget(c, e);
+        e = store_new(c, bc, r, host, hash);
+        if (!e || e->watched) { /* primed: the next full run fills it */
+            resolution_trim(c, core_conf_of(r->server));
             return;
         }
     }
-    else {
-        e->observed = kind == BRG_RESOLUTION_OBSERVED;
-        if (e->owner.changed || store_fill(c, e, r, path)) {
-            resolution_forget(c, e);
-            return;
-        }
-    }
+    e->observed = kind == BRG_RESOLUTION_OBSERVED;
+    if (e->owner.changed || store_fill(c, e, r))
+        resolution_forget(c, e);
     resolution_trim(c, core_conf_of(r->server));
 }
 
@@ -278,7 +321,7 @@ void resolution_consider(request_rec *r)
     if (!c)
         return;
     if (c->offered_r == r)
-        store_consider(c, r, c->offered_path);
+        store_consider(c, r);
     c->offered_r = NULL;
 }
 
