@@ -31,10 +31,10 @@ AP_DECLARE(const char *) ap_get_server_name(request_rec *r)
     switch (names_conf(r)->use_canonical_name) {
     case USE_CANONICAL_NAME_DNS:
         return names_by_dns(r);
-    case USE_CANONICAL_NAME_OFF:
-        return r->hostname ? r->hostname : r->server->server_hostname;
-    default:
+    case USE_CANONICAL_NAME_ON:
         return r->server->server_hostname;
+    default:
+        return r->hostname ? r->hostname : r->server->server_hostname;
     }
 }
 
@@ -48,8 +48,7 @@ AP_DECLARE(const char *) ap_get_server_name_for_url(request_rec *r)
 AP_DECLARE(apr_port_t) ap_get_server_port(const request_rec *r)
 {
     const core_dir_config *conf = names_conf(r);
-    int self = conf->use_canonical_name == USE_CANONICAL_NAME_OFF ||
-               conf->use_canonical_name == USE_CANONICAL_NAME_DNS;
+    int self = conf->use_canonical_name != USE_CANONICAL_NAME_ON;
     apr_port_t physical = conf->use_canonical_phys_port == USE_CANONICAL_PHYS_PORT_ON
                               ? r->connection->local_addr->port
                               : 0;
