@@ -50,7 +50,7 @@ static void *access_create(apr_pool_t *p, char *dir)
 static void access_set_limited(unsigned char *slots, apr_int64_t limited, int value)
 {
     for (int i = 0; i < METHODS; i++) {
-        if (limited & (AP_METHOD_BIT << i)) {
+        if (((apr_uint64_t)limited >> i) & 1) {
             slots[i] = (unsigned char)value;
         }
     }
