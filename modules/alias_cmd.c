@@ -305,5 +305,5 @@ const command_rec alias_commands[] = {
                  "Set to ON to allow relative redirect targets to be issued as-is"),
     AP_INIT_FLAG("AliasPreservePath", alias_set_preserve_path, NULL, OR_FILEINFO,
                  "Set to ON to map the full path after the fakename to the realname."),
-    {NULL},
+    {0},
 };

@@ -283,5 +283,5 @@ const command_rec modfilter_commands[] = {
                       "output filter name followed by one or more content-types"),
     AP_INIT_TAKE23("FilterProtocol", modfilter_set_protocol, NULL, OR_OPTIONS,
                    "filter-name [provider-name] protocol-args"),
-    {NULL},
+    {0},
 };

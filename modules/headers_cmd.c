@@ -225,5 +225,5 @@ const command_rec headers_commands[] = {
                      "clause"),
     AP_INIT_RAW_ARGS("RequestHeader", headers_command, (void *)&headers_request, OR_FILEINFO,
                      "an action, header and value followed by optional env clause"),
-    {NULL},
+    {0},
 };

@@ -10,6 +10,7 @@
 #include "http_log.h"
 #include "apr_strings.h"
 
+#include <stddef.h>
 #include <string.h>
 
 APLOG_USE_MODULE(mime);
@@ -249,7 +250,7 @@ const command_rec mime_commands[] = {
     AP_INIT_ITERATE2("AddType", mime_add, (void *)&mime_info_type, OR_FILEINFO,
                      "a mime type followed by one or more file extensions"),
     AP_INIT_TAKE1("DefaultLanguage", ap_set_string_slot,
-                  (void *)APR_OFFSETOF(mime_conf, default_language), OR_FILEINFO,
+                  (void *)offsetof(mime_conf, default_language), OR_FILEINFO,
                   "language to use for documents with no other language file extension"),
     AP_INIT_ITERATE("MultiviewsMatch", mime_set_multiviews, NULL, OR_FILEINFO,
                     "NegotiatedOnly (default), Handlers and/or Filters, or Any"),
@@ -271,5 +272,5 @@ const command_rec mime_commands[] = {
                   "the MIME types config file"),
     AP_INIT_FLAG("ModMimeUsePathInfo", mime_set_path_info, NULL, ACCESS_CONF,
                  "Set to 'yes' to allow mod_mime to use path info for type checking"),
-    {NULL},
+    {0},
 };

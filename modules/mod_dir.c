@@ -16,6 +16,7 @@
 #include "brigade/resolution.h"
 
 #include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
 APLOG_USE_MODULE(dir);
@@ -295,14 +296,14 @@ static int dir_resolution(request_rec *r)
 }
 
 static const command_rec dir_commands[] = {
-    AP_INIT_TAKE1("FallbackResource", ap_set_string_slot, (void *)APR_OFFSETOF(dir_conf, fallback),
+    AP_INIT_TAKE1("FallbackResource", ap_set_string_slot, (void *)offsetof(dir_conf, fallback),
                   OR_INDEXES, "Set a default handler"),
     AP_INIT_RAW_ARGS("DirectoryIndex", dir_set_index, NULL, OR_INDEXES, "a list of file names"),
     AP_INIT_FLAG("DirectorySlash", dir_set_slash, NULL, OR_INDEXES, "On or Off"),
     AP_INIT_FLAG("DirectoryCheckHandler", dir_set_check_handler, NULL, OR_INDEXES, "On or Off"),
     AP_INIT_TAKE1("DirectoryIndexRedirect", dir_set_index_redirect, NULL, OR_INDEXES,
                   "On, Off, or a 3xx status code."),
-    {NULL},
+    {0},
 };
 
 static void dir_register_hooks(apr_pool_t *p)

@@ -131,7 +131,7 @@ static const command_rec env_commands[] = {
                    "an environment variable name and optional value to pass to CGI."),
     AP_INIT_ITERATE("UnsetEnv", env_unset, NULL, OR_FILEINFO,
                     "a list of variables to remove from the CGI environment."),
-    {NULL},
+    {0},
 };
 
 static void env_register_hooks(apr_pool_t *p)

@@ -319,7 +319,7 @@ static const command_rec expires_commands[] = {
     AP_INIT_TAKE2("ExpiresByType", expires_set_by_type, NULL, OR_INDEXES,
                   "a MIME type followed by an expiry date code"),
     AP_INIT_TAKE1("ExpiresDefault", expires_set_default, NULL, OR_INDEXES, "an expiry date code"),
-    {NULL},
+    {0},
 };
 
 static void expires_register_hooks(apr_pool_t *p)

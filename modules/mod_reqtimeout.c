@@ -189,7 +189,7 @@ static const command_rec reqtimeout_commands[] = {
     AP_INIT_RAW_ARGS("RequestReadTimeout", reqtimeout_command, NULL, RSRC_CONF,
                      "Set various timeout parameters for TLS handshake and/or reading request "
                      "headers and body"),
-    {NULL},
+    {0},
 };
 
 static void reqtimeout_register_hooks(apr_pool_t *p)

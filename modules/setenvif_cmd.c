@@ -223,5 +223,5 @@ const command_rec setenvif_commands[] = {
                      "A browser regex and a list of variables."),
     AP_INIT_RAW_ARGS("BrowserMatchNoCase", setenvif_browser, &setenvif_ignore_case, OR_FILEINFO,
                      "A browser regex and a list of variables."),
-    {NULL},
+    {0},
 };
