@@ -19,6 +19,8 @@ typedef struct provider_group {
 
 static provider_group *provider_groups;
 
+/* A pool that held part of the registry goes: with it go all registrations, since all modules register anew for
+ * the next configuration. (Built-in ones first register with the process's pool, loaded ones with pconf.) */
 static apr_status_t provider_forget(void *data)
 {
     provider_groups = NULL;
@@ -41,9 +43,7 @@ ap_register_provider(apr_pool_t *pool, const char *provider_group_name, const ch
 {
     provider_group *g = provider_group_find(provider_group_name, provider_version);
 
-    if (!provider_groups) {
-        apr_pool_cleanup_register(pool, NULL, provider_forget, apr_pool_cleanup_null);
-    }
+    apr_pool_cleanup_register(pool, NULL, provider_forget, apr_pool_cleanup_null);
     if (!g) {
         g = apr_palloc(pool, sizeof *g);
         g->name = apr_pstrdup(pool, provider_group_name);
