@@ -438,8 +438,12 @@ AP_DECLARE(void) ap_lingering_close(conn_rec *c)
 
 AP_CORE_DECLARE(void) ap_process_connection(conn_rec *c, void *csd)
 {
-    ap_update_vhost_given_ip(c);
-    ap_pre_connection(c, csd);
+    connection_rec *cr = connection_ours(c);
+
+    if (!cr || !cr->filtered) { /* attached connections are prepared already */
+        ap_update_vhost_given_ip(c);
+        ap_pre_connection(c, csd);
+    }
     if (!c->aborted)
         ap_run_process_connection(c);
 }

@@ -35,11 +35,13 @@ static inline int core_output_is_memory(const apr_bucket *e)
 
 /**
  * Write buckets from the front of out->bb without waiting, until it is empty, the socket is full
- * or, on an event loop, the connection had its share of the turn. Written data and metadata that it
- * carried along are destroyed, in order: an EOR bucket goes only after all bytes before it.
+ * or, on an event loop, the connection had its share of the turn (it is then on the list of the
+ * next). Written data and metadata that it carried along are destroyed, in order: an EOR bucket
+ * goes only after all bytes before it.
  *
- * @return APR_SUCCESS when bb is empty, APR_EAGAIN when the socket is to be polled for writing,
- * else the error Threads: the owner of the connection. Blocking: no (but local files are read).
+ * @return APR_SUCCESS when bb is empty, APR_EAGAIN when some is left, else the error
+ *
+ * Threads: the owner of the connection. Blocking: no (but local files are read).
  */
 apr_status_t core_write(struct core_output *out);
 

@@ -14,6 +14,7 @@
  * of a wrong one.
  */
 #include "core_output_private.h"
+#include "loop_private.h"
 
 #include "http_log.h"
 
@@ -31,13 +32,13 @@
 APLOG_USE_MODULE(core);
 
 #define WRITE_IOVECS 64
-#define WRITE_READ_BYTES (64 * 1024)   /* block in which files are read that sendfile may not send \
-                                        */
-#define WRITE_INLINE_BYTES (16 * 1024) /* up to this, read behind the head: cheaper than sendfile \
-                                        */
+/* Block in which files are read that sendfile may not send. */
+#define WRITE_READ_BYTES (64 * 1024)
+/* Up to this a file is read behind the head: cheaper than sendfile. */
+#define WRITE_INLINE_BYTES (16 * 1024)
 #define WRITE_SENDFILE_BYTES (2 * 1024 * 1024)
-#define WRITE_TURN_BYTES \
-    (4 * 1024 * 1024) /* after which an event loop looks at its other connections */
+/* After this much, an event loop looks at its other connections. */
+#define WRITE_TURN_BYTES (4 * 1024 * 1024)
 
 /* One turn of gathering. */
 typedef struct core_batch {
@@ -236,8 +237,11 @@ apr_status_t core_write(struct core_output *out)
     apr_status_t rv = APR_SUCCESS;
 
     while (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(out->bb)) {
-        if (out->bytes - start >= WRITE_TURN_BYTES && conn_on_loop())
+        if (out->bytes - start >= WRITE_TURN_BYTES && out->bc && conn_on_loop()) {
+            /* The socket may be far from full: no event would say that it goes on. */
+            loop_again(out->bc->loop, out->bc);
             return APR_EAGAIN;
+        }
         rv = core_write_batch(out);
     }
     if (rv != APR_SUCCESS && rv != APR_EAGAIN)

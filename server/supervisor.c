@@ -136,6 +136,7 @@ static void sup_wait_for_news(apr_time_t deadline)
             if (c->fd >= 0 && fds[i].revents)
                 sup_children_hear(c);
     free(fds);
+    sup_signals_drain();
 }
 
 static void sup_monitor(apr_pool_t *pconf, server_rec *s)

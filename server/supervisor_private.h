@@ -37,6 +37,10 @@ int sup_signals_init(void);
 /** Descriptor that is readable after a signal. */
 int sup_signals_fd(void);
 
+/** Make the descriptor wait for the next signal. Before looking at processes and requests, so that
+ * none slips by. */
+void sup_signals_drain(void);
+
 /** Take what was asked for. */
 sup_requests sup_signals_take(void);
 

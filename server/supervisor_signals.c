@@ -75,13 +75,18 @@ static int sup_taken(int sig)
     return was;
 }
 
-sup_requests sup_signals_take(void)
+void sup_signals_drain(void)
 {
-    sup_requests r = {0};
     uint64_t count;
 
     if (read(sup_event_fd, &count, sizeof count) < 0 && errno != EAGAIN)
-        return r;
+        ap_log_error(APLOG_MARK, APLOG_ERR, errno, ap_server_conf, "signal descriptor");
+}
+
+sup_requests sup_signals_take(void)
+{
+    sup_requests r = {0};
+
     r.terminate = sup_taken(SIGTERM) | sup_taken(SIGINT);
     r.graceful_stop = sup_taken(AP_SIG_GRACEFUL_STOP);
     r.restart = sup_taken(SIGHUP);
