@@ -13,6 +13,11 @@
 
 #define UTIL_DIR_DEPTH 20u /* nested directories, against links that lead back */
 
+static const char *util_prefix(const ap_dir_match_t *w)
+{
+    return w->prefix ? w->prefix : "";
+}
+
 static int util_by_name(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -27,7 +32,7 @@ static const char *util_list_dir(ap_dir_match_t *w, const char *path, const char
     apr_status_t rv = apr_dir_open(&dir, path, w->ptemp);
 
     if (rv != APR_SUCCESS)
-        return apr_psprintf(w->p, "%sCould not open directory %s: %pm", w->prefix, path, &rv);
+        return apr_psprintf(w->p, "%sCould not open directory %s: %pm", util_prefix(w), path, &rv);
     *names = apr_array_make(w->ptemp, 16, sizeof(char *));
     while (apr_dir_read(&entry, APR_FINFO_NAME, dir) == APR_SUCCESS) {
         if (strcmp(entry.name, ".") == 0 || strcmp(entry.name, "..") == 0)
@@ -50,7 +55,7 @@ static const char *util_walk_dir(ap_dir_match_t *w, const char *path)
         return apr_psprintf(w->p,
                             "%sDirectory '%s' exceeds the maximum include directory nesting level "
                             "of %u. You have probably a recursion somewhere.",
-                            w->prefix ? w->prefix : "", path, UTIL_DIR_DEPTH);
+                            util_prefix(w), path, UTIL_DIR_DEPTH);
     err = util_list_dir(w, path, NULL, &names);
     for (i = 0; !err && i < names->nelts; i++)
         err = ap_dir_nofnmatch(
@@ -62,15 +67,16 @@ static const char *util_walk_dir(ap_dir_match_t *w, const char *path)
 AP_DECLARE(const char *) ap_dir_nofnmatch(ap_dir_match_t *w, const char *fname)
 {
     apr_finfo_t info;
-    apr_status_t rv;
+    apr_status_t rv = apr_stat(&info, fname, APR_FINFO_TYPE, w->ptemp);
 
+    if (rv != APR_SUCCESS) {
+        if (w->flags & AP_DIR_FLAG_OPTIONAL)
+            return NULL;
+        return apr_psprintf(w->p, "%sCould not access '%s': %pm", util_prefix(w), fname, &rv);
+    }
+    /* a link that leads to a directory is one file: it may lead upwards */
     if ((w->flags & AP_DIR_FLAG_RECURSIVE) && ap_is_rdirectory(w->ptemp, fname))
         return util_walk_dir(w, fname);
-    if (w->flags & AP_DIR_FLAG_OPTIONAL) {
-        rv = apr_stat(&info, fname, APR_FINFO_TYPE, w->ptemp);
-        if (APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv))
-            return NULL;
-    }
     return w->cb(w, fname);
 }
 
@@ -86,8 +92,8 @@ static const char *util_match_dir(ap_dir_match_t *w, const char *path, const cha
     if (err)
         return (w->flags & AP_DIR_FLAG_OPTIONAL) ? NULL : err;
     if (names->nelts == 0 && !(w->flags & AP_DIR_FLAG_OPTIONAL))
-        return apr_psprintf(w->p, "%sNo matches for the wildcard '%s' in '%s', failing", w->prefix,
-                            pattern, path);
+        return apr_psprintf(w->p, "%sNo matches for the wildcard '%s' in '%s', failing",
+                            util_prefix(w), pattern, path);
     for (i = 0; !err && i < names->nelts; i++) {
         const char *full = ap_make_full_path(w->p, path, APR_ARRAY_IDX(names, i, const char *));
 
