@@ -20,7 +20,7 @@ Header set X-Mark server
 <Directory "@ROOT@/htdocs/d/*">
     Header append X-Mark dir-d-glob
 </Directory>
-<DirectoryMatch "/htdocs/d/e/$">
+<DirectoryMatch "/htdocs/d/e/">
     Header append X-Mark match-e
 </DirectoryMatch>
 <Directory ~ "/htdocs/.*e">
