@@ -5,6 +5,7 @@
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
+#include "http_ssl.h"
 #include "http_vhost.h"
 #include "ap_expr.h"
 #include "ap_regex.h"
@@ -203,9 +204,16 @@ static int core_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptem
     return OK;
 }
 
+/* First, so that other modules find the functions when they look for them. */
+static void core_ssl_functions(void)
+{
+    ap_setup_ssl_optional_fns(apr_hook_global_pool);
+}
+
 static void core_register_hooks(apr_pool_t *p)
 {
     ap_expr_init(p);
+    ap_hook_optional_fn_retrieve(core_ssl_functions, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_pre_config(core_pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_test_config(main_dump_run_config, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_open_htaccess(ap_open_htaccess, NULL, NULL, APR_HOOK_REALLY_LAST);
