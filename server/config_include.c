@@ -9,6 +9,7 @@
 #include "config_private.h"
 
 #define CONF_INCLUDE_DEPTH 128
+#define CONF_INCLUDE_TRACE 10 /* nested files that a message names */
 
 typedef struct conf_files {
     server_rec *s;
@@ -55,7 +56,8 @@ static const char *conf_build_file(conf_files *in, const char *name)
     parms.config_file = f;
     error = ap_build_config(&parms, in->p, in->ptemp, in->tree);
     ap_cfg_closefile(f);
-    if (error && parms.err_directive)
+    /* Of a recursion the outer files are enough to know. */
+    if (error && parms.err_directive && conf_include_depth <= CONF_INCLUDE_TRACE)
         return apr_psprintf(in->p, "Syntax error on line %d of %s: %s",
                             parms.err_directive->line_num, parms.err_directive->filename, error);
     return error;

@@ -76,21 +76,11 @@ void conf_var_undefine(const char *name)
         apr_table_unset(conf_values, name);
 }
 
-/* Tables ignore case, names of variables do not. */
+/* Values are found without regard to case, unlike the names that <IfDefine> asks for: Apache's
+ * ways. */
 const char *conf_var_get(const char *name)
 {
-    const apr_array_header_t *all;
-    const apr_table_entry_t *e;
-
-    if (!conf_values)
-        return NULL;
-    all = apr_table_elts(conf_values);
-    e = (const apr_table_entry_t *)all->elts;
-    for (int i = all->nelts - 1; i >= 0; i--) {
-        if (!strcmp(e[i].key, name))
-            return e[i].val;
-    }
-    return NULL;
+    return conf_values ? apr_table_get(conf_values, name) : NULL;
 }
 
 void conf_vars_dump(apr_file_t *out)
