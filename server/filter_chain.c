@@ -13,6 +13,7 @@
 #include "httpd.h"
 #include "http_core.h"
 #include "http_log.h"
+#include "request_conf.h"
 #include "util_filter.h"
 #include "apr_strings.h"
 
@@ -103,7 +104,7 @@ static ap_filter_t *filter_add(ap_filter_rec_t *frec, void *ctx, request_rec *r,
                       section == FILTER_CONTENT ? "content" : "protocol", frec->name);
         return NULL;
     }
-    f = apr_palloc(section == FILTER_CONNECTION ? c->pool : r->pool, sizeof *f);
+    f = section == FILTER_CONNECTION ? apr_palloc(c->pool, sizeof *f) : request_conf_filter(r);
     f->frec = frec;
     f->ctx = ctx;
     f->r = section == FILTER_CONNECTION ? NULL : r;

@@ -7,9 +7,13 @@
  * The core's part in r->request_config.
  */
 #include "httpd.h"
+#include "util_filter.h"
 
 /** create_request hook: core_request_config with room for all registered notes. @return OK */
 int request_conf_create(request_rec *r);
+
+/** Memory for a filter instance that lives as long as @a r. Not initialised. */
+ap_filter_t *request_conf_filter(request_rec *r);
 
 /**
  * Destroy what is left in the request's look-ahead brigade, when the request ends. Most requests

@@ -8,6 +8,7 @@
 #include "request_conf.h"
 #include "apr_hooks.h"
 #include "apr_strings.h"
+#include <stddef.h>
 
 APLOG_USE_MODULE(core);
 
@@ -42,19 +43,26 @@ AP_DECLARE(void **) ap_get_request_note(request_rec *r, apr_size_t note_num)
     return conf ? &conf->notes[note_num] : NULL;
 }
 
+/* Filter instances that a request has without an allocation: those of HTTP and a few more. */
+#define REQUEST_FILTERS 10
+
 /* The parts of one allocation. */
 typedef struct request_conf_block {
     core_request_config conf;
     apr_bucket_brigade bb;
+    unsigned filters_used;
+    ap_filter_t filters[REQUEST_FILTERS];
     void *notes[];
 } request_conf_block;
 
 int request_conf_create(request_rec *r)
 {
     request_conf_block *block =
-        apr_pcalloc(r->pool, sizeof *block + request_notes_n * sizeof(void *));
+        apr_palloc(r->pool, sizeof *block + request_notes_n * sizeof(void *));
     core_request_config *conf = &block->conf;
 
+    memset(block, 0, offsetof(request_conf_block, filters));
+    memset(block->notes, 0, request_notes_n * sizeof(void *));
     conf->notes = block->notes;
     conf->deliver_script = 1;
     if (r->main) {
@@ -69,6 +77,18 @@ int request_conf_create(request_rec *r)
     }
     ap_set_core_module_config(r->request_config, conf);
     return OK;
+}
+
+ap_filter_t *request_conf_filter(request_rec *r)
+{
+    request_conf_block *block =
+        r->request_config ? ap_get_core_module_config(r->request_config) : NULL;
+
+    /* Only our own have their notes right behind them. */
+    if (!block || block->conf.notes != block->notes || block->filters_used == REQUEST_FILTERS) {
+        return apr_palloc(r->pool, sizeof(ap_filter_t));
+    }
+    return &block->filters[block->filters_used++];
 }
 
 void request_conf_end(request_rec *r)

@@ -42,7 +42,7 @@ typedef struct location_note {
     const char *uri; /* a copy: r->uri is decoded in place between two walks */
     const server_rec *server;
     int n;
-    ap_conf_vector_t **secs;
+    ap_conf_vector_t *secs[]; /* room for all of the server's */
 } location_note;
 
 /* Whole path segments of uri start with prefix. */
@@ -81,6 +81,18 @@ static const char *location_folded(request_rec *r)
     return folded;
 }
 
+static location_note *location_note_make(request_rec *r, const apr_array_header_t *secs)
+{
+    apr_size_t secs_bytes = (apr_size_t)secs->nelts * sizeof(ap_conf_vector_t *);
+    apr_size_t uri_bytes = strlen(r->uri) + 1;
+    location_note *note = apr_palloc(r->pool, sizeof *note + secs_bytes + uri_bytes);
+
+    note->uri = memcpy((char *)(note + 1) + secs_bytes, r->uri, uri_bytes);
+    note->server = r->server;
+    note->n = 0;
+    return note;
+}
+
 static const location_note *location_match_all(request_rec *r, const apr_array_header_t *secs)
 {
     void **slot = ap_get_request_note(r, AP_NOTE_LOCATION_WALK);
@@ -90,16 +102,10 @@ static const location_note *location_match_all(request_rec *r, const apr_array_h
     if (note && note->server == r->server && !strcmp(note->uri, r->uri)) {
         return note;
     }
-    if (!note) {
-        note = apr_palloc(r->pool, sizeof *note);
-        if (slot) {
-            *slot = note;
-        }
+    note = location_note_make(r, secs);
+    if (slot) {
+        *slot = note;
     }
-    note->uri = apr_pstrdup(r->pool, r->uri);
-    note->server = r->server;
-    note->n = 0;
-    note->secs = apr_palloc(r->pool, (apr_size_t)secs->nelts * sizeof *note->secs);
     folded = location_folded(r);
     for (int i = 0; i < secs->nelts; i++) {
         ap_conf_vector_t *sec = section_at(secs, i);
