@@ -98,8 +98,9 @@ static void pipe_maintain(int reason, void *data, apr_wait_t status)
 {
     piped_log *pl = data;
 
+    if (reason == APR_OC_REASON_UNREGISTER)
+        pl->process = NULL; /* its pool goes, or pipe_cleanup() asked for it */
     if (reason == APR_OC_REASON_DEATH || reason == APR_OC_REASON_LOST) {
-        pl->process = NULL;
         apr_proc_other_child_unregister(pl);
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_NOTICE, 0, NULL,
                      APLOGNO(00106) "piped log program '%s' failed unexpectedly", pl->program);
