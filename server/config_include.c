@@ -5,6 +5,7 @@
 #include "http_config.h"
 #include "http_core.h"
 #include "apr_file_io.h"
+#include "apr_fnmatch.h"
 #include "apr_strings.h"
 #include "config_private.h"
 
@@ -108,6 +109,9 @@ ap_process_fnmatch_configs(server_rec *s, const char *fname, ap_directive_t **co
 
     if (!path)
         return apr_psprintf(p, "Invalid Include path %s", fname);
+    /* Of one file, what opening it says is said. */
+    if (!optional && !apr_fnmatch_test(path) && !ap_is_directory(ptemp, path))
+        return conf_include_file(&in, path);
     if (optional)
         w.flags |= AP_DIR_FLAG_OPTIONAL;
     return ap_dir_fnmatch(&w, NULL, path);
