@@ -206,13 +206,13 @@ static void file_insert(request_rec *r, apr_bucket_brigade *bb, apr_file_t *file
                 apr_bucket_file_enable_mmap(e, 0);
 }
 
-static int file_send(request_rec *r, apr_file_t *file)
+static int file_send(request_rec *r, apr_file_t *file, int with_body)
 {
     apr_bucket_alloc_t *ba = r->connection->bucket_alloc;
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, ba);
     apr_status_t rv;
 
-    if (!r->header_only && r->status == HTTP_OK)
+    if (!r->header_only && with_body)
         file_insert(r, bb, file);
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(ba));
     brg_resolution_offer_file(r, r->filename);
@@ -292,7 +292,7 @@ static int file_handler(request_rec *r)
     file_set_digest(r, file);
     if ((status = ap_meets_conditions(r)) != OK)
         r->status = status; /* 304 and 412 have the head of the file's response, and no body */
-    return file_send(r, file);
+    return file_send(r, file, status == OK);
 }
 
 static void file_register_hooks(apr_pool_t *p)

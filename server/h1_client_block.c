@@ -30,6 +30,21 @@ static int block_setup_chunked(request_rec *r, const char *coding)
     return OK;
 }
 
+/* A body that is announced as too large need not be begun. */
+static int block_check_limit(request_rec *r)
+{
+    const apr_off_t limit = ap_get_limit_req_body(r);
+
+    if (limit <= 0 || r->remaining <= limit) {
+        return OK;
+    }
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+                  APLOGNO(01588) "Requested content-length of %" APR_OFF_T_FMT
+                                 " is larger than the configured limit of %" APR_OFF_T_FMT,
+                  r->remaining, limit);
+    return HTTP_REQUEST_ENTITY_TOO_LARGE;
+}
+
 AP_DECLARE(int) ap_setup_client_block(request_rec *r, int read_policy)
 {
     const char *coding = apr_table_get(r->headers_in, "Transfer-Encoding");
@@ -48,6 +63,7 @@ AP_DECLARE(int) ap_setup_client_block(request_rec *r, int read_policy)
             return HTTP_BAD_REQUEST;
         }
         r->remaining = (apr_off_t)n;
+        rv = block_check_limit(r);
     }
     if (rv == OK && read_policy == REQUEST_NO_BODY && (r->read_chunked || r->remaining > 0)) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,

@@ -308,10 +308,10 @@ static int h1_judge_host(h1_head *head, int unsafe)
         }
         return h1_refuse(head, NULL, 400, "no Host field in an HTTP/1.1 request");
     }
-    if (unsafe) {
+    field = &head->field[head->known[H1_HOST]];
+    if (unsafe && field->value_len) {
         return 0;
     }
-    field = &head->field[head->known[H1_HOST]];
     if (head->repeated && h1_second(head, field)) {
         return h1_refuse(head, field, 400, "more than one Host field");
     }

@@ -131,7 +131,7 @@ static uint8_t h1_method_of(const char *m, size_t len)
     }
 }
 
-/* Unsafe forgives other bytes in a method and a target, but no blanks, CR, LF or NUL. */
+/* Unsafe forgives other bytes in a method, but no blanks, CR, LF or NUL. */
 static const char *h1_scan_lenient(const char *p, const char *end)
 {
     while (p < end && *p != ' ' && *p != '\t' && *p != '\r' && *p != '\n' && *p != '\0') {
@@ -140,18 +140,18 @@ static const char *h1_scan_lenient(const char *p, const char *end)
     return p;
 }
 
-/* Between two elements of the request line: one space, or in Unsafe any number of blanks. 0 = none
- * there. */
+/* Between two elements of the request line: one space, or in Unsafe any number of them. 0 = none.
+ */
 static int h1_line_gap(h1_cursor *cur)
 {
     const char *p = cur->p;
 
-    if (p == cur->end || (*p != ' ' && !(cur->limits->unsafe && *p == '\t'))) {
+    if (p == cur->end || *p != ' ') {
         return 0;
     }
     p++;
     if (cur->limits->unsafe) {
-        while (p < cur->end && (*p == ' ' || *p == '\t')) {
+        while (p < cur->end && *p == ' ') {
             p++;
         }
     }
@@ -185,8 +185,8 @@ static h1_result h1_take_target(h1_cursor *cur)
 
     head->uri = cur->p;
     cur->p = h1_scan_target(cur->p, cur->end);
-    if (cur->limits->unsafe) {
-        cur->p = h1_scan_lenient(cur->p, cur->end);
+    while (cur->limits->unsafe && cur->p < cur->end && *cur->p == '#') {
+        cur->p = h1_scan_target(cur->p + 1, cur->end);
     }
     head->uri_len = (uint32_t)(cur->p - head->uri);
     if (cur->p == cur->end) {
@@ -210,7 +210,7 @@ static h1_result h1_take_09(h1_cursor *cur)
     if (!cur->limits->allow_09) {
         return h1_bad(cur, 400, "HTTP/0.9 is not allowed");
     }
-    if (head->method_id != H1_M_GET) {
+    if (head->method_id != H1_M_GET && !cur->limits->unsafe) {
         return h1_bad(cur, 400, "HTTP/0.9 knows GET only");
     }
     return H1_DONE;

@@ -174,6 +174,10 @@ int h1_request_take_line(request_rec *r, const h1_head *head)
     if (r->status != HTTP_OK) {
         return r->status;
     }
+    /* The server as a whole has options and nothing else. */
+    if (r->uri[0] == '*' && r->uri[1] == '\0' && r->method_number != M_OPTIONS) {
+        return HTTP_BAD_REQUEST;
+    }
     if (r->method_number == M_INVALID &&
         http_server_conf(r->server)->http_methods == AP_HTTP_METHODS_REGISTERED) {
         return HTTP_NOT_IMPLEMENTED;

@@ -121,7 +121,7 @@ AP_DECLARE(ap_condition_e) ap_condition_if_modified_since(request_rec *r, apr_ta
 AP_DECLARE(ap_condition_e) ap_condition_if_range(request_rec *r, apr_table_t *headers)
 {
     const char *wanted = apr_table_get(r->headers_in, "If-Range"), *etag;
-    apr_time_t date;
+    apr_time_t date, mtime;
 
     if (!wanted || !apr_table_get(r->headers_in, "Range")) {
         return AP_CONDITION_NONE;
@@ -133,7 +133,11 @@ AP_DECLARE(ap_condition_e) ap_condition_if_range(request_rec *r, apr_table_t *he
                                                                      : AP_CONDITION_NOMATCH;
     }
     date = apr_date_parse_http(wanted);
-    if (date == APR_DATE_BAD || date != condition_mtime(r, headers)) {
+    mtime = condition_mtime(r, headers);
+    if (!apr_table_get(headers, "Last-Modified") && r->mtime) {
+        mtime = apr_time_from_sec(apr_time_sec(r->mtime));
+    }
+    if (date == APR_DATE_BAD || date != mtime) {
         return AP_CONDITION_NOMATCH;
     }
     return condition_date_strength(r, date, condition_now(r, headers));

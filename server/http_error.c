@@ -88,23 +88,36 @@ static const char *error_page(request_rec *r, int status, int recursive_error, c
     const char *title = error_title(r, status), *also = "";
 
     if (recursive_error) {
-        also = apr_pstrcat(r->pool, "<p>Additionally, a ", ap_get_status_line_ex(r->pool, recursive_error),
-                           "\nerror was encountered while trying to use an ErrorDocument to handle the "
-                           "request.</p>\n",
-                           NULL);
+        also = apr_pstrcat(
+            r->pool, "<p>Additionally, a ", ap_get_status_line_ex(r->pool, recursive_error),
+            "\nerror was encountered while trying to use an ErrorDocument to handle the "
+            "request.</p>\n",
+            NULL);
     }
     return apr_pstrcat(r->pool,
                        "<!DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.01//EN\" "
                        "\"http://www.w3.org/TR/html4/strict.dtd\">\n"
                        "<html><head>\n<title>",
                        ap_escape_html(r->pool, title), "</title>\n</head><body>\n<h1>",
-                       ap_escape_html(r->pool, title + 4), "</h1>\n", http_canned_text(status, r, location), also,
-                       ap_psignature("<hr>\n", r), "</body></html>\n", NULL);
+                       ap_escape_html(r->pool, title + 4), "</h1>\n",
+                       http_canned_text(status, r, location), also, ap_psignature("<hr>\n", r),
+                       "</body></html>\n", NULL);
+}
+
+/* A number without a text of its own, from us or from a script, is an internal error to clients. */
+static int error_status(request_rec *r)
+{
+    const int internal = ap_index_of_response(HTTP_INTERNAL_SERVER_ERROR);
+
+    if (!r->status_line && ap_index_of_response(r->status) == internal) {
+        r->status = HTTP_INTERNAL_SERVER_ERROR;
+    }
+    return r->status;
 }
 
 AP_DECLARE(void) ap_send_error_response(request_rec *r, int recursive_error)
 {
-    const int status = r->status;
+    const int status = error_status(r);
     const char *location = error_location(r);
     const char *custom = ap_response_code_string(r, ap_index_of_response(status)), *page;
 
@@ -125,7 +138,8 @@ AP_DECLARE(void) ap_send_error_response(request_rec *r, int recursive_error)
         ap_finalize_request_protocol(r);
         return;
     }
-    page = custom && custom[0] == '"' ? custom + 1 : error_page(r, status, recursive_error, location);
+    page =
+        custom && custom[0] == '"' ? custom + 1 : error_page(r, status, recursive_error, location);
     ap_rputs(page, r);
     if (!recursive_error) {
         resolution_offer_page(r, page);

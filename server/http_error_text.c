@@ -93,7 +93,8 @@ static const canned_text canned[] = {
     {HTTP_UNAVAILABLE_FOR_LEGAL_REASONS,
      "<p>Access to this URL has been denied for legal reasons.<br />\n", "</p>\n"},
     {HTTP_BAD_GATEWAY,
-     "<p>The proxy server received an invalid\nresponse from an upstream server.<br />\n",
+     "<p>The proxy server received an invalid\r\nresponse from an upstream "
+     "server.<br />\r\n",
      "</p>\n"},
     {HTTP_SERVICE_UNAVAILABLE,
      "<p>The server is temporarily unable to service your\nrequest due to maintenance downtime or "
