@@ -321,7 +321,8 @@ static const char *log_cookie_match(apr_pool_t *p, const char *pair, apr_size_t 
     while (last > pair && apr_isspace(last[-1])) {
         last--;
     }
-    if ((apr_size_t)(last - pair) != name_len || strncasecmp(pair, name, name_len) != 0) {
+    if (!name_len || (apr_size_t)(last - pair) != name_len ||
+        strncasecmp(pair, name, name_len) != 0) {
         return NULL;
     }
     value = equals + 1;
