@@ -194,7 +194,7 @@ static void file_insert(request_rec *r, apr_bucket_brigade *bb, apr_file_t *file
 
     if (r->finfo.size == 0)
         return;
-    if (r->finfo.size <= file_read_most(r)
+    if (!r->header_only && r->finfo.size <= file_read_most(r)
         && (e = file_read_bucket(r, file, (apr_size_t)r->finfo.size)) != NULL) {
         APR_BRIGADE_INSERT_TAIL(bb, e);
         return;
@@ -239,7 +239,7 @@ static int file_check(request_rec *r)
     if (r->finfo.filetype == APR_NOFILE)
         return file_not_found(r, r->path_info);
     if (r->finfo.filetype == APR_DIR) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(00129) "Attempt to serve directory: %s", r->filename);
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, APLOGNO(00129) "Attempt to serve directory: %s", r->filename);
         return HTTP_NOT_FOUND;
     }
     if (r->finfo.filetype != APR_REG) {

@@ -15,7 +15,7 @@
 void filter_registry_each(void (*visit)(void *baton, const ap_filter_rec_t *frec, int is_input),
                           void *baton);
 
-/** Name (module->name) of the module that registered a filter; NULL if it was not registered from a module. */
+/** Name (module->name) of the module that registered a filter; NULL if it was not registered, or not from a module. */
 const char *filter_owner(const ap_filter_rec_t *frec);
 
 #endif
