@@ -10,6 +10,7 @@ behaviour that both share, and a test that only one of them can pass says so wit
 import os
 import pwd
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -87,16 +88,17 @@ class Server:
     files     name below htdocs -> content (str, bytes), or a function that gets the path
     args      further arguments of the command line
     bare      the configuration is complete, add nothing to it
+    limits    resource limits, such as {resource.RLIMIT_NOFILE: 64}
     """
 
     def __init__(self, config="", files=None, args=(), bare=False, binary=None, modules=(), env=None, wait=True,
-                 address="127.0.0.1"):
+                 address="127.0.0.1", limits=None):
         self.binary = binary or BINARY
         self.apache = is_apache(self.binary)
         self.config, self.args, self.bare, self.modules = config, list(args), bare, list(modules)
         self.env = dict(os.environ, ASAN_OPTIONS="detect_leaks=0:abort_on_error=0:exitcode=66",
                         TSAN_OPTIONS="exitcode=66:halt_on_error=0", UBSAN_OPTIONS="print_stacktrace=1", **(env or {}))
-        self.address, self.wait = address, wait
+        self.address, self.wait, self.limits = address, wait, limits or {}
         self.expect_trouble = False
         self.process = None
         self.root = tempfile.mkdtemp(prefix="brigade-test-")
@@ -196,7 +198,12 @@ class Server:
     def _spawn(self):
         with open(self.path("logs/stderr"), "ab") as out:
             self.process = subprocess.Popen(self.command(*self.args, "-DFOREGROUND"), stdin=subprocess.DEVNULL,
-                                            stdout=out, stderr=out, env=self.env, start_new_session=True)
+                                            stdout=out, stderr=out, env=self.env, start_new_session=True,
+                                            preexec_fn=self._set_limits if self.limits else None)
+
+    def _set_limits(self):
+        for what, value in self.limits.items():
+            resource.setrlimit(what, (value, value))
 
     def _ready(self):
         deadline = time.monotonic() + PATIENCE
@@ -213,6 +220,7 @@ class Server:
 
     def stop(self):
         """End it with SIGTERM; returns its exit status. What does not end is killed, and fails the test."""
+        self._end_daemon()
         if self.process is None:
             return None
         hung = False
@@ -227,6 +235,20 @@ class Server:
         status, self.process = self.process.returncode, None
         assert not hung, "the server did not end on SIGTERM"
         return status
+
+    def _end_daemon(self):
+        """End what `-k start` left in the background: the process in our own PID file."""
+        number = self.read("logs/httpd.pid").strip()
+        if not number or (self.process and int(number) == self.process.pid):
+            return
+        try:
+            with open(f"/proc/{int(number)}/cmdline", "rb") as f:
+                if self.root.encode() not in f.read():
+                    return
+            os.kill(int(number), signal.SIGTERM)
+            wait_until(lambda: not os.path.exists(f"/proc/{int(number)}"), "the background server to end")
+        except (FileNotFoundError, ProcessLookupError):
+            pass
 
     def check_logs(self):
         """Fail if a log tells of a crash, an assertion or a sanitizer's finding."""
@@ -284,6 +306,9 @@ class Server:
 
     def children(self):
         """Process numbers of the server processes."""
+        return wait_until(self._children, "server processes")
+
+    def _children(self):
         try:
             with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as f:
                 return [int(n) for n in f.read().split()]
