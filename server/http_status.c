@@ -9,6 +9,8 @@
 #include "http_protocol.h"
 #include "mod_core.h"
 #include "http_private.h"
+#include "expr_private.h"
+#include "request_conf.h"
 #include "ap_expr.h"
 #include "apr_strings.h"
 #include "apr_hash.h"
@@ -154,6 +156,9 @@ static char *status_expr_string(request_rec *r, const core_dir_config *conf, int
     }
     if (expr == &status_default_document) {
         return NULL;
+    }
+    if (expr_depends(expr)) {
+        request_mark_volatile(r);
     }
     text = ap_expr_str_exec(r, expr, &err);
     if (err) {

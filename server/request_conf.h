@@ -12,6 +12,15 @@
 /** create_request hook: core_request_config with room for all registered notes. @return OK */
 int request_conf_create(request_rec *r);
 
+/**
+ * The outcome of @a r depends on more than its URI, its virtual host and files: an expression was
+ * evaluated. Also holds for the requests that led to r.
+ */
+void request_mark_volatile(request_rec *r);
+
+/** The core's answer to "what did it depend on?": BRG_RESOLUTION_VOLATILE if r was marked. */
+int request_resolution(request_rec *r);
+
 /** Memory for a filter instance that lives as long as @a r. Not initialised. */
 ap_filter_t *request_conf_filter(request_rec *r);
 

@@ -4,6 +4,7 @@
 #include "request_conf.h"
 #include "walk_private.h"
 #include "auth_helpers.h"
+#include "expr_private.h"
 #include "ap_expr.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -115,6 +116,9 @@ static int type_set_handler(request_rec *r, const core_dir_config *conf)
     const char *handler = conf->handler, *err = NULL;
 
     if (conf->expr_handler) {
+        if (expr_depends(conf->expr_handler)) {
+            request_mark_volatile(r);
+        }
         handler = ap_expr_str_exec(r, conf->expr_handler, &err);
         if (err) {
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,

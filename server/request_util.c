@@ -6,6 +6,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "request_conf.h"
+#include "brigade/resolution.h"
 #include "apr_hooks.h"
 #include "apr_strings.h"
 #include <stddef.h>
@@ -51,6 +52,7 @@ typedef struct request_conf_block {
     core_request_config conf;
     apr_bucket_brigade bb;
     unsigned filters_used;
+    int is_volatile;
     ap_filter_t filters[REQUEST_FILTERS];
     void *notes[];
 } request_conf_block;
@@ -79,13 +81,38 @@ int request_conf_create(request_rec *r)
     return OK;
 }
 
-ap_filter_t *request_conf_filter(request_rec *r)
+static request_conf_block *request_block_of(const request_rec *r)
 {
     request_conf_block *block =
         r->request_config ? ap_get_core_module_config(r->request_config) : NULL;
 
     /* Only our own have their notes right behind them. */
-    if (!block || block->conf.notes != block->notes || block->filters_used == REQUEST_FILTERS) {
+    return block && block->conf.notes == block->notes ? block : NULL;
+}
+
+void request_mark_volatile(request_rec *r)
+{
+    for (; r; r = r->prev ? r->prev : r->main) {
+        request_conf_block *block = request_block_of(r);
+
+        if (block) {
+            block->is_volatile = 1;
+        }
+    }
+}
+
+int request_resolution(request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return !block || block->is_volatile ? BRG_RESOLUTION_VOLATILE : BRG_RESOLUTION_STATIC;
+}
+
+ap_filter_t *request_conf_filter(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (!block || block->filters_used == REQUEST_FILTERS) {
         return apr_palloc(r->pool, sizeof(ap_filter_t));
     }
     return &block->filters[block->filters_used++];

@@ -3,6 +3,7 @@
  * registered hooks once per configuration; requests only read its result. */
 #include "resolution.h"
 #include "resolution_private.h"
+#include "request_conf.h"
 #include "request_private.h"
 #include "core_private.h"
 #include "filter_registry.h"
@@ -102,7 +103,7 @@ void resolution_declare_core(void)
     static module *const core[] = {&core_module, &http_module, &so_module, &unixd_module, &mpm_event_module};
 
     for (size_t i = 0; i < sizeof core / sizeof *core; i++)
-        declare(core[i], NULL, 0);
+        declare(core[i], core[i] == &core_module ? request_resolution : NULL, 0);
 }
 
 static declaration *declaration_of(const char *name)

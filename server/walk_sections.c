@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The walks that need no file system: <Location>, <Files> and <If>. */
 #include "walk_private.h"
+#include "expr_private.h"
+#include "request_conf.h"
 #include "http_log.h"
 #include "http_request.h"
 #include "ap_expr.h"
@@ -175,6 +177,9 @@ static int if_condition_met(request_rec *r, const core_dir_config *core)
     const char *err = NULL;
     int rc = ap_expr_exec(r, core->condition, &err);
 
+    if (expr_depends(core->condition)) {
+        request_mark_volatile(r);
+    }
     if (rc < 0) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(00039) "Failed to evaluate <If > condition: %s", err);

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -383,6 +384,50 @@ static void the_store_of_merges_is_bounded(void **state)
     assert_ptr_equal(walk_merge(request("/"), server->lookup_defaults, first, 1), merged);
 }
 
+/* ---- the same from several threads ---- */
+
+#define MERGERS 4
+#define MERGES 200
+
+typedef struct merger {
+    pthread_t thread;
+    request_rec *r;
+    ap_conf_vector_t **secs, *results[MERGES];
+} merger;
+
+static void *merger_run(void *data)
+{
+    merger *m = data;
+
+    for (int i = 0; i < MERGES; i++) {
+        m->results[i] = walk_merge(m->r, walk_merge(m->r, server->lookup_defaults, m->secs[i], 1),
+                                   m->secs[(i * 7) % MERGES], 1);
+    }
+    return NULL;
+}
+
+static void threads_get_the_same_results(void **state)
+{
+    static merger mergers[MERGERS];
+    ap_conf_vector_t *secs[MERGES];
+    core_dir_config *core;
+
+    for (int i = 0; i < MERGES; i++) {
+        secs[i] = vector(&core);
+    }
+    for (int t = 0; t < MERGERS; t++) {
+        mergers[t].r = request("/");
+        mergers[t].secs = secs;
+    }
+    for (int t = 0; t < MERGERS; t++) {
+        assert_int_equal(pthread_create(&mergers[t].thread, NULL, merger_run, &mergers[t]), 0);
+    }
+    for (int t = 0; t < MERGERS; t++) {
+        pthread_join(mergers[t].thread, NULL);
+        assert_memory_equal(mergers[t].results, mergers[0].results, sizeof mergers[0].results);
+    }
+}
+
 /* ---- <Location> and <Files> ---- */
 
 static void locate(const char *path, const char *mark, int regex)
@@ -471,6 +516,7 @@ int main(void)
         WALK_TEST(other_operands_give_other_results),
         WALK_TEST(merges_of_htaccess_stay_in_the_family),
         WALK_TEST(the_store_of_merges_is_bounded),
+        WALK_TEST(threads_get_the_same_results),
         WALK_TEST(locations),
         WALK_TEST(files_by_last_segment),
     };
