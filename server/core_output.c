@@ -203,8 +203,9 @@ static apr_status_t core_output_push(struct core_output *out, apr_size_t memory,
 
 /* What was seen of a brigade so far. */
 typedef struct output_scan {
-    apr_size_t memory; /* bytes in memory */
-    apr_off_t other;   /* bytes in files and such */
+    apr_size_t memory; /* bytes that are core_output_is_memory() */
+    apr_off_t bytes;   /* of all data */
+    int files;         /* some of it is in files */
     int ends;          /* a response ends in it */
 } output_scan;
 
@@ -239,22 +240,21 @@ static void core_output_count(output_scan *seen, const apr_bucket *e)
 {
     if (APR_BUCKET_IS_EOS(e) || AP_BUCKET_IS_EOR(e))
         seen->ends = 1;
-    else if (core_output_is_memory(e))
+    if (APR_BUCKET_IS_METADATA(e))
+        return;
+    seen->bytes += (apr_off_t)e->length;
+    seen->files |= APR_BUCKET_IS_FILE(e);
+    if (core_output_is_memory(e))
         seen->memory += e->length;
-    else if (!APR_BUCKET_IS_METADATA(e))
-        seen->other += (apr_off_t)e->length;
 }
 
 static output_want core_output_last_want(struct core_output *out, const output_scan *seen)
 {
-    if (!seen->memory &&
-        !seen->other) /* else the socket is full or a response gathers: no change */
+    if (!seen->bytes) /* else the socket is full or a response gathers: no change */
         return APR_BRIGADE_EMPTY(out->bb) ? OUTPUT_TRY : OUTPUT_KEEP;
     if (seen->ends)
-        return core_output_may_gather(out) && !seen->other ? OUTPUT_KEEP : OUTPUT_TRY;
-    return (apr_off_t)(out->memory + seen->memory) + seen->other >= OUTPUT_WORTH_A_CALL
-               ? OUTPUT_TRY
-               : OUTPUT_KEEP;
+        return !seen->files && core_output_may_gather(out) ? OUTPUT_KEEP : OUTPUT_TRY;
+    return (apr_off_t)out->memory + seen->bytes >= OUTPUT_WORTH_A_CALL ? OUTPUT_TRY : OUTPUT_KEEP;
 }
 
 static apr_status_t core_output_todo(struct core_output *out)

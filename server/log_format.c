@@ -221,6 +221,7 @@ const char *log_set_error_format(cmd_parms *cmd, void *dummy, const char *arg1, 
 /* ---- built-in formats ---- */
 
 static apr_array_header_t *log_builtin[3];
+static apr_pool_t *log_builtin_pool; /* for ever */
 
 static void log_builtin_make(void)
 {
@@ -231,12 +232,11 @@ static void log_builtin_make(void)
                              "%{Referer}i",
         [LOG_STYLE_STARTUP] = "%7F: %E: [client\\ %a] %M",
     };
-    apr_pool_t *p;
 
     log_items_register();
-    apr_pool_create_unmanaged_ex(&p, NULL, NULL);
+    apr_pool_create(&log_builtin_pool, NULL);
     for (int i = 0; i < 3; i++)
-        log_format_parse(p, formats[i], 0, &log_builtin[i]);
+        log_format_parse(log_builtin_pool, formats[i], 0, &log_builtin[i]);
 }
 
 const apr_array_header_t *log_format_builtin(log_style style)

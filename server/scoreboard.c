@@ -66,7 +66,9 @@ static apr_size_t score_bytes(const scoreboard_limits *l)
 {
     apr_size_t processes = (apr_size_t)l->processes;
 
-    return score_round(sizeof(score_global)) + score_round(processes * sizeof(process_score)) +
+    /* One line more, since APR puts a word of its own before what it hands out. */
+    return LOOP_SCORE_LINE + score_round(sizeof(score_global)) +
+           score_round(processes * sizeof(process_score)) +
            score_round(processes * (apr_size_t)l->threads * sizeof(worker_score)) +
            processes * (apr_size_t)l->loops * sizeof(loop_score);
 }
@@ -80,8 +82,9 @@ AP_DECLARE(void) ap_init_scoreboard(void *shared)
 {
     const scoreboard_limits *l = &score_limits;
     apr_size_t processes = (apr_size_t)l->processes, threads = (apr_size_t)l->threads;
-    char *at = shared;
+    char *at = (char *)score_round((apr_size_t)shared);
 
+    free(ap_scoreboard_image);
     ap_scoreboard_image = ap_calloc(1, sizeof(scoreboard) + processes * sizeof(worker_score *));
     ap_scoreboard_image->servers = (worker_score **)(ap_scoreboard_image + 1);
     ap_scoreboard_image->global = &((score_global *)(void *)at)->g;

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "pidfile.h"
+#include "test_pool.h"
+
+#include <apr_strings.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/brigade-pid-XXXXXX";
+static char path[64];
+
+static int group_set_up(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/pid", dir);
+    return 0;
+}
+
+static int group_tear_down(void **state)
+{
+    (void)state;
+    unlink(path);
+    return rmdir(dir);
+}
+
+static void write_text(const char *text)
+{
+    FILE *f = fopen(path, "w");
+
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void what_was_written_is_read(void **state)
+{
+    pid_t pid = 0;
+    struct stat st;
+
+    (void)state;
+    assert_int_equal(pidfile_write(test_pool, path, 4711), APR_SUCCESS);
+    assert_int_equal(pidfile_read(test_pool, path, &pid), APR_SUCCESS);
+    assert_int_equal(pid, 4711);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0644);
+    assert_int_equal(st.st_size, 5); /* number and newline: tools read it as a line */
+    assert_int_equal(pidfile_write(test_pool, path, 12), APR_SUCCESS);
+    assert_int_equal(pidfile_read(test_pool, path, &pid), APR_SUCCESS);
+    assert_int_equal(pid, 12);
+}
+
+static const struct {
+    const char *text;
+    pid_t pid; /* 0: not sensible */
+} texts[] = {
+    {"17\n", 17},
+    {"17", 17},
+    {"  17 \n\n", 17},
+    {"", 0},
+    {"\n", 0},
+    {"abc\n", 0},
+    {"17x\n", 0},
+    {"0\n", 0},
+    {"-5\n", 0},
+    {"99999999999\n", 0},
+    {"17\n18\n", 0},
+    {"1                                                                        ", 0},
+};
+
+static void nonsense_is_no_process(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        pid_t pid = -1;
+        apr_status_t rv;
+        write_text(texts[i].text);
+        rv = pidfile_read(test_pool, path, &pid);
+        assert_int_equal(rv == APR_SUCCESS, texts[i].pid != 0);
+        assert_int_equal(pid, texts[i].pid ? texts[i].pid : -1);
+    }
+}
+
+static void only_the_owner_removes_it(void **state)
+{
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(pidfile_write(test_pool, path, 5), APR_SUCCESS);
+    pidfile_remove(test_pool, path, 6);
+    assert_int_equal(pidfile_read(test_pool, path, &pid), APR_SUCCESS);
+    assert_int_equal(pidfile_remove(test_pool, path, 5), APR_SUCCESS);
+    assert_true(APR_STATUS_IS_ENOENT(pidfile_read(test_pool, path, &pid)));
+    assert_true(APR_STATUS_IS_ENOENT(pidfile_remove(test_pool, path, 5)));
+}
+
+static void failure_leaves_nothing_behind(void **state)
+{
+    const char *nowhere = apr_pstrcat(test_pool, dir, "/none/pid", NULL);
+
+    (void)state;
+    assert_int_not_equal(pidfile_write(test_pool, nowhere, 5), APR_SUCCESS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_WITH_POOL(what_was_written_is_read),
+        TEST_WITH_POOL(nonsense_is_no_process),
+        TEST_WITH_POOL(only_the_owner_removes_it),
+        TEST_WITH_POOL(failure_leaves_nothing_behind),
+    };
+
+    return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
+}
