@@ -4,11 +4,14 @@
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
+#include "http_log.h"
 #include "http_protocol.h"
 #include "apr_hash.h"
 #include "apr_strings.h"
 #include "config_private.h"
 #include "core_private.h"
+
+APLOG_USE_MODULE(core);
 
 #define CORE_PATH_INFO_UNSET 3
 #define CORE_UNSET (-1)
@@ -216,9 +219,16 @@ const char *core_set_kept_body_size(cmd_parms *cmd, void *dir, const char *arg)
     apr_int64_t n;
     const char *error = core_number(cmd, arg, 0, APR_INT32_MAX, &n);
 
-    if (!error)
-        ((core_dir_full *)dir)->kept_body_bytes = n;
-    return error;
+    if (error)
+        return error;
+    if (n)
+        ap_log_perror(
+            APLOG_MARK, APLOG_NOTICE, 0, cmd->temp_pool,
+            "KeptBodySize %s (line %d of %s): request bodies are not kept, subrequests see "
+            "none",
+            arg, cmd->directive->line_num, cmd->directive->filename);
+    ((core_dir_full *)dir)->kept_body_bytes = n;
+    return NULL;
 }
 
 apr_size_t core_kept_body_size(const core_dir_config *d)

@@ -11,12 +11,13 @@
 #include "ap_regex.h"
 #include "scoreboard.h"
 #include "util_mutex.h"
+#include <stddef.h>
 #include "core_private.h"
 #include "log_private.h"
 #include "main_private.h"
 
 #define NOW(where) ((where) | EXEC_ON_READ)
-#define FIELD(name) ((void *)APR_OFFSETOF(core_dir_config, name))
+#define FIELD(name) ((void *)(apr_uintptr_t)offsetof(core_dir_config, name))
 #define FLAGGED(n) ((void *)(apr_uintptr_t)(n))
 
 static const command_rec core_commands[] = {

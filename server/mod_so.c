@@ -198,24 +198,32 @@ static const char *so_load_file(cmd_parms *cmd, void *unused, const char *name)
 }
 
 /* One notice for all LoadModule lines that had nothing to do. */
-static int so_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+static void so_tell_built_in(apr_pool_t *p, server_rec *s)
 {
     const so_conf *conf = ap_get_module_config(s->module_config, &so_module);
 
-    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG && conf->built_in->nelts)
+    if (conf->built_in->nelts)
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
                      "built in, so the file of LoadModule is not opened: %s "
                      "(\"BuiltinModule NAME Off\" before it changes that)",
-                     apr_array_pstrcat(ptemp, conf->built_in, ' '));
+                     apr_array_pstrcat(p, conf->built_in, ' '));
+}
+
+static int so_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+{
+    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_CONFIG)
+        so_tell_built_in(ptemp, s);
     return OK;
 }
 
-/* ---- -M ---- */
+/* ---- -t, -M ---- */
 
-static void so_dump(apr_pool_t *p, server_rec *s)
+static void so_test_config(apr_pool_t *p, server_rec *s)
 {
     apr_file_t *out;
 
+    if (ap_state_query(AP_SQ_RUN_MODE) == AP_SQ_RM_CONFIG_TEST)
+        so_tell_built_in(p, s);
     if (!ap_exists_config_define("DUMP_MODULES"))
         return;
     apr_file_open_stdout(&out, p);
@@ -228,8 +236,8 @@ static void so_dump(apr_pool_t *p, server_rec *s)
 static void so_register_hooks(apr_pool_t *p)
 {
     APR_REGISTER_OPTIONAL_FN(ap_find_loaded_module_symbol);
-    ap_hook_check_config(so_check_config, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_test_config(so_dump, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_config(so_post_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_test_config(so_test_config, NULL, NULL, APR_HOOK_MIDDLE);
 }
 
 static const command_rec so_commands[] = {

@@ -15,6 +15,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "redirect_private.h"
+#include "core_private.h"
 #include "request_private.h"
 #include "resolution.h"
 #include "walk_private.h"
@@ -42,9 +43,10 @@ static int request_sections(request_rec *r)
 static void request_take_loglevel(request_rec *r)
 {
     const core_dir_config *d = ap_get_core_module_config(r->per_dir_config);
+    const struct ap_logconf *log = core_log_config(r->pool, r->server, d);
 
-    if (d->log) {
-        r->log = d->log;
+    if (log) {
+        r->log = log;
     }
 }
 
