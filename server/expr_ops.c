@@ -92,10 +92,23 @@ static int expr_op_executable(ap_expr_eval_ctx_t *ctx, const void *data, const c
     return *arg && access(arg, X_OK) == 0;
 }
 
-/* An expression that guards what it asks for would ask for ever. */
+/* Is this a sub-request for what a request above it is about? */
+static int expr_is_echo(const request_rec *r)
+{
+    const request_rec *up;
+
+    for (up = r->main; up; up = up->main) {
+        if (up->uri && r->uri && strcmp(up->uri, r->uri) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* An expression that applies to what it asks for would ask for ever: it gets "no" the second time.
+ */
 static int expr_may_ask(ap_expr_eval_ctx_t *ctx, const char *arg)
 {
-    if (!ctx->r || !*arg)
+    if (!ctx->r || !*arg || expr_is_echo(ctx->r))
         return 0;
     if (ap_is_recursion_limit_exceeded(ctx->r)) {
         *ctx->err = "Recursion limit reached";
@@ -122,7 +135,8 @@ static int expr_op_accessible(ap_expr_eval_ctx_t *ctx, const void *data, const c
     request_rec *sub;
     int found;
 
-    if (!expr_may_ask(ctx, arg))
+    /* before the request itself has a file name, there is nothing to look it up from */
+    if (!expr_may_ask(ctx, arg) || !ctx->r->filename)
         return 0;
     sub = ap_sub_req_lookup_file(arg, ctx->r, NULL);
     found = sub->status == HTTP_OK && sub->finfo.filetype != APR_NOFILE;
