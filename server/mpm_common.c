@@ -34,6 +34,7 @@ APR_HOOK_STRUCT(
     APR_HOOK_LINK(suspend_connection)
     APR_HOOK_LINK(resume_connection)
     APR_HOOK_LINK(child_stopping)
+    APR_HOOK_LINK(get_mgmt_items)
 )
 
 AP_IMPLEMENT_HOOK_RUN_FIRST(int, mpm, (apr_pool_t *pconf, apr_pool_t *plog, server_rec *s),
@@ -53,6 +54,8 @@ AP_IMPLEMENT_HOOK_VOID(child_status, (server_rec *s, pid_t pid, ap_generation_t 
 AP_IMPLEMENT_HOOK_VOID(suspend_connection, (conn_rec *c, request_rec *r), (c, r))
 AP_IMPLEMENT_HOOK_VOID(resume_connection, (conn_rec *c, request_rec *r), (c, r))
 AP_IMPLEMENT_HOOK_VOID(child_stopping, (apr_pool_t *pchild, int graceful), (pchild, graceful))
+AP_IMPLEMENT_HOOK_RUN_ALL(int, get_mgmt_items, (apr_pool_t *p, const char *val, apr_hash_t *ht),
+                          (p, val, ht), OK, DECLINED)
 /* clang-format on */
 
 AP_DECLARE_DATA int ap_max_requests_per_child;

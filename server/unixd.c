@@ -13,6 +13,7 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "http_main.h"
+#include "mod_unixd.h"
 #include "mpm_common.h"
 
 #include "apr_portable.h"
@@ -261,7 +262,7 @@ AP_DECLARE(apr_status_t) ap_unixd_set_global_mutex_perms(apr_global_mutex_t *gmu
 static int unixd_fail(server_rec *s, const char *what)
 {
     ap_log_error(APLOG_MARK, APLOG_ALERT, errno, s, "%s: cannot give up root", what);
-    return HTTP_INTERNAL_SERVER_ERROR;
+    return -1;
 }
 
 static int unixd_enter_root(server_rec *s)
@@ -281,21 +282,22 @@ static int unixd_enter_root(server_rec *s)
     return OK;
 }
 
-static int unixd_drop_privileges(apr_pool_t *p, server_rec *s)
+AP_DECLARE(int) ap_unixd_setup_child(void)
 {
+    server_rec *s = ap_server_conf;
     const char *name = ap_unixd_config.user_name;
     uid_t uid = ap_unixd_config.user_id;
     gid_t gid = ap_unixd_config.group_id;
 
     if (geteuid() != 0)
-        return OK;
+        return 0;
     /* initgroups needs /etc/group, which a chroot may lack. */
     if (setgid(gid) < 0)
         return unixd_fail(s, "setgid");
     if ((name && *name != '#' ? initgroups(name, gid) : setgroups(1, &gid)) < 0)
         return unixd_fail(s, "initgroups");
     if (unixd_enter_root(s) != OK)
-        return HTTP_INTERNAL_SERVER_ERROR;
+        return -1;
     if (setuid(uid) < 0)
         return unixd_fail(s, "setuid");
     if (uid != 0 && setuid(0) == 0)
@@ -305,7 +307,12 @@ static int unixd_drop_privileges(apr_pool_t *p, server_rec *s)
         ap_log_error(APLOG_MARK, APLOG_ALERT, errno, s,
                      APLOGNO(02168) "set dumpable failed - this child will not coredump after "
                                     "software errors");
-    return OK;
+    return 0;
+}
+
+static int unixd_drop_privileges(apr_pool_t *p, server_rec *s)
+{
+    return ap_unixd_setup_child() == 0 ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
 
 AP_DECLARE(int) ap_sys_privileges_handlers(int inc)
