@@ -26,8 +26,8 @@ static request_rec *make_request(void)
     r->notes = apr_table_make(p, 2);
     r->request_config = ap_create_request_config(p);
     r->per_dir_config = ap_server_conf->lookup_defaults;
-    r->useragent_ip = "-";
-    c->client_ip = "-";
+    r->useragent_ip = apr_pstrdup(p, "-");
+    c->client_ip = r->useragent_ip;
     return r;
 }
 
