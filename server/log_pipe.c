@@ -14,11 +14,11 @@
 
 #include "http_main.h"
 
-#include "apr_signal.h"
 #include "apr_strings.h"
 #include "apr_thread_proc.h"
 
-#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 APLOG_USE_MODULE(core);
 
@@ -43,6 +43,20 @@ static void pipe_child_error(apr_pool_t *p, apr_status_t err, const char *descri
                  description);
 }
 
+/* Standard error may be a piped log, even the one that is being started: a program that held its
+ * own pipe open for writing would never see the end of it. */
+static apr_status_t pipe_error_output(apr_procattr_t *attr, apr_pool_t *p)
+{
+    apr_file_t *null;
+    struct stat st;
+    apr_status_t rv;
+
+    if (fstat(STDERR_FILENO, &st) == 0 && !S_ISFIFO(st.st_mode))
+        return APR_SUCCESS;
+    rv = apr_file_open(&null, "/dev/null", APR_FOPEN_WRITE, APR_OS_DEFAULT, p);
+    return rv == APR_SUCCESS ? apr_procattr_child_err_set(attr, null, NULL) : rv;
+}
+
 static apr_status_t pipe_attributes(const piped_log *pl, apr_procattr_t **attr, apr_pool_t *p)
 {
     apr_status_t rv = apr_procattr_create(attr, p);
@@ -51,6 +65,8 @@ static apr_status_t pipe_attributes(const piped_log *pl, apr_procattr_t **attr, 
         rv = apr_procattr_cmdtype_set(*attr, pl->type);
     if (rv == APR_SUCCESS)
         rv = apr_procattr_child_in_set(*attr, pl->read_fd, NULL);
+    if (rv == APR_SUCCESS)
+        rv = pipe_error_output(*attr, p);
     if (rv == APR_SUCCESS)
         rv = apr_procattr_child_errfn_set(*attr, pipe_child_error);
     if (rv == APR_SUCCESS)
