@@ -120,10 +120,12 @@ static ap_filter_rec_t *filter_register(filter_registry *reg, const char *name, 
     return slot->frec;
 }
 
-/* Modules may put records of their own making on a chain: only what the registry holds has an owner behind it. */
+/* Modules may put records of their own making on a chain: only what the registry holds has an owner
+ * behind it. */
 const char *filter_owner(const ap_filter_rec_t *frec)
 {
-    if (frec != filter_find(&filter_outputs, frec->name) && frec != filter_find(&filter_inputs, frec->name)) {
+    if (frec != filter_find(&filter_outputs, frec->name) &&
+        frec != filter_find(&filter_inputs, frec->name)) {
         return NULL;
     }
     return ((const filter_record *)frec)->owner;

@@ -4,7 +4,8 @@
 
 /**
  * @file filter_registry.h
- * Registered filters by name. There is one registry per direction; names are compared without regard to case.
+ * Registered filters by name. There is one registry per direction; names are compared without
+ * regard to case.
  */
 #include "util_filter.h"
 
@@ -15,7 +16,8 @@
 void filter_registry_each(void (*visit)(void *baton, const ap_filter_rec_t *frec, int is_input),
                           void *baton);
 
-/** Name (module->name) of the module that registered a filter; NULL if it was not registered, or not from a module. */
+/** Name (module->name) of the module that registered a filter; NULL if it was not registered, or
+ * not from a module. */
 const char *filter_owner(const ap_filter_rec_t *frec);
 
 #endif

@@ -19,8 +19,9 @@ typedef struct provider_group {
 
 static provider_group *provider_groups;
 
-/* A pool that held part of the registry goes: with it go all registrations, since all modules register anew for
- * the next configuration. (Built-in ones first register with the process's pool, loaded ones with pconf.) */
+/* A pool that held part of the registry goes: with it go all registrations, since all modules
+ * register anew for the next configuration. (Built-in ones first register with the process's pool,
+ * loaded ones with pconf.) */
 static apr_status_t provider_forget(void *data)
 {
     provider_groups = NULL;

@@ -61,7 +61,7 @@ static int host_is_v6(const char *text, size_t len)
     struct in6_addr addr;
     char copy[INET6_ADDRSTRLEN];
 
-    if (len >= sizeof copy) {
+    if (len >= sizeof copy || memchr(text, '\0', len)) {
         return 0;
     }
     memcpy(copy, text, len);
