@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "httpd.h"
 #include "http_log.h"
+#include "http_main.h"
 #include "ap_mpm.h"
 #include "scoreboard.h"
 #include "apr_general.h"
@@ -227,7 +228,7 @@ char *ap_get_local_host(apr_pool_t *p)
                   APLOGNO(00558) "%s: Could not reliably determine the server's fully qualified "
                                  "domain name, using %s. Set the 'ServerName' directive globally "
                                  "to suppress this message",
-                  "brigade", host);
+                  ap_server_argv0 ? ap_server_argv0 : "brigade", host);
     return (char *)host;
 }
 
