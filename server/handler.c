@@ -79,9 +79,8 @@ int handler_run(request_rec *r)
 
     if (result == DECLINED) {
         if (r->handler && r->filename) {
-            ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
-                          APLOGNO(01811) "handler \"%s\" not found for: %s", r->handler,
-                          r->filename);
+            ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r, "handler \"%s\" not found for: %s",
+                          r->handler, r->filename);
         }
         return HTTP_INTERNAL_SERVER_ERROR;
     }
