@@ -79,6 +79,8 @@ typedef struct connection_pools {
 } connection_pools;
 
 static _Thread_local connection_pools kept_pools;
+static pthread_key_t kept_pools_key; /* only for its destructor at the end of a thread */
+static pthread_once_t kept_pools_once = PTHREAD_ONCE_INIT;
 
 static apr_pool_t *connection_pool_create(void)
 {
@@ -103,20 +105,33 @@ static apr_pool_t *connection_pool_acquire(void)
     return kept_pools.n ? kept_pools.pool[--kept_pools.n] : connection_pool_create();
 }
 
+void connection_thread_fini(void)
+{
+    while (kept_pools.n)
+        apr_pool_destroy(kept_pools.pool[--kept_pools.n]);
+}
+
+static void connection_pools_end(void *unused)
+{
+    connection_thread_fini();
+}
+
+static void connection_pools_init(void)
+{
+    pthread_key_create(&kept_pools_key, connection_pools_end);
+}
+
 static void connection_pool_release(apr_pool_t *p)
 {
     if (kept_pools.n == CONNECTION_POOLS_KEPT) {
         apr_pool_destroy(p);
         return;
     }
+    pthread_once(&kept_pools_once, connection_pools_init);
+    if (!kept_pools.n)
+        pthread_setspecific(kept_pools_key, &kept_pools);
     apr_pool_clear(p);
     kept_pools.pool[kept_pools.n++] = p;
-}
-
-void connection_thread_fini(void)
-{
-    while (kept_pools.n)
-        apr_pool_destroy(kept_pools.pool[--kept_pools.n]);
 }
 
 /* ---- identity ---- */

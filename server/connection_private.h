@@ -27,8 +27,8 @@ void connection_child_init(int slot);
  * several. */
 int connection_process_is_hooked(void);
 
-/** Free the pools that the calling thread keeps for its next connections. Call at the end of a
- * thread. */
+/** Free the pools that the calling thread keeps for its next connections; also done when it ends.
+ */
 void connection_thread_fini(void);
 
 /** Context of CORE_IN for @a c. @a bc is NULL for a connection that is not of this server's
