@@ -26,7 +26,6 @@
 #include "apr_portable.h"
 #include "apr_strings.h"
 
-#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -51,7 +50,6 @@ AP_IMPLEMENT_HOOK_RUN_FIRST(apr_status_t, get_pollfd_from_conn,
                             (c, pfd, ptimeout), APR_ENOTIMPL)
 
 #define CONNECTION_MAGIC 0x42434f4eu
-#define CONNECTION_POOLS_KEPT 64
 #define CONNECTION_ID_THREADS 1024
 
 /* cs stands behind the private fields on purpose: a conn_state_t that another module allocates
@@ -68,71 +66,6 @@ typedef struct connection_rec {
 } connection_rec;
 
 static int connection_slot;
-
-/* ---- pools ---- */
-
-/* Cleared pools for the next connections of the same thread. Kept small enough in number; how much
- * each keeps is MaxMemFree's business. */
-typedef struct connection_pools {
-    apr_pool_t *pool[CONNECTION_POOLS_KEPT];
-    int n;
-} connection_pools;
-
-static _Thread_local connection_pools kept_pools;
-static pthread_key_t kept_pools_key; /* only for its destructor at the end of a thread */
-static pthread_once_t kept_pools_once = PTHREAD_ONCE_INIT;
-
-static apr_pool_t *connection_pool_create(void)
-{
-    apr_allocator_t *allocator;
-    apr_pool_t *p;
-
-    if (apr_allocator_create(&allocator) != APR_SUCCESS)
-        return NULL;
-    if (ap_max_mem_free != APR_ALLOCATOR_MAX_FREE_UNLIMITED)
-        apr_allocator_max_free_set(allocator, ap_max_mem_free);
-    if (apr_pool_create_ex(&p, NULL, NULL, allocator) != APR_SUCCESS) {
-        apr_allocator_destroy(allocator);
-        return NULL;
-    }
-    apr_allocator_owner_set(allocator, p);
-    apr_pool_tag(p, "connection");
-    return p;
-}
-
-static apr_pool_t *connection_pool_acquire(void)
-{
-    return kept_pools.n ? kept_pools.pool[--kept_pools.n] : connection_pool_create();
-}
-
-void connection_thread_fini(void)
-{
-    while (kept_pools.n)
-        apr_pool_destroy(kept_pools.pool[--kept_pools.n]);
-}
-
-static void connection_pools_end(void *unused)
-{
-    connection_thread_fini();
-}
-
-static void connection_pools_init(void)
-{
-    pthread_key_create(&kept_pools_key, connection_pools_end);
-}
-
-static void connection_pool_release(apr_pool_t *p)
-{
-    if (kept_pools.n == CONNECTION_POOLS_KEPT) {
-        apr_pool_destroy(p);
-        return;
-    }
-    pthread_once(&kept_pools_once, connection_pools_init);
-    if (!kept_pools.n)
-        pthread_setspecific(kept_pools_key, &kept_pools);
-    apr_pool_clear(p);
-    kept_pools.pool[kept_pools.n++] = p;
-}
 
 /* ---- identity ---- */
 

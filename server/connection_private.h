@@ -27,6 +27,12 @@ void connection_child_init(int slot);
  * several. */
 int connection_process_is_hooked(void);
 
+/** An empty pool with an allocator of its own; NULL when memory ran out. (connection_pool.c) */
+apr_pool_t *connection_pool_acquire(void);
+
+/** Clear it and keep it for the next, or destroy it. */
+void connection_pool_release(apr_pool_t *p);
+
 /** Free the pools that the calling thread keeps for its next connections; also done when it ends.
  */
 void connection_thread_fini(void);
