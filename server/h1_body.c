@@ -293,6 +293,9 @@ static apr_status_t body_fetch(ap_filter_t *f, apr_bucket_brigade *out, ap_input
     apr_status_t rv = ap_get_brigade(f->next, out, mode, block, most);
 
     *n = 0;
+    if (rv == APR_SUCCESS && APR_BRIGADE_EMPTY(out)) {
+        return block == APR_NONBLOCK_READ ? APR_EAGAIN : APR_EOF;
+    }
     return rv == APR_SUCCESS ? body_count(out, n) : rv;
 }
 
