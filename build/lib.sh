@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+# What build/run and build/test share. Source it; needs bash. All names begin with brg_.
+
+brg_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+brg_jobs=$(nproc 2>/dev/null || echo 2)
+
+# What is needed to build, and what the tests want besides. A test whose program is absent is skipped.
+brg_build_packages="cmake ninja-build gcc pkg-config libapr1-dev libaprutil1-dev libpcre2-dev libcmocka-dev libcrypt-dev
+    libc6-dev python3"
+brg_test_packages="python3-pytest python3-pytest-xdist clang g++ apache2 apache2-dev apache2-utils nginx wrk curl procps"
+
+brg_say() { printf '%s\n' "$*" >&2; }
+brg_fail() { brg_say "$*"; exit 1; }
+
+# Those of the named packages that are not installed.
+brg_missing() {
+    local package
+    for package in "$@"; do
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q '^install ok installed$' || printf '%s ' "$package"
+    done
+}
+
+# Install packages so that none of their services starts: policy-rc.d says no for as long as it takes. One that
+# was there before comes back afterwards, whatever happens.
+brg_apt_install() {
+    local policy=/usr/sbin/policy-rc.d kept=
+    kept=$(mktemp -d) || return 1
+    # A subshell of its own, so that its EXIT trap restores the file on any way out.
+    (
+        if [ -e "$policy" ] || [ -L "$policy" ]; then
+            cp -a "$policy" "$kept/policy-rc.d"
+        fi
+        restore() {
+            rm -f "$policy"
+            if [ -e "$kept/policy-rc.d" ] || [ -L "$kept/policy-rc.d" ]; then
+                cp -a "$kept/policy-rc.d" "$policy"
+            fi
+        }
+        trap restore EXIT
+        trap 'exit 129' HUP
+        trap 'exit 130' INT
+        trap 'exit 143' TERM
+        rm -f "$policy"
+        printf '#!/bin/sh\nexit 101\n' > "$policy" && chmod 755 "$policy" || exit 1
+        export DEBIAN_FRONTEND=noninteractive
+        apt-get install -y --no-install-recommends "$@" || { apt-get update && apt-get install -y --no-install-recommends "$@"; }
+    ) >&2
+    local result=$?
+    rm -rf "$kept"
+    return $result
+}
+
+# brg_need required|optional PACKAGE...: install what is missing, or say how.
+brg_need() {
+    local how=$1 missing
+    shift
+    if ! command -v dpkg-query > /dev/null; then
+        [ "$how" = optional ] || brg_say "This is no Debian: have these or their like installed: $*"
+        return 0
+    fi
+    missing=$(brg_missing "$@")
+    [ -n "$missing" ] || return 0
+    if [ "$(id -u)" = 0 ]; then
+        brg_say "Installing: $missing"
+        # shellcheck disable=SC2086
+        if brg_apt_install $missing; then
+            return 0
+        fi
+        [ "$how" = optional ] || brg_fail "Could not install: $missing"
+        # One that is not to be had must not keep the others out.
+        local package
+        for package in $missing; do
+            brg_apt_install "$package" || brg_say "Not to be had: $package (what needs it is skipped)"
+        done
+        return 0
+    fi
+    brg_say "Not installed: $missing"
+    brg_say "To install:    sudo apt-get install --no-install-recommends $missing"
+    [ "$how" = optional ] || exit 1
+}
+
+# The place for what is built must be ours: a build by root leaves one that nobody else can write to.
+brg_writable_out() {
+    mkdir -p "$brg_root/out" 2>/dev/null
+    local dir
+    for dir in "$brg_root/out" "$brg_root"/out/*/; do
+        [ -w "$dir" ] || brg_fail "$(id -un) cannot write to ${dir%/}: it belongs to $(stat -c %U "$dir"). Remove it, or clone anew."
+    done
+}
+
+# brg_build PRESET: configure and build out/PRESET.
+brg_build() {
+    (cd "$brg_root" && cmake --preset "$1" && cmake --build --preset "$1" -j "$brg_jobs") > "$brg_log" 2>&1 && return 0
+    tail -n 40 "$brg_log" >&2
+    return 1
+}
+
+# A python3 that has pytest; nothing if there is none.
+brg_python() {
+    local python
+    for python in python3 /usr/bin/python3; do
+        if "$python" -c 'import pytest' 2>/dev/null; then
+            echo "$python"
+            return 0
+        fi
+    done
+    return 1
+}
+
+# brg_can_read USER DIRECTORY: may that user enter the directory and read a file in it? Only root can ask.
+brg_can_read() {
+    local shell='cd "$1" && find . -type f -exec test ! -r {} \; -print -quit | (! grep -q .)'
+    if command -v setpriv > /dev/null; then
+        setpriv --reuid "$1" --regid "$(id -g "$1")" --clear-groups sh -c "$shell" sh "$2" 2>/dev/null
+    else
+        su -s /bin/sh "$1" -c "$shell" sh "$2" 2>/dev/null
+    fi
+}
+
+# A user that is not root, to serve as.
+brg_unprivileged_user() {
+    local user
+    for user in www-data nobody; do
+        if id -u "$user" > /dev/null 2>&1; then
+            echo "$user"
+            return 0
+        fi
+    done
+    return 1
+}

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Add up the JUnit reports in a folder: one line per suite, then "N passed, N failed, N skipped" alone.
+
+    python3 build/tools/sum_results.py FOLDER
+
+Exit status 1 if anything failed, or nothing ran.
+"""
+import glob
+import os
+import sys
+import xml.etree.ElementTree as ElementTree
+
+
+def count(path):
+    """(passed, failed, skipped) of one report."""
+    passed = failed = skipped = 0
+    for case in ElementTree.parse(path).getroot().iter("testcase"):
+        if case.find("failure") is not None or case.find("error") is not None or case.get("status") == "fail":
+            failed += 1
+        elif case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
+            skipped += 1
+        else:
+            passed += 1
+    return passed, failed, skipped
+
+
+def main(folder):
+    total = [0, 0, 0]
+    for path in sorted(glob.glob(os.path.join(folder, "*.xml"))):
+        try:
+            counts = count(path)
+        except ElementTree.ParseError:
+            counts = (0, 1, 0)
+        name = os.path.splitext(os.path.basename(path))[0]
+        print(f"{name:<14} {counts[0]:>5} passed {counts[1]:>4} failed {counts[2]:>4} skipped")
+        total = [a + b for a, b in zip(total, counts)]
+    print(f"{total[0]} passed, {total[1]} failed, {total[2]} skipped")
+    return 1 if total[1] or not total[0] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
