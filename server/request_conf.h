@@ -18,6 +18,12 @@ int request_conf_create(request_rec *r);
  */
 void request_mark_volatile(request_rec *r);
 
+/** The handler of @a r, or of one of its sub-requests, may wait: it is to run on a worker. */
+void request_mark_blocking(request_rec *r);
+
+/** 1 if @a r was so marked. */
+int request_may_block(const request_rec *r);
+
 /** The core's answer to "what did it depend on?": BRG_RESOLUTION_VOLATILE if r was marked. */
 int request_resolution(request_rec *r);
 

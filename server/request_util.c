@@ -53,6 +53,7 @@ typedef struct request_conf_block {
     apr_bucket_brigade bb;
     unsigned filters_used;
     int is_volatile;
+    int may_block;
     ap_filter_t filters[REQUEST_FILTERS];
     void *notes[];
 } request_conf_block;
@@ -99,6 +100,24 @@ void request_mark_volatile(request_rec *r)
             block->is_volatile = 1;
         }
     }
+}
+
+void request_mark_blocking(request_rec *r)
+{
+    for (; r; r = r->prev ? r->prev : r->main) {
+        request_conf_block *block = request_block_of(r);
+
+        if (block) {
+            block->may_block = 1;
+        }
+    }
+}
+
+int request_may_block(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return !block || block->may_block;
 }
 
 int request_resolution(request_rec *r)

@@ -29,11 +29,13 @@ typedef struct declaration {
     brg_resolution_fn *fn;
     int never;             /* responses with its part are not remembered */
     int hooks_requests;
+    int hooks_phases;      /* one that is no handler */
 } declaration;
 
 static declaration declared[DECLARED_MOST];
 static int declared_n;
 static int phases_plain, connections_plain;
+static int phases_wait; /* brg_phases_need_worker() was called */
 
 /* The generic shape of what APR_DECLARE_EXTERNAL_HOOK's get function lists. */
 typedef struct hook_link {
@@ -65,6 +67,7 @@ static hook_get_fn *const connection_hooks[] = {
 static apr_status_t declarations_forget(void *unused)
 {
     declared_n = 0;
+    phases_wait = 0;
     return APR_SUCCESS;
 }
 
@@ -127,6 +130,8 @@ static int survey(hook_get_fn *const *hooks, size_t n, const char *kind)
 
             if (d) {
                 d->hooks_requests = 1;
+                if (hooks[i] != ap_hook_get_handler)
+                    d->hooks_phases = 1;
                 continue;
             }
             plain = 0;
@@ -141,14 +146,24 @@ static int survey(hook_get_fn *const *hooks, size_t n, const char *kind)
 void resolution_survey_hooks(void)
 {
     for (int i = 0; i < declared_n; i++)
-        declared[i].hooks_requests = 0;
+        declared[i].hooks_requests = declared[i].hooks_phases = 0;
     connections_plain = survey(connection_hooks, sizeof connection_hooks / sizeof *connection_hooks, "connections");
     phases_plain = survey(request_hooks, sizeof request_hooks / sizeof *request_hooks, "requests");
 }
 
 int phases_may_run_inline(void)
 {
-    return phases_plain;
+    return phases_plain && !phases_wait;
+}
+
+BRG_DECLARE(void) brg_phases_need_worker(void)
+{
+    phases_wait = 1;
+}
+
+BRG_DECLARE(void) brg_request_needs_worker(request_rec *r)
+{
+    request_mark_blocking(r);
 }
 
 int connections_are_plain(void)
@@ -166,7 +181,7 @@ static int filters_declared(const ap_filter_t *f)
 
 int request_may_run_inline(request_rec *r)
 {
-    return !r->read_chunked && r->remaining == 0 && !apr_table_get(r->headers_in, "Content-Length")
+    return !request_may_block(r) && !r->read_chunked && r->remaining == 0 && !apr_table_get(r->headers_in, "Content-Length")
         && !apr_table_get(r->headers_in, "Transfer-Encoding") && filters_declared(r->output_filters)
         && filters_declared(r->input_filters);
 }
@@ -178,7 +193,9 @@ int resolution_ask_modules(request_rec *r)
     for (int i = 0; i < declared_n && worst < BRG_RESOLUTION_VOLATILE; i++) {
         const declaration *d = &declared[i];
 
-        if (d->fn && d->hooks_requests) {
+        if (d->never && d->hooks_phases)
+            worst = BRG_RESOLUTION_VOLATILE;
+        else if (d->fn && d->hooks_requests) {
             int answer = d->fn(r);
 
             if (answer > worst)

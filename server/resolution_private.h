@@ -65,7 +65,9 @@ struct resolution_cache {
     resolution_entry *newest, *oldest;
     request_rec *offered_r;  /**< the request whose handler offered a file, while it runs */
     const char *offered_path; /**< the file that is r's whole body, or NULL */
-    const char *offered_page; /**< the text that is r's whole body, or NULL */
+    const char *offered_body; /**< the bytes that are r's whole body, or NULL */
+    apr_size_t offered_len;
+    const char *const *offered_from; /**< with offered_body: the files that it was made from, or NULL */
     char date[32];           /**< Date value of date_second */
     apr_time_t date_second;
     uint64_t hits, misses, fills;

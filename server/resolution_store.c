@@ -41,40 +41,63 @@ static int filter_leaves_body(const ap_filter_t *f)
     return 0;
 }
 
-BRG_DECLARE(int) brg_output_is_plain(request_rec *r)
+static int filters_leave_body(const ap_filter_t *f)
 {
-    for (const ap_filter_t *f = r->output_filters; f; f = f->next)
+    for (; f; f = f->next)
         if (!filter_leaves_body(f))
             return 0;
     return 1;
 }
 
-BRG_DECLARE(void) brg_resolution_offer_file(request_rec *r, const char *path)
+BRG_DECLARE(int) brg_output_is_plain(request_rec *r)
+{
+    return filters_leave_body(r->output_filters);
+}
+
+/* Every offer takes the place of the one before: a filter's comes after that of the handler whose data it changed. */
+static resolution_cache *store_offer(request_rec *r, const ap_filter_t *next)
 {
     resolution_cache *c = store_cache();
 
     if (!c)
-        return;
+        return NULL;
     c->offered_r = NULL;
-    if (r->main || r->prev || r->no_cache || r->no_local_copy || !brg_output_is_plain(r))
-        return;
+    c->offered_path = c->offered_body = NULL;
+    c->offered_from = NULL;
+    if (r->main || r->prev || r->no_cache || !filters_leave_body(next))
+        return NULL;
     c->offered_r = r;
-    c->offered_path = path;
-    c->offered_page = NULL;
+    return c;
+}
+
+BRG_DECLARE(void) brg_resolution_offer_file(request_rec *r, const char *path)
+{
+    resolution_cache *c = r->no_local_copy ? NULL : store_offer(r, r->output_filters);
+
+    if (c)
+        c->offered_path = path;
+}
+
+BRG_DECLARE(void) brg_resolution_offer_body(request_rec *r, ap_filter_t *next, const char *body, apr_size_t len,
+                                            const char *const *paths)
+{
+    resolution_cache *c = store_offer(r, next);
+
+    if (!c)
+        return;
+    c->offered_body = body;
+    c->offered_len = len;
+    c->offered_from = paths;
 }
 
 void resolution_offer_page(request_rec *r, const char *page)
 {
-    resolution_cache *c = store_cache();
+    resolution_cache *c = store_offer(r, r->output_filters);
 
     if (!c)
         return;
-    c->offered_r = NULL;
-    if (r->main || r->prev || r->no_cache || !brg_output_is_plain(r))
-        return;
-    c->offered_r = r;
-    c->offered_path = NULL;
-    c->offered_page = page;
+    c->offered_body = page;
+    c->offered_len = strlen(page);
 }
 
 /* ---- validation by stat ---- */
@@ -133,18 +156,26 @@ static const char *const *store_access_names(request_rec *r)
     return (const char *const *)(const void *)names->elts;
 }
 
-static int store_prime(resolution_cache *c, resolution_entry *e, request_rec *r, const char *path)
+static int store_watch(resolution_cache *c, resolution_entry *e, const char *path, const char *const *names, int index)
+{
+    return c->watch ? watch_add(c->watch, &e->owner, path, "/", names, index) : -1;
+}
+
+static int store_prime(resolution_cache *c, resolution_entry *e, request_rec *r)
 {
     const char *const *names = store_overrides_possible(r) ? store_access_names(r) : NULL;
+    const char *path = c->offered_path ? c->offered_path : r->filename;
     size_t uri_len = strlen(r->parsed_uri.path ? r->parsed_uri.path : "");
     int index = uri_len && r->parsed_uri.path[uri_len - 1] == '/';
 
     e->server = r->server;
-    if (c->watch && watch_add(c->watch, &e->owner, path, "/", names, index) == 0) {
-        e->watched = 1;
-        return 0;
-    }
-    return names || index ? -1 : 0; /* one stat per request does not see all that these depend on */
+    if (store_watch(c, e, path, names, index)) /* then one stat per request must be enough */
+        return names || index || !c->offered_path ? -1 : 0;
+    for (const char *const *from = c->offered_from; from && *from; from++)
+        if (store_watch(c, e, *from, names, 0))
+            return -1;
+    e->watched = 1;
+    return 0;
 }
 
 /* ---- filling ---- */
@@ -221,11 +252,12 @@ static int store_file(resolution_cache *c, resolution_entry *e, request_rec *r, 
     return dir->enable_sendfile == ENABLE_SENDFILE_ON ? 0 : -1;
 }
 
-static int store_page(resolution_cache *c, resolution_entry *e, const char *page)
+static int store_body(resolution_cache *c, resolution_entry *e)
 {
-    if (!(e->body = strdup(page)))
+    if (!(e->body = malloc(c->offered_len + 1)))
         return -1;
-    e->body_len = (apr_off_t)strlen(page);
+    memcpy(e->body, c->offered_body, c->offered_len);
+    e->body_len = (apr_off_t)c->offered_len;
     e->bytes += (size_t)e->body_len;
     c->bytes += (size_t)e->body_len;
     return 0;
@@ -235,7 +267,7 @@ static int store_fill(resolution_cache *c, resolution_entry *e, request_rec *r)
 {
     if (store_head(r, &e->head) || (e->observed && resolution_observe_keep(e, r)))
         return -1;
-    if (c->offered_path ? store_file(c, e, r, c->offered_path) : store_page(c, e, c->offered_page))
+    if (c->offered_path ? store_file(c, e, r, c->offered_path) : store_body(c, e))
         return -1;
     e->status = r->status;
     e->server = r->server;
@@ -253,14 +285,24 @@ static int store_request_is_plain(const request_rec *r)
            && r->proto_num >= HTTP_VERSION(1, 0);
 }
 
-/* A whole file that has been at rest, or a file that is not there: what else an answer may be is not watched for. */
+static int store_is_settled(const request_rec *r, const apr_finfo_t *finfo)
+{
+    return finfo->filetype == APR_REG && finfo->mtime + STORE_SETTLED_US < r->request_time;
+}
+
+/* A file that has been at rest, a body made from such, or a file that is not there: what else an answer may be is not
+ * watched for. */
 static int store_answer_is_lasting(const resolution_cache *c, const request_rec *r)
 {
     if (c->offered_path)
         return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED) && (!r->path_info || !*r->path_info)
-               && r->finfo.filetype == APR_REG && r->finfo.mtime + STORE_SETTLED_US < r->request_time;
-    return c->watch && r->status == HTTP_NOT_FOUND && r->finfo.filetype == APR_NOFILE && r->filename
-           && r->filename[0] == '/';
+               && store_is_settled(r, &r->finfo);
+    if (!c->watch || !r->filename || r->filename[0] != '/')
+        return 0;
+    if (c->offered_from)
+        return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED)
+               && (apr_off_t)c->offered_len <= core_conf_of(r->server)->file_cache_max_file_bytes;
+    return r->status == HTTP_NOT_FOUND && r->finfo.filetype == APR_NOFILE;
 }
 
 static resolution_entry *store_new(resolution_cache *c, const brg_conn *bc, request_rec *r, const char *host,
@@ -269,7 +311,7 @@ static resolution_entry *store_new(resolution_cache *c, const brg_conn *bc, requ
     resolution_entry *e = resolution_add(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri,
                                          strlen(r->unparsed_uri), hash);
 
-    if (e && store_prime(c, e, r, c->offered_path ? c->offered_path : r->filename)) {
+    if (e && store_prime(c, e, r)) {
         resolution_forget(c, e);
         return NULL;
     }

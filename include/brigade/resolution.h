@@ -13,6 +13,7 @@
  */
 #include "httpd.h"
 #include "http_config.h"
+#include "util_filter.h"
 #include "brigade/declare.h"
 
 #ifdef __cplusplus
@@ -60,6 +61,30 @@ BRG_DECLARE(void) brg_nonblocking_declare(module *m);
  * Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(void) brg_resolution_offer_file(request_rec *r, const char *path);
+
+/**
+ * A filter that has the whole body in hand says: these bytes were made from these files alone, and from the URI and the
+ * configuration. Call it before they are passed to @a next; no filter from @a next on may change them, else the offer
+ * is not taken. What the request's modules depend on is asked for as for files.
+ *
+ * @param body   of @a len bytes; copied when it is remembered, so it must live as long as the request's pool
+ * @param paths  NULL-terminated, absolute: every file that was read or looked for, present or missing; in r->pool
+ * Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(void) brg_resolution_offer_body(request_rec *r, ap_filter_t *next, const char *body, apr_size_t len,
+                                            const char *const *paths);
+
+/**
+ * The handler or a filter of this request may wait for something: let it run on a worker thread. For hooks up to
+ * insert_filter; later calls have no effect. Marks the requests that led to r as well.
+ */
+BRG_DECLARE(void) brg_request_needs_worker(request_rec *r);
+
+/**
+ * The configuration makes a request phase wait (a name to be looked up, say): phases run on worker threads. For
+ * directive setters and for hooks up to post_config (order APR_HOOK_LAST or before); holds until the next restart.
+ */
+BRG_DECLARE(void) brg_phases_need_worker(void);
 
 /**
  * 1 if nothing that may read or change the body stands on r's output filters: the core's own sender is next.
