@@ -148,7 +148,8 @@ void h1_conn_fill(brg_conn *bc)
 {
     apr_status_t rv;
 
-    if (!bc->rd_ready)
+    /* While output waits nothing is read: a peer that takes no answers shall not make us keep its questions. */
+    if (!bc->rd_ready || bc->state == CONN_WRITE || bc->state == CONN_WORKER)
         return;
     bc->rd_ready = 0;
     if (bc->state == CONN_LINGER) {
