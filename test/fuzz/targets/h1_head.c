@@ -43,6 +43,16 @@ static void check_good(const h1_head *head, const char *buf)
     }
 }
 
+/* A refusal may wait for the end of the head, which an input without an end never shows. */
+static void check_same(h1_result one, const h1_head *a, h1_result other, const h1_head *b)
+{
+    if (one == H1_BAD && other == H1_MORE)
+        return;
+    check(one == other);
+    check(one != H1_BAD || a->status == b->status);
+    check(one != H1_DONE || (a->head_len == b->head_len && a->n_fields == b->n_fields));
+}
+
 static h1_result feed(h1_head *head, const char *buf, size_t from, size_t upto, size_t step,
                       const h1_limits *limits)
 {
@@ -83,10 +93,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (res == H1_BAD)
         check(whole.status >= 400 && whole.why);
     res_parts = feed(&parts, buf, size ? data[1] % size : 0, size, size, &limits);
-    check(res_parts == res && (res == H1_MORE || parts.status == whole.status));
+    check_same(res, &whole, res_parts, &parts);
     if (size < 2000) {
         res_parts = feed(&parts, buf, 0, size, 1, &limits);
-        check(res_parts == res && (res == H1_MORE || parts.status == whole.status));
+        check_same(res, &whole, res_parts, &parts);
         check(res != H1_DONE ||
               (parts.head_len == whole.head_len && parts.n_fields == whole.n_fields));
     }

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The request line: method, target, version (RFC 9112 section 3). Strict takes exactly what the
+ * grammar says; Unsafe takes more spaces, other methods and a fragment, as Apache does.
+ */
+#include "h1_cursor.h"
+#include <string.h>
+
+static h1_result h1_skip_blank_lines(h1_cursor *cur)
+{
+    for (int n = 0; cur->p < cur->end && (*cur->p == '\r' || *cur->p == '\n'); n++) {
+        const int eol = h1_eol(cur);
+
+        if (eol == 0) {
+            return H1_MORE;
+        }
+        if (eol < 0) {
+            return h1_bad(cur, 400, "bare CR or LF before the request line");
+        }
+        if (n == H1_MAX_BLANK_LINES) {
+            return h1_bad(cur, 400, "too many blank lines before the request line");
+        }
+        cur->line = cur->p;
+    }
+    return cur->p < cur->end ? H1_DONE : H1_MORE;
+}
+
+static uint8_t h1_method_of(const char *m, size_t len)
+{
+    switch (len) {
+    case 3:
+        return memcmp(m, "GET", 3) == 0 ? H1_M_GET : H1_M_OTHER;
+    case 4:
+        return memcmp(m, "HEAD", 4) == 0   ? H1_M_HEAD
+               : memcmp(m, "POST", 4) == 0 ? H1_M_POST
+                                           : H1_M_OTHER;
+    case 5:
+        return memcmp(m, "TRACE", 5) == 0 ? H1_M_TRACE : H1_M_OTHER;
+    case 7:
+        return memcmp(m, "OPTIONS", 7) == 0 ? H1_M_OPTIONS : H1_M_OTHER;
+    default:
+        return H1_M_OTHER;
+    }
+}
+
+/* Unsafe forgives other bytes in a method, but no blanks, CR, LF or NUL. */
+static const char *h1_scan_lenient(const char *p, const char *end)
+{
+    while (p < end && *p != ' ' && *p != '\t' && *p != '\r' && *p != '\n' && *p != '\0') {
+        p++;
+    }
+    return p;
+}
+
+/* Between two elements of the request line: one space, or in Unsafe any number of them. 0 = none.
+ */
+static int h1_line_gap(h1_cursor *cur)
+{
+    const char *p = cur->p;
+
+    if (p == cur->end || *p != ' ') {
+        return 0;
+    }
+    p++;
+    if (cur->limits->unsafe) {
+        while (p < cur->end && *p == ' ') {
+            p++;
+        }
+    }
+    cur->p = p;
+    return 1;
+}
+
+static h1_result h1_take_method(h1_cursor *cur)
+{
+    h1_head *head = cur->head;
+
+    head->method = cur->p;
+    cur->p = h1_scan_token(cur->p, cur->end);
+    if (cur->limits->unsafe) {
+        cur->p = h1_scan_lenient(cur->p, cur->end);
+    }
+    head->method_len = (uint32_t)(cur->p - head->method);
+    if (cur->p == cur->end) {
+        return h1_short(cur, 0);
+    }
+    if (head->method_len == 0 || !h1_line_gap(cur)) {
+        return h1_bad(cur, 400, "no method and target in the request line");
+    }
+    head->method_id = h1_method_of(head->method, head->method_len);
+    return H1_DONE;
+}
+
+static h1_result h1_take_target(h1_cursor *cur)
+{
+    h1_head *head = cur->head;
+
+    head->uri = cur->p;
+    cur->p = h1_scan_target(cur->p, cur->end);
+    while (cur->limits->unsafe && cur->p < cur->end && *cur->p == '#') {
+        cur->p = h1_scan_target(cur->p + 1, cur->end);
+    }
+    head->uri_len = (uint32_t)(cur->p - head->uri);
+    if (cur->p == cur->end) {
+        return h1_short(cur, 0);
+    }
+    if (head->uri_len == 0) {
+        return h1_bad(cur, 400, "no target in the request line");
+    }
+    return H1_DONE;
+}
+
+/* A request line without a version is HTTP/0.9: GET only, nothing follows it. */
+static h1_result h1_take_09(h1_cursor *cur)
+{
+    h1_head *head = cur->head;
+
+    head->protocol = "HTTP/0.9";
+    head->protocol_len = 8;
+    head->major = 0;
+    head->minor = 9;
+    if (!cur->limits->allow_09) {
+        return h1_bad(cur, 400, "HTTP/0.9 is not allowed");
+    }
+    if (head->method_id != H1_M_GET && !cur->limits->unsafe) {
+        return h1_bad(cur, 400, "HTTP/0.9 knows GET only");
+    }
+    return H1_DONE;
+}
+
+static h1_result h1_take_version(h1_cursor *cur)
+{
+    h1_head *head = cur->head;
+    const char *p = cur->p;
+
+    head->protocol = p;
+    while (cur->p < cur->end && cur->p - p < 9 && h1_is(*cur->p, H1_C_TARGET)) {
+        cur->p++;
+    }
+    head->protocol_len = (uint32_t)(cur->p - p);
+    if (cur->p == cur->end) {
+        return h1_short(cur, 0);
+    }
+    if (head->protocol_len != 8 || p[6] != '.' || !h1_is(p[5], H1_C_DIGIT) ||
+        !h1_is(p[7], H1_C_DIGIT) ||
+        (memcmp(p, "HTTP/", 5) != 0 && !(cur->limits->unsafe && h1_same(p, "http/", 5)))) {
+        return h1_bad(cur, 400, "malformed HTTP version");
+    }
+    head->major = (uint8_t)(p[5] - '0');
+    head->minor = (uint8_t)(p[7] - '0');
+    if (head->major == 0) {
+        return h1_bad(cur, 400, "HTTP/0.x in a request with a version");
+    }
+    if (head->major > 1) {
+        return h1_bad(cur, 505, "HTTP version not supported");
+    }
+    return H1_DONE;
+}
+
+/* A line that is both too long and malformed is too long, however much of it came at a time. */
+static h1_result h1_judge_line(h1_cursor *cur, h1_result res)
+{
+    if (res == H1_BAD && cur->head->status != 414 &&
+        h1_over(cur->line, cur->p, cur->limits->line)) {
+        return h1_too_long(cur, 0);
+    }
+    return res;
+}
+
+/* The end of the request line, after blanks in Unsafe. */
+static h1_result h1_end_line(h1_cursor *cur)
+{
+    h1_head *head = cur->head;
+    const char *stop = cur->p, *blanks_end;
+    int eol;
+
+    if (cur->limits->unsafe) {
+        h1_line_gap(cur);
+    }
+    blanks_end = cur->p;
+    eol = h1_eol(cur);
+    if (eol == 0) {
+        return h1_short(cur, 0);
+    }
+    if (eol < 0) {
+        return h1_bad(cur, 400, "junk in the request line");
+    }
+    head->line = cur->line;
+    head->line_len = (uint32_t)(stop - cur->line);
+    if (h1_over(cur->line, blanks_end, cur->limits->line)) {
+        return h1_too_long(cur, 0);
+    }
+    cur->line = cur->p;
+    return H1_DONE;
+}
+
+static h1_result h1_line_elements(h1_cursor *cur)
+{
+    h1_result res;
+
+    if ((res = h1_take_method(cur)) != H1_DONE || (res = h1_take_target(cur)) != H1_DONE) {
+        return res;
+    }
+    if (h1_line_gap(cur) && cur->p == cur->end) {
+        return h1_short(cur, 0);
+    }
+    if (*cur->p == '\r' || *cur->p == '\n') {
+        const char *after = cur->p;
+
+        /* The line must be whole before its method is judged. */
+        if (*after == '\r' && after + 1 == cur->end) {
+            return h1_short(cur, 0);
+        }
+        if ((res = h1_take_09(cur)) != H1_DONE) {
+            return res;
+        }
+    } else if (cur->p[-1] != ' ' && cur->p[-1] != '\t') {
+        return h1_bad(cur, 400, "byte not allowed in the request target");
+    } else if ((res = h1_take_version(cur)) != H1_DONE) {
+        return res;
+    }
+    return h1_end_line(cur);
+}
+
+h1_result h1_request_line(h1_cursor *cur)
+{
+    const h1_result res = h1_skip_blank_lines(cur);
+
+    return res == H1_DONE ? h1_judge_line(cur, h1_line_elements(cur)) : res;
+}
