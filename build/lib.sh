@@ -91,14 +91,15 @@ brg_writable_out() {
 # brg_build PRESET: configure and build out/PRESET.
 brg_build() {
     (cd "$brg_root" && cmake --preset "$1" && cmake --build --preset "$1" -j "$brg_jobs") > "$brg_log" 2>&1 && return 0
-    tail -n 40 "$brg_log" >&2
+    grep -aE -A8 '(error|Error):|CMake Error|undefined reference|No space left' "$brg_log" | head -n 60 >&2
+    tail -n 3 "$brg_log" >&2
     return 1
 }
 
 # A python3 that has pytest; nothing if there is none.
 brg_python() {
     local python
-    for python in python3 /usr/bin/python3; do
+    for python in /usr/bin/python3 python3; do
         if "$python" -c 'import pytest' 2>/dev/null; then
             echo "$python"
             return 0
