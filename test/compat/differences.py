@@ -6,4 +6,54 @@ section "Differences from Apache".
 """
 
 DIFFERENCES = {
+    "precedence of conditions": (
+        r"condition: (GET|HEAD) \[\('(If-None-Match', 'ETAG'\), \('If-Modified-Since', 'Mon"
+        r"|If-Modified-Since', '[^']*'\), \('If-Unmodified-Since')|condition: \w+ \[\('If-Match', 'ETAG'\), \('If-Unm",
+        "RFC 9110, 13.2.2: an entity tag outweighs a date. Apache evaluates both."),
+    "ranges of GET only": (
+        r"range: HEAD |condition: (HEAD|POST) \[\('(If-Range', '(ETAG|Sun, 09[^']*)'|If-None-Match', '\"x\"')\), \('Range'"
+        r"|condition: POST \[\('If-Modified-Since', 'Sun, 09[^']*'\), \('Range'",
+        "RFC 9110, 14.2: Range is defined for GET alone. Apache honours it for HEAD and POST."),
+    "white space in ranges": (
+        r"range: bytes=(0-1, 4-5|0-1 ,4-5| 0-1|\t0-1) of (/ten|1k)",
+        "RFC 9110, 5.6.1: a list may have white space. Apache ignores such a field."),
+    "416 tells the length": (
+        r"range: bytes=(10-|10-20|99-|20-30,40-50) of /ten|condition: GET \[\('If-Range', 'ETAG'\), .*bytes=99-'",
+        "RFC 9110, 15.5.17: Content-Range says how long the file is. Apache leaves it out."),
+    "no ranges, no 416": (
+        r"mapped/range: bytes=99-$",
+        "Where MaxRanges forbids ranges the field is ignored, as RFC 9110, 14.2 has it. Apache still answers 416."),
+    "length of many parts": (
+        r"range: many (100|199|200)$",
+        "The length of a multipart response is known, so it is sent. Apache sends long ones in chunks."),
+    "length of error pages": (
+        r"(limited/body: (51|100|5000)|mapped/body: (11|100|chunked large))$"
+        r"|malformed/body: .*b'(5\\nhello|x\\r\\nhello|-5\\r\\nhello|5\\r\\nhelloX0|fffffffffffffffff)",
+        "An error page that ends a connection has a Content-Length all the same."),
+    "ambiguous framing": (
+        r"malformed/body: .*(chunked\\r\\nContent-Length|Content-Length: 5\\r\\nTransfer-Encoding|chunked, chunked"
+        r"|chunked\\r\\nTransfer-Encoding|gzip, chunked)|malformed/body: 1\.0 'Transfer-Encoding: (chunked|CHUNKED)",
+        "Content-Length beside Transfer-Encoding, a transfer coding twice or in HTTP/1.0, or one that nobody decodes is "
+        "refused: a request has one reading. Apache picks one."),
+    "folded fields": (
+        r"(malformed|lenient)/field: b'(X: a\\r\\n( |\\t)b| X: y|\\tX: y)(?!.*'7$)|lenient/field: b'( |\\t)X: y",
+        "RFC 9112, 5.2: a folded field is refused. Apache joins its lines."),
+    "100 only when it helps": (
+        r"malformed/body: (POST|GET) 'Expect: 100-[Cc]ontinue",
+        "A body that has arrived, or that nobody will read, is not asked for. Apache sends 100 before it skips a body."),
+    "absolute targets": (
+        r"get: http://(/a\.txt)?$|host: absolute and bad$",
+        "RFC 9110, 4.2.1: a target without a host is refused, and so is a bad Host beside an absolute target. Apache takes both."),
+    "HTTP versions": (
+        r"line: '(GET /a\.txt|PRI \*) HTTP/(2\.0|9\.9)'",
+        "A major version that is not spoken here gets 505. Apache answers as if it were 1.1."),
+    "half a head": (
+        r"end: (cut in field|cut before end|bare cr)$",
+        "A client that leaves in the middle of a request head gets no answer. Apache answers 400 in some of these cases."),
+}
+
+# Differences that no single request shows.
+OTHERS = {
+    "TRACE": "TraceEnable is off unless a configuration turns it on.",
+    "a bad configuration at a reload": "The running configuration stays, and the log says why. Apache ends.",
 }

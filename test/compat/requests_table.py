@@ -164,7 +164,7 @@ LINES = ["", " ", "GET", "GET ", "GET /a.txt", "GET /a.txt ", "GET  /a.txt HTTP/
          "GET /a.txt HTTP/1.2", "GET /a.txt HTTP/2.0", "GET /a.txt HTTP/0.9", "GET /a.txt HTTP/9.9", "GET /a.txt http/1.1", "GET /a.txt HTTP/1.1.1", "GET /a.txt HTTP/1,1", "GET /a.txt HTTPS/1.1",
          "GET /a.txt XTTP/1.1", "GET /a b HTTP/1.1", "GET /a\x01b HTTP/1.1", "GET /a\x7fb HTTP/1.1", "GET /a\xe9b HTTP/1.1", "GET /a\x00b HTTP/1.1", "GET /a\rb HTTP/1.1", "G\x00ET /a.txt HTTP/1.1",
          "G(ET /a.txt HTTP/1.1", "G/T /a.txt HTTP/1.1", "G\xe9T /a.txt HTTP/1.1", "GET HTTP/1.1", "/a.txt HTTP/1.1", "GET a.txt HTTP/1.1", "GET \\a.txt HTTP/1.1", "X" * 100 + " /a.txt HTTP/1.1",
-         "GET /" + "x" * 9000 + " HTTP/1.1", "GET /a.txt?" + "x" * 8000 + " HTTP/1.1", "X" * 9000, "PRI * HTTP/2.0", "HELO example.com", "\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03", "{\"json\": 1}"]
+         "GET /" + "x" * 9000 + " HTTP/1.1", "GET /a.txt?" + "x" * 8000 + " HTTP/1.1", "Y" * 9000, "PRI * HTTP/2.0", "HELO example.com", "\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03", "{\"json\": 1}"]
 
 BAD_FIELDS = [b"X: y\r\n", b"X:y\r\n", b"X:\r\n", b"X: \r\n", b"X : y\r\n", b"X\t: y\r\n", b" X: y\r\n", b"\tX: y\r\n", b": y\r\n", b":\r\n", b"X\r\n", b"X y\r\n", b"X: a\x00b\r\n", b"X: a\x01b\r\n", b"X: a\x7fb\r\n",
               b"X: a\x80b\r\n", b"X: a\rb\r\n", b"X: a\tb\r\n", b"X: a\x0bb\r\n", b"X\xe9: y\r\n", b"X@Y: y\r\n", b"X(Y): y\r\n", b"X,Y: y\r\n", b"X;Y: y\r\n", b"X=Y: y\r\n", b"X[Y]: y\r\n", b"X\"Y: y\r\n",
