@@ -297,7 +297,7 @@ static int file_handler(request_rec *r)
 
 static void file_register_hooks(apr_pool_t *p)
 {
-    ap_hook_dirwalk_stat(file_dirwalk_stat, NULL, NULL, APR_HOOK_REALLY_LAST);
+    ap_hook_dirwalk_stat(file_dirwalk_stat, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(file_handler, NULL, NULL, APR_HOOK_REALLY_LAST);
     brg_resolution_declare(&file_module, NULL);
 }

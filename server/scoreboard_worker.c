@@ -199,6 +199,24 @@ AP_DECLARE(int) ap_update_child_status_descr(ap_sb_handle_t *sbh, int status, co
 
 /* ---- counts and times ---- */
 
+/* CPU time of the process, for the status page. A system call: once a second on each thread is enough. */
+static void score_take_times(worker_score *ws, apr_time_t now)
+{
+#ifdef HAVE_TIMES
+    static _Thread_local apr_time_t last;
+    struct tms t;
+
+    if (now - last < apr_time_from_sec(1))
+        return;
+    last = now;
+    times(&t);
+    score_put(ws->times.tms_utime, t.tms_utime);
+    score_put(ws->times.tms_stime, t.tms_stime);
+    score_put(ws->times.tms_cutime, t.tms_cutime);
+    score_put(ws->times.tms_cstime, t.tms_cstime);
+#endif
+}
+
 AP_DECLARE(void) ap_increment_counts(ap_sb_handle_t *sbh, request_rec *r)
 {
     worker_score *ws = ap_get_scoreboard_worker(sbh);
@@ -206,16 +224,8 @@ AP_DECLARE(void) ap_increment_counts(ap_sb_handle_t *sbh, request_rec *r)
 
     if (!ws)
         return;
-#ifdef HAVE_TIMES
-    if (ap_extended_status) {
-        struct tms t;
-        times(&t);
-        score_put(ws->times.tms_utime, t.tms_utime);
-        score_put(ws->times.tms_stime, t.tms_stime);
-        score_put(ws->times.tms_cutime, t.tms_cutime);
-        score_put(ws->times.tms_cstime, t.tms_cstime);
-    }
-#endif
+    if (ap_extended_status)
+        score_take_times(ws, r->request_time);
     score_put(ws->access_count, ws->access_count + 1);
     score_put(ws->my_access_count, ws->my_access_count + 1);
     score_put(ws->conn_count, (unsigned short)(ws->conn_count + 1));
