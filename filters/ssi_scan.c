@@ -45,12 +45,15 @@ ssi_pattern *ssi_pattern_make(apr_pool_t *pool, const char *tag, size_t len)
 
     pattern->bytes = apr_pstrmemdup(pool, tag, len);
     pattern->len = len;
-    pattern->find = ssi_vector_best();
+    pattern->find = ssi_vector_variants[ssi_vector_usable() - 1].find;
     pattern->border = apr_palloc(pool, len * sizeof(*pattern->border));
     pattern->order = apr_palloc(pool, len * sizeof(*pattern->order));
     ssi_pattern_borders(pattern);
     ssi_pattern_skips(pattern);
+    pattern->ranked = apr_palloc(pool, len);
     ssi_vector_order(pattern->bytes, len, pattern->order);
+    for (size_t k = 0; k < len; k++)
+        pattern->ranked[k] = (unsigned char)pattern->bytes[pattern->order[k]];
     return pattern;
 }
 
@@ -145,19 +148,16 @@ int ssi_scan_feed(const ssi_pattern *pattern, ssi_scan_state *state, const char 
     return 0;
 }
 
-const ssi_scan_variant *ssi_scan_variants(void)
+size_t ssi_scan_variants(ssi_scan_variant variants[SSI_SCAN_VARIANTS])
 {
-    static const ssi_scan_variant variants[] = {
-        {"naive", ssi_find_naive},         {"kmp", ssi_find_kmp},
-        {"horspool", ssi_find_horspool},   {"memmem", ssi_find_memmem},
-        {"vector", ssi_find_vector_base},  {"vector-avx2", ssi_find_vector_avx2},
-        {NULL, NULL},
-    };
-    static const ssi_scan_variant portable[] = {
-        {"naive", ssi_find_naive},        {"kmp", ssi_find_kmp},
-        {"horspool", ssi_find_horspool},  {"memmem", ssi_find_memmem},
-        {"vector", ssi_find_vector_base}, {NULL, NULL},
-    };
+    static const ssi_scan_variant plain[] = {{"naive", ssi_find_naive},
+                                             {"kmp", ssi_find_kmp},
+                                             {"horspool", ssi_find_horspool},
+                                             {"memmem", ssi_find_memmem}};
+    size_t n = sizeof(plain) / sizeof(*plain), usable = ssi_vector_usable();
 
-    return ssi_vector_has_avx2() ? variants : portable;
+    memcpy(variants, plain, sizeof(plain));
+    memcpy(variants + n, ssi_vector_variants, usable * sizeof(*variants));
+    variants[n + usable] = (ssi_scan_variant){NULL, NULL};
+    return n + usable;
 }

@@ -29,8 +29,9 @@ struct ssi_pattern {
     const char *bytes;
     size_t len; /* at least 1 */
     ssi_find_fn find;
-    size_t *border; /* [k]: length of the longest proper border of the first k + 1 bytes */
-    size_t *order;  /* offsets of bytes, those that tell most first; see ssi_scan_vector.c */
+    size_t *border;        /* [k]: length of the longest proper border of the first k + 1 bytes */
+    size_t *order;         /* offsets of bytes, in the order in which ssi_scan_vector.c compares */
+    unsigned char *ranked; /* the bytes in that order */
     size_t skip[256];
 };
 
@@ -66,19 +67,21 @@ static inline size_t ssi_scan_find(const ssi_pattern *pattern, const char *data,
 int ssi_scan_feed(const ssi_pattern *pattern, ssi_scan_state *state, const char *data, size_t len,
                   ssi_scan_hit *hit);
 
-/* Every variant that this machine can run; ends with a NULL name. */
-const ssi_scan_variant *ssi_scan_variants(void);
+#define SSI_SCAN_VARIANTS 8
+
+/* Fills in every variant that this machine can run, the best last, and a NULL name; their number.
+ */
+size_t ssi_scan_variants(ssi_scan_variant variants[SSI_SCAN_VARIANTS]);
 
 size_t ssi_find_naive(const ssi_pattern *pattern, const char *data, size_t len);
 size_t ssi_find_kmp(const ssi_pattern *pattern, const char *data, size_t len);
 size_t ssi_find_horspool(const ssi_pattern *pattern, const char *data, size_t len);
 size_t ssi_find_memmem(const ssi_pattern *pattern, const char *data, size_t len);
 
-/* ssi_scan_vector.c */
-ssi_find_fn ssi_vector_best(void);
-size_t ssi_find_vector_base(const ssi_pattern *pattern, const char *data, size_t len);
-size_t ssi_find_vector_avx2(const ssi_pattern *pattern, const char *data, size_t len);
-int ssi_vector_has_avx2(void);
+/* ssi_scan_vector.c: its variants, the best last, how many of them this machine can run, and the
+ * order in which they compare the bytes of a tag. */
+extern const ssi_scan_variant ssi_vector_variants[];
+size_t ssi_vector_usable(void);
 void ssi_vector_order(const char *tag, size_t len, size_t *order);
 
 /* Counts bytes that a search looked at; only in the build that measures (test/bench). */
