@@ -94,7 +94,8 @@ def test_macros_exist_with_the_same_number_of_arguments(reference, ours, baselin
     assert different(expected, actual) == {}
 
 
-@pytest.mark.parametrize("header", declarations.header_names(OURS))
+@pytest.mark.parametrize("header", declarations.header_names(OURS)
+                         + [f"brigade/{h}" for h in declarations.header_names(os.path.join(OURS, "brigade"))])
 @pytest.mark.parametrize("language", ["c", "c++"])
 def test_header_compiles_alone(header, language):
     standard, compiler = ("gnu17", "gcc") if language == "c" else ("gnu++17", "g++")
