@@ -12,6 +12,7 @@
 #include "request_private.h"
 #include "resolution.h"
 #include "scoreboard_private.h"
+#include "crash.h"
 #include "core_private.h"
 #include "http_connection.h"
 #include "http_config.h"
@@ -208,19 +209,20 @@ static server_rec *h1_conn_server(const brg_conn *bc)
     return bc->c ? bc->c->base_server : bc->base;
 }
 
-/* How long the head may still take: RequestReadTimeout header, or Timeout where it is off. */
+/* How long the head may still take: RequestReadTimeout header in all, and Timeout without a byte. */
 static apr_time_t h1_conn_head_due(const brg_conn *bc)
 {
     const brg_read_timeout *t = &h1_read_timeouts(h1_conn_server(bc))->header;
     apr_interval_time_t limit = t->first_us;
+    apr_time_t silent = bc->loop->now + h1_conn_server(bc)->timeout;
 
     if (!limit)
-        return bc->loop->now + h1_conn_server(bc)->timeout;
+        return silent;
     if (t->min_rate)
         limit += apr_time_from_sec(conn_in_size(bc)) / t->min_rate;
     if (t->max_us && limit > t->max_us)
         limit = t->max_us;
-    return bc->head_began + limit;
+    return bc->head_began + limit < silent ? bc->head_began + limit : silent;
 }
 
 static void h1_conn_wait_head(brg_conn *bc)
@@ -245,13 +247,23 @@ static void h1_conn_wait_write(brg_conn *bc)
     h1_conn_wait(bc, bc->loop->now + h1_conn_server(bc)->timeout);
 }
 
+static void h1_conn_count_bytes(brg_conn *bc)
+{
+    uint64_t n = core_output_take_bytes(bc);
+
+    if (n)
+        loop_score_add(&bc->loop->score->bytes, n);
+}
+
 /* All output of a full-way request is out, or waits. 1: go on with the next head. */
 static int h1_conn_written(brg_conn *bc)
 {
     apr_status_t rv = pending_flush(bc);
 
-    if (rv == APR_SUCCESS && bc->c && core_output_pending(bc))
+    if (rv == APR_SUCCESS && bc->c && core_output_pending(bc)) {
         rv = core_output_flush(bc);
+        h1_conn_count_bytes(bc);
+    }
     if (APR_STATUS_IS_EAGAIN(rv)) {
         h1_conn_wait_write(bc);
         return 0;
@@ -282,16 +294,28 @@ static int h1_conn_after_request(brg_conn *bc)
     if (c->keepalive != AP_CONN_KEEPALIVE)
         bc->close_after = CONN_DRAIN;
     bc->idle_until = bc->loop->now + h1_conn_server(bc)->keep_alive_timeout;
+    h1_conn_count_bytes(bc);
+    if (bc->close_after == CONN_KEEP && !bc->failed && !bc->pending && core_output_gathers(bc)) {
+        conn_enter(bc, CONN_HEAD);
+        return 1; /* h1_conn_heads() flushes, at the latest when the input is used up */
+    }
     return h1_conn_written(bc);
 }
 
-static int h1_conn_to_worker(brg_conn *bc, request_rec *r, int status)
+/* From here on a worker owns bc: the loop has it on no list and waits for nothing. 0 on success. */
+static int h1_conn_hand_over(brg_conn *bc, request_rec *r)
 {
     wheel_cancel(&bc->loop->wheel, &bc->timer);
+    loop_unlist(bc->loop, bc);
     bc->r = r;
-    bc->r_status = status;
+    bc->head_began = bc->loop->now;
     conn_enter(bc, CONN_WORKER);
-    if (worker_pool_submit(bc->loop->workers, bc) == 0)
+    return worker_pool_submit(bc->loop->workers, bc);
+}
+
+static int h1_conn_to_worker(brg_conn *bc, request_rec *r)
+{
+    if (h1_conn_hand_over(bc, r) == 0)
         return 0;
     conn_enter(bc, CONN_REQUEST);
     bc->r = NULL;
@@ -299,19 +323,48 @@ static int h1_conn_to_worker(brg_conn *bc, request_rec *r, int status)
     return h1_conn_after_request(bc);
 }
 
-void h1_conn_work(brg_conn *bc)
+/* Answers to earlier requests shall not wait for this one's. */
+static void h1_conn_work_flush(brg_conn *bc)
 {
-    request_rec *r = bc->r;
-    int status = bc->r_status;
+    while (core_output_pending(bc) && APR_STATUS_IS_EAGAIN(core_output_flush(bc)))
+        if (conn_wait(bc, 1, h1_conn_server(bc)->timeout) != APR_SUCCESS)
+            bc->c->aborted = 1;
+}
 
-    bc->r = NULL;
-    if (!r) {
-        ap_process_connection(bc->c, ap_get_conn_socket(bc->c));
-        return;
-    }
+static void h1_conn_work_request(brg_conn *bc, request_rec *r, int status)
+{
+    h1_conn_work_flush(bc);
+    crash_serving(r->the_request, r->hostname);
+    ap_update_child_status(bc->c->sbh, SERVER_BUSY_WRITE, r);
     if (status == H1_PHASES_PENDING)
         status = request_phases(r);
     request_finish(r, status);
+    crash_serving(NULL, NULL);
+}
+
+void h1_conn_work(brg_conn *bc)
+{
+    request_rec *r = bc->r;
+
+    bc->r = NULL;
+    connection_on_thread(bc);
+    if (r)
+        h1_conn_work_request(bc, r, bc->r_status);
+    else
+        ap_process_connection(bc->c, ap_get_conn_socket(bc->c));
+    ap_update_child_status(bc->c->sbh, SERVER_READY, NULL);
+}
+
+/* What the phases say, or H1_TO_WORKER: the rest, as bc->r_status tells, is a worker's. */
+static int h1_conn_phases(brg_conn *bc, request_rec *r)
+{
+    if (r->status != HTTP_OK)
+        return r->status;
+    bc->r_status = H1_PHASES_PENDING;
+    if (!phases_may_run_inline())
+        return H1_TO_WORKER;
+    bc->r_status = request_phases(r);
+    return bc->r_status != OK || request_may_run_inline(r) ? bc->r_status : H1_TO_WORKER;
 }
 
 /* Apache's way. 1: the request is over, go on with the next head. */
@@ -331,14 +384,14 @@ static int h1_conn_full(brg_conn *bc, const h1_head *head)
     conn_in_consume(bc, head->head_len);
     conn_enter(bc, CONN_REQUEST);
     bc->close_after = CONN_KEEP;
-    if (r->status != HTTP_OK)
-        status = r->status;
-    else if (!phases_may_run_inline())
-        return h1_conn_to_worker(bc, r, H1_PHASES_PENDING);
-    else if ((status = request_phases(r)) == OK && !request_may_run_inline(r))
-        return h1_conn_to_worker(bc, r, status);
-    request_finish(r, status);
-    return h1_conn_after_request(bc);
+    crash_serving(r->the_request, r->hostname);
+    scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_BUSY_WRITE);
+    status = h1_conn_phases(bc, r);
+    if (status != H1_TO_WORKER)
+        request_finish(r, status);
+    crash_serving(NULL, NULL);
+    scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_READY);
+    return status == H1_TO_WORKER ? h1_conn_to_worker(bc, r) : h1_conn_after_request(bc);
 }
 
 /* Gathered answers first, so that a full-way answer cannot overtake them. 1: go on. */
@@ -363,6 +416,9 @@ static int h1_conn_head(brg_conn *bc, h1_head *head, h1_gather *g)
             return h1_conn_flush_gathered(bc, g);
         return 1;
     }
+    /* The answer may gather with that to the last request, but not if it may be long in coming. */
+    if (!g->iov_n && !bc->pending && !head->has_body && phases_may_run_inline() && core_output_gathers(bc))
+        return h1_conn_full(bc, head);
     return h1_conn_flush_gathered(bc, g) && h1_conn_full(bc, head);
 }
 
@@ -394,6 +450,7 @@ static void h1_conn_heads(brg_conn *bc)
             break;
         if (!h1_conn_head(bc, head, g))
             return;
+        bc->head_began = bc->loop->now;
     }
     if (!h1_conn_flush_gathered(bc, g))
         return;
@@ -405,6 +462,9 @@ static void h1_conn_heads(brg_conn *bc)
 
 static int h1_conn_returned(brg_conn *bc)
 {
+    connection_on_thread(bc);
+    loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->now - bc->head_began));
+    bc->head_began = bc->loop->now;
     if (bc->close_after == CONN_KEEP && !connections_are_plain()) {
         /* A connection module drove it to its end on the worker. */
         bc->close_after = CONN_DRAIN;
@@ -421,9 +481,7 @@ static void h1_conn_start_foreign(brg_conn *bc)
         h1_conn_close(bc);
         return;
     }
-    conn_enter(bc, CONN_WORKER);
-    bc->r = NULL;
-    if (worker_pool_submit(bc->loop->workers, bc))
+    if (h1_conn_hand_over(bc, NULL))
         h1_conn_close(bc);
 }
 
@@ -457,6 +515,7 @@ void h1_conn_run(brg_conn *bc)
     case CONN_WRITE:
         if (!h1_conn_written(bc))
             return;
+        bc->head_began = bc->loop->now; /* the time in which nothing was read is not the peer's */
         break;
     default:
         if (!connections_are_plain() && !bc->c) {

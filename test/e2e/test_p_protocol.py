@@ -349,7 +349,7 @@ def test_client_that_vanishes_in_mid_response(serve):
 
 
 @pytest.mark.parametrize("config,data", [
-    pytest.param("RequestReadTimeout header=1\n", b"", marks=pytest.mark.only("brigade")),
+    pytest.param("AcceptFilter http none\nRequestReadTimeout header=1\n", b"", marks=pytest.mark.only("brigade")),
     ("RequestReadTimeout header=1\n", b"GET /a.txt HTTP/1.1\r\n"),
     ("RequestReadTimeout header=1-2,MinRate=100000\n", b"GET /a.txt HTTP/1.1\r\n"),
     ("Timeout 1\n", b"GET /a.txt HTTP/1.1\r\nHost: loc"),
