@@ -80,7 +80,7 @@ struct brg_conn {
     char *in;
     uint32_t in_off, in_len, in_cap;
     uint32_t scanned;        /**< how far the search for the end of the head came */
-    apr_time_t head_began;   /**< when the first byte of the head being read arrived */
+    apr_time_t head_began;   /**< when the head being read began to arrive; in CONN_WORKER, when that was entered */
     apr_time_t idle_until;   /**< keep-alive deadline that the last response left */
 
     struct conn_pending *pending; /**< what the socket did not take of answers from the cache; usually NULL */
@@ -129,6 +129,9 @@ apr_status_t connection_attach(brg_conn *bc);
 /** Run pre_close_connection and destroy c, its pool and output. bc->fd stays open and belongs to the loop. */
 void connection_detach(brg_conn *bc);
 
+/** bc->c is run by the calling thread from now on: its line of the scoreboard is this thread's. */
+void connection_on_thread(brg_conn *bc);
+
 /** The brg_conn below a conn_rec; NULL for a connection that is not of this server's sockets. */
 brg_conn *connection_of(conn_rec *c);
 
@@ -143,6 +146,12 @@ apr_status_t core_output_flush(brg_conn *bc);
 
 /** 1 while set-aside output waits. */
 int core_output_pending(const brg_conn *bc);
+
+/** 1 while what waits does so only to share a call with the answer to the next request, which is here. */
+int core_output_gathers(const brg_conn *bc);
+
+/** Bytes handed to the kernel since this was last asked. */
+uint64_t core_output_take_bytes(brg_conn *bc);
 
 /** Append bytes that the loop could not write to the set-aside output (copied). Needs an attached conn_rec. */
 void core_output_adopt(brg_conn *bc, const char *data, size_t len);

@@ -287,6 +287,12 @@ apr_status_t connection_attach(brg_conn *bc)
     return APR_SUCCESS;
 }
 
+void connection_on_thread(brg_conn *bc)
+{
+    if (bc->c && bc->c->sbh)
+        ap_update_sb_handle(bc->c->sbh, connection_slot, brg_thread_index());
+}
+
 /* ---- end ---- */
 
 static int connection_pre_close(conn_rec *c)

@@ -63,6 +63,7 @@ static void core_output_settle(struct core_output *out)
             apr_pool_clear(out->kept);
         out->memory = 0;
         out->responses = 0;
+        out->blocked = 0;
     }
     if (core_output_logio && out->bytes != out->reported)
         core_output_logio(out->c, out->bytes - out->reported);
@@ -117,6 +118,24 @@ static int core_output_may_gather(const struct core_output *out)
 
     return out->bc && conn_in_size(out->bc) && (most < 0 || out->responses < most) &&
            out->c->keepalive == AP_CONN_KEEPALIVE;
+}
+
+int core_output_gathers(const brg_conn *bc)
+{
+    const struct core_output *out = bc->out;
+
+    return core_output_pending(bc) && !out->error && !out->c->aborted && !out->blocked &&
+           out->memory <= core_output_threshold(out) && core_output_may_gather(out);
+}
+
+uint64_t core_output_take_bytes(brg_conn *bc)
+{
+    struct core_output *out = bc->out;
+    apr_off_t n = out ? out->bytes - out->taken : 0;
+
+    if (n)
+        out->taken = out->bytes;
+    return (uint64_t)n;
 }
 
 /* ---- setting aside ---- */

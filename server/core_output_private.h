@@ -22,7 +22,9 @@ struct core_output {
     apr_size_t memory;  /**< bytes of bb for which core_output_is_memory() */
     apr_off_t bytes;    /**< handed to the kernel so far */
     apr_off_t reported; /**< of these, told to mod_logio */
+    apr_off_t taken;    /**< of these, told by core_output_take_bytes() */
     int responses;      /**< whole responses that wait in bb */
+    unsigned blocked : 1;     /**< the last write left something: bb waits for the socket */
     unsigned no_sendfile : 1; /**< the kernel refused it once on this connection */
 };
 

@@ -240,10 +240,12 @@ apr_status_t core_write(struct core_output *out)
         if (out->bytes - start >= WRITE_TURN_BYTES && out->bc && conn_on_loop()) {
             /* The socket may be far from full: no event would say that it goes on. */
             loop_again(out->bc->loop, out->bc);
+            out->blocked = 1;
             return APR_EAGAIN;
         }
         rv = core_write_batch(out);
     }
+    out->blocked = rv == APR_EAGAIN;
     if (rv != APR_SUCCESS && rv != APR_EAGAIN)
         core_write_log(out, rv);
     return rv;

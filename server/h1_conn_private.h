@@ -10,9 +10,11 @@
 #include "h1_parse.h"
 #include "brigade/read_timeout.h"
 
-#define H1_IN_MOST (1U << 20) /**< bytes of input kept for one connection, whatever the Limit* directives say */
+#define H1_IN_MOST \
+    (1U << 20) /**< bytes of input kept for one connection, whatever the Limit* directives say */
 #define H1_LINGER_SECONDS 2       /**< silence after which a lingering connection is closed */
 #define H1_LINGER_MOST_SECONDS 30 /**< and closed after so long in any case */
+#define H1_TO_WORKER (-1001)      /**< h1_conn_phases(): the request goes to a worker */
 #define H1_PHASES_PENDING (-1000) /**< brg_conn.r_status: the worker is to run the phases too */
 
 /** The calling thread's h1_head: it is too large for the stack of a deep call chain. */
@@ -30,7 +32,8 @@ const brg_read_timeouts *h1_read_timeouts(const server_rec *s);
  */
 int h1_head_of_part(h1_head *head, const char *buf, size_t len, const h1_limits *limits);
 
-/** Wait for the socket on a worker. APR_SUCCESS, APR_TIMEUP, or an error. @param for_write else for reading */
+/** Wait for the socket on a worker. APR_SUCCESS, APR_TIMEUP, or an error. @param for_write else for
+ * reading */
 apr_status_t conn_wait(brg_conn *bc, int for_write, apr_interval_time_t timeout);
 
 #endif

@@ -40,6 +40,21 @@ void loop_again(brg_loop *loop, brg_conn *bc)
     loop->again_tail = &bc->next;
 }
 
+void loop_unlist(brg_loop *loop, brg_conn *bc)
+{
+    brg_conn **at = &loop->again;
+
+    if (!bc->queued)
+        return;
+    while (*at && *at != bc)
+        at = &(*at)->next;
+    if (*at)
+        *at = bc->next;
+    if (loop->again_tail == &bc->next)
+        loop->again_tail = at;
+    bc->queued = 0;
+}
+
 int loop_poll(brg_loop *loop, brg_conn *bc)
 {
     struct epoll_event e = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = bc};
@@ -152,7 +167,11 @@ static void loop_event_conn(brg_loop *loop, brg_conn *bc, uint32_t events)
             h1_conn_fill(bc);
         else if (events & (EPOLLHUP | EPOLLERR))
             bc->failed = 1;
+        if (events & EPOLLRDHUP && !bc->read_eof)
+            bc->rd_ready = 1; /* the end stands behind what was read, and no further event tells of it */
     }
+    if (bc->state == CONN_WRITE && !(events & EPOLLOUT) && !bc->failed)
+        return; /* no room to write yet: the deadline stays */
     loop_ready(loop, bc);
 }
 
@@ -245,7 +264,7 @@ static void loop_accept_resume(brg_loop *loop)
 {
     if (loop->accepting || atomic_load_explicit(&loops_phase, memory_order_relaxed) != LOOPS_RUN)
         return;
-    if (loop->now >= loop->accept_again && (int)loop->conns_n < loop->config->max_connections)
+    if (loop->now >= loop->accept_again && loop->conns_n < loop->conns_most)
         loop_listeners(loop, 1);
 }
 
@@ -286,6 +305,8 @@ void loop_main(brg_loop *loop)
     int phase, draining = 0;
 
     thread_self_set(loop, loop->index);
+    ap_update_child_status_from_indexes(loop->config->slot, loop->index, SERVER_STARTING, NULL);
+    ap_update_child_status_from_indexes(loop->config->slot, loop->index, SERVER_READY, NULL);
     loop->now = apr_time_now();
     wheel_init(&loop->wheel, loop->now);
     loop_listeners(loop, 1);
@@ -299,5 +320,6 @@ void loop_main(brg_loop *loop)
         loop_turn(loop);
     }
     brg_run_turn_end(apr_time_now());
+    scoreboard_thread(loop->config->slot, loop->index, SERVER_DEAD);
     thread_self_end();
 }

@@ -78,12 +78,17 @@ static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
     return bc;
 }
 
-/* Descriptors or memory ran out: wait until a connection closes, or a second. Said at most once a second, since each
- * return to accepting may fail again. */
+/* Descriptors or memory ran out: wait until a connection closes, or a second. Said at most once a second by
+ * all loops of the process, since each return to accepting may fail again. */
 static void accept_failed(brg_loop *loop, int error)
 {
+    static _Atomic apr_time_t said;
+    apr_time_t last = atomic_load(&said);
+
     loop_listeners(loop, 0);
     loop->accept_again = loop->now + apr_time_from_sec(1);
+    if (loop->now - last < apr_time_from_sec(1) || !atomic_compare_exchange_strong(&said, &last, loop->now))
+        return;
     ap_log_error(APLOG_MARK, APLOG_CRIT, error, loop->server,
                  "cannot accept connections for now (%u open here): trying again in a second", loop->conns_n);
 }
@@ -99,7 +104,7 @@ void loop_accept(brg_loop *loop, brg_listener *l)
         brg_conn *bc;
         int fd;
 
-        if ((int)loop->conns_n >= loop->config->max_connections) {
+        if (loop->conns_n >= loop->conns_most) {
             loop_listeners(loop, 0); /* the backlog holds the rest */
             return;
         }

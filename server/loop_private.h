@@ -43,6 +43,7 @@ struct brg_loop {
     brg_conn *all;                 /**< open connections, by all_next */
     brg_conn *spare;
     unsigned spare_n, conns_n;
+    unsigned conns_most;           /**< this loop's share of max_connections */
     void *spare_in;
     unsigned spare_in_n;
     unsigned ended_n;              /**< requests that ended in this turn */
@@ -80,6 +81,9 @@ void loop_ready(brg_loop *loop, brg_conn *bc);
 
 /** Put bc on the list of the next turn, which then does not wait: there may be more to read. */
 void loop_again(brg_loop *loop, brg_conn *bc);
+
+/** Take bc off the list of the next turn, as it must be before another thread gets it. */
+void loop_unlist(brg_loop *loop, brg_conn *bc);
 
 /** bc->fd into the poll set, once per connection, when it first has to wait. 0 on success. */
 int loop_poll(brg_loop *loop, brg_conn *bc);

@@ -3,6 +3,7 @@
 #include "loop_private.h"
 #include "resolution.h"
 #include "scoreboard_private.h"
+#include "thread_self.h"
 #include "http_config.h"
 #include "http_log.h"
 #include <errno.h>
@@ -36,6 +37,9 @@ static apr_status_t loop_create(brg_loop **out, apr_pool_t *p, int index)
     loop->config = &loops_conf;
     loop->server = loops_conf.server;
     loop->listeners = loops_conf.listeners[index];
+    loop->conns_most = (unsigned)(loops_conf.max_connections / loops_conf.n_loops);
+    if (!loop->conns_most)
+        loop->conns_most = 1;
     loop->ready_tail = &loop->ready;
     loop->again_tail = &loop->again;
     loop->score = scoreboard_loop(loops_conf.slot, index);
@@ -56,15 +60,14 @@ static apr_status_t loop_create(brg_loop **out, apr_pool_t *p, int index)
 
 static apr_status_t loop_start(brg_loop *loop)
 {
-    sigset_t all, old;
+    sigset_t old;
     pthread_attr_t attr;
     pthread_t id;
     int rc;
 
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the main thread's */
+    thread_block_signals(&old);
     atomic_fetch_add(&loops_alive, 1);
     rc = pthread_create(&id, &attr, loops_thread, loop);
     if (rc)

@@ -37,7 +37,7 @@ extern mpm_conf mpm_settings;
 int mpm_loops(void);
 
 /** Set while the process model is (one of AP_MPMQ_STARTING, RUNNING, STOPPING). */
-extern int mpm_state;
+extern _Atomic int mpm_state;
 
 /** -X, -D DEBUG and the like, asked of the command line. */
 int mpm_one_process(void);

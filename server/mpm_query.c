@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 mpm_conf mpm_settings = {.processes = 1, .threads = MPM_DEFAULT_THREADS};
-int mpm_state = AP_MPMQ_STARTING;
+_Atomic int mpm_state = AP_MPMQ_STARTING;
 ap_generation_t mpm_generation;
 
 static int mpm_cpus(void)

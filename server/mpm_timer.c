@@ -6,6 +6,7 @@
  * until the next one is due. Callbacks may wait; they delay only each other.
  */
 #include "mpm_private.h"
+#include "thread_self.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -58,17 +59,12 @@ static void *timer_main(void *unused)
     return NULL;
 }
 
-/* Signals belong to the process's main thread, except those that a thread causes itself. */
 static int timer_start(void)
 {
-    static const int own[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE};
-    sigset_t all, old;
+    sigset_t old;
     int rc;
 
-    sigfillset(&all);
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        sigdelset(&all, own[i]);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    thread_block_signals(&old);
     rc = pthread_create(&timer_thread, NULL, timer_main, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     timer_running = rc == 0;

@@ -66,6 +66,9 @@ void scoreboard_set_limits(const scoreboard_limits *limits);
  */
 struct loop_score *scoreboard_loop(int slot, int loop);
 
+/** Show what a thread does: one of SERVER_*, and nothing else of its line. */
+void scoreboard_thread(int slot, int thread, int status);
+
 /** As above for readers; NULL where there is none. */
 const struct loop_score *scoreboard_loop_if(int slot, int loop);
 

@@ -169,6 +169,14 @@ static int score_update(int child, int thread, int status, conn_rec *c, server_r
     return old;
 }
 
+void scoreboard_thread(int slot, int thread, int status)
+{
+    worker_score *ws = ap_get_scoreboard_worker_from_indexes(slot, thread);
+
+    if (ws)
+        score_put(ws->status, (unsigned char)status);
+}
+
 AP_DECLARE(int)
 ap_update_child_status_from_indexes(int child, int thread, int status, request_rec *r)
 {

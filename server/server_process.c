@@ -11,6 +11,7 @@
 #include "listen_private.h"
 #include "loop.h"
 #include "scoreboard_private.h"
+#include "thread_self.h"
 
 #include "http_config.h"
 #include "http_log.h"
@@ -106,6 +107,7 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
         process_fail(sp, "signalfd", errno, APEXIT_CHILDFATAL);
     if (ap_run_drop_privileges(sp->pool, sp->s) > 0)
         process_fail(sp, "giving up privileges", 0, APEXIT_CHILDFATAL);
+    thread_unblock_in_forks();
     ap_fatal_signal_setup(sp->s, pconf);
     ap_fatal_signal_child_setup(sp->s);
     connection_child_init(sp->slot);

@@ -2,6 +2,7 @@
 #include "thread_self.h"
 #include "loop_private.h"
 #include "brigade/loop.h"
+#include <pthread.h>
 
 static _Thread_local brg_loop *self_loop;
 static _Thread_local int self_index = -1;
@@ -47,4 +48,28 @@ BRG_DECLARE(int) brg_thread_index(void)
 BRG_DECLARE(int) brg_thread_is_loop(void)
 {
     return self_loop != NULL;
+}
+
+void thread_block_signals(sigset_t *old)
+{
+    static const int own[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS, SIGTRAP};
+    sigset_t all;
+
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&all, own[i]);
+    pthread_sigmask(SIG_SETMASK, &all, old);
+}
+
+static void thread_forked(void)
+{
+    sigset_t none;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void thread_unblock_in_forks(void)
+{
+    pthread_atfork(NULL, NULL, thread_forked);
 }

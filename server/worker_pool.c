@@ -5,6 +5,7 @@
 #include "brigade/loop.h"
 #include "http_config.h"
 #include "http_log.h"
+#include "scoreboard.h"
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
@@ -72,6 +73,11 @@ static brg_conn *worker_next(worker_pool *wp)
     return bc;
 }
 
+static void worker_show(const worker_pool *wp, int slot, int status)
+{
+    ap_update_child_status_from_indexes(wp->loop->config->slot, wp->first_index + slot, status, NULL);
+}
+
 static void *worker_main(void *baton)
 {
     struct worker_start *start = baton;
@@ -81,6 +87,8 @@ static void *worker_main(void *baton)
 
     free(start);
     thread_self_set(NULL, wp->first_index + slot);
+    worker_show(wp, slot, SERVER_STARTING);
+    worker_show(wp, slot, SERVER_READY);
     pthread_mutex_lock(&wp->lock);
     while ((bc = worker_next(wp)) != NULL) {
         pthread_mutex_unlock(&wp->lock);
@@ -91,6 +99,7 @@ static void *worker_main(void *baton)
     }
     pthread_mutex_unlock(&wp->lock);
     brg_run_turn_end(apr_time_now());
+    worker_show(wp, slot, SERVER_DEAD);
     thread_self_end();
     pthread_mutex_lock(&wp->lock);
     wp->index_used[slot] = 0;
@@ -104,7 +113,7 @@ static int worker_spawn(worker_pool *wp)
 {
     struct worker_start *start = malloc(sizeof *start);
     pthread_attr_t attr;
-    sigset_t all, old;
+    sigset_t old;
     pthread_t id;
     int slot = 0, rc;
 
@@ -118,8 +127,7 @@ static int worker_spawn(worker_pool *wp)
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     if (wp->stack_bytes)
         pthread_attr_setstacksize(&attr, wp->stack_bytes);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the main thread's */
+    thread_block_signals(&old);
     rc = pthread_create(&id, &attr, worker_main, start);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
