@@ -119,6 +119,9 @@ static h1_result h1_take_09(h1_cursor *cur)
     head->protocol_len = 8;
     head->major = 0;
     head->minor = 9;
+    if (head->uri_len >= 5 && !memcmp(head->uri, "HTTP/", 5)) {
+        return h1_bad(cur, 400, "no target in the request line"); /* the version stands in its place */
+    }
     if (!cur->limits->allow_09) {
         return h1_bad(cur, 400, "HTTP/0.9 is not allowed");
     }
