@@ -70,8 +70,11 @@ static void core_merge_options(core_dir_config *to, const core_dir_config *base,
     to->opts = (allow_options_t)((base->opts & ~to->opts_remove) | to->opts_add);
     /* "+IncludesNOEXEC" below "Includes" takes exec away. */
     if ((base->opts & OPT_INC_WITH_EXEC) && (over->opts_add & OPT_INCLUDES) &&
-        !(over->opts_add & OPT_INC_WITH_EXEC))
+        !(over->opts_add & OPT_INC_WITH_EXEC)) {
         to->opts &= (allow_options_t)~OPT_INC_WITH_EXEC;
+        to->opts_add &= (allow_options_t)~OPT_INC_WITH_EXEC;
+        to->opts_remove |= OPT_INC_WITH_EXEC;
+    }
 }
 
 static void core_merge_override(core_dir_config *to, const core_dir_config *over)

@@ -21,7 +21,8 @@ typedef struct dir_walk {
     request_rec *r;
     const char *path; /* r->filename as it came: absolute, no empty or dot segments */
     apr_size_t len;
-    ap_conf_vector_t *conf; /* in force in the current directory */
+    walk_fold found;        /* sections and .htaccess files so far */
+    ap_conf_vector_t *conf; /* in force in the current directory; NULL: found has grown */
     const apr_array_header_t *secs;
     const char *access_name;
     int next_sec;
@@ -31,9 +32,18 @@ typedef struct dir_walk {
     apr_size_t cut;      /* where scratch ends now */
 } dir_walk;
 
-static const core_dir_config *dir_core(const dir_walk *w)
+static const core_dir_config *dir_core(dir_walk *w)
 {
+    if (!w->conf) {
+        w->conf = walk_fold_onto(w->r, &w->found, w->r->per_dir_config);
+    }
     return ap_get_core_module_config(w->conf);
+}
+
+static void dir_take(dir_walk *w, ap_conf_vector_t *sec, int sec_is_config)
+{
+    walk_fold_add(w->r, &w->found, sec, sec_is_config);
+    w->conf = NULL;
 }
 
 /* The first end bytes of path as a string. One past its length stands for a slash that is added. */
@@ -232,13 +242,13 @@ static int dir_htaccess(dir_walk *w, apr_size_t pos)
     res = ap_parse_htaccess(&found, w->r, override, core->override_opts, core->override_list,
                             apr_pstrdup(w->r->pool, dir_prefix(w, pos)), w->access_name);
     if (res == OK && found) {
-        w->conf = walk_merge(w->r, w->conf, found, 0);
+        dir_take(w, found, 0);
     }
     return res;
 }
 
-/* Take in what is said of the directory that ends before pos, the level-th from the root. */
-static int dir_enter(dir_walk *w, apr_size_t pos, unsigned level)
+/* Take in what is said of the name that ends before pos, the level-th from the root. */
+static void dir_sections(dir_walk *w, apr_size_t pos, unsigned level)
 {
     for (; w->next_sec < w->secs->nelts; w->next_sec++) {
         ap_conf_vector_t *sec = APR_ARRAY_IDX(w->secs, w->next_sec, ap_conf_vector_t *);
@@ -250,10 +260,9 @@ static int dir_enter(dir_walk *w, apr_size_t pos, unsigned level)
         if (core->d_is_fnmatch
                 ? apr_fnmatch(core->d, dir_prefix(w, pos), APR_FNM_PATHNAME) == APR_SUCCESS
                 : dir_is(w, core->d, pos)) {
-            w->conf = walk_merge(w->r, w->conf, sec, 1);
+            dir_take(w, sec, 1);
         }
     }
-    return dir_htaccess(w, pos);
 }
 
 static void dir_regexes(dir_walk *w)
@@ -263,7 +272,7 @@ static void dir_regexes(dir_walk *w)
         const core_dir_config *core = ap_get_core_module_config(sec);
 
         if (core->r && walk_regex_matches(w->r, core, w->r->filename)) {
-            w->conf = walk_merge(w->r, w->conf, sec, 1);
+            dir_take(w, sec, 1);
         }
     }
 }
@@ -332,6 +341,7 @@ static void dir_finish(dir_walk *w, apr_size_t end)
     }
     r->canonical_filename = r->filename;
     dir_regexes(w);
+    dir_core(w);
     r->per_dir_config = w->conf;
 }
 
@@ -350,7 +360,8 @@ AP_DECLARE(int) ap_directory_walk(request_rec *r)
         const char *slash;
         int is_dir;
 
-        if ((res = dir_enter(&w, pos, level)) != OK) {
+        dir_sections(&w, pos, level);
+        if ((res = dir_htaccess(&w, pos)) != OK) {
             return res;
         }
         if (pos >= w.len) {
@@ -363,6 +374,10 @@ AP_DECLARE(int) ap_directory_walk(request_rec *r)
             return res;
         }
         if (!is_dir) {
+            /* <Directory> sections, patterns above all, may name a file as well. */
+            if (end == w.len && r->finfo.filetype == APR_REG) {
+                dir_sections(&w, w.len + 1, level + 1);
+            }
             break;
         }
         pos = end + 1;

@@ -2,9 +2,10 @@
 /*
  * Merges of configuration vectors, each made once.
  *
- * A request's configuration is a fold over the sections that match it: ((defaults + s1) + s2) + s3.
- * The result of every step is remembered under its pair of operands, so the pairs form a tree whose
- * paths are the lists of sections seen so far.
+ * A walk merges the sections that it found with each other and then the whole onto what was in
+ * force before: defaults + ((s1 + s2) + s3). Merges need not be associative (AuthMerging is not),
+ * so this order is part of the behaviour. The result of every step is remembered under its pair of
+ * operands, so the pairs form a tree whose paths are the lists of sections seen so far.
  *
  * Where both operands belong to the configuration, the result does too: it goes to a table of the
  * whole process that is read without a lock and only ever grows, up to a bound (a configuration
@@ -171,17 +172,39 @@ static ap_conf_vector_t *merge_for_request(request_rec *r, ap_conf_vector_t *bas
 }
 
 ap_conf_vector_t *walk_merge(request_rec *r, ap_conf_vector_t *base, ap_conf_vector_t *sec,
-                             int sec_is_config)
+                             int are_config)
 {
     ap_conf_vector_t *result = NULL;
 
-    if (sec_is_config && merge_pool) {
-        /* Memory of the configuration is never freed while it serves, so a vector of some request
-         * can not have the address of a base in the table. */
+    if (are_config && merge_pool) {
         result = merge_find(base, sec);
-        if (!result && (base == r->server->lookup_defaults || merge_is_result(base))) {
+        if (!result) {
             result = merge_add(base, sec);
         }
     }
     return result ? result : merge_for_request(r, base, sec);
+}
+
+int walk_is_config(const request_rec *r, const ap_conf_vector_t *conf)
+{
+    return conf == r->server->lookup_defaults || merge_is_result(conf);
+}
+
+void walk_fold_add(request_rec *r, walk_fold *fold, ap_conf_vector_t *sec, int sec_is_config)
+{
+    if (!fold->sum) {
+        fold->sum = sec;
+        fold->is_config = sec_is_config;
+        return;
+    }
+    fold->is_config = fold->is_config && sec_is_config;
+    fold->sum = walk_merge(r, fold->sum, sec, fold->is_config);
+}
+
+ap_conf_vector_t *walk_fold_onto(request_rec *r, const walk_fold *fold, ap_conf_vector_t *base)
+{
+    if (!fold->sum) {
+        return base;
+    }
+    return walk_merge(r, base, fold->sum, fold->is_config && walk_is_config(r, base));
 }

@@ -17,12 +17,27 @@
  * to (subrequests, redirects) otherwise. That makes a merge in the steady state a look-up, and lets
  * "has the configuration changed?" be a comparison of pointers. (walk_merge.c)
  *
- * @param sec_is_config  0: sec was read from an .htaccess file for this request
+ * @param are_config  both belong to the configuration; 0: one was made for this request
  * Ownership: the configuration's, or r->pool; not to be written.
  * Threads: any; look-ups take no lock.
  */
 ap_conf_vector_t *walk_merge(request_rec *r, ap_conf_vector_t *base, ap_conf_vector_t *sec,
-                             int sec_is_config);
+                             int are_config);
+
+/** @a conf is the server's defaults or a merge that is remembered with the configuration. */
+int walk_is_config(const request_rec *r, const ap_conf_vector_t *conf);
+
+/** The sections that one walk found, merged with each other in the order of their coming. */
+typedef struct walk_fold {
+    ap_conf_vector_t *sum; /* NULL: none yet */
+    int is_config;         /* sum is part of the configuration */
+} walk_fold;
+
+/** Take in @a sec; @a sec_is_config 0: it was read from an .htaccess file for this request. */
+void walk_fold_add(request_rec *r, walk_fold *fold, ap_conf_vector_t *sec, int sec_is_config);
+
+/** @a base with all that was taken in on top, @a base itself if nothing was. */
+ap_conf_vector_t *walk_fold_onto(request_rec *r, const walk_fold *fold, ap_conf_vector_t *base);
 
 /** Begin to remember merges of the configuration in @a pconf. Main thread, before others are
  * started. */

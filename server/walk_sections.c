@@ -123,14 +123,16 @@ AP_DECLARE(int) ap_location_walk(request_rec *r)
 {
     const core_server_config *sconf = ap_get_core_module_config(r->server->module_config);
     const location_note *note;
+    walk_fold fold = {0};
 
     if (!sconf->sec_url || !sconf->sec_url->nelts || !r->uri) {
         return OK;
     }
     note = location_match_all(r, sconf->sec_url);
     for (int i = 0; i < note->n; i++) {
-        r->per_dir_config = walk_merge(r, r->per_dir_config, note->secs[i], 1);
+        walk_fold_add(r, &fold, note->secs[i], 1);
     }
+    r->per_dir_config = walk_fold_onto(r, &fold, r->per_dir_config);
     return OK;
 }
 
@@ -152,20 +154,23 @@ AP_DECLARE(int) ap_file_walk(request_rec *r)
     const core_dir_config *dconf = ap_get_core_module_config(r->per_dir_config);
     const apr_array_header_t *secs = dconf->sec_file;
     const char *slash, *name;
+    walk_fold fold = {0};
+    int is_config;
 
     if (!secs || !secs->nelts || !r->filename) {
         return OK;
     }
     slash = strrchr(r->filename, '/');
     name = slash ? slash + 1 : r->filename;
+    is_config = walk_is_config(r, r->per_dir_config); /* and with it the sections that it lists */
     for (int i = 0; i < secs->nelts; i++) {
         ap_conf_vector_t *sec = section_at(secs, i);
 
-        /* Sections of a vector that is remembered are remembered as well: walk_merge sees to it. */
         if (file_matches(r, ap_get_core_module_config(sec), name)) {
-            r->per_dir_config = walk_merge(r, r->per_dir_config, sec, 1);
+            walk_fold_add(r, &fold, sec, is_config);
         }
     }
+    r->per_dir_config = walk_fold_onto(r, &fold, r->per_dir_config);
     return OK;
 }
 
@@ -187,12 +192,12 @@ static int if_condition_met(request_rec *r, const core_dir_config *core)
     return rc > 0;
 }
 
-static void if_walk(request_rec *r, const core_dir_config *dconf)
+static void if_walk_level(request_rec *r, const apr_array_header_t *secs, walk_fold *fold,
+                          int is_config)
 {
-    const apr_array_header_t *secs = dconf->sec_if;
     int taken = 0; /* a branch of the current chain was */
 
-    for (int i = 0; secs && i < secs->nelts; i++) {
+    for (int i = 0; i < secs->nelts; i++) {
         ap_conf_vector_t *sec = section_at(secs, i);
         const core_dir_config *core = ap_get_core_module_config(sec);
 
@@ -205,13 +210,29 @@ static void if_walk(request_rec *r, const core_dir_config *dconf)
             continue;
         }
         taken = 1;
-        r->per_dir_config = walk_merge(r, r->per_dir_config, sec, 1);
-        if_walk(r, core);
+        walk_fold_add(r, fold, sec, is_config);
     }
 }
 
+/* Level by level: the sections inside those that were taken come after all of their level. */
 AP_DECLARE(int) ap_if_walk(request_rec *r)
 {
-    if_walk(r, ap_get_core_module_config(r->per_dir_config));
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    int is_config;
+
+    if (!core->sec_if || !core->sec_if->nelts) {
+        return OK;
+    }
+    is_config = walk_is_config(r, r->per_dir_config);
+    while (core->sec_if && core->sec_if->nelts) {
+        walk_fold fold = {0};
+
+        if_walk_level(r, core->sec_if, &fold, is_config);
+        if (!fold.sum) {
+            break;
+        }
+        r->per_dir_config = walk_fold_onto(r, &fold, r->per_dir_config);
+        core = ap_get_core_module_config(fold.sum);
+    }
     return OK;
 }

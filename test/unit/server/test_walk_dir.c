@@ -367,8 +367,8 @@ static void merges_of_htaccess_stay_in_the_family(void **state)
     assert_ptr_equal(walk_merge(next, next->per_dir_config, htaccess, 0), mine);
     assert_ptr_not_equal(walk_merge(other, other->per_dir_config, htaccess, 0), mine);
     /* A section on top of it is no part of the configuration either. */
-    assert_ptr_equal(walk_merge(next, mine, sec, 1), walk_merge(next, mine, sec, 1));
-    assert_ptr_not_equal(walk_merge(next, mine, sec, 1), walk_merge(other, mine, sec, 1));
+    assert_ptr_equal(walk_merge(next, mine, sec, 0), walk_merge(next, mine, sec, 0));
+    assert_ptr_not_equal(walk_merge(next, mine, sec, 0), walk_merge(other, mine, sec, 0));
 }
 
 static void the_store_of_merges_is_bounded(void **state)
