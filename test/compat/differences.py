@@ -57,3 +57,7 @@ OTHERS = {
     "TRACE": "TraceEnable is off unless a configuration turns it on.",
     "a bad configuration at a reload": "The running configuration stays, and the log says why. Apache ends.",
 }
+
+# The same for test_cases.py: key -> (pattern of file/name, reason).
+CASES = {
+}

@@ -72,7 +72,7 @@ def wait_until(condition, what="condition", seconds=None):
 
 
 def apache_preamble(binary_modules=None):
-    lines = [f"LoadModule {m}_module {APACHE_MODULES}/mod_{m}.so" for m in APACHE_LOADS + (binary_modules or [])]
+    lines = [f"LoadModule {m}_module {APACHE_MODULES}/mod_{m}.so" for m in APACHE_LOADS + list(binary_modules or [])]
     for module in APACHE_LOADS_IF_THERE:
         if os.path.exists(f"{APACHE_MODULES}/mod_{module}.so"):
             lines.append(f"LoadModule {module}_module {APACHE_MODULES}/mod_{module}.so")
@@ -88,6 +88,7 @@ class Server:
     files     name below htdocs -> content (str, bytes), or a function that gets the path
     args      further arguments of the command line
     bare      the configuration is complete, add nothing to it
+    modules   that Apache loads besides those that Brigade has built in; None: none at all
     limits    resource limits, such as {resource.RLIMIT_NOFILE: 64}
     """
 
@@ -95,7 +96,7 @@ class Server:
                  address="127.0.0.1", limits=None):
         self.binary = binary or BINARY
         self.apache = is_apache(self.binary)
-        self.config, self.args, self.bare, self.modules = config, list(args), bare, list(modules)
+        self.config, self.args, self.bare, self.modules = config, list(args), bare, modules
         self.env = dict(os.environ, ASAN_OPTIONS="detect_leaks=0:abort_on_error=0:exitcode=66",
                         TSAN_OPTIONS="exitcode=66:halt_on_error=0", UBSAN_OPTIONS="print_stacktrace=1", **(env or {}))
         self.address, self.wait, self.limits = address, wait, limits or {}
@@ -165,7 +166,7 @@ class Server:
         if config is not None:
             self.config = config
         text = self.config if self.bare else self.preamble() + self.config
-        if self.apache:
+        if self.apache and self.modules is not None:
             text = apache_preamble(self.modules) + text
         self.write("httpd.conf", self.expand(text), base="conf")
         if not os.path.exists(self.path("conf/mime.types")):

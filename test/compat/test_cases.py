@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small configurations, one behaviour each: Apache and Brigade must answer and log the same.
+
+cases/*.json hold lists of cases:
+
+    name      unique in its file
+    conf      lines of configuration; ${SITE} (documents), ${LOGS}, ${PORT} and ${TYPES} are defined in it
+    files     name below ${SITE} -> content
+    htaccess  folder below ${SITE} -> content of its .htaccess
+    load      modules that both load, where they are not built in;  unload: that neither has
+    requests  path, method, headers, body; or raw, the bytes to send. Without any, `-t` is compared.
+    logs      names below ${LOGS} to compare;  lognorm: [pattern, replacement] for their lines
+    noerrlog  the error log is not compared
+    volatile  bodies of responses are not compared
+
+All requests are sent ROUNDS times, since Brigade may answer a later one from memory. What differs on purpose is in
+differences.py, CASES.
+"""
+import glob
+import json
+import os
+import re
+
+import pytest
+
+import brigade
+from differences import CASES
+from http_client import request_bytes, split_responses
+from test_compare import APACHE, methods, normal, pytestmark  # noqa: F401
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROUNDS = 3
+SETTLED = 1_000_000_000
+
+BASE = """ServerRoot @ROOT@
+PidFile @ROOT@/logs/httpd.pid
+Define SITE @ROOT@/htdocs
+Define LOGS @ROOT@/logs
+Define PORT @PORT@
+Define TYPES @ROOT@/conf/mime.types
+Include conf/modules.conf
+Listen 127.0.0.1:@PORT@
+ServerName localhost
+ErrorLog @ROOT@/logs/error_log
+DocumentRoot @ROOT@/htdocs
+TypesConfig @ROOT@/conf/mime.types
+%s<Directory @ROOT@/htdocs>
+    AllowOverride All
+</Directory>
+"""
+
+
+def all_cases():
+    found = []
+    for path in sorted(glob.glob(os.path.join(HERE, "cases", "*.json"))):
+        file = os.path.basename(path)[:-len(".json")]
+        with open(path) as f:
+            found += [pytest.param(case, id=f"{file}/{case['name']}") for case in json.load(f)]
+    return found
+
+
+def user_lines():
+    if os.geteuid():
+        return ""
+    user = brigade.unprivileged_user()
+    return f"User {user}\nGroup {'www-data' if user == 'www-data' else 'nogroup'}\n"
+
+
+def module_lines(case, apache):
+    """LoadModule lines; for Apache also of what Brigade has built in."""
+    unload = case.get("unload", [])
+    wanted = list(case.get("load", []))
+    if apache:
+        built_in = brigade.APACHE_LOADS + brigade.APACHE_LOADS_IF_THERE
+        wanted = [m for m in built_in + [w for w in wanted if w not in built_in] if m not in unload]
+        wanted = [m for m in wanted if os.path.exists(f"{brigade.APACHE_MODULES}/mod_{m}.so")]
+    lines = [f"LoadModule {m}_module {brigade.APACHE_MODULES}/mod_{m}.so" for m in wanted]
+    if apache:
+        lines += ["Mutex file:@ROOT@/logs default", "TraceEnable Off"]
+    else:
+        lines = [f"BuiltinModule {m}_module Off" for m in unload] + lines
+    return "\n".join(lines) + "\n"
+
+
+def settle(server):
+    """All documents are old, so that entity tags are strong and listings the same."""
+    for folder, names, files in os.walk(server.path("htdocs")):
+        for name in names + files:
+            os.utime(os.path.join(folder, name), (SETTLED, SETTLED))
+    os.utime(server.path("htdocs"), (SETTLED, SETTLED))
+
+
+def make(case, binary):
+    server = brigade.Server(BASE % user_lines() + "\n".join(case["conf"]) + "\n", case.get("files"), bare=True, binary=binary,
+                            modules=None)
+    for name, content in case.get("htaccess", {}).items():
+        server.write(name if name.endswith(".htaccess") else f"{name}/.htaccess", content)
+    settle(server)
+    lines = module_lines(case, server.apache)
+    server.write("modules.conf", lines.replace("@ROOT@", server.root), base="conf")
+    return server
+
+
+def exchange(request):
+    if "raw" in request:
+        return request["raw"].encode("latin-1", "surrogateescape")
+    headers = {"Connection": "close", **request.get("headers", {})}
+    method = request.get("method", "GET")
+    return request_bytes(method, request["path"], headers, request.get("body", "").encode())
+
+
+class Result:
+    """What one server made of a case."""
+
+    def __init__(self, case, binary):
+        self.case, self.answers, self.logs, self.checked = case, [], {}, None
+        self.server = server = make(case, binary)
+        try:
+            if not case.get("requests") or not self.started():
+                self.check()
+                return
+            for _ in range(ROUNDS):
+                self.answers += [self.ask(r) for r in case["requests"]]
+            server.stop()
+            server.check_logs()
+            self.read_logs()
+        finally:
+            server.expect_trouble = True
+            server.close()
+
+    def started(self):
+        try:
+            self.server.start()
+            return True
+        except AssertionError:
+            return False
+
+    def clean(self, text):
+        """Without what differs from server to server and from run to run."""
+        text = text.replace(self.server.root, "ROOT").replace(str(self.server.port), "PORT")
+        text = re.sub(r"(Apache|Brigade)/[\d.]+( \((Debian|Unix)\))?", "SERVER", text)
+        return re.sub(r"\b(client|PORT\] \[client) 127\.0\.0\.1:\d+", r"\1 CLIENT", text)
+
+    def ask(self, request):
+        data = exchange(request)
+        answers = [normal(r) for r in split_responses(self.server.raw(data), methods(data))]
+        kept = []
+        for answer in answers:
+            if isinstance(answer, tuple):
+                version, status, reason, fields, body, trailers = answer
+                body = "" if self.case.get("volatile") else self.clean(body.decode("latin-1"))
+                fields = [(n, self.clean(v)) for n, v in fields
+                          if not (self.case.get("volatile") and n == "content-length")]
+                # The text of a page may have the length of a path or a name of a server in it.
+                if any(mark in body for mark in ("ROOT", "PORT", "SERVER")):
+                    fields = [(n, "LENGTH" if n == "content-length" else v) for n, v in fields]
+                answer = (version, status, reason, fields, body, trailers)
+            kept.append(answer)
+        return f"{request.get('method', 'GET')} {request['path']}", kept
+
+    def check(self):
+        """The words of -t."""
+        done = self.server.run("-t")
+        text = self.clean(done.stderr.decode(errors="replace"))
+        lines = [re.sub(r"^\[[^\]]*\] \[[^\]]*\] \[[^\]]*\] ", "", line) for line in text.splitlines()]
+        self.checked = done.returncode, lines
+
+    def read_logs(self):
+        for name in self.case.get("logs", []):
+            text = self.clean(self.server.read(f"logs/{name}").decode("latin-1"))
+            for pattern, replacement in self.case.get("lognorm", []):
+                text = re.sub(pattern, replacement, text)
+            self.logs[name] = text.splitlines()
+        if not self.case.get("noerrlog"):
+            self.logs["error_log"] = self.error_lines()
+
+    def error_lines(self):
+        """Lines about requests: what is said of the start and the end of a server is its own."""
+        lines = []
+        for line in self.server.read("logs/error_log").decode("latin-1").splitlines():
+            found = re.match(r"\[[^\]]*\] (\[[^\]]*\]) \[pid [^\]]*\] (.*\[client .*)", line)
+            if found:
+                text = re.sub(r"^((?:\(\d+\)[^:]*: )?)\w+\.c\(\d+\): ", r"\1", found[2])
+                lines.append(self.clean(f"{found[1]} {text}"))
+        return lines
+
+
+def differences_of(apache, ours):
+    if apache.checked != ours.checked:
+        yield f"-t\n  Apache:  {apache.checked}\n  Brigade: {ours.checked}"
+    for theirs, mine in zip(apache.answers, ours.answers):
+        if theirs != mine:
+            yield f"{theirs[0]}\n  Apache:  {theirs[1]}\n  Brigade: {mine[1]}"
+    for name, lines in apache.logs.items():
+        if lines != ours.logs.get(name):
+            for theirs, mine in zip(lines + ["(none)"] * 99, ours.logs.get(name, []) + ["(none)"] * 99):
+                if theirs != mine:
+                    yield f"{name}\n  Apache:  {theirs}\n  Brigade: {mine}"
+                    break
+
+
+def listed(name):
+    for key, (pattern, _) in CASES.items():
+        if re.search(pattern, name):
+            return key
+    return None
+
+
+@pytest.mark.parametrize("case", all_cases())
+def test_same_behaviour(case, request):
+    key = listed(request.node.callspec.id)
+    differ = list(differences_of(Result(case, APACHE), Result(case, brigade.BINARY)))
+    if key:
+        assert differ, f"listed as a difference ({key}), but both do the same"
+    else:
+        assert not differ, "\n".join([f"{len(differ)} differences"] + differ[:6])
+
+
+@pytest.mark.parametrize("key", CASES)
+def test_a_case_shows_the_difference(key):
+    assert [p.id for p in all_cases() if re.search(CASES[key][0], p.id)]
