@@ -161,14 +161,33 @@ static int store_watch(resolution_cache *c, resolution_entry *e, const char *pat
     return c->watch ? watch_add(c->watch, &e->owner, path, "/", names, index) : -1;
 }
 
+/* How the URI came to the file. An index file depends on every entry of its directory, since another one of the
+ * DirectoryIndex list may appear; anything farther away (FallbackResource, say) on files that nobody tells us of. */
+enum { STORE_DIRECT, STORE_INDEX, STORE_FAR };
+
+static int store_way(request_rec *r)
+{
+    char *asked = apr_pstrdup(r->pool, r->parsed_uri.path ? r->parsed_uri.path : "");
+    size_t len;
+
+    if (ap_unescape_url(asked) != OK || !r->uri)
+        return STORE_FAR;
+    if (!strcmp(asked, r->uri))
+        return STORE_DIRECT;
+    len = strlen(asked);
+    return len && asked[len - 1] == '/' && !strncmp(asked, r->uri, len) && !strchr(r->uri + len, '/') ? STORE_INDEX
+                                                                                                     : STORE_FAR;
+}
+
 static int store_prime(resolution_cache *c, resolution_entry *e, request_rec *r)
 {
     const char *const *names = store_overrides_possible(r) ? store_access_names(r) : NULL;
     const char *path = c->offered_path ? c->offered_path : r->filename;
-    size_t uri_len = strlen(r->parsed_uri.path ? r->parsed_uri.path : "");
-    int index = uri_len && r->parsed_uri.path[uri_len - 1] == '/';
+    int way = store_way(r), index = way == STORE_INDEX;
 
     e->server = r->server;
+    if (way == STORE_FAR)
+        return -1;
     if (store_watch(c, e, path, names, index)) /* then one stat per request must be enough */
         return names || index || !c->offered_path ? -1 : 0;
     for (const char *const *from = c->offered_from; from && *from; from++)
