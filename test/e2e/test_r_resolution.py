@@ -199,3 +199,12 @@ def test_more_files_than_are_kept(serve):
         for _ in range(5):
             for i in range(40):
                 assert c.get(f"/{i}.txt").body == f"text {i}".encode()
+
+
+def test_age_is_trusted_where_asked_for(serve):
+    """Also shows that answers are remembered at all."""
+    server = serve("FileCacheValidate 3600\n", files={"a.txt": "old"})
+    settle(server.path("htdocs"))
+    warm(server, "/a.txt", b"old")
+    server.write("a.txt", "new")
+    assert server.get("/a.txt").body == b"old"
