@@ -55,17 +55,32 @@ apr_status_t daemon_detach(apr_pool_t *p)
     return setsid() < 0 ? errno : APR_SUCCESS;
 }
 
-void daemon_ready(void)
+/* The starter's input and output are let go: whoever reads them shall see their end. Messages go to the log. */
+static void daemon_leave_terminal(void)
 {
-    int null;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+    if (null < 0)
+        return;
+    dup2(null, STDIN_FILENO);
+    dup2(null, STDOUT_FILENO);
+    close(null);
+}
+
+void daemon_child(void)
+{
     if (daemon_fd < 0)
         return;
-    if ((null = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0) {
-        dup2(null, STDIN_FILENO);
-        dup2(null, STDOUT_FILENO);
-        close(null);
-    }
+    daemon_leave_terminal();
+    close(daemon_fd);
+    daemon_fd = -1;
+}
+
+void daemon_ready(void)
+{
+    if (daemon_fd < 0)
+        return;
+    daemon_leave_terminal();
     if (write(daemon_fd, "", 1) != 1)
         ap_log_error(APLOG_MARK, APLOG_DEBUG, errno, ap_server_conf, "nobody waits for the start");
     close(daemon_fd);

@@ -209,20 +209,20 @@ static server_rec *h1_conn_server(const brg_conn *bc)
     return bc->c ? bc->c->base_server : bc->base;
 }
 
-/* How long the head may still take: RequestReadTimeout header in all, and Timeout without a byte. */
+/* How long the head may still take: RequestReadTimeout for all of it, Timeout for the next piece of it. */
 static apr_time_t h1_conn_head_due(const brg_conn *bc)
 {
     const brg_read_timeout *t = &h1_read_timeouts(h1_conn_server(bc))->header;
+    apr_time_t piece = bc->loop->now + h1_conn_server(bc)->timeout;
     apr_interval_time_t limit = t->first_us;
-    apr_time_t silent = bc->loop->now + h1_conn_server(bc)->timeout;
 
     if (!limit)
-        return silent;
+        return piece;
     if (t->min_rate)
         limit += apr_time_from_sec(conn_in_size(bc)) / t->min_rate;
     if (t->max_us && limit > t->max_us)
         limit = t->max_us;
-    return bc->head_began + limit < silent ? bc->head_began + limit : silent;
+    return bc->head_began + limit < piece ? bc->head_began + limit : piece;
 }
 
 static void h1_conn_wait_head(brg_conn *bc)

@@ -67,6 +67,9 @@ int supervisor_open(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, serv
  */
 apr_status_t daemon_detach(apr_pool_t *p);
 
+/** In a new server process: nothing of the starter's is kept open. */
+void daemon_child(void);
+
 /** The server is up: lets the starter end with status 0. May be called any number of times. */
 void daemon_ready(void);
 

@@ -140,6 +140,7 @@ static int child_start(int index, apr_pool_t *pconf, server_rec *s)
     }
     if (pid == 0) {
         close(ends[0]);
+        daemon_child();
         child_forget_siblings();
         ap_scoreboard_image->parent[slot].pid = getpid();
         server_process_run(pconf, s, index, slot, ends[1]);
