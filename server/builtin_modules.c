@@ -14,6 +14,7 @@
     X(authz_core)          \
     X(access_compat)       \
     X(reqtimeout)          \
+    X(watchdog)            \
     X(filter)              \
     X(mime)                \
     X(log_config)          \

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All cases, by group."""
+from . import filters
+
+GROUPS = {m.GROUP: m.CASES for m in (filters,)}
+
+
+def cases():
+    for group in GROUPS.values():
+        yield from group
