@@ -212,7 +212,8 @@ static int file_send(request_rec *r, apr_file_t *file, int with_body)
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, ba);
     apr_status_t rv;
 
-    if (!r->header_only && with_body)
+    /* For HEAD only filters need the body: what they make of it decides on the head. */
+    if (with_body && (!r->header_only || !brg_output_is_plain(r)))
         file_insert(r, bb, file);
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(ba));
     brg_resolution_offer_file(r, r->filename);
