@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arenas: see sms_arena.h for what there is. Allocating and freeing on a cell's own thread takes no
+ * lock and no atomic instruction.
+ *
+ * A region that becomes empty is kept for any class while the empty ones are few (`keep`), else it
+ * goes to the parent at once: after a peak little remains. The last region of a class that has free
+ * cells stays where it is, so that a single request at a time does not move it to and fro.
+ */
+#include "sms_arena.h"
+#include <stdio.h>
+#include <string.h>
+
+#define ARENA_CHUNK_DEFAULT ((size_t)256 << 10)
+#define ARENA_CHUNK_LEAST ((size_t)16 << 10)
+#define ARENA_CHUNK_MOST ((size_t)1 << 30)
+#define ARENA_LINEAR 256 /* up to here classes are 16 bytes apart, then four to each doubling */
+#define ARENA_UNIT 4096
+#define ARENA_LOOKS 64 /* empty regions looked at before a new one is taken */
+
+static inline arena_sms *arena_of(arena_local *local)
+{
+    return (arena_sms *)local->system;
+}
+
+static inline uint32_t arena_class(size_t bytes)
+{
+    unsigned power;
+
+    if (bytes <= ARENA_LINEAR)
+        return (uint32_t)((bytes - 1) / 16);
+    power = 63 - (unsigned)__builtin_clzll((unsigned long long)bytes - 1);
+    return (uint32_t)(16 + (power - 8) * 4 + ((bytes - 1 - ((size_t)1 << power)) >> (power - 2)));
+}
+
+static size_t arena_class_size(uint32_t class_n)
+{
+    size_t power;
+
+    if (class_n < 16)
+        return ((size_t)class_n + 1) * 16;
+    power = (size_t)1 << (8 + (class_n - 16) / 4);
+    return power + ((class_n - 16) % 4 + 1) * (power / 4);
+}
+
+/* Lists. */
+
+static inline void arena_unlink(arena_region *r)
+{
+    *r->link = r->next;
+    if (r->next != NULL)
+        r->next->link = r->link;
+}
+
+static inline void arena_link(arena_region **list, arena_region *r)
+{
+    r->next = *list;
+    r->link = list;
+    if (r->next != NULL)
+        r->next->link = &r->next;
+    *list = r;
+}
+
+/* Regions. */
+
+static void arena_give(arena_local *local, arena_region *r)
+{
+    sms_unpoison(r, r->bytes);
+    brg_sms_give(local->system, r, r->bytes);
+}
+
+void arena_shrink(arena_local *local, size_t keep)
+{
+    arena_region *r, *last;
+
+    while (local->empty_bytes > keep && local->empty != NULL) {
+        for (last = local->empty; (r = last->next) != NULL; last = r)
+            continue; /* the longest unused one is the last */
+        arena_unlink(last);
+        local->empty_bytes -= last->bytes;
+        arena_give(local, last);
+    }
+}
+
+/* Nothing of the region, which is in no list, is handed out any more. */
+static void arena_retire(arena_local *local, arena_region *r)
+{
+    size_t keep = arena_of(local)->keep;
+
+    if (r->bytes > keep) {
+        arena_give(local, r);
+        return;
+    }
+    arena_shrink(local, keep - r->bytes);
+    arena_link(&local->empty, r);
+    local->empty_bytes += r->bytes;
+}
+
+void arena_retire_idle(arena_local *local)
+{
+    arena_region *r, *next;
+    int i;
+
+    for (i = 0; i < ARENA_CLASSES; i++)
+        for (r = local->avail[i]; r != NULL; r = next) {
+            next = r->next;
+            if (r->used == 0) {
+                arena_unlink(r);
+                arena_retire(local, r);
+            }
+        }
+}
+
+/* An empty region of at least so many bytes, but not of many more. */
+static arena_region *arena_reuse(arena_local *local, size_t bytes)
+{
+    arena_region *r;
+    int looks = ARENA_LOOKS;
+
+    for (r = local->empty; r != NULL && looks-- > 0; r = r->next)
+        if (r->bytes >= bytes && r->bytes - bytes <= bytes / 4) {
+            arena_unlink(r);
+            local->empty_bytes -= r->bytes;
+            return r;
+        }
+    return NULL;
+}
+
+static arena_region *arena_region_get(arena_local *local, size_t bytes)
+{
+    arena_region *r = arena_reuse(local, bytes);
+
+    if (r == NULL) {
+        r = brg_sms_take(local->system, bytes);
+        if (r == NULL)
+            return NULL;
+        r->bytes = bytes;
+        r->home = local;
+    }
+    return r;
+}
+
+static void arena_format(arena_region *r, uint32_t class_n, size_t cell_bytes)
+{
+    sms_unpoison(r, ARENA_REGION_HEAD);
+    r->free = NULL;
+    r->bump = (char *)r + ARENA_REGION_HEAD;
+    r->class_n = class_n;
+    r->cell_bytes = cell_bytes;
+    r->capacity = (uint32_t)((r->bytes - ARENA_REGION_HEAD) / cell_bytes);
+    r->used = r->bumped = 0;
+    sms_poison(r->bump, r->bytes - ARENA_REGION_HEAD);
+}
+
+/* Cells. */
+
+static inline void *arena_hand_out(arena_region *r, arena_cell *cell, size_t bytes)
+{
+    cell->next = ARENA_LIVE;
+    r->used++;
+    sms_unpoison(cell + 1, bytes);
+    return cell + 1;
+}
+
+static inline arena_cell *arena_bump(arena_region *r)
+{
+    arena_cell *cell = (arena_cell *)r->bump;
+
+    sms_unpoison(cell, sizeof(*cell));
+    cell->region = r;
+    r->bump += r->cell_bytes;
+    r->bumped++;
+    return cell;
+}
+
+static inline void *arena_cell_get(arena_local *local, arena_region *r, size_t bytes)
+{
+    arena_cell *cell = r->free;
+    void *block;
+
+    if (cell != NULL)
+        r->free = cell->next;
+    else
+        cell = arena_bump(r);
+    block = arena_hand_out(r, cell, bytes);
+    if (__builtin_expect(r->used == r->capacity, 0)) {
+        arena_unlink(r);
+        arena_link(&local->full, r);
+    }
+    return block;
+}
+
+static __attribute__((noinline)) arena_region *arena_region_make(arena_local *local,
+                                                                 uint32_t class_n)
+{
+    arena_sms *a = arena_of(local);
+    arena_region *r = arena_region_get(local, a->chunk);
+
+    if (r == NULL)
+        return NULL;
+    arena_format(r, class_n, a->class_bytes[class_n] + sizeof(arena_cell));
+    arena_link(&local->avail[class_n], r);
+    return r;
+}
+
+static size_t arena_large_bytes(size_t bytes)
+{
+    return SMS_ROUND(bytes + ARENA_REGION_HEAD + sizeof(arena_cell), ARENA_UNIT);
+}
+
+static __attribute__((noinline)) void *arena_large(arena_local *local, size_t bytes)
+{
+    arena_region *r = arena_region_get(local, arena_large_bytes(bytes));
+
+    if (r == NULL)
+        return NULL;
+    arena_format(r, ARENA_LARGE, r->bytes - ARENA_REGION_HEAD);
+    arena_link(&local->full, r);
+    return arena_hand_out(r, arena_bump(r), bytes);
+}
+
+static inline arena_local *arena_local_here(brg_sms *s)
+{
+    sms_slot *slot = sms_slot_here(s);
+
+    return slot != NULL ? (arena_local *)slot->state : NULL;
+}
+
+static void *arena_allocate(brg_sms *s, size_t bytes)
+{
+    arena_local *local = arena_local_here(s);
+    arena_region *r;
+    uint32_t class_n;
+
+    if (__builtin_expect(local == NULL, 0))
+        return NULL;
+    if (__builtin_expect(arena_remote_waiting(local), 0))
+        arena_remote_drain(local);
+    if (__builtin_expect(bytes > ((arena_sms *)s)->cell_most, 0))
+        return arena_large(local, bytes);
+    class_n = arena_class(bytes);
+    r = local->avail[class_n];
+    if (__builtin_expect(r == NULL, 0)) {
+        r = arena_region_make(local, class_n);
+        if (r == NULL)
+            return NULL;
+    }
+    return arena_cell_get(local, r, bytes);
+}
+
+void arena_free_local(arena_local *local, arena_cell *cell)
+{
+    arena_region *r = cell->region;
+    int was_full = r->used == r->capacity;
+
+    if (__builtin_expect(cell->next != ARENA_LIVE, 0))
+        sms_panic(local->system, "a block was freed twice", cell + 1);
+    cell->next = r->free;
+    r->free = cell;
+    sms_poison(cell + 1, r->cell_bytes - sizeof(*cell));
+    r->used--;
+    if (__builtin_expect(was_full, 0)) {
+        arena_unlink(r);
+        if (r->class_n == ARENA_LARGE) {
+            arena_retire(local, r);
+            return;
+        }
+        arena_link(&local->avail[r->class_n], r);
+    }
+    if (r->used == 0 && (r->next != NULL || r->link != &local->avail[r->class_n])) {
+        arena_unlink(r);
+        arena_retire(local, r);
+    }
+}
+
+static void arena_free(brg_sms *s, void *block, size_t bytes)
+{
+    arena_cell *cell = (arena_cell *)block - 1;
+    arena_local *local = arena_local_here(s), *home = cell->region->home;
+    sms_slot *slot;
+
+    if (__builtin_expect(home->system != s, 0))
+        sms_panic(s, "a block of another system was freed", block);
+    if (__builtin_expect(home == local, 1)) {
+        arena_free_local(local, cell);
+        return;
+    }
+    slot = sms_slot_here(s);
+    if (slot != NULL)
+        sms_count(&slot->n.remote_frees, 1);
+    arena_remote_push(home, cell);
+}
+
+/* In place where the cell has room, and would not be mostly empty. */
+static void *arena_resize(brg_sms *s, void *block, size_t old_bytes, size_t bytes)
+{
+    arena_cell *cell = (arena_cell *)block - 1;
+    size_t room = cell->region->cell_bytes - sizeof(*cell);
+    void *moved;
+
+    if (bytes <= room && bytes >= room / 2) {
+        if (bytes < old_bytes)
+            sms_poison((char *)block + SMS_ROUND(bytes, 8), room - SMS_ROUND(bytes, 8));
+        sms_unpoison(block, bytes);
+        return block;
+    }
+    moved = arena_allocate(s, bytes);
+    if (moved == NULL)
+        return NULL;
+    memcpy(moved, block, old_bytes < bytes ? old_bytes : bytes);
+    arena_free(s, block, old_bytes);
+    return moved;
+}
+
+/* All of one list becomes empty. */
+static void arena_empty_list(arena_local *local, arena_region **list)
+{
+    arena_region *r;
+
+    while ((r = *list) != NULL) {
+        arena_unlink(r);
+        sms_poison((char *)r + ARENA_REGION_HEAD, r->bytes - ARENA_REGION_HEAD);
+        r->used = 0;
+        arena_retire(local, r);
+    }
+}
+
+static void arena_empty_local(arena_local *local, size_t keep)
+{
+    int i;
+
+    atomic_store_explicit(&local->remote, NULL, memory_order_relaxed);
+    for (i = 0; i < ARENA_CLASSES; i++)
+        arena_empty_list(local, &local->avail[i]);
+    arena_empty_list(local, &local->full);
+    arena_shrink(local, keep);
+}
+
+static void arena_each(brg_sms *s, size_t keep)
+{
+    sms_slot *slot = atomic_load_explicit(&s->counts->slots, memory_order_acquire);
+
+    for (; slot != NULL; slot = slot->next)
+        arena_empty_local((arena_local *)slot->state, keep);
+}
+
+static void arena_reset(brg_sms *s)
+{
+    arena_each(s, ((arena_sms *)s)->keep);
+}
+
+static void arena_destroy(brg_sms *s)
+{
+    arena_each(s, 0);
+}
+
+static void arena_trim(brg_sms *s)
+{
+    arena_local *local = arena_local_here(s);
+
+    if (local != NULL) {
+        arena_remote_drain(local);
+        arena_retire_idle(local);
+        arena_shrink(local, 0);
+    }
+    arena_remote_drain_orphans(s);
+}
+
+static void arena_describe(const brg_sms *s, char *out, size_t n)
+{
+    const arena_sms *a = (const arena_sms *)s;
+    char chunk[24], keep[24];
+
+    snprintf(out, n, "chunk=%s,keep=%s", sms_format_size(a->chunk, chunk),
+             sms_format_size(a->keep == SMS_LARGEST ? 0 : a->keep, keep));
+}
+
+static size_t arena_good_size(const brg_sms *s, size_t bytes)
+{
+    const arena_sms *a = (const arena_sms *)s;
+
+    if (bytes > a->cell_most)
+        return arena_large_bytes(bytes) - ARENA_REGION_HEAD - sizeof(arena_cell);
+    return a->class_bytes[arena_class(bytes)];
+}
+
+static int arena_list_owns(const arena_region *r, const char *block)
+{
+    for (; r != NULL; r = r->next) {
+        const char *first = (const char *)r + ARENA_REGION_HEAD + sizeof(arena_cell);
+
+        if (block < first || block >= r->bump || (size_t)(block - first) % r->cell_bytes != 0)
+            continue;
+        return ((const arena_cell *)block - 1)->next == ARENA_LIVE;
+    }
+    return 0;
+}
+
+static int arena_owns(const brg_sms *s, const void *block)
+{
+    const sms_slot *slot = atomic_load_explicit(&s->counts->slots, memory_order_acquire);
+    int i;
+
+    for (; slot != NULL; slot = slot->next) {
+        const arena_local *local = (const arena_local *)slot->state;
+
+        if (arena_list_owns(local->full, block))
+            return 1;
+        for (i = 0; i < ARENA_CLASSES; i++)
+            if (arena_list_owns(local->avail[i], block))
+                return 1;
+    }
+    return 0;
+}
+
+/* Invariants. */
+
+static const char *arena_verify_region(const arena_local *local, const arena_region *r, int full)
+{
+    const arena_cell *cell;
+    uint32_t n = 0;
+
+    if (r->home != local)
+        return "arena: a region is in a list of another thread";
+    if (r->next != NULL && r->next->link != &r->next)
+        return "arena: a list of regions is broken";
+    if (full != (r->used == r->capacity))
+        return "arena: a region is in the wrong list";
+    for (cell = r->free; cell != NULL && n <= r->capacity; cell = cell->next, n++)
+        if (cell->region != r)
+            return "arena: a free cell belongs to another region";
+    return r->used + n == r->bumped && r->bumped <= r->capacity
+               ? NULL
+               : "arena: cells were lost or counted twice";
+}
+
+static const char *arena_verify_list(const arena_local *local, const arena_region *r, int full)
+{
+    const char *broken = NULL;
+
+    for (; r != NULL && broken == NULL; r = r->next)
+        broken = arena_verify_region(local, r, full);
+    return broken;
+}
+
+static const char *arena_verify_local(const arena_local *local, size_t keep)
+{
+    const char *broken = arena_verify_list(local, local->full, 1);
+    const arena_region *r;
+    size_t empty = 0;
+    int i;
+
+    for (i = 0; i < ARENA_CLASSES && broken == NULL; i++)
+        broken = arena_verify_list(local, local->avail[i], 0);
+    for (r = local->empty; r != NULL; r = r->next) {
+        empty += r->bytes;
+        if (r->used != 0)
+            broken = "arena: an empty region is in use";
+    }
+    if (empty != local->empty_bytes || empty > keep)
+        broken = "arena: the sum of empty regions is wrong or too large";
+    return broken;
+}
+
+static const char *arena_verify(const brg_sms *s)
+{
+    const sms_slot *slot = atomic_load_explicit(&s->counts->slots, memory_order_acquire);
+    const char *broken = NULL;
+
+    for (; slot != NULL && broken == NULL; slot = slot->next)
+        broken = arena_verify_local((const arena_local *)slot->state, ((const arena_sms *)s)->keep);
+    return broken;
+}
+
+static void arena_local_begin(brg_sms *s, void *state)
+{
+    ((arena_local *)state)->system = s;
+}
+
+static void arena_local_end(brg_sms *s, void *state)
+{
+    arena_remote_drain(state);
+    arena_retire_idle(state);
+    arena_shrink(state, 0);
+}
+
+static const sms_slot_rules arena_rules = {sizeof(arena_local), arena_local_begin, arena_local_end};
+
+static const brg_sms_ops arena_ops = {
+    .kind = "arena",
+    .threads = BRG_SMS_ANY_THREAD,
+    .per_block = BRG_SMS_CHUNKED,
+    .allocate = arena_allocate,
+    .resize = arena_resize,
+    .free = arena_free,
+    .reset = arena_reset,
+    .destroy = arena_destroy,
+    .owns = arena_owns,
+    .describe = arena_describe,
+    .good_size = arena_good_size,
+    .trim = arena_trim,
+    .verify = arena_verify,
+};
+
+static const char *arena_params(size_t *chunk, size_t *keep, const brg_sms_param *params,
+                                int params_n, apr_pool_t *p)
+{
+    const char *message = NULL;
+    int i;
+
+    for (i = 0; i < params_n && message == NULL; i++) {
+        if (sms_param_is(&params[i], "chunk"))
+            message = sms_param_size(&params[i], ARENA_CHUNK_LEAST, ARENA_CHUNK_MOST, chunk, p);
+        else if (sms_param_is(&params[i], "keep"))
+            message = sms_param_size(&params[i], 0, SMS_LARGEST, keep, p);
+        else
+            message = sms_param_unknown(&params[i], "arena", "chunk=SIZE, keep=SIZE", p);
+    }
+    return message;
+}
+
+const char *sms_arena_create(brg_sms **out, brg_sms *parent, const brg_sms_param *params,
+                             int params_n, apr_pool_t *p)
+{
+    size_t chunk = ARENA_CHUNK_DEFAULT, keep = sms_default_keep();
+    const char *message = arena_params(&chunk, &keep, params, params_n, p);
+    arena_sms *a;
+    uint32_t i;
+
+    if (message != NULL)
+        return message;
+    *out = sms_make_threaded(sizeof(arena_sms), &arena_ops, parent, &arena_rules);
+    if (*out == NULL)
+        return "out of memory";
+    a = (arena_sms *)*out;
+    a->chunk = SMS_ROUND(chunk, ARENA_UNIT);
+    a->keep = keep != 0 ? keep : SMS_LARGEST;
+    a->cell_most = 16;
+    for (i = 0; i < ARENA_CLASSES; i++) {
+        a->class_bytes[i] = arena_class_size(i);
+        if (a->class_bytes[i] <= a->chunk / 4)
+            a->cell_most = a->class_bytes[i];
+    }
+    return NULL;
+}

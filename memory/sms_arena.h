@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_SMS_ARENA_H
+#define BRIGADE_SMS_ARENA_H
+
+/*
+ * An arena system has a *local* arena for each thread. A local arena takes *regions* from the
+ * parent and cuts each into *cells* of one size class; what is larger than a quarter of a region
+ * gets a region of its own.
+ *
+ * A region is in exactly one list of its home: avail[class] (it has a free cell), full, or empty
+ * (no cell is handed out, the class may change). Only the thread that has the local arena touches
+ * regions and lists. Any other thread that frees a cell pushes it on the home's remote list, and
+ * the owner takes that whole list at its next call.
+ *
+ * In each region: used <= capacity, and used + cells on its free list + cells never bumped ==
+ * capacity.
+ */
+#include "sms_private.h"
+
+#define ARENA_CLASSES 96
+#define ARENA_LARGE ARENA_CLASSES /* class of a region that is one cell */
+
+typedef struct arena_region arena_region;
+typedef struct arena_local arena_local;
+
+/* The head of a cell; the block follows it. */
+typedef struct arena_cell {
+    arena_region *region;
+    struct arena_cell *next; /* of a free cell; ARENA_LIVE while it is handed out */
+} arena_cell;
+
+_Static_assert(sizeof(arena_cell) == BRG_SMS_ALIGNMENT, "blocks are aligned behind their heads");
+
+struct arena_region {
+    arena_region *next, **link;
+    arena_local *home;
+    arena_cell *free;
+    char *bump;        /* next cell never handed out */
+    size_t bytes;      /* as taken from the parent */
+    size_t cell_bytes; /* with the head */
+    uint32_t class_n;
+    uint32_t used, capacity, bumped;
+};
+
+#define ARENA_REGION_HEAD SMS_ROUND(sizeof(arena_region), BRG_SMS_ALIGNMENT)
+
+struct arena_local {
+    brg_sms *system;
+    arena_region *avail[ARENA_CLASSES];
+    arena_region *full;
+    arena_region *empty; /* most recently emptied first */
+    size_t empty_bytes;
+    char apart[64];
+    arena_cell *_Atomic remote; /* written by all threads: in a cache line of its own */
+    char behind[64];
+};
+
+typedef struct arena_sms {
+    brg_sms base;
+    size_t chunk; /* bytes of a region */
+    size_t keep;  /* most bytes of empty regions in a local arena */
+    size_t cell_most;
+    size_t class_bytes[ARENA_CLASSES]; /* without heads */
+} arena_sms;
+
+/* What next is in a cell that is handed out. Never an address of a cell. */
+#define ARENA_LIVE ((arena_cell *)(uintptr_t)0xa11ca7ed)
+
+/** Take a cell back on its home's thread. */
+void arena_free_local(arena_local *local, arena_cell *cell);
+
+/* sms_remote.c */
+
+/** Send a cell home. Any thread. */
+void arena_remote_push(arena_local *home, arena_cell *cell);
+
+/** Take back what other threads sent. Owner, or who holds counts->lock of a system whose slot has
+ * no owner. */
+void arena_remote_drain(arena_local *local);
+
+/** Take what came home to slots that no thread has, and give it to the parent. */
+void arena_remote_drain_orphans(brg_sms *s);
+
+static inline int arena_remote_waiting(arena_local *local)
+{
+    return atomic_load_explicit(&local->remote, memory_order_relaxed) != NULL;
+}
+
+/** Give empty regions to the parent until at most @a keep bytes of them remain. */
+void arena_shrink(arena_local *local, size_t keep);
+
+/** Empty regions of all classes, too, that were left in place for the next request. */
+void arena_retire_idle(arena_local *local);
+
+static inline sms_slot *arena_slot(arena_local *local)
+{
+    return (sms_slot *)((char *)local - offsetof(sms_slot, state));
+}
+
+#endif

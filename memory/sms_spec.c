@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Specifications: `limit(16M) arena(chunk=64k)`, outermost first, and the kinds that they name.
+ *
+ * A specification is read into a plan without allocating anything but the plan, since pools do not
+ * exist yet when the preloaded layer reads its own.
+ */
+#include "sms_private.h"
+#include "apr_strings.h"
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SPEC_LONGEST 511
+#define SPEC_WORDS 8
+#define SPEC_PARAMS 32
+#define SPEC_KINDS 32
+#define SPEC_MESSAGE 640
+
+typedef struct spec_kind {
+    const char *name;
+    brg_sms_create_fn *create;
+    const char *help;
+} spec_kind;
+
+typedef struct spec_word {
+    const spec_kind *kind;
+    int first, params_n;
+    int shared;
+    int one_thread; /* known after a trial */
+} spec_word;
+
+struct brg_sms_plan {
+    char text[SPEC_LONGEST + 1]; /* params point into it */
+    int words_n, params_n;
+    spec_word words[SPEC_WORDS];
+    brg_sms_param params[SPEC_PARAMS];
+};
+
+static const spec_kind spec_builtin[] = {
+    {"arena", sms_arena_create, "chunk=SIZE, keep=SIZE"},
+    {"trivial", sms_trivial_create, "chunk=SIZE, keep=SIZE, shared"},
+    {"blocks", sms_blocks_create, "size=SIZE, chunk=SIZE, shared"},
+    {"system", sms_system_create, "no parameters"},
+    {"os", sms_os_create, "huge"},
+    {"limit", sms_limit_create, "SIZE, shared"},
+    {"tracking", sms_tracking_create, "quiet"},
+    {"guard", sms_guard_create, "redzone=SIZE, quarantine=SIZE"},
+    {"fault", sms_fault_create, "nth=N, from=N, random=FRACTION, seed=N"},
+};
+#define SPEC_BUILTIN_N ((int)(sizeof(spec_builtin) / sizeof(spec_builtin[0])))
+
+static spec_kind spec_registered[SPEC_KINDS];
+static int spec_registered_n;
+
+BRG_DECLARE(const char *) brg_sms_message(apr_pool_t *p, const char *format, ...)
+{
+    static __thread char kept[SPEC_MESSAGE];
+    char buffer[SPEC_MESSAGE]; /* an argument may be the message before */
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(buffer, sizeof(buffer), format, args);
+    va_end(args);
+    if (p != NULL)
+        return apr_pstrdup(p, buffer);
+    memcpy(kept, buffer, strlen(buffer) + 1);
+    return kept;
+}
+
+static const spec_kind *spec_kind_find(const char *name)
+{
+    int i;
+
+    for (i = 0; i < spec_registered_n; i++)
+        if (strcmp(spec_registered[i].name, name) == 0)
+            return &spec_registered[i];
+    for (i = 0; i < SPEC_BUILTIN_N; i++)
+        if (strcmp(spec_builtin[i].name, name) == 0)
+            return &spec_builtin[i];
+    return NULL;
+}
+
+BRG_DECLARE(void)
+brg_sms_kind_register(const char *name, brg_sms_create_fn *create, const char *help)
+{
+    int i;
+
+    for (i = 0; i < spec_registered_n; i++)
+        if (strcmp(spec_registered[i].name, name) == 0)
+            break;
+    if (i == SPEC_KINDS)
+        return; /* its name stays unknown, and says so where it is used */
+    spec_registered[i].name = name;
+    spec_registered[i].create = create;
+    spec_registered[i].help = help;
+    if (i == spec_registered_n)
+        spec_registered_n++;
+}
+
+void sms_kinds_forget(void)
+{
+    spec_registered_n = 0;
+}
+
+static const char *spec_unknown(const char *name, apr_pool_t *p)
+{
+    char list[SPEC_MESSAGE - 64];
+    size_t used = 0;
+    int i;
+
+    list[0] = '\0';
+    for (i = 0; i < SPEC_BUILTIN_N + spec_registered_n && used < sizeof(list); i++) {
+        const spec_kind *kind =
+            i < SPEC_BUILTIN_N ? &spec_builtin[i] : &spec_registered[i - SPEC_BUILTIN_N];
+        int n = snprintf(list + used, sizeof(list) - used, "%s%s(%s)", i > 0 ? ", " : "",
+                         kind->name, kind->help);
+
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return brg_sms_message(p, "unknown memory system \"%.32s\"; there are %s", name, list);
+}
+
+/* Sizes. */
+
+BRG_DECLARE(int) brg_sms_parse_size(const char *text, size_t *bytes)
+{
+    size_t n = 0, unit = 1;
+    const char *c = text;
+
+    for (; *c >= '0' && *c <= '9'; c++)
+        if (__builtin_mul_overflow(n, (size_t)10, &n) ||
+            __builtin_add_overflow(n, (size_t)(*c - '0'), &n))
+            return -1;
+    if (c == text)
+        return -1;
+    switch (*c) {
+    case 'g':
+    case 'G':
+        unit <<= 10; /* fall through */
+    case 'm':
+    case 'M':
+        unit <<= 10; /* fall through */
+    case 'k':
+    case 'K':
+        unit <<= 10;
+        c++;
+        break;
+    default:
+        break;
+    }
+    if (*c != '\0' || __builtin_mul_overflow(n, unit, &n))
+        return -1;
+    *bytes = n;
+    return 0;
+}
+
+const char *sms_format_size(size_t bytes, char *buffer)
+{
+    static const char units[] = "\0KMG";
+    int unit = 0;
+
+    while (unit < 3 && bytes != 0 && bytes % 1024 == 0) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(buffer, 24, unit > 0 ? "%zu%c" : "%zu", bytes, units[unit]);
+    return buffer;
+}
+
+const char *sms_param_size(const brg_sms_param *param, size_t least, size_t most, size_t *out,
+                           apr_pool_t *p)
+{
+    char low[24], high[24];
+    size_t value;
+
+    if (brg_sms_parse_size(param->value, &value) != 0)
+        return brg_sms_message(p, "\"%.32s\" is no size (64k, 16M, 1G)", param->value);
+    if (value < least || value > most)
+        return brg_sms_message(p, "%s%s%.32s is not between %s and %s",
+                               param->name != NULL ? param->name : "",
+                               param->name != NULL ? "=" : "", param->value,
+                               sms_format_size(least, low), sms_format_size(most, high));
+    *out = value;
+    return NULL;
+}
+
+int sms_param_is(const brg_sms_param *param, const char *name)
+{
+    return param->name != NULL && strcmp(param->name, name) == 0;
+}
+
+const char *sms_param_unknown(const brg_sms_param *param, const char *kind, const char *help,
+                              apr_pool_t *p)
+{
+    return brg_sms_message(p, "%s does not know \"%.32s\"; its parameters: %s", kind,
+                           param->name != NULL ? param->name : param->value, help);
+}
+
+/* Reading. */
+
+static char *spec_skip(char *at)
+{
+    while (isspace((unsigned char)*at))
+        at++;
+    return at;
+}
+
+static char *spec_name_end(char *at)
+{
+    while (isalnum((unsigned char)*at) || *at == '_' || *at == '-' || *at == '.')
+        at++;
+    return at;
+}
+
+/* One parameter, ended by a comma, a space or the parenthesis at *at, which is left there. */
+static const char *spec_read_param(brg_sms_plan *plan, spec_word *word, char **at, apr_pool_t *p)
+{
+    brg_sms_param param = {NULL, *at};
+    char *end = spec_name_end(*at), *start = *at;
+
+    if (end == start)
+        return brg_sms_message(p, "\"%.32s\": expected a parameter", start);
+    if (*end == '=') {
+        *end = '\0';
+        param.name = start;
+        start = end + 1;
+        end = spec_name_end(start);
+        param.value = start;
+        if (end == start)
+            return brg_sms_message(p, "%.32s= has no value", param.name);
+    }
+    *at = end;
+    if (param.name == NULL && (size_t)(end - start) == strlen("shared") &&
+        memcmp(start, "shared", 6) == 0) {
+        word->shared = 1;
+        return NULL;
+    }
+    if (plan->params_n == SPEC_PARAMS)
+        return "too many parameters";
+    plan->params[plan->params_n++] = param;
+    word->params_n++;
+    return NULL;
+}
+
+/* Behind the opening parenthesis up to behind the closing one. */
+static const char *spec_read_params(brg_sms_plan *plan, spec_word *word, char **at, apr_pool_t *p)
+{
+    const char *message;
+    char *c = *at, stop;
+
+    for (;;) {
+        c = spec_skip(c);
+        if (*c == ')' && word->params_n == 0 && !word->shared)
+            break;
+        message = spec_read_param(plan, word, &c, p);
+        if (message != NULL)
+            return message;
+        stop = *c;
+        if (stop != '\0')
+            *c = '\0'; /* the value ends here */
+        if (isspace((unsigned char)stop)) {
+            c = spec_skip(c + 1);
+            stop = *c;
+            if (stop != ',' && stop != ')')
+                continue;
+        }
+        if (stop == ')')
+            break;
+        if (stop != ',')
+            return stop == '\0' ? "\")\" is missing"
+                                : brg_sms_message(p, "\"%c\" is not expected in a parameter", stop);
+        c++;
+    }
+    *at = c + 1;
+    return NULL;
+}
+
+static const char *spec_read_word(brg_sms_plan *plan, char **at, apr_pool_t *p)
+{
+    char *name = *at, *end = spec_name_end(name), stop = *end;
+    spec_word *word = &plan->words[plan->words_n];
+
+    if (end == name)
+        return brg_sms_message(p, "\"%.32s\": expected the name of a memory system", name);
+    if (plan->words_n == SPEC_WORDS)
+        return "too many memory systems on top of each other";
+    if (stop != '\0' && stop != '(' && !isspace((unsigned char)stop))
+        return brg_sms_message(p, "\"%c\" is not expected after \"%.*s\"", stop, (int)(end - name),
+                               name);
+    *end = '\0';
+    word->kind = spec_kind_find(name);
+    word->first = plan->params_n;
+    if (word->kind == NULL)
+        return spec_unknown(name, p);
+    plan->words_n++;
+    *at = stop != '\0' ? end + 1 : end;
+    return stop == '(' ? spec_read_params(plan, word, at, p) : NULL;
+}
+
+static const char *spec_read(brg_sms_plan *plan, const char *spec, apr_pool_t *p)
+{
+    const char *message;
+    char *at = plan->text;
+
+    memset(plan, 0, sizeof(*plan));
+    if (strlen(spec) > SPEC_LONGEST)
+        return "the specification of a memory system is too long";
+    memcpy(plan->text, spec, strlen(spec));
+    for (at = spec_skip(at); *at != '\0'; at = spec_skip(at)) {
+        message = spec_read_word(plan, &at, p);
+        if (message != NULL)
+            return message;
+    }
+    return plan->words_n > 0 ? NULL : "the specification of a memory system is empty";
+}
+
+/* Building. */
+
+static const char *spec_build_word(brg_sms **out, const brg_sms_plan *plan, const spec_word *word,
+                                   brg_sms *parent, apr_pool_t *p)
+{
+    const char *message =
+        word->kind->create(out, parent, &plan->params[word->first], word->params_n, p);
+
+    if (message != NULL)
+        return brg_sms_message(p, "%s: %s", word->kind->name, message);
+    message = sms_check_ops((*out)->ops);
+    if (message == NULL && word->shared) {
+        if ((*out)->ops->threads == BRG_SMS_ONE_THREAD)
+            (*out)->flags |= SMS_SHARED;
+        else
+            message = "any thread may use it as it is, \"shared\" would change nothing";
+    }
+    if (message != NULL)
+        brg_sms_destroy(out, parent);
+    return message != NULL ? brg_sms_message(p, "%s: %s", word->kind->name, message) : NULL;
+}
+
+BRG_DECLARE(const char *)
+brg_sms_plan_build(brg_sms **out, const brg_sms_plan *plan, int first, int end, brg_sms *parent,
+                   apr_pool_t *p)
+{
+    brg_sms *base = parent != NULL ? parent : brg_sms_os(), *top = base, *made;
+    const char *message;
+    int i;
+
+    *out = NULL;
+    for (i = end - 1; i >= first; i--) {
+        made = NULL;
+        message = spec_build_word(&made, plan, &plan->words[i], top, p);
+        if (message != NULL) {
+            brg_sms_destroy(&top, base);
+            return message;
+        }
+        top = made;
+    }
+    *out = top;
+    return NULL;
+}
+
+/* Build once and learn from it which kinds are for one thread. */
+static const char *spec_try(brg_sms_plan *plan, apr_pool_t *p)
+{
+    brg_sms *top, *s;
+    const char *message = brg_sms_plan_build(&top, plan, 0, plan->words_n, NULL, p);
+    int i;
+
+    if (message != NULL)
+        return message;
+    for (i = 0, s = top; i < plan->words_n; i++, s = s->parent)
+        plan->words[i].one_thread =
+            s->ops->threads == BRG_SMS_ONE_THREAD && !(s->flags & SMS_SHARED);
+    brg_sms_destroy(&top, NULL);
+    return NULL;
+}
+
+BRG_DECLARE(const char *)
+brg_sms_plan_make(const brg_sms_plan **plan, const char *spec, apr_pool_t *p)
+{
+    brg_sms_plan *made = p != NULL ? apr_palloc(p, sizeof(*made)) : malloc(sizeof(*made));
+    const char *message = made != NULL ? spec_read(made, spec, p) : "out of memory";
+
+    if (message == NULL)
+        message = spec_try(made, p);
+    *plan = message == NULL ? made : NULL;
+    if (message != NULL && p == NULL)
+        free(made);
+    return message;
+}
+
+BRG_DECLARE(int) brg_sms_plan_private(const brg_sms_plan *plan)
+{
+    int i;
+
+    for (i = plan->words_n; i > 0; i--)
+        if (plan->words[i - 1].one_thread)
+            break;
+    return i;
+}
+
+BRG_DECLARE(int) brg_sms_plan_length(const brg_sms_plan *plan)
+{
+    return plan->words_n;
+}
+
+BRG_DECLARE(const char *)
+brg_sms_create(brg_sms **out, const char *spec, brg_sms *parent, apr_pool_t *p)
+{
+    brg_sms_plan plan;
+    const char *message = spec_read(&plan, spec, p);
+
+    *out = NULL;
+    return message != NULL ? message : brg_sms_plan_build(out, &plan, 0, plan.words_n, parent, p);
+}
+
+BRG_DECLARE(const char *) brg_sms_check(const char *spec, apr_pool_t *p)
+{
+    brg_sms *s;
+    const char *message = brg_sms_create(&s, spec, NULL, p);
+
+    if (message == NULL)
+        brg_sms_destroy(&s, NULL);
+    return message;
+}
+
+static size_t spec_describe_one(const brg_sms *s, char *out, size_t n)
+{
+    char params[128] = "";
+    int written;
+
+    if (s->ops->describe != NULL)
+        s->ops->describe(s, params, sizeof(params));
+    if (s->flags & SMS_SHARED)
+        strncat(params, params[0] != '\0' ? ",shared" : "shared",
+                sizeof(params) - strlen(params) - 1);
+    written = snprintf(out, n, params[0] != '\0' ? "%s(%s)" : "%s", s->ops->kind, params);
+    return written > 0 ? (size_t)written : 0;
+}
+
+BRG_DECLARE(const char *) brg_sms_describe(const brg_sms *s, apr_pool_t *p)
+{
+    char text[SPEC_LONGEST + 1];
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (; s != NULL && used + 2 < sizeof(text); s = s->parent) {
+        if ((s->flags & SMS_ROOT) && used > 0)
+            break; /* below every stack; not worth a word */
+        if (used > 0)
+            text[used++] = ' ';
+        used += spec_describe_one(s, text + used, sizeof(text) - used);
+    }
+    return brg_sms_message(p, "%s", text);
+}

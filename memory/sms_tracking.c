@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records every live block with its size and the place in the code that asked for it, and reports
+ * what is left when the system ends. The record lies in front of the block; all are in one ring,
+ * under a lock: this is a kind for looking, not for speed.
+ */
+#include "sms_private.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TRACKING_LIVE ((uint64_t)0x7ac4b10c)
+#define TRACKING_FREED ((uint64_t)0x7ac4dead)
+#define TRACKING_SITES 20 /* in a report, those with most bytes */
+
+typedef struct tracking_record {
+    struct tracking_record *next, *prev;
+    const void *site;
+    uint64_t state;
+    size_t bytes;
+    uint64_t number; /* 1 for the first allocation */
+} tracking_record;
+
+_Static_assert(sizeof(tracking_record) % BRG_SMS_ALIGNMENT == 0,
+               "blocks are aligned behind records");
+
+typedef struct tracking_sms {
+    brg_sms base;
+    int quiet;            /* no report at the end */
+    uint64_t number;      /* allocations so far */
+    tracking_record ring; /* its head */
+} tracking_sms;
+
+typedef struct tracking_site {
+    const void *site;
+    uint64_t blocks, bytes, first;
+} tracking_site;
+
+static void tracking_link(tracking_sms *t, tracking_record *r)
+{
+    pthread_mutex_lock(&t->base.counts->lock);
+    r->number = ++t->number;
+    r->next = &t->ring;
+    r->prev = t->ring.prev;
+    r->prev->next = r;
+    t->ring.prev = r;
+    pthread_mutex_unlock(&t->base.counts->lock);
+}
+
+static void tracking_unlink(tracking_sms *t, tracking_record *r)
+{
+    pthread_mutex_lock(&t->base.counts->lock);
+    r->next->prev = r->prev;
+    r->prev->next = r->next;
+    pthread_mutex_unlock(&t->base.counts->lock);
+}
+
+static void tracking_check(const brg_sms *s, const tracking_record *r, size_t bytes)
+{
+    if (r->state == TRACKING_FREED)
+        sms_panic(s, "a block was freed twice", r + 1);
+    if (r->state != TRACKING_LIVE)
+        sms_panic(s, "what was freed is no block, or was written before its begin", r + 1);
+    if (r->bytes != bytes)
+        sms_panic(s, "a block was freed with another size than it has", r + 1);
+}
+
+static void *tracking_allocate(brg_sms *s, size_t bytes)
+{
+    const void *site = sms_call_site;
+    tracking_record *r = brg_sms_take(s, bytes + sizeof(*r));
+
+    if (r == NULL)
+        return NULL;
+    r->site = site;
+    r->bytes = bytes;
+    r->state = TRACKING_LIVE;
+    tracking_link((tracking_sms *)s, r);
+    return r + 1;
+}
+
+static void tracking_free(brg_sms *s, void *block, size_t bytes)
+{
+    tracking_record *r = (tracking_record *)block - 1;
+
+    tracking_check(s, r, bytes);
+    tracking_unlink((tracking_sms *)s, r);
+    r->state = TRACKING_FREED;
+    brg_sms_give(s, r, bytes + sizeof(*r));
+}
+
+static void tracking_reset(brg_sms *s)
+{
+    tracking_sms *t = (tracking_sms *)s;
+
+    while (t->ring.next != &t->ring)
+        tracking_free(s, t->ring.next + 1, t->ring.next->bytes);
+}
+
+/* Reports. */
+
+static int tracking_by_bytes(const void *a, const void *b)
+{
+    const tracking_site *x = a, *y = b;
+
+    return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : 0;
+}
+
+static int tracking_by_site(const void *a, const void *b)
+{
+    const tracking_site *x = a, *y = b;
+
+    return x->site < y->site ? -1 : x->site > y->site;
+}
+
+/* Live blocks, one entry for each call site, largest first. *sites is from malloc; NULL when there
+ * is no memory. */
+static size_t tracking_sites(const tracking_sms *t, tracking_site **sites)
+{
+    const tracking_record *r;
+    size_t n = 0, i, merged = 0;
+
+    *sites = NULL;
+    for (r = t->ring.next; r != &t->ring; r = r->next)
+        n++;
+    if (n == 0 || (*sites = calloc(n, sizeof(**sites))) == NULL)
+        return 0;
+    for (r = t->ring.next, i = 0; r != &t->ring; r = r->next, i++)
+        (*sites)[i] = (tracking_site){r->site, 1, r->bytes, r->number};
+    qsort(*sites, n, sizeof(**sites), tracking_by_site);
+    for (i = 1; i < n; i++) {
+        tracking_site *into = &(*sites)[merged], *from = &(*sites)[i];
+
+        if (into->site != from->site) {
+            (*sites)[++merged] = *from;
+            continue;
+        }
+        into->blocks += from->blocks;
+        into->bytes += from->bytes;
+        into->first = from->first < into->first ? from->first : into->first;
+    }
+    qsort(*sites, merged + 1, sizeof(**sites), tracking_by_bytes);
+    return merged + 1;
+}
+
+static void tracking_name(const void *site, char *out, size_t n)
+{
+    Dl_info info;
+    const char *file;
+
+    if (dladdr(site, &info) == 0 || info.dli_fname == NULL) {
+        snprintf(out, n, "%p", site);
+        return;
+    }
+    file = strrchr(info.dli_fname, '/');
+    file = file != NULL ? file + 1 : info.dli_fname;
+    if (info.dli_sname != NULL)
+        snprintf(out, n, "%s+0x%zx (%s)", info.dli_sname,
+                 (size_t)((const char *)site - (const char *)info.dli_saddr), file);
+    else
+        snprintf(out, n, "%s+0x%zx", file,
+                 (size_t)((const char *)site - (const char *)info.dli_fbase));
+}
+
+static void tracking_report(const brg_sms *s, void (*line)(void *baton, const char *text),
+                            void *baton)
+{
+    const tracking_sms *t = (const tracking_sms *)s;
+    char text[512], name[384];
+    tracking_site *sites;
+    size_t n, i;
+
+    pthread_mutex_lock(&s->counts->lock);
+    n = tracking_sites(t, &sites);
+    pthread_mutex_unlock(&s->counts->lock);
+    snprintf(text, sizeof(text), "tracking: %zu places have live blocks", n);
+    line(baton, text);
+    for (i = 0; i < n && i < TRACKING_SITES; i++) {
+        tracking_name(sites[i].site, name, sizeof(name));
+        snprintf(text, sizeof(text),
+                 "tracking: %llu bytes in %llu blocks, the first is number %llu, from %s",
+                 (unsigned long long)sites[i].bytes, (unsigned long long)sites[i].blocks,
+                 (unsigned long long)sites[i].first, name);
+        line(baton, text);
+    }
+    free(sites);
+}
+
+static void tracking_to_stderr(void *baton, const char *text)
+{
+    fprintf(stderr, "%s\n", text);
+}
+
+static void tracking_destroy(brg_sms *s)
+{
+    tracking_sms *t = (tracking_sms *)s;
+
+    if (!t->quiet && t->ring.next != &t->ring) {
+        fputs("tracking: blocks were not freed\n", stderr);
+        tracking_report(s, tracking_to_stderr, NULL);
+    }
+    tracking_reset(s);
+}
+
+static void tracking_describe(const brg_sms *s, char *out, size_t n)
+{
+    if (((const tracking_sms *)s)->quiet)
+        snprintf(out, n, "quiet");
+}
+
+static int tracking_owns(const brg_sms *s, const void *block)
+{
+    const tracking_sms *t = (const tracking_sms *)s;
+    const tracking_record *r;
+
+    pthread_mutex_lock(&s->counts->lock);
+    for (r = t->ring.next; r != &t->ring && r + 1 != block; r = r->next)
+        continue;
+    pthread_mutex_unlock(&s->counts->lock);
+    return r != &t->ring;
+}
+
+static const char *tracking_verify(const brg_sms *s)
+{
+    const tracking_sms *t = (const tracking_sms *)s;
+    const tracking_record *r;
+
+    for (r = t->ring.next; r != &t->ring; r = r->next)
+        if (r->state != TRACKING_LIVE || r->next->prev != r)
+            return "tracking: the ring of records is broken";
+    return NULL;
+}
+
+static const brg_sms_ops tracking_ops = {
+    .kind = "tracking",
+    .threads = BRG_SMS_ANY_THREAD,
+    .per_block = BRG_SMS_PER_BLOCK,
+    .allocate = tracking_allocate,
+    .free = tracking_free,
+    .reset = tracking_reset,
+    .destroy = tracking_destroy,
+    .owns = tracking_owns,
+    .describe = tracking_describe,
+    .report = tracking_report,
+    .verify = tracking_verify,
+};
+
+const char *sms_tracking_create(brg_sms **out, brg_sms *parent, const brg_sms_param *params,
+                                int params_n, apr_pool_t *p)
+{
+    tracking_sms *t;
+    int i;
+
+    for (i = 0; i < params_n; i++)
+        if (params[i].name != NULL || strcmp(params[i].value, "quiet") != 0)
+            return sms_param_unknown(&params[i], "tracking", "quiet", p);
+    *out = brg_sms_make(sizeof(tracking_sms), &tracking_ops, parent);
+    if (*out == NULL)
+        return "out of memory";
+    t = (tracking_sms *)*out;
+    t->quiet = params_n > 0;
+    t->ring.next = t->ring.prev = &t->ring;
+    return NULL;
+}
