@@ -69,6 +69,10 @@ typedef struct arena_sms {
 /** Take a cell back on its home's thread. */
 void arena_free_local(arena_local *local, arena_cell *cell);
 
+/* sms_arena_check.c; both only where no other thread uses the system */
+int arena_owns(const brg_sms *s, const void *block);
+const char *arena_verify(const brg_sms *s);
+
 /* sms_remote.c */
 
 /** Send a cell home. Any thread. */
