@@ -5,38 +5,46 @@
 #include "httpd.h"
 #include "http_config.h"
 
-#define BUILTIN_MODULES(X) \
-    X(core)                \
-    X(so)                  \
-    X(http)                \
-    X(mpm_event)           \
-    X(authz_host)          \
-    X(authz_core)          \
-    X(access_compat)       \
-    X(reqtimeout)          \
-    X(watchdog)            \
-    X(filter)              \
-    X(mime)                \
-    X(log_config)          \
-    X(env)                 \
-    X(expires)             \
-    X(headers)             \
-    X(setenvif)            \
-    X(version)             \
-    X(unixd)               \
-    X(status)              \
-    X(autoindex)           \
-    X(dir)                 \
-    X(alias)               \
-    X(file)
+#define HIDDEN_DATA __attribute__((visibility("hidden")))
 
-#define BUILTIN_EXTERN(name) extern module AP_MODULE_DECLARE_DATA name##_module;
+#define BUILTIN_MODULES(HIDDEN, EXPORTED) \
+    EXPORTED(core)                        \
+    EXPORTED(so)                          \
+    EXPORTED(http)                        \
+    EXPORTED(mpm_event)                   \
+    HIDDEN(authz_host)                    \
+    HIDDEN(authz_core)                    \
+    HIDDEN(access_compat)                 \
+    HIDDEN(reqtimeout)                    \
+    EXPORTED(watchdog)                    \
+    HIDDEN(filter)                        \
+    HIDDEN(mime)                          \
+    EXPORTED(log_config)                  \
+    HIDDEN(env)                           \
+    HIDDEN(expires)                       \
+    HIDDEN(headers)                       \
+    HIDDEN(setenvif)                      \
+    EXPORTED(version)                     \
+    EXPORTED(unixd)                       \
+    HIDDEN(status)                        \
+    HIDDEN(autoindex)                     \
+    HIDDEN(dir)                           \
+    HIDDEN(alias)                         \
+    HIDDEN(file)
+
+/* Those that Apache exports too are EXPORTED. Of the others, the binary of the same module
+ * (BuiltinModule NAME Off) would take our structure for its own; one hidden reference is enough for
+ * the linker to hide a symbol. */
+#define BUILTIN_HIDDEN(name) extern module HIDDEN_DATA name##_module;
+#define BUILTIN_EXPORTED(name) extern module AP_MODULE_DECLARE_DATA name##_module;
 #define BUILTIN_POINTER(name) &name##_module,
 #define BUILTIN_SYMBOL(name) {#name "_module", &name##_module},
 
-BUILTIN_MODULES(BUILTIN_EXTERN)
+BUILTIN_MODULES(BUILTIN_HIDDEN, BUILTIN_EXPORTED)
 
-AP_DECLARE_DATA module *ap_prelinked_modules[] = {BUILTIN_MODULES(BUILTIN_POINTER) NULL};
-AP_DECLARE_DATA module *ap_preloaded_modules[] = {BUILTIN_MODULES(BUILTIN_POINTER) NULL};
+AP_DECLARE_DATA module *ap_prelinked_modules[] = {BUILTIN_MODULES(BUILTIN_POINTER, BUILTIN_POINTER)
+                                                      NULL};
+AP_DECLARE_DATA module *ap_preloaded_modules[] = {BUILTIN_MODULES(BUILTIN_POINTER, BUILTIN_POINTER)
+                                                      NULL};
 AP_DECLARE_DATA ap_module_symbol_t ap_prelinked_module_symbols[] = {
-    BUILTIN_MODULES(BUILTIN_SYMBOL){NULL, NULL}};
+    BUILTIN_MODULES(BUILTIN_SYMBOL, BUILTIN_SYMBOL){NULL, NULL}};

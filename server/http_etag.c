@@ -164,7 +164,9 @@ static char *etag_make(request_rec *r, int force_weak, apr_file_t *fd)
                    .fd = fd,
                    .force_weak = force_weak};
 
-    finfo.mtime = r->mtime;
+    if (r->mtime) {
+        finfo.mtime = r->mtime;
+    }
     return ap_make_etag_ex(r, &er);
 }
 

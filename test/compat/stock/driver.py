@@ -45,7 +45,8 @@ class Case:
 
 class Step:
     """A request: "METHOD TARGET" or "TARGET", below the case's folder unless it begins with /. Headers and body may be
-    functions of the responses so far; check is called with the response of both servers."""
+    functions of the responses so far; check is called with the response of both servers; skip_body leaves the body and its
+    length out."""
 
     def __init__(self, line, headers=None, body=b"", check=None, skip_body=False, host=None, version="1.1", unify=()):
         method, _, target = line.rpartition(" ")
@@ -114,13 +115,13 @@ class Conversation:
         body = step.body(before) if callable(step.body) else step.body
         for attempt in (0, 1):
             if self.client is None:
-                self.client = self.server.connect()
+                self.client = self.server.connect(min(10, brigade.PATIENCE))
             try:
                 response = self.client.request(step.method, step.url(case), headers, body, step.version,
                                                step.host or case.host)
-            except (Truncated, ConnectionError, BrokenPipeError) as e:
+            except (Truncated, ConnectionError, TimeoutError) as e:
                 self.end()
-                if attempt or not isinstance(e, (Truncated, ConnectionError)) or (isinstance(e, Truncated) and e.args[0]):
+                if attempt or isinstance(e, TimeoutError) or (isinstance(e, Truncated) and e.args[0]):
                     return e
                 continue
             if "close" in (response["Connection"] or "") or step.version == "1.0":
@@ -156,6 +157,8 @@ def normal(server, case, step, response):
             value = ", ".join(sorted(re.split(r"\s*,\s*", value)))
         if name == "content-length" and response["Content-Encoding"]:
             value = "N"
+        if name in ("content-length", "transfer-encoding") and step.skip_body:
+            continue
         fields.append((name, unified(server, case, step, value)))
     body = "" if step.skip_body else unified(server, case, step, plain_body(response).decode("latin-1"))
     return response.version, response.status, response.reason, sorted(fields), body
