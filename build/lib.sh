@@ -84,13 +84,14 @@ brg_writable_out() {
     mkdir -p "$brg_root/out" 2>/dev/null
     local dir
     for dir in "$brg_root/out" "$brg_root"/out/*/; do
-        [ -w "$dir" ] || brg_fail "$(id -un) cannot write to ${dir%/}: it belongs to $(stat -c %U "$dir"). Remove it, or clone anew."
+        [ ! -e "$dir" ] || [ -w "$dir" ] || brg_fail "$(id -un) cannot write to ${dir%/}: it belongs to $(stat -c %U "$dir"). Remove it, or clone anew."
     done
 }
 
-# brg_build PRESET: configure and build out/PRESET.
+# brg_build PRESET [TARGET]: configure and build out/PRESET, or one target of it.
 brg_build() {
-    (cd "$brg_root" && cmake --preset "$1" && cmake --build --preset "$1" -j "$brg_jobs") > "$brg_log" 2>&1 && return 0
+    (cd "$brg_root" && cmake --preset "$1" && cmake --build --preset "$1" -j "$brg_jobs" ${2:+--target "$2"}) \
+        > "$brg_log" 2>&1 && return 0
     grep -aE -A8 '(error|Error):|CMake Error|undefined reference|No space left' "$brg_log" | head -n 60 >&2
     tail -n 3 "$brg_log" >&2
     return 1
