@@ -102,10 +102,14 @@ static void dir_survey(dir_walk *w)
     }
     for (slash = w->len - 1; slash > 0 && w->path[slash - 1] != '/'; slash--) {
     }
-    if (slash <= 1 || dir_stat(w, slash - 1, APR_FINFO_TYPE, &parent) != APR_SUCCESS ||
+    if (slash <= 1 || dir_stat(w, slash - 1, APR_FINFO_MIN, &parent) != APR_SUCCESS ||
         parent.filetype != APR_DIR) {
         return;
     }
+    /* No file, but the times are its directory's: negotiation tells by them whether variants came
+     * or went. */
+    r->finfo = parent;
+    r->finfo.filetype = APR_NOFILE;
     w->dirs_end = slash;
     w->type_known = 1;
 }
@@ -210,7 +214,8 @@ static int dir_component(dir_walk *w, apr_size_t end, int *is_dir)
                       dir_prefix(w, end));
         return HTTP_FORBIDDEN;
     }
-    if (finfo != &r->finfo && (is_last || !*is_dir)) {
+    if (finfo != &r->finfo && (is_last || !*is_dir) &&
+        (finfo->filetype != APR_NOFILE || r->finfo.filetype != APR_NOFILE)) {
         r->finfo = *finfo;
     }
     return OK;
