@@ -39,7 +39,7 @@ ap_varbuf_pdup(apr_pool_t *p, struct ap_varbuf *vb, const char *prepend, apr_siz
 AP_DECLARE(apr_status_t)
 ap_varbuf_regsub(struct ap_varbuf *vb, const char *input, const char *source, apr_size_t nmatch,
                  ap_regmatch_t pmatch[], apr_size_t maxlen);
-/** ap_cfg_getline into it. APR_ENOSPC if the line is longer than @a max_len. */
+/** ap_cfg_getline into it, in place of what it held. APR_ENOSPC if the line is longer than @a max_len. */
 AP_DECLARE(apr_status_t)
 ap_varbuf_cfg_getline(struct ap_varbuf *vb, ap_configfile_t *cfp, apr_size_t max_len);
 

@@ -162,12 +162,13 @@ ap_varbuf_cfg_getline(struct ap_varbuf *vb, ap_configfile_t *cfp, apr_size_t max
     conf_line line = {vb->pool, near, 0, sizeof(near)};
     apr_status_t rv = conf_read_line(&line, max_len, cfp);
 
-    if (vb->strlen == AP_VARBUF_UNKNOWN)
-        vb->strlen = strlen(vb->buf);
     if (rv != APR_SUCCESS)
         return rv;
+    /* Callers read line after line into the same buffer: the line takes the place of what was
+     * there. */
+    vb->strlen = 0;
     if (vb->avail)
-        vb->buf[vb->strlen] = '\0';
+        vb->buf[0] = '\0';
     ap_varbuf_strmemcat(vb, line.buf, (int)line.len);
     return rv;
 }
