@@ -89,7 +89,7 @@ def make_server(binary, cases, extra=""):
         os.makedirs(server.path("htdocs", case.name), exist_ok=True)
         for name, content in case.written().items():
             path = server.write(name, content)
-            if content[:2] in ("#!", b"#!"):
+            if not callable(content) and content[:2] in ("#!", b"#!"):
                 os.chmod(path, 0o755)
     settle(server.path("htdocs"))
     os.mkdir(server.path("work"))

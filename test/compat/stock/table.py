@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """All cases, by group."""
-from . import filters, policy
+from . import access, filters, policy
 
-GROUPS = {m.GROUP: m.CASES for m in (filters, policy)}
+GROUPS = {m.GROUP: m.CASES for m in (filters, policy, access)}
 
 
 def cases():
