@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "config_private.h"
 #include "main_private.h"
+#include "memory_check.h"
 
 APLOG_USE_MODULE(core);
 
@@ -33,10 +34,16 @@ process_rec *main_process_create(int argc, const char *const *argv)
 {
     apr_pool_t *pool;
     process_rec *process;
+    const char *error;
 
     if (apr_app_initialize(&argc, &argv, NULL) != APR_SUCCESS ||
         apr_pool_create(&pool, NULL) != APR_SUCCESS) {
         fprintf(stderr, "%s: cannot initialise the portable runtime\n", argc ? argv[0] : "brigade");
+        exit(1);
+    }
+    error = memory_check();
+    if (error != NULL) {
+        fprintf(stderr, "%s: %s\n", argc ? argv[0] : "brigade", error);
         exit(1);
     }
     apr_pool_abort_set(main_out_of_memory, pool);

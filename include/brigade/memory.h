@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_MEMORY_H
+#define BRIGADE_MEMORY_H
+
+/**
+ * @file brigade/memory.h
+ * Scopes: which memory system the pools of a part of the server draw from, and what they used.
+ *
+ * Every pool belongs to a scope. A pool that is created with apr_pool_create() is of its parent's
+ * scope; brg_pool_create_scoped() begins a scope. Systems are described in brigade/sms.h.
+ *
+ * Where the server was built with stock APR pools (BRIGADE_MEMORY=OFF), pools are created all the
+ * same and all figures are 0.
+ */
+#include "apr_pools.h"
+#include "brigade/declare.h"
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum brg_scope {
+    BRG_SCOPE_PROCESS,       /**< lives as long as the process, and what has no other scope */
+    BRG_SCOPE_CONFIGURATION, /**< one reading of the configuration */
+    BRG_SCOPE_CONNECTION,
+    BRG_SCOPE_REQUEST,
+    BRG_SCOPE_BUCKET, /**< bucket allocators of connections */
+    BRG_SCOPE_LOG,
+    BRG_SCOPES_N
+} brg_scope;
+
+/** What the pools of one scope did. Sums over threads; pools are added when they get new memory,
+ * are cleared or end. */
+typedef struct brg_memory_figures {
+    uint64_t pools;            /**< created */
+    uint64_t clears;           /**< cleared or destroyed */
+    uint64_t allocations;      /**< blocks handed out */
+    uint64_t bytes;            /**< in them, with rounding */
+    uint64_t zeroed_bytes;     /**< of these: cleared by the pool on request */
+    uint64_t cleanups;         /**< registered */
+    uint64_t refills;          /**< times that a pool needed more than its first chunk */
+    uint64_t high_water_bytes; /**< most that one pool held when it was cleared or destroyed */
+} brg_memory_figures;
+
+/** A pool's own use, and that of pools below it in the same scope, since it was created or cleared.
+ */
+typedef struct brg_pool_figures {
+    uint64_t allocations;
+    uint64_t bytes;
+} brg_pool_figures;
+
+/** "request" and so on; NULL for what is no scope. */
+BRG_DECLARE(const char *) brg_scope_name(int scope);
+
+/** The scope with this name, case ignored, or -1. */
+BRG_DECLARE(int) brg_scope_by_name(const char *name);
+
+/**
+ * Create a pool that begins a scope. As apr_pool_create(), and destroyed as every pool.
+ * Threads: as apr_pool_create(). Blocking: no. Errors: APR_ENOMEM.
+ */
+BRG_DECLARE(apr_status_t)
+brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope);
+
+/**
+ * 1 when a memory system refused memory to this pool or to one that shares its allocator, and the
+ * pool went on with what is kept for that case. Whoever owns the pool should come to an end with it
+ * soon. Cleared by apr_pool_clear().
+ */
+BRG_DECLARE(int) brg_pool_exhausted(const apr_pool_t *pool);
+
+/** Threads: the one that uses the pool. */
+BRG_DECLARE(void) brg_pool_figures_get(const apr_pool_t *pool, brg_pool_figures *out);
+
+/** Threads: any. */
+BRG_DECLARE(void) brg_memory_figures_get(brg_scope scope, brg_memory_figures *out);
+
+/** Begin to count anew, in scopes and in their systems. Threads: any. */
+BRG_DECLARE(void) brg_memory_figures_reset(void);
+
+/** The specification of a scope's memory system: "arena(chunk=64K)". Constant until the next
+ * configuration. */
+BRG_DECLARE(const char *) brg_scope_spec(brg_scope scope);
+
+struct brg_sms;
+
+/**
+ * The systems below a scope that all its pools share, from the outermost inwards.
+ * @return the @a n th, from 0, or NULL after the last
+ */
+BRG_DECLARE(const struct brg_sms *) brg_scope_system(brg_scope scope, int n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

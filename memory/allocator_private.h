@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_ALLOCATOR_PRIVATE_H
+#define BRIGADE_ALLOCATOR_PRIVATE_H
+
+/*
+ * What an allocator is, for pools. Sizes are bytes unless a name says units; a unit is 4096 bytes.
+ *
+ * Nodes come from the allocator's memory system, or from malloc where it has none, and are kept on
+ * lists by size when they are freed. An allocator is *direct* when its system keeps free memory by
+ * itself and may be called from any thread: its lists stay empty, and it needs no lock to be
+ * shared.
+ *
+ * Threads: as APR says, one at a time, unless a mutex is set.
+ */
+#include "apr_declared.h"
+#include "brigade/memory.h"
+#include "brigade/sms.h"
+
+#define NODE_UNIT_SHIFT 12
+#define NODE_UNIT ((apr_size_t)1 << NODE_UNIT_SHIFT)
+#define NODE_SMALLEST (2 * NODE_UNIT)
+#define NODE_LISTS 32
+
+/* In free_index of a node that was granted beyond what the system gave: it goes back to free(). */
+#define NODE_GRANTED 0x6a4d1e5fu
+
+/* What a forgiving allocator grants after its system refused, so that code which cannot do without
+ * memory comes to the point where the server looks at allocator->exhausted. */
+#define ALLOCATOR_GRANT ((apr_size_t)1 << 20)
+
+typedef struct memory_stack memory_stack;
+
+struct apr_allocator_t {
+    brg_sms *system;         /* NULL: malloc */
+    apr_uint32_t stocked;    /* bit i: lists[i] is not empty */
+    unsigned char direct;    /* lists unused */
+    unsigned char per_block; /* pools ask the system for every block */
+    unsigned char forgiving; /* grants up to ALLOCATOR_GRANT after a refusal */
+    unsigned char exhausted; /* the system refused since the last apr_pool_clear of the owner */
+    apr_uint32_t keep_units; /* most that the lists may hold; 0: no limit */
+    apr_uint32_t kept_units;
+    apr_thread_mutex_t *mutex; /* NULL: used by one thread at a time */
+    apr_pool_t *owner;         /* its destruction ends the allocator */
+    apr_size_t granted;        /* bytes beyond the system, at the moment */
+    memory_stack *stack;       /* where system was built; it is given back there. NULL: malloc */
+    apr_uint64_t nodes_made;   /* requests to the system */
+    apr_memnode_t *lists[NODE_LISTS];
+};
+
+/** An allocator on a stack; NULL stack: malloc. NULL when memory is out. */
+apr_allocator_t *allocator_make(memory_stack *stack);
+
+/** Room for @a bytes in a node, or NULL. As apr_allocator_alloc. */
+apr_memnode_t *allocator_node(apr_allocator_t *a, apr_size_t bytes);
+
+/** Give a chain of nodes to the system at once, not to the lists. */
+void allocator_release(apr_allocator_t *a, apr_memnode_t *nodes);
+
+/** A block for a per-block pool, or NULL. *granted says that it is beyond the system; pass that to
+ * block_free. @a site is where it was asked for, for reports. */
+void *allocator_block(apr_allocator_t *a, apr_size_t bytes, const void *site, int *granted);
+void *allocator_block_resize(apr_allocator_t *a, void *block, apr_size_t old_bytes,
+                             apr_size_t bytes, int *granted);
+void allocator_block_free(apr_allocator_t *a, void *block, apr_size_t bytes, int granted);
+
+static inline apr_size_t node_bytes(const apr_memnode_t *node)
+{
+    return ((apr_size_t)node->index + 1) << NODE_UNIT_SHIFT;
+}
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * APR's allocators on memory systems: nodes of a multiple of 4096 bytes, kept on lists by size
+ * between uses.
+ *
+ * The lists have a bit each in a word, so that the smallest node that is large enough is found with
+ * one instruction. The last list holds every size from NODE_LISTS units up and is searched for the
+ * first that fits.
+ */
+#include "allocator_private.h"
+#include "memory_scope.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define LAST_LIST (NODE_LISTS - 1)
+
+/* Size of the node that has room for so many bytes, 0 when there is no such number. */
+static apr_size_t allocator_node_size(apr_size_t bytes)
+{
+    apr_size_t size = (bytes + APR_MEMNODE_T_SIZE + NODE_UNIT - 1) & ~(NODE_UNIT - 1);
+
+    if (size < bytes || ((size - 1) >> NODE_UNIT_SHIFT) > UINT32_MAX)
+        return 0;
+    return size < NODE_SMALLEST ? NODE_SMALLEST : size;
+}
+
+apr_allocator_t *allocator_make(memory_stack *stack)
+{
+    apr_allocator_t *a = memory_stack_spare(stack);
+
+    if (a != NULL)
+        return a;
+    a = calloc(1, sizeof(*a));
+    if (a != NULL && memory_stack_attach(stack, a) != 0) {
+        free(a);
+        a = NULL;
+    }
+    return a;
+}
+
+APR_DECLARE(apr_status_t) apr_allocator_create(apr_allocator_t **allocator)
+{
+    *allocator = allocator_make(memory_scope_stack(BRG_SCOPE_PROCESS));
+    return *allocator != NULL ? APR_SUCCESS : APR_ENOMEM;
+}
+
+static void *allocator_grant(apr_allocator_t *a, apr_size_t bytes)
+{
+    void *block;
+
+    a->exhausted = 1;
+    if (!a->forgiving || bytes > ALLOCATOR_GRANT - a->granted)
+        return NULL;
+    block = malloc(bytes);
+    if (block != NULL)
+        a->granted += bytes;
+    return block;
+}
+
+static void allocator_grant_end(apr_allocator_t *a, void *block, apr_size_t bytes)
+{
+    a->granted -= bytes;
+    free(block);
+}
+
+/* Ask the system, under the lock: it may be one for a single thread. */
+static __attribute__((noinline)) apr_memnode_t *allocator_node_make(apr_allocator_t *a,
+                                                                    apr_size_t size)
+{
+    apr_memnode_t *node;
+    apr_uint32_t mark = 0;
+
+    node = a->system != NULL ? brg_sms_allocate(a->system, size) : malloc(size);
+    if (node == NULL) {
+        node = allocator_grant(a, size);
+        mark = NODE_GRANTED;
+        if (node == NULL)
+            return NULL;
+    }
+    a->nodes_made++;
+    node->index = (apr_uint32_t)((size >> NODE_UNIT_SHIFT) - 1);
+    node->free_index = mark;
+    node->endp = (char *)node + size;
+    return node;
+}
+
+static inline apr_memnode_t *allocator_unlist(apr_allocator_t *a, unsigned list,
+                                              apr_memnode_t **link)
+{
+    apr_memnode_t *node = *link;
+
+    *link = node->next;
+    if (a->lists[list] == NULL)
+        a->stocked &= ~((apr_uint32_t)1 << list);
+    a->kept_units -= node->index + 1;
+    return node;
+}
+
+/* A kept node of at least so many units, or NULL. */
+static inline apr_memnode_t *allocator_take(apr_allocator_t *a, apr_size_t units)
+{
+    unsigned list = units <= LAST_LIST ? (unsigned)units - 1 : LAST_LIST;
+    apr_uint32_t fitting = a->stocked & (~(apr_uint32_t)0 << list);
+    apr_memnode_t **link;
+
+    if (fitting == 0)
+        return NULL;
+    list = (unsigned)__builtin_ctz(fitting);
+    if (list < LAST_LIST)
+        return allocator_unlist(a, list, &a->lists[list]);
+    for (link = &a->lists[list]; *link != NULL; link = &(*link)->next)
+        if ((*link)->index + (apr_size_t)1 >= units)
+            return allocator_unlist(a, list, link);
+    return NULL;
+}
+
+static inline apr_memnode_t *allocator_get(apr_allocator_t *a, apr_size_t size)
+{
+    apr_memnode_t *node;
+
+    if (__builtin_expect(a->mutex != NULL, 0))
+        apr_thread_mutex_lock(a->mutex);
+    node = allocator_take(a, size >> NODE_UNIT_SHIFT);
+    if (node == NULL)
+        node = allocator_node_make(a, size);
+    if (__builtin_expect(a->mutex != NULL, 0))
+        apr_thread_mutex_unlock(a->mutex);
+    return node;
+}
+
+apr_memnode_t *allocator_node(apr_allocator_t *a, apr_size_t bytes)
+{
+    apr_size_t size = allocator_node_size(bytes);
+    apr_memnode_t *node = size != 0 ? allocator_get(a, size) : NULL;
+
+    if (node != NULL) {
+        node->next = NULL;
+        node->ref = NULL;
+        node->first_avail = (char *)node + APR_MEMNODE_T_SIZE;
+    }
+    return node;
+}
+
+APR_DECLARE(apr_memnode_t *) apr_allocator_alloc(apr_allocator_t *allocator, apr_size_t size)
+{
+    return allocator_node(allocator, size);
+}
+
+APR_DECLARE(apr_size_t) apr_allocator_align(apr_allocator_t *allocator, apr_size_t size)
+{
+    return allocator_node_size(size);
+}
+
+static void allocator_give_back(apr_allocator_t *a, apr_memnode_t *node)
+{
+    if (node->free_index == NODE_GRANTED)
+        allocator_grant_end(a, node, node_bytes(node));
+    else if (a->system != NULL)
+        brg_sms_free(a->system, node, node_bytes(node));
+    else
+        free(node);
+}
+
+void allocator_release(apr_allocator_t *a, apr_memnode_t *nodes)
+{
+    apr_memnode_t *next;
+
+    for (; nodes != NULL; nodes = next) {
+        next = nodes->next;
+        allocator_give_back(a, nodes);
+    }
+}
+
+static inline void allocator_keep(apr_allocator_t *a, apr_memnode_t *node)
+{
+    unsigned list = node->index < LAST_LIST ? node->index : LAST_LIST;
+
+    node->next = a->lists[list];
+    a->lists[list] = node;
+    a->stocked |= (apr_uint32_t)1 << list;
+    a->kept_units += node->index + 1;
+}
+
+static inline int allocator_has_room(const apr_allocator_t *a, const apr_memnode_t *node)
+{
+    if (a->direct || node->free_index == NODE_GRANTED)
+        return 0;
+    return a->keep_units == 0 ||
+           (apr_uint64_t)a->kept_units + node->index + 1 <= (apr_uint64_t)a->keep_units;
+}
+
+APR_DECLARE(void) apr_allocator_free(apr_allocator_t *allocator, apr_memnode_t *memnode)
+{
+    apr_memnode_t *next;
+
+    if (__builtin_expect(allocator->mutex != NULL, 0))
+        apr_thread_mutex_lock(allocator->mutex);
+    for (; memnode != NULL; memnode = next) {
+        next = memnode->next;
+        if (allocator_has_room(allocator, memnode))
+            allocator_keep(allocator, memnode);
+        else
+            allocator_give_back(allocator, memnode);
+    }
+    if (__builtin_expect(allocator->mutex != NULL, 0))
+        apr_thread_mutex_unlock(allocator->mutex);
+}
+
+APR_DECLARE(void) apr_allocator_destroy(apr_allocator_t *allocator)
+{
+    apr_uint32_t left;
+
+    for (left = allocator->stocked; left != 0; left &= left - 1)
+        allocator_release(allocator, allocator->lists[__builtin_ctz(left)]);
+    allocator->stocked = 0;
+    if (memory_stack_keep(allocator))
+        return;
+    memory_stack_detach(allocator);
+    free(allocator);
+}
+
+APR_DECLARE(void) apr_allocator_owner_set(apr_allocator_t *allocator, apr_pool_t *pool)
+{
+    allocator->owner = pool;
+}
+
+APR_DECLARE(apr_pool_t *) apr_allocator_owner_get(apr_allocator_t *allocator)
+{
+    return allocator->owner;
+}
+
+APR_DECLARE(void) apr_allocator_mutex_set(apr_allocator_t *allocator, apr_thread_mutex_t *mutex)
+{
+    allocator->mutex = mutex;
+}
+
+APR_DECLARE(apr_thread_mutex_t *) apr_allocator_mutex_get(apr_allocator_t *allocator)
+{
+    return allocator->mutex;
+}
+
+APR_DECLARE(void) apr_allocator_max_free_set(apr_allocator_t *allocator, apr_size_t size)
+{
+    apr_size_t units = (size + NODE_UNIT - 1) >> NODE_UNIT_SHIFT;
+
+    if (allocator->mutex != NULL)
+        apr_thread_mutex_lock(allocator->mutex);
+    allocator->keep_units = units > UINT32_MAX ? UINT32_MAX : (apr_uint32_t)units;
+    if (allocator->mutex != NULL)
+        apr_thread_mutex_unlock(allocator->mutex);
+}
+
+/* ---- blocks of per-block pools ---- */
+
+/* The lock covers a system that serves one thread at a time below an allocator that serves several.
+ */
+static inline void allocator_lock(apr_allocator_t *a)
+{
+    if (a->mutex != NULL)
+        apr_thread_mutex_lock(a->mutex);
+}
+
+static inline void allocator_unlock(apr_allocator_t *a)
+{
+    if (a->mutex != NULL)
+        apr_thread_mutex_unlock(a->mutex);
+}
+
+void *allocator_block(apr_allocator_t *a, apr_size_t bytes, const void *site, int *granted)
+{
+    void *block;
+
+    *granted = 0;
+    allocator_lock(a);
+    block = brg_sms_allocate_from(a->system, bytes, site);
+    if (block == NULL) {
+        block = allocator_grant(a, bytes);
+        *granted = block != NULL;
+    }
+    allocator_unlock(a);
+    return block;
+}
+
+/* A granted block stays one; another may become one when the system refuses. */
+static void *allocator_block_move(apr_allocator_t *a, void *block, apr_size_t old_bytes,
+                                  apr_size_t bytes, int *granted)
+{
+    void *moved;
+
+    if (!*granted) {
+        moved = brg_sms_resize(a->system, block, old_bytes, bytes);
+        if (moved != NULL)
+            return moved;
+    }
+    moved = allocator_grant(a, bytes);
+    if (moved == NULL)
+        return NULL;
+    memcpy(moved, block, old_bytes < bytes ? old_bytes : bytes);
+    if (*granted)
+        allocator_grant_end(a, block, old_bytes);
+    else
+        brg_sms_free(a->system, block, old_bytes);
+    *granted = 1;
+    return moved;
+}
+
+void *allocator_block_resize(apr_allocator_t *a, void *block, apr_size_t old_bytes,
+                             apr_size_t bytes, int *granted)
+{
+    void *moved;
+
+    allocator_lock(a);
+    moved = allocator_block_move(a, block, old_bytes, bytes, granted);
+    allocator_unlock(a);
+    return moved;
+}
+
+void allocator_block_free(apr_allocator_t *a, void *block, apr_size_t bytes, int granted)
+{
+    allocator_lock(a);
+    if (granted)
+        allocator_grant_end(a, block, bytes);
+    else
+        brg_sms_free(a->system, block, bytes);
+    allocator_unlock(a);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * APR's pools on memory systems: creation, clearing, destruction, and the tree of pools.
+ *
+ * A pool that begins a scope starts with a chunk of the size that such pools used to need, so that
+ * a request as usual asks its allocator once. Others start with the smallest.
+ */
+#include "pool_private.h"
+#include <string.h>
+
+/* The most that is taken at once because earlier pools needed it. */
+#define POOL_FIRST_MOST ((apr_size_t)64 * 1024)
+#define POOL_USUAL_DECAY 6 /* the usual need falls by 1/64 of the difference */
+
+#define POOL_STRUCT BRG_POOL_ROUND(sizeof(apr_pool_t))
+
+apr_pool_t *pool_root;
+static unsigned pool_initialized;
+
+/* ---- the tree ---- */
+
+static inline void pool_tree_lock(apr_pool_t *parent)
+{
+    if (__builtin_expect(parent->allocator->mutex != NULL, 0))
+        apr_thread_mutex_lock(parent->allocator->mutex);
+}
+
+static inline void pool_tree_unlock(apr_pool_t *parent)
+{
+    if (__builtin_expect(parent->allocator->mutex != NULL, 0))
+        apr_thread_mutex_unlock(parent->allocator->mutex);
+}
+
+static inline void pool_link(apr_pool_t *p, apr_pool_t *parent)
+{
+    p->parent = parent;
+    pool_tree_lock(parent);
+    p->sibling = parent->child;
+    if (p->sibling != NULL)
+        p->sibling->link = &p->sibling;
+    parent->child = p;
+    p->link = &parent->child;
+    pool_tree_unlock(parent);
+}
+
+static inline void pool_unlink(apr_pool_t *p)
+{
+    apr_pool_t *parent = p->parent;
+
+    if (parent == NULL)
+        return;
+    pool_tree_lock(parent);
+    *p->link = p->sibling;
+    if (p->sibling != NULL)
+        p->sibling->link = p->link;
+    pool_tree_unlock(parent);
+}
+
+/* ---- creation ---- */
+
+static apr_pool_t *pool_make_per_block(apr_allocator_t *allocator, const void *site)
+{
+    int granted;
+    apr_pool_t *p = allocator_block(allocator, sizeof(*p), site, &granted);
+
+    if (p == NULL)
+        return NULL;
+    memset(p, 0, sizeof(*p));
+    p->per_block = granted ? 2 : 1;
+    p->head.bump = p->head.end = p->counted = (char *)p;
+    return p;
+}
+
+apr_pool_t *pool_make(apr_allocator_t *allocator, int scope, apr_size_t first_bytes)
+{
+    apr_memnode_t *chunk;
+    apr_pool_t *p;
+
+    if (allocator->per_block) {
+        p = pool_make_per_block(allocator, __builtin_return_address(0));
+        if (p == NULL)
+            return NULL;
+    } else {
+        chunk = allocator_node(allocator, first_bytes);
+        if (chunk == NULL)
+            return NULL;
+        p = (apr_pool_t *)pool_chunk_start(chunk);
+        memset(p, 0, sizeof(*p));
+        p->first = p->current = chunk;
+        p->head.bump = p->counted = (char *)p + POOL_STRUCT;
+        p->head.end = chunk->endp;
+        p->chunks_n = 1;
+    }
+    p->allocator = allocator;
+    p->scope = (unsigned char)scope;
+    p->pools_n = 1;
+    return p;
+}
+
+static apr_status_t pool_create_failed(apr_abortfunc_t abort_fn)
+{
+    if (abort_fn != NULL)
+        abort_fn(APR_ENOMEM);
+    return APR_ENOMEM;
+}
+
+APR_DECLARE(apr_status_t)
+apr_pool_create_ex(apr_pool_t **newpool, apr_pool_t *parent, apr_abortfunc_t abort_fn,
+                   apr_allocator_t *allocator)
+{
+    apr_pool_t *p;
+
+    *newpool = NULL;
+    if (parent == NULL)
+        parent = pool_root;
+    if (parent == NULL)
+        return APR_ENOPOOL;
+    if (abort_fn == NULL)
+        abort_fn = parent->abort_fn;
+    p = pool_make(allocator != NULL ? allocator : parent->allocator, parent->scope, 0);
+    if (p == NULL)
+        return pool_create_failed(abort_fn);
+    p->abort_fn = abort_fn;
+    pool_link(p, parent);
+    *newpool = p;
+    return APR_SUCCESS;
+}
+
+apr_pool_t *pool_make_owner(memory_stack *stack, int scope, apr_size_t first_bytes)
+{
+    apr_allocator_t *allocator = allocator_make(stack);
+    apr_pool_t *p;
+
+    if (allocator == NULL)
+        return NULL;
+    p = pool_make(allocator, scope, first_bytes);
+    if (p == NULL) {
+        apr_allocator_destroy(allocator);
+        return NULL;
+    }
+    allocator->owner = p;
+    return p;
+}
+
+APR_DECLARE(apr_status_t)
+apr_pool_create_unmanaged_ex(apr_pool_t **newpool, apr_abortfunc_t abort_fn,
+                             apr_allocator_t *allocator)
+{
+    apr_pool_t *p;
+
+    *newpool = NULL;
+    if (pool_initialized == 0)
+        return APR_ENOPOOL;
+    p = allocator != NULL
+            ? pool_make(allocator, BRG_SCOPE_PROCESS, 0)
+            : pool_make_owner(memory_scope_stack(BRG_SCOPE_PROCESS), BRG_SCOPE_PROCESS, 0);
+    if (p == NULL)
+        return pool_create_failed(abort_fn);
+    p->abort_fn = abort_fn;
+    *newpool = p;
+    return APR_SUCCESS;
+}
+
+APR_DECLARE(apr_status_t)
+apr_pool_create_core_ex(apr_pool_t **newpool, apr_abortfunc_t abort_fn, apr_allocator_t *allocator)
+{
+    return apr_pool_create_unmanaged_ex(newpool, abort_fn, allocator);
+}
+
+static apr_size_t pool_first_bytes(int scope)
+{
+    apr_size_t usual = memory_counts_mine(scope)->usual;
+
+    return usual > POOL_FIRST_MOST ? POOL_FIRST_MOST : usual;
+}
+
+BRG_DECLARE(apr_status_t)
+brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope)
+{
+    memory_stack *stack = memory_scope_stack(scope);
+    apr_size_t first = pool_first_bytes(scope);
+    apr_abortfunc_t abort_fn;
+    apr_pool_t *p;
+
+    *pool = NULL;
+    if (parent == NULL)
+        parent = pool_root;
+    if (parent == NULL)
+        return APR_ENOPOOL;
+    abort_fn = parent->abort_fn;
+    if ((scope == BRG_SCOPE_REQUEST || scope == BRG_SCOPE_BUCKET) &&
+        memory_stack_shareable(stack, parent->allocator))
+        p = pool_make(parent->allocator, scope, first);
+    else
+        p = pool_make_owner(stack, scope, first);
+    if (p == NULL)
+        return pool_create_failed(abort_fn);
+    p->abort_fn = abort_fn;
+    p->begins_scope = 1;
+    pool_link(p, parent);
+    *pool = p;
+    return APR_SUCCESS;
+}
+
+/* ---- the end ---- */
+
+/* Everything that others hung on the pool. */
+static inline void pool_end_contents(apr_pool_t *p)
+{
+    if (p->pre_cleanups != NULL)
+        pool_cleanups_run(&p->pre_cleanups);
+    while (p->child != NULL)
+        apr_pool_destroy(p->child);
+    if (p->cleanups != NULL)
+        pool_cleanups_run(&p->cleanups);
+    if (p->processes != NULL)
+        pool_processes_end(p);
+}
+
+/* Bytes that one chunk would have needed to hold all that the pool had. */
+static apr_uint64_t pool_need(const apr_pool_t *p)
+{
+    const apr_memnode_t *chunk;
+    apr_uint64_t need = (apr_uint64_t)(p->head.bump - (char *)p->current);
+
+    if (p->chunks_n > 1)
+        for (chunk = p->first; chunk != NULL; chunk = chunk->next)
+            if (chunk != p->current)
+                need += (apr_uint64_t)(chunk->first_avail - (char *)chunk);
+    return need + BRG_POOL_ALIGNMENT;
+}
+
+static void pool_account_thread(apr_pool_t *p)
+{
+    memory_counts *mine = memory_counts_mine(p->scope);
+    apr_uint64_t need;
+
+    pool_tell(p);
+    if (p->told_bytes > mine->high_water)
+        __atomic_store_n(&mine->high_water, p->told_bytes, __ATOMIC_RELAXED);
+    if (!p->begins_scope || p->per_block)
+        return;
+    need = pool_need(p);
+    mine->usual =
+        need > mine->usual ? need : mine->usual - ((mine->usual - need) >> POOL_USUAL_DECAY);
+}
+
+/* Where the counts of a pool go when it is cleared or ends: to its parent, when both are of one
+ * thread and scope, which is cheap; else to the thread's counters. */
+static inline void pool_account(apr_pool_t *p)
+{
+    apr_pool_t *parent = p->parent;
+
+    p->clears_n++;
+    if (parent == NULL || p->begins_scope || parent->allocator != p->allocator ||
+        p->allocator->mutex != NULL) {
+        pool_account_thread(p);
+        return;
+    }
+    parent->head.allocations += p->head.allocations;
+    parent->head.zeroed += p->head.zeroed;
+    parent->bytes_before += pool_bytes(p);
+    parent->pools_n += p->pools_n;
+    parent->clears_n += p->clears_n;
+    parent->cleanups_n += p->cleanups_n;
+    parent->refills_n += p->refills_n;
+    parent->told_allocations += p->told_allocations;
+    parent->told_bytes += p->told_bytes;
+}
+
+APR_DECLARE(void) apr_pool_destroy(apr_pool_t *p)
+{
+    apr_allocator_t *allocator = p->allocator;
+    apr_memnode_t *chunks = p->first;
+    int owner = allocator->owner == p;
+
+    pool_end_contents(p);
+    pool_account(p);
+    pool_unlink(p);
+    if (owner) /* the mutex lay in this pool, or in one below */
+        allocator->mutex = NULL;
+    if (p->per_block) {
+        pool_blocks_free(p);
+        allocator_block_free(allocator, p, sizeof(*p), p->per_block == 2);
+    } else if (owner) {
+        allocator_release(allocator, chunks);
+    } else {
+        apr_allocator_free(allocator, chunks);
+    }
+    if (owner)
+        apr_allocator_destroy(allocator);
+}
+
+/* Back to the first chunk. */
+static inline void pool_rewind(apr_pool_t *p)
+{
+    apr_memnode_t *more;
+
+    if (p->per_block) {
+        pool_blocks_free(p);
+        p->bytes_before = 0;
+        return;
+    }
+    more = p->first->next;
+    if (more != NULL) {
+        p->first->next = NULL;
+        apr_allocator_free(p->allocator, more);
+        p->current = p->first;
+        p->spare = NULL;
+        p->chunks_n = 1;
+        p->head.end = p->first->endp;
+    }
+    p->head.bump = p->counted = (char *)p + POOL_STRUCT;
+    p->bytes_before = 0;
+}
+
+APR_DECLARE(void) apr_pool_clear(apr_pool_t *p)
+{
+    pool_end_contents(p);
+    pool_account(p);
+    p->pre_cleanups = p->cleanups = p->free_cleanups = NULL;
+    p->processes = NULL;
+    p->userdata = NULL;
+    p->head.allocations = p->head.zeroed = 0;
+    p->pools_n = p->clears_n = p->cleanups_n = p->refills_n = 0;
+    p->told_allocations = p->told_bytes = 0;
+    pool_rewind(p);
+    if (p->allocator->owner == p)
+        p->allocator->exhausted = 0;
+}
+
+/* ---- the pool of all pools ---- */
+
+APR_DECLARE(apr_status_t) apr_pool_initialize(void)
+{
+    apr_thread_mutex_t *mutex;
+    apr_status_t status;
+
+    if (pool_initialized++ > 0)
+        return APR_SUCCESS;
+    if (memory_scope_stack(BRG_SCOPE_PROCESS) == NULL)
+        memory_scopes_begin(MEMORY_DEFAULT_SPEC); /* should there be no memory for it: malloc */
+    pool_root = pool_make_owner(memory_scope_stack(BRG_SCOPE_PROCESS), BRG_SCOPE_PROCESS, 0);
+    if (pool_root == NULL) {
+        pool_initialized = 0;
+        return APR_ENOMEM;
+    }
+    apr_pool_tag(pool_root, "apr_global_pool");
+    status = apr_thread_mutex_create(&mutex, APR_THREAD_MUTEX_DEFAULT, pool_root);
+    if (status != APR_SUCCESS) {
+        apr_pool_destroy(pool_root);
+        pool_root = NULL;
+        pool_initialized = 0;
+        return status;
+    }
+    pool_root->allocator->mutex = mutex;
+    return APR_SUCCESS;
+}
+
+APR_DECLARE(void) apr_pool_terminate(void)
+{
+    if (pool_initialized == 0 || --pool_initialized > 0)
+        return;
+    apr_pool_destroy(pool_root);
+    pool_root = NULL;
+}
+
+/* ---- properties ---- */
+
+APR_DECLARE(apr_allocator_t *) apr_pool_allocator_get(apr_pool_t *pool)
+{
+    return pool->allocator;
+}
+
+APR_DECLARE(apr_pool_t *) apr_pool_parent_get(apr_pool_t *pool)
+{
+    return pool->parent;
+}
+
+APR_DECLARE(void) apr_pool_abort_set(apr_abortfunc_t abortfunc, apr_pool_t *pool)
+{
+    pool->abort_fn = abortfunc;
+}
+
+APR_DECLARE(apr_abortfunc_t) apr_pool_abort_get(apr_pool_t *pool)
+{
+    return pool->abort_fn;
+}
+
+APR_DECLARE(void) apr_pool_tag(apr_pool_t *pool, const char *tag)
+{
+    pool->tag = tag;
+}
+
+APR_DECLARE(int) apr_pool_is_ancestor(apr_pool_t *a, apr_pool_t *b)
+{
+    if (a == NULL)
+        return 1;
+    while (b != NULL && b != a)
+        b = b->parent;
+    return b != NULL;
+}
+
+BRG_DECLARE(int) brg_pool_exhausted(const apr_pool_t *pool)
+{
+    return pool->allocator->exhausted;
+}
+
+BRG_DECLARE(void) brg_pool_figures_get(const apr_pool_t *pool, brg_pool_figures *out)
+{
+    const apr_pool_t *child;
+    brg_pool_figures below;
+
+    out->allocations = pool->head.allocations + pool->told_allocations;
+    out->bytes = pool_bytes(pool) + pool->told_bytes;
+    for (child = pool->child; child != NULL; child = child->sibling)
+        if (child->scope == pool->scope) {
+            brg_pool_figures_get(child, &below);
+            out->allocations += below.allocations;
+            out->bytes += below.bytes;
+        }
+}

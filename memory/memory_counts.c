@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counters of scopes: each thread has its own, readers add them up.
+ *
+ * The struct of a thread that ended keeps its numbers and is taken over by the next thread that
+ * begins. A reset keeps the sums of that moment, which are subtracted from then on; only high-water
+ * marks are set back, and a thread that raises one at that very moment may undo it.
+ */
+#include "memory_scope.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+__thread memory_thread *memory_thread_mine;
+
+static pthread_mutex_t counts_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t counts_once = PTHREAD_ONCE_INIT;
+static pthread_key_t counts_key;
+static memory_thread *counts_threads;
+static memory_thread counts_sink; /* of threads for which there was no memory */
+static memory_counts counts_base[BRG_SCOPES_N];
+
+/* At the end of a thread. Its spare allocators stay for the successor. */
+static void counts_thread_end(void *thread)
+{
+    memory_thread_mine = NULL;
+    __atomic_store_n(&((memory_thread *)thread)->used, 0, __ATOMIC_RELEASE);
+}
+
+static void counts_key_make(void)
+{
+    pthread_key_create(&counts_key, counts_thread_end);
+}
+
+static memory_thread *counts_adopt(void)
+{
+    memory_thread *t;
+
+    for (t = counts_threads; t != NULL; t = t->next)
+        if (!__atomic_load_n(&t->used, __ATOMIC_ACQUIRE))
+            break;
+    if (t == NULL) {
+        t = calloc(1, sizeof(*t));
+        if (t == NULL)
+            return &counts_sink;
+        t->next = counts_threads;
+        counts_threads = t;
+    }
+    __atomic_store_n(&t->used, 1, __ATOMIC_RELAXED);
+    return t;
+}
+
+__attribute__((noinline)) memory_thread *memory_thread_begin(void)
+{
+    memory_thread *t;
+
+    pthread_once(&counts_once, counts_key_make);
+    pthread_mutex_lock(&counts_lock);
+    t = counts_adopt();
+    pthread_mutex_unlock(&counts_lock);
+    memory_thread_mine = t;
+    if (t != &counts_sink)
+        pthread_setspecific(counts_key, t);
+    return t;
+}
+
+static void counts_add(memory_counts *sum, const memory_counts *one)
+{
+    const uint64_t *from = (const uint64_t *)one;
+    uint64_t *to = (uint64_t *)sum;
+    uint64_t high = __atomic_load_n(&one->high_water, __ATOMIC_RELAXED);
+    size_t i;
+
+    if (high < sum->high_water)
+        high = sum->high_water;
+    for (i = 0; i < sizeof(*sum) / sizeof(*to); i++)
+        to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+    sum->high_water = high;
+}
+
+static void counts_sum_all(int scope, memory_counts *out)
+{
+    const memory_thread *t;
+
+    memset(out, 0, sizeof(*out));
+    for (t = counts_threads; t != NULL; t = t->next)
+        counts_add(out, &t->scope[scope]);
+}
+
+void memory_counts_sum(int scope, memory_counts *out)
+{
+    const memory_counts *base = &counts_base[scope];
+
+    pthread_mutex_lock(&counts_lock);
+    counts_sum_all(scope, out);
+    out->pools -= base->pools;
+    out->clears -= base->clears;
+    out->allocations -= base->allocations;
+    out->bytes -= base->bytes;
+    out->zeroed -= base->zeroed;
+    out->cleanups -= base->cleanups;
+    out->refills -= base->refills;
+    pthread_mutex_unlock(&counts_lock);
+}
+
+void memory_counts_reset(void)
+{
+    memory_thread *t;
+    int scope;
+
+    pthread_mutex_lock(&counts_lock);
+    for (scope = 0; scope < BRG_SCOPES_N; scope++) {
+        counts_sum_all(scope, &counts_base[scope]);
+        for (t = counts_threads; t != NULL; t = t->next)
+            __atomic_store_n(&t->scope[scope].high_water, 0, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&counts_lock);
+}
+
+BRG_DECLARE(void) brg_memory_figures_get(brg_scope scope, brg_memory_figures *out)
+{
+    memory_counts sum;
+
+    memory_counts_sum((int)scope, &sum);
+    out->pools = sum.pools;
+    out->clears = sum.clears;
+    out->allocations = sum.allocations;
+    out->bytes = sum.bytes;
+    out->zeroed_bytes = sum.zeroed;
+    out->cleanups = sum.cleanups;
+    out->refills = sum.refills;
+    out->high_water_bytes = sum.high_water;
+}
+
+BRG_DECLARE(void) brg_memory_figures_reset(void)
+{
+    const struct brg_sms *s;
+    int scope, n;
+
+    memory_counts_reset();
+    for (scope = 0; scope < BRG_SCOPES_N; scope++)
+        for (n = 0; (s = brg_scope_system((brg_scope)scope, n)) != NULL; n++)
+            brg_sms_statistics_reset((brg_sms *)s);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stacks of memory systems, and which one each scope uses.
+ *
+ * A specification is split at the lowest system that serves one thread only: what is below is built
+ * once, what is from there up is built for each allocator. `limit(16M) arena` so becomes one arena,
+ * and a limit per request.
+ *
+ * A stack is described in a pool on malloc, of its own: the first one is made before there are any
+ * others.
+ */
+#include "pool_private.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct memory_stack {
+    apr_pool_t *p;    /* of this struct; a plain one */
+    const char *spec; /* with all parameters in force */
+    const brg_sms_plan *plan;
+    int own_n;       /* so many systems, from the top, each allocator has for itself */
+    brg_sms *shared; /* the rest */
+    int per_block;
+    int scope;      /* -1 until it is set */
+    unsigned holds; /* allocators, creator or scope */
+};
+
+static memory_stack *scope_stacks[BRG_SCOPES_N];
+
+memory_stack *memory_scope_stack(int scope)
+{
+    return __atomic_load_n(&scope_stacks[scope], __ATOMIC_ACQUIRE);
+}
+
+/* Requests and what belongs to a connection end early without harm; elsewhere, nobody looks. */
+static int scope_forgives(int scope)
+{
+    return scope == BRG_SCOPE_CONNECTION || scope == BRG_SCOPE_REQUEST || scope == BRG_SCOPE_BUCKET;
+}
+
+void memory_scope_set(int scope, memory_stack *stack)
+{
+    memory_stack *before;
+
+    if (stack != NULL)
+        stack->scope = scope;
+    before = __atomic_exchange_n(&scope_stacks[scope], stack, __ATOMIC_ACQ_REL);
+    if (before != NULL)
+        memory_stack_drop(before);
+}
+
+static const char *stack_build(memory_stack *stack, const char *spec, apr_pool_t *p)
+{
+    const char *error = brg_sms_plan_make(&stack->plan, spec, stack->p);
+    brg_sms *whole;
+    int length;
+
+    if (error != NULL)
+        return brg_sms_message(p, "%s", error);
+    stack->own_n = brg_sms_plan_private(stack->plan);
+    length = brg_sms_plan_length(stack->plan);
+    error = brg_sms_plan_build(&stack->shared, stack->plan, stack->own_n, length, NULL, p);
+    if (error != NULL)
+        return error;
+    error = brg_sms_plan_build(&whole, stack->plan, 0, stack->own_n, stack->shared, p);
+    if (error != NULL)
+        return error;
+    stack->per_block = brg_sms_per_block(whole);
+    stack->spec = brg_sms_describe(whole, stack->p);
+    if (whole != stack->shared)
+        brg_sms_destroy(&whole, stack->shared);
+    return NULL;
+}
+
+static void stack_free(memory_stack *stack)
+{
+    if (stack->shared != NULL && stack->shared != brg_sms_os())
+        brg_sms_destroy(&stack->shared, brg_sms_os());
+    apr_pool_destroy(stack->p);
+}
+
+const char *memory_stack_create(memory_stack **out, const char *spec, apr_pool_t *p)
+{
+    apr_pool_t *own = pool_make_owner(NULL, BRG_SCOPE_PROCESS, 0);
+    memory_stack *stack = own != NULL ? apr_pcalloc(own, sizeof(*stack)) : NULL;
+    const char *error;
+
+    *out = NULL;
+    if (stack == NULL)
+        return "there is no memory for it";
+    stack->p = own;
+    stack->scope = -1;
+    stack->holds = 1;
+    error = stack_build(stack, spec, p);
+    if (error != NULL)
+        stack_free(stack);
+    else
+        *out = stack;
+    return error;
+}
+
+/* A thread's spare allocator holds its stack; where the stack is no scope's any more, it must not.
+ */
+static void stack_drop_spare(memory_stack *stack)
+{
+    memory_thread *t = memory_thread_mine;
+    apr_allocator_t *a;
+
+    if (t == NULL || stack->scope < 0)
+        return;
+    a = t->spare[stack->scope];
+    if (a != NULL && a->stack == stack) {
+        t->spare[stack->scope] = NULL;
+        memory_stack_detach(a);
+        free(a);
+    }
+}
+
+void memory_stack_drop(memory_stack *stack)
+{
+    stack_drop_spare(stack);
+    if (__atomic_sub_fetch(&stack->holds, 1, __ATOMIC_ACQ_REL) == 0)
+        stack_free(stack);
+}
+
+const char *memory_stack_spec(const memory_stack *stack)
+{
+    return stack != NULL ? stack->spec : "malloc";
+}
+
+/* ---- allocators ---- */
+
+int memory_stack_shareable(const memory_stack *stack, const apr_allocator_t *a)
+{
+    return a->stack == stack && a->mutex == NULL && (stack == NULL || stack->own_n == 0);
+}
+
+int memory_stack_attach(memory_stack *stack, apr_allocator_t *a)
+{
+    a->stack = stack;
+    if (stack == NULL)
+        return 0;
+    if (brg_sms_plan_build(&a->system, stack->plan, 0, stack->own_n, stack->shared, NULL) != NULL)
+        return -1;
+    a->direct = 1;
+    a->per_block = (unsigned char)stack->per_block;
+    a->forgiving = (unsigned char)scope_forgives(stack->scope);
+    __atomic_add_fetch(&stack->holds, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
+void memory_stack_detach(apr_allocator_t *a)
+{
+    memory_stack *stack = a->stack;
+
+    if (stack == NULL)
+        return;
+    if (stack->own_n > 0)
+        brg_sms_destroy(&a->system, stack->shared);
+    a->stack = NULL;
+    if (__atomic_sub_fetch(&stack->holds, 1, __ATOMIC_ACQ_REL) == 0)
+        stack_free(stack);
+}
+
+apr_allocator_t *memory_stack_spare(memory_stack *stack)
+{
+    memory_thread *t = memory_thread_mine;
+    apr_allocator_t *a;
+
+    if (t == NULL || stack == NULL || stack->scope < 0)
+        return NULL;
+    a = t->spare[stack->scope];
+    if (a == NULL || a->stack != stack)
+        return NULL;
+    t->spare[stack->scope] = NULL;
+    return a;
+}
+
+int memory_stack_keep(apr_allocator_t *a)
+{
+    memory_thread *t = memory_thread_mine;
+    memory_stack *stack = a->stack;
+
+    if (t == NULL || stack == NULL || stack->scope < 0 || t->spare[stack->scope] != NULL ||
+        memory_scope_stack(stack->scope) != stack)
+        return 0;
+    a->mutex = NULL;
+    a->owner = NULL;
+    a->exhausted = 0;
+    a->keep_units = 0;
+    a->nodes_made = 0;
+    t->spare[stack->scope] = a;
+    return 1;
+}
+
+const char *memory_scopes_begin(const char *spec)
+{
+    memory_stack *stack;
+    const char *error;
+    int scope;
+
+    for (scope = 0; scope < BRG_SCOPES_N; scope++) {
+        error = memory_stack_create(&stack, spec, NULL);
+        if (error != NULL)
+            return error;
+        memory_scope_set(scope, stack);
+    }
+    return NULL;
+}
+
+/* ---- for reports ---- */
+
+BRG_DECLARE(const char *) brg_scope_spec(brg_scope scope)
+{
+    return memory_stack_spec(memory_scope_stack((int)scope));
+}
+
+BRG_DECLARE(const struct brg_sms *) brg_scope_system(brg_scope scope, int n)
+{
+    memory_stack *stack = memory_scope_stack((int)scope);
+    const brg_sms *s = stack != NULL ? stack->shared : NULL;
+
+    while (s != NULL && n-- > 0)
+        s = s->parent;
+    return s;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_MEMORY_SCOPE_H
+#define BRIGADE_MEMORY_SCOPE_H
+
+/*
+ * Scopes as pools and allocators see them: counters of the calling thread, and stacks.
+ *
+ * A memory_stack is a specification made ready. Its systems that any thread may call are built once
+ * and shared; those above them that serve one thread only (a limit, say) are built for each
+ * allocator. An allocator that ends is kept, with them, for the thread's next one.
+ */
+#include "allocator_private.h"
+
+/* One per thread and scope. One writer, the thread; read by others, so that every store is atomic,
+ * relaxed. */
+typedef struct memory_counts {
+    uint64_t pools, clears, allocations, bytes, zeroed, cleanups, refills, high_water;
+    uint64_t usual; /* what a pool that begins this scope needs for all it does; decays */
+} memory_counts;
+
+typedef struct memory_thread {
+    memory_counts scope[BRG_SCOPES_N];
+    apr_allocator_t *spare[BRG_SCOPES_N]; /* ended, ready for the scope's next one */
+    struct memory_thread *next;
+    int used; /* by a living thread */
+} memory_thread;
+
+extern __thread memory_thread *memory_thread_mine
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/** The first call of a thread. Never NULL: where there is no memory, a shared sink. */
+memory_thread *memory_thread_begin(void);
+
+static inline memory_counts *memory_counts_mine(int scope)
+{
+    memory_thread *t = memory_thread_mine;
+
+    if (__builtin_expect(t == NULL, 0))
+        t = memory_thread_begin();
+    return &t->scope[scope];
+}
+
+static inline void memory_count(uint64_t *counter, uint64_t more)
+{
+    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + more, __ATOMIC_RELAXED);
+}
+
+/** Sum of a scope over threads, since the last reset. */
+void memory_counts_sum(int scope, memory_counts *out);
+void memory_counts_reset(void);
+
+/** The stack that new allocators of a scope use; NULL: malloc. */
+memory_stack *memory_scope_stack(int scope);
+
+/**
+ * Build a stack. Every scope has its own.
+ * @return NULL and *out, or what is wrong (constant, or in @a p)
+ * Threads: one at a time.
+ */
+const char *memory_stack_create(memory_stack **out, const char *spec, apr_pool_t *p);
+
+/** Give up the creator's or a scope's hold. The stack ends with the last allocator on it. */
+void memory_stack_drop(memory_stack *stack);
+
+/** Let a scope's new allocators use a stack, which the scope holds from now on. It drops the former
+ * one. */
+void memory_scope_set(int scope, memory_stack *stack);
+
+/** Give every scope a stack of this specification. NULL or what is wrong. */
+const char *memory_scopes_begin(const char *spec);
+
+/** What is used where nothing else is asked for. */
+#define MEMORY_DEFAULT_SPEC "arena"
+
+const char *memory_stack_spec(const memory_stack *stack);
+
+/** Whether a pool of the stack may simply use this allocator, which another scope has. */
+int memory_stack_shareable(const memory_stack *stack, const apr_allocator_t *a);
+
+/** An allocator that ended on this stack and in this thread, or NULL. */
+apr_allocator_t *memory_stack_spare(memory_stack *stack);
+
+/** Keep an allocator without nodes for that. 1, or 0: the caller frees it after
+ * memory_stack_detach. */
+int memory_stack_keep(apr_allocator_t *a);
+
+/** Fill in a->system and what follows from it. 0, or -1 when memory is out. */
+int memory_stack_attach(memory_stack *stack, apr_allocator_t *a);
+void memory_stack_detach(apr_allocator_t *a);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scopes in a build that has stock APR pools (BRIGADE_MEMORY=OFF): none, and no figures. */
+#include "brigade/memory.h"
+#include "memory_check.h"
+#include <string.h>
+
+BRG_DECLARE(apr_status_t)
+brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope)
+{
+    return apr_pool_create(pool, parent);
+}
+
+BRG_DECLARE(int) brg_pool_exhausted(const apr_pool_t *pool)
+{
+    return 0;
+}
+
+BRG_DECLARE(void) brg_pool_figures_get(const apr_pool_t *pool, brg_pool_figures *out)
+{
+    memset(out, 0, sizeof(*out));
+}
+
+BRG_DECLARE(void) brg_memory_figures_get(brg_scope scope, brg_memory_figures *out)
+{
+    memset(out, 0, sizeof(*out));
+}
+
+BRG_DECLARE(void) brg_memory_figures_reset(void)
+{
+}
+
+BRG_DECLARE(const char *) brg_scope_spec(brg_scope scope)
+{
+    return "stock";
+}
+
+BRG_DECLARE(const struct brg_sms *) brg_scope_system(brg_scope scope, int n)
+{
+    return NULL;
+}
+
+const char *memory_check(void)
+{
+    return NULL;
+}

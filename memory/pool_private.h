@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_POOL_PRIVATE_H
+#define BRIGADE_POOL_PRIVATE_H
+
+/*
+ * A pool. It lies at the head of its first chunk (in a per-block pool: in a block of its own), so
+ * that creating one takes one request to the allocator.
+ *
+ * Chunks hang from the first one by node->next, newest first. Allocations bump through one of them;
+ * `spare` is another with some room left, for blocks that the current one is too full for.
+ *
+ * Threads: one at a time, except that children may be created, and end, while another thread uses
+ * the parent: the links of the tree are guarded by the mutex of the parent's allocator, where it
+ * has one.
+ */
+#include "allocator_private.h"
+#include "memory_scope.h"
+#include "apr_thread_proc.h"
+#include "pool_inline.h"
+
+typedef struct pool_cleanup {
+    struct pool_cleanup *next;
+    const void *data;
+    apr_status_t (*plain)(void *);
+    apr_status_t (*child)(void *);
+} pool_cleanup;
+
+typedef struct pool_process {
+    struct pool_process *next;
+    apr_proc_t *proc;
+    apr_kill_conditions_e how;
+} pool_process;
+
+typedef struct pool_userdata {
+    struct pool_userdata *next;
+    const char *key;
+    const void *data;
+} pool_userdata;
+
+/* Records of a per-block pool. */
+#define POOL_RECORDS 62
+typedef struct pool_record {
+    void *block;
+    apr_size_t bytes; /* shifted left by one; the lowest bit says that it was granted */
+} pool_record;
+
+typedef struct pool_records {
+    struct pool_records *next;
+    apr_size_t n;
+    pool_record record[POOL_RECORDS];
+} pool_records;
+
+struct apr_pool_t {
+    brg_pool_head head;
+    pool_cleanup *cleanups; /* newest first */
+    pool_cleanup *free_cleanups;
+    apr_memnode_t *current; /* the chunk of head.bump */
+    apr_memnode_t *spare;   /* or NULL */
+    apr_memnode_t *first;   /* NULL in a per-block pool */
+    char *counted;          /* bytes before this one in the current chunk are counted elsewhere */
+    apr_uint64_t bytes_before; /* of other chunks, and of pools below that ended */
+    apr_allocator_t *allocator;
+    apr_pool_t *parent;
+    apr_pool_t *child; /* newest first */
+    apr_pool_t *sibling;
+    apr_pool_t **link; /* what points here among the siblings */
+    unsigned char scope;
+    unsigned char begins_scope;
+    unsigned char per_block;
+    apr_uint32_t chunks_n;
+    /* as head.allocations, head.zeroed and pool_bytes(): not yet told to the thread's counters */
+    apr_uint32_t pools_n; /* this one, and such that ended below it */
+    apr_uint32_t clears_n;
+    apr_uint32_t cleanups_n; /* registered */
+    apr_uint32_t refills_n;
+    /* told, since the pool was created or cleared */
+    apr_uint64_t told_allocations, told_bytes;
+    pool_cleanup *pre_cleanups;
+    pool_process *processes;
+    pool_userdata *userdata;
+    pool_records *records; /* per-block */
+    apr_abortfunc_t abort_fn;
+    const char *tag;
+};
+
+/** Bytes handed out that the thread's counters do not know. */
+static inline apr_uint64_t pool_bytes(const apr_pool_t *p)
+{
+    return p->bytes_before + (apr_uint64_t)(p->head.bump - p->counted);
+}
+
+/** A pool without links to others. NULL when memory is out. */
+apr_pool_t *pool_make(apr_allocator_t *allocator, int scope, apr_size_t first_bytes);
+
+/** The same on an allocator of its own, which ends with it. NULL stack: malloc */
+apr_pool_t *pool_make_owner(memory_stack *stack, int scope, apr_size_t first_bytes);
+
+/** What a failed allocation ends with: calls the abort function. @return NULL */
+void *pool_out_of_memory(apr_pool_t *p);
+
+/** Tell the thread's counters what they do not know. */
+void pool_tell(apr_pool_t *p);
+
+/** A chunk with room for so many bytes more than a header, not yet linked. NULL: the caller reports
+ * it. */
+apr_memnode_t *pool_chunk(apr_pool_t *p, apr_size_t bytes);
+
+/** Allocate from a chunk of pool_chunk: its first @a used bytes. The pool goes on in it if it has
+ * more room. */
+void pool_chunk_add(apr_pool_t *p, apr_memnode_t *chunk, apr_size_t used);
+
+static inline char *pool_chunk_start(apr_memnode_t *chunk)
+{
+    return (char *)chunk + BRG_POOL_ROUND(APR_MEMNODE_T_SIZE);
+}
+
+/* Per-block pools. */
+void *pool_block(apr_pool_t *p, apr_size_t n, const void *site);
+/** Resize the newest block of the pool. NULL: it stays. */
+void *pool_block_resize(apr_pool_t *p, void *block, apr_size_t old_bytes, apr_size_t n);
+/** Free all blocks, in reverse order. */
+void pool_blocks_free(apr_pool_t *p);
+
+void pool_cleanups_run(pool_cleanup **list);
+void pool_processes_end(apr_pool_t *p);
+
+/** The pool of all pools, or NULL before apr_pool_initialize and after apr_pool_terminate. */
+extern apr_pool_t *pool_root __attribute__((visibility("hidden")));
+
+#endif
