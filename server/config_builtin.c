@@ -4,6 +4,7 @@
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
+#include "http_request.h"
 #include "apr_hooks.h"
 #include "apr_strings.h"
 #include "config_private.h"
@@ -77,12 +78,19 @@ const char *conf_builtin_off(const char *name)
     return NULL;
 }
 
+void conf_register_afresh(module **modules, apr_pool_t *pconf)
+{
+    apr_hook_deregister_all();
+    provider_registry_clear();
+    ap_clear_auth_internal();
+    for (module **m = modules; *m; m++)
+        ap_register_hooks(*m, pconf);
+}
+
 void conf_builtin_settle(apr_pool_t *pconf)
 {
     if (!conf_hooks_stale)
         return;
-    apr_hook_deregister_all();
-    for (module **m = ap_loaded_modules; *m; m++)
-        ap_register_hooks(*m, pconf);
+    conf_register_afresh(ap_loaded_modules, pconf);
     conf_hooks_stale = 0;
 }

@@ -158,12 +158,9 @@ void conf_generation_clear(process_rec *process)
     ap_conftree = NULL;
     conf_gen.ptemp = NULL;
     apr_pool_clear(process->pconf);
-    ap_clear_auth_internal();
     /* Those that BuiltinModule took out come back, then all register afresh. */
     ap_setup_prelinked_modules(process);
-    apr_hook_deregister_all();
-    for (module **m = ap_prelinked_modules; *m; m++)
-        ap_register_hooks(*m, process->pconf);
+    conf_register_afresh(ap_prelinked_modules, process->pconf);
     ap_main_state = AP_SQ_MS_CREATE_CONFIG;
 }
 

@@ -47,6 +47,12 @@ int conf_builtin_is_off(const char *symbol);
  * none. */
 module *conf_builtin_find(const char *symbol);
 
+/** Let @a modules (NULL-terminated) register all that they register, after forgetting what was. */
+void conf_register_afresh(module **modules, apr_pool_t *pconf);
+
+/** Forget all providers. (provider.c) */
+void provider_registry_clear(void);
+
 /** Re-register all hooks if a built-in module was taken out since they were registered. */
 void conf_builtin_settle(apr_pool_t *pconf);
 

@@ -10,6 +10,7 @@
 #include "apr_hash.h"
 #include "apr_strings.h"
 #include "apr_tables.h"
+#include "config_private.h"
 
 typedef struct provider_group {
     const char *name, *version;
@@ -19,12 +20,17 @@ typedef struct provider_group {
 
 static provider_group *provider_groups;
 
+void provider_registry_clear(void)
+{
+    provider_groups = NULL;
+}
+
 /* A pool that held part of the registry goes: with it go all registrations, since all modules
  * register anew for the next configuration. (Built-in ones first register with the process's pool,
  * loaded ones with pconf.) */
 static apr_status_t provider_forget(void *data)
 {
-    provider_groups = NULL;
+    provider_registry_clear();
     return APR_SUCCESS;
 }
 

@@ -5,7 +5,7 @@ cases/*.json hold lists of cases:
 
     name      unique in its file
     conf      lines of configuration; ${SITE} (documents), ${LOGS}, ${PORT} and ${TYPES} are defined in it
-    files     name below ${SITE} -> content
+    files     name below ${SITE} -> content, {"size": bytes} or {"link": target}
     htaccess  folder below ${SITE} -> content of its .htaccess
     load      modules that both load, where they are not built in;  unload: that neither has
     requests  path, method, headers, body; or raw, the bytes to send. Without any, `-t` is compared.
@@ -30,6 +30,12 @@ from test_compare import APACHE, methods, normal, pytestmark  # noqa: F401
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROUNDS = 3
+# Modules that a configuration with such a word needs.
+NEEDED = {
+    r"\b(Auth(Type|Name|UserFile|BasicProvider)|Require (not )?(user|valid-user|group))\b":
+        ["authn_core", "authn_file", "authz_user", "authz_groupfile", "auth_basic"],
+    r"\bRemoteIP": ["remoteip"],
+}
 SETTLED = 1_000_000_000
 
 BASE = """ServerRoot @ROOT@
@@ -70,6 +76,10 @@ def module_lines(case, apache):
     """LoadModule lines; for Apache also of what Brigade has built in."""
     unload = case.get("unload", [])
     wanted = list(case.get("load", []))
+    text = "\n".join([*case["conf"], *case.get("htaccess", {}).values()])
+    for pattern, modules in NEEDED.items():
+        if re.search(pattern, text):
+            wanted += [m for m in modules if m not in wanted]
     if apache:
         built_in = brigade.APACHE_LOADS + brigade.APACHE_LOADS_IF_THERE
         wanted = [m for m in built_in + [w for w in wanted if w not in built_in] if m not in unload]
@@ -86,15 +96,27 @@ def settle(server):
     """All documents are old, so that entity tags are strong and listings the same."""
     for folder, names, files in os.walk(server.path("htdocs")):
         for name in names + files:
-            os.utime(os.path.join(folder, name), (SETTLED, SETTLED))
+            os.utime(os.path.join(folder, name), (SETTLED, SETTLED), follow_symlinks=False)
     os.utime(server.path("htdocs"), (SETTLED, SETTLED))
 
 
+def sparse(path, size):
+    with open(path, "wb") as f:
+        f.truncate(size)
+
+
+def content(what):
+    if not isinstance(what, dict):
+        return what
+    return (lambda path: sparse(path, what["size"])) if "size" in what else lambda path: os.symlink(what["link"], path)
+
+
 def make(case, binary):
-    server = brigade.Server(BASE % user_lines() + "\n".join(case["conf"]) + "\n", case.get("files"), bare=True, binary=binary,
-                            modules=None)
-    for name, content in case.get("htaccess", {}).items():
-        server.write(name if name.endswith(".htaccess") else f"{name}/.htaccess", content)
+    server = brigade.Server(BASE % user_lines() + "\n".join(case["conf"]) + "\n", bare=True, binary=binary, modules=None)
+    for name, what in case.get("files", {}).items():
+        server.write(name, content(what))
+    for name, text in case.get("htaccess", {}).items():
+        server.write(name if name.endswith(".htaccess") else f"{name}/.htaccess", text)
     settle(server)
     lines = module_lines(case, server.apache)
     server.write("modules.conf", lines.replace("@ROOT@", server.root), base="conf")
