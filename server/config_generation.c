@@ -116,13 +116,15 @@ static apr_status_t conf_phase_open(apr_pool_t *pconf)
     apr_status_t rv;
 
     apr_pool_clear(plog);
-    ap_run_optional_fn_retrieve();
     rv = conf_phase(ap_run_open_logs(pconf, plog, ptemp, ap_server_conf),
                     APLOGNO(00015) "Unable to open logs");
     core_banner_settle();
     if (rv == APR_SUCCESS)
         rv = conf_phase(ap_run_post_config(pconf, plog, ptemp, ap_server_conf),
                         APLOGNO(00016) "Configuration Failed");
+    /* As Apache has it: modules give their functions to others that are ready to take them. */
+    if (rv == APR_SUCCESS)
+        ap_run_optional_fn_retrieve();
     return rv;
 }
 
