@@ -42,3 +42,22 @@ if(BRIGADE_TESTS)
         set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS unit)
     endforeach()
 endif()
+
+# The laboratory, and its helper on stock APR pools.
+if(BRIGADE_MEMORY AND NOT BRIGADE_SANITIZE AND EXISTS ${CMAKE_SOURCE_DIR}/memory/memory_scope.c)
+    set(bench ${CMAKE_SOURCE_DIR}/test/bench)
+    add_executable(brigade-membench ${bench}/membench.c ${bench}/membench_report.c ${bench}/membench_ours.c
+        ${bench}/membench_kinds.c ${bench}/membench_inline.c ${bench}/membench_run.c ${bench}/membench_trace.c)
+    target_include_directories(brigade-membench PRIVATE ${bench} ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/memory)
+    target_link_libraries(brigade-membench PRIVATE brigade_memory brigade_flags PkgConfig::APR PkgConfig::APU
+        Threads::Threads ${CMAKE_DL_LIBS})
+    add_executable(brigade-membench-stock ${bench}/membench_stock.c ${bench}/membench_run.c ${bench}/membench_trace.c)
+    target_include_directories(brigade-membench-stock PRIVATE ${bench})
+    target_link_libraries(brigade-membench-stock PRIVATE brigade_flags PkgConfig::APR Threads::Threads)
+    set_target_properties(brigade-membench brigade-membench-stock PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+    set_target_properties(brigade-membench PROPERTIES ENABLE_EXPORTS ON)
+    file(COPY ${bench}/traces DESTINATION ${CMAKE_BINARY_DIR})
+    install(TARGETS brigade-membench brigade-membench-stock RUNTIME DESTINATION bin)
+    install(DIRECTORY ${bench}/traces DESTINATION share/brigade)
+endif()

@@ -231,6 +231,14 @@ BRG_DECLARE(void) brg_sms_statistics_reset(brg_sms *s);
 /** The stack as a specification, with defaults filled in: "limit(16M) arena(chunk=64K,keep=2M)". In @a p. */
 BRG_DECLARE(const char *) brg_sms_describe(const brg_sms *s, apr_pool_t *p);
 
+/**
+ * For who opens modules: where @a error (dlerror's) says that a library's thread variables have no room, begin the program
+ * anew with more, once. Only at start-up, before anything was begun that must not be done twice.
+ *
+ * @return -1 where that is not the trouble, or was tried already; else it does not return
+ */
+BRG_DECLARE(int) brg_sms_static_tls_retry(const char *error);
+
 /** The operating system: chunks from mmap. Never destroyed. */
 BRG_DECLARE(brg_sms *) brg_sms_os(void);
 

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The results as a table, as JSON and as a picture. */
+#include "membench_private.h"
+#include <errno.h>
+#include <string.h>
+
+double bench_of_stock(const bench_table *table, const bench_row *row, int t)
+{
+    const bench_row *stock = &table->rows[0];
+
+    if (stock->spec != NULL || stock->absent || stock->one[t].cpu_ns <= 0)
+        return 0;
+    return row->one[t].cpu_ns / stock->one[t].cpu_ns;
+}
+
+static double report_speed_up(const bench_row *row, int t)
+{
+    return row->one[t].requests_per_s > 0 ? row->many[t].requests_per_s / row->one[t].requests_per_s
+                                          : 0;
+}
+
+static void report_print_row(const bench_table *table, const bench_row *row, int t)
+{
+    const trace *tr = &table->traces[t];
+    double allocations = (double)tr->allocations / (double)tr->requests;
+    char of_stock[16] = "-", refills[24] = "-";
+
+    if (bench_of_stock(table, row, t) > 0)
+        snprintf(of_stock, sizeof(of_stock), "%.2f", bench_of_stock(table, row, t));
+    if (row->one[t].refills >= 0)
+        snprintf(refills, sizeof(refills), "%.2f", row->one[t].refills);
+    printf("%-28s %8.2f %10.0f %8s %10.0f %8.2f %9.1f %9.1f %10s\n", row->name,
+           row->one[t].cpu_ns / allocations, row->one[t].cpu_ns, of_stock, row->many[t].cpu_ns,
+           report_speed_up(row, t), (double)row->one[t].burst_kb / 1024,
+           (double)row->one[t].after_kb / 1024, refills);
+}
+
+void bench_print_table(const bench_table *table)
+{
+    int t, i;
+
+    for (t = 0; t < table->traces_n; t++) {
+        const trace *tr = &table->traces[t];
+
+        printf("\n%s: %.1f allocations and %.0f bytes for each request\n", tr->name,
+               (double)tr->allocations / (double)tr->requests,
+               (double)tr->bytes / (double)tr->requests);
+        printf("%-28s %8s %10s %8s %10s %8s %9s %9s %10s\n", "", "ns/alloc", "ns/request",
+               "of stock", "with more", "speed-up", "burst MB", "after MB", "refills/1k");
+        for (i = 0; i < table->rows_n; i++)
+            if (!table->rows[i].absent)
+                report_print_row(table, &table->rows[i], t);
+    }
+    printf("\nns: processor time of a thread, the best of several slices, the replay itself "
+           "included; with more: the\n"
+           "same with %d threads at once; speed-up: their requests per second of elapsed time, "
+           "against one thread's.\n"
+           "burst: resident memory that 1,000 connections in the middle of a request add; after: "
+           "what is left of it.\n"
+           "refills: requests to the operating system for each 1,000 requests.\n",
+           table->threads);
+}
+
+static FILE *report_open(const char *path)
+{
+    FILE *file = fopen(path, "w");
+
+    if (file == NULL)
+        fprintf(stderr, "brigade-membench: %s: %s\n", path, strerror(errno));
+    return file;
+}
+
+static int report_close(FILE *file, const char *path)
+{
+    int failed = ferror(file);
+
+    if (fclose(file) != 0 || failed) {
+        fprintf(stderr, "brigade-membench: %s was not written\n", path);
+        return -1;
+    }
+    return 0;
+}
+
+/* Names and specifications hold nothing that JSON or SVG would have to escape, but for what a user
+ * typed. */
+static void report_text(FILE *file, const char *text)
+{
+    for (; *text != '\0'; text++)
+        if (*text >= ' ' && strchr("\"\\<>&", *text) == NULL)
+            putc(*text, file);
+}
+
+static void report_json_row(FILE *file, const bench_table *table, const bench_row *row, int t)
+{
+    const bench_result *one = &row->one[t], *many = &row->many[t];
+
+    fputs("      {\"system\": \"", file);
+    report_text(file, row->name);
+    fprintf(file,
+            "\", \"ns_per_allocation\": %.3f, \"ns_per_request\": %.1f, \"of_stock\": %.3f, "
+            "\"requests_per_s\": %.0f, ",
+            one->cpu_ns * (double)table->traces[t].requests / (double)table->traces[t].allocations,
+            one->cpu_ns, bench_of_stock(table, row, t), one->requests_per_s);
+    fprintf(file, "\"threads_ns_per_request\": %.1f, \"threads_requests_per_s\": %.0f, ",
+            many->cpu_ns, many->requests_per_s);
+    fprintf(file, "\"burst_kb\": %ld, \"after_kb\": %ld, \"refills_per_1000\": ", one->burst_kb,
+            one->after_kb);
+    if (one->refills >= 0)
+        fprintf(file, "%.3f}", one->refills);
+    else
+        fputs("null}", file);
+}
+
+int bench_write_json(const bench_table *table, const char *path)
+{
+    FILE *file = report_open(path);
+    int t, i, first;
+
+    if (file == NULL)
+        return -1;
+    fprintf(file, "{\"threads\": %d, \"traces\": [\n", table->threads);
+    for (t = 0; t < table->traces_n; t++) {
+        const trace *tr = &table->traces[t];
+
+        fputs("  {\"trace\": \"", file);
+        report_text(file, tr->name);
+        fprintf(
+            file,
+            "\", \"requests\": %zu, \"allocations\": %zu, \"bytes\": %zu,\n    \"results\": [\n",
+            tr->requests, tr->allocations, tr->bytes);
+        for (i = 0, first = 1; i < table->rows_n; i++) {
+            if (table->rows[i].absent)
+                continue;
+            fputs(first ? "" : ",\n", file);
+            first = 0;
+            report_json_row(file, table, &table->rows[i], t);
+        }
+        fprintf(file, "\n    ]}%s\n", t + 1 < table->traces_n ? "," : "");
+    }
+    fputs("]}\n", file);
+    return report_close(file, path);
+}
+
+#define SVG_LEFT 230
+#define SVG_BAR 18
+#define SVG_WIDTH 860
+#define SVG_BARS (SVG_WIDTH - SVG_LEFT - 150)
+
+static double report_longest(const bench_table *table, int t)
+{
+    double most = 1, ns;
+    int i;
+
+    for (i = 0; i < table->rows_n; i++) {
+        ns = table->rows[i].absent ? 0 : table->rows[i].one[t].cpu_ns;
+        most = ns > most ? ns : most;
+    }
+    return most;
+}
+
+static int report_svg_trace(FILE *file, const bench_table *table, int t, int y)
+{
+    double longest = report_longest(table, t), of_stock;
+    int i;
+
+    fprintf(file, "<text x=\"10\" y=\"%d\" class=\"h\">", y + 20);
+    report_text(file, table->traces[t].name);
+    fputs(": nanoseconds per request, one thread</text>\n", file);
+    y += 32;
+    for (i = 0; i < table->rows_n; i++) {
+        const bench_row *row = &table->rows[i];
+
+        if (row->absent)
+            continue;
+        of_stock = bench_of_stock(table, row, t);
+        fprintf(file, "<text x=\"%d\" y=\"%d\" class=\"n\">", SVG_LEFT - 8, y + 13);
+        report_text(file, row->name);
+        fprintf(file, "</text><rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>",
+                SVG_LEFT, y, row->one[t].cpu_ns / longest * SVG_BARS, SVG_BAR - 4,
+                row->spec == NULL ? "#888" : "#36c");
+        fprintf(file, "<text x=\"%.1f\" y=\"%d\">%.0f",
+                SVG_LEFT + 6 + row->one[t].cpu_ns / longest * SVG_BARS, y + 13, row->one[t].cpu_ns);
+        if (of_stock > 0)
+            fprintf(file, " (%.2f of stock)", of_stock);
+        fputs("</text>\n", file);
+        y += SVG_BAR;
+    }
+    return y + 16;
+}
+
+int bench_write_svg(const bench_table *table, const char *path)
+{
+    FILE *file = report_open(path);
+    int t, y = 0, height = table->traces_n * (48 + table->rows_n * SVG_BAR) + 10;
+
+    if (file == NULL)
+        return -1;
+    fprintf(
+        file,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+        "font-family=\"sans-serif\" "
+        "font-size=\"12\"><style>.h{font-weight:bold;font-size:14px}.n{text-anchor:end}</style>\n"
+        "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+        SVG_WIDTH, height);
+    for (t = 0; t < table->traces_n; t++)
+        y = report_svg_trace(file, table, t, y);
+    fputs("</svg>\n", file);
+    return report_close(file, path);
+}
