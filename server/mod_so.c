@@ -11,6 +11,7 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "mod_so.h"
+#include "brigade/sms.h"
 #include "apr_dso.h"
 #include "apr_strings.h"
 #include "config_private.h"
@@ -75,6 +76,8 @@ static const char *so_open_error(cmd_parms *cmd, const char *file, apr_dso_handl
     const char *complaint = apr_dso_error(handle, buf, sizeof buf), *slash = strrchr(file, '/');
     const char *symbol = so_missing_symbol(cmd->temp_pool, complaint);
 
+    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG)
+        (void)brg_sms_static_tls_retry(complaint);
     if (symbol)
         return apr_psprintf(cmd->pool,
                             "Cannot load %s into server: %s needs %s, which this "
