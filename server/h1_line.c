@@ -154,7 +154,7 @@ static h1_result h1_take_version(h1_cursor *cur)
     if (head->major == 0) {
         return h1_bad(cur, 400, "HTTP/0.x in a request with a version");
     }
-    if (head->major > 1) {
+    if (head->major > 1 && !cur->limits->any_major) {
         return h1_bad(cur, 505, "HTTP version not supported");
     }
     return H1_DONE;

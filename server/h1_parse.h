@@ -69,6 +69,7 @@ typedef struct h1_limits {
     uint8_t unsafe;       /**< HttpProtocolOptions Unsafe */
     uint8_t allow_09;     /**< HttpProtocolOptions Allow0.9 */
     uint8_t merge_fields; /**< unused by the parser; kept for the caller */
+    uint8_t any_major;    /**< the line was made from another protocol's request, such as HTTP/2's */
 } h1_limits;
 
 typedef struct h1_head {

@@ -325,6 +325,7 @@ AP_DECLARE(int) ap_parse_request_line(request_rec *r)
     int status;
 
     h1_limits_of(r->server, &limits);
+    limits.any_major = r->connection->master != NULL;
     if (h1_parse_request_line(head, line, strlen(line), &limits) == H1_MORE) {
         head->status = HTTP_BAD_REQUEST;
     }
