@@ -144,7 +144,7 @@ CASES = [
     Case("authz_groupfile", "<Location /authz_groupfile>\n" + BASIC + "AuthGroupFile @D@/groups\nRequire group staff\n</Location>\n", ALL, {**A, "groups": "staff: user third\nrest: other\n"},
          needs=["authz_owner", *NEEDS]),
     Case("authz_dbm", "<Location /authz_dbm>\n" + BASIC + "AuthzDBMType SDBM\nAuthDBMGroupFile @D@/groups\nRequire dbm-group staff\n</Location>\n", ALL,
-         {**A, "groups": dbm("groups", [("user", "staff,more"), ("other", "rest")])}, needs=["authz_owner", *NEEDS], programs=["/usr/bin/httxt2dbm"]),
+         {**A, "groups": dbm("groups", [("user", "staff,more"), ("other", "rest")])}, needs=["authz_owner", *NEEDS], programs=["/usr/sbin/httxt2dbm"]),
     Case("auth_digest", """
         <Location /auth_digest>
             AuthType Digest

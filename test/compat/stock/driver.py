@@ -10,6 +10,8 @@ import brigade
 import shared_site
 from http_client import Response, Truncated
 
+from . import backends
+
 APACHE = os.environ.get("APACHE", "/usr/sbin/apache2")
 MODULES = brigade.APACHE_MODULES
 
@@ -28,12 +30,15 @@ class Case:
     alone     its configuration would change what other modules of the group are asked
     host      of all requests
     programs  what has to be installed besides
+    probe     function of a server that talks with it in other ways, and returns a text to be compared
+    prepare   function of a server that is about to start
     unframed  how the body is framed depends on how fast a program answers: not compared
     """
 
     def __init__(self, module, config, requests, files=None, needs=(), replaces=False, unify=(), logs=None, alone=False,
-                 host="localhost", name=None, programs=(), unframed=False):
-        self.programs, self.unframed = list(programs), unframed
+                 host="localhost", name=None, programs=(), unframed=False,
+                 probe=None, prepare=None):
+        self.programs, self.unframed, self.probe, self.prepare = list(programs), unframed, probe, prepare
         self.module, self.name, self.config, self.needs, self.replaces = module, name or module, config, list(needs), replaces
         self.requests = [r if isinstance(r, Step) else Step(r) for r in requests]
         self.files, self.unify, self.logs, self.alone, self.host = dict(files or {}), list(unify), dict(logs or {}), alone, host
@@ -75,15 +80,25 @@ def loads(cases, apache):
         for module in [*case.needs, case.module]:
             if module in seen or not os.path.exists(f"{MODULES}/mod_{module}.so"):
                 continue
-            if module in ("watchdog",):
+            if module == "watchdog":
                 continue
             seen.add(module)
             lines.append(f"LoadModule {module}_module {MODULES}/mod_{module}.so")
     return "\n".join(lines) + "\n"
 
 
-def make_server(binary, cases, extra=""):
-    server = brigade.Server(binary=binary, bare=True, env={"HOME_OF_TEST": "here"})
+class StockServer(brigade.Server):
+    """With a second port, for TLS or other protocols, and the back ends."""
+    backends = None
+    tls = 0
+
+    def expand(self, text):
+        return super().expand(self.backends.expand(text).replace("@TLS@", str(self.tls)))
+
+
+def make_server(binary, cases, extra="", behind=None):
+    server = StockServer(binary=binary, bare=True, env={"HOME_OF_TEST": "here"})
+    server.backends, server.tls = behind or backends.Backends(), brigade.free_port()
     server.config = loads(cases, server.apache) + server.preamble() + extra + "".join(c.expanded() for c in cases)
     for case in cases:
         os.makedirs(server.path("htdocs", case.name), exist_ok=True)
@@ -94,6 +109,9 @@ def make_server(binary, cases, extra=""):
     settle(server.path("htdocs"))
     os.mkdir(server.path("work"))
     os.chmod(server.path("work"), 0o777)
+    for case in cases:
+        if case.prepare:
+            case.prepare(server)
     return server
 
 
@@ -190,6 +208,14 @@ def told(apache, brigade_):
     return "\n    ".join(parts)
 
 
+def probed(case, server):
+    try:
+        text = case.probe(server)
+    except (OSError, AssertionError, Truncated) as e:
+        text = f"failed: {e!r}"
+    return text.replace(server.root, "@ROOT@").replace(str(server.port), "@PORT@").replace(str(server.tls), "@TLS@")
+
+
 def drive(servers, case):
     """Ask both servers all that the case wants to know; a list of what differs."""
     differences, before = [], [[] for _ in servers]
@@ -208,6 +234,10 @@ def drive(servers, case):
             differences.append(f"{step.method} {step.url(case)}: " + told(*answers))
     for conversation in conversations:
         conversation.end()
+    if case.probe:
+        seen = [probed(case, s) for s in servers]
+        if seen[0] != seen[1]:
+            differences.append("probe: " + told(*[("", 0, "", [], t) for t in seen]))
     for log, pattern in case.logs.items():
         for server in servers:
             try:
@@ -219,10 +249,10 @@ def drive(servers, case):
 
 def compare(cases, extra=""):
     """Start both servers with all the cases' configurations, drive each; case -> list of differences."""
-    servers, found = [], {}
+    servers, found, behind = [], {}, backends.Backends()
     try:
         for binary in (APACHE, brigade.BINARY):
-            servers.append(make_server(binary, cases, extra))
+            servers.append(make_server(binary, cases, extra, behind))
             servers[-1].start()
         for case in cases:
             found[case.name] = drive(servers, case)
@@ -230,6 +260,7 @@ def compare(cases, extra=""):
                 if server.process.poll() is not None:
                     found[case.name].append(f"{server.binary} ended:\n{server.error_log()[-2000:].decode(errors='replace')}")
     finally:
+        behind.close()
         errors = []
         for server in servers:
             try:

@@ -143,12 +143,11 @@ CASES = [
     Case("imagemap", "<Directory @D@>\nAddHandler imap-file map\n</Directory>\n", ["a.map?5,5", "a.map?50,50", "a.map", "a.map?200,200"],
          {"a.map": "default /nowhere\nbase http://base.example/\nrect inside 0,0 10,10\ncircle round 50,50 50,60\n"}),
     Case("cern_meta", "<Directory @D@>\nMetaFiles On\nMetaDir .web\n</Directory>\n", ["a.txt"], {**A, ".web/a.txt.meta": "X-Meta: yes\n"}),
-    Case("dialup", "<Directory @D@>\nModemStandard V.92\n</Directory>\n", ["long.txt"], {"long.txt": "line\n" * 1500}),  # Apache leaves HEAD, and the next request, without an answer
+    Case("dialup", "<Directory @D@>\nModemStandard V.92\n</Directory>\n", ["a.txt"], A),  # Apache leaves HEAD, the next request or a long file without an answer
     Case("ident", "<Location /ident>\nIdentityCheck On\nIdentityCheckTimeout 1\n</Location>\n", ["a.txt"], A),
     Case("file_cache", "CacheFile @D@/c.txt\nMMapFile @D@/m.txt\n", ["c.txt", "m.txt", "HEAD c.txt", Step("m.txt", {"Range": "bytes=1-2"}), Step("c.txt", {"If-Modified-Since": "Sun, 09 Sep 2001 01:46:40 GMT"})],
          {"c.txt": "cached\n", "m.txt": "mapped\n"}),
     Case("suexec", "", ["a.txt"], A),
-    Case("echo", "<VirtualHost *:@PORT@>\nServerName e.example\n</VirtualHost>\n", ["a.txt"], A),
     Case("alias", """
         Alias /alias/x @D@/d
         AliasMatch ^/alias/m/(.*)$ @D@/d/$1
