@@ -85,6 +85,7 @@ def test_term_ends_everything(serve):
     server = serve("", FILES)
     children = server.children()
     wait_until(lambda: server.read("logs/httpd.pid"), "the PID file")
+    assert server.get("/a.txt").status == 200
     begin = time.monotonic()
     assert server.stop() == 0
     assert time.monotonic() - begin < 5
