@@ -28,6 +28,7 @@
     EXPORTED(unixd)                       \
     HIDDEN(status)                        \
     HIDDEN(autoindex)                     \
+    HIDDEN(include)                       \
     HIDDEN(dir)                           \
     HIDDEN(alias)                         \
     HIDDEN(file)

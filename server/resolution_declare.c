@@ -204,3 +204,8 @@ int resolution_ask_modules(request_rec *r)
     }
     return worst;
 }
+
+BRG_DECLARE(int) brg_resolution_ask(request_rec *r)
+{
+    return resolution_ask_modules(r);
+}

@@ -75,6 +75,13 @@ BRG_DECLARE(void) brg_resolution_offer_body(request_rec *r, ap_filter_t *next, c
                                             const char *const *paths);
 
 /**
+ * What all modules say of a sub-request that was looked up: the greatest of BRG_RESOLUTION_*. For one that makes part of
+ * its answer from others.
+ * Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(int) brg_resolution_ask(request_rec *r);
+
+/**
  * The handler or a filter of this request may wait for something: let it run on a worker thread. For hooks up to
  * insert_filter; later calls have no effect. Marks the requests that led to r as well.
  */

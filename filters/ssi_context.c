@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* State of a page, and of the outermost request that it and its includes belong to. */
+#include "ssi_private.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "util_script.h"
+#include "apr_strings.h"
+
+ssi_link *ssi_link_of(request_rec *r)
+{
+    ssi_link *link = ap_get_module_config(r->request_config, &include_module);
+
+    if (link)
+        return link;
+    link = apr_pcalloc(r->pool, sizeof *link);
+    link->top = apr_pcalloc(r->pool, sizeof *link->top);
+    link->top->r = r;
+    ap_set_module_config(r->request_config, &include_module, link);
+    return link;
+}
+
+/* An included page works on the environment of the page that includes it, and has its date. */
+static void context_join(request_rec *r, const ssi_link *link)
+{
+    r->subprocess_env = link->parent->subprocess_env;
+    r->finfo.mtime = link->parent->finfo.mtime;
+}
+
+/* Of an included page too: its query is the current one, and stays after it. */
+static void context_add_query(include_ctx_t *ctx)
+{
+    request_rec *r = ctx->r;
+    apr_pool_t *p = ctx->intern->top->r->pool;
+    char *args;
+
+    if (!r->args)
+        return;
+    args = apr_pstrdup(p, r->args);
+    apr_table_setn(r->subprocess_env, "QUERY_STRING", apr_pstrdup(p, r->args));
+    ap_unescape_url(args);
+    apr_table_setn(r->subprocess_env, "QUERY_STRING_UNESCAPED", ap_escape_shell_cmd(p, args));
+}
+
+include_ctx_t *ssi_context_create(ap_filter_t *f)
+{
+    request_rec *r = f->r;
+    include_ctx_t *ctx = apr_pcalloc(r->pool, sizeof *ctx);
+    ssi_state *s = apr_pcalloc(r->pool, sizeof *s);
+
+    f->ctx = ctx;
+    ctx->pool = r->pool;
+    apr_pool_create(&ctx->dpool, r->pool);
+    apr_pool_tag(ctx->dpool, "includes_dpool");
+    ctx->r = r;
+    ctx->intern = s;
+    ctx->flags = SSI_FLAG_PRINTING | SSI_FLAG_COND_TRUE;
+    if (!(ap_allow_options(r) & OPT_INC_WITH_EXEC))
+        ctx->flags |= SSI_FLAG_NO_EXEC;
+    s->ctx = ctx;
+    s->f = f;
+    s->conf = ssi_conf_resolved(r);
+    s->tags = ssi_tags_of(r->server);
+    s->link = ssi_link_of(r);
+    s->top = s->link->top;
+    ctx->error_str = ssi_error_message(s->conf);
+    ctx->time_str = ssi_time_format(s->conf);
+    s->undefined_echo = ssi_undefined_echo(s->conf);
+    ssi_out_init(&s->out, f);
+    s->capture.frec = ssi_capture_handle;
+    s->capture.ctx = ctx;
+    s->capture.next = f->next;
+    s->capture.r = r;
+    s->capture.c = f->c;
+    if (s->link->parent) {
+        context_join(r, s->link);
+        context_add_query(ctx);
+    }
+    if (r->finfo.filetype == APR_REG)
+        ssi_track_path(s->top, r->filename, r->finfo.mtime);
+    else
+        ssi_track(ctx, SSI_TRACK_VOLATILE);
+    return ctx;
+}
+
+void ssi_env_ready(include_ctx_t *ctx)
+{
+    ssi_top *top = ctx->intern->top;
+
+    if (top->env_ready)
+        return;
+    top->env_ready = 1;
+    ap_add_common_vars(ctx->r);
+    ap_add_cgi_vars(ctx->r);
+    ssi_vars_add(ctx);
+    context_add_query(ctx);
+}
+
+static int context_group_may_execute(const ssi_dir_conf *conf, const request_rec *r)
+{
+    return conf->xbithack == SSI_XBIT_FULL && (r->finfo.valid & APR_FINFO_GPROT) &&
+           (r->finfo.protection & APR_GEXECUTE);
+}
+
+static void context_take_mtime(request_rec *r)
+{
+    ap_update_mtime(r, r->finfo.mtime);
+    ap_set_last_modified(r);
+}
+
+void ssi_headers_prepare(include_ctx_t *ctx)
+{
+    request_rec *r = ctx->r;
+    const ssi_dir_conf *conf = ctx->intern->conf;
+
+    apr_table_unset(r->headers_out, "Content-Length");
+    if (conf->last_modified == SSI_ON) {
+        if (r->finfo.mtime && !apr_table_get(r->headers_out, "Last-Modified"))
+            context_take_mtime(r);
+    } else if (conf->last_modified != SSI_PARTS && context_group_may_execute(conf, r)) {
+        context_take_mtime(r);
+    } else {
+        apr_table_unset(r->headers_out, "Last-Modified");
+    }
+}
+
+/* Runs before the handler: it must not answer 304 from the file's date, nor give the file's ETag.
+ */
+int ssi_filter_init(ap_filter_t *f)
+{
+    const ssi_dir_conf *conf = ssi_conf_of(f->r);
+
+    if (!context_group_may_execute(conf, f->r))
+        f->r->no_local_copy = 1;
+    if (conf->etag != SSI_ON)
+        apr_table_setn(f->r->notes, "no-etag", "");
+    return OK;
+}
+
+void ssi_error(include_ctx_t *ctx)
+{
+    ssi_out_text(&ctx->intern->out, ctx->error_str);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fsize and flastmod: what is known of a file. */
+#include "ssi_private.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "apr_strings.h"
+
+/* A sub-request finds the file; it is never run. 0 after logging. */
+static int file_info(include_ctx_t *ctx, request_rec *sub, apr_finfo_t *finfo)
+{
+    int found = sub->status == HTTP_OK && sub->finfo.filetype != APR_NOFILE;
+
+    ssi_track_lookup(ctx, sub);
+    *finfo = sub->finfo;
+    ap_destroy_sub_req(sub);
+    return found;
+}
+
+static int file_by_name(include_ctx_t *ctx, const char *name, apr_finfo_t *finfo)
+{
+    request_rec *r = ctx->r;
+    char *path;
+    apr_status_t rv = apr_filepath_merge(
+        &path, NULL, name, APR_FILEPATH_SECUREROOTTEST | APR_FILEPATH_NOTABSOLUTE, ssi_dpool(ctx));
+
+    if (rv != APR_SUCCESS) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r,
+                      APLOGNO(02668) "unable to access file \"%s\" in parsed file %s", name,
+                      r->filename);
+        return 0;
+    }
+    if (file_info(ctx, ap_sub_req_lookup_file(path, r, NULL), finfo))
+        return 1;
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                  APLOGNO(02670) "unable to lookup information about \"%s\" in parsed file %s",
+                  name, r->filename);
+    return 0;
+}
+
+static int file_by_uri(include_ctx_t *ctx, const char *uri, apr_finfo_t *finfo)
+{
+    if (file_info(ctx, ap_sub_req_lookup_uri(uri, ctx->r, NULL), finfo))
+        return 1;
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
+                  APLOGNO(01339) "unable to get information about \"%s\" in parsed file %s", uri,
+                  ctx->r->filename);
+    return 0;
+}
+
+static int file_find(include_ctx_t *ctx, const char *element, const ssi_arg *arg,
+                     apr_finfo_t *finfo)
+{
+    const char *name = ssi_expand(ctx, arg->decoded, SSI_EXPAND_DROP_NAME);
+
+    if (!strcmp(arg->name, "file"))
+        return file_by_name(ctx, name, finfo);
+    if (!strcmp(arg->name, "virtual"))
+        return file_by_uri(ctx, name, finfo);
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
+                  APLOGNO(01340) "unknown parameter \"%s\" to tag %s in %s", arg->name, element,
+                  ctx->r->filename);
+    return 0;
+}
+
+/* 1,234,567 */
+static void file_size_in_bytes(ssi_out *out, apr_off_t size)
+{
+    char digits[32], text[48];
+    int n = apr_snprintf(digits, sizeof digits, "%" APR_OFF_T_FMT, size), to = 0;
+
+    for (int i = 0; i < n; i++) {
+        if (i && digits[i - 1] != '-' && (n - i) % 3 == 0)
+            text[to++] = ',';
+        text[to++] = digits[i];
+    }
+    ssi_out_bytes(out, text, (apr_size_t)to);
+}
+
+apr_status_t ssi_do_fsize(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    const ssi_directive *d = ctx->intern->directive;
+    apr_finfo_t finfo;
+
+    if (!d->args_n) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
+                      APLOGNO(01350) "missing argument for fsize element in %s", ctx->r->filename);
+        ssi_error(ctx);
+        return APR_SUCCESS;
+    }
+    for (unsigned i = 0; i < d->args_n && d->args[i].value; i++) {
+        char text[5];
+
+        if (!file_find(ctx, "fsize", &d->args[i], &finfo)) {
+            ssi_error(ctx);
+            break;
+        }
+        if (ctx->flags & SSI_FLAG_SIZE_IN_BYTES)
+            file_size_in_bytes(&ctx->intern->out, finfo.size);
+        else
+            ssi_out_text(&ctx->intern->out, apr_strfsize(finfo.size, text));
+    }
+    return APR_SUCCESS;
+}
+
+apr_status_t ssi_do_flastmod(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    const ssi_directive *d = ctx->intern->directive;
+    apr_finfo_t finfo;
+
+    if (!d->args_n) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
+                      APLOGNO(01351) "missing argument for flastmod element in %s",
+                      ctx->r->filename);
+        ssi_error(ctx);
+        return APR_SUCCESS;
+    }
+    for (unsigned i = 0; i < d->args_n && d->args[i].value; i++) {
+        if (!file_find(ctx, "flastmod", &d->args[i], &finfo)) {
+            ssi_error(ctx);
+            break;
+        }
+        ssi_out_text(&ctx->intern->out, ap_ht_time(ssi_dpool(ctx), finfo.mtime, ctx->time_str, 0));
+    }
+    return APR_SUCCESS;
+}

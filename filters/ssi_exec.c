@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exec: the output of a command or CGI program.
+ *
+ * A command runs in a process group of its own, which is killed as a whole at the time limit or
+ * when the client is gone. It gets the page's variables as environment, and nothing of the request
+ * as argument. Between fork and exec only calls that are safe there are made.
+ */
+#include "ssi_private.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "util_script.h"
+#include "apr_strings.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EXEC_POLL_MS 100 /* while a command that closed its output goes on */
+#define EXEC_CGI_TYPE "application/x-httpd-cgi"
+
+/* ---- the child ---- */
+
+typedef struct exec_command {
+    const char *text, *dir;
+    char **env;
+    const core_dir_config *core;
+} exec_command;
+
+static void exec_limit(int resource, const struct rlimit *limit)
+{
+    if (limit)
+        setrlimit(resource, limit);
+}
+
+static void exec_child(const exec_command *command, int out) __attribute__((noreturn));
+static void exec_child(const exec_command *command, int out)
+{
+    sigset_t none;
+    int null = open("/dev/null", O_RDONLY);
+
+    setpgid(0, 0);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGCHLD, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    exec_limit(RLIMIT_CPU, command->core->limit_cpu);
+    exec_limit(RLIMIT_AS, command->core->limit_mem);
+    exec_limit(RLIMIT_NPROC, command->core->limit_nproc);
+    if (null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || (command->dir && chdir(command->dir)))
+        _exit(127);
+    close_range(3, ~0u, 0);
+    execle("/bin/sh", "/bin/sh", "-c", command->text, (char *)NULL, command->env);
+    _exit(127);
+}
+
+static pid_t exec_start(const exec_command *command, int *out)
+{
+    int fd[2];
+    pid_t pid;
+
+    if (pipe2(fd, O_CLOEXEC))
+        return -1;
+    pid = fork();
+    if (pid == 0)
+        exec_child(command, fd[1]);
+    close(fd[1]);
+    if (pid < 0) {
+        close(fd[0]);
+        return -1;
+    }
+    setpgid(pid, pid); /* here too: the group must be there before it is killed */
+    *out = fd[0];
+    return pid;
+}
+
+/* ---- its output ---- */
+
+static int exec_wait_ms(apr_time_t deadline)
+{
+    apr_interval_time_t left;
+
+    if (!deadline)
+        return -1;
+    left = deadline - apr_time_now();
+    return left <= 0 ? 0 : (int)(left / 1000 + 1);
+}
+
+/* 1: the output ended; 0: time is over; -1: the client is gone, or the page came to a limit. */
+static int exec_read(include_ctx_t *ctx, int fd, apr_time_t deadline)
+{
+    ssi_out *out = &ctx->intern->out;
+    char buf[8000];
+
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        int ready = poll(&p, 1, 0);
+        ssize_t n;
+
+        if (ready == 0) {
+            if (!out->memory)
+                ssi_out_pass(out);
+            ready = poll(&p, 1, exec_wait_ms(deadline));
+        }
+        if (ready == 0 || (deadline && apr_time_now() > deadline))
+            return 0;
+        n = read(fd, buf, sizeof buf);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return 1;
+        ssi_out_bytes(out, buf, (apr_size_t)n);
+        if (out->status != APR_SUCCESS || ctx->intern->top->over)
+            return -1;
+    }
+}
+
+/* A command may close its output and go on. @return 1 if it ended in time */
+static int exec_reap(pid_t pid, apr_time_t deadline)
+{
+    int status;
+
+    for (;;) {
+        pid_t got = waitpid(pid, &status, WNOHANG);
+
+        if (got == pid || (got < 0 && errno != EINTR))
+            return 1;
+        if (deadline && apr_time_now() > deadline)
+            return 0;
+        poll(NULL, 0,
+             deadline && exec_wait_ms(deadline) < EXEC_POLL_MS ? exec_wait_ms(deadline) : 1);
+    }
+}
+
+static void exec_kill(pid_t pid)
+{
+    int status;
+
+    kill(-pid, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+}
+
+static int exec_cmd(include_ctx_t *ctx, const char *text)
+{
+    request_rec *r = ctx->r;
+    apr_interval_time_t most = ctx->intern->conf->exec_us;
+    apr_time_t deadline = most ? apr_time_now() + most : 0;
+    exec_command command = {.text = text};
+    int fd, ended;
+    pid_t pid;
+
+    ssi_vars_resolve(ctx);
+    command.core = ap_get_core_module_config(r->per_dir_config);
+    command.env = ap_create_environment(ssi_dpool(ctx), r->subprocess_env);
+    command.dir = ap_make_dirstr_parent(ctx->dpool, r->filename);
+    pid = exec_start(&command, &fd);
+    if (pid < 0) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, errno, r,
+                      APLOGNO(01227) "couldn't spawn child process: %s", text);
+        return 0;
+    }
+    ended = exec_read(ctx, fd, deadline);
+    close(fd);
+    if (ended == 1)
+        ended = exec_reap(pid, deadline);
+    if (ended == 1)
+        return 1;
+    exec_kill(pid);
+    if (ended == 0)
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, APR_TIMEUP, r,
+                      "command took longer than SSIExecTimeout and was killed: \"%s\" in %s", text,
+                      r->filename);
+    return ended != 0;
+}
+
+/* ---- cgi ---- */
+
+static void exec_redirect(include_ctx_t *ctx, const request_rec *sub)
+{
+    const char *location = apr_table_get(sub->headers_out, "Location");
+    const char *shown = ap_escape_html(ssi_dpool(ctx), location ? location : "");
+
+    ssi_out_text(&ctx->intern->out,
+                 apr_pstrcat(ctx->dpool, "<a href=\"", shown, "\">", shown, "</a>", NULL));
+}
+
+static int exec_cgi_run(include_ctx_t *ctx, request_rec *sub)
+{
+    ssi_state *s = ctx->intern;
+    ssi_link *outer = s->capture_link;
+    int status;
+
+    sub->path_info = ctx->r->path_info;
+    sub->args = ctx->r->args;
+    ap_set_content_type(sub, EXEC_CGI_TYPE);
+    s->capture_link = ssi_sub_begin(ctx, sub);
+    status = ap_run_sub_req(sub);
+    s->capture_link = outer;
+    if (ap_is_HTTP_REDIRECT(status))
+        exec_redirect(ctx, sub);
+    return 1;
+}
+
+/* Without a module for CGI the program's text would be sent. */
+static int exec_has_cgi(void)
+{
+    return ap_find_linked_module("mod_cgi.c") || ap_find_linked_module("mod_cgid.c");
+}
+
+static int exec_cgi(include_ctx_t *ctx, const char *target)
+{
+    request_rec *sub;
+    int ok;
+
+    if (!exec_has_cgi()) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
+                      "exec cgi needs mod_cgi or mod_cgid, which are not loaded, in %s",
+                      ctx->r->filename);
+        return 0;
+    }
+    ssi_env_ready(ctx);
+    sub = ap_sub_req_lookup_uri(target, ctx->r, &ctx->intern->capture);
+    ok = sub->status == HTTP_OK && (!sub->path_info || !*sub->path_info) && !sub->args &&
+         sub->finfo.filetype == APR_REG && exec_cgi_run(ctx, sub);
+    ap_destroy_sub_req(sub);
+    return ok;
+}
+
+/* ---- the element ---- */
+
+static int exec_one(include_ctx_t *ctx, const ssi_arg *arg)
+{
+    request_rec *r = ctx->r;
+
+    if (!strcmp(arg->name, "cmd")) {
+        if (exec_cmd(ctx, ssi_expand(ctx, arg->decoded, SSI_EXPAND_LEAVE_NAME)))
+            return 1;
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(01229) "execution failure for parameter \"%s\" to tag exec in file "
+                                     "%s",
+                      arg->name, r->filename);
+    } else if (!strcmp(arg->name, "cgi")) {
+        if (exec_cgi(ctx, ssi_expand(ctx, arg->decoded, SSI_EXPAND_DROP_NAME)))
+            return 1;
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(01230) "invalid CGI ref \"%s\" in %s",
+                      arg->decoded, r->filename);
+    } else {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(01231) "unknown parameter \"%s\" to tag exec in %s", arg->name,
+                      r->filename);
+    }
+    return 0;
+}
+
+apr_status_t ssi_do_exec(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    const ssi_directive *d = ctx->intern->directive;
+
+    ssi_track(ctx, SSI_TRACK_VOLATILE);
+    if (!d->args_n) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
+                      APLOGNO(03195) "missing argument for exec element in %s", ctx->r->filename);
+        ssi_error(ctx);
+        return APR_SUCCESS;
+    }
+    if (ctx->flags & SSI_FLAG_NO_EXEC) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
+                      APLOGNO(01228) "exec used but not allowed in %s", ctx->r->filename);
+        ssi_error(ctx);
+        return APR_SUCCESS;
+    }
+    for (unsigned i = 0; i < d->args_n && d->args[i].value; i++)
+        if (!exec_one(ctx, &d->args[i])) {
+            ssi_error(ctx);
+            break;
+        }
+    return APR_SUCCESS;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * include: the output of a sub-request in place of the element.
+ *
+ * The sub-request's output ends in ssi_capture(), behind all filters of its own, which takes small
+ * pieces over into the page's output and passes large ones straight on. So it can be destroyed as
+ * soon as it is finished: memory does not grow with the number of includes.
+ */
+#include "ssi_private.h"
+#include "http_core.h"
+#include "http_request.h"
+#include "apr_strings.h"
+
+#define CAPTURE_KEEP (16 * 1024) /* longer buckets of unknown kinds are not copied */
+
+/* ---- where sub-requests send ---- */
+
+/* Types that do not depend on the sub-request's pool. */
+static int capture_may_move(const apr_bucket *e)
+{
+    return e->length > SSI_OUT_COPY && (SSI_BUCKET_IS_SPAN(e) || APR_BUCKET_IS_HEAP(e));
+}
+
+/* By its type's own means, or by those of the filters below, which set aside what they keep. */
+static apr_status_t capture_pass(ssi_out *out, apr_bucket *e)
+{
+    APR_BUCKET_REMOVE(e);
+    ssi_out_settle(out);
+    APR_BRIGADE_INSERT_TAIL(out->bb, e);
+    return ssi_out_pass(out);
+}
+
+static apr_status_t capture_read(ssi_out *out, apr_bucket *e)
+{
+    const char *data;
+    apr_size_t len;
+    apr_status_t rv = apr_bucket_read(e, &data, &len, APR_NONBLOCK_READ);
+
+    if (APR_STATUS_IS_EAGAIN(rv)) {
+        if (!out->memory)
+            ssi_out_pass(out);
+        rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
+    }
+    if (rv == APR_SUCCESS)
+        ssi_out_bytes(out, data, len);
+    return rv;
+}
+
+static apr_status_t capture_bucket(ssi_out *out, apr_bucket *e)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    if (APR_BUCKET_IS_METADATA(e)) {
+        APR_BUCKET_REMOVE(e);
+        if (out->memory || APR_BUCKET_IS_EOS(e)) {
+            apr_bucket_destroy(e);
+            return APR_SUCCESS;
+        }
+        if (!APR_BUCKET_IS_FLUSH(e)) {
+            ssi_out_bucket(out, e);
+            return out->status;
+        }
+        ssi_out_settle(out);
+        APR_BRIGADE_INSERT_TAIL(out->bb, e);
+        return ssi_out_pass(out);
+    }
+    if (!out->memory && capture_may_move(e)) {
+        APR_BUCKET_REMOVE(e);
+        ssi_out_bucket(out, e);
+        return out->status;
+    }
+    if (!out->memory && e->length != (apr_size_t)-1 && e->length > CAPTURE_KEEP)
+        return capture_pass(out, e);
+    rv = capture_read(out, e);
+    apr_bucket_delete(e);
+    return rv == APR_SUCCESS ? out->status : rv;
+}
+
+apr_status_t ssi_capture(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    include_ctx_t *ctx = f->ctx;
+    ssi_out *out = &ctx->intern->out;
+    ssi_link *link = ctx->intern->capture_link;
+    apr_status_t rv = APR_SUCCESS;
+
+    if (link && link->deadline && apr_time_now() > link->deadline) {
+        link->late = 1;
+        apr_brigade_cleanup(bb);
+        return APR_TIMEUP;
+    }
+    while (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(bb))
+        rv = capture_bucket(out, APR_BRIGADE_FIRST(bb));
+    apr_brigade_cleanup(bb);
+    return rv;
+}
+
+/* ---- sub-requests ---- */
+
+ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub)
+{
+    ssi_state *s = ctx->intern;
+    ssi_link *link = apr_pcalloc(sub->pool, sizeof *link);
+
+    link->top = s->top;
+    link->parent = ctx->r;
+    link->depth = s->link->depth + 1;
+    if (s->conf->include_us)
+        link->deadline = apr_time_now() + s->conf->include_us;
+    ap_set_module_config(sub->request_config, &include_module, link);
+    return link;
+}
+
+typedef struct include_state {
+    int failed;             /* the last attempt */
+    const char *stub, *set; /* nginx's */
+} include_state;
+
+static int include_limited(include_ctx_t *ctx)
+{
+    ssi_state *s = ctx->intern;
+    const ssi_dir_conf *conf = s->conf;
+
+    if (conf->depth_most && s->link->depth >= conf->depth_most) {
+        ap_log_rerror(
+            APLOG_MARK, APLOG_ERR, 0, ctx->r,
+            "includes are nested more than SSIMaxDepth (%d) levels deep in parsed file %s",
+            conf->depth_most, ctx->r->filename);
+        return 1;
+    }
+    if (conf->includes_most && s->top->includes >= (unsigned)conf->includes_most) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
+                      "page has more than SSIMaxIncludes (%d) includes, in parsed file %s",
+                      conf->includes_most, ctx->r->filename);
+        return 1;
+    }
+    s->top->includes++;
+    return 0;
+}
+
+static request_rec *include_look_up(include_ctx_t *ctx, const ssi_arg *arg, const char *target)
+{
+    request_rec *r = ctx->r;
+    ap_filter_t *next = &ctx->intern->capture;
+    char *path;
+    apr_status_t rv;
+
+    ssi_env_ready(ctx);
+    if (*arg->name != 'f')
+        return r->kept_body ? ap_sub_req_method_uri(r->method, target, r, next)
+                            : ap_sub_req_lookup_uri(target, r, next);
+    rv = apr_filepath_merge(&path, NULL, target,
+                            APR_FILEPATH_SECUREROOTTEST | APR_FILEPATH_NOTABSOLUTE, ssi_dpool(ctx));
+    if (rv == APR_SUCCESS)
+        return ap_sub_req_lookup_file(path, r, next);
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "unable to include file \"%s\" in parsed file %s",
+                  arg->decoded, r->filename);
+    return NULL;
+}
+
+/* 1 if the sub-request may be run. */
+static int include_allowed(include_ctx_t *ctx, const ssi_arg *arg, const request_rec *sub)
+{
+    request_rec *r = ctx->r;
+
+    if (sub->status != HTTP_OK) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      "unable to include \"%s\" in parsed file %s, subrequest setup returned %d",
+                      arg->decoded, r->filename, sub->status);
+        return 0;
+    }
+    if ((ctx->flags & SSI_FLAG_NO_EXEC) && sub->content_type &&
+        strncmp(sub->content_type, "text/", 5)) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      "unable to include potential exec \"%s\" in parsed file %s, content type not "
+                      "text/*",
+                      arg->decoded, r->filename);
+        return 0;
+    }
+    return 1;
+}
+
+static int include_run(include_ctx_t *ctx, const ssi_arg *arg, request_rec *sub)
+{
+    ssi_state *s = ctx->intern;
+    ssi_link *link = ssi_sub_begin(ctx, sub), *outer = s->capture_link;
+    int plain = ssi_is_plain_sub(sub), status;
+
+    s->capture_link = link;
+    status = ap_run_sub_req(sub);
+    s->capture_link = outer;
+    if (!plain && (sub->finfo.filetype != APR_NOFILE || status != HTTP_NOT_FOUND))
+        ssi_track(ctx, SSI_TRACK_VOLATILE);
+    if (link->late) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
+                      "include of \"%s\" in parsed file %s took longer than SSIIncludeTimeout",
+                      arg->decoded, ctx->r->filename);
+        return 0;
+    }
+    if (!status)
+        return 1;
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
+                  "unable to include \"%s\" in parsed file %s, subrequest returned %d",
+                  arg->decoded, ctx->r->filename, status);
+    return 0;
+}
+
+static int include_one(include_ctx_t *ctx, const ssi_arg *arg)
+{
+    const char *target = ssi_expand(ctx, arg->decoded, SSI_EXPAND_DROP_NAME);
+    request_rec *sub;
+    int ok;
+
+    if (include_limited(ctx) || !(sub = include_look_up(ctx, arg, target)))
+        return 0;
+    ssi_track_lookup(ctx, sub);
+    ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, sub);
+    ap_destroy_sub_req(sub);
+    return ok;
+}
+
+/* With set= the output becomes a variable, with stub= it is looked at before it is shown. */
+static int include_kept(include_ctx_t *ctx, const ssi_arg *arg, const include_state *inc)
+{
+    ssi_state *s = ctx->intern;
+    ssi_memory memory;
+    const char *text, *stub = NULL;
+    int ok;
+
+    ssi_out_divert(&s->out, &memory, (apr_size_t)s->conf->value_bytes_most);
+    ok = include_one(ctx, arg);
+    text = ssi_out_restore(&s->out, &memory, ctx->pool);
+    if (memory.overflow) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
+                      "output of \"%s\" is over SSIMaxValue in parsed file %s", arg->decoded,
+                      ctx->r->filename);
+        ok = 0;
+    }
+    if ((!ok || !*text) && inc->stub && (stub = ssi_block_text(ctx, inc->stub)) != NULL)
+        text = stub;
+    else if (!ok)
+        return 0;
+    if (inc->set)
+        ssi_var_set(ctx, inc->set, text);
+    else
+        ssi_out_text(&s->out, text);
+    return 1;
+}
+
+static int include_attempt(include_ctx_t *ctx, const ssi_arg *arg, const include_state *inc)
+{
+    return inc->set || inc->stub ? include_kept(ctx, arg, inc) : include_one(ctx, arg);
+}
+
+/* 0: an attribute that does not exist. */
+static int include_attribute(include_ctx_t *ctx, const ssi_arg *arg, include_state *inc)
+{
+    if (!strcmp(arg->name, "virtual")) {
+        if (!inc->failed)
+            inc->failed = !include_attempt(ctx, arg, inc);
+    } else if (!strcmp(arg->name, "file")) {
+        inc->failed = !include_attempt(ctx, arg, inc);
+    } else if (!strcmp(arg->name, "onerror")) {
+        if (inc->failed)
+            inc->failed = !include_attempt(ctx, arg, inc);
+    } else if (strcmp(arg->name, "stub") && strcmp(arg->name, "set") && strcmp(arg->name, "wait")) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
+                      APLOGNO(01342) "unknown parameter \"%s\" to tag include in %s", arg->name,
+                      ctx->r->filename);
+        return 0;
+    }
+    return 1;
+}
+
+apr_status_t ssi_do_include(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    const ssi_directive *d = ctx->intern->directive;
+    include_state inc = {0};
+
+    if (!d->args_n) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
+                      APLOGNO(01341) "missing argument for include element in %s",
+                      ctx->r->filename);
+        ssi_error(ctx);
+        return APR_SUCCESS;
+    }
+    for (unsigned i = 0; i < d->args_n; i++) {
+        if (d->args[i].decoded && !strcmp(d->args[i].name, "stub"))
+            inc.stub = ssi_expand(ctx, d->args[i].decoded, SSI_EXPAND_DROP_NAME);
+        if (d->args[i].decoded && !strcmp(d->args[i].name, "set"))
+            inc.set = ssi_expand(ctx, d->args[i].decoded, SSI_EXPAND_DROP_NAME);
+    }
+    for (unsigned i = 0; i < d->args_n && d->args[i].value; i++)
+        if (!include_attribute(ctx, &d->args[i], &inc)) {
+            ssi_error(ctx);
+            break;
+        }
+    if (inc.failed)
+        ssi_error(ctx);
+    return APR_SUCCESS;
+}

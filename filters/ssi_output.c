@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a page has produced and not yet passed on: a brigade, and behind it a block into which short
+ * pieces are copied. Blocks of a page cost one allocation per SSI_OUT_BLOCK bytes; long literals go
+ * out as references.
+ */
+#include "ssi_private.h"
+#include "apr_strings.h"
+
+void ssi_out_init(ssi_out *out, ap_filter_t *f)
+{
+    memset(out, 0, sizeof *out);
+    out->f = f;
+    out->bb = apr_brigade_create(f->r->pool, f->c->bucket_alloc);
+}
+
+void ssi_out_settle(ssi_out *out)
+{
+    apr_bucket *e;
+
+    if (!out->buf)
+        return;
+    e = apr_bucket_heap_create(out->buf, out->used, apr_bucket_free, out->f->c->bucket_alloc);
+    APR_BRIGADE_INSERT_TAIL(out->bb, e);
+    out->buf = NULL;
+    out->used = 0;
+}
+
+apr_status_t ssi_out_pass(ssi_out *out)
+{
+    apr_status_t rv;
+
+    ssi_out_settle(out);
+    if (APR_BRIGADE_EMPTY(out->bb))
+        return out->status;
+    out->passed = 1;
+    out->held = 0;
+    rv = out->status == APR_SUCCESS ? ap_pass_brigade(out->f->next, out->bb) : out->status;
+    apr_brigade_cleanup(out->bb);
+    if (out->status == APR_SUCCESS)
+        out->status = rv;
+    return out->status;
+}
+
+/* ---- memory ---- */
+
+void ssi_out_divert(ssi_out *out, ssi_memory *memory, apr_size_t most)
+{
+    memset(memory, 0, sizeof *memory);
+    memory->most = most;
+    memory->outer = out->memory;
+    out->memory = memory;
+}
+
+static void memory_add(ssi_memory *m, const char *data, apr_size_t len, apr_pool_t *p)
+{
+    if (m->overflow || (m->most && len > m->most - m->len)) {
+        m->overflow = 1;
+        return;
+    }
+    if (len > m->room - m->len) {
+        apr_size_t room = (m->len + len) * 2 + 256;
+        char *more = apr_palloc(p, room);
+
+        if (m->len)
+            memcpy(more, m->data, m->len);
+        m->data = more;
+        m->room = room;
+    }
+    memcpy(m->data + m->len, data, len);
+    m->len += len;
+}
+
+char *ssi_out_restore(ssi_out *out, ssi_memory *memory, apr_pool_t *p)
+{
+    out->memory = memory->outer;
+    return apr_pstrmemdup(p, memory->data ? memory->data : "", memory->len);
+}
+
+/* ---- adding ---- */
+
+/* The limit of bytes for a page and all that it includes. 0: it is exceeded, nothing is added. */
+static int out_charge(ssi_out *out, apr_size_t len)
+{
+    include_ctx_t *ctx = out->f->ctx;
+    ssi_top *top = ctx->intern->top;
+    apr_off_t most = ctx->intern->conf->bytes_most;
+
+    if (top->over)
+        return 0;
+    /* What an included page makes is counted when the outermost one takes it over. */
+    if (ctx->intern->link->depth == 0)
+        top->bytes += (apr_off_t)len;
+    if (!most || top->bytes <= most)
+        return 1;
+    top->over = 1;
+    ssi_track_top(top, SSI_TRACK_VOLATILE);
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
+                  "page has more than SSIMaxBytes (%" APR_OFF_T_FMT ") bytes, the rest is cut: %s",
+                  most, ctx->r->filename);
+    ssi_out_settle(out);
+    APR_BRIGADE_INSERT_TAIL(out->bb, apr_bucket_pool_create(ctx->error_str, strlen(ctx->error_str),
+                                                            ctx->pool, out->f->c->bucket_alloc));
+    return 0;
+}
+
+static void out_gathered(ssi_out *out, apr_size_t len)
+{
+    out->held += len;
+    if (out->held > SSI_OUT_GATHER)
+        ssi_out_pass(out);
+}
+
+void ssi_out_bytes(ssi_out *out, const char *data, apr_size_t len)
+{
+    if (out->memory) {
+        memory_add(out->memory, data, len, out->f->r->pool);
+        return;
+    }
+    if (!len || !out_charge(out, len))
+        return;
+    for (apr_size_t left = len; left;) {
+        apr_size_t n = SSI_OUT_BLOCK - out->used;
+
+        if (!out->buf)
+            out->buf = apr_bucket_alloc(SSI_OUT_BLOCK, out->f->c->bucket_alloc);
+        if (n > left)
+            n = left;
+        memcpy(out->buf + out->used, data, n);
+        out->used += n;
+        data += n;
+        left -= n;
+        if (out->used == SSI_OUT_BLOCK)
+            ssi_out_settle(out);
+    }
+    out_gathered(out, len);
+}
+
+void ssi_out_text(ssi_out *out, const char *text)
+{
+    ssi_out_bytes(out, text, strlen(text));
+}
+
+void ssi_out_span(ssi_out *out, ssi_page *page, apr_size_t off, apr_size_t len)
+{
+    if (len <= SSI_OUT_COPY || out->memory) {
+        ssi_out_bytes(out, page->data + off, len);
+        return;
+    }
+    if (!out_charge(out, len))
+        return;
+    ssi_out_settle(out);
+    APR_BRIGADE_INSERT_TAIL(out->bb, ssi_span_create(page, off, len, out->f->c->bucket_alloc));
+    out_gathered(out, len);
+}
+
+void ssi_out_bucket(ssi_out *out, apr_bucket *e)
+{
+    apr_size_t len = APR_BUCKET_IS_METADATA(e) || e->length == (apr_size_t)-1 ? 0 : e->length;
+
+    if (len && !out_charge(out, len)) {
+        apr_bucket_destroy(e);
+        return;
+    }
+    ssi_out_settle(out);
+    APR_BRIGADE_INSERT_TAIL(out->bb, e);
+    out_gathered(out, len);
+}

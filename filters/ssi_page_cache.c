@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files of pages in memory, once per version of the file, start and end tag, and thread.
+ *
+ * Each thread has its own cache, so nothing here is locked. What a request found out about the file
+ * (device, inode, size, times) tells whether a page is current. Time stamps have the grain of a
+ * clock tick, so a file that was changed shortly before it was read may change again unseen: such a
+ * page is used once, and read again until it has been at rest for PAGE_SETTLED_US.
+ */
+#include "ssi_private.h"
+#include "apr_time.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PAGE_SETTLED_US apr_time_from_sec(2)
+#define PAGE_POOL_BYTES 8192 /* the least that a pool takes */
+
+typedef struct ssi_page_cache {
+    ssi_page **bucket;
+    unsigned buckets_n, pages_n;
+    apr_size_t bytes;
+    ssi_page *newest, *oldest;
+} ssi_page_cache;
+
+static __thread ssi_page_cache *cache_self;
+static pthread_key_t cache_key;
+static pthread_once_t cache_once = PTHREAD_ONCE_INIT;
+
+/* ---- pages ---- */
+
+void ssi_page_hold(ssi_page *page)
+{
+    __atomic_add_fetch(&page->refs, 1, __ATOMIC_RELAXED);
+}
+
+void ssi_page_release(ssi_page *page)
+{
+    if (__atomic_sub_fetch(&page->refs, 1, __ATOMIC_ACQ_REL))
+        return;
+    if (page->pool)
+        apr_pool_destroy(page->pool);
+    free(page->nodes);
+    free(page->data);
+    free(page->path);
+    free(page);
+}
+
+static int page_is_current(const ssi_page *page, const ssi_identity *id)
+{
+    return page->id.ino == id->ino && page->id.dev == id->dev && page->id.size == id->size &&
+           page->id.mtime == id->mtime && page->id.ctime == id->ctime &&
+           (page->id.mtime > page->id.ctime ? page->id.mtime : page->id.ctime) + PAGE_SETTLED_US <
+               page->looked;
+}
+
+static int page_identity(ssi_identity *id, int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+        return -1;
+    memset(id, 0, sizeof *id);
+    id->dev = st.st_dev;
+    id->ino = st.st_ino;
+    id->size = st.st_size;
+    id->mtime = (apr_time_t)st.st_mtim.tv_sec * APR_USEC_PER_SEC + st.st_mtim.tv_nsec / 1000;
+    id->ctime = (apr_time_t)st.st_ctim.tv_sec * APR_USEC_PER_SEC + st.st_ctim.tv_nsec / 1000;
+    return 0;
+}
+
+static int page_fill(ssi_page *page, int fd)
+{
+    apr_size_t have = 0;
+
+    page->len = (apr_size_t)page->id.size;
+    if (!(page->data = malloc(page->len + 1)))
+        return -1;
+    while (have < page->len) {
+        ssize_t n = pread(fd, page->data + have, page->len - have, (off_t)have);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        have += (apr_size_t)n;
+    }
+    page->data[have] = '\0';
+    return 0;
+}
+
+ssi_page *ssi_page_read(const char *path, const ssi_tags *tags, apr_time_t now)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ssi_page *page;
+
+    if (fd < 0)
+        return NULL;
+    page = calloc(1, sizeof *page);
+    if (!page)
+        ap_abort_on_oom();
+    page->refs = 1;
+    page->tags = tags;
+    page->looked = now;
+    if (page_identity(&page->id, fd) || page->id.size > (apr_off_t)ssi_cache_budget() ||
+        !(page->path = strdup(path)) || page_fill(page, fd)) {
+        close(fd);
+        ssi_page_release(page);
+        return NULL;
+    }
+    close(fd);
+    if (tags)
+        ssi_compile(page);
+    page->bytes = sizeof *page + strlen(path) + page->len + page->nodes_n * sizeof *page->nodes +
+                  (page->pool ? PAGE_POOL_BYTES : 0) +
+                  page->nodes_n * (sizeof(ssi_directive) + 2 * sizeof(ssi_arg));
+    return page;
+}
+
+/* ---- the cache of a thread ---- */
+
+static void cache_unlink_age(ssi_page_cache *c, ssi_page *page)
+{
+    *(page->newer ? &page->newer->older : &c->newest) = page->older;
+    *(page->older ? &page->older->newer : &c->oldest) = page->newer;
+}
+
+static void cache_link_age(ssi_page_cache *c, ssi_page *page)
+{
+    page->newer = NULL;
+    page->older = c->newest;
+    *(c->newest ? &c->newest->newer : &c->oldest) = page;
+    c->newest = page;
+}
+
+static void cache_drop(ssi_page_cache *c, ssi_page *page)
+{
+    ssi_page **p = &c->bucket[page->hash & (c->buckets_n - 1)];
+
+    while (*p != page)
+        p = &(*p)->next;
+    *p = page->next;
+    cache_unlink_age(c, page);
+    c->pages_n--;
+    c->bytes -= page->bytes;
+    page->in_cache = 0;
+    ssi_page_release(page);
+}
+
+static void cache_destroy(void *cachev)
+{
+    ssi_page_cache *c = cachev;
+
+    while (c->oldest)
+        cache_drop(c, c->oldest);
+    free(c->bucket);
+    free(c);
+}
+
+static void cache_key_make(void)
+{
+    pthread_key_create(&cache_key, cache_destroy);
+}
+
+static ssi_page_cache *cache_get(void)
+{
+    ssi_page_cache *c = cache_self;
+
+    if (c || !ssi_cache_budget())
+        return c;
+    pthread_once(&cache_once, cache_key_make);
+    c = calloc(1, sizeof *c);
+    if (!c || !(c->bucket = calloc(256, sizeof *c->bucket)))
+        ap_abort_on_oom();
+    c->buckets_n = 256;
+    pthread_setspecific(cache_key, c);
+    return cache_self = c;
+}
+
+static void cache_grow(ssi_page_cache *c)
+{
+    unsigned n = c->buckets_n * 2;
+    ssi_page **bucket = calloc(n, sizeof *bucket), *page, *next;
+
+    if (!bucket)
+        return;
+    for (unsigned i = 0; i < c->buckets_n; i++)
+        for (page = c->bucket[i]; page; page = next) {
+            next = page->next;
+            page->next = bucket[page->hash & (n - 1)];
+            bucket[page->hash & (n - 1)] = page;
+        }
+    free(c->bucket);
+    c->bucket = bucket;
+    c->buckets_n = n;
+}
+
+static unsigned cache_hash(const char *path, const ssi_tags *tags)
+{
+    apr_ssize_t len = APR_HASH_KEY_STRING;
+    unsigned h = apr_hashfunc_default(path, &len) ^ (unsigned)((apr_uintptr_t)tags >> 4);
+
+    return h ^ h >> 15;
+}
+
+static ssi_page *cache_find(ssi_page_cache *c, const char *path, const ssi_tags *tags,
+                            unsigned hash)
+{
+    ssi_page *page = c->bucket[hash & (c->buckets_n - 1)];
+
+    while (page && (page->hash != hash || page->tags != tags || strcmp(page->path, path)))
+        page = page->next;
+    return page;
+}
+
+static void cache_add(ssi_page_cache *c, ssi_page *page, unsigned hash)
+{
+    ssi_page **p;
+
+    if (page->bytes > ssi_cache_budget() / 4)
+        return;
+    if (c->pages_n >= c->buckets_n)
+        cache_grow(c);
+    page->hash = hash;
+    p = &c->bucket[hash & (c->buckets_n - 1)];
+    page->next = *p;
+    *p = page;
+    cache_link_age(c, page);
+    c->pages_n++;
+    c->bytes += page->bytes;
+    page->in_cache = 1;
+    ssi_page_hold(page);
+    while (c->bytes > ssi_cache_budget())
+        cache_drop(c, c->oldest);
+}
+
+ssi_page *ssi_page_get(const char *path, const apr_finfo_t *finfo, const ssi_tags *tags,
+                       apr_time_t now)
+{
+    ssi_page_cache *c = cache_get();
+    ssi_identity id = {finfo->device, finfo->inode, finfo->size, finfo->mtime, finfo->ctime};
+    unsigned hash;
+    ssi_page *page;
+
+    if (!c ||
+        (finfo->valid & (APR_FINFO_IDENT | APR_FINFO_MTIME | APR_FINFO_CTIME | APR_FINFO_SIZE)) !=
+            (APR_FINFO_IDENT | APR_FINFO_MTIME | APR_FINFO_CTIME | APR_FINFO_SIZE))
+        return ssi_page_read(path, tags, now);
+    hash = cache_hash(path, tags);
+    page = cache_find(c, path, tags, hash);
+    if (page && page_is_current(page, &id)) {
+        if (c->newest != page) {
+            cache_unlink_age(c, page);
+            cache_link_age(c, page);
+        }
+        ssi_page_hold(page);
+        return page;
+    }
+    if (page)
+        cache_drop(c, page);
+    page = ssi_page_read(path, tags, now);
+    if (page)
+        cache_add(c, page, hash);
+    return page;
+}
+
+/* ---- buckets ---- */
+
+static void span_destroy(void *pagev)
+{
+    ssi_page_release(pagev);
+}
+
+static apr_status_t span_read(apr_bucket *e, const char **data, apr_size_t *len,
+                              apr_read_type_e block)
+{
+    *data = ssi_span_page(e)->data + e->start;
+    *len = e->length;
+    return APR_SUCCESS;
+}
+
+static apr_status_t span_split(apr_bucket *e, apr_size_t at)
+{
+    ssi_page_hold(e->data);
+    return apr_bucket_simple_split(e, at);
+}
+
+static apr_status_t span_copy(apr_bucket *e, apr_bucket **copy)
+{
+    ssi_page_hold(e->data);
+    return apr_bucket_simple_copy(e, copy);
+}
+
+const apr_bucket_type_t ssi_span_type = {
+    "SSI_SPAN", 5,         APR_BUCKET_DATA, span_destroy, span_read, apr_bucket_setaside_noop,
+    span_split, span_copy,
+};
+
+apr_bucket *ssi_span_create(ssi_page *page, apr_size_t off, apr_size_t len,
+                            apr_bucket_alloc_t *list)
+{
+    apr_bucket *e = apr_bucket_alloc(sizeof *e, list);
+
+    APR_BUCKET_INIT(e);
+    e->free = apr_bucket_free;
+    e->list = list;
+    e->type = &ssi_span_type;
+    e->data = page;
+    e->start = (apr_off_t)off;
+    e->length = len;
+    ssi_page_hold(page);
+    return e;
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SSI_PRIVATE_H
+#define SSI_PRIVATE_H
+
+/**
+ * @file ssi_private.h
+ * Server-side includes: what the files ssi_*.c and mod_include.c share.
+ *
+ *   mod_include.c     directives, hooks, optional functions
+ *   ssi_handler.c     serves files to pages and to the INCLUDES filter out of the page cache
+ *   ssi_filter.c      the INCLUDES filter: compiled pages, and streamed input of any origin
+ *   ssi_context.c     state of a page and of the request that it belongs to; its headers
+ *   ssi_lex.c         one directive: name, attributes, values
+ *   ssi_compile.c     a file in memory into literal spans and directives
+ *   ssi_page_cache.c  compiled pages per thread; the bucket that points into one
+ *   ssi_render.c      runs the nodes of a page
+ *   ssi_output.c      what a page has produced and not yet passed on
+ *   ssi_vars.c ssi_encode.c ssi_expr.c ssi_legacy_expr.c ssi_legacy_parse.c
+ *   ssi_elements*.c ssi_include.c ssi_exec.c ssi_flow.c   the elements
+ *   ssi_validators.c  what the page depends on, Last-Modified and ETag, answers to remember
+ *   ssi_check.c       brigade --check-ssi
+ *
+ * All of a page's state belongs to the thread that runs its request. A compiled page belongs to the
+ * thread that compiled it, but for its reference count: a bucket may be destroyed by another.
+ */
+#include "httpd.h"
+#include "http_config.h"
+#include "http_log.h"
+#include "util_filter.h"
+#include "ap_expr.h"
+#include "ap_regex.h"
+#include "apr_buckets.h"
+#include "apr_hash.h"
+#include "apr_tables.h"
+#include "mod_include.h"
+#include "ssi_scan.h"
+
+extern module AP_MODULE_DECLARE_DATA include_module;
+
+APLOG_USE_MODULE(include);
+
+/* ---- configuration ---- */
+
+#define SSI_UNSET (-1)
+
+enum { SSI_XBIT_OFF, SSI_XBIT_ON, SSI_XBIT_FULL };
+enum { SSI_OFF, SSI_ON, SSI_PARTS }; /* SSILastModified, SSIETag */
+
+typedef struct ssi_dir_conf {
+    const char *error_message, *time_format, *undefined_echo; /* NULL: not set */
+    int xbithack, legacy_expr, last_modified, etag;           /* SSI_UNSET: not set */
+    int pass_unknown, trace;
+    int includes_most, depth_most;            /* per page; 0: no limit of ours */
+    apr_int64_t bytes_most, value_bytes_most; /* per page, per value */
+    apr_int64_t include_us, exec_us;          /* time limits; 0: none */
+} ssi_dir_conf;
+
+/* A start and end tag; one per pair in the configuration, so that pages can be told apart by it. */
+typedef struct ssi_tags {
+    const char *start, *end;
+    apr_size_t end_len;
+    const ssi_pattern *pattern; /* of start */
+} ssi_tags;
+
+typedef struct ssi_server_conf {
+    const char *start, *end;
+    ssi_tags *tags; /* made when the configuration was read */
+} ssi_server_conf;
+
+/** As merged: values may be SSI_UNSET. */
+const ssi_dir_conf *ssi_conf_of(const request_rec *r);
+/** A copy in r->pool with defaults filled in. */
+const ssi_dir_conf *ssi_conf_resolved(const request_rec *r);
+const char *ssi_error_message(const ssi_dir_conf *conf);
+const char *ssi_time_format(const ssi_dir_conf *conf);
+const char *ssi_undefined_echo(const ssi_dir_conf *conf);
+const ssi_tags *ssi_tags_of(const server_rec *s);
+/** Bytes that the page cache of one thread may take. */
+apr_size_t ssi_cache_budget(void);
+extern const command_rec ssi_commands[];
+void *ssi_create_dir_conf(apr_pool_t *p, char *dir);
+void *ssi_merge_dir_conf(apr_pool_t *p, void *basev, void *overv);
+void *ssi_create_server_conf(apr_pool_t *p, server_rec *s);
+void *ssi_merge_server_conf(apr_pool_t *p, void *basev, void *overv);
+void ssi_tags_prepare(apr_pool_t *p, server_rec *s);
+ssi_tags *ssi_tags_make(apr_pool_t *p, const char *start, const char *end);
+void ssi_conf_reset(void);
+
+/* ---- directives of a page ---- */
+
+typedef struct ssi_element {
+    const char *name;
+    include_handler_fn_t *fn;
+    int when_hidden; /* if, elif, else, endif, block, endblock: also in a branch that is skipped */
+    int own;         /* uses ssi_out; others are given a brigade */
+} ssi_element;
+
+/** The element of that (lower-case) name, or NULL. */
+const ssi_element *ssi_element_find(const char *name);
+void ssi_element_register(const char *name, include_handler_fn_t *fn);
+void ssi_elements_init(apr_pool_t *p);
+
+typedef struct ssi_arg {
+    const char *name;
+    const char *value;   /* as written, quotes and their escapes removed; NULL: there was no '=' */
+    const char *decoded; /* HTML entities replaced */
+} ssi_arg;
+
+/* Lexical mistakes, logged whenever the directive is met. */
+enum { SSI_LEX_NO_NAME = 1, SSI_LEX_NO_ARG_BEFORE_QUOTE, SSI_LEX_NO_ARG_BEFORE_EQ };
+
+struct ssi_expr;
+struct ssi_legacy;
+
+typedef struct ssi_directive {
+    const ssi_element *element; /* NULL: unknown */
+    const char *name;
+    const ssi_arg *args;
+    unsigned args_n;
+    const unsigned char *mistakes; /* SSI_LEX_*, 0-terminated; NULL: none */
+    int unfinished;                /* no end tag: mistakes are logged, and that is all */
+    apr_size_t off;                /* of the start tag in the document */
+    const char *text;              /* the directive as written, with its tags; NULL if streamed */
+    apr_size_t text_len;
+    apr_pool_t *pool;      /* what is kept with the directive lives there */
+    struct ssi_expr *expr; /* its condition, once it was asked for */
+    struct ssi_legacy *legacy;
+} ssi_directive;
+
+/** State of the lexer; begins as {0}. Offsets count from the byte after the start tag. */
+typedef struct ssi_lexer {
+    int state;
+    apr_size_t pos, mark;
+    apr_size_t name_len;
+    char quote;
+    apr_array_header_t *args; /* of ssi_lex_arg */
+    apr_array_header_t *mistakes;
+} ssi_lexer;
+
+/**
+ * Go on at lexer->pos. @return 1 if the directive is complete, lexer->pos is then the offset of the
+ * byte after its end tag; 0 if more of the text is needed, which must begin with what was there.
+ */
+int ssi_lex(ssi_lexer *lexer, const ssi_tags *tags, const char *text, apr_size_t len,
+            apr_pool_t *p);
+/** Fill in @a d from a complete directive. Strings are copied into @a p. */
+void ssi_lex_take(const ssi_lexer *lexer, const char *text, apr_pool_t *p, ssi_directive *d);
+/** The same for one that the document's end cuts off; for its mistakes only. */
+void ssi_lex_take_unfinished(const ssi_lexer *lexer, const char *text, apr_size_t len,
+                             apr_pool_t *p, ssi_directive *d);
+
+/* ---- compiled pages ---- */
+
+typedef struct ssi_identity {
+    apr_dev_t dev;
+    apr_ino_t ino;
+    apr_off_t size;
+    apr_time_t mtime, ctime;
+} ssi_identity;
+
+typedef struct ssi_node {
+    apr_size_t off, len;      /* a literal span; len 0 if there is a directive */
+    ssi_directive *directive; /* NULL: literal */
+    unsigned next_flow;       /* index of the next node that counts in a skipped branch */
+} ssi_node;
+
+typedef struct ssi_page {
+    unsigned refs;        /* atomic */
+    const ssi_tags *tags; /* NULL: not parsed, a file that pages include */
+    char *path, *data;
+    apr_size_t len;
+    ssi_identity id;
+    apr_time_t looked; /* when the identity was taken */
+    apr_pool_t *pool;  /* of directives; NULL if there is none */
+    ssi_node *nodes;
+    unsigned nodes_n;
+    unsigned unfinished : 1; /* ends within a directive */
+    unsigned has_exec : 1, has_include : 1;
+    apr_size_t bytes; /* charged to the cache */
+    /* of the cache that it is in */
+    unsigned in_cache : 1;
+    unsigned hash;
+    struct ssi_page *next, *newer, *older;
+} ssi_page;
+
+/** Nodes for page->data. Blocking: no. */
+void ssi_compile(ssi_page *page);
+/** Some page of this process holds exec. */
+extern int ssi_exec_seen;
+
+/**
+ * The current version of a file, from this thread's cache or read now. @a finfo is a look at it in
+ * this request. NULL if it cannot be read, is larger than pages may be, or changes under us.
+ * The caller holds a reference until ssi_page_release().
+ */
+ssi_page *ssi_page_get(const char *path, const apr_finfo_t *finfo, const ssi_tags *tags,
+                       apr_time_t now);
+ssi_page *ssi_page_read(const char *path, const ssi_tags *tags, apr_time_t now);
+void ssi_page_hold(ssi_page *page);
+void ssi_page_release(ssi_page *page);
+
+/** A bucket that refers to part of a page and holds it. */
+extern const apr_bucket_type_t ssi_span_type;
+#define SSI_BUCKET_IS_SPAN(e) ((e)->type == &ssi_span_type)
+apr_bucket *ssi_span_create(ssi_page *page, apr_size_t off, apr_size_t len,
+                            apr_bucket_alloc_t *list);
+static inline ssi_page *ssi_span_page(const apr_bucket *e)
+{
+    return e->data;
+}
+
+/* ---- output ---- */
+
+/* Up to this much is gathered before it is passed on; a page that stays below gets a
+ * Content-Length and may be remembered. */
+#define SSI_OUT_GATHER (64 * 1024)
+#define SSI_OUT_BLOCK 8000
+#define SSI_OUT_COPY 512 /* shorter pieces are copied: cheaper than a bucket and an iovec */
+
+typedef struct ssi_memory { /* output that is kept back: of a block, or for include set= */
+    struct ssi_memory *outer;
+    char *data;
+    apr_size_t len, room;
+    int overflow;
+    apr_size_t most;
+} ssi_memory;
+
+typedef struct ssi_out {
+    ap_filter_t *f;         /* the INCLUDES instance */
+    apr_bucket_brigade *bb; /* gathered, in order; then buf */
+    char *buf;
+    apr_size_t used;
+    apr_size_t held;     /* bytes in bb and buf */
+    ssi_memory *memory;  /* if set, everything goes there */
+    int passed;          /* something went on */
+    apr_status_t status; /* of passing; the first error stays */
+} ssi_out;
+
+void ssi_out_init(ssi_out *out, ap_filter_t *f);
+void ssi_out_bytes(ssi_out *out, const char *data, apr_size_t len);
+void ssi_out_text(ssi_out *out, const char *text);
+/** A span of a page, by reference if it is long. */
+void ssi_out_span(ssi_out *out, ssi_page *page, apr_size_t off, apr_size_t len);
+/** Takes the bucket, whose data must outlive the request's pool or be set aside by its type. */
+void ssi_out_bucket(ssi_out *out, apr_bucket *e);
+/** Buffered bytes become a bucket of out->bb. */
+void ssi_out_settle(ssi_out *out);
+/** Pass all on. */
+apr_status_t ssi_out_pass(ssi_out *out);
+/** Output goes to memory, up to @a most bytes, until ssi_out_restore(). */
+void ssi_out_divert(ssi_out *out, ssi_memory *memory, apr_size_t most);
+/** The text, NUL-terminated, in @a p. */
+char *ssi_out_restore(ssi_out *out, ssi_memory *memory, apr_pool_t *p);
+
+/* ---- pages at work ---- */
+
+#define SSI_TRACK_VOLATILE 1 /* output depends on something that nobody can watch */
+#define SSI_TRACK_HEADERS 2  /* on request headers: may have validators, but is not remembered */
+
+/** The outermost request of a page and of all that it includes. */
+typedef struct ssi_top {
+    request_rec *r;
+    int track;                 /* SSI_TRACK_* */
+    apr_array_header_t *paths; /* files that output was made of, or that were not there */
+    apr_hash_t *paths_seen;
+    apr_array_header_t *vary;
+    apr_time_t newest; /* modification time of the newest part */
+    unsigned includes;
+    apr_off_t bytes;
+    int env_ready;
+    int over; /* the limit of bytes was met */
+} ssi_top;
+
+/** In r->request_config of a page's request and of each request that a page includes. */
+typedef struct ssi_link {
+    ssi_top *top;
+    request_rec *parent; /* whose page includes this; NULL: top->r itself */
+    int depth;
+    apr_time_t deadline; /* of the include; 0: none */
+    int late;
+} ssi_link;
+
+#define SSI_MATCHES AP_MAX_REG_MATCH
+
+typedef struct ssi_match {
+    const char *source;
+    const char *pattern; /* NULL after ap_expr */
+    apr_size_t groups;
+    ap_regmatch_t at[SSI_MATCHES];
+    int any;     /* an expression with a regex ran */
+    int matched; /* and it matched */
+} ssi_match;
+
+typedef struct ssi_block {
+    const char *name, *text;
+    struct ssi_block *next;
+} ssi_block;
+
+struct ssi_internal_ctx {
+    include_ctx_t *ctx;
+    const ssi_dir_conf *conf;
+    const ssi_tags *tags;
+    ssi_top *top;
+    ssi_link *link;
+    ap_filter_t *f;
+    ssi_out out;
+    ap_filter_t capture;    /* where sub-requests send */
+    ssi_link *capture_link; /* of the one that is running */
+    const char *undefined_echo;
+    const ssi_directive *directive;
+    unsigned arg_next;
+    ssi_match match;
+    ssi_page *page; /* being rendered; NULL if streamed */
+    ssi_block *blocks;
+    ssi_memory block_memory;
+    const char *block_name;
+    int begun, dpool_used;
+    /* streamed input */
+    ssi_scan_state scan;
+    int in_directive;
+    char *text; /* of the directive, from the byte after its start tag */
+    apr_size_t text_len, text_room;
+    apr_size_t seen; /* bytes of the document before the text */
+    ssi_lexer lexer;
+};
+
+typedef struct ssi_internal_ctx ssi_state;
+
+static inline int ssi_printing(const include_ctx_t *ctx)
+{
+    return ctx->flags & SSI_FLAG_PRINTING;
+}
+
+/** A pool that is cleared after the directive. */
+static inline apr_pool_t *ssi_dpool(include_ctx_t *ctx)
+{
+    ctx->intern->dpool_used = 1;
+    return ctx->dpool;
+}
+
+/** The error string of the page. */
+void ssi_error(include_ctx_t *ctx);
+
+/* ssi_context.c */
+include_ctx_t *ssi_context_create(ap_filter_t *f);
+/** The link of r, made for a page that is nobody's include. */
+ssi_link *ssi_link_of(request_rec *r);
+/** CGI and include variables in the environment of the page. */
+void ssi_env_ready(include_ctx_t *ctx);
+int ssi_filter_init(ap_filter_t *f);
+/** Headers that a parsed page may have, before the first byte. */
+void ssi_headers_prepare(include_ctx_t *ctx);
+
+/* ssi_render.c */
+void ssi_render(include_ctx_t *ctx, ssi_page *page);
+void ssi_run(include_ctx_t *ctx, const ssi_directive *d);
+void ssi_finish(include_ctx_t *ctx, int unfinished);
+
+/* ssi_filter.c */
+extern ap_filter_rec_t *ssi_includes_handle, *ssi_capture_handle;
+void ssi_filters_register(void);
+
+/* ssi_handler.c */
+int ssi_handler(request_rec *r);
+/** Its output is that of a file, parsed or as it is. */
+int ssi_is_plain_sub(const request_rec *sub);
+/** Before the handler runs: does this page need a thread that may wait? */
+void ssi_choose_thread(request_rec *r);
+
+/* ssi_vars.c */
+/** Value in the environment, lazy ones computed, groups of the last match; NULL if there is none.
+ */
+const char *ssi_var_get(include_ctx_t *ctx, const char *name);
+void ssi_var_set(include_ctx_t *ctx, const char *name, const char *value);
+/** Replace variables. Result in ssi_dpool(), or @a in itself. */
+const char *ssi_expand(include_ctx_t *ctx, const char *in, int leave_name);
+char *ssi_expand_into(include_ctx_t *ctx, const char *in, char *out, apr_size_t len,
+                      int leave_name);
+void ssi_vars_add(include_ctx_t *ctx);
+void ssi_vars_resolve(include_ctx_t *ctx);
+/** The time format changed: dates are written afresh. */
+void ssi_vars_dates(include_ctx_t *ctx);
+extern const char ssi_lazy[];
+
+/* ssi_encode.c */
+/** NULL if @a chain names something unknown, which is then in *bad. */
+const char *ssi_decode(apr_pool_t *p, const char *chain, const char *value, const char **bad);
+const char *ssi_encode(apr_pool_t *p, const char *chain, const char *value, const char **bad);
+const char *ssi_decode_entities(apr_pool_t *p, const char *text);
+
+/* ssi_expr.c, ssi_legacy_parse.c, ssi_legacy_expr.c: 1, 0, or -1 after logging */
+int ssi_expr_true(include_ctx_t *ctx, const ssi_directive *d, const char *text);
+int ssi_legacy_true(include_ctx_t *ctx, const ssi_directive *d, const char *text);
+
+/* elements */
+include_handler_fn_t ssi_do_comment, ssi_do_config, ssi_do_echo, ssi_do_set, ssi_do_printenv,
+    ssi_do_fsize, ssi_do_flastmod, ssi_do_include, ssi_do_exec, ssi_do_if, ssi_do_elif, ssi_do_else,
+    ssi_do_endif, ssi_do_block, ssi_do_endblock;
+const char *ssi_block_text(include_ctx_t *ctx, const char *name);
+
+/* ssi_include.c */
+apr_status_t ssi_capture(ap_filter_t *f, apr_bucket_brigade *bb);
+/** A sub-request's link, and its marks on what the page depends on. */
+ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub);
+/** The page depends on how a look-up came out. */
+void ssi_track_lookup(include_ctx_t *ctx, request_rec *sub);
+
+/* ssi_validators.c */
+void ssi_track(include_ctx_t *ctx, int what);
+void ssi_track_top(ssi_top *top, int what);
+void ssi_track_path(ssi_top *top, const char *path, apr_time_t mtime);
+void ssi_track_name(include_ctx_t *ctx, const char *name);
+/** The page is complete and nothing of it was passed on: length, validators, answer to remember.
+ *  @return OK, or HTTP_NOT_MODIFIED: the body is not to be sent */
+int ssi_complete(include_ctx_t *ctx);
+
+/* ssi_check.c */
+int ssi_check_files(apr_pool_t *p, int n, const char *const *files);
+
+#endif
