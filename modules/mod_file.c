@@ -20,7 +20,6 @@
 #include "apr_portable.h"
 #include "apr_strings.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #define FILE_DIGEST_ON 1 /* core_dir_config.content_md5: ContentDigest On */
@@ -30,7 +29,7 @@
 
 extern module AP_MODULE_DECLARE_DATA file_module;
 
-APLOG_USE_MODULE(file);
+APLOG_USE_MODULE(core); /* its messages are those of the core's own handler in Apache, and LogLevel names them so */
 
 typedef struct file_dir_conf {
     apr_off_t read_bytes; /* FileReadSize, or FILE_READ_UNSET */
@@ -70,37 +69,16 @@ static const command_rec file_commands[] = {
 
 /* ---- opening ---- */
 
-static apr_int32_t file_flags(request_rec *r)
-{
-    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
-
-    return APR_FOPEN_READ | APR_FOPEN_BINARY
-           | (core->enable_sendfile == ENABLE_SENDFILE_ON ? APR_FOPEN_SENDFILE_ENABLED : 0);
-}
-
-/* O_NONBLOCK: the open of a FIFO would wait for a writer; it means nothing for the files that we go on to serve. */
+/* Without waiting: the open of a FIFO would wait for a writer; it means nothing for the files that we go on to serve.
+ * By apr_file_open(), so that APR closes it in whatever pool an output filter set it aside. */
 static apr_status_t file_open(apr_file_t **out, request_rec *r)
 {
-    apr_os_file_t fd = open(r->filename, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    apr_status_t rv;
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    apr_int32_t flags = APR_FOPEN_READ | APR_FOPEN_BINARY | APR_FOPEN_NONBLOCK;
 
-    if (fd < 0)
-        return errno;
-    rv = apr_os_file_put(out, &fd, file_flags(r), r->pool);
-    if (rv != APR_SUCCESS) {
-        close(fd);
-        return rv;
-    }
-    return APR_SUCCESS;
-}
-
-static apr_status_t file_close(void *filev)
-{
-    apr_os_file_t fd;
-
-    if (apr_os_file_get(&fd, filev) == APR_SUCCESS && fd >= 0)
-        close(fd);
-    return APR_SUCCESS;
+    if (core->enable_sendfile == ENABLE_SENDFILE_ON)
+        flags |= APR_FOPEN_SENDFILE_ENABLED;
+    return apr_file_open(out, r->filename, flags, APR_FPROT_OS_DEFAULT, r->pool);
 }
 
 /* Does the walk's look at the file by opening it. Kept for the handler in r's configuration vector. */
@@ -118,10 +96,9 @@ static apr_status_t file_dirwalk_stat(apr_finfo_t *finfo, request_rec *r, apr_in
         return AP_DECLINED; /* exists, but is not ours to read: stat tells more */
     rv = apr_file_info_get(finfo, wanted, file);
     if (rv != APR_SUCCESS || finfo->filetype != APR_REG) {
-        file_close(file);
+        apr_file_close(file);
         return rv == APR_SUCCESS && finfo->filetype == APR_DIR ? rv : AP_DECLINED;
     }
-    apr_pool_cleanup_register(r->pool, file, file_close, file_close);
     ap_set_module_config(r->request_config, &file_module, file);
     finfo->fname = r->filename;
     return APR_SUCCESS;
@@ -151,7 +128,6 @@ static int file_get(apr_file_t **out, request_rec *r)
                       r->filename);
         return HTTP_FORBIDDEN;
     }
-    apr_pool_cleanup_register(r->pool, *out, file_close, file_close);
     return OK;
 }
 
