@@ -24,6 +24,7 @@ set(BRIGADE_OBJECT_LIBRARIES brigade_memory brigade_server brigade_filters briga
 function(brigade_program)
     add_executable(brigade ${CMAKE_SOURCE_DIR}/server/main.c)
     target_include_directories(brigade PRIVATE include memory server)
+    target_link_options(brigade PRIVATE -Wl,--as-needed)
     target_link_libraries(brigade PRIVATE ${BRIGADE_OBJECT_LIBRARIES} brigade_flags PkgConfig::APR PkgConfig::APU
         PkgConfig::PCRE2 Threads::Threads crypt ${CMAKE_DL_LIBS})
     set_target_properties(brigade PROPERTIES ENABLE_EXPORTS ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
@@ -33,6 +34,7 @@ endfunction()
 function(brigade_loadable_modules)
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/modules/loadable/*.c
         ${CMAKE_SOURCE_DIR}/filters/loadable/*.c)
+    list(FILTER sources EXCLUDE REGEX "/mod_sms_") # BrigadeSms.cmake knows their libraries
     foreach(source ${sources})
         get_filename_component(name ${source} NAME_WE)
         add_library(${name} MODULE ${source})
