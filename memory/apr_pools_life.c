@@ -174,6 +174,16 @@ static apr_size_t pool_first_bytes(int scope)
     return usual > POOL_FIRST_MOST ? POOL_FIRST_MOST : usual;
 }
 
+/* Pools below these may be created by any thread, as below APR's own. The mutex lies in the parent,
+ * since the pool may be cleared. */
+static apr_status_t pool_share(apr_pool_t *p, apr_pool_t *parent)
+{
+    if (p->scope != BRG_SCOPE_PROCESS && p->scope != BRG_SCOPE_CONFIGURATION &&
+        p->scope != BRG_SCOPE_LOG)
+        return APR_SUCCESS;
+    return apr_thread_mutex_create(&p->allocator->mutex, APR_THREAD_MUTEX_DEFAULT, parent);
+}
+
 BRG_DECLARE(apr_status_t)
 brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope)
 {
@@ -195,6 +205,10 @@ brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope)
         p = pool_make_owner(stack, scope, first);
     if (p == NULL)
         return pool_create_failed(abort_fn);
+    if (pool_share(p, parent) != APR_SUCCESS) {
+        apr_pool_destroy(p);
+        return pool_create_failed(abort_fn);
+    }
     p->abort_fn = abort_fn;
     p->begins_scope = 1;
     pool_link(p, parent);
@@ -238,7 +252,7 @@ static void pool_account_thread(apr_pool_t *p)
     pool_tell(p);
     if (p->told_bytes > mine->high_water)
         __atomic_store_n(&mine->high_water, p->told_bytes, __ATOMIC_RELAXED);
-    if (!p->begins_scope || p->per_block)
+    if (!p->begins_scope || p->per_block || p->home.allocator != NULL)
         return;
     need = pool_need(p);
     mine->usual =
@@ -270,13 +284,18 @@ static inline void pool_account(apr_pool_t *p)
 
 APR_DECLARE(void) apr_pool_destroy(apr_pool_t *p)
 {
-    apr_allocator_t *allocator = p->allocator;
-    apr_memnode_t *chunks = p->first;
-    int owner = allocator->owner == p;
+    apr_allocator_t *allocator;
+    apr_memnode_t *chunks;
+    int owner;
 
     pool_end_contents(p);
     pool_account(p);
     pool_unlink(p);
+    if (__builtin_expect(p->home.allocator != NULL, 0))
+        pool_move_back(p);
+    allocator = p->allocator;
+    chunks = p->first;
+    owner = allocator->owner == p;
     if (owner) /* the mutex lay in this pool, or in one below */
         allocator->mutex = NULL;
     if (p->per_block) {
@@ -324,6 +343,8 @@ APR_DECLARE(void) apr_pool_clear(apr_pool_t *p)
     p->head.allocations = p->head.zeroed = 0;
     p->pools_n = p->clears_n = p->cleanups_n = p->refills_n = 0;
     p->told_allocations = p->told_bytes = 0;
+    if (__builtin_expect(p->home.allocator != NULL, 0))
+        pool_move_back(p);
     pool_rewind(p);
     if (p->allocator->owner == p)
         p->allocator->exhausted = 0;

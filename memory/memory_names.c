@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of scopes, as in directives and reports. */
-#include "brigade/memory.h"
+/* What a build with stock APR pools has too: the names of scopes, as in directives and reports. */
+#include "memory_scope.h"
 #include <strings.h>
 
 static const char *const scope_names[BRG_SCOPES_N] = {
@@ -22,4 +22,16 @@ BRG_DECLARE(int) brg_scope_by_name(const char *name)
         if (strcasecmp(name, scope_names[scope]) == 0)
             return scope;
     return -1;
+}
+
+static int memory_report_on;
+
+void memory_report_set(int on)
+{
+    memory_report_on = on;
+}
+
+BRG_DECLARE(int) brg_memory_reported(void)
+{
+    return memory_report_on;
 }

@@ -20,7 +20,7 @@ struct memory_stack {
     int own_n;       /* so many systems, from the top, each allocator has for itself */
     brg_sms *shared; /* the rest */
     int per_block;
-    int scope;      /* -1 until it is set */
+    int scope;      /* -1 until it is set: allocators are not kept */
     unsigned holds; /* allocators, creator or scope */
 };
 
@@ -100,16 +100,12 @@ const char *memory_stack_create(memory_stack **out, const char *spec, apr_pool_t
 
 /* A thread's spare allocator holds its stack; where the stack is no scope's any more, it must not.
  */
-static void stack_drop_spare(memory_stack *stack)
+static void stack_drop_spares(memory_stack *stack)
 {
     memory_thread *t = memory_thread_mine;
     apr_allocator_t *a;
 
-    if (t == NULL || stack->scope < 0)
-        return;
-    a = t->spare[stack->scope];
-    if (a != NULL && a->stack == stack) {
-        t->spare[stack->scope] = NULL;
+    while (t != NULL && (a = memory_stack_spare(stack)) != NULL) {
         memory_stack_detach(a);
         free(a);
     }
@@ -117,7 +113,7 @@ static void stack_drop_spare(memory_stack *stack)
 
 void memory_stack_drop(memory_stack *stack)
 {
-    stack_drop_spare(stack);
+    stack_drop_spares(stack);
     if (__atomic_sub_fetch(&stack->holds, 1, __ATOMIC_ACQ_REL) == 0)
         stack_free(stack);
 }
@@ -164,31 +160,42 @@ void memory_stack_detach(apr_allocator_t *a)
 apr_allocator_t *memory_stack_spare(memory_stack *stack)
 {
     memory_thread *t = memory_thread_mine;
-    apr_allocator_t *a;
+    apr_allocator_t *a, **slot;
+    int i;
 
     if (t == NULL || stack == NULL || stack->scope < 0)
         return NULL;
-    a = t->spare[stack->scope];
-    if (a == NULL || a->stack != stack)
-        return NULL;
-    t->spare[stack->scope] = NULL;
-    return a;
+    slot = t->spare[stack->scope];
+    for (i = 0; i < MEMORY_SPARES; i++) {
+        a = slot[i];
+        if (a != NULL && a->stack == stack) {
+            slot[i] = NULL;
+            return a;
+        }
+    }
+    return NULL;
 }
 
 int memory_stack_keep(apr_allocator_t *a)
 {
     memory_thread *t = memory_thread_mine;
     memory_stack *stack = a->stack;
+    apr_allocator_t **slot;
+    int i;
 
-    if (t == NULL || stack == NULL || stack->scope < 0 || t->spare[stack->scope] != NULL ||
-        memory_scope_stack(stack->scope) != stack)
+    if (t == NULL || stack == NULL || stack->scope < 0)
+        return 0;
+    slot = t->spare[stack->scope];
+    for (i = 0; i < MEMORY_SPARES && slot[i] != NULL; i++)
+        ;
+    if (i == MEMORY_SPARES)
         return 0;
     a->mutex = NULL;
     a->owner = NULL;
     a->exhausted = 0;
     a->keep_units = 0;
     a->nodes_made = 0;
-    t->spare[stack->scope] = a;
+    slot[i] = a;
     return 1;
 }
 
@@ -205,6 +212,19 @@ const char *memory_scopes_begin(const char *spec)
         memory_scope_set(scope, stack);
     }
     return NULL;
+}
+
+void memory_scope_set_default(int scope)
+{
+    memory_stack *stack;
+
+    if (memory_stack_create(&stack, MEMORY_DEFAULT_SPEC, NULL) == NULL)
+        memory_scope_set(scope, stack);
+}
+
+void memory_stack_for(memory_stack *stack, int scope)
+{
+    stack->scope = scope;
 }
 
 /* ---- for reports ---- */

@@ -11,6 +11,8 @@
  */
 #include "allocator_private.h"
 
+#define MEMORY_SPARES 2
+
 /* One per thread and scope. One writer, the thread; read by others, so that every store is atomic,
  * relaxed. */
 typedef struct memory_counts {
@@ -20,7 +22,9 @@ typedef struct memory_counts {
 
 typedef struct memory_thread {
     memory_counts scope[BRG_SCOPES_N];
-    apr_allocator_t *spare[BRG_SCOPES_N]; /* ended, ready for the scope's next one */
+    /* ended, ready for the scope's next ones: of the scope itself and of what a pool continued on
+     */
+    apr_allocator_t *spare[BRG_SCOPES_N][MEMORY_SPARES];
     struct memory_thread *next;
     int used; /* by a living thread */
 } memory_thread;
@@ -71,6 +75,22 @@ const char *memory_scopes_begin(const char *spec);
 
 /** What is used where nothing else is asked for. */
 #define MEMORY_DEFAULT_SPEC "arena"
+
+/**
+ * Let a pool draw from another stack until it is cleared. Pools below it that exist stay where they
+ * are.
+ * @return 0, or -1 when memory is out
+ */
+int pool_continue_on(apr_pool_t *p, memory_stack *stack);
+
+/** Let it use the default stack again. */
+void memory_scope_set_default(int scope);
+
+/** Say which scope a stack is for that memory_scope_set() is not given: that of virtual hosts. */
+void memory_stack_for(memory_stack *stack, int scope);
+
+/** What brg_memory_reported() says. */
+void memory_report_set(int on);
 
 const char *memory_stack_spec(const memory_stack *stack);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scopes in a build that has stock APR pools (BRIGADE_MEMORY=OFF): none, and no figures. */
 #include "brigade/memory.h"
+#include "brigade/memory_bucket.h"
 #include "memory_check.h"
+#include "memory_scope.h"
 #include <string.h>
 
 BRG_DECLARE(apr_status_t)
@@ -39,7 +41,49 @@ BRG_DECLARE(const struct brg_sms *) brg_scope_system(brg_scope scope, int n)
     return NULL;
 }
 
+BRG_DECLARE(apr_bucket_alloc_t *) brg_bucket_alloc_create(apr_pool_t *pool)
+{
+    return apr_bucket_alloc_create(pool);
+}
+
 const char *memory_check(void)
 {
     return NULL;
+}
+
+const char *memory_stack_create(memory_stack **out, const char *spec, apr_pool_t *p)
+{
+    return "this program was built with stock APR pools (BRIGADE_MEMORY=OFF), which draw from "
+           "nothing else";
+}
+
+void memory_stack_drop(memory_stack *stack)
+{
+}
+
+memory_stack *memory_scope_stack(int scope)
+{
+    return NULL;
+}
+
+void memory_scope_set(int scope, memory_stack *stack)
+{
+}
+
+const char *memory_stack_spec(const memory_stack *stack)
+{
+    return "stock";
+}
+
+int pool_continue_on(apr_pool_t *p, memory_stack *stack)
+{
+    return 0;
+}
+
+void memory_scope_set_default(int scope)
+{
+}
+
+void memory_stack_for(memory_stack *stack, int scope)
+{
 }

@@ -50,6 +50,14 @@ typedef struct pool_records {
     pool_record record[POOL_RECORDS];
 } pool_records;
 
+/* Where a pool was before pool_continue_on(). It lies there itself. */
+typedef struct pool_home {
+    apr_allocator_t *allocator; /* NULL: it did not move */
+    apr_memnode_t *first;
+    pool_records *records;
+    unsigned char per_block;
+} pool_home;
+
 struct apr_pool_t {
     brg_pool_head head;
     pool_cleanup *cleanups; /* newest first */
@@ -79,6 +87,7 @@ struct apr_pool_t {
     pool_process *processes;
     pool_userdata *userdata;
     pool_records *records; /* per-block */
+    pool_home home;
     apr_abortfunc_t abort_fn;
     const char *tag;
 };
@@ -120,6 +129,9 @@ void *pool_block(apr_pool_t *p, apr_size_t n, const void *site);
 void *pool_block_resize(apr_pool_t *p, void *block, apr_size_t old_bytes, apr_size_t n);
 /** Free all blocks, in reverse order. */
 void pool_blocks_free(apr_pool_t *p);
+
+/** Free all that came after pool_continue_on(). The pool must be rewound next, or end. */
+void pool_move_back(apr_pool_t *p);
 
 void pool_cleanups_run(pool_cleanup **list);
 void pool_processes_end(apr_pool_t *p);

@@ -158,6 +158,9 @@ size_t sms_default_keep(void);
 /** Forget the kinds that modules registered; before they are unloaded. Main thread. */
 void sms_kinds_forget(void);
 
+/** 1 if no kind of the plan comes from a module, which could be unloaded. */
+int sms_plan_builtin(const brg_sms_plan *plan);
+
 /** What is wrong with a kind's table, or NULL (sms_check.c). */
 const char *sms_check_ops(const brg_sms_ops *ops);
 

@@ -401,6 +401,16 @@ BRG_DECLARE(int) brg_sms_plan_private(const brg_sms_plan *plan)
     return i;
 }
 
+int sms_plan_builtin(const brg_sms_plan *plan)
+{
+    int i;
+
+    for (i = 0; i < plan->words_n; i++)
+        if (plan->words[i].kind < spec_builtin || plan->words[i].kind >= spec_builtin + SPEC_BUILTIN_N)
+            return 0;
+    return 1;
+}
+
 BRG_DECLARE(int) brg_sms_plan_length(const brg_sms_plan *plan)
 {
     return plan->words_n;

@@ -12,6 +12,7 @@
     EXPORTED(so)                          \
     EXPORTED(http)                        \
     EXPORTED(mpm_event)                   \
+    HIDDEN(memory)                        \
     HIDDEN(authz_host)                    \
     HIDDEN(authz_core)                    \
     HIDDEN(access_compat)                 \

@@ -19,6 +19,7 @@
 #include "apr_strings.h"
 #include "config_private.h"
 #include "core_private.h"
+#include "brigade/memory.h"
 
 APLOG_USE_MODULE(core);
 
@@ -48,7 +49,7 @@ void conf_generation_source(const char *confname, const char *default_root)
 
 void conf_generation_init(process_rec *process)
 {
-    apr_pool_create(&conf_gen.plog, process->pool);
+    brg_pool_create_scoped(&conf_gen.plog, process->pool, BRG_SCOPE_LOG);
     apr_pool_tag(conf_gen.plog, "plog");
     apr_hook_global_pool = process->pconf;
 }

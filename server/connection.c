@@ -25,6 +25,7 @@
 
 #include "apr_portable.h"
 #include "apr_strings.h"
+#include "brigade/memory_bucket.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -245,7 +246,7 @@ static conn_rec *connection_build(brg_conn *bc, apr_pool_t *p, apr_socket_t *csd
 
     ap_create_sb_handle(&sbh, p, connection_slot, brg_thread_index());
     c = ap_run_create_connection(p, ap_server_conf, csd, connection_next_id(), sbh,
-                                 apr_bucket_alloc_create(p));
+                                 brg_bucket_alloc_create(p));
     if (!c)
         return NULL;
     if (!(cr = connection_ours(c))) {

@@ -6,14 +6,14 @@
  */
 #include "connection_private.h"
 
-#include "mpm_common.h"
+#include "brigade/memory.h"
 
 #include <pthread.h>
 
 #define CONNECTION_POOLS_KEPT 64
 
 /* Cleared pools for the next connections of the same thread. Kept small enough in number; how much
- * each keeps is MaxMemFree's business. */
+ * each keeps is its memory system's business. */
 typedef struct connection_pools {
     apr_pool_t *pool[CONNECTION_POOLS_KEPT];
     int n;
@@ -25,18 +25,10 @@ static pthread_once_t kept_pools_once = PTHREAD_ONCE_INIT;
 
 static apr_pool_t *connection_pool_create(void)
 {
-    apr_allocator_t *allocator;
     apr_pool_t *p;
 
-    if (apr_allocator_create(&allocator) != APR_SUCCESS)
+    if (brg_pool_create_scoped(&p, NULL, BRG_SCOPE_CONNECTION) != APR_SUCCESS)
         return NULL;
-    if (ap_max_mem_free != APR_ALLOCATOR_MAX_FREE_UNLIMITED)
-        apr_allocator_max_free_set(allocator, ap_max_mem_free);
-    if (apr_pool_create_ex(&p, NULL, NULL, allocator) != APR_SUCCESS) {
-        apr_allocator_destroy(allocator);
-        return NULL;
-    }
-    apr_allocator_owner_set(allocator, p);
     apr_pool_tag(p, "connection");
     return p;
 }

@@ -17,6 +17,8 @@
 #include "mod_core.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/memory.h"
+#include "memory_private.h"
 #include <string.h>
 
 APLOG_USE_MODULE(http);
@@ -39,7 +41,7 @@ AP_DECLARE(request_rec *) ap_create_request(conn_rec *c)
     apr_pool_t *p;
     request_rec *r;
 
-    apr_pool_create(&p, c->pool);
+    brg_pool_create_scoped(&p, c->pool, BRG_SCOPE_REQUEST);
     apr_pool_tag(p, "request");
     r = apr_pcalloc(p, sizeof(*r));
     r->pool = p;
@@ -305,6 +307,7 @@ request_rec *h1_request_create(conn_rec *c, const h1_head *head)
         return r;
     }
     ap_update_vhost_from_headers(r);
+    memory_request_settle(r);
     r->per_dir_config = r->server->lookup_defaults;
     if (r->status != HTTP_OK) {
         request_refuse(r, r->status);

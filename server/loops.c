@@ -6,6 +6,7 @@
 #include "thread_self.h"
 #include "http_config.h"
 #include "http_log.h"
+#include "brigade/memory.h"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -50,7 +51,7 @@ static apr_status_t loop_create(brg_loop **out, apr_pool_t *p, int index)
     e.data.ptr = &loop->wake_fd;
     if (epoll_ctl(loop->poll_fd, EPOLL_CTL_ADD, loop->wake_fd, &e))
         return errno;
-    apr_pool_create(&loop->pool, p);
+    brg_pool_create_scoped(&loop->pool, p, BRG_SCOPE_PROCESS);
     share = share > 0 ? share : 1;
     loop->workers = worker_pool_create(p, loop, share, loops_conf.n_loops + index * share, loops_conf.stack_bytes);
     loop->cache = resolution_cache_create(loop);

@@ -15,6 +15,7 @@
 #include "config_private.h"
 #include "main_private.h"
 #include "memory_check.h"
+#include "brigade/memory.h"
 
 APLOG_USE_MODULE(core);
 
@@ -51,7 +52,7 @@ process_rec *main_process_create(int argc, const char *const *argv)
     ap_open_stderr_log(pool);
     process = apr_pcalloc(pool, sizeof *process);
     process->pool = pool;
-    apr_pool_create(&process->pconf, pool);
+    brg_pool_create_scoped(&process->pconf, pool, BRG_SCOPE_CONFIGURATION);
     apr_pool_tag(process->pconf, "pconf");
     process->argc = argc;
     process->argv = argv;

@@ -16,6 +16,8 @@
 #include "http_config.h"
 #include "http_log.h"
 #include "http_main.h"
+#include "brigade/memory.h"
+#include "memory_private.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -97,9 +99,12 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
                          .n_workers = mpm_settings.threads,
                          .slot = sp->slot,
                          .stack_bytes = ap_thread_stacksize};
+    const char *error = memory_conf_apply(sp->s, pconf);
     apr_status_t rv;
 
-    apr_pool_create(&sp->pool, pconf);
+    if (error != NULL)
+        process_fail(sp, error, 0, APEXIT_CHILDFATAL);
+    brg_pool_create_scoped(&sp->pool, pconf, BRG_SCOPE_PROCESS);
     apr_pool_tag(sp->pool, "pchild");
     conf.listeners = listen_for_process(sp->pool, index, sp->fd < 0);
     conf.max_connections = process_max_connections();

@@ -83,6 +83,9 @@ BRG_DECLARE(void) brg_memory_figures_reset(void);
  * configuration. */
 BRG_DECLARE(const char *) brg_scope_spec(brg_scope scope);
 
+/** 1 where the configuration wants figures to be shown (MemoryReport On). */
+BRG_DECLARE(int) brg_memory_reported(void);
+
 struct brg_sms;
 
 /**

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A pool that goes on with another memory system: what it has stays where it is, what comes is the
+ * new one's. A request does so when it is known for which virtual host it is, a configuration when
+ * it says what it wants to be kept in.
+ */
+#include "pool_private.h"
+
+static void pool_move_to_blocks(apr_pool_t *p)
+{
+    p->first = p->current = NULL;
+    p->head.bump = p->head.end = p->counted = (char *)p;
+    p->per_block = 1;
+}
+
+static int pool_move_to_chunks(apr_pool_t *p, apr_allocator_t *a)
+{
+    apr_memnode_t *chunk = allocator_node(a, 0);
+
+    if (chunk == NULL)
+        return -1;
+    p->first = p->current = chunk;
+    p->head.bump = p->counted = pool_chunk_start(chunk);
+    p->head.end = chunk->endp;
+    p->per_block = 0;
+    return 0;
+}
+
+int pool_continue_on(apr_pool_t *p, memory_stack *stack)
+{
+    apr_allocator_t *a, *before = p->allocator;
+    pool_home home = {before, p->first, p->records, p->per_block};
+
+    if (p->home.allocator != NULL || before->stack == stack)
+        return 0;
+    a = allocator_make(stack);
+    if (a == NULL)
+        return -1;
+    pool_tell(p);
+    if (a->per_block) {
+        pool_move_to_blocks(p);
+    } else if (pool_move_to_chunks(p, a) != 0) {
+        apr_allocator_destroy(a);
+        return -1;
+    }
+    p->home = home;
+    p->records = NULL;
+    p->spare = NULL;
+    p->chunks_n = 1;
+    a->owner = p;
+    a->mutex = before->mutex;
+    p->allocator = a;
+    return 0;
+}
+
+void pool_move_back(apr_pool_t *p)
+{
+    apr_allocator_t *a = p->allocator;
+
+    a->mutex = NULL;
+    pool_blocks_free(p);
+    if (p->first != NULL)
+        allocator_release(a, p->first);
+    apr_allocator_destroy(a);
+    p->allocator = p->home.allocator;
+    p->first = p->home.first;
+    p->records = p->home.records;
+    p->per_block = p->home.per_block;
+    p->home.allocator = NULL;
+    p->spare = NULL;
+    if (p->per_block)
+        return;
+    p->current = p->first;
+    p->chunks_n = 1 + (p->first->next != NULL);
+    p->head.end = p->first->endp;
+}
