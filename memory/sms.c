@@ -148,9 +148,9 @@ BRG_DECLARE(void *) brg_sms_resize(brg_sms *s, void *block, size_t old_bytes, si
     if (bytes <= SMS_LARGEST)
         moved = s->ops->resize != NULL ? s->ops->resize(s, block, old_bytes, bytes)
                                        : dispatch_move(s, block, old_bytes, bytes);
-    dispatch_count_allocation(s, bytes, moved != NULL);
     if (moved != NULL)
         dispatch_count_free(s, old_bytes);
+    dispatch_count_allocation(s, bytes, moved != NULL);
     dispatch_unlock(s);
     return moved;
 }
