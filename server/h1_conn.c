@@ -23,7 +23,7 @@
 
 APLOG_USE_MODULE(core);
 
-static void h1_conn_close(brg_conn *bc)
+void h1_conn_close(brg_conn *bc)
 {
     pending_drop(bc);
     if (bc->c)
@@ -194,7 +194,7 @@ static void h1_conn_linger(brg_conn *bc)
 }
 
 /* Wait for the socket with a deadline; a connection that cannot be polled is lost. */
-static void h1_conn_wait(brg_conn *bc, apr_time_t due)
+void h1_conn_wait(brg_conn *bc, apr_time_t due)
 {
     if (loop_poll(bc->loop, bc)) {
         bc->failed = 1;
@@ -256,7 +256,7 @@ static void h1_conn_count_bytes(brg_conn *bc)
 }
 
 /* All output of a full-way request is out, or waits. 1: go on with the next head. */
-static int h1_conn_written(brg_conn *bc)
+int h1_conn_written(brg_conn *bc)
 {
     apr_status_t rv = pending_flush(bc);
 
@@ -303,7 +303,7 @@ static int h1_conn_after_request(brg_conn *bc)
 }
 
 /* From here on a worker owns bc: the loop has it on no list and waits for nothing. 0 on success. */
-static int h1_conn_hand_over(brg_conn *bc, request_rec *r)
+int h1_conn_hand_over(brg_conn *bc, request_rec *r)
 {
     wheel_cancel(&bc->loop->wheel, &bc->timer);
     loop_unlist(bc->loop, bc);
@@ -351,7 +351,7 @@ void h1_conn_work(brg_conn *bc)
     if (r)
         h1_conn_work_request(bc, r, bc->r_status);
     else
-        ap_process_connection(bc->c, ap_get_conn_socket(bc->c));
+        h1_foreign_work(bc);
     ap_update_child_status(bc->c->sbh, SERVER_READY, NULL);
 }
 
@@ -465,24 +465,8 @@ static int h1_conn_returned(brg_conn *bc)
     connection_on_thread(bc);
     loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->now - bc->head_began));
     bc->head_began = bc->loop->now;
-    if (bc->close_after == CONN_KEEP && !connections_are_plain()) {
-        /* A connection module drove it to its end on the worker. */
-        bc->close_after = CONN_DRAIN;
-        return h1_conn_written(bc);
-    }
     conn_enter(bc, CONN_REQUEST);
     return h1_conn_after_request(bc);
-}
-
-/* Someone else's hooks take part in the connection: all of it belongs to a worker. */
-static void h1_conn_start_foreign(brg_conn *bc)
-{
-    if (connection_attach(bc) != APR_SUCCESS) {
-        h1_conn_close(bc);
-        return;
-    }
-    if (h1_conn_hand_over(bc, NULL))
-        h1_conn_close(bc);
 }
 
 static void h1_conn_lingers(brg_conn *bc)
@@ -500,6 +484,8 @@ static void h1_conn_lingers(brg_conn *bc)
 
 void h1_conn_run(brg_conn *bc)
 {
+    int foreign = !connections_are_plain();
+
     if (bc->failed && bc->state != CONN_WORKER) {
         h1_conn_close(bc);
         return;
@@ -509,17 +495,28 @@ void h1_conn_run(brg_conn *bc)
         h1_conn_lingers(bc);
         return;
     case CONN_WORKER:
+        if (foreign) {
+            h1_foreign_returned(bc);
+            return;
+        }
         if (!h1_conn_returned(bc))
             return;
         break;
     case CONN_WRITE:
+        if (foreign) {
+            h1_foreign_written(bc);
+            return;
+        }
         if (!h1_conn_written(bc))
             return;
         bc->head_began = bc->loop->now; /* the time in which nothing was read is not the peer's */
         break;
     default:
-        if (!connections_are_plain() && !bc->c) {
-            h1_conn_start_foreign(bc);
+        if (foreign) {
+            if (bc->c)
+                h1_foreign_readable(bc);
+            else
+                h1_foreign_start(bc);
             return;
         }
         break;
@@ -547,6 +544,10 @@ void h1_conn_expired(brg_conn *bc)
     switch (bc->state) {
     case CONN_HEAD:
     case CONN_IDLE:
+        if (bc->c && !connections_are_plain()) {
+            h1_foreign_expired(bc);
+            return;
+        }
         if (conn_in_size(bc)) {
             h1_conn_head_timeout(bc);
             return;

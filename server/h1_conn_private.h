@@ -32,6 +32,28 @@ const brg_read_timeouts *h1_read_timeouts(const server_rec *s);
  */
 int h1_head_of_part(h1_head *head, const char *buf, size_t len, const h1_limits *limits);
 
+/* ---- h1_conn.c, for h1_foreign.c; all on the loop that owns bc ---- */
+
+void h1_conn_close(brg_conn *bc);
+
+/** Wait for the socket until @a due; a connection that cannot be polled is closed. bc may be gone. */
+void h1_conn_wait(brg_conn *bc, apr_time_t due);
+
+/** Go on with what is to be written. 1: all is out, and the connection is kept; else bc may be gone. */
+int h1_conn_written(brg_conn *bc);
+
+/** From here on a worker owns bc. 0 on success. */
+int h1_conn_hand_over(brg_conn *bc, request_rec *r);
+
+/* ---- h1_foreign.c: connections in which modules take part ---- */
+
+void h1_foreign_start(brg_conn *bc);
+void h1_foreign_work(brg_conn *bc); /**< on a worker */
+void h1_foreign_returned(brg_conn *bc);
+void h1_foreign_written(brg_conn *bc);
+void h1_foreign_readable(brg_conn *bc);
+void h1_foreign_expired(brg_conn *bc);
+
 /** Wait for the socket on a worker. APR_SUCCESS, APR_TIMEUP, or an error. @param for_write else for
  * reading */
 apr_status_t conn_wait(brg_conn *bc, int for_write, apr_interval_time_t timeout);
