@@ -4,6 +4,7 @@
  * through those filters on a worker, and the connection is driven by the plain loop of
  * http_process_connection().
  */
+#include "conn.h"
 #include "http_private.h"
 #include "http_config.h"
 #include "http_connection.h"
@@ -165,8 +166,19 @@ static void connection_flush(conn_rec *c)
     apr_brigade_destroy(bb);
 }
 
+/* 1: the next request is here already, in a filter or on the socket. */
+static int connection_has_input(conn_rec *c)
+{
+    apr_bucket_brigade *bb = apr_brigade_create(c->pool, c->bucket_alloc);
+    int has = ap_check_pipeline(c, bb, DEFAULT_LIMIT_BLANK_LINES) == APR_SUCCESS;
+
+    apr_brigade_destroy(bb);
+    return has;
+}
+
 int http_process_connection(conn_rec *c)
 {
+    const int waits_elsewhere = connection_of(c) != NULL;
     request_rec *r;
 
     c->keepalive = AP_CONN_UNKNOWN;
@@ -178,8 +190,14 @@ int http_process_connection(conn_rec *c)
         if (c->keepalive != AP_CONN_KEEPALIVE || c->aborted) {
             break;
         }
+        if (waits_elsewhere && !connection_has_input(c)) {
+            c->cs->state = CONN_STATE_KEEPALIVE; /* the loop waits for the next request */
+            return OK;
+        }
         c->keepalive = AP_CONN_UNKNOWN;
         reader_set_timeout(c, c->base_server->keep_alive_timeout);
     }
+    if (c->cs)
+        c->cs->state = CONN_STATE_LINGER;
     return OK;
 }

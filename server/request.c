@@ -20,6 +20,8 @@
 #include "resolution.h"
 #include "walk_private.h"
 
+#include <pthread.h>
+
 APLOG_USE_MODULE(core);
 
 /* A phase that has to be decided was not: the configuration lacks a module. */
@@ -280,6 +282,38 @@ static void request_unlock(request_rec *r)
 #endif
 }
 
+/* ---- requests that a module goes on with on another thread (SUSPENDED) ---- */
+
+static pthread_mutex_t suspended_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t suspended_ended = PTHREAD_COND_INITIALIZER;
+
+/* The worker waits: nobody else may touch the connection until the module is done with it. */
+static void request_await_module(conn_rec *c)
+{
+    pthread_mutex_lock(&suspended_lock);
+    while (c->cs->state == CONN_STATE_SUSPENDED) {
+        pthread_cond_wait(&suspended_ended, &suspended_lock);
+    }
+    pthread_mutex_unlock(&suspended_lock);
+}
+
+static void request_set_state(conn_rec *c, conn_state_e state)
+{
+    int was_suspended;
+
+    if (!connection_of(c)) {
+        c->cs->state = state;
+        return;
+    }
+    pthread_mutex_lock(&suspended_lock);
+    was_suspended = c->cs->state == CONN_STATE_SUSPENDED;
+    c->cs->state = state;
+    if (was_suspended) {
+        pthread_cond_broadcast(&suspended_ended);
+    }
+    pthread_mutex_unlock(&suspended_lock);
+}
+
 void request_finish(request_rec *r, int status)
 {
     conn_rec *c = r->connection;
@@ -289,10 +323,14 @@ void request_finish(request_rec *r, int status)
         status = handler_run(r);
         if (status == SUSPENDED) {
             if (c->cs) {
-                c->cs->state = CONN_STATE_SUSPENDED;
+                request_set_state(c, CONN_STATE_SUSPENDED);
             }
             request_unlock(r);
-            return; /* a module goes on with it and ends it by ap_process_request_after_handler() */
+            /* A module goes on with it and ends it by ap_process_request_after_handler(). */
+            if (c->cs && connection_of(c) && !conn_on_loop()) {
+                request_await_module(c);
+            }
+            return;
         }
         request_unlock(r);
     }
@@ -320,7 +358,7 @@ AP_DECLARE(void) ap_process_request_after_handler(request_rec *r)
         apr_brigade_cleanup(&bb);
     }
     if (c->cs) {
-        c->cs->state = c->aborted ? CONN_STATE_LINGER : CONN_STATE_WRITE_COMPLETION;
+        request_set_state(c, c->aborted ? CONN_STATE_LINGER : CONN_STATE_WRITE_COMPLETION);
     }
 }
 

@@ -154,7 +154,7 @@ SSL = "SSLEngine On\nSSLCertificateFile @D@/key.pem\n"
 XML = {"Content-Type": "text/xml"}
 LOCK = '<?xml version="1.0"?><lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype><owner>me</owner></lockinfo>'
 PROPS = '<?xml version="1.0"?><propertyupdate xmlns="DAV:" xmlns:o="urn:own"><set><prop><o:colour>red</o:colour></prop></set></propertyupdate>'
-TOKEN = [(r"opaquelocktoken:[0-9a-f-]+", "TOKEN"), (r"<lp1:creationdate>[^<]*", "T"), (r"<lp1:getlastmodified>[^<]*", "T"), (r'"?[0-9a-f]+-[0-9a-f]+"?', "ETAG"),
+TOKEN = [(r' xmlns:\w+="[^"]*"', ""), (r"<(/?)(?:lp|ns)\d:", r"<\1P:"), (r"opaquelocktoken:[0-9a-f-]+", "TOKEN"), (r"<P:creationdate>[^<]*", "T"), (r"<P:getlastmodified>[^<]*", "T"), (r'"?[0-9a-f]+-[0-9a-f]+"?', "ETAG"),
          (r"\w{3}, \d\d \w{3} 20\d\d \d\d:\d\d:\d\d GMT", "T"), (r"Apache/[\d.]+ \(Debian\)|Brigade/[\d.]+ \(Unix\)", "SERVER"), (r"Second-\d+", "S")]
 
 
@@ -247,7 +247,7 @@ CASES = [
     Case("authnz_fcgi", "AuthnzFcgiDefineProvider authn fauth fcgi://127.0.0.1:@FCGI@/\n<Location /authnz_fcgi>\nAuthType Basic\nAuthName f\nAuthBasicProvider fauth\nRequire valid-user\n</Location>\n",
          ["a.txt", Step("a.txt", {"Authorization": "Basic dXNlcjpzZWNyZXQ="})], A, needs=["authn_core", "authz_user", "auth_basic"]),
     Case("heartbeat", "HeartbeatAddress 127.0.0.1:27999\n", ["a.txt"], A, needs=["watchdog"], alone=True, logs={"logs/error_log": "resuming normal operations"}),
-    Case("heartmonitor", "HeartbeatListen 127.0.0.1:27998\nHeartbeatStorage @ROOT@/work/hb\n", ["a.txt"], A, needs=["watchdog"], alone=True),
+    Case("heartmonitor", "HeartbeatListen 127.0.0.1:27998\nHeartbeatStorage @ROOT@/work/hb\n", ["a.txt"], A, needs=["watchdog", "slotmem_shm"], alone=True),
     Case("lbmethod_heartbeat", "", ["a.txt"], A, needs=["proxy", "slotmem_shm", "proxy_balancer"]),
     Case("md", "MDStoreDir @ROOT@/work/md\nMDCertificateAgreement accepted\n<Location /md/status>\nSetHandler md-status\n</Location>\n", ["a.txt", "status"], A, needs=["watchdog", "socache_shmcb", "ssl"], alone=True),
     Case("socache_memcache", "AuthnCacheSOCache memcache:127.0.0.1:1\n", ["a.txt"], A, needs=["authn_core", "authn_socache"], alone=True),
