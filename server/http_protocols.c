@@ -197,7 +197,7 @@ int http_upgrade_handler(request_rec *r)
 {
     conn_rec *c = r->connection;
     const char *offered, *chosen;
-    apr_array_header_t *offers;
+    apr_array_header_t *offers = NULL;
 
     if (http_server_conf(r->server)->protocols->nelts == 0 || r->main || r->prev ||
         r->proto_num < HTTP_VERSION(1, 1)) {

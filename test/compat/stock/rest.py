@@ -102,7 +102,7 @@ def curl(*args):
 
 def h2_probe(server):
     tls, clear = f"https://127.0.0.1:{server.tls}/http2/", f"http://127.0.0.1:{server.port}/http2/"
-    return str([curl("--http2", tls + "a.txt"), curl("--http2", tls + "long.txt"), curl("--http2", "-I", tls + "a.txt"), curl("--http2", "-d", "x" * 50000, tls + "a.txt"),
+    return str([curl("--http2", tls + "a.txt"), curl("--http2", tls + "long.txt"), curl("--http2", "-I", tls + "a.txt"), curl("--http2", "-d", "x" * 50, tls + "a.txt"),
                 curl("--http2", tls + "none"), curl("--http2", tls + "a.txt", tls + "long.txt", tls + "a.txt"), curl("--http2-prior-knowledge", clear + "a.txt"),
                 curl("--http2", clear + "a.txt"), curl("--http2-prior-knowledge", clear + "a.cgi?x")])
 
