@@ -333,7 +333,7 @@ static int model_for_many(const char *spec)
 int main(int argc, char **argv)
 {
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 20010709;
-    int rounds = argc > 2 ? atoi(argv[2]) : 4000;
+    int rounds = argc > 2 ? atoi(argv[2]) : 1500;
     size_t i;
     int many = 0;
 
