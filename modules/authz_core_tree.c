@@ -167,11 +167,10 @@ const char *authz_cmd_container(cmd_parms *cmd, void *mconfig, const char *args)
     apr_int64_t limited = cmd->limited;
     int override = cmd->override;
 
-    if (!end || end[1]) {
+    if (*args && (!end || end[1])) { /* "<RequireAll" alone is taken, as ever */
         return apr_pstrcat(cmd->pool, name, "> directive missing closing '>'", NULL);
     }
-    args = apr_pstrndup(cmd->temp_pool, args, end - args);
-    if (*args) {
+    if (end > args) {
         return apr_pstrcat(cmd->pool, name, "> directive doesn't take additional arguments", NULL);
     }
     node = authz_node_container(cmd->pool,

@@ -6,7 +6,7 @@
  * writes them at the end of its turn: all lines for one file with a single writev, so that lines of
  * other threads and processes that append to the same file come before or after, never between.
  * Pipes take PIPE_BUF bytes undivided, hence smaller portions there. The buffer belongs to its
- * thread and nothing here takes a lock.
+ * thread; the only lock guards the list of threads, for what is left when they or the files end.
  *
  * A log that cannot be written must not stop the server: lines are dropped, the error log says so
  * once and says it again when writing works again.
@@ -52,6 +52,7 @@ typedef struct log_thread {
     log_out out;
     apr_size_t line; /* where the line being formatted begins */
     apr_time_t oldest_us;
+    struct log_thread *next;
     int segments_n;
     log_segment segments[LOG_SEGMENTS_MAX];
 } log_thread;
@@ -59,6 +60,8 @@ typedef struct log_thread {
 static _Thread_local log_thread *log_self;
 static pthread_key_t log_key;
 static pthread_once_t log_key_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t log_threads_lock = PTHREAD_MUTEX_INITIALIZER;
+static log_thread *log_threads;
 
 /* Written while the configuration is read. */
 static apr_hash_t *log_files;
@@ -259,12 +262,27 @@ void log_buffer_turn_end(apr_time_t now)
     }
 }
 
-/* The files may be gone with their configuration by the time a thread ends; what is unwritten then
- * was for them. */
+static void log_thread_enter(log_thread *self)
+{
+    pthread_mutex_lock(&log_threads_lock);
+    self->next = log_threads;
+    log_threads = self;
+    pthread_mutex_unlock(&log_threads_lock);
+}
+
+/* A thread ends: with BufferedLogs lines may be left. If the files ended before, log_buffer_close
+ * has written them. */
 static void log_thread_free(void *v)
 {
-    log_thread *self = v;
+    log_thread *self = v, **link = &log_threads;
 
+    pthread_mutex_lock(&log_threads_lock);
+    while (*link != self) {
+        link = &(*link)->next;
+    }
+    *link = self->next;
+    log_thread_flush(self);
+    pthread_mutex_unlock(&log_threads_lock);
     free(self->out.data);
     free(self);
 }
@@ -277,6 +295,16 @@ static void log_key_make(void)
     }
 }
 
+apr_status_t log_buffer_close(void *data)
+{
+    pthread_mutex_lock(&log_threads_lock);
+    for (log_thread *t = log_threads; t; t = t->next) {
+        log_thread_flush(t);
+    }
+    pthread_mutex_unlock(&log_threads_lock);
+    return APR_SUCCESS;
+}
+
 log_out *log_line_begin(void)
 {
     if (!log_self) {
@@ -286,6 +314,7 @@ log_out *log_line_begin(void)
             return NULL;
         }
         pthread_setspecific(log_key, log_self);
+        log_thread_enter(log_self);
     }
     if (log_self->segments_n == LOG_SEGMENTS_MAX || log_self->out.used >= LOG_BUFFER_FULL) {
         log_thread_flush(log_self);

@@ -97,6 +97,9 @@ const char *log_line_text(const log_out *out, apr_size_t *len);
 /** Write what the calling thread holds. */
 void log_buffer_flush(void);
 
+/** Pool cleanup: write what any thread has; when all have stopped and before the files go. */
+apr_status_t log_buffer_close(void *data);
+
 /** turn_end hook. */
 void log_buffer_turn_end(apr_time_t now);
 

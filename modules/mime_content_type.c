@@ -180,7 +180,7 @@ const char *mime_content_type(request_rec *r, const char *type, const char *char
     }
     canonical = mime_canonical(r, type, charset, &message);
     if (message) {
-        ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r, message, type);
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, r->server, message, type);
     }
     return canonical;
 }

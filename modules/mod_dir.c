@@ -218,7 +218,7 @@ static void dir_try_index(request_rec *r, const dir_conf *conf, const char *name
 /* What the listing should show as index names, for mod_autoindex. */
 static const char *dir_note_of_names(request_rec *r, const dir_conf *conf)
 {
-    return conf->index_names ? apr_array_pstrcat(r->pool, conf->index_names, ' ')
+    return conf->index_names ? apr_array_pstrcat(r->pool, conf->index_names, ',')
                              : dir_default_index;
 }
 
@@ -258,6 +258,9 @@ static int dir_fixup_directory(request_rec *r, const dir_conf *conf)
 {
     apr_size_t len = strlen(r->uri);
 
+    if (r->handler == NULL) {
+        r->handler = DIR_MAGIC_TYPE; /* no type of the directory itself: a listing is still due */
+    }
     if (len == 0 || r->uri[len - 1] != '/') {
         if (conf->slash == DIR_OFF ||
             (r->method_number != M_GET && apr_table_get(r->subprocess_env, "redirect-carefully"))) {

@@ -388,6 +388,11 @@ static int log_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp
     return OK;
 }
 
+static void log_child_init(apr_pool_t *pchild, server_rec *s)
+{
+    apr_pool_cleanup_register(pchild, NULL, log_buffer_close, apr_pool_cleanup_null);
+}
+
 static void log_register_hooks(apr_pool_t *p)
 {
     /* Other modules register their handlers from pre_config on. */
@@ -399,6 +404,7 @@ static void log_register_hooks(apr_pool_t *p)
     ap_hook_check_config(log_check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_open_logs(log_open_logs, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_log_transaction(log_transaction, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_child_init(log_child_init, NULL, NULL, APR_HOOK_MIDDLE);
     brg_hook_turn_end(log_buffer_turn_end, NULL, NULL, APR_HOOK_LAST);
     brg_resolution_declare(&log_config_module, log_resolution);
 }

@@ -118,15 +118,13 @@ static const char *conf_call_each(const command_rec *cmd, cmd_parms *parms, void
 static const char *conf_call_each_pair(const command_rec *cmd, cmd_parms *parms, void *mconfig,
                                        const char *args)
 {
-    const char *first = conf_word(parms, &args), *error = NULL;
-    const char *w = conf_word(parms, &args);
+    const char *first = conf_word(parms, &args), *error = NULL, *w;
 
-    if (!*first || !*w)
+    if (!*first || !*args)
         return conf_arity(cmd, parms, "requires at least two arguments");
-    do {
+    /* An empty word ends the list; if it is the first, there is nothing to do. */
+    while (!conf_is_failure(error) && *(w = conf_word(parms, &args)))
         error = cmd->AP_TAKE2(parms, mconfig, first, w);
-        w = conf_word(parms, &args);
-    } while (*w && !conf_is_failure(error));
     return error;
 }
 

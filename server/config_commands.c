@@ -73,6 +73,13 @@ const conf_command *conf_commands_find(const char *name)
     return apr_hash_get(conf_index, key, (apr_ssize_t)len);
 }
 
+AP_DECLARE(int) ap_exists_directive(apr_pool_t *p, const char *name)
+{
+    module *mod = ap_top_module;
+
+    return ap_find_command_in_modules(name, &mod) != NULL;
+}
+
 AP_CORE_DECLARE(const command_rec *) ap_find_command(const char *name, const command_rec *cmds)
 {
     for (; cmds && cmds->name; cmds++) {

@@ -123,9 +123,6 @@ static apr_status_t conf_phase_open(apr_pool_t *pconf)
     if (rv == APR_SUCCESS)
         rv = conf_phase(ap_run_post_config(pconf, plog, ptemp, ap_server_conf),
                         APLOGNO(00016) "Configuration Failed");
-    /* As Apache has it: modules give their functions to others that are ready to take them. */
-    if (rv == APR_SUCCESS)
-        ap_run_optional_fn_retrieve();
     return rv;
 }
 
@@ -148,8 +145,12 @@ apr_status_t conf_generation_read(process_rec *process, conf_depth depth)
     rv = conf_phase_read(process);
     if (rv == APR_SUCCESS)
         rv = conf_phase_walk(pconf);
-    if (rv == APR_SUCCESS && depth == CONF_DEPTH_FULL)
-        rv = conf_generation_open(process);
+    if (rv != APR_SUCCESS || depth != CONF_DEPTH_FULL)
+        return rv;
+    rv = conf_generation_open(process);
+    /* As Apache has it: once, for a configuration that is going to serve, when all is ready. */
+    if (rv == APR_SUCCESS)
+        ap_run_optional_fn_retrieve();
     return rv;
 }
 

@@ -28,6 +28,11 @@ apr_status_t ap_open_htaccess(request_rec *r, const char *dir_name, const char *
     return ap_pcfg_openfile(conffile, r->pool, *full_name);
 }
 
+AP_CORE_DECLARE(void) ap_register_config_hooks(apr_pool_t *p)
+{
+    ap_hook_open_htaccess(ap_open_htaccess, NULL, NULL, APR_HOOK_REALLY_LAST);
+}
+
 /* ---- parse and apply ---- */
 
 static void conf_htaccess_parms(cmd_parms *parms, apr_pool_t *p, request_rec *r,
@@ -71,20 +76,19 @@ const char *conf_htaccess_apply(request_rec *r, const conf_htaccess_scope *scope
 
 /* ---- one directory ---- */
 
-static int conf_htaccess_failed(request_rec *r, const char *path, const char *error,
-                                const ap_directive_t *err)
+static int conf_htaccess_failed(request_rec *r, const char *path, const char *error)
 {
-    if (err)
-        ap_log_rerror(APLOG_MARK, APLOG_ALERT, 0, r, "%s: %s (line %d)", path, error,
-                      err->line_num);
-    else
-        ap_log_rerror(APLOG_MARK, APLOG_ALERT, 0, r, "%s: %s", path, error);
+    ap_log_rerror(APLOG_MARK, APLOG_ALERT, 0, r, "%s: %s", path, error);
     return HTTP_INTERNAL_SERVER_ERROR;
 }
 
 static int conf_htaccess_unreadable(request_rec *r, const char *dir, const char *path,
                                     apr_status_t rv)
 {
+    if (APR_STATUS_IS_EMFILE(rv) || APR_STATUS_IS_ENFILE(rv) || APR_STATUS_IS_ENOMEM(rv)) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "cannot open %s for now", path);
+        return HTTP_SERVICE_UNAVAILABLE;
+    }
     ap_log_rerror(APLOG_MARK, APLOG_CRIT, rv, r,
                   APLOGNO(00529) "%s pcfg_openfile: unable to check htaccess file, ensure it is "
                                  "readable and that '%s' is executable",
@@ -112,7 +116,7 @@ static int conf_htaccess_load(request_rec *r, const conf_htaccess_scope *scope, 
         ap_cfg_closefile(f);
         if (error) {
             rv = APR_EGENERAL;
-            status = conf_htaccess_failed(r, *path, error, err);
+            status = conf_htaccess_failed(r, *path, error);
         }
     } else if (APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv)) {
         rv = APR_ENOENT;
@@ -188,7 +192,7 @@ ap_parse_htaccess(ap_conf_vector_t **result, request_rec *r, int override, int o
             dc = ap_create_per_dir_config(r->pool);
             error = conf_htaccess_apply(r, &scope, path, tree, dc, &err);
             if (error)
-                return conf_htaccess_failed(r, file, error, err);
+                return conf_htaccess_failed(r, file, error);
         } else if (status != DECLINED) {
             return status;
         }

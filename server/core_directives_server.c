@@ -144,7 +144,7 @@ const char *core_set_timeout(cmd_parms *cmd, void *dir, const char *arg)
 
     if (error)
         return error;
-    if (ap_timeout_parameter_parse(arg, &t, "s") != APR_SUCCESS || t < 0)
+    if (!apr_isdigit(*arg) || ap_timeout_parameter_parse(arg, &t, "s") != APR_SUCCESS || t < 0)
         return apr_pstrcat(cmd->pool, cmd->cmd->name, " has wrong format", NULL);
     cmd->server->timeout = t;
     return NULL;

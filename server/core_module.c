@@ -179,7 +179,7 @@ static const command_rec core_commands[] = {
                   "a protocol and the kernel's filter for it"),
     AP_INIT_TAKE1("ServerTokens", core_set_tokens, NULL, RSRC_CONF,
                   "how much of the server's name is told"),
-    AP_INIT_TAKE1("Mutex", ap_set_mutex, NULL, RSRC_CONF, "a mechanism, and names of mutexes"),
+    AP_INIT_RAW_ARGS("Mutex", ap_set_mutex, NULL, RSRC_CONF, "a mechanism, and names of mutexes"),
     AP_INIT_ITERATE("RegexDefaultOptions", core_set_regex_options, NULL, RSRC_CONF,
                     "flags of regular expressions, each with + or -"),
     AP_INIT_ITERATE("RegisterHttpMethod", core_register_method, NULL, RSRC_CONF,
@@ -217,7 +217,7 @@ static void core_register_hooks(apr_pool_t *p)
     ap_hook_optional_fn_retrieve(core_ssl_functions, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_pre_config(core_pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_test_config(main_dump_run_config, NULL, NULL, APR_HOOK_FIRST);
-    ap_hook_open_htaccess(ap_open_htaccess, NULL, NULL, APR_HOOK_REALLY_LAST);
+    ap_register_config_hooks(p);
     log_register_hooks(p);
     connection_register_hooks(p);
     request_register_hooks(p);

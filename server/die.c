@@ -11,7 +11,7 @@
 #include "mod_core.h"
 #include "util_filter.h"
 
-APLOG_USE_MODULE(core);
+APLOG_USE_MODULE(http);
 
 /* While the filter that writes the head is on the chain, nothing was sent. */
 static int die_head_is_unsent(const request_rec *r)

@@ -236,6 +236,20 @@ static void expr_log_error(const ap_expr_eval_ctx_t *ctx)
                      (int)info->line_number, *ctx->err);
 }
 
+static void expr_log_result(const ap_expr_eval_ctx_t *ctx, int rc)
+{
+    const ap_expr_info_t *info = ctx->info;
+    int line = (int)info->line_number;
+
+    if (info->flags & AP_EXPR_FLAG_STRING_RESULT)
+        ap_log_rerror(__FILE__, __LINE__, info->module_index, APLOG_TRACE4, 0, ctx->r,
+                      "Evaluation of string expression from %s:%d gave: %s", info->filename, line,
+                      *ctx->result_string);
+    else
+        ap_log_rerror(__FILE__, __LINE__, info->module_index, APLOG_TRACE4, 0, ctx->r,
+                      "Evaluation of expression from %s:%d gave: %d", info->filename, line, rc);
+}
+
 AP_DECLARE(int) ap_expr_exec_ctx(ap_expr_eval_ctx_t *ctx)
 {
     int rc = 1;
@@ -249,6 +263,8 @@ AP_DECLARE(int) ap_expr_exec_ctx(ap_expr_eval_ctx_t *ctx)
         expr_log_error(ctx);
         return -1;
     }
+    if (ctx->r && APLOG_R_MODULE_IS_LEVEL(ctx->r, ctx->info->module_index, APLOG_TRACE4))
+        expr_log_result(ctx, rc);
     if (ctx->r && ctx->vary_this && *ctx->vary_this)
         apr_table_merge(ctx->r->headers_out, "Vary", *ctx->vary_this);
     return rc;

@@ -182,7 +182,7 @@ static void log_write_error(ap_errorlog_info *info, const char *fmt, va_list arg
         for (info->rmain = info->r; info->rmain->main; info->rmain = info->rmain->main)
             continue;
     info->using_syslog = !target.file;
-    info->startup = (info->level & APLOG_STARTUP) && !log_is_open;
+    info->startup = (info->level & APLOG_STARTUP) && (!log_is_open || !info->s);
     info->format = fmt;
     if (info->s)
         log_introduce(&target, info);

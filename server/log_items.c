@@ -54,7 +54,7 @@ static int log_put_address(char *buf, int buflen, const char *ip, const apr_sock
 {
     if (!ip || !addr)
         return 0;
-    return apr_snprintf(buf, (apr_size_t)buflen, addr->port ? "%s:%u" : "%s", ip,
+    return apr_snprintf(buf, (apr_size_t)buflen, addr->family == APR_UNIX ? "%s" : "%s:%u", ip,
                         (unsigned)addr->port);
 }
 
@@ -127,7 +127,10 @@ static int log_item_error(const ap_errorlog_info *info, const char *arg, char *b
 
     if (!info->status)
         return 0;
-    len = apr_snprintf(buf, (apr_size_t)buflen, "(%d)", info->status);
+    if (info->status >= APR_OS_START_EAIERR && info->status < APR_OS_START_SYSERR)
+        len = apr_snprintf(buf, (apr_size_t)buflen, "(EAI %d)", info->status - APR_OS_START_EAIERR);
+    else
+        len = apr_snprintf(buf, (apr_size_t)buflen, "(%d)", info->status);
     apr_strerror(info->status, buf + len, (apr_size_t)(buflen - len));
     return len + (int)strlen(buf + len);
 }

@@ -91,26 +91,78 @@ static int log_facility(const char *name, apr_size_t len)
         if (strlen(log_facilities[i].name) == len &&
             !strncasecmp(name, log_facilities[i].name, len))
             return log_facilities[i].facility;
-    return LOG_LOCAL7;
+    return -1;
 }
 
 /* syslog[:[facility][:tag]]; both hold for the whole process. */
-static void log_open_syslog(const char *spec)
+static int log_open_syslog(const char *spec)
 {
     const char *facility = strchr(spec, ':'), *tag = NULL;
     apr_size_t len = 0;
+    int code = LOG_LOCAL7;
 
     if (facility) {
         facility++;
         tag = strchr(facility, ':');
         len = tag ? (apr_size_t)(tag - facility) : strlen(facility);
+        if (len)
+            code = log_facility(facility, len);
+    }
+    if (code < 0) {
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, APR_EBADPATH, NULL,
+                     APLOGNO(10036) "%s: could not open syslog error log %s.", ap_server_argv0,
+                     facility);
+        return DONE;
     }
     log_syslog_ident = apr_pstrdup(ap_pglobal, tag && tag[1] ? tag + 1 : ap_server_argv0);
-    openlog(log_syslog_ident, LOG_NDELAY | LOG_CONS | LOG_PID,
-            facility ? log_facility(facility, len) : LOG_LOCAL7);
+    openlog(log_syslog_ident, LOG_NDELAY | LOG_CONS | LOG_PID, code);
+    return OK;
 }
 
 /* ---- the logs of a configuration ---- */
+
+static int log_is_syslog(const char *name)
+{
+    return !strncasecmp(name, "syslog", 6) && (name[6] == ':' || !name[6]);
+}
+
+/* A log whose folder is missing is told of before anything is opened. */
+static int log_check_folder(const server_rec *s, apr_pool_t *p)
+{
+    const char *path;
+    apr_finfo_t finfo;
+    apr_status_t rv;
+
+    if (!s->error_fname || *s->error_fname == '|' || log_is_syslog(s->error_fname) ||
+        !(path = ap_server_root_relative(p, s->error_fname)))
+        return OK;
+    path = ap_make_dirstr_parent(p, path);
+    rv = apr_stat(&finfo, path, APR_FINFO_TYPE, p);
+    if (rv == APR_SUCCESS && finfo.filetype != APR_DIR)
+        rv = APR_ENOTDIR;
+    if (rv == APR_SUCCESS)
+        return OK;
+    if (s->is_virtual)
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, rv, NULL,
+                     APLOGNO(02292) "Cannot access directory '%s' for error log of vhost defined "
+                                    "at %s:%d",
+                     path, s->defn_name, (int)s->defn_line_number);
+    else
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, rv, NULL,
+                     APLOGNO(02291) "Cannot access directory '%s' for main error log", path);
+    return !OK;
+}
+
+static int log_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
+                            server_rec *s_main)
+{
+    int rc = OK;
+
+    for (const server_rec *s = s_main; s; s = s->next)
+        if (log_check_folder(s, ptemp) != OK)
+            rc = HTTP_INTERNAL_SERVER_ERROR;
+    return rc;
+}
 
 static int log_open_file(server_rec *s, apr_pool_t *p)
 {
@@ -154,11 +206,9 @@ static int log_open_server(server_rec *s, apr_pool_t *p)
 {
     if (*s->error_fname == '|')
         return log_open_pipe(s, p);
-    if (!strncasecmp(s->error_fname, "syslog", 6) &&
-        (s->error_fname[6] == ':' || !s->error_fname[6])) {
-        log_open_syslog(s->error_fname);
+    if (log_is_syslog(s->error_fname)) {
         s->error_log = NULL;
-        return OK;
+        return log_open_syslog(s->error_fname);
     }
     return log_open_file(s, p);
 }
@@ -227,6 +277,7 @@ AP_DECLARE(void) ap_log_assert(const char *expression, const char *file, int lin
 void log_register_hooks(apr_pool_t *p)
 {
     log_items_register();
+    ap_hook_check_config(log_check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_open_logs(ap_open_logs, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(ap_logs_child_init, NULL, NULL, APR_HOOK_MIDDLE);
 }

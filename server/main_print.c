@@ -8,11 +8,13 @@
 #include "ap_mpm.h"
 #include "ap_regex.h"
 #include "mpm_common.h"
+#include "unixd.h"
 #include "util_mutex.h"
 #include "apr_strings.h"
 #include "apu_version.h"
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+#include <grp.h>
 #include <stdio.h>
 #include "config_private.h"
 #include "core_private.h"
@@ -93,6 +95,7 @@ void main_print_usage(const char *program)
         "  -t -D DUMP_INCLUDES: print the files that make up the configuration",
         "  -T                 : start without checking DocumentRoots",
         "  -X                 : one process in the foreground, for a debugger",
+        "  --check-ssi file.. : report mistakes in pages with server-side includes",
         NULL};
 
     fprintf(stderr,
@@ -186,6 +189,19 @@ static const char *main_error_log_name(apr_pool_t *p, const server_rec *s)
     return ap_server_root_relative(p, name);
 }
 
+static void main_dump_user(apr_file_t *out)
+{
+    const unixd_config_rec *u = &ap_unixd_config;
+    const struct group *group = getgrgid(u->group_id);
+    const char *unused = geteuid() ? " not_used" : "";
+
+    apr_file_printf(out, "User: name=\"%s\" id=%lu%s\n", u->user_name, (unsigned long)u->user_id,
+                    unused);
+    apr_file_printf(out, "Group: name=\"%s\" id=%lu%s\n",
+                    u->group_name ? u->group_name : (group ? group->gr_name : ""),
+                    (unsigned long)u->group_id, unused);
+}
+
 void main_dump_run_config(apr_pool_t *p, server_rec *s)
 {
     const core_server_config *conf = core_server_conf_of(s);
@@ -200,4 +216,5 @@ void main_dump_run_config(apr_pool_t *p, server_rec *s)
     ap_dump_mutexes(p, s, out);
     ap_mpm_dump_pidfile(p, out);
     conf_vars_dump(out);
+    main_dump_user(out);
 }

@@ -94,7 +94,10 @@ static const char *so_open(cmd_parms *cmd, const char *name, const char **file,
         return apr_pstrcat(cmd->pool, "Invalid ", cmd->cmd->name, " path ", name, NULL);
     if (apr_dso_load(handle, *file, cmd->pool) == APR_SUCCESS)
         return NULL;
-    return so_open_error(cmd, *file, *handle);
+    /* A name that is no path of ours may be one that the dynamic linker finds. */
+    if (strcmp(name, *file) && apr_dso_load(handle, name, cmd->pool) == APR_SUCCESS)
+        return NULL;
+    return so_open_error(cmd, name, *handle);
 }
 
 /* ---- LoadModule ---- */

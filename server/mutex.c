@@ -136,7 +136,7 @@ static const char *mutex_set_type(const cmd_parms *cmd, const char *type, const 
 
     if (!m)
         return apr_psprintf(cmd->pool, "Mutex type %s is not valid", type);
-    if (chosen->none && !(m->options & AP_MUTEX_ALLOW_NONE) && strcmp(type, "default"))
+    if (chosen->none && !(m->options & AP_MUTEX_ALLOW_NONE))
         return apr_psprintf(cmd->pool, "None is not allowed for mutex type %s", type);
     m->set = 1;
     m->none = chosen->none;
@@ -158,9 +158,13 @@ AP_DECLARE_NONSTD(const char *) ap_set_mutex(cmd_parms *cmd, void *dummy, const 
     if (err)
         return err;
     mechanism = ap_getword_conf(cmd->pool, &arg);
+    if (!*mechanism)
+        return "Mutex requires at least a mechanism argument (" AP_ALL_AVAILABLE_MUTEXES_STRING ")";
     rv = ap_parse_mutex(mechanism, cmd->pool, &chosen.mech, &chosen.dir);
     chosen.none = rv == APR_ENOLOCK;
     err = mutex_parse_error(cmd, rv, mechanism);
+    if (!err && chosen.dir && !ap_is_directory(cmd->temp_pool, chosen.dir))
+        err = apr_pstrcat(cmd->pool, "Invalid Mutex directory in argument ", mechanism, NULL);
     if (!err && strstr(arg, "OmitPID"))
         chosen.omit_pid = 1;
     while (!err && *arg) {

@@ -86,7 +86,7 @@ void resolution_observe(resolution_entry *e, brg_conn *bc, const h1_head *head, 
 
     if (!bc->c && connection_attach(bc) != APR_SUCCESS)
         return; /* the answer stands; there is just no memory to log it with */
-    bc->c->keepalives = (int)bc->requests;
+    bc->c->keepalives = (int)bc->requests + (bc->close_after == CONN_KEEP);
     r = h1_request_create(bc->c, head);
     resolution_hold(e);
     observe_fill(r, e, status, body_sent);

@@ -84,11 +84,12 @@ def module_lines(case, apache):
         built_in = brigade.APACHE_LOADS + brigade.APACHE_LOADS_IF_THERE
         wanted = [m for m in built_in + [w for w in wanted if w not in built_in] if m not in unload]
         wanted = [m for m in wanted if os.path.exists(f"{brigade.APACHE_MODULES}/mod_{m}.so")]
-    lines = [f"LoadModule {m}_module {brigade.APACHE_MODULES}/mod_{m}.so" for m in wanted]
-    if apache:
+        lines = [f"LoadModule {m}_module {brigade.APACHE_MODULES}/mod_{m}.so" for m in wanted]
         lines += ["Mutex file:@ROOT@/logs default", "TraceEnable Off"]
     else:
-        lines = [f"BuiltinModule {m}_module Off" for m in unload] + lines
+        lines = ["EventLoops 1"]  # so that lines of logs come in the order of the requests
+        lines += [f"BuiltinModule {m}_module Off" for m in unload]
+        lines += [f"LoadModule {m}_module {brigade.APACHE_MODULES}/mod_{m}.so" for m in wanted]
     return "\n".join(lines) + "\n"
 
 
@@ -141,8 +142,12 @@ class Result:
             if not case.get("requests") or not self.started():
                 self.check()
                 return
-            for _ in range(ROUNDS):
-                self.answers += [self.ask(r) for r in case["requests"]]
+            try:
+                for _ in range(ROUNDS):
+                    self.answers += [self.ask(r) for r in case["requests"]]
+            except ConnectionRefusedError:  # it ended after it had listened
+                self.check()
+                return
             server.stop()
             server.check_logs()
             self.read_logs()

@@ -95,6 +95,7 @@ int test_config_read(const char *text)
     ap_main_state = AP_SQ_MS_CREATE_PRE_CONFIG;
     ap_server_pre_read_config->nelts = 0;
     APR_ARRAY_PUSH(ap_server_pre_read_config, const char *) = "User nobody";
+    APR_ARRAY_PUSH(ap_server_pre_read_config, const char *) = "ErrorLog /dev/null";
     ap_server_post_read_config->nelts = 0;
     APR_ARRAY_PUSH(ap_server_post_read_config, const char *) = text;
     fd = test_capture_begin(&saved);

@@ -48,7 +48,8 @@ static void test_server_files(const char *directives)
     snprintf(path, sizeof path, "%s/httpd.conf", test_dir);
     assert_non_null(f = fopen(path, "w"));
     fprintf(f,
-            "ServerName localhost\nListen 127.0.0.1:1\nDocumentRoot %s\nTypesConfig /dev/null\n%s",
+            "ServerName localhost\nErrorLog /dev/null\nListen 127.0.0.1:1\nDocumentRoot %s\n"
+            "TypesConfig /dev/null\n%s",
             test_dir, directives);
     fclose(f);
 }
