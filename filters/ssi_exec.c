@@ -200,6 +200,7 @@ static int exec_cgi_run(include_ctx_t *ctx, request_rec *sub)
     sub->path_info = ctx->r->path_info;
     sub->args = ctx->r->args;
     ap_set_content_type(sub, EXEC_CGI_TYPE);
+    sub->handler = EXEC_CGI_TYPE;
     s->capture_link = ssi_sub_begin(ctx, sub);
     status = ap_run_sub_req(sub);
     s->capture_link = outer;

@@ -255,7 +255,8 @@ char *ssi_out_restore(ssi_out *out, ssi_memory *memory, apr_pool_t *p);
 /* ---- pages at work ---- */
 
 #define SSI_TRACK_VOLATILE 1 /* output depends on something that nobody can watch */
-#define SSI_TRACK_HEADERS 2  /* on request headers: may have validators, but is not remembered */
+#define SSI_TRACK_HEADERS 2  /* on request headers: may have an ETag, but is not remembered */
+#define SSI_TRACK_ASKED 4 /* modules decided about a part of it: validators, but not remembered */
 
 /** The outermost request of a page and of all that it includes. */
 typedef struct ssi_top {

@@ -103,11 +103,12 @@ void ssi_track_lookup(include_ctx_t *ctx, request_rec *sub)
     if (top->track & SSI_TRACK_VOLATILE)
         return;
     if ((sub->finfo.filetype != APR_REG && sub->finfo.filetype != APR_NOFILE) ||
-        (sub->status != HTTP_OK && sub->status != HTTP_NOT_FOUND) ||
-        brg_resolution_ask(sub) == BRG_RESOLUTION_VOLATILE) {
+        (sub->status != HTTP_OK && sub->status != HTTP_NOT_FOUND)) {
         top->track |= SSI_TRACK_VOLATILE;
         return;
     }
+    if (brg_resolution_ask(sub) == BRG_RESOLUTION_VOLATILE)
+        top->track |= SSI_TRACK_ASKED;
     ssi_track_path(top, sub->filename, sub->finfo.filetype == APR_REG ? sub->finfo.mtime : 0);
 }
 

@@ -12,6 +12,7 @@
 #include "apr_thread_proc.h"
 #include <stdio.h>
 #include <unistd.h>
+#include "brigade/ssi.h"
 #include "config_private.h"
 #include "main_private.h"
 #include "memory_check.h"
@@ -206,6 +207,20 @@ static void main_option(process_rec *process, main_options *options, int c, cons
         main_define("DUMP_MODULES");
         break;
     }
+}
+
+void main_check_ssi(process_rec *process)
+{
+    APR_OPTIONAL_FN_TYPE(brg_check_ssi) *check = APR_RETRIEVE_OPTIONAL_FN(brg_check_ssi);
+
+    if (process->argc < 2 || strcmp(process->argv[1], "--check-ssi"))
+        return;
+    if (!check || process->argc < 3) {
+        main_print_usage(process->argv[0]);
+        main_process_exit(process, 2);
+    }
+    main_process_exit(process,
+                      check(process->pool, process->argc - 2, process->argv + 2) ? 1 : 0);
 }
 
 void main_options_read(process_rec *process, main_options *options)

@@ -23,6 +23,9 @@ void main_process_exit(process_rec *process, int status) __attribute__((noreturn
 /** Read the options; those that only print something do so and end the program. */
 void main_options_read(process_rec *process, main_options *options);
 
+/** `--check-ssi FILE...` as the first argument: do that and end the program. */
+void main_check_ssi(process_rec *process);
+
 /** -v, -V, -h (main_print.c). */
 void main_print_version(void);
 void main_print_settings(const main_options *options);

@@ -77,15 +77,25 @@ static request_rec *subreq_make(const request_rec *r, ap_filter_t *next_filter)
 }
 
 /* A lookup always gives a request; that it failed is in its status. */
-static request_rec *subreq_process(request_rec *sub, const request_rec *r)
+static request_rec *subreq_too_deep(request_rec *sub)
 {
-    int status = ap_is_recursion_limit_exceeded(r) ? HTTP_INTERNAL_SERVER_ERROR
-                                                   : ap_process_request_internal(sub);
+    sub->status = HTTP_INTERNAL_SERVER_ERROR;
+    return sub;
+}
+
+static request_rec *subreq_run_phases(request_rec *sub)
+{
+    int status = ap_process_request_internal(sub);
 
     if (status != OK) {
         sub->status = status;
     }
     return sub;
+}
+
+static request_rec *subreq_process(request_rec *sub, const request_rec *r)
+{
+    return ap_is_recursion_limit_exceeded(r) ? subreq_too_deep(sub) : subreq_run_phases(sub);
 }
 
 /* ---- by URI ---- */
@@ -105,11 +115,17 @@ ap_sub_req_method_uri(const char *method, const char *new_uri, const request_rec
 
         ap_parse_uri(sub, ap_make_full_path(sub->pool, dir, new_uri));
     }
+    if (!next_filter) {
+        return subreq_process(sub, r);
+    }
     /* Only what is going to be run may be answered by a quick handler. */
-    if (next_filter && !ap_is_recursion_limit_exceeded(r) && ap_run_quick_handler(sub, 1) == OK) {
+    if (ap_is_recursion_limit_exceeded(r)) {
+        return subreq_too_deep(sub);
+    }
+    if (ap_run_quick_handler(sub, 1) == OK) {
         return sub;
     }
-    return subreq_process(sub, r);
+    return subreq_run_phases(sub);
 }
 
 AP_DECLARE(request_rec *)
