@@ -123,6 +123,10 @@ static int file_get(apr_file_t **out, request_rec *r)
     if ((*out = file_of_walk(r)) != NULL)
         return OK;
     rv = file_open(out, r);
+    if (APR_STATUS_IS_EMFILE(rv) || APR_STATUS_IS_ENFILE(rv) || APR_STATUS_IS_ENOMEM(rv)) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "cannot open %s for now", r->filename);
+        return HTTP_SERVICE_UNAVAILABLE;
+    }
     if (rv != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, APLOGNO(00132) "file permissions deny server access: %s",
                       r->filename);

@@ -31,6 +31,12 @@ void h1_conn_close(brg_conn *bc)
     loop_close(bc->loop, bc);
 }
 
+void h1_conn_drop(brg_conn *bc)
+{
+    bc->failed = 1;
+    h1_conn_close(bc);
+}
+
 static void h1_conn_in_release(brg_conn *bc)
 {
     if (!bc->in)

@@ -108,6 +108,7 @@ void loop_close(brg_loop *loop, brg_conn *bc)
     loop->dead = bc;
     loop->conns_n--;
     loop->state_n[bc->state]--;
+    loop->accept_again = loop->now; /* if descriptors had run out: here is one */
 }
 
 static void loop_bury(brg_loop *loop)
@@ -300,6 +301,38 @@ static void loop_begin_drain(brg_loop *loop)
             wheel_set(&loop->wheel, &bc->timer, loop->now + apr_time_from_sec(1));
 }
 
+static void loop_drop(brg_loop *loop, int with_workers)
+{
+    for (brg_conn *bc = loop->all, *next; bc; bc = next) {
+        next = bc->all_next;
+        if (with_workers || bc->state != CONN_WORKER)
+            h1_conn_drop(bc);
+    }
+}
+
+void loop_free(brg_loop *loop)
+{
+    brg_conn *bc;
+    void *buf;
+
+    loop_drop(loop, 1);
+    while ((bc = loop->dead) != NULL) {
+        loop->dead = bc->all_next;
+        free(bc);
+    }
+    while ((bc = loop->spare) != NULL) {
+        loop->spare = bc->next;
+        free(bc);
+    }
+    while ((buf = loop->spare_in) != NULL) {
+        loop->spare_in = *(void **)buf;
+        free(buf);
+    }
+    resolution_cache_destroy(loop->cache);
+    close(loop->poll_fd);
+    close(loop->wake_fd);
+}
+
 void loop_main(brg_loop *loop)
 {
     int phase, draining = 0;
@@ -319,6 +352,7 @@ void loop_main(brg_loop *loop)
             break;
         loop_turn(loop);
     }
+    loop_drop(loop, 0);
     brg_run_turn_end(apr_time_now());
     scoreboard_thread(loop->config->slot, loop->index, SERVER_DEAD);
     thread_self_end();

@@ -13,6 +13,7 @@ typedef struct loops_config {
     int n_loops;                /**< at least 1 */
     brg_listener ***listeners;  /**< [n_loops], each a NULL-terminated array */
     int n_workers;              /**< upper bound of worker threads (ThreadsPerChild); started on demand */
+    int max_files;              /**< files that the caches of this process may keep open */
     int max_connections;        /**< open connections of this process; beyond it, loops stop accepting */
     int slot;                   /**< this process's index in the scoreboard */
     size_t stack_bytes;         /**< ThreadStackSize; 0 = the system's */
@@ -30,6 +31,9 @@ void loops_stop(int graceful);
 
 /** Wait until all threads ended, at most @a limit_us (negative: for ever). @return 0 when all ended */
 int loops_join(apr_interval_time_t limit_us);
+
+/** After loops_join() said 0: close what is open, give back what the loops held. */
+void loops_free(void);
 
 /** Worker threads of this process: alive, busy, and connections that wait for one. Any thread. */
 void loops_workers(int *alive, int *busy, int *waiting);

@@ -30,7 +30,7 @@ struct brg_loop {
     int wake_fd;             /**< eventfd: workers and the main thread end the wait with it */
     int accepting;           /**< listeners are in the poll set */
     apr_time_t now;          /**< microseconds since the epoch, read once per turn */
-    apr_time_t accept_again; /**< with accepting == 0: when to try; 0 = when a connection closes */
+    apr_time_t accept_again; /**< with accepting == 0: when to try; a connection that closes brings it forward */
     apr_time_t turn_end_last;
     timer_wheel wheel;
     const loops_config *config;
@@ -64,6 +64,9 @@ extern atomic_int loops_phase;
 
 /** A loop thread from its start to its end. */
 void loop_main(brg_loop *loop);
+
+/** What loop_main() left: connections that workers had, and memory. All threads ended. */
+void loop_free(brg_loop *loop);
 
 /** The loop that the calling thread runs, or NULL. */
 brg_loop *loop_self(void);
@@ -109,6 +112,9 @@ void h1_conn_fill(brg_conn *bc);
 
 /** Go on with bc as far as possible. */
 void h1_conn_run(brg_conn *bc);
+
+/** Close bc at once, whatever it was doing. */
+void h1_conn_drop(brg_conn *bc);
 
 /** Its deadline passed. */
 void h1_conn_expired(brg_conn *bc);

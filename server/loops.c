@@ -2,6 +2,7 @@
 /* Starting and ending the event loops of a server process. */
 #include "loop_private.h"
 #include "resolution.h"
+#include "connection_private.h"
 #include "scoreboard_private.h"
 #include "thread_self.h"
 #include "http_config.h"
@@ -126,6 +127,14 @@ int loops_join(apr_interval_time_t limit_us)
         apr_sleep(5000);
     }
     return 0;
+}
+
+void loops_free(void)
+{
+    for (int i = 0; i < loops_n; i++)
+        loop_free(loops[i]);
+    connection_thread_fini();
+    loops_n = 0;
 }
 
 void loops_workers(int *alive, int *busy, int *waiting)

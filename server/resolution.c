@@ -153,8 +153,21 @@ void resolution_forget(resolution_cache *c, resolution_entry *e)
         watch_remove(c->watch, &e->owner);
     c->entries_n--;
     c->bytes -= e->bytes;
+    c->files_n -= e->fd >= 0;
     e->in_cache = 0;
     resolution_release(e);
+}
+
+/* Those that were not used for longest let their files go. */
+static void resolution_trim_files(resolution_cache *c)
+{
+    resolution_entry *e = c->oldest, *next;
+
+    for (; e && c->files_n > c->files_most; e = next) {
+        next = e->newer;
+        if (e->fd >= 0)
+            resolution_forget(c, e);
+    }
 }
 
 void resolution_trim(resolution_cache *c, const brg_core_conf *conf)
@@ -162,6 +175,8 @@ void resolution_trim(resolution_cache *c, const brg_core_conf *conf)
     while (c->oldest
            && (c->entries_n > (uint32_t)conf->file_cache_entries_n || (apr_off_t)c->bytes > conf->file_cache_bytes))
         resolution_forget(c, c->oldest);
+    if (c->files_n > c->files_most)
+        resolution_trim_files(c);
 }
 
 /* ---- answering ---- */
@@ -325,6 +340,7 @@ resolution_cache *resolution_cache_create(brg_loop *loop)
     const brg_core_conf *conf = core_conf_of(loop->server);
 
     c->loop = loop;
+    c->files_most = loop->config->max_files / loop->config->n_loops;
     if (conf->file_cache_entries_n <= 0)
         return c;
     c->buckets_n = 1024;
@@ -334,4 +350,16 @@ resolution_cache *resolution_cache_create(brg_loop *loop)
     if (conf->file_cache_validate == BRG_VALIDATE_INOTIFY)
         c->watch = watch_set_create();
     return c;
+}
+
+void resolution_cache_destroy(resolution_cache *c)
+{
+    while (c->oldest)
+        resolution_forget(c, c->oldest);
+    if (c->watch)
+        watch_set_destroy(c->watch);
+    c->watch = NULL;
+    free(c->bucket);
+    c->bucket = NULL;
+    c->buckets_n = 0;
 }

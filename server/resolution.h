@@ -16,6 +16,9 @@ typedef struct resolution_entry resolution_entry;
 
 resolution_cache *resolution_cache_create(brg_loop *loop);
 
+/** Give back all that the cache holds. No answer may be under way any more; the loop's thread has ended. */
+void resolution_cache_destroy(resolution_cache *cache);
+
 /** Learn of every change to watched files that was made until now. Once per turn, before it answers. */
 void resolution_refresh(brg_loop *loop);
 

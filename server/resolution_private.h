@@ -62,6 +62,7 @@ struct resolution_cache {
     uint32_t buckets_n;      /**< a power of two */
     uint32_t entries_n;
     size_t bytes;
+    int files_n, files_most; /**< entries with an open file */
     resolution_entry *newest, *oldest;
     request_rec *offered_r;  /**< the request whose handler offered a file, while it runs */
     const char *offered_path; /**< the file that is r's whole body, or NULL */
@@ -84,7 +85,7 @@ resolution_entry *resolution_add(resolution_cache *c, const brg_listener *l, con
 /** Take an entry out of the cache; answers that still hold it finish first. */
 void resolution_forget(resolution_cache *c, resolution_entry *e);
 
-/** Keep within FileCacheEntries and FileCacheSize. */
+/** Keep within FileCacheEntries, FileCacheSize and this loop's share of the descriptors. */
 void resolution_trim(resolution_cache *c, const brg_core_conf *conf);
 
 /** Remember when the entry was used last. */

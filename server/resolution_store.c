@@ -252,6 +252,7 @@ static int store_file(resolution_cache *c, resolution_entry *e, request_rec *r, 
     const core_dir_config *dir = ap_get_core_module_config(r->per_dir_config);
 
     e->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    c->files_n += e->fd >= 0;
     if (e->fd < 0 || resolution_stat_take(&e->stat, e->fd, path) || !(e->path = strdup(path)))
         return -1;
     if (e->stat.ino != (uint64_t)r->finfo.inode || (apr_off_t)e->stat.size != r->finfo.size
@@ -264,6 +265,7 @@ static int store_file(resolution_cache *c, resolution_entry *e, request_rec *r, 
             return -1;
         close(e->fd);
         e->fd = -1;
+        c->files_n--;
         e->bytes += (size_t)e->body_len;
         c->bytes += (size_t)e->body_len;
         return 0;

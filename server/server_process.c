@@ -75,15 +75,18 @@ static rlim_t process_descriptors(void)
     return limit.rlim_cur;
 }
 
-static int process_max_connections(void)
+/* Share the descriptors out: a quarter for files that the caches keep open, some for other files, most for
+ * connections. */
+static void process_share_descriptors(loops_config *conf)
 {
     rlim_t fds = process_descriptors();
-    int most = fds > 1000000 ? 1000000 : (int)fds;
+    int all = fds > 1000000 ? 1000000 : (int)fds;
+    int most = all > 4 * PROCESS_SPARE_FDS ? all - all / 4 - PROCESS_SPARE_FDS : all / 2;
 
-    most = most > 2 * PROCESS_SPARE_FDS ? most - PROCESS_SPARE_FDS : most / 2;
     if (mpm_settings.connections && mpm_settings.connections / mpm_settings.processes < most)
         most = mpm_settings.connections / mpm_settings.processes;
-    return most > 0 ? most : 1;
+    conf->max_connections = most > 0 ? most : 1;
+    conf->max_files = all / 4;
 }
 
 static void process_fail(const server_process *sp, const char *what, apr_status_t rv, int code)
@@ -107,7 +110,7 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
     brg_pool_create_scoped(&sp->pool, pconf, BRG_SCOPE_PROCESS);
     apr_pool_tag(sp->pool, "pchild");
     conf.listeners = listen_for_process(sp->pool, index, sp->fd < 0);
-    conf.max_connections = process_max_connections();
+    process_share_descriptors(&conf);
     if ((sp->signal_fd = process_signals()) < 0)
         process_fail(sp, "signalfd", errno, APEXIT_CHILDFATAL);
     if (ap_run_drop_privileges(sp->pool, sp->s) > 0)
@@ -235,6 +238,7 @@ static void process_end(server_process *sp, int joined)
         _exit(0);
     }
     mpm_timer_fini();
+    loops_free();
     apr_pool_destroy(sp->pool);
     close(sp->signal_fd);
 }
