@@ -94,8 +94,12 @@ def tls_probe(server):
 
 
 def curl(*args):
-    done = subprocess.run(["curl", "-sSik", "--max-time", "10", *args], capture_output=True)
-    text = re.sub(rb"(?mi)^(date|server|upgrade|connection): .*\r\n", b"", done.stdout)
+    for _ in range(8):  # curl fails with 92 if the end of the stream overtakes the answer, which both servers let happen
+        done = subprocess.run(["curl", "-sSik", "--max-time", "10", *args], capture_output=True)
+        if done.returncode != 92:
+            break
+    unlike = b"date|server|upgrade|connection" + (b"|content-length" if "cgi" in args[-1] else b"")
+    text = re.sub(rb"(?mi)^(" + unlike + rb"): .*\r\n", b"", done.stdout)
     heads, _, body = text.rpartition(b"\r\n\r\n")
     return done.returncode, sorted(heads.split(b"\r\n")), body
 
@@ -181,9 +185,9 @@ CASES = [
          needs=["proxy", "proxy_http", "proxy_balancer", "lbmethod_byrequests"], alone=True),
     Case("slotmem_plain", "", ["a.txt"], A),
     Case("proxy_fcgi", "ProxyPass /proxy_fcgi/p/ fcgi://127.0.0.1:@FCGI@/srv/\nProxyPass /proxy_fcgi/keep/ fcgi://127.0.0.1:@FCGI@/srv/ enablereuse=on\n<Location /proxy_fcgi/h>\nSetHandler \"proxy:fcgi://127.0.0.1:@FCGI@/\"\n</Location>\n",
-         GATEWAY + ["keep/x", "keep/y", "keep/long", "h/script.php/x?y"], {"h/script.php": "x"}, needs=["proxy"]),
-    Case("proxy_scgi", "ProxyPass /proxy_scgi/p/ scgi://127.0.0.1:@SCGI@/\n", GATEWAY, needs=["proxy"]),
-    Case("proxy_uwsgi", "ProxyPass /proxy_uwsgi/p/ uwsgi://127.0.0.1:@UWSGI@/\n", GATEWAY, needs=["proxy"]),
+         GATEWAY + ["keep/x", "keep/y", "keep/long", "h/script.php/x?y"], {"h/script.php": "x"}, needs=["proxy"], unframed=True),
+    Case("proxy_scgi", "ProxyPass /proxy_scgi/p/ scgi://127.0.0.1:@SCGI@/\n", GATEWAY, needs=["proxy"], unframed=True),
+    Case("proxy_uwsgi", "ProxyPass /proxy_uwsgi/p/ uwsgi://127.0.0.1:@UWSGI@/\n", GATEWAY, needs=["proxy"], unframed=True),
     Case("proxy_ajp", "ProxyPass /proxy_ajp/p/ ajp://127.0.0.1:1/\n", ["p/x"], needs=["proxy"]),
     Case("proxy_ftp", "ProxyPass /proxy_ftp/p/ ftp://127.0.0.1:1/\n", ["p/x"], needs=["proxy"]),
     Case("proxy_wstunnel", "ProxyPass /proxy_wstunnel/ws ws://127.0.0.1:1/\n", ["ws"], needs=["proxy", "proxy_http"], probe=websocket_probe),
