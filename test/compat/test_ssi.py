@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages with server-side includes, by Apache and by Brigade: same status, same fields, same bytes, same words in the log.
+
+And once more with the pages cut into pieces before they reach the filter (modules/mod_testcut.c): single bytes,
+with empty buckets and FLUSH buckets between them, in brigades of their own, and cut in two at every offset.
+What differs on purpose is in ssi/differences.py; an entry that shows no difference fails, too.
+"""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+import brigade
+from http_client import request_bytes
+from ssi import corpus
+from ssi.differences import SSI
+from test_compare import APACHE, normal, pytestmark  # noqa: F401
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.join(HERE, "modules", "mod_testcut.c")
+INCLUDES = {True: os.environ.get("APACHE_INCLUDE", "/usr/include/apache2"),
+            False: os.environ.get("BRIGADE_INCLUDE") or os.path.join(brigade.REPOSITORY, "include")}
+
+# How a page is cut into pieces for both servers.
+CUTS = ["1", "1p", "1z", "1fp", "1t", "2zp", "3", "5p", "7ft", "64"]
+PIPELINED = 32
+# Pages longer than this are cut at some offsets only.
+EVERY_OFFSET = 600
+
+BY_NAME = {page.name: page for page in corpus.PAGES}
+
+
+def build(apache, folder):
+    """mod_testcut.so for one of the servers."""
+    path = os.path.join(folder, "mod_testcut.so")
+    flags = subprocess.run(["pkg-config", "--cflags", "apr-1", "apr-util-1"], capture_output=True, text=True, check=True).stdout
+    done = subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", f"-I{INCLUDES[apache]}", *flags.split(), "-o", path, SOURCE],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+class Peer:
+    """One of the two servers."""
+
+    def __init__(self, binary, docs):
+        apache = brigade.is_apache(binary)
+        self.folder = tempfile.mkdtemp(prefix="brigade-testcut-")
+        os.chmod(self.folder, 0o755)
+        text = corpus.config(docs, build(apache, self.folder))
+        self.server = brigade.Server(text, binary=binary)
+        self.server.start()
+        self.client, self.read = None, 0
+
+    def connection(self):
+        if self.client is None:
+            self.client = self.server.connect()
+        return self.client
+
+    def new_lines(self):
+        """What the log says since the last call, without what differs from server to server."""
+        text = self.server.read("logs/error_log")[self.read:]
+        end = text.rfind(b"\n") + 1
+        self.read += end
+        lines = []
+        for line in text[:end].decode("latin-1").splitlines():
+            found = re.match(r"\[[^\]]*\] \[([^\]]*)\] \[pid [^\]]*\] (.*)\[client [^\]]*\] (.*)", line)
+            if found:
+                lines.append(f"[{found[1]}] {re.sub(r'^mod_.*?: ', '', found[2])}{found[3]}")
+        return lines
+
+    def ask(self, page, cut=None):
+        """The answer in a form that can be compared."""
+        return self.ask_all(page, [cut])[0]
+
+    def ask_all(self, page, cuts):
+        """The answers to one page cut in many ways, asked for all at once."""
+        client = self.connection()
+        for cut in cuts:
+            extra = [("X-Cut", cut)] if cut else []
+            client.send(request_bytes(page.method, page.target, page.headers + extra, page.data, host=page.host))
+        try:
+            return [self.clean(client.read_response(page.method)) for _ in cuts]
+        except Exception:
+            self.client = None
+            raise
+
+    def clean(self, answer):
+        if (answer["Connection"] or "").lower() == "close":
+            self.client = None
+        # How a body is framed is a server's own business, that it arrives whole is not.
+        body = re.sub(rb"(HTTP_X_CUT|REMOTE_PORT|SERVER_SOFTWARE|SERVER_SIGNATURE)=[^\n]*\n", b"", answer.body)
+        body = re.sub(rb"(Apache|Brigade)/[\d.]+( \(\w+\))?", b"SERVER", body)
+        fields = [(n, v) for n, v in normal(answer)[3]
+                  if n not in ("content-length", "transfer-encoding", "connection", "keep-alive")]
+        return answer.status, fields, body
+
+    def close(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.server.close()
+
+
+class Peers:
+    def __init__(self):
+        self.docs = tempfile.mkdtemp(prefix="brigade-ssi-")
+        os.chmod(self.docs, 0o755)
+        corpus.store(self.docs)
+        self.apache = Peer(APACHE, self.docs)
+        self.brigade = Peer(brigade.BINARY, self.docs)
+
+    def close(self):
+        self.apache.close()
+        self.brigade.close()
+        shutil.rmtree(self.docs, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def peers():
+    made = Peers()
+    yield made
+    made.close()
+
+
+def listed(name):
+    for key, (pattern, _) in SSI.items():
+        if re.search(pattern, name):
+            return key
+    return None
+
+
+def same(page, ask):
+    """Ask both until they agree; pages that tell the time get another chance."""
+    for _ in range(4 if page.repeat else 1):
+        theirs, ours = ask()
+        if theirs == ours:
+            return None
+    return f"{page.target}\n  Apache:  {theirs}\n  Brigade: {ours}"
+
+
+def expect(name, difference):
+    key = listed(name)
+    if key:
+        assert difference, f"listed as a difference ({key}), but both do the same"
+    else:
+        assert not difference, difference
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_page(peers, name):
+    """Twice, since Brigade may answer the second request from a page that it keeps."""
+    page = BY_NAME[name]
+
+    def ask():
+        return [(p.ask(page), p.ask(page)) for p in (peers.apache, peers.brigade)]
+    expect(name, same(page, ask))
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_log(peers, name):
+    page = BY_NAME[name]
+
+    def ask():
+        answers = []
+        for peer in (peers.apache, peers.brigade):
+            peer.new_lines()
+            peer.ask(page)
+            answers.append(peer.new_lines())
+        return answers
+    expect(f"log:{name}", same(page, ask))
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_page_in_pieces(peers, name):
+    page = BY_NAME[name]
+    cuts = [None, "1p"] if page.runs else [None] + CUTS
+    if len(page.body) > 5000:
+        cuts = [None, "1", "7ft", "64"]
+    for peer in (peers.brigade,):
+        whole, *pieces = peer.ask_all(page, cuts)
+        if page.repeat:
+            continue
+        for cut, piece in zip(cuts[1:], pieces):
+            assert piece == whole, f"{page.target} with X-Cut: {cut}"
+
+
+def offsets(page):
+    step = len(page.body) // EVERY_OFFSET + 1
+    last = len(page.body)
+    # The edges of what is read at once, and of a directive near them.
+    near = [n for edge in (8192, 16384) for n in range(edge - 12, edge + 12) if n < last]
+    return sorted(set(range(1, last, step)) | set(near))
+
+
+@pytest.mark.parametrize("name", [p.name for p in corpus.PAGES if not p.runs and not p.repeat])
+def test_page_at_every_offset(peers, name):
+    page = BY_NAME[name]
+    whole = peers.brigade.ask(page)
+    for kind in ("", "p"):
+        cuts = [f"@{n}{kind}" for n in offsets(page)]
+        for at in range(0, len(cuts), PIPELINED):
+            some = cuts[at:at + PIPELINED]
+            for cut, answer in zip(some, peers.brigade.ask_all(page, some)):
+                assert answer == whole, f"{page.target} with X-Cut: {cut}"
+
+
+@pytest.mark.parametrize("key", SSI)
+def test_a_page_shows_the_difference(key):
+    assert [n for page in BY_NAME for n in (page, f"log:{page}") if re.search(SSI[key][0], n)]
