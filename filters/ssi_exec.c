@@ -104,8 +104,7 @@ static int exec_read(include_ctx_t *ctx, int fd, apr_time_t deadline)
         ssize_t n;
 
         if (ready == 0) {
-            if (!out->memory)
-                ssi_out_pass(out);
+            ssi_out_flush(out);
             ready = poll(&p, 1, exec_wait_ms(deadline));
         }
         if (ready == 0 || (deadline && apr_time_now() > deadline))

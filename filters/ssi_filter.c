@@ -153,7 +153,7 @@ static apr_status_t stream_data(include_ctx_t *ctx, apr_bucket *e)
     apr_status_t rv = apr_bucket_read(e, &data, &len, APR_NONBLOCK_READ);
 
     if (APR_STATUS_IS_EAGAIN(rv)) {
-        ssi_out_pass(&s->out);
+        ssi_out_flush(&s->out);
         rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
     }
     while (rv == APR_SUCCESS && e && len) {

@@ -37,8 +37,7 @@ static apr_status_t capture_read(ssi_out *out, apr_bucket *e)
     apr_status_t rv = apr_bucket_read(e, &data, &len, APR_NONBLOCK_READ);
 
     if (APR_STATUS_IS_EAGAIN(rv)) {
-        if (!out->memory)
-            ssi_out_pass(out);
+        ssi_out_flush(out);
         rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
     }
     if (rv == APR_SUCCESS)

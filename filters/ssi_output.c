@@ -42,6 +42,15 @@ apr_status_t ssi_out_pass(ssi_out *out)
     return out->status;
 }
 
+apr_status_t ssi_out_flush(ssi_out *out)
+{
+    if (out->memory)
+        return out->status;
+    ssi_out_settle(out);
+    APR_BRIGADE_INSERT_TAIL(out->bb, apr_bucket_flush_create(out->f->c->bucket_alloc));
+    return ssi_out_pass(out);
+}
+
 /* ---- memory ---- */
 
 void ssi_out_divert(ssi_out *out, ssi_memory *memory, apr_size_t most)

@@ -247,6 +247,8 @@ void ssi_out_bucket(ssi_out *out, apr_bucket *e);
 void ssi_out_settle(ssi_out *out);
 /** Pass all on. */
 apr_status_t ssi_out_pass(ssi_out *out);
+/** Pass all on and have it sent: what comes next has to be waited for. */
+apr_status_t ssi_out_flush(ssi_out *out);
 /** Output goes to memory, up to @a most bytes, until ssi_out_restore(). */
 void ssi_out_divert(ssi_out *out, ssi_memory *memory, apr_size_t most);
 /** The text, NUL-terminated, in @a p. */
