@@ -55,10 +55,9 @@ static const char *range_number(const char *p, const char *end, apr_off_t *out)
     const char *start = p;
 
     for (; p < end && apr_isdigit(*p); p++) {
-        if (n > (APR_INT64_MAX - 9) / 10) {
+        if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *p - '0', &n)) {
             return NULL;
         }
-        n = n * 10 + (*p - '0');
     }
     *out = n;
     return p > start ? p : NULL;
@@ -312,7 +311,7 @@ static apr_status_t range_send(ap_filter_t *f, const range_set *set, apr_bucket_
     apr_brigade_cleanup(bb);
     if (rv != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r,
-                      APLOGNO(01584) "cannot cut the requested ranges out of the response");
+                      "cannot cut the requested ranges out of the response");
         apr_brigade_destroy(out);
         return rv;
     }

@@ -237,7 +237,7 @@ static int file_other_method(request_rec *r)
     if (r->method_number == M_OPTIONS)
         return ap_send_http_options(r);
     if (r->method_number == M_INVALID) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(00131) "Invalid method in request %s",
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(00135) "Invalid method in request %s",
                       ap_escape_logitem(r->pool, r->the_request));
         return HTTP_NOT_IMPLEMENTED;
     }

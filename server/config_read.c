@@ -53,7 +53,7 @@ static server_rec *conf_main_server(process_rec *process, apr_pool_t *p)
     rv = conf_main_address(p, s);
     if (rv != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_CRIT, rv, NULL,
-                     APLOGNO(00530) "initialisation of the main server's address failed");
+                     APLOGNO(00530) "initialisation: bug or getaddrinfo fail");
         return NULL;
     }
     s->module_config = ap_create_conn_config(p);

@@ -43,7 +43,9 @@ static const char *conf_unknown(ap_directive_t *d, cmd_parms *parms)
     }
     if (parms->override & NONFATAL_UNKNOWN) {
         ap_log_perror(APLOG_MARK, APLOG_DEBUG, 0, parms->temp_pool,
-                      APLOGNO(02296) "Unknown directive %s found in .htaccess", d->directive);
+                      APLOGNO(02296) "Unknown directive %s perhaps misspelled or defined by "
+                                     "a module not included in the server configuration",
+                      d->directive);
         return NULL;
     }
     return apr_pstrcat(parms->pool, "Invalid command '", d->directive,

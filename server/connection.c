@@ -169,7 +169,7 @@ static conn_rec *connection_create_hook(apr_pool_t *p, server_rec *server, apr_s
     c->bucket_alloc = alloc;
     if ((rv = connection_set_addresses(c, csd)) != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_INFO, rv, server,
-                     APLOGNO(00137) "connection closed before its addresses could be read");
+                     "connection closed before its addresses could be read");
         return NULL;
     }
     return c;

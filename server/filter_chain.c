@@ -100,7 +100,8 @@ static ap_filter_t *filter_add(ap_filter_rec_t *frec, void *ctx, request_rec *r,
 
     if (!e->at[section]) {
         ap_log_cerror(APLOG_MARK, APLOG_ERR, 0, c,
-                      APLOGNO(00081) "a %s filter was added without a request: %s",
+                      "%sa %s filter was added without a request: %s",
+                      section == FILTER_CONTENT ? APLOGNO(00080) : APLOGNO(00081),
                       section == FILTER_CONTENT ? "content" : "protocol", frec->name);
         return NULL;
     }
@@ -252,7 +253,7 @@ AP_DECLARE(apr_status_t)
 ap_pass_brigade_fchk(request_rec *r, apr_bucket_brigade *bb, const char *fmt, ...)
 {
     apr_status_t rv = ap_pass_brigade(r->output_filters, bb);
-    const char *what = "ap_pass_brigade returned";
+    const char *what;
     va_list ap;
 
     if (rv == APR_SUCCESS) {
@@ -265,9 +266,11 @@ ap_pass_brigade_fchk(request_rec *r, apr_bucket_brigade *bb, const char *fmt, ..
         va_start(ap, fmt);
         what = apr_pvsprintf(r->pool, fmt, ap);
         va_end(ap);
+    } else {
+        what = apr_psprintf(r->pool, APLOGNO(00083) "ap_pass_brigade returned %d", rv);
     }
-    ap_log_rerror(APLOG_MARK, r->connection->aborted ? APLOG_DEBUG : APLOG_WARNING, rv, r,
-                  APLOGNO(00083) "%s", what);
+    ap_log_rerror(APLOG_MARK, r->connection->aborted ? APLOG_DEBUG : APLOG_WARNING, rv, r, "%s",
+                  what);
     return HTTP_INTERNAL_SERVER_ERROR;
 }
 

@@ -56,17 +56,31 @@ static apr_status_t body_break(ap_filter_t *f, body_ctx *ctx, apr_status_t rv)
 
 static apr_status_t body_malformed(ap_filter_t *f, body_ctx *ctx, const char *what)
 {
-    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, f->r,
-                  APLOGNO(01590) "Error reading chunked request body: %s", what);
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, APR_EINVAL, f->r,
+                  APLOGNO(01590) "Error reading/parsing chunk %s ", what);
     return body_break(f, ctx, APR_EGENERAL);
+}
+
+static apr_status_t body_overflow(ap_filter_t *f, body_ctx *ctx)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, APR_ENOSPC, f->r,
+                  APLOGNO(01590) "Error reading/parsing chunk %s ", "(overflow)");
+    return body_break(f, ctx, APR_ENOSPC);
 }
 
 static apr_status_t body_too_large(ap_filter_t *f, body_ctx *ctx)
 {
-    ap_log_rerror(
-        APLOG_MARK, APLOG_INFO, 0, f->r,
-        APLOGNO(01591) "Read content length is larger than the configured limit of %" APR_OFF_T_FMT,
-        ctx->limit);
+    if (ctx->kind == BODY_CHUNKED) {
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, f->r,
+                      APLOGNO(01591) "Read content length of %" APR_OFF_T_FMT
+                                     " is larger than the configured limit of %" APR_OFF_T_FMT,
+                      ctx->taken, ctx->limit);
+    } else {
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, f->r,
+                      APLOGNO(01588) "Requested content-length of %" APR_OFF_T_FMT
+                                     " is larger than the configured limit of %" APR_OFF_T_FMT,
+                      ctx->left, ctx->limit);
+    }
     return body_break(f, ctx, APR_ENOSPC);
 }
 
@@ -168,7 +182,7 @@ static apr_status_t trailer_append(ap_filter_t *f, body_ctx *ctx, const char *da
     const apr_size_t most = (apr_size_t)f->r->server->limit_req_fieldsize + 2;
 
     if (len > most || ctx->line_len > most - len) {
-        return body_malformed(f, ctx, "trailer line too long");
+        return body_malformed(f, ctx, "(trailer line too long)");
     }
     if (ctx->line_len + len > ctx->line_cap) {
         const apr_size_t cap = 2 * (ctx->line_len + len) + 64;
@@ -197,7 +211,7 @@ static apr_status_t trailer_feed(ap_filter_t *f, body_ctx *ctx, const char *data
     len = ctx->line_len;
     ctx->line_len = 0;
     if (len < 2 || ctx->line[len - 2] != '\r') {
-        return body_malformed(f, ctx, "bare LF in the trailers");
+        return body_malformed(f, ctx, "(bare LF in the trailers)");
     }
     *done = len == 2;
     return *done ? APR_SUCCESS : trailer_take(f, ctx, ctx->line, len - 2);
@@ -212,8 +226,7 @@ static apr_status_t chunked_feed(ap_filter_t *f, body_ctx *ctx, const char *data
         const size_t taken = h1_chunked_feed(&ctx->chunked, data, len);
 
         if (ctx->chunked.state == H1_CHUNK_BAD) {
-            return ctx->chunked.too_large ? body_break(f, ctx, APR_ENOSPC)
-                                          : body_malformed(f, ctx, "bad chunk size or line end");
+            return ctx->chunked.too_large ? body_overflow(f, ctx) : body_malformed(f, ctx, "");
         }
         data += taken;
         len -= taken;
@@ -264,10 +277,6 @@ static apr_status_t chunked_framing(ap_filter_t *f, body_ctx *ctx, apr_read_type
     *done = 0;
     while (rv == APR_SUCCESS && !*done && ctx->chunked.state != H1_CHUNK_DATA) {
         rv = chunked_line(f, ctx, block, done);
-    }
-    if (rv == APR_SUCCESS && ctx->chunked.state == H1_CHUNK_DATA && ctx->limit &&
-        (apr_off_t)ctx->chunked.left > ctx->limit - ctx->taken) {
-        return body_too_large(f, ctx);
     }
     return rv;
 }
@@ -341,6 +350,9 @@ static apr_status_t body_read_chunked(ap_filter_t *f, body_ctx *ctx, apr_bucket_
         return body_break(f, ctx, APR_EGENERAL);
     }
     ctx->taken += n;
+    if (ctx->limit && ctx->taken > ctx->limit) {
+        return body_too_large(f, ctx);
+    }
     h1_chunked_took(&ctx->chunked, (uint64_t)n);
     return APR_SUCCESS;
 }

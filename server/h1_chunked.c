@@ -20,7 +20,7 @@ static void chunked_bad(h1_chunked *m, int too_large)
 
 static void chunked_digit(h1_chunked *m, char c)
 {
-    if (m->left >> 58) { /* the next digit and sums with it must stay far below 2^63 */
+    if (m->left >> 59) { /* with the next digit it must stay below 2^63 */
         chunked_bad(m, 1);
         return;
     }

@@ -47,7 +47,7 @@ AP_DECLARE(void) ap_send_interim_response(request_rec *r, int send_headers)
     }
     if (!ap_is_HTTP_INFO(r->status)) {
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
-                      APLOGNO(00578) "Status is %d - not sending interim response", r->status);
+                      APLOGNO(00575) "Status is %d - not sending interim response", r->status);
         return;
     }
     if (r->status == HTTP_CONTINUE) {

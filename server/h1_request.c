@@ -114,8 +114,9 @@ AP_CORE_DECLARE(void) ap_parse_uri(request_rec *r, const char *uri)
     r->unparsed_uri = apr_pstrdup(r->pool, uri);
     memset(&r->parsed_uri, 0, sizeof(r->parsed_uri));
     /* Two slashes at the start are an empty path segment here, not an authority. */
-    status = uri[0] == '/' && !strchr(uri, '#') ? request_origin_form(r, uri)
-                                                : request_other_form(r, uri);
+    status = uri[0] == '/' && !strchr(uri, '#') && r->method_number != M_CONNECT
+                 ? request_origin_form(r, uri)
+                 : request_other_form(r, uri);
     if (status != OK) {
         r->args = NULL;
         r->hostname = NULL;

@@ -109,7 +109,7 @@ AP_DECLARE(int) ap_method_register(apr_pool_t *p, const char *methname)
     if (METHOD_NUMBER_FIRST + methods_extra_n > METHOD_NUMBER_LAST) {
         ap_log_perror(
             APLOG_MARK, APLOG_ERR, 0, p,
-            APLOGNO(00610) "Maximum new request methods %d reached while registering method %s.",
+            APLOGNO(01610) "Maximum new request methods %d reached while registering method %s.",
             METHOD_NUMBER_LAST, methname);
         return M_INVALID;
     }

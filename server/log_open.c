@@ -144,7 +144,7 @@ static int log_check_folder(const server_rec *s, apr_pool_t *p)
         return OK;
     if (s->is_virtual)
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, rv, NULL,
-                     APLOGNO(02292) "Cannot access directory '%s' for error log of vhost defined "
+                     "Cannot access directory '%s' for error log of vhost defined "
                                     "at %s:%d",
                      path, s->defn_name, (int)s->defn_line_number);
     else

@@ -39,8 +39,7 @@ static void pipe_maintain(int reason, void *data, apr_wait_t status);
 /* Runs between fork and exec in the program's process. */
 static void pipe_child_error(apr_pool_t *p, apr_status_t err, const char *description)
 {
-    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_CRIT, err, NULL, APLOGNO(00087) "%s",
-                 description);
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_CRIT, err, NULL, "%s", description);
 }
 
 /* Standard error may be a piped log, even the one that is being started: a program that held its
@@ -107,7 +106,7 @@ static void pipe_restart(piped_log *pl)
     rv = pipe_spawn(pl);
     if (rv != APR_SUCCESS)
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, rv, NULL,
-                     APLOGNO(00103) "piped log program '%s' cannot be restarted", pl->program);
+                     APLOGNO(00107) "piped_log_maintenance: unable to respawn '%s'", pl->program);
 }
 
 static void pipe_maintain(int reason, void *data, apr_wait_t status)

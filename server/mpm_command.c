@@ -120,12 +120,12 @@ static int mpm_find_running(apr_pool_t *p, pid_t *pid, const char **status)
     return 1;
 }
 
-static int mpm_send(pid_t pid, int sig, const char *verb)
+static int mpm_send(pid_t pid, int sig)
 {
     if (kill(pid, sig) == 0)
         return 0;
     ap_log_error(APLOG_MARK, APLOG_STARTUP, errno, NULL,
-                 APLOGNO(00553) "sending signal to server (%s)", verb);
+                 APLOGNO(00057) "sending signal to server");
     return 1;
 }
 
@@ -156,6 +156,6 @@ int ap_signal_server(int *exit_status, apr_pool_t *pconf)
     if (!running || !verb->sig)
         printf("%s\n", status);
     else
-        *exit_status = mpm_send(pid, verb->sig, verb->name);
+        *exit_status = mpm_send(pid, verb->sig);
     return 1;
 }

@@ -185,7 +185,7 @@ int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 
     if (rv != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_CRIT | APLOG_STARTUP, rv, NULL,
-                     APLOGNO(00526) "the server cannot go into the background");
+                     APLOGNO(00496) "apr_proc_detach failed");
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     mpm_common_pre_config(pconf);
@@ -201,8 +201,9 @@ int mpm_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, ser
         mpm_settings.processes = 1;
     if (mpm_settings.thread_limit && mpm_settings.threads > mpm_settings.thread_limit) {
         ap_log_error(APLOG_MARK, APLOG_WARNING | APLOG_STARTUP, 0, NULL,
-                     APLOGNO(00509) "WARNING: ThreadsPerChild of %d exceeds ThreadLimit of %d "
-                                    "threads, decreasing to %d.",
+                     APLOGNO(00507) "WARNING: ThreadsPerChild of %d exceeds ThreadLimit of %d "
+                                    "threads, decreasing to %d. To increase, please see the "
+                                    "ThreadLimit directive.",
                      mpm_settings.threads, mpm_settings.thread_limit, mpm_settings.thread_limit);
         mpm_settings.threads = mpm_settings.thread_limit;
     }

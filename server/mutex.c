@@ -227,7 +227,7 @@ static apr_status_t mutex_prepare(const char *type, const char *instance, server
 
     if (!m) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
-                     APLOGNO(00021) "Can't create mutex of unknown type %s", type);
+                     APLOGNO(00022) "Can't create mutex of unknown type %s", type);
         return APR_EINVAL;
     }
     if (m->none)
@@ -237,11 +237,19 @@ static apr_status_t mutex_prepare(const char *type, const char *instance, server
     return APR_SUCCESS;
 }
 
-static void mutex_log(const char *what, const char *type, const char *file, apr_status_t rv,
-                      server_rec *s)
+static void mutex_log_create(const char *type, const char *file, apr_status_t rv, server_rec *s)
 {
-    ap_log_error(APLOG_MARK, APLOG_ERR, rv, s, APLOGNO(00023) "%s the %s mutex %s%s%s", what, type,
-                 file ? "(file " : "", file ? file : "", file ? ") " : "");
+    ap_log_error(APLOG_MARK, APLOG_ERR, rv, s,
+                 APLOGNO(00023) "Couldn't create the %s mutex %s%s%s", type, file ? "(file " : "",
+                 file ? file : "", file ? ") " : "");
+}
+
+static void mutex_log_perms(const char *type, apr_status_t rv, server_rec *s)
+{
+    ap_log_error(APLOG_MARK, APLOG_ERR, rv, s,
+                 APLOGNO(00024) "Couldn't set permissions on the %s mutex; check User and Group "
+                                "directives",
+                 type);
 }
 
 AP_DECLARE(apr_status_t)
@@ -261,12 +269,12 @@ ap_global_mutex_create(apr_global_mutex_t **mutex, const char **name, const char
         return rv == APR_ENOLOCK ? APR_SUCCESS : rv;
     rv = apr_global_mutex_create(mutex, file, mech, pool);
     if (rv != APR_SUCCESS) {
-        mutex_log("Couldn't create", type, file, rv, server);
+        mutex_log_create(type, file, rv, server);
         return rv;
     }
     rv = ap_unixd_set_global_mutex_perms(*mutex);
     if (rv != APR_SUCCESS)
-        mutex_log("Couldn't set permissions on", type, file, rv, server);
+        mutex_log_perms(type, rv, server);
     return rv;
 }
 
@@ -287,12 +295,12 @@ ap_proc_mutex_create(apr_proc_mutex_t **mutex, const char **name, const char *ty
         return rv == APR_ENOLOCK ? APR_SUCCESS : rv;
     rv = apr_proc_mutex_create(mutex, file, mech, pool);
     if (rv != APR_SUCCESS) {
-        mutex_log("Couldn't create", type, file, rv, server);
+        mutex_log_create(type, file, rv, server);
         return rv;
     }
     rv = ap_unixd_set_proc_mutex_perms(*mutex);
     if (rv != APR_SUCCESS)
-        mutex_log("Couldn't set permissions on", type, file, rv, server);
+        mutex_log_perms(type, rv, server);
     return rv;
 }
 

@@ -85,7 +85,7 @@ ap_ssl_bind_outgoing(conn_rec *c, struct ap_conf_vector_t *dir_conf, int require
         enabled = ssl_old_bind_outgoing(c, dir_conf, require_ssl) && require_ssl;
     if (require_ssl && !enabled) {
         ap_log_cerror(APLOG_MARK, APLOG_ERR, 0, c,
-                      APLOGNO(01961) "failed to enable ssl support [Hint: if using mod_ssl, see "
+                      APLOGNO(01961) " failed to enable ssl support [Hint: if using mod_ssl, see "
                                      "SSLProxyEngine]");
         return DECLINED;
     }

@@ -126,7 +126,7 @@ static int child_start(int index, apr_pool_t *pconf, server_rec *s)
 
     if (slot < 0) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
-                     APLOGNO(00484) "no slot for another server process: those of earlier "
+                     "no slot for another server process: those of earlier "
                                     "generations still serve");
         return 1;
     }

@@ -193,7 +193,7 @@ ap_unixd_set_rlimit(cmd_parms *cmd, struct rlimit **plimit, const char *arg, con
     if (!err)
         err = unixd_parse_limit(arg2, &hard);
     if (err) {
-        ap_log_error(APLOG_MARK, APLOG_ERR | APLOG_STARTUP, 0, cmd->server, APLOGNO(02173) "%s: %s",
+        ap_log_error(APLOG_MARK, APLOG_ERR | APLOG_STARTUP, 0, cmd->server, "%s: %s",
                      cmd->cmd->name, err);
         return;
     }
@@ -270,12 +270,12 @@ static int unixd_enter_root(server_rec *s)
     if (!ap_unixd_config.chroot_dir)
         return OK;
     if (chdir(ap_unixd_config.chroot_dir) != 0) {
-        ap_log_error(APLOG_MARK, APLOG_ALERT, errno, s, APLOGNO(02164) "Can't chdir to %s",
+        ap_log_error(APLOG_MARK, APLOG_ALERT, errno, s, APLOGNO(02159) "Can't chdir to %s",
                      ap_unixd_config.chroot_dir);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     if (chroot(ap_unixd_config.chroot_dir) != 0 || chdir("/") != 0) {
-        ap_log_error(APLOG_MARK, APLOG_ALERT, errno, s, APLOGNO(02165) "Can't chroot to %s",
+        ap_log_error(APLOG_MARK, APLOG_ALERT, errno, s, APLOGNO(02160) "Can't chroot to %s",
                      ap_unixd_config.chroot_dir);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -305,7 +305,7 @@ AP_DECLARE(int) ap_unixd_setup_child(void)
     /* A change of user forbids core files; allow them where a place for them is configured. */
     if (ap_coredumpdir_configured && prctl(PR_SET_DUMPABLE, 1) != 0)
         ap_log_error(APLOG_MARK, APLOG_ALERT, errno, s,
-                     APLOGNO(02168) "set dumpable failed - this child will not coredump after "
+                     APLOGNO(02163) "set dumpable failed - this child will not coredump after "
                                     "software errors");
     return 0;
 }
@@ -333,7 +333,7 @@ AP_DECLARE(apr_status_t) ap_unixd_accept(void **accepted, ap_listen_rec *lr, apr
         APR_STATUS_IS_ECONNABORTED(rv) || APR_STATUS_IS_ECONNRESET(rv))
         return rv;
     ap_log_error(APLOG_MARK, APLOG_ERR, rv, ap_server_conf,
-                 APLOGNO(02162) "apr_socket_accept: (client socket)");
+                 APLOGNO(02179) "apr_socket_accept: (client socket)");
     return rv;
 }
 

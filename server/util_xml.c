@@ -70,7 +70,7 @@ static void util_xml_log(request_rec *r, apr_xml_parser *parser)
     char text[120];
 
     apr_xml_parser_geterror(parser, text, sizeof(text));
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(00540) "XML Parser Error: %s", text);
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(00541) "XML Parser Error: %s", text);
 }
 
 AP_DECLARE(int) ap_xml_parse_input(request_rec *r, apr_xml_doc **pdoc)

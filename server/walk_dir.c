@@ -83,7 +83,7 @@ static apr_status_t dir_stat(dir_walk *w, apr_size_t end, apr_int32_t wanted, ap
 static void dir_survey(dir_walk *w)
 {
     request_rec *r = w->r;
-    apr_finfo_t parent;
+    apr_finfo_t parent, link;
     apr_size_t slash;
     apr_status_t rv = APR_SUCCESS;
 
@@ -97,7 +97,8 @@ static void dir_survey(dir_walk *w)
     }
     memset(&r->finfo, 0, sizeof r->finfo);
     r->finfo.filetype = APR_NOFILE;
-    if (!APR_STATUS_IS_ENOENT(rv)) {
+    if (!APR_STATUS_IS_ENOENT(rv) ||
+        dir_stat(w, w->len, APR_FINFO_MIN | APR_FINFO_LINK, &link) == APR_SUCCESS) {
         return;
     }
     for (slash = w->len - 1; slash > 0 && w->path[slash - 1] != '/'; slash--) {
@@ -163,6 +164,9 @@ static int dir_look(dir_walk *w, apr_size_t end, int opts, apr_finfo_t *finfo)
     apr_status_t rv;
 
     rv = dir_stat(w, end, APR_FINFO_MIN | (follow ? 0 : APR_FINFO_LINK), finfo);
+    if (follow && APR_STATUS_IS_ENOENT(rv)) { /* nothing, or a link that leads nowhere */
+        rv = dir_stat(w, end, APR_FINFO_MIN | APR_FINFO_LINK, finfo);
+    }
     if (APR_STATUS_IS_ENOENT(rv)) {
         memset(finfo, 0, sizeof *finfo);
         finfo->filetype = APR_NOFILE;
@@ -306,7 +310,7 @@ static int dir_begin(dir_walk *w, request_rec *r)
 
     if (!r->filename) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
-                      APLOGNO(00028) "Module bug?  Request filename is missing for URI %s", r->uri);
+                      APLOGNO(00029) "Module bug?  Request filename is missing for URI %s", r->uri);
         return DECLINED;
     }
     if (r->filename[0] != '/') {
@@ -317,8 +321,8 @@ static int dir_begin(dir_walk *w, request_rec *r)
     }
     if (rv != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, rv, r,
-                      APLOGNO(00030) "Module bug?  Request filename path %s is invalid or not "
-                                     "absolute for uri %s",
+                      APLOGNO(00030) "Module bug?  Request filename path %s is invalid or or "
+                                     "not absolute for uri %s",
                       r->filename, r->uri);
         return DECLINED;
     }
