@@ -58,24 +58,18 @@ static inline void dispatch_count_allocation(brg_sms *s, size_t bytes, int grant
 
     if (__builtin_expect(slot == NULL, 0))
         return;
-    if (__builtin_expect(!granted, 0)) {
+    if (__builtin_expect(granted, 1))
+        sms_count_allocated(s, slot, bytes);
+    else
         sms_count(&slot->n.failures, 1);
-        return;
-    }
-    sms_count(&slot->n.allocations, 1);
-    sms_count(&slot->n.bytes, bytes);
-    sms_count_live(s, slot, (int64_t)bytes);
 }
 
 static inline void dispatch_count_free(brg_sms *s, size_t bytes)
 {
     sms_slot *slot = sms_slot_here(s);
 
-    if (__builtin_expect(slot == NULL, 0))
-        return;
-    sms_count(&slot->n.frees, 1);
-    sms_count(&slot->n.freed_bytes, bytes);
-    sms_count_live(s, slot, -(int64_t)bytes);
+    if (__builtin_expect(slot != NULL, 1))
+        sms_count_freed(s, slot, bytes);
 }
 
 static inline void *dispatch_allocate(brg_sms *s, size_t bytes)
@@ -85,6 +79,12 @@ static inline void *dispatch_allocate(brg_sms *s, size_t bytes)
     dispatch_check(s);
     if (bytes == 0)
         bytes = 1;
+    if (__builtin_expect(s->flags & SMS_COUNTS && bytes <= SMS_LARGEST, 1)) {
+        block = s->ops->allocate(s, bytes);
+        if (__builtin_expect(block == NULL, 0))
+            dispatch_count_allocation(s, bytes, 0);
+        return block;
+    }
     dispatch_lock(s);
     if (__builtin_expect(bytes <= SMS_LARGEST, 1))
         block = s->ops->allocate(s, bytes);
@@ -112,6 +112,10 @@ BRG_DECLARE(void) brg_sms_free(brg_sms *s, void *block, size_t bytes)
         return;
     if (bytes == 0)
         bytes = 1;
+    if (__builtin_expect(s->flags & SMS_COUNTS, 1)) {
+        s->ops->free(s, block, bytes);
+        return;
+    }
     dispatch_lock(s);
     dispatch_count_free(s, bytes);
     if (s->ops->free != NULL)
@@ -148,9 +152,11 @@ BRG_DECLARE(void *) brg_sms_resize(brg_sms *s, void *block, size_t old_bytes, si
     if (bytes <= SMS_LARGEST)
         moved = s->ops->resize != NULL ? s->ops->resize(s, block, old_bytes, bytes)
                                        : dispatch_move(s, block, old_bytes, bytes);
-    if (moved != NULL)
-        dispatch_count_free(s, old_bytes);
-    dispatch_count_allocation(s, bytes, moved != NULL);
+    if (moved == NULL || !(s->flags & SMS_COUNTS)) {
+        if (moved != NULL)
+            dispatch_count_free(s, old_bytes);
+        dispatch_count_allocation(s, bytes, moved != NULL);
+    }
     dispatch_unlock(s);
     return moved;
 }

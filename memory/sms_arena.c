@@ -219,21 +219,16 @@ static __attribute__((noinline)) void *arena_large(arena_local *local, size_t by
     return arena_hand_out(r, arena_bump(r), bytes);
 }
 
-static inline arena_local *arena_local_here(brg_sms *s)
+static inline arena_local *arena_local_of(sms_slot *slot)
 {
-    sms_slot *slot = sms_slot_here(s);
-
-    return slot != NULL ? (arena_local *)slot->state : NULL;
+    return (arena_local *)slot->state;
 }
 
-static void *arena_allocate(brg_sms *s, size_t bytes)
+static void *arena_grant(brg_sms *s, arena_local *local, size_t bytes)
 {
-    arena_local *local = arena_local_here(s);
     arena_region *r;
     uint32_t class_n;
 
-    if (__builtin_expect(local == NULL, 0))
-        return NULL;
     if (__builtin_expect(arena_remote_waiting(local), 0))
         arena_remote_drain(local);
     if (__builtin_expect(bytes > ((arena_sms *)s)->cell_most, 0))
@@ -246,6 +241,16 @@ static void *arena_allocate(brg_sms *s, size_t bytes)
             return NULL;
     }
     return arena_cell_get(local, r, bytes);
+}
+
+static void *arena_allocate(brg_sms *s, size_t bytes)
+{
+    sms_slot *slot = sms_slot_here(s);
+    void *block = slot != NULL ? arena_grant(s, arena_local_of(slot), bytes) : NULL;
+
+    if (__builtin_expect(block != NULL, 1))
+        sms_count_allocated(s, slot, bytes);
+    return block;
 }
 
 void arena_free_local(arena_local *local, arena_cell *cell)
@@ -273,22 +278,28 @@ void arena_free_local(arena_local *local, arena_cell *cell)
     }
 }
 
-static void arena_free(brg_sms *s, void *block, size_t bytes)
+static __attribute__((noinline)) void arena_free_remote(brg_sms *s, sms_slot *slot,
+                                                        arena_local *home, arena_cell *cell)
 {
-    arena_cell *cell = (arena_cell *)block - 1;
-    arena_local *local = arena_local_here(s), *home = cell->region->home;
-    sms_slot *slot;
-
-    if (__builtin_expect(home->system != s, 0))
-        sms_panic(s, "a block of another system was freed", block);
-    if (__builtin_expect(home == local, 1)) {
-        arena_free_local(local, cell);
-        return;
-    }
-    slot = sms_slot_here(s);
+    if (home->system != s)
+        sms_panic(s, "a block of another system was freed", cell + 1);
     if (slot != NULL)
         sms_count(&slot->n.remote_frees, 1);
     arena_remote_push(home, cell);
+}
+
+static void arena_free(brg_sms *s, void *block, size_t bytes)
+{
+    arena_cell *cell = (arena_cell *)block - 1;
+    arena_local *home = cell->region->home;
+    sms_slot *slot = sms_slot_here(s);
+
+    if (__builtin_expect(slot != NULL, 1))
+        sms_count_freed(s, slot, bytes);
+    if (__builtin_expect(slot != NULL && home == arena_local_of(slot), 1))
+        arena_free_local(home, cell);
+    else
+        arena_free_remote(s, slot, home, cell);
 }
 
 /* In place where the cell has room, and would not be mostly empty. */
@@ -296,9 +307,12 @@ static void *arena_resize(brg_sms *s, void *block, size_t old_bytes, size_t byte
 {
     arena_cell *cell = (arena_cell *)block - 1;
     size_t room = cell->region->cell_bytes - sizeof(*cell);
+    sms_slot *slot;
     void *moved;
 
-    if (bytes <= room && bytes >= room / 2) {
+    if (bytes <= room && bytes >= room / 2 && (slot = sms_slot_here(s)) != NULL) {
+        sms_count_freed(s, slot, old_bytes);
+        sms_count_allocated(s, slot, bytes);
         if (bytes < old_bytes)
             sms_poison((char *)block + SMS_ROUND(bytes, 8), room - SMS_ROUND(bytes, 8));
         sms_unpoison(block, bytes);
@@ -356,7 +370,8 @@ static void arena_destroy(brg_sms *s)
 
 static void arena_trim(brg_sms *s)
 {
-    arena_local *local = arena_local_here(s);
+    sms_slot *slot = sms_slot_here(s);
+    arena_local *local = slot != NULL ? arena_local_of(slot) : NULL;
 
     if (local != NULL) {
         arena_remote_drain(local);
@@ -444,6 +459,7 @@ const char *sms_arena_create(brg_sms **out, brg_sms *parent, const brg_sms_param
     *out = sms_make_threaded(sizeof(arena_sms), &arena_ops, parent, &arena_rules);
     if (*out == NULL)
         return "out of memory";
+    (*out)->flags |= SMS_COUNTS;
     a = (arena_sms *)*out;
     a->chunk = SMS_ROUND(chunk, ARENA_UNIT);
     a->keep = keep != 0 ? keep : SMS_LARGEST;

@@ -22,6 +22,8 @@
 #define SMS_ONE_SLOT 1u /* the kind is for one thread */
 #define SMS_SHARED 2u   /* declared shared: calls are made under counts->lock */
 #define SMS_ROOT 4u     /* never destroyed */
+#define SMS_COUNTS 8u   /* the kind counts its blocks by itself, with the slot that it has at hand \
+                         */
 
 /* Larger requests are refused at the door, so that kinds may add headers without a check. */
 #define SMS_LARGEST ((size_t)PTRDIFF_MAX - ((size_t)1 << 32))
@@ -133,6 +135,20 @@ static inline void sms_count_live(brg_sms *s, sms_slot *slot, int64_t more)
     slot->drift += more;
     if (__builtin_expect(slot->drift >= SMS_DRIFT_BYTES || slot->drift <= -SMS_DRIFT_BYTES, 0))
         sms_count_drift(s, slot);
+}
+
+static inline void sms_count_allocated(brg_sms *s, sms_slot *slot, size_t bytes)
+{
+    sms_count(&slot->n.allocations, 1);
+    sms_count(&slot->n.bytes, bytes);
+    sms_count_live(s, slot, (int64_t)bytes);
+}
+
+static inline void sms_count_freed(brg_sms *s, sms_slot *slot, size_t bytes)
+{
+    sms_count(&slot->n.frees, 1);
+    sms_count(&slot->n.freed_bytes, bytes);
+    sms_count_live(s, slot, -(int64_t)bytes);
 }
 
 /** Bytes taken from where the system gets its memory (negative: given back). */

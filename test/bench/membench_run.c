@@ -36,6 +36,9 @@ apr_status_t bench_cleanup(void *data)
     return APR_SUCCESS;
 }
 
+/* One step at a time, as recorded. Runs of equal steps are not made into loops of their own: no
+ * program allocates thirty blocks without an instruction in between, and such a loop would measure
+ * how long the processor waits for its own last store instead of what an allocation costs. */
 void bench_replay(const bench_pools *b, const trace *t, apr_pool_t **pools)
 {
     const trace_op *op = t->ops, *end = op + t->ops_n;
