@@ -77,6 +77,9 @@ static const char *log_parse_tag(apr_pool_t *p, log_item *item, const char *s, i
         return apr_pstrcat(p, "Unrecognized LogFormat directive %", apr_pstrmemdup(p, s, 1), NULL);
     }
     item->want_first = want_first >= 0 ? want_first : default_first;
+    if (item->emit == log_emit_memory) {
+        return log_memory_check(item->arg);
+    }
     return NULL;
 }
 

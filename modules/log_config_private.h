@@ -65,6 +65,12 @@ const ap_log_handler *log_foreign_find(const char *tag);
 /** Times (log_config_time.c). */
 log_emit_fn log_emit_time, log_emit_duration, log_emit_duration_us;
 
+/** %{...}M (log_config_memory.c). */
+log_emit_fn log_emit_memory;
+
+/** @return NULL, or why there is no such item */
+const char *log_memory_check(const char *arg);
+
 void log_emit_literal(log_out *out, request_rec *r, const log_item *item, log_entry *entry);
 void log_emit_foreign(log_out *out, request_rec *r, const log_item *item, log_entry *entry);
 

@@ -4,6 +4,7 @@
  * "?auto" and for machines ("?json").
  */
 #include "status_private.h"
+#include "status_memory.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -66,11 +67,15 @@ static void status_set_refresh(request_rec *r)
 static int status_handler(request_rec *r)
 {
     status_snapshot snap;
+    const char *memory;
     int flags;
 
     if (!r->handler ||
         (strcmp(r->handler, STATUS_HANDLER) != 0 && strcmp(r->handler, STATUS_MAGIC_TYPE) != 0)) {
         return DECLINED;
+    }
+    if ((memory = status_query(r, "memory"))) {
+        return status_memory_handle(r, memory);
     }
     r->allowed = AP_METHOD_BIT << M_GET;
     if (r->method_number != M_GET) {
@@ -111,6 +116,7 @@ static void status_register_hooks(apr_pool_t *p)
 {
     ap_hook_pre_config(status_pre_config, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(status_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    status_memory_register(p);
     brg_nonblocking_declare(&status_module);
 }
 

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory systems in the status page. Two tables say what is shown, one of what pools did in a
+ * scope, one of what a system below them did; each shape walks these.
+ */
+#include "status_memory.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "mod_status.h"
+#include "apr_optional_hooks.h"
+#include "apr_strings.h"
+#include "brigade/memory.h"
+#include "brigade/sms.h"
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct memory_figure {
+    const char *name;  /* JSON, Prometheus */
+    const char *title; /* HTML, ?auto */
+    int counts_up;     /* a counter, not a gauge */
+    size_t offset;
+} memory_figure;
+
+#define POOL_FIGURE(field, title, up)                          \
+    {                                                          \
+#field, title, up, offsetof(brg_memory_figures, field) \
+    }
+#define SYSTEM_FIGURE(field, title, up)                     \
+    {                                                       \
+#field, title, up, offsetof(brg_sms_figures, field) \
+    }
+
+static const memory_figure pool_figures[] = {
+    POOL_FIGURE(pools, "Pools", 1),
+    POOL_FIGURE(clears, "Clears", 1),
+    POOL_FIGURE(allocations, "Allocations", 1),
+    POOL_FIGURE(bytes, "Bytes", 1),
+    POOL_FIGURE(zeroed_bytes, "ZeroedBytes", 1),
+    POOL_FIGURE(cleanups, "Cleanups", 1),
+    POOL_FIGURE(refills, "Refills", 1),
+    POOL_FIGURE(high_water_bytes, "HighWaterBytes", 0),
+};
+
+static const memory_figure system_figures[] = {
+    SYSTEM_FIGURE(allocations, "Allocations", 1),
+    SYSTEM_FIGURE(bytes, "Bytes", 1),
+    SYSTEM_FIGURE(frees, "Frees", 1),
+    SYSTEM_FIGURE(refills, "Refills", 1),
+    SYSTEM_FIGURE(remote_frees, "RemoteFrees", 1),
+    SYSTEM_FIGURE(resets, "Resets", 1),
+    SYSTEM_FIGURE(failures, "Failures", 1),
+    SYSTEM_FIGURE(live_bytes, "LiveBytes", 0),
+    SYSTEM_FIGURE(high_water_bytes, "HighWaterBytes", 0),
+    SYSTEM_FIGURE(held_bytes, "HeldBytes", 0),
+};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+static uint64_t figure_value(const memory_figure *figure, const void *figures)
+{
+    return *(const uint64_t *)((const char *)figures + figure->offset);
+}
+
+/* ---- JSON: one object per process ---- */
+
+static void json_figures(request_rec *r, const memory_figure *figure, size_t n, const void *figures)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        ap_rprintf(r, "%s\"%s\":%" APR_UINT64_T_FMT, i > 0 ? "," : "", figure[i].name,
+                   figure_value(&figure[i], figures));
+}
+
+static void json_scope(request_rec *r, brg_scope scope)
+{
+    brg_memory_figures pools;
+    brg_sms_figures system;
+    const brg_sms *s;
+    int n;
+
+    brg_memory_figures_get(scope, &pools);
+    ap_rprintf(r, "{\"scope\":\"%s\",\"system\":\"%s\",\"pools\":{", brg_scope_name(scope),
+               brg_scope_spec(scope));
+    json_figures(r, pool_figures, COUNT_OF(pool_figures), &pools);
+    ap_rputs("},\"systems\":[", r);
+    for (n = 0; (s = brg_scope_system(scope, n)) != NULL; n++) {
+        brg_sms_statistics(s, &system);
+        ap_rprintf(r, "%s{\"kind\":\"%s\",", n > 0 ? "," : "", s->ops->kind);
+        json_figures(r, system_figures, COUNT_OF(system_figures), &system);
+        ap_rputs("}", r);
+    }
+    ap_rputs("]}", r);
+}
+
+static void memory_write_json(request_rec *r)
+{
+    int scope;
+
+    ap_set_content_type_ex(r, "application/json", 1);
+    ap_rprintf(r, "{\"pid\":%ld,\"scopes\":[", (long)getpid());
+    for (scope = 0; scope < BRG_SCOPES_N; scope++) {
+        if (scope > 0)
+            ap_rputs(",\n", r);
+        json_scope(r, (brg_scope)scope);
+    }
+    ap_rputs("]}\n", r);
+}
+
+/* ---- Prometheus: one family of samples per figure ---- */
+
+static void prometheus_head(request_rec *r, const memory_figure *figure, const char *of)
+{
+    ap_rprintf(r, "# TYPE brigade_memory_%s_%s%s %s\n", of, figure->name,
+               figure->counts_up ? "_total" : "", figure->counts_up ? "counter" : "gauge");
+}
+
+static void prometheus_pools(request_rec *r, const memory_figure *figure)
+{
+    brg_memory_figures pools;
+    int scope;
+
+    prometheus_head(r, figure, "pool");
+    for (scope = 0; scope < BRG_SCOPES_N; scope++) {
+        brg_memory_figures_get((brg_scope)scope, &pools);
+        ap_rprintf(r, "brigade_memory_pool_%s%s{pid=\"%ld\",scope=\"%s\"} %" APR_UINT64_T_FMT "\n",
+                   figure->name, figure->counts_up ? "_total" : "", (long)getpid(),
+                   brg_scope_name(scope), figure_value(figure, &pools));
+    }
+}
+
+static void prometheus_systems(request_rec *r, const memory_figure *figure)
+{
+    brg_sms_figures system;
+    const brg_sms *s;
+    int scope, n;
+
+    prometheus_head(r, figure, "system");
+    for (scope = 0; scope < BRG_SCOPES_N; scope++)
+        for (n = 0; (s = brg_scope_system((brg_scope)scope, n)) != NULL; n++) {
+            brg_sms_statistics(s, &system);
+            ap_rprintf(
+                r,
+                "brigade_memory_system_%s%s{pid=\"%ld\",scope=\"%s\",level=\"%d\",kind=\"%s\"} "
+                "%" APR_UINT64_T_FMT "\n",
+                figure->name, figure->counts_up ? "_total" : "", (long)getpid(),
+                brg_scope_name(scope), n, s->ops->kind, figure_value(figure, &system));
+        }
+}
+
+static void memory_write_prometheus(request_rec *r)
+{
+    size_t i;
+
+    ap_set_content_type_ex(r, "text/plain; version=0.0.4; charset=utf-8", 1);
+    for (i = 0; i < COUNT_OF(pool_figures); i++)
+        prometheus_pools(r, &pool_figures[i]);
+    for (i = 0; i < COUNT_OF(system_figures); i++)
+        prometheus_systems(r, &system_figures[i]);
+}
+
+/* ---- the page, and ?auto ---- */
+
+static void auto_scope(request_rec *r, brg_scope scope)
+{
+    char *name = apr_pstrdup(r->pool, brg_scope_name(scope));
+    brg_memory_figures pools;
+    size_t i;
+
+    name[0] = (char)(name[0] - 'a' + 'A');
+    ap_rprintf(r, "Memory%sSystem: %s\n", name, brg_scope_spec(scope));
+    brg_memory_figures_get(scope, &pools);
+    for (i = 0; i < COUNT_OF(pool_figures); i++)
+        ap_rprintf(r, "Memory%s%s: %" APR_UINT64_T_FMT "\n", name, pool_figures[i].title,
+                   figure_value(&pool_figures[i], &pools));
+}
+
+static void html_head(request_rec *r, const char *first, const memory_figure *figure, size_t n)
+{
+    size_t i;
+
+    ap_rprintf(r, "<table border=\"1\"><tr><th>%s</th><th>System</th>", first);
+    for (i = 0; i < n; i++)
+        ap_rprintf(r, "<th>%s</th>", figure[i].title);
+    ap_rputs("</tr>\n", r);
+}
+
+static void html_row(request_rec *r, const char *scope, const char *system,
+                     const memory_figure *figure, size_t n, const void *figures)
+{
+    size_t i;
+
+    ap_rprintf(r, "<tr><td>%s</td><td>%s</td>", scope, system);
+    for (i = 0; i < n; i++)
+        ap_rprintf(r, "<td>%" APR_UINT64_T_FMT "</td>", figure_value(&figure[i], figures));
+    ap_rputs("</tr>\n", r);
+}
+
+static void memory_write_html(request_rec *r)
+{
+    brg_memory_figures pools;
+    brg_sms_figures system;
+    const brg_sms *s;
+    int scope, n;
+
+    ap_rprintf(r, "<hr />\n<h2>Memory of process %ld</h2>\n", (long)getpid());
+    html_head(r, "Scope", pool_figures, COUNT_OF(pool_figures));
+    for (scope = 0; scope < BRG_SCOPES_N; scope++) {
+        brg_memory_figures_get((brg_scope)scope, &pools);
+        html_row(r, brg_scope_name(scope), brg_scope_spec((brg_scope)scope), pool_figures,
+                 COUNT_OF(pool_figures), &pools);
+    }
+    ap_rputs("</table>\n", r);
+    html_head(r, "Scope", system_figures, COUNT_OF(system_figures));
+    for (scope = 0; scope < BRG_SCOPES_N; scope++)
+        for (n = 0; (s = brg_scope_system((brg_scope)scope, n)) != NULL; n++) {
+            brg_sms_statistics(s, &system);
+            html_row(r, brg_scope_name(scope), s->ops->kind, system_figures,
+                     COUNT_OF(system_figures), &system);
+        }
+    ap_rputs("</table>\n", r);
+}
+
+static int memory_status(request_rec *r, int flags)
+{
+    int scope;
+
+    if (!brg_memory_reported())
+        return DECLINED;
+    if (flags & AP_STATUS_SHORT) {
+        for (scope = 0; scope < BRG_SCOPES_N; scope++)
+            auto_scope(r, (brg_scope)scope);
+    } else {
+        memory_write_html(r);
+    }
+    return OK;
+}
+
+int status_memory_handle(request_rec *r, const char *what)
+{
+    int reset = strcmp(what, "reset") == 0;
+
+    if (!brg_memory_reported())
+        return HTTP_NOT_FOUND;
+    r->allowed = AP_METHOD_BIT << (reset ? M_POST : M_GET);
+    if (r->method_number != (reset ? M_POST : M_GET))
+        return HTTP_METHOD_NOT_ALLOWED;
+    if (reset) {
+        brg_memory_figures_reset();
+        ap_set_content_type_ex(r, "text/plain", 1);
+        ap_rputs("The memory figures of this process were reset.\n", r);
+    } else if (strcmp(what, "json") == 0) {
+        memory_write_json(r);
+    } else if (strcmp(what, "prometheus") == 0) {
+        memory_write_prometheus(r);
+    } else {
+        return HTTP_NOT_FOUND;
+    }
+    return OK;
+}
+
+void status_memory_register(apr_pool_t *p)
+{
+    APR_OPTIONAL_HOOK(ap, status_hook, memory_status, NULL, NULL, APR_HOOK_LAST);
+}
