@@ -252,7 +252,7 @@ static void pool_account_thread(apr_pool_t *p)
     pool_tell(p);
     if (p->told_bytes > mine->high_water)
         __atomic_store_n(&mine->high_water, p->told_bytes, __ATOMIC_RELAXED);
-    if (!p->begins_scope || p->per_block || p->home.allocator != NULL)
+    if (!p->begins_scope || p->per_block || p->home.allocator != NULL || p->allocator->exhausted)
         return;
     need = pool_need(p);
     mine->usual =
@@ -424,7 +424,11 @@ APR_DECLARE(int) apr_pool_is_ancestor(apr_pool_t *a, apr_pool_t *b)
 
 BRG_DECLARE(int) brg_pool_exhausted(const apr_pool_t *pool)
 {
-    return pool->allocator->exhausted;
+    const apr_allocator_t *a = pool->allocator;
+
+    if (!a->exhausted)
+        return 0;
+    return a->granted > ALLOCATOR_GRANT / 2 ? BRG_POOL_RESERVE_LOW : BRG_POOL_REFUSED;
 }
 
 BRG_DECLARE(void) brg_pool_figures_get(const apr_pool_t *pool, brg_pool_figures *out)

@@ -16,6 +16,7 @@
 #include "request_conf.h"
 #include "util_filter.h"
 #include "apr_strings.h"
+#include "memory_private.h"
 
 APLOG_USE_MODULE(core);
 
@@ -236,6 +237,8 @@ ap_get_brigade(ap_filter_t *next, apr_bucket_brigade *bb, ap_input_mode_t mode,
 
 AP_DECLARE(apr_status_t) ap_pass_brigade(ap_filter_t *next, apr_bucket_brigade *bb)
 {
+    apr_status_t rv;
+
     if (!next) {
         return AP_NOBODY_WROTE;
     }
@@ -244,6 +247,10 @@ AP_DECLARE(apr_status_t) ap_pass_brigade(ap_filter_t *next, apr_bucket_brigade *
         for (request_rec *r = next->r; r; r = r->prev) {
             r->eos_sent = 1;
         }
+    }
+    if (next->r && __builtin_expect(brg_pool_exhausted(next->r->pool), 0) &&
+        memory_refusal_stops(next->r, bb, &rv)) {
+        return rv;
     }
     return next->frec->filter_func.out_func(next, bb);
 }

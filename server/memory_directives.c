@@ -11,6 +11,7 @@
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
+#include "http_main.h"
 #include "mpm_common.h"
 #include "apr_strings.h"
 #include "brigade/sms.h"
@@ -20,7 +21,6 @@
 #include <stdio.h>
 
 APLOG_USE_MODULE(memory);
-
 
 typedef struct memory_conf {
     const char *spec[BRG_SCOPES_N]; /* NULL: not said. All but request: of the main server only */
@@ -149,6 +149,8 @@ static int memory_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *pt
 {
     apr_pool_cleanup_register(pconf, NULL, memory_kinds_end, apr_pool_cleanup_null);
     memory_report_set(0);
+    /* Connections hang from APR's own pool. */
+    apr_pool_abort_set(apr_pool_abort_get(ap_pglobal), apr_pool_parent_get(ap_pglobal));
     memory_scope_set_default(BRG_SCOPE_LOG);
     return OK;
 }
@@ -286,12 +288,6 @@ static void memory_register_hooks(apr_pool_t *p)
 }
 
 module AP_MODULE_DECLARE_DATA memory_module = {
-    STANDARD20_MODULE_STUFF,
-    NULL,
-    NULL,
-    memory_conf_create,
-    memory_conf_merge,
-    memory_commands,
-    memory_register_hooks,
-    0,
+    STANDARD20_MODULE_STUFF, NULL, NULL, memory_conf_create, memory_conf_merge, memory_commands,
+    memory_register_hooks,   0,
 };

@@ -4,8 +4,11 @@
 
 /*
  * memory_directives.c: what the configuration says about memory systems.
+ * memory_refusal.c: requests to which these refused memory.
  */
 #include "httpd.h"
+#include "apr_buckets.h"
+#include "brigade/memory.h"
 
 /**
  * In a server process, before its threads begin: build the systems of its scopes.
@@ -16,5 +19,22 @@ const char *memory_conf_apply(server_rec *main_server, apr_pool_t *p);
 /** The server of a request is known: let it draw from that one's memory system. Hot: one comparison
  * as a rule. */
 void memory_request_settle(request_rec *r);
+
+/**
+ * Output of a request with an exhausted pool: whether it must not go on. Then the brigade is
+ * emptied.
+ * @param result [out] what the filter returns
+ */
+int memory_refusal_stops(request_rec *r, apr_bucket_brigade *bb, apr_status_t *result);
+
+/** The same for the result of its phases or its handler. @return the status to die with, or @a
+ * status */
+int memory_refusal_result(request_rec *r, int status);
+
+static inline int memory_request_status(request_rec *r, int status)
+{
+    return __builtin_expect(brg_pool_exhausted(r->pool), 0) ? memory_refusal_result(r, status)
+                                                            : status;
+}
 
 #endif

@@ -14,6 +14,7 @@
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
+#include "memory_private.h"
 #include "redirect_private.h"
 #include "core_private.h"
 #include "request_private.h"
@@ -318,6 +319,12 @@ void request_finish(request_rec *r, int status)
 {
     conn_rec *c = r->connection;
 
+    if (brg_pool_exhausted(c->pool)) {
+        c->keepalive = AP_CONN_CLOSE;
+    }
+    if (status == OK) {
+        status = memory_request_status(r, OK);
+    }
     if (status == OK) {
         request_lock(r);
         status = handler_run(r);
@@ -333,6 +340,7 @@ void request_finish(request_rec *r, int status)
             return;
         }
         request_unlock(r);
+        status = memory_request_status(r, status);
     }
     request_die(status, r, HTTP_OK);
     resolution_consider(r);

@@ -63,10 +63,14 @@ BRG_DECLARE(int) brg_scope_by_name(const char *name);
 BRG_DECLARE(apr_status_t)
 brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope);
 
+/** Answers of brg_pool_exhausted(). */
+#define BRG_POOL_REFUSED 1 /**< a memory system refused memory; the pool went on with a reserve */
+#define BRG_POOL_RESERVE_LOW 2 /**< half of that is used; at its end allocations fail */
+
 /**
- * 1 when a memory system refused memory to this pool or to one that shares its allocator, and the
- * pool went on with what is kept for that case. Whoever owns the pool should come to an end with it
- * soon. Cleared by apr_pool_clear().
+ * Whether a memory system refused memory to this pool, or to one that shares its allocator: 0 or
+ * one of the above. Whoever owns the pool should come to an end with it soon. Cleared by
+ * apr_pool_clear() of the allocator's owner.
  */
 BRG_DECLARE(int) brg_pool_exhausted(const apr_pool_t *pool);
 

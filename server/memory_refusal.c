@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of a request whose memory system refused memory (a limit, as a rule).
+ *
+ * Code that allocates from pools does not expect to be refused, so the pool goes on for a while
+ * with memory that is kept for that, and the request ends at the next point where it can: with 503
+ * when no head was sent, else by closing the connection, since the response cannot be completed.
+ * Nothing but this request is concerned.
+ *
+ * An error page is let through, unless it is about to use up that reserve.
+ */
+#include "httpd.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "memory_private.h"
+
+APLOG_USE_MODULE(core);
+
+static void refusal_close(conn_rec *c)
+{
+    c->aborted = 1;
+    c->keepalive = AP_CONN_CLOSE;
+}
+
+/* The request that is answered: above subrequests, behind internal redirects. */
+static request_rec *refusal_answered(request_rec *r)
+{
+    while (r->main)
+        r = r->main;
+    while (r->next)
+        r = r->next;
+    return r;
+}
+
+int memory_refusal_stops(request_rec *r, apr_bucket_brigade *bb, apr_status_t *result)
+{
+    int urgent = brg_pool_exhausted(r->pool) == BRG_POOL_RESERVE_LOW;
+    request_rec *answered = refusal_answered(r);
+
+    if (!urgent && ap_is_HTTP_ERROR(answered->status))
+        return 0;
+    apr_brigade_cleanup(bb);
+    if (answered->sent_bodyct || urgent)
+        refusal_close(r->connection);
+    *result = r->connection->aborted ? APR_ECONNABORTED : APR_ENOMEM;
+    return 1;
+}
+
+int memory_refusal_result(request_rec *r, int status)
+{
+    int sent = refusal_answered(r)->sent_bodyct != 0;
+
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "the request needs more memory than it may have: %s",
+                  r->connection->aborted ? "the connection is closed"
+                  : sent                 ? "its response was complete"
+                                         : "answered with 503");
+    return sent || r->connection->aborted ? status : HTTP_SERVICE_UNAVAILABLE;
+}

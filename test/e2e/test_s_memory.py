@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory systems: directives, scopes, figures, refusals; Debian's apache2 on the preloaded layer."""
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import brigade
+import http_client
+from brigade import wait_until
+
+pytestmark = pytest.mark.only("brigade")
+BUILD = os.path.dirname(brigade.BINARY)
+FILES = {"a.txt": "hello\n", "big.txt": "0123456789" * 30000, "dir/.htaccess": "", "dir/x.txt": "x"}
+STATUS = "MemoryReport On\n<Location /st>\nSetHandler server-status\n</Location>\n"
+KINDS = ["system", "trivial", "arena", "guard", "tracking arena", "limit(16M) arena", "os", "jemalloc", "mimalloc"]
+
+
+def is_stock():
+    """Built with BRIGADE_MEMORY=OFF: nothing of this is there."""
+    cache = os.path.join(BUILD, "CMakeCache.txt")
+    return os.path.exists(cache) and "BRIGADE_MEMORY:BOOL=OFF" in open(cache).read()
+
+
+if is_stock():
+    pytestmark = pytest.mark.skip(reason="built with stock APR pools")
+
+
+def kind_module(kind):
+    """The LoadModule line that a kind needs; skips where its library was not there."""
+    if kind not in ("jemalloc", "mimalloc"):
+        return ""
+    path = os.path.join(BUILD, "modules", f"sms_{kind}.so")
+    if not os.path.exists(path):
+        pytest.skip(f"{kind} was not built")
+    return f'LoadModule sms_{kind}_module "{path}"\n'
+
+
+def scope(server, name):
+    scopes = json.loads(server.get("/st?memory=json").body)["scopes"]
+    return next(s for s in scopes if s["scope"] == name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_serves(serve, kind):
+    config = kind_module(kind) + "".join(f"MemorySystem {s} {kind}\n" for s in ("connection", "request", "bucket"))
+    server = serve(config, FILES)
+    for _ in range(3):
+        assert server.get("/a.txt").body == b"hello\n"
+        assert server.get("/big.txt").body == FILES["big.txt"].encode()
+        assert server.get("/dir/").status == 200
+        assert server.get("/nothing").status == 404
+    assert server.stop() == 0
+
+
+@pytest.mark.parametrize("name", ["process", "configuration", "log"])
+@pytest.mark.parametrize("kind", ["system", "trivial", "guard", "tracking(quiet) arena"])
+def test_other_scopes(serve, name, kind):
+    server = serve(f"MemorySystem {name} {kind}\n", FILES)
+    assert server.get("/a.txt").body == b"hello\n"
+    server.signal(brigade.signal.SIGUSR1)
+    server.wait_for_log("SIGUSR1 received")
+    wait_until(lambda: server.read("logs/error_log").count(b"resuming normal operations") == 2, "the next generation")
+    assert server.get("/a.txt").body == b"hello\n"
+
+
+def test_stacks_are_shown(serve):
+    server = serve.unstarted("MemorySystem request limit(16M) arena(chunk=64k)\nMemorySystem process trivial\n"
+                             "<VirtualHost *:1>\nServerName other\nMemorySystem request system\n</VirtualHost>\n")
+    result = server.run("-t")
+    assert result.returncode == 0 and b"Syntax OK" in result.stderr
+    assert re.search(rb"^  request +limit\(16M\) arena\(chunk=64K,keep=\w+\)$", result.stdout, re.M), result.stdout
+    assert re.search(rb"^  process +trivial\(", result.stdout, re.M)
+    assert re.search(rb"^  request +system \(other:\d+\)$", result.stdout, re.M)
+    server.config = ""
+    assert server.run("-t").stdout == b""
+    assert b"connection" in server.run("-t", "-D", "DUMP_MEMORY").stdout
+
+
+@pytest.mark.parametrize("line, message", [
+    ("MemorySystem", "unknown scope"),
+    ("MemorySystem requests arena", "there are process, configuration, connection, request, bucket, log"),
+    ("MemorySystem request", "takes a scope and a specification"),
+    ("MemorySystem request arnea", r'unknown memory system "arnea"; there are arena\(chunk=SIZE'),
+    ("MemorySystem request arena(chunk=lots)", "is no size"),
+    ("MemorySystem request arena(chink=64k)", "chink"),
+    ("MemorySystem request limit(16M", "MemorySystem request: "),
+    ("<VirtualHost *>\nMemorySystem process arena\n</VirtualHost>", "cannot occur within <VirtualHost>"),
+    ("<Directory />\nMemorySystem request arena\n</Directory>", "cannot occur within|not allowed in <Directory> context"),
+    ("MemoryReport perhaps", "must be On or Off"),
+    ('LogFormat "%{other}M"', "must be %{allocs}M or %{bytes}M"),
+])
+def test_mistakes(serve, line, message):
+    result = serve.unstarted(line + "\n").run("-t")
+    text = result.stderr.decode()
+    assert result.returncode == 1, text
+    assert re.search(message, text), text
+    assert re.search(r"line \d+ of ", text), text
+
+
+def test_loadable_kind_only_where_it_may_be(serve):
+    config = kind_module("jemalloc") + "MemorySystem log jemalloc\n"
+    result = serve.unstarted(config).run("-t")
+    assert result.returncode == 1 and b"built in" in result.stderr
+
+
+def test_request_system_of_virtual_host(serve):
+    server = serve("LogFormat \"%V %s\" v\nCustomLog logs/access v\n"
+                   "<VirtualHost *:@PORT@>\nServerName roomy\n</VirtualHost>\n"
+                   "<VirtualHost *:@PORT@>\nServerName tight\nMemorySystem request limit(20k) arena\n</VirtualHost>\n"
+                   "<VirtualHost *:@PORT@>\nServerName plain\nMemorySystem request system\n</VirtualHost>\n",
+                   {**FILES, **{f"many/a_rather_long_file_name_{i}": "" for i in range(300)}})
+    for _ in range(3):
+        assert server.get("/many/", host="roomy").status == 200
+        assert server.get("/many/", host="plain").status == 200
+        assert server.get("/many/", host="tight").status == 503
+        assert server.get("/a.txt", host="tight").status == 200
+    assert b"needs more memory than it may have: answered with 503" in server.error_log()
+
+
+def test_limit_ends_the_request_only(serve):
+    server = serve("MemorySystem request limit(48k) arena\nLimitRequestFieldSize 60000\n", FILES)
+    with server.connect() as other:
+        for _ in range(5):
+            assert server.get("/a.txt", headers=[("X-Large", "x" * 55000)]).status == 503
+            assert server.get("/a.txt").status == 200
+            assert other.request("GET", "/a.txt").status == 200
+
+
+@pytest.mark.parametrize("kind", ["arena", "system"])
+def test_fault_at_every_allocation_of_a_request(serve, kind):
+    """Failing any one allocation gives the answer, 503 or a closed connection, and the process lives on."""
+    statuses = set()
+    hosts = "".join(f"<VirtualHost *:@PORT@>\nServerName h{n}\nMemorySystem request fault(nth={n}) {kind}\n"
+                    "</VirtualHost>\n" for n in range(1, 60))
+    server = serve("<VirtualHost *:@PORT@>\nServerName first\n</VirtualHost>\n" + hosts, FILES)
+    before = server.children()
+    for n in range(1, 60):
+        for target in ("/a.txt", "/dir/"):
+            try:
+                statuses.add(server.get(target, host=f"h{n}").status)
+            except http_client.Truncated:
+                statuses.add("closed")  # the head was made already
+        assert server.get("/a.txt", host=f"h{n}").status == 200
+    assert {200, 503} <= statuses <= {200, 503, "closed"}
+    assert server.children() == before
+
+
+def test_figures(serve):
+    server = serve(STATUS + "LogFormat \"%U %{allocs}M %{bytes}M\" m\nCustomLog logs/access m\n"
+                   "MemorySystem request limit(16M) arena\n", FILES)
+    server.get("/st?memory=json")
+    before = scope(server, "request")
+    for _ in range(20):
+        server.get("/a.txt")
+    after = scope(server, "request")
+    assert after["system"].startswith("limit(16M) arena(")
+    assert after["pools"]["pools"] >= before["pools"]["pools"] + 20
+    assert after["pools"]["allocations"] > before["pools"]["allocations"] + 20 * 10
+    assert after["pools"]["bytes"] > before["pools"]["bytes"]
+    assert [s["kind"] for s in after["systems"]] == ["arena", "os"]
+    # Another of these answers may have become ready in the meantime; sizes are those of the last one.
+    line = wait_until(lambda: re.search(rb"^/a.txt (\d+) (\d+)$", server.read("logs/access"), re.M), "the log")
+    assert 10 <= int(line[1]) <= 60 and 1000 < int(line[2]) < 20000
+
+
+def test_warm_requests_allocate_little(serve):
+    """Less than half of what was usual once (120 pool allocations), no chunk beyond the first, nothing from below the arena."""
+    server = serve(STATUS + "EventLoops 1\nMaxKeepAliveRequests 0\nLogFormat \"%U %{allocs}M\" m\nCustomLog logs/access m\n", FILES)
+    with server.connect() as c:
+        for _ in range(10):
+            c.request("GET", "/a.txt")
+        c.request("POST", "/st?memory=reset")
+        for _ in range(200):
+            assert c.request("GET", "/a.txt").status == 200
+        scopes = {s["scope"]: s for s in json.loads(c.request("GET", "/st?memory=json").body)["scopes"]}
+    assert scopes["request"]["pools"]["allocations"] <= 202 * 50 + 100
+    assert scopes["request"]["pools"]["refills"] == 0
+    assert scopes["request"]["systems"][0]["refills"] == 0
+    assert scopes["connection"]["systems"][0]["refills"] == 0
+
+
+def test_other_shapes(serve):
+    server = serve(STATUS, FILES)
+    text = server.get("/st?memory=prometheus")
+    assert text["Content-Type"].startswith("text/plain; version=0.0.4")
+    for line in text.body.decode().splitlines():
+        assert re.fullmatch(r"# TYPE [a-z_]+ (counter|gauge)|[a-z_]+\{(\w+=\"[^\"]*\",?)+\} \d+", line), line
+    assert b'brigade_memory_pool_allocations_total{' in text.body
+    assert re.search(rb"^MemoryRequestAllocations: \d+$", server.get("/st?auto").body, re.M)
+    assert b"<td>request</td><td>arena(" in server.get("/st").body
+    assert server.get("/st?memory=reset").status == 405
+    assert server.request("POST", "/st?memory=json").status == 405
+    assert server.get("/st?memory=nonsense").status == 404
+    assert server.request("POST", "/st?memory=reset").status == 200
+
+
+def test_nothing_is_shown_unasked(serve):
+    server = serve("<Location /st>\nSetHandler server-status\n</Location>\n", FILES)
+    assert b"Memory" not in server.get("/st?auto").body
+    assert b"Memory of process" not in server.get("/st").body
+    assert server.get("/st?memory=json").status == 404
+    assert server.request("POST", "/st?memory=reset").status == 404
+
+
+# ---- the preloaded layer ----
+
+@pytest.fixture
+def library():
+    path = os.path.join(BUILD, "libbrigade-memory.so")
+    if not os.path.exists(path):
+        pytest.skip("libbrigade-memory.so was not built")
+    return path
+
+
+def test_preload_refuses_nonsense(library):
+    result = subprocess.run(["/bin/true"], env=dict(os.environ, LD_PRELOAD=library, BRIGADE_MEMORY="nonsense"),
+                            capture_output=True)
+    assert result.returncode == 2 and b'unknown memory system "nonsense"' in result.stderr
+    result = subprocess.run(["/bin/true"], env=dict(os.environ, LD_PRELOAD=library, BRIGADE_MEMORY_REPORT="never"),
+                            capture_output=True)
+    assert result.returncode == 2 and b"BRIGADE_MEMORY_REPORT" in result.stderr
+
+
+APACHE = shutil.which("apache2", path="/usr/sbin:/usr/bin")
+
+
+def apache_answers(serve, env):
+    server = serve("<Directory @ROOT@/htdocs>\nOptions +Includes\nAddOutputFilter INCLUDES .shtml\n</Directory>\n",
+                   {**FILES, "p.shtml": '<!--#set var="a" value="b" -->[<!--#echo var="a" -->]'
+                                        '<!--#include virtual="/a.txt" -->' * 50},
+                   binary=APACHE, env=env)
+    answers = []
+    for target in ("/a.txt", "/big.txt", "/p.shtml", "/dir/", "/dir", "/none", "/../x", "/%00"):
+        answer = server.get(target)
+        body = re.sub(rb"127\.0\.0\.1:\d+|Port \d+|localhost:\d+", b"", answer.body)
+        answers.append((target, answer.status, answer["Content-Type"], body))
+    server.stop()
+    return server, answers
+
+
+@pytest.mark.skipif(not APACHE, reason="no apache2 here")
+@pytest.mark.parametrize("kind", ["arena", "trivial", "system", "tracking(quiet) arena", "guard"])
+def test_apache_runs_on_it(serve, library, tmp_path, kind):
+    os.chmod(tmp_path, 0o777)
+    report = str(tmp_path / "report")
+    _, expected = apache_answers(serve, {})
+    server, got = apache_answers(serve, {"LD_PRELOAD": library, "BRIGADE_MEMORY": kind,
+                                         "BRIGADE_MEMORY_REPORT": f"exit,USR2,file={report}"})
+    assert got == expected
+    assert b"Segmentation" not in server.error_log() and b"exit signal" not in server.error_log()
+    text = open(report).read()
+    assert re.search(r"brigade memory, process \d+: " + re.escape(kind.split()[0].split("(")[0]), text)
+    assert re.search(r"pools: [1-9]\d* created", text)
