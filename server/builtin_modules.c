@@ -21,6 +21,7 @@
     HIDDEN(filter)                        \
     HIDDEN(mime)                          \
     EXPORTED(log_config)                  \
+    EXPORTED(logio)                       \
     HIDDEN(env)                           \
     HIDDEN(expires)                       \
     HIDDEN(headers)                       \

@@ -80,6 +80,7 @@ struct brg_conn {
     /* Input not yet consumed: in[in_off .. in_len). NULL while empty and waiting. */
     char *in;
     uint32_t in_off, in_len, in_cap;
+    uint64_t consumed;       /**< bytes that requests took so far */
     uint32_t scanned;        /**< how far the search for the end of the head came */
     apr_time_t head_began;   /**< when the head being read began to arrive; in CONN_WORKER, when that was entered */
     apr_time_t idle_until;   /**< keep-alive deadline that the last response left */
@@ -150,6 +151,9 @@ int core_output_pending(const brg_conn *bc);
 
 /** 1 while what waits does so only to share a call with the answer to the next request, which is here. */
 int core_output_gathers(const brg_conn *bc);
+
+/** Count bytes that the loop wrote past the core's output, for brg_connection_octets(). */
+void core_output_add_bytes(brg_conn *bc, apr_off_t n);
 
 /** Bytes handed to the kernel since this was last asked. */
 uint64_t core_output_take_bytes(brg_conn *bc);

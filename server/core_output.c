@@ -17,6 +17,7 @@
  * set aside.
  */
 #include "core_output_private.h"
+#include "brigade/connection.h"
 
 #include "http_config.h"
 #include "http_core.h"
@@ -33,7 +34,6 @@ APLOG_USE_MODULE(core);
 
 AP_DECLARE_DATA ap_filter_rec_t *ap_core_output_filter_handle;
 
-static APR_OPTIONAL_FN_TYPE(ap_logio_add_bytes_out) * core_output_logio;
 
 struct core_output *core_output_create(conn_rec *c, brg_conn *bc, apr_socket_t *csd)
 {
@@ -65,9 +65,6 @@ static void core_output_settle(struct core_output *out)
         out->responses = 0;
         out->blocked = 0;
     }
-    if (core_output_logio && out->bytes != out->reported)
-        core_output_logio(out->c, out->bytes - out->reported);
-    out->reported = out->bytes;
 }
 
 /* The error is latched before anything is destroyed, so that whoever logs the requests that go with
@@ -126,6 +123,20 @@ int core_output_gathers(const brg_conn *bc)
 
     return core_output_pending(bc) && !out->error && !out->c->aborted && !out->blocked &&
            out->memory <= core_output_threshold(out) && core_output_may_gather(out);
+}
+
+void core_output_add_bytes(brg_conn *bc, apr_off_t n)
+{
+    if (bc->out)
+        bc->out->reported += n;
+}
+
+BRG_DECLARE(void) brg_connection_octets(conn_rec *c, apr_off_t *received, apr_off_t *sent)
+{
+    const brg_conn *bc = connection_of(c);
+
+    *received = bc ? (apr_off_t)bc->consumed : 0;
+    *sent = bc && bc->out ? bc->out->reported : 0;
 }
 
 uint64_t core_output_take_bytes(brg_conn *bc)
@@ -355,14 +366,8 @@ void core_output_adopt(brg_conn *bc, const char *data, size_t len)
     out->c->data_in_output_filters = 1;
 }
 
-static void core_output_retrieve(void)
-{
-    core_output_logio = APR_RETRIEVE_OPTIONAL_FN(ap_logio_add_bytes_out);
-}
-
 void core_output_register(apr_pool_t *p)
 {
     ap_core_output_filter_handle =
         ap_register_output_filter("CORE", ap_core_output_filter, NULL, AP_FTYPE_NETWORK);
-    ap_hook_optional_fn_retrieve(core_output_retrieve, NULL, NULL, APR_HOOK_MIDDLE);
 }

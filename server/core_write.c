@@ -162,6 +162,7 @@ static void core_write_drop_first(struct core_output *out, apr_size_t len)
         out->memory -= len < out->memory ? len : out->memory;
     if (len < e->length && !APR_BUCKET_IS_METADATA(e))
         apr_bucket_split(e, len);
+    out->reported += (apr_off_t)len; /* before an EOR bucket behind it logs its request */
     apr_bucket_delete(e);
 }
 

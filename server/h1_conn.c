@@ -52,6 +52,7 @@ static void h1_conn_in_release(brg_conn *bc)
 void conn_in_consume(brg_conn *bc, size_t n)
 {
     bc->in_off += (uint32_t)n;
+    bc->consumed += n;
     bc->scanned = 0;
     if (bc->in_off >= bc->in_len)
         bc->in_off = bc->in_len = 0;

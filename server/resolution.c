@@ -254,7 +254,7 @@ static int answer_keeps(const brg_conn *bc, const server_rec *s, const h1_head *
     return atomic_load_explicit(&loops_phase, memory_order_relaxed) == LOOPS_RUN;
 }
 
-static void put_head(resolution_cache *c, const resolution_head *head, const brg_conn *bc, const server_rec *s,
+static size_t put_head(resolution_cache *c, const resolution_head *head, const brg_conn *bc, const server_rec *s,
                      const h1_head *h, int keep)
 {
     char *out = gather_head(&c->gather);
@@ -266,6 +266,7 @@ static void put_head(resolution_cache *c, const resolution_head *head, const brg
     n += h1_format_connection(out + n, !keep, h->keep_alive, (long)apr_time_sec(s->keep_alive_timeout), left);
     memcpy(out + n, head->text + head->conn_off, head->len - head->conn_off);
     gather_add_head(&c->gather, n + head->len - head->conn_off);
+    return n + head->len - head->conn_off;
 }
 
 static void put_body(resolution_cache *c, resolution_entry *e, brg_conn *bc)
@@ -282,17 +283,18 @@ static void answer(resolution_cache *c, resolution_entry *e, brg_conn *bc, const
 {
     const server_rec *s = e->server;
     int keep = answer_keeps(bc, s, h), with_body = !not_modified && h->method_id == H1_M_GET;
+    size_t head_sent;
 
     if (!gather_has_room(&c->gather))
         gather_flush(&c->gather, bc, 0);
-    put_head(c, not_modified ? &e->head_304 : &e->head, bc, s, h, keep);
+    head_sent = put_head(c, not_modified ? &e->head_304 : &e->head, bc, s, h, keep);
     if (with_body && e->body_len)
         put_body(c, e, bc);
     if (!keep)
         bc->close_after = h->close || h->minor == 0 ? CONN_SHUT : CONN_DRAIN;
     bc->idle_until = c->loop->now + s->keep_alive_timeout;
     if (e->observed)
-        resolution_observe(e, bc, h, not_modified ? HTTP_NOT_MODIFIED : e->status, with_body ? e->body_len : 0);
+        resolution_observe(e, bc, h, not_modified ? HTTP_NOT_MODIFIED : e->status, head_sent, with_body ? e->body_len : 0);
 }
 
 int resolution_answer(resolution_cache *c, brg_conn *bc, const h1_head *h, h1_gather *g)

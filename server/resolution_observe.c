@@ -80,7 +80,8 @@ static void observe_fill(request_rec *r, const resolution_entry *e, int status, 
     apr_table_overlap(r->notes, o->notes, APR_OVERLAP_TABLES_SET);
 }
 
-void resolution_observe(resolution_entry *e, brg_conn *bc, const h1_head *head, int status, apr_off_t body_sent)
+void resolution_observe(resolution_entry *e, brg_conn *bc, const h1_head *head, int status, size_t head_sent,
+                         apr_off_t body_sent)
 {
     request_rec *r;
 
@@ -91,7 +92,10 @@ void resolution_observe(resolution_entry *e, brg_conn *bc, const h1_head *head, 
     resolution_hold(e);
     observe_fill(r, e, status, body_sent);
     bc->c->keepalive = bc->close_after == CONN_KEEP ? AP_CONN_KEEPALIVE : AP_CONN_CLOSE;
+    core_output_add_bytes(bc, (apr_off_t)head_sent + body_sent);
+    bc->consumed += head->head_len; /* as if it were taken already, which the caller does next */
     ap_run_log_transaction(r);
+    bc->consumed -= head->head_len;
     apr_pool_destroy(r->pool);
     resolution_release(e);
 }

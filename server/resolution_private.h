@@ -99,7 +99,8 @@ int resolution_stat_same(resolution_entry *e);
 int resolution_stat_take(struct resolution_stat *out, int fd, const char *path);
 
 /** Show a remembered answer to the log_transaction hooks. */
-void resolution_observe(resolution_entry *e, brg_conn *bc, const h1_head *head, int status, apr_off_t body_sent);
+void resolution_observe(resolution_entry *e, brg_conn *bc, const h1_head *head, int status, size_t head_sent,
+                        apr_off_t body_sent);
 
 /** Keep of r what resolution_observe() needs. */
 int resolution_observe_keep(resolution_entry *e, request_rec *r);
