@@ -57,12 +57,16 @@ static apr_size_t compile_directive(ssi_compiler *c, apr_size_t at)
         apr_pool_create(&c->scratch, page->pool);
     }
     complete = ssi_lex(&lexer, page->tags, page->data + from, page->len - from, c->scratch);
+    if (complete ? lexer.foreign : ssi_lex_is_text(&lexer, page->tags)) {
+        apr_size_t end = complete ? from + lexer.pos : page->len;
+
+        compile_literal(c, at, end - at);
+        return end;
+    }
     d = apr_pcalloc(page->pool, sizeof *d);
     d->off = at;
-    d->text = page->data + at;
     if (complete) {
         ssi_lex_take(&lexer, page->data + from, page->pool, d);
-        d->text_len = from + lexer.pos - at;
     } else {
         ssi_lex_take_unfinished(&lexer, page->data + from, page->len - from, page->pool, d);
         page->unfinished = 1;

@@ -75,11 +75,11 @@ const char *ssi_undefined_echo(const ssi_dir_conf *conf)
     return conf->undefined_echo ? conf->undefined_echo : SSI_UNDEFINED_ECHO;
 }
 
-const ssi_tags *ssi_tags_of(const server_rec *s)
+const ssi_tags *ssi_tags_of(const request_rec *r)
 {
-    const ssi_server_conf *conf = ap_get_module_config(s->module_config, &include_module);
+    const ssi_server_conf *conf = ap_get_module_config(r->server->module_config, &include_module);
 
-    return conf->tags;
+    return conf->tags[ssi_conf_of(r)->pass_unknown == 1];
 }
 
 apr_size_t ssi_cache_budget(void)
@@ -154,10 +154,11 @@ ssi_tags *ssi_tags_make(apr_pool_t *p, const char *start, const char *end)
     tags->end = end ? end : SSI_END_TAG;
     tags->end_len = strlen(tags->end);
     tags->pattern = ssi_pattern_make(p, tags->start, strlen(tags->start));
+    tags->pass_unknown = 0;
     return tags;
 }
 
-static ssi_tags *ssi_tags_shared(apr_pool_t *p, const char *start, const char *end)
+static ssi_tags *ssi_tags_shared(apr_pool_t *p, const char *start, const char *end, int pass)
 {
     ssi_tags *tags;
 
@@ -165,11 +166,12 @@ static ssi_tags *ssi_tags_shared(apr_pool_t *p, const char *start, const char *e
         ssi_all_tags = apr_array_make(p, 2, sizeof(ssi_tags *));
     for (int i = 0; i < ssi_all_tags->nelts; i++) {
         tags = APR_ARRAY_IDX(ssi_all_tags, i, ssi_tags *);
-        if (!strcmp(tags->start, start ? start : SSI_START_TAG) &&
+        if (tags->pass_unknown == pass && !strcmp(tags->start, start ? start : SSI_START_TAG) &&
             !strcmp(tags->end, end ? end : SSI_END_TAG))
             return tags;
     }
     tags = ssi_tags_make(p, start, end);
+    tags->pass_unknown = pass;
     APR_ARRAY_PUSH(ssi_all_tags, ssi_tags *) = tags;
     return tags;
 }
@@ -179,7 +181,8 @@ void ssi_tags_prepare(apr_pool_t *p, server_rec *s)
     for (; s; s = s->next) {
         ssi_server_conf *conf = ap_get_module_config(s->module_config, &include_module);
 
-        conf->tags = ssi_tags_shared(p, conf->start, conf->end);
+        for (int pass = 0; pass < 2; pass++)
+            conf->tags[pass] = ssi_tags_shared(p, conf->start, conf->end, pass);
     }
 }
 

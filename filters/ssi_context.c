@@ -60,7 +60,7 @@ include_ctx_t *ssi_context_create(ap_filter_t *f)
     s->ctx = ctx;
     s->f = f;
     s->conf = ssi_conf_resolved(r);
-    s->tags = ssi_tags_of(r->server);
+    s->tags = ssi_tags_of(r);
     s->link = ssi_link_of(r);
     s->top = s->link->top;
     ctx->error_str = ssi_error_message(s->conf);

@@ -73,19 +73,26 @@ static void stream_gather(ssi_state *s, const char *data, apr_size_t len)
 static void stream_run(include_ctx_t *ctx)
 {
     ssi_state *s = ctx->intern;
-    const ssi_tags *tags = s->tags;
     ssi_directive d = {.off = s->seen};
     apr_pool_t *p;
 
     apr_pool_create(&p, ctx->pool);
     ssi_lex_take(&s->lexer, s->text, p, &d);
-    if (s->conf->pass_unknown) {
-        d.text = apr_pstrcat(p, tags->start, apr_pstrmemdup(p, s->text, s->lexer.pos), NULL);
-        d.text_len = strlen(d.text);
-    }
     s->in_directive = 0;
     ssi_run(ctx, &d);
     apr_pool_destroy(p);
+}
+
+/* What was taken for a directive goes out as it is. */
+static void stream_text(include_ctx_t *ctx, apr_size_t len)
+{
+    ssi_state *s = ctx->intern;
+
+    s->in_directive = 0;
+    if (!ssi_printing(ctx))
+        return;
+    ssi_out_text(&s->out, s->tags->start);
+    ssi_out_bytes(&s->out, s->text, len);
 }
 
 /* @return how many of the bytes belong to the directive */
@@ -98,7 +105,10 @@ static apr_size_t stream_directive(include_ctx_t *ctx, const char *data, apr_siz
     if (!ssi_lex(&s->lexer, s->tags, s->text, s->text_len, ctx->pool))
         return len;
     used = s->lexer.pos - before;
-    stream_run(ctx);
+    if (s->lexer.foreign)
+        stream_text(ctx, s->lexer.pos);
+    else
+        stream_run(ctx);
     s->seen += s->lexer.pos;
     return used;
 }
@@ -183,6 +193,8 @@ static void stream_finish(include_ctx_t *ctx)
     s->begun = 0;
     stream_held(ctx, s->scan.held);
     s->scan.held = 0;
+    if (s->in_directive && ssi_lex_is_text(&s->lexer, s->tags))
+        stream_text(ctx, s->text_len);
     if (s->in_directive) {
         ssi_directive d = {.off = s->seen};
 

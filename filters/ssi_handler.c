@@ -47,7 +47,7 @@ void ssi_choose_thread(request_rec *r)
     if (!f || f->frec != ssi_includes_handle || !handler_is_file(r) ||
         !(ap_allow_options(r) & OPT_INC_WITH_EXEC))
         return;
-    page = ssi_page_get(r->filename, &r->finfo, ssi_tags_of(r->server), r->request_time);
+    page = ssi_page_get(r->filename, &r->finfo, ssi_tags_of(r), r->request_time);
     if (!page)
         return;
     if (page->has_exec || (page->has_include && __atomic_load_n(&ssi_exec_seen, __ATOMIC_RELAXED)))
@@ -92,8 +92,7 @@ int ssi_handler(request_rec *r)
 
     if ((!parsed && !(link && link->parent)) || !handler_is_file(r) || core->content_md5 == 1)
         return DECLINED;
-    page = ssi_page_get(r->filename, &r->finfo, parsed ? ssi_tags_of(r->server) : NULL,
-                        r->request_time);
+    page = ssi_page_get(r->filename, &r->finfo, parsed ? ssi_tags_of(r) : NULL, r->request_time);
     if (!page)
         return DECLINED;
     ap_allow_standard_methods(r, MERGE_ALLOW, M_GET, M_OPTIONS, M_POST, -1);

@@ -18,7 +18,16 @@ typedef struct ssi_lex_arg {
     int escapes;
 } ssi_lex_arg;
 
-enum { LEX_NAME, LEX_BEFORE_ARG, LEX_ARG, LEX_AFTER_ARG, LEX_BEFORE_VALUE, LEX_BARE, LEX_QUOTED };
+enum {
+    LEX_NAME,
+    LEX_BEFORE_ARG,
+    LEX_ARG,
+    LEX_AFTER_ARG,
+    LEX_BEFORE_VALUE,
+    LEX_BARE,
+    LEX_QUOTED,
+    LEX_FOREIGN /* SSIUnknownDirectives pass: only the end tag counts */
+};
 
 enum { TAG_NO, TAG_YES, TAG_MAYBE };
 
@@ -54,12 +63,25 @@ static ssi_lex_arg *lex_arg(const ssi_lexer *l)
     return &APR_ARRAY_IDX(l->args, l->args->nelts - 1, ssi_lex_arg);
 }
 
-static void lex_name_ends(ssi_lexer *l, apr_pool_t *p)
+static char *lex_lower(apr_pool_t *p, const char *text, apr_size_t len)
+{
+    char *out = apr_pstrmemdup(p, text, len);
+
+    for (char *c = out; *c; c++)
+        *c = (char)apr_tolower(*c);
+    return out;
+}
+
+static void lex_name_ends(ssi_lexer *l, const ssi_tags *tags, const char *text, apr_pool_t *p)
 {
     l->name_len = l->pos;
-    if (!l->name_len)
-        lex_mistake(l, SSI_LEX_NO_NAME, p);
     l->state = LEX_BEFORE_ARG;
+    if (tags->pass_unknown && !ssi_element_find(lex_lower(p, text, l->pos))) {
+        l->state = LEX_FOREIGN;
+        l->foreign = 1;
+    } else if (!l->name_len) {
+        lex_mistake(l, SSI_LEX_NO_NAME, p);
+    }
 }
 
 /* 1: the end tag was met and passed; 0: more text is needed; -1: go on. */
@@ -175,23 +197,24 @@ int ssi_lex(ssi_lexer *l, const ssi_tags *tags, const char *text, apr_size_t len
         char c = text[l->pos];
 
         if (l->state == LEX_NAME && apr_isspace(c)) {
-            lex_name_ends(l, p);
+            lex_name_ends(l, tags, text, p);
             continue;
         }
-        if (l->state == LEX_NAME || l->state == LEX_BEFORE_ARG) {
+        if (l->state == LEX_NAME || l->state == LEX_BEFORE_ARG || l->state == LEX_FOREIGN) {
             int at = lex_at_end_tag(l, tags, text, len);
 
             if (at == 0)
                 return 0;
             if (at == 1) {
                 if (l->state == LEX_NAME)
-                    lex_name_ends(l, p);
+                    lex_name_ends(l, tags, text, p);
                 l->pos += tags->end_len;
                 return 1;
             }
         }
         switch (l->state) {
         case LEX_NAME:
+        case LEX_FOREIGN:
             l->pos++;
             break;
         case LEX_BEFORE_ARG:
@@ -218,15 +241,6 @@ int ssi_lex(ssi_lexer *l, const ssi_tags *tags, const char *text, apr_size_t len
 }
 
 /* ---- taking the result ---- */
-
-static char *lex_lower(apr_pool_t *p, const char *text, apr_size_t len)
-{
-    char *out = apr_pstrmemdup(p, text, len);
-
-    for (char *c = out; *c; c++)
-        *c = (char)apr_tolower(*c);
-    return out;
-}
 
 static const char *lex_value(const ssi_lex_arg *arg, const char *text, apr_pool_t *p)
 {
@@ -274,6 +288,11 @@ void ssi_lex_take(const ssi_lexer *l, const char *text, apr_pool_t *p, ssi_direc
         args[i].decoded = args[i].value ? ssi_decode_entities(p, args[i].value) : NULL;
     }
     d->mistakes = lex_mistakes(l, p);
+}
+
+int ssi_lex_is_text(const ssi_lexer *l, const ssi_tags *tags)
+{
+    return l->foreign || (tags->pass_unknown && l->state == LEX_NAME);
 }
 
 void ssi_lex_take_unfinished(const ssi_lexer *l, const char *text, apr_size_t len, apr_pool_t *p,

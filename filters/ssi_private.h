@@ -60,11 +60,12 @@ typedef struct ssi_tags {
     const char *start, *end;
     apr_size_t end_len;
     const ssi_pattern *pattern; /* of start */
+    int pass_unknown; /* what looks like a directive, but is none of ours, is read as text */
 } ssi_tags;
 
 typedef struct ssi_server_conf {
     const char *start, *end;
-    ssi_tags *tags; /* made when the configuration was read */
+    ssi_tags *tags[2]; /* made when the configuration was read; [1]: unknown directives pass */
 } ssi_server_conf;
 
 /** As merged: values may be SSI_UNSET. */
@@ -74,7 +75,7 @@ const ssi_dir_conf *ssi_conf_resolved(const request_rec *r);
 const char *ssi_error_message(const ssi_dir_conf *conf);
 const char *ssi_time_format(const ssi_dir_conf *conf);
 const char *ssi_undefined_echo(const ssi_dir_conf *conf);
-const ssi_tags *ssi_tags_of(const server_rec *s);
+const ssi_tags *ssi_tags_of(const request_rec *r);
 /** Bytes that the page cache of one thread may take. */
 apr_size_t ssi_cache_budget(void);
 extern const command_rec ssi_commands[];
@@ -120,8 +121,6 @@ typedef struct ssi_directive {
     const unsigned char *mistakes; /* SSI_LEX_*, 0-terminated; NULL: none */
     int unfinished;                /* no end tag: mistakes are logged, and that is all */
     apr_size_t off;                /* of the start tag in the document */
-    const char *text;              /* the directive as written, with its tags; NULL if streamed */
-    apr_size_t text_len;
     apr_pool_t *pool;      /* what is kept with the directive lives there */
     struct ssi_expr *expr; /* its condition, once it was asked for */
     struct ssi_legacy *legacy;
@@ -132,7 +131,7 @@ typedef struct ssi_lexer {
     int state;
     apr_size_t pos, mark;
     apr_size_t name_len;
-    char quote;
+    int foreign; /* not one of ours, and tags->pass_unknown: text up to the end tag */
     apr_array_header_t *args; /* of ssi_lex_arg */
     apr_array_header_t *mistakes;
 } ssi_lexer;
@@ -145,6 +144,8 @@ int ssi_lex(ssi_lexer *lexer, const ssi_tags *tags, const char *text, apr_size_t
             apr_pool_t *p);
 /** Fill in @a d from a complete directive. Strings are copied into @a p. */
 void ssi_lex_take(const ssi_lexer *lexer, const char *text, apr_pool_t *p, ssi_directive *d);
+/** The document ends within it, but as text it goes out. */
+int ssi_lex_is_text(const ssi_lexer *lexer, const ssi_tags *tags);
 /** The same for one that the document's end cuts off; for its mistakes only. */
 void ssi_lex_take_unfinished(const ssi_lexer *lexer, const char *text, apr_size_t len,
                              apr_pool_t *p, ssi_directive *d);

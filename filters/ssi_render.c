@@ -27,11 +27,6 @@ static void run_log_mistakes(include_ctx_t *ctx, const ssi_directive *d)
 
 static void run_unknown(include_ctx_t *ctx, const ssi_directive *d)
 {
-    if (ctx->intern->conf->pass_unknown && d->text) {
-        if (ssi_printing(ctx))
-            ssi_out_bytes(&ctx->intern->out, d->text, d->text_len);
-        return;
-    }
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
                   APLOGNO(01371) "unknown directive \"%s\" in parsed doc %s", d->name,
                   ctx->r->filename);

@@ -97,6 +97,7 @@ static void script_add_field(const request_rec *r, apr_table_t *env, const apr_t
     }
 }
 
+/* In the order of Apache, which SSI's printenv shows. */
 static void script_add_server(request_rec *r, apr_table_t *env)
 {
     const char *path = apr_table_get(r->subprocess_env, "PATH");
@@ -111,6 +112,8 @@ static void script_add_server(request_rec *r, apr_table_t *env)
     script_set(env, "SERVER_NAME", ap_escape_html(r->pool, ap_get_server_name_for_url(r)));
     script_set(env, "SERVER_ADDR", r->connection->local_ip);
     script_set(env, "SERVER_PORT", apr_itoa(r->pool, ap_get_server_port(r)));
+    script_set(env, "REMOTE_HOST", ap_get_useragent_host(r, REMOTE_HOST, NULL));
+    script_set(env, "REMOTE_ADDR", r->useragent_ip);
     script_set(env, "DOCUMENT_ROOT", ap_document_root(r));
     script_set(env, "REQUEST_SCHEME", ap_http_scheme(r));
     script_set(env, "CONTEXT_PREFIX", ap_context_prefix(r));
@@ -135,12 +138,8 @@ static void script_add_user(request_rec *r, apr_table_t *env)
     script_set(env, "REMOTE_IDENT", ap_get_remote_logname(r));
 }
 
-static void script_add_client(request_rec *r, apr_table_t *env)
+static void script_add_client_port(request_rec *r, apr_table_t *env)
 {
-    const char *host = ap_get_useragent_host(r, REMOTE_HOST, NULL);
-
-    script_set(env, "REMOTE_HOST", host);
-    script_set(env, "REMOTE_ADDR", r->useragent_ip);
     if (r->useragent_addr) {
         script_set(env, "REMOTE_PORT", apr_itoa(r->pool, r->useragent_addr->port));
     }
@@ -174,7 +173,7 @@ AP_DECLARE(void) ap_add_common_vars(request_rec *r)
         }
     }
     script_add_server(r, env);
-    script_add_client(r, env);
+    script_add_client_port(r, env);
     script_add_user(r, env);
     script_add_redirect(r, env);
     if (!direct) {
