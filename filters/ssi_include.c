@@ -110,7 +110,7 @@ ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub)
 }
 
 typedef struct include_state {
-    int failed;             /* the last attempt */
+    int failed, given_up;   /* the last attempt; the last two of them */
     const char *stub, *set; /* nginx's */
 } include_state;
 
@@ -250,17 +250,26 @@ static int include_attempt(include_ctx_t *ctx, const ssi_arg *arg, const include
     return inc->set || inc->stub ? include_kept(ctx, arg, inc) : include_one(ctx, arg);
 }
 
+/* A second failure in a row is the end: what would come to its aid is not asked any more. */
+static void include_next(include_ctx_t *ctx, const ssi_arg *arg, include_state *inc)
+{
+    int ok = include_attempt(ctx, arg, inc);
+
+    inc->given_up = !ok && inc->failed;
+    inc->failed = !ok;
+}
+
 /* 0: an attribute that does not exist. */
 static int include_attribute(include_ctx_t *ctx, const ssi_arg *arg, include_state *inc)
 {
     if (!strcmp(arg->name, "virtual")) {
         if (!inc->failed)
-            inc->failed = !include_attempt(ctx, arg, inc);
+            include_next(ctx, arg, inc);
     } else if (!strcmp(arg->name, "file")) {
-        inc->failed = !include_attempt(ctx, arg, inc);
+        include_next(ctx, arg, inc);
     } else if (!strcmp(arg->name, "onerror")) {
         if (inc->failed)
-            inc->failed = !include_attempt(ctx, arg, inc);
+            include_next(ctx, arg, inc);
     } else if (strcmp(arg->name, "stub") && strcmp(arg->name, "set") && strcmp(arg->name, "wait")) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
                       APLOGNO(01342) "unknown parameter \"%s\" to tag include in %s", arg->name,
@@ -288,7 +297,7 @@ apr_status_t ssi_do_include(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_briga
         if (d->args[i].decoded && !strcmp(d->args[i].name, "set"))
             inc.set = ssi_expand(ctx, d->args[i].decoded, SSI_EXPAND_DROP_NAME);
     }
-    for (unsigned i = 0; i < d->args_n && d->args[i].value; i++)
+    for (unsigned i = 0; i < d->args_n && d->args[i].value && !inc.given_up; i++)
         if (!include_attribute(ctx, &d->args[i], &inc)) {
             ssi_error(ctx);
             break;
