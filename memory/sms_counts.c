@@ -16,10 +16,11 @@ __thread const void *sms_call_site;
 static pthread_once_t counts_once = PTHREAD_ONCE_INIT;
 static pthread_key_t counts_key; /* its destructor tells that a thread ends */
 
-/* All systems with slots per thread, newest first, so that children come before their parents. */
+/* All systems with slots per thread or a lock, newest first, so that children come before their
+ * parents. */
 static pthread_mutex_t counts_all_lock = PTHREAD_MUTEX_INITIALIZER;
 static brg_sms *counts_all;
-static uint64_t counts_serial;
+static _Atomic uint64_t counts_serial;
 
 static const void *counts_self(void)
 {
@@ -61,10 +62,53 @@ static void counts_thread_end(void *self)
     memset(sms_thread_entries, 0, sizeof(sms_thread_entries));
 }
 
-static void counts_key_make(void)
+/* A thread that forks (for a program to run) must not leave a copy behind in which the lock of
+ * another thread is held for ever. Locks are taken as everywhere: the list, then children before
+ * parents. */
+static void counts_before_fork(void)
+{
+    brg_sms *s;
+
+    pthread_mutex_lock(&counts_all_lock);
+    for (s = counts_all; s != NULL; s = s->counts->next)
+        pthread_mutex_lock(&s->counts->lock);
+}
+
+static void counts_after_fork(void)
+{
+    brg_sms *s;
+
+    for (s = counts_all; s != NULL; s = s->counts->next)
+        pthread_mutex_unlock(&s->counts->lock);
+    pthread_mutex_unlock(&counts_all_lock);
+}
+
+static void counts_prepare(void)
 {
     /* Without a key the slots of ended threads are never adopted: wasteful, but right. */
     (void)pthread_key_create(&counts_key, counts_thread_end);
+    (void)pthread_atfork(counts_before_fork, counts_after_fork, counts_after_fork);
+}
+
+/* Threads' ends and forks go through these systems. */
+static void counts_list(brg_sms *s)
+{
+    struct brg_sms_counts *counts = s->counts;
+
+    pthread_once(&counts_once, counts_prepare);
+    pthread_mutex_lock(&counts_all_lock);
+    counts->next = counts_all;
+    counts->link = &counts_all;
+    if (counts->next != NULL)
+        counts->next->counts->link = &counts->next;
+    counts_all = s;
+    pthread_mutex_unlock(&counts_all_lock);
+}
+
+void sms_counts_share(brg_sms *s)
+{
+    s->flags |= SMS_SHARED;
+    counts_list(s);
 }
 
 /* The slot that this thread has or may adopt. Under counts->lock. */
@@ -110,7 +154,6 @@ __attribute__((noinline)) sms_slot *sms_slot_find(brg_sms *s)
     sms_thread_entry *entry = &sms_thread_entries[s->counts->serial % SMS_THREAD_ENTRIES];
     sms_slot *slot;
 
-    pthread_once(&counts_once, counts_key_make);
     pthread_mutex_lock(&s->counts->lock);
     slot = counts_adopt(s);
     if (slot == NULL)
@@ -139,21 +182,15 @@ void sms_counts_begin(brg_sms *s, const brg_sms_ops *ops, brg_sms *parent,
         atomic_init(&counts->slots, one);
         return;
     }
-    pthread_mutex_lock(&counts_all_lock);
-    counts->serial = ++counts_serial;
-    counts->next = counts_all;
-    counts->link = &counts_all;
-    if (counts->next != NULL)
-        counts->next->counts->link = &counts->next;
-    counts_all = s;
-    pthread_mutex_unlock(&counts_all_lock);
+    counts->serial = atomic_fetch_add_explicit(&counts_serial, 1, memory_order_relaxed) + 1;
+    counts_list(s);
 }
 
 void sms_counts_leave(brg_sms *s)
 {
     struct brg_sms_counts *counts = s->counts;
 
-    if (counts->serial == 0 || counts->link == NULL)
+    if (counts->link == NULL)
         return;
     pthread_mutex_lock(&counts_all_lock);
     *counts->link = counts->next;

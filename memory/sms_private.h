@@ -22,8 +22,9 @@
 #define SMS_ONE_SLOT 1u /* the kind is for one thread */
 #define SMS_SHARED 2u   /* declared shared: calls are made under counts->lock */
 #define SMS_ROOT 4u     /* never destroyed */
-#define SMS_COUNTS 8u   /* the kind counts its blocks by itself, with the slot that it has at hand \
-                         */
+#define SMS_COUNTS                                                                \
+    8u /* the kind counts its blocks by itself, with the slot that it has at hand \
+        */
 
 /* Larger requests are refused at the door, so that kinds may add headers without a check. */
 #define SMS_LARGEST ((size_t)PTRDIFF_MAX - ((size_t)1 << 32))
@@ -63,10 +64,11 @@ struct brg_sms_counts {
     const sms_slot_rules *rules;
     sms_slot *_Atomic slots;
     pthread_mutex_t lock;
-    _Atomic int64_t live;         /* sum of what slots told, for high_water */
-    _Atomic int64_t high_water;   /* most of live */
-    sms_counters base;            /* sums at the last reset of the counters */
-    struct brg_sms *next, **link; /* all systems with slots per thread */
+    _Atomic int64_t live;       /* sum of what slots told, for high_water */
+    _Atomic int64_t high_water; /* most of live */
+    sms_counters base;          /* sums at the last reset of the counters */
+    struct brg_sms *next,
+        **link; /* all systems with slots per thread or a lock; link NULL: not listed */
 };
 
 /** A system with a slot per thread and state in each. NULL when memory is out. */
@@ -76,6 +78,10 @@ brg_sms *sms_make_threaded(size_t bytes, const brg_sms_ops *ops, brg_sms *parent
 /** Fill in a system that is not on the heap. */
 void sms_counts_begin(brg_sms *s, const brg_sms_ops *ops, brg_sms *parent,
                       const sms_slot_rules *rules, struct brg_sms_counts *counts, sms_slot *one);
+
+/** Let any thread use a system that is for one: its calls are made under counts->lock from now on.
+ */
+void sms_counts_share(brg_sms *s);
 
 /** Forget the slots. Before the system is freed; no thread may use it any more. */
 void sms_counts_end(brg_sms *s);

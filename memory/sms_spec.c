@@ -330,7 +330,7 @@ static const char *spec_build_word(brg_sms **out, const brg_sms_plan *plan, cons
     message = sms_check_ops((*out)->ops);
     if (message == NULL && word->shared) {
         if ((*out)->ops->threads == BRG_SMS_ONE_THREAD)
-            (*out)->flags |= SMS_SHARED;
+            sms_counts_share(*out);
         else
             message = "any thread may use it as it is, \"shared\" would change nothing";
     }
@@ -406,7 +406,8 @@ int sms_plan_builtin(const brg_sms_plan *plan)
     int i;
 
     for (i = 0; i < plan->words_n; i++)
-        if (plan->words[i].kind < spec_builtin || plan->words[i].kind >= spec_builtin + SPEC_BUILTIN_N)
+        if (plan->words[i].kind < spec_builtin ||
+            plan->words[i].kind >= spec_builtin + SPEC_BUILTIN_N)
             return 0;
     return 1;
 }

@@ -399,6 +399,49 @@ static void misuse_is_seen(void **state)
     run_misuse("limit(1k) system", misuse_too_much, "more was freed than handed out");
 }
 
+/* ---- a copy of the process has no lock that nobody releases ---- */
+
+static _Atomic int forking;
+
+static void *use_while_forking(void *data)
+{
+    brg_sms *s = data;
+
+    while (atomic_load(&forking))
+        brg_sms_free(s, brg_sms_allocate(s, 5000), 5000);
+    return NULL;
+}
+
+static void fork_leaves_no_lock_behind(void **state)
+{
+    static const char *const specs[] = {"trivial(shared)", "tracking(quiet) system", "guard",
+                                        "arena"};
+    pthread_t thread;
+    size_t i;
+    int n, status;
+    pid_t pid;
+
+    for (i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+        brg_sms *s = made(specs[i]);
+
+        atomic_store(&forking, 1);
+        assert_int_equal(pthread_create(&thread, NULL, use_while_forking, s), 0);
+        for (n = 0; n < 20; n++) {
+            pid = fork();
+            if (pid == 0) {
+                alarm(20);
+                brg_sms_free(s, brg_sms_allocate(s, 100), 100);
+                _exit(0);
+            }
+            assert_int_equal(waitpid(pid, &status, 0), pid);
+            assert_int_equal(status, 0);
+        }
+        atomic_store(&forking, 0);
+        pthread_join(thread, NULL);
+        brg_sms_destroy(&s, NULL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -415,6 +458,7 @@ int main(void)
         cmocka_unit_test(fault_fails_as_told),
         cmocka_unit_test(tracking_tells_who_holds_what),
         cmocka_unit_test(misuse_is_seen),
+        cmocka_unit_test(fork_leaves_no_lock_behind),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
