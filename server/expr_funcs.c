@@ -34,7 +34,12 @@ static const char *expr_f_resp(ap_expr_eval_ctx_t *ctx, const void *data, const 
     if (!ctx->r)
         return NULL;
     value = apr_table_get(ctx->r->headers_out, arg);
-    return value ? value : apr_table_get(ctx->r->err_headers_out, arg);
+    if (!value)
+        value = apr_table_get(ctx->r->err_headers_out, arg);
+    /* It moves to headers_out only when the head is made. */
+    if (!value && !ap_cstr_casecmp(arg, "Content-Type"))
+        value = ctx->r->content_type;
+    return value;
 }
 
 static const char *expr_f_reqenv(ap_expr_eval_ctx_t *ctx, const void *data, const char *arg)

@@ -5,4 +5,29 @@
 """
 
 SSI = {
+    "ranges of pages": (
+        r"^include-range(-beyond)?$",
+        "A page that is rendered before its first byte is sent has a length, so ranges of it can be had. Apache ignores "
+        "Range as soon as a page includes something."),
+    "an empty command": (
+        r"^(log:)?other-exec-cmd-empty$",
+        "The shell runs an empty command and says nothing. Apache's mod_cgid fails to read its own request."),
+    "mistakes that are not shown": (
+        r"^(log:)?(attr-hidden-quote-first|if-hidden-lexing)$",
+        "After a lexical error in a branch that is not shown, Apache misses the endif that follows. Here the page goes on."),
+    "exec both forbidden and allowed": (
+        r"^(log:)?conf-options-both$",
+        "IncludesNOEXEC after Includes forbids exec, also when both are said in one line. Apache allows it."),
+    "types of parsed pages": (
+        r"^(log:)?conf-type3?$",
+        "Files of the types text/x-server-parsed-html and text/x-server-parsed-html3 are parsed. Apache sends their source."),
+    "Vary": (
+        r"^expr-request$",
+        "A page whose expressions read fields of the request says so in Vary. Apache does not."),
+    "words of syntax errors": (
+        r"^log:(if-(empty-expr|bad-.*)|expr-(errors|string-alone))$",
+        "The parsers of expressions describe mistakes in words of their own."),
+    "number of a missing path": (
+        r"^log:(include-virtual-path-info|var-path-info)$",
+        "A path below a file is logged as AH00128, a file that does not exist. Apache has AH00130 for it."),
 }
