@@ -232,6 +232,17 @@ static apr_time_t h1_conn_head_due(const brg_conn *bc)
     return bc->head_began + limit < piece ? bc->head_began + limit : piece;
 }
 
+/* How long the connection may stay silent between requests. A process that ends waits no longer than for a request
+ * that is on its way already. */
+static apr_time_t h1_conn_idle_due(const brg_conn *bc)
+{
+    apr_time_t soon = bc->loop->now + H1_DRAIN_US;
+
+    if (soon < bc->idle_until && atomic_load_explicit(&loops_phase, memory_order_relaxed) != LOOPS_RUN)
+        return soon;
+    return bc->idle_until;
+}
+
 static void h1_conn_wait_head(brg_conn *bc)
 {
     if (bc->rd_ready) {
@@ -245,7 +256,7 @@ static void h1_conn_wait_head(brg_conn *bc)
     h1_conn_in_release(bc);
     if (bc->requests)
         conn_enter(bc, CONN_IDLE);
-    h1_conn_wait(bc, bc->requests ? bc->idle_until : h1_conn_head_due(bc));
+    h1_conn_wait(bc, bc->requests ? h1_conn_idle_due(bc) : h1_conn_head_due(bc));
 }
 
 static void h1_conn_wait_write(brg_conn *bc)

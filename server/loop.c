@@ -296,9 +296,14 @@ static void loop_turn(brg_loop *loop)
 static void loop_begin_drain(brg_loop *loop)
 {
     loop_listeners(loop, 0);
+    for (brg_listener **l = loop->listeners; *l; l++) {
+        loop_accept(loop, *l); /* if nobody else has the socket, what waits in its queue would be lost */
+        close((*l)->fd);       /* and if so, nobody shall wait in it any more */
+        (*l)->fd = -1;
+    }
     for (brg_conn *bc = loop->all; bc; bc = bc->all_next)
-        if (bc->state == CONN_IDLE && bc->timer.due > loop->now + apr_time_from_sec(1))
-            wheel_set(&loop->wheel, &bc->timer, loop->now + apr_time_from_sec(1));
+        if (bc->state == CONN_IDLE && bc->timer.due > loop->now + H1_DRAIN_US)
+            wheel_set(&loop->wheel, &bc->timer, loop->now + H1_DRAIN_US);
 }
 
 static void loop_drop(brg_loop *loop, int with_workers)

@@ -18,6 +18,7 @@
 
 #define LOOP_EVENTS 64      /**< connections read from in one turn: their buffers stay in the CPU's cache */
 #define LOOP_IN_BYTES 4096  /**< first input buffer of a connection that has something to read */
+#define H1_DRAIN_US apr_time_from_sec(1) /**< silence after which a process that ends closes an idle connection */
 #define LOOP_IN_SPARE 256   /**< empty input buffers kept */
 #define LOOP_CONN_SPARE 1024 /**< closed brg_conn objects kept */
 

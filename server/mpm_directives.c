@@ -188,6 +188,8 @@ int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
                      APLOGNO(00496) "apr_proc_detach failed");
         return HTTP_INTERNAL_SERVER_ERROR;
     }
+    if (sup_signals_early() < 0)
+        return HTTP_INTERNAL_SERVER_ERROR;
     mpm_common_pre_config(pconf);
     ap_listen_pre_config();
     mpm_settings = (mpm_conf){.processes = 1, .threads = MPM_DEFAULT_THREADS};

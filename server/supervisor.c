@@ -30,6 +30,7 @@ static struct {
     int started;        /* a first configuration runs */
     int was_graceful;   /* how the processes of the last configuration are to end */
     int served;         /* all processes were up once */
+    ap_generation_t serving; /* the newest generation that was complete once */
     apr_time_t monitor; /* when modules are next asked */
 } sup;
 
@@ -50,8 +51,8 @@ int supervisor_open(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, serv
 
 static int sup_scoreboard(server_rec *s)
 {
-    /* Two generations side by side, and one more that is slow to go. */
-    int processes = 3 * mpm_settings.processes + 4;
+    /* Two generations side by side, and several that are slow to go. */
+    int processes = 3 * mpm_settings.processes + 16;
     scoreboard_limits limits = {.loops = mpm_loops()};
 
     limits.processes =
@@ -193,7 +194,7 @@ static void sup_graceful_stop(apr_pool_t *pconf, server_rec *s)
 
 /* ---- the loop ---- */
 
-typedef enum { SUP_GO_ON, SUP_RELOAD, SUP_END } sup_verdict;
+typedef enum { SUP_GO_ON, SUP_RELOAD, SUP_END, SUP_FAILED } sup_verdict;
 
 static sup_verdict sup_reload(server_rec *s, int graceful)
 {
@@ -205,6 +206,9 @@ static sup_verdict sup_reload(server_rec *s, int graceful)
                      APLOGNO(00494) "SIGHUP received.  Attempting to restart");
     if (!conf_test_in_child(s->process))
         return SUP_GO_ON;
+    /* What is replaced before it took over: the one before it still serves. */
+    if (!sup.served && mpm_generation)
+        sup_children_stop_all(sup.serving, 1);
     sup.was_graceful = graceful;
     ap_unixd_mpm_get_retained_data()->was_graceful = graceful;
     return SUP_RELOAD;
@@ -238,6 +242,7 @@ static void sup_hand_over(void)
     if (sup.served || !sup_children_complete())
         return;
     sup.served = 1;
+    sup.serving = mpm_generation;
     sup_children_stop_all(mpm_generation, sup.was_graceful);
     daemon_ready();
 }
@@ -249,7 +254,7 @@ static sup_verdict sup_turn(apr_pool_t *pconf, server_rec *s)
     if (sup_children_reap(pconf, s) == APEXIT_CHILDFATAL && !sup.served && !mpm_generation) {
         sup_terminate(pconf, s);
         ap_log_error(APLOG_MARK, APLOG_ALERT, 0, s, "no server process could start: giving up");
-        return SUP_END;
+        return SUP_FAILED;
     }
     sup_hand_over();
     sup_children_retire();
@@ -274,7 +279,6 @@ static int sup_run_alone(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
 int supervisor_run(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
 {
     sup_verdict verdict;
-    int up;
 
     if (mpm_one_process())
         return sup_run_alone(pconf, plog, s);
@@ -284,6 +288,5 @@ int supervisor_run(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
     do
         verdict = sup_turn(pconf, s);
     while (verdict == SUP_GO_ON);
-    up = sup.served || mpm_generation;
-    return verdict == SUP_RELOAD ? OK : up ? DONE : !OK;
+    return verdict == SUP_RELOAD ? OK : verdict == SUP_END ? DONE : !OK;
 }

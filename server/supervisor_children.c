@@ -39,6 +39,7 @@ static struct {
     apr_interval_time_t delay;
 } sup_wait[MPM_MAX_PROCESSES];
 static int sup_wanted;
+static int sup_slotless; /* a process waits for a slot */
 
 void sup_children_want(int n)
 {
@@ -124,7 +125,8 @@ static int child_start(int index, apr_pool_t *pconf, server_rec *s)
     int ends[2], slot = child_free_slot();
     pid_t pid;
 
-    if (slot < 0) {
+    sup_slotless = slot < 0;
+    if (sup_slotless) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
                      "no slot for another server process: those of earlier "
                                     "generations still serve");
@@ -272,6 +274,9 @@ static void child_remove(sup_process *gone, server_rec *s)
         close(gone->fd);
     ap_run_child_status(s, gone->pid, generation, gone->slot, MPM_CHILD_EXITED);
     scoreboard_slot_end(gone->slot);
+    for (int i = 0; sup_slotless && i < sup_wanted; i++)
+        sup_wait[i].due = 0;
+    sup_slotless = 0;
     free(gone);
     if (generation != mpm_generation && !generation_lives(generation))
         ap_run_end_generation(s, generation);

@@ -47,11 +47,27 @@ static int sup_install(int sig, void (*handler)(int))
     return sigaction(sig, &sa, NULL);
 }
 
-int sup_signals_init(void)
+static int sup_open_event(void)
 {
     if (sup_event_fd < 0)
         sup_event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (sup_event_fd < 0)
+    return sup_event_fd < 0 ? -1 : 0;
+}
+
+int sup_signals_early(void)
+{
+    if (sup_open_event() < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof sup_signals / sizeof *sup_signals; i++)
+        if (sup_signals[i] != SIGTERM && sup_signals[i] != SIGINT && sup_signals[i] != SIGCHLD &&
+            sup_install(sup_signals[i], sup_handler) < 0)
+            return -1;
+    return 0;
+}
+
+int sup_signals_init(void)
+{
+    if (sup_open_event() < 0)
         return -1;
     for (size_t i = 0; i < sizeof sup_signals / sizeof *sup_signals; i++)
         if (sup_install(sup_signals[i], sup_handler) < 0)
