@@ -34,6 +34,7 @@ struct apr_allocator_t {
     brg_sms *system;         /* NULL: malloc */
     apr_uint32_t stocked;    /* bit i: lists[i] is not empty */
     unsigned char direct;    /* lists unused */
+    unsigned char warm;      /* keeps nodes when it is kept for the thread's next one */
     unsigned char per_block; /* pools ask the system for every block */
     unsigned char forgiving; /* grants up to ALLOCATOR_GRANT after a refusal */
     unsigned char exhausted; /* the system refused since the last apr_pool_clear of the owner */
@@ -53,6 +54,9 @@ apr_allocator_t *allocator_make(memory_stack *stack);
 /** Room for @a bytes in a node, or NULL. As apr_allocator_alloc. */
 apr_memnode_t *allocator_node(apr_allocator_t *a, apr_size_t bytes);
 
+/** End it, and keep nothing. */
+void allocator_end(apr_allocator_t *a);
+
 /** Give a chain of nodes to the system at once, not to the lists. */
 void allocator_release(apr_allocator_t *a, apr_memnode_t *nodes);
 
@@ -62,6 +66,52 @@ void *allocator_block(apr_allocator_t *a, apr_size_t bytes, const void *site, in
 void *allocator_block_resize(apr_allocator_t *a, void *block, apr_size_t old_bytes,
                              apr_size_t bytes, int *granted);
 void allocator_block_free(apr_allocator_t *a, void *block, apr_size_t bytes, int granted);
+
+/* The smallest nodes are what most pools begin, and end, with. */
+#define NODE_SMALLEST_LIST 1
+
+/** One of the smallest nodes, if there is one to be had without a lock or a search. Its first_avail
+ * is stale. */
+static inline apr_memnode_t *allocator_smallest(apr_allocator_t *a)
+{
+    apr_memnode_t *node = a->lists[NODE_SMALLEST_LIST];
+
+    if (node == NULL || a->mutex != NULL)
+        return NULL;
+    a->lists[NODE_SMALLEST_LIST] = node->next;
+    if (node->next == NULL)
+        a->stocked &= ~((apr_uint32_t)1 << NODE_SMALLEST_LIST);
+    a->kept_units -= NODE_SMALLEST_LIST + 1;
+    node->next = NULL;
+    return node;
+}
+
+static inline int allocator_has_room(const apr_allocator_t *a, const apr_memnode_t *node)
+{
+    if (a->direct || node->free_index == NODE_GRANTED)
+        return 0;
+    return a->keep_units == 0 ||
+           (apr_uint64_t)a->kept_units + node->index + 1 <= (apr_uint64_t)a->keep_units;
+}
+
+static inline void allocator_keep(apr_allocator_t *a, apr_memnode_t *node)
+{
+    unsigned list = node->index < NODE_LISTS - 1 ? node->index : NODE_LISTS - 1;
+
+    node->next = a->lists[list];
+    a->lists[list] = node;
+    a->stocked |= (apr_uint32_t)1 << list;
+    a->kept_units += node->index + 1;
+}
+
+/** apr_allocator_free() for a chain that is a single node as a rule. */
+static inline void allocator_free_few(apr_allocator_t *a, apr_memnode_t *node)
+{
+    if (node->next == NULL && a->mutex == NULL && allocator_has_room(a, node))
+        allocator_keep(a, node);
+    else
+        apr_allocator_free(a, node);
+}
 
 static inline apr_size_t node_bytes(const apr_memnode_t *node)
 {

@@ -63,14 +63,56 @@ static void allocator_grant_end(apr_allocator_t *a, void *block, apr_size_t byte
     free(block);
 }
 
+static void allocator_give_back(apr_allocator_t *a, apr_memnode_t *node)
+{
+    if (node->free_index == NODE_GRANTED)
+        allocator_grant_end(a, node, node_bytes(node));
+    else if (a->system != NULL)
+        brg_sms_free(a->system, node, node_bytes(node));
+    else
+        free(node);
+}
+
+void allocator_release(apr_allocator_t *a, apr_memnode_t *nodes)
+{
+    apr_memnode_t *next;
+
+    for (; nodes != NULL; nodes = next) {
+        next = nodes->next;
+        allocator_give_back(a, nodes);
+    }
+}
+
+static void *allocator_ask(apr_allocator_t *a, apr_size_t size)
+{
+    return a->system != NULL ? brg_sms_allocate(a->system, size) : malloc(size);
+}
+
+static void allocator_release_kept(apr_allocator_t *a)
+{
+    apr_uint32_t left;
+
+    for (left = a->stocked; left != 0; left &= left - 1) {
+        apr_memnode_t **list = &a->lists[__builtin_ctz(left)];
+
+        allocator_release(a, *list);
+        *list = NULL;
+    }
+    a->stocked = 0;
+    a->kept_units = 0;
+}
+
 /* Ask the system, under the lock: it may be one for a single thread. */
 static __attribute__((noinline)) apr_memnode_t *allocator_node_make(apr_allocator_t *a,
                                                                     apr_size_t size)
 {
-    apr_memnode_t *node;
+    apr_memnode_t *node = allocator_ask(a, size);
     apr_uint32_t mark = 0;
 
-    node = a->system != NULL ? brg_sms_allocate(a->system, size) : malloc(size);
+    if (node == NULL && a->stocked != 0) {
+        allocator_release_kept(a); /* what is kept may be what a limit counts */
+        node = allocator_ask(a, size);
+    }
     if (node == NULL) {
         node = allocator_grant(a, size);
         mark = NODE_GRANTED;
@@ -151,44 +193,6 @@ APR_DECLARE(apr_size_t) apr_allocator_align(apr_allocator_t *allocator, apr_size
     return allocator_node_size(size);
 }
 
-static void allocator_give_back(apr_allocator_t *a, apr_memnode_t *node)
-{
-    if (node->free_index == NODE_GRANTED)
-        allocator_grant_end(a, node, node_bytes(node));
-    else if (a->system != NULL)
-        brg_sms_free(a->system, node, node_bytes(node));
-    else
-        free(node);
-}
-
-void allocator_release(apr_allocator_t *a, apr_memnode_t *nodes)
-{
-    apr_memnode_t *next;
-
-    for (; nodes != NULL; nodes = next) {
-        next = nodes->next;
-        allocator_give_back(a, nodes);
-    }
-}
-
-static inline void allocator_keep(apr_allocator_t *a, apr_memnode_t *node)
-{
-    unsigned list = node->index < LAST_LIST ? node->index : LAST_LIST;
-
-    node->next = a->lists[list];
-    a->lists[list] = node;
-    a->stocked |= (apr_uint32_t)1 << list;
-    a->kept_units += node->index + 1;
-}
-
-static inline int allocator_has_room(const apr_allocator_t *a, const apr_memnode_t *node)
-{
-    if (a->direct || node->free_index == NODE_GRANTED)
-        return 0;
-    return a->keep_units == 0 ||
-           (apr_uint64_t)a->kept_units + node->index + 1 <= (apr_uint64_t)a->keep_units;
-}
-
 APR_DECLARE(void) apr_allocator_free(apr_allocator_t *allocator, apr_memnode_t *memnode)
 {
     apr_memnode_t *next;
@@ -206,17 +210,19 @@ APR_DECLARE(void) apr_allocator_free(apr_allocator_t *allocator, apr_memnode_t *
         apr_thread_mutex_unlock(allocator->mutex);
 }
 
+void allocator_end(apr_allocator_t *a)
+{
+    allocator_release_kept(a);
+    memory_stack_detach(a);
+    free(a);
+}
+
 APR_DECLARE(void) apr_allocator_destroy(apr_allocator_t *allocator)
 {
-    apr_uint32_t left;
-
-    for (left = allocator->stocked; left != 0; left &= left - 1)
-        allocator_release(allocator, allocator->lists[__builtin_ctz(left)]);
-    allocator->stocked = 0;
-    if (memory_stack_keep(allocator))
-        return;
-    memory_stack_detach(allocator);
-    free(allocator);
+    if (!allocator->warm)
+        allocator_release_kept(allocator);
+    if (!memory_stack_keep(allocator))
+        allocator_end(allocator);
 }
 
 APR_DECLARE(void) apr_allocator_owner_set(apr_allocator_t *allocator, apr_pool_t *pool)

@@ -8,14 +8,18 @@
 #include "pool_private.h"
 #include <string.h>
 
+/* Where in its chunk a pool may lie. */
+#define POOL_PLACES 4
+
 /* The most that is taken at once because earlier pools needed it. */
 #define POOL_FIRST_MOST ((apr_size_t)64 * 1024)
 #define POOL_USUAL_DECAY 6 /* the usual need falls by 1/64 of the difference */
 
-#define POOL_STRUCT BRG_POOL_ROUND(sizeof(apr_pool_t))
+#define POOL_STRUCT ((sizeof(apr_pool_t) + POOL_CLEARED - 1) / POOL_CLEARED * POOL_CLEARED)
 
-apr_pool_t *pool_root;
-static unsigned pool_initialized;
+/* Compilers clear that much with a few stores; the loop of string instructions that they take for
+ * more costs as much as the rest of creating a pool. */
+#define POOL_CLEARED 64
 
 /* ---- the tree ---- */
 
@@ -71,7 +75,26 @@ static apr_pool_t *pool_make_per_block(apr_allocator_t *allocator, const void *s
     return p;
 }
 
-apr_pool_t *pool_make(apr_allocator_t *allocator, int scope, apr_size_t first_bytes)
+/* Chunks begin on pages. Were pools all at the same place of their page, stores to one would seem
+ * to the processor to concern loads from the next, and they would share few cache sets. */
+static inline apr_pool_t *pool_place(apr_memnode_t *chunk)
+{
+    apr_size_t which = ((uintptr_t)chunk / NODE_SMALLEST) % POOL_PLACES;
+
+    return (apr_pool_t *)(pool_chunk_start(chunk) + which * (POOL_STRUCT + POOL_CLEARED));
+}
+
+static inline __attribute__((always_inline)) void pool_zero(char *at)
+{
+    apr_size_t i;
+
+#pragma GCC unroll 8
+    for (i = 0; i < POOL_STRUCT; i += POOL_CLEARED)
+        memset(at + i, 0, POOL_CLEARED);
+}
+
+static inline __attribute__((always_inline)) apr_pool_t *
+pool_make(apr_allocator_t *allocator, int scope, apr_size_t first_bytes)
 {
     apr_memnode_t *chunk;
     apr_pool_t *p;
@@ -81,11 +104,13 @@ apr_pool_t *pool_make(apr_allocator_t *allocator, int scope, apr_size_t first_by
         if (p == NULL)
             return NULL;
     } else {
-        chunk = allocator_node(allocator, first_bytes);
+        chunk = first_bytes == 0 ? allocator_smallest(allocator) : NULL;
+        if (chunk == NULL)
+            chunk = allocator_node(allocator, first_bytes);
         if (chunk == NULL)
             return NULL;
-        p = (apr_pool_t *)pool_chunk_start(chunk);
-        memset(p, 0, sizeof(*p));
+        p = pool_place(chunk);
+        pool_zero((char *)p);
         p->first = p->current = chunk;
         p->head.bump = p->counted = (char *)p + POOL_STRUCT;
         p->head.end = chunk->endp;
@@ -149,7 +174,7 @@ apr_pool_create_unmanaged_ex(apr_pool_t **newpool, apr_abortfunc_t abort_fn,
     apr_pool_t *p;
 
     *newpool = NULL;
-    if (pool_initialized == 0)
+    if (pool_root == NULL)
         return APR_ENOPOOL;
     p = allocator != NULL
             ? pool_make(allocator, BRG_SCOPE_PROCESS, 0)
@@ -235,7 +260,8 @@ static inline void pool_end_contents(apr_pool_t *p)
 static apr_uint64_t pool_need(const apr_pool_t *p)
 {
     const apr_memnode_t *chunk;
-    apr_uint64_t need = (apr_uint64_t)(p->head.bump - (char *)p->current);
+    apr_uint64_t need = (apr_uint64_t)(p->head.bump - (char *)p->current) +
+                        POOL_PLACES * (POOL_STRUCT + POOL_CLEARED);
 
     if (p->chunks_n > 1)
         for (chunk = p->first; chunk != NULL; chunk = chunk->next)
@@ -301,10 +327,10 @@ APR_DECLARE(void) apr_pool_destroy(apr_pool_t *p)
     if (p->per_block) {
         pool_blocks_free(p);
         allocator_block_free(allocator, p, sizeof(*p), p->per_block == 2);
-    } else if (owner) {
+    } else if (owner && !allocator->warm) {
         allocator_release(allocator, chunks);
     } else {
-        apr_allocator_free(allocator, chunks);
+        allocator_free_few(allocator, chunks);
     }
     if (owner)
         apr_allocator_destroy(allocator);
@@ -348,100 +374,4 @@ APR_DECLARE(void) apr_pool_clear(apr_pool_t *p)
     pool_rewind(p);
     if (p->allocator->owner == p)
         p->allocator->exhausted = 0;
-}
-
-/* ---- the pool of all pools ---- */
-
-APR_DECLARE(apr_status_t) apr_pool_initialize(void)
-{
-    apr_thread_mutex_t *mutex;
-    apr_status_t status;
-
-    if (pool_initialized++ > 0)
-        return APR_SUCCESS;
-    if (memory_scope_stack(BRG_SCOPE_PROCESS) == NULL)
-        memory_scopes_begin(MEMORY_DEFAULT_SPEC); /* should there be no memory for it: malloc */
-    pool_root = pool_make_owner(memory_scope_stack(BRG_SCOPE_PROCESS), BRG_SCOPE_PROCESS, 0);
-    if (pool_root == NULL) {
-        pool_initialized = 0;
-        return APR_ENOMEM;
-    }
-    apr_pool_tag(pool_root, "apr_global_pool");
-    status = apr_thread_mutex_create(&mutex, APR_THREAD_MUTEX_DEFAULT, pool_root);
-    if (status != APR_SUCCESS) {
-        apr_pool_destroy(pool_root);
-        pool_root = NULL;
-        pool_initialized = 0;
-        return status;
-    }
-    pool_root->allocator->mutex = mutex;
-    return APR_SUCCESS;
-}
-
-APR_DECLARE(void) apr_pool_terminate(void)
-{
-    if (pool_initialized == 0 || --pool_initialized > 0)
-        return;
-    apr_pool_destroy(pool_root);
-    pool_root = NULL;
-}
-
-/* ---- properties ---- */
-
-APR_DECLARE(apr_allocator_t *) apr_pool_allocator_get(apr_pool_t *pool)
-{
-    return pool->allocator;
-}
-
-APR_DECLARE(apr_pool_t *) apr_pool_parent_get(apr_pool_t *pool)
-{
-    return pool->parent;
-}
-
-APR_DECLARE(void) apr_pool_abort_set(apr_abortfunc_t abortfunc, apr_pool_t *pool)
-{
-    pool->abort_fn = abortfunc;
-}
-
-APR_DECLARE(apr_abortfunc_t) apr_pool_abort_get(apr_pool_t *pool)
-{
-    return pool->abort_fn;
-}
-
-APR_DECLARE(void) apr_pool_tag(apr_pool_t *pool, const char *tag)
-{
-    pool->tag = tag;
-}
-
-APR_DECLARE(int) apr_pool_is_ancestor(apr_pool_t *a, apr_pool_t *b)
-{
-    if (a == NULL)
-        return 1;
-    while (b != NULL && b != a)
-        b = b->parent;
-    return b != NULL;
-}
-
-BRG_DECLARE(int) brg_pool_exhausted(const apr_pool_t *pool)
-{
-    const apr_allocator_t *a = pool->allocator;
-
-    if (!a->exhausted)
-        return 0;
-    return a->granted > ALLOCATOR_GRANT / 2 ? BRG_POOL_RESERVE_LOW : BRG_POOL_REFUSED;
-}
-
-BRG_DECLARE(void) brg_pool_figures_get(const apr_pool_t *pool, brg_pool_figures *out)
-{
-    const apr_pool_t *child;
-    brg_pool_figures below;
-
-    out->allocations = pool->head.allocations + pool->told_allocations;
-    out->bytes = pool_bytes(pool) + pool->told_bytes;
-    for (child = pool->child; child != NULL; child = child->sibling)
-        if (child->scope == pool->scope) {
-            brg_pool_figures_get(child, &below);
-            out->allocations += below.allocations;
-            out->bytes += below.bytes;
-        }
 }

@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What an allocator of requests keeps, also from one request to the next: 128 KB. */
+#define STACK_WARM_UNITS 32
+
 struct memory_stack {
     apr_pool_t *p;    /* of this struct; a plain one */
     const char *spec; /* with all parameters in force */
@@ -105,10 +108,8 @@ static void stack_drop_spares(memory_stack *stack)
     memory_thread *t = memory_thread_mine;
     apr_allocator_t *a;
 
-    while (t != NULL && (a = memory_stack_spare(stack)) != NULL) {
-        memory_stack_detach(a);
-        free(a);
-    }
+    while (t != NULL && (a = memory_stack_spare(stack)) != NULL)
+        allocator_end(a);
 }
 
 void memory_stack_drop(memory_stack *stack)
@@ -137,7 +138,9 @@ int memory_stack_attach(memory_stack *stack, apr_allocator_t *a)
         return 0;
     if (brg_sms_plan_build(&a->system, stack->plan, 0, stack->own_n, stack->shared, NULL) != NULL)
         return -1;
-    a->direct = 1;
+    a->direct = stack->scope == BRG_SCOPE_CONNECTION || stack->scope == BRG_SCOPE_BUCKET;
+    a->warm = stack->scope == BRG_SCOPE_REQUEST;
+    a->keep_units = a->warm ? STACK_WARM_UNITS : 0;
     a->per_block = (unsigned char)stack->per_block;
     a->forgiving = (unsigned char)scope_forgives(stack->scope);
     __atomic_add_fetch(&stack->holds, 1, __ATOMIC_RELAXED);
@@ -193,7 +196,7 @@ int memory_stack_keep(apr_allocator_t *a)
     a->mutex = NULL;
     a->owner = NULL;
     a->exhausted = 0;
-    a->keep_units = 0;
+    a->keep_units = a->warm ? STACK_WARM_UNITS : 0;
     a->nodes_made = 0;
     slot[i] = a;
     return 1;

@@ -98,10 +98,8 @@ static inline apr_uint64_t pool_bytes(const apr_pool_t *p)
     return p->bytes_before + (apr_uint64_t)(p->head.bump - p->counted);
 }
 
-/** A pool without links to others. NULL when memory is out. */
-apr_pool_t *pool_make(apr_allocator_t *allocator, int scope, apr_size_t first_bytes);
-
-/** The same on an allocator of its own, which ends with it. NULL stack: malloc */
+/** A pool without links to others, on an allocator of its own, which ends with it. NULL stack:
+ * malloc. NULL when memory is out. */
 apr_pool_t *pool_make_owner(memory_stack *stack, int scope, apr_size_t first_bytes);
 
 /** What a failed allocation ends with: calls the abort function. @return NULL */
