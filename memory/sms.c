@@ -288,6 +288,14 @@ BRG_DECLARE(void) brg_sms_trim(brg_sms *s)
     }
 }
 
+BRG_DECLARE(void) brg_sms_discard(brg_sms *s, void *part, size_t bytes)
+{
+    while (s->ops->discard == NULL && s->ops->per_block == BRG_SMS_AS_PARENT && s->parent != NULL)
+        s = s->parent;
+    if (s->ops->discard != NULL)
+        s->ops->discard(s, part, bytes);
+}
+
 BRG_DECLARE(int) brg_sms_owns(const brg_sms *s, const void *block)
 {
     return s->ops->owns != NULL ? s->ops->owns(s, block) : -1;

@@ -16,7 +16,8 @@
 #define ARENA_CHUNK_MOST ((size_t)1 << 30)
 #define ARENA_LINEAR 256 /* up to here classes are 16 bytes apart, then four to each doubling */
 #define ARENA_UNIT 4096
-#define ARENA_LOOKS 64 /* empty regions looked at before a new one is taken */
+#define ARENA_DISCARD 8192 /* free cells from this size on have whole pages to give back */
+#define ARENA_LOOKS 64     /* empty regions looked at before a new one is taken */
 
 static inline arena_sms *arena_of(arena_local *local)
 {
@@ -69,7 +70,7 @@ static void arena_give(arena_local *local, arena_region *r)
     brg_sms_give(local->system, r, r->bytes);
 }
 
-void arena_shrink(arena_local *local, size_t keep)
+static void arena_shrink(arena_local *local, size_t keep)
 {
     arena_region *r, *last;
 
@@ -96,7 +97,7 @@ static void arena_retire(arena_local *local, arena_region *r)
     local->empty_bytes += r->bytes;
 }
 
-void arena_retire_idle(arena_local *local)
+static void arena_retire_idle(arena_local *local)
 {
     arena_region *r, *next;
     int i;
@@ -109,6 +110,31 @@ void arena_retire_idle(arena_local *local)
                 arena_retire(local, r);
             }
         }
+}
+
+/* A few blocks that live on would keep the memory of a whole peak otherwise. */
+static void arena_discard(arena_local *local)
+{
+    arena_region *r;
+    arena_cell *cell;
+    int i;
+
+    for (i = ARENA_CLASSES - 1; i >= 0; i--)
+        for (r = local->avail[i]; r != NULL && r->cell_bytes >= ARENA_DISCARD; r = r->next) {
+            if (!r->dirty)
+                continue;
+            for (cell = r->free; cell != NULL; cell = cell->next)
+                brg_sms_discard(local->system->parent, cell + 1, r->cell_bytes - sizeof(*cell));
+            r->dirty = 0;
+        }
+}
+
+void arena_tidy(arena_local *local)
+{
+    arena_remote_drain(local);
+    arena_retire_idle(local);
+    arena_shrink(local, 0);
+    arena_discard(local);
 }
 
 /* An empty region of at least so many bytes, but not of many more. */
@@ -148,7 +174,7 @@ static void arena_format(arena_region *r, uint32_t class_n, size_t cell_bytes)
     r->class_n = class_n;
     r->cell_bytes = cell_bytes;
     r->capacity = (uint32_t)((r->bytes - ARENA_REGION_HEAD) / cell_bytes);
-    r->used = r->bumped = 0;
+    r->used = r->bumped = r->dirty = 0;
     sms_poison(r->bump, r->bytes - ARENA_REGION_HEAD);
 }
 
@@ -262,6 +288,7 @@ void arena_free_local(arena_local *local, arena_cell *cell)
         sms_panic(local->system, "a block was freed twice", cell + 1);
     cell->next = r->free;
     r->free = cell;
+    r->dirty = 1;
     sms_poison(cell + 1, r->cell_bytes - sizeof(*cell));
     r->used--;
     if (__builtin_expect(was_full, 0)) {
@@ -373,11 +400,8 @@ static void arena_trim(brg_sms *s)
     sms_slot *slot = sms_slot_here(s);
     arena_local *local = slot != NULL ? arena_local_of(slot) : NULL;
 
-    if (local != NULL) {
-        arena_remote_drain(local);
-        arena_retire_idle(local);
-        arena_shrink(local, 0);
-    }
+    if (local != NULL)
+        arena_tidy(local);
     arena_remote_drain_orphans(s);
 }
 
@@ -406,9 +430,7 @@ static void arena_local_begin(brg_sms *s, void *state)
 
 static void arena_local_end(brg_sms *s, void *state)
 {
-    arena_remote_drain(state);
-    arena_retire_idle(state);
-    arena_shrink(state, 0);
+    arena_tidy(state);
 }
 
 static const sms_slot_rules arena_rules = {sizeof(arena_local), arena_local_begin, arena_local_end};

@@ -40,6 +40,7 @@ struct arena_region {
     size_t cell_bytes; /* with the head */
     uint32_t class_n;
     uint32_t used, capacity, bumped;
+    uint32_t dirty; /* a cell was freed since the memory behind free ones was given back */
 };
 
 #define ARENA_REGION_HEAD SMS_ROUND(sizeof(arena_region), BRG_SMS_ALIGNMENT)
@@ -90,11 +91,10 @@ static inline int arena_remote_waiting(arena_local *local)
     return atomic_load_explicit(&local->remote, memory_order_relaxed) != NULL;
 }
 
-/** Give empty regions to the parent until at most @a keep bytes of them remain. */
-void arena_shrink(arena_local *local, size_t keep);
-
-/** Empty regions of all classes, too, that were left in place for the next request. */
-void arena_retire_idle(arena_local *local);
+/** All that the arena does not need, for a thread that is idle or ended: what others freed is taken
+ * home, regions without use go to the parent, and so does the memory behind large free cells in the
+ * others. */
+void arena_tidy(arena_local *local);
 
 static inline sms_slot *arena_slot(arena_local *local)
 {

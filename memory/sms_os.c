@@ -104,6 +104,16 @@ static void *os_resize(brg_sms *s, void *block, size_t old_bytes, size_t bytes)
     return at;
 }
 
+/* Whole pages only. With the next touch they are there again, and zero. */
+static void os_discard(brg_sms *s, void *part, size_t bytes)
+{
+    uintptr_t start = SMS_ROUND((uintptr_t)part, os_page());
+    uintptr_t end = ((uintptr_t)part + bytes) & ~(uintptr_t)(os_page() - 1);
+
+    if (end > start)
+        (void)madvise((void *)start, end - start, MADV_DONTNEED);
+}
+
 static void os_destroy(brg_sms *s)
 {
 }
@@ -127,6 +137,7 @@ static const brg_sms_ops os_ops = {
     .resize = os_resize,
     .free = os_free,
     .destroy = os_destroy,
+    .discard = os_discard,
     .good_size = os_good_size,
     .describe = os_describe,
 };

@@ -21,20 +21,11 @@ void arena_remote_drain(arena_local *local)
     }
 }
 
-static void arena_drain_orphan(sms_slot *slot)
-{
-    arena_local *local = (arena_local *)slot->state;
-
-    arena_remote_drain(local);
-    arena_retire_idle(local);
-    arena_shrink(local, 0);
-}
-
 static __attribute__((noinline)) void arena_orphan(brg_sms *s, sms_slot *slot)
 {
     pthread_mutex_lock(&s->counts->lock);
     if (atomic_load(&slot->owner) == NULL)
-        arena_drain_orphan(slot);
+        arena_tidy((arena_local *)slot->state);
     pthread_mutex_unlock(&s->counts->lock);
 }
 
@@ -61,6 +52,6 @@ void arena_remote_drain_orphans(brg_sms *s)
     slot = atomic_load_explicit(&s->counts->slots, memory_order_acquire);
     for (; slot != NULL; slot = slot->next)
         if (atomic_load(&slot->owner) == NULL)
-            arena_drain_orphan(slot);
+            arena_tidy((arena_local *)slot->state);
     pthread_mutex_unlock(&s->counts->lock);
 }

@@ -89,6 +89,9 @@ typedef struct brg_sms_ops {
     size_t (*good_size)(const brg_sms *s, size_t bytes);
     /** Give what the calling thread keeps in reserve to the parent. */
     void (*trim)(brg_sms *s);
+    /** The content of a part of a block is of no use any more: give the memory behind it back, but not the part. It has
+     *  any content afterwards. */
+    void (*discard)(brg_sms *s, void *part, size_t bytes);
     /** Say what is worth saying (live blocks and their call sites), line by line. */
     void (*report)(const brg_sms *s, void (*line)(void *baton, const char *text), void *baton);
     /** Walk the invariants; NULL or what is broken. Only where no other thread uses the system. */
@@ -208,6 +211,9 @@ BRG_DECLARE(size_t) brg_sms_good_size(const brg_sms *s, size_t bytes);
 
 /** Give what the calling thread keeps in reserve to the operating system, for the whole stack. For an idle thread. */
 BRG_DECLARE(void) brg_sms_trim(brg_sms *s);
+
+/** The content of a part of one of @a s's blocks is of no use any more; what can be given back of it is. */
+BRG_DECLARE(void) brg_sms_discard(brg_sms *s, void *part, size_t bytes);
 
 /** 1 if handed out by @a s, 0 if not, -1 if the kind cannot tell. */
 BRG_DECLARE(int) brg_sms_owns(const brg_sms *s, const void *block);

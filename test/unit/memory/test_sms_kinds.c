@@ -125,6 +125,56 @@ static void arena_gives_back_after_a_peak(void **state)
     brg_sms_destroy(&e.s, NULL);
 }
 
+#if SMS_ASAN || defined(__SANITIZE_THREAD__)
+#define WATCHED 1 /* resident memory is mostly the tool's */
+#else
+#define WATCHED 0
+#endif
+
+static size_t resident_kb(void)
+{
+    unsigned long size = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%lu %lu", &size, &resident), 2);
+    fclose(file);
+    return resident * (size_t)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+/* One of 20 connections stays when the others have gone. */
+static void arena_gives_back_around_what_lives_on(void **state)
+{
+    static char *blocks[4000];
+    brg_sms *s = made("arena");
+    size_t before = resident_kb(), peak, after;
+    int i;
+
+    for (i = 0; i < 4000; i++) {
+        blocks[i] = brg_sms_allocate(s, 16384);
+        memset(blocks[i], i, 16384);
+    }
+    peak = resident_kb() - before;
+    for (i = 0; i < 4000; i++)
+        if (i % 20 != 0)
+            brg_sms_free(s, blocks[i], 16384);
+    brg_sms_trim(s);
+    after = resident_kb() - before;
+    if (!WATCHED && after > peak / 4)
+        fail_msg("%zu KB of %zu KB are still there", after, peak);
+    assert_null(brg_sms_verify(s));
+    for (i = 0; i < 4000; i++)
+        if (i % 20 == 0) {
+            assert_int_equal((unsigned char)blocks[i][16383], i & 0xff);
+            brg_sms_free(s, blocks[i], 16384);
+        }
+    for (i = 0; i < 100; i++) /* what was given back can be used */
+        memset(blocks[i] = brg_sms_allocate(s, 16384), 1, 16384);
+    for (i = 0; i < 100; i++)
+        brg_sms_free(s, blocks[i], 16384);
+    brg_sms_destroy(&s, NULL);
+}
+
 static void arena_asks_its_parent_rarely(void **state)
 {
     brg_sms *s = made("arena");
@@ -448,6 +498,7 @@ int main(void)
         cmocka_unit_test(arena_gets_back_what_others_free),
         cmocka_unit_test(arena_of_an_ended_thread_keeps_nothing),
         cmocka_unit_test(arena_gives_back_after_a_peak),
+        cmocka_unit_test(arena_gives_back_around_what_lives_on),
         cmocka_unit_test(arena_asks_its_parent_rarely),
         cmocka_unit_test(good_sizes_cost_nothing),
         cmocka_unit_test(arena_knows_its_blocks),
