@@ -87,7 +87,9 @@ static apr_status_t file_dirwalk_stat(apr_finfo_t *finfo, request_rec *r, apr_in
     apr_file_t *file;
     apr_status_t rv;
 
-    if (r->main || r->method_number != M_GET || ap_get_module_config(r->request_config, &file_module))
+    /* An open would follow the link that the walk asks about. */
+    if (r->main || r->method_number != M_GET || (wanted & APR_FINFO_LINK)
+        || ap_get_module_config(r->request_config, &file_module))
         return AP_DECLINED;
     rv = file_open(&file, r);
     if (APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv))
@@ -207,10 +209,10 @@ static int file_send(request_rec *r, apr_file_t *file, int with_body)
 
 /* ---- the handler ---- */
 
-static int file_not_found(request_rec *r, const char *tail)
+static int file_not_found(request_rec *r, const char *number)
 {
-    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, APLOGNO(00128) "File does not exist: %s",
-                  ap_escape_html(r->pool, tail ? apr_pstrcat(r->pool, r->filename, tail, NULL) : r->filename));
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "%sFile does not exist: %s%s", number, r->filename,
+                  r->path_info ? r->path_info : "");
     return HTTP_NOT_FOUND;
 }
 
@@ -218,7 +220,7 @@ static int file_not_found(request_rec *r, const char *tail)
 static int file_check(request_rec *r)
 {
     if (r->finfo.filetype == APR_NOFILE)
-        return file_not_found(r, r->path_info);
+        return file_not_found(r, APLOGNO(00128));
     if (r->finfo.filetype == APR_DIR) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, APLOGNO(00129) "Attempt to serve directory: %s", r->filename);
         return HTTP_NOT_FOUND;
@@ -228,7 +230,7 @@ static int file_check(request_rec *r)
         return HTTP_FORBIDDEN;
     }
     if (r->used_path_info != AP_REQ_ACCEPT_PATH_INFO && r->path_info && *r->path_info)
-        return file_not_found(r, r->path_info);
+        return file_not_found(r, APLOGNO(00130));
     return OK;
 }
 

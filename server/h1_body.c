@@ -339,6 +339,12 @@ static apr_status_t body_read_chunked(ap_filter_t *f, body_ctx *ctx, apr_bucket_
     if (done) {
         return body_end(f, ctx, out);
     }
+    if (ctx->limit && ctx->taken >= ctx->limit) { /* and there is more */
+        return body_too_large(f, ctx);
+    }
+    if (ctx->limit && most > ctx->limit - ctx->taken) {
+        most = ctx->limit - ctx->taken;
+    }
     if ((uint64_t)most > ctx->chunked.left) {
         most = (apr_off_t)ctx->chunked.left;
     }
@@ -350,9 +356,6 @@ static apr_status_t body_read_chunked(ap_filter_t *f, body_ctx *ctx, apr_bucket_
         return body_break(f, ctx, APR_EGENERAL);
     }
     ctx->taken += n;
-    if (ctx->limit && ctx->taken > ctx->limit) {
-        return body_too_large(f, ctx);
-    }
     h1_chunked_took(&ctx->chunked, (uint64_t)n);
     return APR_SUCCESS;
 }

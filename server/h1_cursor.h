@@ -4,10 +4,12 @@
 
 /**
  * @file h1_cursor.h
- * What the two halves of the head parser share: where they are, how a line ends, how a head is refused.
+ * What the two halves of the head parser share: where they are, how a line ends, how a head is
+ * refused.
  */
 #include "h1_parse.h"
 #include "h1_scan.h"
+#include "http_log.h"
 
 /** Blank lines tolerated before a request line, as many as Apache tolerates. */
 #define H1_MAX_BLANK_LINES 10
@@ -19,27 +21,50 @@ typedef struct h1_cursor {
     const h1_limits *limits;
 } h1_cursor;
 
-static inline h1_result h1_bad(h1_cursor *cur, int status, const char *why)
+/** Bytes of what offended that are kept for the log. */
+#define H1_BAD_MOST 80
+
+/** Refuse for what stands in [from, to). */
+static inline h1_result h1_bad_part(h1_cursor *cur, int status, const char *why, const char *from,
+                                    const char *to)
 {
     h1_head *head = cur->head;
+    const size_t len = (size_t)(to - from);
 
     head->status = status;
     head->why = why;
-    if (!head->bad) {
-        const size_t rest = (size_t)(cur->end - cur->line);
-        head->bad = cur->line;
-        head->bad_len = (uint32_t)(rest < 80 ? rest : 80);
-    }
+    head->bad = from;
+    head->bad_len = (uint32_t)(len < H1_BAD_MOST ? len : H1_BAD_MOST);
     return H1_BAD;
+}
+
+/** Where the text that starts at p ends: at the end of its line, or at the byte stop. */
+static inline const char *h1_text_end(const h1_cursor *cur, const char *p, char stop)
+{
+    while (p < cur->end && *p != '\r' && *p != '\n' && *p != '\0' && *p != stop) {
+        p++;
+    }
+    return p;
+}
+
+/** Refuse for the line that p is on. */
+static inline h1_result h1_bad(h1_cursor *cur, int status, const char *why)
+{
+    return h1_bad_part(cur, status, why, cur->line, h1_text_end(cur, cur->line, '\0'));
 }
 
 static inline h1_result h1_too_long(h1_cursor *cur, int is_field)
 {
+    h1_head *head = cur->head;
+
+    head->bad_is_long = 1;
     if (!is_field) {
-        return h1_bad(cur, 414, "request line exceeds LimitRequestLine");
+        return h1_bad(cur, 414, "request failed: client's request-line exceeds LimitRequestLine");
     }
-    cur->head->note = "Size of a request header field exceeds server limit.";
-    return h1_bad(cur, 400, "field line exceeds LimitRequestFieldSize");
+    head->note = "Size of a request header field exceeds server limit.";
+    return h1_bad_part(cur, 400,
+                       APLOGNO(00561) "Request header exceeds LimitRequestFieldSize: %.*s",
+                       cur->line, h1_text_end(cur, cur->line, ':'));
 }
 
 /* Apache lets one byte more than the limit pass. */
@@ -90,7 +115,8 @@ static inline int h1_eol(h1_cursor *cur)
     return -1;
 }
 
-/** h1_line.c: blank lines and the request line. H1_DONE: p is behind it, head's elements are set. */
+/** h1_line.c: blank lines and the request line. H1_DONE: p is behind it, head's elements are set.
+ */
 h1_result h1_request_line(h1_cursor *cur);
 
 #endif

@@ -10,6 +10,7 @@
 #include "h1_fields.h"
 #include "h1_scan.h"
 #include "http_private.h"
+#include "http_log.h"
 
 #define H1_IS(lit, what)                                \
     do {                                                \
@@ -154,7 +155,7 @@ void h1_field_note(h1_head *head, uint16_t index)
 static int h1_refuse(h1_head *head, const h1_field *field, int status, const char *why)
 {
     head->why = why;
-    head->bad = field ? field->value : NULL;
+    head->bad = field ? field->value : "";
     head->bad_len = field ? field->value_len : 0;
     return status;
 }
@@ -189,15 +190,19 @@ int h1_parse_length(const char *value, size_t len, uint64_t *out)
     return 0;
 }
 
+#define H1_WHY_LENGTH APLOGNO(10242) "client sent invalid Content-Length (%.*s): %s"
+#define H1_WHY_CODING APLOGNO(02539) "client sent unknown Transfer-Encoding (%.*s): %s"
+#define H1_WHY_HOST APLOGNO(00550) "Client sent malformed Host header: %.*s"
+
 static int h1_judge_length(h1_head *head)
 {
     const h1_field *field = &head->field[head->known[H1_CONTENT_LENGTH]];
 
     if (head->repeated && h1_second(head, field)) {
-        return h1_refuse(head, field, 400, "Content-Length came more than once");
+        return h1_refuse(head, field, 400, H1_WHY_LENGTH);
     }
     if (h1_parse_length(field->value, field->value_len, &head->content_length)) {
-        return h1_refuse(head, field, 400, "Content-Length is not a number");
+        return h1_refuse(head, field, 400, H1_WHY_LENGTH);
     }
     head->has_body = head->content_length > 0;
     return 0;
@@ -219,7 +224,7 @@ static int h1_judge_codings(h1_head *head)
         }
         while (h1_list_next(&p, f->value + f->value_len, &item, &len)) {
             if (head->chunked) {
-                return h1_refuse(head, f, 400, "Transfer-Encoding goes on after chunked");
+                return h1_refuse(head, f, 400, H1_WHY_CODING);
             }
             if (len == 7 && h1_same(item, "chunked", 7)) {
                 head->chunked = 1;
@@ -229,10 +234,10 @@ static int h1_judge_codings(h1_head *head)
         }
     }
     if (!head->chunked) {
-        return h1_refuse(head, first, 400, "Transfer-Encoding does not end with chunked");
+        return h1_refuse(head, first, 400, H1_WHY_CODING);
     }
     if (unknown) {
-        return h1_refuse(head, first, 501, "unknown coding in Transfer-Encoding");
+        return h1_refuse(head, first, 501, H1_WHY_CODING);
     }
     head->has_body = 1;
     return 0;
@@ -246,10 +251,10 @@ static int h1_judge_framing(h1_head *head)
         return length ? h1_judge_length(head) : 0;
     }
     if (length) {
-        return h1_refuse(head, NULL, 400, "both Content-Length and Transfer-Encoding");
+        return h1_refuse(head, NULL, 400, "both Content-Length and Transfer-Encoding%.*s: %s");
     }
     if (head->minor == 0) {
-        return h1_refuse(head, NULL, 400, "Transfer-Encoding in an HTTP/1.0 request");
+        return h1_refuse(head, NULL, 400, "Transfer-Encoding in an HTTP/1.0 request%.*s: %s");
     }
     return h1_judge_codings(head);
 }
@@ -306,17 +311,19 @@ static int h1_judge_host(h1_head *head, int unsafe)
         if (head->minor == 0) {
             return 0;
         }
-        return h1_refuse(head, NULL, 400, "no Host field in an HTTP/1.1 request");
+        return h1_refuse(head, NULL, 400,
+                         APLOGNO(00569) "client sent HTTP/1.1 request without hostname "
+                                        "(see RFC2616 section 14.23)%.*s: %s");
     }
     field = &head->field[head->known[H1_HOST]];
     if (unsafe && field->value_len) {
         return 0;
     }
     if (head->repeated && h1_second(head, field)) {
-        return h1_refuse(head, field, 400, "more than one Host field");
+        return h1_refuse(head, field, 400, H1_WHY_HOST);
     }
     if (!h1_host_ok(field->value, field->value_len)) {
-        return h1_refuse(head, field, 400, "the Host field is not a host name and port");
+        return h1_refuse(head, field, 400, H1_WHY_HOST);
     }
     return 0;
 }

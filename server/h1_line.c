@@ -6,6 +6,13 @@
 #include "h1_cursor.h"
 #include <string.h>
 
+#define H1_WHY_MALFORMED APLOGNO(00566) "request failed: malformed request line"
+#define H1_WHY_BLANK APLOGNO(03447) "HTTP Request Line; Invalid whitespace"
+#define H1_WHY_BLANKS                                   \
+    APLOGNO(03448)                                      \
+    "HTTP Request Line; Excess whitespace (disallowed " \
+    "by HttpProtocolOptions Strict)"
+
 static h1_result h1_skip_blank_lines(h1_cursor *cur)
 {
     for (int n = 0; cur->p < cur->end && (*cur->p == '\r' || *cur->p == '\n'); n++) {
@@ -15,10 +22,11 @@ static h1_result h1_skip_blank_lines(h1_cursor *cur)
             return H1_MORE;
         }
         if (eol < 0) {
-            return h1_bad(cur, 400, "bare CR or LF before the request line");
+            return h1_bad(cur, 400, H1_WHY_MALFORMED);
         }
         if (n == H1_MAX_BLANK_LINES) {
-            return h1_bad(cur, 400, "too many blank lines before the request line");
+            return h1_bad(cur, 400,
+                          APLOGNO(03445) "HTTP Request Line; Invalid method token: '%.*s'");
         }
         cur->line = cur->p;
     }
@@ -71,6 +79,27 @@ static int h1_line_gap(h1_cursor *cur)
     return 1;
 }
 
+/* The method ends at p, where no blank follows. */
+static h1_result h1_bad_method(h1_cursor *cur, const char *p)
+{
+    const char *end = p;
+
+    if (*p == '\0') {
+        return h1_bad(cur, 400, H1_WHY_MALFORMED);
+    }
+    if (*p == '\t' || (*p == ' ' && p == cur->line)) {
+        return h1_bad(cur, 400, H1_WHY_BLANK);
+    }
+    if (p > cur->line && (*p == '\r' || *p == '\n')) {
+        return h1_bad(cur, 400, APLOGNO(03446) "HTTP Request Line; Missing URI");
+    }
+    while (end < cur->end && *end != ' ' && *end != ':' && *end != '\r' && *end != '\n' && *end) {
+        end++;
+    }
+    return h1_bad_part(cur, 400, APLOGNO(03445) "HTTP Request Line; Invalid method token: '%.*s'",
+                       cur->line, end);
+}
+
 static h1_result h1_take_method(h1_cursor *cur)
 {
     h1_head *head = cur->head;
@@ -85,10 +114,37 @@ static h1_result h1_take_method(h1_cursor *cur)
         return h1_short(cur, 0);
     }
     if (head->method_len == 0 || !h1_line_gap(cur)) {
-        return h1_bad(cur, 400, "no method and target in the request line");
+        return h1_bad_method(cur, cur->p);
     }
     head->method_id = h1_method_of(head->method, head->method_len);
     return H1_DONE;
+}
+
+/* A byte that no target may have stands at p. */
+static h1_result h1_bad_target(h1_cursor *cur, const char *p)
+{
+    switch (*p) {
+    case '\0':
+    case '\n':
+        return h1_bad(cur, 400, H1_WHY_MALFORMED);
+    case '\t':
+        return h1_bad(cur, 400, H1_WHY_BLANK);
+    case ' ':
+        return h1_bad(cur, 400, H1_WHY_BLANKS);
+    case '#':
+        return h1_bad(cur, 400,
+                      APLOGNO(02421) "HTTP Request Line; URI must not contain a fragment");
+    case '\r':
+        if (p > cur->head->uri) {
+            return h1_bad(cur, 400, H1_WHY_BLANKS);
+        }
+        break;
+    default:
+        break;
+    }
+    return h1_bad_part(cur, 400,
+                       APLOGNO(03454) "HTTP Request Line; URI incorrectly encoded: '%.*s'",
+                       cur->head->uri, h1_text_end(cur, p, ' '));
 }
 
 static h1_result h1_take_target(h1_cursor *cur)
@@ -105,7 +161,7 @@ static h1_result h1_take_target(h1_cursor *cur)
         return h1_short(cur, 0);
     }
     if (head->uri_len == 0) {
-        return h1_bad(cur, 400, "no target in the request line");
+        return h1_bad_target(cur, cur->p);
     }
     return H1_DONE;
 }
@@ -120,15 +176,45 @@ static h1_result h1_take_09(h1_cursor *cur)
     head->major = 0;
     head->minor = 9;
     if (head->uri_len >= 5 && !memcmp(head->uri, "HTTP/", 5)) {
-        return h1_bad(cur, 400, "no target in the request line"); /* the version stands in its place */
+        /* The version stands in its place. */
+        return h1_bad_part(cur, 400,
+                           APLOGNO(03450) "HTTP Request Line; Unable to parse URI: '%.*s'",
+                           head->uri, head->uri + head->uri_len);
     }
     if (!cur->limits->allow_09) {
-        return h1_bad(cur, 400, "HTTP/0.9 is not allowed");
+        return h1_bad(cur, 400, APLOGNO(02401) "HTTP Request Line; Rejected HTTP/0.9 request");
     }
     if (head->method_id != H1_M_GET && !cur->limits->unsafe) {
-        return h1_bad(cur, 400, "HTTP/0.9 knows GET only");
+        return h1_bad_part(cur, 400,
+                           APLOGNO(03444) "HTTP Request Line; Invalid method token: '%.*s' (only "
+                                          "GET is allowed for HTTP/0.9 requests)",
+                           head->method, head->method + head->method_len);
     }
     return H1_DONE;
+}
+
+/* What stands at p, behind the target, is no version. */
+static h1_result h1_bad_version(h1_cursor *cur, const char *p)
+{
+    const char *end = h1_text_end(cur, p, ' ');
+    const int more = end == p || (end < cur->end && *end == ' ');
+
+    if (more && !cur->limits->unsafe) {
+        return h1_bad(cur, 400, H1_WHY_BLANKS);
+    }
+    if (more) {
+        while (end < cur->end && *end == ' ') {
+            end++;
+        }
+        return h1_bad_part(cur, 400,
+                           APLOGNO(03449) "HTTP Request Line; Extraneous text found '%.*s' "
+                                          "(perhaps whitespace was injected?)",
+                           end, h1_text_end(cur, end, '\0'));
+    }
+    return h1_bad_part(cur, 400,
+                       APLOGNO(02418) "HTTP Request Line; Unrecognized protocol '%.*s' (perhaps "
+                                      "whitespace was injected?)",
+                       p, end);
 }
 
 static h1_result h1_take_version(h1_cursor *cur)
@@ -147,15 +233,15 @@ static h1_result h1_take_version(h1_cursor *cur)
     if (head->protocol_len != 8 || p[6] != '.' || !h1_is(p[5], H1_C_DIGIT) ||
         !h1_is(p[7], H1_C_DIGIT) ||
         (memcmp(p, "HTTP/", 5) != 0 && !(cur->limits->unsafe && h1_same(p, "http/", 5)))) {
-        return h1_bad(cur, 400, "malformed HTTP version");
+        return h1_bad_version(cur, p);
     }
     head->major = (uint8_t)(p[5] - '0');
     head->minor = (uint8_t)(p[7] - '0');
     if (head->major == 0) {
-        return h1_bad(cur, 400, "HTTP/0.x in a request with a version");
+        return h1_bad_version(cur, p);
     }
     if (head->major > 1 && !cur->limits->any_major) {
-        return h1_bad(cur, 505, "HTTP version not supported");
+        return h1_bad_part(cur, 505, "HTTP version not supported: %.*s", p, p + 8);
     }
     return H1_DONE;
 }
@@ -186,7 +272,8 @@ static h1_result h1_end_line(h1_cursor *cur)
         return h1_short(cur, 0);
     }
     if (eol < 0) {
-        return h1_bad(cur, 400, "junk in the request line");
+        return h1_bad(cur, 400,
+                      *cur->p == '\0' || *cur->p == '\n' ? H1_WHY_MALFORMED : H1_WHY_BLANKS);
     }
     head->line = cur->line;
     head->line_len = (uint32_t)(stop - cur->line);
@@ -218,7 +305,7 @@ static h1_result h1_line_elements(h1_cursor *cur)
             return res;
         }
     } else if (cur->p[-1] != ' ' && cur->p[-1] != '\t') {
-        return h1_bad(cur, 400, "byte not allowed in the request target");
+        return h1_bad_target(cur, cur->p);
     } else if ((res = h1_take_version(cur)) != H1_DONE) {
         return res;
     }

@@ -12,6 +12,47 @@
 #include "h1_fields.h"
 #include <string.h>
 
+/* What no byte of a name or value may be even in Unsafe, blanks aside. */
+static int h1_ends_lenient(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0';
+}
+
+/* The name that ends at p is none. */
+static h1_result h1_bad_name(h1_cursor *cur, const char *p)
+{
+    if (*cur->line == ' ' || *cur->line == '\t') {
+        return h1_bad(cur, 400, "folded field line: %.*s");
+    }
+    if (!cur->limits->unsafe) {
+        return h1_bad(cur, 400, APLOGNO(02426) "Request header field name is malformed: %.*s");
+    }
+    if (*p == ':') {
+        return h1_bad(cur, 400, APLOGNO(03453) "Request header field name was empty");
+    }
+    if (*h1_text_end(cur, p, ':') == ':') {
+        return h1_bad(cur, 400,
+                      APLOGNO(03452) "Request header field name presented invalid whitespace");
+    }
+    return h1_bad(cur, 400, APLOGNO(00564) "Request header field is missing ':' separator: %.*s");
+}
+
+static h1_result h1_bad_value(h1_cursor *cur, const char *start)
+{
+    if (*cur->p == '\n' || *cur->p == '\0') {
+        return h1_bad(cur, 400, "Failed to read request header line %.*s");
+    }
+    if (cur->limits->unsafe) {
+        return h1_bad(cur, 400,
+                      APLOGNO(03451) "Request header field value presented bad whitespace");
+    }
+    while (start < cur->p && (*start == ' ' || *start == '\t')) {
+        start++;
+    }
+    return h1_bad_part(cur, 400, APLOGNO(02427) "Request header value is malformed: %.*s", start,
+                       h1_text_end(cur, cur->p + 1, '\0'));
+}
+
 static h1_result h1_take_name(h1_cursor *cur, h1_field *field)
 {
     const char *p = cur->p;
@@ -19,8 +60,7 @@ static h1_result h1_take_name(h1_cursor *cur, h1_field *field)
     field->name = p;
     p = h1_scan_token(p, cur->end);
     if (cur->limits->unsafe) {
-        while (p < cur->end && *p != ':' && *p != ' ' && *p != '\t' && *p != '\r' && *p != '\n' &&
-               *p != '\0') {
+        while (p < cur->end && *p != ':' && !h1_ends_lenient(*p)) {
             p++;
         }
     }
@@ -32,9 +72,7 @@ static h1_result h1_take_name(h1_cursor *cur, h1_field *field)
         if (h1_over(cur->line, p, cur->limits->field_size)) {
             return h1_too_long(cur, 1);
         }
-        return h1_bad(cur, 400,
-                      *cur->line == ' ' || *cur->line == '\t' ? "folded field line"
-                                                              : "malformed field name");
+        return h1_bad_name(cur, p);
     }
     field->name_len = (uint32_t)(p - field->name);
     field->id = (uint8_t)h1_field_id_of(field->name, field->name_len);
@@ -48,7 +86,8 @@ static h1_result h1_take_value(h1_cursor *cur, h1_field *field)
 
     cur->p = h1_scan_value(start, cur->end);
     if (cur->limits->unsafe) {
-        while (cur->p < cur->end && *cur->p != '\r' && *cur->p != '\n' && *cur->p != '\0') {
+        while (cur->p < cur->end &&
+               (*cur->p == ' ' || *cur->p == '\t' || !h1_ends_lenient(*cur->p))) {
             cur->p++;
         }
     }
@@ -61,7 +100,7 @@ static h1_result h1_take_value(h1_cursor *cur, h1_field *field)
         return h1_too_long(cur, 1);
     }
     if (eol < 0) {
-        return h1_bad(cur, 400, "byte not allowed in a field value");
+        return h1_bad_value(cur, start);
     }
     while (start < stop && (*start == ' ' || *start == '\t')) {
         start++;
@@ -74,12 +113,19 @@ static h1_result h1_take_value(h1_cursor *cur, h1_field *field)
     return H1_DONE;
 }
 
+static uint32_t h1_fields_most(const h1_limits *limits)
+{
+    const uint32_t room = limits->room ? H1_MAX_FIELDS : H1_OWN_FIELDS;
+
+    return limits->fields && limits->fields < room ? limits->fields : room;
+}
+
 static h1_result h1_field_lines(h1_cursor *cur)
 {
     h1_head *head = cur->head;
-    const uint32_t limit = cur->limits->fields && cur->limits->fields < H1_MAX_FIELDS
-                               ? cur->limits->fields
-                               : H1_MAX_FIELDS;
+    const uint32_t limit = h1_fields_most(cur->limits);
+
+    head->bad_is_field = 1; /* if any is */
     for (;;) {
         h1_result res;
 
@@ -90,13 +136,15 @@ static h1_result h1_field_lines(h1_cursor *cur)
             const int eol = h1_eol(cur);
 
             if (eol < 0) {
-                return h1_bad(cur, 400, "bare CR or LF");
+                return h1_bad_name(cur, cur->p);
             }
             return eol ? H1_DONE : H1_MORE;
         }
         if (head->n_fields >= limit) {
             head->note = "The number of request header fields exceeds this server's limit.";
-            return h1_bad(cur, 400, "more fields than LimitRequestFields allows");
+            head->bad_is_long = 1;
+            return h1_bad(cur, 400,
+                          APLOGNO(00563) "Number of request headers exceeds LimitRequestFields");
         }
         if ((res = h1_take_name(cur, &head->field[head->n_fields])) != H1_DONE ||
             (res = h1_take_value(cur, &head->field[head->n_fields])) != H1_DONE) {
@@ -107,14 +155,16 @@ static h1_result h1_field_lines(h1_cursor *cur)
     }
 }
 
-static void h1_head_reset(h1_head *head)
+static void h1_head_reset(h1_head *head, const h1_limits *limits)
 {
+    head->field = limits->room ? limits->room : head->own;
     memset(head, 0, offsetof(h1_head, known));
     memset(head->known, 0xff, sizeof(head->known));
     head->head_len = 0;
     head->status = 0;
     head->why = head->note = head->bad = NULL;
     head->bad_len = 0;
+    head->bad_is_field = head->bad_is_long = 0;
 }
 
 /* For the log: the request line of a refused head, as far as it came. */
@@ -135,7 +185,7 @@ static h1_result h1_walk(h1_cursor *cur)
     h1_head *head = cur->head;
     h1_result res;
 
-    h1_head_reset(head);
+    h1_head_reset(head, cur->limits);
     res = h1_request_line(cur);
     if (res == H1_BAD) {
         h1_keep_line(cur, cur->line);
@@ -145,10 +195,10 @@ static h1_result h1_walk(h1_cursor *cur)
     }
     head->head_len = (uint32_t)(cur->p - cur->buf);
     if (res == H1_DONE && head->major) {
-        const int status = h1_fields_judge(head, cur->limits->unsafe);
-
-        if (status) {
-            return h1_bad(cur, status, head->why);
+        head->bad_is_field = 0;
+        head->status = h1_fields_judge(head, cur->limits->unsafe);
+        if (head->status) {
+            return H1_BAD;
         }
     }
     return res;
@@ -209,7 +259,7 @@ h1_result h1_parse_request_line(h1_head *head, const char *buf, size_t len, cons
         .buf = buf, .p = buf, .end = buf + len, .line = buf, .head = head, .limits = limits};
     h1_result res;
 
-    h1_head_reset(head);
+    h1_head_reset(head, limits);
     res = h1_request_line(&cur);
     if (res == H1_BAD) {
         h1_keep_line(&cur, cur.line);

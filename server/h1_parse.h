@@ -50,7 +50,8 @@ typedef struct h1_field {
     uint8_t id; /**< h1_field_id */
 } h1_field;
 
-#define H1_MAX_FIELDS 256 /**< beyond it, or beyond LimitRequestFields, the request is refused */
+#define H1_OWN_FIELDS 256   /**< fields that an h1_head has room for itself */
+#define H1_MAX_FIELDS 32767 /**< refused beyond it, even if LimitRequestFields says 0 */
 
 typedef enum h1_method {
     H1_M_OTHER,
@@ -64,12 +65,13 @@ typedef enum h1_method {
 typedef struct h1_limits {
     uint32_t line;        /**< LimitRequestLine, bytes without the line end */
     uint32_t field_size;  /**< LimitRequestFieldSize, bytes of one field line */
-    uint32_t fields;      /**< LimitRequestFields; 0 = no limit but H1_MAX_FIELDS is raised by the
-                             caller's fallback */
+    uint32_t fields;      /**< LimitRequestFields; 0 = no limit but H1_MAX_FIELDS */
+    h1_field *room;       /**< for more than H1_OWN_FIELDS: H1_MAX_FIELDS of them, the calling
+                             thread's; NULL = no more than a head has itself */
     uint8_t unsafe;       /**< HttpProtocolOptions Unsafe */
     uint8_t allow_09;     /**< HttpProtocolOptions Allow0.9 */
     uint8_t merge_fields; /**< unused by the parser; kept for the caller */
-    uint8_t any_major;    /**< the line was made from another protocol's request, such as HTTP/2's */
+    uint8_t any_major; /**< the line was made from another protocol's request, such as HTTP/2's */
 } h1_limits;
 
 typedef struct h1_head {
@@ -91,11 +93,16 @@ typedef struct h1_head {
     uint32_t
         head_len; /**< bytes of the whole head, blank line included (and blank lines before it) */
     int status;   /**< 0, or the HTTP status that refuses this request */
-    const char *why;  /**< with status: constant text for the log */
+    /** With status: the log's message, constant, with Apache's number where Apache has the same. A
+     * format: at most one "%.*s" for bad, and then at most one "%s" for the target. */
+    const char *why;
     const char *note; /**< with status: sentence for the client's error page, may be NULL */
     const char *bad;  /**< with status: what offended, may be NULL */
     uint32_t bad_len;
-    h1_field field[H1_MAX_FIELDS];
+    uint8_t bad_is_field; /**< with status: the line of a field offended */
+    uint8_t bad_is_long;  /**< with status: a configured limit was passed */
+    h1_field *field;      /**< own, or the limits' room */
+    h1_field own[H1_OWN_FIELDS];
 } h1_head;
 
 typedef enum h1_result {
@@ -128,5 +135,8 @@ h1_result h1_parse(h1_head *head, const char *buf, size_t len, size_t *scanned,
  * for. */
 h1_result h1_parse_request_line(h1_head *head, const char *buf, size_t len,
                                 const h1_limits *limits);
+
+/** Set limits->room for the calling thread if limits->fields asks for it (h1_fields_room.c). */
+void h1_fields_room(h1_limits *limits);
 
 #endif

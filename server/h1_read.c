@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-APLOG_USE_MODULE(http);
+APLOG_USE_MODULE(core);
 
 #define READ_FIRST_BYTES 4096
 

@@ -21,7 +21,7 @@
 #include "memory_private.h"
 #include <string.h>
 
-APLOG_USE_MODULE(http);
+APLOG_USE_MODULE(core);
 
 void h1_limits_of(const server_rec *s, h1_limits *out)
 {
@@ -34,6 +34,7 @@ void h1_limits_of(const server_rec *s, h1_limits *out)
     out->fields = (uint32_t)(s->limit_req_fields > 0 ? s->limit_req_fields : 0);
     out->unsafe = conf->http_conformance == AP_HTTP_CONFORMANCE_UNSAFE;
     out->allow_09 = conf->http09_enable != AP_HTTP09_DISABLE;
+    h1_fields_room(out);
 }
 
 AP_DECLARE(request_rec *) ap_create_request(conn_rec *c)
@@ -160,6 +161,13 @@ static void request_set_version(request_rec *r, const h1_head *head)
     r->assbackwards = head->major == 0 && head->minor == 9;
 }
 
+/* An absolute path; the server as a whole has options and nothing else. */
+static int request_path_ok(const request_rec *r)
+{
+    return r->uri[0] == '/' || r->method_number == M_CONNECT ||
+           (r->method_number == M_OPTIONS && r->uri[0] == '*' && r->uri[1] == '\0');
+}
+
 int h1_request_take_line(request_rec *r, const h1_head *head)
 {
     request_set_version(r, head);
@@ -174,11 +182,16 @@ int h1_request_take_line(request_rec *r, const h1_head *head)
         return head->status;
     }
     ap_parse_uri(r, apr_pstrmemdup(r->pool, head->uri, head->uri_len));
-    if (r->status != HTTP_OK) {
-        return r->status;
+    if (r->status != HTTP_OK || !request_path_ok(r)) {
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
+                      APLOGNO(03450) "HTTP Request Line; Unable to parse URI: '%s'",
+                      r->unparsed_uri);
+        return HTTP_BAD_REQUEST;
     }
-    /* The server as a whole has options and nothing else. */
-    if (r->uri[0] == '*' && r->uri[1] == '\0' && r->method_number != M_OPTIONS) {
+    if (r->parsed_uri.user || r->parsed_uri.password) {
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
+                      APLOGNO(02422) "HTTP Request Line; URI must not contain a "
+                                     "username/password");
         return HTTP_BAD_REQUEST;
     }
     if (r->method_number == M_INVALID &&
@@ -276,9 +289,22 @@ static void request_refuse(request_rec *r, int status)
 
 static void request_log_bad(request_rec *r, const h1_head *head)
 {
-    /* The bytes are a stranger's: the log escapes them. */
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, APLOGNO(00566) "request failed: %s: %.*s",
-                  head->why, head->bad ? (int)head->bad_len : 0, head->bad ? head->bad : "");
+    const int level = head->bad_is_long ? APLOG_INFO : APLOG_DEBUG;
+
+    if (head->status == HTTP_REQUEST_URI_TOO_LARGE) {
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+                      APLOGNO(00565) "request failed: client's request-line exceeds "
+                                     "LimitRequestLine (longer than %d)",
+                      r->server->limit_req_line);
+    } else {
+        /* The bytes are a stranger's: the log escapes them. */
+        ap_log_rerror(APLOG_MARK, level, 0, r, head->why, (int)head->bad_len,
+                      head->bad ? head->bad : "", r->unparsed_uri);
+    }
+    if (head->bad_is_field) {
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
+                      APLOGNO(00567) "request failed: error reading the headers");
+    }
     if (head->note) {
         apr_table_setn(r->notes, "error-notes", head->note);
     }

@@ -165,6 +165,18 @@ static int header_all_safe(request_rec *r)
     const apr_table_entry_t *e = (const apr_table_entry_t *)fields->elts;
 
     for (int i = 0; i < fields->nelts; i++) {
+        if (!e[i].key[0]) {
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                          APLOGNO(02428) "Empty response header name, aborting request");
+            return 0;
+        }
+        if (!h1_header_is_safe(e[i].key, "")) {
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                          APLOGNO(02429) "Response header name '%s' contains invalid characters, "
+                                         "aborting request",
+                          e[i].key);
+            return 0;
+        }
         if (!h1_header_is_safe(e[i].key, e[i].val)) {
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                           APLOGNO(02430) "Response header '%s' value of '%s' contains invalid "

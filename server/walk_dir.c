@@ -164,7 +164,7 @@ static int dir_look(dir_walk *w, apr_size_t end, int opts, apr_finfo_t *finfo)
     apr_status_t rv;
 
     rv = dir_stat(w, end, APR_FINFO_MIN | (follow ? 0 : APR_FINFO_LINK), finfo);
-    if (follow && APR_STATUS_IS_ENOENT(rv)) { /* nothing, or a link that leads nowhere */
+    if (follow && (APR_STATUS_IS_ENOENT(rv) || rv == ELOOP)) { /* or a link that leads nowhere */
         rv = dir_stat(w, end, APR_FINFO_MIN | APR_FINFO_LINK, finfo);
     }
     if (APR_STATUS_IS_ENOENT(rv)) {

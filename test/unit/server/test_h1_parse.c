@@ -249,6 +249,41 @@ static void test_too_many_without_end(void **state)
     free(head);
 }
 
+/* LimitRequestFields beyond what a head holds itself, with and without room for them. */
+static void test_room(void **state)
+{
+    static const struct {
+        uint32_t fields, sent;
+        int room, want;
+    } rows[] = {{256, 256, 0, 0},     {256, 257, 0, 400},     {0, 257, 0, 400}, {0, 257, 1, 0},
+                {300, 300, 1, 0},     {300, 301, 1, 400},     {0, 32767, 1, 0}, {0, 32768, 1, 400},
+                {50000, 32767, 1, 0}, {50000, 32768, 1, 400}, {100, 100, 1, 0}, {100, 101, 1, 400}};
+    h1_head *head = malloc(sizeof(*head));
+    char *text = malloc(64 + 4 * 40000);
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        h1_limits limits = strict;
+        size_t scanned = 0, len = 16;
+
+        memcpy(text, "GET / HTTP/1.0\r\n", 17);
+        for (uint32_t n = 0; n < rows[i].sent; n++, len += 4) {
+            memcpy(text + len, "a:\r\n", 4);
+        }
+        memcpy(text + len, "\r\n", 2);
+        limits.fields = rows[i].fields;
+        if (rows[i].room) {
+            h1_fields_room(&limits);
+        }
+        assert_int_equal(outcome(head, text, len + 2, &scanned, &limits), rows[i].want);
+        if (!rows[i].want) {
+            assert_int_equal(head->n_fields, rows[i].sent);
+            assert_int_equal(head->field[rows[i].sent - 1].name_len, 1);
+        }
+    }
+    free(text);
+    free(head);
+}
+
 static int text_is(const char *p, size_t len, const char *want)
 {
     return len == strlen(want) && memcmp(p, want, len) == 0;
@@ -348,13 +383,57 @@ static void test_bad_line_kept(void **state)
     free(head);
 }
 
+/* Log parsers know the reasons by Apache's numbers. */
+static void test_why(void **state)
+{
+    static const struct {
+        const char *text, *why, *bad;
+        const h1_limits *limits;
+    } rows[] = {
+        {"G(T / HTTP/1.1\r\n\r\n", "AH03445", "G(T", &strict},
+        {"POST /\r\n\r\n", "AH03444", "POST", &strict},
+        {" GET / HTTP/1.1\r\n\r\n", "AH03447", NULL, &strict},
+        {"GET  / HTTP/1.1\r\n\r\n", "AH03448", NULL, &strict},
+        {"GET / x HTTP/1.1\r\n\r\n", "AH03448", NULL, &strict},
+        {"GET / x HTTP/1.1\r\n\r\n", "AH03449", "HTTP/1.1", &unsafe},
+        {"GET / HTTP/11\r\n\r\n", "AH02418", "HTTP/11", &strict},
+        {"GET /a\x01z HTTP/1.1\r\n\r\n", "AH03454", "/a\x01z", &strict},
+        {"GET /a#z HTTP/1.1\r\n\r\n", "AH02421", NULL, &strict},
+        {"GET / HTTP/1.1\n\n", "AH00566", NULL, &strict},
+        {G "A : b\r\n\r\n", "AH02426", "A : b", &strict},
+        {G ": b\r\n\r\n", "AH02426", ": b", &strict},
+        {G "A: b\x01\r\n\r\n", "AH02427", "b\x01", &strict},
+        {G "A : b\r\n\r\n", "AH03452", NULL, &unsafe},
+        {G ": b\r\n\r\n", "AH03453", NULL, &unsafe},
+        {G "A b\r\n\r\n", "AH00564", "A b", &unsafe},
+        {G "A: b\vc\r\n\r\n", "AH03451", NULL, &unsafe},
+        {G H "Content-Length: x\r\n\r\n", "AH10242", "x", &strict},
+        {G H "Transfer-Encoding: x\r\n\r\n", "AH02539", "x", &strict},
+        {G "Host: a/b\r\n\r\n", "AH00550", "a/b", &strict},
+    };
+    h1_head *head = malloc(sizeof(*head));
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        size_t scanned = 0;
+
+        assert_int_equal(
+            h1_parse(head, rows[i].text, strlen(rows[i].text), &scanned, rows[i].limits), H1_BAD);
+        assert_memory_equal(head->why, rows[i].why, 7);
+        if (rows[i].bad) {
+            assert_true(text_is(head->bad, head->bad_len, rows[i].bad));
+        }
+    }
+    free(head);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),         cmocka_unit_test(test_nul),
         cmocka_unit_test(test_limits),        cmocka_unit_test(test_too_many_without_end),
         cmocka_unit_test(test_result),        cmocka_unit_test(test_field_ids),
-        cmocka_unit_test(test_bad_line_kept),
+        cmocka_unit_test(test_bad_line_kept), cmocka_unit_test(test_room),
+        cmocka_unit_test(test_why),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
