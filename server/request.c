@@ -240,6 +240,18 @@ AP_DECLARE(int) ap_process_request_internal(request_rec *r)
 
 /* ---- the whole of it ---- */
 
+/* All but post_read_request, which is a part of ap_read_request(). */
+static int request_phases_read(request_rec *r)
+{
+    int status = ap_run_quick_handler(r, 0);
+
+    if (status != DECLINED) {
+        return status == OK ? DONE : status;
+    }
+    status = ap_process_request_internal(r);
+    return status == OK ? handler_prepare(r) : status;
+}
+
 int request_phases(request_rec *r)
 {
     int status;
@@ -252,12 +264,7 @@ int request_phases(request_rec *r)
     if ((status = ap_post_read_request(r)) != OK) {
         return status;
     }
-    status = ap_run_quick_handler(r, 0);
-    if (status != DECLINED) {
-        return status == OK ? DONE : status;
-    }
-    status = ap_process_request_internal(r);
-    return status == OK ? handler_prepare(r) : status;
+    return request_phases_read(r);
 }
 
 /* Timed callbacks of modules wait for this lock before they touch a request whose handler still
@@ -372,7 +379,7 @@ AP_DECLARE(void) ap_process_request_after_handler(request_rec *r)
 
 void ap_process_async_request(request_rec *r)
 {
-    request_finish(r, request_phases(r));
+    request_finish(r, request_phases_read(r));
 }
 
 AP_DECLARE(void) ap_process_request(request_rec *r)
