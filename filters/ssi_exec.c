@@ -146,11 +146,21 @@ static void exec_kill(pid_t pid)
         continue;
 }
 
+/* Its own, or that of the include whose page it is in. */
+static apr_time_t exec_deadline(include_ctx_t *ctx, const char **limit)
+{
+    apr_interval_time_t most = ctx->intern->conf->exec_us;
+    apr_time_t own = most ? apr_time_now() + most : 0, page = ctx->intern->link->deadline;
+
+    *limit = page && (!own || page < own) ? "SSIIncludeTimeout" : "SSIExecTimeout";
+    return page && (!own || page < own) ? page : own;
+}
+
 static int exec_cmd(include_ctx_t *ctx, const char *text)
 {
     request_rec *r = ctx->r;
-    apr_interval_time_t most = ctx->intern->conf->exec_us;
-    apr_time_t deadline = most ? apr_time_now() + most : 0;
+    const char *limit;
+    apr_time_t deadline = exec_deadline(ctx, &limit);
     exec_command command = {.text = text};
     int fd, ended;
     pid_t pid;
@@ -174,7 +184,7 @@ static int exec_cmd(include_ctx_t *ctx, const char *text)
     exec_kill(pid);
     if (ended == 0)
         ap_log_rerror(APLOG_MARK, APLOG_ERR, APR_TIMEUP, r,
-                      "command took longer than SSIExecTimeout and was killed: \"%s\" in %s", text,
+                      "command took longer than %s and was killed: \"%s\" in %s", limit, text,
                       r->filename);
     return ended != 0;
 }

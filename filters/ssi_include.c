@@ -103,8 +103,12 @@ ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub)
     link->top = s->top;
     link->parent = ctx->r;
     link->depth = s->link->depth + 1;
-    if (s->conf->include_us)
-        link->deadline = apr_time_now() + s->conf->include_us;
+    link->deadline = s->link->deadline; /* the page's own, if it is an include */
+    if (s->conf->include_us) {
+        apr_time_t own = apr_time_now() + s->conf->include_us;
+        if (!link->deadline || own < link->deadline)
+            link->deadline = own;
+    }
     ap_set_module_config(sub->request_config, &include_module, link);
     return link;
 }
