@@ -164,6 +164,7 @@ static void main_measure(const main_options *o, bench_row *row, const char *path
 {
     char n[16], ms[16];
     char *stock[] = {(char *)o->helper, (char *)path, n, ms, NULL};
+    char *empty[] = {(char *)o->helper, (char *)"--empty", (char *)path, n, ms, NULL};
     char *ours[] = {(char *)o->self,
                     (char *)(row->is_inline ? "--child-inline" : "--child"),
                     (char *)row->spec,
@@ -177,7 +178,7 @@ static void main_measure(const main_options *o, bench_row *row, const char *path
         return;
     snprintf(n, sizeof(n), "%d", threads);
     snprintf(ms, sizeof(ms), "%d", milliseconds);
-    if (main_child(row->spec != NULL ? ours : stock, &result) != 0) {
+    if (main_child(row->spec != NULL ? ours : row->is_empty ? empty : stock, &result) != 0) {
         fprintf(stderr, "brigade-membench: %s could not be measured\n", row->name);
         row->absent = 1;
         return;
@@ -276,8 +277,10 @@ int main(int argc, char **argv)
     setenv("GLIBC_TUNABLES", "glibc.rtld.optional_static_tls=8192", 1);
     main_find_self(&o);
     main_add_row(&table, "stock APR pools", NULL, 0);
+    main_add_row(&table, "the replay alone", NULL, 0);
+    table.rows[BENCH_ROW_EMPTY].is_empty = 1;
     main_arguments(argc, argv, &o, &table);
-    if (table.rows_n == 1)
+    if (table.rows_n == BENCH_ROW_EMPTY + 1)
         main_usual_rows(&table);
     if (table.traces_n == 0)
         main_usual_traces(&table, &o);

@@ -8,11 +8,15 @@
 #define BENCH_TRACES 16
 #define BENCH_SUBJECTS 24
 
-/* What is compared: stock APR, or our pools on a specification. */
+#define BENCH_ROW_STOCK 0
+#define BENCH_ROW_EMPTY 1
+
+/* What is compared: stock APR, or our pools on a specification; and the replay without any pools.
+ */
 typedef struct bench_row {
     char name[96];
-    const char *spec; /* NULL: stock */
-    int is_inline;
+    const char *spec; /* NULL in the first two rows: stock, and empty */
+    int is_inline, is_empty;
     int absent; /* it could not be measured here */
     bench_result one[BENCH_TRACES], many[BENCH_TRACES];
 } bench_row;
@@ -31,7 +35,9 @@ void bench_print_table(const bench_table *table);
 int bench_write_json(const bench_table *table, const char *path);
 int bench_write_svg(const bench_table *table, const char *path);
 
-/** Time per request against stock APR's; 0 where that was not measured. */
+/** Time per request against stock APR's; 0 where that was not measured. Net: without that of the
+ * replay itself. */
 double bench_of_stock(const bench_table *table, const bench_row *row, int t);
+double bench_of_stock_net(const bench_table *table, const bench_row *row, int t);
 
 #endif

@@ -4,13 +4,26 @@
 #include <errno.h>
 #include <string.h>
 
+static double report_ratio(double ns, double stock)
+{
+    return stock > 0 ? ns / stock : 0;
+}
+
 double bench_of_stock(const bench_table *table, const bench_row *row, int t)
 {
-    const bench_row *stock = &table->rows[0];
+    const bench_row *stock = &table->rows[BENCH_ROW_STOCK];
 
-    if (stock->spec != NULL || stock->absent || stock->one[t].cpu_ns <= 0)
+    return stock->absent ? 0 : report_ratio(row->one[t].cpu_ns, stock->one[t].cpu_ns);
+}
+
+double bench_of_stock_net(const bench_table *table, const bench_row *row, int t)
+{
+    const bench_row *stock = &table->rows[BENCH_ROW_STOCK], *empty = &table->rows[BENCH_ROW_EMPTY];
+
+    if (stock->absent || empty->absent)
         return 0;
-    return row->one[t].cpu_ns / stock->one[t].cpu_ns;
+    return report_ratio(row->one[t].cpu_ns - empty->one[t].cpu_ns,
+                        stock->one[t].cpu_ns - empty->one[t].cpu_ns);
 }
 
 static double report_speed_up(const bench_row *row, int t)
@@ -23,14 +36,16 @@ static void report_print_row(const bench_table *table, const bench_row *row, int
 {
     const trace *tr = &table->traces[t];
     double allocations = (double)tr->allocations / (double)tr->requests;
-    char of_stock[16] = "-", refills[24] = "-";
+    char of_stock[16] = "-", net[16] = "-", refills[24] = "-";
 
     if (bench_of_stock(table, row, t) > 0)
         snprintf(of_stock, sizeof(of_stock), "%.2f", bench_of_stock(table, row, t));
+    if (bench_of_stock_net(table, row, t) > 0)
+        snprintf(net, sizeof(net), "%.2f", bench_of_stock_net(table, row, t));
     if (row->one[t].refills >= 0)
         snprintf(refills, sizeof(refills), "%.2f", row->one[t].refills);
-    printf("%-28s %8.2f %10.0f %8s %10.0f %8.2f %9.1f %9.1f %10s\n", row->name,
-           row->one[t].cpu_ns / allocations, row->one[t].cpu_ns, of_stock, row->many[t].cpu_ns,
+    printf("%-20s %8.2f %10.0f %8s %6s %10.0f %8.2f %9.1f %9.1f %10s\n", row->name,
+           row->one[t].cpu_ns / allocations, row->one[t].cpu_ns, of_stock, net, row->many[t].cpu_ns,
            report_speed_up(row, t), (double)row->one[t].burst_kb / 1024,
            (double)row->one[t].after_kb / 1024, refills);
 }
@@ -45,15 +60,16 @@ void bench_print_table(const bench_table *table)
         printf("\n%s: %.1f allocations and %.0f bytes for each request\n", tr->name,
                (double)tr->allocations / (double)tr->requests,
                (double)tr->bytes / (double)tr->requests);
-        printf("%-28s %8s %10s %8s %10s %8s %9s %9s %10s\n", "", "ns/alloc", "ns/request",
-               "of stock", "with more", "speed-up", "burst MB", "after MB", "refills/1k");
+        printf("%-20s %8s %10s %8s %6s %10s %8s %9s %9s %10s\n", "", "ns/alloc", "ns/request",
+               "of stock", "net", "with more", "speed-up", "burst MB", "after MB", "refills/1k");
         for (i = 0; i < table->rows_n; i++)
             if (!table->rows[i].absent)
                 report_print_row(table, &table->rows[i], t);
     }
     printf("\nns: processor time of a thread, the best of several slices, the replay itself "
-           "included; with more: the\n"
-           "same with %d threads at once; speed-up: their requests per second of elapsed time, "
+           "included; net: of stock,\n"
+           "without the replay; with more: ns/request with %d threads at once; speed-up: their "
+           "requests per second of elapsed time, "
            "against one thread's.\n"
            "burst: resident memory that 1,000 connections in the middle of a request add; after: "
            "what is left of it.\n"
@@ -98,9 +114,10 @@ static void report_json_row(FILE *file, const bench_table *table, const bench_ro
     report_text(file, row->name);
     fprintf(file,
             "\", \"ns_per_allocation\": %.3f, \"ns_per_request\": %.1f, \"of_stock\": %.3f, "
-            "\"requests_per_s\": %.0f, ",
+            "\"net_of_stock\": %.3f, \"requests_per_s\": %.0f, ",
             one->cpu_ns * (double)table->traces[t].requests / (double)table->traces[t].allocations,
-            one->cpu_ns, bench_of_stock(table, row, t), one->requests_per_s);
+            one->cpu_ns, bench_of_stock(table, row, t), bench_of_stock_net(table, row, t),
+            one->requests_per_s);
     fprintf(file, "\"threads_ns_per_request\": %.1f, \"threads_requests_per_s\": %.0f, ",
             many->cpu_ns, many->requests_per_s);
     fprintf(file, "\"burst_kb\": %ld, \"after_kb\": %ld, \"refills_per_1000\": ", one->burst_kb,
