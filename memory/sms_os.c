@@ -36,6 +36,16 @@ static size_t os_rounded(const brg_sms *s, size_t bytes)
     return SMS_ROUND(bytes, unit);
 }
 
+/* Pointers to leak-checked memory may stand in what we map: the leak checker has to be told to look there. */
+#if SMS_ASAN
+#include <sanitizer/lsan_interface.h>
+#define os_watch_leaks(at, bytes) __lsan_register_root_region(at, bytes)
+#define os_ignore_leaks(at, bytes) __lsan_unregister_root_region(at, bytes)
+#else
+#define os_watch_leaks(at, bytes) ((void)0)
+#define os_ignore_leaks(at, bytes) ((void)0)
+#endif
+
 static void *os_map(size_t bytes)
 {
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -67,8 +77,10 @@ static void *os_allocate(brg_sms *s, size_t bytes)
     void *at =
         rounded % OS_HUGE == 0 && ((os_sms *)s)->huge ? os_map_huge(rounded) : os_map(rounded);
 
-    if (at != NULL)
-        sms_count_held(s, (int64_t)rounded);
+    if (at == NULL)
+        return NULL;
+    os_watch_leaks(at, rounded);
+    sms_count_held(s, (int64_t)rounded);
     return at;
 }
 
@@ -77,6 +89,7 @@ static void os_free(brg_sms *s, void *block, size_t bytes)
     size_t rounded = os_rounded(s, bytes);
 
     sms_unpoison(block, rounded);
+    os_ignore_leaks(block, rounded);
     munmap(block, rounded);
     sms_count_held(s, -(int64_t)rounded);
 }
@@ -100,6 +113,8 @@ static void *os_resize(brg_sms *s, void *block, size_t old_bytes, size_t bytes)
         at = mremap(block, was, rounded, MREMAP_MAYMOVE);
     if (at == MAP_FAILED)
         return NULL;
+    os_ignore_leaks(block, was);
+    os_watch_leaks(at, rounded);
     sms_count_held(s, (int64_t)rounded - (int64_t)was);
     return at;
 }
