@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from brigade import REPOSITORY
 from ssi_site import CONF, ERROR, body, condition, echo, include, open_files, resident_kb, set_to
 
 NAME = echo("DOCUMENT_NAME")
@@ -348,3 +349,36 @@ def test_a_page_that_includes_itself_ends(site):
     assert text.startswith(b"xxx") and text.endswith(b"yyy") and text.count(ERROR) == 1
     site.wait_for_log("AH00125")
     assert page(site, "alive.shtml", NAME) == b"alive.shtml"
+
+
+# -- the sample site ------------------------------------------------------------------------------------------
+
+
+def sample_site():
+    root, files = os.path.join(REPOSITORY, "test", "site"), {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as f:
+                files[os.path.relpath(path, root)] = f.read()
+    return files
+
+
+def test_pages_of_the_sample_site(serve):
+    server = serve(CONF + """SSIErrorMsg "[SSI error]"
+SSIUndefinedEcho "[undefined]"
+<Directory @ROOT@/htdocs>
+    <FilesMatch "^(head|nav|foot)\\.html$">
+        SetOutputFilter INCLUDES
+    </FilesMatch>
+</Directory>
+""", modules=("include",), files=sample_site())
+    pages = [name for name in sample_site() if name.endswith(".shtml")]
+    assert len(pages) >= 2
+    for name in pages:
+        text = body(server, f"/{name}?a&b").decode()
+        assert "<!--#" not in text and "[SSI error]" not in text and "[undefined]" not in text
+        for part in ("<!DOCTYPE html>", "<title>", "<header>", "<nav>", 'href="/live.shtml"', "<footer>", "</html>"):
+            assert text.count(part) == 1 or (part.startswith("href") and part in text), (name, part)
+    assert "a&amp;b" in body(server, "/live.shtml?a&b").decode()
+    assert "<title>A live page</title>" in body(server, "/live.shtml").decode()

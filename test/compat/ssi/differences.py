@@ -16,8 +16,9 @@ SSI = {
         r"^(log:)?(attr-hidden-quote-first|if-hidden-lexing)$",
         "After a lexical error in a branch that is not shown, Apache misses the endif that follows. Here the page goes on."),
     "exec both forbidden and allowed": (
-        r"^(log:)?conf-options-both$",
-        "IncludesNOEXEC after Includes forbids exec, also when both are said in one line. Apache allows it."),
+        r"^(log:)?(conf-options-both|options-6-4)$",
+        "IncludesNOEXEC after Includes forbids exec, also when both are said in one line, or when a folder in between said "
+        "-IncludesNOEXEC. Apache allows it."),
     "types of parsed pages": (
         r"^(log:)?conf-type3?$",
         "Files of the types text/x-server-parsed-html and text/x-server-parsed-html3 are parsed. Apache sends their source."),
@@ -27,7 +28,4 @@ SSI = {
     "words of syntax errors": (
         r"^log:(if-(empty-expr|bad-.*)|expr-(errors|string-alone))$",
         "The parsers of expressions describe mistakes in words of their own."),
-    "number of a missing path": (
-        r"^log:(include-virtual-path-info|var-path-info)$",
-        "A path below a file is logged as AH00128, a file that does not exist. Apache has AH00130 for it."),
 }

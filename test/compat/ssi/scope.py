@@ -94,6 +94,15 @@ XBITS += [
          files={"y.html": ECHO}),
 ]
 
+# What a folder allows, and what a folder in it makes of that.
+OPTIONS = ["None", "Includes", "IncludesNOEXEC", "+Includes", "+IncludesNOEXEC", "-Includes", "-IncludesNOEXEC", "Indexes",
+           "+Indexes", "All"]
+EXEC = '<!--#exec cmd="echo run" -->|<!--#include virtual="/p/inc.txt" -->|<!--#include virtual="/p/dot.gif" -->'
+OPTION_PAGES = [
+    Page(f"options-{i}-{j}", EXEC, htaccess=f"Options {inner}", folder=f"options-{i}-{j}/sub", runs=True,
+         files={"../.htaccess": f"Options {outer}\n"})
+    for i, outer in enumerate(OPTIONS) for j, inner in enumerate(OPTIONS)]
+
 # Virtual hosts with tags of their own; see configuration in corpus.py.
 TAGS = pages("tags", [
     ("percent", '<%echo var="DOCUMENT_NAME" %>x<!--#echo var="DOCUMENT_NAME" --><%', {"host": "percent.test"}),
@@ -113,4 +122,4 @@ TAGS = pages("tags", [
     ("end-only", 'a<!--#echo var="DOCUMENT_NAME" ?>b', {"host": "end.test"}),
 ])
 
-ALL = HTACCESS_PAGES + XBITS + TAGS
+ALL = HTACCESS_PAGES + OPTION_PAGES + XBITS + TAGS
