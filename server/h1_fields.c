@@ -303,6 +303,9 @@ static int h1_host_ok(const char *p, size_t len)
     return p && (p == end || (*p == ':' && h1_port_ok(p + 1, end)));
 }
 
+const char h1_why_no_host[] = APLOGNO(00569) "client sent HTTP/1.1 request without hostname (see "
+                                             "RFC2616 section 14.23)%.*s: %s";
+
 static int h1_judge_host(h1_head *head, int unsafe)
 {
     const h1_field *field;
@@ -311,9 +314,7 @@ static int h1_judge_host(h1_head *head, int unsafe)
         if (head->minor == 0) {
             return 0;
         }
-        return h1_refuse(head, NULL, 400,
-                         APLOGNO(00569) "client sent HTTP/1.1 request without hostname "
-                                        "(see RFC2616 section 14.23)%.*s: %s");
+        return h1_refuse(head, NULL, 400, h1_why_no_host);
     }
     field = &head->field[head->known[H1_HOST]];
     if (unsafe && field->value_len) {

@@ -9,6 +9,9 @@
  */
 #include "h1_parse.h"
 
+/** head->why of a request that lacks Host. */
+extern const char h1_why_no_host[];
+
 /** Id of a field name of @a len bytes, H1_OTHER for one that the core does not look at. */
 h1_field_id h1_field_id_of(const char *name, size_t len);
 

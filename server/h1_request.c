@@ -6,6 +6,7 @@
  * are strings inside that copy, made so by writing NULs over the delimiters.
  */
 #include "h1_response.h"
+#include "h1_fields.h"
 #include "http_private.h"
 #include "brigade/loop.h"
 #include "http_config.h"
@@ -310,6 +311,21 @@ static void request_log_bad(request_rec *r, const h1_head *head)
     }
 }
 
+/* An absolute target names a server even if Host does not: that one's error page it is. */
+static void request_server_of_target(request_rec *r, const h1_head *head)
+{
+    if (head->why != h1_why_no_host || head->uri[0] == '/') {
+        return;
+    }
+    ap_parse_uri(r, apr_pstrmemdup(r->pool, head->uri, head->uri_len));
+    if (r->status == HTTP_OK && r->hostname) {
+        ap_update_vhost_from_headers(r);
+        memory_request_settle(r);
+        r->per_dir_config = r->server->lookup_defaults;
+    }
+    r->status = HTTP_OK;
+}
+
 request_rec *h1_request_create(conn_rec *c, const h1_head *head)
 {
     request_rec *r = ap_create_request(c);
@@ -328,6 +344,7 @@ request_rec *h1_request_create(conn_rec *c, const h1_head *head)
     }
     if (status != OK) {
         if (head->status) {
+            request_server_of_target(r, head);
             request_log_bad(r, head);
         }
         request_refuse(r, status);

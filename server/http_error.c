@@ -45,9 +45,9 @@ static const char *error_location(request_rec *r)
 }
 
 /* What the handler that failed had prepared for a body that will not be sent. */
-static void error_reset_headers(request_rec *r, int status, const char *location)
+static void error_reset_headers(request_rec *r, int status, int wanted, const char *location)
 {
-    const int keeps_location = location && (ap_is_HTTP_REDIRECT(status) || status == HTTP_CREATED);
+    const int keeps_location = location && (ap_is_HTTP_REDIRECT(wanted) || wanted == HTTP_CREATED);
 
     apr_table_clear(r->headers_out);
     if (keeps_location) {
@@ -117,7 +117,7 @@ static int error_status(request_rec *r)
 
 AP_DECLARE(void) ap_send_error_response(request_rec *r, int recursive_error)
 {
-    const int status = error_status(r);
+    const int wanted = r->status, status = error_status(r);
     const char *location = error_location(r);
     const char *custom = ap_response_code_string(r, ap_index_of_response(status)), *page;
 
@@ -132,7 +132,7 @@ AP_DECLARE(void) ap_send_error_response(request_rec *r, int recursive_error)
     }
     /* HTTP/0.9 has no head to put any of this in. */
     if (!r->assbackwards) {
-        error_reset_headers(r, status, location);
+        error_reset_headers(r, status, wanted, location);
     }
     if (r->header_only) {
         ap_finalize_request_protocol(r);
