@@ -67,6 +67,8 @@ include_ctx_t *ssi_context_create(ap_filter_t *f)
     ctx->time_str = ssi_time_format(s->conf);
     s->undefined_echo = ssi_undefined_echo(s->conf);
     ssi_out_init(&s->out, f);
+    if (s->conf->last_modified == SSI_PARTS || s->conf->etag == SSI_PARTS)
+        s->out.gather = SSI_OUT_GATHER_PARTS;
     s->capture.frec = ssi_capture_handle;
     s->capture.ctx = ctx;
     s->capture.next = f->next;

@@ -11,6 +11,7 @@ void ssi_out_init(ssi_out *out, ap_filter_t *f)
 {
     memset(out, 0, sizeof *out);
     out->f = f;
+    out->gather = SSI_OUT_GATHER;
     out->bb = apr_brigade_create(f->r->pool, f->c->bucket_alloc);
 }
 
@@ -116,7 +117,7 @@ static int out_charge(ssi_out *out, apr_size_t len)
 static void out_gathered(ssi_out *out, apr_size_t len)
 {
     out->held += len;
-    if (out->held > SSI_OUT_GATHER)
+    if (out->held > out->gather)
         ssi_out_pass(out);
 }
 

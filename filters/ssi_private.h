@@ -215,6 +215,7 @@ static inline ssi_page *ssi_span_page(const apr_bucket *e)
 /* Up to this much is gathered before it is passed on; a page that stays below gets a
  * Content-Length and may be remembered. */
 #define SSI_OUT_GATHER (64 * 1024)
+#define SSI_OUT_GATHER_PARTS (1024 * 1024) /* where validators are to cover the whole */
 #define SSI_OUT_BLOCK 8000
 #define SSI_OUT_COPY 512 /* shorter pieces are copied: cheaper than a bucket and an iovec */
 
@@ -232,6 +233,7 @@ typedef struct ssi_out {
     char *buf;
     apr_size_t used;
     apr_size_t held;     /* bytes in bb and buf */
+    apr_size_t gather;   /* how many of them may wait */
     ssi_memory *memory;  /* if set, everything goes there */
     int passed;          /* something went on */
     apr_status_t status; /* of passing; the first error stays */
