@@ -7,6 +7,7 @@
  * context for it.
  */
 #include "filter_private.h"
+#include "brigade/resolution.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_request.h"
@@ -244,6 +245,17 @@ static void modfilter_keep_range(request_rec *r, const ap_filter_rec_t *filter,
     }
 }
 
+/* The harness waits for nothing; a filter that it runs may. */
+static void modfilter_choose_thread(request_rec *r, const ap_filter_rec_t *filter)
+{
+    for (const ap_filter_provider_t *p = filter->providers; p; p = p->next) {
+        if (!brg_filter_is_declared(p->frec)) {
+            brg_request_needs_worker(r);
+            return;
+        }
+    }
+}
+
 void modfilter_insert(request_rec *r)
 {
     const modfilter_conf *conf = ap_get_module_config(r->per_dir_config, &filter_module);
@@ -265,5 +277,6 @@ void modfilter_insert(request_rec *r)
         }
         ap_add_output_filter_handle(filter, NULL, r, r->connection);
         modfilter_keep_range(r, filter, kept);
+        modfilter_choose_thread(r, filter);
     }
 }

@@ -49,11 +49,33 @@ static void *modfilter_merge_conf(apr_pool_t *p, void *base_conf, void *add_conf
     return conf;
 }
 
+/* Providers that are chosen by content type alone, which is the file's. What they do to the body is
+ * looked at where a handler offers it. */
+static int modfilter_is_by_type(const modfilter_conf *conf, const char *name)
+{
+    const ap_filter_rec_t *smart = apr_hash_get(conf->filters, name, APR_HASH_KEY_STRING);
+
+    if (smart == NULL) {
+        return 0;
+    }
+    for (const ap_filter_provider_t *p = smart->providers; p; p = p->next) {
+        if (p->expr) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static int modfilter_resolution(request_rec *r)
 {
     const modfilter_conf *conf = ap_get_module_config(r->per_dir_config, &filter_module);
 
-    return conf->chain ? BRG_RESOLUTION_VOLATILE : BRG_RESOLUTION_STATIC;
+    for (const modfilter_link *link = conf->chain; link; link = link->next) {
+        if (!modfilter_is_by_type(conf, link->name)) {
+            return BRG_RESOLUTION_VOLATILE;
+        }
+    }
+    return BRG_RESOLUTION_STATIC;
 }
 
 static void modfilter_register_hooks(apr_pool_t *p)

@@ -356,6 +356,8 @@ static void h1_conn_work_request(brg_conn *bc, request_rec *r, int status)
     ap_update_child_status(bc->c->sbh, SERVER_BUSY_WRITE, r);
     if (status == H1_PHASES_PENDING)
         status = request_phases(r);
+    else if (status == REQUEST_AUTH_PENDING)
+        status = request_phases_resume(r);
     request_finish(r, status);
     crash_serving(NULL, NULL);
 }
@@ -382,6 +384,8 @@ static int h1_conn_phases(brg_conn *bc, request_rec *r)
     if (!phases_may_run_inline())
         return H1_TO_WORKER;
     bc->r_status = request_phases(r);
+    if (bc->r_status == REQUEST_AUTH_PENDING)
+        return H1_TO_WORKER;
     return bc->r_status != OK || request_may_run_inline(r) ? bc->r_status : H1_TO_WORKER;
 }
 

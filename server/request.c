@@ -204,7 +204,7 @@ static int request_authenticate(request_rec *r)
 
 /* The two kinds of control are who you are and where you come from; Satisfy says how many must
  * hold. */
-static int request_access(request_rec *r)
+static int request_access(request_rec *r, int may_stop)
 {
     const request_rec *from = request_permitted_by(r);
     int any, status;
@@ -221,21 +221,33 @@ static int request_access(request_rec *r)
     }
     status = ap_run_access_checker_ex(r);
     if (status == DECLINED || (!any && status == OK && ap_run_force_authn(r) == OK)) {
-        return request_authenticate(r);
+        return may_stop && conn_on_loop() ? REQUEST_AUTH_PENDING : request_authenticate(r);
     }
     return status;
 }
 
-AP_DECLARE(int) ap_process_request_internal(request_rec *r)
+/* What comes after access. */
+static int request_settle(request_rec *r)
+{
+    int status = request_undecided(r, ap_run_type_checker(r), "find types");
+
+    return status == OK ? ap_run_fixups(r) : status;
+}
+
+static int request_internal(request_rec *r, int may_stop)
 {
     int status;
 
     if ((status = request_translate(r)) != OK || (status = request_locate(r)) != OK ||
-        (status = request_access(r)) != OK) {
+        (status = request_access(r, may_stop)) != OK) {
         return status;
     }
-    status = request_undecided(r, ap_run_type_checker(r), "find types");
-    return status == OK ? ap_run_fixups(r) : status;
+    return request_settle(r);
+}
+
+AP_DECLARE(int) ap_process_request_internal(request_rec *r)
+{
+    return request_internal(r, 0);
 }
 
 /* ---- the whole of it ---- */
@@ -248,7 +260,7 @@ static int request_phases_read(request_rec *r)
     if (status != DECLINED) {
         return status == OK ? DONE : status;
     }
-    status = ap_process_request_internal(r);
+    status = request_internal(r, 1);
     return status == OK ? handler_prepare(r) : status;
 }
 
@@ -265,6 +277,16 @@ int request_phases(request_rec *r)
         return status;
     }
     return request_phases_read(r);
+}
+
+int request_phases_resume(request_rec *r)
+{
+    int status = request_authenticate(r);
+
+    if (status == OK) {
+        status = request_settle(r);
+    }
+    return status == OK ? handler_prepare(r) : status;
 }
 
 /* Timed callbacks of modules wait for this lock before they touch a request whose handler still

@@ -30,6 +30,12 @@ void h1_limits_of(const server_rec *s, h1_limits *out);
  */
 int request_phases(request_rec *r);
 
+/** request_phases(): somebody has to say who he is, which may take long. request_phases_resume() on a worker goes on. */
+#define REQUEST_AUTH_PENDING (-1003)
+
+/** The rest of the phases after REQUEST_AUTH_PENDING; as request_phases. */
+int request_phases_resume(request_rec *r);
+
 /**
  * Handler, error document where needed, end of request: what ap_process_async_request does after the phases.
  * Ends with an EOR bucket passed to the connection's filters; r must not be touched after the call.

@@ -314,6 +314,8 @@ int resolution_answer(resolution_cache *c, brg_conn *bc, const h1_head *h, h1_ga
         resolution_forget(c, e);
         return 0;
     }
+    if (e->uncoded && h->known[H1_ACCEPT_ENCODING] >= 0)
+        return 0;
     if (!e->filled || (e->status != HTTP_OK && h->method_id != H1_M_GET))
         return 0; /* the head of an error's answer to HEAD is another one */
     cond = e->status == HTTP_OK ? entry_condition(e, h, c->loop->now) : COND_NONE;

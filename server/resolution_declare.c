@@ -3,6 +3,7 @@
  * registered hooks once per configuration; requests only read its result. */
 #include "resolution.h"
 #include "resolution_private.h"
+#include "resolution_known.h"
 #include "request_conf.h"
 #include "request_private.h"
 #include "core_private.h"
@@ -27,6 +28,7 @@ extern module http_module, so_module, unixd_module, mpm_event_module;
 typedef struct declaration {
     const char *name;      /* module->name: what the hook registry keeps */
     brg_resolution_fn *fn;
+    int (*waits)(request_rec *r); /* of a known module: this request may wait */
     int never;             /* responses with its part are not remembered */
     int hooks_requests;
     int hooks_phases;      /* one that is no handler */
@@ -71,6 +73,14 @@ static apr_status_t declarations_forget(void *unused)
     return APR_SUCCESS;
 }
 
+static declaration *declaration_of(const char *name)
+{
+    for (int i = 0; name && i < declared_n; i++)
+        if (!strcmp(declared[i].name, name))
+            return &declared[i];
+    return NULL;
+}
+
 static void declare(module *m, brg_resolution_fn *fn, int never)
 {
     declaration *d;
@@ -88,7 +98,31 @@ static void declare(module *m, brg_resolution_fn *fn, int never)
     d = &declared[declared_n++];
     d->name = m->name;
     d->fn = fn;
+    d->waits = NULL;
     d->never = never;
+}
+
+/* Declarations in the stead of Apache's own modules that were loaded as binaries. */
+static void declare_known(void)
+{
+    for (module **m = ap_loaded_modules; *m; m++) {
+        const known_module_rule *rule = declaration_of((*m)->name) ? NULL : known_rule_of(*m);
+        declaration *d;
+
+        if (!rule)
+            continue;
+        declare(*m, rule->resolution, rule->resolution == NULL);
+        if ((d = declaration_of((*m)->name)) != NULL)
+            d->waits = rule->waits;
+    }
+}
+
+static int known_wait(request_rec *r)
+{
+    for (int i = 0; i < declared_n; i++)
+        if (declared[i].waits && declared[i].waits(r))
+            return 1;
+    return 0;
 }
 
 BRG_DECLARE(void) brg_resolution_declare(module *m, brg_resolution_fn *fn)
@@ -107,14 +141,6 @@ void resolution_declare_core(void)
 
     for (size_t i = 0; i < sizeof core / sizeof *core; i++)
         declare(core[i], core[i] == &core_module ? request_resolution : NULL, 0);
-}
-
-static declaration *declaration_of(const char *name)
-{
-    for (int i = 0; name && i < declared_n; i++)
-        if (!strcmp(declared[i].name, name))
-            return &declared[i];
-    return NULL;
 }
 
 static int survey(hook_get_fn *const *hooks, size_t n, const char *kind)
@@ -145,6 +171,7 @@ static int survey(hook_get_fn *const *hooks, size_t n, const char *kind)
 
 void resolution_survey_hooks(void)
 {
+    declare_known();
     for (int i = 0; i < declared_n; i++)
         declared[i].hooks_requests = declared[i].hooks_phases = 0;
     connections_plain = survey(connection_hooks, sizeof connection_hooks / sizeof *connection_hooks, "connections");
@@ -171,10 +198,15 @@ int connections_are_plain(void)
     return connections_plain;
 }
 
+BRG_DECLARE(int) brg_filter_is_declared(const ap_filter_rec_t *frec)
+{
+    return declaration_of(filter_owner(frec)) != NULL;
+}
+
 static int filters_declared(const ap_filter_t *f)
 {
     for (; f; f = f->next)
-        if (!declaration_of(filter_owner(f->frec)))
+        if (!f->frec->providers && !brg_filter_is_declared(f->frec))
             return 0;
     return 1;
 }
@@ -183,7 +215,7 @@ int request_may_run_inline(request_rec *r)
 {
     return !request_may_block(r) && !r->read_chunked && r->remaining == 0 && !apr_table_get(r->headers_in, "Content-Length")
         && !apr_table_get(r->headers_in, "Transfer-Encoding") && filters_declared(r->output_filters)
-        && filters_declared(r->input_filters);
+        && filters_declared(r->input_filters) && !known_wait(r);
 }
 
 int resolution_ask_modules(request_rec *r)

@@ -36,6 +36,7 @@ struct resolution_entry {
     uint8_t observed;             /**< log_transaction hooks want every request */
     uint8_t watched;              /**< else validated by stat */
     uint8_t in_cache;
+    uint8_t uncoded;              /**< true of requests without Accept-Encoding only */
     int status;
     server_rec *server;
     resolution_head head, head_304;
@@ -65,6 +66,7 @@ struct resolution_cache {
     int files_n, files_most; /**< entries with an open file */
     resolution_entry *newest, *oldest;
     request_rec *offered_r;  /**< the request whose handler offered a file, while it runs */
+    int offered_uncoded;     /**< a filter on the way would compress it if that were asked for */
     const char *offered_path; /**< the file that is r's whole body, or NULL */
     const char *offered_body; /**< the bytes that are r's whole body, or NULL */
     apr_size_t offered_len;

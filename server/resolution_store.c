@@ -41,6 +41,31 @@ static int filter_leaves_body(const ap_filter_t *f)
     return 0;
 }
 
+/* mod_deflate, alone or by content type: does nothing, but for Vary, where nothing is asked of it. */
+static int filter_compresses(const ap_filter_t *f)
+{
+    return !ap_cstr_casecmp(f->frec->name, "deflate") || !ap_cstr_casecmp(f->frec->name, "bytype:deflate");
+}
+
+static int request_takes_coding(const request_rec *r)
+{
+    return apr_table_get(r->headers_in, "Accept-Encoding") || apr_table_get(r->subprocess_env, "force-gzip");
+}
+
+/* As filters_leave_body(); *uncoded: true without Accept-Encoding only. */
+static int filters_leave_this(const request_rec *r, const ap_filter_t *f, int *uncoded)
+{
+    *uncoded = 0;
+    for (; f; f = f->next) {
+        if (filter_leaves_body(f))
+            continue;
+        if (!filter_compresses(f) || request_takes_coding(r))
+            return 0;
+        *uncoded = 1;
+    }
+    return 1;
+}
+
 static int filters_leave_body(const ap_filter_t *f)
 {
     for (; f; f = f->next)
@@ -64,7 +89,7 @@ static resolution_cache *store_offer(request_rec *r, const ap_filter_t *next)
     c->offered_r = NULL;
     c->offered_path = c->offered_body = NULL;
     c->offered_from = NULL;
-    if (r->main || r->prev || r->no_cache || !filters_leave_body(next))
+    if (r->main || r->prev || r->no_cache || !filters_leave_this(r, next, &c->offered_uncoded))
         return NULL;
     c->offered_r = r;
     return c;
@@ -291,6 +316,7 @@ static int store_fill(resolution_cache *c, resolution_entry *e, request_rec *r)
     if (c->offered_path ? store_file(c, e, r, c->offered_path) : store_body(c, e))
         return -1;
     e->status = r->status;
+    e->uncoded = c->offered_uncoded;
     e->server = r->server;
     e->mtime = r->mtime;
     store_text(e->last_modified, sizeof e->last_modified, apr_table_get(r->headers_out, "Last-Modified"));

@@ -94,6 +94,12 @@ BRG_DECLARE(void) brg_request_needs_worker(request_rec *r);
 BRG_DECLARE(void) brg_phases_need_worker(void);
 
 /**
+ * 1 if the module that registered the filter declared that it does not wait. For a filter that runs others in its stead
+ * (a smart one, with providers): the server takes its word for it, so it asks this of each, and else for a worker.
+ */
+BRG_DECLARE(int) brg_filter_is_declared(const ap_filter_rec_t *frec);
+
+/**
  * 1 if nothing that may read or change the body stands on r's output filters: the core's own sender is next.
  */
 BRG_DECLARE(int) brg_output_is_plain(request_rec *r);

@@ -58,15 +58,17 @@ def fcgi_pairs(data):
 
 
 def fcgi(stream, send):
-    params, body, keep = b"", b"", 0
+    params, body, keep, role = b"", b"", 0, 0
     while True:
         _, kind, request, length, padding, _ = struct.unpack(">BBHHBB", stream.exactly(8))
         content = stream.exactly(length)
         stream.exactly(padding)
         if kind == 1:
-            keep = content[2] & 1
+            role, keep = content[1], content[2] & 1
         elif kind == 4:
             params += content
+            if not content and role == 2:  # an authorizer gets no body
+                break
         elif kind == 5 and content:
             body += content
         elif kind == 5:

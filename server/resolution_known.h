@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_RESOLUTION_KNOWN_H
+#define BRIGADE_RESOLUTION_KNOWN_H
+
+/**
+ * @file resolution_known.h
+ * What Apache's own modules, loaded as binaries, would declare if they could
+ * (brigade/resolution.h).
+ */
+#include "httpd.h"
+#include "http_config.h"
+#include "brigade/resolution.h"
+
+typedef struct known_module_rule {
+    const char *name;              /**< module->name */
+    brg_resolution_fn *resolution; /**< NULL: never remembered, but does not wait */
+    int (*waits)(request_rec *r);  /**< after the phases: 1 if its handler or filter may wait, or
+                                      work long; or NULL */
+    const char *unless;            /**< a directive with which none of this is true; or NULL */
+} known_module_rule;
+
+/** The rule for a module, NULL if it has to be believed to depend on everything. Call once the
+ * configuration is read. */
+const known_module_rule *known_rule_of(const module *m);
+
+#endif

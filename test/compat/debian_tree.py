@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A copy of Debian's /etc/apache2 that can run beside it: only the port and the folders are others."""
+import os
+import re
+import shutil
+
+ETC = "/etc/apache2"
+
+
+def copy(root, port, extra_modules=(), conf="", site=""):
+    """Make root/etc, root/www, root/run, root/log. Returns the environment that envvars would set.
+
+    extra_modules  names for mods-enabled besides those that are enabled
+    conf           lines for a file in conf-enabled
+    site           lines inside the default site's virtual host
+    """
+    etc = os.path.join(root, "etc")
+    shutil.copytree(ETC, etc)
+    for name in ("run", "log", "lock", "www/html"):
+        os.makedirs(os.path.join(root, name), exist_ok=True)
+    for name in ("www", "www/html", "run", "lock"):
+        os.chmod(os.path.join(root, name), 0o777 if name in ("run", "lock") else 0o755)
+    for module in extra_modules:
+        for suffix in ("load", "conf"):
+            source = f"{etc}/mods-available/{module}.{suffix}"
+            if os.path.exists(source):
+                shutil.copy(source, f"{etc}/mods-enabled/{module}.{suffix}")
+    change(f"{etc}/ports.conf", r"(?m)^Listen 80$", f"Listen 127.0.0.1:{port}")
+    enabled = os.listdir(f"{etc}/sites-enabled")
+    for name in enabled:
+        change(f"{etc}/sites-enabled/{name}", r"\*:80>", f"*:{port}>")
+        change(f"{etc}/sites-enabled/{name}", r"/var/www", f"{root}/www")
+    if site:
+        change(f"{etc}/sites-enabled/{sorted(enabled)[0]}", r"</VirtualHost>", lambda m: site + "\n</VirtualHost>")
+    change(f"{etc}/apache2.conf", r"/var/www", f"{root}/www")
+    with open(f"{etc}/conf-enabled/zz-test.conf", "w") as f:
+        f.write("ServerName localhost\n" + conf)
+    return {"APACHE_RUN_USER": "www-data", "APACHE_RUN_GROUP": "www-data", "APACHE_PID_FILE": f"{root}/run/apache2.pid",
+            "APACHE_RUN_DIR": f"{root}/run", "APACHE_LOCK_DIR": f"{root}/lock", "APACHE_LOG_DIR": f"{root}/log", "LANG": "C"}
+
+
+def change(path, pattern, to):
+    with open(path) as f:
+        text = f.read()
+    with open(path, "w") as f:
+        f.write(re.sub(pattern, to, text))
