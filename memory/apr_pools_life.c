@@ -273,16 +273,17 @@ static apr_uint64_t pool_need(const apr_pool_t *p)
 static void pool_account_thread(apr_pool_t *p)
 {
     memory_counts *mine = memory_counts_mine(p->scope);
-    apr_uint64_t need;
+    apr_uint64_t need, usual;
 
     pool_tell(p);
-    if (p->told_bytes > mine->high_water)
+    if (p->told_bytes > __atomic_load_n(&mine->high_water, __ATOMIC_RELAXED))
         __atomic_store_n(&mine->high_water, p->told_bytes, __ATOMIC_RELAXED);
     if (!p->begins_scope || p->per_block || p->home.allocator != NULL || p->allocator->exhausted)
         return;
     need = pool_need(p);
-    mine->usual =
-        need > mine->usual ? need : mine->usual - ((mine->usual - need) >> POOL_USUAL_DECAY);
+    usual = mine->usual; /* which only this thread writes */
+    usual = need > usual ? need : usual - ((usual - need) >> POOL_USUAL_DECAY);
+    __atomic_store_n(&mine->usual, usual, __ATOMIC_RELAXED);
 }
 
 /* Where the counts of a pool go when it is cleared or ends: to its parent, when both are of one
