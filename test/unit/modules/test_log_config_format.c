@@ -57,7 +57,7 @@ static request_rec *make_request(void)
 static const char *line_of(const char *format, request_rec *first, request_rec *last)
 {
     const char *err, *text;
-    apr_array_header_t *items = log_format_parse(pool, format, &err);
+    apr_array_header_t *items = logconf_format_parse(pool, format, &err);
     log_entry entry = {.first = first, .last = last};
     apr_size_t len;
     log_out *out;
@@ -129,7 +129,7 @@ static void test_bad_formats(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const char *err = NULL;
 
-        assert_null(log_format_parse(pool, cases[i].format, &err));
+        assert_null(logconf_format_parse(pool, cases[i].format, &err));
         assert_string_equal(err, cases[i].message);
     }
 }
