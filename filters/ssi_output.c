@@ -64,6 +64,8 @@ void ssi_out_divert(ssi_out *out, ssi_memory *memory, apr_size_t most)
 
 static void memory_add(ssi_memory *m, const char *data, apr_size_t len, apr_pool_t *p)
 {
+    if (!len)
+        return;
     if (m->overflow || (m->most && len > m->most - m->len)) {
         m->overflow = 1;
         return;
