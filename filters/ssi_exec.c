@@ -274,6 +274,7 @@ apr_status_t ssi_do_exec(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade 
     const ssi_directive *d = ctx->intern->directive;
 
     ssi_track(ctx, SSI_TRACK_VOLATILE);
+    ctx->intern->top->exec = 1;
     if (!d->args_n) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
                       APLOGNO(03195) "missing argument for exec element in %s", ctx->r->filename);

@@ -35,13 +35,64 @@ int ssi_is_plain_sub(const request_rec *sub)
     return 1;
 }
 
-/* exec waits for a program. An included page may hold one too, which is not known before it is
- * looked up; so once any page was seen to, those that include something are run on a worker. */
+/* ---- which thread ---- */
+
+/*
+ * exec waits for a program, so a page that leads to one belongs on a worker; but what the included
+ * pages hold is not known before they are looked up. So it is learned: whether the last rendering
+ * of a page met an exec anywhere. As long as no page of this process holds one, pages of which
+ * nothing is known run where they are; after that, on a worker. A slot is written and read as a
+ * whole.
+ */
+#define LEARN_SLOTS 8192
+enum { LEARNED_NOTHING, LEARNED_PLAIN, LEARNED_EXEC };
+
+static unsigned learned[LEARN_SLOTS]; /* hash of a path, with one of these in the low bits */
+
+static unsigned *learn_slot(const char *path, unsigned *key)
+{
+    apr_ssize_t len = APR_HASH_KEY_STRING;
+    unsigned hash = apr_hashfunc_default(path, &len);
+
+    *key = hash & ~3u;
+    return &learned[(hash ^ hash >> 13) % LEARN_SLOTS];
+}
+
+void ssi_learn(const char *path, int exec)
+{
+    unsigned key, *slot = learn_slot(path, &key);
+    unsigned value = key | (exec ? LEARNED_EXEC : LEARNED_PLAIN);
+
+    if (__atomic_load_n(slot, __ATOMIC_RELAXED) != value)
+        __atomic_store_n(slot, value, __ATOMIC_RELAXED);
+}
+
+static int learned_of(const char *path)
+{
+    unsigned key, *slot = learn_slot(path, &key);
+    unsigned value = __atomic_load_n(slot, __ATOMIC_RELAXED);
+
+    return (value & ~3u) == key ? (int)(value & 3) : LEARNED_NOTHING;
+}
+
+static int choose_worker(const ssi_page *page)
+{
+    int known;
+
+    if (page->has_exec || !page->has_include)
+        return page->has_exec;
+    known = learned_of(page->path);
+    return known == LEARNED_EXEC ||
+           (known == LEARNED_NOTHING && __atomic_load_n(&ssi_exec_seen, __ATOMIC_RELAXED));
+}
+
 void ssi_choose_thread(request_rec *r)
 {
     const ap_filter_t *f = r->output_filters;
     ssi_page *page;
 
+    if (r->main)
+        return; /* runs where that runs */
     while (f && f->r == r && f->frec != ssi_includes_handle)
         f = f->next;
     if (!f || f->frec != ssi_includes_handle || !handler_is_file(r) ||
@@ -50,10 +101,12 @@ void ssi_choose_thread(request_rec *r)
     page = ssi_page_get(r->filename, &r->finfo, ssi_tags_of(r), r->request_time);
     if (!page)
         return;
-    if (page->has_exec || (page->has_include && __atomic_load_n(&ssi_exec_seen, __ATOMIC_RELAXED)))
+    if (choose_worker(page))
         brg_request_needs_worker(r);
     ssi_page_release(page);
 }
+
+/* ---- the handler ---- */
 
 static int handler_send(request_rec *r, ssi_page *page)
 {

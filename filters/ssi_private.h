@@ -275,6 +275,7 @@ typedef struct ssi_top {
     apr_off_t bytes;
     int env_ready;
     int over; /* the limit of bytes was met */
+    int exec; /* some page of it ran a program */
 } ssi_top;
 
 /** In r->request_config of a page's request and of each request that a page includes. */
@@ -372,6 +373,8 @@ int ssi_handler(request_rec *r);
 int ssi_is_plain_sub(const request_rec *sub);
 /** Before the handler runs: does this page need a thread that may wait? */
 void ssi_choose_thread(request_rec *r);
+/** The page at that path was rendered, and met exec somewhere, or not. Threads: any. */
+void ssi_learn(const char *path, int exec);
 
 /* ssi_vars.c */
 /** Value in the environment, lazy ones computed, groups of the last match; NULL if there is none.

@@ -149,6 +149,8 @@ static void finish_block(include_ctx_t *ctx)
 void ssi_finish(include_ctx_t *ctx, int unfinished)
 {
     finish_block(ctx);
+    if (ctx->intern->top->r == ctx->r && ctx->r->filename)
+        ssi_learn(ctx->r->filename, ctx->intern->top->exec);
     if (unfinished) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
                       APLOGNO(01372) "SSI directive was not properly finished at the end of parsed "
