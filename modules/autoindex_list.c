@@ -169,7 +169,10 @@ static void ai_name(const ai_list_ctx *list, apr_pool_t *p, const ai_entry *entr
         len = width;
     }
     ap_rvputs(list->r, "<a href=\"", anchor, "\">", ap_escape_html(p, name), "</a>", NULL);
-    ai_pad(list->r, width - len);
+    /* A table makes room for its longest name itself. */
+    if (!(list->opts & AI_TABLE) || list->conf->name_adjust != AI_ADJUST_FIT) {
+        ai_pad(list->r, width - len);
+    }
 }
 
 static const char *ai_time(const ai_list_ctx *list, apr_pool_t *p, const ai_entry *entry)
