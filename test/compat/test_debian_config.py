@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Debian's own /etc/apache2, unchanged but for port and folders: `brigade -f` serves what apache2 does."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+import brigade
+import debian_tree
+from stock import driver
+from stock.access import GOOD, BAD, PASSWORDS
+from stock.driver import Case, Step
+
+pytestmark = [
+    pytest.mark.skipif(not os.access(driver.APACHE, os.X_OK), reason=f"the peer is absent: {driver.APACHE} is not installed"),
+    pytest.mark.skipif(not os.path.isdir(debian_tree.ETC + "/mods-available"), reason="this is no Debian"),
+    pytest.mark.skipif(not os.access(brigade.BINARY, os.X_OK), reason=f"{brigade.BINARY} is not built"),
+    pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="nothing to compare Apache with"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="its User and Group ask for root"),
+]
+
+SCRIPT = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\necho \"$REQUEST_METHOD $QUERY_STRING $SCRIPT_NAME\"\ncat\n"
+FILES = {
+    "index.html": "<h1>It works</h1>\n", "a.txt": "text\n" * 50, "image.png": b"\x89PNG\r\n\x1a\n", "list/b.txt": "b\n", "list/c.html": "c\n", "list/d.tar.gz": "d", "list/sub/x": "x\n",
+    ".htaccess": "", "private/a.txt": "secret\n", "private/.htaccess": "AuthType Basic\nAuthName private\nAuthUserFile @ROOT@/www/passwords\nRequire valid-user\n",
+    "app/index.html": "app\n", "app/.htaccess": "RewriteEngine On\nRewriteCond %{REQUEST_FILENAME} !-f\nRewriteRule ^(.*)$ index.html?path=$1 [L,QSA]\nRewriteRule ^old$ /a.txt [R=301,L]\n",
+    "neg/page.html.en": "english\n", "neg/page.html.de": "deutsch\n", "neg/.htaccess": "Options +MultiViews\n", "cgi/a.cgi": SCRIPT, "cgi/.htaccess": "Options +ExecCGI\nAddHandler cgi-script .cgi\n",
+    "caf\u00e9.txt": "coffee\n",
+}
+GZIP = {"Accept-Encoding": "gzip"}
+DEFAULT_STEPS = [
+    "/", "/index.html", "/a.txt", "/a.txt", "/a.txt", Step("/a.txt", GZIP), Step("/index.html", GZIP), Step("/a.txt", {"Range": "bytes=0-3"}), "HEAD /a.txt", "/image.png", "/none", "/list", "/list/",
+    "/list/?C=S;O=D", "/.htaccess", Step("/server-status", host="localhost", skip_body=True), "/icons/text.gif", "/icons/", "/cgi-bin/none", "POST /a.txt", "OPTIONS /a.txt", "TRACE /a.txt",
+    "/caf%c3%a9.txt", "/%2e%2e/etc/passwd", Step("/a.txt", {"If-Modified-Since": "Sun, 09 Sep 2001 01:46:40 GMT"}), Step("/", version="1.0"), Step("/", host="unknown.example"), "/manual/",
+]
+MORE_STEPS = DEFAULT_STEPS + [
+    "/private/a.txt", Step("/private/a.txt", GOOD), Step("/private/a.txt", BAD), Step("HEAD /private/a.txt", GOOD), Step("POST /private/a.txt", GOOD, "body"), "/app/", "/app/some/where?x=1", "/app/old", "/app/index.html",
+    Step("/neg/page", {"Accept-Language": "de"}), Step("/neg/page", {"Accept-Language": "en"}), "/neg/page.html", "/neg/none", "/cgi/a.cgi?q=1", Step("POST /cgi/a.cgi", {}, "posted"), "HEAD /cgi/a.cgi",
+    Step("/private/a.txt", GOOD), "/private/a.txt", Step("/private/a.txt", {**GOOD, **GZIP}),
+]
+# Apache leaves the quotation mark at the end of a negotiated entity tag out.
+UNIFY = [(r"(;[0-9a-f-]+)$", r'\1"'), (r"Apache/[\d.]+ \(Debian\)|Brigade/[\d.]+ \(Unix\)|Brigade/[\d.]+|Apache/[\d.]+", "SERVER")]
+ALLOW = "<Directory @ROOT@/www/>\nAllowOverride All\n</Directory>\n"
+
+
+class DebianServer(brigade.Server):
+    """Started with that tree instead of a configuration of its own."""
+
+    def __init__(self, binary, modules=(), conf=""):
+        super().__init__(binary=binary)
+        self.more, self.conf, self.tls = modules, conf, 0
+
+    def write_config(self, config=None):
+        for name in ("etc", "www", "run", "lock", "log"):
+            shutil.rmtree(self.path(name), ignore_errors=True)
+        self.env.update(debian_tree.copy(self.root, self.port, self.more, self.conf.replace("@ROOT@", self.root)))
+        for name, content in FILES.items():
+            text = content.replace("@ROOT@", self.root) if isinstance(content, str) else content
+            os.chmod(self.write(name, text, base="www/html"), 0o755)
+        self.write("passwords", PASSWORDS, base="www")
+        driver.settle(self.path("www"))
+
+    def command(self, *args):
+        return [self.binary, "-d", self.path("etc"), "-f", self.path("etc/apache2.conf"), *args]
+
+    def error_log(self):
+        return self.read("log/error.log") + self.read("logs/stderr")
+
+
+def compare(steps, modules=(), conf=""):
+    servers = [DebianServer(binary, modules, conf) for binary in (driver.APACHE, brigade.BINARY)]
+    try:
+        for server in servers:
+            server.start()
+        case = Case("debian", "", steps, unify=UNIFY, unframed=True)
+        return driver.drive(servers, case), [server.read("log/access.log") for server in servers]
+    finally:
+        for server in servers:
+            server.close()
+
+
+def test_default_modules():
+    differences, logs = compare(DEFAULT_STEPS)
+    assert not differences, "\n".join(differences)
+    unlike = rb"\[[^]]*\]|(?<=\" )\d+ \d+"  # time; status and bytes, which have the length of the Server field in them
+    lines = [sorted(re.sub(unlike, b"", line) for line in log.splitlines()) for log in logs]
+    assert lines[0] == lines[1]
+
+
+def test_with_htaccess_rewrite_passwords_and_cgi():
+    differences, _ = compare(MORE_STEPS, ["rewrite", "cgid", "headers", "expires", "include"], ALLOW)
+    assert not differences, "\n".join(differences)
+
+
+def test_every_line_is_offered_or_named():
+    with tempfile.TemporaryDirectory() as root:
+        os.chmod(root, 0o755)
+        env = debian_tree.copy(root, 80)
+        done = subprocess.run([brigade.BINARY, "-t", "-d", f"{root}/etc", "-f", f"{root}/etc/apache2.conf"], env=dict(os.environ, **env), capture_output=True, text=True)
+        assert done.returncode == 0 and "Syntax OK" in done.stderr, done.stderr
+        assert "unsupported" not in done.stderr, done.stderr
+        for mapped in ("StartServers", "MinSpareThreads", "MaxSpareThreads"):
+            assert f"{mapped} means nothing here" in done.stderr
+        with open(f"{root}/etc/conf-enabled/zz-test.conf", "a") as f:
+            f.write("SSLEngine On\n")
+        done = subprocess.run([brigade.BINARY, "-t", "-d", f"{root}/etc", "-f", f"{root}/etc/apache2.conf"], env=dict(os.environ, **env), capture_output=True, text=True)
+        assert done.returncode == 1 and "zz-test.conf" in done.stderr and "SSLEngine" in done.stderr, done.stderr
