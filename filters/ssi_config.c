@@ -315,7 +315,7 @@ static const char *set_time(cmd_parms *cmd, void *confv, const char *arg)
     return NULL;
 }
 
-#define SSI_AT(field) (void *)APR_OFFSETOF(ssi_dir_conf, field)
+#define SSI_AT(field) (void *)offsetof(ssi_dir_conf, field)
 
 const command_rec ssi_commands[] = {
     AP_INIT_TAKE1("XBitHack", set_xbithack, NULL, OR_OPTIONS, "Off, On, or Full"),
