@@ -38,7 +38,7 @@ static char *core_without_slash(apr_pool_t *p, const char *path)
 
 const char *core_set_server_root(cmd_parms *cmd, void *dir, const char *arg)
 {
-    const char *path, *error = core_directory_name(cmd, arg, "", &path);
+    const char *path = NULL, *error = core_directory_name(cmd, arg, "", &path);
 
     if (!error)
         ap_server_root = core_without_slash(cmd->pool, path);
@@ -47,7 +47,7 @@ const char *core_set_server_root(cmd_parms *cmd, void *dir, const char *arg)
 
 const char *core_set_runtime_dir(cmd_parms *cmd, void *dir, const char *arg)
 {
-    const char *path;
+    const char *path = NULL;
     const char *error =
         core_directory_name(cmd, arg, ", absolute or relative to ServerRoot", &path);
 
@@ -63,7 +63,7 @@ const char *core_set_runtime_dir(cmd_parms *cmd, void *dir, const char *arg)
  * all the same. */
 const char *core_set_state_dir(cmd_parms *cmd, void *dir, const char *arg)
 {
-    const char *path;
+    const char *path = NULL;
 
     return core_directory_name(cmd, arg, ", absolute or relative to ServerRoot", &path);
 }

@@ -274,13 +274,49 @@ static void dir_sections(dir_walk *w, apr_size_t pos, unsigned level)
     }
 }
 
+/* Bytes of the directory that r->filename is or is in, its last slash included or to be added. */
+static apr_size_t dir_of_file(const request_rec *r)
+{
+    const apr_size_t len = strlen(r->filename);
+    const char *slash = strrchr(r->filename, '/');
+
+    if (r->finfo.filetype == APR_DIR) {
+        return slash && !slash[1] ? len - 1 : len;
+    }
+    return slash ? (apr_size_t)(slash - r->filename) : 0;
+}
+
+/*
+ * What regular expressions are matched with. Requests that follow from one for the same directory,
+ * such as that for its index, are under what was found for the first: so the expression
+ * "/folder/$" counts for an index too, as in Apache.
+ */
+static const char *dir_regex_subject(const request_rec *r)
+{
+    for (;;) {
+        const request_rec *from = r->main ? r->main : r->prev;
+        apr_size_t len;
+
+        if (!from || !from->filename || from->server != r->server) {
+            return r->filename;
+        }
+        len = dir_of_file(from);
+        if (len != dir_of_file(r) || strncmp(from->filename, r->filename, len)) {
+            return r->filename;
+        }
+        r = from;
+    }
+}
+
 static void dir_regexes(dir_walk *w)
 {
+    const char *subject = w->next_sec < w->secs->nelts ? dir_regex_subject(w->r) : NULL;
+
     for (int i = w->next_sec; i < w->secs->nelts; i++) {
         ap_conf_vector_t *sec = APR_ARRAY_IDX(w->secs, i, ap_conf_vector_t *);
         const core_dir_config *core = ap_get_core_module_config(sec);
 
-        if (core->r && walk_regex_matches(w->r, core, w->r->filename)) {
+        if (core->r && walk_regex_matches(w->r, core, subject)) {
             dir_take(w, sec, 1);
         }
     }

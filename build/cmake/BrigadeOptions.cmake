@@ -9,6 +9,9 @@ add_library(brigade_flags INTERFACE)
 target_compile_options(brigade_flags INTERFACE
     -Wall -Wextra -Wundef -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
     -Wwrite-strings -Wvla -Wno-unused-parameter -fno-strict-aliasing -fno-common)
+if(CMAKE_C_COMPILER_ID STREQUAL "Clang")
+    target_compile_options(brigade_flags INTERFACE -Wno-null-pointer-subtraction) # APR's ring macros
+endif()
 target_compile_definitions(brigade_flags INTERFACE _GNU_SOURCE BRIGADE_VERSION="${PROJECT_VERSION}"
     BRIGADE_PREFIX="${CMAKE_INSTALL_PREFIX}")
 if(BRIGADE_WERROR)
