@@ -56,6 +56,8 @@ struct resolution_entry {
     struct resolution_observed *log; /**< what log hooks are shown, when observed */
 };
 
+#define RESOLUTION_SEEN 8192 /**< a power of two */
+
 struct resolution_cache {
     brg_loop *loop;
     watch_set *watch;        /**< NULL: stat */
@@ -74,6 +76,7 @@ struct resolution_cache {
     char date[32];           /**< Date value of date_second */
     apr_time_t date_second;
     uint64_t hits, misses, fills;
+    uint32_t seen[RESOLUTION_SEEN]; /**< a part of the hash of what was asked for once, by another part of it */
     h1_gather gather;
 };
 

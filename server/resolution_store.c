@@ -352,6 +352,17 @@ static int store_answer_is_lasting(const resolution_cache *c, const request_rec 
     return r->status == HTTP_NOT_FOUND && r->finfo.filetype == APR_NOFILE;
 }
 
+/* Watches are system calls: what is asked for only once, by a crawler say, gets none. */
+static int store_seen_before(resolution_cache *c, uint64_t hash)
+{
+    uint32_t *seen = &c->seen[hash & (RESOLUTION_SEEN - 1)], mark = (uint32_t)(hash >> 32) | 1;
+
+    if (*seen == mark)
+        return 1;
+    *seen = mark;
+    return 0;
+}
+
 static resolution_entry *store_new(resolution_cache *c, const brg_conn *bc, request_rec *r, const char *host,
                                    uint64_t hash)
 {
@@ -391,6 +402,8 @@ static void store_consider(resolution_cache *c, request_rec *r)
         return;
     }
     if (!e) {
+        if (!store_seen_before(c, hash))
+            return;
         e = store_new(c, bc, r, host, hash);
         if (!e || e->watched) { /* primed: the next full run fills it */
             resolution_trim(c, core_conf_of(r->server));
