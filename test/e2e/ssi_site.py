@@ -63,3 +63,9 @@ def open_files(server):
             except FileNotFoundError:
                 pass
     return count
+
+
+def is_sanitized(server):
+    with open(server.binary, "rb") as f:
+        program = f.read()
+    return b"__asan_init" in program or b"__tsan_init" in program

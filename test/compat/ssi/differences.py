@@ -9,9 +9,6 @@ SSI = {
         r"^include-range(-beyond)?$",
         "A page that is rendered before its first byte is sent has a length, so ranges of it can be had. Apache ignores "
         "Range as soon as a page includes something."),
-    "an empty command": (
-        r"^(log:)?other-exec-cmd-empty$",
-        "The shell runs an empty command and says nothing. Apache's mod_cgid fails to read its own request."),
     "mistakes that are not shown": (
         r"^(log:)?(attr-hidden-quote-first|if-hidden-lexing)$",
         "After a lexical error in a branch that is not shown, Apache misses the endif that follows. Here the page goes on."),

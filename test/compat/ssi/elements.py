@@ -266,7 +266,7 @@ OTHERS = pages("other", [
     ("printenv-hidden", '<!--#if expr="false" --><!--#printenv --><!--#endif -->x'),
     ("exec-cmd", '<!--#exec cmd="echo hello" -->', {"runs": True}),
     ("exec-cmd-several", '<!--#exec cmd="echo one" cmd="echo two" -->', {"runs": True}),
-    ("exec-cmd-empty", 'a<!--#exec cmd="" -->b', {"runs": True}),
+    ("exec-cmd-empty", 'a<!--#exec cmd="" -->b', {"runs": True, "alone": "mod_cgid fails to read its own request, and ends"}),
     ("exec-cmd-fails", 'a<!--#exec cmd="exit 3" -->b', {"runs": True}),
     ("exec-cmd-output-fails", 'a<!--#exec cmd="echo some; exit 3" -->b', {"runs": True}),
     ("exec-cmd-missing", 'a<!--#exec cmd="/not/there 2>/dev/null" -->b', {"runs": True}),
