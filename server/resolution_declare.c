@@ -26,7 +26,8 @@ APLOG_USE_MODULE(core);
 extern module http_module, so_module, unixd_module, mpm_event_module;
 
 typedef struct declaration {
-    const char *name;      /* module->name: what the hook registry keeps */
+    const module *of;
+    const char *name;      /* of->name: what the hook registry keeps */
     brg_resolution_fn *fn;
     int (*waits)(request_rec *r); /* of a known module: this request may wait */
     int never;             /* responses with its part are not remembered */
@@ -87,6 +88,7 @@ static void declare(module *m, brg_resolution_fn *fn, int never)
 
     for (int i = 0; i < declared_n; i++)
         if (!strcmp(declared[i].name, m->name)) {
+            declared[i].of = m;
             declared[i].fn = fn;
             declared[i].never = never;
             return;
@@ -96,6 +98,7 @@ static void declare(module *m, brg_resolution_fn *fn, int never)
     if (declared_n == 0 && apr_hook_global_pool)
         apr_pool_cleanup_register(apr_hook_global_pool, NULL, declarations_forget, apr_pool_cleanup_null);
     d = &declared[declared_n++];
+    d->of = m;
     d->name = m->name;
     d->fn = fn;
     d->waits = NULL;
@@ -169,8 +172,25 @@ static int survey(hook_get_fn *const *hooks, size_t n, const char *kind)
     return plain;
 }
 
+/* A built-in module that was removed promised nothing for a binary that has its name. */
+static void declarations_drop_unloaded(void)
+{
+    int kept = 0;
+
+    for (int i = 0; i < declared_n; i++) {
+        module *const *m = ap_loaded_modules;
+
+        while (*m && *m != declared[i].of)
+            m++;
+        if (*m)
+            declared[kept++] = declared[i];
+    }
+    declared_n = kept;
+}
+
 void resolution_survey_hooks(void)
 {
+    declarations_drop_unloaded();
     declare_known();
     for (int i = 0; i < declared_n; i++)
         declared[i].hooks_requests = declared[i].hooks_phases = 0;
