@@ -8,6 +8,7 @@
 #include "apr_hooks.h"
 #include "apr_strings.h"
 #include "config_private.h"
+#include "resolution.h"
 
 static int conf_hooks_stale; /* a module was taken out after its hooks had been registered */
 
@@ -82,6 +83,8 @@ void conf_register_afresh(module **modules, apr_pool_t *pconf)
 {
     apr_hook_deregister_all();
     provider_registry_clear();
+    /* The binary of a module must not be taken for what the built-in one, taken out, said of itself. */
+    resolution_forget_declarations();
     ap_clear_auth_internal();
     for (module **m = modules; *m; m++)
         ap_register_hooks(*m, pconf);

@@ -46,6 +46,9 @@ h1_gather *resolution_gather(resolution_cache *cache);
 /** 1 if no module but the core's own takes part in connections (pre_connection and its kin). */
 int connections_are_plain(void);
 
+/** All declarations are void: modules are about to register their hooks anew, some of them no more. */
+void resolution_forget_declarations(void);
+
 /** The core's own modules declare themselves. */
 void resolution_declare_core(void);
 

@@ -82,6 +82,11 @@ static declaration *declaration_of(const char *name)
     return NULL;
 }
 
+void resolution_forget_declarations(void)
+{
+    declared_n = 0; /* what directives asked for stays */
+}
+
 static void declare(module *m, brg_resolution_fn *fn, int never)
 {
     declaration *d;

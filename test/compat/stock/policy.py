@@ -157,7 +157,7 @@ CASES = [
         <Location /alias/loc>
             Redirect 307 /there
         </Location>
-        """, ["x/a.txt", "m/a.txt", "old/more?q", "rm1", "loc/x", "cgi/a.cgi"], {"d/a.txt": "d\n", "cgi/a.cgi": SCRIPT}, needs=["cgi"], replaces=True),
+        """, ["x/a.txt", "m/a.txt", "old/more?q", "rm1", "loc/x", "cgi/a.cgi"], {"d/a.txt": "d\n", "cgi/a.cgi": SCRIPT}, needs=["cgi"], replaces=True, unframed=True),
     Case("headers", """
         <Directory @D@>
             Header set X-A one

@@ -235,6 +235,8 @@ CASES = [
           Step("PUT w/new.txt", {}, "not allowed"), Step("PUT w/new.txt", lock_token, "allowed\n"), Step("UNLOCK w/new.txt", lambda rs: {"Lock-Token": lock_token(rs).get("If", "()")[1:-1]}),
           "DELETE w/col", "DELETE w/none", Step("PROPFIND w/", {"Depth": "infinity"}), Step("PUT w/none/x", {}, "x"), Step("PUT w/part", {"Content-Range": "bytes 0-1/*"}, "ab"), Step("PROPFIND w/", XML, "<bad")],
          {"w/index.html": "w\n"}, needs=["dav", "dav_fs"], unify=TOKEN, prepare=lambda server: __import__("os").chmod(server.path("htdocs/dav/w"), 0o777)),
+    Case("dav_fs", "DavLockDB @ROOT@/work/davlock\n<Location /dav_fs/w>\nDav filesystem\n</Location>\n", [Step("PUT w/a.txt", {}, "a\n"), "w/a.txt", "DELETE w/a.txt", "w/a.txt"], {"w/index.html": "w\n"},
+         needs=["dav"], unify=TOKEN, alone=True, prepare=lambda server: __import__("os").chmod(server.path("htdocs/dav_fs/w"), 0o777)),
     Case("dav_lock", "<Location /dav_lock>\nDavGenericLockDB @ROOT@/work/generic\n</Location>\n", ["a.txt"], A, needs=["dav"], alone=True),
     Case("dbd", "DBDriver sqlite3\nDBDParams @D@/base\nDBDPersist On\nDBDPrepareSQL \"select password from users where name = %s\" get\n", ["a.txt"], {**A, "base": lambda path: database(path)}, alone=True),
     Case("authn_dbd", "DBDriver sqlite3\nDBDParams @D@/base\n<Location /authn_dbd>\nAuthType Basic\nAuthName dbd\nAuthBasicProvider dbd\nAuthDBDUserPWQuery \"select password from users where name = %s\"\nRequire valid-user\n</Location>\n",
