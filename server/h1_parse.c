@@ -21,6 +21,8 @@ static int h1_ends_lenient(char c)
 /* The name that ends at p is none. */
 static h1_result h1_bad_name(h1_cursor *cur, const char *p)
 {
+    const char *colon = h1_text_end(cur, p, ':');
+
     if (*cur->line == ' ' || *cur->line == '\t') {
         return h1_bad(cur, 400, "folded field line: %.*s");
     }
@@ -30,7 +32,7 @@ static h1_result h1_bad_name(h1_cursor *cur, const char *p)
     if (*p == ':') {
         return h1_bad(cur, 400, APLOGNO(03453) "Request header field name was empty");
     }
-    if (*h1_text_end(cur, p, ':') == ':') {
+    if (colon < cur->end && *colon == ':') {
         return h1_bad(cur, 400,
                       APLOGNO(03452) "Request header field name presented invalid whitespace");
     }
