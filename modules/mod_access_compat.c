@@ -113,6 +113,7 @@ static const char *access_parse_place(cmd_parms *cmd, access_rule *rule, char *w
     if (strchr(where, '#')) {
         return "No comments are allowed here";
     }
+    brg_phases_need_worker(); /* the client's name is looked up */
     rule->kind = ACCESS_HOST;
     rule->text = where;
     return NULL;

@@ -85,6 +85,7 @@ static const char *authz_host_expr_parse(cmd_parms *cmd, const char *line, const
     if (err) {
         return apr_pstrcat(cmd->pool, "Cannot parse expression in require line: ", err, NULL);
     }
+    brg_phases_need_worker(); /* names are looked up */
     *parsed = expr;
     return NULL;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mod_logio: bytes of a request on the wire, for access logs: %I received, %O sent, %S both, %^FB
- * time to the first byte. The server counts for each connection; a request's bytes are what was
- * added since the one before it was logged. */
+ * time to the first byte. The server counts for each connection; what was sent for a
+ * request is what was added since the one before it was logged; what was received, from its making
+ * to that of the next, since a pipelined request is read before its predecessor is logged. */
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -16,17 +17,19 @@
 
 AP_DECLARE_MODULE(logio);
 
+/* Of a request from the client, in its configuration vector. */
+typedef struct logio_request {
+    apr_off_t from, to;       /* received when it was made, and when the next was; -1: none yet */
+    apr_time_t first_byte_us; /* since the request began; 0: none yet */
+} logio_request;
+
 /* Of a connection. */
 typedef struct logio_conn {
-    apr_off_t received, sent;             /* when the last request was logged */
+    logio_request *latest;                /* NULL: it was logged */
+    apr_off_t sent;                       /* when the last request was logged */
     apr_off_t added_received, added_sent; /* told by modules, since then */
     apr_off_t last_sent;                  /* bytes of the last request */
 } logio_conn;
-
-/* Of a request, in its configuration vector. */
-typedef struct logio_request {
-    apr_time_t first_byte_us; /* since the request began; 0: none yet */
-} logio_request;
 
 typedef struct logio_dir_conf {
     int ttfb; /* LogIOTrackTTFB; -1: not set */
@@ -45,13 +48,43 @@ static logio_conn *logio_conn_of(conn_rec *c)
     return lc;
 }
 
-static void logio_bytes(conn_rec *c, apr_off_t *received, apr_off_t *sent)
+/* What led to r, as it came from the client. */
+static logio_request *logio_request_of(const request_rec *r)
 {
-    const logio_conn *lc = logio_conn_of(c);
+    while (r->main || r->prev)
+        r = r->prev ? r->prev : r->main;
+    return ap_get_module_config(r->request_config, &logio_module);
+}
 
-    brg_connection_octets(c, received, sent);
-    *received += lc->added_received - lc->received;
+static void logio_bytes(request_rec *r, apr_off_t *received, apr_off_t *sent)
+{
+    const logio_conn *lc = logio_conn_of(r->connection);
+    const logio_request *lr = logio_request_of(r);
+
+    brg_connection_octets(r->connection, received, sent);
+    if (lr)
+        *received = (lr->to < 0 ? *received : lr->to) - lr->from;
+    *received += lc->added_received;
     *sent += lc->added_sent - lc->sent;
+}
+
+static int logio_create_request(request_rec *r)
+{
+    logio_conn *lc;
+    logio_request *lr;
+    apr_off_t sent;
+
+    if (r->main || r->prev)
+        return OK;
+    lc = logio_conn_of(r->connection);
+    lr = apr_pcalloc(r->pool, sizeof *lr);
+    brg_connection_octets(r->connection, &lr->from, &sent);
+    lr->to = -1;
+    if (lc->latest)
+        lc->latest->to = lr->from;
+    lc->latest = lr;
+    ap_set_module_config(r->request_config, &logio_module, lr);
+    return OK;
 }
 
 /* ---- for modules ---- */
@@ -82,7 +115,7 @@ static const char *logio_received(request_rec *r, char *arg)
 {
     apr_off_t received, sent;
 
-    logio_bytes(r->connection, &received, &sent);
+    logio_bytes(r, &received, &sent);
     return logio_text(r, received);
 }
 
@@ -90,7 +123,7 @@ static const char *logio_sent(request_rec *r, char *arg)
 {
     apr_off_t received, sent;
 
-    logio_bytes(r->connection, &received, &sent);
+    logio_bytes(r, &received, &sent);
     return logio_text(r, sent);
 }
 
@@ -98,13 +131,13 @@ static const char *logio_both(request_rec *r, char *arg)
 {
     apr_off_t received, sent;
 
-    logio_bytes(r->connection, &received, &sent);
+    logio_bytes(r, &received, &sent);
     return logio_text(r, received + sent);
 }
 
 static const char *logio_first_byte(request_rec *r, char *arg)
 {
-    const logio_request *lr = ap_get_module_config(r->request_config, &logio_module);
+    const logio_request *lr = logio_request_of(r);
 
     return lr && lr->first_byte_us ? apr_psprintf(r->pool, "%" APR_TIME_T_FMT, lr->first_byte_us)
                                    : NULL;
@@ -115,8 +148,10 @@ static int logio_log_transaction(request_rec *r)
     logio_conn *lc = logio_conn_of(r->connection);
     apr_off_t received;
 
-    logio_bytes(r->connection, &received, &lc->last_sent);
-    brg_connection_octets(r->connection, &lc->received, &lc->sent);
+    logio_bytes(r, &received, &lc->last_sent);
+    brg_connection_octets(r->connection, &received, &lc->sent);
+    if (lc->latest == logio_request_of(r))
+        lc->latest = NULL;
     lc->added_received = lc->added_sent = 0;
     return OK;
 }
@@ -138,12 +173,10 @@ static apr_status_t logio_first_byte_filter(ap_filter_t *f, apr_bucket_brigade *
 static void logio_insert_filter(request_rec *r)
 {
     const logio_dir_conf *conf = ap_get_module_config(r->per_dir_config, &logio_module);
-    logio_request *lr;
+    logio_request *lr = logio_request_of(r);
 
-    if (conf->ttfb != 1 || r->main)
+    if (conf->ttfb != 1 || r->main || !lr)
         return;
-    lr = apr_pcalloc(r->pool, sizeof *lr);
-    ap_set_module_config(r->request_config, &logio_module, lr);
     ap_add_output_filter_handle(logio_filter_handle, lr, r, r->connection);
 }
 
@@ -210,6 +243,7 @@ static void logio_register_hooks(apr_pool_t *p)
     static const char *const after[] = {"mod_log_config.c", NULL};
 
     ap_hook_pre_config(logio_pre_config, after, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_create_request(logio_create_request, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_filter(logio_insert_filter, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_log_transaction(logio_log_transaction, after, NULL, APR_HOOK_REALLY_LAST);
     logio_filter_handle = ap_register_output_filter("LOGIO_TTFB_OUT", logio_first_byte_filter, NULL,

@@ -17,6 +17,7 @@
     HIDDEN(authz_core)                    \
     HIDDEN(access_compat)                 \
     HIDDEN(reqtimeout)                    \
+    HIDDEN(request)                       \
     EXPORTED(watchdog)                    \
     HIDDEN(filter)                        \
     HIDDEN(mime)                          \

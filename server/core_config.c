@@ -18,21 +18,14 @@ APLOG_USE_MODULE(core);
 
 typedef struct core_dir_full {
     core_dir_config pub;
-    apr_off_t kept_body_bytes; /* CORE_UNSET: inherit */
     int encoded_slashes_set;
 } core_dir_full;
-
-static const core_dir_full *core_dir_full_of(const core_dir_config *d)
-{
-    return (const core_dir_full *)d;
-}
 
 void *core_create_dir_config(apr_pool_t *p, char *dir)
 {
     core_dir_full *full = apr_pcalloc(p, sizeof *full);
     core_dir_config *d = &full->pub;
 
-    full->kept_body_bytes = CORE_UNSET;
     /* Outside all sections links are followed unless something else is said. */
     d->opts = dir ? OPT_UNSET : OPT_UNSET | OPT_SYM_LINKS;
     d->override = OR_UNSET | OR_NONE;
@@ -179,7 +172,6 @@ static void core_merge_log(apr_pool_t *p, core_dir_config *to, const core_dir_co
 
 static void core_merge_ours(core_dir_full *to, const core_dir_full *over)
 {
-    CORE_TAKE(kept_body_bytes, CORE_UNSET);
     if (over->encoded_slashes_set) {
         to->encoded_slashes_set = 1;
         to->pub.allow_encoded_slashes = over->pub.allow_encoded_slashes;
@@ -215,30 +207,6 @@ void core_set_encoded_slashes(core_dir_config *d, int allow, int decode)
     ((core_dir_full *)d)->encoded_slashes_set = 1;
     d->allow_encoded_slashes = allow ? 1 : 0;
     d->decode_encoded_slashes = decode ? 1 : 0;
-}
-
-const char *core_set_kept_body_size(cmd_parms *cmd, void *dir, const char *arg)
-{
-    apr_int64_t n;
-    const char *error = core_number(cmd, arg, 0, APR_INT32_MAX, &n);
-
-    if (error)
-        return error;
-    if (n)
-        ap_log_perror(
-            APLOG_MARK, APLOG_NOTICE, 0, cmd->temp_pool,
-            "KeptBodySize %s (line %d of %s): request bodies are not kept, subrequests see "
-            "none",
-            arg, cmd->directive->line_num, cmd->directive->filename);
-    ((core_dir_full *)dir)->kept_body_bytes = n;
-    return NULL;
-}
-
-apr_size_t core_kept_body_size(const core_dir_config *d)
-{
-    apr_off_t n = core_dir_full_of(d)->kept_body_bytes;
-
-    return n > 0 ? (apr_size_t)n : 0;
 }
 
 const struct ap_logconf *core_log_config(apr_pool_t *p, const server_rec *s,

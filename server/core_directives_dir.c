@@ -9,6 +9,7 @@
 #include "ap_expr.h"
 #include "apr_hash.h"
 #include "apr_strings.h"
+#include "brigade/resolution.h"
 #include "core_private.h"
 #include "http_private.h"
 
@@ -77,6 +78,8 @@ const char *core_set_hostname_lookups(cmd_parms *cmd, void *dir, const char *arg
     if (!core_pick(words, arg, &state))
         return "parameter must be 'on', 'off', or 'double'";
     ((core_dir_config *)dir)->hostname_lookups = (unsigned)state & 15;
+    if (state != HOSTNAME_LOOKUP_OFF)
+        brg_phases_need_worker();
     return NULL;
 }
 

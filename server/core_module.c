@@ -119,8 +119,6 @@ static const command_rec core_commands[] = {
                   "bytes of a request body, 0 = no limit"),
     AP_INIT_TAKE1("LimitXMLRequestBody", core_set_limit_xml_body, NULL, OR_ALL,
                   "bytes of an XML request body, 0 = no limit"),
-    AP_INIT_TAKE1("KeptBodySize", core_set_kept_body_size, NULL, OR_ALL,
-                  "bytes of a request body that subrequests may read"),
     AP_INIT_TAKE1("MaxRanges", core_set_max_ranges, NULL, RSRC_CONF | ACCESS_CONF,
                   "ranges in a request before the whole is sent"),
     AP_INIT_TAKE1("MaxRangeOverlaps", core_set_max_overlaps, NULL, RSRC_CONF | ACCESS_CONF,

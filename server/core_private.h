@@ -71,9 +71,6 @@ void *core_merge_server_configs(apr_pool_t *p, void *base, void *over);
 const struct ap_logconf *core_log_config(apr_pool_t *p, const server_rec *s,
                                          const core_dir_config *d);
 
-/** KeptBodySize: bytes of a request body that sub-requests may read again; 0 = none. */
-apr_size_t core_kept_body_size(const core_dir_config *d);
-
 /** AllowEncodedSlashes was said for this server (or inherited). */
 void core_set_encoded_slashes(core_dir_config *d, int allow, int decode);
 
@@ -112,7 +109,7 @@ core_argv_fn core_set_allow_override_list;
 /* core_directives_limits.c */
 core_take1_fn core_set_limit_line, core_set_limit_fieldsize, core_set_limit_fields,
     core_set_limit_body, core_set_limit_xml_body, core_set_read_buf_size, core_set_max_ranges,
-    core_set_max_overlaps, core_set_max_reversals, core_set_kept_body_size;
+    core_set_max_overlaps, core_set_max_reversals;
 core_take2_fn core_set_recursion_limit, core_set_rlimit;
 
 /* core_directives_server.c, core_directives_protocol.c */

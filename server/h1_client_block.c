@@ -210,8 +210,13 @@ AP_DECLARE(int) ap_discard_request_body(request_rec *r)
 
     /* Sub-requests have none; where the connection ends anyway, or the client still waits for leave
      * to send, the body need not be waited for. */
-    if (r->main || r->connection->keepalive == AP_CONN_CLOSE || r->expecting_100 ||
-        ap_status_drops_connection(r->status) || !ap_request_has_body(r)) {
+    if (r->main || !ap_request_has_body(r)) {
+        return OK;
+    }
+    /* A filter of the request may want to see the body all the same. */
+    if (r->input_filters == r->proto_input_filters &&
+        (r->connection->keepalive == AP_CONN_CLOSE || r->expecting_100 ||
+         ap_status_drops_connection(r->status))) {
         return OK;
     }
     rv = discard_all(r);

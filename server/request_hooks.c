@@ -7,6 +7,7 @@
 #include "expr_private.h"
 #include "ap_expr.h"
 #include "http_log.h"
+#include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_strings.h"
@@ -137,6 +138,12 @@ static int type_override(request_rec *r)
 {
     const core_dir_config *conf = ap_get_core_module_config(r->per_dir_config);
 
+    if (!r->main && (conf->hostname_lookups == HOSTNAME_LOOKUP_ON ||
+                     conf->hostname_lookups == HOSTNAME_LOOKUP_DOUBLE)) {
+        /* Now, while the request may wait: logs are written by event loops. */
+        ap_get_useragent_host(r, REMOTE_NAME, NULL);
+        request_mark_volatile(r);
+    }
     if (conf->mime_type && strcmp(conf->mime_type, "none")) {
         ap_set_content_type_ex(r, conf->mime_type, 1);
     }

@@ -18,6 +18,7 @@
 #include "http_request.h"
 #include "apr_hooks.h"
 #include <string.h>
+#include <stdatomic.h>
 
 APLOG_USE_MODULE(core);
 
@@ -38,7 +39,8 @@ typedef struct declaration {
 static declaration declared[DECLARED_MOST];
 static int declared_n;
 static int phases_plain, connections_plain;
-static int phases_wait; /* brg_phases_need_worker() was called */
+/* brg_phases_need_worker() was called: while the configuration is read, or for an .htaccess file by any thread. */
+static atomic_int phases_wait;
 
 /* The generic shape of what APR_DECLARE_EXTERNAL_HOOK's get function lists. */
 typedef struct hook_link {
@@ -70,7 +72,7 @@ static hook_get_fn *const connection_hooks[] = {
 static apr_status_t declarations_forget(void *unused)
 {
     declared_n = 0;
-    phases_wait = 0;
+    atomic_store_explicit(&phases_wait, 0, memory_order_relaxed);
     return APR_SUCCESS;
 }
 
@@ -205,12 +207,12 @@ void resolution_survey_hooks(void)
 
 int phases_may_run_inline(void)
 {
-    return phases_plain && !phases_wait;
+    return phases_plain && !atomic_load_explicit(&phases_wait, memory_order_relaxed);
 }
 
 BRG_DECLARE(void) brg_phases_need_worker(void)
 {
-    phases_wait = 1;
+    atomic_store_explicit(&phases_wait, 1, memory_order_relaxed);
 }
 
 BRG_DECLARE(void) brg_request_needs_worker(request_rec *r)

@@ -31,14 +31,16 @@ static const char *known_last_segment(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* 1 unless the file has the name that was asked for. */
+/* 1 unless the file has the name that was asked for. r->uri may be that of an index file by now, which was chosen. */
 static int known_name_was_chosen(request_rec *r)
 {
     const char *asked, *got = known_last_segment(r->filename);
+    apr_size_t len;
 
     while (r->prev)
         r = r->prev;
-    asked = known_last_segment(r->uri);
+    len = r->unparsed_uri ? strcspn(r->unparsed_uri, "?") : 0;
+    asked = len ? known_last_segment(apr_pstrmemdup(r->pool, r->unparsed_uri, len)) : NULL;
     return !asked || !got || strcmp(asked, got) != 0;
 }
 

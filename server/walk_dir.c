@@ -27,6 +27,7 @@ typedef struct dir_walk {
     const char *access_name;
     int next_sec;
     apr_size_t dirs_end; /* components that end before this offset are known to be directories */
+    int was_given;       /* the caller knew of the last component, as from a directory listing */
     int type_known;      /* r->finfo tells what the last component is */
     char *scratch;       /* for prefixes of path; made when first needed */
     apr_size_t cut;      /* where scratch ends now */
@@ -87,6 +88,7 @@ static void dir_survey(dir_walk *w)
     apr_size_t slash;
     apr_status_t rv = APR_SUCCESS;
 
+    w->was_given = r->finfo.filetype != APR_NOFILE;
     if (r->finfo.filetype == APR_NOFILE || r->finfo.filetype == APR_LNK) {
         rv = dir_stat(w, w->len, APR_FINFO_MIN, &r->finfo);
     }
@@ -178,7 +180,8 @@ static int dir_look(dir_walk *w, apr_size_t end, int opts, apr_finfo_t *finfo)
     if (finfo->filetype == APR_LNK &&
         walk_resolve_symlink(dir_prefix(w, end), finfo, opts, w->r->pool) != OK) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, w->r,
-                      APLOGNO(00037) "Symbolic link not allowed or link target not accessible: %s",
+                      "%sSymbolic link not allowed or link target not accessible: %s",
+                      w->was_given && end >= w->len ? APLOGNO(00032) : APLOGNO(00037),
                       dir_prefix(w, end));
         return HTTP_FORBIDDEN;
     }

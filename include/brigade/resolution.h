@@ -90,6 +90,7 @@ BRG_DECLARE(void) brg_request_needs_worker(request_rec *r);
 /**
  * The configuration makes a request phase wait (a name to be looked up, say): phases run on worker threads. For
  * directive setters and for hooks up to post_config (order APR_HOOK_LAST or before); holds until the next restart.
+ * Called by the setter of a directive in an .htaccess file it holds for the requests that follow.
  */
 BRG_DECLARE(void) brg_phases_need_worker(void);
 

@@ -60,10 +60,27 @@ OTHERS = {
 
 # The same for test_cases.py: key -> (pattern of file/name, reason).
 CASES = {
+    "words of expression errors": (
+        r"^(mod_alias/(r29|a8)|mod_authz_core/(expr|expr2|expr3|expr-quotes)|mod_authz_host/(host9|fdns7)"
+        r"|mod_headers/(hta|header err2[01])|mod_log_config/(cond9|err36)|mod_setenvif/seie8|mod_filter/flt err6 .*)$",
+        "An expression that cannot be parsed is refused at the same place; what was expected there is said in words. Apache "
+        "names the tokens of its grammar."),
+    "messages of remembered answers": (
+        r"^mod_authz_core/methodx$",
+        "An answer from memory is logged in access logs. What the phases of a request say in the error log is said when they run."),
+    "connection state of pipelined requests": (
+        r"^mod_log_config/keepalive$",
+        "Answers to pipelined requests are written, and then logged, together: %X and %k show the connection as it is then."),
+    "length of the Server field": (
+        r"^mod_log_config/item60$",
+        "The product's name has another length, and so has the head that %O counts."),
+    "length of a refusal": (
+        r"^mod_request/kept body for an include$",
+        "The page that refuses a body has a Content-Length. Apache's has none."),
     "tags of negotiated files": (
         r"mod_mime/mime negotiation$",
         "RFC 9110, 8.8.3: an entity tag ends with a quote. Apache leaves it out of the tags of negotiated files."),
     "length of parsed pages": (
-        r"mod_env/env subreq$|mod_mime/mime filters$",
+        r"mod_env/env subreq$|mod_mime/mime filters$|mod_autoindex/hr-8-$",
         "A page of includes that is there as a whole is sent with its length. Apache sends it in chunks."),
 }
