@@ -5,7 +5,7 @@ cases/*.json hold lists of cases:
 
     name      unique in its file
     conf      lines of configuration; ${SITE} (documents), ${LOGS}, ${PORT} and ${TYPES} are defined in it
-    files     name below ${SITE} -> content, {"size": bytes} or {"link": target}
+    files     name below ${SITE} -> content, {"size": bytes}, {"script": text} or {"link": target}
     htaccess  folder below ${SITE} -> content of its .htaccess
     load      modules that both load, where they are not built in;  unload: that neither has
     requests  path, method, headers, body; or raw, the bytes to send. Without any, `-t` is compared.
@@ -16,10 +16,16 @@ cases/*.json hold lists of cases:
 All requests are sent ROUNDS times, since Brigade may answer a later one from memory. What differs on purpose is in
 differences.py, CASES.
 """
+import atexit
+import functools
 import glob
 import json
 import os
 import re
+import shutil
+import subprocess
+import tempfile
+import time
 
 import pytest
 
@@ -72,6 +78,29 @@ def user_lines():
     return f"User {user}\nGroup {'www-data' if user == 'www-data' else 'nogroup'}\n"
 
 
+@functools.lru_cache(maxsize=None)
+def own_module(name, apache):
+    """A module of modules/, built for one of the servers."""
+    if not shutil.which("cc"):
+        pytest.skip("there is no compiler")
+    folder = tempfile.mkdtemp(prefix="brigade-modules-")
+    os.chmod(folder, 0o755)
+    atexit.register(shutil.rmtree, folder, True)
+    headers = "/usr/include/apache2" if apache else os.path.join(brigade.REPOSITORY, "include")
+    if not os.path.exists(f"{headers}/httpd.h"):
+        pytest.skip(f"{headers}/httpd.h is not there")
+    flags = subprocess.check_output(["pkg-config", "--cflags", "apr-1", "apr-util-1"], text=True).split()
+    path = f"{folder}/mod_{name}.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", f"-I{headers}", *flags, "-o", path,
+                    os.path.join(HERE, "modules", f"mod_{name}.c")], check=True)
+    return path
+
+
+def load_line(name, apache):
+    own = os.path.exists(os.path.join(HERE, "modules", f"mod_{name}.c"))
+    return f"LoadModule {name}_module {own_module(name, apache) if own else f'{brigade.APACHE_MODULES}/mod_{name}.so'}"
+
+
 def module_lines(case, apache):
     """LoadModule lines; for Apache also of what Brigade has built in."""
     unload = case.get("unload", [])
@@ -81,15 +110,16 @@ def module_lines(case, apache):
         if re.search(pattern, text):
             wanted += [m for m in modules if m not in wanted]
     if apache:
-        built_in = brigade.APACHE_LOADS + brigade.APACHE_LOADS_IF_THERE
+        built_in = brigade.APACHE_LOADS + brigade.APACHE_LOADS_IF_THERE + ["include"]
         wanted = [m for m in built_in + [w for w in wanted if w not in built_in] if m not in unload]
-        wanted = [m for m in wanted if os.path.exists(f"{brigade.APACHE_MODULES}/mod_{m}.so")]
-        lines = [f"LoadModule {m}_module {brigade.APACHE_MODULES}/mod_{m}.so" for m in wanted]
+        wanted = [m for m in wanted if os.path.exists(f"{brigade.APACHE_MODULES}/mod_{m}.so")
+                  or os.path.exists(os.path.join(HERE, "modules", f"mod_{m}.c"))]
+        lines = [load_line(m, apache) for m in wanted]
         lines += ["Mutex file:@ROOT@/logs default", "TraceEnable Off"]
     else:
         lines = ["EventLoops 1"]  # so that lines of logs come in the order of the requests
         lines += [f"BuiltinModule {m}_module Off" for m in unload]
-        lines += [f"LoadModule {m}_module {brigade.APACHE_MODULES}/mod_{m}.so" for m in wanted]
+        lines += [load_line(m, apache) for m in wanted]
     return "\n".join(lines) + "\n"
 
 
@@ -106,10 +136,20 @@ def sparse(path, size):
         f.truncate(size)
 
 
+def script(path, text):
+    with open(path, "w") as f:
+        f.write(text)
+    os.chmod(path, 0o755)
+
+
 def content(what):
     if not isinstance(what, dict):
         return what
-    return (lambda path: sparse(path, what["size"])) if "size" in what else lambda path: os.symlink(what["link"], path)
+    if "size" in what:
+        return lambda path: sparse(path, what["size"])
+    if "script" in what:
+        return lambda path: script(path, what["script"])
+    return lambda path: os.symlink(what["link"], path)
 
 
 def make(case, binary):
@@ -165,6 +205,7 @@ class Result:
     def clean(self, text):
         """Without what differs from server to server and from run to run."""
         text = text.replace(self.server.root, "ROOT").replace(str(self.server.port), "PORT")
+        text = re.sub(r"\bD=\d+", "D=N", text)  # a duration, as %D of mod_headers shows it
         text = re.sub(r"(Apache|Brigade)/[\d.]+( \((Debian|Unix)\))?", "SERVER", text)
         return re.sub(r"\b(client|PORT\] \[client) 127\.0\.0\.1:\d+", r"\1 CLIENT", text)
 
@@ -189,17 +230,28 @@ class Result:
         """The words of -t."""
         done = self.server.run("-t")
         text = self.clean(done.stderr.decode(errors="replace"))
-        lines = [re.sub(r"^\[[^\]]*\] \[[^\]]*\] \[[^\]]*\] ", "", line) for line in text.splitlines()]
+        lines = [re.sub(r"^\[[^\]]*\] \[[^\]]*\] \[[^\]]*\] ", "", line) for line in text.splitlines()
+                 if "built in, so the file of LoadModule" not in line]
         self.checked = done.returncode, lines
 
     def read_logs(self):
         for name in self.case.get("logs", []):
+            if any("|" in line for line in self.case["conf"]):
+                self.wait_for_pipe(name)
             text = self.clean(self.server.read(f"logs/{name}").decode("latin-1"))
             for pattern, replacement in self.case.get("lognorm", []):
                 text = re.sub(pattern, replacement, text)
             self.logs[name] = text.splitlines()
         if not self.case.get("noerrlog"):
             self.logs["error_log"] = self.error_lines()
+
+    def wait_for_pipe(self, name):
+        """A program behind a piped log may outlive its server for a moment."""
+        wanted = ROUNDS * len(self.case["requests"])
+        for _ in range(50):
+            if len(self.server.read(f"logs/{name}").splitlines()) >= wanted:
+                return
+            time.sleep(0.01)
 
     def error_lines(self):
         """Lines about requests: what is said of the start and the end of a server is its own."""
