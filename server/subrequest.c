@@ -209,7 +209,8 @@ AP_DECLARE(request_rec *)
 ap_sub_req_lookup_file(const char *new_file, const request_rec *r, ap_filter_t *next_filter)
 {
     request_rec *sub = subreq_make(r, next_filter);
-    char *dir = ap_make_dirstr_parent(sub->pool, r->filename);
+    /* Before a request is translated, names are relative to nothing. */
+    char *dir = r->filename ? ap_make_dirstr_parent(sub->pool, r->filename) : (char *)"/";
     apr_size_t len = strlen(dir);
 
     if (apr_filepath_merge(&sub->filename, dir, new_file, APR_FILEPATH_TRUENAME, sub->pool) !=
