@@ -135,6 +135,7 @@ void resolution_release(resolution_entry *e)
     free(e->head_304.text);
     free(e->body);
     free(e->path);
+    free(e->basis);
     free(e->key);
     free(e);
 }

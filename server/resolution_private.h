@@ -33,6 +33,7 @@ struct resolution_entry {
     char *key;                    /**< host, then URI, as sent */
     uint32_t refs;                /**< 1 for the cache, 1 for each answer being written */
     uint8_t filled;               /**< else primed only */
+    char *basis;                  /**< primed: store_basis() of the answer whose dependencies are watched; else NULL */
     uint8_t observed;             /**< log_transaction hooks want every request */
     uint8_t watched;              /**< else validated by stat */
     uint8_t in_cache;

@@ -204,10 +204,28 @@ static int store_way(request_rec *r)
                                                                                                      : STORE_FAR;
 }
 
+static const char *store_main_path(const resolution_cache *c, const request_rec *r)
+{
+    return c->offered_path ? c->offered_path : r->filename;
+}
+
+/* All that decides what is put under watch, as one string. The answer that fills an entry must have the basis of the
+ * one that primed it: between the two, a missing directory may have come, or a page have got another part. */
+static const char *store_basis(const resolution_cache *c, request_rec *r)
+{
+    apr_array_header_t *parts = apr_array_make(r->pool, 8, sizeof(char *));
+
+    APR_ARRAY_PUSH(parts, const char *) = store_main_path(c, r);
+    APR_ARRAY_PUSH(parts, const char *) = apr_psprintf(r->pool, "%d%d", store_way(r), store_overrides_possible(r));
+    for (const char *const *from = c->offered_from; from && *from; from++)
+        APR_ARRAY_PUSH(parts, const char *) = *from;
+    return apr_array_pstrcat(r->pool, parts, '\n');
+}
+
 static int store_prime(resolution_cache *c, resolution_entry *e, request_rec *r)
 {
     const char *const *names = store_overrides_possible(r) ? store_access_names(r) : NULL;
-    const char *path = c->offered_path ? c->offered_path : r->filename;
+    const char *path = store_main_path(c, r);
     int way = store_way(r), index = way == STORE_INDEX;
 
     e->server = r->server;
@@ -219,7 +237,7 @@ static int store_prime(resolution_cache *c, resolution_entry *e, request_rec *r)
         if (store_watch(c, e, *from, names, 0))
             return -1;
     e->watched = 1;
-    return 0;
+    return (e->basis = strdup(store_basis(c, r))) != NULL ? 0 : -1;
 }
 
 /* ---- filling ---- */
@@ -322,6 +340,8 @@ static int store_fill(resolution_cache *c, resolution_entry *e, request_rec *r)
     store_text(e->last_modified, sizeof e->last_modified, apr_table_get(r->headers_out, "Last-Modified"));
     store_text(e->etag, sizeof e->etag, apr_table_get(r->headers_out, "ETag"));
     e->filled = 1;
+    free(e->basis);
+    e->basis = NULL;
     c->fills++;
     return 0;
 }
@@ -400,6 +420,10 @@ static void store_consider(resolution_cache *c, request_rec *r)
         if (e)
             resolution_forget(c, e);
         return;
+    }
+    if (e && strcmp(e->basis, store_basis(c, r))) {
+        resolution_forget(c, e);
+        e = NULL;
     }
     if (!e) {
         if (!store_seen_before(c, hash))
