@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The static handler: serves the file that the request was mapped to, where no other handler took it.
+/* The static handler: serves the file that the request was mapped to, where no other handler took
+ * it.
  *
- * A file is opened once: the directory walk asks for its properties, and gets them from the descriptor that will be
- * sent (open + fstat, never stat + open). Files up to FileReadSize are read at once, so that head and body leave in
- * one write; larger ones go on as a file bucket, which the core sends by sendfile, a mapping, or reads. Filters that
- * look at the body never get a mapping: a file that is cut short under them would end the process with SIGBUS. */
+ * A file is opened once: the directory walk asks for its properties, and gets them from the
+ * descriptor that will be sent (open + fstat, never stat + open). Files up to FileReadSize are read
+ * at once, so that head and body leave in one write; larger ones go on as a file bucket, which the
+ * core sends by sendfile, a mapping, or reads. Filters that look at the body never get a mapping: a
+ * file that is cut short under them would end the process with SIGBUS. */
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -29,7 +31,8 @@
 
 extern module AP_MODULE_DECLARE_DATA file_module;
 
-APLOG_USE_MODULE(core); /* its messages are those of the core's own handler in Apache, and LogLevel names them so */
+APLOG_USE_MODULE(core); /* its messages are those of the core's own handler in Apache, and LogLevel
+                           names them so */
 
 typedef struct file_dir_conf {
     apr_off_t read_bytes; /* FileReadSize, or FILE_READ_UNSET */
@@ -55,22 +58,25 @@ static const char *file_set_read_bytes(cmd_parms *cmd, void *confv, const char *
     file_dir_conf *conf = confv;
     char *end;
 
-    if (apr_strtoff(&conf->read_bytes, arg, &end, 10) != APR_SUCCESS || *end || end == arg || conf->read_bytes < 0
-        || conf->read_bytes > FILE_READ_MOST)
-        return apr_psprintf(cmd->pool, "FileReadSize takes a number of bytes from 0 to %d", FILE_READ_MOST);
+    if (apr_strtoff(&conf->read_bytes, arg, &end, 10) != APR_SUCCESS || *end || end == arg ||
+        conf->read_bytes < 0 || conf->read_bytes > FILE_READ_MOST)
+        return apr_psprintf(cmd->pool, "FileReadSize takes a number of bytes from 0 to %d",
+                            FILE_READ_MOST);
     return NULL;
 }
 
 static const command_rec file_commands[] = {
-    AP_INIT_TAKE1("FileReadSize", file_set_read_bytes, NULL, OR_FILEINFO,
-                  "Largest file that is read and sent in one piece with its head, in bytes (default 16384)"),
+    AP_INIT_TAKE1(
+        "FileReadSize", file_set_read_bytes, NULL, OR_FILEINFO,
+        "Largest file that is read and sent in one piece with its head, in bytes (default 16384)"),
     {NULL, {NULL}, NULL, 0, RAW_ARGS, NULL},
 };
 
 /* ---- opening ---- */
 
-/* Without waiting: the open of a FIFO would wait for a writer; it means nothing for the files that we go on to serve.
- * By apr_file_open(), so that APR closes it in whatever pool an output filter set it aside. */
+/* Without waiting: the open of a FIFO would wait for a writer; it means nothing for the files that
+ * we go on to serve. By apr_file_open(), so that APR closes it in whatever pool an output filter
+ * set it aside. */
 static apr_status_t file_open(apr_file_t **out, request_rec *r)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
@@ -81,15 +87,16 @@ static apr_status_t file_open(apr_file_t **out, request_rec *r)
     return apr_file_open(out, r->filename, flags, APR_FPROT_OS_DEFAULT, r->pool);
 }
 
-/* Does the walk's look at the file by opening it. Kept for the handler in r's configuration vector. */
+/* Does the walk's look at the file by opening it. Kept for the handler in r's configuration vector.
+ */
 static apr_status_t file_dirwalk_stat(apr_finfo_t *finfo, request_rec *r, apr_int32_t wanted)
 {
     apr_file_t *file;
     apr_status_t rv;
 
     /* An open would follow the link that the walk asks about. */
-    if (r->main || r->method_number != M_GET || (wanted & APR_FINFO_LINK)
-        || ap_get_module_config(r->request_config, &file_module))
+    if (r->main || r->method_number != M_GET || (wanted & APR_FINFO_LINK) ||
+        ap_get_module_config(r->request_config, &file_module))
         return AP_DECLINED;
     rv = file_open(&file, r);
     if (APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv))
@@ -106,14 +113,15 @@ static apr_status_t file_dirwalk_stat(apr_finfo_t *finfo, request_rec *r, apr_in
     return APR_SUCCESS;
 }
 
-/* The descriptor that the walk opened, if it is still of the file that the request ended up with. */
+/* The descriptor that the walk opened, if it is still of the file that the request ended up with.
+ */
 static apr_file_t *file_of_walk(request_rec *r)
 {
     apr_file_t *file = ap_get_module_config(r->request_config, &file_module);
     apr_finfo_t now;
 
-    if (!file || apr_file_info_get(&now, APR_FINFO_IDENT, file) != APR_SUCCESS || now.inode != r->finfo.inode
-        || now.device != r->finfo.device)
+    if (!file || apr_file_info_get(&now, APR_FINFO_IDENT, file) != APR_SUCCESS ||
+        now.inode != r->finfo.inode || now.device != r->finfo.device)
         return NULL;
     return file;
 }
@@ -130,8 +138,8 @@ static int file_get(apr_file_t **out, request_rec *r)
         return HTTP_SERVICE_UNAVAILABLE;
     }
     if (rv != APR_SUCCESS) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, APLOGNO(00132) "file permissions deny server access: %s",
-                      r->filename);
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r,
+                      APLOGNO(00132) "file permissions deny server access: %s", r->filename);
         return HTTP_FORBIDDEN;
     }
     return OK;
@@ -176,8 +184,8 @@ static void file_insert(request_rec *r, apr_bucket_brigade *bb, apr_file_t *file
 
     if (r->finfo.size == 0)
         return;
-    if (!r->header_only && r->finfo.size <= file_read_most(r)
-        && (e = file_read_bucket(r, file, (apr_size_t)r->finfo.size)) != NULL) {
+    if (!r->header_only && r->finfo.size <= file_read_most(r) &&
+        (e = file_read_bucket(r, file, (apr_size_t)r->finfo.size)) != NULL) {
         APR_BRIGADE_INSERT_TAIL(bb, e);
         return;
     }
@@ -203,7 +211,8 @@ static int file_send(request_rec *r, apr_file_t *file, int with_body)
     apr_brigade_cleanup(bb);
     if (rv == APR_SUCCESS || r->status != HTTP_OK || r->connection->aborted)
         return OK;
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, rv, r, APLOGNO(00133) "default_handler: ap_pass_brigade returned %i", rv);
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, rv, r,
+                  APLOGNO(00133) "default_handler: ap_pass_brigade returned %i", rv);
     return AP_FILTER_ERROR;
 }
 
@@ -222,7 +231,8 @@ static int file_check(request_rec *r)
     if (r->finfo.filetype == APR_NOFILE)
         return file_not_found(r, APLOGNO(00128));
     if (r->finfo.filetype == APR_DIR) {
-        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, APLOGNO(00129) "Attempt to serve directory: %s", r->filename);
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, APLOGNO(00129) "Attempt to serve directory: %s",
+                      r->filename);
         return HTTP_NOT_FOUND;
     }
     if (r->finfo.filetype != APR_REG) {

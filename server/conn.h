@@ -6,18 +6,20 @@
  * @file conn.h
  * A client connection, private to server/.
  *
- * A brg_conn is small and belongs to one event loop. Its conn_rec, pool and filters (what Apache's API calls a
- * connection) are attached only when a request needs them: a connection that asks for remembered files only, or
- * that waits in keep-alive, costs a few hundred bytes.
+ * A brg_conn is small and belongs to one event loop. Its conn_rec, pool and filters (what Apache's
+ * API calls a connection) are attached only when a request needs them: a connection that asks for
+ * remembered files only, or that waits in keep-alive, costs a few hundred bytes.
  *
  * Life:
- *   accepted -> HEAD (reads until a head is complete) -> answered at once from the resolution cache -> HEAD
- *                                                     -> attached; phases run -> handler -> WRITE -> HEAD
+ *   accepted -> HEAD (reads until a head is complete) -> answered at once from the resolution cache
+ * -> HEAD
+ *                                                     -> attached; phases run -> handler -> WRITE
+ * -> HEAD
  *                                                     -> WORKER (a worker owns it) -> WRITE -> HEAD
  *   any -> LINGER (output shut, input drained for a while) -> closed
  *
- * Ownership: the loop owns the object, except in WORKER, where the worker does and the loop has it neither in its
- * poll set nor in its timer wheel.
+ * Ownership: the loop owns the object, except in WORKER, where the worker does and the loop has it
+ * neither in its poll set nor in its timer wheel.
  */
 #include "httpd.h"
 #include "apr_buckets.h"
@@ -27,23 +29,25 @@
 typedef struct brg_loop brg_loop;
 typedef struct brg_conn brg_conn;
 
-/** A listening socket of one loop. Made by listen.c; lives as long as the generation that inherits it. */
+/** A listening socket of one loop. Made by listen.c; lives as long as the generation that inherits
+ * it. */
 typedef struct brg_listener {
     int fd;
-    apr_sockaddr_t *addr;   /**< as bound */
-    struct ap_listen_rec *lr;      /**< the Listen directive that it serves */
-    int tcp;                /**< TCP options apply */
+    apr_sockaddr_t *addr;     /**< as bound */
+    struct ap_listen_rec *lr; /**< the Listen directive that it serves */
+    int tcp;                  /**< TCP options apply */
 } brg_listener;
 
 typedef enum conn_close_mode {
-    CONN_KEEP,   /**< wait for the next request */
-    CONN_SHUT,   /**< the peer expects no more and sends no more: close at once */
-    CONN_DRAIN   /**< shut our side, then read for a while what the peer still sends (RFC 9112 section 9.6) */
+    CONN_KEEP, /**< wait for the next request */
+    CONN_SHUT, /**< the peer expects no more and sends no more: close at once */
+    CONN_DRAIN /**< shut our side, then read for a while what the peer still sends (RFC 9112
+                  section 9.6) */
 } conn_close_mode;
 
 typedef enum conn_state_id {
-    CONN_HEAD,    /**< a request head is arriving, or awaited for the first time */
-    CONN_IDLE,    /**< as CONN_HEAD: between requests, nothing came yet */
+    CONN_HEAD, /**< a request head is arriving, or awaited for the first time */
+    CONN_IDLE, /**< as CONN_HEAD: between requests, nothing came yet */
     CONN_REQUEST,
     CONN_WORKER,
     CONN_WRITE,
@@ -69,23 +73,26 @@ struct brg_conn {
     uint8_t failed;      /**< a read or write failed: close without lingering */
     uint8_t queued;      /**< on the loop's list of this turn */
     uint8_t close_after; /**< conn_close_mode: what follows when all output is written */
-    uint8_t resumed;     /**< the suspend_connection hook ran, resume_connection is due (h1_foreign.c) */
-    uint32_t requests;   /**< answered on this connection */
-    brg_conn *next;      /**< list link: ready, returned by a worker, dead or spare */
+    uint8_t
+        resumed; /**< the suspend_connection hook ran, resume_connection is due (h1_foreign.c) */
+    uint32_t requests;              /**< answered on this connection */
+    brg_conn *next;                 /**< list link: ready, returned by a worker, dead or spare */
     brg_conn *all_next, **all_prev; /**< the loop's open connections */
 
-    const void *chain;   /**< virtual hosts of the local address (vhost_private.h) */
-    server_rec *base;    /**< the server that the address alone leads to */
+    const void *chain; /**< virtual hosts of the local address (vhost_private.h) */
+    server_rec *base;  /**< the server that the address alone leads to */
 
     /* Input not yet consumed: in[in_off .. in_len). NULL while empty and waiting. */
     char *in;
     uint32_t in_off, in_len, in_cap;
-    uint64_t consumed;       /**< bytes that requests took so far */
-    uint32_t scanned;        /**< how far the search for the end of the head came */
-    apr_time_t head_began;   /**< when the head being read began to arrive; in CONN_WORKER, when that was entered */
-    apr_time_t idle_until;   /**< keep-alive deadline that the last response left */
+    uint64_t consumed;     /**< bytes that requests took so far */
+    uint32_t scanned;      /**< how far the search for the end of the head came */
+    apr_time_t head_began; /**< when the head being read began to arrive; in CONN_WORKER, when that
+                              was entered */
+    apr_time_t idle_until; /**< keep-alive deadline that the last response left */
 
-    struct conn_pending *pending; /**< what the socket did not take of answers from the cache; usually NULL */
+    struct conn_pending
+        *pending; /**< what the socket did not take of answers from the cache; usually NULL */
 
     /* Apache's side, NULL until connection_attach(). */
     conn_rec *c;
@@ -99,7 +106,8 @@ struct brg_conn {
 /**
  * Make at least one more byte available in bc->in.
  *
- * @param block    APR_BLOCK_READ waits up to @a timeout (workers only; on a loop it is answered as non-blocking)
+ * @param block    APR_BLOCK_READ waits up to @a timeout (workers only; on a loop it is answered as
+ * non-blocking)
  * @param timeout  microseconds; negative = for ever
  * @return APR_SUCCESS, APR_EAGAIN, APR_EOF, APR_TIMEUP or the socket's error
  * Threads: the owner of bc.
@@ -121,14 +129,15 @@ int conn_on_loop(void);
 /* ---- provided by connection.c, core_input.c, core_output.c ---- */
 
 /**
- * Give bc its conn_rec: pool with an allocator of its own, bucket allocator, addresses, apr_socket_t, the
- * create_connection and pre_connection hooks, CORE and CORE_IN filters. c->cs is a conn_state_t whose owner can
- * be found again with connection_of().
+ * Give bc its conn_rec: pool with an allocator of its own, bucket allocator, addresses,
+ * apr_socket_t, the create_connection and pre_connection hooks, CORE and CORE_IN filters. c->cs is
+ * a conn_state_t whose owner can be found again with connection_of().
  * @return APR_SUCCESS; on failure bc->c is NULL and the connection is to be closed
  */
 apr_status_t connection_attach(brg_conn *bc);
 
-/** Run pre_close_connection and destroy c, its pool and output. bc->fd stays open and belongs to the loop. */
+/** Run pre_close_connection and destroy c, its pool and output. bc->fd stays open and belongs to
+ * the loop. */
 void connection_detach(brg_conn *bc);
 
 /** bc->c is run by the calling thread from now on: its line of the scoreboard is this thread's. */
@@ -141,15 +150,18 @@ brg_conn *connection_of(conn_rec *c);
 int connection_is_plain(const conn_rec *c);
 
 /**
- * Write what was set aside, as far as the socket takes it without waiting. May destroy request pools (EOR).
- * @return APR_SUCCESS when nothing is left, APR_EAGAIN when the socket is full, else the error (latched)
+ * Write what was set aside, as far as the socket takes it without waiting. May destroy request
+ * pools (EOR).
+ * @return APR_SUCCESS when nothing is left, APR_EAGAIN when the socket is full, else the error
+ * (latched)
  */
 apr_status_t core_output_flush(brg_conn *bc);
 
 /** 1 while set-aside output waits. */
 int core_output_pending(const brg_conn *bc);
 
-/** 1 while what waits does so only to share a call with the answer to the next request, which is here. */
+/** 1 while what waits does so only to share a call with the answer to the next request, which is
+ * here. */
 int core_output_gathers(const brg_conn *bc);
 
 /** Count bytes that the loop wrote past the core's output, for brg_connection_octets(). */
@@ -158,7 +170,8 @@ void core_output_add_bytes(brg_conn *bc, apr_off_t n);
 /** Bytes handed to the kernel since this was last asked. */
 uint64_t core_output_take_bytes(brg_conn *bc);
 
-/** Append bytes that the loop could not write to the set-aside output (copied). Needs an attached conn_rec. */
+/** Append bytes that the loop could not write to the set-aside output (copied). Needs an attached
+ * conn_rec. */
 void core_output_adopt(brg_conn *bc, const char *data, size_t len);
 
 #endif

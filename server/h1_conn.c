@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The driver of HTTP/1 connections on an event loop.
  *
- * Requests that the resolution cache can answer never get a conn_rec or request_rec: their answers gather in the
- * loop's output scratch and leave in one write when the input is used up. All others take Apache's way: attach,
- * request_rec, phases, handler, filters; on the loop where nothing can block, else on a worker.
+ * Requests that the resolution cache can answer never get a conn_rec or request_rec: their answers
+ * gather in the loop's output scratch and leave in one write when the input is used up. All others
+ * take Apache's way: attach, request_rec, phases, handler, filters; on the loop where nothing can
+ * block, else on a worker.
  *
- * Reading is done by h1_conn_fill() at the start of a turn only, never between, so that everything that is answered
- * was sent before the loop looked at the file watches. */
+ * Reading is done by h1_conn_fill() at the start of a turn only, never between, so that everything
+ * that is answered was sent before the loop looked at the file watches. */
 #include "h1_conn_private.h"
 #include "loop_private.h"
 #include "request_private.h"
@@ -156,7 +157,8 @@ void h1_conn_fill(brg_conn *bc)
 {
     apr_status_t rv;
 
-    /* While output waits nothing is read: a peer that takes no answers shall not make us keep its questions. */
+    /* While output waits nothing is read: a peer that takes no answers shall not make us keep its
+     * questions. */
     if (!bc->rd_ready || bc->state == CONN_WRITE || bc->state == CONN_WORKER)
         return;
     bc->rd_ready = 0;
@@ -169,8 +171,9 @@ void h1_conn_fill(brg_conn *bc)
     rv = h1_conn_recv(bc);
     if (bc->state == CONN_IDLE)
         conn_enter(bc, CONN_HEAD);
-    /* A read that filled the buffer may have left something behind, and no further event will tell. A short one
-     * left nothing but possibly the end of the stream, whose event came with this one or is still to come. */
+    /* A read that filled the buffer may have left something behind, and no further event will tell.
+     * A short one left nothing but possibly the end of the stream, whose event came with this one
+     * or is still to come. */
     if (rv == APR_SUCCESS)
         bc->rd_ready = 1;
 }
@@ -216,7 +219,8 @@ static server_rec *h1_conn_server(const brg_conn *bc)
     return bc->c ? bc->c->base_server : bc->base;
 }
 
-/* How long the head may still take: RequestReadTimeout for all of it, Timeout for the next piece of it. */
+/* How long the head may still take: RequestReadTimeout for all of it, Timeout for the next piece of
+ * it. */
 static apr_time_t h1_conn_head_due(const brg_conn *bc)
 {
     const brg_read_timeout *t = &h1_read_timeouts(h1_conn_server(bc))->header;
@@ -232,13 +236,14 @@ static apr_time_t h1_conn_head_due(const brg_conn *bc)
     return bc->head_began + limit < piece ? bc->head_began + limit : piece;
 }
 
-/* How long the connection may stay silent between requests. A process that ends waits no longer than for a request
- * that is on its way already. */
+/* How long the connection may stay silent between requests. A process that ends waits no longer
+ * than for a request that is on its way already. */
 static apr_time_t h1_conn_idle_due(const brg_conn *bc)
 {
     apr_time_t soon = bc->loop->now + H1_DRAIN_US;
 
-    if (soon < bc->idle_until && atomic_load_explicit(&loops_phase, memory_order_relaxed) != LOOPS_RUN)
+    if (soon < bc->idle_until &&
+        atomic_load_explicit(&loops_phase, memory_order_relaxed) != LOOPS_RUN)
         return soon;
     return bc->idle_until;
 }
@@ -428,8 +433,8 @@ static int h1_conn_head(brg_conn *bc, h1_head *head, h1_gather *g)
 {
     resolution_cache *cache = bc->loop->cache;
 
-    if (head->status == 0 && !bc->pending && (!bc->c || !core_output_pending(bc))
-        && resolution_answer(cache, bc, head, g)) {
+    if (head->status == 0 && !bc->pending && (!bc->c || !core_output_pending(bc)) &&
+        resolution_answer(cache, bc, head, g)) {
         conn_in_consume(bc, head->head_len);
         bc->requests++;
         bc->loop->ended_n++;
@@ -439,7 +444,8 @@ static int h1_conn_head(brg_conn *bc, h1_head *head, h1_gather *g)
         return 1;
     }
     /* The answer may gather with that to the last request, but not if it may be long in coming. */
-    if (!g->iov_n && !bc->pending && !head->has_body && phases_may_run_inline() && core_output_gathers(bc))
+    if (!g->iov_n && !bc->pending && !head->has_body && phases_may_run_inline() &&
+        core_output_gathers(bc))
         return h1_conn_full(bc, head);
     return h1_conn_flush_gathered(bc, g) && h1_conn_full(bc, head);
 }

@@ -35,7 +35,8 @@ const brg_read_timeouts *h1_read_timeouts(const server_rec *s)
     static _Thread_local brg_read_timeouts timeouts;
 
     if (of != s) {
-        APR_OPTIONAL_FN_TYPE(brg_read_timeouts_of) *fn = APR_RETRIEVE_OPTIONAL_FN(brg_read_timeouts_of);
+        APR_OPTIONAL_FN_TYPE(brg_read_timeouts_of) *fn =
+            APR_RETRIEVE_OPTIONAL_FN(brg_read_timeouts_of);
 
         memset(&timeouts, 0, sizeof timeouts);
         if (fn)
@@ -57,8 +58,10 @@ int h1_head_of_part(h1_head *head, const char *buf, size_t len, const h1_limits 
     memcpy(whole, buf, n);
     memcpy(whole + n, "\r\n", 2);
     ok = h1_parse(head, whole, n + 2, &scanned, limits) != H1_MORE && head->line_len > 0;
-    if (ok) { /* only the request line is used for the answer; let it point into the connection's input */
-        const char **moved[] = {&head->line, &head->method, &head->uri, &head->protocol, &head->bad};
+    if (ok) { /* only the request line is used for the answer; let it point into the connection's
+                 input */
+        const char **moved[] = {&head->line, &head->method, &head->uri, &head->protocol,
+                                &head->bad};
 
         for (size_t i = 0; i < sizeof moved / sizeof *moved; i++)
             if (*moved[i] >= whole && *moved[i] < whole + n + 2)

@@ -36,10 +36,12 @@ int h1_head_of_part(h1_head *head, const char *buf, size_t len, const h1_limits 
 
 void h1_conn_close(brg_conn *bc);
 
-/** Wait for the socket until @a due; a connection that cannot be polled is closed. bc may be gone. */
+/** Wait for the socket until @a due; a connection that cannot be polled is closed. bc may be gone.
+ */
 void h1_conn_wait(brg_conn *bc, apr_time_t due);
 
-/** Go on with what is to be written. 1: all is out, and the connection is kept; else bc may be gone. */
+/** Go on with what is to be written. 1: all is out, and the connection is kept; else bc may be
+ * gone. */
 int h1_conn_written(brg_conn *bc);
 
 /** From here on a worker owns bc. 0 on success. */

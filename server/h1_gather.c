@@ -8,7 +8,8 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 
-/* One stretch of output that waits: bytes (own copy or the owner's), or a part of the owner's file. */
+/* One stretch of output that waits: bytes (own copy or the owner's), or a part of the owner's file.
+ */
 struct pending_part {
     struct pending_part *next;
     struct resolution_entry *owner; /* held, or NULL for own bytes */
@@ -53,7 +54,8 @@ static void pending_add_copy(brg_conn *bc, const char *data, size_t len)
     part->len = (apr_off_t)len;
 }
 
-static void pending_add_held(brg_conn *bc, const char *data, size_t len, struct resolution_entry *owner)
+static void pending_add_held(brg_conn *bc, const char *data, size_t len,
+                             struct resolution_entry *owner)
 {
     struct pending_part *part = pending_add(bc, 0);
 
@@ -89,9 +91,11 @@ void pending_drop(brg_conn *bc)
 static ssize_t pending_write(brg_conn *bc, struct pending_part *part)
 {
     if (part->data)
-        return send(bc->fd, part->data, (size_t)part->len, MSG_NOSIGNAL | (part->next ? MSG_MORE : 0));
+        return send(bc->fd, part->data, (size_t)part->len,
+                    MSG_NOSIGNAL | (part->next ? MSG_MORE : 0));
     off_t off = part->off;
-    return sendfile(bc->fd, part->fd, &off, (size_t)(part->len > 0x40000000 ? 0x40000000 : part->len));
+    return sendfile(bc->fd, part->fd, &off,
+                    (size_t)(part->len > 0x40000000 ? 0x40000000 : part->len));
 }
 
 apr_status_t pending_flush(brg_conn *bc)
@@ -105,7 +109,8 @@ apr_status_t pending_flush(brg_conn *bc)
             continue;
         if (n < 0 && errno == EAGAIN)
             return APR_EAGAIN;
-        if (n <= 0) { /* the peer is gone, or the file was cut short under way: no way to say so but to close */
+        if (n <= 0) { /* the peer is gone, or the file was cut short under way: no way to say so but
+                         to close */
             bc->failed = 1;
             pending_drop(bc);
             return n < 0 ? errno : APR_EOF;
@@ -154,7 +159,8 @@ static void gather_reset(h1_gather *g)
     g->bytes = g->used = 0;
 }
 
-/* Bodies are found again by their order: every vector outside the scratch area is the next held one's. */
+/* Bodies are found again by their order: every vector outside the scratch area is the next held
+ * one's. */
 static void gather_keep(h1_gather *g, brg_conn *bc, size_t written)
 {
     int held = 0;
@@ -187,7 +193,8 @@ void gather_flush(h1_gather *g, brg_conn *bc, int more)
         struct msghdr msg = {.msg_iov = g->iov, .msg_iovlen = (size_t)g->iov_n};
 
         do
-            n = more ? sendmsg(bc->fd, &msg, MSG_NOSIGNAL | MSG_MORE) : writev(bc->fd, g->iov, g->iov_n);
+            n = more ? sendmsg(bc->fd, &msg, MSG_NOSIGNAL | MSG_MORE)
+                     : writev(bc->fd, g->iov, g->iov_n);
         while (n < 0 && errno == EINTR);
         if (n < 0 && errno != EAGAIN)
             bc->failed = 1;
@@ -200,7 +207,8 @@ void gather_flush(h1_gather *g, brg_conn *bc, int more)
     gather_reset(g);
 }
 
-void gather_send_file(brg_conn *bc, struct resolution_entry *owner, int fd, apr_off_t off, apr_off_t len)
+void gather_send_file(brg_conn *bc, struct resolution_entry *owner, int fd, apr_off_t off,
+                      apr_off_t len)
 {
     struct pending_part *part;
 

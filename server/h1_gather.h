@@ -4,9 +4,9 @@
 
 /**
  * @file h1_gather.h
- * Answers from the resolution cache on their way to the socket: heads are written into a scratch area of the loop,
- * bodies are referenced, and all answers to pipelined requests leave in one writev. What the socket does not take is
- * kept with the connection as a conn_pending.
+ * Answers from the resolution cache on their way to the socket: heads are written into a scratch
+ * area of the loop, bodies are referenced, and all answers to pipelined requests leave in one
+ * writev. What the socket does not take is kept with the connection as a conn_pending.
  *
  * Threads: the owning loop only.
  */
@@ -51,8 +51,10 @@ void gather_add_body(h1_gather *g, const char *data, size_t len, struct resoluti
  */
 void gather_flush(h1_gather *g, brg_conn *bc, int more);
 
-/** Send @a len bytes of the owner's file from @a off, after gather_flush(). Takes a reference where needed. */
-void gather_send_file(brg_conn *bc, struct resolution_entry *owner, int fd, apr_off_t off, apr_off_t len);
+/** Send @a len bytes of the owner's file from @a off, after gather_flush(). Takes a reference where
+ * needed. */
+void gather_send_file(brg_conn *bc, struct resolution_entry *owner, int fd, apr_off_t off,
+                      apr_off_t len);
 
 /** Go on with bc->pending. APR_SUCCESS: all written. APR_EAGAIN: socket full. Else failed. */
 apr_status_t pending_flush(brg_conn *bc);

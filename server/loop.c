@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The event loop's turn. epoll is used directly, edge-triggered, and not through apr_pollset: a pollset wants an
- * apr_socket_t and a pool for each socket, which is more memory than all else that an idle connection needs, and
- * level-triggered polling costs two system calls whenever a worker takes a connection and gives it back. */
+/* The event loop's turn. epoll is used directly, edge-triggered, and not through apr_pollset: a
+ * pollset wants an apr_socket_t and a pool for each socket, which is more memory than all else that
+ * an idle connection needs, and level-triggered polling costs two system calls whenever a worker
+ * takes a connection and gives it back. */
 #include "loop_private.h"
 #include "resolution.h"
 #include "scoreboard_private.h"
@@ -121,11 +122,9 @@ static void loop_bury(brg_loop *loop)
         if (bc->queued) { /* still on the list of the next turn */
             bc->all_next = loop->dead;
             loop->dead = bc;
-        }
-        else if (loop->spare_n >= LOOP_CONN_SPARE) {
+        } else if (loop->spare_n >= LOOP_CONN_SPARE) {
             free(bc);
-        }
-        else {
+        } else {
             bc->next = loop->spare;
             loop->spare = bc;
             loop->spare_n++;
@@ -141,8 +140,8 @@ void loop_return(brg_conn *bc)
 
     do {
         bc->next = head;
-    } while (!atomic_compare_exchange_weak_explicit(&loop->returned, &head, bc, memory_order_release,
-                                                    memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&loop->returned, &head, bc,
+                                                    memory_order_release, memory_order_relaxed));
     if (!atomic_exchange(&loop->wakes, 1) && write(loop->wake_fd, &one, sizeof one) < 0)
         ap_log_error(APLOG_MARK, APLOG_CRIT, errno, loop->server, "cannot wake an event loop");
 }
@@ -151,7 +150,8 @@ static void loop_take_returned(brg_loop *loop)
 {
     brg_conn *bc, *next;
 
-    for (bc = atomic_exchange_explicit(&loop->returned, NULL, memory_order_acquire); bc; bc = next) {
+    for (bc = atomic_exchange_explicit(&loop->returned, NULL, memory_order_acquire); bc;
+         bc = next) {
         next = bc->next;
         bc->rd_ready = 1; /* whatever events came meanwhile: find out by reading */
         loop_ready(loop, bc);
@@ -169,7 +169,8 @@ static void loop_event_conn(brg_loop *loop, brg_conn *bc, uint32_t events)
         else if (events & (EPOLLHUP | EPOLLERR))
             bc->failed = 1;
         if (events & EPOLLRDHUP && !bc->read_eof)
-            bc->rd_ready = 1; /* the end stands behind what was read, and no further event tells of it */
+            bc->rd_ready =
+                1; /* the end stands behind what was read, and no further event tells of it */
     }
     if (bc->state == CONN_WRITE && !(events & EPOLLOUT) && !bc->failed)
         return; /* no room to write yet: the deadline stays */
@@ -181,7 +182,8 @@ static void loop_woken(brg_loop *loop)
     uint64_t n;
 
     if (read(loop->wake_fd, &n, sizeof n) < 0 && errno != EAGAIN)
-        ap_log_error(APLOG_MARK, APLOG_ERR, errno, loop->server, "event loop: read from its eventfd");
+        ap_log_error(APLOG_MARK, APLOG_ERR, errno, loop->server,
+                     "event loop: read from its eventfd");
     atomic_store(&loop->wakes, 0);
 }
 
@@ -291,14 +293,15 @@ static void loop_turn(brg_loop *loop)
     loop_end_turn(loop);
 }
 
-/* A connection that waits for its next request may get one at any moment: it is told "close" with the next answer,
- * and closed without one only when it stays silent. */
+/* A connection that waits for its next request may get one at any moment: it is told "close" with
+ * the next answer, and closed without one only when it stays silent. */
 static void loop_begin_drain(brg_loop *loop)
 {
     loop_listeners(loop, 0);
     for (brg_listener **l = loop->listeners; *l; l++) {
-        loop_accept(loop, *l); /* if nobody else has the socket, what waits in its queue would be lost */
-        close((*l)->fd);       /* and if so, nobody shall wait in it any more */
+        loop_accept(loop,
+                    *l); /* if nobody else has the socket, what waits in its queue would be lost */
+        close((*l)->fd); /* and if so, nobody shall wait in it any more */
         (*l)->fd = -1;
     }
     for (brg_conn *bc = loop->all; bc; bc = bc->all_next)

@@ -9,27 +9,29 @@
 #include "conn.h"
 
 typedef struct loops_config {
-    server_rec *server;         /**< main server */
-    int n_loops;                /**< at least 1 */
-    brg_listener ***listeners;  /**< [n_loops], each a NULL-terminated array */
-    int n_workers;              /**< upper bound of worker threads (ThreadsPerChild); started on demand */
-    int max_files;              /**< files that the caches of this process may keep open */
-    int max_connections;        /**< open connections of this process; beyond it, loops stop accepting */
-    int slot;                   /**< this process's index in the scoreboard */
-    size_t stack_bytes;         /**< ThreadStackSize; 0 = the system's */
+    server_rec *server;        /**< main server */
+    int n_loops;               /**< at least 1 */
+    brg_listener ***listeners; /**< [n_loops], each a NULL-terminated array */
+    int n_workers;       /**< upper bound of worker threads (ThreadsPerChild); started on demand */
+    int max_files;       /**< files that the caches of this process may keep open */
+    int max_connections; /**< open connections of this process; beyond it, loops stop accepting */
+    int slot;            /**< this process's index in the scoreboard */
+    size_t stack_bytes;  /**< ThreadStackSize; 0 = the system's */
 } loops_config;
 
 /** Start all threads. Called once, after child_init and the drop of privileges. */
 apr_status_t loops_start(apr_pool_t *pchild, const loops_config *config);
 
 /**
- * Begin to end: no further accept; idle connections are closed, those with a request under way get their answer
- * with "Connection: close" and are closed then. Returns at once. Threads: the main thread.
+ * Begin to end: no further accept; idle connections are closed, those with a request under way get
+ * their answer with "Connection: close" and are closed then. Returns at once. Threads: the main
+ * thread.
  * @param graceful  0: drop everything now
  */
 void loops_stop(int graceful);
 
-/** Wait until all threads ended, at most @a limit_us (negative: for ever). @return 0 when all ended */
+/** Wait until all threads ended, at most @a limit_us (negative: for ever). @return 0 when all ended
+ */
 int loops_join(apr_interval_time_t limit_us);
 
 /** After loops_join() said 0: close what is open, give back what the loops held. */

@@ -13,7 +13,8 @@
 
 APLOG_USE_MODULE(core);
 
-#define ACCEPT_BATCH 32 /* connections per listener and turn, so that those that are open are not starved */
+#define ACCEPT_BATCH \
+    32 /* connections per listener and turn, so that those that are open are not starved */
 
 void loop_listeners(brg_loop *loop, int on)
 {
@@ -23,12 +24,14 @@ void loop_listeners(brg_loop *loop, int on)
         struct epoll_event e = {.events = EPOLLIN, .data.ptr = l};
 
         if (epoll_ctl(loop->poll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, (*l)->fd, &e))
-            ap_log_error(APLOG_MARK, APLOG_ERR, errno, loop->server, "event loop: poll of a listening socket");
+            ap_log_error(APLOG_MARK, APLOG_ERR, errno, loop->server,
+                         "event loop: poll of a listening socket");
     }
     loop->accepting = on;
 }
 
-/* Which virtual hosts the connection may mean. Its own address is asked for only where they differ by address. */
+/* Which virtual hosts the connection may mean. Its own address is asked for only where they differ
+ * by address. */
 static void accept_address(brg_conn *bc)
 {
     apr_sockaddr_t local;
@@ -45,8 +48,10 @@ static void accept_address(brg_conn *bc)
     local.family = local.sa.sin.sin_family;
     local.port = ntohs(local.sa.sin.sin_port);
     local.salen = len;
-    local.ipaddr_len = local.family == APR_INET ? sizeof local.sa.sin.sin_addr : sizeof local.sa.sin6.sin6_addr;
-    local.ipaddr_ptr = local.family == APR_INET ? (void *)&local.sa.sin.sin_addr : (void *)&local.sa.sin6.sin6_addr;
+    local.ipaddr_len =
+        local.family == APR_INET ? sizeof local.sa.sin.sin_addr : sizeof local.sa.sin6.sin6_addr;
+    local.ipaddr_ptr = local.family == APR_INET ? (void *)&local.sa.sin.sin_addr
+                                                : (void *)&local.sa.sin6.sin6_addr;
     bc->chain = vhost_chain_of(&local, &bc->base);
 }
 
@@ -57,8 +62,7 @@ static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
     if (bc) {
         loop->spare = bc->next;
         loop->spare_n--;
-    }
-    else if (!(bc = malloc(sizeof *bc)))
+    } else if (!(bc = malloc(sizeof *bc)))
         return NULL;
     memset(bc, 0, sizeof *bc);
     bc->loop = loop;
@@ -78,8 +82,8 @@ static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
     return bc;
 }
 
-/* Descriptors or memory ran out: wait until a connection closes, or a second. Said at most once a second by
- * all loops of the process, since each return to accepting may fail again. */
+/* Descriptors or memory ran out: wait until a connection closes, or a second. Said at most once a
+ * second by all loops of the process, since each return to accepting may fail again. */
 static void accept_failed(brg_loop *loop, int error)
 {
     static _Atomic apr_time_t said;
@@ -87,10 +91,12 @@ static void accept_failed(brg_loop *loop, int error)
 
     loop_listeners(loop, 0);
     loop->accept_again = loop->now + apr_time_from_sec(1);
-    if (loop->now - last < apr_time_from_sec(1) || !atomic_compare_exchange_strong(&said, &last, loop->now))
+    if (loop->now - last < apr_time_from_sec(1) ||
+        !atomic_compare_exchange_strong(&said, &last, loop->now))
         return;
     ap_log_error(APLOG_MARK, APLOG_CRIT, error, loop->server,
-                 "cannot accept connections for now (%u open here): trying again in a second", loop->conns_n);
+                 "cannot accept connections for now (%u open here): trying again in a second",
+                 loop->conns_n);
 }
 
 static int accept_is_fatal(int error)
@@ -108,7 +114,8 @@ void loop_accept(brg_loop *loop, brg_listener *l)
             loop_listeners(loop, 0); /* the backlog holds the rest */
             return;
         }
-        /* TCP_NODELAY is inherited from the listening socket; addresses are asked for when someone wants them. */
+        /* TCP_NODELAY is inherited from the listening socket; addresses are asked for when someone
+         * wants them. */
         fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
             if (accept_is_fatal(errno))

@@ -4,11 +4,12 @@
 
 /**
  * @file loop_private.h
- * The insides of an event loop, shared by loop.c, loop_accept.c, h1_conn.c and the caches that live on a loop.
+ * The insides of an event loop, shared by loop.c, loop_accept.c, h1_conn.c and the caches that live
+ * on a loop.
  *
- * A turn: wait for events; read from every ready socket; take back what workers return; drain the file watches
- * once; answer every connection that was read from. A change to a file that was made before a request was sent is
- * therefore in the watch queue before the request is answered.
+ * A turn: wait for events; read from every ready socket; take back what workers return; drain the
+ * file watches once; answer every connection that was read from. A change to a file that was made
+ * before a request was sent is therefore in the watch queue before the request is answered.
  */
 #include "loop.h"
 #include "timer_wheel.h"
@@ -16,10 +17,12 @@
 #include "brigade/read_timeout.h"
 #include <stdatomic.h>
 
-#define LOOP_EVENTS 64      /**< connections read from in one turn: their buffers stay in the CPU's cache */
-#define LOOP_IN_BYTES 4096  /**< first input buffer of a connection that has something to read */
-#define H1_DRAIN_US apr_time_from_sec(1) /**< silence after which a process that ends closes an idle connection */
-#define LOOP_IN_SPARE 256   /**< empty input buffers kept */
+#define LOOP_EVENTS \
+    64 /**< connections read from in one turn: their buffers stay in the CPU's cache */
+#define LOOP_IN_BYTES 4096 /**< first input buffer of a connection that has something to read */
+#define H1_DRAIN_US \
+    apr_time_from_sec(1)  /**< silence after which a process that ends closes an idle connection */
+#define LOOP_IN_SPARE 256 /**< empty input buffers kept */
 #define LOOP_CONN_SPARE 1024 /**< closed brg_conn objects kept */
 
 struct resolution_cache;
@@ -31,7 +34,8 @@ struct brg_loop {
     int wake_fd;             /**< eventfd: workers and the main thread end the wait with it */
     int accepting;           /**< listeners are in the poll set */
     apr_time_t now;          /**< microseconds since the epoch, read once per turn */
-    apr_time_t accept_again; /**< with accepting == 0: when to try; a connection that closes brings it forward */
+    apr_time_t accept_again; /**< with accepting == 0: when to try; a connection that closes brings
+                                it forward */
     apr_time_t turn_end_last;
     timer_wheel wheel;
     const loops_config *config;
@@ -44,22 +48,23 @@ struct brg_loop {
     brg_conn *all;                 /**< open connections, by all_next */
     brg_conn *spare;
     unsigned spare_n, conns_n;
-    unsigned conns_most;           /**< this loop's share of max_connections */
+    unsigned conns_most; /**< this loop's share of max_connections */
     void *spare_in;
     unsigned spare_in_n;
     unsigned ended_n;              /**< requests that ended in this turn */
     unsigned state_n[CONN_STATES]; /**< open connections by state */
 
     worker_pool *workers;
-    _Atomic(brg_conn *) returned;  /**< pushed by workers, taken by the loop (release / acquire) */
-    atomic_int wakes;              /**< 1 while wake_fd is signalled */
+    _Atomic(brg_conn *) returned; /**< pushed by workers, taken by the loop (release / acquire) */
+    atomic_int wakes;             /**< 1 while wake_fd is signalled */
 
     struct resolution_cache *cache;
-    struct loop_score *score;      /**< counters in the scoreboard; never NULL */
-    apr_pool_t *pool;              /**< the loop's own, with an allocator of its own */
+    struct loop_score *score; /**< counters in the scoreboard; never NULL */
+    apr_pool_t *pool;         /**< the loop's own, with an allocator of its own */
 };
 
-/** How a server process ends: written by the main thread, read by loops and workers (relaxed: a hint per turn). */
+/** How a server process ends: written by the main thread, read by loops and workers (relaxed: a
+ * hint per turn). */
 enum { LOOPS_RUN, LOOPS_DRAIN, LOOPS_DROP };
 extern atomic_int loops_phase;
 

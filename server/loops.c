@@ -54,7 +54,8 @@ static apr_status_t loop_create(brg_loop **out, apr_pool_t *p, int index)
         return errno;
     brg_pool_create_scoped(&loop->pool, p, BRG_SCOPE_PROCESS);
     share = share > 0 ? share : 1;
-    loop->workers = worker_pool_create(p, loop, share, loops_conf.n_loops + index * share, loops_conf.stack_bytes);
+    loop->workers = worker_pool_create(p, loop, share, loops_conf.n_loops + index * share,
+                                       loops_conf.stack_bytes);
     loop->cache = resolution_cache_create(loop);
     *out = loop;
     return APR_SUCCESS;
@@ -102,7 +103,8 @@ void loops_stop(int graceful)
     atomic_store(&loops_phase, graceful ? LOOPS_DRAIN : LOOPS_DROP);
     for (int i = 0; i < loops_n; i++)
         if (write(loops[i]->wake_fd, &one, sizeof one) < 0)
-            ap_log_error(APLOG_MARK, APLOG_CRIT, errno, loops_conf.server, "cannot wake an event loop");
+            ap_log_error(APLOG_MARK, APLOG_CRIT, errno, loops_conf.server,
+                         "cannot wake an event loop");
 }
 
 static int loops_ended(void)

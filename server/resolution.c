@@ -25,16 +25,19 @@ static uint64_t resolution_mix(uint64_t h, const char *s, size_t len)
     return h ^ (h >> 29);
 }
 
-resolution_entry *resolution_find(resolution_cache *c, const brg_listener *l, const void *chain, const char *host,
-                                  size_t host_len, const char *uri, size_t uri_len, uint64_t *hash)
+resolution_entry *resolution_find(resolution_cache *c, const brg_listener *l, const void *chain,
+                                  const char *host, size_t host_len, const char *uri,
+                                  size_t uri_len, uint64_t *hash)
 {
     resolution_entry *e;
-    uint64_t h = resolution_mix((uint64_t)(uintptr_t)l ^ (uint64_t)(uintptr_t)chain, host, host_len);
+    uint64_t h =
+        resolution_mix((uint64_t)(uintptr_t)l ^ (uint64_t)(uintptr_t)chain, host, host_len);
 
     *hash = h = resolution_mix(h, uri, uri_len);
     for (e = c->bucket[h & (c->buckets_n - 1)]; e; e = e->next)
-        if (e->hash == h && e->host_len == host_len && e->uri_len == uri_len && e->listener == l && e->chain == chain
-            && !memcmp(e->key, host, host_len) && !memcmp(e->key + host_len, uri, uri_len))
+        if (e->hash == h && e->host_len == host_len && e->uri_len == uri_len && e->listener == l &&
+            e->chain == chain && !memcmp(e->key, host, host_len) &&
+            !memcmp(e->key + host_len, uri, uri_len))
             return e;
     return NULL;
 }
@@ -88,8 +91,9 @@ static void resolution_grow(resolution_cache *c)
     c->buckets_n = n;
 }
 
-resolution_entry *resolution_add(resolution_cache *c, const brg_listener *l, const void *chain, const char *host,
-                                 size_t host_len, const char *uri, size_t uri_len, uint64_t hash)
+resolution_entry *resolution_add(resolution_cache *c, const brg_listener *l, const void *chain,
+                                 const char *host, size_t host_len, const char *uri, size_t uri_len,
+                                 uint64_t hash)
 {
     resolution_entry *e = calloc(1, sizeof *e), **p;
 
@@ -173,8 +177,8 @@ static void resolution_trim_files(resolution_cache *c)
 
 void resolution_trim(resolution_cache *c, const brg_core_conf *conf)
 {
-    while (c->oldest
-           && (c->entries_n > (uint32_t)conf->file_cache_entries_n || (apr_off_t)c->bytes > conf->file_cache_bytes))
+    while (c->oldest && (c->entries_n > (uint32_t)conf->file_cache_entries_n ||
+                         (apr_off_t)c->bytes > conf->file_cache_bytes))
         resolution_forget(c, c->oldest);
     if (c->files_n > c->files_most)
         resolution_trim_files(c);
@@ -186,11 +190,10 @@ static int head_is_simple(const h1_head *h)
 {
     const int16_t *k = h->known;
 
-    return (h->method_id == H1_M_GET || h->method_id == H1_M_HEAD) && h->major == 1 && h->uri[0] == '/'
-           && !h->has_body && !h->repeated && !h->upgrade
-           && (k[H1_RANGE] & k[H1_IF_RANGE] & k[H1_IF_MATCH] & k[H1_IF_UNMODIFIED_SINCE] & k[H1_EXPECT]
-               & k[H1_TRANSFER_ENCODING] & k[H1_CONTENT_LENGTH])
-                  == -1;
+    return (h->method_id == H1_M_GET || h->method_id == H1_M_HEAD) && h->major == 1 &&
+           h->uri[0] == '/' && !h->has_body && !h->repeated && !h->upgrade &&
+           (k[H1_RANGE] & k[H1_IF_RANGE] & k[H1_IF_MATCH] & k[H1_IF_UNMODIFIED_SINCE] &
+            k[H1_EXPECT] & k[H1_TRANSFER_ENCODING] & k[H1_CONTENT_LENGTH]) == -1;
 }
 
 static int entry_is_current(resolution_cache *c, resolution_entry *e)
@@ -200,7 +203,8 @@ static int entry_is_current(resolution_cache *c, resolution_entry *e)
     if (e->watched)
         return !e->owner.changed;
     conf = core_conf_of(e->server);
-    if (conf->file_cache_validate == BRG_VALIDATE_AGE && c->loop->now - e->checked < conf->file_cache_age_us)
+    if (conf->file_cache_validate == BRG_VALIDATE_AGE &&
+        c->loop->now - e->checked < conf->file_cache_age_us)
         return 1;
     if (!resolution_stat_same(e))
         return 0;
@@ -225,9 +229,11 @@ static int entry_condition(const resolution_entry *e, const h1_head *h, apr_time
         size_t len = strlen(e->etag);
 
         f = &h->field[h->known[H1_IF_NONE_MATCH]];
-        if (!len || f->value_len < 2 || f->value[0] != '"' || memchr(f->value + 1, '"', f->value_len - 2))
+        if (!len || f->value_len < 2 || f->value[0] != '"' ||
+            memchr(f->value + 1, '"', f->value_len - 2))
             return COND_ASK;
-        return f->value_len == len && !memcmp(f->value, e->etag, len) ? COND_NOT_MODIFIED : COND_NONE;
+        return f->value_len == len && !memcmp(f->value, e->etag, len) ? COND_NOT_MODIFIED
+                                                                      : COND_NONE;
     }
     if (h->known[H1_IF_MODIFIED_SINCE] >= 0) {
         char date[64];
@@ -241,7 +247,8 @@ static int entry_condition(const resolution_entry *e, const h1_head *h, apr_time
             return COND_NOT_MODIFIED;
         memcpy(date, f->value, len);
         date[len] = '\0';
-        return not_modified_since(e->mtime, apr_date_parse_http(date), now) ? COND_NOT_MODIFIED : COND_NONE;
+        return not_modified_since(e->mtime, apr_date_parse_http(date), now) ? COND_NOT_MODIFIED
+                                                                            : COND_NONE;
     }
     return COND_NONE;
 }
@@ -249,14 +256,14 @@ static int entry_condition(const resolution_entry *e, const h1_head *h, apr_time
 /* As ap_set_keepalive() decides. */
 static int answer_keeps(const brg_conn *bc, const server_rec *s, const h1_head *h)
 {
-    if (h->close || (h->minor == 0 && !h->keep_alive) || !s->keep_alive
-        || (s->keep_alive_max && (int)bc->requests >= s->keep_alive_max))
+    if (h->close || (h->minor == 0 && !h->keep_alive) || !s->keep_alive ||
+        (s->keep_alive_max && (int)bc->requests >= s->keep_alive_max))
         return 0;
     return atomic_load_explicit(&loops_phase, memory_order_relaxed) == LOOPS_RUN;
 }
 
-static size_t put_head(resolution_cache *c, const resolution_head *head, const brg_conn *bc, const server_rec *s,
-                     const h1_head *h, int keep)
+static size_t put_head(resolution_cache *c, const resolution_head *head, const brg_conn *bc,
+                       const server_rec *s, const h1_head *h, int keep)
 {
     char *out = gather_head(&c->gather);
     size_t n = head->conn_off;
@@ -264,7 +271,8 @@ static size_t put_head(resolution_cache *c, const resolution_head *head, const b
 
     memcpy(out, head->text, n);
     memcpy(out + head->date_off, h1_date_now(c->loop->now), H1_DATE_LEN);
-    n += h1_format_connection(out + n, !keep, h->keep_alive, (long)apr_time_sec(s->keep_alive_timeout), left);
+    n += h1_format_connection(out + n, !keep, h->keep_alive,
+                              (long)apr_time_sec(s->keep_alive_timeout), left);
     memcpy(out + n, head->text + head->conn_off, head->len - head->conn_off);
     gather_add_head(&c->gather, n + head->len - head->conn_off);
     return n + head->len - head->conn_off;
@@ -280,7 +288,8 @@ static void put_body(resolution_cache *c, resolution_entry *e, brg_conn *bc)
     gather_send_file(bc, e, e->fd, 0, e->body_len);
 }
 
-static void answer(resolution_cache *c, resolution_entry *e, brg_conn *bc, const h1_head *h, int not_modified)
+static void answer(resolution_cache *c, resolution_entry *e, brg_conn *bc, const h1_head *h,
+                   int not_modified)
 {
     const server_rec *s = e->server;
     int keep = answer_keeps(bc, s, h), with_body = !not_modified && h->method_id == H1_M_GET;
@@ -295,7 +304,8 @@ static void answer(resolution_cache *c, resolution_entry *e, brg_conn *bc, const
         bc->close_after = h->close || h->minor == 0 ? CONN_SHUT : CONN_DRAIN;
     bc->idle_until = c->loop->now + s->keep_alive_timeout;
     if (e->observed)
-        resolution_observe(e, bc, h, not_modified ? HTTP_NOT_MODIFIED : e->status, head_sent, with_body ? e->body_len : 0);
+        resolution_observe(e, bc, h, not_modified ? HTTP_NOT_MODIFIED : e->status, head_sent,
+                           with_body ? e->body_len : 0);
 }
 
 int resolution_answer(resolution_cache *c, brg_conn *bc, const h1_head *h, h1_gather *g)
@@ -308,7 +318,8 @@ int resolution_answer(resolution_cache *c, brg_conn *bc, const h1_head *h, h1_ga
     if (!c->buckets_n || !head_is_simple(h) || h->known[H1_HOST] < 0 || bc->failed)
         return 0;
     host = &h->field[h->known[H1_HOST]];
-    e = resolution_find(c, bc->listener, bc->chain, host->value, host->value_len, h->uri, h->uri_len, &hash);
+    e = resolution_find(c, bc->listener, bc->chain, host->value, host->value_len, h->uri,
+                        h->uri_len, &hash);
     if (!e)
         return 0;
     if (!entry_is_current(c, e)) {

@@ -4,8 +4,9 @@
 
 /**
  * @file server/resolution.h
- * The resolution cache of an event loop: finished answers by virtual host and raw URI, and what they depend on.
- * Public side: brigade/resolution.h. Threads: the owning loop only, but for the questions about the configuration.
+ * The resolution cache of an event loop: finished answers by virtual host and raw URI, and what
+ * they depend on. Public side: brigade/resolution.h. Threads: the owning loop only, but for the
+ * questions about the configuration.
  */
 #include "h1_gather.h"
 #include "h1_parse.h"
@@ -16,15 +17,18 @@ typedef struct resolution_entry resolution_entry;
 
 resolution_cache *resolution_cache_create(brg_loop *loop);
 
-/** Give back all that the cache holds. No answer may be under way any more; the loop's thread has ended. */
+/** Give back all that the cache holds. No answer may be under way any more; the loop's thread has
+ * ended. */
 void resolution_cache_destroy(resolution_cache *cache);
 
-/** Learn of every change to watched files that was made until now. Once per turn, before it answers. */
+/** Learn of every change to watched files that was made until now. Once per turn, before it
+ * answers. */
 void resolution_refresh(brg_loop *loop);
 
 /**
  * Answer a request from memory, if that is right.
- * @return 1: the answer is in @a g (or sent) and bc->close_after is set; 0: nothing was done, process it in full
+ * @return 1: the answer is in @a g (or sent) and bc->close_after is set; 0: nothing was done,
+ * process it in full
  */
 int resolution_answer(resolution_cache *cache, brg_conn *bc, const h1_head *head, h1_gather *g);
 
@@ -32,8 +36,8 @@ void resolution_hold(resolution_entry *e);
 void resolution_release(resolution_entry *e);
 
 /**
- * A full-way request is answered, its pool still lives: is there something to remember? Called by request_finish().
- * Threads: any; does nothing off the loops.
+ * A full-way request is answered, its pool still lives: is there something to remember? Called by
+ * request_finish(). Threads: any; does nothing off the loops.
  */
 void resolution_consider(request_rec *r);
 
@@ -46,7 +50,8 @@ h1_gather *resolution_gather(resolution_cache *cache);
 /** 1 if no module but the core's own takes part in connections (pre_connection and its kin). */
 int connections_are_plain(void);
 
-/** All declarations are void: modules are about to register their hooks anew, some of them no more. */
+/** All declarations are void: modules are about to register their hooks anew, some of them no more.
+ */
 void resolution_forget_declarations(void);
 
 /** The core's own modules declare themselves. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which modules take part in requests and connections, and what they declared of themselves. The survey walks the
- * registered hooks once per configuration; requests only read its result. */
+/* Which modules take part in requests and connections, and what they declared of themselves. The
+ * survey walks the registered hooks once per configuration; requests only read its result. */
 #include "resolution.h"
 #include "resolution_private.h"
 #include "resolution_known.h"
@@ -28,18 +28,19 @@ extern module http_module, so_module, unixd_module, mpm_event_module;
 
 typedef struct declaration {
     const module *of;
-    const char *name;      /* of->name: what the hook registry keeps */
+    const char *name; /* of->name: what the hook registry keeps */
     brg_resolution_fn *fn;
     int (*waits)(request_rec *r); /* of a known module: this request may wait */
-    int never;             /* responses with its part are not remembered */
+    int never;                    /* responses with its part are not remembered */
     int hooks_requests;
-    int hooks_phases;      /* one that is no handler */
+    int hooks_phases; /* one that is no handler */
 } declaration;
 
 static declaration declared[DECLARED_MOST];
 static int declared_n;
 static int phases_plain, connections_plain;
-/* brg_phases_need_worker() was called: while the configuration is read, or for an .htaccess file by any thread. */
+/* brg_phases_need_worker() was called: while the configuration is read, or for an .htaccess file by
+ * any thread. */
 static atomic_int phases_wait;
 
 /* The generic shape of what APR_DECLARE_EXTERNAL_HOOK's get function lists. */
@@ -53,13 +54,17 @@ typedef struct hook_link {
 typedef apr_array_header_t *hook_get_fn(void);
 
 static hook_get_fn *const request_hooks[] = {
-    ap_hook_get_create_request,     ap_hook_get_pre_read_request, ap_hook_get_post_read_request,
-    ap_hook_get_quick_handler,      ap_hook_get_pre_translate_name, ap_hook_get_translate_name,
-    ap_hook_get_map_to_storage,     ap_hook_get_header_parser,    ap_hook_get_check_user_id,
-    ap_hook_get_fixups,             ap_hook_get_type_checker,     ap_hook_get_access_checker,
-    ap_hook_get_access_checker_ex,  ap_hook_get_auth_checker,     ap_hook_get_insert_filter,
-    ap_hook_get_handler,            ap_hook_get_log_transaction,  ap_hook_get_post_perdir_config,
-    ap_hook_get_dirwalk_stat,       ap_hook_get_force_authn,      ap_hook_get_insert_error_filter,
+    ap_hook_get_create_request,      ap_hook_get_pre_read_request,
+    ap_hook_get_post_read_request,   ap_hook_get_quick_handler,
+    ap_hook_get_pre_translate_name,  ap_hook_get_translate_name,
+    ap_hook_get_map_to_storage,      ap_hook_get_header_parser,
+    ap_hook_get_check_user_id,       ap_hook_get_fixups,
+    ap_hook_get_type_checker,        ap_hook_get_access_checker,
+    ap_hook_get_access_checker_ex,   ap_hook_get_auth_checker,
+    ap_hook_get_insert_filter,       ap_hook_get_handler,
+    ap_hook_get_log_transaction,     ap_hook_get_post_perdir_config,
+    ap_hook_get_dirwalk_stat,        ap_hook_get_force_authn,
+    ap_hook_get_insert_error_filter,
 };
 
 static hook_get_fn *const connection_hooks[] = {
@@ -103,7 +108,8 @@ static void declare(module *m, brg_resolution_fn *fn, int never)
     if (declared_n == DECLARED_MOST)
         return; /* an undeclared module is slower, never wrong */
     if (declared_n == 0 && apr_hook_global_pool)
-        apr_pool_cleanup_register(apr_hook_global_pool, NULL, declarations_forget, apr_pool_cleanup_null);
+        apr_pool_cleanup_register(apr_hook_global_pool, NULL, declarations_forget,
+                                  apr_pool_cleanup_null);
     d = &declared[declared_n++];
     d->of = m;
     d->name = m->name;
@@ -147,7 +153,8 @@ BRG_DECLARE(void) brg_nonblocking_declare(module *m)
 
 void resolution_declare_core(void)
 {
-    static module *const core[] = {&core_module, &http_module, &so_module, &unixd_module, &mpm_event_module};
+    static module *const core[] = {&core_module, &http_module, &so_module, &unixd_module,
+                                   &mpm_event_module};
 
     for (size_t i = 0; i < sizeof core / sizeof *core; i++)
         declare(core[i], core[i] == &core_module ? request_resolution : NULL, 0);
@@ -201,7 +208,8 @@ void resolution_survey_hooks(void)
     declare_known();
     for (int i = 0; i < declared_n; i++)
         declared[i].hooks_requests = declared[i].hooks_phases = 0;
-    connections_plain = survey(connection_hooks, sizeof connection_hooks / sizeof *connection_hooks, "connections");
+    connections_plain =
+        survey(connection_hooks, sizeof connection_hooks / sizeof *connection_hooks, "connections");
     phases_plain = survey(request_hooks, sizeof request_hooks / sizeof *request_hooks, "requests");
 }
 
@@ -240,9 +248,11 @@ static int filters_declared(const ap_filter_t *f)
 
 int request_may_run_inline(request_rec *r)
 {
-    return !request_may_block(r) && !r->read_chunked && r->remaining == 0 && !apr_table_get(r->headers_in, "Content-Length")
-        && !apr_table_get(r->headers_in, "Transfer-Encoding") && filters_declared(r->output_filters)
-        && filters_declared(r->input_filters) && !known_wait(r);
+    return !request_may_block(r) && !r->read_chunked && r->remaining == 0 &&
+           !apr_table_get(r->headers_in, "Content-Length") &&
+           !apr_table_get(r->headers_in, "Transfer-Encoding") &&
+           filters_declared(r->output_filters) && filters_declared(r->input_filters) &&
+           !known_wait(r);
 }
 
 int resolution_ask_modules(request_rec *r)

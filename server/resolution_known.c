@@ -31,7 +31,8 @@ static const char *known_last_segment(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* 1 unless the file has the name that was asked for. r->uri may be that of an index file by now, which was chosen. */
+/* 1 unless the file has the name that was asked for. r->uri may be that of an index file by now,
+ * which was chosen. */
 static int known_name_was_chosen(request_rec *r)
 {
     const char *asked, *got = known_last_segment(r->filename);

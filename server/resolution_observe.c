@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Access logs and other log_transaction hooks see remembered answers too: a request_rec is made for them from the
- * head and from what was kept of the request that filled the entry. */
+/* Access logs and other log_transaction hooks see remembered answers too: a request_rec is made for
+ * them from the head and from what was kept of the request that filled the entry. */
 #include "resolution_private.h"
 #include "request_private.h"
 #include "http_config.h"
@@ -80,8 +80,8 @@ static void observe_fill(request_rec *r, const resolution_entry *e, int status, 
     apr_table_overlap(r->notes, o->notes, APR_OVERLAP_TABLES_SET);
 }
 
-void resolution_observe(resolution_entry *e, brg_conn *bc, const h1_head *head, int status, size_t head_sent,
-                         apr_off_t body_sent)
+void resolution_observe(resolution_entry *e, brg_conn *bc, const h1_head *head, int status,
+                        size_t head_sent, apr_off_t body_sent)
 {
     request_rec *r;
 

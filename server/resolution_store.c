@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is remembered of a finished request, and when. See resolution_private.h for why it takes two requests. */
+/* What is remembered of a finished request, and when. See resolution_private.h for why it takes two
+ * requests. */
 #include "resolution_private.h"
 #include "request_private.h"
 #include "core_private.h"
@@ -16,8 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A file that was changed within this time may change again without a new time stamp, and has a weak ETag for so
- * long: it is not remembered yet. */
+/* A file that was changed within this time may change again without a new time stamp, and has a
+ * weak ETag for so long: it is not remembered yet. */
 #define STORE_SETTLED_US apr_time_from_sec(2)
 
 static resolution_cache *store_cache(void)
@@ -31,9 +32,9 @@ static resolution_cache *store_cache(void)
 
 static int filter_leaves_body(const ap_filter_t *f)
 {
-    static const char *const core[] = {"byterange",      "content_length", "http_header", "http_outerror",
-                                       "http_limits",    "old_write",      "core",        "reqtimeout",
-                                       "chunk",          "protocol_ok",    "not_sent"};
+    static const char *const core[] = {
+        "byterange", "content_length", "http_header", "http_outerror", "http_limits", "old_write",
+        "core",      "reqtimeout",     "chunk",       "protocol_ok",   "not_sent"};
 
     for (size_t i = 0; i < sizeof core / sizeof *core; i++)
         if (!strcmp(f->frec->name, core[i]))
@@ -41,15 +42,18 @@ static int filter_leaves_body(const ap_filter_t *f)
     return 0;
 }
 
-/* mod_deflate, alone or by content type: does nothing, but for Vary, where nothing is asked of it. */
+/* mod_deflate, alone or by content type: does nothing, but for Vary, where nothing is asked of it.
+ */
 static int filter_compresses(const ap_filter_t *f)
 {
-    return !ap_cstr_casecmp(f->frec->name, "deflate") || !ap_cstr_casecmp(f->frec->name, "bytype:deflate");
+    return !ap_cstr_casecmp(f->frec->name, "deflate") ||
+           !ap_cstr_casecmp(f->frec->name, "bytype:deflate");
 }
 
 static int request_takes_coding(const request_rec *r)
 {
-    return apr_table_get(r->headers_in, "Accept-Encoding") || apr_table_get(r->subprocess_env, "force-gzip");
+    return apr_table_get(r->headers_in, "Accept-Encoding") ||
+           apr_table_get(r->subprocess_env, "force-gzip");
 }
 
 /* As filters_leave_body(); *uncoded: true without Accept-Encoding only. */
@@ -79,7 +83,8 @@ BRG_DECLARE(int) brg_output_is_plain(request_rec *r)
     return filters_leave_body(r->output_filters);
 }
 
-/* Every offer takes the place of the one before: a filter's comes after that of the handler whose data it changed. */
+/* Every offer takes the place of the one before: a filter's comes after that of the handler whose
+ * data it changed. */
 static resolution_cache *store_offer(request_rec *r, const ap_filter_t *next)
 {
     resolution_cache *c = store_cache();
@@ -103,8 +108,9 @@ BRG_DECLARE(void) brg_resolution_offer_file(request_rec *r, const char *path)
         c->offered_path = path;
 }
 
-BRG_DECLARE(void) brg_resolution_offer_body(request_rec *r, ap_filter_t *next, const char *body, apr_size_t len,
-                                            const char *const *paths)
+BRG_DECLARE(void)
+brg_resolution_offer_body(request_rec *r, ap_filter_t *next, const char *body, apr_size_t len,
+                          const char *const *paths)
 {
     resolution_cache *c = store_offer(r, next);
 
@@ -181,13 +187,15 @@ static const char *const *store_access_names(request_rec *r)
     return (const char *const *)(const void *)names->elts;
 }
 
-static int store_watch(resolution_cache *c, resolution_entry *e, const char *path, const char *const *names, int index)
+static int store_watch(resolution_cache *c, resolution_entry *e, const char *path,
+                       const char *const *names, int index)
 {
     return c->watch ? watch_add(c->watch, &e->owner, path, "/", names, index) : -1;
 }
 
-/* How the URI came to the file. An index file depends on every entry of its directory, since another one of the
- * DirectoryIndex list may appear; anything farther away (FallbackResource, say) on files that nobody tells us of. */
+/* How the URI came to the file. An index file depends on every entry of its directory, since
+ * another one of the DirectoryIndex list may appear; anything farther away (FallbackResource, say)
+ * on files that nobody tells us of. */
 enum { STORE_DIRECT, STORE_INDEX, STORE_FAR };
 
 static int store_way(request_rec *r)
@@ -200,8 +208,10 @@ static int store_way(request_rec *r)
     if (!strcmp(asked, r->uri))
         return STORE_DIRECT;
     len = strlen(asked);
-    return len && asked[len - 1] == '/' && !strncmp(asked, r->uri, len) && !strchr(r->uri + len, '/') ? STORE_INDEX
-                                                                                                     : STORE_FAR;
+    return len && asked[len - 1] == '/' && !strncmp(asked, r->uri, len) &&
+                   !strchr(r->uri + len, '/')
+               ? STORE_INDEX
+               : STORE_FAR;
 }
 
 static const char *store_main_path(const resolution_cache *c, const request_rec *r)
@@ -209,14 +219,16 @@ static const char *store_main_path(const resolution_cache *c, const request_rec 
     return c->offered_path ? c->offered_path : r->filename;
 }
 
-/* All that decides what is put under watch, as one string. The answer that fills an entry must have the basis of the
- * one that primed it: between the two, a missing directory may have come, or a page have got another part. */
+/* All that decides what is put under watch, as one string. The answer that fills an entry must have
+ * the basis of the one that primed it: between the two, a missing directory may have come, or a
+ * page have got another part. */
 static const char *store_basis(const resolution_cache *c, request_rec *r)
 {
     apr_array_header_t *parts = apr_array_make(r->pool, 8, sizeof(char *));
 
     APR_ARRAY_PUSH(parts, const char *) = store_main_path(c, r);
-    APR_ARRAY_PUSH(parts, const char *) = apr_psprintf(r->pool, "%d%d", store_way(r), store_overrides_possible(r));
+    APR_ARRAY_PUSH(parts, const char *) =
+        apr_psprintf(r->pool, "%d%d", store_way(r), store_overrides_possible(r));
     for (const char *const *from = c->offered_from; from && *from; from++)
         APR_ARRAY_PUSH(parts, const char *) = *from;
     return apr_array_pstrcat(r->pool, parts, '\n');
@@ -298,8 +310,8 @@ static int store_file(resolution_cache *c, resolution_entry *e, request_rec *r, 
     c->files_n += e->fd >= 0;
     if (e->fd < 0 || resolution_stat_take(&e->stat, e->fd, path) || !(e->path = strdup(path)))
         return -1;
-    if (e->stat.ino != (uint64_t)r->finfo.inode || (apr_off_t)e->stat.size != r->finfo.size
-        || e->stat.mtime_ns / 1000 != r->finfo.mtime)
+    if (e->stat.ino != (uint64_t)r->finfo.inode || (apr_off_t)e->stat.size != r->finfo.size ||
+        e->stat.mtime_ns / 1000 != r->finfo.mtime)
         return -1;
     e->checked = c->loop->now;
     e->body_len = (apr_off_t)e->stat.size;
@@ -337,7 +349,8 @@ static int store_fill(resolution_cache *c, resolution_entry *e, request_rec *r)
     e->uncoded = c->offered_uncoded;
     e->server = r->server;
     e->mtime = r->mtime;
-    store_text(e->last_modified, sizeof e->last_modified, apr_table_get(r->headers_out, "Last-Modified"));
+    store_text(e->last_modified, sizeof e->last_modified,
+               apr_table_get(r->headers_out, "Last-Modified"));
     store_text(e->etag, sizeof e->etag, apr_table_get(r->headers_out, "ETag"));
     e->filled = 1;
     free(e->basis);
@@ -348,8 +361,8 @@ static int store_fill(resolution_cache *c, resolution_entry *e, request_rec *r)
 
 static int store_request_is_plain(const request_rec *r)
 {
-    return r->method_number == M_GET && !r->header_only && r->unparsed_uri && r->unparsed_uri[0] == '/'
-           && r->proto_num >= HTTP_VERSION(1, 0);
+    return r->method_number == M_GET && !r->header_only && r->unparsed_uri &&
+           r->unparsed_uri[0] == '/' && r->proto_num >= HTTP_VERSION(1, 0);
 }
 
 static int store_is_settled(const request_rec *r, const apr_finfo_t *finfo)
@@ -357,18 +370,18 @@ static int store_is_settled(const request_rec *r, const apr_finfo_t *finfo)
     return finfo->filetype == APR_REG && finfo->mtime + STORE_SETTLED_US < r->request_time;
 }
 
-/* A file that has been at rest, a body made from such, or a file that is not there: what else an answer may be is not
- * watched for. */
+/* A file that has been at rest, a body made from such, or a file that is not there: what else an
+ * answer may be is not watched for. */
 static int store_answer_is_lasting(const resolution_cache *c, const request_rec *r)
 {
     if (c->offered_path)
-        return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED) && (!r->path_info || !*r->path_info)
-               && store_is_settled(r, &r->finfo);
+        return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED) &&
+               (!r->path_info || !*r->path_info) && store_is_settled(r, &r->finfo);
     if (!c->watch || !r->filename || r->filename[0] != '/')
         return 0;
     if (c->offered_from)
-        return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED)
-               && (apr_off_t)c->offered_len <= core_conf_of(r->server)->file_cache_max_file_bytes;
+        return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED) &&
+               (apr_off_t)c->offered_len <= core_conf_of(r->server)->file_cache_max_file_bytes;
     return r->status == HTTP_NOT_FOUND && r->finfo.filetype == APR_NOFILE;
 }
 
@@ -383,11 +396,11 @@ static int store_seen_before(resolution_cache *c, uint64_t hash)
     return 0;
 }
 
-static resolution_entry *store_new(resolution_cache *c, const brg_conn *bc, request_rec *r, const char *host,
-                                   uint64_t hash)
+static resolution_entry *store_new(resolution_cache *c, const brg_conn *bc, request_rec *r,
+                                   const char *host, uint64_t hash)
 {
-    resolution_entry *e = resolution_add(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri,
-                                         strlen(r->unparsed_uri), hash);
+    resolution_entry *e = resolution_add(c, bc->listener, bc->chain, host, strlen(host),
+                                         r->unparsed_uri, strlen(r->unparsed_uri), hash);
 
     if (e && store_prime(c, e, r)) {
         resolution_forget(c, e);
@@ -406,8 +419,8 @@ static void store_consider(resolution_cache *c, request_rec *r)
 
     if (!bc || !host || !store_request_is_plain(r) || !store_answer_is_lasting(c, r))
         return;
-    e = resolution_find(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri, strlen(r->unparsed_uri),
-                        &hash);
+    e = resolution_find(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri,
+                        strlen(r->unparsed_uri), &hash);
     if (r->status == HTTP_NOT_MODIFIED) {
         if (e && e->filled && !e->head_304.text)
             store_head(r, &e->head_304);
@@ -451,7 +464,8 @@ void resolution_consider(request_rec *r)
     c->offered_r = NULL;
 }
 
-static int resolution_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+static int resolution_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
+                                  server_rec *s)
 {
     resolution_survey_hooks();
     return OK;

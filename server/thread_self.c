@@ -7,9 +7,7 @@
 static _Thread_local brg_loop *self_loop;
 static _Thread_local int self_index = -1;
 
-APR_HOOK_STRUCT(
-    APR_HOOK_LINK(turn_end)
-)
+APR_HOOK_STRUCT(APR_HOOK_LINK(turn_end))
 
 APR_IMPLEMENT_EXTERNAL_HOOK_VOID(brg, BRG, turn_end, (apr_time_t now), (now))
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A single-level hashed wheel. Hierarchies pay off for many far deadlines; ours are nearly all within a minute. */
+/* A single-level hashed wheel. Hierarchies pay off for many far deadlines; ours are nearly all
+ * within a minute. */
 #include "timer_wheel.h"
 #include <string.h>
 
@@ -16,7 +17,8 @@ void wheel_init(timer_wheel *w, apr_time_t now)
 
 static void wheel_link(timer_wheel *w, struct brg_conn_timer *t)
 {
-    /* One tick more than the quotient: a deadline inside a tick must not fire at the start of that tick. */
+    /* One tick more than the quotient: a deadline inside a tick must not fire at the start of that
+     * tick. */
     apr_time_t tick = wheel_tick_of(t->due) + 1;
     struct brg_conn_timer **head;
 

@@ -4,15 +4,17 @@
 
 /**
  * @file timer_wheel.h
- * Deadlines of one event loop. Setting a later deadline, which is what every request on a keep-alive connection
- * does, writes one field: the timer stays in its slot, and is moved on when that slot comes up.
+ * Deadlines of one event loop. Setting a later deadline, which is what every request on a
+ * keep-alive connection does, writes one field: the timer stays in its slot, and is moved on when
+ * that slot comes up.
  *
  * Threads: the owning loop only.
  */
 #include "conn.h"
 
 #define WHEEL_SLOTS 512
-#define WHEEL_TICK_US 125000 /**< resolution; one round is 64 s, longer deadlines go round again */
+#define WHEEL_TICK_US 125000 /**< resolution; one round is 64 s, longer deadlines go round again \
+                              */
 
 typedef struct timer_wheel {
     struct brg_conn_timer *slot[WHEEL_SLOTS];

@@ -10,18 +10,20 @@
 #include <unistd.h>
 
 #define WATCH_BUCKETS 4096
-#define WATCH_LINKS_MOST 16 /* symbolic links followed for one path; more is treated as not watchable */
+#define WATCH_LINKS_MOST \
+    16 /* symbolic links followed for one path; more is treated as not watchable */
 
-#define WATCH_DIR_MASK                                                                                                \
-    (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
+#define WATCH_DIR_MASK                                                                  \
+    (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF | \
+     IN_MOVE_SELF | IN_ONLYDIR)
 #define WATCH_FILE_MASK (IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF)
 
 /* An inotify watch: one per inode, whatever number of paths lead to it. */
 typedef struct watch_wd {
     struct watch_wd *next; /* in the bucket of wd */
     int wd;
-    unsigned refs;         /* directories and file dependencies below */
-    watch_dir *dirs;       /* by next_of_wd */
+    unsigned refs;          /* directories and file dependencies below */
+    watch_dir *dirs;        /* by next_of_wd */
     struct watch_dep *deps; /* on the inode itself, by next_of_target */
 } watch_wd;
 
@@ -29,9 +31,9 @@ struct watch_dir {
     watch_dir *next; /* in the bucket of path; only while alive */
     watch_dir *next_of_wd;
     watch_wd *wd;
-    watch_dir *parent; /* NULL for / and for a link's far end */
-    watch_dir *target; /* what a symbolic link leads to, else NULL */
-    struct watch_dep *any; /* on every entry */
+    watch_dir *parent;               /* NULL for / and for a link's far end */
+    watch_dir *target;               /* what a symbolic link leads to, else NULL */
+    struct watch_dep *any;           /* on every entry */
     struct watch_dir_list *children; /* directories that die with this one */
     unsigned refs;
     int dead;
@@ -48,7 +50,8 @@ struct watch_dir_list {
 /* One thing that an owner depends on: an entry of a directory, all entries, or an inode. */
 struct watch_dep {
     struct watch_dep *next_of_owner;
-    struct watch_dep *next_of_target, **prev_of_target; /* bucket of (dir, name), dir->any or wd->deps */
+    struct watch_dep *next_of_target,
+        **prev_of_target; /* bucket of (dir, name), dir->any or wd->deps */
     watch_owner *owner;
     watch_dir *dir; /* referenced; NULL for an inode */
     watch_wd *wd;   /* of an inode */
@@ -198,8 +201,7 @@ static void watch_child_forget(watch_dir *above, const watch_dir *d)
         if (l->dir == d) {
             *p = l->next;
             free(l);
-        }
-        else {
+        } else {
             p = &l->next;
         }
 }
@@ -233,8 +235,8 @@ static void watch_dir_put(watch_set *w, watch_dir *d)
         watch_dir_free(w, d);
 }
 
-/* The path no longer means what it meant: everything that was reached through it is to be looked up again. Owners
- * learn of it through the dependencies that they have on entries of d. */
+/* The path no longer means what it meant: everything that was reached through it is to be looked up
+ * again. Owners learn of it through the dependencies that they have on entries of d. */
 static void watch_dir_kill(watch_set *w, watch_dir *d)
 {
     if (d->dead)
@@ -292,7 +294,8 @@ static int watch_dir_below(watch_dir *above, watch_dir *d)
 static watch_dir *watch_dir_get(watch_set *w, const char *path, size_t len, int links);
 
 /* The far end of a symbolic link whose text is @a text, met at path[0..dir_len) + "/" + name. */
-static size_t watch_link_path(char out[PATH_MAX], const char *path, size_t dir_len, const char *text, size_t len)
+static size_t watch_link_path(char out[PATH_MAX], const char *path, size_t dir_len,
+                              const char *text, size_t len)
 {
     if (text[0] == '/')
         dir_len = 0;
@@ -325,7 +328,8 @@ static int watch_dir_attach(watch_set *w, watch_dir *d, int links)
         len = readlink(d->path, text, sizeof text - 1);
         if (len > 0) {
             n = watch_link_path(far_end, d->path, up > 1 ? up : 0, text, (size_t)len);
-            if (!n || !(d->target = watch_dir_get(w, far_end, n, links + 1)) || watch_dir_below(d->target, d))
+            if (!n || !(d->target = watch_dir_get(w, far_end, n, links + 1)) ||
+                watch_dir_below(d->target, d))
                 return -1;
         }
     }
@@ -370,7 +374,8 @@ static watch_dir *watch_dir_get(watch_set *w, const char *path, size_t len, int 
 
 /* ---- adding and removing ---- */
 
-static int watch_add_entry(watch_set *w, watch_owner *owner, watch_dir *d, const char *name, size_t len)
+static int watch_add_entry(watch_set *w, watch_owner *owner, watch_dir *d, const char *name,
+                           size_t len)
 {
     struct watch_dep *dep = watch_dep_create(owner, name, len);
 
@@ -399,7 +404,8 @@ static int watch_add_inode(watch_set *w, watch_owner *owner, const char *path)
     return 0;
 }
 
-/* Where a path's last component is a symbolic link, the owner depends on the target's entry as well. */
+/* Where a path's last component is a symbolic link, the owner depends on the target's entry as
+ * well. */
 static int watch_add_links(watch_set *w, watch_owner *owner, const char *path, size_t up, int links)
 {
     char text[PATH_MAX], far_end[PATH_MAX];
@@ -507,8 +513,8 @@ static void watch_entry_changed(watch_set *w, watch_dir *d, const char *name)
         watch_dir *child = l->dir;
 
         next = l->next;
-        if (child->parent == d && child->path_len == d->path_len + (d->path_len > 1) + len
-            && !memcmp(child->path + child->path_len - len, name, len))
+        if (child->parent == d && child->path_len == d->path_len + (d->path_len > 1) + len &&
+            !memcmp(child->path + child->path_len - len, name, len))
             watch_dir_kill(w, child);
     }
 }

@@ -15,7 +15,7 @@ APLOG_USE_MODULE(core);
 #define WORKER_IDLE_SECONDS 10 /* a thread without work for so long ends */
 
 struct worker_pool {
-    pthread_mutex_t lock;   /* guards all below */
+    pthread_mutex_t lock; /* guards all below */
     pthread_cond_t work;
     brg_conn *head, **tail; /* waiting connections, linked by next */
     int waiting, idle, alive, limit, stopping;
@@ -30,7 +30,8 @@ struct worker_start {
     int slot;
 };
 
-worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, int limit, int first_index, size_t stack_bytes)
+worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, int limit, int first_index,
+                                size_t stack_bytes)
 {
     worker_pool *wp = apr_pcalloc(p, sizeof *wp);
     pthread_condattr_t attr;
@@ -75,7 +76,8 @@ static brg_conn *worker_next(worker_pool *wp)
 
 static void worker_show(const worker_pool *wp, int slot, int status)
 {
-    ap_update_child_status_from_indexes(wp->loop->config->slot, wp->first_index + slot, status, NULL);
+    ap_update_child_status_from_indexes(wp->loop->config->slot, wp->first_index + slot, status,
+                                        NULL);
 }
 
 static void *worker_main(void *baton)

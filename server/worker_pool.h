@@ -4,8 +4,9 @@
 
 /**
  * @file worker_pool.h
- * Threads for requests that may block. Each loop has a pool of its own, so that its lock is shared by nobody but
- * this loop and its workers. Threads start when work waits and none is idle, and end after a while without work.
+ * Threads for requests that may block. Each loop has a pool of its own, so that its lock is shared
+ * by nobody but this loop and its workers. Threads start when work waits and none is idle, and end
+ * after a while without work.
  */
 #include "conn.h"
 
@@ -16,9 +17,11 @@ typedef struct worker_pool worker_pool;
  * @param first_index  brg_thread_index() of the first of them
  * @param stack_bytes  0 = the system's
  */
-worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, int limit, int first_index, size_t stack_bytes);
+worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, int limit, int first_index,
+                                size_t stack_bytes);
 
-/** Queue bc; h1_conn_work() runs for it on a worker. 0, or -1 if there is no thread and none can be started. */
+/** Queue bc; h1_conn_work() runs for it on a worker. 0, or -1 if there is no thread and none can be
+ * started. */
 int worker_pool_submit(worker_pool *wp, brg_conn *bc);
 
 /** No further work is taken; idle threads end. Does not wait. */

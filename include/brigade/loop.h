@@ -6,9 +6,9 @@
  * @file brigade/loop.h
  * What a module may know of the thread that it runs on.
  *
- * An event loop works in turns: wait for sockets, read from all that are ready, answer, write. Work that is
- * cheaper once per turn than once per request (writing a log buffer, publishing counters) belongs in the
- * turn_end hook. Workers run the same hook after each request that they finish.
+ * An event loop works in turns: wait for sockets, read from all that are ready, answer, write. Work
+ * that is cheaper once per turn than once per request (writing a log buffer, publishing counters)
+ * belongs in the turn_end hook. Workers run the same hook after each request that they finish.
  */
 #include "httpd.h"
 #include "apr_hooks.h"
@@ -19,8 +19,9 @@ extern "C" {
 #endif
 
 /**
- * Called at the end of a turn of an event loop in which a request ended, at least once a second while the
- * loop lives, on a worker after each request, and on each of these threads before it ends.
+ * Called at the end of a turn of an event loop in which a request ended, at least once a second
+ * while the loop lives, on a worker after each request, and on each of these threads before it
+ * ends.
  *
  * @param now  the time of this turn, microseconds since the epoch
  * Threads:    the calling loop or worker; use thread-local state.
@@ -29,7 +30,8 @@ extern "C" {
 APR_DECLARE_EXTERNAL_HOOK(brg, BRG, void, turn_end, (apr_time_t now))
 
 /**
- * The time of the current turn: read from the clock once per turn on a loop, afresh on any other thread.
+ * The time of the current turn: read from the clock once per turn on a loop, afresh on any other
+ * thread.
  * @return microseconds since the epoch
  */
 BRG_DECLARE(apr_time_t) brg_now(void);
@@ -41,7 +43,8 @@ BRG_DECLARE(apr_time_t) brg_now(void);
 BRG_DECLARE(int) brg_thread_index(void);
 
 /**
- * 1 on an event loop, which runs the turn_end hook at least once a second; 0 on a worker or any other thread.
+ * 1 on an event loop, which runs the turn_end hook at least once a second; 0 on a worker or any
+ * other thread.
  */
 BRG_DECLARE(int) brg_thread_is_loop(void);
 

@@ -4,8 +4,8 @@
 
 /**
  * @file brigade/read_timeout.h
- * Limits on how long a client may take to send a request. The event loops keep them without a thread or a
- * connection filter; mod_reqtimeout supplies the values from RequestReadTimeout.
+ * Limits on how long a client may take to send a request. The event loops keep them without a
+ * thread or a connection filter; mod_reqtimeout supplies the values from RequestReadTimeout.
  */
 #include "httpd.h"
 #include "apr_optional.h"
@@ -22,8 +22,8 @@ typedef struct brg_read_timeouts {
 } brg_read_timeouts;
 
 /**
- * Fill @a out with the limits of server @a s. Optional function, registered by mod_reqtimeout, retrieved by
- * the core after the configuration was read. Threads: any. Blocking: no.
+ * Fill @a out with the limits of server @a s. Optional function, registered by mod_reqtimeout,
+ * retrieved by the core after the configuration was read. Threads: any. Blocking: no.
  */
 APR_DECLARE_OPTIONAL_FN(void, brg_read_timeouts_of, (const server_rec *s, brg_read_timeouts *out));
 

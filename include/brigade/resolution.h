@@ -6,10 +6,11 @@
  * @file brigade/resolution.h
  * How a module tells what its part of a request depends on.
  *
- * Resolution is all that lies between a URI and "which file, which configuration, which filters, which
- * headers". The core remembers its result per loop and answers the next request for the same URI without
- * running the hooks, if every module that hooked a request phase says that this is right. A module that says
- * nothing is believed to depend on everything: its hooks run on every request, on a worker thread.
+ * Resolution is all that lies between a URI and "which file, which configuration, which filters,
+ * which headers". The core remembers its result per loop and answers the next request for the same
+ * URI without running the hooks, if every module that hooked a request phase says that this is
+ * right. A module that says nothing is believed to depend on everything: its hooks run on every
+ * request, on a worker thread.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -20,17 +21,19 @@
 extern "C" {
 #endif
 
-/** Outcome depends on the virtual host, raw URI, method (GET or HEAD), configuration files and the served
- *  file alone: all of which the core watches. */
+/** Outcome depends on the virtual host, raw URI, method (GET or HEAD), configuration files and the
+ * served file alone: all of which the core watches. */
 #define BRG_RESOLUTION_STATIC 0
-/** As STATIC, but the module's log_transaction hook must see every request (a request_rec is made for it). */
+/** As STATIC, but the module's log_transaction hook must see every request (a request_rec is made
+ * for it). */
 #define BRG_RESOLUTION_OBSERVED 1
-/** Depends on more (client address, a request header, the time, a random value): run the hooks each time. */
+/** Depends on more (client address, a request header, the time, a random value): run the hooks each
+ * time. */
 #define BRG_RESOLUTION_VOLATILE 2
 
 /**
- * Asked once for a finished request, while it is still whole: what did its outcome depend on, as far as this
- * module is concerned? The greatest answer of all modules counts.
+ * Asked once for a finished request, while it is still whole: what did its outcome depend on, as
+ * far as this module is concerned? The greatest answer of all modules counts.
  *
  * @param r  the request, its configuration merged and response headers set
  * @return   one of BRG_RESOLUTION_*
@@ -39,8 +42,8 @@ extern "C" {
 typedef int brg_resolution_fn(request_rec *r);
 
 /**
- * Declare that no hook, handler or filter of the module waits for anything but local files, so that it may
- * run on an event loop, and how to learn what a request depended on.
+ * Declare that no hook, handler or filter of the module waits for anything but local files, so that
+ * it may run on an event loop, and how to learn what a request depended on.
  *
  * @param m   the module
  * @param fn  asked per request, see above; NULL stands for "always BRG_RESOLUTION_STATIC"
@@ -49,59 +52,65 @@ typedef int brg_resolution_fn(request_rec *r);
 BRG_DECLARE(void) brg_resolution_declare(module *m, brg_resolution_fn *fn);
 
 /**
- * As brg_resolution_declare for "may run on an event loop", but responses that this module took part in are
- * never remembered. For a handler such as a directory listing.
+ * As brg_resolution_declare for "may run on an event loop", but responses that this module took
+ * part in are never remembered. For a handler such as a directory listing.
  */
 BRG_DECLARE(void) brg_nonblocking_declare(module *m);
 
 /**
- * A handler says: the body of this response is all of the file at @a path, unchanged, as r->finfo describes it.
- * Only then can the response be remembered. Call it before the brigade is passed; it looks at r's output filters
- * and takes no offer where one of them may change the body.
- * Threads: the request's. Blocking: no.
+ * A handler says: the body of this response is all of the file at @a path, unchanged, as r->finfo
+ * describes it. Only then can the response be remembered. Call it before the brigade is passed; it
+ * looks at r's output filters and takes no offer where one of them may change the body. Threads:
+ * the request's. Blocking: no.
  */
 BRG_DECLARE(void) brg_resolution_offer_file(request_rec *r, const char *path);
 
 /**
- * A filter that has the whole body in hand says: these bytes were made from these files alone, and from the URI and the
- * configuration. Call it before they are passed to @a next; no filter from @a next on may change them, else the offer
- * is not taken. What the request's modules depend on is asked for as for files.
+ * A filter that has the whole body in hand says: these bytes were made from these files alone, and
+ * from the URI and the configuration. Call it before they are passed to @a next; no filter from @a
+ * next on may change them, else the offer is not taken. What the request's modules depend on is
+ * asked for as for files.
  *
- * @param body   of @a len bytes; copied when it is remembered, so it must live as long as the request's pool
- * @param paths  NULL-terminated, absolute: every file that was read or looked for, present or missing; in r->pool
- * Threads: the request's. Blocking: no.
+ * @param body   of @a len bytes; copied when it is remembered, so it must live as long as the
+ * request's pool
+ * @param paths  NULL-terminated, absolute: every file that was read or looked for, present or
+ * missing; in r->pool Threads: the request's. Blocking: no.
  */
-BRG_DECLARE(void) brg_resolution_offer_body(request_rec *r, ap_filter_t *next, const char *body, apr_size_t len,
-                                            const char *const *paths);
+BRG_DECLARE(void)
+brg_resolution_offer_body(request_rec *r, ap_filter_t *next, const char *body, apr_size_t len,
+                          const char *const *paths);
 
 /**
- * What all modules say of a sub-request that was looked up: the greatest of BRG_RESOLUTION_*. For one that makes part of
- * its answer from others.
- * Threads: the request's. Blocking: no.
+ * What all modules say of a sub-request that was looked up: the greatest of BRG_RESOLUTION_*. For
+ * one that makes part of its answer from others. Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(int) brg_resolution_ask(request_rec *r);
 
 /**
- * The handler or a filter of this request may wait for something: let it run on a worker thread. For hooks up to
- * insert_filter; later calls have no effect. Marks the requests that led to r as well.
+ * The handler or a filter of this request may wait for something: let it run on a worker thread.
+ * For hooks up to insert_filter; later calls have no effect. Marks the requests that led to r as
+ * well.
  */
 BRG_DECLARE(void) brg_request_needs_worker(request_rec *r);
 
 /**
- * The configuration makes a request phase wait (a name to be looked up, say): phases run on worker threads. For
- * directive setters and for hooks up to post_config (order APR_HOOK_LAST or before); holds until the next restart.
- * Called by the setter of a directive in an .htaccess file it holds for the requests that follow.
+ * The configuration makes a request phase wait (a name to be looked up, say): phases run on worker
+ * threads. For directive setters and for hooks up to post_config (order APR_HOOK_LAST or before);
+ * holds until the next restart. Called by the setter of a directive in an .htaccess file it holds
+ * for the requests that follow.
  */
 BRG_DECLARE(void) brg_phases_need_worker(void);
 
 /**
- * 1 if the module that registered the filter declared that it does not wait. For a filter that runs others in its stead
- * (a smart one, with providers): the server takes its word for it, so it asks this of each, and else for a worker.
+ * 1 if the module that registered the filter declared that it does not wait. For a filter that runs
+ * others in its stead (a smart one, with providers): the server takes its word for it, so it asks
+ * this of each, and else for a worker.
  */
 BRG_DECLARE(int) brg_filter_is_declared(const ap_filter_rec_t *frec);
 
 /**
- * 1 if nothing that may read or change the body stands on r's output filters: the core's own sender is next.
+ * 1 if nothing that may read or change the body stands on r's output filters: the core's own sender
+ * is next.
  */
 BRG_DECLARE(int) brg_output_is_plain(request_rec *r);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzz target over files and folders named on the command line: the way in without libFuzzer. Each input is
- * also given with every prefix cut off at a few places, so that truncated inputs are part of every replay. */
+/* Runs a fuzz target over files and folders named on the command line: the way in without
+ * libFuzzer. Each input is also given with every prefix cut off at a few places, so that truncated
+ * inputs are part of every replay. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gathered answers on a socket that takes a little at a time: what the peer reads must be what was put in, in order,
- * and nothing may stay held. */
+/* Gathered answers on a socket that takes a little at a time: what the peer reads must be what was
+ * put in, in order, and nothing may stay held. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -125,7 +125,8 @@ static void bench_answer(bench *b, h1_gather *g, int number)
 
     if (!gather_has_room(g))
         gather_flush(g, &b->bc, 0);
-    len = (size_t)snprintf(gather_head(g), GATHER_HEAD_MAX, "head %d of %ld bytes\n", number, (long)e->body_len);
+    len = (size_t)snprintf(gather_head(g), GATHER_HEAD_MAX, "head %d of %ld bytes\n", number,
+                           (long)e->body_len);
     bench_expect(b, gather_head(g), len);
     gather_add_head(g, len);
     if (rand() % 4 == 0)
@@ -240,7 +241,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_random_answers, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(test_many_without_bodies_share_a_vector, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_many_without_bodies_share_a_vector, bench_setup,
+                                        bench_teardown),
         cmocka_unit_test_setup_teardown(test_file_after_a_head, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_file_cut_short, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_dropped_output_is_let_go, bench_setup, bench_teardown),

@@ -36,8 +36,7 @@ static void model_step(timer_wheel *w, model *m)
     if (rand() % 4 == 0) {
         wheel_cancel(w, &m->timer[i]);
         m->due[i] = 0;
-    }
-    else {
+    } else {
         m->due[i] = m->now + 1 + rand() % (rand() % 10 == 0 ? 400000000 : 5000000);
         wheel_set(w, &m->timer[i], m->due[i]);
     }
