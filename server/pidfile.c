@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pidfile.h"
+#include "mpm_private.h"
 
 #include "httpd.h"
 #include "http_config.h"
@@ -123,6 +124,10 @@ AP_DECLARE(void) ap_remove_pid(apr_pool_t *p, const char *filename)
     if (rv == APR_SUCCESS)
         ap_log_error(APLOG_MARK, APLOG_INFO, 0, ap_server_conf,
                      APLOGNO(00096) "removed PID file %s (pid=%" APR_PID_T_FMT ")", path, getpid());
+    else if (mpm_one_process() && APR_STATUS_IS_EACCES(rv))
+        /* -X: this very process gave up its rights. A file that names no process harms no start. */
+        ap_log_error(APLOG_MARK, APLOG_INFO, 0, ap_server_conf,
+                     "PID file %s stays: the server has no right to remove it any more", path);
     else if (!APR_STATUS_IS_ENOENT(rv))
         ap_log_error(APLOG_MARK, APLOG_ERR, rv, ap_server_conf,
                      APLOGNO(00095) "failed to remove PID file %s", path);

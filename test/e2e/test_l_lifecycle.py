@@ -398,3 +398,14 @@ def test_leaves_no_shared_memory_or_semaphores(serve):
     server.get("/a.txt")
     server.stop()
     assert ipcs() == before
+
+
+@pytest.mark.only("brigade")
+def test_one_process_says_nothing_wrong_of_its_pid_file(serve):
+    """As root it has given up the right to remove it by the time it ends."""
+    server = serve("", args=["-X"])
+    assert server.stop() == 0
+    assert b"AH00095" not in server.error_log()
+    server.args = []
+    server.start()
+    assert server.get("/").status in (200, 403, 404)
