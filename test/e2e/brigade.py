@@ -163,6 +163,8 @@ class Server:
 
     def write_config(self, config=None):
         """Write conf/httpd.conf, also for a reload."""
+        if config is not None and self.process and self.process.poll() is None:
+            self.raw(b"GET / HTTP/1.0\r\n\r\n")  # a start reads the configuration twice: let it be over
         if config is not None:
             self.config = config
         text = self.config if self.bare else self.preamble() + self.config
