@@ -188,6 +188,9 @@ class Result:
             except ConnectionRefusedError:  # it ended after it had listened
                 self.check()
                 return
+            # Programs behind piped logs are told to end with the server, whether they have read all or not.
+            for name in case.get("logs", []) if any("|" in line for line in case["conf"]) else []:
+                self.wait_for_pipe(name)
             server.stop()
             server.check_logs()
             self.read_logs()
@@ -248,7 +251,7 @@ class Result:
     def wait_for_pipe(self, name):
         """A program behind a piped log may outlive its server for a moment."""
         wanted = ROUNDS * len(self.case["requests"])
-        for _ in range(50):
+        for _ in range(100):
             if len(self.server.read(f"logs/{name}").splitlines()) >= wanted:
                 return
             time.sleep(0.01)
