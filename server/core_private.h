@@ -32,7 +32,7 @@ typedef struct brg_core_conf {
 } brg_core_conf;
 
 #define BRG_DEFAULT_FILE_CACHE_BYTES (64 * 1024 * 1024)
-#define BRG_DEFAULT_FILE_CACHE_MAX_FILE_BYTES (64 * 1024)
+#define BRG_DEFAULT_FILE_CACHE_MAX_FILE_BYTES (2 * 1024 * 1024)
 #define BRG_DEFAULT_FILE_CACHE_ENTRIES 65536
 
 /**
