@@ -70,7 +70,6 @@ typedef struct h1_limits {
                              thread's; NULL = no more than a head has itself */
     uint8_t unsafe;       /**< HttpProtocolOptions Unsafe */
     uint8_t allow_09;     /**< HttpProtocolOptions Allow0.9 */
-    uint8_t merge_fields; /**< unused by the parser; kept for the caller */
     uint8_t any_major; /**< the line was made from another protocol's request, such as HTTP/2's */
 } h1_limits;
 
