@@ -208,58 +208,48 @@ static void log_note_for_client(const request_rec *r, int level, const char *fmt
 
 /* ---- public: messages ---- */
 
+/* What each of the functions below is told of where a message comes from. */
+#define LOG_ORIGIN                                                            \
+    .file = file, .line = line, .module_index = module_index, .level = level, \
+    .status = level & APLOG_NOERRNO ? 0 : status
+
+/* Varying arguments can be walked only by the function that has them, so this can be no function.
+ */
+#define LOG_WRITE(info, fmt)              \
+    do {                                  \
+        va_list list;                     \
+        va_start(list, fmt);              \
+        log_write_error(info, fmt, list); \
+        va_end(list);                     \
+    } while (0)
+
 AP_DECLARE(void)
 ap_log_error_(const char *file, int line, int module_index, int level, apr_status_t status,
               const server_rec *s, const char *fmt, ...)
 {
-    ap_errorlog_info info = {.s = s,
-                             .file = file,
-                             .line = line,
-                             .module_index = module_index,
-                             .level = level,
-                             .status = level & APLOG_NOERRNO ? 0 : status};
-    va_list args;
+    ap_errorlog_info info = {.s = s, LOG_ORIGIN};
 
-    va_start(args, fmt);
-    log_write_error(&info, fmt, args);
-    va_end(args);
+    LOG_WRITE(&info, fmt);
 }
 
 AP_DECLARE(void)
 ap_log_perror_(const char *file, int line, int module_index, int level, apr_status_t status,
                apr_pool_t *p, const char *fmt, ...)
 {
-    ap_errorlog_info info = {.pool = p,
-                             .file = file,
-                             .line = line,
-                             .module_index = module_index,
-                             .level = level,
-                             .status = level & APLOG_NOERRNO ? 0 : status};
-    va_list args;
+    ap_errorlog_info info = {.pool = p, LOG_ORIGIN};
 
-    va_start(args, fmt);
-    log_write_error(&info, fmt, args);
-    va_end(args);
+    LOG_WRITE(&info, fmt);
 }
 
 AP_DECLARE(void)
 ap_log_rerror_(const char *file, int line, int module_index, int level, apr_status_t status,
                const request_rec *r, const char *fmt, ...)
 {
-    ap_errorlog_info info = {.s = r->server,
-                             .c = r->connection,
-                             .r = r,
-                             .pool = r->pool,
-                             .file = file,
-                             .line = line,
-                             .module_index = module_index,
-                             .level = level,
-                             .status = level & APLOG_NOERRNO ? 0 : status};
+    ap_errorlog_info info = {
+        .s = r->server, .c = r->connection, .r = r, .pool = r->pool, LOG_ORIGIN};
     va_list args;
 
-    va_start(args, fmt);
-    log_write_error(&info, fmt, args);
-    va_end(args);
+    LOG_WRITE(&info, fmt);
     va_start(args, fmt);
     log_note_for_client(r, level, fmt, args);
     va_end(args);
@@ -269,38 +259,18 @@ AP_DECLARE(void)
 ap_log_cserror_(const char *file, int line, int module_index, int level, apr_status_t status,
                 const conn_rec *c, const server_rec *s, const char *fmt, ...)
 {
-    ap_errorlog_info info = {.s = s,
-                             .c = c,
-                             .pool = c->pool,
-                             .file = file,
-                             .line = line,
-                             .module_index = module_index,
-                             .level = level,
-                             .status = level & APLOG_NOERRNO ? 0 : status};
-    va_list args;
+    ap_errorlog_info info = {.s = s, .c = c, .pool = c->pool, LOG_ORIGIN};
 
-    va_start(args, fmt);
-    log_write_error(&info, fmt, args);
-    va_end(args);
+    LOG_WRITE(&info, fmt);
 }
 
 AP_DECLARE(void)
 ap_log_cerror_(const char *file, int line, int module_index, int level, apr_status_t status,
                const conn_rec *c, const char *fmt, ...)
 {
-    ap_errorlog_info info = {.s = c->base_server,
-                             .c = c,
-                             .pool = c->pool,
-                             .file = file,
-                             .line = line,
-                             .module_index = module_index,
-                             .level = level,
-                             .status = level & APLOG_NOERRNO ? 0 : status};
-    va_list args;
+    ap_errorlog_info info = {.s = c->base_server, .c = c, .pool = c->pool, LOG_ORIGIN};
 
-    va_start(args, fmt);
-    log_write_error(&info, fmt, args);
-    va_end(args);
+    LOG_WRITE(&info, fmt);
 }
 
 AP_CORE_DECLARE(void) ap_register_log_hooks(apr_pool_t *p)

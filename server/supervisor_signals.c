@@ -13,13 +13,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 APLOG_USE_MODULE(mpm_event);
 
-static volatile sig_atomic_t sup_flags[NSIG];
+static atomic_int sup_flags[NSIG]; /* lock-free: written by a handler */
 static int sup_event_fd = -1;
 
 static void sup_handler(int sig)
@@ -27,9 +28,9 @@ static void sup_handler(int sig)
     static const uint64_t one = 1;
     int saved = errno;
 
-    sup_flags[sig] = 1;
+    atomic_store(&sup_flags[sig], 1);
     if (write(sup_event_fd, &one, sizeof one) < 0)
-        sup_flags[sig] = 1; /* the counter is full: readable already */
+        atomic_store(&sup_flags[sig], 1); /* the counter is full: readable already */
     errno = saved;
 }
 
@@ -54,10 +55,22 @@ static int sup_open_event(void)
     return sup_event_fd < 0 ? -1 : 0;
 }
 
+/* Whoever was started in the background of a script inherits that ^C is ignored; a server that is
+ * still reading its configuration would miss the order to end. */
+static void sup_not_ignored(int sig)
+{
+    struct sigaction sa;
+
+    if (sigaction(sig, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN)
+        sup_install(sig, SIG_DFL);
+}
+
 int sup_signals_early(void)
 {
     if (sup_open_event() < 0)
         return -1;
+    sup_not_ignored(SIGTERM);
+    sup_not_ignored(SIGINT);
     for (size_t i = 0; i < sizeof sup_signals / sizeof *sup_signals; i++)
         if (sup_signals[i] != SIGTERM && sup_signals[i] != SIGINT && sup_signals[i] != SIGCHLD &&
             sup_install(sup_signals[i], sup_handler) < 0)
@@ -85,10 +98,7 @@ int sup_signals_fd(void)
 
 static int sup_taken(int sig)
 {
-    int was = sup_flags[sig];
-
-    sup_flags[sig] = 0;
-    return was;
+    return atomic_exchange(&sup_flags[sig], 0);
 }
 
 void sup_signals_drain(void)
@@ -115,7 +125,8 @@ void sup_signals_child(void)
 {
     for (size_t i = 0; i < sizeof sup_signals / sizeof *sup_signals; i++)
         sup_install(sup_signals[i], SIG_DFL);
-    memset((void *)(uintptr_t)sup_flags, 0, sizeof sup_flags);
+    for (size_t i = 0; i < NSIG; i++)
+        atomic_store(&sup_flags[i], 0);
     close(sup_event_fd);
     sup_event_fd = -1;
 }
