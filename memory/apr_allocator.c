@@ -49,11 +49,11 @@ static void *allocator_grant(apr_allocator_t *a, apr_size_t bytes)
     void *block;
 
     a->exhausted = 1;
-    if (!a->forgiving || bytes > ALLOCATOR_GRANT - a->granted)
-        return NULL;
-    block = malloc(bytes);
+    block = a->forgiving && bytes <= ALLOCATOR_GRANT - a->granted ? malloc(bytes) : NULL;
     if (block != NULL)
         a->granted += bytes;
+    else
+        memory_stack_refused(a->stack, bytes);
     return block;
 }
 

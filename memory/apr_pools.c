@@ -86,8 +86,10 @@ __attribute__((noinline)) void *pool_alloc_slow(apr_pool_t *p, apr_size_t n, con
     apr_size_t rounded = BRG_POOL_ROUND(n);
     char *block;
 
-    if (n > POOL_LARGEST)
+    if (n > POOL_LARGEST) {
+        memory_stack_refused(p->allocator->stack, n);
         return pool_out_of_memory(p);
+    }
     if (p->per_block)
         return pool_block(p, n, site != NULL ? site : __builtin_return_address(0));
     if (chunk != NULL && rounded <= pool_chunk_room(chunk)) {
@@ -133,8 +135,10 @@ static pool_record *pool_record_new(apr_pool_t *p)
 
     if (page == NULL || page->n == POOL_RECORDS) {
         page = malloc(sizeof(*page));
-        if (page == NULL)
+        if (page == NULL) {
+            memory_stack_refused(NULL, sizeof(*page));
             return NULL;
+        }
         page->next = p->records;
         page->n = 0;
         p->records = page;

@@ -122,7 +122,7 @@ pool_make(apr_allocator_t *allocator, int scope, apr_size_t first_bytes)
     return p;
 }
 
-static apr_status_t pool_create_failed(apr_abortfunc_t abort_fn)
+apr_status_t pool_create_failed(apr_abortfunc_t abort_fn)
 {
     if (abort_fn != NULL)
         abort_fn(APR_ENOMEM);

@@ -3,6 +3,7 @@
 #include "pool_private.h"
 
 apr_pool_t *pool_root;
+apr_abortfunc_t pool_root_abort;
 static unsigned pool_initialized;
 
 /* ---- the pool of all pools ---- */
@@ -19,8 +20,9 @@ APR_DECLARE(apr_status_t) apr_pool_initialize(void)
     pool_root = pool_make_owner(memory_scope_stack(BRG_SCOPE_PROCESS), BRG_SCOPE_PROCESS, 0);
     if (pool_root == NULL) {
         pool_initialized = 0;
-        return APR_ENOMEM;
+        return pool_create_failed(pool_root_abort);
     }
+    pool_root->abort_fn = pool_root_abort;
     apr_pool_tag(pool_root, "apr_global_pool");
     status = apr_thread_mutex_create(&mutex, APR_THREAD_MUTEX_DEFAULT, pool_root);
     if (status != APR_SUCCESS) {

@@ -9,6 +9,7 @@
  * A stack is described in a pool on malloc, of its own: the first one is made before there are any
  * others.
  */
+#include "memory_out.h"
 #include "pool_private.h"
 #include <stdlib.h>
 #include <string.h>
@@ -119,9 +120,33 @@ void memory_stack_drop(memory_stack *stack)
         stack_free(stack);
 }
 
+memory_stack *memory_stack_hold(memory_stack *stack)
+{
+    __atomic_add_fetch(&stack->holds, 1, __ATOMIC_RELAXED);
+    return stack;
+}
+
 const char *memory_stack_spec(const memory_stack *stack)
 {
     return stack != NULL ? stack->spec : "malloc";
+}
+
+/* ---- what was refused ---- */
+
+static __thread memory_refused refused_last __attribute__((tls_model("initial-exec")));
+
+void memory_stack_refused(const memory_stack *stack, apr_size_t bytes)
+{
+    const char *scope = stack != NULL ? brg_scope_name(stack->scope) : NULL;
+
+    refused_last.scope = scope != NULL ? scope : "none";
+    refused_last.system = memory_stack_spec(stack);
+    refused_last.bytes = bytes;
+}
+
+memory_refused memory_refused_last(void)
+{
+    return refused_last;
 }
 
 /* ---- allocators ---- */
@@ -200,29 +225,6 @@ int memory_stack_keep(apr_allocator_t *a)
     a->nodes_made = 0;
     slot[i] = a;
     return 1;
-}
-
-const char *memory_scopes_begin(const char *spec)
-{
-    memory_stack *stack;
-    const char *error;
-    int scope;
-
-    for (scope = 0; scope < BRG_SCOPES_N; scope++) {
-        error = memory_stack_create(&stack, spec, NULL);
-        if (error != NULL)
-            return error;
-        memory_scope_set(scope, stack);
-    }
-    return NULL;
-}
-
-void memory_scope_set_default(int scope)
-{
-    memory_stack *stack;
-
-    if (memory_stack_create(&stack, MEMORY_DEFAULT_SPEC, NULL) == NULL)
-        memory_scope_set(scope, stack);
 }
 
 void memory_stack_for(memory_stack *stack, int scope)

@@ -66,6 +66,9 @@ const char *memory_stack_create(memory_stack **out, const char *spec, apr_pool_t
 /** Give up the creator's or a scope's hold. The stack ends with the last allocator on it. */
 void memory_stack_drop(memory_stack *stack);
 
+/** Hold it once more. @return the same stack */
+memory_stack *memory_stack_hold(memory_stack *stack);
+
 /** Let a scope's new allocators use a stack, which the scope holds from now on. It drops the former
  * one. */
 void memory_scope_set(int scope, memory_stack *stack);
@@ -83,7 +86,7 @@ const char *memory_scopes_begin(const char *spec);
  */
 int pool_continue_on(apr_pool_t *p, memory_stack *stack);
 
-/** Let it use the default stack again. */
+/** Let it use what it began with again. */
 void memory_scope_set_default(int scope);
 
 /** Say which scope a stack is for that memory_scope_set() is not given: that of virtual hosts. */
@@ -91,6 +94,9 @@ void memory_stack_for(memory_stack *stack, int scope);
 
 /** What brg_memory_reported() says. */
 void memory_report_set(int on);
+
+/** Note for memory_refused_last() that an allocator on the stack got no memory. */
+void memory_stack_refused(const memory_stack *stack, apr_size_t bytes);
 
 const char *memory_stack_spec(const memory_stack *stack);
 

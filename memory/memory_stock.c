@@ -3,6 +3,7 @@
 #include "brigade/memory.h"
 #include "brigade/memory_bucket.h"
 #include "memory_check.h"
+#include "memory_out.h"
 #include "memory_scope.h"
 #include <string.h>
 
@@ -86,4 +87,16 @@ void memory_scope_set_default(int scope)
 
 void memory_stack_for(memory_stack *stack, int scope)
 {
+}
+
+const char *memory_begin(apr_abortfunc_t out_of_memory, const char **variable)
+{
+    return NULL;
+}
+
+memory_refused memory_refused_last(void)
+{
+    memory_refused nothing = {NULL, NULL, 0};
+
+    return nothing;
 }

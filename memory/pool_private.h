@@ -105,6 +105,9 @@ apr_pool_t *pool_make_owner(memory_stack *stack, int scope, apr_size_t first_byt
 /** What a failed allocation ends with: calls the abort function. @return NULL */
 void *pool_out_of_memory(apr_pool_t *p);
 
+/** What a failed creation ends with: the same, for a pool that is not there. @return APR_ENOMEM */
+apr_status_t pool_create_failed(apr_abortfunc_t abort_fn);
+
 /** Tell the thread's counters what they do not know. */
 void pool_tell(apr_pool_t *p);
 
@@ -136,5 +139,8 @@ void pool_processes_end(apr_pool_t *p);
 
 /** The pool of all pools, or NULL before apr_pool_initialize and after apr_pool_terminate. */
 extern apr_pool_t *pool_root __attribute__((visibility("hidden")));
+
+/** The abort function that it begins with. */
+extern apr_abortfunc_t pool_root_abort __attribute__((visibility("hidden")));
 
 #endif

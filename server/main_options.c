@@ -16,6 +16,8 @@
 #include "config_private.h"
 #include "main_private.h"
 #include "memory_check.h"
+#include "memory_out.h"
+#include "out_of_memory.h"
 #include "brigade/memory.h"
 
 APLOG_USE_MODULE(core);
@@ -27,9 +29,15 @@ APLOG_USE_MODULE(core);
 
 /* ---- the process ---- */
 
-static int main_out_of_memory(int rv)
+static void main_begin_memory(const char *name)
 {
-    ap_abort_on_oom();
+    const char *variable;
+    const char *error = memory_begin(oom_of_pool, &variable);
+
+    if (error == NULL)
+        return;
+    fprintf(stderr, "%s: %s: %s\n", name, variable, error);
+    exit(1);
 }
 
 process_rec *main_process_create(int argc, const char *const *argv)
@@ -38,6 +46,7 @@ process_rec *main_process_create(int argc, const char *const *argv)
     process_rec *process;
     const char *error;
 
+    main_begin_memory(argc ? argv[0] : "brigade");
     if (apr_app_initialize(&argc, &argv, NULL) != APR_SUCCESS ||
         apr_pool_create(&pool, NULL) != APR_SUCCESS) {
         fprintf(stderr, "%s: cannot initialise the portable runtime\n", argc ? argv[0] : "brigade");
@@ -48,7 +57,7 @@ process_rec *main_process_create(int argc, const char *const *argv)
         fprintf(stderr, "%s: %s\n", argc ? argv[0] : "brigade", error);
         exit(1);
     }
-    apr_pool_abort_set(main_out_of_memory, pool);
+    apr_pool_abort_set(oom_of_pool, pool);
     apr_pool_tag(pool, "process");
     ap_open_stderr_log(pool);
     process = apr_pcalloc(pool, sizeof *process);
@@ -219,8 +228,7 @@ void main_check_ssi(process_rec *process)
         main_print_usage(process->argv[0]);
         main_process_exit(process, 2);
     }
-    main_process_exit(process,
-                      check(process->pool, process->argc - 2, process->argv + 2) ? 1 : 0);
+    main_process_exit(process, check(process->pool, process->argc - 2, process->argv + 2) ? 1 : 0);
 }
 
 void main_options_read(process_rec *process, main_options *options)

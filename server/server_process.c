@@ -18,6 +18,7 @@
 #include "http_main.h"
 #include "brigade/memory.h"
 #include "memory_private.h"
+#include "out_of_memory.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -75,8 +76,8 @@ static rlim_t process_descriptors(void)
     return limit.rlim_cur;
 }
 
-/* Share the descriptors out: a quarter for files that the caches keep open, some for other files, most for
- * connections. */
+/* Share the descriptors out: a quarter for files that the caches keep open, some for other files,
+ * most for connections. */
 static void process_share_descriptors(loops_config *conf)
 {
     rlim_t fds = process_descriptors();
@@ -248,9 +249,11 @@ int server_process_run(apr_pool_t *pconf, server_rec *s, int index, int slot, in
     server_process sp = {.s = s, .slot = slot, .fd = fd};
     process_order order;
 
+    oom_set_status(APEXIT_CHILDFATAL); /* no use to start another */
     if (fd >= 0)
         sup_signals_child();
     process_set_up(&sp, pconf, index);
+    oom_set_status(1);
     process_say(&sp, SERVER_UP);
     if (fd < 0)
         daemon_ready();

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small services of the operating system: memory that must be there, random bytes, load, host name,
- * the output of a command.
+ * Small services of the operating system: random bytes, load, host name, the output of a command.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -23,47 +22,6 @@
 #include "apr_thread_proc.h"
 
 APLOG_USE_MODULE(core);
-
-#undef ap_malloc
-#undef ap_calloc
-#undef ap_realloc
-
-/* Nothing may be allocated here, so no log function and no stdio. */
-AP_DECLARE(void) ap_abort_on_oom(void)
-{
-    static const char text[] = "[crit] Memory allocation failed, aborting process.\n";
-    ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
-
-    (void)written;
-    abort();
-}
-
-AP_DECLARE(void *) ap_malloc(size_t size)
-{
-    void *mem = malloc(size);
-
-    if (!mem && size)
-        ap_abort_on_oom();
-    return mem;
-}
-
-AP_DECLARE(void *) ap_calloc(size_t nelem, size_t size)
-{
-    void *mem = calloc(nelem, size);
-
-    if (!mem && nelem && size)
-        ap_abort_on_oom();
-    return mem;
-}
-
-AP_DECLARE(void *) ap_realloc(void *ptr, size_t size)
-{
-    void *mem = realloc(ptr, size);
-
-    if (!mem && size)
-        ap_abort_on_oom();
-    return mem;
-}
 
 /*
  * Random bytes come from the kernel, in batches per thread: no lock, and one system call for dozens

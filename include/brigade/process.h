@@ -33,7 +33,7 @@ ap_log_assert(const char *szExp, const char *szFile, int nLine) __attribute__((n
 #define SIGSTOP_CGI_CHILD 16
 #define RAISE_SIGSTOP(x)
 
-/** Say so on stderr and abort. */
+/** Say so on stderr and end the process: exit status 1, no core file. */
 AP_DECLARE(void) ap_abort_on_oom(void) __attribute__((noreturn));
 /* As libc's, but they do not return NULL. Free with free(). */
 AP_DECLARE(void *) ap_malloc(size_t size) __attribute__((malloc)) AP_FN_ATTR_ALLOC_SIZE(1);
