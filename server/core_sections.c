@@ -123,8 +123,6 @@ static const char *core_scope_close(core_scope *sc, const char *error, const cha
     return error;
 }
 
-/* ---- <Directory>, <DirectoryMatch> ---- */
-
 static const char *core_directory_path(cmd_parms *cmd)
 {
     char *path;
@@ -138,9 +136,20 @@ static const char *core_directory_path(cmd_parms *cmd)
     return NULL;
 }
 
-const char *core_section_directory(cmd_parms *cmd, void *dir, const char *arg)
+/* ---- <Directory>, <Location>, <Files> and their Match forms ---- */
+
+typedef struct {
+    unsigned forbidden; /* contexts in which it cannot stand */
+    const char *(*path)(
+        cmd_parms *cmd); /* makes cmd->path what requests are compared with; may be NULL */
+    int inherits;        /* below <Directory> or in .htaccess what is allowed is settled already */
+    void (*add)(cmd_parms *cmd, void *dir, void *vector);
+} core_section_kind;
+
+static const char *core_section(cmd_parms *cmd, void *dir, const char *arg,
+                                const core_section_kind *kind)
 {
-    const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT), *rest;
+    const char *error = ap_check_cmd_context(cmd, kind->forbidden), *rest;
     core_scope sc;
 
     if (!error)
@@ -149,64 +158,54 @@ const char *core_section_directory(cmd_parms *cmd, void *dir, const char *arg)
         return error;
     core_scope_open(&sc, cmd);
     error = core_scope_pattern(&sc, &rest, cmd->info != NULL);
-    if (!error && !sc.regex)
-        error = core_directory_path(cmd);
-    cmd->override = OR_ALL | ACCESS_CONF;
-    if (!error)
-        error = core_scope_walk(&sc);
-    if (!error) {
-        core_scope_conf(&sc, cmd->path);
-        ap_add_per_dir_conf(cmd->server, sc.vector);
-    }
-    return core_scope_close(&sc, error, rest);
-}
-
-/* ---- <Location>, <LocationMatch> ---- */
-
-const char *core_section_location(cmd_parms *cmd, void *dir, const char *arg)
-{
-    const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT), *rest;
-    core_scope sc;
-
-    if (!error)
-        error = core_section_text(cmd, arg, &rest);
-    if (error)
-        return error;
-    core_scope_open(&sc, cmd);
-    error = core_scope_pattern(&sc, &rest, cmd->info != NULL);
-    cmd->override = OR_ALL | ACCESS_CONF;
-    if (!error)
-        error = core_scope_walk(&sc);
-    if (!error) {
-        core_scope_conf(&sc, cmd->path);
-        ap_add_per_url_conf(cmd->server, sc.vector);
-    }
-    return core_scope_close(&sc, error, rest);
-}
-
-/* ---- <Files>, <FilesMatch> ---- */
-
-const char *core_section_files(cmd_parms *cmd, void *dir, const char *arg)
-{
-    const char *error = ap_check_cmd_context(cmd, NOT_IN_LIMIT), *rest;
-    core_scope sc;
-
-    if (!error)
-        error = core_section_text(cmd, arg, &rest);
-    if (error)
-        return error;
-    core_scope_open(&sc, cmd);
-    error = core_scope_pattern(&sc, &rest, cmd->info != NULL);
-    /* Below <Directory> or in .htaccess what is allowed is settled already. */
-    if (!sc.path)
+    if (!error && kind->path && !sc.regex)
+        error = kind->path(cmd);
+    if (!kind->inherits || !sc.path)
         cmd->override = OR_ALL | ACCESS_CONF;
     if (!error)
         error = core_scope_walk(&sc);
     if (!error) {
         core_scope_conf(&sc, cmd->path);
-        ap_add_file_conf(cmd->pool, dir, sc.vector);
+        kind->add(cmd, dir, sc.vector);
     }
     return core_scope_close(&sc, error, rest);
+}
+
+static void core_add_directory(cmd_parms *cmd, void *dir, void *vector)
+{
+    ap_add_per_dir_conf(cmd->server, vector);
+}
+
+const char *core_section_directory(cmd_parms *cmd, void *dir, const char *arg)
+{
+    static const core_section_kind kind = {NOT_IN_DIR_CONTEXT, core_directory_path, 0,
+                                           core_add_directory};
+
+    return core_section(cmd, dir, arg, &kind);
+}
+
+static void core_add_location(cmd_parms *cmd, void *dir, void *vector)
+{
+    ap_add_per_url_conf(cmd->server, vector);
+}
+
+const char *core_section_location(cmd_parms *cmd, void *dir, const char *arg)
+{
+    static const core_section_kind kind = {NOT_IN_DIR_CONTEXT, NULL, 0, core_add_location};
+
+    return core_section(cmd, dir, arg, &kind);
+}
+
+static void core_add_files(cmd_parms *cmd, void *dir, void *vector)
+{
+    ap_add_file_conf(cmd->pool, dir, vector);
+}
+
+const char *core_section_files(cmd_parms *cmd, void *dir, const char *arg)
+{
+    static const core_section_kind kind = {NOT_IN_LIMIT, NULL, 1, core_add_files};
+
+    return core_section(cmd, dir, arg, &kind);
 }
 
 /* ---- <If>, <ElseIf>, <Else> ---- */

@@ -237,19 +237,40 @@ static apr_status_t mutex_prepare(const char *type, const char *instance, server
     return APR_SUCCESS;
 }
 
-static void mutex_log_create(const char *type, const char *file, apr_status_t rv, server_rec *s)
+/* Before a mutex is made: which mechanism, which file. *rv says what to return where none is to be
+ * made. */
+static int mutex_begin(const char *type, const char *instance_id, server_rec *s, apr_pool_t *p,
+                       apr_int32_t options, apr_lockmech_e *mech, const char **file,
+                       const char **name, apr_status_t *rv)
 {
-    ap_log_error(APLOG_MARK, APLOG_ERR, rv, s,
-                 APLOGNO(00023) "Couldn't create the %s mutex %s%s%s", type, file ? "(file " : "",
-                 file ? file : "", file ? ") " : "");
+    *file = NULL;
+    *rv = options ? APR_EINVAL : mutex_prepare(type, instance_id, s, p, mech, file);
+    if (name)
+        *name = *file;
+    if (*rv == APR_SUCCESS)
+        return 1;
+    if (*rv == APR_ENOLOCK)
+        *rv = APR_SUCCESS;
+    return 0;
 }
 
-static void mutex_log_perms(const char *type, apr_status_t rv, server_rec *s)
+static apr_status_t mutex_not_created(const char *type, const char *file, apr_status_t rv,
+                                      server_rec *s)
 {
-    ap_log_error(APLOG_MARK, APLOG_ERR, rv, s,
-                 APLOGNO(00024) "Couldn't set permissions on the %s mutex; check User and Group "
-                                "directives",
-                 type);
+    ap_log_error(APLOG_MARK, APLOG_ERR, rv, s, APLOGNO(00023) "Couldn't create the %s mutex %s%s%s",
+                 type, file ? "(file " : "", file ? file : "", file ? ") " : "");
+    return rv;
+}
+
+static apr_status_t mutex_end(const char *type, apr_status_t rv, server_rec *s)
+{
+    if (rv != APR_SUCCESS)
+        ap_log_error(
+            APLOG_MARK, APLOG_ERR, rv, s,
+            APLOGNO(
+                00024) "Couldn't set permissions on the %s mutex; check User and Group directives",
+            type);
+    return rv;
 }
 
 AP_DECLARE(apr_status_t)
@@ -258,24 +279,16 @@ ap_global_mutex_create(apr_global_mutex_t **mutex, const char **name, const char
                        apr_int32_t options)
 {
     apr_lockmech_e mech;
-    const char *file = NULL;
-    apr_status_t rv =
-        options ? APR_EINVAL : mutex_prepare(type, instance_id, server, pool, &mech, &file);
+    const char *file;
+    apr_status_t rv;
 
     *mutex = NULL;
-    if (name)
-        *name = file;
-    if (rv != APR_SUCCESS)
-        return rv == APR_ENOLOCK ? APR_SUCCESS : rv;
-    rv = apr_global_mutex_create(mutex, file, mech, pool);
-    if (rv != APR_SUCCESS) {
-        mutex_log_create(type, file, rv, server);
+    if (!mutex_begin(type, instance_id, server, pool, options, &mech, &file, name, &rv))
         return rv;
-    }
-    rv = ap_unixd_set_global_mutex_perms(*mutex);
+    rv = apr_global_mutex_create(mutex, file, mech, pool);
     if (rv != APR_SUCCESS)
-        mutex_log_perms(type, rv, server);
-    return rv;
+        return mutex_not_created(type, file, rv, server);
+    return mutex_end(type, ap_unixd_set_global_mutex_perms(*mutex), server);
 }
 
 AP_DECLARE(apr_status_t)
@@ -284,24 +297,16 @@ ap_proc_mutex_create(apr_proc_mutex_t **mutex, const char **name, const char *ty
                      apr_int32_t options)
 {
     apr_lockmech_e mech;
-    const char *file = NULL;
-    apr_status_t rv =
-        options ? APR_EINVAL : mutex_prepare(type, instance_id, server, pool, &mech, &file);
+    const char *file;
+    apr_status_t rv;
 
     *mutex = NULL;
-    if (name)
-        *name = file;
-    if (rv != APR_SUCCESS)
-        return rv == APR_ENOLOCK ? APR_SUCCESS : rv;
-    rv = apr_proc_mutex_create(mutex, file, mech, pool);
-    if (rv != APR_SUCCESS) {
-        mutex_log_create(type, file, rv, server);
+    if (!mutex_begin(type, instance_id, server, pool, options, &mech, &file, name, &rv))
         return rv;
-    }
-    rv = ap_unixd_set_proc_mutex_perms(*mutex);
+    rv = apr_proc_mutex_create(mutex, file, mech, pool);
     if (rv != APR_SUCCESS)
-        mutex_log_perms(type, rv, server);
-    return rv;
+        return mutex_not_created(type, file, rv, server);
+    return mutex_end(type, ap_unixd_set_proc_mutex_perms(*mutex), server);
 }
 
 /* ---- -D DUMP_RUN_CFG ---- */
