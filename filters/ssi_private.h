@@ -121,8 +121,8 @@ typedef struct ssi_directive {
     const unsigned char *mistakes; /* SSI_LEX_*, 0-terminated; NULL: none */
     int unfinished;                /* no end tag: mistakes are logged, and that is all */
     apr_size_t off;                /* of the start tag in the document */
-    apr_pool_t *pool;      /* what is kept with the directive lives there */
-    struct ssi_expr *expr; /* its condition, once it was asked for */
+    apr_pool_t *pool;              /* what is kept with the directive lives there */
+    struct ssi_expr *expr;         /* its condition, once it was asked for */
     struct ssi_legacy *legacy;
 } ssi_directive;
 
@@ -131,7 +131,7 @@ typedef struct ssi_lexer {
     int state;
     apr_size_t pos, mark;
     apr_size_t name_len;
-    int foreign; /* not one of ours, and tags->pass_unknown: text up to the end tag */
+    int foreign;              /* not one of ours, and tags->pass_unknown: text up to the end tag */
     apr_array_header_t *args; /* of ssi_lex_arg */
     apr_array_header_t *mistakes;
 } ssi_lexer;

@@ -36,7 +36,8 @@ static size_t os_rounded(const brg_sms *s, size_t bytes)
     return SMS_ROUND(bytes, unit);
 }
 
-/* Pointers to leak-checked memory may stand in what we map: the leak checker has to be told to look there. */
+/* Pointers to leak-checked memory may stand in what we map: the leak checker has to be told to look
+ * there. */
 #if SMS_ASAN
 #include <sanitizer/lsan_interface.h>
 #define os_watch_leaks(at, bytes) __lsan_register_root_region(at, bytes)

@@ -2,9 +2,9 @@
 /*
  * Providers for Require that look at where a client comes from: ip, host, forward-dns and local.
  *
- * host and forward-dns ask the name service and so may wait, on the thread that serves the request, as they do in
- * Apache. The module is nevertheless declared non-blocking: ip and local, by far the common ones, must not cost a
- * change of thread.
+ * host and forward-dns ask the name service and so may wait, on the thread that serves the request,
+ * as they do in Apache. The module is nevertheless declared non-blocking: ip and local, by far the
+ * common ones, must not cost a change of thread.
  */
 #include "httpd.h"
 #include "http_config.h"

@@ -134,7 +134,8 @@ static int file_get(apr_file_t **out, request_rec *r)
         return OK;
     rv = file_open(out, r);
     if (APR_STATUS_IS_EMFILE(rv) || APR_STATUS_IS_ENFILE(rv) || APR_STATUS_IS_ENOMEM(rv)) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "no descriptor or memory left to open %s", r->filename);
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "no descriptor or memory left to open %s",
+                      r->filename);
         return HTTP_SERVICE_UNAVAILABLE;
     }
     if (rv != APR_SUCCESS) {

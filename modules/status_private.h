@@ -32,7 +32,7 @@ typedef struct status_snapshot {
 } status_snapshot;
 
 /** @return 0, or -1 when there is no scoreboard */
-int status_snapshot_take(request_rec *r, status_snapshot *out);
+int status_snapshot_take(request_rec *r, status_snapshot *snap);
 
 /** Copy thread @a thread of a process. @return 1 if there is something to tell of it */
 int status_worker_get(const status_process *process, int thread, worker_score *out);

@@ -83,7 +83,8 @@ void conf_register_afresh(module **modules, apr_pool_t *pconf)
 {
     apr_hook_deregister_all();
     provider_registry_clear();
-    /* The binary of a module must not be taken for what the built-in one, taken out, said of itself. */
+    /* The binary of a module must not be taken for what the built-in one, taken out, said of
+     * itself. */
     resolution_forget_declarations();
     ap_clear_auth_internal();
     for (module **m = modules; *m; m++)

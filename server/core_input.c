@@ -130,7 +130,8 @@ static apr_status_t core_input_read(struct core_input *in, apr_read_type_e block
     }
     rv = conn_read(in->bc, block, timeout);
     if (limited && APR_STATUS_IS_TIMEUP(rv))
-        ap_log_cerror(APLOG_MARK, APLOG_INFO, 0, in->c, APLOGNO(01382) "Request %s read timeout", "body");
+        ap_log_cerror(APLOG_MARK, APLOG_INFO, 0, in->c, APLOGNO(01382) "Request %s read timeout",
+                      "body");
     return rv;
 }
 

@@ -34,7 +34,6 @@ APLOG_USE_MODULE(core);
 
 AP_DECLARE_DATA ap_filter_rec_t *ap_core_output_filter_handle;
 
-
 struct core_output *core_output_create(conn_rec *c, brg_conn *bc, apr_socket_t *csd)
 {
     struct core_output *out = apr_pcalloc(c->pool, sizeof *out);
@@ -48,7 +47,7 @@ struct core_output *core_output_create(conn_rec *c, brg_conn *bc, apr_socket_t *
     out->bc = bc;
     out->fd = fd;
     out->bb = apr_brigade_create(c->pool, c->bucket_alloc);
-    out->todo = apr_brigade_create(c->pool, c->bucket_alloc);
+    out->unsent = apr_brigade_create(c->pool, c->bucket_alloc);
     out->spare = apr_brigade_create(c->pool, c->bucket_alloc);
     return out;
 }
@@ -75,7 +74,7 @@ static apr_status_t core_output_fail(struct core_output *out, apr_status_t rv)
         out->error = rv;
     connection_abort(out->c);
     apr_brigade_cleanup(out->bb);
-    apr_brigade_cleanup(out->todo);
+    apr_brigade_cleanup(out->unsent);
     core_output_settle(out);
     return out->error;
 }
@@ -206,17 +205,17 @@ static apr_status_t core_output_wait(struct core_output *out, apr_size_t most)
 /* What a batch of buckets asks for. */
 typedef enum { OUTPUT_KEEP, OUTPUT_TRY, OUTPUT_LIMIT, OUTPUT_ALL } output_want;
 
-/* Queue all of todo and do what is wanted. */
+/* Queue all of unsent and do what is wanted. */
 static apr_status_t core_output_push(struct core_output *out, apr_size_t memory, output_want want)
 {
     int queue = want == OUTPUT_KEEP || !APR_BRIGADE_EMPTY(out->bb);
     apr_status_t rv = APR_SUCCESS;
 
     if (queue)
-        rv = core_output_keep_all(out, out->todo);
+        rv = core_output_keep_all(out, out->unsent);
     if (rv != APR_SUCCESS)
         return rv;
-    APR_BRIGADE_CONCAT(out->bb, out->todo);
+    APR_BRIGADE_CONCAT(out->bb, out->unsent);
     out->memory += memory;
     if (want == OUTPUT_TRY)
         rv = core_output_try(out);
@@ -239,15 +238,15 @@ typedef struct output_scan {
     int ends;          /* a response ends in it */
 } output_scan;
 
-/* Push the part of todo before e; todo then starts with e. */
+/* Push the part of unsent before e; unsent then starts with e. */
 static apr_status_t core_output_push_before(struct core_output *out, apr_bucket *e,
                                             output_scan *seen, output_want want)
 {
     apr_status_t rv;
 
-    apr_brigade_split_ex(out->todo, e, out->spare);
+    apr_brigade_split_ex(out->unsent, e, out->spare);
     rv = core_output_push(out, seen->memory, want);
-    APR_BRIGADE_CONCAT(out->todo, out->spare);
+    APR_BRIGADE_CONCAT(out->unsent, out->spare);
     *seen = (output_scan){0};
     return rv;
 }
@@ -290,12 +289,12 @@ static output_want core_output_last_want(struct core_output *out, const output_s
 static apr_status_t core_output_todo(struct core_output *out)
 {
     apr_size_t threshold = core_output_threshold(out);
-    apr_bucket_brigade *todo = out->todo;
+    apr_bucket_brigade *unsent = out->unsent;
     output_scan seen = {0};
     apr_bucket *e, *next;
     apr_status_t rv = APR_SUCCESS;
 
-    for (e = APR_BRIGADE_FIRST(todo); e != APR_BRIGADE_SENTINEL(todo); e = next) {
+    for (e = APR_BRIGADE_FIRST(unsent); e != APR_BRIGADE_SENTINEL(unsent); e = next) {
         if (e->length == (apr_size_t)-1)
             rv = core_output_resolve(out, e, &seen);
         if (rv != APR_SUCCESS)
@@ -309,7 +308,7 @@ static apr_status_t core_output_todo(struct core_output *out)
         if (rv != APR_SUCCESS)
             return rv;
     }
-    if (APR_BRIGADE_EMPTY(todo))
+    if (APR_BRIGADE_EMPTY(unsent))
         return APR_SUCCESS;
     out->responses += seen.ends;
     return core_output_push(out, seen.memory, core_output_last_want(out, &seen));
@@ -323,7 +322,7 @@ apr_status_t ap_core_output_filter(ap_filter_t *f, apr_bucket_brigade *bb)
     apr_status_t rv;
 
     if (bb)
-        APR_BRIGADE_CONCAT(out->todo, bb);
+        APR_BRIGADE_CONCAT(out->unsent, bb);
     if (out->error || out->c->aborted) {
         core_output_fail(out, APR_ECONNABORTED);
         return APR_ECONNABORTED;

@@ -16,12 +16,13 @@ struct core_output {
     apr_status_t error; /**< first failure; nothing is written after it */
     apr_bucket_brigade
         *bb; /**< what is to be written, oldest first; between calls all of it is set aside */
-    apr_bucket_brigade *todo,
+    apr_bucket_brigade *unsent,
         *spare;         /**< the filter's own, so that no caller's brigade is needed after an EOR */
     apr_pool_t *kept;   /**< pool of buckets that were set aside; cleared when bb runs empty */
     apr_size_t memory;  /**< bytes of bb for which core_output_is_memory() */
     apr_off_t bytes;    /**< handed to the kernel so far */
-    apr_off_t reported; /**< of these, in front of the bucket that comes next; for brg_connection_octets() */
+    apr_off_t reported; /**< of these, in front of the bucket that comes next; for
+                           brg_connection_octets() */
     apr_off_t taken;    /**< of these, told by core_output_take_bytes() */
     int responses;      /**< whole responses that wait in bb */
     unsigned blocked : 1;     /**< the last write left something: bb waits for the socket */

@@ -55,7 +55,8 @@ apr_status_t daemon_detach(apr_pool_t *p)
     return setsid() < 0 ? errno : APR_SUCCESS;
 }
 
-/* The starter's input and output are let go: whoever reads them shall see their end. Messages go to the log. */
+/* The starter's input and output are let go: whoever reads them shall see their end. Messages go to
+ * the log. */
 static void daemon_leave_terminal(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);

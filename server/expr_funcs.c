@@ -97,8 +97,8 @@ static const char *expr_f_unescape(ap_expr_eval_ctx_t *ctx, const void *data, co
     if (ctx->r)
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, ctx->r,
                       APLOGNO(00538) "%s %% escape in unescape('%s') at %s:%d",
-                      rc == HTTP_BAD_REQUEST ? "Bad" : "Forbidden", arg,
-                      ctx->info->filename, (int)ctx->info->line_number);
+                      rc == HTTP_BAD_REQUEST ? "Bad" : "Forbidden", arg, ctx->info->filename,
+                      (int)ctx->info->line_number);
     return NULL;
 }
 

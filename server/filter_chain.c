@@ -100,8 +100,7 @@ static ap_filter_t *filter_add(ap_filter_rec_t *frec, void *ctx, request_rec *r,
     ap_filter_t *f;
 
     if (!e->at[section]) {
-        ap_log_cerror(APLOG_MARK, APLOG_ERR, 0, c,
-                      "%sa %s filter was added without a request: %s",
+        ap_log_cerror(APLOG_MARK, APLOG_ERR, 0, c, "%sa %s filter was added without a request: %s",
                       section == FILTER_CONTENT ? APLOGNO(00080) : APLOGNO(00081),
                       section == FILTER_CONTENT ? "content" : "protocol", frec->name);
         return NULL;

@@ -59,7 +59,8 @@ AP_DECLARE(int) ap_setup_client_block(request_rec *r, int read_policy)
         rv = block_setup_chunked(r, coding);
     } else if (length) {
         if (h1_parse_length(length, strlen(length), &n)) {
-            ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, APLOGNO(01594) "Invalid Content-Length '%s'", length);
+            ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+                          APLOGNO(01594) "Invalid Content-Length '%s'", length);
             return HTTP_BAD_REQUEST;
         }
         r->remaining = (apr_off_t)n;

@@ -63,14 +63,14 @@ typedef enum h1_method {
 } h1_method;
 
 typedef struct h1_limits {
-    uint32_t line;        /**< LimitRequestLine, bytes without the line end */
-    uint32_t field_size;  /**< LimitRequestFieldSize, bytes of one field line */
-    uint32_t fields;      /**< LimitRequestFields; 0 = no limit but H1_MAX_FIELDS */
-    h1_field *room;       /**< for more than H1_OWN_FIELDS: H1_MAX_FIELDS of them, the calling
-                             thread's; NULL = no more than a head has itself */
-    uint8_t unsafe;       /**< HttpProtocolOptions Unsafe */
-    uint8_t allow_09;     /**< HttpProtocolOptions Allow0.9 */
-    uint8_t any_major; /**< the line was made from another protocol's request, such as HTTP/2's */
+    uint32_t line;       /**< LimitRequestLine, bytes without the line end */
+    uint32_t field_size; /**< LimitRequestFieldSize, bytes of one field line */
+    uint32_t fields;     /**< LimitRequestFields; 0 = no limit but H1_MAX_FIELDS */
+    h1_field *room;      /**< for more than H1_OWN_FIELDS: H1_MAX_FIELDS of them, the calling
+                            thread's; NULL = no more than a head has itself */
+    uint8_t unsafe;      /**< HttpProtocolOptions Unsafe */
+    uint8_t allow_09;    /**< HttpProtocolOptions Allow0.9 */
+    uint8_t any_major;   /**< the line was made from another protocol's request, such as HTTP/2's */
 } h1_limits;
 
 typedef struct h1_head {

@@ -150,8 +150,7 @@ AP_DECLARE(int) ap_post_read_request(request_rec *r)
     }
     /* Only a forward proxy may be asked for what is not of http. */
     if (!r->proxyreq && scheme && strcasecmp(scheme, "http") && strcasecmp(scheme, "https")) {
-        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "invalid scheme in URI: %s",
-                      r->unparsed_uri);
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "invalid scheme in URI: %s", r->unparsed_uri);
         return HTTP_BAD_REQUEST;
     }
     return OK;

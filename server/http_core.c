@@ -180,11 +180,6 @@ static void http_register_hooks(apr_pool_t *p)
     brg_resolution_declare(&http_module, http_resolution);
 }
 
-AP_DECLARE_MODULE(http) = {STANDARD20_MODULE_STUFF,
-                            NULL,
-                            NULL,
-                            NULL,
-                            NULL,
-                            http_commands,
-                            http_register_hooks,
-                            AP_MODULE_FLAG_NONE};
+AP_DECLARE_MODULE(http) = {
+    STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, http_commands, http_register_hooks,
+    AP_MODULE_FLAG_NONE};

@@ -163,7 +163,8 @@ static char *status_expr_string(request_rec *r, const core_dir_config *conf, int
     text = ap_expr_str_exec(r, expr, &err);
     if (err) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      APLOGNO(02841) "core: ErrorDocument: can't evaluate require expression: %s", err);
+                      APLOGNO(02841) "core: ErrorDocument: can't evaluate require expression: %s",
+                      err);
         return NULL;
     }
     return (char *)text;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directives that Apache 2.4's own modules offer, by name. Looked at only for a name that no active module knows:
- * then a configuration is not wrong, but asks for something that is not here. */
+/* Directives that Apache 2.4's own modules offer, by name. Looked at only for a name that no active
+ * module knows: then a configuration is not wrong, but asks for something that is not here. */
 #include "httpd.h"
 #include "http_config.h"
 #include "config_private.h"

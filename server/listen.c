@@ -23,8 +23,9 @@
 
 APLOG_USE_MODULE(core);
 
-/* How long the kernel keeps a silent connection to itself. Shorter than Apache's 30 seconds, so that RequestReadTimeout
- * means such connections too; a client that has something to say does so within a second. */
+/* How long the kernel keeps a silent connection to itself. Shorter than Apache's 30 seconds, so
+ * that RequestReadTimeout means such connections too; a client that has something to say does so
+ * within a second. */
 #define LISTEN_DEFER_SECONDS 1
 
 AP_DECLARE_DATA ap_listen_rec *ap_listeners;
@@ -36,8 +37,8 @@ static listen_options listen_conf;
 AP_DECLARE(void) ap_listen_pre_config(void)
 {
     ap_listeners = NULL;
-    listen_conf = (listen_options){.backlog = DEFAULT_LISTENBACKLOG,
-                                   .defer_accept_s = LISTEN_DEFER_SECONDS};
+    listen_conf =
+        (listen_options){.backlog = DEFAULT_LISTENBACKLOG, .defer_accept_s = LISTEN_DEFER_SECONDS};
 }
 
 /* ---- directives ---- */

@@ -145,7 +145,7 @@ static int log_check_folder(const server_rec *s, apr_pool_t *p)
     if (s->is_virtual)
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, rv, NULL,
                      "Cannot access directory '%s' for error log of vhost defined "
-                                    "at %s:%d",
+                     "at %s:%d",
                      path, s->defn_name, (int)s->defn_line_number);
     else
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, rv, NULL,

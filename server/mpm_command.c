@@ -124,8 +124,7 @@ static int mpm_send(pid_t pid, int sig)
 {
     if (kill(pid, sig) == 0)
         return 0;
-    ap_log_error(APLOG_MARK, APLOG_STARTUP, errno, NULL,
-                 APLOGNO(00057) "sending signal to server");
+    ap_log_error(APLOG_MARK, APLOG_STARTUP, errno, NULL, APLOGNO(00057) "sending signal to server");
     return 1;
 }
 

@@ -63,7 +63,8 @@ int mpm_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, ser
 int supervisor_run(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s);
 int supervisor_open(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
 
-/** daemon.c: leave the terminal; called once. Returns in the daemon only; the starter waits for daemon_ready().
+/** daemon.c: leave the terminal; called once. Returns in the daemon only; the starter waits for
+ * daemon_ready().
  */
 apr_status_t daemon_detach(apr_pool_t *p);
 

@@ -59,7 +59,7 @@ BRG_DECLARE(int) brg_status_process_get(int slot, brg_status_process *out)
     out->slot = slot;
     out->pid = ps->pid;
     out->generation = ps->generation;
-    out->quiescing = ps->quiescing;
+    out->quiescing = ps->quiescing != 0;
     out->loops_n = scoreboard_loops();
     out->threads_n = ap_scoreboard_image->global->thread_limit;
     for (int i = 0; brg_status_loop_get(slot, i, &one); i++)

@@ -207,7 +207,8 @@ AP_DECLARE(int) ap_update_child_status_descr(ap_sb_handle_t *sbh, int status, co
 
 /* ---- counts and times ---- */
 
-/* CPU time of the process, for the status page. A system call: once a second on each thread is enough. */
+/* CPU time of the process, for the status page. A system call: once a second on each thread is
+ * enough. */
 static void score_take_times(worker_score *ws, apr_time_t now)
 {
 #ifdef HAVE_TIMES

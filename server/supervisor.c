@@ -27,11 +27,11 @@ APLOG_USE_MODULE(mpm_event);
 #define SUP_MONITOR_US (10 * APR_USEC_PER_SEC)
 
 static struct {
-    int started;        /* a first configuration runs */
-    int was_graceful;   /* how the processes of the last configuration are to end */
-    int served;         /* all processes were up once */
+    int started;             /* a first configuration runs */
+    int was_graceful;        /* how the processes of the last configuration are to end */
+    int served;              /* all processes were up once */
     ap_generation_t serving; /* the newest generation that was complete once */
-    apr_time_t monitor; /* when modules are next asked */
+    apr_time_t monitor;      /* when modules are next asked */
 } sup;
 
 /* ---- listening ---- */

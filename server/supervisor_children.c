@@ -129,7 +129,7 @@ static int child_start(int index, apr_pool_t *pconf, server_rec *s)
     if (sup_slotless) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
                      "no slot for another server process: those of earlier "
-                                    "generations still serve");
+                     "generations still serve");
         return 1;
     }
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)

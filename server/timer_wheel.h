@@ -13,8 +13,9 @@
 #include "conn.h"
 
 #define WHEEL_SLOTS 512
-#define WHEEL_TICK_US 125000 /**< resolution; one round is 64 s, longer deadlines go round again \
-                              */
+#define WHEEL_TICK_US                                                          \
+    125000 /**< resolution; one round is 64 s, longer deadlines go round again \
+            */
 
 typedef struct timer_wheel {
     struct brg_conn_timer *slot[WHEEL_SLOTS];
