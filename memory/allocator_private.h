@@ -36,6 +36,7 @@ struct apr_allocator_t {
     unsigned char direct;    /* lists unused */
     unsigned char warm;      /* keeps nodes when it is kept for the thread's next one */
     unsigned char per_block; /* pools ask the system for every block */
+    unsigned char traced;    /* what its pools do is recorded */
     unsigned char forgiving; /* grants up to ALLOCATOR_GRANT after a refusal */
     unsigned char exhausted; /* the system refused since the last apr_pool_clear of the owner */
     apr_uint32_t keep_units; /* most that the lists may hold; 0: no limit */
@@ -45,6 +46,7 @@ struct apr_allocator_t {
     apr_size_t granted;        /* bytes beyond the system, at the moment */
     memory_stack *stack;       /* where system was built; it is given back there. NULL: malloc */
     apr_uint64_t nodes_made;   /* requests to the system */
+    struct pool_trace *trace;  /* of the request whose pool owns this; see pool_trace.h */
     apr_memnode_t *lists[NODE_LISTS];
 };
 

@@ -6,6 +6,7 @@
  * pools that ask their memory system for every block.
  */
 #include "pool_private.h"
+#include "pool_trace.h"
 #include <stdlib.h>
 
 /* Later chunks are larger, so that a pool that grows much asks seldom: 8 KB, doubled after each 4
@@ -112,6 +113,8 @@ void pool_tell(apr_pool_t *p)
     memory_counts *mine = memory_counts_mine(p->scope);
     apr_uint64_t bytes = pool_bytes(p);
 
+    if (__builtin_expect(p->traced, 0))
+        pool_trace_told(p);
     memory_count(&mine->allocations, p->head.allocations);
     memory_count(&mine->bytes, bytes);
     memory_count(&mine->zeroed, p->head.zeroed);
@@ -162,6 +165,8 @@ void *pool_block(apr_pool_t *p, apr_size_t n, const void *site)
     record->bytes = n << 1 | (apr_size_t)granted;
     p->head.allocations++;
     p->bytes_before += n;
+    if (p->traced)
+        pool_trace_block(p, n, site);
     return record->block;
 }
 
@@ -176,6 +181,8 @@ void *pool_block_resize(apr_pool_t *p, void *block, apr_size_t old_bytes, apr_si
     record->block = moved;
     record->bytes = n << 1 | (apr_size_t)granted;
     p->bytes_before += n - old_bytes;
+    if (p->traced)
+        pool_trace_resized(p, n);
     return moved;
 }
 

@@ -15,7 +15,7 @@ static inline pool_cleanup *cleanup_new(apr_pool_t *p)
     if (c != NULL)
         p->free_cleanups = c->next;
     else
-        c = pool_alloc(p, sizeof(*c));
+        c = pool_alloc_at(p, sizeof(*c), POOL_CLEANUP_SITE);
     return c;
 }
 

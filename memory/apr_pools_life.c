@@ -6,6 +6,7 @@
  * a request as usual asks its allocator once. Others start with the smallest.
  */
 #include "pool_private.h"
+#include "pool_trace.h"
 #include <string.h>
 
 /* Where in its chunk a pool may lie. */
@@ -62,7 +63,8 @@ static inline void pool_unlink(apr_pool_t *p)
 
 /* ---- creation ---- */
 
-static apr_pool_t *pool_make_per_block(apr_allocator_t *allocator, const void *site)
+static apr_pool_t *pool_make_per_block(apr_allocator_t *allocator, const apr_pool_t *parent,
+                                       const void *site)
 {
     int granted;
     apr_pool_t *p = allocator_block(allocator, sizeof(*p), site, &granted);
@@ -72,6 +74,9 @@ static apr_pool_t *pool_make_per_block(apr_allocator_t *allocator, const void *s
     memset(p, 0, sizeof(*p));
     p->per_block = granted ? 2 : 1;
     p->head.bump = p->head.end = p->counted = (char *)p;
+    p->allocator = allocator;
+    if (allocator->traced)
+        pool_trace_created(p, parent);
     return p;
 }
 
@@ -94,13 +99,13 @@ static inline __attribute__((always_inline)) void pool_zero(char *at)
 }
 
 static inline __attribute__((always_inline)) apr_pool_t *
-pool_make(apr_allocator_t *allocator, int scope, apr_size_t first_bytes)
+pool_make(apr_allocator_t *allocator, const apr_pool_t *parent, int scope, apr_size_t first_bytes)
 {
     apr_memnode_t *chunk;
     apr_pool_t *p;
 
     if (allocator->per_block) {
-        p = pool_make_per_block(allocator, __builtin_return_address(0));
+        p = pool_make_per_block(allocator, parent, __builtin_return_address(0));
         if (p == NULL)
             return NULL;
     } else {
@@ -142,7 +147,7 @@ apr_pool_create_ex(apr_pool_t **newpool, apr_pool_t *parent, apr_abortfunc_t abo
         return APR_ENOPOOL;
     if (abort_fn == NULL)
         abort_fn = parent->abort_fn;
-    p = pool_make(allocator != NULL ? allocator : parent->allocator, parent->scope, 0);
+    p = pool_make(allocator != NULL ? allocator : parent->allocator, parent, parent->scope, 0);
     if (p == NULL)
         return pool_create_failed(abort_fn);
     p->abort_fn = abort_fn;
@@ -158,7 +163,7 @@ apr_pool_t *pool_make_owner(memory_stack *stack, int scope, apr_size_t first_byt
 
     if (allocator == NULL)
         return NULL;
-    p = pool_make(allocator, scope, first_bytes);
+    p = pool_make(allocator, NULL, scope, first_bytes);
     if (p == NULL) {
         apr_allocator_destroy(allocator);
         return NULL;
@@ -177,7 +182,7 @@ apr_pool_create_unmanaged_ex(apr_pool_t **newpool, apr_abortfunc_t abort_fn,
     if (pool_root == NULL)
         return APR_ENOPOOL;
     p = allocator != NULL
-            ? pool_make(allocator, BRG_SCOPE_PROCESS, 0)
+            ? pool_make(allocator, NULL, BRG_SCOPE_PROCESS, 0)
             : pool_make_owner(memory_scope_stack(BRG_SCOPE_PROCESS), BRG_SCOPE_PROCESS, 0);
     if (p == NULL)
         return pool_create_failed(abort_fn);
@@ -225,7 +230,7 @@ brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope)
     abort_fn = parent->abort_fn;
     if ((scope == BRG_SCOPE_REQUEST || scope == BRG_SCOPE_BUCKET) &&
         memory_stack_shareable(stack, parent->allocator))
-        p = pool_make(parent->allocator, scope, first);
+        p = pool_make(parent->allocator, parent, scope, first);
     else
         p = pool_make_owner(stack, scope, first);
     if (p == NULL)
@@ -326,6 +331,8 @@ APR_DECLARE(void) apr_pool_destroy(apr_pool_t *p)
     if (owner) /* the mutex lay in this pool, or in one below */
         allocator->mutex = NULL;
     if (p->per_block) {
+        if (allocator->traced)
+            pool_trace_destroyed(p);
         pool_blocks_free(p);
         allocator_block_free(allocator, p, sizeof(*p), p->per_block == 2);
     } else if (owner && !allocator->warm) {
@@ -364,6 +371,8 @@ APR_DECLARE(void) apr_pool_clear(apr_pool_t *p)
 {
     pool_end_contents(p);
     pool_account(p);
+    if (__builtin_expect(p->traced, 0))
+        pool_trace_cleared(p);
     p->pre_cleanups = p->cleanups = p->free_cleanups = NULL;
     p->processes = NULL;
     p->userdata = NULL;

@@ -11,6 +11,7 @@
  */
 #include "memory_out.h"
 #include "pool_private.h"
+#include "pool_trace.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ struct memory_stack {
     int own_n;       /* so many systems, from the top, each allocator has for itself */
     brg_sms *shared; /* the rest */
     int per_block;
+    int traced;
     int scope;      /* -1 until it is set: allocators are not kept */
     unsigned holds; /* allocators, creator or scope */
 };
@@ -166,10 +168,22 @@ int memory_stack_attach(memory_stack *stack, apr_allocator_t *a)
     a->direct = stack->scope == BRG_SCOPE_CONNECTION || stack->scope == BRG_SCOPE_BUCKET;
     a->warm = stack->scope == BRG_SCOPE_REQUEST;
     a->keep_units = a->warm ? STACK_WARM_UNITS : 0;
-    a->per_block = (unsigned char)stack->per_block;
+    a->traced = (unsigned char)(stack->traced && pool_trace_runs());
+    a->per_block = (unsigned char)(stack->per_block || a->traced);
     a->forgiving = (unsigned char)scope_forgives(stack->scope);
     __atomic_add_fetch(&stack->holds, 1, __ATOMIC_RELAXED);
     return 0;
+}
+
+void memory_stack_trace(memory_stack *stack)
+{
+    stack->traced = 1;
+}
+
+void memory_stack_untrace(apr_allocator_t *a)
+{
+    a->traced = 0;
+    a->per_block = (unsigned char)a->stack->per_block;
 }
 
 void memory_stack_detach(apr_allocator_t *a)

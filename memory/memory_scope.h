@@ -114,4 +114,9 @@ int memory_stack_keep(apr_allocator_t *a);
 int memory_stack_attach(memory_stack *stack, apr_allocator_t *a);
 void memory_stack_detach(apr_allocator_t *a);
 
+/** Let pools on a stack be recorded (pool_trace.h), and those of an allocator not any more. Before
+ * there are allocators on it. */
+void memory_stack_trace(memory_stack *stack);
+void memory_stack_untrace(apr_allocator_t *a);
+
 #endif

@@ -5,6 +5,7 @@
 #include "memory_check.h"
 #include "memory_out.h"
 #include "memory_scope.h"
+#include "pool_trace.h"
 #include <string.h>
 
 BRG_DECLARE(apr_status_t)
@@ -99,4 +100,12 @@ memory_refused memory_refused_last(void)
     memory_refused nothing = {NULL, NULL, 0};
 
     return nothing;
+}
+
+void memory_stack_trace(memory_stack *stack)
+{
+}
+
+void pool_trace_to(const pool_trace_file *file)
+{
 }

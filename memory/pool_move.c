@@ -5,6 +5,7 @@
  * it says what it wants to be kept in.
  */
 #include "pool_private.h"
+#include "pool_trace.h"
 
 static void pool_move_to_blocks(apr_pool_t *p)
 {
@@ -50,6 +51,8 @@ int pool_continue_on(apr_pool_t *p, memory_stack *stack)
     a->owner = p;
     a->mutex = before->mutex;
     p->allocator = a;
+    if (before->trace != NULL)
+        pool_trace_moved(before, a);
     return 0;
 }
 
@@ -58,6 +61,8 @@ void pool_move_back(apr_pool_t *p)
     apr_allocator_t *a = p->allocator;
 
     a->mutex = NULL;
+    if (a->trace != NULL)
+        pool_trace_moved(a, p->home.allocator);
     pool_blocks_free(p);
     if (p->first != NULL)
         allocator_release(a, p->first);

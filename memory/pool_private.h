@@ -37,6 +37,9 @@ typedef struct pool_userdata {
     const void *data;
 } pool_userdata;
 
+/** For whom the record of a cleanup is allocated. */
+#define POOL_CLEANUP_SITE ((const void *)(uintptr_t)apr_pool_cleanup_register)
+
 /* Records of a per-block pool. */
 #define POOL_RECORDS 62
 typedef struct pool_record {
@@ -75,6 +78,7 @@ struct apr_pool_t {
     unsigned char scope;
     unsigned char begins_scope;
     unsigned char per_block;
+    unsigned char traced; /* its number in what is recorded; 0: it is not */
     apr_uint32_t chunks_n;
     /* as head.allocations, head.zeroed and pool_bytes(): not yet told to the thread's counters */
     apr_uint32_t pools_n; /* this one, and such that ended below it */

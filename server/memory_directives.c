@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MemorySystem SCOPE SPECIFICATION and MemoryReport On|Off.
+ * MemorySystem SCOPE SPECIFICATION and MemoryReport On|Off. MemoryTrace is in memory_trace.c.
  *
  * Systems are built in each server process, before its threads begin. Two scopes begin earlier, in
  * the process that reads the configuration: configuration, whose pool goes on with the new system
@@ -132,6 +132,9 @@ static const command_rec memory_commands[] = {
                      "its pools draw from, such as: limit(16M) arena"),
     AP_INIT_FLAG("MemoryReport", memory_set_report, NULL, RSRC_CONF,
                  "On or Off: whether status pages show what memory systems did"),
+    AP_INIT_RAW_ARGS("MemoryTrace", memory_trace_directive, NULL, RSRC_CONF,
+                     "a file in which is recorded what requests do with memory, for "
+                     "brigade-membench, and how much of it: requests=N bytes=SIZE"),
     {NULL, {NULL}, NULL, 0, 0, NULL}};
 
 /* ---- the process that reads the configuration ---- */
@@ -149,6 +152,7 @@ static int memory_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *pt
 {
     apr_pool_cleanup_register(pconf, NULL, memory_kinds_end, apr_pool_cleanup_null);
     memory_report_set(0);
+    memory_trace_forget();
     /* Connections hang from APR's own pool. */
     apr_pool_abort_set(apr_pool_abort_get(ap_pglobal), apr_pool_parent_get(ap_pglobal));
     memory_scope_set_default(BRG_SCOPE_LOG);
@@ -168,7 +172,7 @@ static int memory_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *pte
     const char *error = spec != NULL ? memory_continue(plog, spec, BRG_SCOPE_LOG, ptemp) : NULL;
 
     if (error == NULL)
-        return OK;
+        return memory_trace_open(pconf, s);
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, NULL, "MemorySystem log: %s", error);
     return !OK;
 }
@@ -239,8 +243,10 @@ static const char *memory_apply_host(server_rec *s, server_rec *main_server, apr
             return NULL;
         }
     error = memory_stack_of(&conf->request, conf->spec[BRG_SCOPE_REQUEST], BRG_SCOPE_REQUEST, p);
-    if (error == NULL)
+    if (error == NULL) {
         memory_stack_for(conf->request, BRG_SCOPE_REQUEST);
+        memory_trace_stack(conf->request);
+    }
     return error;
 }
 
@@ -265,6 +271,7 @@ const char *memory_conf_apply(server_rec *main_server, apr_pool_t *p)
             memory_scope_set(scope, stack);
     }
     conf->request = memory_scope_stack(BRG_SCOPE_REQUEST);
+    memory_trace_stack(conf->request);
     for (s = main_server->next; s != NULL && error == NULL; s = s->next)
         error = memory_apply_host(s, main_server, p);
     brg_memory_figures_reset();

@@ -4,9 +4,11 @@
 
 /*
  * memory_directives.c: what the configuration says about memory systems.
+ * memory_trace.c: the recording of requests, MemoryTrace.
  * memory_refusal.c: requests to which these refused memory.
  */
 #include "httpd.h"
+#include "http_config.h"
 #include "apr_buckets.h"
 #include "brigade/memory.h"
 
@@ -15,6 +17,20 @@
  * @return NULL, or why one cannot be built, in @a p
  */
 const char *memory_conf_apply(server_rec *main_server, apr_pool_t *p);
+
+struct memory_stack;
+
+/** The directive MemoryTrace. */
+const char *memory_trace_directive(cmd_parms *cmd, void *dir, const char *args);
+
+/** Another configuration begins: nothing is to be recorded. */
+void memory_trace_forget(void);
+
+/** Open the file that the configuration names, if it does. @return OK, or !OK after a message */
+int memory_trace_open(apr_pool_t *pconf, server_rec *s);
+
+/** Let pools on a stack be recorded if the configuration says so. */
+void memory_trace_stack(struct memory_stack *stack);
 
 /** The server of a request is known: let it draw from that one's memory system. Hot: one comparison
  * as a rule. */
