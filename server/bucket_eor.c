@@ -15,6 +15,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "scoreboard.h"
+#include "filter_check.h"
 #include "request_conf.h"
 
 static apr_status_t eor_request_ends(void *data)
@@ -46,7 +47,10 @@ static void eor_bucket_destroy(void *data)
     request_rec *r = data;
 
     if (r) {
+        apr_bucket_alloc_t *list = r->connection->bucket_alloc;
+
         apr_pool_destroy(r->pool);
+        filter_check_request_end(list, r);
     }
 }
 

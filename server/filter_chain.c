@@ -13,6 +13,7 @@
 #include "httpd.h"
 #include "http_core.h"
 #include "http_log.h"
+#include "filter_check.h"
 #include "request_conf.h"
 #include "util_filter.h"
 #include "apr_strings.h"
@@ -230,8 +231,7 @@ AP_DECLARE(apr_status_t)
 ap_get_brigade(ap_filter_t *next, apr_bucket_brigade *bb, ap_input_mode_t mode,
                apr_read_type_e block, apr_off_t readbytes)
 {
-    return next ? next->frec->filter_func.in_func(next, bb, mode, block, readbytes)
-                : AP_NOBODY_READ;
+    return next ? filter_check_get(next, bb, mode, block, readbytes) : AP_NOBODY_READ;
 }
 
 AP_DECLARE(apr_status_t) ap_pass_brigade(ap_filter_t *next, apr_bucket_brigade *bb)
@@ -251,7 +251,7 @@ AP_DECLARE(apr_status_t) ap_pass_brigade(ap_filter_t *next, apr_bucket_brigade *
         memory_refusal_stops(next->r, bb, &rv)) {
         return rv;
     }
-    return next->frec->filter_func.out_func(next, bb);
+    return filter_check_pass(next, bb);
 }
 
 /* Called by handlers: this is where the status of a filter becomes the result of a handler. */

@@ -14,6 +14,8 @@ if(CMAKE_C_COMPILER_ID STREQUAL "Clang")
 endif()
 target_compile_definitions(brigade_flags INTERFACE _GNU_SOURCE BRIGADE_VERSION="${PROJECT_VERSION}"
     BRIGADE_PREFIX="${CMAKE_INSTALL_PREFIX}")
+# Checks between filters (server/filter_check.h), for builds that look for mistakes.
+target_compile_definitions(brigade_flags INTERFACE $<$<CONFIG:Debug>:BRIGADE_FILTER_CHECK>)
 if(BRIGADE_WERROR)
     target_compile_options(brigade_flags INTERFACE -Werror)
 endif()

@@ -27,21 +27,32 @@ def sanitizer():
 
 
 @functools.lru_cache(None)
-def trouble_module():
-    """modules/mod_trouble.c as a loadable module; the test is skipped where it cannot be made."""
+def filters_are_checked():
+    """True where the checks between filters are compiled in."""
+    with open(brigade.BINARY, "rb") as f:
+        return b"BRG_FILTER_CHECK" in f.read(SCAN_BYTES)
+
+
+@functools.lru_cache(None)
+def compiled(name, *options):
+    """modules/NAME.c as a loadable module; the test is skipped where it cannot be made."""
     here = os.path.dirname(os.path.abspath(__file__))
-    path = os.path.join(tempfile.mkdtemp(prefix="brigade-module-"), "mod_trouble.so")
+    path = os.path.join(tempfile.mkdtemp(prefix="brigade-module-"), f"{name}.so")
     os.chmod(os.path.dirname(path), 0o755)
     try:
         flags = subprocess.run(["pkg-config", "--cflags", "apr-1", "apr-util-1"], capture_output=True, text=True)
         done = subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", "-g", "-I",
-                               os.path.join(brigade.REPOSITORY, "include"), *flags.stdout.split(),
-                               os.path.join(here, "modules", "mod_trouble.c"), "-o", path],
+                               os.path.join(brigade.REPOSITORY, "include"), *flags.stdout.split(), *options,
+                               os.path.join(here, "modules", f"{name}.c"), "-o", path],
                               capture_output=True, text=True)
     except FileNotFoundError as e:
         pytest.skip(f"needs a compiler: {e}")
     assert done.returncode == 0, done.stderr
     return path
+
+
+def trouble_module():
+    return compiled("mod_trouble")
 
 
 def with_trouble(config=""):
