@@ -93,6 +93,10 @@ void loop_in_put(brg_loop *loop, char *buf)
 void loop_close(brg_loop *loop, brg_conn *bc)
 {
     wheel_cancel(&loop->wheel, &bc->timer);
+    /* While a child process that was just forked has the socket too, closing does not take it out
+     * of the poll set, and an event would reach an object that is another connection's by then. */
+    if (bc->polled)
+        epoll_ctl(loop->poll_fd, EPOLL_CTL_DEL, bc->fd, NULL);
     close(bc->fd);
     bc->fd = -1;
     if (bc->in) {

@@ -14,7 +14,7 @@ import pytest
 from brigade import wait_until
 from http_client import Truncated, request_bytes
 from test_l_lifecycle import Load
-from trouble import answers, descriptors, sanitizer, with_trouble
+from trouble import (STATUS, answers, descriptors, reset, sanitizer, slow_client, status, with_trouble)
 
 FILES = {"index.html": "home\n", "a.txt": "A\n", "big.bin": b"x" * 2_000_000}
 
@@ -25,6 +25,10 @@ def asked(server, target):
         return server.get(target)
     except (OSError, Truncated):
         return None
+
+
+def connection_figures(server):
+    return status(server)["totals"]["connections"]
 
 
 # ---- Crashes --------------------------------------------------------------------------------------------------
@@ -120,6 +124,45 @@ def test_process_that_keeps_dying_is_started_more_slowly(serve):
     wait_until(lambda: answers(server), "an answer")
     assert time.monotonic() - begin > 0.3
     assert server.error_log().count(b"exit signal Abort") == 4
+
+
+@pytest.mark.only("brigade")
+def test_a_child_process_that_has_the_socket(serve):
+    """Closing it then tells the poll set nothing: later events must not reach whoever has the connection's place."""
+    server = serve("EventLoops 1\nSendBufferSize 60000\n" + with_trouble(STATUS), FILES)
+    first, others, child = server.connect(), [], 0
+    try:
+        first.send(request_bytes("GET", "/trouble?fork", {"Connection": "close"}))
+        child = int(first.read_response().body)
+        wait_until(lambda: all(connection_figures(server)["closing"] == 0 for _ in range(3)), "its end")
+        others = [slow_client(server) for _ in range(4)]
+        for c in others:
+            c.send(request_bytes("GET", "/big.bin"))
+        wait_until(lambda: connection_figures(server)["writing"] == 4, "four that wait for room")
+        reset(first)
+        assert answers(server)
+        assert [len(c.read_response().body) for c in others] == [2_000_000] * 4
+    finally:
+        for c in others:
+            c.close()
+        if child:
+            os.kill(child, signal.SIGKILL)
+
+
+@pytest.mark.only("brigade")
+@pytest.mark.parametrize("graceful", [False, True])
+def test_the_end_comes_while_workers_have_connections(serve, graceful):
+    server = serve("EventLoops 1\n" + with_trouble(STATUS), FILES)
+    clients = [server.connect() for _ in range(6)]
+    for c in clients:
+        c.send(request_bytes("GET", "/trouble?wait=150"))
+    wait_until(lambda: connection_figures(server)["busy"] >= 6, "six requests at workers")
+    server.signal(signal.SIGWINCH if graceful else signal.SIGTERM)
+    if graceful:
+        assert [c.read_response().status for c in clients] == [200] * 6
+    assert server.process.wait(20) == 0
+    for c in clients:
+        c.close()
 
 
 # ---- Resources ------------------------------------------------------------------------------------------------

@@ -34,6 +34,17 @@ static int trouble_mask(request_rec *r)
     return OK;
 }
 
+/* A child process that has all descriptors, and keeps them: as between fork and exec, but for as long as it lives. */
+static int trouble_fork(request_rec *r)
+{
+    pid_t pid = fork();
+
+    while (pid == 0)
+        pause();
+    ap_rprintf(r, "%ld\n", (long)pid);
+    return OK;
+}
+
 /* Lines, flushed one by one. */
 static int trouble_lines(request_rec *r, int n)
 {
@@ -77,6 +88,8 @@ static int trouble_handler(request_rec *r)
     ap_set_content_type(r, "text/plain");
     if (!strncmp(what, "crash", 5))
         return trouble_crash(r);
+    if (!strncmp(what, "fork", 4))
+        return trouble_fork(r);
     if (!strncmp(what, "mask", 4))
         return trouble_mask(r);
     if (!strncmp(what, "read", 4))
