@@ -30,6 +30,18 @@ function(brigade_program)
     set_target_properties(brigade PROPERTIES ENABLE_EXPORTS ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 endfunction()
 
+# kit/*.c: brigade-filter-test, a program with the same server inside, so that modules load into it.
+function(brigade_filter_test)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kit/*.c)
+    add_executable(brigade-filter-test ${sources})
+    target_include_directories(brigade-filter-test PRIVATE include memory server kit)
+    target_link_options(brigade-filter-test PRIVATE -Wl,--as-needed)
+    target_link_libraries(brigade-filter-test PRIVATE ${BRIGADE_OBJECT_LIBRARIES} brigade_flags PkgConfig::APR
+        PkgConfig::APU PkgConfig::PCRE2 Threads::Threads crypt ${CMAKE_DL_LIBS})
+    set_target_properties(brigade-filter-test PROPERTIES ENABLE_EXPORTS ON
+        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+endfunction()
+
 # modules/loadable/mod_x.c and filters/loadable/mod_x.c become modules/mod_x.so.
 function(brigade_loadable_modules)
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/modules/loadable/*.c
