@@ -38,6 +38,7 @@ struct apr_allocator_t {
     unsigned char per_block; /* pools ask the system for every block */
     unsigned char traced;    /* what its pools do is recorded */
     unsigned char forgiving; /* grants up to ALLOCATOR_GRANT after a refusal */
+    signed char scope;       /* of the stack; -1: none */
     unsigned char exhausted; /* the system refused since the last apr_pool_clear of the owner */
     apr_uint32_t keep_units; /* most that the lists may hold; 0: no limit */
     apr_uint32_t kept_units;
@@ -45,8 +46,8 @@ struct apr_allocator_t {
     apr_pool_t *owner;         /* its destruction ends the allocator */
     apr_size_t granted;        /* bytes beyond the system, at the moment */
     memory_stack *stack;       /* where system was built; it is given back there. NULL: malloc */
-    apr_uint64_t nodes_made;   /* requests to the system */
     struct pool_trace *trace;  /* of the request whose pool owns this; see pool_trace.h */
+    apr_pool_t *ended; /* pools ready to begin anew, by sibling; their first chunks count as kept */
     apr_memnode_t *lists[NODE_LISTS];
 };
 
@@ -62,31 +63,16 @@ void allocator_end(apr_allocator_t *a);
 /** Give a chain of nodes to the system at once, not to the lists. */
 void allocator_release(apr_allocator_t *a, apr_memnode_t *nodes);
 
+/** The chunk of a kept pool, which is no pool any more (apr_pools_life.c). NULL: the newest has not
+ * so many bytes, or there is none. */
+apr_memnode_t *pool_ended_chunk(apr_allocator_t *a, apr_size_t size);
+
 /** A block for a per-block pool, or NULL. *granted says that it is beyond the system; pass that to
  * block_free. @a site is where it was asked for, for reports. */
 void *allocator_block(apr_allocator_t *a, apr_size_t bytes, const void *site, int *granted);
 void *allocator_block_resize(apr_allocator_t *a, void *block, apr_size_t old_bytes,
                              apr_size_t bytes, int *granted);
 void allocator_block_free(apr_allocator_t *a, void *block, apr_size_t bytes, int granted);
-
-/* The smallest nodes are what most pools begin, and end, with. */
-#define NODE_SMALLEST_LIST 1
-
-/** One of the smallest nodes, if there is one to be had without a lock or a search. Its first_avail
- * is stale. */
-static inline apr_memnode_t *allocator_smallest(apr_allocator_t *a)
-{
-    apr_memnode_t *node = a->lists[NODE_SMALLEST_LIST];
-
-    if (node == NULL || a->mutex != NULL)
-        return NULL;
-    a->lists[NODE_SMALLEST_LIST] = node->next;
-    if (node->next == NULL)
-        a->stocked &= ~((apr_uint32_t)1 << NODE_SMALLEST_LIST);
-    a->kept_units -= NODE_SMALLEST_LIST + 1;
-    node->next = NULL;
-    return node;
-}
 
 static inline int allocator_has_room(const apr_allocator_t *a, const apr_memnode_t *node)
 {
@@ -104,15 +90,6 @@ static inline void allocator_keep(apr_allocator_t *a, apr_memnode_t *node)
     a->lists[list] = node;
     a->stocked |= (apr_uint32_t)1 << list;
     a->kept_units += node->index + 1;
-}
-
-/** apr_allocator_free() for a chain that is a single node as a rule. */
-static inline void allocator_free_few(apr_allocator_t *a, apr_memnode_t *node)
-{
-    if (node->next == NULL && a->mutex == NULL && allocator_has_room(a, node))
-        allocator_keep(a, node);
-    else
-        apr_allocator_free(a, node);
 }
 
 static inline apr_size_t node_bytes(const apr_memnode_t *node)

@@ -90,6 +90,7 @@ static void *allocator_ask(apr_allocator_t *a, apr_size_t size)
 
 static void allocator_release_kept(apr_allocator_t *a)
 {
+    apr_memnode_t *node;
     apr_uint32_t left;
 
     for (left = a->stocked; left != 0; left &= left - 1) {
@@ -98,6 +99,8 @@ static void allocator_release_kept(apr_allocator_t *a)
         allocator_release(a, *list);
         *list = NULL;
     }
+    while ((node = pool_ended_chunk(a, 0)) != NULL)
+        allocator_give_back(a, node);
     a->stocked = 0;
     a->kept_units = 0;
 }
@@ -106,10 +109,13 @@ static void allocator_release_kept(apr_allocator_t *a)
 static __attribute__((noinline)) apr_memnode_t *allocator_node_make(apr_allocator_t *a,
                                                                     apr_size_t size)
 {
-    apr_memnode_t *node = allocator_ask(a, size);
+    apr_memnode_t *node = pool_ended_chunk(a, size);
     apr_uint32_t mark = 0;
 
-    if (node == NULL && a->stocked != 0) {
+    if (node != NULL)
+        return node;
+    node = allocator_ask(a, size);
+    if (node == NULL && (a->stocked != 0 || a->ended != NULL)) {
         allocator_release_kept(a); /* what is kept may be what a limit counts */
         node = allocator_ask(a, size);
     }
@@ -119,7 +125,6 @@ static __attribute__((noinline)) apr_memnode_t *allocator_node_make(apr_allocato
         if (node == NULL)
             return NULL;
     }
-    a->nodes_made++;
     node->index = (apr_uint32_t)((size >> NODE_UNIT_SHIFT) - 1);
     node->free_index = mark;
     node->endp = (char *)node + size;
@@ -221,7 +226,7 @@ APR_DECLARE(void) apr_allocator_destroy(apr_allocator_t *allocator)
 {
     if (!allocator->warm)
         allocator_release_kept(allocator);
-    if (!memory_stack_keep(allocator))
+    if (!memory_spare_keep(allocator))
         allocator_end(allocator);
 }
 

@@ -108,28 +108,6 @@ __attribute__((noinline)) void *pool_alloc_slow(apr_pool_t *p, apr_size_t n, con
     return pool_chunk_start(chunk);
 }
 
-void pool_tell(apr_pool_t *p)
-{
-    memory_counts *mine = memory_counts_mine(p->scope);
-    apr_uint64_t bytes = pool_bytes(p);
-
-    if (__builtin_expect(p->traced, 0))
-        pool_trace_told(p);
-    memory_count(&mine->allocations, p->head.allocations);
-    memory_count(&mine->bytes, bytes);
-    memory_count(&mine->zeroed, p->head.zeroed);
-    memory_count(&mine->pools, p->pools_n);
-    memory_count(&mine->clears, p->clears_n);
-    memory_count(&mine->cleanups, p->cleanups_n);
-    memory_count(&mine->refills, p->refills_n);
-    p->told_allocations += p->head.allocations;
-    p->told_bytes += bytes;
-    p->head.allocations = p->head.zeroed = 0;
-    p->pools_n = p->clears_n = p->cleanups_n = p->refills_n = 0;
-    p->bytes_before = 0;
-    p->counted = p->head.bump;
-}
-
 /* ---- one block per allocation ---- */
 
 static pool_record *pool_record_new(apr_pool_t *p)

@@ -15,9 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an allocator of requests keeps, also from one request to the next: 128 KB. */
-#define STACK_WARM_UNITS 32
-
 struct memory_stack {
     apr_pool_t *p;    /* of this struct; a plain one */
     const char *spec; /* with all parameters in force */
@@ -30,11 +27,11 @@ struct memory_stack {
     unsigned holds; /* allocators, creator or scope */
 };
 
-static memory_stack *scope_stacks[BRG_SCOPES_N];
+memory_stack *memory_scope_stacks[BRG_SCOPES_N];
 
 memory_stack *memory_scope_stack(int scope)
 {
-    return __atomic_load_n(&scope_stacks[scope], __ATOMIC_ACQUIRE);
+    return memory_scope_stack_now(scope);
 }
 
 /* Requests and what belongs to a connection end early without harm; elsewhere, nobody looks. */
@@ -49,7 +46,7 @@ void memory_scope_set(int scope, memory_stack *stack)
 
     if (stack != NULL)
         stack->scope = scope;
-    before = __atomic_exchange_n(&scope_stacks[scope], stack, __ATOMIC_ACQ_REL);
+    before = __atomic_exchange_n(&memory_scope_stacks[scope], stack, __ATOMIC_ACQ_REL);
     if (before != NULL)
         memory_stack_drop(before);
 }
@@ -161,13 +158,14 @@ int memory_stack_shareable(const memory_stack *stack, const apr_allocator_t *a)
 int memory_stack_attach(memory_stack *stack, apr_allocator_t *a)
 {
     a->stack = stack;
+    a->scope = stack != NULL ? (signed char)stack->scope : -1;
     if (stack == NULL)
         return 0;
     if (brg_sms_plan_build(&a->system, stack->plan, 0, stack->own_n, stack->shared, NULL) != NULL)
         return -1;
     a->direct = stack->scope == BRG_SCOPE_CONNECTION || stack->scope == BRG_SCOPE_BUCKET;
     a->warm = stack->scope == BRG_SCOPE_REQUEST;
-    a->keep_units = a->warm ? STACK_WARM_UNITS : 0;
+    a->keep_units = a->warm ? MEMORY_WARM_UNITS : 0;
     a->traced = (unsigned char)(stack->traced && pool_trace_runs());
     a->per_block = (unsigned char)(stack->per_block || a->traced);
     a->forgiving = (unsigned char)scope_forgives(stack->scope);
@@ -202,43 +200,10 @@ void memory_stack_detach(apr_allocator_t *a)
 apr_allocator_t *memory_stack_spare(memory_stack *stack)
 {
     memory_thread *t = memory_thread_mine;
-    apr_allocator_t *a, **slot;
-    int i;
 
-    if (t == NULL || stack == NULL || stack->scope < 0)
-        return NULL;
-    slot = t->spare[stack->scope];
-    for (i = 0; i < MEMORY_SPARES; i++) {
-        a = slot[i];
-        if (a != NULL && a->stack == stack) {
-            slot[i] = NULL;
-            return a;
-        }
-    }
-    return NULL;
-}
-
-int memory_stack_keep(apr_allocator_t *a)
-{
-    memory_thread *t = memory_thread_mine;
-    memory_stack *stack = a->stack;
-    apr_allocator_t **slot;
-    int i;
-
-    if (t == NULL || stack == NULL || stack->scope < 0)
-        return 0;
-    slot = t->spare[stack->scope];
-    for (i = 0; i < MEMORY_SPARES && slot[i] != NULL; i++)
-        ;
-    if (i == MEMORY_SPARES)
-        return 0;
-    a->mutex = NULL;
-    a->owner = NULL;
-    a->exhausted = 0;
-    a->keep_units = a->warm ? STACK_WARM_UNITS : 0;
-    a->nodes_made = 0;
-    slot[i] = a;
-    return 1;
+    return t != NULL && stack != NULL && stack->scope >= 0
+               ? memory_spare_take(t, stack->scope, stack)
+               : NULL;
 }
 
 void memory_stack_for(memory_stack *stack, int scope)

@@ -13,6 +13,9 @@
 
 #define MEMORY_SPARES 2
 
+/* What an allocator of requests keeps, also from one request to the next: 128 KB. */
+#define MEMORY_WARM_UNITS 32
+
 /* One per thread and scope. One writer, the thread; read by others, so that every store is atomic,
  * relaxed. */
 typedef struct memory_counts {
@@ -35,13 +38,16 @@ extern __thread memory_thread *memory_thread_mine
 /** The first call of a thread. Never NULL: where there is no memory, a shared sink. */
 memory_thread *memory_thread_begin(void);
 
-static inline memory_counts *memory_counts_mine(int scope)
+static inline memory_thread *memory_thread_here(void)
 {
     memory_thread *t = memory_thread_mine;
 
-    if (__builtin_expect(t == NULL, 0))
-        t = memory_thread_begin();
-    return &t->scope[scope];
+    return __builtin_expect(t == NULL, 0) ? memory_thread_begin() : t;
+}
+
+static inline memory_counts *memory_counts_mine(int scope)
+{
+    return &memory_thread_here()->scope[scope];
 }
 
 static inline void memory_count(uint64_t *counter, uint64_t more)
@@ -55,6 +61,14 @@ void memory_counts_reset(void);
 
 /** The stack that new allocators of a scope use; NULL: malloc. */
 memory_stack *memory_scope_stack(int scope);
+
+extern memory_stack *memory_scope_stacks[BRG_SCOPES_N] __attribute__((visibility("hidden")));
+
+/** The same, inline for memory/. */
+static inline memory_stack *memory_scope_stack_now(int scope)
+{
+    return __atomic_load_n(&memory_scope_stacks[scope], __ATOMIC_ACQUIRE);
+}
 
 /**
  * Build a stack. Every scope has its own.
@@ -106,9 +120,41 @@ int memory_stack_shareable(const memory_stack *stack, const apr_allocator_t *a);
 /** An allocator that ended on this stack and in this thread, or NULL. */
 apr_allocator_t *memory_stack_spare(memory_stack *stack);
 
-/** Keep an allocator without nodes for that. 1, or 0: the caller frees it after
- * memory_stack_detach. */
-int memory_stack_keep(apr_allocator_t *a);
+/** The same, where the scope of the stack is at hand. */
+static inline apr_allocator_t *memory_spare_take(memory_thread *t, int scope,
+                                                 const memory_stack *stack)
+{
+    apr_allocator_t *a, **slot = t->spare[scope], **end = slot + MEMORY_SPARES;
+
+    for (; slot < end; slot++) {
+        a = *slot;
+        if (a != NULL && a->stack == stack) {
+            *slot = NULL;
+            return a;
+        }
+    }
+    return NULL;
+}
+
+/** Keep an allocator that ends for that. 1, or 0: the caller frees it after memory_stack_detach. */
+static inline int memory_spare_keep(apr_allocator_t *a)
+{
+    memory_thread *t = memory_thread_mine;
+    apr_allocator_t **slot, **end;
+
+    if (t == NULL || a->scope < 0)
+        return 0;
+    slot = t->spare[a->scope];
+    for (end = slot + MEMORY_SPARES; *slot != NULL; slot++)
+        if (slot + 1 == end)
+            return 0;
+    a->mutex = NULL;
+    a->owner = NULL;
+    a->exhausted = 0;
+    a->keep_units = a->warm ? MEMORY_WARM_UNITS : 0;
+    *slot = a;
+    return 1;
+}
 
 /** Fill in a->system and what follows from it. 0, or -1 when memory is out. */
 int memory_stack_attach(memory_stack *stack, apr_allocator_t *a);

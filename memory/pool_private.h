@@ -17,6 +17,7 @@
 #include "memory_scope.h"
 #include "apr_thread_proc.h"
 #include "pool_inline.h"
+#include <stddef.h>
 
 typedef struct pool_cleanup {
     struct pool_cleanup *next;
@@ -63,38 +64,42 @@ typedef struct pool_home {
 
 struct apr_pool_t {
     brg_pool_head head;
+    /* From head.allocations up to tag: zero in a pool that begins anew. */
+    apr_uint64_t bytes_before; /* of other chunks, and of pools below that ended */
+    /* told to the thread's counters, since the pool was created or cleared */
+    apr_uint64_t told_allocations, told_bytes;
+    /* as head.allocations, head.zeroed and pool_bytes(): not yet told */
+    apr_uint32_t cleanups_n; /* registered */
+    apr_uint32_t refills_n;
+    apr_uint32_t clears_n;
+    apr_uint32_t pools_n;   /* this one, and such that ended below it */
     pool_cleanup *cleanups; /* newest first */
     pool_cleanup *free_cleanups;
-    apr_memnode_t *current; /* the chunk of head.bump */
+    pool_cleanup *pre_cleanups;
+    pool_process *processes;
+    pool_userdata *userdata;
     apr_memnode_t *spare;   /* or NULL */
+    const char *tag;        /* past the young part: it stays when the pool is cleared */
+    apr_memnode_t *current; /* the chunk of head.bump */
     apr_memnode_t *first;   /* NULL in a per-block pool */
     char *counted;          /* bytes before this one in the current chunk are counted elsewhere */
-    apr_uint64_t bytes_before; /* of other chunks, and of pools below that ended */
     apr_allocator_t *allocator;
     apr_pool_t *parent;
     apr_pool_t *child; /* newest first */
     apr_pool_t *sibling;
     apr_pool_t **link; /* what points here among the siblings */
+    apr_abortfunc_t abort_fn;
     unsigned char scope;
     unsigned char begins_scope;
     unsigned char per_block;
     unsigned char traced; /* its number in what is recorded; 0: it is not */
     apr_uint32_t chunks_n;
-    /* as head.allocations, head.zeroed and pool_bytes(): not yet told to the thread's counters */
-    apr_uint32_t pools_n; /* this one, and such that ended below it */
-    apr_uint32_t clears_n;
-    apr_uint32_t cleanups_n; /* registered */
-    apr_uint32_t refills_n;
-    /* told, since the pool was created or cleared */
-    apr_uint64_t told_allocations, told_bytes;
-    pool_cleanup *pre_cleanups;
-    pool_process *processes;
-    pool_userdata *userdata;
     pool_records *records; /* per-block */
     pool_home home;
-    apr_abortfunc_t abort_fn;
-    const char *tag;
 };
+
+#define POOL_YOUNG_BEGIN offsetof(apr_pool_t, head.allocations)
+#define POOL_YOUNG_END offsetof(apr_pool_t, tag)
 
 /** Bytes handed out that the thread's counters do not know. */
 static inline apr_uint64_t pool_bytes(const apr_pool_t *p)
@@ -114,6 +119,19 @@ apr_status_t pool_create_failed(apr_abortfunc_t abort_fn);
 
 /** Tell the thread's counters what they do not know. */
 void pool_tell(apr_pool_t *p);
+
+/** The same for a pool that is about to be cleared or to end, with what is learnt from its whole
+ * life. */
+void pool_tell_life(apr_pool_t *p);
+
+/* Where in its chunk a pool may lie. */
+#define POOL_PLACES 4
+
+/* Compilers clear that much with a few stores; the loop of string instructions that they take for
+ * more costs as much as the rest of creating a pool. */
+#define POOL_CLEARED 64
+
+#define POOL_STRUCT ((sizeof(apr_pool_t) + POOL_CLEARED - 1) / POOL_CLEARED * POOL_CLEARED)
 
 /** A chunk with room for so many bytes more than a header, not yet linked. NULL: the caller reports
  * it. */

@@ -120,7 +120,7 @@ void pool_trace_resized(apr_pool_t *p, apr_size_t n)
         t->steps[t->last[p->traced] - 1].n = n;
 }
 
-void pool_trace_told(apr_pool_t *p)
+void pool_trace_told(const apr_pool_t *p)
 {
     pool_trace *t = trace_of(p);
 

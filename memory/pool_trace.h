@@ -47,7 +47,7 @@ void pool_trace_block(apr_pool_t *p, apr_size_t n, const void *site);
 void pool_trace_resized(apr_pool_t *p, apr_size_t n);
 
 /** The pool's count of cleared bytes is about to begin anew. */
-void pool_trace_told(apr_pool_t *p);
+void pool_trace_told(const apr_pool_t *p);
 
 void pool_trace_cleared(apr_pool_t *p);
 

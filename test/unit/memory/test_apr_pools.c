@@ -337,6 +337,72 @@ static int ended(void **state)
     return 0;
 }
 
+static int cleaned;
+
+static apr_status_t count_cleanup(void *data)
+{
+    cleaned++;
+    return APR_SUCCESS;
+}
+
+/* A pool that ended is kept for the next one, which must see nothing of it. */
+static void test_begin_anew(void **state)
+{
+    apr_pool_t *above = scoped(BRG_SCOPE_REQUEST, "arena"), *p, *again;
+    brg_pool_figures figures;
+    void *data = &data;
+    int i;
+
+    assert_int_equal(apr_pool_create(&p, above), APR_SUCCESS);
+    apr_pool_tag(p, "first");
+    apr_pool_userdata_setn("value", "key", NULL, p);
+    apr_pool_abort_set(count_abort, p);
+    for (i = 0; i < 100; i++)
+        apr_pool_cleanup_register(p, above, count_cleanup, count_cleanup);
+    apr_pool_cleanup_kill(p, above, count_cleanup);
+    for (i = 0; i < 1000; i++)
+        memset(apr_palloc(p, 100), 0xff, 100);
+    apr_pool_destroy(p);
+    assert_int_equal(cleaned, 99);
+
+    assert_int_equal(apr_pool_create(&again, above), APR_SUCCESS);
+    assert_ptr_equal(again, p);
+    assert_null(again->tag);
+    assert_ptr_equal(apr_pool_abort_get(again), apr_pool_abort_get(above));
+    apr_pool_userdata_get(&data, "key", again);
+    assert_null(data);
+    brg_pool_figures_get(again, &figures);
+    assert_int_equal(figures.allocations, 0);
+    assert_int_equal(figures.bytes, 0);
+    memset(apr_palloc(again, 7000), 0xff, 7000);
+    apr_pool_destroy(again);
+    assert_int_equal(cleaned, 99);
+    apr_pool_destroy(above);
+}
+
+/* What is kept as a pool is memory that the allocator has. */
+static void test_kept_as_node(void **state)
+{
+    apr_pool_t *above = scoped(BRG_SCOPE_REQUEST, "arena"), *p;
+    apr_allocator_t *a = apr_pool_allocator_get(above);
+    apr_memnode_t *chunk, *node;
+
+    assert_int_equal(apr_pool_create(&p, above), APR_SUCCESS);
+    chunk = p->first;
+    apr_pool_destroy(p);
+    assert_int_equal(a->kept_units, 2);
+    node = apr_allocator_alloc(a, 100);
+    assert_ptr_equal(node, chunk);
+    assert_int_equal(a->kept_units, 0);
+    assert_int_equal(apr_pool_create(&p, above), APR_SUCCESS);
+    assert_ptr_not_equal(p->first, chunk);
+    apr_allocator_free(a, node);
+    apr_allocator_max_free_set(a, 1);
+    apr_pool_destroy(p);
+    assert_null(a->ended);
+    apr_pool_destroy(above);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -345,7 +411,8 @@ int main(void)
         cmocka_unit_test(test_limit),           cmocka_unit_test(test_fault),
         cmocka_unit_test(test_figures),         cmocka_unit_test(test_first_size),
         cmocka_unit_test(test_debug_functions), cmocka_unit_test(test_max_free),
-        cmocka_unit_test(test_node_lists),
+        cmocka_unit_test(test_node_lists),      cmocka_unit_test(test_begin_anew),
+        cmocka_unit_test(test_kept_as_node),
     };
 
     return cmocka_run_group_tests(tests, started, ended);
