@@ -57,13 +57,20 @@ int conf_builtin_is_off(const char *symbol)
 /* Without these there is no server. */
 static int conf_builtin_is_vital(const module *m)
 {
-    static const char *const vital[] = {"core.c", "http_core.c", "mod_so.c", "event.c", NULL};
+    static const char *const vital[] = {"core.c",  "http_core.c", "mod_so.c",
+                                        "event.c", "prefork.c",   NULL};
 
     for (int i = 0; vital[i]; i++) {
         if (!strcmp(m->name, vital[i]))
             return 1;
     }
     return 0;
+}
+
+void conf_builtin_replace(module *m)
+{
+    ap_remove_loaded_module(m);
+    conf_hooks_stale = 1;
 }
 
 const char *conf_builtin_off(const char *name)
@@ -74,8 +81,7 @@ const char *conf_builtin_off(const char *name)
         return "no such built-in module (see -l)";
     if (conf_builtin_is_vital(m))
         return "the server cannot do without this module";
-    ap_remove_loaded_module(m);
-    conf_hooks_stale = 1;
+    conf_builtin_replace(m);
     return NULL;
 }
 

@@ -40,6 +40,9 @@ const char *conf_module_symbol(const module *m);
 /** Take built-in module @a name out of this generation. @return NULL, or a message */
 const char *conf_builtin_off(const char *name);
 
+/** Take @a m out for this generation, to be followed by another in its place. */
+void conf_builtin_replace(module *m);
+
 /** 1 if conf_builtin_off took out @a name in this generation. */
 int conf_builtin_is_off(const char *symbol);
 

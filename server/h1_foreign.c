@@ -108,10 +108,12 @@ static void foreign_wait(brg_conn *bc)
 
 void h1_foreign_readable(brg_conn *bc)
 {
-    if (conn_in_size(bc) || bc->read_eof)
+    if (conn_in_size(bc) || bc->read_eof) {
         foreign_submit(bc);
-    else
-        h1_conn_wait(bc, bc->idle_until);
+        return;
+    }
+    conn_enter(bc, CONN_IDLE); /* there was nothing to read after all */
+    h1_conn_wait(bc, bc->idle_until);
 }
 
 void h1_foreign_returned(brg_conn *bc)

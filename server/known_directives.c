@@ -346,8 +346,8 @@ const char *known_directive_module(const char *name)
 
 int known_other_mpm(const char *symbol)
 {
-    static const char *const others[] = {"mpm_prefork_module", "mpm_worker_module",
-                                         "mpm_winnt_module", "mpm_netware_module", NULL};
+    static const char *const others[] = {"mpm_worker_module", "mpm_winnt_module",
+                                         "mpm_netware_module", NULL};
 
     for (int i = 0; others[i]; i++) {
         if (!strcmp(symbol, others[i]))

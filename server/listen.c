@@ -246,10 +246,12 @@ static void listen_set_protocols(server_rec *s)
 AP_DECLARE(int) ap_setup_listeners(server_rec *s)
 {
     int loops = mpm_loops(), n;
+    int processes =
+        mpm_settings.alone ? 1 : mpm_settings.processes; /* a busy one shall keep nobody waiting */
 
-    listen_set_shares(mpm_settings.processes, loops);
+    listen_set_shares(processes, loops);
     listen_set_protocols(s);
-    n = listen_open_all(s, mpm_settings.processes * loops);
+    n = listen_open_all(s, processes * loops);
     if (n)
         listen_socket_sweep();
     return n;

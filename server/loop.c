@@ -136,16 +136,22 @@ static void loop_bury(brg_loop *loop)
     }
 }
 
-void loop_return(brg_conn *bc)
+static void loop_returned(brg_loop *loop, brg_conn *bc)
 {
-    brg_loop *loop = bc->loop;
     brg_conn *head = atomic_load_explicit(&loop->returned, memory_order_relaxed);
-    const uint64_t one = 1;
 
     do {
         bc->next = head;
     } while (!atomic_compare_exchange_weak_explicit(&loop->returned, &head, bc,
                                                     memory_order_release, memory_order_relaxed));
+}
+
+void loop_return(brg_conn *bc)
+{
+    brg_loop *loop = bc->loop;
+    const uint64_t one = 1;
+
+    loop_returned(loop, bc);
     if (!atomic_exchange(&loop->wakes, 1) && write(loop->wake_fd, &one, sizeof one) < 0)
         ap_log_error(APLOG_MARK, APLOG_CRIT, errno, loop->server, "cannot wake an event loop");
 }
@@ -191,13 +197,18 @@ static void loop_woken(brg_loop *loop)
     atomic_store(&loop->wakes, 0);
 }
 
-/* Data pointers of the poll set: &loop->wake_fd, a slot of loop->listeners, or a brg_conn. */
+/* Data pointers of the poll set: &loop->wake_fd, &loop->orders_come, a slot of loop->listeners, or
+ * a brg_conn. */
 static void loop_event(brg_loop *loop, const struct epoll_event *e)
 {
     void *p = e->data.ptr;
 
     if (p == &loop->wake_fd) {
         loop_woken(loop);
+        return;
+    }
+    if (p == &loop->orders_come) {
+        loop->orders_come = 1;
         return;
     }
     for (brg_listener **l = loop->listeners; *l; l++)
@@ -243,7 +254,7 @@ static void loop_read_again(brg_loop *loop)
     }
 }
 
-static void loop_publish(brg_loop *loop)
+void loop_publish(brg_loop *loop)
 {
     struct loop_score *score = loop->score;
 
@@ -271,14 +282,49 @@ static void loop_accept_resume(brg_loop *loop)
 {
     if (loop->accepting || atomic_load_explicit(&loops_phase, memory_order_relaxed) != LOOPS_RUN)
         return;
-    if (loop->now >= loop->accept_again && loop->conns_n < loop->conns_most)
+    if (loop->now >= loop->accept_again && !loop_is_full(loop))
         loop_listeners(loop, 1);
+}
+
+/* The only thread of a process: it does the work of workers, and hears the orders. */
+static void loop_turn_alone(brg_loop *loop)
+{
+    brg_conn *bc = worker_pool_take(loop->workers);
+
+    if (bc) {
+        loop_publish(loop); /* the supervisor sees that this process is busy */
+        thread_self_set(NULL, loop->index);
+        h1_conn_work(bc);
+        thread_self_set(loop, loop->index);
+        loop->now = apr_time_now();
+        loop_returned(loop, bc);
+        loop_take_returned(loop);
+        resolution_refresh(loop);
+        loop_run_ready(loop);
+    }
+    loop->work_waits = bc != NULL;
+    loop->config->orders(loop->config->baton, loop->orders_come);
+    loop->orders_come = 0;
+}
+
+static void loop_hear_orders(brg_loop *loop)
+{
+    const loops_config *conf = loop->config;
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = &loop->orders_come};
+
+    for (size_t i = 0; i < sizeof conf->order_fds / sizeof *conf->order_fds; i++)
+        if (conf->order_fds[i] >= 0 &&
+            epoll_ctl(loop->poll_fd, EPOLL_CTL_ADD, conf->order_fds[i], &e))
+            ap_log_error(APLOG_MARK, APLOG_CRIT, errno, loop->server,
+                         "event loop: poll of its orders");
 }
 
 static void loop_turn(brg_loop *loop)
 {
     struct epoll_event events[LOOP_EVENTS];
-    int n, wait = loop->again ? 0 : wheel_wait_ms(&loop->wheel, loop->now, LOOP_WAIT_MS);
+    int n, wait = loop->again || loop->work_waits
+                      ? 0
+                      : wheel_wait_ms(&loop->wheel, loop->now, LOOP_WAIT_MS);
 
     n = epoll_wait(loop->poll_fd, events, LOOP_EVENTS, wait);
     loop->now = apr_time_now();
@@ -293,6 +339,8 @@ static void loop_turn(brg_loop *loop)
         loop_run_ready(loop);
     }
     wheel_expire(&loop->wheel, loop->now, loop_expired, loop);
+    if (loop->alone)
+        loop_turn_alone(loop);
     loop_accept_resume(loop);
     loop_end_turn(loop);
 }
@@ -354,6 +402,8 @@ void loop_main(brg_loop *loop)
     ap_update_child_status_from_indexes(loop->config->slot, loop->index, SERVER_READY, NULL);
     loop->now = apr_time_now();
     wheel_init(&loop->wheel, loop->now);
+    if (loop->alone)
+        loop_hear_orders(loop);
     loop_listeners(loop, 1);
     while ((phase = atomic_load_explicit(&loops_phase, memory_order_relaxed)) != LOOPS_DROP) {
         if (phase == LOOPS_DRAIN && !draining) {

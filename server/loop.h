@@ -17,9 +17,20 @@ typedef struct loops_config {
     int max_connections; /**< open connections of this process; beyond it, loops stop accepting */
     int slot;            /**< this process's index in the scoreboard */
     size_t stack_bytes;  /**< ThreadStackSize; 0 = the system's */
+
+    /** With n_workers 0 the calling thread is the only one: it runs the one loop, and what else is
+     * a worker's in between. */
+    int order_fds[2]; /**< readable: orders_come is called, on the loop; -1 = none */
+    void (*orders)(void *baton, int come); /**< called at the end of each turn */
+    void *baton;
 } loops_config;
 
-/** Start all threads. Called once, after child_init and the drop of privileges. */
+/** Be the one thread (n_workers 0), from loops_start() until loops_stop() was called and all is
+ * done. */
+void loops_run_here(void);
+
+/** Start all threads, unless there is only the caller. Called once, after child_init and the drop
+ * of privileges. */
 apr_status_t loops_start(apr_pool_t *pchild, const loops_config *config);
 
 /**

@@ -21,7 +21,9 @@ void loop_listeners(brg_loop *loop, int on)
     if (loop->accepting == on)
         return;
     for (brg_listener **l = loop->listeners; *l; l++) {
-        struct epoll_event e = {.events = EPOLLIN, .data.ptr = l};
+        /* A socket that processes share wakes one of them. */
+        struct epoll_event e = {.events = loop->alone ? EPOLLIN | EPOLLEXCLUSIVE : EPOLLIN,
+                                .data.ptr = l};
 
         if (epoll_ctl(loop->poll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, (*l)->fd, &e))
             ap_log_error(APLOG_MARK, APLOG_ERR, errno, loop->server,
@@ -104,13 +106,28 @@ static int accept_is_fatal(int error)
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
+/* A thread that is alone takes one connection at a time: another would have to wait for whatever a
+ * module does with the first. One that only waits to be closed is no hindrance, and one that may
+ * bring another request is not while there is no free process anyway. */
+int loop_is_full(const brg_loop *loop)
+{
+    unsigned n = loop->conns_n;
+
+    if (!loop->alone || n >= loop->conns_most)
+        return n >= loop->conns_most;
+    n -= loop->state_n[CONN_LINGER];
+    if (n && scoreboard_is_full())
+        n -= loop->state_n[CONN_IDLE];
+    return n > 0;
+}
+
 void loop_accept(brg_loop *loop, brg_listener *l)
 {
     for (int i = 0; i < ACCEPT_BATCH; i++) {
         brg_conn *bc;
         int fd;
 
-        if (loop->conns_n >= loop->conns_most) {
+        if (loop_is_full(loop)) {
             loop_listeners(loop, 0); /* the backlog holds the rest */
             return;
         }

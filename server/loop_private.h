@@ -32,6 +32,9 @@ struct brg_loop {
     int index;               /**< among the loops of this process */
     int poll_fd;             /**< epoll */
     int wake_fd;             /**< eventfd: workers and the main thread end the wait with it */
+    int alone;               /**< the thread of this loop is the process's only one */
+    int work_waits;          /**< alone: the next turn does not wait */
+    int orders_come;         /**< see loops_config.orders */
     int accepting;           /**< listeners are in the poll set */
     apr_time_t now;          /**< microseconds since the epoch, read once per turn */
     apr_time_t accept_again; /**< with accepting == 0: when to try; a connection that closes brings
@@ -67,6 +70,12 @@ struct brg_loop {
  * hint per turn). */
 enum { LOOPS_RUN, LOOPS_DRAIN, LOOPS_DROP };
 extern atomic_int loops_phase;
+
+/** Bring the figures in the scoreboard up to date. */
+void loop_publish(brg_loop *loop);
+
+/** No further connection is to be taken for now. */
+int loop_is_full(const brg_loop *loop);
 
 /** A loop thread from its start to its end. */
 void loop_main(brg_loop *loop);

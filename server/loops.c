@@ -53,9 +53,11 @@ static apr_status_t loop_create(brg_loop **out, apr_pool_t *p, int index)
     if (epoll_ctl(loop->poll_fd, EPOLL_CTL_ADD, loop->wake_fd, &e))
         return errno;
     brg_pool_create_scoped(&loop->pool, p, BRG_SCOPE_PROCESS);
-    share = share > 0 ? share : 1;
-    loop->workers = worker_pool_create(p, loop, share, loops_conf.n_loops + index * share,
-                                       loops_conf.stack_bytes);
+    share = share > 0 || !loops_conf.n_workers ? share : 1;
+    loop->alone = !share;
+    loop->workers =
+        worker_pool_create(p, loop, share, loop->alone ? 0 : loops_conf.n_loops + index * share,
+                           loops_conf.stack_bytes);
     loop->cache = resolution_cache_create(loop);
     *out = loop;
     return APR_SUCCESS;
@@ -90,10 +92,15 @@ apr_status_t loops_start(apr_pool_t *pchild, const loops_config *config)
     for (int i = 0; i < loops_n; i++)
         if ((rv = loop_create(&loops[i], pchild, i)) != APR_SUCCESS)
             return rv;
-    for (int i = 0; i < loops_n; i++)
+    for (int i = 0; i < loops_n && !loops[i]->alone; i++)
         if ((rv = loop_start(loops[i])) != APR_SUCCESS)
             return rv;
     return APR_SUCCESS;
+}
+
+void loops_run_here(void)
+{
+    loop_main(loops[0]);
 }
 
 void loops_stop(int graceful)

@@ -8,6 +8,7 @@
 #include "ap_mpm.h"
 #include "ap_regex.h"
 #include "mpm_common.h"
+#include "mpm_private.h"
 #include "unixd.h"
 #include "util_mutex.h"
 #include "apr_strings.h"
@@ -112,7 +113,7 @@ void main_print_usage(const char *program)
 
 AP_DECLARE(const char *) ap_show_mpm(void)
 {
-    return "event";
+    return mpm_name();
 }
 
 AP_DECLARE(void) ap_show_modules(void)

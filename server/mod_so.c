@@ -15,6 +15,7 @@
 #include "apr_dso.h"
 #include "apr_strings.h"
 #include "config_private.h"
+#include "mpm_private.h"
 
 AP_DECLARE_MODULE(so);
 
@@ -176,6 +177,8 @@ static const char *so_load_module(cmd_parms *cmd, void *unused, const char *symb
     const char *error, *file;
     module *mod = NULL;
 
+    if (!strcmp(symbol, "mpm_prefork_module"))
+        return mpm_choose_prefork(cmd->pool, cmd->server);
     if (so_is_here(cmd, symbol, name))
         return NULL;
     error = so_open(cmd, name, &file, &handle);

@@ -26,12 +26,6 @@
 
 /* ---- numbers ---- */
 
-/* Which field, and between what values. */
-typedef struct mpm_number_spec {
-    size_t offset;
-    long min, max;
-} mpm_number_spec;
-
 static const char *mpm_parse(const cmd_parms *cmd, const char *arg, long min, long max, long *value)
 {
     char *end;
@@ -44,7 +38,7 @@ static const char *mpm_parse(const cmd_parms *cmd, const char *arg, long min, lo
     return NULL;
 }
 
-static const char *mpm_set_number(cmd_parms *cmd, void *dummy, const char *arg)
+const char *mpm_set_number(cmd_parms *cmd, void *dummy, const char *arg)
 {
     const mpm_number_spec *spec = cmd->cmd->cmd_data;
     const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
@@ -98,7 +92,7 @@ static const char *mpm_set_factor(cmd_parms *cmd, void *dummy, const char *arg)
     return NULL;
 }
 
-static const char *mpm_set_exception_hook(cmd_parms *cmd, void *dummy, const char *arg)
+const char *mpm_set_exception_hook(cmd_parms *cmd, void *dummy, const char *arg)
 {
     const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
 
@@ -121,10 +115,8 @@ static const mpm_number_spec spec_server_limit = {offsetof(mpm_conf, server_limi
 static const mpm_number_spec spec_thread_limit = {offsetof(mpm_conf, thread_limit), 1,
                                                   MPM_MAX_THREADS};
 
-#define MPM_DATA(x) ((void *)(uintptr_t)(x))
-
 const command_rec mpm_commands[] = {
-    LISTEN_COMMANDS,
+    MPM_SHARED_COMMANDS,
     AP_INIT_TAKE1("ServerProcesses", mpm_set_number, MPM_DATA(&spec_processes), RSRC_CONF,
                   "number of server processes"),
     AP_INIT_TAKE1("EventLoops", mpm_set_loops, NULL, RSRC_CONF,
@@ -147,23 +139,6 @@ const command_rec mpm_commands[] = {
                   "most idle threads"),
     AP_INIT_TAKE1("AsyncRequestWorkerFactor", mpm_set_factor, NULL, RSRC_CONF,
                   "connections per idle worker"),
-    AP_INIT_TAKE1("MaxConnectionsPerChild", ap_mpm_set_max_requests, NULL, RSRC_CONF,
-                  "connections after which a process is replaced"),
-    AP_INIT_TAKE1("MaxRequestsPerChild", ap_mpm_set_max_requests, NULL, RSRC_CONF,
-                  "former name of MaxConnectionsPerChild"),
-    AP_INIT_TAKE1("MaxMemFree", ap_mpm_set_max_mem_free, NULL, RSRC_CONF,
-                  "KiB of free memory that an allocator keeps; 0 = all"),
-    AP_INIT_TAKE1("ThreadStackSize", ap_mpm_set_thread_stacksize, NULL, RSRC_CONF,
-                  "bytes of a thread's stack"),
-    AP_INIT_TAKE1("CoreDumpDirectory", ap_mpm_set_coredumpdir, NULL, RSRC_CONF,
-                  "directory for core files"),
-    AP_INIT_TAKE1("PidFile", ap_mpm_set_pidfile, NULL, RSRC_CONF,
-                  "file for the process id of the server"),
-    AP_INIT_TAKE1("ScoreBoardFile", ap_set_scoreboard, NULL, RSRC_CONF,
-                  "accepted; the scoreboard is anonymous memory"),
-    AP_INIT_TAKE1("EnableExceptionHook", mpm_set_exception_hook, NULL, RSRC_CONF,
-                  "Off; On is refused"),
-    AP_GRACEFUL_SHUTDOWN_TIMEOUT_COMMAND,
     {.name = NULL},
 };
 
@@ -192,7 +167,7 @@ int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
         return HTTP_INTERNAL_SERVER_ERROR;
     mpm_common_pre_config(pconf);
     ap_listen_pre_config();
-    mpm_settings = (mpm_conf){.processes = 1, .threads = MPM_DEFAULT_THREADS};
+    mpm_settings_reset();
     ap_extended_status = 0;
     return OK;
 }
@@ -201,6 +176,8 @@ int mpm_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, ser
 {
     if (mpm_one_process())
         mpm_settings.processes = 1;
+    if (mpm_settings.alone)
+        return mpm_check_prefork();
     if (mpm_settings.thread_limit && mpm_settings.threads > mpm_settings.thread_limit) {
         ap_log_error(APLOG_MARK, APLOG_WARNING | APLOG_STARTUP, 0, NULL,
                      APLOGNO(00507) "WARNING: ThreadsPerChild of %d exceeds ThreadLimit of %d "
@@ -212,12 +189,7 @@ int mpm_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, ser
     return OK;
 }
 
-static const char *mpm_name(void)
-{
-    return "event";
-}
-
-static void mpm_register_hooks(apr_pool_t *p)
+void mpm_register_hooks(apr_pool_t *p)
 {
     /* Ports before logs: when one is taken, that is said on the terminal. */
     static const char *const before[] = {"core.c", NULL};

@@ -16,6 +16,7 @@
     0 /**< MaxRequestWorkers not given: as many as descriptors allow \
        */
 #define MPM_MAX_PROCESSES 64
+#define MPM_MAX_ALONE 4096 /**< processes with mpm_prefork */
 #define MPM_MAX_LOOPS 256
 #define MPM_MAX_THREADS 20000
 
@@ -28,9 +29,30 @@ typedef struct mpm_conf {
     int connections;  /**< MaxRequestWorkers, of all processes; 0 = no limit but descriptors */
     int server_limit; /**< ServerLimit; 0 = not given */
     int thread_limit; /**< ThreadLimit; 0 = not given */
+    int alone; /**< mpm_prefork: one thread and one connection per process; the rest is only read
+                  then */
+    int start; /**< StartServers */
+    int spare_min; /**< MinSpareServers */
+    int spare_max; /**< MaxSpareServers */
 } mpm_conf;
 
 extern mpm_conf mpm_settings;
+
+/** Processes that run at the start of a generation, and that there may be at most. */
+int mpm_processes_start(void);
+int mpm_processes_most(void);
+
+/** LoadModule mpm_prefork_module: this configuration's processes have one thread each. @return NULL
+ * or a message */
+const char *mpm_choose_prefork(apr_pool_t *pconf, server_rec *s);
+
+/** Messages of the process model are those of the module that was chosen: in place of
+ * APLOG_USE_MODULE. */
+extern int mpm_log_index;
+#define MPM_USE_LOG_MODULE AP_MAYBE_UNUSED(static int *const aplog_module_index) = &mpm_log_index
+
+/** "event" or "prefork". */
+const char *mpm_name(void);
 
 /** Loops of each process: EventLoops, or the CPUs that may be used shared out among the processes,
  * at least 1. */
@@ -58,6 +80,43 @@ apr_status_t mpm_timer_hook(apr_time_t t, ap_mpm_callback_fn_t *fn, void *baton)
 extern const command_rec mpm_commands[];
 int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp);
 int mpm_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
+const char *mpm_set_number(cmd_parms *cmd, void *spec, const char *arg);
+void mpm_register_hooks(apr_pool_t *p);
+
+/** Which field of mpm_settings a directive sets, and between what values. */
+typedef struct mpm_number_spec {
+    size_t offset;
+    long min, max;
+} mpm_number_spec;
+
+#define MPM_DATA(x) ((void *)(uintptr_t)(x))
+
+/** What both kinds of processes have. */
+#define MPM_SHARED_COMMANDS                                                               \
+    LISTEN_COMMANDS,                                                                      \
+        AP_INIT_TAKE1("MaxConnectionsPerChild", ap_mpm_set_max_requests, NULL, RSRC_CONF, \
+                      "connections after which a process is replaced"),                   \
+        AP_INIT_TAKE1("MaxRequestsPerChild", ap_mpm_set_max_requests, NULL, RSRC_CONF,    \
+                      "former name of MaxConnectionsPerChild"),                           \
+        AP_INIT_TAKE1("MaxMemFree", ap_mpm_set_max_mem_free, NULL, RSRC_CONF,             \
+                      "KiB of free memory that an allocator keeps; 0 = all"),             \
+        AP_INIT_TAKE1("ThreadStackSize", ap_mpm_set_thread_stacksize, NULL, RSRC_CONF,    \
+                      "bytes of a thread's stack"),                                       \
+        AP_INIT_TAKE1("CoreDumpDirectory", ap_mpm_set_coredumpdir, NULL, RSRC_CONF,       \
+                      "directory for core files"),                                        \
+        AP_INIT_TAKE1("PidFile", ap_mpm_set_pidfile, NULL, RSRC_CONF,                     \
+                      "file for the process id of the server"),                           \
+        AP_INIT_TAKE1("ScoreBoardFile", ap_set_scoreboard, NULL, RSRC_CONF,               \
+                      "accepted; the scoreboard is anonymous memory"),                    \
+        AP_INIT_TAKE1("EnableExceptionHook", mpm_set_exception_hook, NULL, RSRC_CONF,     \
+                      "Off; On is refused"),                                              \
+        AP_GRACEFUL_SHUTDOWN_TIMEOUT_COMMAND
+
+/** mpm_prefork.c: settings as they are before a configuration says anything; what fits together. */
+void mpm_settings_reset(void);
+int mpm_check_prefork(void);
+
+const char *mpm_set_exception_hook(cmd_parms *cmd, void *dummy, const char *arg);
 
 /** supervisor.c: what ap_run_mpm does; and the open_logs hook that opens the listening sockets. */
 int supervisor_run(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s);

@@ -8,7 +8,8 @@
 #include <sched.h>
 #include <unistd.h>
 
-mpm_conf mpm_settings = {.processes = 1, .threads = MPM_DEFAULT_THREADS};
+mpm_conf mpm_settings = {
+    .processes = 1, .threads = MPM_DEFAULT_THREADS}; /* mpm_event, until a configuration is read */
 _Atomic int mpm_state = AP_MPMQ_STARTING;
 ap_generation_t mpm_generation;
 
@@ -35,20 +36,34 @@ int mpm_loops(void)
 /* All threads that may run a module's code in one process. */
 static int mpm_threads(void)
 {
+    if (mpm_settings.alone)
+        return 1;
     return mpm_loops() + mpm_settings.threads;
+}
+
+/* Questions that mpm_prefork does not know. */
+static int mpm_is_unknown(int query_code)
+{
+    return mpm_settings.alone &&
+           (query_code == AP_MPMQ_IS_ASYNC || query_code == AP_MPMQ_CAN_WAITIO ||
+            query_code == AP_MPMQ_HAS_SERF);
 }
 
 int mpm_query_hook(int query_code, int *result, apr_status_t *rv)
 {
     int one = ap_get_scoreboard_global() ? ap_get_scoreboard_global()->thread_limit : mpm_threads();
 
-    *rv = APR_SUCCESS;
+    *rv = mpm_is_unknown(query_code) ? APR_ENOTIMPL : APR_SUCCESS;
+    if (*rv != APR_SUCCESS)
+        return OK;
     switch (query_code) {
     case AP_MPMQ_MAX_DAEMON_USED:
     case AP_MPMQ_MAX_DAEMONS:
         *result = mpm_settings.processes;
         break;
     case AP_MPMQ_IS_THREADED:
+        *result = mpm_settings.alone ? AP_MPMQ_NOT_SUPPORTED : AP_MPMQ_DYNAMIC;
+        break;
     case AP_MPMQ_IS_FORKED:
         *result = AP_MPMQ_DYNAMIC;
         break;
@@ -57,18 +72,20 @@ int mpm_query_hook(int query_code, int *result, apr_status_t *rv)
                                              : mpm_settings.processes;
         break;
     case AP_MPMQ_HARD_LIMIT_THREADS:
-        *result = one;
+        *result = mpm_settings.alone ? 1 : one;
         break;
     case AP_MPMQ_MAX_THREADS:
         *result = mpm_threads();
         break;
     case AP_MPMQ_MIN_SPARE_DAEMONS:
+        *result = mpm_settings.alone ? mpm_settings.spare_min : 0;
+        break;
     case AP_MPMQ_MAX_SPARE_DAEMONS:
-        *result = 0;
+        *result = mpm_settings.alone ? mpm_settings.spare_max : 0;
         break;
     case AP_MPMQ_MIN_SPARE_THREADS:
     case AP_MPMQ_MAX_SPARE_THREADS:
-        *result = mpm_threads();
+        *result = mpm_settings.alone ? 0 : mpm_threads();
         break;
     case AP_MPMQ_MAX_REQUESTS_DAEMON:
         *result = ap_max_requests_per_child;

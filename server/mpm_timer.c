@@ -73,10 +73,12 @@ static int timer_start(void)
 
 apr_status_t mpm_timer_hook(apr_time_t due, ap_mpm_callback_fn_t *fn, void *baton)
 {
-    mpm_timer *t = malloc(sizeof *t), **at;
+    mpm_timer *t, **at;
     apr_status_t rv = APR_SUCCESS;
 
-    if (!t)
+    if (mpm_settings.alone) /* no thread but one */
+        return APR_ENOTIMPL;
+    if (!(t = malloc(sizeof *t)))
         return APR_ENOMEM;
     *t = (mpm_timer){.due = due, .fn = fn, .baton = baton};
     pthread_mutex_lock(&timer_lock);

@@ -25,6 +25,7 @@ APLOG_USE_MODULE(core);
 #define DECLARED_MOST 128
 
 extern module http_module, so_module, unixd_module, mpm_event_module;
+extern module mpm_prefork_module;
 
 typedef struct declaration {
     const module *of;
@@ -153,8 +154,8 @@ BRG_DECLARE(void) brg_nonblocking_declare(module *m)
 
 void resolution_declare_core(void)
 {
-    static module *const core[] = {&core_module, &http_module, &so_module, &unixd_module,
-                                   &mpm_event_module};
+    static module *const core[] = {&core_module,  &http_module,      &so_module,
+                                   &unixd_module, &mpm_event_module, &mpm_prefork_module};
 
     for (size_t i = 0; i < sizeof core / sizeof *core; i++)
         declare(core[i], core[i] == &core_module ? request_resolution : NULL, 0);

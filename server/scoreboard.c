@@ -37,6 +37,7 @@ typedef struct score_global {
     global_score g;
     _Atomic uint64_t ended_accesses, ended_bytes;
     apr_time_t started;
+    _Atomic int full;
 } score_global;
 
 static scoreboard_limits score_limits = {16, 64, 1};
@@ -201,6 +202,20 @@ void scoreboard_ended_totals(uint64_t *accesses, uint64_t *bytes)
 
     *accesses = g ? loop_score_get(&g->ended_accesses) : 0;
     *bytes = g ? loop_score_get(&g->ended_bytes) : 0;
+}
+
+void scoreboard_set_full(int full)
+{
+    if (ap_scoreboard_image)
+        atomic_store_explicit(&((score_global *)(void *)ap_scoreboard_image->global)->full, full,
+                              memory_order_relaxed);
+}
+
+int scoreboard_is_full(void)
+{
+    return ap_scoreboard_image &&
+           atomic_load_explicit(&((score_global *)(void *)ap_scoreboard_image->global)->full,
+                                memory_order_relaxed);
 }
 
 apr_time_t scoreboard_started(void)

@@ -58,6 +58,11 @@ typedef struct scoreboard_limits {
     int loops;     /**< loops of one process */
 } scoreboard_limits;
 
+/** Every process has its connection, and no more processes may be started: set by the supervisor,
+ * read by loops. */
+void scoreboard_set_full(int full);
+int scoreboard_is_full(void);
+
 void scoreboard_set_limits(const scoreboard_limits *limits);
 
 /**

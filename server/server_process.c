@@ -30,20 +30,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-APLOG_USE_MODULE(mpm_event);
+MPM_USE_LOG_MODULE;
 
 #define PROCESS_SPARE_FDS 128        /* descriptors that are not connections */
 #define PROCESS_JOIN_US (500 * 1000) /* for loops that are to drop everything */
 #define PROCESS_LOOK_MS 1000         /* how often counters are looked at */
+
+typedef enum { ORDER_NONE, ORDER_GRACEFUL, ORDER_TERMINATE } process_order;
 
 typedef struct server_process {
     apr_pool_t *pool; /* pchild */
     server_rec *s;
     int slot, fd, signal_fd;
     int said_worn;
+    process_order obeyed; /* with one thread */
 } server_process;
-
-typedef enum { ORDER_NONE, ORDER_GRACEFUL, ORDER_TERMINATE } process_order;
 
 /* ---- set-up ---- */
 
@@ -84,7 +85,8 @@ static void process_share_descriptors(loops_config *conf)
     int all = fds > 1000000 ? 1000000 : (int)fds;
     int most = all > 4 * PROCESS_SPARE_FDS ? all - all / 4 - PROCESS_SPARE_FDS : all / 2;
 
-    if (mpm_settings.connections && mpm_settings.connections / mpm_settings.processes < most)
+    if (mpm_settings.connections && !mpm_settings.alone &&
+        mpm_settings.connections / mpm_settings.processes < most)
         most = mpm_settings.connections / mpm_settings.processes;
     conf->max_connections = most > 0 ? most : 1;
     conf->max_files = all / 4;
@@ -94,36 +96,6 @@ static void process_fail(const server_process *sp, const char *what, apr_status_
 {
     ap_log_error(APLOG_MARK, APLOG_ALERT, rv, sp->s, "server process: %s failed", what);
     exit(code);
-}
-
-static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
-{
-    loops_config conf = {.server = sp->s,
-                         .n_loops = mpm_loops(),
-                         .n_workers = mpm_settings.threads,
-                         .slot = sp->slot,
-                         .stack_bytes = ap_thread_stacksize};
-    const char *error = memory_conf_apply(sp->s, pconf);
-    apr_status_t rv;
-
-    if (error != NULL)
-        process_fail(sp, error, 0, APEXIT_CHILDFATAL);
-    brg_pool_create_scoped(&sp->pool, pconf, BRG_SCOPE_PROCESS);
-    apr_pool_tag(sp->pool, "pchild");
-    conf.listeners = listen_for_process(sp->pool, index, sp->fd < 0);
-    process_share_descriptors(&conf);
-    if ((sp->signal_fd = process_signals()) < 0)
-        process_fail(sp, "signalfd", errno, APEXIT_CHILDFATAL);
-    if (ap_run_drop_privileges(sp->pool, sp->s) > 0)
-        process_fail(sp, "giving up privileges", 0, APEXIT_CHILDFATAL);
-    thread_unblock_in_forks();
-    ap_fatal_signal_setup(sp->s, pconf);
-    ap_fatal_signal_child_setup(sp->s);
-    connection_child_init(sp->slot);
-    ap_run_child_init(sp->pool, sp->s);
-    if ((rv = loops_start(sp->pool, &conf)) != APR_SUCCESS)
-        process_fail(sp, "start of the event loops", rv, APEXIT_CHILDSICK);
-    mpm_state = AP_MPMQ_RUNNING;
 }
 
 /* ---- orders ---- */
@@ -214,6 +186,60 @@ static process_order process_serve(server_process *sp)
     return order;
 }
 
+/* ---- one thread ---- */
+
+/* On the loop, which is the main thread too, at the end of each turn. */
+static void process_obey_alone(void *baton, int come)
+{
+    server_process *sp = baton;
+    process_order order = come ? process_wait(sp, 0) : ORDER_NONE;
+
+    process_check_age(sp);
+    if (order <= sp->obeyed)
+        return;
+    mpm_state = AP_MPMQ_STOPPING;
+    if (sp->obeyed == ORDER_NONE)
+        ap_run_child_stopping(sp->pool, order == ORDER_GRACEFUL);
+    sp->obeyed = order;
+    loops_stop(order == ORDER_GRACEFUL);
+}
+
+/* ---- the whole ---- */
+
+static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
+{
+    loops_config conf = {.server = sp->s,
+                         .n_loops = mpm_loops(),
+                         .n_workers = mpm_settings.threads,
+                         .slot = sp->slot,
+                         .stack_bytes = ap_thread_stacksize,
+                         .order_fds = {-1, sp->fd},
+                         .orders = process_obey_alone,
+                         .baton = sp};
+    const char *error = memory_conf_apply(sp->s, pconf);
+    apr_status_t rv;
+
+    if (error != NULL)
+        process_fail(sp, error, 0, APEXIT_CHILDFATAL);
+    brg_pool_create_scoped(&sp->pool, pconf, BRG_SCOPE_PROCESS);
+    apr_pool_tag(sp->pool, "pchild");
+    conf.listeners = listen_for_process(sp->pool, mpm_settings.alone ? 0 : index, sp->fd < 0);
+    process_share_descriptors(&conf);
+    if ((sp->signal_fd = process_signals()) < 0)
+        process_fail(sp, "signalfd", errno, APEXIT_CHILDFATAL);
+    conf.order_fds[0] = sp->signal_fd;
+    if (ap_run_drop_privileges(sp->pool, sp->s) > 0)
+        process_fail(sp, "giving up privileges", 0, APEXIT_CHILDFATAL);
+    thread_unblock_in_forks();
+    ap_fatal_signal_setup(sp->s, pconf);
+    ap_fatal_signal_child_setup(sp->s);
+    connection_child_init(sp->slot);
+    ap_run_child_init(sp->pool, sp->s);
+    if ((rv = loops_start(sp->pool, &conf)) != APR_SUCCESS)
+        process_fail(sp, "start of the event loops", rv, APEXIT_CHILDSICK);
+    mpm_state = AP_MPMQ_RUNNING;
+}
+
 /* 1 when all threads ended. A graceful end has no limit of its own: the supervisor cuts it short.
  */
 static int process_stop(server_process *sp, process_order order)
@@ -247,7 +273,7 @@ static void process_end(server_process *sp, int joined)
 int server_process_run(apr_pool_t *pconf, server_rec *s, int index, int slot, int fd)
 {
     server_process sp = {.s = s, .slot = slot, .fd = fd};
-    process_order order;
+    process_order order = ORDER_NONE;
 
     oom_set_status(APEXIT_CHILDFATAL); /* no use to start another */
     if (fd >= 0)
@@ -257,8 +283,11 @@ int server_process_run(apr_pool_t *pconf, server_rec *s, int index, int slot, in
     process_say(&sp, SERVER_UP);
     if (fd < 0)
         daemon_ready();
-    order = process_serve(&sp);
-    process_end(&sp, process_stop(&sp, order));
+    if (mpm_settings.alone)
+        loops_run_here();
+    else
+        order = process_serve(&sp);
+    process_end(&sp, mpm_settings.alone || process_stop(&sp, order));
     if (fd >= 0)
         exit(0);
     return 0;

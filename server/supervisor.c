@@ -22,7 +22,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-APLOG_USE_MODULE(mpm_event);
+MPM_USE_LOG_MODULE;
 
 #define SUP_MONITOR_US (10 * APR_USEC_PER_SEC)
 
@@ -52,7 +52,7 @@ int supervisor_open(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, serv
 static int sup_scoreboard(server_rec *s)
 {
     /* Two generations side by side, and several that are slow to go. */
-    int processes = 3 * mpm_settings.processes + 16;
+    int processes = (mpm_settings.alone ? 2 : 3) * mpm_processes_most() + 16;
     scoreboard_limits limits = {.loops = mpm_loops()};
 
     limits.processes =
@@ -92,7 +92,7 @@ static int sup_begin(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
         ap_log_error(APLOG_MARK, APLOG_ALERT, errno, s, "the supervisor cannot start");
         return -1;
     }
-    sup_children_want(mpm_settings.processes);
+    sup_spare_begin();
     sup.served = 0;
     sup.monitor = apr_time_now() + SUP_MONITOR_US;
     sup_set_state(AP_MPMQ_RUNNING);
@@ -104,10 +104,12 @@ static int sup_begin(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
 
 static int sup_poll_ms(apr_time_t now, apr_time_t deadline)
 {
-    apr_time_t until = sup.monitor, due = sup_children_due();
+    apr_time_t until = sup.monitor, due = sup_children_due(), spare = sup_spare_due();
 
     if (due && due < until)
         until = due;
+    if (spare && spare < until)
+        until = spare;
     if (deadline && deadline < until)
         until = deadline;
     return until <= now ? 0 : (int)((until - now + 999) / 1000);
@@ -258,6 +260,8 @@ static sup_verdict sup_turn(apr_pool_t *pconf, server_rec *s)
     }
     sup_hand_over();
     sup_children_retire();
+    if (sup.served)
+        sup_spare_look(s);
     sup_monitor(pconf, s);
     return sup_obey(pconf, s);
 }

@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-APLOG_USE_MODULE(mpm_event);
+MPM_USE_LOG_MODULE;
 
 #define CHILD_SOON_US APR_USEC_PER_SEC /* died soon: within this time of its start */
 #define CHILD_DELAY_MIN_US (100 * 1000)
@@ -37,7 +37,7 @@ sup_process *sup_processes;
 static struct {
     apr_time_t due;
     apr_interval_time_t delay;
-} sup_wait[MPM_MAX_PROCESSES];
+} sup_wait[MPM_MAX_ALONE];
 static int sup_wanted;
 static int sup_slotless; /* a process waits for a slot */
 
@@ -45,6 +45,19 @@ void sup_children_want(int n)
 {
     memset(sup_wait, 0, sizeof sup_wait);
     sup_wanted = n;
+}
+
+int sup_children_wanted(void)
+{
+    return sup_wanted;
+}
+
+void sup_children_scale(int n)
+{
+    sup_wanted = n;
+    for (sup_process *c = sup_processes; c; c = c->next)
+        if (c->generation == mpm_generation && c->index >= n)
+            sup_children_stop(c, 1);
 }
 
 /* ---- looking ---- */

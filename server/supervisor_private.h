@@ -8,6 +8,7 @@
  *
  * supervisor.c          the loop: signals, reloads, the end
  * supervisor_children.c the table of processes: start, reap, tell
+ * supervisor_spare.c    how many processes mpm_prefork has
  * supervisor_signals.c  from signal handlers to flags and a descriptor to poll
  * server_process.c      the other side: what a server process does on its main thread
  *
@@ -70,6 +71,11 @@ extern sup_process *sup_processes;
 /** Forget delays of an earlier configuration; @a n processes are wanted from now on. */
 void sup_children_want(int n);
 
+/** How many are wanted; another number, without forgetting anything: those that are too many are
+ * told to end. */
+int sup_children_wanted(void);
+void sup_children_scale(int n);
+
 /** Start what is missing and due. @return 0, or -1 when a process cannot be made at all (logged) */
 int sup_children_start(apr_pool_t *pconf, server_rec *s);
 
@@ -97,6 +103,17 @@ void sup_children_retire(void);
 
 /** Kill those that are left. */
 void sup_children_kill(void);
+
+/* ---- supervisor_spare.c ---- */
+
+/** A new configuration: how many processes it starts with. */
+void sup_spare_begin(void);
+
+/** mpm_prefork: once a second, start or end processes as load asks for. All are up. */
+void sup_spare_look(server_rec *s);
+
+/** When sup_spare_look() next has something to do; 0 = never. */
+apr_time_t sup_spare_due(void);
 
 /* ---- server_process.c ---- */
 

@@ -18,7 +18,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-APLOG_USE_MODULE(mpm_event);
+MPM_USE_LOG_MODULE;
 
 static atomic_int sup_flags[NSIG]; /* lock-free: written by a handler */
 static int sup_event_fd = -1;

@@ -50,11 +50,35 @@ worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, int limit, int fi
     return wp;
 }
 
+/* With the lock held. */
+static brg_conn *worker_first(worker_pool *wp)
+{
+    brg_conn *bc = wp->head;
+
+    if (!bc)
+        return NULL;
+    wp->head = bc->next;
+    if (!wp->head)
+        wp->tail = &wp->head;
+    wp->waiting--;
+    bc->next = NULL;
+    return bc;
+}
+
+brg_conn *worker_pool_take(worker_pool *wp)
+{
+    brg_conn *bc;
+
+    pthread_mutex_lock(&wp->lock);
+    bc = worker_first(wp);
+    pthread_mutex_unlock(&wp->lock);
+    return bc;
+}
+
 /* Waits for work with the lock held. NULL: this thread is to end. */
 static brg_conn *worker_next(worker_pool *wp)
 {
     struct timespec until;
-    brg_conn *bc;
     int rc = 0;
 
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -64,14 +88,7 @@ static brg_conn *worker_next(worker_pool *wp)
         rc = pthread_cond_timedwait(&wp->work, &wp->lock, &until);
         wp->idle--;
     }
-    if (!(bc = wp->head))
-        return NULL;
-    wp->head = bc->next;
-    if (!wp->head)
-        wp->tail = &wp->head;
-    wp->waiting--;
-    bc->next = NULL;
-    return bc;
+    return worker_first(wp);
 }
 
 static void worker_show(const worker_pool *wp, int slot, int status)

@@ -13,7 +13,7 @@
 typedef struct worker_pool worker_pool;
 
 /**
- * @param limit        most threads, at least 1
+ * @param limit        most threads; 0 = none, the loop itself takes what waits
  * @param first_index  brg_thread_index() of the first of them
  * @param stack_bytes  0 = the system's
  */
@@ -23,6 +23,9 @@ worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, int limit, int fi
 /** Queue bc; h1_conn_work() runs for it on a worker. 0, or -1 if there is no thread and none can be
  * started. */
 int worker_pool_submit(worker_pool *wp, brg_conn *bc);
+
+/** With limit 0: what waits longest, for the calling loop to do; or NULL. */
+brg_conn *worker_pool_take(worker_pool *wp);
 
 /** No further work is taken; idle threads end. Does not wait. */
 void worker_pool_stop(worker_pool *wp);

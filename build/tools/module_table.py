@@ -50,7 +50,7 @@ def rows(path):
     for name in sorted(names):
         worst = next((s for s in ("does not load", "differs", "skipped", "works") if s in states.get(name, ())), "not tried")
         if name.startswith("mpm_"):
-            worst = "refused"
+            worst = "works" if name == "mpm_prefork" else "refused"
         remarks = ([notes.NOTES[name]] if name in notes.NOTES else []) + (["built in as well"] if name in built_in else [])
         yield f"| {name} | {groups.get(name, '')} | {worst} | {'; '.join(remarks)} |\n"
 

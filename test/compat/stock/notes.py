@@ -3,7 +3,7 @@
 
 NOTES = {
     "mpm_event": "not opened: the server has a process model of its own, and says so",
-    "mpm_prefork": "not opened: the server has a process model of its own, and says so",
+    "mpm_prefork": "built in: processes of one thread each",
     "mpm_worker": "not opened: the server has a process model of its own, and says so",
     "negotiation": "entity tags of negotiated answers end with their quotation mark, which Apache leaves out",
     "dialup": "HEAD and following requests are answered, too; a worker waits with the response",

@@ -102,7 +102,8 @@ static void test_load_module(void **state)
         int good;
     } cases[] = {
         {"LoadModule mime_module nowhere.so", "", 1},
-        {"LoadModule mpm_prefork_module nowhere.so", "a process model of its own", 1},
+        {"LoadModule mpm_worker_module nowhere.so", "a process model of its own", 1},
+        {"LoadModule mpm_prefork_module nowhere.so\n<IfModule mpm_event_module>\nNonsense\n</IfModule>", "", 1},
         {"LoadModule x_module /nonexistent.so",
          "Cannot load /nonexistent.so into server: /nonexistent.so: cannot open", 0},
         {"LoadFile /nonexistent.so", "Cannot load /nonexistent.so into server", 0},
