@@ -3,9 +3,8 @@
  * Arenas: see sms_arena.h for what there is. Allocating and freeing on a cell's own thread takes no
  * lock and no atomic instruction.
  *
- * A region that becomes empty is kept for any class while the empty ones are few (`keep`), else it
- * goes to the parent at once: after a peak little remains. The last region of a class that has free
- * cells stays where it is, so that a single request at a time does not move it to and fro.
+ * The last region of a class that has free cells stays where it is, so that a single request at a
+ * time does not move it to and fro.
  */
 #include "sms_arena.h"
 #include <stdio.h>
@@ -14,15 +13,8 @@
 #define ARENA_CHUNK_DEFAULT ((size_t)256 << 10)
 #define ARENA_CHUNK_LEAST ((size_t)16 << 10)
 #define ARENA_CHUNK_MOST ((size_t)1 << 30)
-#define ARENA_LINEAR 256 /* up to here classes are 16 bytes apart, then four to each doubling */
 #define ARENA_UNIT 4096
-#define ARENA_DISCARD 8192 /* free cells from this size on have whole pages to give back */
-#define ARENA_LOOKS 64     /* empty regions looked at before a new one is taken */
-
-static inline arena_sms *arena_of(arena_local *local)
-{
-    return (arena_sms *)local->system;
-}
+#define ARENA_LINEAR 256 /* up to here classes are 16 bytes apart, then four to each doubling */
 
 static inline uint32_t arena_class(size_t bytes)
 {
@@ -42,140 +34,6 @@ static size_t arena_class_size(uint32_t class_n)
         return ((size_t)class_n + 1) * 16;
     power = (size_t)1 << (8 + (class_n - 16) / 4);
     return power + ((class_n - 16) % 4 + 1) * (power / 4);
-}
-
-/* Lists. */
-
-static inline void arena_unlink(arena_region *r)
-{
-    *r->link = r->next;
-    if (r->next != NULL)
-        r->next->link = r->link;
-}
-
-static inline void arena_link(arena_region **list, arena_region *r)
-{
-    r->next = *list;
-    r->link = list;
-    if (r->next != NULL)
-        r->next->link = &r->next;
-    *list = r;
-}
-
-/* Regions. */
-
-static void arena_give(arena_local *local, arena_region *r)
-{
-    sms_unpoison(r, r->bytes);
-    brg_sms_give(local->system, r, r->bytes);
-}
-
-static void arena_shrink(arena_local *local, size_t keep)
-{
-    arena_region *r, *last;
-
-    while (local->empty_bytes > keep && local->empty != NULL) {
-        for (last = local->empty; (r = last->next) != NULL; last = r)
-            continue; /* the longest unused one is the last */
-        arena_unlink(last);
-        local->empty_bytes -= last->bytes;
-        arena_give(local, last);
-    }
-}
-
-/* Nothing of the region, which is in no list, is handed out any more. */
-static void arena_retire(arena_local *local, arena_region *r)
-{
-    size_t keep = arena_of(local)->keep;
-
-    if (r->bytes > keep) {
-        arena_give(local, r);
-        return;
-    }
-    arena_shrink(local, keep - r->bytes);
-    arena_link(&local->empty, r);
-    local->empty_bytes += r->bytes;
-}
-
-static void arena_retire_idle(arena_local *local)
-{
-    arena_region *r, *next;
-    int i;
-
-    for (i = 0; i < ARENA_CLASSES; i++)
-        for (r = local->avail[i]; r != NULL; r = next) {
-            next = r->next;
-            if (r->used == 0) {
-                arena_unlink(r);
-                arena_retire(local, r);
-            }
-        }
-}
-
-/* A few blocks that live on would keep the memory of a whole peak otherwise. */
-static void arena_discard(arena_local *local)
-{
-    arena_region *r;
-    arena_cell *cell;
-    int i;
-
-    for (i = ARENA_CLASSES - 1; i >= 0; i--)
-        for (r = local->avail[i]; r != NULL && r->cell_bytes >= ARENA_DISCARD; r = r->next) {
-            if (!r->dirty)
-                continue;
-            for (cell = r->free; cell != NULL; cell = cell->next)
-                brg_sms_discard(local->system->parent, cell + 1, r->cell_bytes - sizeof(*cell));
-            r->dirty = 0;
-        }
-}
-
-void arena_tidy(arena_local *local)
-{
-    arena_remote_drain(local);
-    arena_retire_idle(local);
-    arena_shrink(local, 0);
-    arena_discard(local);
-}
-
-/* An empty region of at least so many bytes, but not of many more. */
-static arena_region *arena_reuse(arena_local *local, size_t bytes)
-{
-    arena_region *r;
-    int looks = ARENA_LOOKS;
-
-    for (r = local->empty; r != NULL && looks-- > 0; r = r->next)
-        if (r->bytes >= bytes && r->bytes - bytes <= bytes / 4) {
-            arena_unlink(r);
-            local->empty_bytes -= r->bytes;
-            return r;
-        }
-    return NULL;
-}
-
-static arena_region *arena_region_get(arena_local *local, size_t bytes)
-{
-    arena_region *r = arena_reuse(local, bytes);
-
-    if (r == NULL) {
-        r = brg_sms_take(local->system, bytes);
-        if (r == NULL)
-            return NULL;
-        r->bytes = bytes;
-        r->home = local;
-    }
-    return r;
-}
-
-static void arena_format(arena_region *r, uint32_t class_n, size_t cell_bytes)
-{
-    sms_unpoison(r, ARENA_REGION_HEAD);
-    r->free = NULL;
-    r->bump = (char *)r + ARENA_REGION_HEAD;
-    r->class_n = class_n;
-    r->cell_bytes = cell_bytes;
-    r->capacity = (uint32_t)((r->bytes - ARENA_REGION_HEAD) / cell_bytes);
-    r->used = r->bumped = r->dirty = 0;
-    sms_poison(r->bump, r->bytes - ARENA_REGION_HEAD);
 }
 
 /* Cells. */
@@ -224,7 +82,7 @@ static __attribute__((noinline)) arena_region *arena_region_make(arena_local *lo
 
     if (r == NULL)
         return NULL;
-    arena_format(r, class_n, a->class_bytes[class_n] + sizeof(arena_cell));
+    arena_region_format(r, class_n, a->class_bytes[class_n] + sizeof(arena_cell));
     arena_link(&local->avail[class_n], r);
     return r;
 }
@@ -240,7 +98,7 @@ static __attribute__((noinline)) void *arena_large(arena_local *local, size_t by
 
     if (r == NULL)
         return NULL;
-    arena_format(r, ARENA_LARGE, r->bytes - ARENA_REGION_HEAD);
+    arena_region_format(r, ARENA_LARGE, r->bytes - ARENA_REGION_HEAD);
     arena_link(&local->full, r);
     return arena_hand_out(r, arena_bump(r), bytes);
 }
@@ -351,30 +209,6 @@ static void *arena_resize(brg_sms *s, void *block, size_t old_bytes, size_t byte
     memcpy(moved, block, old_bytes < bytes ? old_bytes : bytes);
     arena_free(s, block, old_bytes);
     return moved;
-}
-
-/* All of one list becomes empty. */
-static void arena_empty_list(arena_local *local, arena_region **list)
-{
-    arena_region *r;
-
-    while ((r = *list) != NULL) {
-        arena_unlink(r);
-        sms_poison((char *)r + ARENA_REGION_HEAD, r->bytes - ARENA_REGION_HEAD);
-        r->used = 0;
-        arena_retire(local, r);
-    }
-}
-
-static void arena_empty_local(arena_local *local, size_t keep)
-{
-    int i;
-
-    atomic_store_explicit(&local->remote, NULL, memory_order_relaxed);
-    for (i = 0; i < ARENA_CLASSES; i++)
-        arena_empty_list(local, &local->avail[i]);
-    arena_empty_list(local, &local->full);
-    arena_shrink(local, keep);
 }
 
 static void arena_each(brg_sms *s, size_t keep)

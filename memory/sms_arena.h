@@ -67,8 +67,45 @@ typedef struct arena_sms {
 /* What next is in a cell that is handed out. Never an address of a cell. */
 #define ARENA_LIVE ((arena_cell *)(uintptr_t)0xa11ca7ed)
 
+/* sms_arena.c */
+
 /** Take a cell back on its home's thread. */
 void arena_free_local(arena_local *local, arena_cell *cell);
+
+static inline arena_sms *arena_of(arena_local *local)
+{
+    return (arena_sms *)local->system;
+}
+
+static inline void arena_unlink(arena_region *r)
+{
+    *r->link = r->next;
+    if (r->next != NULL)
+        r->next->link = r->link;
+}
+
+static inline void arena_link(arena_region **list, arena_region *r)
+{
+    r->next = *list;
+    r->link = list;
+    if (r->next != NULL)
+        r->next->link = &r->next;
+    *list = r;
+}
+
+/* sms_arena_regions.c */
+
+/** A region of at least so many bytes, in no list and not formatted. NULL when memory is out. */
+arena_region *arena_region_get(arena_local *local, size_t bytes);
+
+/** Cut it into cells. */
+void arena_region_format(arena_region *r, uint32_t class_n, size_t cell_bytes);
+
+/** Nothing of the region, which is in no list, is handed out any more. */
+void arena_retire(arena_local *local, arena_region *r);
+
+/** Take all cells back at once, and keep at most so many bytes. */
+void arena_empty_local(arena_local *local, size_t keep);
 
 /* sms_arena_check.c; both only where no other thread uses the system */
 int arena_owns(const brg_sms *s, const void *block);

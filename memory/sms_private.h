@@ -174,6 +174,22 @@ const char *sms_param_unknown(const brg_sms_param *param, const char *kind, cons
 /** "64K", "2M", "1000" in a buffer of at least 24 bytes, which is returned. */
 const char *sms_format_size(size_t bytes, char *buffer);
 
+/* Kinds by name (sms_kinds.c). */
+
+#define SMS_MESSAGE 640 /* longest message */
+
+typedef struct sms_kind {
+    const char *name;
+    brg_sms_create_fn *create;
+    const char *help;
+} sms_kind;
+
+/** NULL: there is none of this name. */
+const sms_kind *sms_kind_find(const char *name);
+/** The refusal of a name, with all that there are. */
+const char *sms_kind_unknown(const char *name, apr_pool_t *p);
+int sms_kind_builtin(const sms_kind *kind);
+
 /** Bytes to keep in reserve where a specification does not say. 0: no limit */
 size_t sms_default_keep(void);
 

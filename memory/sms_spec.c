@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Specifications: `limit(16M) arena(chunk=64k)`, outermost first, and the kinds that they name.
+ * Specifications: `limit(16M) arena(chunk=64k)`, outermost first.
  *
  * A specification is read into a plan without allocating anything but the plan, since pools do not
  * exist yet when the preloaded layer reads its own.
  */
 #include "sms_private.h"
-#include "apr_strings.h"
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,17 +14,9 @@
 #define SPEC_LONGEST 511
 #define SPEC_WORDS 8
 #define SPEC_PARAMS 32
-#define SPEC_KINDS 32
-#define SPEC_MESSAGE 640
-
-typedef struct spec_kind {
-    const char *name;
-    brg_sms_create_fn *create;
-    const char *help;
-} spec_kind;
 
 typedef struct spec_word {
-    const spec_kind *kind;
+    const sms_kind *kind;
     int first, params_n;
     int shared;
     int one_thread; /* known after a trial */
@@ -38,166 +28,6 @@ struct brg_sms_plan {
     spec_word words[SPEC_WORDS];
     brg_sms_param params[SPEC_PARAMS];
 };
-
-static const spec_kind spec_builtin[] = {
-    {"arena", sms_arena_create, "chunk=SIZE, keep=SIZE"},
-    {"trivial", sms_trivial_create, "chunk=SIZE, keep=SIZE, shared"},
-    {"blocks", sms_blocks_create, "size=SIZE, chunk=SIZE, shared"},
-    {"system", sms_system_create, "no parameters"},
-    {"os", sms_os_create, "huge"},
-    {"limit", sms_limit_create, "SIZE, shared"},
-    {"tracking", sms_tracking_create, "quiet"},
-    {"guard", sms_guard_create, "redzone=SIZE, quarantine=SIZE"},
-    {"fault", sms_fault_create, "nth=N, from=N, random=FRACTION, seed=N"},
-};
-#define SPEC_BUILTIN_N ((int)(sizeof(spec_builtin) / sizeof(spec_builtin[0])))
-
-static spec_kind spec_registered[SPEC_KINDS];
-static int spec_registered_n;
-
-BRG_DECLARE(const char *) brg_sms_message(apr_pool_t *p, const char *format, ...)
-{
-    static __thread char kept[SPEC_MESSAGE];
-    char buffer[SPEC_MESSAGE]; /* an argument may be the message before */
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(buffer, sizeof(buffer), format, args);
-    va_end(args);
-    if (p != NULL)
-        return apr_pstrdup(p, buffer);
-    memcpy(kept, buffer, strlen(buffer) + 1);
-    return kept;
-}
-
-static const spec_kind *spec_kind_find(const char *name)
-{
-    int i;
-
-    for (i = 0; i < spec_registered_n; i++)
-        if (strcmp(spec_registered[i].name, name) == 0)
-            return &spec_registered[i];
-    for (i = 0; i < SPEC_BUILTIN_N; i++)
-        if (strcmp(spec_builtin[i].name, name) == 0)
-            return &spec_builtin[i];
-    return NULL;
-}
-
-BRG_DECLARE(void)
-brg_sms_kind_register(const char *name, brg_sms_create_fn *create, const char *help)
-{
-    int i;
-
-    for (i = 0; i < spec_registered_n; i++)
-        if (strcmp(spec_registered[i].name, name) == 0)
-            break;
-    if (i == SPEC_KINDS)
-        return; /* its name stays unknown, and says so where it is used */
-    spec_registered[i].name = name;
-    spec_registered[i].create = create;
-    spec_registered[i].help = help;
-    if (i == spec_registered_n)
-        spec_registered_n++;
-}
-
-void sms_kinds_forget(void)
-{
-    spec_registered_n = 0;
-}
-
-static const char *spec_unknown(const char *name, apr_pool_t *p)
-{
-    char list[SPEC_MESSAGE - 64];
-    size_t used = 0;
-    int i;
-
-    list[0] = '\0';
-    for (i = 0; i < SPEC_BUILTIN_N + spec_registered_n && used < sizeof(list); i++) {
-        const spec_kind *kind =
-            i < SPEC_BUILTIN_N ? &spec_builtin[i] : &spec_registered[i - SPEC_BUILTIN_N];
-        int n = snprintf(list + used, sizeof(list) - used, "%s%s(%s)", i > 0 ? ", " : "",
-                         kind->name, kind->help);
-
-        used += n > 0 ? (size_t)n : 0;
-    }
-    return brg_sms_message(p, "unknown memory system \"%.32s\"; there are %s", name, list);
-}
-
-/* Sizes. */
-
-BRG_DECLARE(int) brg_sms_parse_size(const char *text, size_t *bytes)
-{
-    size_t n = 0, unit = 1;
-    const char *c = text;
-
-    for (; *c >= '0' && *c <= '9'; c++)
-        if (__builtin_mul_overflow(n, (size_t)10, &n) ||
-            __builtin_add_overflow(n, (size_t)(*c - '0'), &n))
-            return -1;
-    if (c == text)
-        return -1;
-    switch (*c) {
-    case 'g':
-    case 'G':
-        unit <<= 10; /* fall through */
-    case 'm':
-    case 'M':
-        unit <<= 10; /* fall through */
-    case 'k':
-    case 'K':
-        unit <<= 10;
-        c++;
-        break;
-    default:
-        break;
-    }
-    if (*c != '\0' || __builtin_mul_overflow(n, unit, &n))
-        return -1;
-    *bytes = n;
-    return 0;
-}
-
-const char *sms_format_size(size_t bytes, char *buffer)
-{
-    static const char units[] = "\0KMG";
-    int unit = 0;
-
-    while (unit < 3 && bytes != 0 && bytes % 1024 == 0) {
-        bytes /= 1024;
-        unit++;
-    }
-    snprintf(buffer, 24, unit > 0 ? "%zu%c" : "%zu", bytes, units[unit]);
-    return buffer;
-}
-
-const char *sms_param_size(const brg_sms_param *param, size_t least, size_t most, size_t *out,
-                           apr_pool_t *p)
-{
-    char low[24], high[24];
-    size_t value;
-
-    if (brg_sms_parse_size(param->value, &value) != 0)
-        return brg_sms_message(p, "\"%.32s\" is no size (64k, 16M, 1G)", param->value);
-    if (value < least || value > most)
-        return brg_sms_message(p, "%s%s%.32s is not between %s and %s",
-                               param->name != NULL ? param->name : "",
-                               param->name != NULL ? "=" : "", param->value,
-                               sms_format_size(least, low), sms_format_size(most, high));
-    *out = value;
-    return NULL;
-}
-
-int sms_param_is(const brg_sms_param *param, const char *name)
-{
-    return param->name != NULL && strcmp(param->name, name) == 0;
-}
-
-const char *sms_param_unknown(const brg_sms_param *param, const char *kind, const char *help,
-                              apr_pool_t *p)
-{
-    return brg_sms_message(p, "%s does not know \"%.32s\"; its parameters: %s", kind,
-                           param->name != NULL ? param->name : param->value, help);
-}
 
 /* Reading. */
 
@@ -291,10 +121,10 @@ static const char *spec_read_word(brg_sms_plan *plan, char **at, apr_pool_t *p)
         return brg_sms_message(p, "\"%c\" is not expected after \"%.*s\"", stop, (int)(end - name),
                                name);
     *end = '\0';
-    word->kind = spec_kind_find(name);
+    word->kind = sms_kind_find(name);
     word->first = plan->params_n;
     if (word->kind == NULL)
-        return spec_unknown(name, p);
+        return sms_kind_unknown(name, p);
     plan->words_n++;
     *at = stop != '\0' ? end + 1 : end;
     return stop == '(' ? spec_read_params(plan, word, at, p) : NULL;
@@ -406,8 +236,7 @@ int sms_plan_builtin(const brg_sms_plan *plan)
     int i;
 
     for (i = 0; i < plan->words_n; i++)
-        if (plan->words[i].kind < spec_builtin ||
-            plan->words[i].kind >= spec_builtin + SPEC_BUILTIN_N)
+        if (!sms_kind_builtin(plan->words[i].kind))
             return 0;
     return 1;
 }
