@@ -279,7 +279,10 @@ static apr_status_t filter_includes(ap_filter_t *f, apr_bucket_brigade *bb)
     while (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(bb))
         rv = filter_bucket(ctx, APR_BRIGADE_FIRST(bb));
     apr_brigade_cleanup(bb);
-    return rv == APR_SUCCESS ? ssi_out_pass(&ctx->intern->out) : rv;
+    if (rv == APR_SUCCESS)
+        return ssi_out_pass(&ctx->intern->out);
+    ssi_out_settle(&ctx->intern->out); /* what is not passed on ends with the request */
+    return rv;
 }
 
 void ssi_filters_register(void)

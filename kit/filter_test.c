@@ -2,6 +2,7 @@
 /* brigade-filter-test: runs one filter of a module over an input, cut in many ways, and checks what
  * comes out and whether the filter keeps to the rules. See brigade-filter-test(1). */
 #include "filter_test.h"
+#include "filter_check.h"
 #include "main_private.h"
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,7 @@ int main(int argc, const char *const *argv)
     ft_server_start(process, &options);
     filter = ft_filter_find(&options);
     ft_ends_register();
+    filter_check_to(ft_check_told);
     ft_input_read(process, &input);
     printf("%s filter %s of %s: %" APR_SIZE_T_FMT " bytes of input, seed %llu\n",
            options.input ? "input" : "output", options.filter,

@@ -156,9 +156,6 @@ void ft_lent_withdraw(ft_run *run);
 /** Free it, when the run is over. */
 void ft_lent_free(ft_run *run);
 
-/** Is the ring whole? Else what is wrong with it. */
-const char *ft_ring_check(apr_bucket_brigade *bb);
-
 /** Register the filters that stand at both ends. */
 void ft_ends_register(void);
 void ft_ends_add(ft_run *run);
@@ -176,6 +173,12 @@ const char *ft_compare(const ft_run *run, const ft_bytes *expected);
 
 /** The output of a program that is given @a b. */
 void ft_bytes_through(ft_bytes *b, const char *command);
+
+/**
+ * What server/filter_check.h finds is wrong with the run that is under way. Where it cannot go on, tells and ends the group's
+ * process.
+ */
+void ft_check_told(conn_rec *c, const char *message, int fatal);
 
 /** All groups; prints. @return the exit status */
 int ft_groups_run(const ft_options *o, const ft_input *in, ap_filter_rec_t *filter);

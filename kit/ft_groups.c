@@ -25,6 +25,13 @@ typedef struct ft_test {
     const char *shown[FT_SHOWN]; /* what was wrong, without the figures in it */
 } ft_test;
 
+/* What the checker finds is said of these. */
+static struct {
+    ft_test *t;
+    const ft_group *g;
+    ft_run *run;
+} ft_now;
+
 /* ---- one run ---- */
 
 static const char *ft_one(ft_test *t, const ft_group *g, int number, ft_bytes *out)
@@ -36,6 +43,7 @@ static const char *ft_one(ft_test *t, const ft_group *g, int number, ft_bytes *o
     apr_pool_create(&p, ap_pglobal);
     ft_plan_make(&plan, p, g, t->o, t->in, number);
     run.plan = &plan;
+    ft_now.run = &run;
     if (t->o->verbose && !out)
         printf("      %s:%d %s\n", g->name, number, ft_plan_text(&plan, p));
     ft_run_plan(&run, p);
@@ -91,6 +99,24 @@ static void ft_failed(ft_test *t, const ft_group *g, int number, const char *tro
     ft_again(t, g, number);
 }
 
+void ft_check_told(conn_rec *c, const char *message, int fatal)
+{
+    ft_test *t = ft_now.t;
+
+    if (t->o->leftovers && !fatal && strstr(message, "returned success and left"))
+        return;
+    ft_wrong(ft_now.run, "%s", message);
+    if (!fatal)
+        return;
+    ft_failed(t, *t->number < 0 ? &ft_groups[0] : ft_now.g, *t->number < 0 ? 0 : *t->number,
+              ft_now.run->trouble);
+    printf("FAIL  %-7s ended by this\n", ft_now.g->name);
+    fflush(stdout);
+    if (t->o->no_fork)
+        abort(); /* here is where a debugger is to look */
+    _exit(FT_EXIT_FAILED);
+}
+
 /* ---- one group ---- */
 
 /* The runs of a group that are asked for; 0: none. */
@@ -114,6 +140,8 @@ static int ft_group_run(ft_test *t, const ft_group *g, int first, int end)
 {
     const char *trouble;
 
+    ft_now.t = t;
+    ft_now.g = g;
     *t->number = -1;
     trouble = ft_one(t, &ft_groups[0], 0, &t->expected);
     if (trouble) {
@@ -134,6 +162,7 @@ static int ft_group_run(ft_test *t, const ft_group *g, int first, int end)
     else
         printf("PASS  %-7s %d runs (%s)\n", g->name, t->runs, g->what);
     fflush(stdout);
+    free(t->expected.data);
     return t->failed != 0;
 }
 

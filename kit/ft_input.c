@@ -48,13 +48,9 @@ void ft_input_read(process_rec *process, ft_input *in)
 
 static void ft_input_take(ft_run *run, apr_bucket_brigade *bb, apr_off_t most)
 {
-    const char *data, *broken = ft_ring_check(bb);
+    const char *data;
     apr_size_t len, before = run->out.len;
 
-    if (broken) {
-        ft_wrong(run, "returned a brigade whose %s", broken + 4);
-        return;
-    }
     for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb);
          b = APR_BUCKET_NEXT(b)) {
         if (APR_BUCKET_IS_EOS(b) && run->eos_out++)
