@@ -47,6 +47,10 @@ int memory_refusal_stops(request_rec *r, apr_bucket_brigade *bb, apr_status_t *r
  * status */
 int memory_refusal_result(request_rec *r, int status);
 
+/** After its answer, with an exhausted pool: whether none was begun, so that 503 is still to be
+ * sent. */
+int memory_refusal_unanswered(request_rec *r);
+
 static inline int memory_request_status(request_rec *r, int status)
 {
     return __builtin_expect(brg_pool_exhausted(r->pool), 0) ? memory_refusal_result(r, status)

@@ -4,10 +4,11 @@
  *
  * Code that allocates from pools does not expect to be refused, so the pool goes on for a while
  * with memory that is kept for that, and the request ends at the next point where it can: with 503
- * when no head was sent, else by closing the connection, since the response cannot be completed.
+ * when no head was made, else by closing the connection, should the response not be completed.
  * Nothing but this request is concerned.
  *
- * An error page is let through, unless it is about to use up that reserve.
+ * An error page or a redirection is let through, and a response that was begun goes on, unless it
+ * is about to use up that reserve.
  */
 #include "httpd.h"
 #include "http_core.h"
@@ -32,15 +33,26 @@ static request_rec *refusal_answered(request_rec *r)
     return r;
 }
 
+/* Whether a head was made, for the request or one in its place. */
+static int refusal_head_made(request_rec *r)
+{
+    for (r = refusal_answered(r); r; r = r->prev)
+        if (r->sent_bodyct)
+            return 1;
+    return 0;
+}
+
 int memory_refusal_stops(request_rec *r, apr_bucket_brigade *bb, apr_status_t *result)
 {
     int urgent = brg_pool_exhausted(r->pool) == BRG_POOL_RESERVE_LOW;
     request_rec *answered = refusal_answered(r);
 
-    if (!urgent && ap_is_HTTP_ERROR(answered->status))
+    int begun = refusal_head_made(r);
+
+    if (!urgent && (answered->status >= HTTP_MULTIPLE_CHOICES || begun))
         return 0;
     apr_brigade_cleanup(bb);
-    if (answered->sent_bodyct || urgent)
+    if (begun || urgent)
         refusal_close(r->connection);
     *result = r->connection->aborted ? APR_ECONNABORTED : APR_ENOMEM;
     return 1;
@@ -48,11 +60,17 @@ int memory_refusal_stops(request_rec *r, apr_bucket_brigade *bb, apr_status_t *r
 
 int memory_refusal_result(request_rec *r, int status)
 {
-    int sent = refusal_answered(r)->sent_bodyct != 0;
+    int sent = refusal_head_made(r);
 
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "the request needs more memory than it may have: %s",
                   r->connection->aborted ? "the connection is closed"
                   : sent                 ? "its response was complete"
                                          : "answered with 503");
     return sent || r->connection->aborted ? status : HTTP_SERVICE_UNAVAILABLE;
+}
+
+int memory_refusal_unanswered(request_rec *r)
+{
+    return !r->connection->aborted && !refusal_head_made(r) &&
+           memory_refusal_result(r, OK) == HTTP_SERVICE_UNAVAILABLE;
 }

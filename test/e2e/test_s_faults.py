@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every allocation of a start refused in turn: a message and exit status 1, and never a crash.
+"""Every allocation refused in turn. Of a start: a message and exit status 1. Of a request: 503 for this one, and nothing
+for any other. Never a crash, a leak or a sanitizer's finding.
 
-TEST_FAULTS=all tries every allocation of a start, which takes long; else the first, the last and some between.
+TEST_FAULTS=all tries every allocation of a start, which takes a minute (three under AddressSanitizer); else the first,
+the last and some between.
 """
 import os
 import random
+import re
 
 import pytest
 
@@ -114,3 +117,93 @@ def test_each_allocation_of_a_start(serve, scope):
     print(f"{scope}: {count} allocations")
     for n in chosen(count, 20, 60):
         start(f"nth={n}")
+
+
+# ---- requests ----
+
+SITE = {
+    "a.txt": "hello\n",
+    "dir/index.html": "index",
+    "list/a": "", "list/bb.txt": "",
+    "part.shtml": 'part of <!--#echo var="DOCUMENT_NAME" -->\n',
+    "page.shtml": '<!--#set var="a" value="b$QUERY_STRING" --><!--#if expr="v(\'a\') =~ /b/" -->yes<!--#else -->no'
+                  '<!--#endif --><!--#include virtual="part.shtml" --><!--#include virtual="/a.txt" -->'
+                  '<!--#include file="a.txt" --><!--#echo var="a" --><!--#fsize file="a.txt" -->\n',
+    "ht/.htaccess": 'Header set A b\nAddType text/x-y .txt\n<If "%{QUERY_STRING} =~ /x/">\nHeader set X y\n</If>\n'
+                    "ErrorDocument 503 /e503.html\n",
+    "ht/a.txt": "hello\n" * 20000,
+    "e503.html": "503, says a page",
+}
+RANGES = [("Range", "bytes=0-1,3-4")]
+# name: target, fields, least number of allocations that it must take
+REQUESTS = {
+    "static": ("/a.txt?x", (), 15),
+    "page": ("/page.shtml?x", (), 200),
+    "index": ("/dir/?x", (), 40),
+    "redirect": ("/dir?x", (), 15),
+    "list": ("/list/?x", (), 100),
+    "none": ("/none?x", (), 8),
+    "ranges": ("/a.txt?x", RANGES, 30),
+    "htaccess": ("/ht/a.txt?x", (), 100),
+}
+INCLUDES = """LogFormat "%V %{allocs}M" m
+CustomLog logs/access m
+<Directory @ROOT@/htdocs>
+    Options +Includes
+    AddOutputFilter INCLUDES .shtml
+</Directory>
+"""
+
+
+def without_names(body):
+    """Multipart boundaries and host names differ from request to request."""
+    return re.sub(rb"[0-9a-f]{16,}|\bn\d+\b|\bwhole\b", b"", body)
+
+
+def host(name, n, kind):
+    system = f"MemorySystem request fault(nth={n}) {kind}\n" if n else ""
+    return f"<VirtualHost *:@PORT@>\nServerName {name}\n{system}</VirtualHost>\n"
+
+
+@pytest.mark.parametrize("name, kind", [*((name, "system") for name in REQUESTS), ("static", "arena"), ("page", "arena")])
+def test_each_allocation_of_a_request(serve, name, kind):
+    """A virtual host for each: its first request is refused its Nth allocation."""
+    target, fields, least = REQUESTS[name]
+    server = serve(INCLUDES + host("whole", 0, kind), SITE)
+    expected = server.get(target, fields, host="whole")
+    line = server.wait_for_log(r"whole (\d+)\n", "logs/access")
+    count = int(line[1])
+    server.stop()
+    server = serve(INCLUDES + host("whole", 0, kind) + "".join(host(f"n{n}", n, kind) for n in range(1, count + 1)), SITE)
+    before = server.children()
+    refused = []
+    for n in range(1, count + 1):
+        answer = server.get(target, fields, host=f"n{n}")
+        if answer.status == 503:
+            assert b"503" in answer.body
+            refused.append(n)
+        else:
+            assert answer.status == expected.status, n
+            assert without_names(answer.body) == without_names(expected.body), n
+        assert server.get("/a.txt", host="whole").body == b"hello\n"
+    assert refused == [*range(1, len(refused) + 1)]  # from some point on the response was made already
+    assert len(refused) >= least
+    for n in refused[::10]:
+        answer = server.get(target, fields, host=f"n{n}")
+        assert answer.status == expected.status and without_names(answer.body) == without_names(expected.body)
+    assert server.children() == before
+
+
+@pytest.mark.parametrize("scope", ["request", "connection", "bucket"])
+def test_first_allocations(serve, scope):
+    """What comes before the virtual host of a request is known, and what belongs to its connection."""
+    for n in range(1, 60, 1 if COMPLETE else 6):
+        server = serve(f"EventLoops 1\nMemorySystem {scope} fault(nth={n}) system\n" + INCLUDES, SITE)
+        before = server.children()
+        answers = [server.get(target).status for target in ("/a.txt", "/page.shtml?x")]
+        assert set(answers) <= {200, 503}, (n, answers)
+        if scope == "request" and n < 30:
+            assert answers[0] == 503
+        assert server.get("/a.txt").status == 200
+        assert server.children() == before
+        assert server.stop() == 0
