@@ -67,6 +67,7 @@ static void stream_gather(ssi_state *s, const char *data, apr_size_t len)
         s->text_room = room;
     }
     memcpy(s->text + s->text_len, data, len);
+    brg_buffer_copied(len);
     s->text_len += len;
 }
 

@@ -80,6 +80,7 @@ static void memory_add(ssi_memory *m, const char *data, apr_size_t len, apr_pool
         m->room = room;
     }
     memcpy(m->data + m->len, data, len);
+    brg_buffer_copied(len);
     m->len += len;
 }
 
@@ -131,6 +132,7 @@ void ssi_out_bytes(ssi_out *out, const char *data, apr_size_t len)
     }
     if (!len || !out_charge(out, len))
         return;
+    brg_buffer_copied(len);
     for (apr_size_t left = len; left;) {
         apr_size_t n = SSI_OUT_BLOCK - out->used;
 

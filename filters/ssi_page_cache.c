@@ -312,5 +312,6 @@ apr_bucket *ssi_span_create(ssi_page *page, apr_size_t off, apr_size_t len,
     e->start = (apr_off_t)off;
     e->length = len;
     ssi_page_hold(page);
+    brg_buffer_shared();
     return e;
 }

@@ -29,6 +29,7 @@
 #include "util_filter.h"
 #include "ap_expr.h"
 #include "ap_regex.h"
+#include "brigade/memory.h"
 #include "apr_buckets.h"
 #include "apr_hash.h"
 #include "apr_tables.h"

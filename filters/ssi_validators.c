@@ -165,6 +165,7 @@ static const char *complete_flat(include_ctx_t *ctx, apr_size_t len)
     char *body = apr_palloc(ctx->pool, len + 1);
     apr_size_t n = len;
 
+    brg_buffer_copied(len);
     return apr_brigade_flatten(ctx->intern->out.bb, body, &n) == APR_SUCCESS && n == len ? body
                                                                                          : NULL;
 }

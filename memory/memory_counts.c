@@ -20,6 +20,7 @@ static pthread_key_t counts_key;
 static memory_thread *counts_threads;
 static memory_thread counts_sink; /* of threads for which there was no memory */
 static memory_counts counts_base[BRG_SCOPES_N];
+static brg_buffer_figures counts_buffers_base;
 
 /* At the end of a thread. Its spare allocators stay for the successor. */
 static void counts_thread_end(void *thread)
@@ -88,6 +89,30 @@ static void counts_sum_all(int scope, memory_counts *out)
         counts_add(out, &t->scope[scope]);
 }
 
+static void counts_sum_buffers(brg_buffer_figures *out)
+{
+    const memory_thread *t;
+
+    memset(out, 0, sizeof(*out));
+    for (t = counts_threads; t != NULL; t = t->next) {
+        out->created += __atomic_load_n(&t->buffers.created, __ATOMIC_RELAXED);
+        out->shared += __atomic_load_n(&t->buffers.shared, __ATOMIC_RELAXED);
+        out->copied += __atomic_load_n(&t->buffers.copied, __ATOMIC_RELAXED);
+        out->copied_bytes += __atomic_load_n(&t->buffers.copied_bytes, __ATOMIC_RELAXED);
+    }
+}
+
+BRG_DECLARE(void) brg_buffer_figures_get(brg_buffer_figures *out)
+{
+    pthread_mutex_lock(&counts_lock);
+    counts_sum_buffers(out);
+    out->created -= counts_buffers_base.created;
+    out->shared -= counts_buffers_base.shared;
+    out->copied -= counts_buffers_base.copied;
+    out->copied_bytes -= counts_buffers_base.copied_bytes;
+    pthread_mutex_unlock(&counts_lock);
+}
+
 void memory_counts_sum(int scope, memory_counts *out)
 {
     const memory_counts *base = &counts_base[scope];
@@ -115,6 +140,7 @@ void memory_counts_reset(void)
         for (t = counts_threads; t != NULL; t = t->next)
             __atomic_store_n(&t->scope[scope].high_water, 0, __ATOMIC_RELAXED);
     }
+    counts_sum_buffers(&counts_buffers_base);
     pthread_mutex_unlock(&counts_lock);
 }
 

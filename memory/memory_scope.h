@@ -25,6 +25,7 @@ typedef struct memory_counts {
 
 typedef struct memory_thread {
     memory_counts scope[BRG_SCOPES_N];
+    brg_buffer_figures buffers;
     /* ended, ready for the scope's next ones: of the scope itself and of what a pool continued on
      */
     apr_allocator_t *spare[BRG_SCOPES_N][MEMORY_SPARES];

@@ -33,6 +33,23 @@ BRG_DECLARE(void) brg_memory_figures_reset(void)
 {
 }
 
+BRG_DECLARE(void) brg_buffer_created(void)
+{
+}
+
+BRG_DECLARE(void) brg_buffer_shared(void)
+{
+}
+
+BRG_DECLARE(void) brg_buffer_copied(apr_size_t bytes)
+{
+}
+
+BRG_DECLARE(void) brg_buffer_figures_get(brg_buffer_figures *out)
+{
+    memset(out, 0, sizeof(*out));
+}
+
 BRG_DECLARE(const char *) brg_scope_spec(brg_scope scope)
 {
     return "stock";

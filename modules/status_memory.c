@@ -33,6 +33,11 @@ typedef struct memory_figure {
 #field, title, up, offsetof(brg_sms_figures, field) \
     }
 
+#define BUFFER_FIGURE(field, title)                           \
+    {                                                         \
+#field, title, 1, offsetof(brg_buffer_figures, field) \
+    }
+
 static const memory_figure pool_figures[] = {
     POOL_FIGURE(pools, "Pools", 1),
     POOL_FIGURE(clears, "Clears", 1),
@@ -55,6 +60,13 @@ static const memory_figure system_figures[] = {
     SYSTEM_FIGURE(live_bytes, "LiveBytes", 0),
     SYSTEM_FIGURE(high_water_bytes, "HighWaterBytes", 0),
     SYSTEM_FIGURE(held_bytes, "HeldBytes", 0),
+};
+
+static const memory_figure buffer_figures[] = {
+    BUFFER_FIGURE(created, "Created"),
+    BUFFER_FIGURE(shared, "Shared"),
+    BUFFER_FIGURE(copied, "Copied"),
+    BUFFER_FIGURE(copied_bytes, "CopiedBytes"),
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -98,6 +110,7 @@ static void json_scope(request_rec *r, brg_scope scope)
 
 static void memory_write_json(request_rec *r)
 {
+    brg_buffer_figures buffers;
     int scope;
 
     ap_set_content_type_ex(r, "application/json", 1);
@@ -107,7 +120,10 @@ static void memory_write_json(request_rec *r)
             ap_rputs(",\n", r);
         json_scope(r, (brg_scope)scope);
     }
-    ap_rputs("]}\n", r);
+    brg_buffer_figures_get(&buffers);
+    ap_rputs("],\n\"buffers\":{", r);
+    json_figures(r, buffer_figures, COUNT_OF(buffer_figures), &buffers);
+    ap_rputs("}}\n", r);
 }
 
 /* ---- Prometheus: one family of samples per figure ---- */
@@ -151,6 +167,20 @@ static void prometheus_systems(request_rec *r, const memory_figure *figure)
         }
 }
 
+static void prometheus_buffers(request_rec *r)
+{
+    brg_buffer_figures buffers;
+    size_t i;
+
+    brg_buffer_figures_get(&buffers);
+    for (i = 0; i < COUNT_OF(buffer_figures); i++) {
+        prometheus_head(r, &buffer_figures[i], "buffer");
+        ap_rprintf(r, "brigade_memory_buffer_%s_total{pid=\"%ld\"} %" APR_UINT64_T_FMT "\n",
+                   buffer_figures[i].name, (long)getpid(),
+                   figure_value(&buffer_figures[i], &buffers));
+    }
+}
+
 static void memory_write_prometheus(request_rec *r)
 {
     size_t i;
@@ -160,6 +190,7 @@ static void memory_write_prometheus(request_rec *r)
         prometheus_pools(r, &pool_figures[i]);
     for (i = 0; i < COUNT_OF(system_figures); i++)
         prometheus_systems(r, &system_figures[i]);
+    prometheus_buffers(r);
 }
 
 /* ---- the page, and ?auto ---- */
@@ -176,6 +207,32 @@ static void auto_scope(request_rec *r, brg_scope scope)
     for (i = 0; i < COUNT_OF(pool_figures); i++)
         ap_rprintf(r, "Memory%s%s: %" APR_UINT64_T_FMT "\n", name, pool_figures[i].title,
                    figure_value(&pool_figures[i], &pools));
+}
+
+static void auto_buffers(request_rec *r)
+{
+    brg_buffer_figures buffers;
+    size_t i;
+
+    brg_buffer_figures_get(&buffers);
+    for (i = 0; i < COUNT_OF(buffer_figures); i++)
+        ap_rprintf(r, "MemoryBuffers%s: %" APR_UINT64_T_FMT "\n", buffer_figures[i].title,
+                   figure_value(&buffer_figures[i], &buffers));
+}
+
+static void html_buffers(request_rec *r)
+{
+    brg_buffer_figures buffers;
+    size_t i;
+
+    brg_buffer_figures_get(&buffers);
+    ap_rputs("<table border=\"1\"><tr><th>Buffers</th>", r);
+    for (i = 0; i < COUNT_OF(buffer_figures); i++)
+        ap_rprintf(r, "<th>%s</th>", buffer_figures[i].title);
+    ap_rputs("</tr>\n<tr><td>of the process</td>", r);
+    for (i = 0; i < COUNT_OF(buffer_figures); i++)
+        ap_rprintf(r, "<td>%" APR_UINT64_T_FMT "</td>", figure_value(&buffer_figures[i], &buffers));
+    ap_rputs("</tr>\n</table>\n", r);
 }
 
 static void html_head(request_rec *r, const char *first, const memory_figure *figure, size_t n)
@@ -222,6 +279,7 @@ static void memory_write_html(request_rec *r)
                      COUNT_OF(system_figures), &system);
         }
     ap_rputs("</table>\n", r);
+    html_buffers(r);
 }
 
 static int memory_status(request_rec *r, int flags)
@@ -233,6 +291,7 @@ static int memory_status(request_rec *r, int flags)
     if (flags & AP_STATUS_SHORT) {
         for (scope = 0; scope < BRG_SCOPES_N; scope++)
             auto_scope(r, (brg_scope)scope);
+        auto_buffers(r);
     } else {
         memory_write_html(r);
     }

@@ -3,6 +3,7 @@
 #include "loop_private.h"
 #include "resolution.h"
 #include "scoreboard_private.h"
+#include "brigade/memory.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/sendfile.h>
@@ -50,6 +51,7 @@ static void pending_add_copy(brg_conn *bc, const char *data, size_t len)
     if (!part)
         return;
     memcpy(part + 1, data, len);
+    brg_buffer_copied(len);
     part->data = (const char *)(part + 1);
     part->len = (apr_off_t)len;
 }
@@ -149,6 +151,7 @@ void gather_add_body(h1_gather *g, const char *data, size_t len, struct resoluti
     g->bytes += len;
     g->held[g->held_n++] = owner;
     resolution_hold(owner);
+    brg_buffer_shared();
 }
 
 static void gather_reset(h1_gather *g)

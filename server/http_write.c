@@ -11,6 +11,7 @@
 #include "util_filter.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/memory.h"
 #include <limits.h>
 #include <stdarg.h>
 #include <string.h>
@@ -71,6 +72,7 @@ static apr_status_t write_buffer(request_rec *r, const char *data, apr_size_t le
 {
     ap_filter_t *f;
     old_write_ctx *ctx;
+    apr_status_t rv;
 
     if (len == 0) {
         return APR_SUCCESS;
@@ -86,7 +88,10 @@ static apr_status_t write_buffer(request_rec *r, const char *data, apr_size_t le
     if (!ctx->bb) {
         ctx->bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     }
-    return apr_brigade_write(ctx->bb, ap_filter_flush, f->next, data, len);
+    rv = apr_brigade_write(ctx->bb, ap_filter_flush, f->next, data, len);
+    if (!APR_BRIGADE_EMPTY(ctx->bb)) /* else it was passed on as it lay there */
+        brg_buffer_copied(len);
+    return rv;
 }
 
 AP_DECLARE(int) ap_rputc(int c, request_rec *r)

@@ -6,6 +6,7 @@
 #include "core_private.h"
 #include "filter_registry.h"
 #include "h1_response.h"
+#include "brigade/memory.h"
 #include "brigade/resolution.h"
 #include "http_core.h"
 #include "http_request.h"
@@ -297,6 +298,7 @@ static int store_read(resolution_entry *e)
             return -1;
         have += (size_t)n;
     }
+    brg_buffer_created();
     return 0;
 }
 
@@ -333,6 +335,8 @@ static int store_body(resolution_cache *c, resolution_entry *e)
     if (!(e->body = malloc(c->offered_len + 1)))
         return -1;
     memcpy(e->body, c->offered_body, c->offered_len);
+    brg_buffer_created();
+    brg_buffer_copied(c->offered_len);
     e->body_len = (apr_off_t)c->offered_len;
     e->bytes += (size_t)e->body_len;
     c->bytes += (size_t)e->body_len;

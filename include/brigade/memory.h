@@ -74,13 +74,35 @@ brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope);
  */
 BRG_DECLARE(int) brg_pool_exhausted(const apr_pool_t *pool);
 
+/** What became of the data of requests and responses. Sums over threads. */
+typedef struct brg_buffer_figures {
+    uint64_t created;      /**< buffers, mappings and files that buckets were made for, and bodies
+                            *   that the server remembers */
+    uint64_t shared;       /**< times that such a one, or data that needs no owner, was referred to
+                            *   once more in place of a copy */
+    uint64_t copied;       /**< times that data was copied from one buffer into another */
+    uint64_t copied_bytes; /**< in these */
+} brg_buffer_figures;
+
+/**
+ * Count by hand. Needed for what a module does in buffers of its own only: buckets of the types of
+ * APR-util count by themselves when they are made, copied, split, or copied because they are set
+ * aside. Heads are composed, and not counted. Threads: any. Blocking: no.
+ */
+BRG_DECLARE(void) brg_buffer_created(void);
+BRG_DECLARE(void) brg_buffer_shared(void);
+BRG_DECLARE(void) brg_buffer_copied(apr_size_t bytes);
+
+/** Threads: any. */
+BRG_DECLARE(void) brg_buffer_figures_get(brg_buffer_figures *out);
+
 /** Threads: the one that uses the pool. */
 BRG_DECLARE(void) brg_pool_figures_get(const apr_pool_t *pool, brg_pool_figures *out);
 
 /** Threads: any. */
 BRG_DECLARE(void) brg_memory_figures_get(brg_scope scope, brg_memory_figures *out);
 
-/** Begin to count anew, in scopes and in their systems. Threads: any. */
+/** Begin to count anew, in scopes, in their systems, and of buffers. Threads: any. */
 BRG_DECLARE(void) brg_memory_figures_reset(void);
 
 /** The specification of a scope's memory system: "arena(chunk=64K)". Constant until the next
