@@ -76,6 +76,7 @@ int main(int argc, const char *const *argv)
                      ap_server_argv0, error);
         main_process_exit(process, 1);
     }
+    main_check_module(process);
     main_check_ssi(process); /* before the arguments of -k are taken out */
     ap_run_rewrite_args(process);
     main_options_read(process, &options);

@@ -15,6 +15,7 @@
 #include "brigade/ssi.h"
 #include "config_private.h"
 #include "main_private.h"
+#include "module_check.h"
 #include "memory_check.h"
 #include "memory_out.h"
 #include "out_of_memory.h"
@@ -229,6 +230,17 @@ void main_check_ssi(process_rec *process)
         main_process_exit(process, 2);
     }
     main_process_exit(process, check(process->pool, process->argc - 2, process->argv + 2) ? 1 : 0);
+}
+
+void main_check_module(process_rec *process)
+{
+    if (process->argc < 2 || strcmp(process->argv[1], "--check-module"))
+        return;
+    if (process->argc < 3) {
+        main_print_usage(process->argv[0]);
+        main_process_exit(process, 2);
+    }
+    main_process_exit(process, module_check(process, process->argc - 2, process->argv + 2));
 }
 
 void main_options_read(process_rec *process, main_options *options)

@@ -26,6 +26,9 @@ void main_options_read(process_rec *process, main_options *options);
 /** `--check-ssi FILE...` as the first argument: do that and end the program. */
 void main_check_ssi(process_rec *process);
 
+/** `--check-module FILE...` as the first argument: likewise. */
+void main_check_module(process_rec *process);
+
 /** -v, -V, -h (main_print.c). */
 void main_print_version(void);
 void main_print_settings(const main_options *options);

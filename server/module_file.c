@@ -84,6 +84,8 @@ static void elf_dynamic(module_file *out, const elf_image *e, const ElfW(Shdr) *
             APR_ARRAY_PUSH(out->libraries, const char *) = apr_pstrdup(p, text);
         else if (entries[i].d_tag == DT_RUNPATH || entries[i].d_tag == DT_RPATH)
             out->run_path = apr_pstrdup(p, text);
+        else if (entries[i].d_tag == DT_FLAGS_1 && (entries[i].d_un.d_val & DF_1_PIE))
+            out->is_program = 1;
     }
 }
 
@@ -123,7 +125,7 @@ static const char *elf_head(elf_image *e)
     if (memcmp(e->head->e_ident, this_machine, EI_VERSION))
         return "is a shared object for another kind of machine";
     if (e->head->e_type != ET_DYN)
-        return "is no shared object, but a program or a part of one (link it with -shared)";
+        return "is a program, or a part of one (link a module with -shared)";
     e->sections = elf_at(e, e->head->e_shoff, (uint64_t)e->head->e_shnum * sizeof *e->sections);
     if (!e->sections || e->head->e_shentsize != sizeof *e->sections)
         return "is a damaged shared object: its sections are not all there";
@@ -148,7 +150,7 @@ const char *module_file_read(module_file *out, const char *path, apr_pool_t *p)
         else if (e.sections[i].sh_type == SHT_DYNAMIC)
             elf_dynamic(out, &e, &e.sections[i], p);
     }
-    return NULL;
+    return out->is_program ? "is a program (link a module with -shared)" : NULL;
 }
 
 /* Versions and magic are constants of the file; the rest of a structure is filled in when it is

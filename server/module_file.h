@@ -21,6 +21,7 @@ typedef struct module_file {
     apr_array_header_t *defined;   /**< of module_file_symbol: what it offers to others */
     apr_array_header_t *wanted;    /**< the same: what others have to offer */
     apr_array_header_t *libraries; /**< of const char *: what is opened with it */
+    int is_program;                /**< one that may lie at any address */
     const char *run_path;          /**< where these lie besides the usual places, or NULL */
 } module_file;
 

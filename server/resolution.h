@@ -11,6 +11,7 @@
 #include "h1_gather.h"
 #include "h1_parse.h"
 #include "httpd.h"
+#include "http_config.h"
 
 typedef struct resolution_cache resolution_cache;
 typedef struct resolution_entry resolution_entry;
@@ -53,6 +54,9 @@ int connections_are_plain(void);
 /** All declarations are void: modules are about to register their hooks anew, some of them no more.
  */
 void resolution_forget_declarations(void);
+
+/** 1 if the module declared itself (or is about to be believed to have). */
+int resolution_is_declared(const module *m);
 
 /** The core's own modules declare themselves. */
 void resolution_declare_core(void);

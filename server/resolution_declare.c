@@ -95,6 +95,11 @@ void resolution_forget_declarations(void)
     declared_n = 0; /* what directives asked for stays */
 }
 
+int resolution_is_declared(const module *m)
+{
+    return declaration_of(m->name) != NULL || known_rule_of(m) != NULL;
+}
+
 static void declare(module *m, brg_resolution_fn *fn, int never)
 {
     declaration *d;
