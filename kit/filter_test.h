@@ -178,7 +178,7 @@ void ft_bytes_through(ft_bytes *b, const char *command);
  * What server/filter_check.h finds is wrong with the run that is under way. Where it cannot go on, tells and ends the group's
  * process.
  */
-void ft_check_told(conn_rec *c, const char *message, int fatal);
+void ft_check_told(conn_rec *c, filter_check_weight weight, const char *message);
 
 /** All groups; prints. @return the exit status */
 int ft_groups_run(const ft_options *o, const ft_input *in, ap_filter_rec_t *filter);

@@ -99,14 +99,14 @@ static void ft_failed(ft_test *t, const ft_group *g, int number, const char *tro
     ft_again(t, g, number);
 }
 
-void ft_check_told(conn_rec *c, const char *message, int fatal)
+void ft_check_told(conn_rec *c, filter_check_weight weight, const char *message)
 {
     ft_test *t = ft_now.t;
 
-    if (t->o->leftovers && !fatal && strstr(message, "returned success and left"))
+    if (t->o->leftovers && weight == FILTER_CHECK_REMARK)
         return;
     ft_wrong(ft_now.run, "%s", message);
-    if (!fatal)
+    if (weight != FILTER_CHECK_FATAL)
         return;
     ft_failed(t, *t->number < 0 ? &ft_groups[0] : ft_now.g, *t->number < 0 ? 0 : *t->number,
               ft_now.run->trouble);

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,12 +23,28 @@ APLOG_USE_MODULE(core);
 
 #define CRASH_LINE_BYTES 1024
 
-static _Thread_local const char *crash_line, *crash_host;
+static _Thread_local const request_rec *crash_request;
 
-void crash_serving(const char *line, const char *host)
+void crash_serving(const request_rec *r)
 {
-    crash_line = line;
-    crash_host = host;
+    crash_request = r;
+}
+
+void crash_stack_begin(void *stack, stack_t *old)
+{
+    stack_t ours = {.ss_sp = stack, .ss_size = CRASH_STACK_BYTES};
+
+    /* A sanitizer has put one there already. */
+    if (sigaltstack(NULL, old) == 0 && old->ss_flags & SS_DISABLE)
+        sigaltstack(&ours, NULL);
+    else
+        old->ss_flags = SS_ONSTACK;
+}
+
+void crash_stack_end(const stack_t *old)
+{
+    if (old->ss_flags & SS_DISABLE)
+        sigaltstack(old, NULL);
 }
 
 /* ---- a line without any library ---- */
@@ -73,37 +90,119 @@ static const char *crash_signal_name(int sig)
     }
 }
 
-static void crash_report(int sig)
+static void crash_put_hex(crash_text *t, size_t value)
 {
-    crash_text t = {.n = 0};
+    char digits[24];
+    size_t i = sizeof digits - 1;
 
-    crash_put(&t, "[core:crit] [pid ");
-    crash_put_number(&t, (unsigned long)getpid());
-    crash_put(&t, ":tid ");
-    crash_put_number(&t, (unsigned long)gettid());
-    crash_put(&t, "] fatal signal ");
-    crash_put(&t, crash_signal_name(sig));
-    if (crash_line) {
-        crash_put(&t, " while serving \"");
-        crash_put(&t, crash_line);
-        crash_put(&t, "\"");
-    }
-    if (crash_host) {
-        crash_put(&t, " for ");
-        crash_put(&t, crash_host);
-    }
-    t.buf[t.n++] = '\n';
-    if (write(STDERR_FILENO, t.buf, t.n) < 0)
+    digits[i] = '\0';
+    do
+        digits[--i] = "0123456789abcdef"[value % 16];
+    while ((value /= 16) != 0);
+    crash_put(t, "0x");
+    crash_put(t, digits + i);
+}
+
+static void crash_begin(crash_text *t)
+{
+    t->n = 0;
+    crash_put(t, "[core:crit] [pid ");
+    crash_put_number(t, (unsigned long)getpid());
+    crash_put(t, ":tid ");
+    crash_put_number(t, (unsigned long)gettid());
+    crash_put(t, "] ");
+}
+
+static void crash_end(crash_text *t)
+{
+    t->buf[t->n++] = '\n';
+    if (write(STDERR_FILENO, t->buf, t->n) < 0)
         return;
 }
 
-static void crash_handler(int sig)
+static void crash_tell_request(int sig)
 {
-    crash_report(sig);
+    const request_rec *r = crash_request;
+    crash_text t;
+
+    crash_begin(&t);
+    crash_put(&t, "fatal signal ");
+    crash_put(&t, crash_signal_name(sig));
+    if (r && r->the_request) {
+        crash_put(&t, " while serving \"");
+        crash_put(&t, r->the_request);
+        crash_put(&t, "\"");
+    }
+    if (r && r->hostname) {
+        crash_put(&t, " for ");
+        crash_put(&t, r->hostname);
+    }
+    if (r && r->handler) {
+        crash_put(&t, ", handler ");
+        crash_put(&t, r->handler);
+    }
+    crash_end(&t);
+}
+
+static void crash_put_place(crash_text *t, const crash_place *place)
+{
+    crash_put(t, place->module ? "crashed in module " : "crashed in the server");
+    crash_put(t, place->module);
+    if (place->called) {
+        crash_put(t, ", called from ");
+        crash_put(t, place->called);
+    }
+    if (place->filter) {
+        crash_put(t, place->is_input ? ", input filter " : ", output filter ");
+        crash_put(t, place->filter);
+    } else if (place->hook) {
+        crash_put(t, ", hook ");
+        crash_put(t, place->hook);
+    }
+    crash_put(t, place->file ? ", at " : ", at no code: ");
+    crash_put(t, place->file && !*place->file ? "the program" : place->file);
+    crash_put(t, place->file ? "+" : "");
+    crash_put_hex(t, place->offset);
+}
+
+static void crash_tell_place(void *context)
+{
+    crash_place place;
+    crash_text t;
+
+    crash_where(context, &place);
+    crash_begin(&t);
+    crash_put_place(&t, &place);
+    crash_end(&t);
+}
+
+/* The first thread that crashes reports, and the process ends when it is through. What it looks at
+ * may be in ruins: a fault in one step comes back here, and the next step is taken. */
+static void crash_handler(int sig, siginfo_t *info, void *context)
+{
+    static _Atomic pid_t thread;
+    static volatile int step;
+    static int first_sig;
+    static void *first_context;
+    pid_t none = 0, self = gettid();
+
+    if (!atomic_compare_exchange_strong(&thread, &none, self) && none != self)
+        for (;;)
+            pause();
+    if (step == 0) {
+        first_sig = sig;
+        first_context = context;
+        step = 1;
+        crash_tell_request(first_sig);
+    }
+    if (step == 1) {
+        step = 2;
+        crash_tell_place(first_context);
+    }
     if (ap_coredumpdir_configured && chdir(ap_coredump_dir) < 0)
         errno = 0; /* then the core file, if any, lands elsewhere */
-    /* SA_RESETHAND restored the default action; it strikes when this handler returns. */
-    raise(sig);
+    signal(first_sig, SIG_DFL);
+    raise(first_sig);
 }
 
 static void crash_install(int sig)
@@ -112,8 +211,8 @@ static void crash_install(int sig)
 
     memset(&sa, 0, sizeof sa);
     sigemptyset(&sa.sa_mask);
-    sa.sa_handler = crash_handler;
-    sa.sa_flags = (int)SA_RESETHAND;
+    sa.sa_sigaction = crash_handler;
+    sa.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     if (sigaction(sig, &sa, NULL) < 0)
         ap_log_error(APLOG_MARK, APLOG_WARNING, errno, ap_server_conf, "sigaction(%s)",
                      crash_signal_name(sig));
@@ -123,6 +222,11 @@ AP_DECLARE(apr_status_t) ap_fatal_signal_setup(server_rec *s, apr_pool_t *in_pco
 {
     static const int fatal[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE};
 
+    static char stack[CRASH_STACK_BYTES];
+    stack_t old;
+
+    crash_where_prepare();
+    crash_stack_begin(stack, &old);
     for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
         crash_install(fatal[i]);
     return APR_SUCCESS;

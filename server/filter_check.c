@@ -26,13 +26,16 @@ typedef struct check_frame {
 static _Thread_local const check_frame *check_top;
 static _Thread_local unsigned check_walks;
 
-static void check_log(conn_rec *c, const char *message, int fatal)
+static void check_log(conn_rec *c, filter_check_weight weight, const char *message)
 {
+    int level = weight == FILTER_CHECK_REMARK ? APLOG_INFO : APLOG_CRIT;
+    const char *mark = weight == FILTER_CHECK_REMARK ? "" : "BRG_FILTER_CHECK: ";
+
     if (c)
-        ap_log_cerror(APLOG_MARK, APLOG_CRIT, 0, c, "BRG_FILTER_CHECK: %s", message);
+        ap_log_cerror(APLOG_MARK, level, 0, c, "%s%s", mark, message);
     else
-        ap_log_error(APLOG_MARK, APLOG_CRIT, 0, ap_server_conf, "BRG_FILTER_CHECK: %s", message);
-    if (fatal)
+        ap_log_error(APLOG_MARK, level, 0, ap_server_conf, "%s%s", mark, message);
+    if (weight == FILTER_CHECK_FATAL)
         abort();
 }
 
@@ -43,7 +46,7 @@ void filter_check_to(filter_check_tell *tell)
     check_told = tell;
 }
 
-void filter_check_say(conn_rec *c, int fatal, const char *format, ...)
+void filter_check_say(conn_rec *c, filter_check_weight weight, const char *format, ...)
 {
     char message[400];
     va_list ap;
@@ -51,7 +54,7 @@ void filter_check_say(conn_rec *c, int fatal, const char *format, ...)
     va_start(ap, format);
     vsnprintf(message, sizeof message, format, ap);
     va_end(ap);
-    check_told(c, message, fatal);
+    check_told(c, weight, message);
 }
 
 const ap_filter_t *filter_check_running(void)
@@ -102,6 +105,8 @@ static check_words check_bucket(const apr_bucket *e, const filter_check_block *b
 typedef struct check_walk {
     const ap_filter_t *f; /* that gets or returned the brigade */
     conn_rec *c;
+    apr_bucket_alloc_t
+        *list; /* of the brigade; for a connection to a backend it may be the client's */
     check_words giver;
     int passed; /* to an output filter */
     int ends;   /* holds an EOR bucket: the request, and perhaps the brigade, is gone after the call
@@ -113,14 +118,16 @@ typedef struct check_walk {
 static int check_state(const check_walk *w, const apr_bucket *e, filter_check_block *b)
 {
     if (b && b->state != FILTER_CHECK_LIVE) {
-        filter_check_say(
-            w->c, 1, "%s has bucket %u of its brigade from %s destroyed already (in %s)",
-            w->giver.text, w->at, check_filter(b->maker).text, check_filter(b->ender).text);
+        filter_check_say(w->c, FILTER_CHECK_FATAL,
+                         "%s has bucket %u of its brigade from %s destroyed already (in %s)",
+                         w->giver.text, w->at, check_filter(b->maker).text,
+                         check_filter(b->ender).text);
         return 0;
     }
     if (b && b->walk == w->number) {
         filter_check_say(
-            w->c, 1, "%s has a broken brigade: it comes back to a %s at bucket %u and has no end",
+            w->c, FILTER_CHECK_FATAL,
+            "%s has a broken brigade: it comes back to a %s at bucket %u and has no end",
             w->giver.text, check_bucket(e, b).text, w->at);
         return 0;
     }
@@ -137,14 +144,15 @@ static int check_reaches(const ap_filter_t *f, const ap_filter_t *receiver)
 
 static int check_passed(const check_walk *w, const apr_bucket *e, filter_check_block *b)
 {
-    if (e->list != w->c->bucket_alloc)
-        filter_check_say(w->c, 0, "%s passes a %s of another connection's allocator", w->giver.text,
+    if (e->list != w->list && e->list != w->c->bucket_alloc)
+        filter_check_say(w->c, FILTER_CHECK_FINDING,
+                         "%s passes a %s of another connection's allocator", w->giver.text,
                          check_bucket(e, b).text);
     if (!b)
         return 1;
     if (b->receiver && check_reaches(w->f, b->receiver)) {
-        filter_check_say(w->c, 1, "%s passes a %s to filter %s a second time", w->giver.text,
-                         check_bucket(e, b).text, w->f->frec->name);
+        filter_check_say(w->c, FILTER_CHECK_FATAL, "%s passes a %s to filter %s a second time",
+                         w->giver.text, check_bucket(e, b).text, w->f->frec->name);
         return 0;
     }
     b->receiver = w->f;
@@ -153,12 +161,12 @@ static int check_passed(const check_walk *w, const apr_bucket *e, filter_check_b
 
 static int check_one(check_walk *w, const apr_bucket *e, const apr_bucket *before)
 {
-    filter_check_block *b = filter_check_find(w->c->bucket_alloc, e);
+    filter_check_block *b = filter_check_find(w->list, e);
 
     if (!check_state(w, e, b))
         return 0;
     if (APR_BUCKET_PREV(e) != before) {
-        filter_check_say(w->c, 1,
+        filter_check_say(w->c, FILTER_CHECK_FATAL,
                          "%s has a broken brigade: bucket %u, a %s, stands in two brigades or was "
                          "unlinked by halves",
                          w->giver.text, w->at, check_bucket(e, b).text);
@@ -176,12 +184,13 @@ static void check_brigade(check_walk *w, const apr_bucket_brigade *bb)
 {
     const apr_bucket *before = APR_BRIGADE_SENTINEL(bb), *e = APR_BRIGADE_FIRST(bb);
 
+    w->list = bb->bucket_alloc;
     w->number = ++check_walks ? check_walks : ++check_walks;
     for (w->at = 0; e != APR_BRIGADE_SENTINEL(bb); before = e, e = APR_BUCKET_NEXT(e))
         if (!check_one(w, e, before))
             return;
     if (APR_BRIGADE_LAST(bb) != before)
-        filter_check_say(w->c, 1,
+        filter_check_say(w->c, FILTER_CHECK_FATAL,
                          "%s has a broken brigade: its last bucket is not the one before its end",
                          w->giver.text);
 }
@@ -193,14 +202,14 @@ static void check_left(const ap_filter_t *f, const apr_bucket_brigade *bb, apr_s
 
     for (const apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
          e = APR_BUCKET_NEXT(e), n++) {
-        filter_check_block *b = filter_check_find(f->c->bucket_alloc, e);
+        filter_check_block *b = filter_check_find(bb->bucket_alloc, e);
 
         if (b && b->receiver == f)
             b->receiver = NULL;
     }
     if (n && rv == APR_SUCCESS && !f->c->aborted)
         filter_check_say(
-            f->c, 0,
+            f->c, FILTER_CHECK_REMARK,
             "filter %s%s%s returned success and left %u buckets in the brigade that it was passed",
             f->frec->name, filter_owner(f->frec) ? " of " : "",
             filter_owner(f->frec) ? filter_owner(f->frec) : "", n);
@@ -283,7 +292,7 @@ int filter_check_request_end(apr_bucket_alloc_t *list, const void *r)
         filter_check_each(list, check_rest_count, &rest);
         if (!rest.maker)
             break;
-        filter_check_say(NULL, 0,
+        filter_check_say(NULL, FILTER_CHECK_FINDING,
                          "filter %s leaked: %d blocks of buckets that it made outlive its request",
                          rest.maker, rest.n);
         sum += rest.n;

@@ -28,15 +28,20 @@
 
 #define FILTER_CHECK_FILL 0xdb /**< byte that destroyed blocks consist of */
 
-/**
- * Told of every finding.
- * @param c      the connection, or NULL where it is not known
- * @param fatal  to go on would crash or loop
- */
-typedef void filter_check_tell(conn_rec *c, const char *message, int fatal);
+typedef enum filter_check_weight {
+    FILTER_CHECK_REMARK,  /**< bad manners that do no harm, and that filters of Apache show too */
+    FILTER_CHECK_FINDING, /**< a mistake */
+    FILTER_CHECK_FATAL    /**< to go on would crash or loop */
+} filter_check_weight;
 
-/** Tell @a tell instead of the error log. By default what is fatal also ends the process with
- * abort(). Call it before there are other threads. */
+/** Told of every finding. @param c  the connection, or NULL where it is not known */
+typedef void filter_check_tell(conn_rec *c, filter_check_weight weight, const char *message);
+
+/**
+ * Tell @a tell instead of the error log (findings as "BRG_FILTER_CHECK: ...", remarks at level
+ * info). By default what is fatal also ends the process with abort(). Call it before there are
+ * other threads.
+ */
 void filter_check_to(filter_check_tell *tell);
 
 /** Call the output filter @a f with @a bb. @return what it returned */
@@ -82,7 +87,7 @@ void filter_check_each(apr_bucket_alloc_t *list, void (*visit)(void *baton, filt
 const ap_filter_t *filter_check_running(void);
 
 /** Tell of a finding; printf format. */
-void filter_check_say(conn_rec *c, int fatal, const char *format, ...)
+void filter_check_say(conn_rec *c, filter_check_weight weight, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 #else

@@ -182,13 +182,13 @@ void apr_bucket_free(void *mem)
     filter_check_block **kept;
 
     if (b->state != FILTER_CHECK_LIVE) {
-        filter_check_say(f ? f->c : NULL, 1, "%s%s frees memory of a bucket%s%s%s that %s",
-                         f ? "filter " : "the server", f ? f->frec->name : "",
-                         b->state == FILTER_CHECK_FREED && b->maker ? " of filter " : "",
-                         b->state == FILTER_CHECK_FREED && b->maker ? b->maker : "",
-                         b->state == FILTER_CHECK_FREED ? "" : ",",
-                         b->state == FILTER_CHECK_FREED ? "was freed before"
-                                                        : "no bucket allocator gave out");
+        filter_check_say(
+            f ? f->c : NULL, FILTER_CHECK_FATAL, "%s%s frees memory of a bucket%s%s%s that %s",
+            f ? "filter " : "the server", f ? f->frec->name : "",
+            b->state == FILTER_CHECK_FREED && b->maker ? " of filter " : "",
+            b->state == FILTER_CHECK_FREED && b->maker ? b->maker : "",
+            b->state == FILTER_CHECK_FREED ? "" : ",",
+            b->state == FILTER_CHECK_FREED ? "was freed before" : "no bucket allocator gave out");
         return;
     }
     b->state = FILTER_CHECK_FREED;

@@ -357,14 +357,14 @@ static void h1_conn_work_flush(brg_conn *bc)
 static void h1_conn_work_request(brg_conn *bc, request_rec *r, int status)
 {
     h1_conn_work_flush(bc);
-    crash_serving(r->the_request, r->hostname);
+    crash_serving(r);
     ap_update_child_status(bc->c->sbh, SERVER_BUSY_WRITE, r);
     if (status == H1_PHASES_PENDING)
         status = request_phases(r);
     else if (status == REQUEST_AUTH_PENDING)
         status = request_phases_resume(r);
     request_finish(r, status);
-    crash_serving(NULL, NULL);
+    crash_serving(NULL);
 }
 
 void h1_conn_work(brg_conn *bc)
@@ -411,12 +411,12 @@ static int h1_conn_full(brg_conn *bc, const h1_head *head)
     conn_in_consume(bc, head->head_len);
     conn_enter(bc, CONN_REQUEST);
     bc->close_after = CONN_KEEP;
-    crash_serving(r->the_request, r->hostname);
+    crash_serving(r);
     scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_BUSY_WRITE);
     status = h1_conn_phases(bc, r);
     if (status != H1_TO_WORKER)
         request_finish(r, status);
-    crash_serving(NULL, NULL);
+    crash_serving(NULL);
     scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_READY);
     return status == H1_TO_WORKER ? h1_conn_to_worker(bc, r) : h1_conn_after_request(bc);
 }

@@ -4,6 +4,7 @@
  * an idle connection needs, and level-triggered polling costs two system calls whenever a worker
  * takes a connection and gives it back. */
 #include "loop_private.h"
+#include "crash.h"
 #include "resolution.h"
 #include "scoreboard_private.h"
 #include "thread_self.h"
@@ -396,7 +397,10 @@ void loop_free(brg_loop *loop)
 void loop_main(brg_loop *loop)
 {
     int phase, draining = 0;
+    char crash_stack[CRASH_STACK_BYTES];
+    stack_t old;
 
+    crash_stack_begin(crash_stack, &old);
     thread_self_set(loop, loop->index);
     ap_update_child_status_from_indexes(loop->config->slot, loop->index, SERVER_STARTING, NULL);
     ap_update_child_status_from_indexes(loop->config->slot, loop->index, SERVER_READY, NULL);
@@ -418,4 +422,5 @@ void loop_main(brg_loop *loop)
     brg_run_turn_end(apr_time_now());
     scoreboard_thread(loop->config->slot, loop->index, SERVER_DEAD);
     thread_self_end();
+    crash_stack_end(&old);
 }

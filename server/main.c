@@ -7,6 +7,7 @@
 #include "http_log.h"
 #include "http_main.h"
 #include "ap_mpm.h"
+#include "mpm_common.h"
 #include "config_private.h"
 #include "main_private.h"
 
@@ -69,6 +70,8 @@ int main(int argc, const char *const *argv)
     main_options options = {NULL, NULL};
     const char *error;
 
+    ap_fatal_signal_setup(
+        NULL, process->pool); /* modules may crash while the configuration is read, too */
     conf_generation_init(process);
     error = ap_setup_prelinked_modules(process);
     if (error) {

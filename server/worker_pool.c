@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker_pool.h"
+#include "crash.h"
 #include "loop_private.h"
 #include "thread_self.h"
 #include "brigade/loop.h"
@@ -102,9 +103,12 @@ static void *worker_main(void *baton)
     struct worker_start *start = baton;
     worker_pool *wp = start->wp;
     int slot = start->slot;
+    char crash_stack[CRASH_STACK_BYTES];
+    stack_t old;
     brg_conn *bc;
 
     free(start);
+    crash_stack_begin(crash_stack, &old);
     thread_self_set(NULL, wp->first_index + slot);
     worker_show(wp, slot, SERVER_STARTING);
     worker_show(wp, slot, SERVER_READY);
@@ -120,6 +124,7 @@ static void *worker_main(void *baton)
     brg_run_turn_end(apr_time_now());
     worker_show(wp, slot, SERVER_DEAD);
     thread_self_end();
+    crash_stack_end(&old);
     pthread_mutex_lock(&wp->lock);
     wp->index_used[slot] = 0;
     wp->alive--;
@@ -145,7 +150,7 @@ static int worker_spawn(worker_pool *wp)
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     if (wp->stack_bytes)
-        pthread_attr_setstacksize(&attr, wp->stack_bytes);
+        pthread_attr_setstacksize(&attr, wp->stack_bytes + CRASH_STACK_BYTES);
     thread_block_signals(&old);
     rc = pthread_create(&id, &attr, worker_main, start);
     pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules that go wrong: filters that mistreat their buckets, and crashes, which the log puts down to module and hook."""
+import os
 import re
+import signal
 
 import pytest
 
@@ -58,3 +60,107 @@ def test_a_filter_without_mistakes_is_not_told_of(serve):
     for _ in range(3):
         assert server.get("/m/x.txt").body == b"text\n"
     assert b"BRG_" not in server.error_log()
+
+
+# ---- Crashes --------------------------------------------------------------------------------------------------
+
+FILTERED = "<Location /m>\nSetOutputFilter M_FINE\nSetInputFilter M_INPUT\n</Location>\n"
+SEGV = "exit signal Segmentation fault"
+
+
+@pytest.mark.parametrize("where,how,target,place", [
+    ("translate", "segv", "/a.txt", "hook translate_name"),
+    ("fixups", "null", "/a.txt", "hook fixups"),
+    ("handler", "segv", "/handled", "hook handler"),
+    ("handler", "null", "/handled", "hook handler"),
+    ("handler", "recurse", "/handled", "hook handler"),
+    ("handler", "libc", "/handled", "hook handler"),
+    ("output", "segv", "/m/x.txt", "output filter m_fine"),
+    ("output", "recurse", "/m/x.txt", "output filter m_fine"),
+    ("log", "segv", "/a.txt", "hook log_transaction"),
+])
+def test_a_crash_is_put_down_to_module_and_hook(serve, where, how, target, place):
+    server = serve(with_mishap(f"{FILTERED}Mishap {where} {how}"), FILES)
+    server.expect_trouble = True
+    child = server.children()[0]
+    assert answers(server)
+    asked(server, f"{target}?now")
+    server.wait_for_log(rf"crashed in module mod_mishap\.c, {place}, at ")
+    server.wait_for_log(rf"child pid {child} {SEGV}")
+    wait_until(lambda: answers(server), "an answer from the next process")
+
+
+def test_where_the_fault_is(serve):
+    server = serve(with_mishap(f"{FILTERED}Mishap handler segv"), FILES)
+    server.expect_trouble = True
+    asked(server, "/handled?now")
+    server.wait_for_log(r'fatal signal SIGSEGV while serving "GET /handled\?now HTTP/1.1" for localhost, handler mishap')
+    server.wait_for_log(r"crashed in module mod_mishap\.c, hook handler, at \S+/mod_mishap\.so\+0x[0-9a-f]{3,}\n")
+
+
+def test_a_call_of_nothing(serve):
+    server = serve(with_mishap(f"{FILTERED}Mishap output null"), FILES)
+    server.expect_trouble = True
+    asked(server, "/m/x.txt?now")
+    server.wait_for_log(r"crashed in module mod_mishap\.c, output filter m_fine, at no code: 0x0\n")
+
+
+def test_a_crash_in_an_input_filter(serve):
+    server = serve(with_mishap(f"{FILTERED}Mishap input segv\n<Location /m>\nSetHandler mishap\n</Location>"), FILES)
+    server.expect_trouble = True
+    with server.connect() as c:
+        c.send(b"POST /m/x.txt?now HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc")
+        assert c.at_end()
+    server.wait_for_log(r"crashed in module mod_mishap\.c, input filter m_input, at ")
+
+
+def test_an_abort_keeps_its_signal(serve):
+    server = serve(with_mishap("Mishap translate abort"), FILES)
+    server.expect_trouble = True
+    asked(server, "/a.txt?now")
+    server.wait_for_log(r"crashed in module mod_mishap\.c, hook translate_name, at \S+libc")
+    server.wait_for_log("exit signal Abort")
+    wait_until(lambda: answers(server), "an answer from the next process")
+
+
+def test_a_crash_in_child_init(serve):
+    """A process that dies before it serves is started again, later and later; when the cause is gone, all is well."""
+    server = serve(with_mishap("Mishap child_init segv"), FILES)
+    server.expect_trouble = True
+    flag = server.write("mishap", "", base=".")
+    os.kill(server.children()[0], signal.SIGKILL)
+    server.wait_for_log(r"crashed in module mod_mishap\.c, hook child_init, at ")
+    server.wait_for_log(rf"(?s){SEGV}.*{SEGV}.*{SEGV}")
+    os.unlink(flag)
+    wait_until(lambda: answers(server), "an answer")
+    assert server.error_log().count(SEGV.encode()) < 20
+
+
+def test_a_server_whose_processes_never_start_gives_up(serve):
+    server = serve.unstarted(with_mishap("Mishap child_init segv"), FILES, wait=False)
+    server.expect_trouble = True
+    server.write("mishap", "", base=".")
+    server.start()
+    assert server.process.wait(60) != 0
+    server.wait_for_log(r"crashed in module mod_mishap\.c, hook child_init, at ")
+
+
+@pytest.mark.parametrize("where,place", [("directive", ""), ("post_config", ", hook post_config")])
+def test_a_crash_while_the_configuration_is_read(serve, where, place):
+    server = serve.unstarted(with_mishap(f"Mishap {where} segv"), FILES)
+    server.write("mishap", "", base=".")
+    done = server.run()
+    assert done.returncode == -signal.SIGSEGV
+    assert re.search(rf"crashed in module mod_mishap\.c{place}, at ".encode(), done.stderr + server.error_log())
+
+
+def test_a_crash_while_the_configuration_is_reloaded(serve):
+    """It is tried in a process of its own; the server goes on with what it has."""
+    server = serve(with_mishap(""), FILES)
+    server.expect_trouble = True
+    child = server.children()
+    server.write_config(with_mishap("Mishap directive segv"))
+    server.signal(signal.SIGUSR1)
+    server.wait_for_log(r"crashed in module mod_mishap\.c, at ")
+    server.wait_for_log("(?i)reload|restart")
+    assert answers(server) and server.children() == child

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whoever registers the first function of a hook tells APR-util of the list, to have it sorted. The
+ * two functions below take the place of APR-util's, make a note, and pass the call on.
+ */
+#include "hook_names.h"
+#include "apr_hooks.h"
+#include "apr_strings.h"
+#include <dlfcn.h>
+#include <stdio.h>
+
+#define HOOKS_MOST 256
+
+/* What every hook's list consists of: the links that APR_DECLARE_EXTERNAL_HOOK makes differ in the
+ * function's type alone. */
+typedef struct hook_link {
+    void (*function)(void);
+    const char *module;
+    const char *const *before, *const *after;
+    int order;
+} hook_link;
+
+typedef struct hook_note {
+    const char *name;
+    apr_array_header_t *const *list;
+    const void *run;
+} hook_note;
+
+static hook_note hook_notes[HOOKS_MOST];
+static int hook_notes_n;
+
+APU_DECLARE(void)
+apr_hook_sort_register(const char *name, apr_array_header_t **list)
+    __attribute__((visibility("default")));
+APU_DECLARE(void) apr_hook_deregister_all(void) __attribute__((visibility("default")));
+
+static void *hook_real(const char *name)
+{
+    return dlsym(RTLD_NEXT, name);
+}
+
+void apr_hook_sort_register(const char *name, apr_array_header_t **list)
+{
+    static void (*real)(const char *, apr_array_header_t **);
+    char run[80];
+
+    if (!real)
+        *(void **)&real = hook_real("apr_hook_sort_register");
+    real(name, list);
+    if (hook_notes_n == HOOKS_MOST)
+        return;
+    snprintf(run, sizeof run, "ap_run_%s", name);
+    hook_notes[hook_notes_n++] = (hook_note){name, list, dlsym(RTLD_DEFAULT, run)};
+}
+
+void apr_hook_deregister_all(void)
+{
+    static void (*real)(void);
+
+    if (!real)
+        *(void **)&real = hook_real("apr_hook_deregister_all");
+    hook_notes_n = 0;
+    real();
+}
+
+int hook_names_each(int (*visit)(void *baton, int hook, const char *name, const void *run),
+                    void *baton)
+{
+    int rc = 0;
+
+    for (int i = 0; i < hook_notes_n && !rc; i++)
+        rc = visit(baton, i, hook_notes[i].name, hook_notes[i].run);
+    return rc;
+}
+
+const void *hook_names_function(int hook, int n, const char **module)
+{
+    const apr_array_header_t *list = *hook_notes[hook].list;
+    const hook_link *link =
+        list && n < list->nelts ? (const hook_link *)(const void *)list->elts + n : NULL;
+
+    if (!link)
+        return NULL;
+    *module = link->module;
+    return *(const void *const *)&link->function;
+}
