@@ -2,7 +2,6 @@
 /* brigade-filter-test: runs one filter of a module over an input, cut in many ways, and checks what
  * comes out and whether the filter keeps to the rules. See brigade-filter-test(1). */
 #include "filter_test.h"
-#include "filter_check.h"
 #include "main_private.h"
 #include <stdio.h>
 #include <string.h>

@@ -11,6 +11,7 @@
  * input, the group, the run's number and the seed alone, so that "--seed S --only GROUP:NUMBER"
  * repeats a run. Each group runs in a process of its own. Threads: one.
  */
+#include "filter_check.h"
 #include "httpd.h"
 #include "util_filter.h"
 #include "apr_buckets.h"

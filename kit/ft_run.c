@@ -2,7 +2,6 @@
 /* A run: a connection and a request of its own, the plan's steps one after the other, and what must
  * hold after each. */
 #include "filter_test.h"
-#include "filter_check.h"
 #include "http_config.h"
 #include "http_connection.h"
 #include "http_core.h"
