@@ -31,7 +31,7 @@ static void check_log(conn_rec *c, filter_check_weight weight, const char *messa
     int level = weight == FILTER_CHECK_REMARK ? APLOG_INFO : APLOG_CRIT;
     const char *mark = weight == FILTER_CHECK_REMARK ? "" : "BRG_FILTER_CHECK: ";
 
-    if (c)
+    if (c && c->base_server)
         ap_log_cerror(APLOG_MARK, level, 0, c, "%s%s", mark, message);
     else
         ap_log_error(APLOG_MARK, level, 0, ap_server_conf, "%s%s", mark, message);
