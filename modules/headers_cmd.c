@@ -143,7 +143,7 @@ static const char *headers_check_place(const headers_rule *rule, headers_where w
 
 static int headers_rule_varies(const headers_rule *rule, headers_where where)
 {
-    return where == HEADERS_REQUEST || rule->env || rule->expr || rule->action == HEADERS_ECHO ||
+    return where == HEADERS_REQUEST || rule->expr || rule->action == HEADERS_ECHO ||
            rule->action == HEADERS_NOTE || !headers_format_is_static(&rule->value);
 }
 

@@ -67,7 +67,7 @@ typedef struct headers_rule {
 
 typedef struct headers_conf {
     apr_array_header_t *rules[HEADERS_ALWAYS + 1]; /**< headers_rule; NULL = none */
-    int varies; /**< a rule's outcome depends on more than URI, configuration and file */
+    int varies; /**< a rule's outcome depends on more than URI, configuration, file and environment */
 } headers_conf;
 
 /**

@@ -309,9 +309,33 @@ static void expires_insert_filter(request_rec *r)
     }
 }
 
+/* Not set by another module or directive, before or after this one. */
+static int expires_is_ours(const request_rec *r, const expires_rule *rule)
+{
+    const char *value = apr_table_get(r->headers_out, "Expires");
+    char date[APR_RFC822_DATE_LEN];
+
+    apr_rfc822_date(date,
+                    r->request_time + apr_time_from_sec(rule->seconds < 0 ? 0 : rule->seconds));
+    return value && strcmp(value, date) == 0;
+}
+
 static int expires_resolution(request_rec *r)
 {
-    return expires_applies(r) ? BRG_RESOLUTION_VOLATILE : BRG_RESOLUTION_STATIC;
+    const expires_conf *conf = ap_get_module_config(r->per_dir_config, &expires_module);
+    const expires_rule *rule = expires_applies(r) ? expires_rule_of(conf, r) : NULL;
+
+    if (rule == NULL || ap_is_HTTP_ERROR(r->status)) {
+        return BRG_RESOLUTION_STATIC;
+    }
+    if (rule->base == 'M') {
+        return BRG_RESOLUTION_VOLATILE; /* max-age becomes less each second */
+    }
+    if (expires_is_ours(r, rule)) {
+        brg_resolution_dated_field(r, "Expires",
+                                   apr_time_from_sec(rule->seconds < 0 ? 0 : rule->seconds));
+    }
+    return BRG_RESOLUTION_STATIC;
 }
 
 static const command_rec expires_commands[] = {

@@ -189,14 +189,18 @@ static int setenvif_header_parser(request_rec *r)
     return setenvif_run(r, setenvif_dir_conf(r));
 }
 
-static int setenvif_resolution(request_rec *r)
+static int setenvif_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
+                                server_rec *s)
 {
-    return setenvif_server_conf(r)->varies || setenvif_dir_conf(r)->varies ? BRG_RESOLUTION_VOLATILE
-                                                                           : BRG_RESOLUTION_STATIC;
+    for (; s; s = s->next) {
+        setenvif_list_fields(pconf, ap_get_module_config(s->module_config, &setenvif_module));
+    }
+    return OK;
 }
 
 static void setenvif_register_hooks(apr_pool_t *p)
 {
+    ap_hook_post_config(setenvif_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_header_parser(setenvif_header_parser, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_read_request(setenvif_post_read, NULL, NULL, APR_HOOK_MIDDLE);
     brg_resolution_declare(&setenvif_module, setenvif_resolution);

@@ -123,7 +123,7 @@ static void setenvif_add_rule(cmd_parms *cmd, void *dir_conf, setenvif_rule *rul
                         strcasecmp(last->name, rule->name) == 0;
     }
     APR_ARRAY_PUSH(conf->rules, setenvif_rule) = *rule;
-    conf->varies |= rule->source != SETENVIF_REQUEST_URI;
+    conf->varies |= rule->source != SETENVIF_REQUEST_URI && rule->source != SETENVIF_NAMED;
 }
 
 static const char *setenvif_compile_pattern(cmd_parms *cmd, setenvif_rule *rule,

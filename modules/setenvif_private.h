@@ -49,8 +49,25 @@ typedef struct setenvif_rule {
 
 typedef struct setenvif_conf {
     apr_array_header_t *rules; /**< setenvif_rule; NULL = none */
-    int varies;                /**< a rule looks at more than the URI */
+    int varies;                /**< a rule looks at more than the URI and named request fields */
+    struct setenvif_field *fields; /**< of a server: the fields that its rules look at (made by
+                                      setenvif_fields(); NULL while that has not run) */
+    int fields_n;
 } setenvif_conf;
+
+/** A request field that rules of a server look at. */
+typedef struct setenvif_field {
+    const char *name;
+    const apr_array_header_t *rules; /**< all of the server's; those of this field count */
+    int by_rule; /**< the rules that match say all; else (values are copied) the value itself does
+                  */
+} setenvif_field;
+
+/** Tell what r's environment depended on (setenvif_depend.c). @return BRG_RESOLUTION_* */
+int setenvif_resolution(request_rec *r);
+
+/** List the fields that the rules of a server look at, once its configuration is read. */
+void setenvif_list_fields(apr_pool_t *p, setenvif_conf *conf);
 
 extern const command_rec setenvif_commands[];
 

@@ -27,6 +27,21 @@ int request_may_block(const request_rec *r);
 /** The core's answer to "what did it depend on?": BRG_RESOLUTION_VOLATILE if r was marked. */
 int request_resolution(request_rec *r);
 
+/**
+ * Where resolution_select.c keeps what the answer to @a r is selected by: NULL until something is.
+ * @return NULL if r->request_config is not the core's
+ */
+apr_array_header_t **request_conf_selectors(const request_rec *r);
+
+/** A response field whose value is the time of the request and so much more. */
+typedef struct request_dated {
+    const char *name; /**< NULL: none */
+    apr_interval_time_t after;
+} request_dated;
+
+/** @return NULL if r->request_config is not the core's */
+request_dated *request_dated_field(const request_rec *r);
+
 /** Memory for a filter instance that lives as long as @a r. Not initialised. */
 ap_filter_t *request_conf_filter(request_rec *r);
 

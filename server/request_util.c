@@ -54,6 +54,8 @@ typedef struct request_conf_block {
     unsigned filters_used;
     int is_volatile;
     int may_block;
+    apr_array_header_t *selectors;
+    request_dated dated;
     ap_filter_t filters[REQUEST_FILTERS];
     void *notes[];
 } request_conf_block;
@@ -125,6 +127,33 @@ int request_resolution(request_rec *r)
     const request_conf_block *block = request_block_of(r);
 
     return !block || block->is_volatile ? BRG_RESOLUTION_VOLATILE : BRG_RESOLUTION_STATIC;
+}
+
+apr_array_header_t **request_conf_selectors(const request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    return block ? &block->selectors : NULL;
+}
+
+request_dated *request_dated_field(const request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    return block ? &block->dated : NULL;
+}
+
+BRG_DECLARE(void)
+brg_resolution_dated_field(request_rec *r, const char *name, apr_interval_time_t after)
+{
+    request_dated *dated = request_dated_field(r);
+
+    if (!dated || (dated->name && (strcmp(dated->name, name) || dated->after != after))) {
+        request_mark_volatile(r);
+        return;
+    }
+    dated->name = name;
+    dated->after = after;
 }
 
 ap_filter_t *request_conf_filter(request_rec *r)

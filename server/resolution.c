@@ -9,7 +9,7 @@
 
 /* ---- table ---- */
 
-static uint64_t resolution_mix(uint64_t h, const char *s, size_t len)
+uint64_t resolution_mix(uint64_t h, const char *s, size_t len)
 {
     uint64_t w;
 
@@ -27,7 +27,7 @@ static uint64_t resolution_mix(uint64_t h, const char *s, size_t len)
 
 resolution_entry *resolution_find(resolution_cache *c, const brg_listener *l, const void *chain,
                                   const char *host, size_t host_len, const char *uri,
-                                  size_t uri_len, uint64_t *hash)
+                                  size_t uri_len, const resolution_asked *asked, uint64_t *hash)
 {
     resolution_entry *e;
     uint64_t h =
@@ -37,9 +37,16 @@ resolution_entry *resolution_find(resolution_cache *c, const brg_listener *l, co
     for (e = c->bucket[h & (c->buckets_n - 1)]; e; e = e->next)
         if (e->hash == h && e->host_len == host_len && e->uri_len == uri_len && e->listener == l &&
             e->chain == chain && !memcmp(e->key, host, host_len) &&
-            !memcmp(e->key + host_len, uri, uri_len))
+            !memcmp(e->key + host_len, uri, uri_len) &&
+            (!e->selectors_n || resolution_selected(c, e, asked)))
             return e;
     return NULL;
+}
+
+int resolution_same_key(const resolution_entry *a, const resolution_entry *b)
+{
+    return a->host_len == b->host_len && a->uri_len == b->uri_len && a->listener == b->listener &&
+           a->chain == b->chain && !memcmp(a->key, b->key, a->host_len + a->uri_len);
 }
 
 static void resolution_unlink_age(resolution_cache *c, resolution_entry *e)
@@ -135,6 +142,7 @@ void resolution_release(resolution_entry *e)
     if (e->fd >= 0)
         close(e->fd);
     resolution_observe_drop(e);
+    resolution_selectors_drop(e);
     free(e->head.text);
     free(e->head_304.text);
     free(e->body);
@@ -262,13 +270,27 @@ static int answer_keeps(const brg_conn *bc, const server_rec *s, const h1_head *
     return atomic_load_explicit(&loops_phase, memory_order_relaxed) == LOOPS_RUN;
 }
 
-static size_t put_head(resolution_cache *c, const resolution_head *head, const brg_conn *bc,
+/* Expires goes with Date. */
+static void head_set_dated(resolution_head *head, apr_time_t now)
+{
+    char date[APR_RFC822_DATE_LEN];
+
+    if (apr_time_sec(now) == head->dated_second)
+        return;
+    head->dated_second = apr_time_sec(now);
+    apr_rfc822_date(date, now + head->dated_after);
+    memcpy(head->text + head->dated_off, date, sizeof date - 1);
+}
+
+static size_t put_head(resolution_cache *c, resolution_head *head, const brg_conn *bc,
                        const server_rec *s, const h1_head *h, int keep)
 {
     char *out = gather_head(&c->gather);
     size_t n = head->conn_off;
     int left = s->keep_alive_max ? s->keep_alive_max - (int)bc->requests : -1;
 
+    if (head->dated_off)
+        head_set_dated(head, c->loop->now);
     memcpy(out, head->text, n);
     memcpy(out + head->date_off, h1_date_now(c->loop->now), H1_DATE_LEN);
     n += h1_format_connection(out + n, !keep, h->keep_alive,
@@ -292,6 +314,7 @@ static void answer(resolution_cache *c, resolution_entry *e, brg_conn *bc, const
                    int not_modified)
 {
     const server_rec *s = e->server;
+    int frame = e->frame_before + e->frame_after;
     int keep = answer_keeps(bc, s, h), with_body = !not_modified && h->method_id == H1_M_GET;
     size_t head_sent;
 
@@ -304,12 +327,14 @@ static void answer(resolution_cache *c, resolution_entry *e, brg_conn *bc, const
         bc->close_after = h->close || h->minor == 0 ? CONN_SHUT : CONN_DRAIN;
     bc->idle_until = c->loop->now + s->keep_alive_timeout;
     if (e->observed)
-        resolution_observe(e, bc, h, not_modified ? HTTP_NOT_MODIFIED : e->status, head_sent,
-                           with_body ? e->body_len : 0);
+        resolution_observe(e, bc, h, not_modified ? HTTP_NOT_MODIFIED : e->status,
+                           head_sent + (size_t)(with_body ? frame : 0),
+                           with_body ? e->body_len - frame : 0);
 }
 
 int resolution_answer(resolution_cache *c, brg_conn *bc, const h1_head *h, h1_gather *g)
 {
+    const resolution_asked asked = {.head = h};
     const h1_field *host;
     resolution_entry *e;
     uint64_t hash;
@@ -319,17 +344,18 @@ int resolution_answer(resolution_cache *c, brg_conn *bc, const h1_head *h, h1_ga
         return 0;
     host = &h->field[h->known[H1_HOST]];
     e = resolution_find(c, bc->listener, bc->chain, host->value, host->value_len, h->uri,
-                        h->uri_len, &hash);
+                        h->uri_len, &asked, &hash);
     if (!e)
         return 0;
     if (!entry_is_current(c, e)) {
         resolution_forget(c, e);
         return 0;
     }
-    if (e->uncoded && h->known[H1_ACCEPT_ENCODING] >= 0)
-        return 0;
-    if (!e->filled || (e->status != HTTP_OK && h->method_id != H1_M_GET))
-        return 0; /* the head of an error's answer to HEAD is another one */
+    if (!e->filled ||
+        ((e->status != HTTP_OK || e->coded || !e->body_len) && h->method_id != H1_M_GET))
+        return 0; /* the head of the answer to HEAD is another one */
+    if (e->frame_before && h->minor == 0)
+        return 0; /* knows no chunks */
     cond = e->status == HTTP_OK ? entry_condition(e, h, c->loop->now) : COND_NONE;
     if (cond == COND_ASK || (cond == COND_NOT_MODIFIED && !e->head_304.text))
         return 0;

@@ -6,6 +6,7 @@
  * Authentication may take long on purpose (bcrypt): the phases of a request stop before it and go
  * on on a worker (request.c), so the modules for it may stand here. */
 #include "resolution_known.h"
+#include "resolution_private.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"
@@ -76,13 +77,18 @@ static int known_never_waits(request_rec *r)
     return 0;
 }
 
-static int known_deflate_waits(request_rec *r)
+static int known_takes_coding(const request_rec *r)
+{
+    return apr_table_get(r->headers_in, "Accept-Encoding") ||
+           apr_table_get(r->subprocess_env, "force-gzip");
+}
+
+static int known_compression_waits(request_rec *r)
 {
     if (r->finfo.filetype == APR_REG && r->finfo.size <= KNOWN_DEFLATE_BYTES)
         return 0;
     for (const ap_filter_t *f = r->output_filters; f; f = f->next)
-        if (!ap_cstr_casecmp(f->frec->name, "deflate") ||
-            !ap_cstr_casecmp(f->frec->name, "bytype:deflate") ||
+        if ((resolution_filter_coding(f->frec) && known_takes_coding(r)) ||
             !ap_cstr_casecmp(f->frec->name, "inflate"))
             return 1;
     return 0;
@@ -102,9 +108,10 @@ static const known_module_rule rules[] = {
     {"mod_authz_groupfile.c", known_authentication, NULL, NULL},
     {"mod_authz_owner.c", known_authentication, NULL, NULL},
     {"mod_authz_user.c", known_authentication, NULL, NULL},
+    {"mod_brotli.c", known_static, known_compression_waits, NULL},
     {"mod_cgi.c", known_static, known_script_waits, NULL},
     {"mod_cgid.c", known_static, known_script_waits, NULL},
-    {"mod_deflate.c", known_static, known_deflate_waits, NULL},
+    {"mod_deflate.c", known_static, known_compression_waits, NULL},
     {"mod_negotiation.c", known_negotiation, NULL, NULL},
     {"mod_rewrite.c", NULL, known_never_waits,
      "RewriteMap"}, /* a map may ask a program or a database */

@@ -57,6 +57,14 @@ void resolution_observe_drop(resolution_entry *e)
     e->log = NULL;
 }
 
+static void observe_dated(request_rec *r, const resolution_head *head)
+{
+    char *date = apr_palloc(r->pool, APR_RFC822_DATE_LEN);
+
+    apr_rfc822_date(date, r->request_time + head->dated_after);
+    apr_table_setn(r->headers_out, head->dated_name, date);
+}
+
 /* The entry is held while r lives, so r may point into it. */
 static void observe_fill(request_rec *r, const resolution_entry *e, int status, apr_off_t body_sent)
 {
@@ -76,6 +84,8 @@ static void observe_fill(request_rec *r, const resolution_entry *e, int status, 
     r->clength = body_sent;
     r->sent_bodyct = 1;
     r->headers_out = apr_table_copy(r->pool, o->headers_out);
+    if (e->head.dated_off)
+        observe_dated(r, &e->head);
     apr_table_overlap(r->subprocess_env, o->env, APR_OVERLAP_TABLES_SET);
     apr_table_overlap(r->notes, o->notes, APR_OVERLAP_TABLES_SET);
 }

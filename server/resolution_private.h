@@ -16,13 +16,43 @@
 #include "resolution.h"
 #include "watch.h"
 #include "core_private.h"
+#include "brigade/resolution.h"
+
+typedef struct resolution_capture resolution_capture;
 
 /** One formatted response head; the Date value lies at date_off, Connection lines go in at
  * conn_off. */
 typedef struct resolution_head {
     char *text;
     uint32_t len, date_off, conn_off;
+    const char *dated_name; /**< the field whose value goes with the date */
+    uint32_t dated_off;     /**< of a value that is the date plus dated_after; 0 = none */
+    apr_interval_time_t dated_after;
+    apr_time_t dated_second; /**< the second that it is right for */
 } resolution_head;
+
+/** A field that an entry depends on (resolution_select.c). */
+typedef struct resolution_selector resolution_selector;
+
+#define RESOLUTION_SELECTORS 4 /**< fields at most that one answer may depend on */
+#define RESOLUTION_VARIANTS 8  /**< entries at most for one target */
+#define RESOLUTION_KINDS 128   /**< values whose kind is kept; a power of two */
+
+/** A value that was classified before. */
+typedef struct resolution_kind {
+    uint64_t hash;
+    brg_resolution_kind_fn *fn;
+    const void *data;
+    uint32_t len;
+    int kind;
+    char value[224];
+} resolution_kind;
+
+/** Where the fields of a request are looked for: its head, or else what was made of that. */
+typedef struct resolution_asked {
+    const h1_head *head;
+    const request_rec *r;
+} resolution_asked;
 
 struct resolution_entry {
     watch_owner owner;               /**< first */
@@ -40,7 +70,11 @@ struct resolution_entry {
     uint8_t observed; /**< log_transaction hooks want every request */
     uint8_t watched;  /**< else validated by stat */
     uint8_t in_cache;
-    uint8_t uncoded; /**< true of requests without Accept-Encoding only */
+    uint8_t coded;    /**< a filter made the body: the answer to HEAD is another one */
+    uint8_t hopeless; /**< primed, but its body is too long to be kept */
+    uint8_t selectors_n;
+    resolution_selector *selectors;    /**< the request fields that it is for */
+    uint8_t frame_before, frame_after; /**< parts of body that frame it: a chunk's size, and ends */
     int status;
     server_rec *server;
     resolution_head head, head_304;
@@ -53,10 +87,10 @@ struct resolution_entry {
         uint64_t dev, ino, size;
         apr_time_t mtime_ns, ctime_ns;
     } stat;
-    apr_time_t checked;              /**< when stat was last compared */
-    apr_time_t mtime;                /**< Last-Modified, microseconds */
-    char last_modified[32];          /**< its text, "" = the answer has none */
-    char etag[64];                   /**< "" = none, or too long to be compared here */
+    apr_time_t checked;     /**< when stat was last compared */
+    apr_time_t mtime;       /**< Last-Modified, microseconds */
+    char last_modified[32]; /**< its text, "" = the answer has none */
+    char etag[64];          /**< what If-None-Match is compared with; "" = none, or too long */
     struct resolution_observed *log; /**< what log hooks are shown, when observed */
 };
 
@@ -72,9 +106,12 @@ struct resolution_cache {
     int files_n, files_most; /**< entries with an open file */
     resolution_entry *newest, *oldest;
     request_rec *offered_r;   /**< the request whose handler offered a file, while it runs */
-    int offered_uncoded;      /**< a filter on the way would compress it if that were asked for */
-    const char *offered_path; /**< the file that is r's whole body, or NULL */
-    const char *offered_body; /**< the bytes that are r's whole body, or NULL */
+    int offered_codings;      /**< RESOLUTION_GZIP ...: what filters on the way make if asked for */
+    int offered_coded;        /**< and the request asks for one of them */
+    const char *offered_etag; /**< before any filter changed it */
+    resolution_capture *capture; /**< collects what filters make of the offered body, or NULL */
+    const char *offered_path;    /**< the file that is r's whole body, or NULL */
+    const char *offered_body;    /**< the bytes that are r's whole body, or NULL */
     apr_size_t offered_len;
     const char *const
         *offered_from; /**< with offered_body: the files that it was made from, or NULL */
@@ -84,12 +121,54 @@ struct resolution_cache {
     uint32_t seen[RESOLUTION_SEEN]; /**< a part of the hash of what was asked for once, by another
                                        part of it */
     h1_gather gather;
+    resolution_kind kinds[RESOLUTION_KINDS];
 };
 
 /** Find the entry for a head, or NULL. */
 resolution_entry *resolution_find(resolution_cache *c, const brg_listener *l, const void *chain,
                                   const char *host, size_t host_len, const char *uri,
-                                  size_t uri_len, uint64_t *hash);
+                                  size_t uri_len, const resolution_asked *asked, uint64_t *hash);
+
+uint64_t resolution_mix(uint64_t h, const char *s, size_t len);
+
+/** 1 if both are for the same target (entries of equal hash). */
+int resolution_same_key(const resolution_entry *a, const resolution_entry *b);
+
+/** 1 if the request has the kinds of values that @a e is for. */
+int resolution_selected(resolution_cache *c, const resolution_entry *e,
+                        const resolution_asked *asked);
+
+/** Let @a e be for the fields of @a r that its modules named. -1: it cannot be. */
+int resolution_selectors_take(resolution_cache *c, resolution_entry *e, request_rec *r);
+
+/** 1 if @a e was made for all that r was found to depend on, and nothing else. */
+int resolution_selectors_same(const resolution_entry *e, request_rec *r);
+void resolution_selectors_drop(resolution_entry *e);
+
+/** @a e was added: are there too many for its target? */
+void resolution_limit_variants(resolution_cache *c, const resolution_entry *e);
+
+/** @name content codings that filters make where Accept-Encoding has them */
+/** @{ */
+#define RESOLUTION_GZIP 1
+#define RESOLUTION_BROTLI 2
+/** The coding that a filter makes, or 0. */
+int resolution_filter_coding(const ap_filter_rec_t *frec);
+int resolution_coding_kind(const void *data, const char *value, apr_size_t len);
+/** @} */
+
+/** @name what filters make of an offered body (resolution_capture.c) */
+/** @{ */
+/** Stand behind the filters of @a r that may change its body and keep what comes, at most @a most
+ * bytes. Lives as long as r. */
+resolution_capture *resolution_capture_begin(request_rec *r, apr_size_t most);
+
+/** The whole body, as sent: in chunks if r->chunked. From malloc(), the caller's. NULL if it did
+ * not come as a whole. @a too_long: it had more bytes than were to be kept. */
+char *resolution_capture_take(resolution_capture *capture, request_rec *r, resolution_entry *e,
+                              int *too_long);
+void resolution_capture_register(void);
+/** @} */
 
 resolution_entry *resolution_add(resolution_cache *c, const brg_listener *l, const void *chain,
                                  const char *host, size_t host_len, const char *uri, size_t uri_len,
@@ -103,6 +182,15 @@ void resolution_trim(resolution_cache *c, const brg_core_conf *conf);
 
 /** Remember when the entry was used last. */
 void resolution_touch(resolution_cache *c, resolution_entry *e);
+
+/** The cache of the calling thread's loop; NULL on other threads, and where nothing is kept. */
+resolution_cache *resolution_store_cache(void);
+
+/** 1 if the answer to such a request may be kept. */
+int resolution_request_is_plain(const request_rec *r);
+
+/** The entry for a request that is plain, or NULL. */
+resolution_entry *resolution_find_for(resolution_cache *c, const request_rec *r, uint64_t *hash);
 
 /** The greatest answer of all modules: BRG_RESOLUTION_*. */
 int resolution_ask_modules(request_rec *r);

@@ -2,6 +2,7 @@
 /* What is remembered of a finished request, and when. See resolution_private.h for why it takes two
  * requests. */
 #include "resolution_private.h"
+#include "request_conf.h"
 #include "request_private.h"
 #include "core_private.h"
 #include "filter_registry.h"
@@ -21,116 +22,6 @@
 /* A file that was changed within this time may change again without a new time stamp, and has a
  * weak ETag for so long: it is not remembered yet. */
 #define STORE_SETTLED_US apr_time_from_sec(2)
-
-static resolution_cache *store_cache(void)
-{
-    brg_loop *loop = loop_self();
-
-    return loop && loop->cache->buckets_n ? loop->cache : NULL;
-}
-
-/* ---- what handlers say ---- */
-
-static int filter_leaves_body(const ap_filter_t *f)
-{
-    static const char *const core[] = {
-        "byterange", "content_length", "http_header", "http_outerror", "http_limits", "old_write",
-        "core",      "reqtimeout",     "chunk",       "protocol_ok",   "not_sent"};
-
-    for (size_t i = 0; i < sizeof core / sizeof *core; i++)
-        if (!strcmp(f->frec->name, core[i]))
-            return 1;
-    return 0;
-}
-
-/* mod_deflate, alone or by content type: does nothing, but for Vary, where nothing is asked of it.
- */
-static int filter_compresses(const ap_filter_t *f)
-{
-    return !ap_cstr_casecmp(f->frec->name, "deflate") ||
-           !ap_cstr_casecmp(f->frec->name, "bytype:deflate");
-}
-
-static int request_takes_coding(const request_rec *r)
-{
-    return apr_table_get(r->headers_in, "Accept-Encoding") ||
-           apr_table_get(r->subprocess_env, "force-gzip");
-}
-
-/* As filters_leave_body(); *uncoded: true without Accept-Encoding only. */
-static int filters_leave_this(const request_rec *r, const ap_filter_t *f, int *uncoded)
-{
-    *uncoded = 0;
-    for (; f; f = f->next) {
-        if (filter_leaves_body(f))
-            continue;
-        if (!filter_compresses(f) || request_takes_coding(r))
-            return 0;
-        *uncoded = 1;
-    }
-    return 1;
-}
-
-static int filters_leave_body(const ap_filter_t *f)
-{
-    for (; f; f = f->next)
-        if (!filter_leaves_body(f))
-            return 0;
-    return 1;
-}
-
-BRG_DECLARE(int) brg_output_is_plain(request_rec *r)
-{
-    return filters_leave_body(r->output_filters);
-}
-
-/* Every offer takes the place of the one before: a filter's comes after that of the handler whose
- * data it changed. */
-static resolution_cache *store_offer(request_rec *r, const ap_filter_t *next)
-{
-    resolution_cache *c = store_cache();
-
-    if (!c)
-        return NULL;
-    c->offered_r = NULL;
-    c->offered_path = c->offered_body = NULL;
-    c->offered_from = NULL;
-    if (r->main || r->prev || r->no_cache || !filters_leave_this(r, next, &c->offered_uncoded))
-        return NULL;
-    c->offered_r = r;
-    return c;
-}
-
-BRG_DECLARE(void) brg_resolution_offer_file(request_rec *r, const char *path)
-{
-    resolution_cache *c = r->no_local_copy ? NULL : store_offer(r, r->output_filters);
-
-    if (c)
-        c->offered_path = path;
-}
-
-BRG_DECLARE(void)
-brg_resolution_offer_body(request_rec *r, ap_filter_t *next, const char *body, apr_size_t len,
-                          const char *const *paths)
-{
-    resolution_cache *c = store_offer(r, next);
-
-    if (!c)
-        return;
-    c->offered_body = body;
-    c->offered_len = len;
-    c->offered_from = paths;
-}
-
-void resolution_offer_page(request_rec *r, const char *page)
-{
-    resolution_cache *c = store_offer(r, r->output_filters);
-
-    if (!c)
-        return;
-    c->offered_body = page;
-    c->offered_len = strlen(page);
-}
 
 /* ---- validation by stat ---- */
 
@@ -255,6 +146,28 @@ static int store_prime(resolution_cache *c, resolution_entry *e, request_rec *r)
 
 /* ---- filling ---- */
 
+/* Where the value of a field that goes with the date stands. -1: not as it was said to. */
+static int store_find_dated(const request_rec *r, resolution_head *head)
+{
+    const request_dated *dated = request_dated_field(r);
+    char date[APR_RFC822_DATE_LEN], *line;
+
+    head->dated_off = 0;
+    if (!dated || !dated->name)
+        return 0;
+    apr_rfc822_date(date, r->request_time + dated->after);
+    line =
+        memmem(head->text, head->len, apr_pstrcat(r->pool, "\r\n", dated->name, ": ", date, NULL),
+               strlen(dated->name) + 4 + strlen(date));
+    if (!line)
+        return -1;
+    head->dated_off = (uint32_t)(line - head->text + 4) + (uint32_t)strlen(dated->name);
+    head->dated_name = dated->name;
+    head->dated_after = dated->after;
+    head->dated_second = apr_time_sec(r->request_time);
+    return 0;
+}
+
 static int store_head(request_rec *r, resolution_head *out)
 {
     char buf[GATHER_HEAD_MAX];
@@ -270,7 +183,7 @@ static int store_head(request_rec *r, resolution_head *out)
     out->len = (uint32_t)len;
     out->date_off = (uint32_t)marks.date_off;
     out->conn_off = (uint32_t)marks.conn_off;
-    return 0;
+    return store_find_dated(r, out);
 }
 
 static void store_text(char *out, size_t room, const char *value)
@@ -303,11 +216,9 @@ static int store_read(resolution_entry *e)
 }
 
 /* The file as it is now must be the one that the request was answered from. */
-static int store_file(resolution_cache *c, resolution_entry *e, request_rec *r, const char *path)
+static int store_open(resolution_cache *c, resolution_entry *e, const request_rec *r,
+                      const char *path)
 {
-    const brg_core_conf *conf = core_conf_of(r->server);
-    const core_dir_config *dir = ap_get_core_module_config(r->per_dir_config);
-
     e->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     c->files_n += e->fd >= 0;
     if (e->fd < 0 || resolution_stat_take(&e->stat, e->fd, path) || !(e->path = strdup(path)))
@@ -316,15 +227,35 @@ static int store_file(resolution_cache *c, resolution_entry *e, request_rec *r, 
         e->stat.mtime_ns / 1000 != r->finfo.mtime)
         return -1;
     e->checked = c->loop->now;
+    return 0;
+}
+
+static void store_close(resolution_cache *c, resolution_entry *e)
+{
+    close(e->fd);
+    e->fd = -1;
+    c->files_n--;
+}
+
+static void store_charge(resolution_cache *c, resolution_entry *e)
+{
+    e->bytes += (size_t)e->body_len;
+    c->bytes += (size_t)e->body_len;
+}
+
+static int store_file(resolution_cache *c, resolution_entry *e, request_rec *r, const char *path)
+{
+    const brg_core_conf *conf = core_conf_of(r->server);
+    const core_dir_config *dir = ap_get_core_module_config(r->per_dir_config);
+
+    if (store_open(c, e, r, path))
+        return -1;
     e->body_len = (apr_off_t)e->stat.size;
     if (e->body_len <= conf->file_cache_max_file_bytes) {
         if (store_read(e))
             return -1;
-        close(e->fd);
-        e->fd = -1;
-        c->files_n--;
-        e->bytes += (size_t)e->body_len;
-        c->bytes += (size_t)e->body_len;
+        store_close(c, e);
+        store_charge(c, e);
         return 0;
     }
     return dir->enable_sendfile == ENABLE_SENDFILE_ON ? 0 : -1;
@@ -338,35 +269,52 @@ static int store_body(resolution_cache *c, resolution_entry *e)
     brg_buffer_created();
     brg_buffer_copied(c->offered_len);
     e->body_len = (apr_off_t)c->offered_len;
-    e->bytes += (size_t)e->body_len;
-    c->bytes += (size_t)e->body_len;
+    store_charge(c, e);
     return 0;
+}
+
+/* What filters made of the file or of the page. */
+static int store_captured(resolution_cache *c, resolution_entry *e, request_rec *r)
+{
+    int too_long;
+
+    if (c->offered_path) {
+        if (store_open(c, e, r, c->offered_path))
+            return -1;
+        store_close(c, e);
+    }
+    e->body = resolution_capture_take(c->capture, r, e, &too_long);
+    e->hopeless = too_long != 0;
+    e->coded = 1;
+    if (e->body)
+        store_charge(c, e);
+    return e->body ? 0 : -1;
+}
+
+static int store_fill_body(resolution_cache *c, resolution_entry *e, request_rec *r)
+{
+    if (c->offered_coded)
+        return c->capture ? store_captured(c, e, r) : -1;
+    return c->offered_path ? store_file(c, e, r, c->offered_path) : store_body(c, e);
 }
 
 static int store_fill(resolution_cache *c, resolution_entry *e, request_rec *r)
 {
     if (store_head(r, &e->head) || (e->observed && resolution_observe_keep(e, r)))
         return -1;
-    if (c->offered_path ? store_file(c, e, r, c->offered_path) : store_body(c, e))
-        return -1;
+    if (store_fill_body(c, e, r))
+        return e->hopeless ? 0 : -1;
     e->status = r->status;
-    e->uncoded = c->offered_uncoded;
     e->server = r->server;
     e->mtime = r->mtime;
     store_text(e->last_modified, sizeof e->last_modified,
                apr_table_get(r->headers_out, "Last-Modified"));
-    store_text(e->etag, sizeof e->etag, apr_table_get(r->headers_out, "ETag"));
+    store_text(e->etag, sizeof e->etag, c->offered_etag);
     e->filled = 1;
     free(e->basis);
     e->basis = NULL;
     c->fills++;
     return 0;
-}
-
-static int store_request_is_plain(const request_rec *r)
-{
-    return r->method_number == M_GET && !r->header_only && r->unparsed_uri &&
-           r->unparsed_uri[0] == '/' && r->proto_num >= HTTP_VERSION(1, 0);
 }
 
 static int store_is_settled(const request_rec *r, const apr_finfo_t *finfo)
@@ -400,52 +348,66 @@ static int store_seen_before(resolution_cache *c, uint64_t hash)
     return 0;
 }
 
-static resolution_entry *store_new(resolution_cache *c, const brg_conn *bc, request_rec *r,
-                                   const char *host, uint64_t hash)
+static resolution_entry *store_new(resolution_cache *c, request_rec *r, uint64_t hash)
 {
+    const brg_conn *bc = connection_of(r->connection);
+    const char *host = apr_table_get(r->headers_in, "Host");
     resolution_entry *e = resolution_add(c, bc->listener, bc->chain, host, strlen(host),
                                          r->unparsed_uri, strlen(r->unparsed_uri), hash);
 
-    if (e && store_prime(c, e, r)) {
+    if (e && (resolution_selectors_take(c, e, r) || store_prime(c, e, r))) {
         resolution_forget(c, e);
         return NULL;
     }
+    if (e)
+        resolution_limit_variants(c, e);
     return e;
+}
+
+/* What all who took part say, and the fields that the answer depended on. */
+static int store_ask(const resolution_cache *c, request_rec *r)
+{
+    int kind = resolution_ask_modules(r);
+
+    if (kind != BRG_RESOLUTION_VOLATILE && c->offered_codings)
+        brg_resolution_by_field(r, "Accept-Encoding", resolution_coding_kind,
+                                (const void *)(intptr_t)c->offered_codings);
+    return kind;
 }
 
 static void store_consider(resolution_cache *c, request_rec *r)
 {
-    const brg_conn *bc = connection_of(r->connection);
-    const char *host = apr_table_get(r->headers_in, "Host");
     resolution_entry *e;
     uint64_t hash;
     int kind;
 
-    if (!bc || !host || !store_request_is_plain(r) || !store_answer_is_lasting(c, r))
+    if (!resolution_request_is_plain(r) || !store_answer_is_lasting(c, r))
         return;
-    e = resolution_find(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri,
-                        strlen(r->unparsed_uri), &hash);
+    e = resolution_find_for(c, r, &hash);
     if (r->status == HTTP_NOT_MODIFIED) {
-        if (e && e->filled && !e->head_304.text)
-            store_head(r, &e->head_304);
+        if (e && e->filled && !e->head_304.text && store_ask(c, r) != BRG_RESOLUTION_VOLATILE &&
+            store_head(r, &e->head_304)) {
+            free(e->head_304.text);
+            e->head_304.text = NULL;
+        }
         return;
     }
-    if (e && e->filled)
+    if (e && (e->filled || e->hopeless))
         return;
-    kind = resolution_ask_modules(r);
+    kind = store_ask(c, r);
     if (kind == BRG_RESOLUTION_VOLATILE) {
         if (e)
             resolution_forget(c, e);
         return;
     }
-    if (e && strcmp(e->basis, store_basis(c, r))) {
+    if (e && (strcmp(e->basis, store_basis(c, r)) || !resolution_selectors_same(e, r))) {
         resolution_forget(c, e);
         e = NULL;
     }
     if (!e) {
         if (!store_seen_before(c, hash))
             return;
-        e = store_new(c, bc, r, host, hash);
+        e = store_new(c, r, hash);
         if (!e || e->watched) { /* primed: the next full run fills it */
             resolution_trim(c, core_conf_of(r->server));
             return;
@@ -459,7 +421,7 @@ static void store_consider(resolution_cache *c, request_rec *r)
 
 void resolution_consider(request_rec *r)
 {
-    resolution_cache *c = store_cache();
+    resolution_cache *c = resolution_store_cache();
 
     if (!c)
         return;
@@ -478,5 +440,6 @@ static int resolution_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_
 void resolution_register_hooks(apr_pool_t *p)
 {
     ap_hook_post_config(resolution_post_config, NULL, NULL, APR_HOOK_REALLY_LAST);
+    resolution_capture_register();
     resolution_declare_core();
 }

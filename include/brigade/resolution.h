@@ -42,6 +42,39 @@ extern "C" {
 typedef int brg_resolution_fn(request_rec *r);
 
 /**
+ * Which of a few kinds a request field's value is, as far as an outcome depends on it.
+ *
+ * @param data   as given to brg_resolution_by_field()
+ * @param value  @a len bytes, not terminated; NULL: the request has no such field
+ * @return       0 or more; -1: it cannot be said, such requests are processed in full
+ * Threads: any. Blocking: must not.
+ */
+typedef int brg_resolution_kind_fn(const void *data, const char *value, apr_size_t len);
+
+/**
+ * The outcome of @a r depends on a request field as well, but on nothing else: each kind of value
+ * has an answer of its own. For a module's brg_resolution_fn, which then need not say VOLATILE, and
+ * for hooks before it. The field must not have been changed (by RequestHeader, say).
+ *
+ * @param name  of the field
+ * @param kind  NULL: every value is a kind of its own, for fields with few values
+ * @param data  for @a kind; it, and what it points to, must live as long as the configuration
+ */
+BRG_DECLARE(void)
+brg_resolution_by_field(request_rec *r, const char *name, brg_resolution_kind_fn *kind,
+                        const void *data);
+
+/**
+ * A field of the response is a date, @a after microseconds after r->request_time, and with each
+ * answer it goes on with the time; else it would have made the outcome VOLATILE. For a module's
+ * brg_resolution_fn.
+ *
+ * @param name  of the one field of which this is true; a constant
+ */
+BRG_DECLARE(void)
+brg_resolution_dated_field(request_rec *r, const char *name, apr_interval_time_t after);
+
+/**
  * Declare that no hook, handler or filter of the module waits for anything but local files, so that
  * it may run on an event loop, and how to learn what a request depended on.
  *

@@ -65,7 +65,7 @@ static resolution_entry *bench_entry(bench *b, size_t len, int i)
     resolution_entry *e;
 
     snprintf(uri, sizeof uri, "/%d", i);
-    assert_null(resolution_find(&b->cache, NULL, NULL, "h", 1, uri, strlen(uri), &hash));
+    assert_null(resolution_find(&b->cache, NULL, NULL, "h", 1, uri, strlen(uri), NULL, &hash));
     e = resolution_add(&b->cache, NULL, NULL, "h", 1, uri, strlen(uri), hash);
     assert_non_null(e);
     e->body = malloc(len);

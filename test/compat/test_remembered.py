@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Brigade answers from memory is what Apache says each time: every request is sent as often as it takes to be
+remembered, and the answers stay alike. Debian's own configuration, with what sites add to it."""
+import gzip
+import random
+
+import pytest
+
+import brigade
+import test_debian_config as debian
+from stock import driver
+from stock.driver import Case, Step
+
+pytestmark = debian.pytestmark
+TIMES = 5
+FIREFOX = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"}
+OLD = {"User-Agent": "Mozilla/2.0 (X11)"}
+TEXT = "".join(random.Random(1).choices(["the ", "quick ", "brown ", "fox\n"], k=25000))
+SMALL = {"index.html": "<h1>It works</h1>\n" * 100, "big.html": TEXT, "empty.html": "", "image.png": b"\x89PNG" * 500, "page.shtml": '<!--#echo var="DOCUMENT_NAME" -->\n' * 90}
+
+
+def accept(coding, **more):
+    return {"Accept-Encoding": coding, **more}
+
+
+CODINGS = ["gzip", "gzip, deflate, br, zstd", "identity", "GZIP", "deflate", "gzip;q=0", "gzip;q=1.0, *;q=0.1", "*", "", "x-gzip", "br", "gzip,,deflate", "zip gzip"]
+
+
+def rounds(steps):
+    return [step for _ in range(TIMES) for step in steps]
+
+
+def compare(steps, files=(), modules=(), conf="", unframed=False):
+    files = dict(SMALL, **dict(files))
+    servers = [debian.DebianServer(binary, modules, "ServerSignature Off\n" + conf) for binary in (driver.APACHE, brigade.BINARY)]
+    for server in servers:
+        write = server.write_config
+
+        def write_all(config=None, server=server, write=write):
+            write(config)
+            for name, text in files.items():
+                server.write(name, text, base="www/html")
+            driver.settle(server.path("www"))
+        server.write_config = write_all
+    try:
+        for server in servers:
+            server.start()
+        differences = driver.drive(servers, Case("remembered", "", rounds(steps), unify=debian.UNIFY, unframed=unframed))
+        assert not differences, "\n".join(differences[:20])
+        return servers
+    finally:
+        for server in servers:
+            server.close()
+
+
+@pytest.mark.parametrize("target", ["/index.html", "/big.html", "/empty.html", "/image.png", "/none.html", "/"])
+def test_codings(target):
+    compare([Step(target, accept(c)) for c in CODINGS] + [Step(target), Step(target, accept("gzip", **FIREFOX)), Step(target, OLD), Step(target, accept("gzip", **OLD)),
+             Step(f"HEAD {target}", accept("gzip")), Step(f"HEAD {target}"), Step(target, accept("gzip"), version="1.0"), Step(target, accept("gzip", Connection="keep-alive"), version="1.0")])
+
+
+def tag(suffix=""):
+    """The entity tag of the last full answer, with or without what the filter puts there."""
+    def headers(before):
+        value = next((r["ETag"] for r in reversed(before) if r.status == 200 and r["ETag"]), '"none"').replace("-gzip", "").strip('"')
+        return accept("gzip", **{"If-None-Match": f'"{value}{suffix}"'})
+    return headers
+
+
+@pytest.mark.parametrize("target", ["/index.html", "/big.html"])
+def test_validators_of_compressed_files(target):
+    date = "Sun, 09 Sep 2001 01:46:40 GMT"
+    compare([Step(target, accept("gzip")), Step(target, tag("-gzip")), Step(target, tag()), Step(target, accept("gzip", **{"If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT"})),
+             Step(target, accept("gzip", **{"If-Modified-Since": date})), Step(target, accept("gzip", **{"If-None-Match": "*"})), Step(target, accept("gzip", Range="bytes=0-9")),
+             Step(target, accept("gzip", **{"If-Range": '"x"', "Range": "bytes=0-9"})), Step(target, {"If-None-Match": '"x"'})])
+
+
+RULES = """
+BrowserMatch Old no-gzip
+BrowserMatch Picky gzip-only-text/html
+<Location />
+  Header set X-Frame-Options DENY
+  Header always set X-Content-Type-Options nosniff
+  Header append Vary X-Other env=other
+  SetEnvIf X-Other . other
+  ExpiresActive On
+  ExpiresByType image/png "access plus 1 month"
+</Location>
+"""
+
+
+def test_headers_expires_and_browsers():
+    agents = [{}, FIREFOX, {"User-Agent": "Old/1"}, {"User-Agent": "Picky"}, {"X-Other": "1"}]
+    compare([Step(t, accept("gzip", **a)) for t in ("/index.html", "/big.html", "/none") for a in agents] + [Step(t, a) for t in ("/index.html", "/none") for a in agents],
+            modules=["headers", "expires"], conf=RULES)
+
+
+def test_file_that_changes():
+    """The compressed form goes with the file."""
+    server = debian.DebianServer(brigade.BINARY)
+    try:
+        server.start()
+        for text in ("one\n" * 500, "two\n" * 700, "three\n" * 300):
+            server.write("c.html", text, base="www/html")
+            driver.settle(server.path("www"))
+            for _ in range(TIMES):
+                assert gzip.decompress(server.get("/c.html", accept("gzip")).body) == text.encode()
+                assert server.get("/c.html").body == text.encode()
+    finally:
+        server.close()
+
+
+def test_parsed_pages():
+    compare([Step("/page.shtml", accept("gzip")), Step("/page.shtml"), Step("/page.shtml", accept("gzip", **FIREFOX))], modules=["include"],
+            conf="<Directory />\nOptions +Includes\n</Directory>\n", unframed=True)
