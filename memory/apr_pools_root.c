@@ -88,6 +88,13 @@ BRG_DECLARE(int) brg_pool_exhausted(const apr_pool_t *pool)
     return a->granted > ALLOCATOR_GRANT / 2 ? BRG_POOL_RESERVE_LOW : BRG_POOL_REFUSED;
 }
 
+BRG_DECLARE(int) brg_pool_refusal_status(const apr_pool_t *pool)
+{
+    int status = brg_sms_refusal_status(pool->allocator->system);
+
+    return status != 0 ? status : 503;
+}
+
 BRG_DECLARE(void) brg_pool_figures_get(const apr_pool_t *pool, brg_pool_figures *out)
 {
     const apr_pool_t *child;

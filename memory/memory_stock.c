@@ -19,6 +19,11 @@ BRG_DECLARE(int) brg_pool_exhausted(const apr_pool_t *pool)
     return 0;
 }
 
+BRG_DECLARE(int) brg_pool_refusal_status(const apr_pool_t *pool)
+{
+    return 503;
+}
+
 BRG_DECLARE(void) brg_pool_figures_get(const apr_pool_t *pool, brg_pool_figures *out)
 {
     memset(out, 0, sizeof(*out));

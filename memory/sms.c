@@ -309,6 +309,16 @@ brg_sms_report(const brg_sms *s, void (*line)(void *baton, const char *text), vo
             s->ops->report(s, line, baton);
 }
 
+BRG_DECLARE(int) brg_sms_refusal_status(const brg_sms *s)
+{
+    int status = 0;
+
+    for (; s != NULL && status == 0; s = s->parent)
+        if (s->ops->refusal_status != NULL)
+            status = s->ops->refusal_status(s);
+    return status;
+}
+
 BRG_DECLARE(const char *) brg_sms_verify(const brg_sms *s)
 {
     const char *broken = NULL;

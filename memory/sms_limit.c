@@ -5,18 +5,31 @@
  * instance itself holds nothing.
  */
 #include "sms_private.h"
+#include <stdio.h>
+#include <string.h>
 
 typedef struct limit_sms {
     brg_sms base;
     size_t most, live;
+    int status;  /* for a request that is refused */
+    int refused; /* it was this system that refused last, not its parent */
 } limit_sms;
+
+#define LIMIT_STATUS 503
+#define LIMIT_HELP "one SIZE, status=503|413, shared"
+
+static int limit_allows(limit_sms *limit, size_t bytes)
+{
+    limit->refused = bytes > limit->most - limit->live;
+    return !limit->refused;
+}
 
 static void *limit_allocate(brg_sms *s, size_t bytes)
 {
     limit_sms *limit = (limit_sms *)s;
     void *block;
 
-    if (bytes > limit->most - limit->live)
+    if (!limit_allows(limit, bytes))
         return NULL;
     block = brg_sms_allocate_from(s->parent, bytes, sms_call_site);
     if (block != NULL)
@@ -29,7 +42,7 @@ static void *limit_resize(brg_sms *s, void *block, size_t old_bytes, size_t byte
     limit_sms *limit = (limit_sms *)s;
     void *moved;
 
-    if (bytes > old_bytes && bytes - old_bytes > limit->most - limit->live)
+    if (bytes > old_bytes && !limit_allows(limit, bytes - old_bytes))
         return NULL;
     moved = brg_sms_resize(s->parent, block, old_bytes, bytes);
     if (moved != NULL)
@@ -58,7 +71,14 @@ static void limit_statistics(const brg_sms *s, brg_sms_figures *out)
 
 static void limit_describe(const brg_sms *s, char *out, size_t n)
 {
-    sms_format_size(((const limit_sms *)s)->most, out);
+    const limit_sms *limit = (const limit_sms *)s;
+    char size[24];
+
+    sms_format_size(limit->most, size);
+    if (limit->status == LIMIT_STATUS)
+        snprintf(out, n, "%s", size);
+    else
+        snprintf(out, n, "%s,status=%d", size, limit->status);
 }
 
 static size_t limit_good_size(const brg_sms *s, size_t bytes)
@@ -81,6 +101,13 @@ static const char *limit_verify(const brg_sms *s)
     return limit->live <= limit->most ? NULL : "limit: more is live than allowed";
 }
 
+static int limit_refusal_status(const brg_sms *s)
+{
+    const limit_sms *limit = (const limit_sms *)s;
+
+    return limit->refused ? limit->status : 0;
+}
+
 static const brg_sms_ops limit_ops = {
     .kind = "limit",
     .threads = BRG_SMS_ONE_THREAD,
@@ -94,24 +121,41 @@ static const brg_sms_ops limit_ops = {
     .describe = limit_describe,
     .good_size = limit_good_size,
     .verify = limit_verify,
+    .refusal_status = limit_refusal_status,
 };
+
+/* Too large a request is the client's affair, too little memory the server's. */
+static const char *limit_param(limit_sms *limit, const brg_sms_param *param, apr_pool_t *p)
+{
+    if (param->name == NULL && limit->most == 0)
+        return sms_param_size(param, 1, SMS_LARGEST, &limit->most, p);
+    if (param->name == NULL || strcmp(param->name, "status") != 0)
+        return sms_param_unknown(param, "limit", LIMIT_HELP, p);
+    if (strcmp(param->value, "503") != 0 && strcmp(param->value, "413") != 0)
+        return brg_sms_message(p, "limit: status= is 503 or 413, not \"%s\"", param->value);
+    limit->status = param->value[0] == '4' ? 413 : LIMIT_STATUS;
+    return NULL;
+}
 
 const char *sms_limit_create(brg_sms **out, brg_sms *parent, const brg_sms_param *params,
                              int params_n, apr_pool_t *p)
 {
-    const char *message;
-    size_t most;
+    limit_sms wanted = {.status = LIMIT_STATUS};
+    const char *message = NULL;
+    limit_sms *limit;
+    int i;
 
-    if (params_n == 0)
-        return "it needs a size: limit(16M)";
-    if (params_n > 1 || params[0].name != NULL)
-        return sms_param_unknown(&params[params_n - 1], "limit", "one SIZE, shared", p);
-    message = sms_param_size(&params[0], 1, SMS_LARGEST, &most, p);
+    for (i = 0; i < params_n && message == NULL; i++)
+        message = limit_param(&wanted, &params[i], p);
+    if (message == NULL && wanted.most == 0)
+        message = "it needs a size: limit(16M)";
     if (message != NULL)
         return message;
-    *out = brg_sms_make(sizeof(limit_sms), &limit_ops, parent);
+    *out = brg_sms_make(sizeof(*limit), &limit_ops, parent);
     if (*out == NULL)
         return "out of memory";
-    ((limit_sms *)*out)->most = most;
+    limit = (limit_sms *)*out;
+    limit->most = wanted.most;
+    limit->status = wanted.status;
     return NULL;
 }

@@ -3,6 +3,7 @@
  * The end of a request that a handler did not answer itself: the error response, by ErrorDocument
  * where one is configured, and the built-in text otherwise.
  */
+#include "memory_private.h"
 #include "redirect_private.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -107,7 +108,7 @@ void request_die(int type, request_rec *r, int recursive)
     if (type == HTTP_UNAUTHORIZED && r->proxyreq == PROXYREQ_PROXY) {
         r->status = HTTP_PROXY_AUTHENTICATION_REQUIRED;
     }
-    if (ap_status_drops_connection(r->status)) {
+    if (ap_status_drops_connection(r->status) && !memory_refusal_keeps(r)) {
         r->connection->keepalive = AP_CONN_CLOSE;
     }
     if (!die_custom(r, custom, &recursive)) {

@@ -417,3 +417,18 @@ apr_status_t ap_http_filter(ap_filter_t *f, apr_bucket_brigade *b, ap_input_mode
     }
     return body_break(f, ctx, APR_STATUS_IS_EOF(rv) ? APR_INCOMPLETE : rv);
 }
+
+int h1_body_is_over(request_rec *r)
+{
+    const ap_filter_t *f = r->proto_input_filters;
+    const body_ctx *ctx;
+
+    if (!ap_request_has_body(r)) {
+        return 1;
+    }
+    while (f && f->frec != ap_http_input_filter_handle) {
+        f = f->next;
+    }
+    ctx = f ? f->ctx : NULL;
+    return ctx && ctx->kind == BODY_ENDED;
+}

@@ -5,6 +5,7 @@
  */
 #include "h1_response.h"
 #include "http_private.h"
+#include "memory_private.h"
 #include "ap_mpm.h"
 #include "http_protocol.h"
 #include "apr_strings.h"
@@ -67,7 +68,8 @@ AP_DECLARE(int) ap_set_keepalive(request_rec *r)
     /* A client that waits for 100 may or may not send its body: where the next request starts is
      * unknown. */
     if (c->keepalive != AP_CONN_CLOSE && !r->expecting_100 && keepalive_framed(r) &&
-        keepalive_server_allows(r) && !ap_status_drops_connection(r->status) && !told_close &&
+        keepalive_server_allows(r) && !told_close &&
+        (!ap_status_drops_connection(r->status) || memory_refusal_keeps(r)) &&
         !(asked && ap_find_token(r->pool, asked, "close")) &&
         (wants || r->proto_num >= HTTP_VERSION(1, 1)) &&
         !apr_table_get(r->subprocess_env, "nokeepalive")) {

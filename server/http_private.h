@@ -31,6 +31,9 @@ const char *http_canned_text(int status, request_rec *r, const char *location);
  */
 int h1_request_take_line(request_rec *r, const h1_head *head);
 
+/** 1 if @a r has no body, or all of it was read: what comes next is the next request. */
+int h1_body_is_over(request_rec *r);
+
 /**
  * Read the next request of a connection through its input filters.
  * @return the request (r->status as h1_request_create() sets it), or NULL: nothing more comes

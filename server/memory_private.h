@@ -47,9 +47,15 @@ int memory_refusal_stops(request_rec *r, apr_bucket_brigade *bb, apr_status_t *r
  * status */
 int memory_refusal_result(request_rec *r, int status);
 
-/** After its answer, with an exhausted pool: whether none was begun, so that 503 is still to be
- * sent. */
+/** After its answer, with an exhausted pool: the status that is still to be sent, since none was
+ * begun, or OK. */
 int memory_refusal_unanswered(request_rec *r);
+
+/**
+ * Whether the status of a response is that of a refusal, and the connection may go on: the pool of
+ * the next request has its own memory, and it is known where that request begins.
+ */
+int memory_refusal_keeps(request_rec *r);
 
 static inline int memory_request_status(request_rec *r, int status)
 {

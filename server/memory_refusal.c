@@ -3,9 +3,9 @@
  * The end of a request whose memory system refused memory (a limit, as a rule).
  *
  * Code that allocates from pools does not expect to be refused, so the pool goes on for a while
- * with memory that is kept for that, and the request ends at the next point where it can: with 503
- * when no head was made, else by closing the connection, should the response not be completed.
- * Nothing but this request is concerned.
+ * with memory that is kept for that, and the request ends at the next point where it can: with
+ * 503, or what the memory system says, when no head was made, else by closing the connection,
+ * should the response not be completed. Nothing but this request is concerned.
  *
  * An error page or a redirection is let through, and a response that was begun goes on, unless it
  * is about to use up that reserve.
@@ -13,6 +13,7 @@
 #include "httpd.h"
 #include "http_core.h"
 #include "http_log.h"
+#include "http_private.h"
 #include "memory_private.h"
 
 APLOG_USE_MODULE(core);
@@ -60,17 +61,26 @@ int memory_refusal_stops(request_rec *r, apr_bucket_brigade *bb, apr_status_t *r
 
 int memory_refusal_result(request_rec *r, int status)
 {
-    int sent = refusal_head_made(r);
+    int sent = refusal_head_made(r), refused = brg_pool_refusal_status(r->pool);
 
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "the request needs more memory than it may have: %s",
-                  r->connection->aborted ? "the connection is closed"
-                  : sent                 ? "its response was complete"
-                                         : "answered with 503");
-    return sent || r->connection->aborted ? status : HTTP_SERVICE_UNAVAILABLE;
+    if (r->connection->aborted || sent) {
+        ap_log_rerror(
+            APLOG_MARK, APLOG_ERR, 0, r, "the request needs more memory than it may have: %s",
+            r->connection->aborted ? "the connection is closed" : "its response was complete");
+        return status;
+    }
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                  "the request needs more memory than it may have: answered with %d", refused);
+    return refused;
 }
 
 int memory_refusal_unanswered(request_rec *r)
 {
-    return !r->connection->aborted && !refusal_head_made(r) &&
-           memory_refusal_result(r, OK) == HTTP_SERVICE_UNAVAILABLE;
+    return !r->connection->aborted && !refusal_head_made(r) ? memory_refusal_result(r, OK) : OK;
+}
+
+int memory_refusal_keeps(request_rec *r)
+{
+    return brg_pool_exhausted(r->pool) == BRG_POOL_REFUSED &&
+           r->status == brg_pool_refusal_status(r->pool) && h1_body_is_over(r);
 }

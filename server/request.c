@@ -370,8 +370,9 @@ void request_finish(request_rec *r, int status)
         status = memory_request_status(r, status);
     }
     request_die(status, r, HTTP_OK);
-    if (__builtin_expect(brg_pool_exhausted(r->pool), 0) && memory_refusal_unanswered(r)) {
-        request_die(HTTP_SERVICE_UNAVAILABLE, r, HTTP_OK);
+    if (__builtin_expect(brg_pool_exhausted(r->pool), 0) &&
+        (status = memory_refusal_unanswered(r)) != OK) {
+        request_die(status, r, HTTP_OK);
     }
     resolution_consider(r);
     ap_process_request_after_handler(r);

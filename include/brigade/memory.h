@@ -74,6 +74,10 @@ brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope);
  */
 BRG_DECLARE(int) brg_pool_exhausted(const apr_pool_t *pool);
 
+/** The HTTP status with which a request ends whose pool is exhausted: that of the system that
+ * refused (`limit(16M, status=413)`), 503 where it has no opinion. */
+BRG_DECLARE(int) brg_pool_refusal_status(const apr_pool_t *pool);
+
 /** What became of the data of requests and responses. Sums over threads. */
 typedef struct brg_buffer_figures {
     uint64_t created;      /**< buffers, mappings and files that buckets were made for, and bodies

@@ -96,6 +96,9 @@ typedef struct brg_sms_ops {
     void (*report)(const brg_sms *s, void (*line)(void *baton, const char *text), void *baton);
     /** Walk the invariants; NULL or what is broken. Only where no other thread uses the system. */
     const char *(*verify)(const brg_sms *s);
+    /** The HTTP status for a request that needed what this system refused last; 0: it did not refuse, its parent did,
+     *  or it has no opinion. */
+    int (*refusal_status)(const brg_sms *s);
 } brg_sms_ops;
 
 /** Every system begins with this. A kind allocates its own larger struct with brg_sms_make(). */
@@ -220,6 +223,9 @@ BRG_DECLARE(int) brg_sms_owns(const brg_sms *s, const void *block);
 
 /** What the systems of a stack have to say, line by line. */
 BRG_DECLARE(void) brg_sms_report(const brg_sms *s, void (*line)(void *baton, const char *text), void *baton);
+
+/** What the systems of a stack say of their last refusal: the outermost one's status, or 0. */
+BRG_DECLARE(int) brg_sms_refusal_status(const brg_sms *s);
 
 /** Walk the invariants of a whole stack; NULL or what is broken. Only where no other thread uses it. */
 BRG_DECLARE(const char *) brg_sms_verify(const brg_sms *s);

@@ -88,6 +88,10 @@ def test_stacks_are_shown(serve):
     ("MemorySystem request arena(chunk=lots)", "is no size"),
     ("MemorySystem request arena(chink=64k)", "chink"),
     ("MemorySystem request limit(16M", "MemorySystem request: "),
+    ("MemorySystem request limit(16M, status=404) arena", 'status= is 503 or 413, not "404"'),
+    ("MemorySystem request limit(16M, states=413) arena", "states"),
+    ("MemorySystem request limit(status=413) arena", "it needs a size"),
+    ("MemorySystem request limit(1M, 2M) arena", "2M"),
     ("<VirtualHost *>\nMemorySystem process arena\n</VirtualHost>", "cannot occur within <VirtualHost>"),
     ("<Directory />\nMemorySystem request arena\n</Directory>", "cannot occur within|not allowed in <Directory> context"),
     ("MemoryReport perhaps", "must be On or Off"),
@@ -128,6 +132,38 @@ def test_limit_ends_the_request_only(serve):
             assert server.get("/a.txt", headers=[("X-Large", "x" * 55000)]).status == 503
             assert server.get("/a.txt").status == 200
             assert other.request("GET", "/a.txt").status == 200
+
+
+GREEDY = {**FILES, "greedy.shtml": "".join(f'<!--#set var="v{i}" value="{"x" * 500}" -->' for i in range(300))}
+SSI = ("AddType text/html .shtml\n<Directory @ROOT@/htdocs>\nOptions +Includes\nAddOutputFilter INCLUDES .shtml\n"
+       "</Directory>\n")
+
+
+@pytest.mark.parametrize("spec, status", [("limit(64k)", 503), ("limit(64k,status=413)", 413), ("limit(64k,status=503)", 503)])
+@pytest.mark.parametrize("method, body", [("GET", b""), ("POST", b"x" * 3000)])
+def test_connection_goes_on_after_a_refusal(serve, spec, status, method, body):
+    """What the client sent was read wholly, so it is known where its next request begins."""
+    server = serve(SSI + f"MemorySystem request {spec} arena\n", GREEDY)
+    with server.connect() as c:
+        for _ in range(4):
+            answer = c.request(method, "/greedy.shtml", body=body)
+            assert answer.status == status and answer["Connection"] is None
+            assert c.request("GET", "/a.txt").body == b"hello\n"
+    assert f"needs more memory than it may have: answered with {status}".encode() in server.error_log()
+
+
+def test_connection_ends_where_a_body_was_not_read(serve):
+    server = serve("MemorySystem request limit(48k,status=413) arena\nLimitRequestFieldSize 60000\n", FILES)
+    hidden = b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    head = b"POST /a.txt HTTP/1.1\r\nHost: localhost\r\nX-Large: %s\r\nContent-Length: %d\r\n\r\n"
+    answer = server.raw(head % (b"x" * 55000, len(hidden)) + hidden)
+    assert answer.startswith(b"HTTP/1.1 413 ") and b"\r\nConnection: close\r\n" in answer
+    assert answer.count(b"HTTP/1.1") == 1
+
+
+def test_status_of_a_limit_is_shown(serve):
+    server = serve.unstarted("MemorySystem request limit(16M, status=413) arena\n")
+    assert re.search(rb"^  request +limit\(16M,status=413\) arena\(", server.run("-t").stdout, re.M)
 
 
 @pytest.mark.parametrize("kind", ["arena", "system"])
