@@ -8,15 +8,38 @@
  */
 #include "pool_private.h"
 
-static inline pool_cleanup *cleanup_new(apr_pool_t *p)
+/* A record, where there is one without asking for a chunk. */
+static inline pool_cleanup *cleanup_at_hand(apr_pool_t *p)
 {
     pool_cleanup *c = p->free_cleanups;
 
     if (c != NULL)
         p->free_cleanups = c->next;
-    else
-        c = pool_alloc_at(p, sizeof(*c), POOL_CLEANUP_SITE);
+    else if (sizeof(*c) <= (apr_size_t)(p->head.end - p->head.bump))
+        c = pool_alloc(p, sizeof(*c));
     return c;
+}
+
+static inline void cleanup_add(apr_pool_t *p, pool_cleanup **list, pool_cleanup *c,
+                               const void *data, apr_status_t (*plain)(void *),
+                               apr_status_t (*child)(void *))
+{
+    c->data = data;
+    c->plain = plain;
+    c->child = child;
+    c->next = *list;
+    *list = c;
+    p->cleanups_n++;
+}
+
+static __attribute__((noinline)) void cleanup_add_slow(apr_pool_t *p, const void *data,
+                                                       apr_status_t (*plain)(void *),
+                                                       apr_status_t (*child)(void *))
+{
+    pool_cleanup *c = pool_alloc_at(p, sizeof(*c), POOL_CLEANUP_SITE);
+
+    if (c != NULL)
+        cleanup_add(p, &p->cleanups, c, data, plain, child);
 }
 
 APR_DECLARE(void)
@@ -27,15 +50,11 @@ apr_pool_cleanup_register(apr_pool_t *p, const void *data, apr_status_t (*plain_
 
     if (p == NULL)
         return;
-    c = cleanup_new(p);
-    if (c == NULL)
-        return;
-    c->data = data;
-    c->plain = plain_cleanup;
-    c->child = child_cleanup;
-    c->next = p->cleanups;
-    p->cleanups = c;
-    p->cleanups_n++;
+    c = cleanup_at_hand(p);
+    if (__builtin_expect(c != NULL, 1))
+        cleanup_add(p, &p->cleanups, c, data, plain_cleanup, child_cleanup);
+    else
+        cleanup_add_slow(p, data, plain_cleanup, child_cleanup);
 }
 
 APR_DECLARE(void)
@@ -46,15 +65,11 @@ apr_pool_pre_cleanup_register(apr_pool_t *p, const void *data,
 
     if (p == NULL)
         return;
-    c = cleanup_new(p);
+    c = cleanup_at_hand(p);
     if (c == NULL)
-        return;
-    c->data = data;
-    c->plain = plain_cleanup;
-    c->child = NULL;
-    c->next = p->pre_cleanups;
-    p->pre_cleanups = c;
-    p->cleanups_n++;
+        c = pool_alloc_at(p, sizeof(*c), POOL_CLEANUP_SITE);
+    if (c != NULL)
+        cleanup_add(p, &p->pre_cleanups, c, data, plain_cleanup, NULL);
 }
 
 static pool_cleanup **cleanup_find(pool_cleanup **link, const void *data,

@@ -38,7 +38,7 @@ void pool_tell(apr_pool_t *p)
 static inline apr_uint64_t pool_need(const apr_pool_t *p)
 {
     const apr_memnode_t *chunk;
-    apr_uint64_t need = (apr_uint64_t)(p->head.bump - (char *)p->current) +
+    apr_uint64_t need = (apr_uint64_t)(p->head.bump - (char *)p->current) + POOL_FIRST_PLACE +
                         POOL_PLACES * (POOL_STRUCT + POOL_CLEARED);
 
     if (p->chunks_n > 1)

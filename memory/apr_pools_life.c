@@ -83,7 +83,7 @@ static inline apr_pool_t *pool_place(apr_memnode_t *chunk)
 {
     apr_size_t which = ((uintptr_t)chunk / NODE_SMALLEST) % POOL_PLACES;
 
-    return (apr_pool_t *)(pool_chunk_start(chunk) + which * (POOL_STRUCT + POOL_CLEARED));
+    return (apr_pool_t *)((char *)chunk + POOL_FIRST_PLACE + which * (POOL_STRUCT + POOL_CLEARED));
 }
 
 static __attribute__((noinline)) apr_pool_t *

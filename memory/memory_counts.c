@@ -42,9 +42,10 @@ static memory_thread *counts_adopt(void)
         if (!__atomic_load_n(&t->used, __ATOMIC_ACQUIRE))
             break;
     if (t == NULL) {
-        t = calloc(1, sizeof(*t));
+        t = aligned_alloc(_Alignof(memory_thread), sizeof(*t));
         if (t == NULL)
             return &counts_sink;
+        memset(t, 0, sizeof(*t));
         t->next = counts_threads;
         counts_threads = t;
     }

@@ -24,7 +24,7 @@ typedef struct memory_counts {
 } memory_counts;
 
 typedef struct memory_thread {
-    memory_counts scope[BRG_SCOPES_N];
+    _Alignas(128) memory_counts scope[BRG_SCOPES_N]; /* no cache line is another thread's, too */
     brg_buffer_figures buffers;
     /* ended, ready for the scope's next ones: of the scope itself and of what a pool continued on
      */

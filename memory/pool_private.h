@@ -126,6 +126,7 @@ void pool_tell_life(apr_pool_t *p);
 
 /* Where in its chunk a pool may lie. */
 #define POOL_PLACES 4
+#define POOL_FIRST_PLACE 64 /* a cache line; the head of the chunk is in another one */
 
 /* Compilers clear that much with a few stores; the loop of string instructions that they take for
  * more costs as much as the rest of creating a pool. */

@@ -142,8 +142,8 @@ static int main_child(char *const argv[], bench_result *result)
     line[used] = '\0';
     if (failed != 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
         return -1;
-    return sscanf(line, BENCH_LINE, &result->cpu_ns, &result->requests_per_s, &result->burst_kb,
-                  &result->after_kb, &result->refills) == 5
+    return sscanf(line, BENCH_LINE, &result->cpu_ns, &result->alone_ns, &result->requests_per_s,
+                  &result->waits, &result->burst_kb, &result->after_kb, &result->refills) == 7
                ? 0
                : -1;
 }
@@ -155,6 +155,8 @@ static void main_better(bench_result *kept, const bench_result *now)
     *kept = *now;
     if (before.cpu_ns > 0 && before.cpu_ns < now->cpu_ns)
         kept->cpu_ns = before.cpu_ns;
+    if (before.alone_ns > 0 && before.alone_ns < now->alone_ns)
+        kept->alone_ns = before.alone_ns;
     if (before.requests_per_s > now->requests_per_s)
         kept->requests_per_s = before.requests_per_s;
 }

@@ -26,10 +26,16 @@ double bench_of_stock_net(const bench_table *table, const bench_row *row, int t)
                         stock->one[t].cpu_ns - empty->one[t].cpu_ns);
 }
 
-static double report_speed_up(const bench_row *row, int t)
+/* Throughput of all threads against that of one, by the processor time that requests take. */
+static double report_speed_up(const bench_table *table, const bench_row *row, int t)
 {
-    return row->one[t].requests_per_s > 0 ? row->many[t].requests_per_s / row->one[t].requests_per_s
-                                          : 0;
+    return table->threads * report_ratio(row->many[t].alone_ns, row->many[t].cpu_ns);
+}
+
+/* By elapsed time. */
+static double report_elapsed(const bench_row *row, int t)
+{
+    return report_ratio(row->many[t].requests_per_s, row->one[t].requests_per_s);
 }
 
 static void report_print_row(const bench_table *table, const bench_row *row, int t)
@@ -44,10 +50,10 @@ static void report_print_row(const bench_table *table, const bench_row *row, int
         snprintf(net, sizeof(net), "%.2f", bench_of_stock_net(table, row, t));
     if (row->one[t].refills >= 0)
         snprintf(refills, sizeof(refills), "%.2f", row->one[t].refills);
-    printf("%-20s %8.2f %10.0f %8s %6s %10.0f %8.2f %9.1f %9.1f %10s\n", row->name,
+    printf("%-20s %8.2f %10.0f %8s %6s %9.0f %8.2f %7.2f %8.2f %8.1f %8.1f %10s\n", row->name,
            row->one[t].cpu_ns / allocations, row->one[t].cpu_ns, of_stock, net, row->many[t].cpu_ns,
-           report_speed_up(row, t), (double)row->one[t].burst_kb / 1024,
-           (double)row->one[t].after_kb / 1024, refills);
+           report_speed_up(table, row, t), report_elapsed(row, t), row->many[t].waits,
+           (double)row->one[t].burst_kb / 1024, (double)row->one[t].after_kb / 1024, refills);
 }
 
 void bench_print_table(const bench_table *table)
@@ -60,21 +66,25 @@ void bench_print_table(const bench_table *table)
         printf("\n%s: %.1f allocations and %.0f bytes for each request\n", tr->name,
                (double)tr->allocations / (double)tr->requests,
                (double)tr->bytes / (double)tr->requests);
-        printf("%-20s %8s %10s %8s %6s %10s %8s %9s %9s %10s\n", "", "ns/alloc", "ns/request",
-               "of stock", "net", "with more", "speed-up", "burst MB", "after MB", "refills/1k");
+        printf("%-20s %8s %10s %8s %6s %6d thr. %8s %7s %8s %8s %8s %10s\n", "", "ns/alloc",
+               "ns/request", "of stock", "net", table->threads, "speed-up", "elapsed", "waits/1k",
+               "burst MB", "after MB", "refills/1k");
         for (i = 0; i < table->rows_n; i++)
             if (!table->rows[i].absent)
                 report_print_row(table, &table->rows[i], t);
     }
-    printf("\nns: processor time of a thread, the best of several slices, the replay itself "
-           "included; net: of stock,\n"
-           "without the replay; with more: ns/request with %d threads at once; speed-up: their "
-           "requests per second of elapsed time, "
-           "against one thread's.\n"
-           "burst: resident memory that 1,000 connections in the middle of a request add; after: "
-           "what is left of it.\n"
-           "refills: requests to the operating system for each 1,000 requests.\n",
-           table->threads);
+    printf(
+        "\nns: processor time of a thread, the best of several slices, the replay itself "
+        "included; net: of stock,\n"
+        "without the replay; %d thr.: ns/request with as many threads at once; speed-up: so many "
+        "times one thread's\n"
+        "requests for each second of a thread's processor time; elapsed: the same by elapsed time, "
+        "which other work on\n"
+        "the machine disturbs; waits: times that threads slept for each 1,000 requests.\n"
+        "burst: resident memory that 1,000 connections in the middle of a request add; after: "
+        "what is left of it.\n"
+        "refills: requests to the operating system for each 1,000 requests.\n",
+        table->threads);
 }
 
 static FILE *report_open(const char *path)
@@ -118,8 +128,10 @@ static void report_json_row(FILE *file, const bench_table *table, const bench_ro
             one->cpu_ns * (double)table->traces[t].requests / (double)table->traces[t].allocations,
             one->cpu_ns, bench_of_stock(table, row, t), bench_of_stock_net(table, row, t),
             one->requests_per_s);
-    fprintf(file, "\"threads_ns_per_request\": %.1f, \"threads_requests_per_s\": %.0f, ",
-            many->cpu_ns, many->requests_per_s);
+    fprintf(file,
+            "\"threads_ns_per_request\": %.1f, \"threads_requests_per_s\": %.0f, "
+            "\"speed_up\": %.3f, \"waits_per_1000\": %.3f, ",
+            many->cpu_ns, many->requests_per_s, report_speed_up(table, row, t), many->waits);
     fprintf(file, "\"burst_kb\": %ld, \"after_kb\": %ld, \"refills_per_1000\": ", one->burst_kb,
             one->after_kb);
     if (one->refills >= 0)

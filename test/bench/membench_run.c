@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measuring. Time is cut into slices and the best one counts: other work on the machine makes
- * slices worse, never better. Processor time is the measure of cost; elapsed time that of what
- * threads take from each other.
+ * slices worse, never better.
+ *
+ * Processor time is the measure of cost, of threads as well: what threads take from each other, a
+ * cache line or a turn at a counter, makes each one's request cost more of it. Only who sleeps
+ * until another thread is done uses none; so it is counted how often threads did.
  */
 #include "membench_run.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #define BENCH_THREADS_MOST 64
-#define BENCH_SLICES 8
+#define BENCH_SLICES 8   /* with all threads; as many with the first alone, in turn */
 #define BENCH_BURST 1000 /* connections */
+
+typedef struct bench_time {
+    uint64_t requests;
+    double cpu, wall;
+} bench_time;
 
 typedef struct bench_thread {
     pthread_t thread;
@@ -21,8 +31,10 @@ typedef struct bench_thread {
     const trace *t;
     pthread_barrier_t *together;
     double slice_s;
-    uint64_t requests[BENCH_SLICES];
-    double cpu[BENCH_SLICES], wall[BENCH_SLICES];
+    int is_first;
+    bench_time slices[BENCH_SLICES];
+    double alone_ns; /* the best slice, for a request */
+    long waits;      /* times that it slept during slices */
 } bench_thread;
 
 void bench_fail(const char *what)
@@ -36,43 +48,10 @@ apr_status_t bench_cleanup(void *data)
     return APR_SUCCESS;
 }
 
-/* One step at a time, as recorded. Runs of equal steps are not made into loops of their own: no
- * program allocates thirty blocks without an instruction in between, and such a loop would measure
- * how long the processor waits for its own last store instead of what an allocation costs. */
-void bench_replay(const bench_pools *b, const trace *t, apr_pool_t **pools)
-{
-    const trace_op *op = t->ops, *end = op + t->ops_n;
-    size_t *block;
-
-    for (; op < end; op++)
-        switch (op->op) {
-        case 'a':
-            block = b->palloc(pools[op->pool], op->n);
-            if (op->n >= sizeof(*block))
-                *block = op->n;
-            break;
-        case 'z':
-            block = b->palloc(pools[op->pool], op->n);
-            __builtin_memset(block, 0, op->n);
-            break;
-        case 'k':
-            b->cleanup(pools[op->pool], pools, bench_cleanup, apr_pool_cleanup_null);
-            break;
-        case 'p':
-            if (b->create(&pools[op->pool], pools[op->n], NULL, NULL) != APR_SUCCESS)
-                bench_fail("no pool");
-            break;
-        case 'q':
-            pools[op->pool] = b->request(pools[op->n]);
-            break;
-        case 'x':
-            b->clear(pools[op->pool]);
-            break;
-        default:
-            b->destroy(pools[op->pool]);
-            break;
-        }
-}
+#define STEPS_NAME bench_replay
+#define STEPS_ALLOC(b, pool, n) ((b)->palloc(pool, n))
+#define STEPS_CALLOC(b, pool, n) memset((b)->palloc(pool, n), 0, n)
+#include "membench_steps.h"
 
 static double bench_clock(clockid_t clock)
 {
@@ -82,10 +61,17 @@ static double bench_clock(clockid_t clock)
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static void bench_slice(bench_thread *b, apr_pool_t **pools, int slice)
+static long bench_waits(void)
+{
+    struct rusage usage;
+
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
+}
+
+static bench_time bench_slice(const bench_thread *b, apr_pool_t **pools)
 {
     double cpu = bench_clock(CLOCK_THREAD_CPUTIME_ID), start = bench_clock(CLOCK_MONOTONIC), now;
-    uint64_t passes = 0;
+    bench_time time = {0, 0, 0};
     int i;
 
     do {
@@ -93,18 +79,32 @@ static void bench_slice(bench_thread *b, apr_pool_t **pools, int slice)
             b->subject->replay(&b->subject->pools, b->t, pools);
             b->subject->pools.clear(pools[0]);
         }
-        passes += 4;
+        time.requests += 4 * b->t->requests;
         now = bench_clock(CLOCK_MONOTONIC);
     } while (now - start < b->slice_s);
-    b->cpu[slice] = bench_clock(CLOCK_THREAD_CPUTIME_ID) - cpu;
-    b->wall[slice] = now - start;
-    b->requests[slice] = passes * b->t->requests;
+    time.cpu = bench_clock(CLOCK_THREAD_CPUTIME_ID) - cpu;
+    time.wall = now - start;
+    return time;
+}
+
+static inline double bench_ns(bench_time time)
+{
+    return time.cpu / (double)time.requests * 1e9;
+}
+
+static void bench_slice_alone(bench_thread *b, apr_pool_t **pools)
+{
+    double ns = bench_ns(bench_slice(b, pools));
+
+    if (b->alone_ns == 0 || ns < b->alone_ns)
+        b->alone_ns = ns;
 }
 
 static void *bench_thread_main(void *data)
 {
     bench_thread *b = data;
     apr_pool_t *pools[TRACE_POOLS];
+    long waits;
     int i;
 
     pools[0] = b->subject->pools.connection();
@@ -114,7 +114,12 @@ static void *bench_thread_main(void *data)
     }
     for (i = 0; i < BENCH_SLICES; i++) {
         pthread_barrier_wait(b->together);
-        bench_slice(b, pools, i);
+        if (b->is_first)
+            bench_slice_alone(b, pools);
+        pthread_barrier_wait(b->together);
+        waits = bench_waits();
+        b->slices[i] = bench_slice(b, pools);
+        b->waits += bench_waits() - waits;
     }
     b->subject->pools.destroy(pools[0]);
     return NULL;
@@ -122,22 +127,21 @@ static void *bench_thread_main(void *data)
 
 static void bench_sum(const bench_thread *threads, int n, bench_result *result)
 {
-    double cpu, speed, best = 0;
+    double cpu, speed;
     int i, slice;
 
-    result->cpu_ns = 0;
-    result->requests_per_s = 0;
+    result->cpu_ns = result->requests_per_s = 0;
+    result->alone_ns = threads[0].alone_ns;
     for (slice = 0; slice < BENCH_SLICES; slice++) {
         for (i = 0, cpu = speed = 0; i < n; i++) {
-            cpu += threads[i].cpu[slice] / (double)threads[i].requests[slice] * 1e9 / n;
-            speed += (double)threads[i].requests[slice] / threads[i].wall[slice];
+            cpu += bench_ns(threads[i].slices[slice]) / n;
+            speed += (double)threads[i].slices[slice].requests / threads[i].slices[slice].wall;
         }
-        if (best == 0 || cpu < best)
-            best = cpu;
+        if (result->cpu_ns == 0 || cpu < result->cpu_ns)
+            result->cpu_ns = cpu;
         if (speed > result->requests_per_s)
             result->requests_per_s = speed;
     }
-    result->cpu_ns = best;
 }
 
 static void bench_speed(const bench_subject *s, const trace *t, int n, int milliseconds,
@@ -146,6 +150,7 @@ static void bench_speed(const bench_subject *s, const trace *t, int n, int milli
     static bench_thread threads[BENCH_THREADS_MOST];
     pthread_barrier_t together;
     uint64_t requests = 0;
+    long waits = 0;
     int i, slice;
 
     pthread_barrier_init(&together, NULL, (unsigned)n);
@@ -153,15 +158,19 @@ static void bench_speed(const bench_subject *s, const trace *t, int n, int milli
         (void)s->refills();
     for (i = 0; i < n; i++) {
         threads[i] = (bench_thread){.subject = s, .t = t, .together = &together};
-        threads[i].slice_s = milliseconds / 1e3 / BENCH_SLICES;
+        threads[i].slice_s = milliseconds / 2e3 / BENCH_SLICES;
+        threads[i].is_first = i == 0;
         if (pthread_create(&threads[i].thread, NULL, bench_thread_main, &threads[i]) != 0)
             bench_fail("no thread");
     }
     for (i = 0; i < n; i++)
         pthread_join(threads[i].thread, NULL);
-    for (i = 0; i < n; i++)
+    for (i = 0; i < n; i++) {
+        waits += threads[i].waits;
         for (slice = 0; slice < BENCH_SLICES; slice++)
-            requests += threads[i].requests[slice];
+            requests += threads[i].slices[slice].requests;
+    }
+    result->waits = (double)waits * 1000 / (double)requests;
     result->refills = s->refills != NULL ? (double)s->refills() * 1000 / (double)requests : -1;
     bench_sum(threads, n, result);
     pthread_barrier_destroy(&together);
@@ -223,7 +232,8 @@ int bench_run(const bench_subject *s, const char *trace_path, int threads, int m
         return 1;
     bench_burst(s, &t, &r);
     bench_speed(s, &t, threads, milliseconds, &r);
-    printf(BENCH_LINE "\n", r.cpu_ns, r.requests_per_s, r.burst_kb, r.after_kb, r.refills);
+    printf(BENCH_LINE "\n", r.cpu_ns, r.alone_ns, r.requests_per_s, r.waits, r.burst_kb, r.after_kb,
+           r.refills);
     trace_free(&t);
     return 0;
 }

@@ -36,10 +36,12 @@ typedef struct bench_subject {
 } bench_subject;
 
 /* What a subject prints, and the laboratory reads. */
-#define BENCH_LINE "%lf %lf %ld %ld %lf"
+#define BENCH_LINE "%lf %lf %lf %lf %ld %ld %lf"
 typedef struct bench_result {
     double cpu_ns;         /* of processor time per request */
-    double requests_per_s; /* of all threads together */
+    double alone_ns;       /* the same while the other threads pause */
+    double requests_per_s; /* of all threads together, by elapsed time */
+    double waits;          /* for each 1,000 requests: times that a thread slept */
     long burst_kb,
         after_kb; /* resident memory beyond the beginning, while the burst is there and after it */
     double refills; /* per 1,000 requests; negative: not known */

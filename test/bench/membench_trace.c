@@ -77,6 +77,8 @@ static int trace_block_line(trace_reader *r, char op, int pool, unsigned long n,
 {
     if (times == 0 || times > TRACE_REPEAT_MOST || n > ((unsigned long)1 << 30))
         return trace_error(r, "a number is too large");
+    if (op == 'a' && n < sizeof(size_t))
+        op = TRACE_SMALL;
     for (; times > 0; times--) {
         if (trace_pool_line(r, op, pool, n) != 0)
             return -1;

@@ -22,9 +22,12 @@
 
 #define TRACE_POOLS 64
 
+/* An 'a' of less than a word. */
+#define TRACE_SMALL 'b'
+
 typedef struct trace_op {
     uint32_t n; /* bytes, or the pool above */
-    uint8_t op; /* the letter; 'q': a pool that begins a request */
+    uint8_t op; /* the letter; 'q': a pool that begins a request; TRACE_SMALL */
     uint8_t pool;
 } trace_op;
 
