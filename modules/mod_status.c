@@ -4,6 +4,7 @@
  * "?auto" and for machines ("?json").
  */
 #include "status_private.h"
+#include "status_filters.h"
 #include "status_memory.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -67,7 +68,7 @@ static void status_set_refresh(request_rec *r)
 static int status_handler(request_rec *r)
 {
     status_snapshot snap;
-    const char *memory;
+    const char *memory, *filters;
     int flags;
 
     if (!r->handler ||
@@ -76,6 +77,9 @@ static int status_handler(request_rec *r)
     }
     if ((memory = status_query(r, "memory"))) {
         return status_memory_handle(r, memory);
+    }
+    if ((filters = status_query(r, "filters"))) {
+        return status_filters_handle(r, filters);
     }
     r->allowed = AP_METHOD_BIT << M_GET;
     if (r->method_number != M_GET) {
@@ -117,6 +121,7 @@ static void status_register_hooks(apr_pool_t *p)
     ap_hook_pre_config(status_pre_config, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(status_handler, NULL, NULL, APR_HOOK_MIDDLE);
     status_memory_register(p);
+    status_filters_register(p);
     brg_nonblocking_declare(&status_module);
 }
 

@@ -28,7 +28,7 @@ static void json_string(request_rec *r, const char *s)
     ap_rputs("\"", r);
 }
 
-static void json_key_string(request_rec *r, const char *key, const char *value)
+void status_json_string(request_rec *r, const char *key, const char *value)
 {
     ap_rvputs(r, "\"", key, "\":", NULL);
     json_string(r, value ? value : "");
@@ -56,20 +56,20 @@ static void json_worker(request_rec *r, const status_snapshot *snap, int thread,
     char letter[] = {brg_status_letter(ws->status), '\0'};
 
     ap_rprintf(r, "{\"thread\":%d,\"kind\":\"%s\",", thread, thread < loops_n ? "loop" : "worker");
-    json_key_string(r, "status", letter);
+    status_json_string(r, "status", letter);
     if (snap->extended) {
         ap_rprintf(r,
                    ",\"accesses\":%lu,\"bytes\":%" APR_OFF_T_FMT
                    ",\"connection_accesses\":%u,\"last_used\":%.6f,\"duration\":%.6f,",
                    ws->access_count, ws->bytes_served, ws->conn_count, (double)ws->last_used / 1e6,
                    (double)ws->duration / 1e6);
-        json_key_string(r, "client", ws->client64);
+        status_json_string(r, "client", ws->client64);
         ap_rputs(",", r);
-        json_key_string(r, "protocol", ws->protocol);
+        status_json_string(r, "protocol", ws->protocol);
         ap_rputs(",", r);
-        json_key_string(r, "vhost", ws->vhost);
+        status_json_string(r, "vhost", ws->vhost);
         ap_rputs(",", r);
-        json_key_string(r, "request", ws->request);
+        status_json_string(r, "request", ws->request);
     }
     ap_rputs("}", r);
 }
@@ -117,13 +117,13 @@ static void json_process(request_rec *r, const status_snapshot *snap, const stat
 static void json_server(request_rec *r, const status_snapshot *snap)
 {
     ap_rputs("\"server\":{", r);
-    json_key_string(r, "name", ap_get_server_name(r));
+    status_json_string(r, "name", ap_get_server_name(r));
     ap_rputs(",", r);
-    json_key_string(r, "version", ap_get_server_description());
+    status_json_string(r, "version", ap_get_server_description());
     ap_rputs(",", r);
-    json_key_string(r, "mpm", ap_show_mpm());
+    status_json_string(r, "mpm", ap_show_mpm());
     ap_rputs(",", r);
-    json_key_string(r, "built", ap_get_server_built());
+    status_json_string(r, "built", ap_get_server_built());
     ap_rprintf(r,
                ",\"config_generation\":%d,\"mpm_generation\":%d,\"now\":%.6f,\"started\":%.6f,"
                "\"restarted\":%.6f,\"uptime\":%" APR_INT64_T_FMT ",\"extended\":%s,"
@@ -151,7 +151,7 @@ void status_write_json(request_rec *r, const status_snapshot *snap)
     ap_rputs("\"totals\":{", r);
     json_counts(r, &snap->totals.counts);
     ap_rputs("},", r);
-    json_key_string(r, "scoreboard", snap->letters);
+    status_json_string(r, "scoreboard", snap->letters);
     ap_rputs(",\"processes\":[", r);
     for (int i = 0; i < snap->processes->nelts; i++) {
         ap_rputs(i ? "," : "", r);

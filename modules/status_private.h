@@ -50,6 +50,9 @@ void status_write_html(request_rec *r, const status_snapshot *snap, int flags);
 void status_write_auto(request_rec *r, const status_snapshot *snap, int flags);
 void status_write_json(request_rec *r, const status_snapshot *snap);
 
+/** Write "key":"value", escaped; NULL as "". */
+void status_json_string(request_rec *r, const char *key, const char *value);
+
 /** Let other modules add their part. @param flags AP_STATUS_... */
 void status_run_hooks(request_rec *r, int flags);
 

@@ -159,3 +159,12 @@ const char *core_set_accept_filter(cmd_parms *cmd, void *dir, const char *protoc
         apr_table_set(core_conf(cmd)->accf_map, protocol, filter);
     return error;
 }
+
+const char *core_set_filter_statistics(cmd_parms *cmd, void *dir, int on)
+{
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    if (!error)
+        core_conf_writable(cmd->server)->filter_statistics = on;
+    return error;
+}

@@ -192,6 +192,8 @@ static const command_rec core_commands[] = {
                   "bytes of the largest file kept in memory"),
     AP_INIT_TAKE1("FileCacheEntries", core_set_cache_entries, NULL, RSRC_CONF,
                   "files that a loop remembers"),
+    AP_INIT_FLAG("FilterStatistics", core_set_filter_statistics, NULL, RSRC_CONF,
+                 "On to count calls, bytes and cpu time of every filter"),
     {.name = NULL}};
 
 /* Settings of the whole process go back to their defaults before a configuration is walked. */

@@ -28,6 +28,7 @@ typedef struct brg_core_conf {
         file_cache_bytes; /**< FileCacheSize: contents in memory, bytes per loop; 0 = keep none */
     apr_off_t
         file_cache_max_file_bytes; /**< FileCacheMaxFile: largest file kept in memory, bytes */
+    int filter_statistics;         /**< FilterStatistics: filters are counted */
     int file_cache_entries_n;      /**< FileCacheEntries: files remembered per loop; 0 = none */
 } brg_core_conf;
 
@@ -119,7 +120,7 @@ core_take1_fn core_set_document_root, core_set_server_name, core_set_server_admi
     core_set_regex_options, core_set_flush_threshold, core_set_flush_pipelined;
 core_take2_fn core_set_accept_filter;
 core_flag_fn core_set_honor_order, core_set_merge_trailers, core_set_merge_slashes,
-    core_set_strict_host;
+    core_set_strict_host, core_set_filter_statistics;
 
 /* core_directives_log.c */
 core_take1_fn core_set_log_level;

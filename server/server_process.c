@@ -8,6 +8,8 @@
  */
 #include "supervisor_private.h"
 #include "connection_private.h"
+#include "core_private.h"
+#include "filter_statistics.h"
 #include "listen_private.h"
 #include "loop.h"
 #include "scoreboard_private.h"
@@ -235,6 +237,8 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
     ap_fatal_signal_child_setup(sp->s);
     connection_child_init(sp->slot);
     ap_run_child_init(sp->pool, sp->s);
+    if (core_conf_of(sp->s)->filter_statistics)
+        filter_statistics_start(sp->s);
     if ((rv = loops_start(sp->pool, &conf)) != APR_SUCCESS)
         process_fail(sp, "start of the event loops", rv, APEXIT_CHILDSICK);
     mpm_state = AP_MPMQ_RUNNING;

@@ -68,6 +68,27 @@ BRG_DECLARE(int) brg_status_process_get(int slot, brg_status_process *out);
 /** Look at one event loop of a living process. @return 1, or 0 when there is none */
 BRG_DECLARE(int) brg_status_loop_get(int slot, int loop, brg_status_counts *out);
 
+/** What a registered filter did in this process (FilterStatistics On). */
+typedef struct brg_status_filter {
+    const char *name;   /**< in small letters */
+    const char *module; /**< that registered it: module->name; NULL: not known */
+    int is_input;
+    uint64_t calls;
+    uint64_t bytes_in;  /**< of data, as far as known: passed to it; input: got from the next one */
+    uint64_t bytes_out; /**< passed on by it; input: returned by it, looking ahead not counted */
+    uint64_t cpu_ns;    /**< nanoseconds, without the filters that it called */
+} brg_status_filter;
+
+/**
+ * @param n  from 0
+ * @return 1: @a out is filled; 0: there is no filter with this number; -1: nor with a higher one,
+ * or nothing is counted
+ */
+BRG_DECLARE(int) brg_status_filter_get(int n, brg_status_filter *out);
+
+/** Begin to count anew. */
+BRG_DECLARE(void) brg_status_filters_reset(void);
+
 /**
  * The letter by which Apache's status page shows a worker_score's status: "_SRWKDCLGI." in its
  * order.

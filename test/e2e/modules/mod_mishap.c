@@ -77,6 +77,21 @@ static int mishap_handler(request_rec *r)
     return OK;
 }
 
+/* Reads the body and tells its length. */
+static int mishap_read(request_rec *r)
+{
+    char buf[1000];
+    long n, sum = 0;
+
+    if (!r->handler || strcmp(r->handler, "mishap-read"))
+        return DECLINED;
+    if (ap_setup_client_block(r, REQUEST_CHUNKED_DECHUNK) == OK && ap_should_client_block(r))
+        while ((n = ap_get_client_block(r, buf, sizeof buf)) > 0)
+            sum += n;
+    ap_rprintf(r, "%ld\n", sum);
+    return OK;
+}
+
 static int mishap_log(request_rec *r)
 {
     mishap_at("log", r);
@@ -213,6 +228,7 @@ static void mishap_register_hooks(apr_pool_t *p)
     ap_hook_translate_name(mishap_translate, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_fixups(mishap_fixups, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(mishap_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(mishap_read, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_log_transaction(mishap_log, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(mishap_child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(mishap_post_config, NULL, NULL, APR_HOOK_MIDDLE);
