@@ -26,7 +26,7 @@
 
 /* What a forgiving allocator grants after its system refused, so that code which cannot do without
  * memory comes to the point where the server looks at allocator->exhausted. */
-#define ALLOCATOR_GRANT ((apr_size_t)1 << 20)
+#define ALLOCATOR_GRANT ((apr_size_t)64 << 20)
 
 typedef struct memory_stack memory_stack;
 
@@ -45,11 +45,15 @@ struct apr_allocator_t {
     apr_thread_mutex_t *mutex; /* NULL: used by one thread at a time */
     apr_pool_t *owner;         /* its destruction ends the allocator */
     apr_size_t granted;        /* bytes beyond the system, at the moment */
-    memory_stack *stack;       /* where system was built; it is given back there. NULL: malloc */
-    struct pool_trace *trace;  /* of the request whose pool owns this; see pool_trace.h */
+    apr_allocator_t *backer; /* whose reserve is used, and who is exhausted with it; NULL: itself */
+    memory_stack *stack;     /* where system was built; it is given back there. NULL: malloc */
+    struct pool_trace *trace; /* of the request whose pool owns this; see pool_trace.h */
     apr_pool_t *ended; /* pools ready to begin anew, by sibling; their first chunks count as kept */
     apr_memnode_t *lists[NODE_LISTS];
 };
+
+/** What is called when memory is out and nobody else says what to do; NULL: nothing. */
+extern apr_abortfunc_t pool_root_abort __attribute__((visibility("hidden")));
 
 /** An allocator on a stack; NULL stack: malloc. NULL when memory is out. */
 apr_allocator_t *allocator_make(memory_stack *stack);

@@ -44,14 +44,20 @@ APR_DECLARE(apr_status_t) apr_allocator_create(apr_allocator_t **allocator)
     return *allocator != NULL ? APR_SUCCESS : APR_ENOMEM;
 }
 
+static inline apr_allocator_t *allocator_backer(apr_allocator_t *a)
+{
+    return a->backer != NULL ? a->backer : a;
+}
+
 static void *allocator_grant(apr_allocator_t *a, apr_size_t bytes)
 {
+    apr_allocator_t *backer = allocator_backer(a);
     void *block;
 
-    a->exhausted = 1;
-    block = a->forgiving && bytes <= ALLOCATOR_GRANT - a->granted ? malloc(bytes) : NULL;
+    backer->exhausted = 1;
+    block = a->forgiving && bytes <= ALLOCATOR_GRANT - backer->granted ? malloc(bytes) : NULL;
     if (block != NULL)
-        a->granted += bytes;
+        backer->granted += bytes;
     else
         memory_stack_refused(a->stack, bytes);
     return block;
@@ -59,7 +65,7 @@ static void *allocator_grant(apr_allocator_t *a, apr_size_t bytes)
 
 static void allocator_grant_end(apr_allocator_t *a, void *block, apr_size_t bytes)
 {
-    a->granted -= bytes;
+    allocator_backer(a)->granted -= bytes;
     free(block);
 }
 
@@ -190,7 +196,12 @@ apr_memnode_t *allocator_node(apr_allocator_t *a, apr_size_t bytes)
 
 APR_DECLARE(apr_memnode_t *) apr_allocator_alloc(apr_allocator_t *allocator, apr_size_t size)
 {
-    return allocator_node(allocator, size);
+    apr_memnode_t *node = allocator_node(allocator, size);
+
+    /* APR-util's bucket allocators do not look. */
+    if (__builtin_expect(node == NULL, 0) && pool_root_abort != NULL)
+        pool_root_abort(APR_ENOMEM);
+    return node;
 }
 
 APR_DECLARE(apr_size_t) apr_allocator_align(apr_allocator_t *allocator, apr_size_t size)

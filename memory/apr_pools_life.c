@@ -197,7 +197,7 @@ apr_pool_create_unmanaged_ex(apr_pool_t **newpool, apr_abortfunc_t abort_fn,
             : pool_make_owner(memory_scope_stack(BRG_SCOPE_PROCESS), BRG_SCOPE_PROCESS, 0);
     if (p == NULL)
         return pool_create_failed(abort_fn);
-    p->abort_fn = abort_fn;
+    p->abort_fn = abort_fn != NULL ? abort_fn : pool_root_abort;
     *newpool = p;
     return APR_SUCCESS;
 }
@@ -269,15 +269,18 @@ brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope)
 
 /* ---- the end ---- */
 
-/* Everything that others hung on the pool. */
+/* Everything that others hung on the pool, in cleanups too: pools that these made go with it. */
 static inline void pool_end_contents(apr_pool_t *p)
 {
     if (p->pre_cleanups != NULL)
         pool_cleanups_run(&p->pre_cleanups);
-    while (p->child != NULL)
-        apr_pool_destroy(p->child);
-    if (p->cleanups != NULL)
+    for (;;) {
+        while (p->child != NULL)
+            apr_pool_destroy(p->child);
+        if (p->cleanups == NULL)
+            break;
         pool_cleanups_run(&p->cleanups);
+    }
     if (p->processes != NULL)
         pool_processes_end(p);
 }

@@ -95,6 +95,11 @@ BRG_DECLARE(int) brg_pool_refusal_status(const apr_pool_t *pool)
     return status != 0 ? status : 503;
 }
 
+apr_size_t memory_pool_reserve_used(const apr_pool_t *pool)
+{
+    return pool->allocator->granted;
+}
+
 BRG_DECLARE(void) brg_pool_figures_get(const apr_pool_t *pool, brg_pool_figures *out)
 {
     const apr_pool_t *child;

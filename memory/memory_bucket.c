@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bucket allocators in their scope: on an allocator of their own, without a pool, which would take
  * a chunk for itself. */
-#include "memory_scope.h"
+#include "pool_private.h"
 #include "brigade/memory_bucket.h"
 
 typedef struct bucket_home {
@@ -27,6 +27,8 @@ BRG_DECLARE(apr_bucket_alloc_t *) brg_bucket_alloc_create(apr_pool_t *pool)
     home->allocator = allocator_make(memory_scope_stack(BRG_SCOPE_BUCKET));
     if (home->allocator == NULL)
         return NULL;
+    if (pool->allocator->forgiving) /* its owner, the connection, ends where either is refused */
+        home->allocator->backer = pool->allocator;
     home->list = apr_bucket_alloc_create_ex(home->allocator);
     if (home->list == NULL) {
         apr_allocator_destroy(home->allocator);

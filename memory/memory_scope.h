@@ -101,6 +101,9 @@ const char *memory_scopes_begin(const char *spec);
  */
 int pool_continue_on(apr_pool_t *p, memory_stack *stack);
 
+/** Bytes that a pool, and those that share its allocator, have beyond what the system gave. */
+apr_size_t memory_pool_reserve_used(const apr_pool_t *p);
+
 /** Let it use what it began with again. */
 void memory_scope_set_default(int scope);
 
@@ -152,6 +155,7 @@ static inline int memory_spare_keep(apr_allocator_t *a)
     a->mutex = NULL;
     a->owner = NULL;
     a->exhausted = 0;
+    a->backer = NULL;
     a->keep_units = a->warm ? MEMORY_WARM_UNITS : 0;
     *slot = a;
     return 1;

@@ -163,7 +163,4 @@ void pool_processes_end(apr_pool_t *p);
 /** The pool of all pools, or NULL before apr_pool_initialize and after apr_pool_terminate. */
 extern apr_pool_t *pool_root __attribute__((visibility("hidden")));
 
-/** The abort function that it begins with. */
-extern apr_abortfunc_t pool_root_abort __attribute__((visibility("hidden")));
-
 #endif

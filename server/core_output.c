@@ -17,6 +17,7 @@
  * set aside.
  */
 #include "core_output_private.h"
+#include "memory_private.h"
 #include "brigade/connection.h"
 
 #include "http_config.h"
@@ -323,6 +324,8 @@ apr_status_t ap_core_output_filter(ap_filter_t *f, apr_bucket_brigade *bb)
 
     if (bb)
         APR_BRIGADE_CONCAT(out->unsent, bb);
+    if (__builtin_expect(brg_pool_exhausted(out->c->pool), 0))
+        memory_refusal_cuts(out->c);
     if (out->error || out->c->aborted) {
         core_output_fail(out, APR_ECONNABORTED);
         return APR_ECONNABORTED;

@@ -122,10 +122,25 @@ apr_bucket_alloc_t *apr_bucket_alloc_create(apr_pool_t *p)
     return list;
 }
 
+static void check_forget(filter_check_list *list, filter_check_block *b)
+{
+    filter_check_block **at = check_chain(list, check_memory(b));
+
+    while (*at != b)
+        at = &(*at)->next;
+    *at = b->next;
+    ASAN_UNPOISON_MEMORY_REGION(check_memory(b), b->size);
+    check_real.free(b);
+}
+
 void apr_bucket_alloc_destroy(apr_bucket_alloc_t *alloc)
 {
     filter_check_list *list = (filter_check_list *)(void *)alloc;
 
+    /* Large ones have a node of their own, which nobody else gives back. */
+    for (int i = 0; i < CHECK_KEPT; i++)
+        if (list->kept[i])
+            check_forget(list, list->kept[i]);
     for (int i = 0; i < CHECK_CHAINS; i++)
         for (filter_check_block *b = list->chains[i]; b; b = b->next)
             ASAN_UNPOISON_MEMORY_REGION(check_memory(b), b->size);
@@ -161,17 +176,6 @@ apr_size_t apr_bucket_alloc_aligned_floor(apr_bucket_alloc_t *alloc, apr_size_t 
     apr_size_t room = check_real.floor(list->real, CHECK_HEADER + size);
 
     return room > CHECK_HEADER ? room - CHECK_HEADER : size;
-}
-
-static void check_forget(filter_check_list *list, filter_check_block *b)
-{
-    filter_check_block **at = check_chain(list, check_memory(b));
-
-    while (*at != b)
-        at = &(*at)->next;
-    *at = b->next;
-    ASAN_UNPOISON_MEMORY_REGION(check_memory(b), b->size);
-    check_real.free(b);
 }
 
 void apr_bucket_free(void *mem)

@@ -57,6 +57,12 @@ int memory_refusal_unanswered(request_rec *r);
  */
 int memory_refusal_keeps(request_rec *r);
 
+/** A connection with an exhausted pool: it ends with the response under way. */
+void memory_refusal_of_connection(conn_rec *c);
+
+/** The same, seen by its output: it is aborted, if it must end at once. */
+void memory_refusal_cuts(conn_rec *c);
+
 static inline int memory_request_status(request_rec *r, int status)
 {
     return __builtin_expect(brg_pool_exhausted(r->pool), 0) ? memory_refusal_result(r, status)

@@ -15,8 +15,13 @@
 #include "http_log.h"
 #include "http_private.h"
 #include "memory_private.h"
+#include "memory_scope.h"
 
 APLOG_USE_MODULE(core);
+
+/* Of the reserve: what a response that was begun may have, and an error page. */
+#define REFUSAL_COMPLETES ((apr_size_t)1 << 20)
+#define REFUSAL_PAGE ((apr_size_t)1 << 20)
 
 static void refusal_close(conn_rec *c)
 {
@@ -45,15 +50,15 @@ static int refusal_head_made(request_rec *r)
 
 int memory_refusal_stops(request_rec *r, apr_bucket_brigade *bb, apr_status_t *result)
 {
-    int urgent = brg_pool_exhausted(r->pool) == BRG_POOL_RESERVE_LOW;
-    request_rec *answered = refusal_answered(r);
-
+    apr_size_t used = memory_pool_reserve_used(r->pool);
+    int page = refusal_answered(r)->status >= HTTP_MULTIPLE_CHOICES;
     int begun = refusal_head_made(r);
+    int hopeless = used > (begun && !page ? REFUSAL_COMPLETES : ALLOCATOR_GRANT - REFUSAL_PAGE);
 
-    if (!urgent && (answered->status >= HTTP_MULTIPLE_CHOICES || begun))
+    if (!hopeless && (begun || page))
         return 0;
     apr_brigade_cleanup(bb);
-    if (begun || urgent)
+    if (hopeless)
         refusal_close(r->connection);
     *result = r->connection->aborted ? APR_ECONNABORTED : APR_ENOMEM;
     return 1;
@@ -83,4 +88,21 @@ int memory_refusal_keeps(request_rec *r)
 {
     return brg_pool_exhausted(r->pool) == BRG_POOL_REFUSED &&
            r->status == brg_pool_refusal_status(r->pool) && h1_body_is_over(r);
+}
+
+void memory_refusal_of_connection(conn_rec *c)
+{
+    ap_log_cerror(
+        APLOG_MARK, APLOG_ERR, 0, c,
+        "the connection needs more memory than it may have: it is closed after this response");
+    c->keepalive = AP_CONN_CLOSE;
+}
+
+void memory_refusal_cuts(conn_rec *c)
+{
+    if (brg_pool_exhausted(c->pool) != BRG_POOL_RESERVE_LOW)
+        return;
+    ap_log_cerror(APLOG_MARK, APLOG_ERR, 0, c,
+                  "the connection needs far more memory than it may have: it is closed");
+    refusal_close(c);
 }

@@ -348,8 +348,8 @@ void request_finish(request_rec *r, int status)
 {
     conn_rec *c = r->connection;
 
-    if (brg_pool_exhausted(c->pool)) {
-        c->keepalive = AP_CONN_CLOSE;
+    if (__builtin_expect(brg_pool_exhausted(c->pool), 0)) {
+        memory_refusal_of_connection(c);
     }
     status = memory_request_status(r, status);
     if (status == OK) {

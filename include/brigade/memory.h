@@ -64,13 +64,14 @@ BRG_DECLARE(apr_status_t)
 brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope);
 
 /** Answers of brg_pool_exhausted(). */
-#define BRG_POOL_REFUSED 1 /**< a memory system refused memory; the pool went on with a reserve */
-#define BRG_POOL_RESERVE_LOW 2 /**< half of that is used; at its end allocations fail */
+#define BRG_POOL_REFUSED \
+    1 /**< a memory system refused memory; the pool went on with a reserve of 64 MB */
+#define BRG_POOL_RESERVE_LOW 2 /**< half of that is used; at its end the process ends */
 
 /**
- * Whether a memory system refused memory to this pool, or to one that shares its allocator: 0 or
- * one of the above. Whoever owns the pool should come to an end with it soon. Cleared by
- * apr_pool_clear() of the allocator's owner.
+ * Whether a memory system refused memory to this pool, to one that shares its allocator, or to
+ * a bucket allocator of its own: 0 or one of the above. Whoever owns the pool should come to an end
+ * with it soon. Cleared by apr_pool_clear() of the allocator's owner.
  */
 BRG_DECLARE(int) brg_pool_exhausted(const apr_pool_t *pool);
 
