@@ -58,16 +58,20 @@ static const char *log_new_id(apr_pool_t *p)
     return id;
 }
 
+int log_generate_id(const conn_rec *c, const request_rec *r, const char **id)
+{
+    *id = log_new_id(r ? r->pool : c->pool);
+    return OK;
+}
+
 static void log_set_id(const conn_rec *c, const request_rec *r)
 {
     conn_rec *cw = (conn_rec *)(uintptr_t)c;
     request_rec *rw = (request_rec *)(uintptr_t)r;
-    const char *id = NULL, **to = r ? &rw->log_id : &cw->log_id;
+    const char **to = r ? &rw->log_id : &cw->log_id;
 
-    if (!*to) {
-        ap_run_generate_log_id(c, r, &id);
-        *to = id ? id : log_new_id(r ? r->pool : c->pool);
-    }
+    if (!*to && ap_run_generate_log_id(c, r, to) != OK) /* the core's own hook is not there yet */
+        log_generate_id(c, r, to);
 }
 
 /* ---- who wants it ---- */

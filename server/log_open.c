@@ -276,6 +276,7 @@ AP_DECLARE(void) ap_log_assert(const char *expression, const char *file, int lin
 
 void log_register_hooks(apr_pool_t *p)
 {
+    ap_hook_generate_log_id(log_generate_id, NULL, NULL, APR_HOOK_REALLY_LAST);
     log_items_register();
     ap_hook_check_config(log_check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_open_logs(ap_open_logs, NULL, NULL, APR_HOOK_MIDDLE);

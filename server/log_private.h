@@ -59,4 +59,7 @@ const char *log_set_error_format(cmd_parms *cmd, void *dummy, const char *arg1, 
 /** Hooks of the error log; also what ap_register_log_hooks does. */
 void log_register_hooks(apr_pool_t *p);
 
+/** The core's generate_log_id hook. */
+int log_generate_id(const conn_rec *c, const request_rec *r, const char **id);
+
 #endif
