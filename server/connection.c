@@ -212,32 +212,6 @@ AP_DECLARE(int) ap_pre_connection(conn_rec *c, void *csd)
     return rc;
 }
 
-static apr_status_t connection_socket(apr_socket_t **csd, const brg_conn *bc, apr_pool_t *p,
-                                      apr_interval_time_t timeout)
-{
-    apr_os_sock_info_t info = {0};
-    struct sockaddr_storage peer;
-    socklen_t len = sizeof peer;
-    apr_os_sock_t fd = bc->fd;
-    apr_status_t rv;
-
-    if (getpeername(fd, (struct sockaddr *)&peer, &len) < 0)
-        return errno;
-    info.os_sock = &fd;
-    info.remote = (struct sockaddr *)&peer;
-    info.family = peer.ss_family;
-    info.type = SOCK_STREAM;
-    rv = apr_os_sock_make(csd, &info, p);
-    return rv == APR_SUCCESS ? apr_socket_timeout_set(*csd, timeout) : rv;
-}
-
-/* apr_os_sock_make made the pool the owner of the descriptor; the loop is. */
-static void connection_disown(brg_conn *bc, apr_socket_t *csd, apr_pool_t *p)
-{
-    apr_os_sock_t none = -1;
-    apr_os_sock_put(&csd, &none, p);
-}
-
 static conn_rec *connection_build(brg_conn *bc, apr_pool_t *p, apr_socket_t *csd)
 {
     ap_sb_handle_t *sbh;
@@ -272,7 +246,7 @@ apr_status_t connection_attach(brg_conn *bc)
     c = rv == APR_SUCCESS ? connection_build(bc, p, csd) : NULL;
     if (!c) {
         if (csd)
-            connection_disown(bc, csd, p);
+            connection_disown(csd, p);
         connection_pool_release(p);
         return rv == APR_SUCCESS ? APR_EGENERAL : rv;
     }
@@ -320,7 +294,7 @@ void connection_detach(brg_conn *bc)
         core_output_drop(cr->out);
     bc->c = NULL;
     bc->out = NULL;
-    connection_disown(bc, cr->csd, p);
+    connection_disown(cr->csd, p);
     cr->magic = 0;
     connection_pool_release(p);
 }

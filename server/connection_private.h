@@ -37,6 +37,14 @@ void connection_pool_release(apr_pool_t *p);
  */
 void connection_thread_fini(void);
 
+/** An APR socket for @a bc 's descriptor, which stays the loop's: closing it ends the conversation.
+ * (connection_socket.c) */
+apr_status_t connection_socket(apr_socket_t **csd, brg_conn *bc, apr_pool_t *p,
+                               apr_interval_time_t timeout);
+
+/** The socket has no descriptor any more: its pool goes. */
+void connection_disown(apr_socket_t *csd, apr_pool_t *p);
+
 /** Context of CORE_IN for @a c. @a bc is NULL for a connection that is not of this server's
  * sockets. */
 struct core_input *core_input_create(conn_rec *c, brg_conn *bc, apr_socket_t *csd);
