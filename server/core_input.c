@@ -25,7 +25,11 @@ APLOG_USE_MODULE(core);
 #define CORE_INPUT_LINE_MAX \
     8192 /* a longer line is handed on in pieces, as APR's line splitter does */
 
+/* What tells a context of ours from a core_net_rec: that has a pointer to its socket there. */
+static const char core_input_tag;
+
 struct core_input {
+    const void *tag;
     conn_rec *c;
     brg_conn *bc; /* NULL: bb is the source */
     apr_socket_t *csd;
@@ -44,10 +48,22 @@ struct core_input *core_input_create(conn_rec *c, brg_conn *bc, apr_socket_t *cs
 {
     struct core_input *in = apr_pcalloc(c->pool, sizeof *in);
 
+    in->tag = &core_input_tag;
     in->c = c;
     in->bc = bc;
     in->csd = csd;
     return in;
+}
+
+/* A module that makes connections all by itself (mod_wsgi's daemons) adds the filter as Apache's
+ * core does. */
+static struct core_input *core_input_of(ap_filter_t *f)
+{
+    const core_net_rec *net = f->ctx;
+
+    if (((struct core_input *)f->ctx)->tag != &core_input_tag)
+        f->ctx = core_input_create(net->c, NULL, net->client_socket);
+    return f->ctx;
 }
 
 apr_status_t core_input_insert_network_bucket(conn_rec *c, apr_bucket_brigade *bb,
@@ -293,7 +309,7 @@ static apr_status_t core_input_exhaust(struct core_input *in, apr_bucket_brigade
 apr_status_t ap_core_input_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode,
                                   apr_read_type_e block, apr_off_t readbytes)
 {
-    struct core_input *in = f->ctx;
+    struct core_input *in = core_input_of(f);
 
     if (mode == AP_MODE_INIT)
         return APR_SUCCESS;

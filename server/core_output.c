@@ -35,6 +35,8 @@ APLOG_USE_MODULE(core);
 
 AP_DECLARE_DATA ap_filter_rec_t *ap_core_output_filter_handle;
 
+static const char core_output_tag;
+
 struct core_output *core_output_create(conn_rec *c, brg_conn *bc, apr_socket_t *csd)
 {
     struct core_output *out = apr_pcalloc(c->pool, sizeof *out);
@@ -44,6 +46,7 @@ struct core_output *core_output_create(conn_rec *c, brg_conn *bc, apr_socket_t *
         fd = bc->fd;
     else
         apr_os_sock_get(&fd, csd);
+    out->tag = &core_output_tag;
     out->c = c;
     out->bc = bc;
     out->fd = fd;
@@ -51,6 +54,17 @@ struct core_output *core_output_create(conn_rec *c, brg_conn *bc, apr_socket_t *
     out->unsent = apr_brigade_create(c->pool, c->bucket_alloc);
     out->spare = apr_brigade_create(c->pool, c->bucket_alloc);
     return out;
+}
+
+/* A module that makes connections all by itself (mod_wsgi's daemons) adds the filter as Apache's
+ * core does. */
+static struct core_output *core_output_of(ap_filter_t *f)
+{
+    const core_net_rec *net = f->ctx;
+
+    if (((struct core_output *)f->ctx)->tag != &core_output_tag)
+        f->ctx = core_output_create(net->c, NULL, net->client_socket);
+    return f->ctx;
 }
 
 /* ---- state ---- */
@@ -319,7 +333,7 @@ static apr_status_t core_output_todo(struct core_output *out)
  */
 apr_status_t ap_core_output_filter(ap_filter_t *f, apr_bucket_brigade *bb)
 {
-    struct core_output *out = f->ctx;
+    struct core_output *out = core_output_of(f);
     apr_status_t rv;
 
     if (bb)

@@ -10,6 +10,7 @@
 #include "connection_private.h"
 
 struct core_output {
+    const void *tag; /**< tells this from a core_net_rec */
     conn_rec *c;
     brg_conn *bc; /**< NULL for a connection that is not of this server's sockets */
     int fd;
