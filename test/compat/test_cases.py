@@ -110,7 +110,7 @@ def module_lines(case, apache):
         if re.search(pattern, text):
             wanted += [m for m in modules if m not in wanted]
     if apache:
-        built_in = brigade.APACHE_LOADS + brigade.APACHE_LOADS_IF_THERE + ["include"]
+        built_in = ["mpm_event"] + brigade.APACHE_LOADS + brigade.APACHE_LOADS_IF_THERE + ["include"]
         wanted = [m for m in built_in + [w for w in wanted if w not in built_in] if m not in unload]
         wanted = [m for m in wanted if os.path.exists(f"{brigade.APACHE_MODULES}/mod_{m}.so")
                   or os.path.exists(os.path.join(HERE, "modules", f"mod_{m}.c"))]

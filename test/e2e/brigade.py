@@ -33,7 +33,7 @@ TROUBLE = re.compile(rb"AddressSanitizer|ThreadSanitizer|LeakSanitizer|MemorySan
                      rb"|[Aa]ssertion|exit signal|core dump|Segmentation fault|AH00051|AH00052|BRG_")
 
 # Modules of Apache that stand for what is built into Brigade.
-APACHE_LOADS = ["mpm_event", "authz_core", "authz_host", "access_compat", "dir", "mime", "alias", "env", "setenvif",
+APACHE_LOADS = ["authz_core", "authz_host", "access_compat", "dir", "mime", "alias", "env", "setenvif",
                 "headers", "expires", "filter", "reqtimeout", "autoindex", "status"]
 APACHE_LOADS_IF_THERE = ["log_config", "unixd", "version"]
 
@@ -71,8 +71,8 @@ def wait_until(condition, what="condition", seconds=None):
         threading.Event().wait(0.005)
 
 
-def apache_preamble(binary_modules=None):
-    lines = [f"LoadModule {m}_module {APACHE_MODULES}/mod_{m}.so" for m in APACHE_LOADS + list(binary_modules or [])]
+def apache_preamble(binary_modules=None, mpm="mpm_event"):
+    lines = [f"LoadModule {m}_module {APACHE_MODULES}/mod_{m}.so" for m in [mpm, *APACHE_LOADS, *(binary_modules or [])]]
     for module in APACHE_LOADS_IF_THERE:
         if os.path.exists(f"{APACHE_MODULES}/mod_{module}.so"):
             lines.append(f"LoadModule {module}_module {APACHE_MODULES}/mod_{module}.so")
@@ -91,6 +91,7 @@ class Server:
     modules   that Apache loads besides those that Brigade has built in; None: none at all
     limits    resource limits, such as {resource.RLIMIT_NOFILE: 64}
     """
+    mpm = "mpm_event"  # that Apache loads
 
     def __init__(self, config="", files=None, args=(), bare=False, binary=None, modules=(), env=None, wait=True,
                  address="127.0.0.1", limits=None):
@@ -169,7 +170,7 @@ class Server:
             self.config = config
         text = self.config if self.bare else self.preamble() + self.config
         if self.apache and self.modules is not None:
-            text = apache_preamble(self.modules) + text
+            text = apache_preamble(self.modules, self.mpm) + text
         self.write("httpd.conf", self.expand(text), base="conf")
         if not os.path.exists(self.path("conf/mime.types")):
             shutil.copy(os.path.join(os.path.dirname(__file__), "mime.types"), self.path("conf/mime.types"))

@@ -14,6 +14,7 @@ from . import backends
 
 APACHE = os.environ.get("APACHE", "/usr/sbin/apache2")
 MODULES = brigade.APACHE_MODULES
+AVAILABLE = os.environ.get("APACHE_AVAILABLE", "/etc/apache2/mods-available")
 
 
 class Case:
@@ -32,13 +33,19 @@ class Case:
     programs  what has to be installed besides
     probe     function of a server that talks with it in other ways, and returns a text to be compared
     prepare   function of a server that is about to start
+    packaged  names below Debian's mods-available: their .load and .conf files are included, and what these depend on
+    first     lines before all others
+    files_needed  that have to be there
+    prefork   with mpm_prefork
     unframed  how the body is framed depends on how fast a program answers: not compared
     """
 
     def __init__(self, module, config, requests, files=None, needs=(), replaces=False, unify=(), logs=None, alone=False,
                  host="localhost", name=None, programs=(), unframed=False,
-                 probe=None, prepare=None):
+                 probe=None, prepare=None, packaged=(), prefork=False, first="", files_needed=()):
         self.programs, self.unframed, self.probe, self.prepare = list(programs), unframed, probe, prepare
+        self.first, self.files_needed = first, list(files_needed)
+        self.packaged, self.prefork = list(packaged), prefork
         self.module, self.name, self.config, self.needs, self.replaces = module, name or module, config, list(needs), replaces
         self.requests = [r if isinstance(r, Step) else Step(r) for r in requests]
         self.files, self.unify, self.logs, self.alone, self.host = dict(files or {}), list(unify), dict(logs or {}), alone, host
@@ -77,14 +84,38 @@ def loads(cases, apache):
         if case.replaces and not apache and f"mod_{case.module}.c" in built_in():
             lines.append(f"BuiltinModule {case.module}_module Off")
     for case in cases:
-        for module in [*case.needs, case.module]:
+        for module in [*case.needs, *([] if case.packaged else [case.module])]:
             if module in seen or not os.path.exists(f"{MODULES}/mod_{module}.so"):
                 continue
             if module == "watchdog":
                 continue
             seen.add(module)
             lines.append(f"LoadModule {module}_module {MODULES}/mod_{module}.so")
+    lines += packaged_loads(cases, apache, seen)
     return "\n".join(lines) + "\n"
+
+
+def depends(name):
+    """What a .load file says that it needs, and itself."""
+    with open(f"{AVAILABLE}/{name}.load") as f:
+        for line in f:
+            match = re.match(r"#\s*Depends:\s*(.*)", line)
+            for other in re.split(r"[,\s]+", match[1].strip()) if match else ():
+                if other and os.path.exists(f"{AVAILABLE}/{other}.load"):
+                    yield from depends(other)
+    yield name
+
+
+def packaged_loads(cases, apache, seen):
+    lines = []
+    for name in dict.fromkeys(d for case in cases for p in case.packaged for d in depends(p)):
+        if name.startswith("mpm_") or name in seen:
+            continue
+        if apache or f"mod_{name}.c" not in built_in():
+            lines.append(f"Include {AVAILABLE}/{name}.load")
+        if any(name in case.packaged for case in cases) and os.path.exists(f"{AVAILABLE}/{name}.conf"):
+            lines.append(f"Include {AVAILABLE}/{name}.conf")
+    return lines
 
 
 class StockServer(brigade.Server):
@@ -97,9 +128,14 @@ class StockServer(brigade.Server):
 
 
 def make_server(binary, cases, extra="", behind=None):
-    server = StockServer(binary=binary, bare=True, env={"HOME_OF_TEST": "here"})
+    server = StockServer(binary=binary, bare=True, env={"HOME_OF_TEST": "here", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
     server.backends, server.tls = behind or backends.Backends(), brigade.free_port()
-    server.config = loads(cases, server.apache) + server.preamble() + extra + "".join(c.expanded() for c in cases)
+    model = ""
+    if any(case.prefork for case in cases):
+        server.mpm = "mpm_prefork"
+        model = "" if server.apache else f"LoadModule mpm_prefork_module {MODULES}/mod_mpm_prefork.so\n"
+    model += "".join(case.first for case in cases)
+    server.config = model + loads(cases, server.apache) + server.preamble() + extra + "".join(c.expanded() for c in cases)
     for case in cases:
         os.makedirs(server.path("htdocs", case.name), exist_ok=True)
         for name, content in case.written().items():
