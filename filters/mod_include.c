@@ -167,6 +167,7 @@ static void include_register_hooks(apr_pool_t *p)
     ap_hook_post_config(include_post_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_fixups(include_fixup, NULL, NULL, APR_HOOK_LAST);
     ap_hook_insert_filter(ssi_choose_thread, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_handler(ssi_handler_stop, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_handler(ssi_handler, NULL, NULL, APR_HOOK_LAST);
     brg_resolution_declare(&include_module, include_resolution);
 }

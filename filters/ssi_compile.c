@@ -6,8 +6,6 @@
 #include "ssi_private.h"
 #include <stdlib.h>
 
-int ssi_exec_seen; /* set once, by any thread; a late look at it costs one wait */
-
 typedef struct ssi_compiler {
     ssi_page *page;
     unsigned room;
@@ -74,10 +72,10 @@ static apr_size_t compile_directive(ssi_compiler *c, apr_size_t at)
     compile_node(c)->directive = d;
     if (d->element && d->element->fn == ssi_do_include)
         page->has_include = 1;
-    if (d->name && !strcmp(d->name, "exec")) {
+    if (d->element && d->element->fn == ssi_do_exec)
         page->has_exec = 1;
-        __atomic_store_n(&ssi_exec_seen, 1, __ATOMIC_RELAXED);
-    }
+    if (d->element && !d->element->own)
+        page->has_foreign = 1;
     if (c->scratch)
         apr_pool_clear(c->scratch);
     return complete ? from + lexer.pos : 0;

@@ -204,15 +204,22 @@ static int exec_cgi_run(include_ctx_t *ctx, request_rec *sub)
 {
     ssi_state *s = ctx->intern;
     ssi_link *outer = s->capture_link;
+    const char *limit;
     int status;
 
     sub->path_info = ctx->r->path_info;
     sub->args = ctx->r->args;
     ap_set_content_type(sub, EXEC_CGI_TYPE);
     sub->handler = EXEC_CGI_TYPE;
-    s->capture_link = ssi_sub_begin(ctx, sub);
+    s->capture_link = ssi_sub_begin(ctx, sub, exec_deadline(ctx, &limit));
     status = ap_run_sub_req(sub);
     s->capture_link = outer;
+    if (ssi_sub_is_late(sub, status)) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, APR_TIMEUP, ctx->r,
+                      "exec cgi took longer than %s: \"%s\" in %s", limit, sub->uri,
+                      ctx->r->filename);
+        return 0;
+    }
     if (ap_is_HTTP_REDIRECT(status))
         exec_redirect(ctx, sub);
     return 1;
@@ -274,7 +281,6 @@ apr_status_t ssi_do_exec(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade 
     const ssi_directive *d = ctx->intern->directive;
 
     ssi_track(ctx, SSI_TRACK_VOLATILE);
-    ctx->intern->top->exec = 1;
     if (!d->args_n) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
                       APLOGNO(03195) "missing argument for exec element in %s", ctx->r->filename);
@@ -287,6 +293,8 @@ apr_status_t ssi_do_exec(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade 
         ssi_error(ctx);
         return APR_SUCCESS;
     }
+    if (ssi_waits(ctx))
+        return APR_SUCCESS;
     for (unsigned i = 0; i < d->args_n && d->args[i].value; i++)
         if (!exec_one(ctx, &d->args[i])) {
             ssi_error(ctx);

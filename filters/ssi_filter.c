@@ -213,6 +213,14 @@ static apr_status_t filter_end(include_ctx_t *ctx, apr_bucket *eos)
     ssi_state *s = ctx->intern;
 
     stream_finish(ctx);
+    if (s->top->moves) {
+        ssi_out_settle(&s->out);
+        apr_brigade_cleanup(s->out.bb);
+        apr_bucket_delete(eos);
+        return APR_SUCCESS;
+    }
+    if (s->link->depth == 0)
+        s->top->may_move = 0; /* the whole is there */
     if (ssi_complete(ctx) != OK) {
         s->f->r->status = HTTP_NOT_MODIFIED;
         apr_brigade_cleanup(s->out.bb);

@@ -8,6 +8,7 @@
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"
+#include "brigade/loop.h"
 #include "brigade/resolution.h"
 
 /* No handler is named, so that it is the content type, or it is the one for files. */
@@ -38,14 +39,15 @@ int ssi_is_plain_sub(const request_rec *sub)
 /* ---- which thread ---- */
 
 /*
- * exec waits for a program, so a page that leads to one belongs on a worker; but what the included
- * pages hold is not known before they are looked up. So it is learned: whether the last rendering
- * of a page met an exec anywhere. As long as no page of this process holds one, pages of which
- * nothing is known run where they are; after that, on a worker. A slot is written and read as a
- * whole.
+ * exec waits for a program, so a page that leads to one belongs on a worker, and so does one that
+ * includes what a handler makes that may wait. But what the included pages hold is not known before
+ * they are looked up. So a page with includes that begins on an event loop keeps all its output
+ * back; where it comes to something that waits, it is given up, and made anew by a worker. What
+ * became of a page is remembered: the next time it begins where it ends. A slot is written and read
+ * as a whole.
  */
 #define LEARN_SLOTS 8192
-enum { LEARNED_NOTHING, LEARNED_PLAIN, LEARNED_EXEC };
+enum { LEARNED_NOTHING, LEARNED_PLAIN, LEARNED_WAITS };
 
 static unsigned learned[LEARN_SLOTS]; /* hash of a path, with one of these in the low bits */
 
@@ -58,10 +60,10 @@ static unsigned *learn_slot(const char *path, unsigned *key)
     return &learned[(hash ^ hash >> 13) % LEARN_SLOTS];
 }
 
-void ssi_learn(const char *path, int exec)
+void ssi_learn(const char *path, int waits)
 {
     unsigned key, *slot = learn_slot(path, &key);
-    unsigned value = key | (exec ? LEARNED_EXEC : LEARNED_PLAIN);
+    unsigned value = key | (waits ? LEARNED_WAITS : LEARNED_PLAIN);
 
     if (__atomic_load_n(slot, __ATOMIC_RELAXED) != value)
         __atomic_store_n(slot, value, __ATOMIC_RELAXED);
@@ -75,35 +77,66 @@ static int learned_of(const char *path)
     return (value & ~3u) == key ? (int)(value & 3) : LEARNED_NOTHING;
 }
 
-static int choose_worker(const ssi_page *page)
+static int choose_worker(request_rec *r, const ssi_page *page)
 {
-    int known;
+    if (page->has_foreign || (page->has_exec && (ap_allow_options(r) & OPT_INC_WITH_EXEC)))
+        return 1;
+    return page->has_include && learned_of(page->path) == LEARNED_WAITS;
+}
 
-    if (page->has_exec || !page->has_include)
-        return page->has_exec;
-    known = learned_of(page->path);
-    return known == LEARNED_EXEC ||
-           (known == LEARNED_NOTHING && __atomic_load_n(&ssi_exec_seen, __ATOMIC_RELAXED));
+/* Content that is not a file in memory is parsed as it comes and goes, so it cannot begin anew. */
+static void choose_for_page(request_rec *r)
+{
+    const ap_filter_t *f = r->output_filters;
+    ssi_page *page = NULL;
+
+    while (f && f->r == r && f->frec != ssi_includes_handle)
+        f = f->next;
+    if (!f || f->frec != ssi_includes_handle ||
+        (r->finfo.filetype == APR_NOFILE && handler_is_for_files(r)))
+        return;
+    if (f == r->output_filters && handler_is_file(r))
+        page = ssi_page_get(r->filename, &r->finfo, ssi_tags_of(r), r->request_time);
+    if (!page || choose_worker(r, page))
+        brg_request_needs_worker(r);
+    if (page)
+        ssi_page_release(page);
+}
+
+static int ssi_top_waits(ssi_top *top)
+{
+    top->waits = 1;
+    if (top->may_move)
+        top->moves = top->over = 1;
+    return top->moves;
 }
 
 void ssi_choose_thread(request_rec *r)
 {
-    const ap_filter_t *f = r->output_filters;
-    ssi_page *page;
+    ssi_link *link;
 
-    if (r->main)
-        return; /* runs where that runs */
-    while (f && f->r == r && f->frec != ssi_includes_handle)
-        f = f->next;
-    if (!f || f->frec != ssi_includes_handle || !handler_is_file(r) ||
-        !(ap_allow_options(r) & OPT_INC_WITH_EXEC))
+    if (!r->main) {
+        if (brg_thread_is_loop())
+            choose_for_page(r);
         return;
-    page = ssi_page_get(r->filename, &r->finfo, ssi_tags_of(r), r->request_time);
-    if (!page)
-        return;
-    if (choose_worker(page))
-        brg_request_needs_worker(r);
-    ssi_page_release(page);
+    }
+    link = ap_get_module_config(r->request_config, &include_module);
+    if (link && link->parent && brg_request_may_wait(r))
+        ssi_top_waits(link->top);
+}
+
+int ssi_waits(include_ctx_t *ctx)
+{
+    return ssi_top_waits(ctx->intern->top);
+}
+
+/* Before all other handlers: of a page that is given up nothing more is run. */
+int ssi_handler_stop(request_rec *r)
+{
+    const ssi_link *link =
+        r->main ? ap_get_module_config(r->request_config, &include_module) : NULL;
+
+    return link && link->top->moves ? OK : DECLINED;
 }
 
 /* ---- the handler ---- */
@@ -134,8 +167,37 @@ static void handler_headers(request_rec *r)
     ap_set_content_length(r, r->finfo.size);
 }
 
+/* What a page changes in its request before its first byte is sent. */
+typedef struct handler_before {
+    ssi_top *top; /* NULL: it stays on this thread */
+    apr_table_t *env, *headers;
+} handler_before;
+
+static void handler_note(request_rec *r, const ssi_page *page, handler_before *before)
+{
+    before->top = NULL;
+    if (!page || r->main || r->prev || !page->has_include || !brg_thread_is_loop())
+        return;
+    before->top = ssi_link_of(r)->top;
+    before->top->may_move = 1;
+    before->env = apr_table_copy(r->pool, r->subprocess_env);
+    before->headers = apr_table_copy(r->pool, r->headers_out);
+}
+
+static int handler_moves(request_rec *r, const handler_before *before)
+{
+    if (!before->top || !before->top->moves || !brg_request_rerun_on_worker(r))
+        return 0;
+    r->subprocess_env = before->env;
+    r->headers_out = before->headers;
+    r->output_filters->ctx = NULL;
+    ap_set_module_config(r->request_config, &include_module, NULL);
+    return 1;
+}
+
 int ssi_handler(request_rec *r)
 {
+    handler_before before;
     const ap_filter_t *f = r->output_filters;
     const ssi_link *link = ap_get_module_config(r->request_config, &include_module);
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
@@ -159,5 +221,7 @@ int ssi_handler(request_rec *r)
         ssi_page_release(page);
         page = NULL;
     }
-    return handler_send(r, page);
+    handler_note(r, parsed ? page : NULL, &before);
+    status = handler_send(r, page);
+    return handler_moves(r, &before) ? OK : status;
 }

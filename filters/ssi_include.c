@@ -10,10 +10,39 @@
 #include "http_core.h"
 #include "http_request.h"
 #include "apr_strings.h"
+#include "brigade/loop.h"
 
+#define CAPTURE_GRACE_US 5000
 #define CAPTURE_KEEP (16 * 1024) /* longer buckets of unknown kinds are not copied */
 
 /* ---- where sub-requests send ---- */
+
+/*
+ * A handler that waits does so with the timeout of its server, which is the sub-request's own here;
+ * and what comes from a program or a socket is waited for as long as there is time.
+ */
+static void capture_set_timeout(ssi_link *link, apr_bucket *e)
+{
+    apr_interval_time_t left = link->deadline - apr_time_now();
+
+    /* 0 would mean not to wait, less to wait for ever; and when it ends, the time must be over. */
+    left = (left > 0 ? left : 0) + CAPTURE_GRACE_US;
+    if (link->server)
+        link->server->timeout = left;
+    if (!e)
+        return;
+    if (APR_BUCKET_IS_SOCKET(e))
+        apr_socket_timeout_set(e->data, left);
+    else if (APR_BUCKET_IS_PIPE(e))
+        apr_file_pipe_timeout_set(e->data, left);
+}
+
+static int capture_is_late(ssi_link *link)
+{
+    if (link && link->deadline && apr_time_now() > link->deadline)
+        link->late = 1;
+    return link && link->late;
+}
 
 /* Types that do not depend on the sub-request's pool. */
 static int capture_may_move(const apr_bucket *e)
@@ -30,16 +59,29 @@ static apr_status_t capture_pass(ssi_out *out, apr_bucket *e)
     return ssi_out_pass(out);
 }
 
+static apr_status_t capture_wait(include_ctx_t *ctx, apr_bucket *e, const char **data,
+                                 apr_size_t *len)
+{
+    ssi_link *link = ctx->intern->capture_link;
+    apr_status_t rv;
+
+    if (ssi_waits(ctx))
+        return APR_EGENERAL;
+    ssi_out_flush(&ctx->intern->out);
+    if (link && link->deadline)
+        capture_set_timeout(link, e);
+    rv = apr_bucket_read(e, data, len, APR_BLOCK_READ);
+    return capture_is_late(link) ? APR_TIMEUP : rv;
+}
+
 static apr_status_t capture_read(ssi_out *out, apr_bucket *e)
 {
     const char *data;
     apr_size_t len;
     apr_status_t rv = apr_bucket_read(e, &data, &len, APR_NONBLOCK_READ);
 
-    if (APR_STATUS_IS_EAGAIN(rv)) {
-        ssi_out_flush(out);
-        rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
-    }
+    if (APR_STATUS_IS_EAGAIN(rv))
+        rv = capture_wait(out->f->ctx, e, &data, &len);
     if (rv == APR_SUCCESS)
         ssi_out_bytes(out, data, len);
     return rv;
@@ -82,11 +124,8 @@ apr_status_t ssi_capture(ap_filter_t *f, apr_bucket_brigade *bb)
     ssi_link *link = ctx->intern->capture_link;
     apr_status_t rv = APR_SUCCESS;
 
-    if (link && link->deadline && apr_time_now() > link->deadline) {
-        link->late = 1;
-        apr_brigade_cleanup(bb);
-        return APR_TIMEUP;
-    }
+    if (capture_is_late(link))
+        rv = APR_TIMEUP;
     while (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(bb))
         rv = capture_bucket(out, APR_BRIGADE_FIRST(bb));
     apr_brigade_cleanup(bb);
@@ -95,7 +134,15 @@ apr_status_t ssi_capture(ap_filter_t *f, apr_bucket_brigade *bb)
 
 /* ---- sub-requests ---- */
 
-ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub)
+static apr_time_t include_deadline(const ssi_state *s)
+{
+    apr_time_t own = s->conf->include_us ? brg_now() + s->conf->include_us : 0;
+    apr_time_t page = s->link->deadline; /* if the page is an include itself */
+
+    return page && (!own || page < own) ? page : own;
+}
+
+ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub, apr_time_t deadline)
 {
     ssi_state *s = ctx->intern;
     ssi_link *link = apr_pcalloc(sub->pool, sizeof *link);
@@ -103,14 +150,20 @@ ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub)
     link->top = s->top;
     link->parent = ctx->r;
     link->depth = s->link->depth + 1;
-    link->deadline = s->link->deadline; /* the page's own, if it is an include */
-    if (s->conf->include_us) {
-        apr_time_t own = apr_time_now() + s->conf->include_us;
-        if (!link->deadline || own < link->deadline)
-            link->deadline = own;
-    }
+    link->deadline = deadline;
     ap_set_module_config(sub->request_config, &include_module, link);
+    if (deadline && deadline - brg_now() < sub->server->timeout) {
+        link->server = sub->server = apr_pmemdup(sub->pool, sub->server, sizeof *sub->server);
+        capture_set_timeout(link, NULL);
+    }
     return link;
+}
+
+int ssi_sub_is_late(request_rec *sub, int status)
+{
+    ssi_link *link = ap_get_module_config(sub->request_config, &include_module);
+
+    return link->late || (status && capture_is_late(link));
 }
 
 typedef struct include_state {
@@ -185,15 +238,15 @@ static int include_allowed(include_ctx_t *ctx, const ssi_arg *arg, const request
 static int include_run(include_ctx_t *ctx, const ssi_arg *arg, request_rec *sub)
 {
     ssi_state *s = ctx->intern;
-    ssi_link *link = ssi_sub_begin(ctx, sub), *outer = s->capture_link;
+    ssi_link *outer = s->capture_link;
     int plain = ssi_is_plain_sub(sub), status;
 
-    s->capture_link = link;
+    s->capture_link = ssi_sub_begin(ctx, sub, include_deadline(s));
     status = ap_run_sub_req(sub);
     s->capture_link = outer;
     if (!plain && (sub->finfo.filetype != APR_NOFILE || status != HTTP_NOT_FOUND))
         ssi_track(ctx, SSI_TRACK_VOLATILE);
-    if (link->late) {
+    if (ssi_sub_is_late(sub, status)) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
                       "include of \"%s\" in parsed file %s took longer than SSIIncludeTimeout",
                       arg->decoded, ctx->r->filename);

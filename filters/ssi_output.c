@@ -27,6 +27,14 @@ void ssi_out_settle(ssi_out *out)
     out->used = 0;
 }
 
+/* What is sent cannot be made anew. */
+static int out_is_outermost(const ssi_out *out)
+{
+    const include_ctx_t *ctx = out->f->ctx;
+
+    return ctx->intern->link->depth == 0;
+}
+
 apr_status_t ssi_out_pass(ssi_out *out)
 {
     apr_status_t rv;
@@ -34,6 +42,10 @@ apr_status_t ssi_out_pass(ssi_out *out)
     ssi_out_settle(out);
     if (APR_BRIGADE_EMPTY(out->bb))
         return out->status;
+    if (out_is_outermost(out) && ssi_waits(out->f->ctx)) {
+        apr_brigade_cleanup(out->bb);
+        return out->status;
+    }
     out->passed = 1;
     out->held = 0;
     rv = out->status == APR_SUCCESS ? ap_pass_brigade(out->f->next, out->bb) : out->status;

@@ -245,6 +245,8 @@ ssi_page *ssi_page_get(const char *path, const apr_finfo_t *finfo, const ssi_tag
     unsigned hash;
     ssi_page *page;
 
+    if (finfo->size > (apr_off_t)ssi_cache_budget())
+        return NULL;
     if (!c ||
         (finfo->valid & (APR_FINFO_IDENT | APR_FINFO_MTIME | APR_FINFO_CTIME | APR_FINFO_SIZE)) !=
             (APR_FINFO_IDENT | APR_FINFO_MTIME | APR_FINFO_CTIME | APR_FINFO_SIZE))

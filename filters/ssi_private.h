@@ -177,8 +177,9 @@ typedef struct ssi_page {
     ssi_node *nodes;
     unsigned nodes_n;
     unsigned unfinished : 1; /* ends within a directive */
-    unsigned has_exec : 1, has_include : 1;
-    apr_size_t bytes; /* charged to the cache */
+    unsigned has_exec : 1, has_foreign : 1,
+        has_include : 1; /* foreign: elements of other modules */
+    apr_size_t bytes;    /* charged to the cache */
     /* of the cache that it is in */
     unsigned in_cache : 1;
     unsigned hash;
@@ -187,8 +188,6 @@ typedef struct ssi_page {
 
 /** Nodes for page->data. Blocking: no. */
 void ssi_compile(ssi_page *page);
-/** Some page of this process holds exec. */
-extern int ssi_exec_seen;
 
 /**
  * The current version of a file, from this thread's cache or read now. @a finfo is a look at it in
@@ -275,8 +274,9 @@ typedef struct ssi_top {
     unsigned includes;
     apr_off_t bytes;
     int env_ready;
-    int over; /* the limit of bytes was met */
-    int exec; /* some page of it ran a program */
+    int over;            /* nothing more is made of it: the limit of bytes was met, or it moves */
+    int waits;           /* some part of it had to wait, or was sent before the whole was there */
+    int may_move, moves; /* it runs on an event loop; it is to be made anew by a worker */
 } ssi_top;
 
 /** In r->request_config of a page's request and of each request that a page includes. */
@@ -286,6 +286,7 @@ typedef struct ssi_link {
     int depth;
     apr_time_t deadline; /* of the include; 0: none */
     int late;
+    server_rec *server; /* the request's own, whose timeout ends with the include; or NULL */
 } ssi_link;
 
 #define SSI_MATCHES AP_MAX_REG_MATCH
@@ -370,12 +371,15 @@ void ssi_filters_register(void);
 
 /* ssi_handler.c */
 int ssi_handler(request_rec *r);
+int ssi_handler_stop(request_rec *r);
 /** Its output is that of a file, parsed or as it is. */
 int ssi_is_plain_sub(const request_rec *sub);
 /** Before the handler runs: does this page need a thread that may wait? */
 void ssi_choose_thread(request_rec *r);
-/** The page at that path was rendered, and met exec somewhere, or not. Threads: any. */
-void ssi_learn(const char *path, int exec);
+/** The page at that path was rendered, and had to wait somewhere, or not. Threads: any. */
+void ssi_learn(const char *path, int waits);
+/** What comes next may wait. @return 1: the page moves to a worker, do nothing more */
+int ssi_waits(include_ctx_t *ctx);
 
 /* ssi_vars.c */
 /** Value in the environment, lazy ones computed, groups of the last match; NULL if there is none.
@@ -410,8 +414,11 @@ const char *ssi_block_text(include_ctx_t *ctx, const char *name);
 
 /* ssi_include.c */
 apr_status_t ssi_capture(ap_filter_t *f, apr_bucket_brigade *bb);
-/** A sub-request's link, and its marks on what the page depends on. */
-ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub);
+/** A sub-request's link. From now on it has until @a deadline (0: any time), and what it waits for
+ * with the server's timeout ends then. */
+ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub, apr_time_t deadline);
+/** It ended with @a status: because its time was over? */
+int ssi_sub_is_late(request_rec *sub, int status);
 /** The page depends on how a look-up came out. */
 void ssi_track_lookup(include_ctx_t *ctx, request_rec *sub);
 

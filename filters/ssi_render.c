@@ -64,6 +64,8 @@ static void run_foreign(include_ctx_t *ctx, const ssi_directive *d)
     apr_status_t rv;
 
     ssi_track(ctx, SSI_TRACK_VOLATILE);
+    if (ssi_waits(ctx))
+        return;
     ssi_env_ready(ctx);
     ssi_out_settle(&s->out);
     s->dpool_used = 1;
@@ -148,9 +150,13 @@ static void finish_block(include_ctx_t *ctx)
 
 void ssi_finish(include_ctx_t *ctx, int unfinished)
 {
+    ssi_state *s = ctx->intern;
+
+    if (s->top->moves)
+        return;
     finish_block(ctx);
-    if (ctx->intern->top->r == ctx->r && ctx->r->filename)
-        ssi_learn(ctx->r->filename, ctx->intern->top->exec);
+    if (s->top->r == ctx->r && ctx->r->filename)
+        ssi_learn(ctx->r->filename, s->top->waits || s->out.passed);
     if (unfinished) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
                       APLOGNO(01372) "SSI directive was not properly finished at the end of parsed "

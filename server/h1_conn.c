@@ -414,8 +414,10 @@ static int h1_conn_full(brg_conn *bc, const h1_head *head)
     crash_serving(r);
     scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_BUSY_WRITE);
     status = h1_conn_phases(bc, r);
-    if (status != H1_TO_WORKER)
-        request_finish(r, status);
+    if (status != H1_TO_WORKER && !request_finish_on_loop(r, &status)) {
+        bc->r_status = status;
+        status = H1_TO_WORKER;
+    }
     crash_serving(NULL);
     scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_READY);
     return status == H1_TO_WORKER ? h1_conn_to_worker(bc, r) : h1_conn_after_request(bc);

@@ -11,6 +11,7 @@
  */
 #include "redirect_private.h"
 #include "handler_private.h"
+#include "brigade/resolution.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -157,9 +158,16 @@ static request_rec *redirect_begin(const char *new_uri, request_rec *r)
     return to;
 }
 
+/* What another URI leads to may wait, and it cannot change threads half way. So the handler of r is
+ * called again by a worker, and comes here again. */
+static int redirect_moves(request_rec *r)
+{
+    return brg_request_rerun_on_worker(r);
+}
+
 AP_DECLARE(void) ap_internal_redirect(const char *new_uri, request_rec *r)
 {
-    request_rec *to = redirect_begin(new_uri, r);
+    request_rec *to = redirect_moves(r) ? NULL : redirect_begin(new_uri, r);
     int status;
 
     if (!to) {
@@ -174,7 +182,7 @@ AP_DECLARE(void) ap_internal_redirect(const char *new_uri, request_rec *r)
 
 AP_DECLARE(void) ap_internal_redirect_handler(const char *new_uri, request_rec *r)
 {
-    request_rec *to = redirect_begin(new_uri, r);
+    request_rec *to = redirect_moves(r) ? NULL : redirect_begin(new_uri, r);
     int status;
 
     if (!to) {

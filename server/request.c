@@ -16,6 +16,8 @@
 #include "http_request.h"
 #include "memory_private.h"
 #include "redirect_private.h"
+#include "request_conf.h"
+#include "mod_core.h"
 #include "core_private.h"
 #include "request_private.h"
 #include "resolution.h"
@@ -344,31 +346,38 @@ static void request_set_state(conn_rec *c, conn_state_e state)
     pthread_mutex_unlock(&suspended_lock);
 }
 
-void request_finish(request_rec *r, int status)
+static int request_handle(request_rec *r)
 {
     conn_rec *c = r->connection;
+    int status;
 
-    if (__builtin_expect(brg_pool_exhausted(c->pool), 0)) {
-        memory_refusal_of_connection(c);
-    }
-    status = memory_request_status(r, status);
-    if (status == OK) {
-        request_lock(r);
-        status = handler_run(r);
-        if (status == SUSPENDED) {
-            if (c->cs) {
-                request_set_state(c, CONN_STATE_SUSPENDED);
-            }
-            request_unlock(r);
-            /* A module goes on with it and ends it by ap_process_request_after_handler(). */
-            if (c->cs && connection_of(c) && !conn_on_loop()) {
-                request_await_module(c);
-            }
-            return;
+    request_lock(r);
+    status = handler_run(r);
+    if (status == SUSPENDED) {
+        if (c->cs) {
+            request_set_state(c, CONN_STATE_SUSPENDED);
         }
         request_unlock(r);
-        status = memory_request_status(r, status);
+        /* A module goes on with it and ends it by ap_process_request_after_handler(). */
+        if (c->cs && connection_of(c) && !conn_on_loop()) {
+            request_await_module(c);
+        }
+        return status;
     }
+    request_unlock(r);
+    return memory_request_status(r, status);
+}
+
+static int request_check_memory(request_rec *r, int status)
+{
+    if (__builtin_expect(brg_pool_exhausted(r->connection->pool), 0)) {
+        memory_refusal_of_connection(r->connection);
+    }
+    return memory_request_status(r, status);
+}
+
+static void request_answer(request_rec *r, int status)
+{
     request_die(status, r, HTTP_OK);
     if (__builtin_expect(brg_pool_exhausted(r->pool), 0) &&
         (status = memory_refusal_unanswered(r)) != OK) {
@@ -376,6 +385,50 @@ void request_finish(request_rec *r, int status)
     }
     resolution_consider(r);
     ap_process_request_after_handler(r);
+}
+
+/* An error document of this server is a request of its own, and what it runs may wait. */
+static int request_error_may_wait(request_rec *r, int status)
+{
+    const char *custom;
+
+    if (!ap_is_HTTP_ERROR(status)) {
+        return 0;
+    }
+    custom = ap_response_code_string(r, ap_index_of_response(status));
+    return custom && *custom == '/';
+}
+
+int request_finish_on_loop(request_rec *r, int *status)
+{
+    *status = request_check_memory(r, *status);
+    if (*status == OK) {
+        request_let_move(r);
+        *status = request_handle(r);
+        if (*status == SUSPENDED) {
+            return 1;
+        }
+        if (request_moves(r)) {
+            *status = OK;
+            return 0;
+        }
+    }
+    if (request_error_may_wait(r, *status)) {
+        return 0;
+    }
+    request_answer(r, *status);
+    return 1;
+}
+
+void request_finish(request_rec *r, int status)
+{
+    status = request_check_memory(r, status);
+    if (status == OK) {
+        status = request_handle(r);
+    }
+    if (status != SUSPENDED) {
+        request_answer(r, status);
+    }
 }
 
 AP_DECLARE(void) ap_process_request_after_handler(request_rec *r)

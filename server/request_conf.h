@@ -24,6 +24,15 @@ void request_mark_blocking(request_rec *r);
 /** 1 if @a r was so marked. */
 int request_may_block(const request_rec *r);
 
+/** The handler of @a r is called now, and may be called again by a worker. */
+void request_let_move(request_rec *r);
+
+/** It is to be called again. @return 0: r was not let, or is not what the network asked for */
+int request_mark_moving(request_rec *r);
+
+/** 1 if @a r was so marked; both marks are gone then. */
+int request_moves(request_rec *r);
+
 /** The core's answer to "what did it depend on?": BRG_RESOLUTION_VOLATILE if r was marked. */
 int request_resolution(request_rec *r);
 

@@ -49,6 +49,12 @@ int request_phases_resume(request_rec *r);
 void request_finish(request_rec *r, int status);
 
 /**
+ * As request_finish(), on an event loop.
+ * @return 1: done. 0: it would wait; request_finish(r, *status) is to be called by a worker.
+ */
+int request_finish_on_loop(request_rec *r, int *status);
+
+/**
  * 1 if every filter on r's chains and every module with a request hook is declared non-blocking and
  * no request body waits: the handler may run on an event loop. Call after request_phases.
  * (resolution.c)

@@ -54,6 +54,7 @@ typedef struct request_conf_block {
     unsigned filters_used;
     int is_volatile;
     int may_block;
+    int may_move, moves; /* its handler may be, and wants to be, called again by a worker */
     apr_array_header_t *selectors;
     request_dated dated;
     ap_filter_t filters[REQUEST_FILTERS];
@@ -120,6 +121,37 @@ int request_may_block(const request_rec *r)
     const request_conf_block *block = request_block_of(r);
 
     return !block || block->may_block;
+}
+
+void request_let_move(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block) {
+        block->may_move = 1;
+    }
+}
+
+int request_mark_moving(request_rec *r)
+{
+    request_conf_block *block = r->main || r->prev ? NULL : request_block_of(r);
+
+    if (!block || !block->may_move) {
+        return 0;
+    }
+    request_mark_blocking(r);
+    return block->moves = 1;
+}
+
+int request_moves(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+    int moves = block && block->moves;
+
+    if (block) {
+        block->may_move = block->moves = 0;
+    }
+    return moves;
 }
 
 int request_resolution(request_rec *r)

@@ -234,6 +234,21 @@ BRG_DECLARE(void) brg_request_needs_worker(request_rec *r)
     request_mark_blocking(r);
 }
 
+BRG_DECLARE(int) brg_request_may_wait(request_rec *r)
+{
+    if (request_may_block(r) || known_wait(r))
+        return 1;
+    for (const ap_filter_t *f = r->output_filters; f && f->r == r; f = f->next)
+        if (!f->frec->providers && !brg_filter_is_declared(f->frec))
+            return 1;
+    return 0;
+}
+
+BRG_DECLARE(int) brg_request_rerun_on_worker(request_rec *r)
+{
+    return conn_on_loop() && request_mark_moving(r);
+}
+
 int connections_are_plain(void)
 {
     return connections_plain;

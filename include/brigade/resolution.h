@@ -127,6 +127,22 @@ BRG_DECLARE(int) brg_resolution_ask(request_rec *r);
 BRG_DECLARE(void) brg_request_needs_worker(request_rec *r);
 
 /**
+ * 1 if the handler of r or a filter of its own was not declared not to wait. For one that runs
+ * sub-requests, in or after their insert_filter hooks. Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(int) brg_request_may_wait(request_rec *r);
+
+/**
+ * A handler that runs on an event loop found out that it has to wait: it is called once more, on a
+ * worker, when it has returned OK. It must not have passed anything on, and must have undone what
+ * it did to r. For requests that came from the network: no sub-requests or internal redirects.
+ *
+ * @return 1; 0 if this cannot be, and the handler has to go on where it is
+ * Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(int) brg_request_rerun_on_worker(request_rec *r);
+
+/**
  * The configuration makes a request phase wait (a name to be looked up, say): phases run on worker
  * threads. For directive setters and for hooks up to post_config (order APR_HOOK_LAST or before);
  * holds until the next restart. Called by the setter of a directive in an .htaccess file it holds
