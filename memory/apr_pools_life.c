@@ -77,13 +77,16 @@ static apr_pool_t *pool_make_per_block(apr_allocator_t *allocator, const apr_poo
     return p;
 }
 
-/* Chunks begin on pages. Were pools all at the same place of their page, stores to one would seem
- * to the processor to concern loads from the next, and they would share few cache sets. */
+/* On cache lines of its own. Chunks begin on pages, or nearly so: were pools all at the same place
+ * of their page, stores to one would seem to the processor to concern loads from the next, and they
+ * would share few cache sets. */
 static inline apr_pool_t *pool_place(apr_memnode_t *chunk)
 {
-    apr_size_t which = ((uintptr_t)chunk / NODE_SMALLEST) % POOL_PLACES;
+    uintptr_t at =
+        ((uintptr_t)chunk + APR_MEMNODE_T_SIZE + POOL_CLEARED - 1) / POOL_CLEARED * POOL_CLEARED;
 
-    return (apr_pool_t *)((char *)chunk + POOL_FIRST_PLACE + which * (POOL_STRUCT + POOL_CLEARED));
+    return (apr_pool_t *)(at + (uintptr_t)chunk / NODE_SMALLEST % POOL_PLACES *
+                                   (POOL_STRUCT + POOL_CLEARED));
 }
 
 static __attribute__((noinline)) apr_pool_t *

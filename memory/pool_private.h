@@ -126,10 +126,10 @@ void pool_tell_life(apr_pool_t *p);
 
 /* Where in its chunk a pool may lie. */
 #define POOL_PLACES 4
-#define POOL_FIRST_PLACE 64 /* a cache line; the head of the chunk is in another one */
+#define POOL_FIRST_PLACE (APR_MEMNODE_T_SIZE + POOL_CLEARED) /* at most */
 
-/* Compilers clear that much with a few stores; the loop of string instructions that they take for
- * more costs as much as the rest of creating a pool. */
+/* A cache line. Compilers clear that much with a few stores; the loop of string instructions that
+ * they take for more costs as much as the rest of creating a pool. */
 #define POOL_CLEARED 64
 
 #define POOL_STRUCT ((sizeof(apr_pool_t) + POOL_CLEARED - 1) / POOL_CLEARED * POOL_CLEARED)

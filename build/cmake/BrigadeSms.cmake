@@ -50,7 +50,7 @@ endif()
 # The laboratory, and its helper on stock APR pools.
 if(BRIGADE_MEMORY AND NOT BRIGADE_SANITIZE AND EXISTS ${CMAKE_SOURCE_DIR}/memory/memory_scope.c)
     set(bench ${CMAKE_SOURCE_DIR}/test/bench)
-    add_executable(brigade-membench ${bench}/membench.c ${bench}/membench_report.c ${bench}/membench_ours.c
+    add_executable(brigade-membench ${bench}/membench.c ${bench}/membench_report.c ${bench}/membench_plot.c ${bench}/membench_ours.c
         ${bench}/membench_kinds.c ${bench}/membench_inline.c ${bench}/membench_run.c ${bench}/membench_trace.c)
     target_include_directories(brigade-membench PRIVATE ${bench} ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/memory)
     target_link_libraries(brigade-membench PRIVATE brigade_memory brigade_flags PkgConfig::APR PkgConfig::APU

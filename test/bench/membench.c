@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAIN_TURNS 2
+#define MAIN_TURNS 3
 #define MAIN_LATE 1.4       /* times the seconds allowed: no more turns then */
 #define MAIN_SLICE_LEAST 16 /* milliseconds of one measurement */
 

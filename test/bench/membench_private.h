@@ -35,9 +35,20 @@ void bench_print_table(const bench_table *table);
 int bench_write_json(const bench_table *table, const char *path);
 int bench_write_svg(const bench_table *table, const char *path);
 
+/** A file to write to, or NULL after a message; and its end, with what went wrong. */
+FILE *report_open(const char *path);
+int report_close(FILE *file, const char *path);
+
+/** A name, without what JSON or SVG would have to escape: only a user's specification could hold
+ * such. */
+void report_text(FILE *file, const char *text);
+
 /** Time per request against stock APR's; 0 where that was not measured. Net: without that of the
  * replay itself. */
 double bench_of_stock(const bench_table *table, const bench_row *row, int t);
 double bench_of_stock_net(const bench_table *table, const bench_row *row, int t);
+
+/** Throughput of all threads against that of one, by the processor time that requests take. */
+double bench_speed_up(const bench_table *table, const bench_row *row, int t);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The results as a table, as JSON and as a picture. */
+/* The results as a table and as JSON. */
 #include "membench_private.h"
 #include <errno.h>
 #include <string.h>
@@ -26,8 +26,7 @@ double bench_of_stock_net(const bench_table *table, const bench_row *row, int t)
                         stock->one[t].cpu_ns - empty->one[t].cpu_ns);
 }
 
-/* Throughput of all threads against that of one, by the processor time that requests take. */
-static double report_speed_up(const bench_table *table, const bench_row *row, int t)
+double bench_speed_up(const bench_table *table, const bench_row *row, int t)
 {
     return table->threads * report_ratio(row->many[t].alone_ns, row->many[t].cpu_ns);
 }
@@ -52,7 +51,7 @@ static void report_print_row(const bench_table *table, const bench_row *row, int
         snprintf(refills, sizeof(refills), "%.2f", row->one[t].refills);
     printf("%-20s %8.2f %10.0f %8s %6s %9.0f %8.2f %7.2f %8.2f %8.1f %8.1f %10s\n", row->name,
            row->one[t].cpu_ns / allocations, row->one[t].cpu_ns, of_stock, net, row->many[t].cpu_ns,
-           report_speed_up(table, row, t), report_elapsed(row, t), row->many[t].waits,
+           bench_speed_up(table, row, t), report_elapsed(row, t), row->many[t].waits,
            (double)row->one[t].burst_kb / 1024, (double)row->one[t].after_kb / 1024, refills);
 }
 
@@ -87,7 +86,7 @@ void bench_print_table(const bench_table *table)
         table->threads);
 }
 
-static FILE *report_open(const char *path)
+FILE *report_open(const char *path)
 {
     FILE *file = fopen(path, "w");
 
@@ -96,7 +95,7 @@ static FILE *report_open(const char *path)
     return file;
 }
 
-static int report_close(FILE *file, const char *path)
+int report_close(FILE *file, const char *path)
 {
     int failed = ferror(file);
 
@@ -107,9 +106,7 @@ static int report_close(FILE *file, const char *path)
     return 0;
 }
 
-/* Names and specifications hold nothing that JSON or SVG would have to escape, but for what a user
- * typed. */
-static void report_text(FILE *file, const char *text)
+void report_text(FILE *file, const char *text)
 {
     for (; *text != '\0'; text++)
         if (*text >= ' ' && strchr("\"\\<>&", *text) == NULL)
@@ -131,7 +128,7 @@ static void report_json_row(FILE *file, const bench_table *table, const bench_ro
     fprintf(file,
             "\"threads_ns_per_request\": %.1f, \"threads_requests_per_s\": %.0f, "
             "\"speed_up\": %.3f, \"waits_per_1000\": %.3f, ",
-            many->cpu_ns, many->requests_per_s, report_speed_up(table, row, t), many->waits);
+            many->cpu_ns, many->requests_per_s, bench_speed_up(table, row, t), many->waits);
     fprintf(file, "\"burst_kb\": %ld, \"after_kb\": %ld, \"refills_per_1000\": ", one->burst_kb,
             one->after_kb);
     if (one->refills >= 0)
@@ -167,72 +164,5 @@ int bench_write_json(const bench_table *table, const char *path)
         fprintf(file, "\n    ]}%s\n", t + 1 < table->traces_n ? "," : "");
     }
     fputs("]}\n", file);
-    return report_close(file, path);
-}
-
-#define SVG_LEFT 230
-#define SVG_BAR 18
-#define SVG_WIDTH 860
-#define SVG_BARS (SVG_WIDTH - SVG_LEFT - 150)
-
-static double report_longest(const bench_table *table, int t)
-{
-    double most = 1, ns;
-    int i;
-
-    for (i = 0; i < table->rows_n; i++) {
-        ns = table->rows[i].absent ? 0 : table->rows[i].one[t].cpu_ns;
-        most = ns > most ? ns : most;
-    }
-    return most;
-}
-
-static int report_svg_trace(FILE *file, const bench_table *table, int t, int y)
-{
-    double longest = report_longest(table, t), of_stock;
-    int i;
-
-    fprintf(file, "<text x=\"10\" y=\"%d\" class=\"h\">", y + 20);
-    report_text(file, table->traces[t].name);
-    fputs(": nanoseconds per request, one thread</text>\n", file);
-    y += 32;
-    for (i = 0; i < table->rows_n; i++) {
-        const bench_row *row = &table->rows[i];
-
-        if (row->absent)
-            continue;
-        of_stock = bench_of_stock(table, row, t);
-        fprintf(file, "<text x=\"%d\" y=\"%d\" class=\"n\">", SVG_LEFT - 8, y + 13);
-        report_text(file, row->name);
-        fprintf(file, "</text><rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>",
-                SVG_LEFT, y, row->one[t].cpu_ns / longest * SVG_BARS, SVG_BAR - 4,
-                row->spec == NULL ? "#888" : "#36c");
-        fprintf(file, "<text x=\"%.1f\" y=\"%d\">%.0f",
-                SVG_LEFT + 6 + row->one[t].cpu_ns / longest * SVG_BARS, y + 13, row->one[t].cpu_ns);
-        if (of_stock > 0)
-            fprintf(file, " (%.2f of stock)", of_stock);
-        fputs("</text>\n", file);
-        y += SVG_BAR;
-    }
-    return y + 16;
-}
-
-int bench_write_svg(const bench_table *table, const char *path)
-{
-    FILE *file = report_open(path);
-    int t, y = 0, height = table->traces_n * (48 + table->rows_n * SVG_BAR) + 10;
-
-    if (file == NULL)
-        return -1;
-    fprintf(
-        file,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-        "font-family=\"sans-serif\" "
-        "font-size=\"12\"><style>.h{font-weight:bold;font-size:14px}.n{text-anchor:end}</style>\n"
-        "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-        SVG_WIDTH, height);
-    for (t = 0; t < table->traces_n; t++)
-        y = report_svg_trace(file, table, t, y);
-    fputs("</svg>\n", file);
     return report_close(file, path);
 }

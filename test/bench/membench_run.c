@@ -31,7 +31,7 @@ typedef struct bench_thread {
     const trace *t;
     pthread_barrier_t *together;
     double slice_s;
-    int is_first;
+    int is_first; /* of several */
     bench_time slices[BENCH_SLICES];
     double alone_ns; /* the best slice, for a request */
     long waits;      /* times that it slept during slices */
@@ -158,8 +158,8 @@ static void bench_speed(const bench_subject *s, const trace *t, int n, int milli
         (void)s->refills();
     for (i = 0; i < n; i++) {
         threads[i] = (bench_thread){.subject = s, .t = t, .together = &together};
-        threads[i].slice_s = milliseconds / 2e3 / BENCH_SLICES;
-        threads[i].is_first = i == 0;
+        threads[i].is_first = n > 1 && i == 0;
+        threads[i].slice_s = milliseconds / 1e3 / (n > 1 ? 2 : 1) / BENCH_SLICES;
         if (pthread_create(&threads[i].thread, NULL, bench_thread_main, &threads[i]) != 0)
             bench_fail("no thread");
     }
