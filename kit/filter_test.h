@@ -176,8 +176,8 @@ const char *ft_compare(const ft_run *run, const ft_bytes *expected);
 void ft_bytes_through(ft_bytes *b, const char *command);
 
 /**
- * What server/filter_check.h finds is wrong with the run that is under way. Where it cannot go on, tells and ends the group's
- * process.
+ * What server/filter_check.h finds is wrong with the run that is under way. Where it cannot go on,
+ * tells and ends the group's process.
  */
 void ft_check_told(conn_rec *c, filter_check_weight weight, const char *message);
 

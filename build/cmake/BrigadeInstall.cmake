@@ -1,12 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-# P/bin/brigade, P/bin/brigade-apxs, P/modules, P/conf, P/include, P/htdocs, P/logs, P/share/man
+# P/bin, P/modules, P/conf, P/include, P/lib (pkg-config, CMake), P/htdocs, P/logs, P/share (man, doc)
 
 set(BRIGADE_APXS_CC ${CMAKE_C_COMPILER})
-list(JOIN APR_CFLAGS " " apr_flags)
-list(JOIN APU_CFLAGS " " apu_flags)
-set(BRIGADE_APXS_CFLAGS "${apr_flags} ${apu_flags}")
+set(flags ${APR_CFLAGS} ${APU_CFLAGS})
+list(REMOVE_DUPLICATES flags)
+list(JOIN flags " " BRIGADE_APXS_CFLAGS)
+file(STRINGS include/ap_mmn.h mmn REGEX "define MODULE_MAGIC_NUMBER_MAJOR [0-9]+")
+string(REGEX MATCH "[0-9]+$" BRIGADE_APACHE_MMN "${mmn}")
+set(BRIGADE_APACHE_VERSION 2.4.71)
+pkg_get_variable(BRIGADE_APR_INCLUDEDIR apr-1 includedir)
 configure_file(build/tools/brigade-apxs.in ${CMAKE_BINARY_DIR}/brigade-apxs @ONLY
     FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+
+# For pkg-config and find_package(): both find the tree that they lie in.
+include(CMakePackageConfigHelpers)
+configure_file(kit/brigade.pc.in ${CMAKE_BINARY_DIR}/brigade.pc @ONLY)
+configure_file(kit/BrigadeConfig.cmake.in ${CMAKE_BINARY_DIR}/BrigadeConfig.cmake @ONLY)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/BrigadeConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/brigade.pc DESTINATION lib/pkgconfig)
+install(FILES ${CMAKE_BINARY_DIR}/BrigadeConfig.cmake ${CMAKE_BINARY_DIR}/BrigadeConfigVersion.cmake
+    DESTINATION lib/cmake/Brigade)
+install(DIRECTORY kit/samples/ DESTINATION share/doc/brigade/samples FILES_MATCHING PATTERN "*.c")
+install(FILES include/README.md DESTINATION share/doc/brigade RENAME modules.md)
 
 # The configuration names places below the prefix that `cmake --install` is given, which may differ from the one
 # that this build was configured for: it is filled in when it is installed.

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules that a test builds from text."""
+"""Modules that a test builds."""
 import os
 import subprocess
 
 import brigade
 
 INCLUDE = os.path.join(brigade.REPOSITORY, "include")
+
+
+def run(*command, **more):
+    p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, **more)
+    assert p.returncode == 0, f"{command}: {p.stdout}"
+    return p.stdout
 
 
 def flags():

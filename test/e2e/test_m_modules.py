@@ -9,26 +9,9 @@ import subprocess
 import pytest
 
 import brigade
+from module_source import run
 
 pytestmark = pytest.mark.only("brigade")
-BUILD = os.path.dirname(brigade.BINARY)
-
-
-def run(*command, **more):
-    p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, **more)
-    assert p.returncode == 0, f"{command}: {p.stdout}"
-    return p.stdout
-
-
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory):
-    if not os.path.exists(os.path.join(BUILD, "cmake_install.cmake")):
-        pytest.skip("not a build folder of CMake")
-    path = tmp_path_factory.mktemp("prefix")
-    os.chmod(path, 0o755)
-    os.chmod(path.parent, 0o755)
-    run("cmake", "--install", BUILD, "--prefix", str(path))
-    return str(path)
 
 
 def test_installed_tree(prefix):
