@@ -7,6 +7,7 @@
 #include "http_protocol.h"
 #include "apr_strings.h"
 #include "config_private.h"
+#include "resolution_known.h"
 
 APLOG_USE_MODULE(core);
 
@@ -66,6 +67,7 @@ static const char *conf_walk_one(ap_directive_t *d, cmd_parms *parms, ap_conf_ve
 
         if (error && strcmp(error, DECLINE_CMD) != 0)
             return error;
+        known_directive(c->mod, parms, c->cmd->name);
     }
     return NULL;
 }

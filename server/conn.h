@@ -73,6 +73,7 @@ struct brg_conn {
     uint8_t failed;      /**< a read or write failed: close without lingering */
     uint8_t queued;      /**< on the loop's list of this turn */
     uint8_t close_after; /**< conn_close_mode: what follows when all output is written */
+    uint8_t foreign; /**< modules take part in it (h1_foreign.c) */
     uint8_t
         resumed; /**< the suspend_connection hook ran, resume_connection is due (h1_foreign.c) */
     uint32_t requests;              /**< answered on this connection */

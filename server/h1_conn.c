@@ -445,6 +445,11 @@ static int h1_conn_head(brg_conn *bc, h1_head *head, h1_gather *g)
             return h1_conn_flush_gathered(bc, g);
         return 1;
     }
+    if (h1_foreign_wants(bc, head)) {
+        if (h1_conn_flush_gathered(bc, g))
+            h1_foreign_take(bc);
+        return 0;
+    }
     /* The answer may gather with that to the last request, but not if it may be long in coming. */
     if (!g->iov_n && !bc->pending && !head->has_body && phases_may_run_inline() &&
         core_output_gathers(bc))
@@ -514,16 +519,18 @@ static void h1_conn_lingers(brg_conn *bc)
 
 void h1_conn_run(brg_conn *bc)
 {
-    int foreign = !connections_are_plain();
+    int foreign;
 
     if (bc->failed && bc->state != CONN_WORKER) {
         h1_conn_close(bc);
         return;
     }
-    switch (bc->state) {
-    case CONN_LINGER:
+    if (bc->state == CONN_LINGER) {
         h1_conn_lingers(bc);
         return;
+    }
+    foreign = h1_foreign_is(bc);
+    switch (bc->state) {
     case CONN_WORKER:
         if (foreign) {
             h1_foreign_returned(bc);
@@ -574,7 +581,7 @@ void h1_conn_expired(brg_conn *bc)
     switch (bc->state) {
     case CONN_HEAD:
     case CONN_IDLE:
-        if (bc->c && !connections_are_plain()) {
+        if (bc->c && h1_foreign_is(bc)) {
             h1_foreign_expired(bc);
             return;
         }

@@ -16,6 +16,8 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "mpm_common.h"
+#include "resolution.h"
+#include <string.h>
 
 APLOG_USE_MODULE(core);
 
@@ -84,6 +86,36 @@ void h1_foreign_start(brg_conn *bc)
         return;
     }
     bc->close_after = CONN_KEEP;
+    foreign_submit(bc);
+}
+
+/* Which connections are: all, or those on which a module put a filter, before anything is read. */
+int h1_foreign_is(brg_conn *bc)
+{
+    if (connections_are_plain())
+        return 0;
+    if (!connections_tell_by_filters())
+        return 1;
+    if (!bc->c)
+        bc->foreign = connection_attach(bc) != APR_SUCCESS || !connection_is_plain(bc->c);
+    return bc->foreign;
+}
+
+/* The preface of HTTP/2 is a request to who does not know it. */
+int h1_foreign_wants(const brg_conn *bc, const h1_head *head)
+{
+    return connections_tell_by_filters() &&
+           (head->upgrade ||
+            (bc->requests == 0 && head->method_len == 3 && !memcmp(head->method, "PRI", 3)));
+}
+
+void h1_foreign_take(brg_conn *bc)
+{
+    bc->foreign = 1;
+    bc->c->keepalives = (int)bc->requests;
+    bc->c->keepalive = AP_CONN_UNKNOWN;
+    bc->close_after = CONN_KEEP;
+    bc->scanned = 0;
     foreign_submit(bc);
 }
 

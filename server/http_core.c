@@ -120,10 +120,17 @@ static int http_trace(request_rec *r)
     return r->method_number == M_TRACE ? ap_send_http_trace(r) : DECLINED;
 }
 
-/* What the answer depended on as far as the protocol is concerned. */
+/* What the answer depended on as far as the protocol is concerned: the first one on a connection
+ * may offer others (resolution_store.c). */
 static int http_resolution(request_rec *r)
 {
-    return r->proto_num >= HTTP_VERSION(1, 1) && http_server_conf(r->server)->protocols->nelts
+    const request_rec *first = r;
+
+    while (first->main || first->prev) {
+        first = first->main ? first->main : first->prev;
+    }
+    return apr_table_get(first->headers_out, "Upgrade") ||
+                   apr_table_get(first->headers_in, "Upgrade")
                ? BRG_RESOLUTION_VOLATILE
                : BRG_RESOLUTION_STATIC;
 }

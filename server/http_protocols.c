@@ -207,7 +207,7 @@ int http_upgrade_handler(request_rec *r)
     if (offered && *offered &&
         ap_find_token(r->pool, apr_table_get(r->headers_in, "Connection"), "upgrade")) {
         if (ap_parse_token_list_strict(r->pool, offered, &offers, 0)) {
-            return HTTP_BAD_REQUEST;
+            return DECLINED; /* a version, say: what is not understood is not changed to */
         }
         chosen = offers && offers->nelts ? ap_select_protocol(c, r, NULL, offers) : NULL;
         if (chosen && strcmp(chosen, ap_get_protocol(c)) != 0) {

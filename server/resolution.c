@@ -354,6 +354,8 @@ int resolution_answer(resolution_cache *c, brg_conn *bc, const h1_head *h, h1_ga
     if (!e->filled ||
         ((e->status != HTTP_OK || e->coded || !e->body_len) && h->method_id != H1_M_GET))
         return 0; /* the head of the answer to HEAD is another one */
+    if (e->not_first && bc->requests == 0)
+        return 0; /* it says which other protocols there are */
     if (e->frame_before && h->minor == 0)
         return 0; /* knows no chunks */
     cond = e->status == HTTP_OK ? entry_condition(e, h, c->loop->now) : COND_NONE;

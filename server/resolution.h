@@ -51,6 +51,10 @@ h1_gather *resolution_gather(resolution_cache *cache);
 /** 1 if no module but the core's own takes part in connections (pre_connection and its kin). */
 int connections_are_plain(void);
 
+/** 1 if those that do can be told from the filters that they put on a connection before it is read
+ * from: another connection is as if they were not there. */
+int connections_tell_by_filters(void);
+
 /** All declarations are void: modules are about to register their hooks anew, some of them no more.
  */
 void resolution_forget_declarations(void);

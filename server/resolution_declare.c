@@ -31,15 +31,16 @@ typedef struct declaration {
     const module *of;
     const char *name; /* of->name: what the hook registry keeps */
     brg_resolution_fn *fn;
-    int (*waits)(request_rec *r); /* of a known module: this request may wait */
-    int never;                    /* responses with its part are not remembered */
+    int never;                      /* responses with its part are not remembered */
+    const known_module_rule *known; /* declared in its stead */
     int hooks_requests;
     int hooks_phases; /* one that is no handler */
 } declaration;
 
 static declaration declared[DECLARED_MOST];
 static int declared_n;
-static int phases_plain, connections_plain;
+static int phases_plain;
+static enum { CONNS_PLAIN, CONNS_BY_FILTERS, CONNS_FOREIGN } connections_kind;
 /* brg_phases_need_worker() was called: while the configuration is read, or for an .htaccess file by
  * any thread. */
 static atomic_int phases_wait;
@@ -66,12 +67,6 @@ static hook_get_fn *const request_hooks[] = {
     ap_hook_get_log_transaction,     ap_hook_get_post_perdir_config,
     ap_hook_get_dirwalk_stat,        ap_hook_get_force_authn,
     ap_hook_get_insert_error_filter,
-};
-
-static hook_get_fn *const connection_hooks[] = {
-    ap_hook_get_create_connection,
-    ap_hook_get_pre_connection,
-    ap_hook_get_process_connection,
 };
 
 /* Names and functions may lie in a module that is about to be unloaded. */
@@ -120,7 +115,7 @@ static void declare(module *m, brg_resolution_fn *fn, int never)
     d->of = m;
     d->name = m->name;
     d->fn = fn;
-    d->waits = NULL;
+    d->known = NULL;
     d->never = never;
 }
 
@@ -135,14 +130,14 @@ static void declare_known(void)
             continue;
         declare(*m, rule->resolution, rule->resolution == NULL);
         if ((d = declaration_of((*m)->name)) != NULL)
-            d->waits = rule->waits;
+            d->known = rule;
     }
 }
 
 static int known_wait(request_rec *r)
 {
     for (int i = 0; i < declared_n; i++)
-        if (declared[i].waits && declared[i].waits(r))
+        if (declared[i].known && declared[i].known->waits && declared[i].known->waits(r))
             return 1;
     return 0;
 }
@@ -192,6 +187,30 @@ static int survey(hook_get_fn *const *hooks, size_t n, const char *kind)
     return plain;
 }
 
+/* The worst of what modules that hook connections ask for. */
+static void survey_connections(void)
+{
+    static hook_get_fn *const hooks[] = {
+        ap_hook_get_create_connection,
+        ap_hook_get_pre_connection,
+        ap_hook_get_process_connection,
+    };
+
+    connections_kind =
+        survey(hooks, sizeof hooks / sizeof *hooks, "connections") ? CONNS_PLAIN : CONNS_FOREIGN;
+    for (size_t i = 0; i < sizeof hooks / sizeof *hooks && connections_kind == CONNS_PLAIN; i++) {
+        apr_array_header_t *links = hooks[i]();
+
+        for (int k = 0; links && k < links->nelts; k++) {
+            const hook_link *l = &((const hook_link *)(const void *)links->elts)[k];
+            const declaration *d = declaration_of(l->name);
+
+            if (d && d->known && d->known->by_filters)
+                connections_kind = CONNS_BY_FILTERS;
+        }
+    }
+}
+
 /* A built-in module that was removed promised nothing for a binary that has its name. */
 static void declarations_drop_unloaded(void)
 {
@@ -214,8 +233,7 @@ void resolution_survey_hooks(void)
     declare_known();
     for (int i = 0; i < declared_n; i++)
         declared[i].hooks_requests = declared[i].hooks_phases = 0;
-    connections_plain =
-        survey(connection_hooks, sizeof connection_hooks / sizeof *connection_hooks, "connections");
+    survey_connections();
     phases_plain = survey(request_hooks, sizeof request_hooks / sizeof *request_hooks, "requests");
 }
 
@@ -251,7 +269,12 @@ BRG_DECLARE(int) brg_request_rerun_on_worker(request_rec *r)
 
 int connections_are_plain(void)
 {
-    return connections_plain;
+    return connections_kind == CONNS_PLAIN;
+}
+
+int connections_tell_by_filters(void)
+{
+    return connections_kind == CONNS_BY_FILTERS;
 }
 
 BRG_DECLARE(int) brg_filter_is_declared(const ap_filter_rec_t *frec)
@@ -283,7 +306,7 @@ int resolution_ask_modules(request_rec *r)
     for (int i = 0; i < declared_n && worst < BRG_RESOLUTION_VOLATILE; i++) {
         const declaration *d = &declared[i];
 
-        if (d->never && d->hooks_phases)
+        if ((d->never && d->hooks_phases) || known_is_void(d->known))
             worst = BRG_RESOLUTION_VOLATILE;
         else if (d->fn && d->hooks_requests) {
             int answer = d->fn(r);

@@ -7,11 +7,14 @@
  * on on a worker (request.c), so the modules for it may stand here. */
 #include "resolution_known.h"
 #include "resolution_private.h"
+#include "config_private.h"
+#include "conn.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "util_cfgtree.h"
 #include "apr_strings.h"
+#include <stdatomic.h>
 #include <string.h>
 
 #define KNOWN_DEFLATE_BYTES \
@@ -99,24 +102,32 @@ static int known_script_waits(request_rec *r)
     return r->handler && !strcmp(r->handler, "cgi-script");
 }
 
+/* On a connection without filters, of no other protocol, they have nothing to say. */
+static int known_plain_connection(request_rec *r)
+{
+    return connection_is_plain(r->connection) ? BRG_RESOLUTION_STATIC : BRG_RESOLUTION_VOLATILE;
+}
+
 static const known_module_rule rules[] = {
-    {"mod_allowmethods.c", known_static, NULL, NULL},
-    {"mod_auth_basic.c", known_authentication, NULL, NULL},
-    {"mod_authn_anon.c", known_authentication, NULL, NULL},
-    {"mod_authn_core.c", known_authentication, NULL, NULL},
-    {"mod_authn_file.c", known_authentication, NULL, NULL},
-    {"mod_authz_groupfile.c", known_authentication, NULL, NULL},
-    {"mod_authz_owner.c", known_authentication, NULL, NULL},
-    {"mod_authz_user.c", known_authentication, NULL, NULL},
-    {"mod_brotli.c", known_static, known_compression_waits, NULL},
-    {"mod_cgi.c", known_static, known_script_waits, NULL},
-    {"mod_cgid.c", known_static, known_script_waits, NULL},
-    {"mod_deflate.c", known_static, known_compression_waits, NULL},
-    {"mod_negotiation.c", known_negotiation, NULL, NULL},
-    {"mod_rewrite.c", NULL, known_never_waits,
-     "RewriteMap"}, /* a map may ask a program or a database */
-    {"mod_unique_id.c", NULL, known_never_waits, NULL},
-    {"mod_vhost_alias.c", NULL, known_never_waits, NULL},
+    {"mod_allowmethods.c", known_static, NULL, NULL, 0},
+    {"mod_auth_basic.c", known_authentication, NULL, NULL, 0},
+    {"mod_authn_anon.c", known_authentication, NULL, NULL, 0},
+    {"mod_authn_core.c", known_authentication, NULL, NULL, 0},
+    {"mod_authn_file.c", known_authentication, NULL, NULL, 0},
+    {"mod_authz_groupfile.c", known_authentication, NULL, NULL, 0},
+    {"mod_authz_owner.c", known_authentication, NULL, NULL, 0},
+    {"mod_authz_user.c", known_authentication, NULL, NULL, 0},
+    {"mod_brotli.c", known_static, known_compression_waits, NULL, 0},
+    {"mod_cgi.c", known_static, known_script_waits, NULL, 0},
+    {"mod_cgid.c", known_static, known_script_waits, NULL, 0},
+    {"mod_http2.c", known_plain_connection, NULL, NULL, 1},
+    {"mod_ssl.c", known_plain_connection, NULL, "SSLRequire", 1},
+    {"mod_deflate.c", known_static, known_compression_waits, NULL, 0},
+    {"mod_negotiation.c", known_negotiation, NULL, NULL, 0},
+    {"mod_rewrite.c", NULL, known_never_waits, "RewriteMap",
+     0}, /* a map may ask a program or a database */
+    {"mod_unique_id.c", NULL, known_never_waits, NULL, 0},
+    {"mod_vhost_alias.c", NULL, known_never_waits, NULL, 0},
 };
 
 static int known_is_used(const ap_directive_t *d, const char *name)
@@ -125,6 +136,23 @@ static int known_is_used(const ap_directive_t *d, const char *name)
         if (!ap_cstr_casecmp(d->directive, name) || known_is_used(d->first_child, name))
             return 1;
     return 0;
+}
+
+static atomic_uint known_voided; /* a bit per rule */
+
+int known_is_void(const known_module_rule *rule)
+{
+    return rule && atomic_load_explicit(&known_voided, memory_order_relaxed) >> (rule - rules) & 1;
+}
+
+void known_directive(const module *m, const cmd_parms *cmd, const char *name)
+{
+    if (!m->dynamic_load_handle || !conf_is_htaccess(cmd))
+        return;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].unless && !strcmp(rules[i].name, m->name) &&
+            !ap_cstr_casecmp(rules[i].unless, name))
+            atomic_fetch_or_explicit(&known_voided, 1u << i, memory_order_relaxed);
 }
 
 const known_module_rule *known_rule_of(const module *m)

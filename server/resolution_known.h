@@ -17,10 +17,21 @@ typedef struct known_module_rule {
     int (*waits)(request_rec *r);  /**< after the phases: 1 if its handler or filter may wait, or
                                       work long; or NULL */
     const char *unless;            /**< a directive with which none of this is true; or NULL */
+    int by_filters; /**< a connection on which its pre_connection hook put no filter, and which asks
+                       for no other protocol, is none of its business */
 } known_module_rule;
 
 /** The rule for a module, NULL if it has to be believed to depend on everything. Call once the
  * configuration is read. */
 const known_module_rule *known_rule_of(const module *m);
+
+/**
+ * The directive @a name of @a m was read. One in an .htaccess file may end what is known of its
+ * module, for good.
+ */
+void known_directive(const module *m, const cmd_parms *cmd, const char *name);
+
+/** 1 if a directive ended what was known of the module of that rule. */
+int known_is_void(const known_module_rule *rule);
 
 #endif

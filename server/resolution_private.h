@@ -70,8 +70,9 @@ struct resolution_entry {
     uint8_t observed; /**< log_transaction hooks want every request */
     uint8_t watched;  /**< else validated by stat */
     uint8_t in_cache;
-    uint8_t coded;    /**< a filter made the body: the answer to HEAD is another one */
-    uint8_t hopeless; /**< primed, but its body is too long to be kept */
+    uint8_t not_first; /**< the first answer on a connection is another one */
+    uint8_t coded;     /**< a filter made the body: the answer to HEAD is another one */
+    uint8_t hopeless;  /**< primed, but its body is too long to be kept */
     uint8_t selectors_n;
     resolution_selector *selectors;    /**< the request fields that it is for */
     uint8_t frame_before, frame_after; /**< parts of body that frame it: a chunk's size, and ends */

@@ -10,6 +10,7 @@
 #include "brigade/memory.h"
 #include "brigade/resolution.h"
 #include "http_core.h"
+#include "http_private.h"
 #include "http_request.h"
 #include "util_filter.h"
 #include "apr_strings.h"
@@ -305,6 +306,7 @@ static int store_fill(resolution_cache *c, resolution_entry *e, request_rec *r)
     if (store_fill_body(c, e, r))
         return e->hopeless ? 0 : -1;
     e->status = r->status;
+    e->not_first = http_server_conf(r->server)->protocols->nelts > 0;
     e->server = r->server;
     e->mtime = r->mtime;
     store_text(e->last_modified, sizeof e->last_modified,

@@ -26,6 +26,7 @@ def copy(root, port, extra_modules=(), conf="", site=""):
             if os.path.exists(source):
                 shutil.copy(source, f"{etc}/mods-enabled/{module}.{suffix}")
     change(f"{etc}/ports.conf", r"(?m)^Listen 80$", f"Listen 127.0.0.1:{port}")
+    change(f"{etc}/ports.conf", r"(?m)^\s*Listen 443$", "")
     enabled = os.listdir(f"{etc}/sites-enabled")
     for name in enabled:
         change(f"{etc}/sites-enabled/{name}", r"\*:80>", f"*:{port}>")

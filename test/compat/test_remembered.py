@@ -113,3 +113,36 @@ def test_file_that_changes():
 def test_parsed_pages():
     compare([Step("/page.shtml", accept("gzip")), Step("/page.shtml"), Step("/page.shtml", accept("gzip", **FIREFOX))], modules=["include"],
             conf="<Directory />\nOptions +Includes\n</Directory>\n", unframed=True)
+
+
+def test_clear_connections_beside_other_protocols():
+    """With mod_ssl and mod_http2 loaded, connections in which they take no part are as quick as without, until one asks
+    for another protocol."""
+    ask = {"Connection": "Upgrade", "Upgrade": "other/1"}
+    compare([Step("/index.html"), Step("/index.html"), Step("/index.html", ask), Step("/big.html", accept("gzip")), Step("/none"), Step("/index.html", {"Connection": "close"}),
+             Step("POST /index.html", ask, b"body"), Step("/index.html")], modules=["ssl", "socache_shmcb", "http2"])
+    compare([Step("/index.html"), Step("/index.html", ask), Step("/index.html", {"Connection": "close"})], modules=["http2"], conf="Protocols http/1.1\n")
+
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
+
+
+def test_http2_after_http1():
+    """The other protocol begins in the middle of a connection, or a byte at a time."""
+    server = debian.DebianServer(brigade.BINARY, ["ssl", "socache_shmcb", "http2"])
+    try:
+        server.start()
+        with server.connect() as c:
+            for i in range(len(PREFACE)):
+                c.send(PREFACE[i:i + 1])
+            assert c.read_exactly(9)[3] == 4, "a SETTINGS frame"
+        with server.connect() as c:
+            for _ in range(TIMES):
+                assert c.get("/index.html").status == 200
+            c.send(b"GET /index.html HTTP/1.1\r\nHost: localhost\r\n\r\n" * 3 + b"GET /index.html HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+                   b"HTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n" + PREFACE)
+            for _ in range(3):
+                assert c.read_response().status == 200
+            assert c.read_head().status == 101 and c.read_exactly(9)[3] == 4
+    finally:
+        server.close()
