@@ -11,10 +11,12 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "mod_so.h"
+#include "mod_so_private.h"
 #include "brigade/sms.h"
 #include "apr_dso.h"
 #include "apr_strings.h"
 #include "config_private.h"
+#include <unistd.h>
 #include "mpm_private.h"
 
 AP_DECLARE_MODULE(so);
@@ -74,31 +76,33 @@ static const char *so_missing_symbol(apr_pool_t *p, const char *complaint)
 static const char *so_open_error(cmd_parms *cmd, const char *file, apr_dso_handle_t *handle)
 {
     char buf[512];
-    const char *complaint = apr_dso_error(handle, buf, sizeof buf), *slash = strrchr(file, '/');
+    const char *complaint = apr_dso_error(handle, buf, sizeof buf);
     const char *symbol = so_missing_symbol(cmd->temp_pool, complaint);
 
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG)
         (void)brg_sms_static_tls_retry(complaint);
     if (symbol)
-        return apr_psprintf(cmd->pool,
-                            "Cannot load %s into server: %s needs %s, which this "
-                            "version does not offer",
-                            file, slash ? slash + 1 : file, symbol);
+        return so_missing(cmd, file, symbol);
     return apr_pstrcat(cmd->pool, "Cannot load ", file, " into server: ", complaint, NULL);
 }
 
-static const char *so_open(cmd_parms *cmd, const char *name, const char **file,
+/* @param symbol  of the module structure; NULL where there need not be one */
+static const char *so_open(cmd_parms *cmd, const char *symbol, const char *name, const char **file,
                            apr_dso_handle_t **handle)
 {
+    const char *error;
+
     *file = ap_server_root_relative(cmd->temp_pool, name);
     if (!*file)
         return apr_pstrcat(cmd->pool, "Invalid ", cmd->cmd->name, " path ", name, NULL);
+    if (access(*file, F_OK) == 0 && (error = so_check_file(cmd, symbol, *file)) != NULL)
+        return error;
     if (apr_dso_load(handle, *file, cmd->pool) == APR_SUCCESS)
         return NULL;
     /* A name that is no path of ours may be one that the dynamic linker finds. */
     if (strcmp(name, *file) && apr_dso_load(handle, name, cmd->pool) == APR_SUCCESS)
         return NULL;
-    return so_open_error(cmd, name, *handle);
+    return so_open_error(cmd, *file, *handle);
 }
 
 /* ---- LoadModule ---- */
@@ -122,16 +126,16 @@ static const char *so_structure(cmd_parms *cmd, const char *symbol, const char *
     char buf[512];
 
     if (apr_dso_sym(&address, handle, symbol) != APR_SUCCESS)
-        return apr_psprintf(cmd->pool, "Can't locate API module structure `%s' in file %s: %s",
-                            symbol, file, apr_dso_error(handle, buf, sizeof buf));
+        return apr_psprintf(cmd->pool,
+                            "Cannot load %s into server: there is no module structure %s in it: %s",
+                            file, symbol, apr_dso_error(handle, buf, sizeof buf));
     *mod = (module *)address;
     if ((*mod)->magic == MODULE_MAGIC_COOKIE)
         return NULL;
     return apr_psprintf(cmd->pool,
-                        "API module structure '%s' in file %s is garbled - expected signature "
-                        "%08lx but saw %08lx - perhaps this is not an Apache module DSO, or was "
-                        "compiled for a different Apache version?",
-                        symbol, file, MODULE_MAGIC_COOKIE, (*mod)->magic);
+                        "Cannot load %s into server: %s is no module structure: it has the "
+                        "signature %08lx, not %08lx",
+                        file, symbol, (*mod)->magic, MODULE_MAGIC_COOKIE);
 }
 
 static void so_enter(cmd_parms *cmd, const char *symbol, module *mod)
@@ -181,7 +185,7 @@ static const char *so_load_module(cmd_parms *cmd, void *unused, const char *symb
         return mpm_choose_prefork(cmd->pool, cmd->server);
     if (so_is_here(cmd, symbol, name))
         return NULL;
-    error = so_open(cmd, name, &file, &handle);
+    error = so_open(cmd, symbol, name, &file, &handle);
     if (!error)
         error = so_structure(cmd, symbol, file, handle, &mod);
     if (error)
@@ -203,7 +207,7 @@ static const char *so_load_file(cmd_parms *cmd, void *unused, const char *name)
     apr_dso_handle_t *handle = NULL;
     const char *file;
 
-    return so_open(cmd, name, &file, &handle);
+    return so_open(cmd, NULL, name, &file, &handle);
 }
 
 /* One notice for all LoadModule lines that had nothing to do. */

@@ -4,6 +4,7 @@
 #include "module_check.h"
 #include "config_private.h"
 #include "module_file.h"
+#include "module_symbols.h"
 #include "resolution.h"
 #include "apr_file_io.h"
 #include "apr_strings.h"
@@ -19,8 +20,7 @@ typedef struct module_subject {
     apr_pool_t *p;
     const char *path;
     module_file file;
-    apr_array_header_t *libraries; /* of void *: handles of those that it needs */
-    char *stage;                   /* what is being done; shared with the parent process */
+    char *stage; /* what is being done; shared with the parent process */
     int bad;
 } module_subject;
 
@@ -33,88 +33,31 @@ static void module_stage(module_subject *s, const char *what)
 
 /* ---- the file ---- */
 
-static void *module_library(module_subject *s, const char *name)
-{
-    void *handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-    char *last, *dirs = apr_pstrdup(s->p, s->file.run_path ? s->file.run_path : "");
-    const char *origin =
-        apr_pstrmemdup(s->p, s->path, (apr_size_t)(strrchr(s->path, '/') - s->path));
-
-    for (char *dir = apr_strtok(dirs, ":", &last); dir && !handle;
-         dir = apr_strtok(NULL, ":", &last)) {
-        const char *path = strncmp(dir, "$ORIGIN", 7)
-                               ? apr_pstrcat(s->p, dir, "/", name, NULL)
-                               : apr_pstrcat(s->p, origin, dir + 7, "/", name, NULL);
-
-        handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-    }
-    return handle;
-}
-
-static void module_libraries(module_subject *s)
-{
-    s->libraries = apr_array_make(s->p, 8, sizeof(void *));
-    for (int i = 0; i < s->file.libraries->nelts; i++) {
-        const char *name = APR_ARRAY_IDX(s->file.libraries, i, const char *);
-        void *handle = module_library(s, name);
-
-        if (handle) {
-            APR_ARRAY_PUSH(s->libraries, void *) = handle;
-        } else {
-            printf("  library %s: not found\n", name);
-            s->bad = 1;
-        }
-    }
-}
-
-static int module_offered(const module_subject *s, const char *name)
-{
-    int found = dlsym(RTLD_DEFAULT, name) != NULL;
-
-    for (int i = 0; !found && i < s->libraries->nelts; i++)
-        found = dlsym(APR_ARRAY_IDX(s->libraries, i, void *), name) != NULL;
-    return found;
-}
-
 static int module_missing(module_subject *s)
 {
-    int n = 0;
+    apr_array_header_t *lost;
+    const apr_array_header_t *missing = module_symbols_missing(&s->file, s->path, &lost, s->p);
 
-    for (int i = 0; i < s->file.wanted->nelts; i++) {
-        const module_file_symbol *symbol = &APR_ARRAY_IDX(s->file.wanted, i, module_file_symbol);
-
-        if (symbol->weak || module_offered(s, symbol->name))
-            continue;
-        printf("  missing: %s, which this version does not offer\n", symbol->name);
-        n++;
-    }
-    if (n)
-        printf("  (%d missing; where another module offers them, name that one's file first)\n", n);
-    s->bad |= n > 0;
-    return n;
-}
-
-/* What linkers put into every shared object, and what compilers make several of. */
-static int module_is_common(const char *name)
-{
-    static const char *const common[] = {"_init", "_fini", "_edata", "_end", "__bss_start", NULL};
-    int i = 0;
-
-    while (common[i] && strcmp(common[i], name))
-        i++;
-    return common[i] != NULL || !strncmp(name, "__asan", 6) || !strncmp(name, "__odr_asan", 10);
+    for (int i = 0; i < lost->nelts; i++)
+        printf("  library %s: not found\n", APR_ARRAY_IDX(lost, i, const char *));
+    for (int i = 0; i < missing->nelts; i++)
+        printf("  missing: %s, which this version does not offer\n",
+               APR_ARRAY_IDX(missing, i, const char *));
+    if (missing->nelts)
+        printf("  (%d missing; where another module offers them, name that one's file first)\n",
+               missing->nelts);
+    s->bad |= missing->nelts || lost->nelts;
+    return missing->nelts;
 }
 
 static void module_duplicates(const module_subject *s)
 {
-    for (int i = 0; i < s->file.defined->nelts; i++) {
-        const module_file_symbol *symbol = &APR_ARRAY_IDX(s->file.defined, i, module_file_symbol);
+    const apr_array_header_t *twice = module_symbols_twice(&s->file, s->path, s->p);
 
-        if (!symbol->weak && !module_is_common(symbol->name) && dlsym(RTLD_DEFAULT, symbol->name))
-            printf("  duplicate: %s: the server, or what was loaded before, has it too, and that "
-                   "is used\n",
-                   symbol->name);
-    }
+    for (int i = 0; i < twice->nelts; i++)
+        printf("  duplicate: %s: the server, or what was loaded before, has it too, and that "
+               "is used\n",
+               APR_ARRAY_IDX(twice, i, module_symbol_twice).name);
 }
 
 /* ---- module structures ---- */
@@ -216,7 +159,6 @@ static int module_check_file(module_subject *s, const char *const *before)
     if (!module_structures(s))
         return 1;
     module_stage(s, "while its libraries were opened");
-    module_libraries(s);
     missing = module_missing(s);
     module_duplicates(s);
     module_open(s, missing);

@@ -18,6 +18,9 @@ typedef struct elf_image {
     const ElfW(Shdr) * sections;
 } elf_image;
 
+/* The program's own, by the linker. */
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
 /* NULL where it would lie outside of the file. */
 static const void *elf_at(const elf_image *e, uint64_t offset, uint64_t size)
 {
@@ -101,12 +104,26 @@ static const char *elf_open(elf_image *e, const char *path, apr_pool_t *p)
         rv = apr_file_info_get(&info, APR_FINFO_SIZE | APR_FINFO_TYPE, file);
     if (rv != APR_SUCCESS)
         return apr_psprintf(p, "cannot be read: %s", apr_strerror(rv, text, sizeof text));
+    if (info.filetype == APR_DIR)
+        return "is a directory";
     if (info.filetype != APR_REG || info.size < (apr_off_t)sizeof *e->head ||
         apr_mmap_create(&map, file, 0, (apr_size_t)info.size, APR_MMAP_READ, p) != APR_SUCCESS)
         return "is no shared object";
     e->base = map->mm;
     e->size = (apr_size_t)info.size;
     return NULL;
+}
+
+/* To open a file that is shorter than what is mapped of it would be to crash. */
+static const char *elf_segments(const elf_image *e)
+{
+    const ElfW(Phdr) *segments =
+        elf_at(e, e->head->e_phoff, (uint64_t)e->head->e_phnum * sizeof *segments);
+
+    for (unsigned i = 0; segments && i < e->head->e_phnum; i++)
+        if (!elf_at(e, segments[i].p_offset, segments[i].p_filesz))
+            segments = NULL;
+    return segments ? NULL : "is a damaged shared object: its segments are not all there";
 }
 
 static const char *elf_head(elf_image *e)
@@ -126,10 +143,12 @@ static const char *elf_head(elf_image *e)
         return "is a shared object for another kind of machine";
     if (e->head->e_type != ET_DYN)
         return "is a program, or a part of one (link a module with -shared)";
+    if (e->head->e_machine != __ehdr_start.e_machine)
+        return "is a shared object for another kind of machine";
     e->sections = elf_at(e, e->head->e_shoff, (uint64_t)e->head->e_shnum * sizeof *e->sections);
     if (!e->sections || e->head->e_shentsize != sizeof *e->sections)
         return "is a damaged shared object: its sections are not all there";
-    return NULL;
+    return elf_segments(e);
 }
 
 const char *module_file_read(module_file *out, const char *path, apr_pool_t *p)
@@ -163,10 +182,10 @@ int module_file_is_module(const module_file_symbol *symbol, unsigned long *magic
     module m;
 
     if (!symbol->is_data || len < 8 || strcmp(symbol->name + len - 7, "_module") ||
-        symbol->size < least || symbol->size > sizeof m || !symbol->content)
+        symbol->size < least || symbol->size > 2 * sizeof m || !symbol->content)
         return 0;
     memset(&m, 0, sizeof m);
-    memcpy(&m, symbol->content, symbol->size);
+    memcpy(&m, symbol->content, symbol->size < sizeof m ? symbol->size : sizeof m);
     *magic = m.magic;
     *version = m.version;
     *minor = m.minor_version;

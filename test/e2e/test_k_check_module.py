@@ -123,7 +123,7 @@ def test_what_is_no_module(tmp_path):
     subprocess.run(["cc", "-shared", "-fPIC", str(tmp_path / "empty.c"), "-o", str(tmp_path / "empty.so")], check=True)
     for name, message in {"text.so": "is no shared object", "short.so": "is no shared object",
                           "cut.so": "is a damaged shared object", "other.so": "for another kind of machine",
-                          "empty.so": "no module: it defines no structure NAME_module", ".": "is no shared object",
+                          "empty.so": "no module: it defines no structure NAME_module", ".": "is a directory",
                           "absent.so": "cannot be read: No such file"}.items():
         status, text = check(str(tmp_path / name))
         assert status == 1 and message in text, text
