@@ -7,7 +7,7 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import brigade  # noqa: E402
-from module_source import run  # noqa: E402
+from module_source import prefix  # noqa: E402,F401
 
 
 def pytest_configure(config):
@@ -72,16 +72,3 @@ def serve_module(request):
     servers = Servers()
     yield servers
     servers.end(request.session.testsfailed > 0)
-
-
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory):
-    """What `cmake --install` leaves of the build that is tested."""
-    build = os.path.dirname(brigade.BINARY)
-    if not os.path.exists(os.path.join(build, "cmake_install.cmake")):
-        pytest.skip("not a build folder of CMake")
-    path = tmp_path_factory.mktemp("prefix")
-    os.chmod(path, 0o755)
-    os.chmod(path.parent, 0o755)
-    run("cmake", "--install", build, "--prefix", str(path))
-    return str(path)

@@ -3,6 +3,8 @@
 import os
 import subprocess
 
+import pytest
+
 import brigade
 
 INCLUDE = os.path.join(brigade.REPOSITORY, "include")
@@ -36,3 +38,16 @@ def compile_text(folder, name, body, *more, structure=None):
         f.write('#include "httpd.h"\n#include "http_config.h"\n#include "http_protocol.h"\n#include "http_request.h"\n'
                 f'#include "util_filter.h"\n#include "ap_provider.h"\n{body}\n{structure}\n')
     return compile_file(path, path[:-1] + "so", *more)
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    """What `cmake --install` leaves of the build that is tested."""
+    build = os.path.dirname(brigade.BINARY)
+    if not os.path.exists(os.path.join(build, "cmake_install.cmake")):
+        pytest.skip("not a build folder of CMake")
+    path = tmp_path_factory.mktemp("prefix")
+    os.chmod(path, 0o755)
+    os.chmod(path.parent, 0o755)
+    run("cmake", "--install", build, "--prefix", str(path))
+    return str(path)
