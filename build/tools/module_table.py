@@ -4,8 +4,10 @@
 
   module_table.py RESULTS.xml [MODULES.md]
 
-RESULTS.xml is what pytest --junit-xml wrote of test/compat/test_stock_modules.py (build/test: out/test/compat.xml).
+RESULTS.xml is what pytest --junit-xml wrote of test/compat/test_stock_modules.py and test_packages.py (build/test:
+out/test/compat.xml). Rows of packages that are not installed are taken from the file as it is.
 """
+import glob
 import os
 import re
 import sys
@@ -13,7 +15,7 @@ import xml.etree.ElementTree as tree
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path[:0] = [os.path.join(ROOT, "test", "compat"), os.path.join(ROOT, "test", "e2e")]
-from stock import driver, notes, table  # noqa: E402
+from stock import driver, notes, packages, table  # noqa: E402
 
 HEAD = """# Apache's modules on Brigade
 
@@ -27,11 +29,22 @@ that test.
 """
 
 
-def results(path):
-    """module -> list of (passed, text) of its cases."""
+PACKAGES = """
+## Modules of other projects
+
+As Debian 12 packages them, with the .load and .conf files of the package, compared with Apache in the same way
+(`test/compat/test_packages.py`, for those that are installed). *loads*: it was loaded, and pages were served as before.
+
+| module | package | result | remarks |
+|---|---|---|---|
+"""
+
+
+def results(path, pattern=r"test_alone\[(\w+?)(-\w+)?\]$"):
+    """What the pattern finds -> list of what came of its cases."""
     found = {}
     for case in tree.parse(path).getroot().iter("testcase"):
-        match = re.match(r"test_alone\[(\w+?)(-\w+)?\]$", case.get("name"))
+        match = re.match(pattern, case.get("name"))
         if not match:
             continue
         bad = case.find("failure") if case.find("failure") is not None else case.find("error")
@@ -46,7 +59,7 @@ def rows(path):
     states = results(path)
     groups = {case.module: group for group, cases in table.GROUPS.items() for case in cases}
     built_in = {name[4:-2] for name in driver.built_in() if name.startswith("mod_")}
-    names = {f[4:-3] for f in os.listdir(driver.MODULES) if f.startswith("mod_") and f.endswith(".so")} | set(groups)
+    names = {f[4:-3] for f in packages.own_files() if f.startswith("mod_")} | set(groups)
     for name in sorted(names):
         worst = next((s for s in ("does not load", "differs", "skipped", "works") if s in states.get(name, ())), "not tried")
         if name.startswith("mpm_"):
@@ -55,12 +68,55 @@ def rows(path):
         yield f"| {name} | {groups.get(name, '')} | {worst} | {'; '.join(remarks)} |\n"
 
 
+def package_of(name):
+    """The Debian package whose .load file it is."""
+    for path in glob.glob("/var/lib/dpkg/info/libapache2-mod-*.list"):
+        with open(path) as f:
+            if f"/mods-available/{name}.load\n" in f.read():
+                return os.path.basename(path)[:-len(".list")]
+    return ""
+
+
+def former_rows(path):
+    """Rows of the second table, by module."""
+    try:
+        with open(path) as f:
+            rows_ = re.findall(r"^\| (\S+) \| .* \|$", f.read().partition(PACKAGES.splitlines()[1])[2], re.M)
+            f.seek(0)
+            lines = f.read().partition(PACKAGES.splitlines()[1])[2].splitlines(True)
+    except FileNotFoundError:
+        return {}
+    return {name: next(line for line in lines if line.startswith(f"| {name} |")) for name in rows_ if name != "module"}
+
+
+def package_rows(path, former):
+    driven, loaded = results(path, r"test_packaged\[([\w.-]+?)\]$"), results(path, r"test_loads\[([\w.-]+)\]$")
+    states = {name: [s if s != "works" else "loads" for s in found] for name, found in loaded.items()}
+    for case in packages.CASES:
+        key = f"{case.module}-{case.name}" if case.name != case.module else case.module
+        for name in case.packaged or [packages.LOADED_BY_HAND[case.name]]:
+            states.setdefault(name, []).extend(driven.get(key, ["skipped"]))
+    rows_ = dict(former)
+    for name, found in states.items():
+        if set(found) == {"skipped"}:
+            continue
+        plain = "php" if name == packages.PHP_NAME else name
+        worst = next(s for s in ("does not load", "differs", "loads", "works", "skipped") if s in found)
+        note = notes.PACKAGED.get(plain, "")
+        worst = "loads" if worst == "works" and ("loaded only" in note or "no more" in note) else worst
+        rows_[name] = f"| {name} | {package_of(name)} | {worst} | {note} |\n"
+    for name in set(packages.available()) - set(states):
+        rows_[name] = f"| {name} | {package_of(name)} | not tried | {notes.PACKAGED.get(name, '').replace('not tried: ', '').replace('not tried', '')} |\n"
+    return [rows_[name] for name in sorted(rows_)]
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     to = sys.argv[2] if len(sys.argv) > 2 else os.path.join(ROOT, "MODULES.md")
+    former = former_rows(to)
     with open(to, "w") as f:
-        f.write(HEAD + "".join(rows(sys.argv[1])))
+        f.write(HEAD + "".join(rows(sys.argv[1])) + PACKAGES + "".join(package_rows(sys.argv[1], former)))
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ def loads(cases, apache):
         if case.replaces and not apache and f"mod_{case.module}.c" in built_in():
             lines.append(f"BuiltinModule {case.module}_module Off")
     for case in cases:
-        for module in [*case.needs, *([] if case.packaged else [case.module])]:
+        for module in [*case.needs, *([] if case.packaged or case.files_needed else [case.module])]:
             if module in seen or not os.path.exists(f"{MODULES}/mod_{module}.so"):
                 continue
             if module == "watchdog":
@@ -97,6 +97,8 @@ def loads(cases, apache):
 
 def depends(name):
     """What a .load file says that it needs, and itself."""
+    if not os.path.exists(f"{AVAILABLE}/{name}.load"):
+        return
     with open(f"{AVAILABLE}/{name}.load") as f:
         for line in f:
             match = re.match(r"#\s*Depends:\s*(.*)", line)

@@ -28,7 +28,7 @@ def own_files():
 
 
 # What cannot be loaded on Apache either, or asks for another program or network at its start.
-NOT_ALONE = {"log_sql_dbi", "log_sql_mysql", "log_sql_ssl", "log_sql", "netcgi_apache", "authn_yubikey", "qos", "auth_cas", "authz_svn", "jk"}
+NOT_ALONE = {"log_sql_dbi", "netcgi_apache", "authn_yubikey", "jk"}
 
 
 def covered():
@@ -64,8 +64,9 @@ def cookie_of(responses):
     return {}
 
 
+PHP_NAME = next((n for n in reversed(available()) if re.fullmatch(r"php[\d.]+", n)), "php8.2")
 PHP = [
-    Case("php8.2", """
+    Case("php", """
 <Directory @D@>
     AllowOverride All
     DirectoryIndex index.php
@@ -77,8 +78,8 @@ PHP = [
     AuthUserFile @D@/users
     Require valid-user
 </Directory>
-ErrorDocument 404 /php8.2/error.php
-""", ["t.php", "t.php?a=1&b[]=2&b[]=3", "t.php/path/info?x", "HEAD t.php", "/php8.2/", "none.php", "none.txt",
+ErrorDocument 404 /php/error.php
+""", ["t.php", "t.php?a=1&b[]=2&b[]=3", "t.php/path/info?x", "HEAD t.php", "/php/", "none.php", "none.txt",
       Step("POST t.php", FORM, b"a=1&c=d+e%21"), Step("POST t.php", MULTIPART, UPLOAD),
       Step("POST input.php", {"Content-Type": "text/x", "Transfer-Encoding": "chunked"}, chunked(LINE * 100, b"end")),
       Step("PUT input.php", {}, b"put " * 20000), Step("POST input.php", {"Expect": "100-continue"}, LINE * 10),
@@ -106,9 +107,9 @@ ErrorDocument 404 /php8.2/error.php
          "conf/value.php": "<?php echo ini_get('memory_limit'), ini_get('display_errors'), ini_get('auto_prepend_file');",
          "fatal.php": "<?php echo 'before'; none();", "exit.php": "<?php echo 'x'; exit(3);", "parse-error.php": "<?php if (",
          "apache.php": "<?php apache_setenv('V', 'w'); echo apache_getenv('V'), apache_note('n', 'o'), apache_note('n'); $h = apache_request_headers(); "
-                       "ksort($h); print_r($h); $u = apache_lookup_uri('/php8.2/t.php'); echo $u->status, $u->the_request, $u->content_type; "
+                       "ksort($h); print_r($h); $u = apache_lookup_uri('/php/t.php'); echo $u->status, $u->the_request, $u->content_type; "
                        "print_r(apache_response_headers());",
-         "virtual.php": "<?php echo 'a'; virtual('/php8.2/plain.txt'); echo 'b';", "plain.txt": "plain\n",
+         "virtual.php": "<?php echo 'a'; virtual('/php/plain.txt'); echo 'b';", "plain.txt": "plain\n",
          "secret/who.php": "<?php echo $_SERVER['PHP_AUTH_USER'], $_SERVER['REMOTE_USER'], $_SERVER['AUTH_TYPE'];",
          "users": "u:{SHA}HaIMl8nvPCOtnNm9G+8txSDnsF4=\n".replace("HaIMl8nvPCOtnNm9G+8txSDnsF4=", "HwebXuDQ70CLGO4Tls4OX3lg6QE="),
          "source.phps": "<?php 1;", ".php": "<?php 2;", "readfile.php": "<?php header('Content-Type: text/plain'); readfile(__DIR__ . '/plain.txt');",
@@ -117,7 +118,7 @@ ErrorDocument 404 /php8.2/error.php
          "chdir.php": "<?php echo basename(getcwd());", "include.php": "<?php include 'inc/part.inc'; echo part();", "inc/part.inc": "<?php function part() { return 'part'; }",
          "shutdown.php": "<?php register_shutdown_function(function () { echo 'at the end'; }); echo 'first ';",
          "ob.php": "<?php ob_start(fn($b) => strtoupper($b)); echo 'shout';"},
-        needs=["auth_basic", "authn_core", "authn_file", "authz_user"], packaged=["php8.2"], prefork=True,
+        needs=["auth_basic", "authn_core", "authn_file", "authz_user"], packaged=[PHP_NAME], prefork=True,
         unify=[(r"PHPSESSID=\w+", "PHPSESSID=@"), (r"on line (\d+)", r"line \1"), (r"Apache/2\S+ \(Debian\)|Brigade/\S+ \(Unix\)", "@SERVER@")]),
 ]
 
@@ -597,7 +598,14 @@ def svn_repository(server):
     subprocess.run(["chown", "-R", "www-data", server.path("work")] if os.geteuid() == 0 else ["true"], check=True)
 
 
-REST.append(Case("dav_svn", "<Location /svn/repo>\nDAV svn\nSVNPath @ROOT@/work/repo\n</Location>\n", ["/svn/repo/", Step("PROPFIND /svn/repo/", {"Depth": "0"}), Step("OPTIONS /svn/repo/"), Step("PUT /svn/repo/x", {}, b"x")],
-                 packaged=["dav_svn"], programs=["/usr/bin/svn", "/usr/bin/svnadmin"], prepare=svn_repository, probe=svn_talk, name="svn"))
+REST.append(Case("netcgi", "", ["a.txt"], {"a.txt": "A\n"}, first="LoadModule netcgi_module @MODULES@/mod_netcgi_apache.so\n", prefork=True,
+                 files_needed=[f"{driver.MODULES}/mod_netcgi_apache.so"]))
+REST.append(Case("log_sql", "LogSQLLoginInfo mysql://u:p@127.0.0.1/db\nLogSQLDBParam socketfile /none\nLogSQLTransferLogTable access\n", ["a.txt", "none"], {"a.txt": "A\n"},
+                 packaged=["log_sql", "log_sql_mysql", "log_sql_ssl"]))
+REST.append(Case("dav_svn", "<Location /svn/repo>\nDAV svn\nSVNPath @ROOT@/work/repo\nAuthzSVNAccessFile @D@/access\n</Location>\n", ["/svn/repo/", Step("PROPFIND /svn/repo/", {"Depth": "0"}), Step("OPTIONS /svn/repo/"), Step("PUT /svn/repo/x", {}, b"x")], {"access": "[/]\n* = rw\n[/closed]\n* =\n"},
+                 packaged=["dav_svn", "authz_svn"], programs=["/usr/bin/svn", "/usr/bin/svnadmin"], prepare=svn_repository, probe=svn_talk, name="svn"))
 
 CASES = PHP + WSGI + REST
+
+# Cases that load a module without its .load file: case -> the .load file that there is.
+LOADED_BY_HAND = {"jk": "jk", "netcgi": "netcgi_apache"}
