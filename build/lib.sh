@@ -9,6 +9,10 @@ brg_build_packages="cmake ninja-build gcc pkg-config libapr1-dev libaprutil1-dev
     libc6-dev python3"
 brg_test_packages="python3-pytest python3-pytest-xdist clang g++ apache2 apache2-dev apache2-utils nginx wrk curl procps"
 
+# Modules of other projects that test/compat/test_packages.py drives: a few of the many, small ones.
+brg_module_packages="libapache2-mod-php libapache2-mod-wsgi-py3 libapache2-mod-fcgid libapache2-mod-security2
+    libapache2-mod-xsendfile"
+
 brg_say() { printf '%s\n' "$*" >&2; }
 brg_fail() { brg_say "$*"; exit 1; }
 
@@ -77,6 +81,25 @@ brg_need() {
     brg_say "Not installed: $missing"
     brg_say "To install:    sudo apt-get install --no-install-recommends $missing"
     [ "$how" = optional ] || exit 1
+}
+
+# brg_keep_enabled COMMAND...: run it; what Apache has enabled is the same before and after. Packages of modules
+# enable them, and the tests compare servers with the configuration that Debian begins with.
+brg_keep_enabled() {
+    local etc=/etc/apache2 kept folder result
+    kept=$(mktemp -d) || return 1
+    for folder in mods-enabled conf-enabled; do
+        [ ! -d "$etc/$folder" ] || cp -a "$etc/$folder" "$kept/"
+    done
+    "$@"
+    result=$?
+    for folder in mods-enabled conf-enabled; do
+        [ -d "$kept/$folder" ] && [ -w "$etc/$folder" ] || continue
+        find "$etc/$folder" -mindepth 1 -delete
+        cp -a "$kept/$folder/." "$etc/$folder/"
+    done
+    rm -rf "$kept"
+    return $result
 }
 
 # The place for what is built must be ours: a build by root leaves one that nobody else can write to.
