@@ -27,6 +27,12 @@ static const void *elf_at(const elf_image *e, uint64_t offset, uint64_t size)
     return offset <= e->size && size <= e->size - offset ? e->base + offset : NULL;
 }
 
+/* The same for entries of a table, which have to be aligned. */
+static const void *elf_table(const elf_image *e, uint64_t offset, uint64_t size)
+{
+    return offset % sizeof(void *) ? NULL : elf_at(e, offset, size);
+}
+
 static const char *elf_text(const elf_image *e, const ElfW(Shdr) * strings, uint64_t at)
 {
     const char *text = at < strings->sh_size ? elf_at(e, strings->sh_offset + at, 1) : NULL;
@@ -69,7 +75,7 @@ static void elf_symbol(module_file *out, const elf_image *e, const ElfW(Sym) * s
 static void elf_symbols(module_file *out, const elf_image *e, const ElfW(Shdr) * s, apr_pool_t *p)
 {
     const ElfW(Shdr) *strings = elf_section(e, s->sh_link);
-    const ElfW(Sym) *symbols = elf_at(e, s->sh_offset, s->sh_size);
+    const ElfW(Sym) *symbols = elf_table(e, s->sh_offset, s->sh_size);
 
     for (uint64_t i = 0; symbols && strings && i < s->sh_size / sizeof *symbols; i++)
         elf_symbol(out, e, &symbols[i], elf_text(e, strings, symbols[i].st_name), p);
@@ -78,7 +84,7 @@ static void elf_symbols(module_file *out, const elf_image *e, const ElfW(Shdr) *
 static void elf_dynamic(module_file *out, const elf_image *e, const ElfW(Shdr) * s, apr_pool_t *p)
 {
     const ElfW(Shdr) *strings = elf_section(e, s->sh_link);
-    const ElfW(Dyn) *entries = elf_at(e, s->sh_offset, s->sh_size);
+    const ElfW(Dyn) *entries = elf_table(e, s->sh_offset, s->sh_size);
 
     for (uint64_t i = 0; entries && strings && i < s->sh_size / sizeof *entries; i++) {
         const char *text = elf_text(e, strings, entries[i].d_un.d_val);
@@ -118,7 +124,7 @@ static const char *elf_open(elf_image *e, const char *path, apr_pool_t *p)
 static const char *elf_segments(const elf_image *e)
 {
     const ElfW(Phdr) *segments =
-        elf_at(e, e->head->e_phoff, (uint64_t)e->head->e_phnum * sizeof *segments);
+        elf_table(e, e->head->e_phoff, (uint64_t)e->head->e_phnum * sizeof *segments);
 
     for (unsigned i = 0; segments && i < e->head->e_phnum; i++)
         if (!elf_at(e, segments[i].p_offset, segments[i].p_filesz))
@@ -145,7 +151,7 @@ static const char *elf_head(elf_image *e)
         return "is a program, or a part of one (link a module with -shared)";
     if (e->head->e_machine != __ehdr_start.e_machine)
         return "is a shared object for another kind of machine";
-    e->sections = elf_at(e, e->head->e_shoff, (uint64_t)e->head->e_shnum * sizeof *e->sections);
+    e->sections = elf_table(e, e->head->e_shoff, (uint64_t)e->head->e_shnum * sizeof *e->sections);
     if (!e->sections || e->head->e_shentsize != sizeof *e->sections)
         return "is a damaged shared object: its sections are not all there";
     return elf_segments(e);
@@ -173,8 +179,7 @@ const char *module_file_read(module_file *out, const char *path, apr_pool_t *p)
 }
 
 /* Versions and magic are constants of the file; the rest of a structure is filled in when it is
- * opened. What is called
- * *_module and is as large is taken for one that has another magic. */
+ * opened. What is called *_module and is about as large is taken for one that has another magic. */
 int module_file_is_module(const module_file_symbol *symbol, unsigned long *magic, int *version,
                           int *minor)
 {

@@ -43,7 +43,7 @@ def test_the_first_filter(installed, tmp_path):
     script = "".join(f"echo '=== {i}'\n{block}" for i, block in enumerate(blocks))
     script = script.replace("P=/opt/brigade", f"P={prefix}").replace("localhost:8080", f"127.0.0.1:{port}")
     # A restart takes a moment: ask until the new module answers.
-    script = re.sub(r"^(curl .*small.txt)$", r'for i in $(seq 200); do \1 | grep -q Small && break; done; \1', script, flags=re.M)
+    script = re.sub(r"^(curl .*small.txt)$", r'for i in $(seq 1000); do \1 | grep -q Small && break; sleep 0.05; done; \1', script, flags=re.M)
     p = subprocess.run(["bash"], input=script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                        timeout=brigade.PATIENCE * 6, env=dict(os.environ, TMPDIR=str(tmp_path), CC="cc"))
     parts = re.split(r"^=== \d+\n", p.stdout, flags=re.M)[1:]
