@@ -64,6 +64,9 @@ apr_memnode_t *allocator_node(apr_allocator_t *a, apr_size_t bytes);
 /** End it, and keep nothing. */
 void allocator_end(apr_allocator_t *a);
 
+/** Give all nodes on its lists to the system. */
+void allocator_release_kept(apr_allocator_t *a);
+
 /** Give a chain of nodes to the system at once, not to the lists. */
 void allocator_release(apr_allocator_t *a, apr_memnode_t *nodes);
 

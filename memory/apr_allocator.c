@@ -94,7 +94,7 @@ static void *allocator_ask(apr_allocator_t *a, apr_size_t size)
     return a->system != NULL ? brg_sms_allocate(a->system, size) : malloc(size);
 }
 
-static void allocator_release_kept(apr_allocator_t *a)
+void allocator_release_kept(apr_allocator_t *a)
 {
     apr_memnode_t *node;
     apr_uint32_t left;

@@ -197,6 +197,23 @@ void memory_stack_detach(apr_allocator_t *a)
         stack_free(stack);
 }
 
+void memory_stack_trim(memory_stack *stack)
+{
+    memory_thread *t = memory_thread_mine;
+    apr_allocator_t *a;
+    int i;
+
+    if (stack == NULL)
+        return;
+    for (i = 0; i < MEMORY_SPARES && t != NULL && stack->scope >= 0; i++) {
+        a = t->spare[stack->scope][i];
+        if (a != NULL && a->stack == stack)
+            allocator_release_kept(a);
+    }
+    if (stack->shared != NULL)
+        brg_sms_trim(stack->shared);
+}
+
 apr_allocator_t *memory_stack_spare(memory_stack *stack)
 {
     memory_thread *t = memory_thread_mine;

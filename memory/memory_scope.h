@@ -81,6 +81,9 @@ const char *memory_stack_create(memory_stack **out, const char *spec, apr_pool_t
 /** Give up the creator's or a scope's hold. The stack ends with the last allocator on it. */
 void memory_stack_drop(memory_stack *stack);
 
+/** Give what the calling thread keeps in reserve to the operating system. NULL: nothing. */
+void memory_stack_trim(memory_stack *stack);
+
 /** Hold it once more. @return the same stack */
 memory_stack *memory_stack_hold(memory_stack *stack);
 

@@ -124,6 +124,10 @@ memory_refused memory_refused_last(void)
     return nothing;
 }
 
+void memory_stack_trim(memory_stack *stack)
+{
+}
+
 void memory_stack_trace(memory_stack *stack)
 {
 }

@@ -272,6 +272,10 @@ static void loop_end_turn(brg_loop *loop)
 {
     loop_bury(loop);
     loop_publish(loop);
+    if (loop->conns_n > loop->peak)
+        loop->peak = loop->conns_n;
+    if (loop->now - loop->trim_last >= apr_time_from_sec(1))
+        loop_trim(loop);
     if (loop->ended_n || loop->now - loop->turn_end_last >= apr_time_from_sec(1)) {
         loop->ended_n = 0;
         loop->turn_end_last = loop->now;
@@ -374,21 +378,13 @@ static void loop_drop(brg_loop *loop, int with_workers)
 void loop_free(brg_loop *loop)
 {
     brg_conn *bc;
-    void *buf;
 
     loop_drop(loop, 1);
     while ((bc = loop->dead) != NULL) {
         loop->dead = bc->all_next;
         free(bc);
     }
-    while ((bc = loop->spare) != NULL) {
-        loop->spare = bc->next;
-        free(bc);
-    }
-    while ((buf = loop->spare_in) != NULL) {
-        loop->spare_in = *(void **)buf;
-        free(buf);
-    }
+    loop_spares_free(loop);
     resolution_cache_destroy(loop->cache);
     close(loop->poll_fd);
     close(loop->wake_fd);

@@ -40,6 +40,7 @@ struct brg_loop {
     apr_time_t accept_again; /**< with accepting == 0: when to try; a connection that closes brings
                                 it forward */
     apr_time_t turn_end_last;
+    apr_time_t trim_last; /**< loop_trim() */
     timer_wheel wheel;
     const loops_config *config;
     brg_listener **listeners; /**< NULL-terminated */
@@ -51,6 +52,7 @@ struct brg_loop {
     brg_conn *all;                 /**< open connections, by all_next */
     brg_conn *spare;
     unsigned spare_n, conns_n;
+    unsigned peak; /**< most open connections since memory was given back */
     unsigned conns_most; /**< this loop's share of max_connections */
     void *spare_in;
     unsigned spare_in_n;
@@ -82,6 +84,12 @@ void loop_main(brg_loop *loop);
 
 /** What loop_main() left: connections that workers had, and memory. All threads ended. */
 void loop_free(brg_loop *loop);
+
+/** Once a second: give back what a peak of connections left (loop_trim.c). */
+void loop_trim(brg_loop *loop);
+
+/** Free the objects and buffers that are kept for connections to come. */
+void loop_spares_free(brg_loop *loop);
 
 /** The loop that the calling thread runs, or NULL. */
 brg_loop *loop_self(void);

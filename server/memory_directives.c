@@ -18,6 +18,7 @@
 #include "memory_private.h"
 #include "memory_scope.h"
 #include "sms_private.h"
+#include <malloc.h>
 #include <stdio.h>
 
 APLOG_USE_MODULE(memory);
@@ -276,6 +277,26 @@ const char *memory_conf_apply(server_rec *main_server, apr_pool_t *p)
         error = memory_apply_host(s, main_server, p);
     brg_memory_figures_reset();
     return error;
+}
+
+void memory_trim_thread(server_rec *main_server)
+{
+    memory_stack *usual = memory_scope_stack(BRG_SCOPE_REQUEST);
+    server_rec *s;
+    int scope;
+
+    for (scope = 0; scope < BRG_SCOPES_N; scope++)
+        memory_stack_trim(memory_scope_stack(scope));
+    for (s = main_server; s != NULL; s = s->next)
+        if (memory_conf_of(s)->request != usual)
+            memory_stack_trim(memory_conf_of(s)->request);
+}
+
+void memory_trim_process(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }
 
 void memory_request_settle(request_rec *r)

@@ -20,6 +20,12 @@ const char *memory_conf_apply(server_rec *main_server, apr_pool_t *p);
 
 struct memory_stack;
 
+/** Give what the calling thread's pools keep in reserve to the operating system. */
+void memory_trim_thread(server_rec *main_server);
+
+/** The same for malloc, of all threads. Takes its locks. */
+void memory_trim_process(void);
+
 /** The directive MemoryTrace. */
 const char *memory_trace_directive(cmd_parms *cmd, void *dir, const char *args);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker_pool.h"
 #include "crash.h"
+#include "connection_private.h"
 #include "loop_private.h"
+#include "memory_private.h"
 #include "thread_self.h"
 #include "brigade/loop.h"
 #include "http_config.h"
@@ -13,6 +15,7 @@
 
 APLOG_USE_MODULE(core);
 
+#define WORKER_TRIM_SECONDS 2  /* after so long it gives back memory */
 #define WORKER_IDLE_SECONDS 10 /* a thread without work for so long ends */
 
 struct worker_pool {
@@ -76,18 +79,42 @@ brg_conn *worker_pool_take(worker_pool *wp)
     return bc;
 }
 
-/* Waits for work with the lock held. NULL: this thread is to end. */
-static brg_conn *worker_next(worker_pool *wp)
+/* With the lock held. */
+static void worker_wait(worker_pool *wp, int seconds)
 {
     struct timespec until;
     int rc = 0;
 
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += WORKER_IDLE_SECONDS;
+    until.tv_sec += seconds;
     while (!wp->head && !wp->stopping && rc == 0) {
         wp->idle++;
         rc = pthread_cond_timedwait(&wp->work, &wp->lock, &until);
         wp->idle--;
+    }
+}
+
+/* The thread had nothing to do for a while: what it keeps for requests is better used elsewhere.
+ * Without the lock: it counts as busy meanwhile. */
+static void worker_trim(worker_pool *wp)
+{
+    int dry = wp->idle + 1 == wp->alive;
+
+    pthread_mutex_unlock(&wp->lock);
+    connection_thread_fini();
+    memory_trim_thread(wp->loop->server);
+    if (dry)
+        memory_trim_process();
+    pthread_mutex_lock(&wp->lock);
+}
+
+/* With the lock held. NULL: this thread is to end. */
+static brg_conn *worker_next(worker_pool *wp)
+{
+    worker_wait(wp, WORKER_TRIM_SECONDS);
+    if (!wp->head && !wp->stopping) {
+        worker_trim(wp);
+        worker_wait(wp, WORKER_IDLE_SECONDS - WORKER_TRIM_SECONDS);
     }
     return worker_first(wp);
 }
