@@ -67,7 +67,7 @@ static const char *conf_walk_one(ap_directive_t *d, cmd_parms *parms, ap_conf_ve
 
         if (error && strcmp(error, DECLINE_CMD) != 0)
             return error;
-        known_directive(c->mod, parms, c->cmd->name);
+        known_directive(c->mod, parms, section, d);
     }
     return NULL;
 }

@@ -16,8 +16,9 @@
 #include "apr_dso.h"
 #include "apr_strings.h"
 #include "config_private.h"
-#include <unistd.h>
+#include "resolution_known.h"
 #include "mpm_private.h"
+#include <unistd.h>
 
 AP_DECLARE_MODULE(so);
 
@@ -261,5 +262,5 @@ static const command_rec so_commands[] = {
     {.name = NULL}};
 
 module AP_MODULE_DECLARE_DATA so_module = {
-    STANDARD20_MODULE_STUFF, NULL, NULL, so_create_conf, NULL, so_commands, so_register_hooks,
+    STANDARD20_MODULE_STUFF, NULL, known_rewrite_merge, so_create_conf, NULL, so_commands, so_register_hooks,
     AP_MODULE_FLAG_NONE};

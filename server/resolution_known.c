@@ -124,7 +124,7 @@ static const known_module_rule rules[] = {
     {"mod_ssl.c", known_plain_connection, NULL, "SSLRequire", 1},
     {"mod_deflate.c", known_static, known_compression_waits, NULL, 0},
     {"mod_negotiation.c", known_negotiation, NULL, NULL, 0},
-    {"mod_rewrite.c", NULL, known_never_waits, "RewriteMap",
+    {"mod_rewrite.c", known_rewrite, NULL, "RewriteMap",
      0}, /* a map may ask a program or a database */
     {"mod_unique_id.c", NULL, known_never_waits, NULL, 0},
     {"mod_vhost_alias.c", NULL, known_never_waits, NULL, 0},
@@ -145,13 +145,16 @@ int known_is_void(const known_module_rule *rule)
     return rule && atomic_load_explicit(&known_voided, memory_order_relaxed) >> (rule - rules) & 1;
 }
 
-void known_directive(const module *m, const cmd_parms *cmd, const char *name)
+void known_directive(const module *m, const cmd_parms *cmd, ap_conf_vector_t *section,
+                     const ap_directive_t *d)
 {
+    if (m->dynamic_load_handle && !strcmp(m->name, "mod_rewrite.c"))
+        known_rewrite_directive(cmd, section, d->directive, d->args);
     if (!m->dynamic_load_handle || !conf_is_htaccess(cmd))
         return;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].unless && !strcmp(rules[i].name, m->name) &&
-            !ap_cstr_casecmp(rules[i].unless, name))
+            !ap_cstr_casecmp(rules[i].unless, d->directive))
             atomic_fetch_or_explicit(&known_voided, 1u << i, memory_order_relaxed);
 }
 

@@ -26,10 +26,20 @@ typedef struct known_module_rule {
 const known_module_rule *known_rule_of(const module *m);
 
 /**
- * The directive @a name of @a m was read. One in an .htaccess file may end what is known of its
- * module, for good.
+ * A directive of @a m was read for @a section. One in an .htaccess file may end what is known of
+ * its module, for good.
  */
-void known_directive(const module *m, const cmd_parms *cmd, const char *name);
+void known_directive(const module *m, const cmd_parms *cmd, ap_conf_vector_t *section,
+                     const ap_directive_t *d);
+
+/** @name mod_rewrite: its rules are read as they pass (known_rewrite.c) */
+/** @{ */
+typedef struct known_rewrite_notes known_rewrite_notes; /**< in a directory's part of mod_so */
+void known_rewrite_directive(const cmd_parms *cmd, ap_conf_vector_t *section, const char *name,
+                             const char *args);
+void *known_rewrite_merge(apr_pool_t *p, void *base_conf, void *add_conf);
+int known_rewrite(request_rec *r); /**< BRG_RESOLUTION_* */
+/** @} */
 
 /** 1 if a directive ended what was known of the module of that rule. */
 int known_is_void(const known_module_rule *rule);

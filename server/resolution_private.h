@@ -34,6 +34,9 @@ typedef struct resolution_head {
 /** A field that an entry depends on (resolution_select.c). */
 typedef struct resolution_selector resolution_selector;
 
+/** Instead of a field's name: the request line, whose target is the key. Only GET is selected. */
+#define RESOLUTION_LINE ":line"
+
 #define RESOLUTION_SELECTORS 4 /**< fields at most that one answer may depend on */
 #define RESOLUTION_VARIANTS 8  /**< entries at most for one target */
 #define RESOLUTION_KINDS 128   /**< values whose kind is kept; a power of two */

@@ -65,6 +65,11 @@ static int select_value_in_head(const h1_head *h, const resolution_selector *s, 
 {
     int at = h->known[s->id];
 
+    if (!strcmp(s->name, RESOLUTION_LINE)) {
+        *value = h->protocol;
+        *len = h->protocol_len;
+        return h->method_id == H1_M_GET;
+    }
     if (s->id == H1_OTHER) {
         at = -1;
         for (int i = 0; i < h->n_fields; i++) {
@@ -82,12 +87,17 @@ static int select_value_in_head(const h1_head *h, const resolution_selector *s, 
     return 1;
 }
 
+static const char *select_value_in_request(const request_rec *r, const char *name)
+{
+    return strcmp(name, RESOLUTION_LINE) ? apr_table_get(r->headers_in, name) : r->protocol;
+}
+
 static int select_value(const resolution_asked *asked, const resolution_selector *s,
                         const char **value, size_t *len)
 {
     if (asked->head)
         return select_value_in_head(asked->head, s, value, len);
-    *value = apr_table_get(asked->r->headers_in, s->name);
+    *value = select_value_in_request(asked->r, s->name);
     *len = *value ? strlen(*value) : 0;
     return 1;
 }
@@ -146,7 +156,7 @@ static int select_take(resolution_cache *c, resolution_selector *s, const select
     s->id = (uint8_t)h1_field_id_of(wish->name, s->name_len);
     s->kind = wish->kind;
     s->data = wish->data;
-    value = apr_table_get(asked->r->headers_in, wish->name);
+    value = select_value_in_request(asked->r, wish->name);
     len = value ? strlen(value) : 0;
     if (!(s->name = malloc(s->name_len + len + 2)))
         return -1;

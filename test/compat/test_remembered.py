@@ -2,6 +2,7 @@
 """What Brigade answers from memory is what Apache says each time: every request is sent as often as it takes to be
 remembered, and the answers stay alike. Debian's own configuration, with what sites add to it."""
 import gzip
+import os
 import random
 
 import pytest
@@ -144,5 +145,81 @@ def test_http2_after_http1():
             for _ in range(3):
                 assert c.read_response().status == 200
             assert c.read_head().status == 101 and c.read_exactly(9)[3] == 4
+    finally:
+        server.close()
+
+
+WORDPRESS = """RewriteEngine On
+RewriteRule .* - [E=HTTP_AUTHORIZATION:%{HTTP:Authorization}]
+RewriteBase /
+RewriteRule ^index\\.php$ - [L]
+RewriteCond %{REQUEST_FILENAME} !-f
+RewriteCond %{REQUEST_FILENAME} !-d
+RewriteRule . /index.html [L]
+"""
+BY_FIELDS = """RewriteEngine On
+RewriteCond %{HTTP_USER_AGENT} bad-?bot [NC]
+RewriteRule . - [F]
+RewriteCond %{HTTP_COOKIE} (?:^|;\\s*)theme=dark
+RewriteRule . - [E=DARK:1]
+Header set X-Theme dark env=DARK
+RewriteCond %{THE_REQUEST} ^HEAD
+RewriteRule . - [E=HEAD:1]
+Header set X-Head yes env=HEAD
+RewriteCond %{HTTP:X-Forwarded-Proto} ^http$
+RewriteRule (.*) https://localhost/$1 [R=301,L]
+RewriteCond %{HTTP_HOST} ^www\\.
+RewriteRule (.*) http://localhost/$1 [R=301,L]
+"""
+IN_SERVER = """RewriteEngine On
+RewriteCond %{DOCUMENT_ROOT}%{REQUEST_URI} !-f
+RewriteRule ^/gone - [G]
+RewriteCond %{DOCUMENT_ROOT}/other/%{REQUEST_URI} -f
+RewriteRule ^(.*)$ /other/$1
+RewriteCond %{REMOTE_ADDR} ^10\\.
+RewriteRule . - [F]
+"""
+HTACCESS = "<Directory @ROOT@/www/>\nAllowOverride All\n</Directory>\n"
+ASKED = [Step("/index.html"), Step("/big.html", accept("gzip")), Step("/none"), Step("/"), Step("HEAD /index.html"), Step("/index.html", version="1.0"), Step("/index.html", {"User-Agent": "Badbot/1"}),
+         Step("/index.html", {"User-Agent": "Goodbot/1"}), Step("/image.png", {"Cookie": "a=b; theme=dark"}), Step("/image.png", {"Cookie": "theme=light"}), Step("/image.png"), Step("/image.png", host="www.localhost"),
+         Step("/image.png", {"X-Forwarded-Proto": "http"}), Step("/image.png?x=1"), Step("/gone"), Step("/only.html"), Step("/sub/x.html")]
+MORE_FILES = {"other/only.html": "other\n", "sub/x.html": "x\n"}
+
+
+@pytest.mark.parametrize("rules", ["WORDPRESS", "BY_FIELDS"])
+def test_rewriting_in_htaccess(rules):
+    compare(ASKED, {**MORE_FILES, ".htaccess": globals()[rules]}, ["rewrite", "headers"], HTACCESS)
+
+
+def test_rewriting_in_the_server():
+    compare(ASKED, MORE_FILES, ["rewrite", "headers"], IN_SERVER.replace("RewriteEngine", "<VirtualHost *:1>\n</VirtualHost>\nRewriteEngine") + "RewriteOptions InheritDown\n")
+
+
+def test_files_that_rules_look_for():
+    """What a rule found missing is looked for again when it comes."""
+    server = debian.DebianServer(brigade.BINARY, ["rewrite"], HTACCESS)
+    rules = ("RewriteEngine On\nRewriteCond %{DOCUMENT_ROOT}/cache/%{REQUEST_URI} -f\nRewriteRule (.*) /cache/$1 [L]\n"
+             "RewriteCond %{REQUEST_FILENAME} !-f\nRewriteRule . /index.html [L]\n")
+    try:
+        server.start()
+
+        def write(name, text):  # and leave all else alone
+            os.utime(server.write(name, text, base="www/html"), (1e9, 1e9))
+
+        write(".htaccess", rules)
+        write("page.html", "page\n")
+        write("cache/other.html", "")
+
+        def expect(target, body):
+            for _ in range(TIMES):
+                assert server.get(target).body == body.encode()
+        expect("/page.html", "page\n")
+        expect("/late.html", debian.FILES["index.html"])
+        write("late.html", "late\n")
+        expect("/late.html", "late\n")
+        write("cache/page.html", "cached\n")
+        expect("/page.html", "cached\n")
+        write(".htaccess", "")
+        expect("/page.html", "page\n")
     finally:
         server.close()
