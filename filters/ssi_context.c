@@ -28,10 +28,9 @@ static void context_join(request_rec *r, const ssi_link *link)
 }
 
 /* Of an included page too: its query is the current one, and stays after it. */
-static void context_add_query(include_ctx_t *ctx)
+static void context_add_query(request_rec *r, ssi_top *top)
 {
-    request_rec *r = ctx->r;
-    apr_pool_t *p = ctx->intern->top->r->pool;
+    apr_pool_t *p = top->r->pool;
     char *args;
 
     if (!r->args)
@@ -76,26 +75,31 @@ include_ctx_t *ssi_context_create(ap_filter_t *f)
     s->capture.c = f->c;
     if (s->link->parent) {
         context_join(r, s->link);
-        context_add_query(ctx);
+        ssi_variant_read(s->top, "QUERY_STRING", NULL, SSI_READ_OWN);
+        ssi_variant_read(s->top, "QUERY_STRING_UNESCAPED", NULL, SSI_READ_OWN);
+        context_add_query(r, s->top);
     }
     if (r->finfo.filetype == APR_REG)
-        ssi_track_path(s->top, r->filename, r->finfo.mtime);
+        ssi_track_path(s->top, r->filename, &r->finfo);
     else
         ssi_track(ctx, SSI_TRACK_VOLATILE);
     return ctx;
 }
 
-void ssi_env_ready(include_ctx_t *ctx)
+void ssi_env_make(request_rec *r, ssi_top *top)
 {
-    ssi_top *top = ctx->intern->top;
-
     if (top->env_ready)
         return;
     top->env_ready = 1;
-    ap_add_common_vars(ctx->r);
-    ap_add_cgi_vars(ctx->r);
-    ssi_vars_add(ctx);
-    context_add_query(ctx);
+    ap_add_common_vars(r);
+    ap_add_cgi_vars(r);
+    ssi_vars_add(r);
+    context_add_query(r, top);
+}
+
+void ssi_env_ready(include_ctx_t *ctx)
+{
+    ssi_env_make(ctx->r, ctx->intern->top);
 }
 
 static int context_group_may_execute(const ssi_dir_conf *conf, const request_rec *r)
@@ -110,11 +114,8 @@ static void context_take_mtime(request_rec *r)
     ap_set_last_modified(r);
 }
 
-void ssi_headers_prepare(include_ctx_t *ctx)
+void ssi_headers_prepare(request_rec *r, const ssi_dir_conf *conf)
 {
-    request_rec *r = ctx->r;
-    const ssi_dir_conf *conf = ctx->intern->conf;
-
     apr_table_unset(r->headers_out, "Content-Length");
     if (conf->last_modified == SSI_ON) {
         if (r->finfo.mtime && !apr_table_get(r->headers_out, "Last-Modified"))

@@ -8,13 +8,18 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 
+#define EXPR_FIELDS_MOST 4
+
 struct ssi_expr {
     ap_expr_info_t info;
     const char *error; /* it could not be parsed */
     int is_volatile;
+    const char *fields[EXPR_FIELDS_MOST + 1]; /* of the request, that it may look at */
 };
 
 static __thread int expr_seen_volatile;
+static __thread const char *expr_seen_fields[EXPR_FIELDS_MOST];
+static __thread int expr_seen_fields_n;
 
 static const char *expr_var(ap_expr_eval_ctx_t *eval, const void *data, const char *arg)
 {
@@ -27,9 +32,23 @@ static const char *expr_env(ap_expr_eval_ctx_t *eval, const void *data, const ch
     include_ctx_t *ctx = eval->data;
     const char *value = apr_table_get(ctx->r->notes, arg);
 
-    if (!value)
+    if (value)
+        ssi_track(ctx, SSI_TRACK_VOLATILE);
+    else
         value = ssi_var_get(ctx, arg);
     return value ? value : getenv(arg);
+}
+
+/* http() and req() */
+static const char *expr_field(ap_expr_eval_ctx_t *eval, const void *data, const char *arg)
+{
+    include_ctx_t *ctx = eval->data;
+
+    ssi_track_field(ctx->intern->top, arg);
+    if (eval->vary_this && strcasecmp(arg, "Host"))
+        *eval->vary_this =
+            *eval->vary_this ? apr_pstrcat(eval->p, *eval->vary_this, ", ", arg, NULL) : arg;
+    return apr_table_get(ctx->r->headers_in, arg);
 }
 
 static int expr_is_one_of(const char *name, const char *const *list)
@@ -74,6 +93,27 @@ static int expr_is_plain(const ap_expr_lookup_parms *parms)
     }
 }
 
+/* Variables that are fields of the request. */
+static const struct {
+    const char *var, *field;
+} expr_field_vars[] = {
+    {"HTTP_COOKIE", "Cookie"},       {"HTTP_USER_AGENT", "User-Agent"}, {"HTTP_REFERER", "Referer"},
+    {"HTTP_FORWARDED", "Forwarded"}, {"HTTP_ACCEPT", "Accept"},         {"HTTP_HOST", "Host"},
+};
+
+static int expr_is_field(const ap_expr_lookup_parms *parms)
+{
+    if (parms->type != AP_EXPR_FUNC_VAR)
+        return 0;
+    for (size_t i = 0; i < sizeof expr_field_vars / sizeof *expr_field_vars; i++)
+        if (!strcasecmp(parms->name, expr_field_vars[i].var) &&
+            expr_seen_fields_n < EXPR_FIELDS_MOST) {
+            expr_seen_fields[expr_seen_fields_n++] = expr_field_vars[i].field;
+            return 1;
+        }
+    return 0;
+}
+
 static int expr_lookup(ap_expr_lookup_parms *parms)
 {
     ap_expr_string_func_t *fn = NULL;
@@ -83,13 +123,15 @@ static int expr_lookup(ap_expr_lookup_parms *parms)
             fn = expr_var;
         else if (!strcasecmp(parms->name, "env"))
             fn = expr_env;
+        else if (!strcasecmp(parms->name, "http") || !strcasecmp(parms->name, "req"))
+            fn = expr_field;
     }
     if (fn) {
         *parms->func = (const void *)(apr_uintptr_t)fn;
         *parms->data = parms->name;
         return OK;
     }
-    if (!expr_is_plain(parms))
+    if (!expr_is_plain(parms) && !expr_is_field(parms))
         expr_seen_volatile = 1;
     return ap_expr_lookup_default(parms);
 }
@@ -101,11 +143,12 @@ static struct ssi_expr *expr_parse(include_ctx_t *ctx, apr_pool_t *p, const char
     expr->info.filename = apr_pstrdup(p, ctx->r->filename);
     expr->info.module_index = APLOG_MODULE_INDEX;
     expr->info.flags = AP_EXPR_FLAG_RESTRICTED;
-    expr_seen_volatile = 0;
+    expr_seen_volatile = expr_seen_fields_n = 0;
     expr->error = ap_expr_parse(p, ssi_dpool(ctx), &expr->info, text, expr_lookup);
     if (expr->error)
         expr->error = apr_pstrdup(p, expr->error);
     expr->is_volatile = expr_seen_volatile;
+    memcpy(expr->fields, expr_seen_fields, (apr_size_t)expr_seen_fields_n * sizeof(char *));
     return expr;
 }
 
@@ -142,6 +185,8 @@ int ssi_expr_true(include_ctx_t *ctx, const ssi_directive *d, const char *text)
         expr = ((ssi_directive *)(apr_uintptr_t)d)->expr = expr_parse(ctx, d->pool, text);
     if (expr->is_volatile)
         ssi_track(ctx, SSI_TRACK_VOLATILE);
+    for (const char **field = expr->fields; *field; field++)
+        ssi_track_field(ctx->intern->top, *field);
     if (expr->error) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(01337) "Could not parse expr \"%s\" in %s: %s", text, r->filename,

@@ -9,6 +9,7 @@
  */
 #include "ssi_private.h"
 #include "http_core.h"
+#include "http_protocol.h"
 #include "http_request.h"
 #include "apr_strings.h"
 
@@ -211,6 +212,7 @@ static void stream_finish(include_ctx_t *ctx)
 static apr_status_t filter_end(include_ctx_t *ctx, apr_bucket *eos)
 {
     ssi_state *s = ctx->intern;
+    int status;
 
     stream_finish(ctx);
     if (s->top->moves) {
@@ -221,10 +223,14 @@ static apr_status_t filter_end(include_ctx_t *ctx, apr_bucket *eos)
     }
     if (s->link->depth == 0)
         s->top->may_move = 0; /* the whole is there */
-    if (ssi_complete(ctx) != OK) {
-        s->f->r->status = HTTP_NOT_MODIFIED;
+    status = ssi_complete(ctx);
+    if (status == HTTP_NOT_MODIFIED)
+        s->f->r->status = status;
+    if (status != OK)
         apr_brigade_cleanup(s->out.bb);
-    }
+    if (status != OK && status != HTTP_NOT_MODIFIED)
+        APR_BRIGADE_INSERT_TAIL(
+            s->out.bb, ap_bucket_error_create(status, NULL, s->f->r->pool, s->f->c->bucket_alloc));
     APR_BUCKET_REMOVE(eos);
     ssi_out_settle(&s->out);
     APR_BRIGADE_INSERT_TAIL(s->out.bb, eos);
@@ -283,7 +289,8 @@ static apr_status_t filter_includes(ap_filter_t *f, apr_bucket_brigade *bb)
             return ap_pass_brigade(f->next, bb);
         }
         ctx = ssi_context_create(f);
-        ssi_headers_prepare(ctx);
+        if (!ctx->intern->top->announced_tag)
+            ssi_headers_prepare(f->r, ctx->intern->conf);
     }
     while (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(bb))
         rv = filter_bucket(ctx, APR_BRIGADE_FIRST(bb));

@@ -176,7 +176,7 @@ typedef struct handler_before {
 static void handler_note(request_rec *r, const ssi_page *page, handler_before *before)
 {
     before->top = NULL;
-    if (!page || r->main || r->prev || !page->has_include || !brg_thread_is_loop())
+    if (r->main || r->prev || !page->has_include || !brg_thread_is_loop())
         return;
     before->top = ssi_link_of(r)->top;
     before->top->may_move = 1;
@@ -195,9 +195,48 @@ static int handler_moves(request_rec *r, const handler_before *before)
     return 1;
 }
 
-int ssi_handler(request_rec *r)
+static int handler_is_asked(const request_rec *r, const ssi_page *page)
+{
+    return page->variants && (apr_table_get(r->headers_in, "If-None-Match") ||
+                              apr_table_get(r->headers_in, "If-Modified-Since") || page->large);
+}
+
+/* What is known of the page from earlier. @return OK: it is to be rendered */
+static int handler_known(request_rec *r, ssi_page *page)
+{
+    const ssi_dir_conf *conf = ssi_conf_of(r);
+    const ssi_validators *known;
+    ssi_top *top;
+
+    if (r->main || r->prev || (conf->last_modified != SSI_PARTS && conf->etag != SSI_PARTS))
+        return OK;
+    top = ssi_link_of(r)->top;
+    top->document = page;
+    known = handler_is_asked(r, page) ? ssi_variant_find(r, top, page) : NULL;
+    return known ? ssi_validators_meet(r, known) : OK;
+}
+
+static int handler_render(request_rec *r, ssi_page *page)
 {
     handler_before before;
+    int status;
+
+    handler_note(r, page, &before);
+    status = handler_known(r, page);
+    if (status == HTTP_NOT_MODIFIED) {
+        r->status = status;
+        ap_remove_output_filter(r->output_filters);
+        return handler_send(r, NULL);
+    }
+    if (status != OK)
+        return status;
+    ssi_page_hold(page);
+    status = handler_send(r, page);
+    return handler_moves(r, &before) ? OK : status;
+}
+
+int ssi_handler(request_rec *r)
+{
     const ap_filter_t *f = r->output_filters;
     const ssi_link *link = ap_get_module_config(r->request_config, &include_module);
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
@@ -221,7 +260,9 @@ int ssi_handler(request_rec *r)
         ssi_page_release(page);
         page = NULL;
     }
-    handler_note(r, parsed ? page : NULL, &before);
-    status = handler_send(r, page);
-    return handler_moves(r, &before) ? OK : status;
+    if (!parsed || !page)
+        return handler_send(r, page);
+    status = handler_render(r, page);
+    ssi_page_release(page);
+    return status;
 }

@@ -46,6 +46,8 @@ apr_status_t ssi_out_pass(ssi_out *out)
         apr_brigade_cleanup(out->bb);
         return out->status;
     }
+    if (out_is_outermost(out))
+        ssi_digest_brigade(((include_ctx_t *)out->f->ctx)->intern->top, out->bb);
     out->passed = 1;
     out->held = 0;
     rv = out->status == APR_SUCCESS ? ap_pass_brigade(out->f->next, out->bb) : out->status;

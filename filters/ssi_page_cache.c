@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define PAGE_SETTLED_US apr_time_from_sec(2)
@@ -43,6 +42,7 @@ void ssi_page_release(ssi_page *page)
         return;
     if (page->pool)
         apr_pool_destroy(page->pool);
+    ssi_variants_free(page->variants);
     free(page->nodes);
     free(page->data);
     free(page->path);
@@ -63,12 +63,7 @@ static int page_identity(ssi_identity *id, int fd)
 
     if (fstat(fd, &st) || !S_ISREG(st.st_mode))
         return -1;
-    memset(id, 0, sizeof *id);
-    id->dev = st.st_dev;
-    id->ino = st.st_ino;
-    id->size = st.st_size;
-    id->mtime = (apr_time_t)st.st_mtim.tv_sec * APR_USEC_PER_SEC + st.st_mtim.tv_nsec / 1000;
-    id->ctime = (apr_time_t)st.st_ctim.tv_sec * APR_USEC_PER_SEC + st.st_ctim.tv_nsec / 1000;
+    ssi_identity_of(id, &st);
     return 0;
 }
 
@@ -235,6 +230,14 @@ static void cache_add(ssi_page_cache *c, ssi_page *page, unsigned hash)
     ssi_page_hold(page);
     while (c->bytes > ssi_cache_budget())
         cache_drop(c, c->oldest);
+}
+
+void ssi_page_charge(ssi_page *page, apr_ssize_t bytes)
+{
+    if (!page->in_cache)
+        return;
+    page->bytes += (apr_size_t)bytes;
+    cache_self->bytes += (apr_size_t)bytes;
 }
 
 ssi_page *ssi_page_get(const char *path, const apr_finfo_t *finfo, const ssi_tags *tags,

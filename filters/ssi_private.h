@@ -18,6 +18,7 @@
  *   ssi_vars.c ssi_encode.c ssi_expr.c ssi_legacy_expr.c ssi_legacy_parse.c
  *   ssi_elements*.c ssi_include.c ssi_exec.c ssi_flow.c   the elements
  *   ssi_validators.c  what the page depends on, Last-Modified and ETag, answers to remember
+ *   ssi_variants.c    validators of earlier renderings, kept with the compiled page
  *   ssi_check.c       brigade --check-ssi
  *
  * All of a page's state belongs to the thread that runs its request. A compiled page belongs to the
@@ -35,6 +36,7 @@
 #include "apr_tables.h"
 #include "mod_include.h"
 #include "ssi_scan.h"
+#include <sys/stat.h>
 
 extern module AP_MODULE_DECLARE_DATA include_module;
 
@@ -160,6 +162,17 @@ typedef struct ssi_identity {
     apr_time_t mtime, ctime;
 } ssi_identity;
 
+static inline void ssi_identity_of(ssi_identity *id, const struct stat *st)
+{
+    id->dev = st->st_dev;
+    id->ino = st->st_ino;
+    id->size = st->st_size;
+    id->mtime = (apr_time_t)st->st_mtim.tv_sec * APR_USEC_PER_SEC + st->st_mtim.tv_nsec / 1000;
+    id->ctime = (apr_time_t)st->st_ctim.tv_sec * APR_USEC_PER_SEC + st->st_ctim.tv_nsec / 1000;
+}
+
+typedef struct ssi_variant ssi_variant;
+
 typedef struct ssi_node {
     apr_size_t off, len;      /* a literal span; len 0 if there is a directive */
     ssi_directive *directive; /* NULL: literal */
@@ -177,9 +190,11 @@ typedef struct ssi_page {
     ssi_node *nodes;
     unsigned nodes_n;
     unsigned unfinished : 1; /* ends within a directive */
+    unsigned large : 1;      /* it was passed on before it was complete */
     unsigned has_exec : 1, has_foreign : 1,
-        has_include : 1; /* foreign: elements of other modules */
-    apr_size_t bytes;    /* charged to the cache */
+        has_include : 1;   /* foreign: elements of other modules */
+    apr_size_t bytes;      /* charged to the cache */
+    ssi_variant *variants; /* only the thread whose cache it is in looks at them */
     /* of the cache that it is in */
     unsigned in_cache : 1;
     unsigned hash;
@@ -199,6 +214,8 @@ ssi_page *ssi_page_get(const char *path, const apr_finfo_t *finfo, const ssi_tag
 ssi_page *ssi_page_read(const char *path, const ssi_tags *tags, apr_time_t now);
 void ssi_page_hold(ssi_page *page);
 void ssi_page_release(ssi_page *page);
+/** More is kept with the page, or less. Only on the thread whose cache it is in. */
+void ssi_page_charge(ssi_page *page, apr_ssize_t bytes);
 
 /** A bucket that refers to part of a page and holds it. */
 extern const apr_bucket_type_t ssi_span_type;
@@ -263,6 +280,30 @@ char *ssi_out_restore(ssi_out *out, ssi_memory *memory, apr_pool_t *p);
 #define SSI_TRACK_HEADERS 2  /* on request headers: may have an ETag, but is not remembered */
 #define SSI_TRACK_ASKED 4 /* modules decided about a part of it: validators, but not remembered */
 
+/* A file that a page was made of. All zero: it is not there. */
+typedef struct ssi_part {
+    const char *path;
+    ssi_identity id;
+} ssi_part;
+
+enum { SSI_READ_VARIABLE, SSI_READ_FIELD, SSI_READ_OWN }; /* OWN: the page itself made it */
+
+typedef struct ssi_read {
+    const char *name, *value; /* as it was before the page; NULL: not set */
+    int kind;
+} ssi_read;
+
+typedef struct ssi_validators {
+    const char *etag, *vary;
+    apr_time_t newest; /* 0: no Last-Modified */
+    int large;         /* it was passed on before it was complete */
+} ssi_validators;
+
+typedef struct ssi_digest {
+    apr_uint64_t a, b, len;
+    unsigned char rest[8];
+} ssi_digest;
+
 /** The outermost request of a page and of all that it includes. */
 typedef struct ssi_top {
     request_rec *r;
@@ -270,7 +311,14 @@ typedef struct ssi_top {
     apr_array_header_t *paths; /* files that output was made of, or that were not there */
     apr_hash_t *paths_seen;
     apr_array_header_t *vary;
-    apr_time_t newest; /* modification time of the newest part */
+    /* for ssi_variants.c */
+    ssi_page *document; /* held by its handler; NULL: nothing is kept of this rendering */
+    apr_array_header_t *parts_kept; /* of ssi_part */
+    apr_array_header_t *reads;      /* of ssi_read */
+    apr_hash_t *reads_seen;
+    ssi_digest digest;         /* of what was passed on */
+    const char *announced_tag; /* sent before the page was made */
+    apr_time_t newest;         /* modification time of the newest part */
     unsigned includes;
     apr_off_t bytes;
     int env_ready;
@@ -356,9 +404,10 @@ include_ctx_t *ssi_context_create(ap_filter_t *f);
 ssi_link *ssi_link_of(request_rec *r);
 /** CGI and include variables in the environment of the page. */
 void ssi_env_ready(include_ctx_t *ctx);
+void ssi_env_make(request_rec *r, ssi_top *top);
 int ssi_filter_init(ap_filter_t *f);
 /** Headers that a parsed page may have, before the first byte. */
-void ssi_headers_prepare(include_ctx_t *ctx);
+void ssi_headers_prepare(request_rec *r, const ssi_dir_conf *conf);
 
 /* ssi_render.c */
 void ssi_render(include_ctx_t *ctx, ssi_page *page);
@@ -390,7 +439,7 @@ void ssi_var_set(include_ctx_t *ctx, const char *name, const char *value);
 const char *ssi_expand(include_ctx_t *ctx, const char *in, int leave_name);
 char *ssi_expand_into(include_ctx_t *ctx, const char *in, char *out, apr_size_t len,
                       int leave_name);
-void ssi_vars_add(include_ctx_t *ctx);
+void ssi_vars_add(request_rec *r);
 void ssi_vars_resolve(include_ctx_t *ctx);
 /** The time format changed: dates are written afresh. */
 void ssi_vars_dates(include_ctx_t *ctx);
@@ -425,11 +474,29 @@ void ssi_track_lookup(include_ctx_t *ctx, request_rec *sub);
 /* ssi_validators.c */
 void ssi_track(include_ctx_t *ctx, int what);
 void ssi_track_top(ssi_top *top, int what);
-void ssi_track_path(ssi_top *top, const char *path, apr_time_t mtime);
+/** @a finfo NULL: it is not there */
+void ssi_track_path(ssi_top *top, const char *path, const apr_finfo_t *finfo);
+/** Of a request field, by its name in requests */
+void ssi_track_field(ssi_top *top, const char *name);
 void ssi_track_name(include_ctx_t *ctx, const char *name);
 /** The page is complete and nothing of it was passed on: length, validators, answer to remember.
  *  @return OK, or HTTP_NOT_MODIFIED: the body is not to be sent */
 int ssi_complete(include_ctx_t *ctx);
+
+/** Validators of a page whose rendering is known in advance. @return as ap_meets_conditions() */
+int ssi_validators_meet(request_rec *r, const ssi_validators *known);
+void ssi_validators_set(request_rec *r, const ssi_dir_conf *conf, const ssi_validators *found);
+/** What goes out before the page is complete counts for its ETag. */
+void ssi_digest_brigade(ssi_top *top, apr_bucket_brigade *bb);
+
+/* ssi_variants.c */
+void ssi_variant_part(ssi_top *top, const char *path, const apr_finfo_t *finfo);
+void ssi_variant_htaccess(ssi_top *top, const request_rec *r, const struct htaccess_result *until);
+void ssi_variant_read(ssi_top *top, const char *name, const char *value, int kind);
+void ssi_variant_keep(include_ctx_t *ctx, const ssi_validators *found);
+/** Of an earlier rendering that would come out the same now; valid until the page's next. */
+const ssi_validators *ssi_variant_find(request_rec *r, ssi_top *top, ssi_page *page);
+void ssi_variants_free(ssi_variant *variants);
 
 /* ssi_check.c */
 int ssi_check_files(apr_pool_t *p, int n, const char *const *files);

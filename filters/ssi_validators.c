@@ -24,7 +24,7 @@ void ssi_track(include_ctx_t *ctx, int what)
     ctx->intern->top->track |= what;
 }
 
-void ssi_track_path(ssi_top *top, const char *path, apr_time_t mtime)
+void ssi_track_path(ssi_top *top, const char *path, const apr_finfo_t *finfo)
 {
     apr_pool_t *p = top->r->pool;
 
@@ -34,8 +34,8 @@ void ssi_track_path(ssi_top *top, const char *path, apr_time_t mtime)
         top->track |= SSI_TRACK_VOLATILE;
         return;
     }
-    if (mtime > top->newest)
-        top->newest = mtime;
+    if (finfo && finfo->mtime > top->newest)
+        top->newest = finfo->mtime;
     if (!top->paths) {
         top->paths = apr_array_make(p, 8, sizeof(char *));
         top->paths_seen = apr_hash_make(p);
@@ -45,6 +45,8 @@ void ssi_track_path(ssi_top *top, const char *path, apr_time_t mtime)
     path = apr_pstrdup(p, path);
     apr_hash_set(top->paths_seen, path, APR_HASH_KEY_STRING, path);
     APR_ARRAY_PUSH(top->paths, const char *) = path;
+    if (top->document)
+        ssi_variant_part(top, path, finfo);
 }
 
 /* ---- variables ---- */
@@ -65,12 +67,24 @@ static const char *track_header_name(apr_pool_t *p, const char *var)
     return name;
 }
 
-static void track_header(ssi_top *top, const char *var)
+/* Its value is noted by who reads it. */
+static void track_vary(ssi_top *top, const char *field)
 {
     top->track |= SSI_TRACK_HEADERS;
     if (!top->vary)
         top->vary = apr_array_make(top->r->pool, 4, sizeof(char *));
-    APR_ARRAY_PUSH(top->vary, const char *) = track_header_name(top->r->pool, var);
+    for (int i = 0; i < top->vary->nelts; i++)
+        if (!strcasecmp(APR_ARRAY_IDX(top->vary, i, const char *), field))
+            return;
+    APR_ARRAY_PUSH(top->vary, const char *) = apr_pstrdup(top->r->pool, field);
+}
+
+void ssi_track_field(ssi_top *top, const char *name)
+{
+    if ((top->track & SSI_TRACK_VOLATILE) || !strcasecmp(name, "Host"))
+        return;
+    track_vary(top, name);
+    ssi_variant_read(top, name, apr_table_get(top->r->headers_in, name), SSI_READ_FIELD);
 }
 
 void ssi_track_name(include_ctx_t *ctx, const char *name)
@@ -81,7 +95,7 @@ void ssi_track_name(include_ctx_t *ctx, const char *name)
         return;
     if (!strncasecmp(name, "HTTP_", 5)) {
         if (strcasecmp(name + 5, "HOST"))
-            track_header(top, name + 5);
+            track_vary(top, track_header_name(top->r->pool, name + 5));
         return;
     }
     if (!strncasecmp(name, "REMOTE_", 7) || !strncasecmp(name, "SSL_", 4) ||
@@ -109,7 +123,9 @@ void ssi_track_lookup(include_ctx_t *ctx, request_rec *sub)
     }
     if (brg_resolution_ask(sub) == BRG_RESOLUTION_VOLATILE)
         top->track |= SSI_TRACK_ASKED;
-    ssi_track_path(top, sub->filename, sub->finfo.filetype == APR_REG ? sub->finfo.mtime : 0);
+    ssi_track_path(top, sub->filename, sub->finfo.filetype == APR_REG ? &sub->finfo : NULL);
+    if (top->document)
+        ssi_variant_htaccess(top, sub, ctx->r->htaccess);
 }
 
 /* ---- the ETag ---- */
@@ -121,43 +137,168 @@ static apr_uint64_t digest_step(apr_uint64_t h, apr_uint64_t w)
     return (apr_uint64_t)m ^ (apr_uint64_t)(m >> 64);
 }
 
-static const char *digest_body(apr_pool_t *p, const char *body, apr_size_t len)
+static void digest_word(ssi_digest *d, apr_uint64_t w)
 {
-    apr_uint64_t a = 0x243f6a8885a308d3ull, b = 0x13198a2e03707344ull, w = len;
+    d->a = digest_step(d->a, w);
+    d->b = digest_step(d->b ^ d->a, w);
+}
 
-    a = digest_step(a, len);
-    for (; len >= 8; body += 8, len -= 8) {
-        memcpy(&w, body, 8);
-        a = digest_step(a, w);
-        b = digest_step(b ^ a, w);
+/* The same however the bytes are cut. */
+static void digest_add(ssi_digest *d, const char *data, apr_size_t len)
+{
+    apr_size_t have = d->len & 7;
+    apr_uint64_t w;
+
+    if (!d->len) {
+        d->a = 0x243f6a8885a308d3ull;
+        d->b = 0x13198a2e03707344ull;
     }
-    w = 1;
-    while (len--)
-        w = w << 8 | (unsigned char)*body++;
-    a = digest_step(a, w);
-    b = digest_step(b ^ a, w);
-    return apr_psprintf(p, "\"%016" APR_UINT64_T_HEX_FMT "%016" APR_UINT64_T_HEX_FMT "\"", a, b);
+    d->len += len;
+    for (; have && len; len--) {
+        d->rest[have++] = (unsigned char)*data++;
+        if (have == 8) {
+            memcpy(&w, d->rest, 8);
+            digest_word(d, w);
+            have = 0;
+        }
+    }
+    for (; len >= 8; data += 8, len -= 8) {
+        memcpy(&w, data, 8);
+        digest_word(d, w);
+    }
+    if (len)
+        memcpy(d->rest, data, len);
+}
+
+static const char *digest_tag(apr_pool_t *p, const ssi_digest *d)
+{
+    ssi_digest end = *d;
+    apr_uint64_t w = 0;
+
+    memcpy(&w, d->rest, d->len & 7);
+    digest_word(&end, w);
+    digest_word(&end, d->len);
+    return apr_psprintf(p, "\"%016" APR_UINT64_T_HEX_FMT "%016" APR_UINT64_T_HEX_FMT "\"", end.a,
+                        end.b);
+}
+
+/* What has to be read from elsewhere is not read twice. */
+static int digest_is_there(const apr_bucket *e)
+{
+    return SSI_BUCKET_IS_SPAN(e) || APR_BUCKET_IS_HEAP(e) || APR_BUCKET_IS_POOL(e) ||
+           APR_BUCKET_IS_TRANSIENT(e) || APR_BUCKET_IS_IMMORTAL(e) || APR_BUCKET_IS_MMAP(e);
+}
+
+void ssi_digest_brigade(ssi_top *top, apr_bucket_brigade *bb)
+{
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); top->document && e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e)) {
+        const char *data;
+        apr_size_t len;
+
+        if (APR_BUCKET_IS_METADATA(e))
+            continue;
+        if (digest_is_there(e) && apr_bucket_read(e, &data, &len, APR_BLOCK_READ) == APR_SUCCESS)
+            digest_add(&top->digest, data, len);
+        else
+            ssi_track_top(top, SSI_TRACK_VOLATILE);
+    }
 }
 
 /* ---- completion ---- */
 
-static int complete_validators(include_ctx_t *ctx, const char *body, apr_size_t len)
+static const char *complete_vary(const ssi_top *top)
 {
-    request_rec *r = ctx->r;
-    const ssi_dir_conf *conf = ctx->intern->conf;
+    return top->vary ? apr_array_pstrcat(top->r->pool, top->vary, ',') : NULL;
+}
+
+static ssi_validators complete_found(include_ctx_t *ctx, const ssi_digest *digest)
+{
     ssi_top *top = ctx->intern->top;
 
-    if (conf->last_modified == SSI_PARTS && !(top->track & SSI_TRACK_HEADERS)) {
+    return (ssi_validators){.etag = digest_tag(top->r->pool, digest),
+                            .vary = complete_vary(top),
+                            .newest = top->track & SSI_TRACK_HEADERS ? 0 : top->newest,
+                            .large = ctx->intern->out.passed};
+}
+
+static void validators_set_vary(request_rec *r, const char *fields)
+{
+    const char *name;
+
+    while (*fields && *(name = ap_getword(r->pool, &fields, ',')))
+        if (!ap_find_token(r->pool, apr_table_get(r->headers_out, "Vary"), name))
+            apr_table_mergen(r->headers_out, "Vary", name);
+}
+
+void ssi_validators_set(request_rec *r, const ssi_dir_conf *conf, const ssi_validators *found)
+{
+    if (conf->last_modified == SSI_PARTS && found->newest) {
         r->mtime = 0;
-        ap_update_mtime(r, top->newest);
+        ap_update_mtime(r, found->newest);
         ap_set_last_modified(r);
     }
     if (conf->etag == SSI_PARTS)
-        apr_table_setn(r->headers_out, "ETag", digest_body(r->pool, body, len));
-    for (int i = 0; top->vary && i < top->vary->nelts; i++)
-        apr_table_mergen(r->headers_out, "Vary", APR_ARRAY_IDX(top->vary, i, const char *));
+        apr_table_set(r->headers_out, "ETag", found->etag);
+    if (found->vary)
+        validators_set_vary(r, apr_pstrdup(r->pool, found->vary));
     r->no_local_copy = 0;
+}
+
+int ssi_validators_meet(request_rec *r, const ssi_validators *known)
+{
+    const ssi_dir_conf *conf = ssi_conf_of(r);
+    int before = r->no_local_copy, status;
+
+    ssi_headers_prepare(r, conf);
+    ssi_validators_set(r, conf, known);
+    status = ap_meets_conditions(r);
+    if (status != OK)
+        return status;
+    if (known->large) {
+        ssi_link_of(r)->top->announced_tag = apr_pstrdup(r->pool, known->etag);
+        return OK;
+    }
+    r->no_local_copy = before;
+    if (conf->etag == SSI_PARTS)
+        apr_table_unset(r->headers_out, "ETag");
+    return OK;
+}
+
+static int complete_validators(include_ctx_t *ctx, const char *body, apr_size_t len)
+{
+    request_rec *r = ctx->r;
+    ssi_digest digest = {0};
+    ssi_validators found;
+
+    digest_add(&digest, body, len);
+    found = complete_found(ctx, &digest);
+    ssi_validators_set(r, ctx->intern->conf, &found);
+    if (!(ctx->intern->top->track & SSI_TRACK_ASKED))
+        ssi_variant_keep(ctx, &found);
     return r->method_number == M_GET && r->status == HTTP_OK ? ap_meets_conditions(r) : OK;
+}
+
+/*
+ * Much of it is with the client. The validators are for the next one; if they were sent already and
+ * are wrong now, since a file was changed meanwhile, the response must not look complete.
+ */
+static int complete_streamed(include_ctx_t *ctx)
+{
+    ssi_state *s = ctx->intern;
+    ssi_top *top = s->top;
+    ssi_validators found = {0};
+
+    ssi_digest_brigade(top, s->out.bb);
+    if (top->document && !(top->track & (SSI_TRACK_VOLATILE | SSI_TRACK_ASKED))) {
+        found = complete_found(ctx, &top->digest);
+        ssi_variant_keep(ctx, &found);
+    }
+    if (!top->announced_tag || (found.etag && !strcmp(found.etag, top->announced_tag)))
+        return OK;
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
+                  "a part changed while the page was sent, which ends here: %s", ctx->r->filename);
+    return HTTP_BAD_GATEWAY;
 }
 
 static const char *complete_flat(include_ctx_t *ctx, apr_size_t len)
@@ -184,9 +325,15 @@ int ssi_complete(include_ctx_t *ctx)
     int volatile_ = s->top->track & SSI_TRACK_VOLATILE, status = OK;
     const char *body;
 
-    if (!complete_is_outermost(ctx) || s->out.passed || s->out.status != APR_SUCCESS)
+    if (!complete_is_outermost(ctx) || s->out.status != APR_SUCCESS)
         return OK;
     ssi_out_settle(&s->out);
+    if (s->out.passed)
+        return complete_streamed(ctx);
+    if (s->top->announced_tag) {
+        ssi_headers_prepare(r, s->conf);
+        apr_table_unset(r->headers_out, "ETag");
+    }
     ap_set_content_length(r, (apr_off_t)len);
     if (volatile_ || (!parts && s->top->track) || !(body = complete_flat(ctx, len)))
         return OK;

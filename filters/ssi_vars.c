@@ -43,9 +43,8 @@ static const char *var_resolve(include_ctx_t *ctx, const char *name)
 
 static const char *const var_dates[] = {"DATE_LOCAL", "DATE_GMT", "LAST_MODIFIED"};
 
-void ssi_vars_add(include_ctx_t *ctx)
+void ssi_vars_add(request_rec *r)
 {
-    request_rec *r = ctx->r;
     apr_table_t *env = r->subprocess_env;
     const char *slash = r->filename ? strrchr(r->filename, '/') : NULL;
 
@@ -106,6 +105,14 @@ static const char *var_group(include_ctx_t *ctx, apr_size_t i)
 
 /* ---- reading and writing ---- */
 
+/* Those that come from the page's own file need not be compared. */
+static void var_note(ssi_top *top, const char *name, const char *value)
+{
+    int of_file = !strcasecmp(name, "LAST_MODIFIED") || !strcasecmp(name, "USER_NAME");
+
+    ssi_variant_read(top, name, value, of_file ? SSI_READ_OWN : SSI_READ_VARIABLE);
+}
+
 const char *ssi_var_get(include_ctx_t *ctx, const char *name)
 {
     const char *value;
@@ -115,6 +122,7 @@ const char *ssi_var_get(include_ctx_t *ctx, const char *name)
     ssi_env_ready(ctx);
     ssi_track_name(ctx, name);
     value = apr_table_get(ctx->r->subprocess_env, name);
+    var_note(ctx->intern->top, name, value);
     return value == ssi_lazy ? var_resolve(ctx, name) : value;
 }
 
@@ -123,6 +131,7 @@ void ssi_var_set(include_ctx_t *ctx, const char *name, const char *value)
     apr_pool_t *p = ctx->intern->top->r->pool;
 
     ssi_env_ready(ctx);
+    ssi_variant_read(ctx->intern->top, name, NULL, SSI_READ_OWN);
     apr_table_setn(ctx->r->subprocess_env, apr_pstrdup(p, name), apr_pstrdup(p, value));
 }
 

@@ -57,6 +57,18 @@ brg_resolution_by_field(request_rec *r, const char *name, brg_resolution_kind_fn
     APR_ARRAY_PUSH(*list, select_wish) = (select_wish){name, kind, data};
 }
 
+BRG_DECLARE(int) brg_resolution_fields(const request_rec *r, const char **names, int most)
+{
+    apr_array_header_t **list = request_conf_selectors(select_first(r));
+    const select_wish *have =
+        list && *list ? (const select_wish *)(const void *)(*list)->elts : NULL;
+    int n = have ? (*list)->nelts : 0;
+
+    for (int i = 0; i < n && i < most; i++)
+        names[i] = have[i].name;
+    return n;
+}
+
 /* ---- values of a request ---- */
 
 /* 1 and the value, NULL when absent; 0 if that cannot be told: a field that stands there twice. */

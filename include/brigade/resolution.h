@@ -65,6 +65,13 @@ brg_resolution_by_field(request_rec *r, const char *name, brg_resolution_kind_fn
                         const void *data);
 
 /**
+ * The names that brg_resolution_by_field() was called with so far, for @a r and the sub-requests
+ * that were asked about with brg_resolution_ask(): at most @a most of them.
+ * @return how many there are
+ */
+BRG_DECLARE(int) brg_resolution_fields(const request_rec *r, const char **names, int most);
+
+/**
  * A field of the response is a date, @a after microseconds after r->request_time, and with each
  * answer it goes on with the time; else it would have made the outcome VOLATILE. For a module's
  * brg_resolution_fn.
