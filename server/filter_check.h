@@ -24,10 +24,6 @@
  */
 #include "util_filter.h"
 
-#ifdef BRIGADE_FILTER_CHECK
-
-#define FILTER_CHECK_FILL 0xdb /**< byte that destroyed blocks consist of */
-
 typedef enum filter_check_weight {
     FILTER_CHECK_REMARK,  /**< bad manners that do no harm, and that filters of Apache show too */
     FILTER_CHECK_FINDING, /**< a mistake */
@@ -36,6 +32,10 @@ typedef enum filter_check_weight {
 
 /** Told of every finding. @param c  the connection, or NULL where it is not known */
 typedef void filter_check_tell(conn_rec *c, filter_check_weight weight, const char *message);
+
+#ifdef BRIGADE_FILTER_CHECK
+
+#define FILTER_CHECK_FILL 0xdb /**< byte that destroyed blocks consist of */
 
 /**
  * Tell @a tell instead of the error log (findings as "BRG_FILTER_CHECK: ...", remarks at level
