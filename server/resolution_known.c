@@ -108,6 +108,12 @@ static int known_plain_connection(request_rec *r)
     return connection_is_plain(r->connection) ? BRG_RESOLUTION_STATIC : BRG_RESOLUTION_VOLATILE;
 }
 
+/* Its handler redirects, and cannot be called twice for that. */
+static int known_type_map_waits(request_rec *r)
+{
+    return known_is_type_map(r);
+}
+
 static const known_module_rule rules[] = {
     {"mod_allowmethods.c", known_static, NULL, NULL, 0},
     {"mod_auth_basic.c", known_authentication, NULL, NULL, 0},
@@ -123,7 +129,7 @@ static const known_module_rule rules[] = {
     {"mod_http2.c", known_plain_connection, NULL, NULL, 1},
     {"mod_ssl.c", known_plain_connection, NULL, "SSLRequire", 1},
     {"mod_deflate.c", known_static, known_compression_waits, NULL, 0},
-    {"mod_negotiation.c", known_negotiation, NULL, NULL, 0},
+    {"mod_negotiation.c", known_negotiation, known_type_map_waits, NULL, 0},
     {"mod_rewrite.c", known_rewrite, NULL, "RewriteMap",
      0}, /* a map may ask a program or a database */
     {"mod_unique_id.c", NULL, known_never_waits, NULL, 0},
