@@ -65,4 +65,8 @@ int request_may_run_inline(request_rec *r);
  * (resolution.c) */
 int phases_may_run_inline(void);
 
+/** 1 if the request has credentials that a module may check, for the request itself or for one that
+ * it leads to. That may take long. */
+int phases_may_check(const request_rec *r);
+
 #endif

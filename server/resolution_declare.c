@@ -39,7 +39,7 @@ typedef struct declaration {
 
 static declaration declared[DECLARED_MOST];
 static int declared_n;
-static int phases_plain;
+static int phases_plain, phases_authenticate;
 static enum { CONNS_PLAIN, CONNS_BY_FILTERS, CONNS_FOREIGN } connections_kind;
 /* brg_phases_need_worker() was called: while the configuration is read, or for an .htaccess file by
  * any thread. */
@@ -233,6 +233,9 @@ void resolution_survey_hooks(void)
     declare_known();
     for (int i = 0; i < declared_n; i++)
         declared[i].hooks_requests = declared[i].hooks_phases = 0;
+    phases_authenticate = 0;
+    for (int i = 0; i < declared_n; i++)
+        phases_authenticate |= known_authenticates(declared[i].known);
     survey_connections();
     phases_plain = survey(request_hooks, sizeof request_hooks / sizeof *request_hooks, "requests");
 }
@@ -240,6 +243,11 @@ void resolution_survey_hooks(void)
 int phases_may_run_inline(void)
 {
     return phases_plain && !atomic_load_explicit(&phases_wait, memory_order_relaxed);
+}
+
+int phases_may_check(const request_rec *r)
+{
+    return phases_authenticate && apr_table_get(r->headers_in, "Authorization");
 }
 
 BRG_DECLARE(void) brg_phases_need_worker(void)

@@ -144,6 +144,11 @@ static int known_is_used(const ap_directive_t *d, const char *name)
     return 0;
 }
 
+int known_authenticates(const known_module_rule *rule)
+{
+    return rule && rule->resolution == known_authentication;
+}
+
 static atomic_uint known_voided; /* a bit per rule */
 
 int known_is_void(const known_module_rule *rule)

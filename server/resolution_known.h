@@ -41,6 +41,9 @@ void *known_rewrite_merge(apr_pool_t *p, void *base_conf, void *add_conf);
 int known_rewrite(request_rec *r); /**< BRG_RESOLUTION_* */
 /** @} */
 
+/** 1 if the module of that rule asks who it is: credentials may take long to check. */
+int known_authenticates(const known_module_rule *rule);
+
 /** 1 if a directive ended what was known of the module of that rule. */
 int known_is_void(const known_module_rule *rule);
 
