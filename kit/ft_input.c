@@ -98,7 +98,6 @@ void ft_run_input(ft_run *run)
         apr_off_t most = whole ? 8192 : 1 + (apr_off_t)ft_random(ft_random(2) ? 20 : 9000);
         apr_status_t rv = ap_get_brigade(first, bb, AP_MODE_READBYTES, block, most);
 
-        ft_lent_withdraw(run);
         nothing = APR_BRIGADE_EMPTY(bb) ? nothing + 1 : 0;
         if (nothing > FT_NOTHING_MOST)
             ft_wrong(run, "returns nothing for ever, neither data nor EOS");
@@ -106,6 +105,7 @@ void ft_run_input(ft_run *run)
         ft_input_take(run, bb, most);
         if (!run->trouble)
             apr_brigade_cleanup(bb);
+        ft_lent_withdraw(run); /* what was returned is good until the next call */
     }
     if (!run->sink_failed && !run->eos_out)
         ft_wrong(run, "EOS missing");
