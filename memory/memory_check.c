@@ -18,18 +18,17 @@ const char *memory_check(void)
     if (pool_root == NULL)
         return "libapr sets up pools of its own and not those of this program: it was linked with "
                "-Bsymbolic. "
-               "Use another build of APR, or build with -DBRIGADE_MEMORY=OFF";
+               "Build with -DBRIGADE_APR=static";
     if (apr_pool_create(&p, NULL) != APR_SUCCESS)
         return "no memory";
     before = p->head.allocations;
     if (apr_pstrdup(p, "brigade") == NULL || p->head.allocations == before)
         error = "libapr does not allocate from the pools of this program: it was linked with "
                 "-Bsymbolic. "
-                "Use another build of APR, or build with -DBRIGADE_MEMORY=OFF";
+                "Build with -DBRIGADE_APR=static";
     else if (apr_bucket_alloc_create(p) == NULL || p->cleanups == NULL)
-        error = "libaprutil does not use the pools of this program. Use another build of APR-util, "
-                "or build with "
-                "-DBRIGADE_MEMORY=OFF";
+        error = "libaprutil does not use the pools of this program. "
+                "Build with -DBRIGADE_APR=static";
     apr_pool_destroy(p);
     return error;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parameters of memory systems, sizes, and what is said when they are wrong. */
 #include "sms_private.h"
-#include "apr_strings.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,14 +10,17 @@ BRG_DECLARE(const char *) brg_sms_message(apr_pool_t *p, const char *format, ...
     static __thread char kept[SMS_MESSAGE];
     char buffer[SMS_MESSAGE]; /* an argument may be the message before */
     va_list args;
+    char *copy;
+    size_t n;
 
     va_start(args, format);
     vsnprintf(buffer, sizeof(buffer), format, args);
     va_end(args);
-    if (p != NULL)
-        return apr_pstrdup(p, buffer);
-    memcpy(kept, buffer, strlen(buffer) + 1);
-    return kept;
+    n = strlen(buffer) + 1;
+    /* Not with apr_pstrdup(): this is called before it is known that APR's functions use these
+     * pools. */
+    copy = p != NULL ? apr_palloc(p, n) : kept;
+    return copy != NULL ? memcpy(copy, buffer, n) : "out of memory";
 }
 
 /* Sizes. */

@@ -11,8 +11,8 @@
 #include "connection_private.h"
 
 #include "apr_portable.h"
+#include "stock_function.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <sys/socket.h>
 
@@ -59,7 +59,7 @@ static apr_status_t socket_close_other(apr_socket_t *csd)
     static apr_status_t (*of_apr)(apr_socket_t *);
 
     if (!of_apr)
-        of_apr = (apr_status_t(*)(apr_socket_t *))dlsym(RTLD_NEXT, "apr_socket_close");
+        *(void **)&of_apr = stock_function("apr_socket_close");
     return of_apr ? of_apr(csd) : APR_ENOTIMPL;
 }
 

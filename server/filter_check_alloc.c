@@ -6,10 +6,10 @@
  * filter_check.h.
  */
 #include "filter_check.h"
+#include "stock_function.h"
 
 #ifdef BRIGADE_FILTER_CHECK
 
-#include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,11 +44,11 @@ static struct {
 
 static void __attribute__((constructor)) check_bind(void)
 {
-    *(void **)&check_real.create_ex = dlsym(RTLD_NEXT, "apr_bucket_alloc_create_ex");
-    *(void **)&check_real.destroy = dlsym(RTLD_NEXT, "apr_bucket_alloc_destroy");
-    *(void **)&check_real.alloc = dlsym(RTLD_NEXT, "apr_bucket_alloc");
-    *(void **)&check_real.free = dlsym(RTLD_NEXT, "apr_bucket_free");
-    *(void **)&check_real.floor = dlsym(RTLD_NEXT, "apr_bucket_alloc_aligned_floor");
+    *(void **)&check_real.create_ex = stock_function("apr_bucket_alloc_create_ex");
+    *(void **)&check_real.destroy = stock_function("apr_bucket_alloc_destroy");
+    *(void **)&check_real.alloc = stock_function("apr_bucket_alloc");
+    *(void **)&check_real.free = stock_function("apr_bucket_free");
+    *(void **)&check_real.floor = stock_function("apr_bucket_alloc_aligned_floor");
 }
 
 static void *check_memory(filter_check_block *b)

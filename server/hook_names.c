@@ -6,6 +6,7 @@
 #include "hook_names.h"
 #include "apr_hooks.h"
 #include "apr_strings.h"
+#include "stock_function.h"
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -34,18 +35,13 @@ apr_hook_sort_register(const char *name, apr_array_header_t **list)
     __attribute__((visibility("default")));
 APU_DECLARE(void) apr_hook_deregister_all(void) __attribute__((visibility("default")));
 
-static void *hook_real(const char *name)
-{
-    return dlsym(RTLD_NEXT, name);
-}
-
 void apr_hook_sort_register(const char *name, apr_array_header_t **list)
 {
     static void (*real)(const char *, apr_array_header_t **);
     char run[80];
 
     if (!real)
-        *(void **)&real = hook_real("apr_hook_sort_register");
+        *(void **)&real = stock_function("apr_hook_sort_register");
     real(name, list);
     if (hook_notes_n == HOOKS_MOST)
         return;
@@ -58,7 +54,7 @@ void apr_hook_deregister_all(void)
     static void (*real)(void);
 
     if (!real)
-        *(void **)&real = hook_real("apr_hook_deregister_all");
+        *(void **)&real = stock_function("apr_hook_deregister_all");
     hook_notes_n = 0;
     real();
 }

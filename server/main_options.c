@@ -41,21 +41,29 @@ static void main_begin_memory(const char *name)
     exit(1);
 }
 
+/* Before a pool is wanted: where APR has pools of its own, there are none here. */
+static void main_begin_runtime(int *argc, const char *const **argv, const char *name)
+{
+    const char *error = apr_app_initialize(argc, argv, NULL) != APR_SUCCESS
+                            ? "cannot initialise the portable runtime"
+                            : memory_check();
+
+    if (error == NULL)
+        return;
+    fprintf(stderr, "%s: %s\n", name, error);
+    exit(1);
+}
+
 process_rec *main_process_create(int argc, const char *const *argv)
 {
+    const char *name = argc ? argv[0] : "brigade";
     apr_pool_t *pool;
     process_rec *process;
-    const char *error;
 
-    main_begin_memory(argc ? argv[0] : "brigade");
-    if (apr_app_initialize(&argc, &argv, NULL) != APR_SUCCESS ||
-        apr_pool_create(&pool, NULL) != APR_SUCCESS) {
-        fprintf(stderr, "%s: cannot initialise the portable runtime\n", argc ? argv[0] : "brigade");
-        exit(1);
-    }
-    error = memory_check();
-    if (error != NULL) {
-        fprintf(stderr, "%s: %s\n", argc ? argv[0] : "brigade", error);
+    main_begin_memory(name);
+    main_begin_runtime(&argc, &argv, name);
+    if (apr_pool_create(&pool, NULL) != APR_SUCCESS) {
+        fprintf(stderr, "%s: there is no memory for a pool\n", name);
         exit(1);
     }
     apr_pool_abort_set(oom_of_pool, pool);

@@ -23,7 +23,7 @@ function(brigade_sms_module name option header)
     endif()
     add_library(sms_${name} MODULE ${CMAKE_SOURCE_DIR}/modules/loadable/mod_sms_${name}.c)
     target_include_directories(sms_${name} PRIVATE ${CMAKE_SOURCE_DIR}/include ${BRIGADE_${name}_INCLUDE})
-    target_link_libraries(sms_${name} PRIVATE brigade_flags PkgConfig::APR PkgConfig::APU
+    target_link_libraries(sms_${name} PRIVATE brigade_flags brigade_apr_headers
         ${BRIGADE_${name}_LIBRARY})
     set_target_properties(sms_${name} PROPERTIES PREFIX "" C_VISIBILITY_PRESET default
         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/modules)
@@ -39,7 +39,7 @@ if(BRIGADE_TESTS)
         get_filename_component(name ${source} NAME_WE)
         add_executable(${name} ${source})
         target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/memory)
-        target_link_libraries(${name} PRIVATE brigade_memory brigade_flags PkgConfig::APR PkgConfig::APU
+        target_link_libraries(${name} PRIVATE brigade_memory brigade_flags brigade_apr
             Threads::Threads ${CMAKE_DL_LIBS})
         set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
         add_test(NAME ${name} COMMAND ${name})
@@ -53,7 +53,7 @@ if(BRIGADE_MEMORY AND NOT BRIGADE_SANITIZE AND EXISTS ${CMAKE_SOURCE_DIR}/memory
     add_executable(brigade-membench ${bench}/membench.c ${bench}/membench_report.c ${bench}/membench_plot.c ${bench}/membench_ours.c
         ${bench}/membench_kinds.c ${bench}/membench_inline.c ${bench}/membench_run.c ${bench}/membench_trace.c)
     target_include_directories(brigade-membench PRIVATE ${bench} ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/memory)
-    target_link_libraries(brigade-membench PRIVATE brigade_memory brigade_flags PkgConfig::APR PkgConfig::APU
+    target_link_libraries(brigade-membench PRIVATE brigade_memory brigade_flags brigade_apr
         Threads::Threads ${CMAKE_DL_LIBS})
     add_executable(brigade-membench-stock ${bench}/membench_stock.c ${bench}/membench_run.c ${bench}/membench_trace.c)
     target_include_directories(brigade-membench-stock PRIVATE ${bench})

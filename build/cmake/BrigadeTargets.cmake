@@ -16,7 +16,7 @@ function(brigade_objects name)
     foreach(dir ${ARG_INCLUDES})
         target_include_directories(brigade_${name} PRIVATE ${CMAKE_SOURCE_DIR}/${dir})
     endforeach()
-    target_link_libraries(brigade_${name} PUBLIC brigade_flags PkgConfig::APR PkgConfig::APU PkgConfig::PCRE2)
+    target_link_libraries(brigade_${name} PUBLIC brigade_flags brigade_apr PkgConfig::PCRE2)
 endfunction()
 
 set(BRIGADE_OBJECT_LIBRARIES brigade_memory brigade_server brigade_filters brigade_modules)
@@ -25,7 +25,7 @@ function(brigade_program)
     add_executable(brigade ${CMAKE_SOURCE_DIR}/server/main.c)
     target_include_directories(brigade PRIVATE include memory server)
     target_link_options(brigade PRIVATE -Wl,--as-needed)
-    target_link_libraries(brigade PRIVATE ${BRIGADE_OBJECT_LIBRARIES} brigade_flags PkgConfig::APR PkgConfig::APU
+    target_link_libraries(brigade PRIVATE ${BRIGADE_OBJECT_LIBRARIES} brigade_flags brigade_apr
         PkgConfig::PCRE2 Threads::Threads crypt ${CMAKE_DL_LIBS})
     set_target_properties(brigade PROPERTIES ENABLE_EXPORTS ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 endfunction()
@@ -41,8 +41,8 @@ function(brigade_filter_test)
     target_compile_definitions(brigade-filter-test PRIVATE BRIGADE_FILTER_CHECK)
     target_include_directories(brigade-filter-test PRIVATE include memory server kit)
     target_link_options(brigade-filter-test PRIVATE -Wl,--as-needed)
-    target_link_libraries(brigade-filter-test PRIVATE brigade_flags PkgConfig::APR
-        PkgConfig::APU PkgConfig::PCRE2 Threads::Threads crypt ${CMAKE_DL_LIBS})
+    target_link_libraries(brigade-filter-test PRIVATE brigade_flags brigade_apr
+        PkgConfig::PCRE2 Threads::Threads crypt ${CMAKE_DL_LIBS})
     set_target_properties(brigade-filter-test PROPERTIES ENABLE_EXPORTS ON
         RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 endfunction()
@@ -56,7 +56,7 @@ function(brigade_loadable_modules)
         get_filename_component(name ${source} NAME_WE)
         add_library(${name} MODULE ${source})
         target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/include)
-        target_link_libraries(${name} PRIVATE brigade_flags PkgConfig::APR PkgConfig::APU)
+        target_link_libraries(${name} PRIVATE brigade_flags brigade_apr_headers)
         set_target_properties(${name} PROPERTIES PREFIX "" C_VISIBILITY_PRESET default
             LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/modules)
     endforeach()
