@@ -11,7 +11,8 @@ import subprocess
 import pytest
 
 import brigade
-from brigade import unprivileged_user
+from brigade import unprivileged_user, wait_until
+from trouble import descriptors, sanitizer
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(not shutil.which("cc"), reason="needs a compiler")]
 
@@ -190,3 +191,39 @@ def test_loadfile(serve, tmp_path):
     (tmp_path / "lib.so").write_bytes(b"\x7fELF")
     done = serve.unstarted(f"LoadFile {tmp_path}/lib.so\n").run("-t")
     assert done.returncode == 1 and b"it is no shared object" in done.stderr
+
+
+# ---- Loaded and unloaded, again and again ---------------------------------------------------------------------
+
+STOCK = ("rewrite deflate substitute ssl dav dav_fs dav_lock lua proxy proxy_http slotmem_shm proxy_balancer "
+         "lbmethod_byrequests socache_shmcb session session_cookie auth_basic authn_core authn_file authz_user cache "
+         "cache_disk http2 unique_id").split()
+
+
+def size(server):
+    """Resident kilobytes, mappings and descriptors of the supervisor, once the processes of before are gone."""
+    wait_until(lambda: len(server.children()) == 1, "the end of the old processes")
+    pid = server.process.pid
+    with open(f"/proc/{pid}/smaps_rollup") as f:
+        resident = int(re.search(r"(?m)^Rss:\s+(\d+)", f.read()).group(1))
+    with open(f"/proc/{pid}/maps") as f:
+        mappings = len(f.readlines())
+    return resident, mappings, descriptors(pid)
+
+
+@pytest.mark.skipif(bool(sanitizer()), reason="sanitizers keep memory that was given back")
+def test_fifty_reloads_do_not_make_it_grow(serve):
+    names = [name for name in STOCK if os.path.exists(f"{brigade.APACHE_MODULES}/mod_{name}.so")]
+    if len(names) < len(STOCK) // 2:
+        pytest.skip("Apache's modules are not installed")
+    server = serve("ServerProcesses 1\n" + "".join(f"LoadModule {name}_module @MODULES@/mod_{name}.so\n" for name in names),
+                   {"a.txt": "A"})
+    sizes = []
+    for n in range(1, 51):
+        server.signal(signal.SIGUSR1)
+        wait_until(lambda: server.error_log().count(b"resuming normal operations") > n, "the reload")
+        if n in (10, 50):
+            sizes.append(size(server))
+    assert server.get("/a.txt").body == b"A"
+    (resident, mappings, open_files), after = sizes
+    assert after[1:] == (mappings, open_files) and after[0] < resident + 300, sizes
