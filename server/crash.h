@@ -30,6 +30,15 @@ void crash_serving(const request_rec *r);
 void crash_stack_begin(void *stack, stack_t *old);
 void crash_stack_end(const stack_t *old);
 
+/**
+ * Tell of a module that calls exit() in this process. To be called again in a process that was
+ * forked. Threads: the main thread.
+ */
+void crash_exit_watch(void);
+
+/** This process comes to its own end now. To be called while modules are still loaded. */
+void crash_exit_expected(void);
+
 /* ---- crash_where.c ---- */
 
 /** Where a fatal signal struck. */
@@ -41,10 +50,14 @@ typedef struct crash_place {
     const char *filter; /**< set instead of hook: below a filter */
     int is_input;       /**< filter is an input filter */
     const char *called; /**< module whose hook or filter that is, where it is another one */
+    int loaded;         /**< module is known by its file, which LoadModule opened */
 } crash_place;
 
 /** Load what crash_where() needs, which a signal handler could not. */
 void crash_where_prepare(void);
+
+/** Find out where this is called from; no file or offset. */
+void crash_where_here(crash_place *out);
 
 /** Find out. @param context  what the signal handler got. Async-signal-safe, unless the stack is in
  * ruins. */

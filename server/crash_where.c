@@ -117,8 +117,10 @@ static _Unwind_Reason_Code crash_frame(struct _Unwind_Context *context, void *ba
     if (!entry || entry == search->entry)
         return _URC_NO_REASON; /* recursion may be deep */
     search->entry = entry;
-    if (!search->place->module && crash_object_at(at, &object))
+    if (!search->place->module && crash_object_at(at, &object)) {
         search->place->module = crash_module_in(&object);
+        search->place->loaded = search->place->module != NULL;
+    }
     filter_registry_each(crash_is_filter, search);
     if (!search->found)
         hook_names_each(crash_is_hook, search);
@@ -149,6 +151,25 @@ static void crash_return(void *context)
 #error "crash_where.c: which registers are the program counter and the stack pointer?"
 #endif
 
+static void crash_walk(crash_search *search)
+{
+    crash_place *out = search->place;
+
+    _Unwind_Backtrace(crash_frame, search);
+    if (!out->module)
+        out->module = search->found_in;
+    else if (search->found_in && strcmp(out->module, search->found_in))
+        out->called = search->found_in;
+}
+
+void crash_where_here(crash_place *out)
+{
+    crash_search search = {.place = out};
+
+    memset(out, 0, sizeof *out);
+    crash_walk(&search);
+}
+
 void crash_where(void *context, crash_place *out)
 {
     crash_search search = {.place = out};
@@ -164,13 +185,9 @@ void crash_where(void *context, crash_place *out)
         crash_return(context);
     }
     search.from = (uintptr_t)CRASH_PC(context);
-    _Unwind_Backtrace(crash_frame, &search);
+    crash_walk(&search);
     CRASH_PC(context) = pc;
     CRASH_SP(context) = sp;
-    if (!out->module)
-        out->module = search.found_in;
-    else if (search.found_in && strcmp(out->module, search.found_in))
-        out->called = search.found_in;
 }
 
 static _Unwind_Reason_Code crash_first_frame(struct _Unwind_Context *context, void *baton)

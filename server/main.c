@@ -9,6 +9,7 @@
 #include "ap_mpm.h"
 #include "mpm_common.h"
 #include "config_private.h"
+#include "crash.h"
 #include "main_private.h"
 
 APLOG_USE_MODULE(core);
@@ -72,6 +73,7 @@ int main(int argc, const char *const *argv)
 
     ap_fatal_signal_setup(
         NULL, process->pool); /* modules may crash while the configuration is read, too */
+    crash_exit_watch();
     conf_generation_init(process);
     error = ap_setup_prelinked_modules(process);
     if (error) {

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <unistd.h>
 #include "brigade/ssi.h"
+#include "crash.h"
 #include "config_private.h"
 #include "main_private.h"
 #include "module_check.h"
@@ -87,6 +88,7 @@ process_rec *main_process_create(int argc, const char *const *argv)
 void main_process_exit(process_rec *process, int status)
 {
     ap_main_state = AP_SQ_MS_EXITING;
+    crash_exit_expected();
     apr_pool_destroy(process->pool);
     apr_terminate();
     exit(status);

@@ -9,6 +9,7 @@
 #include "supervisor_private.h"
 #include "connection_private.h"
 #include "core_private.h"
+#include "crash.h"
 #include "filter_statistics.h"
 #include "listen_private.h"
 #include "loop.h"
@@ -234,6 +235,7 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
         process_fail(sp, "giving up privileges", 0, APEXIT_CHILDFATAL);
     thread_unblock_in_forks();
     ap_fatal_signal_setup(sp->s, pconf);
+    crash_exit_watch();
     ap_fatal_signal_child_setup(sp->s);
     connection_child_init(sp->slot);
     ap_run_child_init(sp->pool, sp->s);
@@ -268,6 +270,7 @@ static void process_end(server_process *sp, int joined)
         fflush(NULL);
         _exit(0);
     }
+    crash_exit_expected();
     mpm_timer_fini();
     loops_free();
     apr_pool_destroy(sp->pool);

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules that go wrong: filters that mistreat their buckets, and crashes, which the log puts down to module and hook."""
+import email.utils
+import json
 import os
 import re
 import signal
@@ -7,7 +9,7 @@ import signal
 import pytest
 
 from brigade import wait_until
-from trouble import answers, compiled, filters_are_checked
+from trouble import answers, compiled, filters_are_checked, reset
 from test_t_trouble import asked
 
 pytestmark = pytest.mark.only("brigade")
@@ -164,3 +166,95 @@ def test_a_crash_while_the_configuration_is_reloaded(serve):
     server.wait_for_log(r"crashed in module mod_mishap\.c, at ")
     server.wait_for_log("(?i)reload|restart")
     assert answers(server) and server.children() == child
+
+
+# ---- What modules should leave alone --------------------------------------------------------------------------
+
+def prepared(serve, config, files=FILES):
+    """A server whose module goes wrong in child_init."""
+    server = serve.unstarted(with_mishap(config), files)
+    server.write("mishap", "", base=".")
+    return server.start()
+
+
+@pytest.mark.parametrize("where,target,place", [("handler", "/handled", "hook handler"), ("translate", "/a.txt", "hook translate_name"),
+                                                ("output", "/m/x.txt", "filter m_fine")])
+def test_exit(serve, where, target, place):
+    server = serve(with_mishap(f"{FILTERED}Mishap {where} exit"), FILES)
+    server.expect_trouble = True
+    child = server.children()[0]
+    assert asked(server, f"{target}?now") is None
+    server.wait_for_log(rf"module mod_mishap\.c called exit\(\) in {place}: the process ends")
+    server.wait_for_log(rf"child pid {child} ended unexpectedly")
+    wait_until(lambda: answers(server), "an answer from the next process")
+
+
+def test_exit_while_the_configuration_is_read(serve):
+    server = serve.unstarted(with_mishap("Mishap post_config exit"), FILES)
+    server.write("mishap", "", base=".")
+    done = server.run()
+    assert done.returncode == 3
+    assert b"module mod_mishap.c called exit() in hook post_config: the process ends" in done.stderr + server.error_log()
+
+
+def test_an_end_of_our_own_is_not_a_modules(serve):
+    server = serve(with_mishap(""), FILES)
+    assert answers(server)
+    server.stop()
+    assert b"called exit()" not in server.error_log()
+
+
+@pytest.mark.parametrize("graceful", [False, True])
+def test_threads_of_a_module(serve, graceful):
+    server = prepared(serve, "Mishap child_init thread")
+    for _ in range(3):
+        assert answers(server)
+    if graceful:
+        child = server.children()[0]
+        server.signal(signal.SIGUSR1)
+        wait_until(lambda: server.children() and child not in server.children(), "the end of the old process")
+        assert answers(server)
+    assert server.stop() == 0
+
+
+@pytest.mark.parametrize("where", ["child_init", "handler"])
+def test_signals_that_a_module_blocks(serve, where):
+    """Orders reach the process all the same."""
+    server = prepared(serve, f"Mishap {where} signals")
+    server.get("/handled?now")
+    child = server.children()[0]
+    with server.connect() as c:
+        c.send(b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        reset(c)
+    server.signal(signal.SIGUSR1)
+    wait_until(lambda: server.children() and child not in server.children(), "the end of the old process")
+    assert answers(server)
+    assert server.stop() == 0
+
+
+@pytest.mark.parametrize("where", ["child_init", "handler", "post_config"])
+def test_surroundings_that_a_module_changes(serve, where):
+    """Umask, current folder, locale and time zone: answers stay the same."""
+    files = {**FILES, "i.shtml": '<!--#config timefmt="%a" --><!--#echo var="DATE_GMT" --><!--#include file="a.txt" -->'}
+    config = ('MemoryReport On\nAddType text/html .shtml\nAddOutputFilter INCLUDES .shtml\n<Directory "@ROOT@/htdocs">\n'
+              "Options +Includes +Indexes\n</Directory>\n<Location /st>\nSetHandler server-status\n</Location>\n"
+              f"FilterStatistics On\nMishap {where} surroundings")
+    server = prepared(serve, config, files)
+    server.get("/handled?now")
+    for _ in range(3):
+        answer = server.get("/a.txt")
+        assert answer.body == b"A\n"
+        for name in "Date", "Last-Modified":
+            assert email.utils.parsedate_to_datetime(answer[name]).strftime("%a, %d %b %Y %H:%M:%S GMT") == answer[name]
+    assert server.get("/a.txt", {"If-Modified-Since": answer["Last-Modified"]}).status == 304
+    assert server.get("/a.txt", {"IF-NONE-MATCH": answer["ETag"]}).status == 304
+    assert server.get("/a.txt", {"Range": "bytes=0-0"}).body == b"A"
+    assert server.get("/i.shtml").body.endswith(b"A\n")
+    assert server.get("/m/").status == 200
+    for query in "json", "memory=json", "filters=json":
+        json.loads(server.get(f"/st?{query}").body)
+    server.write("new.txt", "new\n")
+    assert server.get("/new.txt").body == b"new\n"
+    server.signal(signal.SIGUSR1)
+    server.wait_for_log("(?s)resuming.*resuming")
+    assert answers(server)

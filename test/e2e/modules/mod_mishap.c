@@ -10,8 +10,14 @@
 #include "http_request.h"
 #include "util_filter.h"
 #include "apr_strings.h"
+#include <locale.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *mishap_where, *mishap_how;
@@ -43,6 +49,50 @@ __attribute__((noinline)) static void mishap_happen(request_rec *r)
         exit(3);
 }
 
+static void *mishap_thread(void *unused)
+{
+    for (;;)
+        poll(NULL, 0, 1);
+    return NULL;
+}
+
+/* What belongs to the whole process, and is not a module's to change. */
+static void mishap_surroundings(void)
+{
+    static const char *const locales[] = {"tr_TR.UTF-8", "de_DE.UTF-8", "C.UTF-8"};
+    unsigned i;
+
+    umask(0777);
+    (void)!chdir("/proc");
+    setenv("TZ", "Asia/Tokyo", 1);
+    tzset();
+    for (i = 0; i < 3 && !setlocale(LC_ALL, locales[i]); i++)
+        continue;
+}
+
+static void mishap_block_signals(void)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGPIPE, SIG_DFL);
+}
+
+/* What leaves the process alive. */
+static void mishap_live_on(void)
+{
+    pthread_t id;
+
+    if (!strcmp(mishap_how, "thread"))
+        pthread_create(&id, NULL, mishap_thread, NULL);
+    else if (!strcmp(mishap_how, "surroundings"))
+        mishap_surroundings();
+    else if (!strcmp(mishap_how, "signals"))
+        mishap_block_signals();
+}
+
 static int mishap_is(const char *where)
 {
     return mishap_where && !strcmp(mishap_where, where);
@@ -51,7 +101,7 @@ static int mishap_is(const char *where)
 static void mishap_at(const char *where, request_rec *r)
 {
     if (mishap_is(where) && (r ? r->args && !strcmp(r->args, "now") : access(mishap_file, F_OK) == 0))
-        mishap_happen(r);
+        mishap_happen(r), mishap_live_on();
 }
 
 static int mishap_translate(request_rec *r)

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A module that calls exit() takes the process along, and with it what all others do; nothing would
+ * tell of it. */
+#include "crash.h"
+#include "http_config.h"
+#include "http_log.h"
+#include "http_main.h"
+#include <stdlib.h>
+#include <unistd.h>
+
+APLOG_USE_MODULE(core);
+
+static pid_t exit_watched; /* not what modules fork */
+
+static void exit_called(void)
+{
+    crash_place place;
+
+    if (getpid() != exit_watched)
+        return;
+    exit_watched = 0;
+    crash_where_here(&place);
+    if (!place.loaded)
+        return;
+    ap_log_error(APLOG_MARK, APLOG_CRIT, 0, ap_server_conf,
+                 "module %s called exit()%s%s: the process ends", place.module,
+                 place.filter ? " in filter "
+                 : place.hook ? " in hook "
+                              : "",
+                 place.filter ? place.filter
+                 : place.hook ? place.hook
+                              : "");
+}
+
+void crash_exit_expected(void)
+{
+    exit_watched = 0;
+}
+
+void crash_exit_watch(void)
+{
+    static int registered;
+
+    exit_watched = getpid();
+    if (!registered++ && atexit(exit_called))
+        exit_watched = 0;
+}
