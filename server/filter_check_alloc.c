@@ -21,8 +21,9 @@
 #define ASAN_UNPOISON_MEMORY_REGION(at, n) ((void)(at), (void)(n))
 #endif
 
-#define CHECK_CHAINS 256 /* power of two */
-#define CHECK_KEPT 256   /* freed blocks that are kept back */
+#define CHECK_CHAINS_BITS 12
+#define CHECK_CHAINS (1u << CHECK_CHAINS_BITS)
+#define CHECK_KEPT 256 /* freed blocks that are kept back */
 #define CHECK_HEADER ((sizeof(filter_check_block) + 15) / 16 * 16)
 
 /* What modules hold as apr_bucket_alloc_t, whose insides are APR-util's secret. One thread at a
@@ -58,7 +59,10 @@ static void *check_memory(filter_check_block *b)
 
 static filter_check_block **check_chain(filter_check_list *list, const void *mem)
 {
-    return &list->chains[((uintptr_t)mem >> 4) & (CHECK_CHAINS - 1)];
+    /* Blocks are of few sizes, so that the low bits of their addresses say little. */
+    uint64_t spread = (uint64_t)(uintptr_t)mem * 0x9e3779b97f4a7c15ull;
+
+    return &list->chains[spread >> (64 - CHECK_CHAINS_BITS)];
 }
 
 filter_check_block *filter_check_find(apr_bucket_alloc_t *list, const void *mem)
@@ -75,7 +79,7 @@ void filter_check_each(apr_bucket_alloc_t *list, void (*visit)(void *baton, filt
 {
     filter_check_list *check = (filter_check_list *)(void *)list;
 
-    for (int i = 0; i < CHECK_CHAINS; i++)
+    for (unsigned i = 0; i < CHECK_CHAINS; i++)
         for (filter_check_block *b = check->chains[i]; b; b = b->next)
             if (b->state == FILTER_CHECK_LIVE)
                 visit(baton, b);
@@ -141,7 +145,7 @@ void apr_bucket_alloc_destroy(apr_bucket_alloc_t *alloc)
     for (int i = 0; i < CHECK_KEPT; i++)
         if (list->kept[i])
             check_forget(list, list->kept[i]);
-    for (int i = 0; i < CHECK_CHAINS; i++)
+    for (unsigned i = 0; i < CHECK_CHAINS; i++)
         for (filter_check_block *b = list->chains[i]; b; b = b->next)
             ASAN_UNPOISON_MEMORY_REGION(check_memory(b), b->size);
     check_real.destroy(list->real);
