@@ -46,11 +46,11 @@ def build(apache, folder):
 class Peer:
     """One of the two servers."""
 
-    def __init__(self, binary, docs):
+    def __init__(self, binary, docs, more=None):
         apache = brigade.is_apache(binary)
         self.folder = tempfile.mkdtemp(prefix="brigade-testcut-")
         os.chmod(self.folder, 0o755)
-        text = corpus.config(docs, build(apache, self.folder))
+        text = corpus.config(docs, build(apache, self.folder) if more is None else None, more or "")
         self.server = brigade.Server(text, binary=binary)
         self.server.start()
         self.client, self.read = None, 0
@@ -118,10 +118,14 @@ class Peers:
         corpus.store(self.docs)
         self.apache = Peer(APACHE, self.docs)
         self.brigade = Peer(brigade.BINARY, self.docs)
+        # Where the other tests never come: on event loops, and without pages that are kept.
+        self.others = [Peer(brigade.BINARY, self.docs, "EventLoops 2\n"), Peer(brigade.BINARY, self.docs, "EventLoops 2\nSSICacheSize 0\n")]
 
     def close(self):
         self.apache.close()
         self.brigade.close()
+        for peer in self.others:
+            peer.close()
         shutil.rmtree(self.docs, ignore_errors=True)
 
 
@@ -202,6 +206,22 @@ def test_page_in_pieces(peers, name):
     whole, *pieces = peers.brigade.ask_all(page, cuts)
     for cut, piece in zip(cuts[1:], pieces):
         assert content(piece) == content(whole), f"{page.target} with X-Cut: {cut}"
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_page_elsewhere(peers, name):
+    """On event loops, and streamed: the same, in the log too. Several times, since threads keep pages, and learn of them."""
+    page = BY_NAME[name]
+    if page.repeat:
+        pytest.skip("differs from second to second")
+    for peer in (peers.brigade, *peers.others):
+        peer.new_lines()
+    whole, lines = content(peers.brigade.ask(page)), peers.brigade.new_lines()
+    for peer in peers.others:
+        for n in range(1 if page.runs else 3):
+            assert content(peer.ask(page)) == whole, n
+            said = peer.new_lines()
+            assert said == lines or (n and not said), n
 
 
 def offsets(page):

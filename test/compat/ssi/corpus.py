@@ -54,13 +54,14 @@ HOSTS = {
 }
 
 
-def config(docs, testcut):
-    text = CONFIG
+def config(docs, testcut, more=""):
+    """Without testcut the pages may run on event loops."""
+    text = more + (CONFIG if testcut else CONFIG.replace("LoadModule testcut_module @TESTCUT@\n", ""))
     for host, (start, end) in HOSTS.items():
         text += f"<VirtualHost *:@PORT@>\n    ServerName {host}:80\n"
         text += f"    SSIStartTag \"{start}\"\n" if start else ""
         text += f"    SSIEndTag \"{end}\"\n</VirtualHost>\n"
-    return text.replace("@DOCS@", docs).replace("@TESTCUT@", testcut)
+    return text.replace("@DOCS@", docs).replace("@TESTCUT@", testcut or "")
 
 
 VARS = "".join(f'{v}=<!--#echo var="{v}" -->\n' for v in (
