@@ -10,9 +10,8 @@
 #include "util_filter.h"
 #include "apr_buckets.h"
 
-typedef struct length_ctx {
-    int passed; /* something went on already: the head may be out */
-} length_ctx;
+/* What f->ctx points to when something went on already: the head may be out. */
+static char length_passed;
 
 typedef struct length_scan {
     apr_bucket *stop; /* bucket that would block, or NULL */
@@ -96,13 +95,9 @@ static void length_tell(request_rec *r)
 AP_DECLARE_NONSTD(apr_status_t) ap_content_length_filter(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     request_rec *r = f->r;
-    length_ctx *ctx = f->ctx;
     length_scan scan;
     apr_status_t rv;
 
-    if (!ctx) {
-        ctx = f->ctx = apr_pcalloc(r->pool, sizeof(*ctx));
-    }
     for (;;) {
         scan = (length_scan){0};
         rv = length_run(bb, &scan);
@@ -112,16 +107,16 @@ AP_DECLARE_NONSTD(apr_status_t) ap_content_length_filter(ap_filter_t *f, apr_buc
         if (!scan.stop) {
             break;
         }
-        ctx->passed = 1;
+        f->ctx = &length_passed;
         rv = length_pass_front(f, bb, &scan);
         if (rv != APR_SUCCESS) {
             return rv;
         }
     }
     r->bytes_sent += scan.bytes;
-    if (scan.eos && !ctx->passed) {
+    if (scan.eos && !f->ctx) {
         length_tell(r);
     }
-    ctx->passed = 1;
+    f->ctx = &length_passed;
     return ap_pass_brigade(f->next, bb);
 }

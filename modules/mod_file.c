@@ -197,10 +197,21 @@ static void file_insert(request_rec *r, apr_bucket_brigade *bb, apr_file_t *file
                 apr_bucket_file_enable_mmap(e, 0);
 }
 
+/* A brigade that is emptied before its pool ends, and so needs no cleanup there. */
+static apr_bucket_brigade *file_brigade(apr_pool_t *p, apr_bucket_alloc_t *ba)
+{
+    apr_bucket_brigade *bb = apr_palloc(p, sizeof(*bb));
+
+    bb->p = p;
+    bb->bucket_alloc = ba;
+    APR_RING_INIT(&bb->list, apr_bucket, link);
+    return bb;
+}
+
 static int file_send(request_rec *r, apr_file_t *file, int with_body)
 {
     apr_bucket_alloc_t *ba = r->connection->bucket_alloc;
-    apr_bucket_brigade *bb = apr_brigade_create(r->pool, ba);
+    apr_bucket_brigade *bb = file_brigade(r->pool, ba);
     apr_status_t rv;
 
     /* For HEAD only filters need the body: what they make of it decides on the head. */

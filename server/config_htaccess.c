@@ -156,15 +156,27 @@ conf_htaccess_seen(const request_rec *r, const conf_htaccess_scope *scope, const
 static void conf_htaccess_remember(request_rec *r, const conf_htaccess_scope *scope,
                                    const char *dir, ap_conf_vector_t *dc)
 {
-    struct htaccess_result *h = apr_palloc(r->pool, sizeof *h);
+    apr_size_t len = strlen(dir);
+    struct htaccess_result *h = apr_palloc(r->pool, sizeof *h + len + 1);
 
-    h->dir = apr_pstrdup(r->pool, dir);
+    h->dir = memcpy(h + 1, dir, len + 1);
     h->override = scope->override;
     h->override_opts = scope->override_opts;
     h->override_list = scope->override_list;
     h->htaccess = dc;
     h->next = r->htaccess;
     r->htaccess = h;
+}
+
+/* The next of the names in AccessFileName, which is one without quotes nearly always. */
+static const char *conf_htaccess_name(apr_pool_t *p, const char **names)
+{
+    const char *name = *names;
+
+    if (name[strcspn(name, " \t\"'\\")])
+        return ap_getword_conf(p, names);
+    *names += strlen(name);
+    return name;
 }
 
 AP_CORE_DECLARE(int)
@@ -181,7 +193,7 @@ ap_parse_htaccess(ap_conf_vector_t **result, request_rec *r, int override, int o
         return OK;
     }
     while (*access_name && !dc) {
-        const char *name = ap_getword_conf(r->pool, &access_name), *file = name;
+        const char *name = conf_htaccess_name(r->pool, &access_name), *file = name;
         const ap_directive_t *err = NULL;
         ap_directive_t *tree = NULL;
         int status = conf_htaccess_get(r, &scope, path, name, &tree, &file);

@@ -160,14 +160,12 @@ apr_status_t ap_http_chunk_filter(ap_filter_t *f, apr_bucket_brigade *bb)
 
 /* ---- HTTP_OUTERROR: what an error or the end of a response means for the connection ---- */
 
-typedef struct outerror_ctx {
-    int ended; /* EOS or EOC went by */
-} outerror_ctx;
+/* What f->ctx points to when EOS or EOC went by. */
+static char outerror_ended;
 
 apr_status_t ap_http_outerror_filter(ap_filter_t *f, apr_bucket_brigade *bb)
 {
-    outerror_ctx *ctx = f->ctx;
-    const int had_ended = ctx && ctx->ended;
+    const int had_ended = f->ctx != NULL;
     int ends = 0;
     apr_bucket *e, *next;
 
@@ -190,11 +188,8 @@ apr_status_t ap_http_outerror_filter(ap_filter_t *f, apr_bucket_brigade *bb)
             ends = 1;
         }
     }
-    if (ends && !had_ended) {
-        if (!ctx) {
-            ctx = f->ctx = apr_pcalloc(f->r->pool, sizeof(*ctx));
-        }
-        ctx->ended = 1;
+    if (ends) {
+        f->ctx = &outerror_ended;
     }
     return ap_pass_brigade(f->next, bb);
 }

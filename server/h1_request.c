@@ -109,11 +109,12 @@ static int request_other_form(request_rec *r, const char *target)
     return OK;
 }
 
-AP_CORE_DECLARE(void) ap_parse_uri(request_rec *r, const char *uri)
+/* As ap_parse_uri(), of a text that is in r's pool and stays as it is. */
+static void request_parse_uri(request_rec *r, char *uri)
 {
     int status = OK;
 
-    r->unparsed_uri = apr_pstrdup(r->pool, uri);
+    r->unparsed_uri = uri;
     memset(&r->parsed_uri, 0, sizeof(r->parsed_uri));
     /* Two slashes at the start are an empty path segment here, not an authority. */
     status = uri[0] == '/' && !strchr(uri, '#') && r->method_number != M_CONNECT
@@ -128,6 +129,11 @@ AP_CORE_DECLARE(void) ap_parse_uri(request_rec *r, const char *uri)
     }
     r->args = r->parsed_uri.query;
     r->uri = r->parsed_uri.path ? r->parsed_uri.path : apr_pstrdup(r->pool, "/");
+}
+
+AP_CORE_DECLARE(void) ap_parse_uri(request_rec *r, const char *uri)
+{
+    request_parse_uri(r, apr_pstrdup(r->pool, uri));
 }
 
 static const char *request_method(request_rec *r, const h1_head *head)
@@ -182,7 +188,7 @@ int h1_request_take_line(request_rec *r, const h1_head *head)
                                              : apr_pstrdup(r->pool, "-");
         return head->status;
     }
-    ap_parse_uri(r, apr_pstrmemdup(r->pool, head->uri, head->uri_len));
+    request_parse_uri(r, apr_pstrmemdup(r->pool, head->uri, head->uri_len));
     if (r->status != HTTP_OK || !request_path_ok(r)) {
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                       APLOGNO(03450) "HTTP Request Line; Unable to parse URI: '%s'",
@@ -317,7 +323,7 @@ static void request_server_of_target(request_rec *r, const h1_head *head)
     if (head->why != h1_why_no_host || head->uri[0] == '/') {
         return;
     }
-    ap_parse_uri(r, apr_pstrmemdup(r->pool, head->uri, head->uri_len));
+    request_parse_uri(r, apr_pstrmemdup(r->pool, head->uri, head->uri_len));
     if (r->status == HTTP_OK && r->hostname) {
         ap_update_vhost_from_headers(r);
         memory_request_settle(r);

@@ -22,10 +22,9 @@
 
 APLOG_USE_MODULE(http);
 
-typedef struct header_ctx {
-    int sent;  /* the head is out; what follows is body to be swallowed */
-    int dying; /* headers were refused once already */
-} header_ctx;
+/* The filter's states, what f->ctx points to; NULL at first. */
+static char header_dying; /* headers were refused once already */
+static char header_sent;  /* the head is out; what follows is body to be swallowed */
 
 /* ---- completing the header tables ---- */
 
@@ -188,16 +187,17 @@ static int header_all_safe(request_rec *r)
     return 1;
 }
 
-static apr_status_t header_die(ap_filter_t *f, header_ctx *ctx, apr_bucket_brigade *bb, int status)
+static apr_status_t header_die(ap_filter_t *f, apr_bucket_brigade *bb, int status)
 {
     request_rec *r = f->r;
 
     apr_brigade_cleanup(bb);
-    if (ctx->dying++) {
+    if (f->ctx == &header_dying) {
         /* The error page ran into the same: say nothing more. */
         r->connection->keepalive = AP_CONN_CLOSE;
         return AP_FILTER_ERROR;
     }
+    f->ctx = &header_dying;
     ap_die(status, r);
     return AP_FILTER_ERROR;
 }
@@ -247,7 +247,7 @@ static apr_bucket *header_bucket(request_rec *r)
     return apr_bucket_heap_create(buf, len, apr_bucket_free, alloc);
 }
 
-static apr_status_t header_send(ap_filter_t *f, header_ctx *ctx, apr_bucket_brigade *bb)
+static apr_status_t header_send(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     request_rec *r = f->r;
     apr_bucket *head;
@@ -258,12 +258,12 @@ static apr_status_t header_send(ap_filter_t *f, header_ctx *ctx, apr_bucket_brig
         apr_table_clear(r->err_headers_out);
         r->connection->keepalive = AP_CONN_CLOSE;
         r->chunked = 0;
-        return header_die(f, ctx, bb, HTTP_INTERNAL_SERVER_ERROR);
+        return header_die(f, bb, HTTP_INTERNAL_SERVER_ERROR);
     }
     head = header_bucket(r);
     r->sent_bodyct = 1;
     if (r->header_only || AP_STATUS_IS_HEADER_ONLY(r->status)) {
-        ctx->sent = 1;
+        f->ctx = &header_sent;
         header_drop_body(bb);
         APR_BRIGADE_INSERT_HEAD(bb, head);
         return ap_pass_brigade(f->next, bb);
@@ -279,26 +279,22 @@ static apr_status_t header_send(ap_filter_t *f, header_ctx *ctx, apr_bucket_brig
 AP_DECLARE_NONSTD(apr_status_t) ap_http_header_filter(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     request_rec *r = f->r;
-    header_ctx *ctx = f->ctx;
     int status, eoc;
 
-    if (!ctx) {
-        ctx = f->ctx = apr_pcalloc(r->pool, sizeof(*ctx));
-    }
-    if (ctx->sent) {
+    if (f->ctx == &header_sent) {
         header_drop_body(bb);
         return ap_pass_brigade(f->next, bb);
     }
     status = header_wanted_status(bb, &eoc);
     if (status) {
-        return header_die(f, ctx, bb, status);
+        return header_die(f, bb, status);
     }
     if (eoc || r->assbackwards) {
         r->sent_bodyct = 1;
         ap_remove_output_filter(f);
         return ap_pass_brigade(f->next, bb);
     }
-    return header_send(f, ctx, bb);
+    return header_send(f, bb);
 }
 
 AP_DECLARE(void) ap_basic_http_header(request_rec *r, apr_bucket_brigade *bb)

@@ -65,11 +65,16 @@ AP_DECLARE(void) ap_set_content_type(request_rec *r, const char *ct)
 
 AP_DECLARE(void) ap_set_content_length(request_rec *r, apr_off_t length)
 {
-    char *text = apr_palloc(r->pool, 24);
+    const char *told =
+        r->clength == length ? apr_table_get(r->headers_out, "Content-Length") : NULL;
+    char text[24];
+    apr_size_t n = h1_format_number(text, (apr_uint64_t)length);
 
+    text[n] = '\0';
     r->clength = length;
-    text[h1_format_number(text, (apr_uint64_t)length)] = '\0';
-    apr_table_setn(r->headers_out, "Content-Length", text);
+    if (!told || strcmp(told, text) != 0) { /* handler and filter, as a rule, say the same */
+        apr_table_setn(r->headers_out, "Content-Length", apr_pstrmemdup(r->pool, text, n));
+    }
 }
 
 AP_DECLARE(apr_time_t) ap_rationalize_mtime(request_rec *r, apr_time_t mtime)

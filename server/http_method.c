@@ -132,13 +132,24 @@ AP_DECLARE(const char *) ap_method_name_of(apr_pool_t *p, int methnum)
 
 /* ---- sets ---- */
 
+/* A list, its array and what that has room for at first: each request has one. */
+typedef struct method_set {
+    ap_method_list_t list;
+    apr_array_header_t names;
+    char *room[];
+} method_set;
+
 AP_DECLARE(ap_method_list_t *) ap_make_method_list(apr_pool_t *p, int nelts)
 {
-    ap_method_list_t *list = apr_palloc(p, sizeof(*list));
+    const int room = nelts > 0 ? nelts : 1;
+    method_set *set = apr_pcalloc(p, sizeof(*set) + (apr_size_t)room * sizeof(*set->room));
 
-    list->method_mask = 0;
-    list->method_list = apr_array_make(p, nelts, sizeof(char *));
-    return list;
+    set->names.pool = p;
+    set->names.elt_size = sizeof(*set->room);
+    set->names.nalloc = room;
+    set->names.elts = (char *)set->room;
+    set->list.method_list = &set->names;
+    return &set->list;
 }
 
 AP_DECLARE(void) ap_copy_method_list(ap_method_list_t *dest, ap_method_list_t *src)

@@ -329,11 +329,14 @@ static void request_await_module(conn_rec *c)
     pthread_mutex_unlock(&suspended_lock);
 }
 
+/* No lock for a request that never was suspended: nobody else knows of it. A module's thread has
+ * waited for the request's own lock (request_lock), and so sees that it is. */
 static void request_set_state(conn_rec *c, conn_state_e state)
 {
     int was_suspended;
 
-    if (!connection_of(c)) {
+    if (!connection_of(c) ||
+        (c->cs->state != CONN_STATE_SUSPENDED && state != CONN_STATE_SUSPENDED)) {
         c->cs->state = state;
         return;
     }

@@ -11,6 +11,7 @@ import pytest
 import brigade
 import http_client
 from brigade import wait_until
+from trouble import compiled, sanitizer
 
 pytestmark = pytest.mark.only("brigade")
 BUILD = os.path.dirname(brigade.BINARY)
@@ -203,20 +204,48 @@ def test_figures(serve):
     assert 10 <= int(line[1]) <= 60 and 1000 < int(line[2]) < 20000
 
 
+WARM = STATUS + ("EventLoops 1\nMaxKeepAliveRequests 0\nFileCacheEntries 0\nLogFormat \"%U %{allocs}M\" m\n"
+                 "CustomLog logs/access m\n")
+
+
 def test_warm_requests_allocate_little(serve):
-    """Less than half of what was usual once (120 pool allocations), no chunk beyond the first, nothing from below the arena."""
-    server = serve(STATUS + "EventLoops 1\nMaxKeepAliveRequests 0\nLogFormat \"%U %{allocs}M\" m\nCustomLog logs/access m\n", FILES)
+    """At most 40 allocations (120 were usual once), no chunk beyond the first, nothing from below the arena."""
+    server = serve(WARM, FILES)
     with server.connect() as c:
         for _ in range(10):
             c.request("GET", "/a.txt")
+            c.request("GET", "/st?memory=json")
         c.request("POST", "/st?memory=reset")
-        for _ in range(200):
+        for _ in range(1000):
             assert c.request("GET", "/a.txt").status == 200
         scopes = {s["scope"]: s for s in json.loads(c.request("GET", "/st?memory=json").body)["scopes"]}
-    assert scopes["request"]["pools"]["allocations"] <= 202 * 50 + 100
     assert scopes["request"]["pools"]["refills"] == 0
-    assert scopes["request"]["systems"][0]["refills"] == 0
-    assert scopes["connection"]["systems"][0]["refills"] == 0
+    for scope_name in ("request", "connection", "bucket"):
+        assert scopes[scope_name]["systems"][0]["refills"] == 0
+    lines = wait_until(lambda: (x := re.findall(rb"^/a.txt (\d+)$", server.read("logs/access"), re.M)) and len(x) == 1010 and x,
+                       "the log")
+    assert max(int(n) for n in lines[10:]) <= 40
+
+
+@pytest.mark.parametrize("config", [WARM, WARM.replace("FileCacheEntries 0\n", "")])
+def test_warm_requests_take_no_lock(serve, tmp_path, config):
+    """Counted in the calls of pthread_mutex_lock and the like, of all libraries, by a preloaded one."""
+    if sanitizer():
+        pytest.skip("a sanitizer comes first")
+    counter = tmp_path / "locks"
+    counter.write_bytes(bytes(8))
+    for path in (counter, tmp_path, *list(tmp_path.parents)[:2]):
+        path.chmod(0o777)
+    server = serve(config, FILES, env={"LD_PRELOAD": compiled("count_locks", "-ldl"), "LOCKS_FILE": str(counter)})
+    with server.connect() as c:
+        for _ in range(50):
+            c.request("GET", "/a.txt")
+        before = int.from_bytes(counter.read_bytes(), "little")
+        for _ in range(1000):
+            assert c.request("GET", "/a.txt").status == 200
+        after = int.from_bytes(counter.read_bytes(), "little")
+    assert before > 0  # the library is there
+    assert after - before < 20, "locks for 1,000 requests"  # a few may be those of a second's end
 
 
 def test_other_shapes(serve):
