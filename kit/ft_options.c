@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     FT_SEED = 256,
@@ -207,7 +208,8 @@ void ft_options_read(process_rec *process, ft_options *o)
     o->seconds = 120;
     APR_ARRAY_PUSH(ap_server_pre_read_config, const char *) = "ServerName localhost";
     APR_ARRAY_PUSH(ap_server_pre_read_config, const char *) = "TypesConfig /dev/null";
-    APR_ARRAY_PUSH(ap_server_pre_read_config, const char *) = "User nobody";
+    if (geteuid() == 0)
+        APR_ARRAY_PUSH(ap_server_pre_read_config, const char *) = "User nobody";
     APR_ARRAY_PUSH(ap_server_pre_read_config, const char *) = "ErrorLog /dev/stderr";
     apr_getopt_init(&opt, process->pool, process->argc, process->argv);
     opt->interleave = 1;

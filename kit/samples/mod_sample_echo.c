@@ -41,7 +41,7 @@ static const char *echo_set(cmd_parms *cmd, void *dir_conf, int on)
 }
 
 static const command_rec echo_commands[] = {
-    AP_INIT_FLAG("SampleEcho", echo_set, NULL, RSRC_CONF, "On or Off"), {NULL}};
+    AP_INIT_FLAG("SampleEcho", echo_set, NULL, RSRC_CONF, "On or Off"), {.name = NULL}};
 
 /* The brigade holds a line; the number goes before it, a flush behind: the client waits for it. */
 static apr_status_t echo_line(conn_rec *c, apr_bucket_brigade *bb, int number)

@@ -52,7 +52,7 @@ static const char *handler_set_greeting(cmd_parms *cmd, void *dir_conf, const ch
 
 static const command_rec handler_commands[] = {
     AP_INIT_TAKE1("SampleGreeting", handler_set_greeting, NULL, ACCESS_CONF | OR_OPTIONS, "a text"),
-    {NULL}};
+    {.name = NULL}};
 
 /* Everything that came from outside is escaped before it goes into a page. */
 static void handler_say(request_rec *r, const char *name)

@@ -48,7 +48,7 @@ static const char *hook_set_closed(cmd_parms *cmd, void *dir_conf, int on)
 }
 
 static const command_rec hook_commands[] = {
-    AP_INIT_FLAG("SampleClosed", hook_set_closed, NULL, RSRC_CONF, "On or Off"), {NULL}};
+    AP_INIT_FLAG("SampleClosed", hook_set_closed, NULL, RSRC_CONF, "On or Off"), {.name = NULL}};
 
 static void hook_note(request_rec *r, const char *phase)
 {
