@@ -157,7 +157,7 @@ CustomLog logs/access m
 
 def without_names(body):
     """Multipart boundaries and host names differ from request to request."""
-    return re.sub(rb"[0-9a-f]{16,}|\bn\d+\b|\bwhole\b", b"", body)
+    return re.sub(rb"--[0-9a-f]+|\bn\d+\b|\bwhole\b", b"", body)
 
 
 def host(name, n, kind):
