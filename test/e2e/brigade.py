@@ -25,6 +25,9 @@ REPOSITORY = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..")
 BINARY = os.environ.get("BRIGADE") or os.path.join(REPOSITORY, "out", "release", "brigade")
 APACHE_MODULES = os.environ.get("APACHE_MODULES", "/usr/lib/apache2/modules")
 
+# A memory system for requests, in every server that the tests start: "tracking arena".
+MEMORY = os.environ.get("TEST_MEMORY", "")
+
 # Sanitizers make everything slower, and so may the machine.
 PATIENCE = float(os.environ.get("TEST_PATIENCE", "20"))
 
@@ -69,6 +72,16 @@ def wait_until(condition, what="condition", seconds=None):
         if time.monotonic() > deadline:
             raise AssertionError(f"waited in vain for {what}")
         threading.Event().wait(0.005)
+
+
+def memory_arguments(spec):
+    """What a command line says for `MemorySystem request SPEC`, before any line of the configuration."""
+    arguments = []
+    for kind in ("jemalloc", "mimalloc"):
+        if kind in spec:
+            module = os.path.join(os.path.dirname(os.path.abspath(BINARY)), "modules", f"sms_{kind}.so")
+            arguments += ["-C", f'LoadModule sms_{kind}_module "{module}"']
+    return arguments + ["-C", f"MemorySystem request {spec}"] if spec else []
 
 
 def apache_preamble(binary_modules=None, mpm="mpm_event"):
@@ -176,7 +189,8 @@ class Server:
             shutil.copy(os.path.join(os.path.dirname(__file__), "mime.types"), self.path("conf/mime.types"))
 
     def command(self, *args):
-        return [self.binary, "-d", self.root, "-f", self.path("conf/httpd.conf"), *args]
+        memory = [] if self.apache else memory_arguments(MEMORY)
+        return [self.binary, "-d", self.root, "-f", self.path("conf/httpd.conf"), *memory, *args]
 
     def run(self, *args, port=None):
         """Run the program once with this configuration, such as with -t; a CompletedProcess."""

@@ -53,7 +53,7 @@ def get(target, body, times=20):
 @pytest.mark.parametrize("config", [
     WHOLE_WAY, WHOLE_WAY + "EnableSendfile On\n", WHOLE_WAY + "EnableMMAP Off\n", "", "EnableSendfile On\n",
 ])
-@pytest.mark.parametrize("target, body", [("/middle.bin", LARGE[:300000]), ("/large.bin", LARGE)])
+@pytest.mark.parametrize("target, body", [("/middle.bin", LARGE[:300000]), ("/large.bin", LARGE)], ids=["middle", "large"])
 def test_bodies_of_files_are_not_copied(serve, config, target, body):
     grown = counted(serve_old(serve, ONE + config), get(target, body))
     assert grown["copied_bytes"] < 1000, grown  # the digits of larger figures
