@@ -57,6 +57,11 @@ void sms_kinds_forget(void)
     kinds_registered_n = 0;
 }
 
+const sms_kind *sms_kind_added(int n)
+{
+    return n >= 0 && n < kinds_registered_n ? &kinds_registered[n] : NULL;
+}
+
 const char *sms_kind_unknown(const char *name, apr_pool_t *p)
 {
     char list[SMS_MESSAGE - 64];

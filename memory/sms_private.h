@@ -195,6 +195,8 @@ size_t sms_default_keep(void);
 
 /** Forget the kinds that modules registered; before they are unloaded. Main thread. */
 void sms_kinds_forget(void);
+/* The @a n th, from 0, that a module added; NULL after the last. */
+const sms_kind *sms_kind_added(int n);
 
 /** 1 if no kind of the plan comes from a module, which could be unloaded. */
 int sms_plan_builtin(const brg_sms_plan *plan);

@@ -16,6 +16,7 @@
 #include "mpm_common.h"
 #include "resolution.h"
 #include "scoreboard.h"
+#include "sms_private.h"
 #include "ap_expr.h"
 #include "apr_hooks.h"
 #include "apr_strings.h"
@@ -230,6 +231,14 @@ static void providers_show(apr_pool_t *p)
     }
 }
 
+static void kinds_show(void)
+{
+    const sms_kind *kind;
+
+    for (int i = 0; (kind = sms_kind_added(i)) != NULL; i++)
+        printf("    memory system %s(%s)\n", kind->name, kind->help);
+}
+
 /* ---- the whole ---- */
 
 /* Standard output goes to a file while the module registers. */
@@ -256,11 +265,13 @@ void module_check_hooks(process_rec *process, module *m)
     apr_hook_deregister_all();
     provider_registry_clear();
     resolution_forget_declarations();
+    sms_kinds_forget();
     told = registered_aloud(m, process->pconf);
     hooks_show();
     hooks_show_foreign(told);
     filter_registry_each(filter_show, (void *)(uintptr_t)m->name);
     providers_show(process->pool);
+    kinds_show();
     printf("    runs on %s\n", resolution_is_declared(m)
                                    ? "event loops: it declares that it does not wait"
                                    : "worker threads: it does not declare otherwise");

@@ -101,6 +101,14 @@ def test_input_filters(broken):
     assert status == 1 and "returns nothing for ever" in text, text
 
 
+def test_a_filter_that_its_module_inserts(broken):
+    so = stock("case_filter")
+    args = ["--insert", "--no-flush", "--no-metadata", "--runs", "50", so, "CASEFILTER"]
+    assert check(*args, "-c", "CaseFilter On")[0] == 0
+    status, text = check(*args)
+    assert status == 2 and "the module did not insert CASEFILTER" in text
+
+
 def test_what_cannot_be_tested_is_said(broken, tmp_path):
     status, text = check(broken, "nonsense")
     assert status == 2 and "there is no output filter nonsense" in text and "in_good  of mod_broken.c" in text

@@ -81,7 +81,8 @@ def test_hooks(serve, built):
     assert answer.status == 503 and answer["retry-after"] == "3600"
     assert answer["sample-phases"] == "read access"
     assert server.get("/robots.txt", host="closed").status == 200
-    server.wait_for_log("/a.txt read access fixups\n/a.txt read access\n", "logs/phases")
+    server.wait_for_log("(?m)^/a.txt read access fixups$", "logs/phases")
+    server.wait_for_log("(?m)^/a.txt read access$", "logs/phases")
 
 
 def test_connection_protocol(serve, built):
@@ -112,6 +113,8 @@ def test_memory_kind(serve, prefix, tmp_path):
     shutil.copy(f"{prefix}/share/doc/brigade/samples/sms_sample.c", tmp_path)
     run(f"{prefix}/bin/brigade-apxs", "-c", "-i", "-a", "-n", "sms_scrub", "sms_sample.c", cwd=tmp_path)
     assert "LoadModule sms_scrub_module modules/sms_sample.so" in open(f"{prefix}/conf/httpd.conf").read()
+    shown = run(f"{prefix}/bin/brigade", "--check-module", f"{prefix}/modules/sms_sample.so")
+    assert "    memory system scrub(the byte to fill with, 0 to 255)\n" in shown
     server = serve.unstarted(f'LoadModule sms_scrub_module "{prefix}/modules/sms_sample.so"\n'
                              "MemorySystem request scrub(0xdd) arena\n")
     dump = server.run("-t", "-D", "DUMP_MEMORY")
