@@ -35,8 +35,24 @@ static const mpm_number_spec spec_spare_max = {offsetof(mpm_conf, spare_max), 1,
 static const mpm_number_spec spec_most = {offsetof(mpm_conf, connections), 1, MPM_MAX_ALONE};
 static const mpm_number_spec spec_limit = {offsetof(mpm_conf, server_limit), 1, MPM_MAX_ALONE};
 
+static const char *prefork_set_nothing(cmd_parms *cmd, void *dummy, const char *arg)
+{
+    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    if (!err)
+        ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
+                     "%s means nothing with mpm_prefork: a process has one loop, and "
+                     "MaxRequestWorkers says how many there are",
+                     cmd->cmd->name);
+    return err;
+}
+
 static const command_rec prefork_commands[] = {
     MPM_SHARED_COMMANDS,
+    AP_INIT_TAKE1("EventLoops", prefork_set_nothing, NULL, RSRC_CONF,
+                  "event loops; here each process has one"),
+    AP_INIT_TAKE1("ServerProcesses", prefork_set_nothing, NULL, RSRC_CONF,
+                  "server processes; here MaxRequestWorkers says so"),
     AP_INIT_TAKE1("StartServers", mpm_set_number, MPM_DATA(&spec_start), RSRC_CONF,
                   "number of processes at start"),
     AP_INIT_TAKE1("MinSpareServers", mpm_set_number, MPM_DATA(&spec_spare_min), RSRC_CONF,

@@ -109,7 +109,7 @@ void sup_children_kill(void);
 /** A new configuration: how many processes it starts with. */
 void sup_spare_begin(void);
 
-/** mpm_prefork: once a second, start or end processes as load asks for. All are up. */
+/** mpm_prefork: start or end processes as load asks for. All are up. Call it as often as you like. */
 void sup_spare_look(server_rec *s);
 
 /** When sup_spare_look() next has something to do; 0 = never. */

@@ -10,11 +10,12 @@
 
 MPM_USE_LOG_MODULE;
 
-#define SPARE_LOOK_US APR_USEC_PER_SEC
+#define SPARE_LOOK_US (APR_USEC_PER_SEC / 4)
+#define SPARE_SHRINK_US APR_USEC_PER_SEC /* one process goes in so long */
 #define SPARE_RATE_MAX 32
 
 static struct {
-    apr_time_t due;
+    apr_time_t due, shrunk;
     int rate;      /* how many the next look adds at least */
     int said_full; /* once per configuration */
 } spare;
@@ -80,6 +81,14 @@ static int spare_missing(int idle)
     return n < room ? n : room;
 }
 
+static void spare_shrink(apr_time_t now)
+{
+    if (now - spare.shrunk < SPARE_SHRINK_US)
+        return;
+    spare.shrunk = now;
+    sup_children_scale(sup_children_wanted() - 1);
+}
+
 void sup_spare_look(server_rec *s)
 {
     apr_time_t now = apr_time_now();
@@ -90,12 +99,9 @@ void sup_spare_look(server_rec *s)
     spare.due = now + SPARE_LOOK_US;
     idle = spare_count();
     spare_say_full(s, idle);
-    if (idle < mpm_settings.spare_min) {
+    if (idle < mpm_settings.spare_min)
         sup_children_scale(sup_children_wanted() + spare_missing(idle));
-        spare.rate = spare.rate * 2 < SPARE_RATE_MAX ? spare.rate * 2 : SPARE_RATE_MAX;
-        return;
-    }
-    spare.rate = 1;
-    if (idle > mpm_settings.spare_max && sup_children_wanted() > 1)
-        sup_children_scale(sup_children_wanted() - 1);
+    else if (idle > mpm_settings.spare_max && sup_children_wanted() > 1)
+        spare_shrink(now);
+    spare.rate = idle ? 1 : spare.rate * 2 < SPARE_RATE_MAX ? spare.rate * 2 : SPARE_RATE_MAX;
 }
