@@ -8,9 +8,9 @@ import threading
 import pytest
 
 from brigade import wait_until
-from http_client import Client
+from http_client import request_bytes
 from test_l_generations import configured, reload
-from trouble import compiled
+from trouble import compiled, with_trouble
 
 pytestmark = pytest.mark.threads
 FILES = {"a.txt": "A\n", "big.bin": bytes(range(256)) * 8000}
@@ -147,6 +147,18 @@ def test_a_graceful_reload_lets_a_long_request_end(serve):
     wait_until(lambda: configured(server) > before, "the new configuration")
     for _ in range(10):
         assert server.get("/alone").status == 200
+    assert len(held.let_go()) == 1
+
+
+def test_a_crash_costs_one_request(serve):
+    server = serve(prefork("StartServers 3\nMinSpareServers 1\n") + with_trouble(), FILES)
+    server.expect_trouble = True
+    held = Held(server, 1)
+    with server.connect() as c:
+        c.send(request_bytes("GET", "/trouble?crash"))
+        assert c.at_end()
+    server.wait_for_log("exit signal Segmentation fault")
+    assert server.get("/alone").status == 200
     assert len(held.let_go()) == 1
 
 
