@@ -62,6 +62,20 @@ const ap_filter_t *filter_check_running(void)
     return check_top ? check_top->f : NULL;
 }
 
+#ifdef __SANITIZE_ADDRESS__
+void __asan_on_error(void);
+
+/* AddressSanitizer found something, such as a filter that reads a bucket after its end: whose call
+ * was it? */
+__attribute__((visibility("default"))) void __asan_on_error(void)
+{
+    const ap_filter_t *f = filter_check_running();
+
+    if (f)
+        fprintf(stderr, "BRG_FILTER_CHECK: this happens in a call of filter %s\n", f->frec->name);
+}
+#endif
+
 /* ---- words ---- */
 
 typedef struct check_words {

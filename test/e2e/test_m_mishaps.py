@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from brigade import wait_until
-from trouble import answers, compiled, filters_are_checked, reset
+from trouble import answers, compiled, filters_are_checked, reset, sanitizer
 from test_t_trouble import asked
 
 pytestmark = pytest.mark.only("brigade")
@@ -45,6 +45,7 @@ def test_a_fatal_mistake_ends_the_process(serve, checked, name, finding):
 
 @pytest.mark.parametrize("name,finding", [
     ("M_LEAK", r"filter m_leak leaked: \d+ blocks of buckets that it made outlive its request"),
+    ("M_KEEP", r"filter m_keep leaked: 1 blocks of buckets"),
     ("M_LEFT", r"filter m_left of mod_mishap\.c returned success and left 2 buckets"),
     ("M_STRANGE", r"filter m_strange of mod_mishap\.c passes a IMMORTAL bucket \(.*\) of another connection's allocator"),
 ])
@@ -55,6 +56,23 @@ def test_a_mistake_that_can_be_lived_with_is_told(serve, checked, name, finding)
     assert server.get("/m/x.txt").body.endswith(b"text\n")
     server.wait_for_log(finding)
     assert answers(server) and server.children() == child
+
+
+def test_a_bucket_that_is_read_after_its_end(serve, checked):
+    server = serve(with_mishap("<Location /m>\nSetOutputFilter M_USED\n</Location>"), FILES)
+    server.expect_trouble = True
+    asked(server, "/m/x.txt")
+    server.wait_for_log(r"crashed in module mod_mishap\.c, output filter m_used")
+    wait_until(lambda: answers(server), "an answer from the next process")
+
+
+@pytest.mark.skipif(sanitizer() != "address", reason="AddressSanitizer's finding")
+def test_a_finding_of_the_sanitizer_has_a_filter(serve, checked):
+    server = serve(with_mishap("<Location /m>\nSetOutputFilter M_SENT\n</Location>"), FILES)
+    server.expect_trouble = True
+    asked(server, "/m/x.txt")
+    server.wait_for_log("use-after-poison", "logs/error_log")
+    server.wait_for_log("BRG_FILTER_CHECK: this happens in a call of filter m_sent")
 
 
 def test_a_filter_without_mistakes_is_not_told_of(serve):

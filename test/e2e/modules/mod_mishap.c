@@ -2,7 +2,7 @@
 /*
  * Goes wrong where it is told to. "Mishap WHERE HOW": in the hook or filter WHERE do HOW (once for requests whose query
  * is "now", in other hooks while the file "mishap" is below the server root). Filters with mistakes of their own:
- * M_LEAK, M_TWICE, M_TORN, M_STALE, M_LEFT, M_STRANGE, and M_FINE without one.
+ * M_LEAK, M_KEEP, M_TWICE, M_TORN, M_STALE, M_USED, M_SENT, M_LEFT, M_STRANGE, and M_FINE without one.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -226,6 +226,39 @@ static apr_status_t mishap_stale(ap_filter_t *f, apr_bucket_brigade *bb)
     return ap_pass_brigade(f->next, bb);
 }
 
+/* Reads a bucket after its end. */
+static apr_status_t mishap_used(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    apr_bucket *e = mishap_bucket(f, "used");
+    const char *data;
+    apr_size_t n;
+
+    APR_BRIGADE_INSERT_HEAD(bb, e);
+    apr_bucket_delete(e);
+    apr_bucket_read(e, &data, &n, APR_BLOCK_READ);
+    return ap_pass_brigade(f->next, bb);
+}
+
+/* Sends the memory of a bucket that is gone. */
+static apr_status_t mishap_sent(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    apr_bucket *e = mishap_bucket(f, "gone");
+    char copy[32];
+
+    apr_bucket_destroy(e);
+    apr_snprintf(copy, sizeof copy, "%.10s", ap_escape_html(f->r->pool, (const char *)e));
+    return ap_pass_brigade(f->next, bb);
+}
+
+/* Keeps what it gets, for longer than the request. */
+static apr_status_t mishap_keep(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    apr_bucket_brigade *mine = apr_brigade_create(f->c->pool, f->c->bucket_alloc);
+
+    APR_BRIGADE_INSERT_TAIL(mine, mishap_bucket(f, "kept"));
+    return ap_pass_brigade(f->next, bb);
+}
+
 /* Passes copies, and says that all was taken. */
 static apr_status_t mishap_left(ap_filter_t *f, apr_bucket_brigade *bb)
 {
@@ -268,7 +301,7 @@ static void mishap_register_hooks(apr_pool_t *p)
         const char *name;
         ap_out_filter_func function;
     } filters[] = {{"M_FINE", mishap_fine}, {"M_LEAK", mishap_leak}, {"M_TWICE", mishap_twice}, {"M_TORN", mishap_torn},
-                   {"M_STALE", mishap_stale}, {"M_LEFT", mishap_left}, {"M_STRANGE", mishap_strange}};
+                   {"M_STALE", mishap_stale}, {"M_LEFT", mishap_left}, {"M_USED", mishap_used}, {"M_KEEP", mishap_keep}, {"M_SENT", mishap_sent}, {"M_STRANGE", mishap_strange}};
     unsigned i;
 
     mishap_where = NULL;
