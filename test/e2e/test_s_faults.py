@@ -137,14 +137,14 @@ SITE = {
 RANGES = [("Range", "bytes=0-1,3-4")]
 # name: target, fields, least number of allocations that it must take
 REQUESTS = {
-    "static": ("/a.txt?x", (), 15),
-    "page": ("/page.shtml?x", (), 200),
-    "index": ("/dir/?x", (), 40),
-    "redirect": ("/dir?x", (), 15),
-    "list": ("/list/?x", (), 100),
-    "none": ("/none?x", (), 8),
-    "ranges": ("/a.txt?x", RANGES, 30),
-    "htaccess": ("/ht/a.txt?x", (), 100),
+    "static": ("/a.txt?x", (), 8),
+    "page": ("/page.shtml?x", (), 120),
+    "index": ("/dir/?x", (), 20),
+    "redirect": ("/dir?x", (), 5),
+    "list": ("/list/?x", (), 60),
+    "none": ("/none?x", (), 5),
+    "ranges": ("/a.txt?x", RANGES, 15),
+    "htaccess": ("/ht/a.txt?x", (), 60),
 }
 INCLUDES = """LogFormat "%V %{allocs}M" m
 CustomLog logs/access m
