@@ -22,6 +22,7 @@ typedef struct module_subject {
     module_file file;
     char *stage; /* what is being done; shared with the parent process */
     int bad;
+    int passed_over; /* LoadModule does not open it */
 } module_subject;
 
 #define MODULE_STAGE_SIZE 200
@@ -83,11 +84,13 @@ static int module_structure(module_subject *s, const module_file_symbol *symbol)
                MODULE_MAGIC_NUMBER_MINOR,
                minor > MODULE_MAGIC_NUMBER_MINOR ? " (newer: it may want what is not here)" : "");
     }
-    if (known_other_mpm(symbol->name))
-        printf("    LoadModule passes over it: this server has a process model of its own\n");
-    else if (conf_builtin_find(symbol->name))
+    if (!strncmp(symbol->name, "mpm_", 4)) {
+        s->passed_over = 1;
+        printf("    LoadModule does not open it: the process models are the server's own\n");
+    } else if (conf_builtin_find(symbol->name)) {
         printf("    built in: LoadModule opens the file only behind \"BuiltinModule %s Off\"\n",
                symbol->name);
+    }
     return 1;
 }
 
@@ -158,6 +161,8 @@ static int module_check_file(module_subject *s, const char *const *before)
     }
     if (!module_structures(s))
         return 1;
+    if (s->passed_over)
+        return s->bad;
     module_stage(s, "while its libraries were opened");
     missing = module_missing(s);
     module_duplicates(s);

@@ -95,7 +95,7 @@ typedef struct hook_entry {
 /* clang-format off */
 #define HOOKS(X) \
     X(pre_config) X(check_config) X(test_config) X(open_logs) X(post_config) \
-    X(optional_fn_retrieve) X(pre_mpm) X(drop_privileges) X(child_init) X(child_stopping) \
+    X(optional_fn_retrieve) X(pre_mpm) X(mpm) X(drop_privileges) X(child_init) X(child_stopping) \
     X(child_status) X(end_generation) X(monitor) X(mpm_query) X(mpm_get_name) \
     X(create_connection) X(pre_connection) X(process_connection) X(pre_close_connection) \
     X(suspend_connection) X(resume_connection) X(insert_network_bucket) X(get_pollfd_from_conn) \

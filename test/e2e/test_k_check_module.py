@@ -137,4 +137,6 @@ def test_stock_binaries():
         pytest.skip("Apache's modules are not installed")
     status, text = check(f"{brigade.APACHE_MODULES}/mod_rewrite.so", f"{brigade.APACHE_MODULES}/mod_mime.so")
     assert status == 0 and "hook translate_name (first), before mod_proxy.c" in text
+    status, of_mpm = check(f"{brigade.APACHE_MODULES}/mod_mpm_event.so")
+    assert status == 0 and "LoadModule does not open it" in of_mpm and "missing" not in of_mpm
     assert 'built in: LoadModule opens the file only behind "BuiltinModule mime_module Off"' in text
