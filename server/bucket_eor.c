@@ -15,8 +15,20 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "scoreboard.h"
+#include "conn.h"
 #include "filter_check.h"
 #include "request_conf.h"
+#include <stdatomic.h>
+
+/* Where modules take part in a connection, nobody else sees how many requests it had. */
+static void eor_count(const request_rec *r)
+{
+    conn_rec *c = r->connection->master ? r->connection->master : r->connection;
+    brg_conn *bc = connection_of(c);
+
+    if (bc && bc->foreign)
+        atomic_fetch_add_explicit(&bc->ended, 1, memory_order_relaxed);
+}
 
 static apr_status_t eor_request_ends(void *data)
 {
@@ -26,6 +38,7 @@ static apr_status_t eor_request_ends(void *data)
     if (r) {
         b->data = NULL;
         ap_run_log_transaction(r);
+        eor_count(r);
         if (ap_extended_status && r->connection->sbh) {
             ap_increment_counts(r->connection->sbh, r);
         }

@@ -24,6 +24,7 @@
 #include "httpd.h"
 #include "apr_buckets.h"
 #include "apr_network_io.h"
+#include <stdatomic.h>
 #include <stdint.h>
 
 typedef struct brg_loop brg_loop;
@@ -73,11 +74,13 @@ struct brg_conn {
     uint8_t failed;      /**< a read or write failed: close without lingering */
     uint8_t queued;      /**< on the loop's list of this turn */
     uint8_t close_after; /**< conn_close_mode: what follows when all output is written */
-    uint8_t foreign; /**< modules take part in it (h1_foreign.c) */
+    uint8_t foreign;     /**< modules take part in it (h1_foreign.c) */
     uint8_t
         resumed; /**< the suspend_connection hook ran, resume_connection is due (h1_foreign.c) */
-    uint32_t requests;              /**< answered on this connection */
-    brg_conn *next;                 /**< list link: ready, returned by a worker, dead or spare */
+    uint32_t requests;      /**< answered on this connection */
+    _Atomic uint32_t ended; /**< foreign: requests that ended and are not counted yet; threads of
+                               modules end some */
+    brg_conn *next;         /**< list link: ready, returned by a worker, dead or spare */
     brg_conn *all_next, **all_prev; /**< the loop's open connections */
 
     const void *chain; /**< virtual hosts of the local address (vhost_private.h) */

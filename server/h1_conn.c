@@ -270,7 +270,7 @@ static void h1_conn_wait_write(brg_conn *bc)
     h1_conn_wait(bc, bc->loop->now + h1_conn_server(bc)->timeout);
 }
 
-static void h1_conn_count_bytes(brg_conn *bc)
+void h1_conn_count_bytes(brg_conn *bc)
 {
     uint64_t n = core_output_take_bytes(bc);
 

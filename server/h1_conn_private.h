@@ -58,6 +58,9 @@ int h1_foreign_wants(const brg_conn *bc, const h1_head *head);
 /** From this request on modules take part in bc, whose output is flushed. */
 void h1_foreign_take(brg_conn *bc);
 void h1_foreign_start(brg_conn *bc);
+
+/** Bring the figure of bytes sent up to date. */
+void h1_conn_count_bytes(brg_conn *bc);
 void h1_foreign_work(brg_conn *bc); /**< on a worker */
 void h1_foreign_returned(brg_conn *bc);
 void h1_foreign_written(brg_conn *bc);

@@ -95,8 +95,8 @@ int h1_foreign_is(brg_conn *bc)
     if (connections_are_plain())
         return 0;
     if (!connections_tell_by_filters())
-        return 1;
-    if (!bc->c)
+        bc->foreign = 1;
+    else if (!bc->c)
         bc->foreign = connection_attach(bc) != APR_SUCCESS || !connection_is_plain(bc->c);
     return bc->foreign;
 }
@@ -153,6 +153,7 @@ void h1_foreign_returned(brg_conn *bc)
     connection_on_thread(bc);
     loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->now - bc->head_began));
     bc->requests++;
+    h1_conn_count_bytes(bc);
     if (bc->c->aborted)
         bc->failed = 1;
     h1_foreign_written(bc);
@@ -160,7 +161,12 @@ void h1_foreign_returned(brg_conn *bc)
 
 void h1_foreign_written(brg_conn *bc)
 {
-    if (h1_conn_written(bc))
+    int goes_on = h1_conn_written(bc);
+
+    /* A closed connection is buried at the end of the turn only: what it gave up is counted too. */
+    loop_score_add(&bc->loop->score->accesses,
+                   atomic_exchange_explicit(&bc->ended, 0, memory_order_relaxed));
+    if (goes_on)
         foreign_wait(bc);
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections whose input and output pass Debian's mod_ssl: requests are read through connection filters."""
+import json
 import os
 import shutil
 import socket
@@ -27,6 +28,9 @@ SSLCertificateKeyFile @ROOT@/conf/key.pem
 KeepAliveTimeout 1
 Timeout 1
 LogLevel ssl:error
+<Location /status>
+SetHandler server-status
+</Location>
 """
 
 
@@ -178,3 +182,19 @@ def test_client_that_leaves(server):
             c.read_exactly(10)
     with TLSClient(server.port) as c:
         assert c.get("/a.txt").status == 200
+
+
+@pytest.mark.only("brigade")
+def test_requests_are_counted(server):
+    """The status page knows of requests on connections in which modules take part, and of their bytes."""
+    def figures():
+        with TLSClient(server.port) as c:
+            body = c.request("GET", "/status?json").body
+        return json.loads(body)["totals"]
+    before = figures()
+    with TLSClient(server.port) as c:
+        for _ in range(5):
+            assert c.request("GET", "/large.bin").status == 200
+    after = figures()
+    assert after["accesses"] - before["accesses"] in (5, 6)
+    assert after["bytes"] - before["bytes"] > 5 * LARGE
