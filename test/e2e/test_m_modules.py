@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules from outside: what `cmake --install` leaves is enough to build, install and load one; binaries of Debian's
 apache2 load as they are."""
+import concurrent.futures
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import pytest
 
 import brigade
 from module_source import run
+from trouble import compiled
 
 pytestmark = pytest.mark.only("brigade")
 
@@ -98,3 +100,19 @@ def test_missing_symbol_is_named(serve, tmp_path):
     p = server.run("-t")
     assert p.returncode == 1
     assert b"mod_needy.so needs ap_not_there, which this version does not offer" in p.stdout + p.stderr
+
+
+@pytest.mark.threads
+def test_suspended_requests_are_resumed(serve):
+    """The answer comes from a thread of the module's choice, and the connection goes on with its next request."""
+    server = serve(f'LoadModule suspend_module "{compiled("mod_suspend")}"\n<Location /later>\nSetHandler suspend\n</Location>\n',
+                   {"a.txt": "A\n"})
+
+    def client(ms):
+        with server.connect() as c:
+            for _ in range(20):
+                assert c.request("GET", f"/later?{ms}").body == b"resumed\n"
+                assert c.request("GET", "/a.txt").body == b"A\n"
+        return True
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(client, [0, 0, 0, 1, 2, 5]))
