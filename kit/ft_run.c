@@ -67,8 +67,9 @@ static void ft_fields(request_rec *r, const ft_options *o)
     }
 }
 
-/* A request that came to the point where its handler would run. */
-static void ft_request(ft_run *run)
+/* A request that came to the point where its handler would run. 0: a hook read the body, which
+ * failed as it was to fail, and refused the request. */
+static int ft_request(ft_run *run)
 {
     const ft_options *o = run->options;
     request_rec *r = run->r = ap_create_request(run->c);
@@ -86,6 +87,8 @@ static void ft_request(ft_run *run)
     status = ap_run_post_read_request(r);
     if (status == OK || status == DECLINED)
         status = ap_process_request_internal(r);
+    if (status != OK && status != DECLINED && run->sink_failed)
+        return 0;
     if (status != OK && status != DECLINED)
         ft_usage("the configuration answers the request for %s with %d", o->uri, status);
     /* The server's own filters make a message of the content: the filter stands alone. */
@@ -95,6 +98,7 @@ static void ft_request(ft_run *run)
         ap_set_content_type(r, apr_pstrdup(r->pool, o->content_type));
     if (!o->input)
         ap_set_content_length(r, (apr_off_t)run->in->len);
+    return 1;
 }
 
 static ap_filter_t *ft_on_chain(ap_filter_t *f, const ap_filter_rec_t *rec)
@@ -200,6 +204,19 @@ static void ft_end(ft_run *run)
     ft_live_blocks = ft_live_meta = 0;
 }
 
+static void ft_drive(ft_run *run)
+{
+    ft_insert(run);
+    if (run->trouble)
+        return;
+    if (run->options->input) {
+        ft_run_input(run);
+    } else {
+        ft_run_output(run);
+        ft_check_length(run);
+    }
+}
+
 void ft_run_plan(ft_run *run, apr_pool_t *p)
 {
     apr_pool_create(&run->pool, p);
@@ -207,16 +224,8 @@ void ft_run_plan(ft_run *run, apr_pool_t *p)
     run->pools = apr_array_make(p, 16, sizeof(apr_pool_t *));
     run->kept = apr_array_make(p, 16, sizeof(apr_bucket *));
     ft_connect(run);
-    ft_request(run);
-    ft_insert(run);
-    if (!run->trouble) {
-        if (run->options->input) {
-            ft_run_input(run);
-        } else {
-            ft_run_output(run);
-            ft_check_length(run);
-        }
-    }
+    if (ft_request(run))
+        ft_drive(run);
     if (run->trouble) /* what is left may be torn: it is not touched again */
         ft_live_blocks = ft_live_meta = 0;
     else

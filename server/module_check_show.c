@@ -16,6 +16,7 @@
 #include "mpm_common.h"
 #include "resolution.h"
 #include "scoreboard.h"
+#include "unixd.h"
 #include "sms_private.h"
 #include "ap_expr.h"
 #include "apr_hooks.h"
@@ -106,7 +107,9 @@ typedef struct hook_entry {
     X(insert_error_filter) X(handler) X(log_transaction) X(dirwalk_stat) X(open_htaccess) \
     X(http_scheme) X(default_port) X(protocol_propose) X(protocol_switch) X(protocol_get) \
     X(get_mgmt_items) X(error_log) X(generate_log_id) X(expr_lookup) X(ssl_conn_is_ssl) \
-    X(ssl_var_lookup)
+    X(ssl_var_lookup) X(mpm_register_timed_callback) X(get_suexec_identity) \
+    X(ssl_add_cert_files) X(ssl_add_fallback_cert_files) X(ssl_answer_challenge) \
+    X(ssl_bind_outgoing) X(ssl_ocsp_prime_hook) X(ssl_ocsp_get_resp_hook)
 /* clang-format on */
 
 #define HOOK_ROW(hook) {#hook, ap_hook_get_##hook},

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """brigade --check-module: what is wrong with a module file is said, and what a good one brings is listed."""
 import os
+import re
 import subprocess
 
 import pytest
 
 import brigade
-from module_source import compile_text
+from module_source import INCLUDE, compile_text
 
 pytestmark = pytest.mark.only("brigade")
 
@@ -140,3 +141,14 @@ def test_stock_binaries():
     status, of_mpm = check(f"{brigade.APACHE_MODULES}/mod_mpm_event.so")
     assert status == 0 and "LoadModule does not open it" in of_mpm and "missing" not in of_mpm
     assert 'built in: LoadModule opens the file only behind "BuiltinModule mime_module Off"' in text
+
+
+def test_every_hook_of_the_public_headers_is_known():
+    """Others are named too, but without their order."""
+    hooks = set()
+    for name in os.listdir(INCLUDE):
+        if name.endswith(".h"):
+            hooks |= set(re.findall(r"^\s*AP_DECLARE_HOOK\([^,]+,\s*(\w+)", open(os.path.join(INCLUDE, name)).read(), re.M))
+    hooks -= {"fatal_exception"}  # for servers that are built with AP_ENABLE_EXCEPTION_HOOK
+    source = open(os.path.join(brigade.REPOSITORY, "server", "module_check_show.c")).read()
+    assert len(hooks) > 60 and sorted(h for h in hooks if f"X({h})" not in source) == []
