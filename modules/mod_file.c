@@ -17,6 +17,7 @@
 #include "util_md5.h"
 #include "mod_core.h"
 #include "brigade/resolution.h"
+#include "file_kept.h"
 #include "apr_buckets.h"
 #include "apr_lib.h"
 #include "apr_portable.h"
@@ -27,6 +28,7 @@
 #define FILE_DIGEST_ON 1 /* core_dir_config.content_md5: ContentDigest On */
 #define FILE_READ_UNSET (-1)
 #define FILE_READ_DEFAULT (16 * 1024)
+#define FILE_FILTER_BUFFER 32000 /* what filters get at once of what is not kept */
 #define FILE_READ_MOST (16 * 1024 * 1024)
 
 extern module AP_MODULE_DECLARE_DATA file_module;
@@ -65,7 +67,27 @@ static const char *file_set_read_bytes(cmd_parms *cmd, void *confv, const char *
     return NULL;
 }
 
+static const char *file_set_kept(cmd_parms *cmd, void *unused, const char *arg)
+{
+    apr_off_t bytes;
+    char *end;
+
+    if (apr_strtoff(&bytes, arg, &end, 10) != APR_SUCCESS || *end || end == arg || bytes < 0)
+        return "FileKeptForFilters takes a number of bytes";
+    file_kept_limit((apr_size_t)bytes);
+    return ap_check_cmd_context(cmd, GLOBAL_ONLY);
+}
+
+static int file_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
+{
+    file_kept_limit(FILE_KEPT_DEFAULT);
+    return OK;
+}
+
 static const command_rec file_commands[] = {
+    AP_INIT_TAKE1("FileKeptForFilters", file_set_kept, NULL, RSRC_CONF,
+                  "Memory of a process for files that filters read again and again, in bytes "
+                  "(default 16777216; 0: none)"),
     AP_INIT_TAKE1(
         "FileReadSize", file_set_read_bytes, NULL, OR_FILEINFO,
         "Largest file that is read and sent in one piece with its head, in bytes (default 16384)"),
@@ -182,6 +204,7 @@ static void file_insert(request_rec *r, apr_bucket_brigade *bb, apr_file_t *file
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
     apr_bucket *e;
+    int plain;
 
     if (r->finfo.size == 0)
         return;
@@ -190,11 +213,18 @@ static void file_insert(request_rec *r, apr_bucket_brigade *bb, apr_file_t *file
         APR_BRIGADE_INSERT_TAIL(bb, e);
         return;
     }
+    plain = brg_output_is_plain(r);
+    if (!plain && file_kept_insert(r, bb, file))
+        return;
     apr_brigade_insert_file(bb, file, 0, r->finfo.size, r->pool);
-    if (core->enable_mmap == ENABLE_MMAP_OFF || !brg_output_is_plain(r))
-        for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = APR_BUCKET_NEXT(e))
-            if (APR_BUCKET_IS_FILE(e))
-                apr_bucket_file_enable_mmap(e, 0);
+    for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = APR_BUCKET_NEXT(e)) {
+        if (!APR_BUCKET_IS_FILE(e))
+            continue;
+        if (core->enable_mmap == ENABLE_MMAP_OFF || !plain)
+            apr_bucket_file_enable_mmap(e, 0);
+        if (!plain)
+            apr_bucket_file_set_buf_size(e, FILE_FILTER_BUFFER);
+    }
 }
 
 /* A brigade that is emptied before its pool ends, and so needs no cleanup there. */
@@ -302,6 +332,7 @@ static int file_handler(request_rec *r)
 
 static void file_register_hooks(apr_pool_t *p)
 {
+    ap_hook_pre_config(file_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_dirwalk_stat(file_dirwalk_stat, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(file_handler, NULL, NULL, APR_HOOK_REALLY_LAST);
     brg_resolution_declare(&file_module, NULL);
