@@ -12,7 +12,7 @@ from module_source import prefix, run  # noqa: F401
 from test_compare import APACHE, normal, pytestmark  # noqa: F401
 
 SOURCES = {"mod_manual_digest.c": "modules", "mod_manual_case.c": "modules", "mod_manual_export.c": "modules",
-           "mod_manual_import.c": "modules", "mod_sample_echo.c": "../../kit/samples", "mod_sample_expr.c": "../../kit/samples"}
+           "mod_manual_import.c": "modules", "mod_manual_generic.c": "modules", "mod_sample_echo.c": "../../kit/samples", "mod_sample_expr.c": "../../kit/samples"}
 HERE = os.path.dirname(os.path.abspath(__file__))
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -171,11 +171,23 @@ def test_optional_functions_hooks_and_providers(built, modules):
             assert order[0] == b"really_first" and order[-1] == b"really_last" and b"after_import" in order
             if len(modules) == 2:
                 assert order.index(b"import") < order.index(b"after_import")
-                assert b"heard: something\nheard last: something\nsaid: 0\n2 providers of manual\ndouble of 21 is 42\n" \
-                    in answer.body
+                assert b"heard: something\nheard last: something\nsaid: 0\n" in answer.body
+                assert b"2 providers of manual\ndouble of 21 is 42\n" in answer.body
         assert (answer.status == 200) and both.same("GET", "/import?you").status == 200
         both.same("GET", "/other")
         both.same("GET", "/other?redirect")
+
+
+def test_generic_hooks(built):
+    with Both(built, ["manual_export", "manual_generic"], SHARED, {"export": ""}) as both:
+        body = both.same("GET", "/export").body
+        assert b"told generic\ntold generic again\n" in body and b"name generic, checks of 1 and 7: 0 409\n" in body
+    with Both(built, ["manual_export"], SHARED, {"export": ""}) as both:
+        assert b"name (none), checks of 1 and 7: 0 0\n" in both.same("GET", "/export").body
+    for server in Both(built, ["manual_generic", "manual_export"], SHARED).servers:  # the wrong order
+        done = server.run("-t")
+        assert done.returncode == 1 and b"manual_hook_" in done.stdout + done.stderr
+        server.close()
 
 
 def test_expressions_and_another_protocol(built):

@@ -19,6 +19,11 @@ APR_DECLARE_OPTIONAL_FN(const char *, manual_greet, (request_rec * r, const char
 /* An optional hook: run by its module, added to by whoever likes. */
 APR_DECLARE_EXTERNAL_HOOK(manual, MANUAL, int, say, (request_rec * r, const char *what))
 
+/* Generic hooks: who adds to them needs this module loaded before. */
+APR_DECLARE_EXTERNAL_HOOK(manual, MANUAL, const char *, name, (request_rec * r))
+APR_DECLARE_EXTERNAL_HOOK(manual, MANUAL, int, check, (request_rec * r, int number))
+APR_DECLARE_EXTERNAL_HOOK(manual, MANUAL, void, tell, (request_rec * r, const char *what))
+
 /* A provider of the group "manual", version "0". */
 typedef struct manual_provider {
     const char *name;

@@ -12,6 +12,15 @@
 APR_IMPLEMENT_OPTIONAL_HOOK_RUN_ALL(manual, MANUAL, int, say, (request_rec * r, const char *what),
                                     (r, what), OK, DECLINED)
 
+APR_HOOK_STRUCT(APR_HOOK_LINK(name) APR_HOOK_LINK(check) APR_HOOK_LINK(tell))
+
+APR_IMPLEMENT_EXTERNAL_HOOK_RUN_FIRST(manual, MANUAL, const char *, name, (request_rec * r), (r),
+                                      NULL)
+APR_IMPLEMENT_EXTERNAL_HOOK_RUN_ALL(manual, MANUAL, int, check, (request_rec * r, int number),
+                                    (r, number), OK, DECLINED)
+APR_IMPLEMENT_EXTERNAL_HOOK_VOID(manual, MANUAL, tell, (request_rec * r, const char *what),
+                                 (r, what))
+
 static const char *manual_greet(request_rec *r, const char *name)
 {
     return apr_pstrcat(r->pool, "hello ", name, NULL);
@@ -64,6 +73,10 @@ static int export_handler(request_rec *r)
     ap_set_content_type(r, "text/plain");
     ap_rprintf(r, "order: %s\n", order ? order : "");
     ap_rprintf(r, "said: %d\n", manual_run_say(r, "something"));
+    manual_run_tell(r, "generic");
+    ap_rprintf(r, "name %s, checks of 1 and 7: %d %d\n",
+               manual_run_name(r) ? manual_run_name(r) : "(none)", manual_run_check(r, 1),
+               manual_run_check(r, 7));
     export_providers(r);
     return OK;
 }
