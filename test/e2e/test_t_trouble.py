@@ -150,17 +150,18 @@ def test_a_child_process_that_has_the_socket(serve):
 
 
 @pytest.mark.only("brigade")
-@pytest.mark.parametrize("graceful", [False, True])
-def test_the_end_comes_while_workers_have_connections(serve, graceful):
+@pytest.mark.parametrize("graceful,ms", [(False, 150), (True, 150), (False, 20_000)], ids=["soon", "graceful", "late"])
+def test_the_end_comes_while_workers_have_connections(serve, graceful, ms):
+    """Those that come to their end are waited for, a graceful end waits for all; others are cut off."""
     server = serve("EventLoops 1\n" + with_trouble(STATUS), FILES)
     clients = [server.connect() for _ in range(6)]
     for c in clients:
-        c.send(request_bytes("GET", "/trouble?wait=150"))
+        c.send(request_bytes("GET", f"/trouble?wait={ms}"))
     wait_until(lambda: connection_figures(server)["busy"] >= 6, "six requests at workers")
     server.signal(signal.SIGWINCH if graceful else signal.SIGTERM)
     if graceful:
         assert [c.read_response().status for c in clients] == [200] * 6
-    assert server.process.wait(20) == 0
+    assert server.process.wait(10) == 0
     for c in clients:
         c.close()
 
