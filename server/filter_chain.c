@@ -241,6 +241,7 @@ AP_DECLARE(apr_status_t) ap_pass_brigade(ap_filter_t *next, apr_bucket_brigade *
     if (!next) {
         return AP_NOBODY_WROTE;
     }
+    filter_check_given(next, bb);
     if (next->r && !APR_BRIGADE_EMPTY(bb) && APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb))) {
         /* Those that were redirected here are answered as well. */
         for (request_rec *r = next->r; r; r = r->prev) {

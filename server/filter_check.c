@@ -123,8 +123,6 @@ typedef struct check_walk {
         *list; /* of the brigade; for a connection to a backend it may be the client's */
     check_words giver;
     int passed; /* to an output filter */
-    int ends;   /* holds an EOR bucket: the request, and perhaps the brigade, is gone after the call
-                 */
     unsigned number, at;
 } check_walk;
 
@@ -188,8 +186,6 @@ static int check_one(check_walk *w, const apr_bucket *e, const apr_bucket *befor
     }
     if (b)
         b->walk = w->number;
-    if (AP_BUCKET_IS_EOR(e))
-        w->ends = 1;
     w->at++;
     return w->passed ? check_passed(w, e, b) : 1;
 }
@@ -231,19 +227,35 @@ static void check_left(const ap_filter_t *f, const apr_bucket_brigade *bb, apr_s
 
 /* ---- calls ---- */
 
-apr_status_t filter_check_pass(ap_filter_t *f, apr_bucket_brigade *bb)
+/* With the end of the request goes what belongs to it, and perhaps the brigade. */
+static int check_ends_request(const apr_bucket_brigade *bb)
+{
+    for (const apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e))
+        if (AP_BUCKET_IS_EOR(e))
+            return 1;
+    return 0;
+}
+
+void filter_check_given(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     check_walk w = {.f = f, .c = f->c, .giver = check_giver(), .passed = 1};
-    check_frame frame = {f, check_top};
-    apr_status_t rv;
 
     check_brigade(&w, bb);
+}
+
+apr_status_t filter_check_pass(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    check_frame frame = {f, check_top};
+    check_walk w = {.f = f, .c = f->c};
+    int ends = check_ends_request(bb);
+    apr_status_t rv;
+
     check_top = &frame;
     rv = f->frec->filter_func.out_func(f, bb);
     w.giver = check_giver();
     check_top = frame.below;
-    w.passed = 0;
-    if (w.ends)
+    if (ends)
         return rv;
     check_brigade(&w, bb);
     check_left(f, bb, rv);

@@ -44,7 +44,11 @@ typedef void filter_check_tell(conn_rec *c, filter_check_weight weight, const ch
  */
 void filter_check_to(filter_check_tell *tell);
 
-/** Call the output filter @a f with @a bb. @return what it returned */
+/** Look at a brigade that is about to be passed to the output filter @a f, before anything else
+ * does. */
+void filter_check_given(ap_filter_t *f, apr_bucket_brigade *bb);
+
+/** Call the output filter @a f with @a bb, which was looked at. @return what it returned */
 apr_status_t filter_check_pass(ap_filter_t *f, apr_bucket_brigade *bb);
 
 /** Call the input filter @a f. @return what it returned */
@@ -91,6 +95,10 @@ void filter_check_say(conn_rec *c, filter_check_weight weight, const char *forma
     __attribute__((format(printf, 3, 4)));
 
 #else
+
+static inline void filter_check_given(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+}
 
 static inline apr_status_t filter_check_pass(ap_filter_t *f, apr_bucket_brigade *bb)
 {
