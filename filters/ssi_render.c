@@ -4,6 +4,7 @@
 #include "http_core.h"
 #include "http_request.h"
 #include "apr_strings.h"
+#include "brigade/memory.h"
 
 static void run_log_mistakes(include_ctx_t *ctx, const ssi_directive *d)
 {
@@ -85,6 +86,11 @@ void ssi_run(include_ctx_t *ctx, const ssi_directive *d)
     ssi_state *s = ctx->intern;
     int trace = s->conf->trace && ssi_printing(ctx);
 
+    /* A page may set one long value after the other, and pass nothing on that would be stopped. */
+    if (__builtin_expect(brg_pool_exhausted(ctx->r->pool) == BRG_POOL_RESERVE_LOW, 0)) {
+        s->out.status = APR_ENOMEM;
+        return;
+    }
     if (d->mistakes || d->unfinished) {
         if (d->mistakes)
             run_log_mistakes(ctx, d);

@@ -10,6 +10,7 @@
 #include "apr_fnmatch.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/memory.h"
 #include <stdlib.h>
 
 #define AI_TITLE_READ 8191 /* bytes at the start of a document in which its title is looked for */
@@ -273,8 +274,8 @@ apr_array_header_t *ai_entries(request_rec *r, ai_view *view, apr_status_t *rv)
         if (*rv == APR_INCOMPLETE) {
             continue; /* nothing is known of it, not even by lstat() */
         }
-        if (*rv != APR_SUCCESS) {
-            break;
+        if (*rv != APR_SUCCESS || brg_pool_exhausted(r->pool)) {
+            break; /* who was refused memory is not answered with a list */
         }
         if ((entry = ai_entry_of(r, &dirent, view))) {
             APR_ARRAY_PUSH(entries, ai_entry *) = entry;

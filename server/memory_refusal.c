@@ -68,6 +68,9 @@ int memory_refusal_result(request_rec *r, int status)
 {
     int sent = refusal_head_made(r), refused = brg_pool_refusal_status(r->pool);
 
+    if (sent && !refusal_answered(r)->eos_sent &&
+        memory_pool_reserve_used(r->pool) > REFUSAL_COMPLETES)
+        refusal_close(r->connection); /* whoever was to complete it may have given up */
     if (r->connection->aborted || sent) {
         ap_log_rerror(
             APLOG_MARK, APLOG_ERR, 0, r, "the request needs more memory than it may have: %s",

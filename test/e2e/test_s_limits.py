@@ -136,3 +136,22 @@ def test_pools_end_in_any_order(serve, kind):
         assert answer.body == b"all gone\n" or (kind.startswith("fault") and answer.status == 503)
     others_are_served(server, before) if not kind.startswith("fault") else None
     assert server.children() == before
+
+
+PAGES = "<Directory @ROOT@/htdocs>\nOptions +Includes\nAddOutputFilter INCLUDES .shtml\n</Directory>\n"
+LONG = '<!--#set var="a" value="0123456789abcdef" -->' + '<!--#set var="a" value="$a$a" -->' * 15
+
+
+@pytest.mark.parametrize("text", ["", "x" * 3 * MB], ids=["at first", "after text"])
+def test_values_of_a_page(serve, text):
+    """One after the other, together far beyond the reserve: 503, or what was begun is cut off."""
+    server = serve(PAGES + "MemorySystem request limit(16M) arena\n",
+                   {"a.txt": "hello\n", "p.shtml": text + LONG + '<!--#set var="b" value="$a$a" -->' * 200 + "done"})
+    before = server.children()
+    for _ in range(2):
+        try:
+            assert server.get("/p.shtml").status == 503
+        except Truncated:
+            assert text
+    assert server.get("/a.txt").body == b"hello\n"
+    assert server.children() == before
