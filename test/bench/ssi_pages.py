@@ -100,6 +100,7 @@ def measure(binary, docs, results):
     server = brigade.Server(conf, binary=binary)
     server.start()
     try:
+        ask(server, ["/head.html", "/foot.html"] * 20)
         results.setdefault((name, "cold"), []).append(ask(server, [f"/{n}.shtml" for n in range(COLD)]))
         tag = server.get("/parts/cookie.shtml", {"Cookie": "a=1"})["ETag"]
         fields = f"Cookie: a=1\r\nIf-None-Match: {tag}\r\n"
