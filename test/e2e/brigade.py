@@ -189,7 +189,7 @@ class Server:
             shutil.copy(os.path.join(os.path.dirname(__file__), "mime.types"), self.path("conf/mime.types"))
 
     def command(self, *args):
-        memory = [] if self.apache else memory_arguments(MEMORY)
+        memory = [] if self.apache or "-t" in args else memory_arguments(MEMORY)
         return [self.binary, "-d", self.root, "-f", self.path("conf/httpd.conf"), *memory, *args]
 
     def run(self, *args, port=None):

@@ -12,6 +12,7 @@ from module_source import prefix  # noqa: E402,F401
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "only(kind): behaviour of brigade, or of apache, alone")
+    config.addinivalue_line("markers", "default_memory: looks at what requests draw from, or at how much")
     config.addinivalue_line("markers", "threads: worth running under ThreadSanitizer")
 
 
@@ -21,6 +22,8 @@ def pytest_collection_modifyitems(items):
         marker = item.get_closest_marker("only")
         if marker and marker.args[0] != kind:
             item.add_marker(pytest.mark.skip(reason=f"behaviour of {marker.args[0]}, and {brigade.BINARY} is {kind}"))
+        if brigade.MEMORY and item.get_closest_marker("default_memory"):
+            item.add_marker(pytest.mark.skip(reason="TEST_MEMORY asks for another memory system"))
         if not os.access(brigade.BINARY, os.X_OK):
             item.add_marker(pytest.mark.skip(reason=f"{brigade.BINARY} is not built"))
 

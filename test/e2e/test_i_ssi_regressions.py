@@ -307,6 +307,7 @@ def test_2_0_29_no_descriptor_is_lost_per_include(site):
 
 
 @pytest.mark.only("brigade")
+@pytest.mark.default_memory
 @pytest.mark.parametrize("part", ["inc.txt", "parsed.shtml"])
 def test_memory_does_not_grow_with_the_number_of_includes(serve, part):
     server = serve(CONF, files={

@@ -12,7 +12,8 @@ from brigade import wait_until
 from test_s_memory import is_stock
 from trouble import STATUS, sanitizer, status, wait_for_connections, with_trouble
 
-pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(is_stock(), reason="built with stock APR pools"),
+pytestmark = [pytest.mark.only("brigade"), pytest.mark.default_memory,
+              pytest.mark.skipif(is_stock(), reason="built with stock APR pools"),
               pytest.mark.skipif(bool(sanitizer()), reason="sanitizers keep what is freed")]
 WANTED = 10_000
 DESCRIPTORS = WANTED * 4 // 3 + 1000  # a quarter of what a process may have is for files

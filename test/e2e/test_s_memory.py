@@ -20,10 +20,6 @@ STATUS = "MemoryReport On\n<Location /st>\nSetHandler server-status\n</Location>
 KINDS = ["system", "trivial", "arena", "guard", "tracking arena", "limit(16M) arena", "os", "jemalloc", "mimalloc"]
 
 
-# Tests that look at what a configuration without MemorySystem does.
-default_only = pytest.mark.skipif(bool(brigade.MEMORY), reason="requests are to use another system")
-
-
 def is_stock():
     """Built with BRIGADE_MEMORY=OFF: nothing of this is there."""
     cache = os.path.join(BUILD, "CMakeCache.txt")
@@ -72,7 +68,6 @@ def test_other_scopes(serve, name, kind):
     assert server.get("/a.txt").body == b"hello\n"
 
 
-@default_only
 def test_stacks_are_shown(serve):
     server = serve.unstarted("MemorySystem request limit(16M) arena(chunk=64k)\nMemorySystem process trivial\n"
                              "<VirtualHost *:1>\nServerName other\nMemorySystem request system\n</VirtualHost>\n")
@@ -213,7 +208,7 @@ WARM = STATUS + ("EventLoops 1\nMaxKeepAliveRequests 0\nFileCacheEntries 0\nLogF
                  "CustomLog logs/access m\n")
 
 
-@default_only
+@pytest.mark.default_memory
 def test_warm_requests_allocate_little(serve):
     """At most 40 allocations (120 were usual once), no chunk beyond the first, nothing from below the arena."""
     server = serve(WARM, FILES)
@@ -233,7 +228,7 @@ def test_warm_requests_allocate_little(serve):
     assert max(int(n) for n in lines[10:]) <= 40
 
 
-@default_only
+@pytest.mark.default_memory
 @pytest.mark.parametrize("config", [WARM, WARM.replace("FileCacheEntries 0\n", "")])
 def test_warm_requests_take_no_lock(serve, tmp_path, config):
     """Counted in the calls of pthread_mutex_lock and the like, of all libraries, by a preloaded one."""
@@ -255,7 +250,7 @@ def test_warm_requests_take_no_lock(serve, tmp_path, config):
     assert after - before < 20, "locks for 1,000 requests"  # a few may be those of a second's end
 
 
-@default_only
+@pytest.mark.default_memory
 def test_other_shapes(serve):
     server = serve(STATUS, FILES)
     text = server.get("/st?memory=prometheus")
