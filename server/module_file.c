@@ -186,11 +186,13 @@ int module_file_is_module(const module_file_symbol *symbol, unsigned long *magic
     const apr_size_t len = strlen(symbol->name), least = offsetof(module, rewrite_args);
     module m;
 
-    if (!symbol->is_data || len < 8 || strcmp(symbol->name + len - 7, "_module") ||
-        symbol->size < least || symbol->size > 2 * sizeof m || !symbol->content)
+    if (!symbol->is_data || symbol->size < least || symbol->size > 2 * sizeof m || !symbol->content)
         return 0;
     memset(&m, 0, sizeof m);
     memcpy(&m, symbol->content, symbol->size < sizeof m ? symbol->size : sizeof m);
+    /* By its name, or by the signature: Shibboleth's is called mod_shib. */
+    if (m.magic != MODULE_MAGIC_COOKIE && (len < 8 || strcmp(symbol->name + len - 7, "_module")))
+        return 0;
     *magic = m.magic;
     *version = m.version;
     *minor = m.minor_version;

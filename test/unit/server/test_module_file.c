@@ -60,7 +60,8 @@ static void test_programs_and_others_are_none(void **state)
 
 static void test_structures_of_modules(void **state)
 {
-    static const module m = {STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, NULL, 0};
+    static const module m = {STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, NULL, 0},
+                        nothing;
     module_file_symbol s = {.name = "x_module", .is_data = 1, .size = sizeof m, .content = &m};
     unsigned long magic;
     int version, minor;
@@ -69,11 +70,15 @@ static void test_structures_of_modules(void **state)
     assert_int_equal(magic, MODULE_MAGIC_COOKIE);
     assert_int_equal(version, MODULE_MAGIC_NUMBER_MAJOR);
     assert_int_equal(minor, MODULE_MAGIC_NUMBER_MINOR);
-    s.name = "x_modules";
+    s.name = "mod_shib";
+    assert_true(module_file_is_module(&s, &magic, &version, &minor));
+    s.content = &nothing;
     assert_false(module_file_is_module(&s, &magic, &version, &minor));
     s.name = "_module";
     assert_false(module_file_is_module(&s, &magic, &version, &minor));
-    s.name = "x_module";
+    s.name = "x_module"; /* one of another Apache */
+    assert_true(module_file_is_module(&s, &magic, &version, &minor));
+    s.content = &m;
     s.size = 2 * sizeof m + 8;
     assert_false(module_file_is_module(&s, &magic, &version, &minor));
     s.size = 8;
