@@ -61,10 +61,7 @@ static int sup_scoreboard(server_rec *s)
     scoreboard_set_limits(&limits);
     if (ap_run_pre_mpm(s->process->pool, SB_SHARED) != OK)
         return -1;
-    if (sup.started)
-        mpm_generation++;
     ap_scoreboard_image->global->running_generation = mpm_generation;
-    ap_unixd_mpm_get_retained_data()->my_generation = mpm_generation;
     return 0;
 }
 
@@ -292,5 +289,8 @@ int supervisor_run(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
     do
         verdict = sup_turn(pconf, s);
     while (verdict == SUP_GO_ON);
+    if (verdict == SUP_RELOAD) /* who reads the new configuration is of the new generation: modules
+                                  name files by it */
+        ap_unixd_mpm_get_retained_data()->my_generation = ++mpm_generation;
     return verdict == SUP_RELOAD ? OK : verdict == SUP_END ? DONE : !OK;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What modules ask the server gets the answers that Apache gives."""
 import os
+import signal
 
 import pytest
 
@@ -77,3 +78,12 @@ def test_a_closed_socket_is_nobody_elses(pair):
                     assert (r.status, r.body) == (200, b"A\n")
         server.wait_for_log("the socket is -1")
         assert b"not closed" not in server.error_log()
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGHUP])
+def test_a_configuration_is_read_by_its_own_generation(pair, number):
+    for server in pair():
+        for i in range(3):
+            server.wait_for_log(rf"configured for generation {i}\.")
+            assert server.get("/a.txt").status == 200
+            server.signal(number)

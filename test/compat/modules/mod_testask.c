@@ -130,8 +130,20 @@ static int ask_handler(request_rec *r)
     return HTTP_NOT_FOUND;
 }
 
+/* Modules name their sockets by it. */
+static int ask_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+{
+    int generation = -1;
+
+    ap_mpm_query(AP_MPMQ_GENERATION, &generation);
+    if (ap_state_query(AP_SQ_MAIN_STATE) != AP_SQ_MS_CREATE_PRE_CONFIG)
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, "configured for generation %d.", generation);
+    return OK;
+}
+
 static void ask_register(apr_pool_t *p)
 {
+    ap_hook_post_config(ask_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(ask_handler, NULL, NULL, APR_HOOK_MIDDLE);
 }
 
