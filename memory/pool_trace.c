@@ -58,7 +58,7 @@ static int trace_grow(pool_trace *t)
     apr_size_t room = t->room != 0 ? 2 * t->room : TRACE_FIRST;
     trace_step *steps = NULL;
 
-    if (room <= trace_file->bytes_most)
+    if (t->room <= trace_file->bytes_most) /* each step has some bytes */
         steps = realloc(t->steps, room * sizeof(*steps));
     if (steps == NULL) {
         t->broken = 1;

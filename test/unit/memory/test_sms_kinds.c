@@ -294,6 +294,18 @@ static void limit_counts_what_lives(void **state)
     brg_sms_destroy(&s, NULL);
 }
 
+static void limit_has_a_status(void **state)
+{
+    brg_sms *s = made("limit(1000,status=413) limit(100) system");
+
+    assert_int_equal(brg_sms_refusal_status(s), 0);
+    assert_null(brg_sms_allocate(s, 1001));
+    assert_int_equal(brg_sms_refusal_status(s), 413);
+    assert_null(brg_sms_allocate(s, 101)); /* the other one's */
+    assert_int_equal(brg_sms_refusal_status(s), 503);
+    brg_sms_destroy(&s, NULL);
+}
+
 static uint64_t fault_pattern(const char *spec)
 {
     brg_sms *s = made(spec);
@@ -506,6 +518,7 @@ int main(void)
         cmocka_unit_test(trivial_reset_keeps_its_nodes),
         cmocka_unit_test(blocks_reuses_the_newest),
         cmocka_unit_test(limit_counts_what_lives),
+        cmocka_unit_test(limit_has_a_status),
         cmocka_unit_test(fault_fails_as_told),
         cmocka_unit_test(tracking_tells_who_holds_what),
         cmocka_unit_test(misuse_is_seen),
