@@ -10,8 +10,6 @@
 
 static inline void pool_tell_to(const apr_pool_t *p, memory_counts *mine, apr_uint64_t bytes)
 {
-    if (__builtin_expect(p->traced, 0))
-        pool_trace_told(p);
     memory_count(&mine->allocations, p->head.allocations);
     memory_count(&mine->bytes, bytes);
     memory_count(&mine->zeroed, p->head.zeroed);
@@ -25,6 +23,8 @@ void pool_tell(apr_pool_t *p)
 {
     apr_uint64_t bytes = pool_bytes(p);
 
+    if (__builtin_expect(p->traced, 0))
+        pool_trace_told(p);
     pool_tell_to(p, memory_counts_mine(p->scope), bytes);
     p->told_allocations += p->head.allocations;
     p->told_bytes += bytes;
@@ -48,9 +48,8 @@ static inline apr_uint64_t pool_need(const apr_pool_t *p)
     return need + BRG_POOL_ALIGNMENT;
 }
 
-void pool_tell_life(apr_pool_t *p)
+static inline void pool_tell_life_to(const apr_pool_t *p, memory_counts *mine)
 {
-    memory_counts *mine = memory_counts_mine(p->scope);
     apr_uint64_t need, usual, bytes = pool_bytes(p);
 
     pool_tell_to(p, mine, bytes);
@@ -63,4 +62,22 @@ void pool_tell_life(apr_pool_t *p)
     usual = mine->usual; /* which only this thread writes */
     usual = need > usual ? need : usual - ((usual - need) >> POOL_USUAL_DECAY);
     __atomic_store_n(&mine->usual, usual, __ATOMIC_RELAXED);
+}
+
+/* Apart, so that the usual way calls nothing and needs no stack. */
+static __attribute__((noinline)) void pool_tell_life_first(apr_pool_t *p)
+{
+    if (p->traced)
+        pool_trace_told(p);
+    pool_tell_life_to(p, memory_counts_mine(p->scope));
+}
+
+void pool_tell_life(apr_pool_t *p)
+{
+    memory_thread *t = memory_thread_mine;
+
+    if (__builtin_expect(t == NULL || p->traced, 0))
+        pool_tell_life_first(p);
+    else
+        pool_tell_life_to(p, &t->scope[p->scope]);
 }

@@ -233,7 +233,7 @@ static inline apr_pool_t *pool_make_scoped(apr_pool_t *parent, int scope)
     if (first > POOL_FIRST_MOST)
         first = POOL_FIRST_MOST;
     if ((scope == BRG_SCOPE_REQUEST || scope == BRG_SCOPE_BUCKET) &&
-        memory_stack_shareable(stack, parent->allocator))
+        parent->allocator->stack == stack && memory_stack_shareable(parent->allocator))
         return pool_make(parent->allocator, parent, scope, first);
     allocator = memory_spare_take(t, scope, stack);
     if (__builtin_expect(allocator == NULL, 0))

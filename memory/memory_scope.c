@@ -150,9 +150,9 @@ memory_refused memory_refused_last(void)
 
 /* ---- allocators ---- */
 
-int memory_stack_shareable(const memory_stack *stack, const apr_allocator_t *a)
+int memory_stack_shareable(const apr_allocator_t *a)
 {
-    return a->stack == stack && a->mutex == NULL && (stack == NULL || stack->own_n == 0);
+    return a->mutex == NULL && (a->stack == NULL || a->stack->own_n == 0);
 }
 
 int memory_stack_attach(memory_stack *stack, apr_allocator_t *a)

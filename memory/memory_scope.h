@@ -121,8 +121,9 @@ void memory_stack_refused(const memory_stack *stack, apr_size_t bytes);
 
 const char *memory_stack_spec(const memory_stack *stack);
 
-/** Whether a pool of the stack may simply use this allocator, which another scope has. */
-int memory_stack_shareable(const memory_stack *stack, const apr_allocator_t *a);
+/** Whether a pool of the allocator's stack may simply use this allocator, which another pool has.
+ */
+int memory_stack_shareable(const apr_allocator_t *a);
 
 /** An allocator that ended on this stack and in this thread, or NULL. */
 apr_allocator_t *memory_stack_spare(memory_stack *stack);
