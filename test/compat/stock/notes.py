@@ -22,7 +22,7 @@ PACKAGED = {
     "geoip": "tried without data", "intercept_form_submit": "tried with a service that refuses", "jk": "tried without a back end",
     "ldap_userdir": "loaded only", "lisp": "tried without a back end", "lookup_identity": "loaded only", "mapcache": "loaded only",
     "mod_mono": "loaded only", "mod_mono_auto": "loaded only", "neko": "loaded only", "netcgi_apache": "its .load file names a structure that its module has not, on Apache as well: "
-    "loaded as netcgi_module, and no more", "musicindex": "loaded only: its index crashed on Apache as well", "oauth2": "tried without a provider", "passenger": "loaded only", "shib": "tried without its daemon",
+    "loaded as netcgi_module, and no more", "musicindex": "loaded only: its index crashed on Apache as well", "oauth2": "tried without a provider", "passenger": "with a WSGI application", "shib": "tried without its daemon",
     "tile": "loaded only", "uwsgi": "tried without a back end", "vhost_ldap": "loaded only", "watchcat": "loaded only",
     "qos": "needs `LoadFile libpcre.so.3` before it, on Apache as well", "log_sql": "with a driver; without one its own cleanup crashes as a process ends",
     "log_sql_mysql": "tried without a database", "log_sql_ssl": "after log_sql", "log_sql_dbi": "not tried", "authn_yubikey": "not tried: it crashes on Apache",

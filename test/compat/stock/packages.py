@@ -551,7 +551,27 @@ sub logged { my $r = shift; $r->log_error('logged ' . $r->uri); return Apache2::
           "registry/die.pl": "#!/usr/bin/perl\ndie 'on purpose';"},
          needs=["authn_core", "authz_user"], packaged=["perl"], logs={"logs/error_log": r"(?s)logged /perl/logged/a.txt.*cleanup ran"}),
     Case("neko", "<Directory @D@>\nDirectoryIndex none\n</Directory>\n", ["a.txt", "none.n"], {"a.txt": "A\n"}, packaged=["neko"], prefork=True),
-    Case("passenger", "PassengerEnabled On\n<Directory @D@>\nOptions -MultiViews\n</Directory>\n", ["a.txt"], {"a.txt": "A\n"}, packaged=["passenger"]),
+    Case("passenger", """
+PassengerInstanceRegistryDir @ROOT@/work
+PassengerDisableAnonymousTelemetry On
+PassengerPython /usr/bin/python3
+PassengerMaxPoolSize 2
+PassengerLogFile @ROOT@/logs/passenger
+Alias /passenger/app @D@/app/public
+<Location /passenger/app>
+    PassengerEnabled On
+    PassengerBaseURI /passenger/app
+    PassengerAppRoot @D@/app
+    PassengerAppType wsgi
+    PassengerStartupFile passenger_wsgi.py
+</Location>
+""", ["a.txt", "app/x?y=1", Step("POST app/body", {}, b"x" * 10000), "app/static.txt"],
+         {"a.txt": "A\n", "app/public/static.txt": "static\n", "app/passenger_wsgi.py": """
+def application(environ, start_response):
+    start_response('200 OK', [('Content-Type', 'text/plain'), ('X-Own', '1')])
+    n = len(environ['wsgi.input'].read()) if environ['REQUEST_METHOD'] == 'POST' else 0
+    return [('%s %s %s %d\\n' % (environ['REQUEST_METHOD'], environ['SCRIPT_NAME'], environ['PATH_INFO'], n)).encode()]
+"""}, packaged=["passenger"]),
     Case("tile", "ModTileRenderdSocketName @ROOT@/none\nModTileTileDir @ROOT@/work\n", ["a.txt"], {"a.txt": "A\n"}, packaged=["tile"]),
     Case("mapcache", "", ["a.txt"], {"a.txt": "A\n"}, packaged=["mapcache"]),
     Case("mod_mono", "MonoServerPath /nonexistent\nMonoAutoApplication disabled\n", ["a.txt"], {"a.txt": "A\n"}, packaged=["mod_mono"]),
