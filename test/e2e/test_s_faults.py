@@ -119,6 +119,20 @@ def test_each_allocation_of_a_start(serve, scope):
         start(f"nth={n}")
 
 
+def test_environment(serve):
+    """Names what scopes begin with, and what they use where the configuration says nothing."""
+    server = serve.unstarted("MemorySystem connection system\n")
+    server.env.update(BRIGADE_MEMORY="trivial", BRIGADE_MEMORY_LOG="guard")
+    shown = server.run("-t", "-D", "DUMP_MEMORY").stdout.decode()
+    assert re.search(r"^  process +trivial\(", shown, re.M), shown
+    assert re.search(r"^  connection +system$", shown, re.M), shown
+    assert re.search(r"^  log +guard\(", shown, re.M), shown
+    server.env["BRIGADE_MEMORY_LOG"] = "nonsense"
+    refused = server.run("-t")
+    assert refused.returncode == 1
+    assert b'BRIGADE_MEMORY_LOG: unknown memory system "nonsense"; there are arena(' in refused.stderr
+
+
 # ---- requests ----
 
 SITE = {
