@@ -21,8 +21,9 @@
 #define ASAN_UNPOISON_MEMORY_REGION(at, n) ((void)(at), (void)(n))
 #endif
 
-#define CHECK_CHAINS_BITS 12
-#define CHECK_CHAINS (1u << CHECK_CHAINS_BITS)
+#define CHECK_BITS 8 /* of the number of chains: at first, and at most */
+#define CHECK_BITS_MOST 20
+#define CHECK_CHAIN_LENGTH 4
 #define CHECK_KEPT 256 /* freed blocks that are kept back */
 #define CHECK_HEADER ((sizeof(filter_check_block) + 15) / 16 * 16)
 
@@ -30,7 +31,9 @@
  * time, as that. */
 typedef struct filter_check_list {
     apr_bucket_alloc_t *real;
-    filter_check_block *chains[CHECK_CHAINS];
+    filter_check_block **chains;
+    unsigned bits;
+    apr_size_t blocks_n;
     filter_check_block *kept[CHECK_KEPT];
     unsigned kept_at;
 } filter_check_list;
@@ -62,7 +65,29 @@ static filter_check_block **check_chain(filter_check_list *list, const void *mem
     /* Blocks are of few sizes, so that the low bits of their addresses say little. */
     uint64_t spread = (uint64_t)(uintptr_t)mem * 0x9e3779b97f4a7c15ull;
 
-    return &list->chains[spread >> (64 - CHECK_CHAINS_BITS)];
+    return &list->chains[spread >> (64 - list->bits)];
+}
+
+/* A body in pieces of one byte is a lot of blocks. */
+static void check_grow(filter_check_list *list)
+{
+    unsigned bits = list->bits;
+    filter_check_block **old = list->chains, **chains, *b, *next;
+
+    if (list->blocks_n < (apr_size_t)CHECK_CHAIN_LENGTH << bits || bits >= CHECK_BITS_MOST ||
+        !(chains = calloc(1u << (bits + 2), sizeof *chains)))
+        return;
+    list->chains = chains;
+    list->bits = bits + 2;
+    for (unsigned i = 0; i < 1u << bits; i++)
+        for (b = old[i]; b; b = next) {
+            filter_check_block **chain = check_chain(list, check_memory(b));
+
+            next = b->next;
+            b->next = *chain;
+            *chain = b;
+        }
+    free(old);
 }
 
 filter_check_block *filter_check_find(apr_bucket_alloc_t *list, const void *mem)
@@ -79,7 +104,7 @@ void filter_check_each(apr_bucket_alloc_t *list, void (*visit)(void *baton, filt
 {
     filter_check_list *check = (filter_check_list *)(void *)list;
 
-    for (unsigned i = 0; i < CHECK_CHAINS; i++)
+    for (unsigned i = 0; i < 1u << check->bits; i++)
         for (filter_check_block *b = check->chains[i]; b; b = b->next)
             if (b->state == FILTER_CHECK_LIVE)
                 visit(baton, b);
@@ -104,7 +129,12 @@ apr_bucket_alloc_t *apr_bucket_alloc_create_ex(apr_allocator_t *allocator)
 {
     filter_check_list *list = calloc(1, sizeof *list);
 
-    if (list && !(list->real = check_real.create_ex(allocator))) {
+    if (!list)
+        return NULL;
+    list->bits = CHECK_BITS;
+    list->chains = calloc(1u << CHECK_BITS, sizeof *list->chains);
+    if (!list->chains || !(list->real = check_real.create_ex(allocator))) {
+        free(list->chains);
         free(list);
         list = NULL;
     }
@@ -133,6 +163,7 @@ static void check_forget(filter_check_list *list, filter_check_block *b)
     while (*at != b)
         at = &(*at)->next;
     *at = b->next;
+    list->blocks_n--;
     ASAN_UNPOISON_MEMORY_REGION(check_memory(b), b->size);
     check_real.free(b);
 }
@@ -145,10 +176,11 @@ void apr_bucket_alloc_destroy(apr_bucket_alloc_t *alloc)
     for (int i = 0; i < CHECK_KEPT; i++)
         if (list->kept[i])
             check_forget(list, list->kept[i]);
-    for (unsigned i = 0; i < CHECK_CHAINS; i++)
+    for (unsigned i = 0; i < 1u << list->bits; i++)
         for (filter_check_block *b = list->chains[i]; b; b = b->next)
             ASAN_UNPOISON_MEMORY_REGION(check_memory(b), b->size);
     check_real.destroy(list->real);
+    free(list->chains);
     free(list);
 }
 
@@ -168,9 +200,11 @@ void *apr_bucket_alloc(apr_size_t size, apr_bucket_alloc_t *alloc)
         b->maker = f->frec->name;
         b->r = f->r;
     }
+    check_grow(list);
     chain = check_chain(list, check_memory(b));
     b->next = *chain;
     *chain = b;
+    list->blocks_n++;
     return check_memory(b);
 }
 
