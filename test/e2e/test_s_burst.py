@@ -76,7 +76,7 @@ def test_memory_after_a_burst(serve, descriptors, way):
     [child] = server.children()
     before = resident(child)
     clients = burst(server, "/a.txt", WANTED)
-    assert status(server)["totals"]["connections"]["keepalive"] >= WANTED
+    wait_until(lambda: status(server)["totals"]["connections"]["keepalive"] >= WANTED, "workers to hand the last ones back")
     grown = resident(child)
     for s in clients:
         s.close()
