@@ -64,9 +64,11 @@ struct brg_sms_counts {
     const sms_slot_rules *rules;
     sms_slot *_Atomic slots;
     pthread_mutex_t lock;
+    char apart[64]; /* what all threads write is in no cache line that each reads at every call */
     _Atomic int64_t live;       /* sum of what slots told, for high_water */
     _Atomic int64_t high_water; /* most of live */
-    sms_counters base;          /* sums at the last reset of the counters */
+    char behind[64];
+    sms_counters base; /* sums at the last reset of the counters */
     struct brg_sms *next,
         **link; /* all systems with slots per thread or a lock; link NULL: not listed */
 };

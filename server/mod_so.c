@@ -74,7 +74,9 @@ static const char *so_missing_symbol(apr_pool_t *p, const char *complaint)
     return apr_pstrmemdup(p, at, strcspn(at, " ,\n"));
 }
 
-static const char *so_open_error(cmd_parms *cmd, const char *file, apr_dso_handle_t *handle)
+/* @param name  as it is in the configuration */
+static const char *so_open_error(cmd_parms *cmd, const char *name, const char *file,
+                                 apr_dso_handle_t *handle)
 {
     char buf[512];
     const char *complaint = apr_dso_error(handle, buf, sizeof buf);
@@ -84,7 +86,7 @@ static const char *so_open_error(cmd_parms *cmd, const char *file, apr_dso_handl
         (void)brg_sms_static_tls_retry(complaint);
     if (symbol)
         return so_missing(cmd, file, symbol);
-    return apr_pstrcat(cmd->pool, "Cannot load ", file, " into server: ", complaint, NULL);
+    return apr_pstrcat(cmd->pool, "Cannot load ", name, " into server: ", complaint, NULL);
 }
 
 /* @param symbol  of the module structure; NULL where there need not be one */
@@ -103,7 +105,7 @@ static const char *so_open(cmd_parms *cmd, const char *symbol, const char *name,
     /* A name that is no path of ours may be one that the dynamic linker finds. */
     if (strcmp(name, *file) && apr_dso_load(handle, name, cmd->pool) == APR_SUCCESS)
         return NULL;
-    return so_open_error(cmd, *file, *handle);
+    return so_open_error(cmd, name, *file, *handle);
 }
 
 /* ---- LoadModule ---- */

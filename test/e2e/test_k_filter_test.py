@@ -169,6 +169,18 @@ def test_our_own_includes_pass(broken):
     assert status == 0, text
 
 
+def test_a_page_of_a_site(broken, tmp_path):
+    """Sections apply to the request, and sub-requests find files."""
+    (tmp_path / "part.html").write_text("the part")
+    page = b'A <!--#include virtual="/part.html" --> of <!--#echo var="QUERY_STRING" --> B\n'
+    (tmp_path / "page.shtml").write_bytes(page)
+    status, text = check("builtin", "INCLUDES", "-u", "/page.shtml?x=1", "-c", f"DocumentRoot {tmp_path}", "-c",
+                         f"<Directory {tmp_path}>", "-c", "Options +Includes", "-c", "</Directory>", "--runs", "30", "-e", "crit",
+                         "--only", "random", "--through", f"tee {tmp_path}/output", data=page)
+    assert status == 0, text
+    assert (tmp_path / "output").read_bytes() == b"A the part of x=1 B\n"
+
+
 def test_a_flush_shows_in_compressed_output(broken):
     """Why --no-flush and --through are there."""
     args = [stock("deflate"), "DEFLATE", "-H", "Accept-Encoding: gzip", "--only", "random", "--runs", "60"]
