@@ -19,6 +19,7 @@
 #include "apr_strings.h"
 #include "config_private.h"
 #include "core_private.h"
+#include "mpm_private.h"
 #include "brigade/memory.h"
 
 APLOG_USE_MODULE(core);
@@ -94,8 +95,14 @@ static apr_status_t conf_phase_walk(apr_pool_t *pconf)
     apr_status_t rv;
 
     apr_hook_sort_all();
+    (void)mpm_told_of_threads();
     rv = conf_phase(ap_run_pre_config(pconf, conf_gen.plog, ptemp),
                     APLOGNO(00013) "Pre-configuration failed");
+    if (rv != APR_SUCCESS && mpm_told_of_threads())
+        ap_log_error(
+            APLOG_MARK, APLOG_CRIT | APLOG_STARTUP, 0, NULL,
+            "A module asked before whether there are threads: one that bears none (PHP) needs "
+            "\"LoadModule mpm_prefork_module modules/mod_mpm_prefork.so\"");
     if (rv == APR_SUCCESS &&
         ap_process_config_tree(ap_server_conf, ap_conftree, pconf, ptemp) != OK)
         rv = APR_EGENERAL;

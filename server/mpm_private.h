@@ -51,6 +51,9 @@ const char *mpm_choose_prefork(apr_pool_t *pconf, server_rec *s);
 extern int mpm_log_index;
 #define MPM_USE_LOG_MODULE AP_MAYBE_UNUSED(static int *const aplog_module_index) = &mpm_log_index
 
+/** Since pre_config began a module asked whether there are threads, and was told that there are. */
+int mpm_told_of_threads(void);
+
 /** "event" or "prefork". */
 const char *mpm_name(void);
 

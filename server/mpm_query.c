@@ -6,6 +6,7 @@
 #include "http_config.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 mpm_conf mpm_settings = {
@@ -41,6 +42,13 @@ static int mpm_threads(void)
     return mpm_loops() + mpm_settings.threads;
 }
 
+static atomic_int mpm_asked_threads;
+
+int mpm_told_of_threads(void)
+{
+    return !mpm_settings.alone && atomic_exchange(&mpm_asked_threads, 0);
+}
+
 /* Questions that mpm_prefork does not know. */
 static int mpm_is_unknown(int query_code)
 {
@@ -62,6 +70,7 @@ int mpm_query_hook(int query_code, int *result, apr_status_t *rv)
         *result = mpm_settings.processes;
         break;
     case AP_MPMQ_IS_THREADED:
+        atomic_store(&mpm_asked_threads, 1);
         *result = mpm_settings.alone ? AP_MPMQ_NOT_SUPPORTED : AP_MPMQ_DYNAMIC;
         break;
     case AP_MPMQ_IS_FORKED:

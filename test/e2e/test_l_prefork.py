@@ -79,6 +79,13 @@ def test_what_modules_are_told_of_the_model(serve):
     assert b"mpm_prefork_module" in server.run("-M").stdout
 
 
+def test_a_module_that_bears_no_threads(serve):
+    server = serve(prefork(load="mpm_event"), FILES, args=["-DNO_THREADS"], wait=False)
+    assert server.process.wait(30) == 1
+    assert b"needs \"LoadModule mpm_prefork_module" in server.error_log()
+    assert serve(prefork(FEW), FILES, args=["-DNO_THREADS"]).get("/alone").status == 200
+
+
 def test_processes_come_and_go_with_the_load(serve):
     """Six requests that take long need six processes, and one waits in vain for a seventh."""
     server = serve(prefork(FEW + "MaxRequestWorkers 6\n"), FILES)

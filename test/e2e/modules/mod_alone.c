@@ -6,6 +6,7 @@
 #include "httpd.h"
 #include "http_config.h"
 #include "http_connection.h"
+#include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
@@ -109,8 +110,20 @@ static int alone_connection(conn_rec *c, void *csd)
     return DECLINED;
 }
 
+/* With -D NO_THREADS: as PHP does it. */
+static int alone_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
+{
+    int threads = AP_MPMQ_NOT_SUPPORTED;
+
+    if (!ap_exists_config_define("NO_THREADS"))
+        return OK;
+    ap_mpm_query(AP_MPMQ_IS_THREADED, &threads);
+    return threads == AP_MPMQ_NOT_SUPPORTED ? OK : HTTP_INTERNAL_SERVER_ERROR;
+}
+
 static void alone_register(apr_pool_t *p)
 {
+    ap_hook_pre_config(alone_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(alone_child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_stopping(alone_child_stopping, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_pre_connection(alone_connection, NULL, NULL, APR_HOOK_MIDDLE);
