@@ -14,13 +14,13 @@ configure_file(build/tools/brigade-apxs.in ${CMAKE_BINARY_DIR}/brigade-apxs @ONL
 
 # For pkg-config and find_package(): both find the tree that they lie in.
 include(CMakePackageConfigHelpers)
-configure_file(kit/brigade.pc.in ${CMAKE_BINARY_DIR}/brigade.pc @ONLY)
-configure_file(kit/BrigadeConfig.cmake.in ${CMAKE_BINARY_DIR}/BrigadeConfig.cmake @ONLY)
+configure_file(build/cmake/brigade.pc.in ${CMAKE_BINARY_DIR}/brigade.pc @ONLY)
+configure_file(build/cmake/BrigadeConfig.cmake.in ${CMAKE_BINARY_DIR}/BrigadeConfig.cmake @ONLY)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/BrigadeConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/brigade.pc DESTINATION lib/pkgconfig)
 install(FILES ${CMAKE_BINARY_DIR}/BrigadeConfig.cmake ${CMAKE_BINARY_DIR}/BrigadeConfigVersion.cmake
     DESTINATION lib/cmake/Brigade)
-install(DIRECTORY kit/samples/ DESTINATION share/doc/brigade/samples FILES_MATCHING PATTERN "*.c")
+install(DIRECTORY test/samples/ DESTINATION share/doc/brigade/samples FILES_MATCHING PATTERN "*.c")
 install(FILES include/README.md DESTINATION share/doc/brigade RENAME modules.md)
 
 # The configuration names places below the prefix that `cmake --install` is given, which may differ from the one

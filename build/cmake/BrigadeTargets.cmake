@@ -30,16 +30,16 @@ function(brigade_program)
     set_target_properties(brigade PROPERTIES ENABLE_EXPORTS ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 endfunction()
 
-# kit/*.c: brigade-filter-test, a program with the same server inside, so that modules load into it.
+# test/kit/*.c: brigade-filter-test, a program with the same server inside, so that modules load into it.
 function(brigade_filter_test)
     set(checked server/filter_chain.c server/filter_check.c server/filter_check_alloc.c)
-    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kit/*.c)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/test/kit/*.c)
     # These with their checks, whatever the rest is built for.
     add_executable(brigade-filter-test ${sources} ${checked}
         "$<FILTER:$<TARGET_OBJECTS:brigade_server>,EXCLUDE,/filter_(chain|check|check_alloc)[.]c>"
         $<TARGET_OBJECTS:brigade_memory> $<TARGET_OBJECTS:brigade_filters> $<TARGET_OBJECTS:brigade_modules>)
     target_compile_definitions(brigade-filter-test PRIVATE BRIGADE_FILTER_CHECK)
-    target_include_directories(brigade-filter-test PRIVATE include memory server kit)
+    target_include_directories(brigade-filter-test PRIVATE include memory server)
     target_link_options(brigade-filter-test PRIVATE -Wl,--as-needed)
     target_link_libraries(brigade-filter-test PRIVATE brigade_flags brigade_apr
         PkgConfig::PCRE2 Threads::Threads crypt ${CMAKE_DL_LIBS})

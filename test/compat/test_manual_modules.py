@@ -12,7 +12,7 @@ from module_source import prefix, run  # noqa: F401
 from test_compare import APACHE, normal, pytestmark  # noqa: F401
 
 SOURCES = {"mod_manual_digest.c": "modules", "mod_manual_case.c": "modules", "mod_manual_export.c": "modules",
-           "mod_manual_import.c": "modules", "mod_manual_generic.c": "modules", "mod_sample_echo.c": "../../kit/samples", "mod_sample_expr.c": "../../kit/samples"}
+           "mod_manual_import.c": "modules", "mod_manual_generic.c": "modules", "mod_sample_echo.c": "../samples", "mod_sample_expr.c": "../samples"}
 HERE = os.path.dirname(os.path.abspath(__file__))
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The samples of kit/samples: each is built outside of the tree by the installed brigade-apxs, loaded, and does what its
+"""The samples of test/samples: each is built outside of the tree by the installed brigade-apxs, loaded, and does what its
 head says; those that keep to Apache's API compile with Apache's own apxs too."""
 import os
 import re
@@ -125,7 +125,7 @@ def test_memory_kind(serve, prefix, tmp_path):
 def test_apache_compiles_them(name, tmp_path):
     if not shutil.which("apxs"):
         pytest.skip("Apache's apxs is not installed")
-    shutil.copy(f"{brigade.REPOSITORY}/kit/samples/mod_sample_{name}.c", tmp_path)
+    shutil.copy(f"{brigade.REPOSITORY}/test/samples/mod_sample_{name}.c", tmp_path)
     run("apxs", "-Wc,-Wall", "-Wc,-Werror", "-c", f"mod_sample_{name}.c", cwd=tmp_path)
     assert os.path.exists(tmp_path / ".libs" / f"mod_sample_{name}.so")
 
@@ -134,7 +134,7 @@ def test_apache_runs_one(built, tmp_path):
     """The sample filter does the same under Apache."""
     if not shutil.which("apxs") or not os.path.exists("/usr/sbin/apache2"):
         pytest.skip("Apache is not installed")
-    shutil.copy(f"{brigade.REPOSITORY}/kit/samples/mod_sample_output.c", tmp_path)
+    shutil.copy(f"{brigade.REPOSITORY}/test/samples/mod_sample_output.c", tmp_path)
     run("apxs", "-c", "mod_sample_output.c", cwd=tmp_path)
     server = brigade.Server(f'LoadModule sample_output_module "{tmp_path}/.libs/mod_sample_output.so"\n'
                             "AddOutputFilter SQUEEZE txt\n", files={"a.txt": "a   b\n\nc"}, binary="/usr/sbin/apache2")

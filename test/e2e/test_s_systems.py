@@ -13,7 +13,7 @@ import brigade
 
 pytestmark = pytest.mark.only("brigade")
 BUILD = os.path.dirname(brigade.BINARY)
-SAMPLE = os.path.join(brigade.REPOSITORY, "kit", "samples", "sms_sample.c")
+SAMPLE = os.path.join(brigade.REPOSITORY, "test", "samples", "sms_sample.c")
 PAGE = b"0123456789abcdef" * 4096
 
 
