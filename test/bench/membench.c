@@ -209,6 +209,8 @@ static void main_measure_all(const main_options *o, bench_table *table)
             for (i = 0; i < table->rows_n; i++) {
                 if (turn > 0 && main_now() - began > o->seconds * MAIN_LATE)
                     return; /* a busy machine: what there is must do */
+                if (main_now() - began > o->seconds)
+                    ms = MAIN_SLICE_LEAST;
                 main_measure(o, &table->rows[i], table->paths[t], 1, ms, &table->rows[i].one[t]);
                 main_measure(o, &table->rows[i], table->paths[t], table->threads, ms,
                              &table->rows[i].many[t]);

@@ -19,6 +19,8 @@
 #define BENCH_THREADS_MOST 64
 #define BENCH_SLICES 8   /* with all threads; as many with the first alone, in turn */
 #define BENCH_BURST 1000 /* connections */
+#define BENCH_WARM 20    /* passes before measuring, unless they take this long: */
+#define BENCH_WARM_S 0.01
 
 typedef struct bench_time {
     uint64_t requests;
@@ -31,6 +33,7 @@ typedef struct bench_thread {
     const trace *t;
     pthread_barrier_t *together;
     double slice_s;
+    int passes;   /* between two looks at the clock */
     int is_first; /* of several */
     bench_time slices[BENCH_SLICES];
     double alone_ns; /* the best slice, for a request */
@@ -68,6 +71,25 @@ static long bench_waits(void)
     return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
 }
 
+static inline void bench_pass(const bench_thread *b, apr_pool_t **pools)
+{
+    b->subject->replay(&b->subject->pools, b->t, pools);
+    b->subject->pools.clear(pools[0]);
+}
+
+static void bench_warm(bench_thread *b, apr_pool_t **pools)
+{
+    double start = bench_clock(CLOCK_MONOTONIC);
+    int i;
+
+    b->passes = 4;
+    for (i = 0; i < BENCH_WARM && b->passes > 1; i++) {
+        bench_pass(b, pools);
+        if (bench_clock(CLOCK_MONOTONIC) - start > BENCH_WARM_S)
+            b->passes = 1;
+    }
+}
+
 static bench_time bench_slice(const bench_thread *b, apr_pool_t **pools)
 {
     double cpu = bench_clock(CLOCK_THREAD_CPUTIME_ID), start = bench_clock(CLOCK_MONOTONIC), now;
@@ -75,11 +97,9 @@ static bench_time bench_slice(const bench_thread *b, apr_pool_t **pools)
     int i;
 
     do {
-        for (i = 0; i < 4; i++) {
-            b->subject->replay(&b->subject->pools, b->t, pools);
-            b->subject->pools.clear(pools[0]);
-        }
-        time.requests += 4 * b->t->requests;
+        for (i = 0; i < b->passes; i++)
+            bench_pass(b, pools);
+        time.requests += (uint64_t)b->passes * b->t->requests;
         now = bench_clock(CLOCK_MONOTONIC);
     } while (now - start < b->slice_s);
     time.cpu = bench_clock(CLOCK_THREAD_CPUTIME_ID) - cpu;
@@ -108,10 +128,7 @@ static void *bench_thread_main(void *data)
     int i;
 
     pools[0] = b->subject->pools.connection();
-    for (i = 0; i < 20; i++) {
-        b->subject->replay(&b->subject->pools, b->t, pools);
-        b->subject->pools.clear(pools[0]);
-    }
+    bench_warm(b, pools);
     for (i = 0; i < BENCH_SLICES; i++) {
         pthread_barrier_wait(b->together);
         if (b->is_first)
@@ -223,14 +240,15 @@ static void bench_burst(const bench_subject *s, const trace *t, bench_result *re
 
 int bench_run(const bench_subject *s, const char *trace_path, int threads, int milliseconds)
 {
-    bench_result r;
+    bench_result r = {0};
     trace t;
 
     if (threads < 1 || threads > BENCH_THREADS_MOST || milliseconds < 1)
         bench_fail("impossible number of threads or milliseconds");
     if (trace_read(&t, trace_path) != 0)
         return 1;
-    bench_burst(s, &t, &r);
+    if (threads == 1)
+        bench_burst(s, &t, &r);
     bench_speed(s, &t, threads, milliseconds, &r);
     printf(BENCH_LINE "\n", r.cpu_ns, r.alone_ns, r.requests_per_s, r.waits, r.burst_kb, r.after_kb,
            r.refills);

@@ -42,8 +42,9 @@ typedef struct bench_result {
     double alone_ns;       /* the same while the other threads pause */
     double requests_per_s; /* of all threads together, by elapsed time */
     double waits;          /* for each 1,000 requests: times that a thread slept */
-    long burst_kb,
-        after_kb; /* resident memory beyond the beginning, while the burst is there and after it */
+    /* resident memory beyond the beginning, while a burst of connections is there and after it,
+     * where one thread is measured */
+    long burst_kb, after_kb;
     double refills; /* per 1,000 requests; negative: not known */
 } bench_result;
 
