@@ -101,6 +101,7 @@ struct brg_conn {
     /* Apache's side, NULL until connection_attach(). */
     conn_rec *c;
     struct core_output *out; /**< core_output.c's state; NULL until attached */
+    struct resolution_lent *lent; /**< with a worker: where its answer may be kept, or NULL */
     request_rec *r;          /**< with a worker: the request that it runs */
     int r_status;            /**< with a worker: what the phases said; see H1_PHASES_PENDING */
 };

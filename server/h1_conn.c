@@ -338,10 +338,13 @@ int h1_conn_hand_over(brg_conn *bc, request_rec *r)
 
 static int h1_conn_to_worker(brg_conn *bc, request_rec *r)
 {
+    if (bc->r_status == OK)
+        resolution_lend(bc, r);
     if (h1_conn_hand_over(bc, r) == 0)
         return 0;
     conn_enter(bc, CONN_REQUEST);
     bc->r = NULL;
+    resolution_take_back(bc);
     request_finish(r, HTTP_SERVICE_UNAVAILABLE);
     return h1_conn_after_request(bc);
 }
@@ -363,7 +366,9 @@ static void h1_conn_work_request(brg_conn *bc, request_rec *r, int status)
         status = request_phases(r);
     else if (status == REQUEST_AUTH_PENDING)
         status = request_phases_resume(r);
+    resolution_lent_begin(bc);
     request_finish(r, status);
+    resolution_lent_end();
     crash_serving(NULL);
 }
 
@@ -501,6 +506,7 @@ static int h1_conn_returned(brg_conn *bc)
     loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->now - bc->head_began));
     bc->head_began = bc->loop->now;
     conn_enter(bc, CONN_REQUEST);
+    resolution_take_back(bc);
     return h1_conn_after_request(bc);
 }
 

@@ -42,6 +42,14 @@ void resolution_release(resolution_entry *e);
  */
 void resolution_consider(request_rec *r);
 
+/** @name answers that a worker makes and the loop remembers (resolution_lend.c) */
+/** @{ */
+void resolution_lend(brg_conn *bc, request_rec *r); /**< on the loop: r is about to leave */
+void resolution_lent_begin(brg_conn *bc);           /**< on the worker, before it is answered */
+void resolution_lent_end(void);                     /**< and after */
+void resolution_take_back(brg_conn *bc);            /**< on the loop: bc is back */
+/** @} */
+
 /** The body of r, an error response, is all of @a page (in r->pool). */
 void resolution_offer_page(request_rec *r, const char *page);
 

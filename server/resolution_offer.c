@@ -14,7 +14,9 @@ resolution_cache *resolution_store_cache(void)
 {
     brg_loop *loop = loop_self();
 
-    return loop && loop->cache->buckets_n ? loop->cache : NULL;
+    if (!loop)
+        return resolution_lent_cache();
+    return loop->cache->buckets_n ? loop->cache : NULL;
 }
 
 static int filter_leaves_body(const ap_filter_t *f)
@@ -125,10 +127,30 @@ static void offer_capture(resolution_cache *c, request_rec *r)
     uint64_t hash;
 
     if (!c->watch || !resolution_request_is_plain(r) || !(e = resolution_find_for(c, r, &hash)) ||
-        e->filled || e->hopeless)
+        e->filled || e->hopeless || e->lent)
         return;
     c->capture =
         resolution_capture_begin(r, (apr_size_t)core_conf_of(r->server)->file_cache_max_file_bytes);
+}
+
+int resolution_offer_early(resolution_cache *c, request_rec *r)
+{
+    const brg_core_conf *conf = core_conf_of(r->server);
+
+    c->offered_r = NULL;
+    if (r->status != HTTP_OK || r->main || r->prev || r->no_cache || r->no_local_copy ||
+        r->finfo.filetype != APR_REG || r->finfo.size > conf->file_cache_max_file_bytes ||
+        !resolution_request_is_plain(r) ||
+        !filters_leave_or_code(r->output_filters, &c->offered_codings) ||
+        offer_coding(r, c->offered_codings) <= 0)
+        return 0;
+    c->offered_r = r;
+    c->offered_path = r->filename;
+    c->offered_body = NULL;
+    c->offered_from = NULL;
+    c->offered_coded = 1;
+    c->capture = NULL;
+    return 1;
 }
 
 /* Every offer takes the place of the one before: a filter's comes after that of the handler whose

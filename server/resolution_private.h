@@ -19,6 +19,7 @@
 #include "brigade/resolution.h"
 
 typedef struct resolution_capture resolution_capture;
+typedef struct resolution_lent resolution_lent;
 
 /** One formatted response head; the Date value lies at date_off, Connection lines go in at
  * conn_off. */
@@ -73,6 +74,8 @@ struct resolution_entry {
     uint8_t observed; /**< log_transaction hooks want every request */
     uint8_t watched;  /**< else validated by stat */
     uint8_t in_cache;
+    uint8_t lent;      /**< a worker makes what is to fill it */
+    uint8_t tries;     /**< how often that came to nothing */
     uint8_t not_first; /**< the first answer on a connection is another one */
     uint8_t coded;     /**< a filter made the body: the answer to HEAD is another one */
     uint8_t hopeless;  /**< primed, but its body is too long to be kept */
@@ -103,6 +106,7 @@ struct resolution_entry {
 struct resolution_cache {
     brg_loop *loop;
     watch_set *watch; /**< NULL: stat */
+    int is_lent;      /**< to a worker, for one request */
     resolution_entry **bucket;
     uint32_t buckets_n; /**< a power of two */
     uint32_t entries_n;
@@ -195,6 +199,16 @@ int resolution_request_is_plain(const request_rec *r);
 
 /** The entry for a request that is plain, or NULL. */
 resolution_entry *resolution_find_for(resolution_cache *c, const request_rec *r, uint64_t *hash);
+
+/** The cache that was lent to the calling worker for its request, or NULL (resolution_lend.c). */
+resolution_cache *resolution_lent_cache(void);
+
+/** As if the handler for files had offered the file of @a r, which filters are going to compress: 1
+ * if it would be taken. */
+int resolution_offer_early(resolution_cache *c, request_rec *r);
+
+/** For a request that was offered early: its entry; else NULL, and one may be primed. */
+resolution_entry *resolution_primed_for(resolution_cache *c, request_rec *r);
 
 /** The greatest answer of all modules: BRG_RESOLUTION_*. */
 int resolution_ask_modules(request_rec *r);

@@ -227,7 +227,7 @@ static int store_open(resolution_cache *c, resolution_entry *e, const request_re
     if (e->stat.ino != (uint64_t)r->finfo.inode || (apr_off_t)e->stat.size != r->finfo.size ||
         e->stat.mtime_ns / 1000 != r->finfo.mtime)
         return -1;
-    e->checked = c->loop->now;
+    e->checked = r->request_time;
     return 0;
 }
 
@@ -394,7 +394,7 @@ static void store_consider(resolution_cache *c, request_rec *r)
         }
         return;
     }
-    if (e && (e->filled || e->hopeless))
+    if (e && (e->filled || e->hopeless || e->lent))
         return;
     kind = store_ask(c, r);
     if (kind == BRG_RESOLUTION_VOLATILE) {
@@ -407,7 +407,7 @@ static void store_consider(resolution_cache *c, request_rec *r)
         e = NULL;
     }
     if (!e) {
-        if (!store_seen_before(c, hash))
+        if (c->is_lent || !store_seen_before(c, hash))
             return;
         e = store_new(c, r, hash);
         if (!e || e->watched) { /* primed: the next full run fills it */
@@ -419,6 +419,24 @@ static void store_consider(resolution_cache *c, request_rec *r)
     if (e->owner.changed || store_fill(c, e, r))
         resolution_forget(c, e);
     resolution_trim(c, core_conf_of(r->server));
+}
+
+resolution_entry *resolution_primed_for(resolution_cache *c, request_rec *r)
+{
+    resolution_entry *e;
+    uint64_t hash;
+
+    if (!store_answer_is_lasting(c, r))
+        return NULL;
+    if ((e = resolution_find_for(c, r, &hash)) != NULL)
+        return !e->filled && store_ask(c, r) != BRG_RESOLUTION_VOLATILE &&
+                       resolution_selectors_same(e, r)
+                   ? e
+                   : NULL;
+    if (store_ask(c, r) != BRG_RESOLUTION_VOLATILE && store_seen_before(c, hash) &&
+        store_new(c, r, hash))
+        resolution_trim(c, core_conf_of(r->server));
+    return NULL;
 }
 
 void resolution_consider(request_rec *r)

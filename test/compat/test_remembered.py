@@ -17,7 +17,8 @@ TIMES = 5
 FIREFOX = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"}
 OLD = {"User-Agent": "Mozilla/2.0 (X11)"}
 TEXT = "".join(random.Random(1).choices(["the ", "quick ", "brown ", "fox\n"], k=25000))
-SMALL = {"index.html": "<h1>It works</h1>\n" * 100, "big.html": TEXT, "empty.html": "", "image.png": b"\x89PNG" * 500, "page.shtml": '<!--#echo var="DOCUMENT_NAME" -->\n' * 90}
+LONG = TEXT * 5
+SMALL = {"long.html": LONG, "index.html": "<h1>It works</h1>\n" * 100, "big.html": TEXT, "empty.html": "", "image.png": b"\x89PNG" * 500, "page.shtml": '<!--#echo var="DOCUMENT_NAME" -->\n' * 90}
 
 
 def accept(coding, **more):
@@ -54,7 +55,7 @@ def compare(steps, files=(), modules=(), conf="", unframed=False):
             server.close()
 
 
-@pytest.mark.parametrize("target", ["/index.html", "/big.html", "/empty.html", "/image.png", "/none.html", "/"])
+@pytest.mark.parametrize("target", ["/index.html", "/big.html", "/long.html", "/empty.html", "/image.png", "/none.html", "/"])
 def test_codings(target):
     compare([Step(target, accept(c)) for c in CODINGS] + [Step(target), Step(target, accept("gzip", **FIREFOX)), Step(target, OLD), Step(target, accept("gzip", **OLD)),
              Step(f"HEAD {target}", accept("gzip")), Step(f"HEAD {target}"), Step(target, accept("gzip"), version="1.0"), Step(target, accept("gzip", Connection="keep-alive"), version="1.0")])
@@ -68,7 +69,7 @@ def tag(suffix=""):
     return headers
 
 
-@pytest.mark.parametrize("target", ["/index.html", "/big.html"])
+@pytest.mark.parametrize("target", ["/index.html", "/big.html", "/long.html"])
 def test_validators_of_compressed_files(target):
     date = "Sun, 09 Sep 2001 01:46:40 GMT"
     compare([Step(target, accept("gzip")), Step(target, tag("-gzip")), Step(target, tag()), Step(target, accept("gzip", **{"If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT"})),
@@ -101,7 +102,7 @@ def test_file_that_changes():
     server = debian.DebianServer(brigade.BINARY)
     try:
         server.start()
-        for text in ("one\n" * 500, "two\n" * 700, "three\n" * 300):
+        for text in ("one\n" * 500, "two\n" * 700, "three\n" * 300, "four\n" * 90000, "five\n" * 80000):
             server.write("c.html", text, base="www/html")
             driver.settle(server.path("www"))
             for _ in range(TIMES):
