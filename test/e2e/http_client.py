@@ -81,10 +81,16 @@ class Client:
         return found
 
     def read_exactly(self, n):
-        while len(self.buffer) < n:
-            if not self._fill():
-                raise Truncated(self.buffer)
-        found, self.buffer = self.buffer[:n], self.buffer[n:]
+        pieces, had = [self.buffer], len(self.buffer)
+        while had < n:  # joined once: a body may have many megabytes
+            self.buffer = b""
+            more = self._fill()
+            pieces.append(self.buffer)
+            had += len(self.buffer)
+            if not more:
+                raise Truncated(b"".join(pieces))
+        whole = b"".join(pieces)
+        found, self.buffer = whole[:n], whole[n:]
         return found
 
     def read_to_end(self):
