@@ -33,7 +33,8 @@ int request_mark_moving(request_rec *r);
 /** 1 if @a r was so marked; both marks are gone then. */
 int request_moves(request_rec *r);
 
-/** The core's answer to "what did it depend on?": BRG_RESOLUTION_VOLATILE if r was marked. */
+/** The core's answer to "what did it depend on?": BRG_RESOLUTION_VOLATILE if r was marked, or
+ * if debugging messages are wanted of it. */
 int request_resolution(request_rec *r);
 
 /**

@@ -5,6 +5,7 @@
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
+#include "config_private.h"
 #include "request_conf.h"
 #include "brigade/resolution.h"
 #include "apr_hooks.h"
@@ -154,11 +155,25 @@ int request_moves(request_rec *r)
     return moves;
 }
 
+/* Whoever has a module say what it does wants to read it for every request. */
+static int request_is_debugged(const request_rec *r)
+{
+    const struct ap_logconf *log = ap_get_request_logconf(r);
+
+    if (log->level > APLOG_INFO)
+        return 1;
+    for (int i = 0; log->module_levels && i < conf_vector_slots(); i++)
+        if (log->module_levels[i] > APLOG_INFO)
+            return 1;
+    return 0;
+}
+
 int request_resolution(request_rec *r)
 {
     const request_conf_block *block = request_block_of(r);
 
-    return !block || block->is_volatile ? BRG_RESOLUTION_VOLATILE : BRG_RESOLUTION_STATIC;
+    return !block || block->is_volatile || request_is_debugged(r) ? BRG_RESOLUTION_VOLATILE
+                                                                  : BRG_RESOLUTION_STATIC;
 }
 
 apr_array_header_t **request_conf_selectors(const request_rec *r)

@@ -65,9 +65,6 @@ CASES = {
         r"|mod_headers/(hta|header err2[01])|mod_log_config/(cond9|err36)|mod_setenvif/seie8|mod_filter/flt err6 .*)$",
         "An expression that cannot be parsed is refused at the same place; what was expected there is said in words. Apache "
         "names the tokens of its grammar."),
-    "messages of remembered answers": (
-        r"^mod_authz_core/methodx$",
-        "An answer from memory is logged in access logs. What the phases of a request say in the error log is said when they run."),
     "connection state of pipelined requests": (
         r"^mod_log_config/keepalive$",
         "Answers to pipelined requests are written, and then logged, together: %X and %k show the connection as it is then."),
