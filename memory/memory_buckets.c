@@ -78,6 +78,24 @@ apr_bucket_heap_make(apr_bucket *b, const char *buf, apr_size_t length, void (*f
     return b;
 }
 
+/* Here too, since an archive's calls the one above without leaving its object file. */
+APU_DECLARE(apr_bucket *)
+apr_bucket_heap_create(const char *buf, apr_size_t length, void (*free_func)(void *),
+                       apr_bucket_alloc_t *list)
+{
+    apr_bucket *b = apr_bucket_alloc(sizeof(*b), list);
+
+    if (b == NULL)
+        return NULL;
+    APR_BUCKET_INIT(b);
+    b->free = apr_bucket_free;
+    b->list = list;
+    if (apr_bucket_heap_make(b, buf, length, free_func) != NULL)
+        return b;
+    apr_bucket_free(b);
+    return NULL;
+}
+
 APU_DECLARE_NONSTD(apr_status_t) apr_bucket_simple_copy(apr_bucket *a, apr_bucket **b)
 {
     apr_bucket *copy = apr_bucket_alloc(sizeof(*copy), a->list);

@@ -20,7 +20,7 @@ static const char *object_path(void)
 {
     Dl_info info;
 
-    assert_int_not_equal(dladdr(dlsym(RTLD_DEFAULT, "apr_os_thread_current"), &info), 0);
+    assert_int_not_equal(dladdr(dlsym(RTLD_DEFAULT, "pcre2_compile_8"), &info), 0);
     return info.dli_fname;
 }
 
@@ -41,8 +41,8 @@ static void test_symbols_and_libraries(void **state)
     int libc = 0;
 
     assert_null(module_file_read(&file, object_path(), test_pool));
-    assert_non_null(object_symbol(file.defined, "apr_file_open"));
-    assert_null(object_symbol(file.wanted, "apr_file_open"));
+    assert_non_null(object_symbol(file.defined, "pcre2_compile_8"));
+    assert_null(object_symbol(file.wanted, "pcre2_compile_8"));
     assert_non_null(object_symbol(file.wanted, "malloc"));
     for (int i = 0; i < file.libraries->nelts; i++)
         libc |= !strncmp(APR_ARRAY_IDX(file.libraries, i, const char *), "libc.so", 7);
