@@ -14,8 +14,9 @@ import pytest
 import brigade
 import http_client
 from brigade import wait_until
+from test_s_memory import is_stock
 
-pytestmark = pytest.mark.only("brigade")
+pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(is_stock(), reason="built with stock APR pools")]
 COMPLETE = os.environ.get("TEST_FAULTS") == "all"
 CONFIG = """ErrorDocument 404 "none"
 LogFormat "%h %s" short

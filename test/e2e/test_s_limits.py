@@ -8,8 +8,9 @@ import brigade
 import trouble
 from brigade import wait_until
 from http_client import Truncated
+from test_s_memory import is_stock
 
-pytestmark = pytest.mark.only("brigade")
+pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(is_stock(), reason="built with stock APR pools")]
 MB = 1 << 20
 HOG = "LoadModule hog_module {}\n<Location /hog>\nSetHandler hog\n</Location>\n"
 KINDS = ["arena", "system", "guard", "tracking(quiet) trivial"]
