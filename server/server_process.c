@@ -231,6 +231,8 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
     if ((sp->signal_fd = process_signals()) < 0)
         process_fail(sp, "signalfd", errno, APEXIT_CHILDFATAL);
     conf.order_fds[0] = sp->signal_fd;
+    if (sp->fd < 0 && sup_signals_take().terminate)
+        kill(getpid(), SIGTERM); /* it came before there was anyone to read it */
     if (ap_run_drop_privileges(sp->pool, sp->s) > 0)
         process_fail(sp, "giving up privileges", 0, APEXIT_CHILDFATAL);
     thread_unblock_in_forks();

@@ -265,6 +265,8 @@ static sup_verdict sup_turn(apr_pool_t *pconf, server_rec *s)
 
 static int sup_run_alone(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
 {
+    if (sup_signals_alone() < 0)
+        return !OK;
     ap_log_pid(pconf, ap_pid_fname);
     if (sup_scoreboard(s) < 0)
         return !OK;

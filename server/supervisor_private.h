@@ -36,6 +36,9 @@ typedef struct sup_requests {
  * the server runs, instead of ending it. @return as below */
 int sup_signals_early(void);
 
+/** One process alone: orders to end that come before it reads signals are kept. @return as below */
+int sup_signals_alone(void);
+
 /** Install the handlers. @return 0, or -1 with errno */
 int sup_signals_init(void);
 
@@ -109,7 +112,8 @@ void sup_children_kill(void);
 /** A new configuration: how many processes it starts with. */
 void sup_spare_begin(void);
 
-/** mpm_prefork: start or end processes as load asks for. All are up. Call it as often as you like. */
+/** mpm_prefork: start or end processes as load asks for. All are up. Call it as often as you like.
+ */
 void sup_spare_look(server_rec *s);
 
 /** When sup_spare_look() next has something to do; 0 = never. */

@@ -78,6 +78,11 @@ int sup_signals_early(void)
     return 0;
 }
 
+int sup_signals_alone(void)
+{
+    return sup_install(SIGTERM, sup_handler) | sup_install(SIGINT, sup_handler);
+}
+
 int sup_signals_init(void)
 {
     if (sup_open_event() < 0)
