@@ -211,16 +211,16 @@ APR_DECLARE(apr_size_t) apr_allocator_align(apr_allocator_t *allocator, apr_size
 
 APR_DECLARE(void) apr_allocator_free(apr_allocator_t *allocator, apr_memnode_t *memnode)
 {
-    apr_memnode_t *next;
+    apr_memnode_t *node = memnode, *next;
 
     if (__builtin_expect(allocator->mutex != NULL, 0))
         apr_thread_mutex_lock(allocator->mutex);
-    for (; memnode != NULL; memnode = next) {
-        next = memnode->next;
-        if (allocator_has_room(allocator, memnode))
-            allocator_keep(allocator, memnode);
+    for (; node != NULL; node = next) {
+        next = node->next;
+        if (allocator_has_room(allocator, node))
+            allocator_keep(allocator, node);
         else
-            allocator_give_back(allocator, memnode);
+            allocator_give_back(allocator, node);
     }
     if (__builtin_expect(allocator->mutex != NULL, 0))
         apr_thread_mutex_unlock(allocator->mutex);
