@@ -100,13 +100,13 @@ struct brg_conn {
 
     /* Apache's side, NULL until connection_attach(). */
     conn_rec *c;
-    struct core_output *out; /**< core_output.c's state; NULL until attached */
+    struct core_output *out;      /**< core_output.c's state; NULL until attached */
     struct resolution_lent *lent; /**< with a worker: where its answer may be kept, or NULL */
-    request_rec *r;          /**< with a worker: the request that it runs */
-    int r_status;            /**< with a worker: what the phases said; see H1_PHASES_PENDING */
+    request_rec *r;               /**< with a worker: the request that it runs */
+    int r_status;                 /**< with a worker: what the phases said; see H1_PHASES_PENDING */
 };
 
-/* ---- provided by the loop (loop.c, h1_conn.c) ---- */
+/* ---- provided by the loop (loop.c, h1_conn_input.c) ---- */
 
 /**
  * Make at least one more byte available in bc->in.
@@ -126,7 +126,14 @@ static inline size_t conn_in_size(const brg_conn *bc)
 }
 
 /** Drop @a n bytes that were consumed from the front of the input. */
-void conn_in_consume(brg_conn *bc, size_t n);
+static inline void conn_in_consume(brg_conn *bc, size_t n)
+{
+    bc->in_off += (uint32_t)n;
+    bc->consumed += n;
+    bc->scanned = 0;
+    if (bc->in_off >= bc->in_len)
+        bc->in_off = bc->in_len = 0;
+}
 
 /** 1 when the caller runs on an event loop and must not wait. */
 int conn_on_loop(void);

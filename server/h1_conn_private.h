@@ -4,7 +4,8 @@
 
 /**
  * @file h1_conn_private.h
- * Helpers of the connection driver (h1_conn_limits.c).
+ * The connection driver in its parts: h1_conn.c, h1_conn_input.c, h1_conn_wait.c, h1_foreign.c, and
+ * helpers in h1_conn_limits.c.
  */
 #include "conn.h"
 #include "h1_parse.h"
@@ -32,13 +33,32 @@ const brg_read_timeouts *h1_read_timeouts(const server_rec *s);
  */
 int h1_head_of_part(h1_head *head, const char *buf, size_t len, const h1_limits *limits);
 
+/** The server whose settings hold for bc. */
+static inline server_rec *h1_conn_server(const brg_conn *bc)
+{
+    return bc->c ? bc->c->base_server : bc->base;
+}
+
+/* ---- h1_conn_wait.c; all on the loop that owns bc, which may be gone afterwards ---- */
+
+/** Wait for the socket until @a due; a connection that cannot be polled is closed. */
+void h1_conn_wait(brg_conn *bc, apr_time_t due);
+
+/** No complete head is there: wait for more of it, or for the next request. */
+void h1_conn_wait_head(brg_conn *bc);
+
+/** Output waits for the socket. */
+void h1_conn_wait_write(brg_conn *bc);
+
+/** All is written and the connection is to be closed: at once, or after lingering. */
+void h1_conn_linger(brg_conn *bc);
+
+/** A lingering connection was read from. */
+void h1_conn_lingers(brg_conn *bc);
+
 /* ---- h1_conn.c, for h1_foreign.c; all on the loop that owns bc ---- */
 
 void h1_conn_close(brg_conn *bc);
-
-/** Wait for the socket until @a due; a connection that cannot be polled is closed. bc may be gone.
- */
-void h1_conn_wait(brg_conn *bc, apr_time_t due);
 
 /** Go on with what is to be written. 1: all is out, and the connection is kept; else bc may be
  * gone. */

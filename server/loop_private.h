@@ -4,8 +4,8 @@
 
 /**
  * @file loop_private.h
- * The insides of an event loop, shared by loop.c, loop_accept.c, h1_conn.c and the caches that live
- * on a loop.
+ * The insides of an event loop, shared by loop.c, loop_accept.c, h1_conn*.c and the caches that
+ * live on a loop.
  *
  * A turn: wait for events; read from every ready socket; take back what workers return; drain the
  * file watches once; answer every connection that was read from. A change to a file that was made
@@ -52,7 +52,7 @@ struct brg_loop {
     brg_conn *all;                 /**< open connections, by all_next */
     brg_conn *spare;
     unsigned spare_n, conns_n;
-    unsigned peak; /**< most open connections since memory was given back */
+    unsigned peak;       /**< most open connections since memory was given back */
     unsigned conns_most; /**< this loop's share of max_connections */
     void *spare_in;
     unsigned spare_in_n;
@@ -128,7 +128,7 @@ void loop_return(brg_conn *bc);
 void loop_accept(brg_loop *loop, brg_listener *l);
 void loop_listeners(brg_loop *loop, int on);
 
-/* ---- h1_conn.c: what the loop does with a connection ---- */
+/* ---- h1_conn.c, h1_conn_input.c: what the loop does with a connection ---- */
 
 /** Read what the socket has, without waiting. */
 void h1_conn_fill(brg_conn *bc);
