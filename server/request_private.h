@@ -4,8 +4,8 @@
 
 /**
  * @file request_private.h
- * Seams between the connection driver (h1_conn.c), HTTP/1 (h1_request.c) and the request phases
- * (request.c).
+ * Seams between the connection driver (h1_conn.c), HTTP/1 (h1_request.c), the request phases
+ * (request.c) and what comes after them (request_finish.c).
  */
 #include "httpd.h"
 #include "h1_parse.h"
