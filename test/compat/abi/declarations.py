@@ -49,12 +49,16 @@ def baseline_source():
     return PRELUDE + "".join(f'#include "{h}"\n' for h in BASELINE + apr_headers())
 
 
+# ccache takes a syntax tree on standard output for a preprocessed file, and compilers may be links to it.
+ENVIRONMENT = dict(os.environ, CCACHE_DISABLE="1")
+
+
 def run(command, source):
     with tempfile.TemporaryDirectory() as tmp:
         path = os.path.join(tmp, "unit.c")
         with open(path, "w") as f:
             f.write(source)
-        result = subprocess.run(command + [path], capture_output=True, text=True)
+        result = subprocess.run(command + [path], capture_output=True, text=True, env=ENVIRONMENT)
     if result.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: {result.stderr[:4000]}")
     return result.stdout

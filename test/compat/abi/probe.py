@@ -8,6 +8,8 @@ import re
 import subprocess
 import tempfile
 
+from .declarations import ENVIRONMENT
+
 SUPPORT = r"""
 #include <stddef.h>
 #include <stdio.h>
@@ -68,7 +70,8 @@ def output(source, flags):
         path, binary = os.path.join(tmp, "probe.c"), os.path.join(tmp, "probe")
         with open(path, "w") as f:
             f.write(source)
-        done = subprocess.run(["gcc", *flags, "-O0", path, "-o", binary], capture_output=True, text=True)
+        done = subprocess.run(["gcc", *flags, "-O0", path, "-o", binary], capture_output=True, text=True,
+                              env=ENVIRONMENT)
         if done.returncode != 0:
             raise RuntimeError(done.stderr[:6000])
         printed = subprocess.run([binary], capture_output=True, text=True, check=True).stdout
@@ -89,6 +92,6 @@ def constants(umbrella, names, flags, template):
         with open(path, "w") as f:
             f.write(umbrella + "\n".join(lines) + "\n")
         done = subprocess.run(["clang", *flags, "-fsyntax-only", "-ferror-limit=0", path], capture_output=True,
-                              text=True)
+                              text=True, env=ENVIRONMENT)
     bad = {int(m[1]) - start for m in re.finditer(r"values\.c:(\d+):\d+: (?:fatal )?error", done.stderr)}
     return [name for i, name in enumerate(names) if i not in bad]
