@@ -319,7 +319,7 @@ const command_rec ai_directives[] = {
                   "URL to style sheet"),
     AP_INIT_TAKE1("IndexHeadInsert", ap_set_string_slot, AI_SLOT(head_insert), AI_PERMS,
                   "String to insert in HTML HEAD section"),
-    {NULL},
+    {NULL, {NULL}, NULL, 0, RAW_ARGS, NULL},
 };
 
 void *ai_create(apr_pool_t *p, char *dir)

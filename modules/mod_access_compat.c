@@ -256,7 +256,7 @@ static const command_rec access_directives[] = {
                      "'from' followed by hostnames or IP-address wildcards"),
     AP_INIT_TAKE1("Satisfy", access_cmd_satisfy, NULL, OR_AUTHCFG,
                   "access policy if both allow and require used ('all' or 'any')"),
-    {NULL},
+    {NULL, {NULL}, NULL, 0, RAW_ARGS, NULL},
 };
 
 module AP_MODULE_DECLARE_DATA access_compat_module = {

@@ -173,7 +173,7 @@ static const command_rec authz_directives[] = {
     AP_INIT_FLAG("AuthzSendForbiddenOnFailure", ap_set_flag_slot,
                  (void *)APR_OFFSETOF(authz_dir_conf, forbid), OR_AUTHCFG,
                  "answer 403 instead of 401 to a known user who is not authorized"),
-    {NULL},
+    {NULL, {NULL}, NULL, 0, RAW_ARGS, NULL},
 };
 
 module AP_MODULE_DECLARE_DATA authz_core_module = {

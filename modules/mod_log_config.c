@@ -421,7 +421,7 @@ static const command_rec log_directives[] = {
                    "a log format string (see docs) and an optional format name"),
     AP_INIT_FLAG("BufferedLogs", log_cmd_buffered, NULL, RSRC_CONF,
                  "whether log entries may be held back for up to a second"),
-    {NULL},
+    {NULL, {NULL}, NULL, 0, RAW_ARGS, NULL},
 };
 
 module AP_MODULE_DECLARE_DATA log_config_module = {

@@ -3,6 +3,9 @@
 # modules call them (BrigadeApr.cmake). BRIGADE_MEMORY=OFF keeps APR's own, for comparison.
 option(BRIGADE_MEMORY "Pools on memory systems; OFF: stock APR pools" ON)
 
+# Files of memory/ that are the pools, and have no place beside APR's. Unit tests of these names are about them.
+set(BRIGADE_MEMORY_POOLS "(apr_|pool_|memory_scope|memory_counts|memory_check|memory_bucket)[^/]*\\.c$")
+
 # brigade_memory_sources(OUT): which files of memory/ belong into the program.
 function(brigade_memory_sources out)
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/memory/*.c)
@@ -10,7 +13,7 @@ function(brigade_memory_sources out)
     if(BRIGADE_MEMORY)
         list(FILTER sources EXCLUDE REGEX "/memory/memory_stock\\.c$")
     else()
-        list(FILTER sources EXCLUDE REGEX "/memory/(apr_|pool_|memory_scope|memory_counts|memory_check|memory_bucket)[^/]*\\.c$")
+        list(FILTER sources EXCLUDE REGEX "/memory/${BRIGADE_MEMORY_POOLS}")
     endif()
     set(${out} ${sources} PARENT_SCOPE)
 endfunction()

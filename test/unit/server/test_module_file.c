@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A shared object that is certain to be there: APR. */
+/* A shared object that is certain to be there: PCRE2. (APR may be part of the program.) */
 static const char *object_path(void)
 {
     Dl_info info;

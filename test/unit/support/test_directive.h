@@ -75,16 +75,13 @@ static inline const char *test_directive(apr_pool_t *p, module *m, server_rec *s
                                          const char *path, const char *line)
 {
     const char *name = ap_getword_white(p, &line);
-    cmd_parms cmd = {NULL};
+    cmd_parms cmd = {.pool = p, .temp_pool = p, .server = s, .path = (char *)path};
     const command_rec *c;
 
     for (c = m->cmds; c->name; c++) {
         if (strcasecmp(c->name, name) == 0) {
-            cmd.pool = cmd.temp_pool = p;
-            cmd.server = s;
             cmd.cmd = c;
             cmd.info = c->cmd_data;
-            cmd.path = (char *)path;
             if (c->args_how == RAW_ARGS) {
                 return c->func.raw_args(&cmd, conf, line);
             }
