@@ -4,8 +4,8 @@
 
 /**
  * @file resolution_private.h
- * Shared by resolution.c (look-up and answer), resolution_store.c (what is remembered, and when)
- * and resolution_declare.c.
+ * Shared by resolution.c (look-up and answer), resolution_store.c (which answers are remembered,
+ * and when), resolution_fill.c (what is kept of one) and resolution_declare.c.
  *
  * An entry is made in two steps. The first request for a URI only *primes* it: its dependencies are
  * put under watch. The next full run, all of which came after the watches, fills it, if nothing
@@ -212,6 +212,13 @@ resolution_entry *resolution_primed_for(resolution_cache *c, request_rec *r);
 
 /** The greatest answer of all modules: BRG_RESOLUTION_*. */
 int resolution_ask_modules(request_rec *r);
+
+/** Take into a primed or new entry what @a r, which is over but for its end, was answered with. -1:
+ * it cannot be kept, and the entry is to be forgotten. (resolution_fill.c) */
+int resolution_fill(resolution_cache *c, resolution_entry *e, request_rec *r);
+
+/** The formatted head of the answer to @a r. -1: it has none that could be sent again. */
+int resolution_fill_head(request_rec *r, resolution_head *out);
 
 /** stat() now and compare. 1: as it was. */
 int resolution_stat_same(resolution_entry *e);

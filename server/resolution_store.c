@@ -1,54 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is remembered of a finished request, and when. See resolution_private.h for why it takes two
+/* Which finished requests are remembered, and when. See resolution_private.h for why it takes two
  * requests. */
 #include "resolution_private.h"
-#include "request_conf.h"
-#include "request_private.h"
 #include "core_private.h"
-#include "filter_registry.h"
-#include "h1_response.h"
-#include "brigade/memory.h"
 #include "brigade/resolution.h"
 #include "http_core.h"
-#include "http_private.h"
-#include "http_request.h"
-#include "util_filter.h"
 #include "apr_strings.h"
-#include <errno.h>
-#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* A file that was changed within this time may change again without a new time stamp, and has a
  * weak ETag for so long: it is not remembered yet. */
 #define STORE_SETTLED_US apr_time_from_sec(2)
-
-/* ---- validation by stat ---- */
-
-int resolution_stat_take(struct resolution_stat *out, int fd, const char *path)
-{
-    struct stat st;
-
-    if (fd >= 0 ? fstat(fd, &st) : stat(path, &st))
-        return -1;
-    if (!S_ISREG(st.st_mode))
-        return -1;
-    out->dev = st.st_dev;
-    out->ino = st.st_ino;
-    out->size = (uint64_t)st.st_size;
-    out->mtime_ns = (apr_time_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-    out->ctime_ns = (apr_time_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
-    return 0;
-}
-
-int resolution_stat_same(resolution_entry *e)
-{
-    struct resolution_stat now;
-
-    memset(&now, 0, sizeof now);
-    return !resolution_stat_take(&now, -1, e->path) && !memcmp(&now, &e->stat, sizeof now);
-}
 
 /* ---- priming ---- */
 
@@ -145,179 +108,7 @@ static int store_prime(resolution_cache *c, resolution_entry *e, request_rec *r)
     return (e->basis = strdup(store_basis(c, r))) != NULL ? 0 : -1;
 }
 
-/* ---- filling ---- */
-
-/* Where the value of a field that goes with the date stands. -1: not as it was said to. */
-static int store_find_dated(const request_rec *r, resolution_head *head)
-{
-    const request_dated *dated = request_dated_field(r);
-    char date[APR_RFC822_DATE_LEN], *line;
-
-    head->dated_off = 0;
-    if (!dated || !dated->name)
-        return 0;
-    apr_rfc822_date(date, r->request_time + dated->after);
-    line =
-        memmem(head->text, head->len, apr_pstrcat(r->pool, "\r\n", dated->name, ": ", date, NULL),
-               strlen(dated->name) + 4 + strlen(date));
-    if (!line)
-        return -1;
-    head->dated_off = (uint32_t)(line - head->text + 4) + (uint32_t)strlen(dated->name);
-    head->dated_name = dated->name;
-    head->dated_after = dated->after;
-    head->dated_second = apr_time_sec(r->request_time);
-    return 0;
-}
-
-static int store_head(request_rec *r, resolution_head *out)
-{
-    char buf[GATHER_HEAD_MAX];
-    h1_head_marks marks = {0, 0};
-    size_t len = h1_format_head(r, buf, sizeof buf - H1_CONNECTION_MAX, &marks);
-
-    if (!len || !marks.date_off)
-        return -1;
-    free(out->text);
-    if (!(out->text = malloc(len)))
-        return -1;
-    memcpy(out->text, buf, len);
-    out->len = (uint32_t)len;
-    out->date_off = (uint32_t)marks.date_off;
-    out->conn_off = (uint32_t)marks.conn_off;
-    return store_find_dated(r, out);
-}
-
-static void store_text(char *out, size_t room, const char *value)
-{
-    size_t len = value ? strlen(value) : 0;
-
-    if (len >= room)
-        len = 0;
-    memcpy(out, value ? value : "", len);
-    out[len] = '\0';
-}
-
-static int store_read(resolution_entry *e)
-{
-    size_t have = 0;
-
-    if (!(e->body = malloc((size_t)e->body_len + 1)))
-        return -1;
-    while (have < (size_t)e->body_len) {
-        ssize_t n = pread(e->fd, e->body + have, (size_t)e->body_len - have, (off_t)have);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        have += (size_t)n;
-    }
-    brg_buffer_created();
-    return 0;
-}
-
-/* The file as it is now must be the one that the request was answered from. */
-static int store_open(resolution_cache *c, resolution_entry *e, const request_rec *r,
-                      const char *path)
-{
-    e->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    c->files_n += e->fd >= 0;
-    if (e->fd < 0 || resolution_stat_take(&e->stat, e->fd, path) || !(e->path = strdup(path)))
-        return -1;
-    if (e->stat.ino != (uint64_t)r->finfo.inode || (apr_off_t)e->stat.size != r->finfo.size ||
-        e->stat.mtime_ns / 1000 != r->finfo.mtime)
-        return -1;
-    e->checked = r->request_time;
-    return 0;
-}
-
-static void store_close(resolution_cache *c, resolution_entry *e)
-{
-    close(e->fd);
-    e->fd = -1;
-    c->files_n--;
-}
-
-static void store_charge(resolution_cache *c, resolution_entry *e)
-{
-    e->bytes += (size_t)e->body_len;
-    c->bytes += (size_t)e->body_len;
-}
-
-static int store_file(resolution_cache *c, resolution_entry *e, request_rec *r, const char *path)
-{
-    const brg_core_conf *conf = core_conf_of(r->server);
-    const core_dir_config *dir = ap_get_core_module_config(r->per_dir_config);
-
-    if (store_open(c, e, r, path))
-        return -1;
-    e->body_len = (apr_off_t)e->stat.size;
-    if (e->body_len <= conf->file_cache_max_file_bytes) {
-        if (store_read(e))
-            return -1;
-        store_close(c, e);
-        store_charge(c, e);
-        return 0;
-    }
-    return dir->enable_sendfile == ENABLE_SENDFILE_ON ? 0 : -1;
-}
-
-static int store_body(resolution_cache *c, resolution_entry *e)
-{
-    if (!(e->body = malloc(c->offered_len + 1)))
-        return -1;
-    memcpy(e->body, c->offered_body, c->offered_len);
-    brg_buffer_created();
-    brg_buffer_copied(c->offered_len);
-    e->body_len = (apr_off_t)c->offered_len;
-    store_charge(c, e);
-    return 0;
-}
-
-/* What filters made of the file or of the page. */
-static int store_captured(resolution_cache *c, resolution_entry *e, request_rec *r)
-{
-    int too_long;
-
-    if (c->offered_path) {
-        if (store_open(c, e, r, c->offered_path))
-            return -1;
-        store_close(c, e);
-    }
-    e->body = resolution_capture_take(c->capture, r, e, &too_long);
-    e->hopeless = too_long != 0;
-    e->coded = 1;
-    if (e->body)
-        store_charge(c, e);
-    return e->body ? 0 : -1;
-}
-
-static int store_fill_body(resolution_cache *c, resolution_entry *e, request_rec *r)
-{
-    if (c->offered_coded)
-        return c->capture ? store_captured(c, e, r) : -1;
-    return c->offered_path ? store_file(c, e, r, c->offered_path) : store_body(c, e);
-}
-
-static int store_fill(resolution_cache *c, resolution_entry *e, request_rec *r)
-{
-    if (store_head(r, &e->head) || (e->observed && resolution_observe_keep(e, r)))
-        return -1;
-    if (store_fill_body(c, e, r))
-        return e->hopeless ? 0 : -1;
-    e->status = r->status;
-    e->not_first = http_server_conf(r->server)->protocols->nelts > 0;
-    e->server = r->server;
-    e->mtime = r->mtime;
-    store_text(e->last_modified, sizeof e->last_modified,
-               apr_table_get(r->headers_out, "Last-Modified"));
-    store_text(e->etag, sizeof e->etag, c->offered_etag);
-    e->filled = 1;
-    free(e->basis);
-    e->basis = NULL;
-    c->fills++;
-    return 0;
-}
+/* ---- deciding ---- */
 
 static int store_is_settled(const request_rec *r, const apr_finfo_t *finfo)
 {
@@ -388,7 +179,7 @@ static void store_consider(resolution_cache *c, request_rec *r)
     e = resolution_find_for(c, r, &hash);
     if (r->status == HTTP_NOT_MODIFIED) {
         if (e && e->filled && !e->head_304.text && store_ask(c, r) != BRG_RESOLUTION_VOLATILE &&
-            store_head(r, &e->head_304)) {
+            resolution_fill_head(r, &e->head_304)) {
             free(e->head_304.text);
             e->head_304.text = NULL;
         }
@@ -416,7 +207,7 @@ static void store_consider(resolution_cache *c, request_rec *r)
         }
     }
     e->observed = kind == BRG_RESOLUTION_OBSERVED;
-    if (e->owner.changed || store_fill(c, e, r))
+    if (e->owner.changed || resolution_fill(c, e, r))
         resolution_forget(c, e);
     resolution_trim(c, core_conf_of(r->server));
 }
