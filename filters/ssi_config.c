@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives of server-side includes. */
-#include "ssi_private.h"
+#include "ssi_config.h"
 #include "http_core.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
