@@ -94,16 +94,19 @@ static const char *so_open(cmd_parms *cmd, const char *symbol, const char *name,
                            apr_dso_handle_t **handle)
 {
     const char *error;
+    int is_there;
 
     *file = ap_server_root_relative(cmd->temp_pool, name);
     if (!*file)
         return apr_pstrcat(cmd->pool, "Invalid ", cmd->cmd->name, " path ", name, NULL);
-    if (access(*file, F_OK) == 0 && (error = so_check_file(cmd, symbol, *file)) != NULL)
+    is_there = access(*file, F_OK) == 0;
+    if (is_there && (error = so_check_file(cmd, symbol, *file)) != NULL)
         return error;
     if (apr_dso_load(handle, *file, cmd->pool) == APR_SUCCESS)
         return NULL;
-    /* A name that is no path of ours may be one that the dynamic linker finds. */
-    if (strcmp(name, *file) && apr_dso_load(handle, name, cmd->pool) == APR_SUCCESS)
+    /* A name that is no path of ours may be one that the dynamic linker finds. Where the file is
+     * there, its own complaint counts. */
+    if (!is_there && strcmp(name, *file) && apr_dso_load(handle, name, cmd->pool) == APR_SUCCESS)
         return NULL;
     return so_open_error(cmd, name, *file, *handle);
 }
@@ -263,6 +266,11 @@ static const command_rec so_commands[] = {
                     "files to load before modules that need them"),
     {.name = NULL}};
 
-module AP_MODULE_DECLARE_DATA so_module = {
-    STANDARD20_MODULE_STUFF, NULL, known_rewrite_merge, so_create_conf, NULL, so_commands, so_register_hooks,
-    AP_MODULE_FLAG_NONE};
+module AP_MODULE_DECLARE_DATA so_module = {STANDARD20_MODULE_STUFF,
+                                           NULL,
+                                           known_rewrite_merge,
+                                           so_create_conf,
+                                           NULL,
+                                           so_commands,
+                                           so_register_hooks,
+                                           AP_MODULE_FLAG_NONE};

@@ -91,6 +91,19 @@ def test_allocator_libraries(serve, kind, spec):
     ask_often(server)
 
 
+@pytest.mark.parametrize("kind", ["jemalloc", "mimalloc"])
+def test_allocator_library_below_server_root(serve, kind):
+    """As the manual has it: a path below ServerRoot. jemalloc needs a second start of the program, which is made for
+    what the linker says about that file."""
+    module = os.path.join(BUILD, "modules", f"sms_{kind}.so")
+    if not os.path.exists(module):
+        pytest.skip(f"{module} was not built")
+    p = serve.unstarted(f'ServerRoot "{BUILD}"\nLoadModule sms_{kind}_module modules/sms_{kind}.so\n'
+                        f"MemorySystem request {kind}\n").run("-t")
+    assert p.returncode == 0, p.stderr
+    assert f"request        {kind}".encode() in p.stdout
+
+
 def test_laboratory(tmp_path):
     """brigade-membench measures every usual system, and what it writes can be read."""
     program = os.path.join(BUILD, "brigade-membench")
