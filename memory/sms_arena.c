@@ -297,7 +297,7 @@ static const char *arena_params(size_t *chunk, size_t *keep, const brg_sms_param
         else if (sms_param_is(&params[i], "keep"))
             message = sms_param_size(&params[i], 0, SMS_LARGEST, keep, p);
         else
-            message = sms_param_unknown(&params[i], "arena", "chunk=SIZE, keep=SIZE", p);
+            message = sms_param_unknown(&params[i], p);
     }
     return message;
 }

@@ -259,7 +259,7 @@ const char *sms_blocks_create(brg_sms **out, brg_sms *parent, const brg_sms_para
         else if (sms_param_is(&params[i], "chunk"))
             message = sms_param_size(&params[i], 4096, (size_t)1 << 30, &chunk, p);
         else
-            message = sms_param_unknown(&params[i], "blocks", "size=SIZE, chunk=SIZE, shared", p);
+            message = sms_param_unknown(&params[i], p);
     }
     if (message != NULL)
         return message;

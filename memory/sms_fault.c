@@ -114,7 +114,7 @@ static const char *fault_param(fault_sms *f, const brg_sms_param *param, apr_poo
     if (sms_param_is(param, "random"))
         return fault_fraction(f, param->value, p);
     if (!sms_param_is(param, "nth") && !sms_param_is(param, "from") && !sms_param_is(param, "seed"))
-        return sms_param_unknown(param, "fault", "nth=N, from=N, random=FRACTION, seed=N", p);
+        return sms_param_unknown(param, p);
     message = sms_param_size(param, param->name[0] == 's' ? 0 : 1, SMS_LARGEST, &n, p);
     if (message == NULL)
         *(param->name[0] == 'n' ? &f->nth : param->name[0] == 'f' ? &f->from : &f->seed) = n;

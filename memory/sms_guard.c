@@ -229,7 +229,7 @@ const char *sms_guard_create(brg_sms **out, brg_sms *parent, const brg_sms_param
         else if (sms_param_is(&params[i], "quarantine"))
             message = sms_param_size(&params[i], 0, SMS_LARGEST, &quarantine, p);
         else
-            message = sms_param_unknown(&params[i], "guard", "redzone=SIZE, quarantine=SIZE", p);
+            message = sms_param_unknown(&params[i], p);
     }
     if (message != NULL)
         return message;

@@ -12,7 +12,7 @@ static const sms_kind kinds_builtin[] = {
     {"blocks", sms_blocks_create, "size=SIZE, chunk=SIZE, shared"},
     {"system", sms_system_create, "no parameters"},
     {"os", sms_os_create, "huge"},
-    {"limit", sms_limit_create, "SIZE, shared"},
+    {"limit", sms_limit_create, "SIZE, status=503|413, shared"},
     {"tracking", sms_tracking_create, "quiet"},
     {"guard", sms_guard_create, "redzone=SIZE, quarantine=SIZE"},
     {"fault", sms_fault_create, "nth=N, from=N, random=FRACTION, seed=N"},
@@ -62,9 +62,9 @@ const sms_kind *sms_kind_added(int n)
     return n >= 0 && n < kinds_registered_n ? &kinds_registered[n] : NULL;
 }
 
-const char *sms_kind_unknown(const char *name, apr_pool_t *p)
+const char *sms_kinds_told(const char *message, apr_pool_t *p)
 {
-    char list[SMS_MESSAGE - 64];
+    char list[SMS_MESSAGE - 100];
     size_t used = 0;
     int i;
 
@@ -77,7 +77,7 @@ const char *sms_kind_unknown(const char *name, apr_pool_t *p)
 
         used += n > 0 ? (size_t)n : 0;
     }
-    return brg_sms_message(p, "unknown memory system \"%.32s\"; there are %s", name, list);
+    return brg_sms_message(p, "%.96s; there are %s", message, list);
 }
 
 int sms_kind_builtin(const sms_kind *kind)

@@ -16,7 +16,6 @@ typedef struct limit_sms {
 } limit_sms;
 
 #define LIMIT_STATUS 503
-#define LIMIT_HELP "one SIZE, status=503|413, shared"
 
 static int limit_allows(limit_sms *limit, size_t bytes)
 {
@@ -130,9 +129,9 @@ static const char *limit_param(limit_sms *limit, const brg_sms_param *param, apr
     if (param->name == NULL && limit->most == 0)
         return sms_param_size(param, 1, SMS_LARGEST, &limit->most, p);
     if (param->name == NULL || strcmp(param->name, "status") != 0)
-        return sms_param_unknown(param, "limit", LIMIT_HELP, p);
+        return sms_param_unknown(param, p);
     if (strcmp(param->value, "503") != 0 && strcmp(param->value, "413") != 0)
-        return brg_sms_message(p, "limit: status= is 503 or 413, not \"%s\"", param->value);
+        return brg_sms_message(p, "status= is 503 or 413, not \"%s\"", param->value);
     limit->status = param->value[0] == '4' ? 413 : LIMIT_STATUS;
     return NULL;
 }

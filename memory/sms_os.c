@@ -181,10 +181,10 @@ const char *sms_os_create(brg_sms **out, brg_sms *parent, const brg_sms_param *p
     int i, huge = 0;
 
     if (parent != brg_sms_os())
-        return "os must be the last word of a specification";
+        return "it must be the last word of a specification";
     for (i = 0; i < params_n; i++) {
         if (params[i].name != NULL || strcmp(params[i].value, "huge") != 0)
-            return sms_param_unknown(&params[i], "os", "huge", p);
+            return sms_param_unknown(&params[i], p);
         huge = 1;
     }
     *out = sms_make_threaded(sizeof(os_sms), &os_ops, NULL, NULL);

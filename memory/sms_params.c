@@ -70,6 +70,15 @@ const char *sms_format_size(size_t bytes, char *buffer)
     return buffer;
 }
 
+/* Written as a size is, and more than can be counted. */
+static int param_is_large(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+    size_t unit = text[digits] != '\0' && strchr("kKmMgG", text[digits]) != NULL;
+
+    return digits > 0 && text[digits + unit] == '\0';
+}
+
 const char *sms_param_size(const brg_sms_param *param, size_t least, size_t most, size_t *out,
                            apr_pool_t *p)
 {
@@ -77,7 +86,16 @@ const char *sms_param_size(const brg_sms_param *param, size_t least, size_t most
     size_t value;
 
     if (brg_sms_parse_size(param->value, &value) != 0)
-        return brg_sms_message(p, "\"%.32s\" is no size (64k, 16M, 1G)", param->value);
+        return brg_sms_message(p,
+                               param_is_large(param->value) ? "%.32s is too large"
+                                                            : "\"%.32s\" is no size (64k, 16M, 1G)",
+                               param->value);
+    if (value < least && most == SMS_LARGEST)
+        return brg_sms_message(
+            p, "%s%s%.32s is less than %s", param->name != NULL ? param->name : "",
+            param->name != NULL ? "=" : "", param->value, sms_format_size(least, low));
+    if (value > most && most == SMS_LARGEST)
+        return brg_sms_message(p, "%.32s is too large", param->value);
     if (value < least || value > most)
         return brg_sms_message(p, "%s%s%.32s is not between %s and %s",
                                param->name != NULL ? param->name : "",
@@ -92,9 +110,9 @@ int sms_param_is(const brg_sms_param *param, const char *name)
     return param->name != NULL && strcmp(param->name, name) == 0;
 }
 
-const char *sms_param_unknown(const brg_sms_param *param, const char *kind, const char *help,
-                              apr_pool_t *p)
+const char *sms_param_unknown(const brg_sms_param *param, apr_pool_t *p)
 {
-    return brg_sms_message(p, "%s does not know \"%.32s\"; its parameters: %s", kind,
-                           param->name != NULL ? param->name : param->value, help);
+    return brg_sms_message(p, "it does not know \"%.32s%s%.32s\"",
+                           param->name != NULL ? param->name : "", param->name != NULL ? "=" : "",
+                           param->value);
 }

@@ -171,8 +171,7 @@ const char *sms_param_size(const brg_sms_param *param, size_t least, size_t most
  */
 int sms_param_is(const brg_sms_param *param, const char *name);
 /** The refusal of a parameter that a kind does not know. */
-const char *sms_param_unknown(const brg_sms_param *param, const char *kind, const char *help,
-                              apr_pool_t *p);
+const char *sms_param_unknown(const brg_sms_param *param, apr_pool_t *p);
 /** "64K", "2M", "1000" in a buffer of at least 24 bytes, which is returned. */
 const char *sms_format_size(size_t bytes, char *buffer);
 
@@ -188,8 +187,8 @@ typedef struct sms_kind {
 
 /** NULL: there is none of this name. */
 const sms_kind *sms_kind_find(const char *name);
-/** The refusal of a name, with all that there are. */
-const char *sms_kind_unknown(const char *name, apr_pool_t *p);
+/** A message about a specification, with all kinds that there are. */
+const char *sms_kinds_told(const char *message, apr_pool_t *p);
 int sms_kind_builtin(const sms_kind *kind);
 
 /** Bytes to keep in reserve where a specification does not say. 0: no limit */

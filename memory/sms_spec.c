@@ -51,6 +51,8 @@ static const char *spec_read_param(brg_sms_plan *plan, spec_word *word, char **a
     brg_sms_param param = {NULL, *at};
     char *end = spec_name_end(*at), *start = *at;
 
+    if (*start == '\0')
+        return "\")\" is missing";
     if (end == start)
         return brg_sms_message(p, "\"%.32s\": expected a parameter", start);
     if (*end == '=') {
@@ -64,14 +66,29 @@ static const char *spec_read_param(brg_sms_plan *plan, spec_word *word, char **a
     }
     *at = end;
     if (param.name == NULL && (size_t)(end - start) == strlen("shared") &&
-        memcmp(start, "shared", 6) == 0) {
-        word->shared = 1;
-        return NULL;
-    }
+        memcmp(start, "shared", 6) == 0)
+        return word->shared++ ? "\"shared\" is there twice" : NULL;
     if (plan->params_n == SPEC_PARAMS)
         return "too many parameters";
     plan->params[plan->params_n++] = param;
     word->params_n++;
+    return NULL;
+}
+
+/* The last parameter that was read, against those before it. */
+static const char *spec_refuse_twice(const brg_sms_plan *plan, const spec_word *word, apr_pool_t *p)
+{
+    const brg_sms_param *last = &plan->params[plan->params_n - 1];
+    int i;
+
+    for (i = word->first; i < plan->params_n - 1; i++) {
+        const brg_sms_param *other = &plan->params[i];
+
+        if (last->name != NULL ? other->name != NULL && strcmp(other->name, last->name) == 0
+                               : other->name == NULL && strcmp(other->value, last->value) == 0)
+            return brg_sms_message(p, "\"%.32s\" is there twice",
+                                   last->name != NULL ? last->name : last->value);
+    }
     return NULL;
 }
 
@@ -91,6 +108,9 @@ static const char *spec_read_params(brg_sms_plan *plan, spec_word *word, char **
         stop = *c;
         if (stop != '\0')
             *c = '\0'; /* the value ends here */
+        message = word->params_n > 0 ? spec_refuse_twice(plan, word, p) : NULL;
+        if (message != NULL)
+            return message;
         if (isspace((unsigned char)stop)) {
             c = spec_skip(c + 1);
             stop = *c;
@@ -124,13 +144,13 @@ static const char *spec_read_word(brg_sms_plan *plan, char **at, apr_pool_t *p)
     word->kind = sms_kind_find(name);
     word->first = plan->params_n;
     if (word->kind == NULL)
-        return sms_kind_unknown(name, p);
+        return brg_sms_message(p, "unknown memory system \"%.32s\"", name);
     plan->words_n++;
     *at = stop != '\0' ? end + 1 : end;
     return stop == '(' ? spec_read_params(plan, word, at, p) : NULL;
 }
 
-static const char *spec_read(brg_sms_plan *plan, const char *spec, apr_pool_t *p)
+static const char *spec_read_words(brg_sms_plan *plan, const char *spec, apr_pool_t *p)
 {
     const char *message;
     char *at = plan->text;
@@ -147,7 +167,20 @@ static const char *spec_read(brg_sms_plan *plan, const char *spec, apr_pool_t *p
     return plan->words_n > 0 ? NULL : "the specification of a memory system is empty";
 }
 
+static const char *spec_read(brg_sms_plan *plan, const char *spec, apr_pool_t *p)
+{
+    const char *message = spec_read_words(plan, spec, p);
+
+    return message != NULL ? sms_kinds_told(message, p) : NULL;
+}
+
 /* Building. */
+
+/* With the parameters that would do. */
+static const char *spec_refuse(const sms_kind *kind, const char *message, apr_pool_t *p)
+{
+    return brg_sms_message(p, "%s: %s; it takes %s", kind->name, message, kind->help);
+}
 
 static const char *spec_build_word(brg_sms **out, const brg_sms_plan *plan, const spec_word *word,
                                    brg_sms *parent, apr_pool_t *p)
@@ -156,7 +189,7 @@ static const char *spec_build_word(brg_sms **out, const brg_sms_plan *plan, cons
         word->kind->create(out, parent, &plan->params[word->first], word->params_n, p);
 
     if (message != NULL)
-        return brg_sms_message(p, "%s: %s", word->kind->name, message);
+        return spec_refuse(word->kind, message, p);
     message = sms_check_ops((*out)->ops);
     if (message == NULL && word->shared) {
         if ((*out)->ops->threads == BRG_SMS_ONE_THREAD)
@@ -166,7 +199,7 @@ static const char *spec_build_word(brg_sms **out, const brg_sms_plan *plan, cons
     }
     if (message != NULL)
         brg_sms_destroy(out, parent);
-    return message != NULL ? brg_sms_message(p, "%s: %s", word->kind->name, message) : NULL;
+    return message != NULL ? spec_refuse(word->kind, message, p) : NULL;
 }
 
 BRG_DECLARE(const char *)

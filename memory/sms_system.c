@@ -45,9 +45,9 @@ const char *sms_system_create(brg_sms **out, brg_sms *parent, const brg_sms_para
                               int params_n, apr_pool_t *p)
 {
     if (parent != brg_sms_os())
-        return "system must be the last word of a specification";
+        return "it must be the last word of a specification";
     if (params_n > 0)
-        return sms_param_unknown(&params[0], "system", "no parameters", p);
+        return sms_param_unknown(&params[0], p);
     *out = brg_sms_make(sizeof(brg_sms), &system_ops, parent);
     return *out != NULL ? NULL : "out of memory";
 }

@@ -255,7 +255,7 @@ const char *sms_tracking_create(brg_sms **out, brg_sms *parent, const brg_sms_pa
 
     for (i = 0; i < params_n; i++)
         if (params[i].name != NULL || strcmp(params[i].value, "quiet") != 0)
-            return sms_param_unknown(&params[i], "tracking", "quiet", p);
+            return sms_param_unknown(&params[i], p);
     *out = brg_sms_make(sizeof(tracking_sms), &tracking_ops, parent);
     if (*out == NULL)
         return "out of memory";

@@ -318,7 +318,7 @@ const char *sms_trivial_create(brg_sms **out, brg_sms *parent, const brg_sms_par
         else if (sms_param_is(&params[i], "keep"))
             message = sms_param_size(&params[i], 0, SMS_LARGEST, &keep, p);
         else
-            message = sms_param_unknown(&params[i], "trivial", "chunk=SIZE, keep=SIZE, shared", p);
+            message = sms_param_unknown(&params[i], p);
     }
     if (message != NULL)
         return message;

@@ -105,6 +105,14 @@ static const char *memory_set_system(cmd_parms *cmd, void *dir, const char *args
         ap_check_cmd_context(cmd, scope == BRG_SCOPE_REQUEST ? NOT_IN_DIR_CONTEXT : GLOBAL_ONLY);
     if (error != NULL)
         return error;
+    if (*args == '"' || *args == '\'') {
+        const char *quoted = ap_getword_conf(cmd->pool, &args);
+
+        if (*args != '\0')
+            return apr_psprintf(cmd->pool, "MemorySystem %s: \"%s\" follows what is in quotes",
+                                brg_scope_name(scope), args);
+        args = quoted;
+    }
     if (*args == '\0')
         return "MemorySystem takes a scope and a specification, such as: request limit(16M) arena";
     error = memory_spec_check(args, scope, cmd->temp_pool);

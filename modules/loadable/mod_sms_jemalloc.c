@@ -64,7 +64,7 @@ static const char *jemalloc_create(brg_sms **out, brg_sms *parent, const brg_sms
     if (parent != brg_sms_os())
         return "jemalloc must be the last word of a specification";
     if (params_n > 0)
-        return "jemalloc has no parameters";
+        return "it has no parameters";
     *out = brg_sms_make(sizeof(brg_sms), &jemalloc_ops, parent);
     return *out != NULL ? NULL : "out of memory";
 }

@@ -62,7 +62,7 @@ static const char *mimalloc_create(brg_sms **out, brg_sms *parent, const brg_sms
     if (parent != brg_sms_os())
         return "mimalloc must be the last word of a specification";
     if (params_n > 0)
-        return "mimalloc has no parameters";
+        return "it has no parameters";
     *out = brg_sms_make(sizeof(brg_sms), &mimalloc_ops, parent);
     return *out != NULL ? NULL : "out of memory";
 }

@@ -8,11 +8,13 @@
  * and the best turn of each counts: a noisy neighbour hits all of them alike.
  */
 #include "membench_private.h"
+#include "brigade/sms.h"
 #include <fcntl.h>
 #include <getopt.h>
 #include <glob.h>
 #include <limits.h>
 #include <spawn.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -20,7 +22,9 @@
 #include <unistd.h>
 
 #define MAIN_TURNS 3
-#define MAIN_LATE 1.4       /* times the seconds allowed: no more turns then */
+#define MAIN_LATE 1.4 /* times the seconds allowed: no more turns then */
+#define MAIN_THREADS_MOST 64
+#define MAIN_SECONDS_MOST 86400
 #define MAIN_SLICE_LEAST 16 /* milliseconds of one measurement */
 
 extern char **environ;
@@ -217,6 +221,39 @@ static void main_measure_all(const main_options *o, bench_table *table)
             }
 }
 
+static __attribute__((noreturn, format(printf, 1, 2))) void main_refuse(const char *format, ...)
+{
+    va_list args;
+
+    fputs("brigade-membench: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputs("; see --help\n", stderr);
+    exit(2);
+}
+
+/* -1 for what is none. */
+static double main_number(const char *text)
+{
+    char *end;
+    double number = strtod(text, &end);
+
+    return end != text && *end == '\0' ? number : -1;
+}
+
+/* Before anything is measured: a run is long. */
+static int main_can_write(const char *path)
+{
+    FILE *file = path != NULL ? fopen(path, "a") : NULL;
+
+    if (path != NULL && file == NULL)
+        perror(path);
+    if (file != NULL)
+        fclose(file);
+    return path == NULL || file != NULL;
+}
+
 static void main_arguments(int argc, char **argv, main_options *o, bench_table *table)
 {
     static const struct option options[] = {
@@ -236,10 +273,10 @@ static void main_arguments(int argc, char **argv, main_options *o, bench_table *
             main_add_row(table, optarg, optarg, 0);
             break;
         case 't':
-            table->threads = atoi(optarg);
+            table->threads = (int)main_number(optarg);
             break;
         case 'S':
-            o->seconds = atof(optarg);
+            o->seconds = main_number(optarg);
             break;
         case 'j':
             o->json = optarg;
@@ -254,10 +291,10 @@ static void main_arguments(int argc, char **argv, main_options *o, bench_table *
             main_usage(stderr);
             exit(2);
         }
-    if (table->threads < 1 || table->threads > 64 || !(o->seconds > 0)) {
-        main_usage(stderr);
-        exit(2);
-    }
+    if (table->threads < 1 || table->threads > MAIN_THREADS_MOST)
+        main_refuse("--threads is a number from 1 to %d", MAIN_THREADS_MOST);
+    if (!(o->seconds > 0 && o->seconds <= MAIN_SECONDS_MOST))
+        main_refuse("--seconds is more than 0 and at most %d", MAIN_SECONDS_MOST);
     for (; optind < argc; optind++)
         main_add_trace(table, argv[optind]);
 }
@@ -266,6 +303,15 @@ static void main_arguments(int argc, char **argv, main_options *o, bench_table *
 static int main_is_library(const char *spec)
 {
     return spec != NULL && (strstr(spec, "jemalloc") != NULL || strstr(spec, "mimalloc") != NULL);
+}
+
+/* Libraries need a process that began with room for them. */
+static void main_check_spec(const char *spec)
+{
+    const char *message = main_is_library(spec) ? NULL : brg_sms_check(spec, NULL);
+
+    if (message != NULL)
+        main_refuse("%s", message);
 }
 
 int main(int argc, char **argv)
@@ -284,10 +330,14 @@ int main(int argc, char **argv)
     main_add_row(&table, "the replay alone", NULL, 0);
     table.rows[BENCH_ROW_EMPTY].is_empty = 1;
     main_arguments(argc, argv, &o, &table);
+    for (i = BENCH_ROW_EMPTY + 1; i < table.rows_n; i++)
+        main_check_spec(table.rows[i].spec);
     if (table.rows_n == BENCH_ROW_EMPTY + 1)
         main_usual_rows(&table);
     if (table.traces_n == 0)
         main_usual_traces(&table, &o);
+    if (!main_can_write(o.json) || !main_can_write(o.svg))
+        return 1;
     main_measure_all(&o, &table);
     bench_print_table(&table);
     for (i = 0; i < table.rows_n; i++)

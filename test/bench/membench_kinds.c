@@ -60,7 +60,7 @@ static const brg_sms_ops kinds_mimalloc = {
 static const char *kinds_make(brg_sms **out, const brg_sms_ops *ops, brg_sms *parent, int params_n)
 {
     if (params_n > 0)
-        return "no parameters";
+        return "it has no parameters";
     *out = brg_sms_make(sizeof(brg_sms), ops, parent);
     return *out != NULL ? NULL : "out of memory";
 }

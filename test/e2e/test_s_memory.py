@@ -69,8 +69,8 @@ def test_other_scopes(serve, name, kind):
 
 
 def test_stacks_are_shown(serve):
-    server = serve.unstarted("MemorySystem request limit(16M) arena(chunk=64k)\nMemorySystem process trivial\n"
-                             "<VirtualHost *:1>\nServerName other\nMemorySystem request system\n</VirtualHost>\n")
+    server = serve.unstarted('MemorySystem request "limit(16M) arena(chunk=64k)"\nMemorySystem process trivial\n'
+                             "<VirtualHost *:1>\nServerName other\nMemorySystem request 'system'\n</VirtualHost>\n")
     result = server.run("-t")
     assert result.returncode == 0 and b"Syntax OK" in result.stderr
     assert re.search(rb"^  request +limit\(16M\) arena\(chunk=64K,keep=\w+\)$", result.stdout, re.M), result.stdout
@@ -88,7 +88,11 @@ def test_stacks_are_shown(serve):
     ("MemorySystem request arnea", r'unknown memory system "arnea"; there are arena\(chunk=SIZE'),
     ("MemorySystem request arena(chunk=lots)", "is no size"),
     ("MemorySystem request arena(chink=64k)", "chink"),
-    ("MemorySystem request limit(16M", "MemorySystem request: "),
+    ("MemorySystem request limit(16M", r'MemorySystem request: "\)" is missing; there are arena\(chunk=SIZE'),
+    ("MemorySystem request arena(chunk=64k,chunk=32k)", '"chunk" is there twice'),
+    ('MemorySystem request "arena(chink=64k)"', 'arena: it does not know "chink=64k"; it takes chunk=SIZE, keep=SIZE'),
+    ('MemorySystem request "limit(16M)" arena', 'MemorySystem request: "arena" follows what is in quotes'),
+    ('MemorySystem request ""', "takes a scope and a specification"),
     ("MemorySystem request limit(16M, status=404) arena", 'status= is 503 or 413, not "404"'),
     ("MemorySystem request limit(16M, states=413) arena", "states"),
     ("MemorySystem request limit(status=413) arena", "it needs a size"),

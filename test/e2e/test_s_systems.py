@@ -104,6 +104,26 @@ def test_allocator_library_below_server_root(serve, kind):
     assert f"request        {kind}".encode() in p.stdout
 
 
+@pytest.mark.parametrize("arguments, says", [
+    (["--threads", "0"], "--threads is a number from 1 to 64"),
+    (["--threads", "2x"], "--threads is a number from 1 to 64"),
+    (["--seconds", "-1"], "--seconds is more than 0"),
+    (["--json", "/nowhere/m.json"], "/nowhere/m.json: No such file or directory"),
+    (["--svg", "/nowhere/m.svg"], "/nowhere/m.svg: No such file or directory"),
+    (["--spec", "arnea"], 'unknown memory system "arnea"; there are arena('),
+    (["--spec", "jemaloc"], "trivial("),
+])
+def test_laboratory_refuses(arguments, says):
+    """Before anything is measured."""
+    program = os.path.join(BUILD, "brigade-membench")
+    if not os.path.exists(program):
+        pytest.skip(f"{program} was not built")
+    p = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=30)
+    assert p.returncode in (1, 2)
+    assert says in p.stderr
+    assert p.stdout == ""
+
+
 def test_laboratory(tmp_path):
     """brigade-membench measures every usual system, and what it writes can be read."""
     program = os.path.join(BUILD, "brigade-membench")
