@@ -36,7 +36,7 @@ static void *setenvif_merge_conf(apr_pool_t *p, void *base_conf, void *add_conf)
     if (base->rules == NULL) {
         return add;
     }
-    conf = apr_palloc(p, sizeof(*conf));
+    conf = apr_pcalloc(p, sizeof(*conf));
     conf->rules = apr_array_append(p, base->rules, add->rules);
     conf->varies = base->varies || add->varies;
     return conf;

@@ -58,6 +58,17 @@ def test_more_kinds_than_are_kept(serve):
     turns(server, "/a.txt", [({"X-Name": f"n{i}"}, "X-Is", str(i)) for i in range(20)], rounds=4)
 
 
+def test_rules_of_hosts_beside_those_of_all(serve):
+    hosts = "".join(f"<VirtualHost *:@PORT@>\nServerName h{i}\nSetEnvIf X-Kind ^a$ is_a\n</VirtualHost>\n" for i in range(40))
+    server = one_loop(serve, "MaxKeepAliveRequests 0\n" + BY_BROWSER.replace("SetEnvIf X-Kind ^a$ is_a\n", "") + "<VirtualHost *:@PORT@>\nServerName localhost\nSetEnvIf X-Kind ^a$ is_a\n</VirtualHost>\n" + hosts, files={"a.txt": "a"})
+    settle(server.path("htdocs"))
+    turns(server, "/a.txt", [(h, "X-Class", v) for h, v in CLASSES])
+    with server.connect() as c:
+        for _ in range(4):
+            for i in range(40):
+                assert c.get("/a.txt", {"X-Kind": "a" if i % 2 else "b"}, host=f"h{i}")["X-Class"] == ("a" if i % 2 else None)
+
+
 def test_client_without_keep_alive(serve):
     server = one_loop(serve, "BrowserMatch Poor nokeepalive\n", files={"a.txt": "a"})
     settle(server.path("htdocs"))
