@@ -91,6 +91,16 @@ static void fill_text(char *out, size_t room, const char *value)
     out[len] = '\0';
 }
 
+/* A date that a directive put in the file's place is not what conditions are about. */
+static void fill_last_modified(resolution_entry *e, const request_rec *r)
+{
+    const char *sent = apr_table_get(r->headers_out, "Last-Modified");
+    char date[APR_RFC822_DATE_LEN];
+
+    apr_rfc822_date(date, r->mtime);
+    fill_text(e->last_modified, sizeof e->last_modified, sent && !strcmp(sent, date) ? sent : NULL);
+}
+
 static int fill_read(resolution_entry *e)
 {
     size_t have = 0;
@@ -203,8 +213,7 @@ int resolution_fill(resolution_cache *c, resolution_entry *e, request_rec *r)
     e->not_first = http_server_conf(r->server)->protocols->nelts > 0;
     e->server = r->server;
     e->mtime = r->mtime;
-    fill_text(e->last_modified, sizeof e->last_modified,
-              apr_table_get(r->headers_out, "Last-Modified"));
+    fill_last_modified(e, r);
     fill_text(e->etag, sizeof e->etag, c->offered_etag);
     e->filled = 1;
     free(e->basis);

@@ -225,3 +225,15 @@ def test_age_is_trusted_where_asked_for(serve):
     warm(server, "/a.txt", b"old")
     server.write("a.txt", "new")
     assert server.get("/a.txt").body == b"old"
+
+
+def test_date_that_a_directive_sets(serve):
+    """Conditions are about the file's own date, also when the answer is remembered."""
+    date = "Sat, 01 Jan 2000 00:00:00 GMT"
+    server = one_loop(serve, f'Header set Last-Modified "{date}"\n', files={"a.txt": "a"})
+    settle(server.path("htdocs"))
+    with server.connect() as c:
+        for _ in range(5):
+            assert c.get("/a.txt")["Last-Modified"] == date
+            assert c.get("/a.txt", {"If-Modified-Since": date}).status == 200
+            assert c.get("/a.txt", {"If-Modified-Since": "Tue, 14 Nov 2023 22:13:20 GMT"}).status == 304
