@@ -381,6 +381,7 @@ def as_said(answer, server):
     body = answer.body.replace(port.encode(), b"PORT")
     if boundary:
         body = body.replace(boundary[1].encode(), b"B")
+    fields.sort(key=lambda field: field[0].lower())  # the order counts among those of one name only
     return answer.status, answer.version, fields, body, answer.trailers
 
 
