@@ -68,12 +68,23 @@ static const char *memory_scope_names(apr_pool_t *p)
     return names;
 }
 
+const char *memory_unavailable(apr_pool_t *p)
+{
+    memory_stack *none;
+
+    if (memory_scope_stack(BRG_SCOPE_REQUEST) != NULL)
+        return NULL;
+    return memory_stack_create(&none, MEMORY_DEFAULT_SPEC, p);
+}
+
 /* NULL, or what is wrong with the specification. */
 static const char *memory_spec_check(const char *spec, int scope, apr_pool_t *p)
 {
     const brg_sms_plan *plan;
-    const char *error = brg_sms_plan_make(&plan, spec, p);
+    const char *error = memory_unavailable(p);
 
+    if (error == NULL)
+        error = brg_sms_plan_make(&plan, spec, p);
     if (error == NULL && memory_scope_is_early(scope) && !sms_plan_builtin(plan))
         error = "what is of this scope outlives modules: only memory systems that are built in";
     return error;

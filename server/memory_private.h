@@ -26,6 +26,9 @@ void memory_trim_thread(server_rec *main_server);
 /** The same for malloc, of all threads. Takes its locks. */
 void memory_trim_process(void);
 
+/** @return NULL, or why this program has no memory systems: it was built without, in @a p */
+const char *memory_unavailable(apr_pool_t *p);
+
 /** The directive MemoryTrace. */
 const char *memory_trace_directive(cmd_parms *cmd, void *dir, const char *args);
 

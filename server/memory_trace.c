@@ -108,12 +108,11 @@ const char *memory_trace_directive(cmd_parms *cmd, void *dir, const char *args)
 {
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     const char *path = ap_getword_conf(cmd->pool, &args);
-    memory_stack *none;
 
     if (error == NULL && *path == '\0')
         error = "MemoryTrace takes a file, and optionally requests=N and bytes=SIZE";
-    if (error == NULL && memory_scope_stack(BRG_SCOPE_REQUEST) == NULL)
-        error = memory_stack_create(&none, MEMORY_DEFAULT_SPEC, cmd->temp_pool);
+    if (error == NULL)
+        error = memory_unavailable(cmd->temp_pool);
     if (error != NULL)
         return error;
     trace_conf = (memory_trace){.requests = TRACE_REQUESTS, .bytes = TRACE_BYTES};

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from test_s_memory import is_stock
+
 ROOT = Path(__file__).resolve().parents[2]
 BRIGADE = os.environ.get("BRIGADE", str(ROOT / "out/dev/brigade"))
 
@@ -88,3 +90,11 @@ def test_program_refuses_to_begin(bound):
                           text=True, timeout=30)
     assert done.returncode == 1
     assert "-Bsymbolic" in done.stderr and "-DBRIGADE_APR=static" in done.stderr
+
+
+@pytest.mark.only("brigade")
+@pytest.mark.skipif(not is_stock(), reason="built with memory systems")
+@pytest.mark.parametrize("line", ["MemorySystem request arena", "MemorySystem log guard", "MemoryTrace logs/trace"])
+def test_stock_pools_have_no_systems(serve, line):
+    result = serve.unstarted(line + "\n").run("-t")
+    assert result.returncode != 0 and b"BRIGADE_MEMORY=OFF" in result.stderr

@@ -10,8 +10,9 @@ import subprocess
 import pytest
 
 import brigade
+from test_s_memory import is_stock
 
-pytestmark = pytest.mark.only("brigade")
+pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(is_stock(), reason="built with stock APR pools")]
 BUILD = os.path.dirname(brigade.BINARY)
 SAMPLE = os.path.join(brigade.REPOSITORY, "test", "samples", "sms_sample.c")
 PAGE = b"0123456789abcdef" * 4096
