@@ -6,6 +6,7 @@
 #include "http_config.h"
 #include "http_core.h"
 #include "http_protocol.h"
+#include "http_request.h"
 #include "mod_status.h"
 #include "apr_optional_hooks.h"
 #include "brigade/status.h"
@@ -146,7 +147,7 @@ int status_filters_handle(request_rec *r, const char *what)
 
     if (!filters_are_counted())
         return HTTP_NOT_FOUND;
-    r->allowed = AP_METHOD_BIT << (reset ? M_POST : M_GET);
+    ap_allow_standard_methods(r, REPLACE_ALLOW, reset ? M_POST : M_GET, -1);
     if (r->method_number != (reset ? M_POST : M_GET))
         return HTTP_METHOD_NOT_ALLOWED;
     if (reset) {

@@ -20,53 +20,54 @@
 typedef struct memory_figure {
     const char *name;  /* JSON, Prometheus */
     const char *title; /* HTML, ?auto */
+    const char *help;  /* Prometheus, and shown where HTML is pointed at */
     int counts_up;     /* a counter, not a gauge */
     size_t offset;
 } memory_figure;
 
-#define POOL_FIGURE(field, title, up)                          \
-    {                                                          \
-#field, title, up, offsetof(brg_memory_figures, field) \
+#define POOL_FIGURE(field, title, up, help)                          \
+    {                                                                \
+#field, title, help, up, offsetof(brg_memory_figures, field) \
     }
-#define SYSTEM_FIGURE(field, title, up)                     \
-    {                                                       \
-#field, title, up, offsetof(brg_sms_figures, field) \
+#define SYSTEM_FIGURE(field, title, up, help)                     \
+    {                                                             \
+#field, title, help, up, offsetof(brg_sms_figures, field) \
     }
 
-#define BUFFER_FIGURE(field, title)                           \
-    {                                                         \
-#field, title, 1, offsetof(brg_buffer_figures, field) \
+#define BUFFER_FIGURE(field, title, help)                           \
+    {                                                               \
+#field, title, help, 1, offsetof(brg_buffer_figures, field) \
     }
 
 static const memory_figure pool_figures[] = {
-    POOL_FIGURE(pools, "Pools", 1),
-    POOL_FIGURE(clears, "Clears", 1),
-    POOL_FIGURE(allocations, "Allocations", 1),
-    POOL_FIGURE(bytes, "Bytes", 1),
-    POOL_FIGURE(zeroed_bytes, "ZeroedBytes", 1),
-    POOL_FIGURE(cleanups, "Cleanups", 1),
-    POOL_FIGURE(refills, "Refills", 1),
-    POOL_FIGURE(high_water_bytes, "HighWaterBytes", 0),
+    POOL_FIGURE(pools, "Pools", 1, "pools created"),
+    POOL_FIGURE(clears, "Clears", 1, "pools cleared or destroyed"),
+    POOL_FIGURE(allocations, "Allocations", 1, "allocations from pools"),
+    POOL_FIGURE(bytes, "Bytes", 1, "bytes asked of pools"),
+    POOL_FIGURE(zeroed_bytes, "ZeroedBytes", 1, "bytes that were cleared for who asked"),
+    POOL_FIGURE(cleanups, "Cleanups", 1, "cleanups registered with pools"),
+    POOL_FIGURE(refills, "Refills", 1, "chunks that pools took beyond their first"),
+    POOL_FIGURE(high_water_bytes, "HighWaterBytes", 0, "most that one pool gave out"),
 };
 
 static const memory_figure system_figures[] = {
-    SYSTEM_FIGURE(allocations, "Allocations", 1),
-    SYSTEM_FIGURE(bytes, "Bytes", 1),
-    SYSTEM_FIGURE(frees, "Frees", 1),
-    SYSTEM_FIGURE(refills, "Refills", 1),
-    SYSTEM_FIGURE(remote_frees, "RemoteFrees", 1),
-    SYSTEM_FIGURE(resets, "Resets", 1),
-    SYSTEM_FIGURE(failures, "Failures", 1),
-    SYSTEM_FIGURE(live_bytes, "LiveBytes", 0),
-    SYSTEM_FIGURE(high_water_bytes, "HighWaterBytes", 0),
-    SYSTEM_FIGURE(held_bytes, "HeldBytes", 0),
+    SYSTEM_FIGURE(allocations, "Allocations", 1, "blocks given out"),
+    SYSTEM_FIGURE(bytes, "Bytes", 1, "bytes given out"),
+    SYSTEM_FIGURE(frees, "Frees", 1, "blocks taken back"),
+    SYSTEM_FIGURE(refills, "Refills", 1, "blocks taken from the system below"),
+    SYSTEM_FIGURE(remote_frees, "RemoteFrees", 1, "blocks that another thread gave back"),
+    SYSTEM_FIGURE(resets, "Resets", 1, "resets"),
+    SYSTEM_FIGURE(failures, "Failures", 1, "requests refused"),
+    SYSTEM_FIGURE(live_bytes, "LiveBytes", 0, "bytes given out and not taken back"),
+    SYSTEM_FIGURE(high_water_bytes, "HighWaterBytes", 0, "most live bytes"),
+    SYSTEM_FIGURE(held_bytes, "HeldBytes", 0, "bytes held from the system below"),
 };
 
 static const memory_figure buffer_figures[] = {
-    BUFFER_FIGURE(created, "Created"),
-    BUFFER_FIGURE(shared, "Shared"),
-    BUFFER_FIGURE(copied, "Copied"),
-    BUFFER_FIGURE(copied_bytes, "CopiedBytes"),
+    BUFFER_FIGURE(created, "Created", "buffers created"),
+    BUFFER_FIGURE(shared, "Shared", "buffers shared by reference"),
+    BUFFER_FIGURE(copied, "Copied", "buffers copied on write"),
+    BUFFER_FIGURE(copied_bytes, "CopiedBytes", "bytes of buffers copied"),
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -130,8 +131,11 @@ static void memory_write_json(request_rec *r)
 
 static void prometheus_head(request_rec *r, const memory_figure *figure, const char *of)
 {
-    ap_rprintf(r, "# TYPE brigade_memory_%s_%s%s %s\n", of, figure->name,
-               figure->counts_up ? "_total" : "", figure->counts_up ? "counter" : "gauge");
+    const char *total = figure->counts_up ? "_total" : "";
+
+    ap_rprintf(r, "# HELP brigade_memory_%s_%s%s %s\n", of, figure->name, total, figure->help);
+    ap_rprintf(r, "# TYPE brigade_memory_%s_%s%s %s\n", of, figure->name, total,
+               figure->counts_up ? "counter" : "gauge");
 }
 
 static void prometheus_pools(request_rec *r, const memory_figure *figure)
@@ -228,10 +232,11 @@ static void html_buffers(request_rec *r)
     brg_buffer_figures_get(&buffers);
     ap_rputs("<table border=\"1\"><tr><th>Buffers</th>", r);
     for (i = 0; i < COUNT_OF(buffer_figures); i++)
-        ap_rprintf(r, "<th>%s</th>", buffer_figures[i].title);
+        ap_rprintf(r, "<th title=\"%s\">%s</th>", buffer_figures[i].help, buffer_figures[i].title);
     ap_rputs("</tr>\n<tr><td>of the process</td>", r);
     for (i = 0; i < COUNT_OF(buffer_figures); i++)
-        ap_rprintf(r, "<td>%" APR_UINT64_T_FMT "</td>", figure_value(&buffer_figures[i], &buffers));
+        ap_rprintf(r, "<td align=\"right\">%" APR_UINT64_T_FMT "</td>",
+                   figure_value(&buffer_figures[i], &buffers));
     ap_rputs("</tr>\n</table>\n", r);
 }
 
@@ -241,7 +246,7 @@ static void html_head(request_rec *r, const char *first, const memory_figure *fi
 
     ap_rprintf(r, "<table border=\"1\"><tr><th>%s</th><th>System</th>", first);
     for (i = 0; i < n; i++)
-        ap_rprintf(r, "<th>%s</th>", figure[i].title);
+        ap_rprintf(r, "<th title=\"%s\">%s</th>", figure[i].help, figure[i].title);
     ap_rputs("</tr>\n", r);
 }
 
@@ -252,7 +257,8 @@ static void html_row(request_rec *r, const char *scope, const char *system,
 
     ap_rprintf(r, "<tr><td>%s</td><td>%s</td>", scope, system);
     for (i = 0; i < n; i++)
-        ap_rprintf(r, "<td>%" APR_UINT64_T_FMT "</td>", figure_value(&figure[i], figures));
+        ap_rprintf(r, "<td align=\"right\">%" APR_UINT64_T_FMT "</td>",
+                   figure_value(&figure[i], figures));
     ap_rputs("</tr>\n", r);
 }
 
@@ -304,7 +310,7 @@ int status_memory_handle(request_rec *r, const char *what)
 
     if (!brg_memory_reported())
         return HTTP_NOT_FOUND;
-    r->allowed = AP_METHOD_BIT << (reset ? M_POST : M_GET);
+    ap_allow_standard_methods(r, REPLACE_ALLOW, reset ? M_POST : M_GET, -1);
     if (r->method_number != (reset ? M_POST : M_GET))
         return HTTP_METHOD_NOT_ALLOWED;
     if (reset) {

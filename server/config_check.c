@@ -50,10 +50,15 @@ static const char *const *conf_check_args(const process_rec *process, apr_pool_t
 static apr_status_t conf_check_start(const process_rec *process, apr_proc_t *child, apr_pool_t *p)
 {
     apr_procattr_t *attr;
+    apr_file_t *nowhere;
     apr_status_t rv;
 
-    if ((rv = apr_procattr_create(&attr, p)) != APR_SUCCESS ||
+    /* What -t shows is for who asked for it. */
+    if ((rv = apr_file_open(&nowhere, "/dev/null", APR_FOPEN_WRITE, APR_FPROT_OS_DEFAULT, p)) !=
+            APR_SUCCESS ||
+        (rv = apr_procattr_create(&attr, p)) != APR_SUCCESS ||
         (rv = apr_procattr_io_set(attr, APR_NO_PIPE, APR_NO_PIPE, APR_FULL_BLOCK)) != APR_SUCCESS ||
+        (rv = apr_procattr_child_out_set(attr, nowhere, NULL)) != APR_SUCCESS ||
         (rv = apr_procattr_cmdtype_set(attr, APR_PROGRAM_ENV)) != APR_SUCCESS ||
         (rv = apr_procattr_error_check_set(attr, 1)) != APR_SUCCESS)
         return rv;

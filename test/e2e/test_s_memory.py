@@ -68,6 +68,14 @@ def test_other_scopes(serve, name, kind):
     assert server.get("/a.txt").body == b"hello\n"
 
 
+def test_restart_shows_no_stacks(serve):
+    """The check of the configuration before a restart is -t, whose answer nobody asked for."""
+    server = serve("MemorySystem request system\n", FILES)
+    server.signal(brigade.signal.SIGUSR1)
+    wait_until(lambda: server.read("logs/error_log").count(b"resuming normal operations") == 2, "the next generation")
+    assert b"Memory systems" not in server.read("logs/stderr")
+
+
 def test_stacks_are_shown(serve):
     server = serve.unstarted('MemorySystem request "limit(16M) arena(chunk=64k)"\nMemorySystem process trivial\n'
                              "<VirtualHost *:1>\nServerName other\nMemorySystem request 'system'\n</VirtualHost>\n")
@@ -255,17 +263,41 @@ def test_warm_requests_take_no_lock(serve, tmp_path, config):
 
 
 @pytest.mark.default_memory
+def check_prometheus(text):
+    """The text format as its specification has it: every family in one piece behind its HELP and TYPE, no sample twice,
+    counters end in _total."""
+    families, samples, family = {}, set(), None
+    assert text.endswith("\n")
+    for line in text[:-1].split("\n"):
+        head = re.fullmatch(r"# (HELP|TYPE) ([a-z_:][a-z0-9_:]*) (\S.*)", line)
+        if head and head[1] == "HELP":
+            family = head[2]
+            assert family not in families, line
+            families[family] = None
+        elif head:
+            assert head[2] == family and families[family] is None, line
+            families[family] = head[3]
+            assert head[3] == ("counter" if family.endswith("_total") else "gauge"), line
+        else:
+            label = r'\w+="(?:[^"\\\n]|\\["\\n])*"'
+            sample = re.fullmatch(rf"([a-z_]+)\{{({label}(?:,{label})*)\}} \d+", line)
+            assert sample and sample[1] == family and families[family] is not None, line
+            assert (sample[1], sample[2]) not in samples, line
+            samples.add((sample[1], sample[2]))
+
+
 def test_other_shapes(serve):
     server = serve(STATUS, FILES)
     text = server.get("/st?memory=prometheus")
     assert text["Content-Type"].startswith("text/plain; version=0.0.4")
-    for line in text.body.decode().splitlines():
-        assert re.fullmatch(r"# TYPE [a-z_]+ (counter|gauge)|[a-z_]+\{(\w+=\"[^\"]*\",?)+\} \d+", line), line
+    check_prometheus(text.body.decode())
     assert b'brigade_memory_pool_allocations_total{' in text.body
     assert re.search(rb"^MemoryRequestAllocations: \d+$", server.get("/st?auto").body, re.M)
     assert b"<td>request</td><td>arena(" in server.get("/st").body
-    assert server.get("/st?memory=reset").status == 405
-    assert server.request("POST", "/st?memory=json").status == 405
+    refused = server.get("/st?memory=reset")
+    assert (refused.status, refused["Allow"]) == (405, "POST")
+    refused = server.request("POST", "/st?memory=json")
+    assert (refused.status, refused["Allow"]) == (405, "GET")
     assert server.get("/st?memory=nonsense").status == 404
     assert server.request("POST", "/st?memory=reset").status == 200
 
