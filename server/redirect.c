@@ -11,6 +11,7 @@
  */
 #include "redirect_private.h"
 #include "handler_private.h"
+#include "request_conf.h"
 #include "brigade/resolution.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -222,8 +223,17 @@ static void redirect_move_resource(request_rec *r, request_rec *rr)
     r->subprocess_env = apr_table_overlay(r->pool, rr->subprocess_env, r->subprocess_env);
 }
 
+/* What r was until now had a configuration of its own, which counts for the outcome as well. */
+static void redirect_note_dependence(request_rec *r)
+{
+    if (brg_resolution_ask(r) == BRG_RESOLUTION_VOLATILE) {
+        request_mark_volatile(r);
+    }
+}
+
 AP_DECLARE(void) ap_internal_fast_redirect(request_rec *rr, request_rec *r)
 {
+    redirect_note_dependence(r);
     apr_pool_join(r->pool, rr->pool);
     redirect_move_resource(r, rr);
 

@@ -172,7 +172,7 @@ class Grammar:
             if self.rng.random() < 0.6:
                 body = "\n".join(self.lines(3))
                 blocks.append(f'<Directory "{site}/htdocs{folder}">\n{body}\n</Directory>')
-        for where in ("<Location /sub>", '<LocationMatch "html$">', "<Location />"):
+        for where in ("<Location /sub>", '<LocationMatch "html$">', "<Location />", '<LocationMatch "/$">', '<LocationMatch "^/(sub)?$">'):
             if self.rng.random() < 0.3:
                 blocks.append(where + "\n" + "\n".join(self.lines(3)) + "\n</" + where[1:].split()[0] + ">")
         return blocks

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Remembered answers that depend on request fields: each kind of request keeps getting its own."""
 import email.utils
+import os
 import time
 
 import pytest
 
+from brigade import APACHE_MODULES
 from test_r_resolution import one_loop, settle, warm
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
@@ -67,6 +69,20 @@ def test_rules_of_hosts_beside_those_of_all(serve):
         for _ in range(4):
             for i in range(40):
                 assert c.get("/a.txt", {"X-Kind": "a" if i % 2 else "b"}, host=f"h{i}")["X-Class"] == ("a" if i % 2 else None)
+
+
+REWRITE = f"LoadModule rewrite_module {APACHE_MODULES}/mod_rewrite.so\n"
+OF_FOLDERS = ["SetEnvIf X-Kind ^a$ is_a", "SetEnvIfExpr \"%{HTTP:X-Kind} == 'a'\" is_a", "RewriteEngine On\nRewriteCond %{HTTP:X-Kind} ^a$\nRewriteRule .* - [E=is_a:1]"]
+
+
+@pytest.mark.parametrize("rules", OF_FOLDERS)
+def test_sections_that_hold_for_a_folder_alone(serve, rules):
+    """What was looked at before the index file took the folder's place counts, too."""
+    if "Rewrite" in rules and not os.path.exists(f"{APACHE_MODULES}/mod_rewrite.so"):
+        pytest.skip("no mod_rewrite")
+    server = one_loop(serve, (REWRITE if "Rewrite" in rules else "") + f'<LocationMatch "^/$">\n{rules}\n</LocationMatch>\nHeader set X-Class a env=is_a\n', files={"index.html": "a"})
+    settle(server.path("htdocs"))
+    turns(server, "/", [({"X-Kind": "a"}, "X-Class", "a"), ({"X-Kind": "b"}, "X-Class", None), ({}, "X-Class", None)])
 
 
 def test_client_without_keep_alive(serve):
