@@ -69,6 +69,9 @@ static int util_form_close_pair(util_form *form)
 
 static int util_form_put(util_form *form, char c)
 {
+    /* a NUL would cut the name or value for whoever reads it as a string */
+    if (!c)
+        return HTTP_BAD_REQUEST;
     if (form->len == sizeof(form->text)) {
         if (!form->value)
             return HTTP_REQUEST_ENTITY_TOO_LARGE;
@@ -88,9 +91,7 @@ static int util_form_escape(util_form *form, char c)
         return OK;
     }
     form->escape = 0;
-    c = (char)(util_hex_value(form->high) << 4 | util_hex_value(c));
-    /* a NUL would cut the name or value for whoever reads it as a string */
-    return c ? util_form_put(form, c) : HTTP_BAD_REQUEST;
+    return util_form_put(form, (char)(util_hex_value(form->high) << 4 | util_hex_value(c)));
 }
 
 static int util_form_byte(util_form *form, char c)
