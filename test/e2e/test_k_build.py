@@ -190,8 +190,71 @@ def test_objects_and_names_of_libtool(serve, prefix, source):
     apxs(prefix, "-e", "-a", "-n", "tell", "mod_tell.so", cwd=source)
     conf = open(f"{prefix}/conf/httpd.conf").read()
     assert "\nLoadModule tell_module modules/mod_tell.so\n" in "\n" + conf and "#LoadModule tell" not in conf
+    os.mkdir(source / ".libs")  # where the libtool of a module's own build system leaves it
+    os.rename(source / "mod_tell.so", source / ".libs" / "mod_other.so")
+    apxs(prefix, "-i", "mod_other.la", cwd=source)
+    assert os.path.exists(f"{prefix}/modules/mod_other.so")
+    (source / "x.lo").write_text("# x.lo - a libtool object file\n")
     p = subprocess.run([f"{prefix}/bin/brigade-apxs", "-c", "x.lo"], capture_output=True, text=True, cwd=source)
     assert p.returncode == 1 and "libtool" in p.stderr
+
+
+def test_the_linker_flags_of_a_makefile(serve, prefix, source):
+    """-Wc,"$(CFLAGS)" and -Wl,"$(LDFLAGS)": empty, or with -Wl, of their own."""
+    apxs(prefix, "-c", "-Wc,", "-Wl,", "-l", "m", "mod_tell.c", cwd=source)
+    assert told(serve, source / "mod_tell.so") == "plain"
+    text = apxs(prefix, "-c", "-Wl,-L/nowhere,-lm -Wl,-z,relro,-z,now", "-Wl,-Wl,--as-needed,-O1", "mod_tell.c", cwd=source)
+    assert "-L/nowhere -lm -Wl,-z,relro,-z,now" in text and "-Wl,--as-needed,-O1" in text
+
+
+# ---- makefiles with the server's rules -------------------------------------------------------------------------
+
+MAKEFILE = """builddir = .
+top_builddir = {top}
+include $(top_builddir)/build/special.mk
+DEFS = -DHELPED -DWORD='"made"'
+INCLUDES = -I$(builddir)/include
+all: local-shared-build
+install: install-modules-yes
+"""
+MODULES_MK = """mod_tell.la: mod_tell.slo helper.slo
+\t$(SH_LINK) -rpath $(libexecdir) -module -avoid-version mod_tell.lo helper.lo
+shared = mod_tell.la
+"""
+
+
+def test_makefile_of_one_module(serve, prefix, source):
+    """As apxs -g of Apache writes them."""
+    top = os.path.dirname(apxs(prefix, "-q", "installbuilddir").strip())
+    (source / "include").mkdir()
+    (source / "include" / "helper.h").write_text('#define TEXT "-by rules"\n')
+    (source / "helper.c").write_text('#include "helper.h"\nconst char *helper(void) { return TEXT; }\n')
+    (source / "Makefile").write_text(MAKEFILE.format(top=top))
+    (source / "modules.mk").write_text(MODULES_MK)
+    run("make", cwd=source)
+    assert told(serve, source / "mod_tell.so") == "made-by rules"
+    assert "-shared" not in run("make", cwd=source)  # it is made already
+    run("make", "install", cwd=source)
+    assert os.path.exists(f"{prefix}/modules/mod_tell.so")
+    run("make", "clean", cwd=source)
+    assert not os.path.exists(source / "mod_tell.so")
+
+
+def test_makefile_with_folders(prefix, source):
+    """As configure.apxs of mod_fcgid makes them."""
+    rules = apxs(prefix, "-q", "exp_installbuilddir").strip() + "/rules.mk"
+    (source / "sub").mkdir()
+    (source / "sub" / "Makefile").write_text(f"TARGETS = made\ninclude {rules}\nmade:\n\techo $(CFLAGS) > made\n")
+    (source / "Makefile").write_text(
+        "SUBDIRS = sub\nINSTALL_TARGETS = install-more\nDISTCLEAN_TARGETS = sub/made\nmanualdir = elsewhere\n"
+        f"include {rules}\ninstall-more:\n\t$(MKINSTALLDIRS) there\n\techo $(manualdir) $(exp_manualdir) > there/it\n")
+    run("make", cwd=source)
+    assert "-O" in (source / "sub" / "made").read_text()
+    run("make", "install", cwd=source)
+    elsewhere, manual = (source / "there" / "it").read_text().split()
+    assert elsewhere == "elsewhere" and os.path.samefile(os.path.dirname(manual), f"{prefix}/share/doc")
+    run("make", "distclean", cwd=source)
+    assert not os.path.exists(source / "sub" / "made")
 
 
 def test_staged_installation(prefix, source, tmp_path):
