@@ -98,6 +98,11 @@ static int preload_signal_number(const char *word)
     return 0;
 }
 
+static char *preload_file_missing(const char *value)
+{
+    preload_refuse("BRIGADE_MEMORY_REPORT", value, "file= has no path");
+}
+
 static void preload_read_report(const char *value)
 {
     char *copy = strdup(value), *word, *rest = copy;
@@ -106,12 +111,14 @@ static void preload_read_report(const char *value)
         if (strcmp(word, "exit") == 0)
             preload_at_exit = 1;
         else if (strncmp(word, "file=", 5) == 0)
-            preload_file = strdup(word + 5);
+            preload_file = word[5] != '\0' ? strdup(word + 5) : preload_file_missing(value);
         else if ((preload_signal = preload_signal_number(word)) == 0)
             preload_refuse("BRIGADE_MEMORY_REPORT", value,
                            "words are exit, file=PATH, or a signal: USR1, USR2, HUP, QUIT, WINCH, "
                            "IO, PWR or a number");
     }
+    if (preload_file != NULL && preload_signal == 0)
+        preload_at_exit = 1; /* nobody names a file for nothing */
     free(copy);
 }
 

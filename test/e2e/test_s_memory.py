@@ -327,6 +327,17 @@ def test_preload_refuses_nonsense(library):
     result = subprocess.run(["/bin/true"], env=dict(os.environ, LD_PRELOAD=library, BRIGADE_MEMORY_REPORT="never"),
                             capture_output=True)
     assert result.returncode == 2 and b"BRIGADE_MEMORY_REPORT" in result.stderr
+    result = subprocess.run(["/bin/true"], env=dict(os.environ, LD_PRELOAD=library, BRIGADE_MEMORY_REPORT="exit,file="),
+                            capture_output=True)
+    assert result.returncode == 2 and b"file= has no path" in result.stderr
+
+
+def test_preload_reports_to_a_file_at_the_end(library, tmp_path):
+    """A file without a word about when."""
+    report = tmp_path / "report"
+    subprocess.run(["/bin/true"], env=dict(os.environ, LD_PRELOAD=library, BRIGADE_MEMORY_REPORT=f"file={report}"),
+                   check=True)
+    assert report.read_text().startswith("brigade memory, process ")
 
 
 APACHE = shutil.which("apache2", path="/usr/sbin:/usr/bin")
