@@ -10,14 +10,17 @@
  * A signal is only noted in a pipe by its handler; a thread, which every process begins for itself,
  * reports.
  */
+#include "allocator_private.h"
 #include "memory_scope.h"
 #include "preload_private.h"
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/uio.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -122,6 +125,21 @@ static void preload_read_report(const char *value)
     free(copy);
 }
 
+/* Pools whose program gave them no function for this go on with NULL, as ever; few programs expect
+ * it. */
+static int preload_refused(int error)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    static const char text[] = "brigade memory: a pool was refused memory (BRIGADE_MEMORY='";
+    const char *spec = brg_scope_spec(BRG_SCOPE_PROCESS);
+    const struct iovec parts[] = {
+        {(void *)text, sizeof(text) - 1}, {(void *)spec, strlen(spec)}, {(void *)"')\n", 3}};
+
+    if (!atomic_flag_test_and_set(&told) && writev(STDERR_FILENO, parts, 3) < 0)
+        return error; /* nobody to tell */
+    return error;
+}
+
 static void preload_end(void)
 {
     preload_report(preload_file);
@@ -137,6 +155,7 @@ static void __attribute__((constructor)) preload_begin(void)
     error = memory_scopes_begin(spec != NULL && *spec != '\0' ? spec : MEMORY_DEFAULT_SPEC);
     if (error != NULL)
         preload_refuse("BRIGADE_MEMORY", spec != NULL ? spec : "", error);
+    pool_root_abort = preload_refused;
     if (report != NULL && *report != '\0')
         preload_read_report(report);
     if (preload_at_exit)

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -338,6 +339,18 @@ def test_preload_reports_to_a_file_at_the_end(library, tmp_path):
     subprocess.run(["/bin/true"], env=dict(os.environ, LD_PRELOAD=library, BRIGADE_MEMORY_REPORT=f"file={report}"),
                    check=True)
     assert report.read_text().startswith("brigade memory, process ")
+
+
+def test_preload_tells_of_a_refusal(library):
+    """Programs rarely look whether they were given memory: what ends them next should not be a riddle."""
+    program = ("import ctypes\napr = ctypes.CDLL(None)\napr.apr_initialize()\npool = ctypes.c_void_p()\n"
+               "apr.apr_pool_create_ex(ctypes.byref(pool), None, None, None)\napr.apr_palloc.restype = ctypes.c_void_p\n"
+               "print([apr.apr_palloc(pool, ctypes.c_size_t(1 << 22)) for _ in range(2)])\n")
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                            env=dict(os.environ, LD_PRELOAD=library, BRIGADE_MEMORY="limit(1M) arena"))
+    assert result.stdout == "[None, None]\n"
+    assert result.stderr.startswith("brigade memory: a pool was refused memory (BRIGADE_MEMORY='limit(1M) arena")
+    assert result.stderr.count("refused") == 1
 
 
 APACHE = shutil.which("apache2", path="/usr/sbin:/usr/bin")
