@@ -133,6 +133,9 @@ static const apr_array_header_t *log_choose_format(const ap_errorlog_info *info)
         return log_format_builtin(LOG_STYLE_STARTUP);
     if (conf && conf->error_log_format)
         return conf->error_log_format;
+    if (info->module_index < 0)
+        return log_format_builtin(info->using_syslog ? LOG_STYLE_SYSLOG_NAMELESS
+                                                     : LOG_STYLE_FILE_NAMELESS);
     return log_format_builtin(info->using_syslog ? LOG_STYLE_SYSLOG : LOG_STYLE_FILE);
 }
 

@@ -220,22 +220,24 @@ const char *log_set_error_format(cmd_parms *cmd, void *dummy, const char *arg1, 
 
 /* ---- built-in formats ---- */
 
-static apr_array_header_t *log_builtin[3];
+#define LOG_FORMAT_REST " [pid %P:tid %T] %7F: %E: [client\\ %a] %M% ,\\ referer\\ %{Referer}i"
+
+static apr_array_header_t *log_builtin[5];
 static apr_pool_t *log_builtin_pool; /* for ever */
 
 static void log_builtin_make(void)
 {
     static const char *const formats[] = {
-        [LOG_STYLE_FILE] = "[%{u}t] [%-m:%l] [pid %P:tid %T] %7F: %E: [client\\ %a] %M% ,\\ "
-                           "referer\\ %{Referer}i",
-        [LOG_STYLE_SYSLOG] = "[%-m:%l] [pid %P:tid %T] %7F: %E: [client\\ %a] %M% ,\\ referer\\ "
-                             "%{Referer}i",
+        [LOG_STYLE_FILE] = "[%{u}t] [%m:%l]" LOG_FORMAT_REST,
+        [LOG_STYLE_FILE_NAMELESS] = "[%{u}t] [:%l]" LOG_FORMAT_REST,
+        [LOG_STYLE_SYSLOG] = "[%m:%l]" LOG_FORMAT_REST,
+        [LOG_STYLE_SYSLOG_NAMELESS] = "[:%l]" LOG_FORMAT_REST,
         [LOG_STYLE_STARTUP] = "%7F: %E: [client\\ %a] %M",
     };
 
     log_items_register();
     apr_pool_create(&log_builtin_pool, NULL);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 5; i++)
         log_format_parse(log_builtin_pool, formats[i], 0, &log_builtin[i]);
 }
 

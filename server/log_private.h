@@ -25,7 +25,15 @@ extern int log_is_open;
 /** Name that syslog shows; NULL = not opened. */
 extern const char *log_syslog_ident;
 
-typedef enum { LOG_STYLE_FILE, LOG_STYLE_SYSLOG, LOG_STYLE_STARTUP } log_style;
+/* NAMELESS: the message is no module's (one that does not declare its name to http_log.h, for
+ * example). */
+typedef enum {
+    LOG_STYLE_FILE,
+    LOG_STYLE_FILE_NAMELESS,
+    LOG_STYLE_SYSLOG,
+    LOG_STYLE_SYSLOG_NAMELESS,
+    LOG_STYLE_STARTUP
+} log_style;
 
 /** The built-in format. Made at the first call; never NULL. Threads: any. */
 const apr_array_header_t *log_format_builtin(log_style style);

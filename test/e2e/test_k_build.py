@@ -207,6 +207,17 @@ def test_the_linker_flags_of_a_makefile(serve, prefix, source):
     assert "-L/nowhere -lm -Wl,-z,relro,-z,now" in text and "-Wl,--as-needed,-O1" in text
 
 
+def test_messages_of_a_module_without_a_name_for_logs(serve, prefix, source):
+    """Apache leaves the place of the name empty."""
+    text = SOURCE.replace('#include "http_protocol.h"', '#include "http_protocol.h"\n#include "http_log.h"')
+    (source / "mod_tell.c").write_text(
+        text.replace("    return OK;", '    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "nobody says");\n    return OK;'))
+    apxs(prefix, "-c", "mod_tell.c", cwd=source)
+    server = serve(f'LoadModule tell_module "{source}/mod_tell.so"\n<Location "/tell">\nSetHandler tell\n</Location>\n')
+    assert server.get("/tell").status == 200
+    server.wait_for_log(r"\] \[:error\] \[pid .*nobody says")
+
+
 # ---- makefiles with the server's rules -------------------------------------------------------------------------
 
 MAKEFILE = """builddir = .

@@ -181,9 +181,10 @@ static void builtin_format_is_apaches(void **state)
     (void)state;
     make_records();
     info = info_for(WITH_R, APLOG_ERR, 13);
-    log_format_line(log_format_builtin(LOG_STYLE_FILE), &info, "AH00035: text", line, sizeof line);
+    log_format_line(log_format_builtin(LOG_STYLE_FILE_NAMELESS), &info, "AH00035: text", line,
+                    sizeof line);
     apr_snprintf(expect, sizeof expect,
-                 "] [-:error] [pid %d:tid %d] (13)Permission denied: [client 198.51.100.7:4711] "
+                 "] [:error] [pid %d:tid %d] (13)Permission denied: [client 198.51.100.7:4711] "
                  "AH00035: text, referer http://example.org/\\n",
                  (int)getpid(), (int)gettid());
     assert_int_equal(line[0], '[');
