@@ -133,7 +133,7 @@ class Grammar:
         return "\n".join(lines)
 
     def require(self):
-        return self.rng.choice(["Require all granted"] if self.tame else ["Require all granted", "Require env V1", "Require ip 127.0.0.2", "Require method GET", f'Require expr "{self.rng.choice(EXPRESSIONS)}"', "Require not env V2\nRequire all granted", "Require local",
+        return self.rng.choice(["Require all granted", "Require all granted", "Require ip 127.0.0.1", "Deny from env=V2"] if self.tame else ["Require all granted", "Require env V1", "Require ip 127.0.0.2", "Require method GET", f'Require expr "{self.rng.choice(EXPRESSIONS)}"', "Require not env V2\nRequire all granted", "Require local",
                                 "<RequireAny>\nRequire env V2\nRequire method GET HEAD\n</RequireAny>", "Order allow,deny\nAllow from env=V1", "Order deny,allow\nDeny from env=V2", "<Limit POST>\nRequire all denied\n</Limit>"])
 
     def options(self):
@@ -147,7 +147,7 @@ class Grammar:
 
     def mime(self):
         return self.rng.choice(["AddType text/x-y .html", "AddDefaultCharset utf-8", "ForceType text/plain", "AddEncoding x-gzip .gz", "FileETag None", "FileETag MTime Size", "FileETag All", "AddOutputFilter INCLUDES .html", "DefaultType none",
-                                "SetEnv V1 set", "PassEnv PATH", "UnsetEnv V1", "XBitHack full", "SSILastModified On", "FallbackResource /a.html", "AddLanguage en .html", "IndexOptions FancyIndexing", "SetEnv V3 three", "SSIETag On", "RewriteOptions Inherit", "ContentDigest Off"])
+                                "SetEnv V1 set", "PassEnv PATH", "UnsetEnv V1", "XBitHack full", "SSILastModified on", "SSILastModified parts", "FallbackResource /a.html", "AddLanguage en .html", "IndexOptions FancyIndexing", "SetEnv V3 three", "SSIETag on", "SSIETag parts", "RewriteOptions Inherit", "ContentDigest Off"])
 
     def section(self, of):
         body = "\n".join(self.lines(2, nested=True))
@@ -182,7 +182,7 @@ class Grammar:
         override = rng.choice(["All", "All", "None", "FileInfo Options=Indexes,Includes,MultiViews", "None"])
         base = [f'<Directory "{site}">\nOptions Indexes FollowSymLinks Includes{rng.choice(["", "", "", " MultiViews"])}\nAllowOverride {override}\nRequire all granted\n</Directory>',
                 f'DocumentRoot "{site}/htdocs"', f'Alias /alias "{site}/htdocs/sub"', "AddType text/html .shtml", "AddOutputFilter INCLUDES .shtml", "AddHandler type-map .var", "AddLanguage en .en", "AddLanguage de .de", "AddEncoding gzip .gz",
-                "DirectoryIndex index.html", rng.choice(["", "EnableSendfile On", "FileCacheMaxFileSize 4K", "FileCacheValidate stat" if override == "None" else ""])]
+                "DirectoryIndex index.html", rng.choice(["", "SSIETag parts\nSSILastModified parts", "SSIETag parts"]), rng.choice(["", "EnableSendfile On", "FileCacheMaxFileSize 4K", "FileCacheValidate stat" if override == "None" else ""])]
         tail = [f'<VirtualHost *:@PORT@>\nServerName localhost\n' + "\n".join(self.lines(3, in_server=True)) + "\n</VirtualHost>"] if rng.random() < 0.7 else []
         if tail:
             tail.append(f'<VirtualHost *:@PORT@>\nServerName two\nServerAlias www.two\nDocumentRoot "{site}/{rng.choice(["htdocs", "htdocs/sub"])}"\n' + "\n".join(self.lines(3, in_server=True)) + "\n</VirtualHost>")
@@ -266,12 +266,26 @@ class Site:
         else:
             os.rename(there, away)
 
+    def deploy(self, grammar):
+        """All files in a folder of their own take the place of those that were there."""
+        there, new, old = (os.path.join(self.root, n) for n in ("htdocs", "htdocs.new", "htdocs.old"))
+        shutil.copytree(there, new, symlinks=True)
+        for name in ("a.html", "part.html", "sub/x.html"):
+            path = os.path.join(new, name)
+            if os.path.exists(path):
+                with open(path, "w") as f:
+                    f.write(self.text())
+                self.touch(path)
+        os.rename(there, old)
+        os.rename(new, there)
+        shutil.rmtree(old)
+
     def change(self, grammar):
         rng = self.rng
         name = rng.choice([".htaccess", ".htaccess", "sub/.htaccess", "a.html", "index.html", "part.html", "page.shtml", "parts.shtml", "sub/x.html", "sub/index.html", "sub/late.html", "sub/late.html", "sub/page.shtml", "none.html",
                            "index.html.en", "neg.html.fr", "neg.html", "err.html", "list/three.txt", "list/index.html", "list/.htaccess", "a.html.en", "var", "big.html"])
-        what = rng.choice(["write", "write", "rename", "remove", "touch", "link", "swap", "mode"])
-        if not os.path.isdir(self.path(os.path.dirname(name))) and what != "swap":
+        what = rng.choice(["write", "write", "rename", "remove", "touch", "link", "swap", "mode", "folder", "deploy"])
+        if not os.path.isdir(self.path(os.path.dirname(name))) and what != "swap" or what == "folder" and not os.path.isdir(self.path("sub")):
             return
         self.changes.append(f"{what} {name}")
         if what in ("write", "rename"):
@@ -284,6 +298,10 @@ class Site:
             self.touch(self.path(name))
         elif what == "mode" and os.path.exists(self.path(name)):
             os.chmod(self.path(name), rng.choice([0o600, 0o644, 0o755]))
+        elif what == "folder":
+            os.chmod(self.path(rng.choice(["sub", "list"])), rng.choice([0o700, 0o755, 0o755]))
+        elif what == "deploy":
+            self.deploy(grammar)
         elif what == "link":
             self.link("link.html", ["a.html", "b.txt", "sub/x.html", "nowhere"])
             self.link("dirlink", ["sub", "list"])
@@ -411,7 +429,7 @@ class Round:
     def run(self, epochs, until):
         if not self.usable():
             return
-        with brigade.Server(self.text) as usual, brigade.Server("FileCacheEntries 0\nSSICacheSize 0\n" + self.text) as plain:
+        with brigade.Server(self.text) as usual, brigade.Server("FileCacheEntries 0\nSSICacheSize 2000\n" + self.text) as plain:
             self.servers = (usual, plain)
             try:
                 pool = [Request(self.rng, self.seen) for _ in range(6)]
