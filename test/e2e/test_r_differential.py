@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
 
 SEED = int(os.environ.get("DIFFERENTIAL_SEED", "1"))
 SECONDS = float(os.environ.get("DIFFERENTIAL_SECONDS", "0"))
-ROUNDS = 4  # of the short run
+ROUNDS = 10  # of the short run
 AHEAD = 6  # sites that are made before they are used: what was changed just now is not remembered everywhere
 MODULES = ("rewrite", "deflate", "negotiation")
 
@@ -193,7 +193,7 @@ class Grammar:
 
 
 def preamble():
-    loads = [f"LoadModule {m}_module {brigade.APACHE_MODULES}/mod_{m}.so" for m in MODULES if os.path.exists(f"{brigade.APACHE_MODULES}/mod_{m}.so")]
+    loads = [f"LoadModule {m}_module {brigade.APACHE_MODULES}/mod_{m}.so" for m in MODULES]
     return "\n".join(loads) + "\nServerLimit 1\nEventLoops 1\nKeepAliveTimeout 60\n"
 
 
@@ -486,6 +486,8 @@ class Round:
 
 
 def test_remembered_answers_are_those_of_each_time():
+    if not all(os.path.exists(f"{brigade.APACHE_MODULES}/mod_{m}.so") for m in MODULES):
+        pytest.skip("no modules of Apache")
     start, counts = time.monotonic(), {}
     until = start + (SECONDS or brigade.PATIENCE / 2)
     seeds = range(SEED * 10000, SEED * 10000 + (10000 if SECONDS else ROUNDS))
