@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file ap_config_auto.h
- * What Linux with glibc offers, as far as public headers and modules ask. Guarded one by one, so that a
- * module's own configuration header may define the same names.
+ * What Linux with glibc offers, as far as public headers and modules ask. Guarded one by one, so
+ * that a module's own configuration header may define the same names.
  */
 #ifndef AP_CONFIG_AUTO_H
 #define AP_CONFIG_AUTO_H
@@ -16,6 +16,57 @@
 #define AP_NONBLOCK_WHEN_MULTI_LISTEN 1
 #define SINGLE_LISTEN_UNSERIALIZED_ACCEPT 1
 #define DEFAULT_LOG_TID "g"
+
+/* Headers of C and POSIX */
+#ifndef HAVE_INTTYPES_H
+#define HAVE_INTTYPES_H 1
+#endif
+#ifndef HAVE_STDINT_H
+#define HAVE_STDINT_H 1
+#endif
+#ifndef HAVE_STDIO_H
+#define HAVE_STDIO_H 1
+#endif
+#ifndef HAVE_STDLIB_H
+#define HAVE_STDLIB_H 1
+#endif
+#ifndef HAVE_STRINGS_H
+#define HAVE_STRINGS_H 1
+#endif
+#ifndef HAVE_SYS_STAT_H
+#define HAVE_SYS_STAT_H 1
+#endif
+#ifndef HAVE_WCHAR_H
+#define HAVE_WCHAR_H 1
+#endif
+#ifndef STDC_HEADERS
+#define STDC_HEADERS 1
+#endif
+
+/* OpenSSL, as far as its headers are here: sources of mod_ssl ask. The engines' one may be left out
+ * of it. */
+#if __has_include(<openssl/ssl.h>)
+#ifndef HAVE_OPENSSL
+#define HAVE_OPENSSL 1
+#endif
+#ifndef HAVE_OPENSSL_INIT_SSL
+#define HAVE_OPENSSL_INIT_SSL 1
+#endif
+#ifndef HAVE_SSL_CTX_NEW
+#define HAVE_SSL_CTX_NEW 1
+#endif
+#endif
+#if __has_include(<openssl/engine.h>)
+#ifndef HAVE_OPENSSL_ENGINE_H
+#define HAVE_OPENSSL_ENGINE_H 1
+#endif
+#ifndef HAVE_ENGINE_INIT
+#define HAVE_ENGINE_INIT 1
+#endif
+#ifndef HAVE_ENGINE_LOAD_BUILTIN_ENGINES
+#define HAVE_ENGINE_LOAD_BUILTIN_ENGINES 1
+#endif
+#endif
 
 /* Functions */
 #ifndef HAVE_ARC4RANDOM_BUF

@@ -207,6 +207,15 @@ def test_the_linker_flags_of_a_makefile(serve, prefix, source):
     assert "-L/nowhere -lm -Wl,-z,relro,-z,now" in text and "-Wl,--as-needed,-O1" in text
 
 
+def test_headers_say_what_the_system_has(prefix, source):
+    """As ap_config_auto.h does; engines of OpenSSL where they are installed."""
+    (source / "mod_tell.c").write_text(
+        "#include \"ap_config_auto.h\"\n#if !HAVE_STDINT_H || !HAVE_STRINGS_H || !defined(STDC_HEADERS)\n#error headers\n#endif\n"
+        "#if __has_include(<openssl/engine.h>) && !(HAVE_OPENSSL_ENGINE_H && HAVE_ENGINE_INIT)\n#error engines\n#endif\n"
+        + SOURCE)
+    apxs(prefix, "-c", "-Wc,-Wall,-Werror", "mod_tell.c", cwd=source)
+
+
 def test_messages_of_a_module_without_a_name_for_logs(serve, prefix, source):
     """Apache leaves the place of the name empty."""
     text = SOURCE.replace('#include "http_protocol.h"', '#include "http_protocol.h"\n#include "http_log.h"')
