@@ -72,7 +72,7 @@ const conf_command *conf_commands_find(const char *name);
 
 /** Add or drop a module's directives. */
 void conf_commands_add(module *m);
-void conf_commands_remove(const module *m);
+void conf_commands_remove(const module *gone);
 
 /* ---- directives that Apache knows and nobody here offers: known_directives.c ---- */
 

@@ -61,7 +61,7 @@ void resolution_register_hooks(apr_pool_t *p); /* resolution and file caches */
 void *core_create_dir_config(apr_pool_t *p, char *dir);
 void *core_merge_dir_configs(apr_pool_t *p, void *base, void *over);
 void *core_create_server_config(apr_pool_t *p, server_rec *s);
-void *core_merge_server_configs(apr_pool_t *p, void *base, void *over);
+void *core_merge_server_configs(apr_pool_t *p, void *base_, void *virt_);
 
 /**
  * The log levels for requests with the merged per-directory settings @a d; to be assigned to

@@ -175,16 +175,14 @@ static apr_status_t fstat_get(unsigned slot, ap_filter_t *f, apr_bucket_brigade 
 
 /* ---- a function for each place ---- */
 
-#define FSTAT_16(MAKE, h)                                                                   \
-    MAKE(h##0)                                                                              \
-    MAKE(h##1)                                                                              \
-    MAKE(h##2) MAKE(h##3) MAKE(h##4) MAKE(h##5) MAKE(h##6) MAKE(h##7) MAKE(h##8) MAKE(h##9) \
-        MAKE(h##a) MAKE(h##b) MAKE(h##c) MAKE(h##d) MAKE(h##e) MAKE(h##f)
-#define FSTAT_ALL(MAKE)                                                                       \
-    FSTAT_16(MAKE, 0)                                                                         \
-    FSTAT_16(MAKE, 1)                                                                         \
-    FSTAT_16(MAKE, 2) FSTAT_16(MAKE, 3) FSTAT_16(MAKE, 4) FSTAT_16(MAKE, 5) FSTAT_16(MAKE, 6) \
-        FSTAT_16(MAKE, 7)
+/* clang-format off */
+#define FSTAT_16(MAKE, h) \
+    MAKE(h##0) MAKE(h##1) MAKE(h##2) MAKE(h##3) MAKE(h##4) MAKE(h##5) MAKE(h##6) MAKE(h##7) \
+    MAKE(h##8) MAKE(h##9) MAKE(h##a) MAKE(h##b) MAKE(h##c) MAKE(h##d) MAKE(h##e) MAKE(h##f)
+#define FSTAT_ALL(MAKE) \
+    FSTAT_16(MAKE, 0) FSTAT_16(MAKE, 1) FSTAT_16(MAKE, 2) FSTAT_16(MAKE, 3) \
+    FSTAT_16(MAKE, 4) FSTAT_16(MAKE, 5) FSTAT_16(MAKE, 6) FSTAT_16(MAKE, 7)
+/* clang-format on */
 #define FSTAT_OUT(n)                                                          \
     static apr_status_t fstat_out_##n(ap_filter_t *f, apr_bucket_brigade *bb) \
     {                                                                         \

@@ -266,7 +266,7 @@ void main_options_read(process_rec *process, main_options *options)
     while ((rv = apr_getopt(opt, AP_SERVER_BASEARGS, &c, &arg)) == APR_SUCCESS) {
         main_option(process, options, c, arg);
         if (strchr("vVlLh?", c))
-            printing = c;
+            printing = (unsigned char)c;
     }
     if (!options->root)
         options->root = main_default_root(process->pool);

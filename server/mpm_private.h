@@ -77,13 +77,13 @@ void mpm_timer_fini(void);
 
 /** Query hook of the mpm module (mpm_query.c). */
 int mpm_query_hook(int query_code, int *result, apr_status_t *rv);
-apr_status_t mpm_timer_hook(apr_time_t t, ap_mpm_callback_fn_t *fn, void *baton);
+apr_status_t mpm_timer_hook(apr_time_t due, ap_mpm_callback_fn_t *fn, void *baton);
 
 /** Directives of the module (mpm_directives.c). */
 extern const command_rec mpm_commands[];
 int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp);
 int mpm_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
-const char *mpm_set_number(cmd_parms *cmd, void *spec, const char *arg);
+const char *mpm_set_number(cmd_parms *cmd, void *dummy, const char *arg);
 void mpm_register_hooks(apr_pool_t *p);
 
 /** Which field of mpm_settings a directive sets, and between what values. */
