@@ -6,6 +6,7 @@
 #include "module_file.h"
 #include "module_symbols.h"
 #include "resolution.h"
+#include "brigade/sms.h"
 #include "apr_file_io.h"
 #include "apr_strings.h"
 #include <dlfcn.h>
@@ -218,6 +219,9 @@ int module_check(process_rec *process, int files_n, const char *const *files)
 
     if (stage == MAP_FAILED)
         return 1;
+    /* A server would begin anew for the first library that complains; here it is done before there
+     * is output. */
+    (void)brg_sms_static_tls_retry("static TLS");
     for (int i = 0; i < files_n; i++)
         bad |= module_check_one(process, files, i, stage);
     return bad;

@@ -152,3 +152,11 @@ def test_every_hook_of_the_public_headers_is_known():
     hooks -= {"fatal_exception"}  # for servers that are built with AP_ENABLE_EXCEPTION_HOOK
     source = open(os.path.join(brigade.REPOSITORY, "server", "module_check_show.c")).read()
     assert len(hooks) > 60 and sorted(h for h in hooks if f"X({h})" not in source) == []
+
+
+def test_a_library_with_many_thread_variables():
+    module = os.path.join(os.path.dirname(brigade.BINARY), "modules", "sms_jemalloc.so")
+    if not os.path.exists(module):
+        pytest.skip("modules/sms_jemalloc.so was not built")
+    status, text = check(module)
+    assert status == 0 and "missing" not in text, text
