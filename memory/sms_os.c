@@ -95,15 +95,23 @@ static void os_free(brg_sms *s, void *block, size_t bytes)
     sms_count_held(s, -(int64_t)rounded);
 }
 
+/* A move by the kernel would lose the alignment for huge pages. And ThreadSanitizer does not see
+ * that mremap() gives pages another address: it takes what another thread had there before for a
+ * race. */
+static int os_moves_by_copy(const brg_sms *s, size_t was, size_t rounded)
+{
+    return SMS_TSAN || (((const os_sms *)s)->huge && (was >= OS_HUGE || rounded >= OS_HUGE));
+}
+
 static void *os_resize(brg_sms *s, void *block, size_t old_bytes, size_t bytes)
 {
     size_t was = os_rounded(s, old_bytes), rounded = os_rounded(s, bytes);
     void *at = block;
 
-    if (((os_sms *)s)->huge && (was >= OS_HUGE || rounded >= OS_HUGE)) {
+    if (os_moves_by_copy(s, was, rounded)) {
         if (was == rounded)
             return block;
-        at = os_allocate(s, bytes); /* a move by the kernel would lose the alignment */
+        at = os_allocate(s, bytes);
         if (at == NULL)
             return NULL;
         memcpy(at, block, old_bytes < bytes ? old_bytes : bytes);

@@ -224,6 +224,17 @@ extern brg_sms_create_fn sms_system_create, sms_trivial_create, sms_blocks_creat
 #define SMS_ASAN 0
 #endif
 
+#if defined(__SANITIZE_THREAD__)
+#define SMS_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SMS_TSAN 1
+#endif
+#endif
+#ifndef SMS_TSAN
+#define SMS_TSAN 0
+#endif
+
 #if SMS_ASAN
 #include <sanitizer/asan_interface.h>
 #define sms_poison(at, n) __asan_poison_memory_region((at), (n))
