@@ -140,6 +140,8 @@ static const char *memory_set_report(cmd_parms *cmd, void *dir, int on)
 {
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
 
+    if (error == NULL && on)
+        error = memory_unavailable(cmd->temp_pool);
     if (error == NULL)
         memory_conf_of(cmd->server)->report = on;
     return error;

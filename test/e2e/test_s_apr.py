@@ -94,7 +94,8 @@ def test_program_refuses_to_begin(bound):
 
 @pytest.mark.only("brigade")
 @pytest.mark.skipif(not is_stock(), reason="built with memory systems")
-@pytest.mark.parametrize("line", ["MemorySystem request arena", "MemorySystem log guard", "MemoryTrace logs/trace"])
+@pytest.mark.parametrize("line", ["MemorySystem request arena", "MemorySystem log guard", "MemoryTrace logs/trace",
+                                  "MemoryReport On"])
 def test_stock_pools_have_no_systems(serve, line):
     result = serve.unstarted(line + "\n").run("-t")
     assert result.returncode != 0 and b"BRIGADE_MEMORY=OFF" in result.stderr

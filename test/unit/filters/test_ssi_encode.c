@@ -5,24 +5,8 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "apr_general.h"
+#include "test_pool.h"
 #include "ssi_private.h"
-
-static apr_pool_t *pool;
-
-static int setup(void **state)
-{
-    apr_initialize();
-    apr_pool_create(&pool, NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    apr_pool_destroy(pool);
-    apr_terminate();
-    return 0;
-}
 
 static void test_encode(void **state)
 {
@@ -42,9 +26,9 @@ static void test_encode(void **state)
     const char *bad = NULL;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_string_equal(ssi_encode(pool, cases[i].chain, in, &bad), cases[i].out);
+        assert_string_equal(ssi_encode(test_pool, cases[i].chain, in, &bad), cases[i].out);
     assert_null(bad);
-    assert_null(ssi_encode(pool, "url,bad;x", in, &bad));
+    assert_null(ssi_encode(test_pool, "url,bad;x", in, &bad));
     assert_string_equal(bad, "bad;x");
 }
 
@@ -60,8 +44,8 @@ static void test_decode(void **state)
     const char *bad = NULL;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_string_equal(ssi_decode(pool, cases[i].chain, cases[i].in, &bad), cases[i].out);
-    assert_null(ssi_decode(pool, "rot13", "x", &bad));
+        assert_string_equal(ssi_decode(test_pool, cases[i].chain, cases[i].in, &bad), cases[i].out);
+    assert_null(ssi_decode(test_pool, "rot13", "x", &bad));
     assert_string_equal(bad, "rot13");
 }
 
@@ -82,7 +66,7 @@ static void test_entities(void **state)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_string_equal(ssi_decode_entities(pool, cases[i].in), cases[i].out);
+        assert_string_equal(ssi_decode_entities(test_pool, cases[i].in), cases[i].out);
 }
 
 int main(void)
@@ -93,5 +77,5 @@ int main(void)
         cmocka_unit_test(test_entities),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_pool_setup, test_pool_teardown);
 }

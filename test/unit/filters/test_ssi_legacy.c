@@ -5,25 +5,9 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "apr_general.h"
+#include "test_pool.h"
 #include "apr_strings.h"
 #include "ssi_legacy.h"
-
-static apr_pool_t *pool;
-
-static int setup(void **state)
-{
-    apr_initialize();
-    apr_pool_create(&pool, NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    apr_pool_destroy(pool);
-    apr_terminate();
-    return 0;
-}
 
 static const char *tree(const legacy_node *node)
 {
@@ -33,19 +17,19 @@ static const char *tree(const legacy_node *node)
     if (!node)
         return "_";
     if (node->kind == LEGACY_STRING)
-        return apr_pstrcat(pool, "'", node->text, "'", NULL);
+        return apr_pstrcat(test_pool, "'", node->text, "'", NULL);
     if (node->kind == LEGACY_REGEX)
-        return apr_pstrcat(pool, "/", node->text, "/", NULL);
+        return apr_pstrcat(test_pool, "/", node->text, "/", NULL);
     if (!node->left)
-        return apr_pstrcat(pool, names[node->kind], "(", tree(node->right), ")", NULL);
-    return apr_pstrcat(pool, "(", tree(node->left), " ", names[node->kind], " ", tree(node->right),
-                       ")", NULL);
+        return apr_pstrcat(test_pool, names[node->kind], "(", tree(node->right), ")", NULL);
+    return apr_pstrcat(test_pool, "(", tree(node->left), " ", names[node->kind], " ",
+                       tree(node->right), ")", NULL);
 }
 
 static const char *parse(const char *text)
 {
     const char *error;
-    const legacy_node *node = legacy_parse(pool, text, &error);
+    const legacy_node *node = legacy_parse(test_pool, text, &error);
 
     return error == LEGACY_E_OPEN    ? "E("
            : error == LEGACY_E_CLOSE ? "E)"
@@ -133,5 +117,5 @@ int main(void)
         cmocka_unit_test(test_deep_is_an_error),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_pool_setup, test_pool_teardown);
 }
