@@ -46,11 +46,8 @@ static void *conf_merge_dir(const module *m, apr_pool_t *p, void *base, void *ov
 {
     if (!over)
         return base;
-    if (!m->merge_dir_config)
-        return over;
-    if (base || (ap_get_module_flags(m) & AP_MODULE_FLAG_ALWAYS_MERGE))
-        return m->merge_dir_config(p, base, over);
-    return over;
+    /* Merge functions take both sides for granted, whatever the flags of the module are. */
+    return base && m->merge_dir_config ? m->merge_dir_config(p, base, over) : over;
 }
 
 AP_CORE_DECLARE(ap_conf_vector_t *)
@@ -68,16 +65,23 @@ ap_merge_per_dir_configs(apr_pool_t *p, ap_conf_vector_t *base, ap_conf_vector_t
     return (ap_conf_vector_t *)to;
 }
 
-/* What a virtual host did not set comes from the main server. */
-static void conf_merge_server(apr_pool_t *p, void *const *base, void **virt)
+/* What a virtual host did not set comes from the main server. A module with ALWAYS_MERGE gets a
+ * configuration of its own for each virtual host, also where the host has none of its directives.
+ */
+static void conf_merge_server(apr_pool_t *p, const server_rec *main_server, server_rec *s)
 {
+    void *const *base = (void *const *)main_server->module_config;
+    void **virt = (void **)s->module_config;
+
     for (const module *m = ap_top_module; m; m = m->next) {
         int i = m->module_index;
-        int always = ap_get_module_flags(m) & AP_MODULE_FLAG_ALWAYS_MERGE;
 
+        if (!virt[i] && m->merge_server_config && m->create_server_config &&
+            (ap_get_module_flags(m) & AP_MODULE_FLAG_ALWAYS_MERGE))
+            virt[i] = m->create_server_config(p, s);
         if (!virt[i])
             virt[i] = base[i];
-        else if (m->merge_server_config && (base[i] || always))
+        else if (m->merge_server_config && base[i])
             virt[i] = m->merge_server_config(p, base[i], virt[i]);
     }
 }
@@ -106,7 +110,7 @@ static void conf_inherit(apr_pool_t *p, const server_rec *main_server, server_re
 AP_DECLARE(void) ap_fixup_virtual_hosts(apr_pool_t *p, server_rec *main_server)
 {
     for (server_rec *s = main_server->next; s; s = s->next) {
-        conf_merge_server(p, (void *const *)main_server->module_config, (void **)s->module_config);
+        conf_merge_server(p, main_server, s);
         s->lookup_defaults =
             ap_merge_per_dir_configs(p, main_server->lookup_defaults, s->lookup_defaults);
         conf_inherit(p, main_server, s);
