@@ -25,6 +25,9 @@
 
 APLOG_USE_MODULE(http);
 
+/* Empty answers to a blocking call that are taken in a row. */
+#define BODY_EMPTY_ANSWERS 100
+
 typedef enum body_kind {
     BODY_NONE,
     BODY_LENGTH,
@@ -235,6 +238,25 @@ static apr_status_t chunked_feed(ap_filter_t *f, body_ctx *ctx, const char *data
     return len ? trailer_feed(f, ctx, data, len, done) : APR_SUCCESS;
 }
 
+/* Ask the filters below. Some of them (those of HTTP/2 streams) answer a blocking call with success
+ * and nothing before more has come; they are asked again, but not without end. */
+static apr_status_t body_ask(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode,
+                             apr_read_type_e block, apr_off_t most)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    for (int i = 0; i < BODY_EMPTY_ANSWERS; i++) {
+        rv = ap_get_brigade(f->next, bb, mode, block, most);
+        if (rv != APR_SUCCESS || !APR_BRIGADE_EMPTY(bb)) {
+            return rv;
+        }
+        if (block == APR_NONBLOCK_READ) {
+            return APR_EAGAIN;
+        }
+    }
+    return APR_EOF;
+}
+
 /* Fetch one line, or the part of it that is there, and feed it. */
 static apr_status_t chunked_line(ap_filter_t *f, body_ctx *ctx, apr_read_type_e block, int *done)
 {
@@ -244,7 +266,7 @@ static apr_status_t chunked_line(ap_filter_t *f, body_ctx *ctx, apr_read_type_e 
     if (!ctx->bb) {
         ctx->bb = apr_brigade_create(f->r->pool, f->c->bucket_alloc);
     }
-    rv = ap_get_brigade(f->next, ctx->bb, AP_MODE_GETLINE, block, 0);
+    rv = body_ask(f, ctx->bb, AP_MODE_GETLINE, block, 0);
     if (rv != APR_SUCCESS) {
         return rv;
     }
@@ -253,8 +275,8 @@ static apr_status_t chunked_line(ap_filter_t *f, body_ctx *ctx, apr_read_type_e 
         const char *data;
         apr_size_t len = 0;
 
-        if (APR_BUCKET_IS_EOS(e)) {
-            rv = APR_INCOMPLETE;
+        if (APR_BUCKET_IS_EOS(e)) { /* it may come with the last line */
+            rv = *done ? APR_SUCCESS : APR_INCOMPLETE;
         } else if (!APR_BUCKET_IS_METADATA(e) &&
                    (rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ)) == APR_SUCCESS) {
             rv = chunked_feed(f, ctx, data, len, done);
@@ -283,36 +305,39 @@ static apr_status_t chunked_framing(ap_filter_t *f, body_ctx *ctx, apr_read_type
 
 /* ---- data ---- */
 
-/* Bytes of the brigade; a body that ends early is an error. */
-static apr_status_t body_count(apr_bucket_brigade *out, apr_off_t *n)
+/* Bytes of the brigade. *over: what is below says that nothing follows them. The filters of an
+ * HTTP/2 stream pass EOS, alone or behind the last data; the core's input filter never does. */
+static void body_count(apr_bucket_brigade *out, apr_off_t *n, int *over)
 {
     apr_bucket *e = APR_BRIGADE_LAST(out);
 
-    if (!APR_BRIGADE_EMPTY(out) && APR_BUCKET_IS_EOS(e)) {
+    *over = APR_BUCKET_IS_EOS(e);
+    if (*over) {
         apr_bucket_delete(e);
-        return APR_INCOMPLETE;
     }
     apr_brigade_length(out, 1, n);
-    return APR_SUCCESS;
 }
 
 static apr_status_t body_fetch(ap_filter_t *f, apr_bucket_brigade *out, ap_input_mode_t mode,
-                               apr_read_type_e block, apr_off_t most, apr_off_t *n)
+                               apr_read_type_e block, apr_off_t most, apr_off_t *n, int *over)
 {
-    apr_status_t rv = ap_get_brigade(f->next, out, mode, block, most);
+    apr_status_t rv = body_ask(f, out, mode, block, most);
 
     *n = 0;
-    if (rv == APR_SUCCESS && APR_BRIGADE_EMPTY(out)) {
-        return block == APR_NONBLOCK_READ ? APR_EAGAIN : APR_EOF;
+    *over = 0;
+    if (rv == APR_SUCCESS) {
+        body_count(out, n, over);
     }
-    return rv == APR_SUCCESS ? body_count(out, n) : rv;
+    return rv;
 }
 
 static apr_status_t body_read_length(ap_filter_t *f, body_ctx *ctx, apr_bucket_brigade *out,
                                      ap_input_mode_t mode, apr_read_type_e block, apr_off_t most)
 {
     apr_off_t n;
-    apr_status_t rv = body_fetch(f, out, mode, block, most < ctx->left ? most : ctx->left, &n);
+    int over;
+    apr_status_t rv =
+        body_fetch(f, out, mode, block, most < ctx->left ? most : ctx->left, &n, &over);
 
     if (rv != APR_SUCCESS) {
         return rv;
@@ -323,14 +348,17 @@ static apr_status_t body_read_length(ap_filter_t *f, body_ctx *ctx, apr_bucket_b
         return body_break(f, ctx, APR_EGENERAL);
     }
     ctx->left -= n;
-    return ctx->left ? APR_SUCCESS : body_end(f, ctx, out);
+    if (ctx->left) {
+        return over ? APR_INCOMPLETE : APR_SUCCESS;
+    }
+    return body_end(f, ctx, out);
 }
 
 static apr_status_t body_read_chunked(ap_filter_t *f, body_ctx *ctx, apr_bucket_brigade *out,
                                       ap_input_mode_t mode, apr_read_type_e block, apr_off_t most)
 {
     apr_off_t n;
-    int done;
+    int done, over;
     apr_status_t rv = chunked_framing(f, ctx, block, &done);
 
     if (rv != APR_SUCCESS) {
@@ -348,9 +376,12 @@ static apr_status_t body_read_chunked(ap_filter_t *f, body_ctx *ctx, apr_bucket_
     if ((uint64_t)most > ctx->chunked.left) {
         most = (apr_off_t)ctx->chunked.left;
     }
-    rv = body_fetch(f, out, mode, block, most, &n);
+    rv = body_fetch(f, out, mode, block, most, &n, &over);
     if (rv != APR_SUCCESS) {
         return rv;
+    }
+    if (over) { /* the last chunk is missing */
+        return APR_INCOMPLETE;
     }
     if ((uint64_t)n > ctx->chunked.left) {
         return body_break(f, ctx, APR_EGENERAL);
