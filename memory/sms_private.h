@@ -13,6 +13,7 @@
  * Locks are taken from child to parent: a kind that holds its counts->lock may call its parent.
  */
 #include "brigade/sms.h"
+#include "sms_kinds.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -179,12 +180,6 @@ const char *sms_format_size(size_t bytes, char *buffer);
 
 #define SMS_MESSAGE 640 /* longest message */
 
-typedef struct sms_kind {
-    const char *name;
-    brg_sms_create_fn *create;
-    const char *help;
-} sms_kind;
-
 /** NULL: there is none of this name. */
 const sms_kind *sms_kind_find(const char *name);
 /** A message about a specification, with all kinds that there are. */
@@ -193,14 +188,6 @@ int sms_kind_builtin(const sms_kind *kind);
 
 /** Bytes to keep in reserve where a specification does not say. 0: no limit */
 size_t sms_default_keep(void);
-
-/** Forget the kinds that modules registered; before they are unloaded. Main thread. */
-void sms_kinds_forget(void);
-/* The @a n th, from 0, that a module added; NULL after the last. */
-const sms_kind *sms_kind_added(int n);
-
-/** 1 if no kind of the plan comes from a module, which could be unloaded. */
-int sms_plan_builtin(const brg_sms_plan *plan);
 
 /** What is wrong with a kind's table, or NULL (sms_check.c). */
 const char *sms_check_ops(const brg_sms_ops *ops);

@@ -8,7 +8,7 @@
 #include "http_main.h"
 #include "ap_mpm.h"
 #include "mpm_common.h"
-#include "config_private.h"
+#include "generation.h"
 #include "crash.h"
 #include "main_private.h"
 

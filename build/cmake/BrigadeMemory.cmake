@@ -27,8 +27,10 @@ endfunction()
 # The server's own calls of apr_palloc and apr_pcalloc are the inline ones of memory/pool_inline.h.
 function(brigade_memory_inline)
     if(BRIGADE_MEMORY)
-        target_compile_options(brigade_server PRIVATE -include ${CMAKE_SOURCE_DIR}/memory/pool_inline.h)
-        target_compile_definitions(brigade_server PRIVATE BRIGADE_POOL_INLINE)
+        foreach(target ${BRIGADE_SERVER_TARGETS})
+            target_compile_options(${target} PRIVATE -include ${CMAKE_SOURCE_DIR}/memory/pool_inline.h)
+            target_compile_definitions(${target} PRIVATE BRIGADE_POOL_INLINE)
+        endforeach()
     endif()
 endfunction()
 

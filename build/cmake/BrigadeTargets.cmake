@@ -1,45 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# brigade_objects(NAME INCLUDES dir...): an object library of NAME/*.c that sees those directories only.
-# Its objects go into the program and into unit tests alike.
-function(brigade_objects name)
-    cmake_parse_arguments(ARG "" "" "INCLUDES" ${ARGN})
-    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.c)
-    if(name STREQUAL "server")
-        list(REMOVE_ITEM sources ${CMAKE_SOURCE_DIR}/server/main.c)
-    endif()
-    if(NOT sources)
-        add_library(brigade_${name} INTERFACE)
-        return()
-    endif()
-    add_library(brigade_${name} OBJECT ${sources})
-    foreach(dir ${ARG_INCLUDES})
-        target_include_directories(brigade_${name} PRIVATE ${CMAKE_SOURCE_DIR}/${dir})
-    endforeach()
-    target_link_libraries(brigade_${name} PUBLIC brigade_flags brigade_apr PkgConfig::PCRE2)
-endfunction()
-
-set(BRIGADE_OBJECT_LIBRARIES brigade_memory brigade_server brigade_filters brigade_modules)
-
 function(brigade_program)
     add_executable(brigade ${CMAKE_SOURCE_DIR}/server/main.c)
-    target_include_directories(brigade PRIVATE include memory server)
+    target_include_directories(brigade PRIVATE include memory ${BRIGADE_SERVER_ROOMS})
     target_link_options(brigade PRIVATE -Wl,--as-needed)
-    target_link_libraries(brigade PRIVATE ${BRIGADE_OBJECT_LIBRARIES} brigade_flags brigade_apr
+    target_link_libraries(brigade PRIVATE ${BRIGADE_ROOM_TARGETS} brigade_flags brigade_apr
         PkgConfig::PCRE2 Threads::Threads crypt ${CMAKE_DL_LIBS})
     set_target_properties(brigade PROPERTIES ENABLE_EXPORTS ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 endfunction()
 
 # test/kit/*.c: brigade-filter-test, a program with the same server inside, so that modules load into it.
 function(brigade_filter_test)
-    set(checked server/filter_chain.c server/filter_check.c server/filter_check_alloc.c)
+    set(checked server/filter/filter_chain.c server/filter/filter_check.c server/filter/filter_check_alloc.c)
+    set(others ${BRIGADE_ROOM_TARGETS})
+    list(REMOVE_ITEM others brigade_server_filter)
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/test/kit/*.c)
     # These with their checks, whatever the rest is built for.
     add_executable(brigade-filter-test ${sources} ${checked}
-        "$<FILTER:$<TARGET_OBJECTS:brigade_server>,EXCLUDE,/filter_(chain|check|check_alloc)[.]c>"
-        $<TARGET_OBJECTS:brigade_memory> $<TARGET_OBJECTS:brigade_filters> $<TARGET_OBJECTS:brigade_modules>)
+        "$<FILTER:$<TARGET_OBJECTS:brigade_server_filter>,EXCLUDE,/filter_(chain|check|check_alloc)[.]c>")
+    foreach(target ${others})
+        target_sources(brigade-filter-test PRIVATE $<TARGET_OBJECTS:${target}>)
+    endforeach()
     target_compile_definitions(brigade-filter-test PRIVATE BRIGADE_FILTER_CHECK)
-    target_include_directories(brigade-filter-test PRIVATE include memory server)
+    target_include_directories(brigade-filter-test PRIVATE include memory ${BRIGADE_SERVER_ROOMS})
     target_link_options(brigade-filter-test PRIVATE -Wl,--as-needed)
     target_link_libraries(brigade-filter-test PRIVATE brigade_flags brigade_apr
         PkgConfig::PCRE2 Threads::Threads crypt ${CMAKE_DL_LIBS})

@@ -114,7 +114,8 @@ BRG_DECLARE(void) brg_resolution_offer_file(request_rec *r, const char *path);
  * @param body   of @a len bytes; copied when it is remembered, so it must live as long as the
  * request's pool
  * @param paths  NULL-terminated, absolute: every file that was read or looked for, present or
- * missing; in r->pool Threads: the request's. Blocking: no.
+ * missing; in r->pool. NULL: none but what the request's URI leads to
+ * Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(void)
 brg_resolution_offer_body(request_rec *r, ap_filter_t *next, const char *body, apr_size_t len,

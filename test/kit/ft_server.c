@@ -7,7 +7,7 @@
 #include "http_log.h"
 #include "http_main.h"
 #include "apr_strings.h"
-#include "config_private.h"
+#include "generation.h"
 #include "filter_registry.h"
 #include "main_private.h"
 #include "module_file.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "test_config.h"
-#include "config_private.h"
+#include "configuration.h"
 #include "apr_strings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -21,7 +21,7 @@ static void check_within(const char *p, size_t len, const char *buf, size_t size
     check(p >= buf && p + len <= buf + size);
 }
 
-static void check_good(const h1_head *head, const char *buf)
+static void check_good(const http_head *head, const char *buf)
 {
     const size_t size = head->head_len;
 
@@ -32,19 +32,19 @@ static void check_good(const h1_head *head, const char *buf)
     check(head->method_len && head->uri_len && !memchr(head->uri, ' ', head->uri_len));
     check(!(head->chunked && head->content_length) && head->content_length <= INT64_MAX);
     for (int i = 0; i < head->n_fields; i++) {
-        const h1_field *f = &head->field[i];
+        const http_field *f = &head->field[i];
 
         check_within(f->name, f->name_len, buf, size);
         check_within(f->value, f->value_len, buf, size);
         check(f->name_len && !memchr(f->name, ':', f->name_len) &&
               !memchr(f->value, '\n', f->value_len));
         check(!memchr(f->value, '\r', f->value_len) && !memchr(f->value, '\0', f->value_len));
-        check(f->id < H1_FIELD_IDS && (f->id == H1_OTHER || head->known[f->id] >= 0));
+        check(f->id < HTTP_FIELD_IDS && (f->id == HTTP_F_OTHER || head->known[f->id] >= 0));
     }
 }
 
 /* A refusal may wait for the end of the head, which an input without an end never shows. */
-static void check_same(h1_result one, const h1_head *a, h1_result other, const h1_head *b)
+static void check_same(h1_result one, const http_head *a, h1_result other, const http_head *b)
 {
     if (one == H1_BAD && other == H1_MORE)
         return;
@@ -53,7 +53,7 @@ static void check_same(h1_result one, const h1_head *a, h1_result other, const h
     check(one != H1_DONE || (a->head_len == b->head_len && a->n_fields == b->n_fields));
 }
 
-static h1_result feed(h1_head *head, const char *buf, size_t from, size_t upto, size_t step,
+static h1_result feed(http_head *head, const char *buf, size_t from, size_t upto, size_t step,
                       const h1_limits *limits)
 {
     size_t scanned = 0;
@@ -74,7 +74,7 @@ static h1_result feed(h1_head *head, const char *buf, size_t from, size_t upto, 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static h1_head whole, parts;
+    static http_head whole, parts;
     h1_limits limits = {.line = 8190, .field_size = 8190, .fields = 100, .allow_09 = 1};
     const char *buf = (const char *)data + 2;
     size_t scanned = 0;

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "vhost_private.h"
+#include "vhosts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -22,10 +22,10 @@ static void check(int right)
 
 static void check_date(apr_pool_t *pool, const char *text, apr_time_t when)
 {
-    const char *written = apr_pstrdup(pool, h1_date_now(when));
+    const char *written = apr_pstrdup(pool, http_date_now(when));
     request_rec *r = test_request(pool);
 
-    check(strlen(written) == H1_DATE_LEN);
+    check(strlen(written) == HTTP_DATE_LEN);
     check(apr_date_parse_http(written) == when);
     /* Asked long after, by someone who saw it at just that time: nothing changed. */
     r->request_time = when + apr_time_from_sec(86400);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test_config.h"
-#include "config_private.h"
-#include "core_private.h"
+#include "generation.h"
+#include "core_settings.h"
 #include "http_log.h"
 #include "http_main.h"
 #include "apr_general.h"

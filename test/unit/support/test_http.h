@@ -7,9 +7,12 @@
  * Requests made from text on a loopback connection, and what the client gets to see of the answer.
  * Include after test_server.h.
  */
-#include "http_private.h"
+#include "core_settings.h"
+#include "h1_request.h"
+#include "http_error.h"
+#include "request_parts.h"
 #include "http_protocol.h"
-#include "request_private.h"
+#include "request_parts.h"
 #include <poll.h>
 
 /* Sun, 06 Nov 1994 08:49:37 GMT */
@@ -20,7 +23,7 @@
 /* A request as the connection driver makes it, at a fixed time. */
 static inline request_rec *test_http_request(brg_conn *bc, const char *text)
 {
-    static h1_head head;
+    static http_head head;
     h1_limits limits;
     size_t scanned = 0;
     request_rec *r;
@@ -28,7 +31,7 @@ static inline request_rec *test_http_request(brg_conn *bc, const char *text)
     h1_limits_of(bc->c->base_server, &limits);
     assert_int_not_equal(h1_parse(&head, text, strlen(text), &scanned, &limits), H1_MORE);
     bc->c->keepalive = AP_CONN_UNKNOWN;
-    r = h1_request_create(bc->c, &head);
+    r = request_create(bc->c, &head);
     r->request_time = TEST_HTTP_NOW;
     return r;
 }

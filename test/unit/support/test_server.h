@@ -11,8 +11,8 @@
 #include "http_config.h"
 #include "http_core.h"
 #include "http_main.h"
-#include "config_private.h"
-#include "connection_private.h"
+#include "generation.h"
+#include "connection.h"
 
 #include <apr_general.h>
 #include <apr_strings.h>

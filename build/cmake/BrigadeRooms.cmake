@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+# The rooms of the program, from bottom to top: each is a folder with an object library of its own. A room sees the
+# module API (include/), its own headers and the offered headers of the rooms below it; *_private.h stays inside its
+# room. build/tools/check_rooms.py holds it (CONTRIBUTING.md, "Where things go").
+set(BRIGADE_ROOMS
+    memory
+    server/base
+    server/hooks
+    server/log
+    server/runtime
+    server/watch
+    server/config
+    server/settings
+    server/context
+    server/filter
+    server/crash
+    server/expr
+    server/loop
+    server/conn
+    server/http
+    server/policy
+    server/request
+    server/cache
+    server/h1
+    server/core
+    server/loader
+    server/process)
+
+# What is written against the module API alone, as a third-party module is: no room below it is seen.
+set(BRIGADE_API_ROOMS
+    filters
+    filters/ssi
+    modules)
+
+# brigade_room_target(ROOM OUT): the name of a room's object library.
+function(brigade_room_target room out)
+    string(REPLACE "/" "_" name "${room}")
+    set(${out} brigade_${name} PARENT_SCOPE)
+endfunction()
+
+# brigade_room(ROOM DIRECTORIES...): ROOM/*.c as an object library that sees these directories.
+function(brigade_room room)
+    brigade_room_target(${room} target)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${room}/*.c)
+    add_library(${target} OBJECT ${sources})
+    foreach(dir ${ARGN})
+        target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/${dir})
+    endforeach()
+    target_link_libraries(${target} PUBLIC brigade_flags brigade_apr PkgConfig::PCRE2)
+endfunction()
+
+# All rooms; sets BRIGADE_ROOM_TARGETS, BRIGADE_SERVER_TARGETS and BRIGADE_SERVER_ROOMS (the folders).
+macro(brigade_rooms)
+    set(BRIGADE_ROOM_TARGETS "")
+    set(BRIGADE_SERVER_TARGETS "")
+    set(BRIGADE_SERVER_ROOMS "")
+    set(below "")
+    foreach(room ${BRIGADE_ROOMS})
+        list(PREPEND below ${room})
+        brigade_room(${room} ${below} include)
+        brigade_room_target(${room} target)
+        list(APPEND BRIGADE_ROOM_TARGETS ${target})
+        if(room MATCHES "^server/")
+            list(APPEND BRIGADE_SERVER_TARGETS ${target})
+            list(APPEND BRIGADE_SERVER_ROOMS ${room})
+        endif()
+    endforeach()
+    foreach(room ${BRIGADE_API_ROOMS})
+        brigade_room(${room} ${room} include)
+        brigade_room_target(${room} target)
+        list(APPEND BRIGADE_ROOM_TARGETS ${target})
+    endforeach()
+    list(JOIN BRIGADE_ROOMS "\n" rooms)
+    list(JOIN BRIGADE_API_ROOMS "\n" api_rooms)
+    file(WRITE ${CMAKE_BINARY_DIR}/rooms.txt "${rooms}\n-\n${api_rooms}\n")
+endmacro()

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What content filters (mod_deflate) make of a body, kept as it passes on its way to the head and
+ * the chunks, so that the next one who asks for the same gets it from memory. */
+#include "cache_private.h"
+#include "http_request.h"
+#include "apr_strings.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct cache_capture {
+    char *data; /* room for a chunk's size before it */
+    apr_size_t len, room, most;
+    int complete, failed, too_long;
+};
+
+/* The longest "SIZE\r\n", and "\r\n0\r\n\r\n" */
+#define CAPTURE_BEFORE 18
+#define CAPTURE_AFTER 7
+
+/* Before HTTP's own filters, behind all that change the body. */
+static ap_filter_rec_t *capture_handle;
+
+static int capture_append(resolution_capture *cap, const char *data, apr_size_t len)
+{
+    if (len > cap->most - cap->len) {
+        cap->too_long = 1;
+        return -1;
+    }
+    if (cap->len + len > cap->room) {
+        apr_size_t room = cap->room * 2 > cap->len + len ? cap->room * 2 : cap->len + len;
+        char *bigger = realloc(cap->data, CAPTURE_BEFORE + room + CAPTURE_AFTER);
+
+        if (!bigger)
+            return -1;
+        cap->data = bigger;
+        cap->room = room;
+    }
+    memcpy(cap->data + CAPTURE_BEFORE + cap->len, data, len);
+    cap->len += len;
+    return 0;
+}
+
+static int capture_bucket(resolution_capture *cap, apr_bucket *b)
+{
+    const char *data;
+    apr_size_t len;
+
+    if (APR_BUCKET_IS_EOS(b)) {
+        cap->complete = 1;
+        return 0;
+    }
+    if (APR_BUCKET_IS_METADATA(b))
+        return APR_BUCKET_IS_FLUSH(b) ? 0 : -1; /* an error, or what nobody knows */
+    if (cap->complete || apr_bucket_read(b, &data, &len, APR_BLOCK_READ) != APR_SUCCESS)
+        return -1;
+    return capture_append(cap, data, len);
+}
+
+static apr_status_t capture_filter(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    resolution_capture *cap = f->ctx;
+
+    for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb) && !cap->failed;
+         b = APR_BUCKET_NEXT(b))
+        cap->failed = capture_bucket(cap, b) != 0;
+    if (cap->failed || cap->complete)
+        ap_remove_output_filter(f);
+    return ap_pass_brigade(f->next, bb);
+}
+
+static apr_status_t capture_end(void *data)
+{
+    const resolution_capture *cap = data;
+
+    free(cap->data);
+    return APR_SUCCESS;
+}
+
+resolution_capture *resolution_capture_begin(request_rec *r, apr_size_t most)
+{
+    resolution_capture *cap = apr_pcalloc(r->pool, sizeof *cap);
+
+    cap->most = most;
+    apr_pool_cleanup_register(r->pool, cap, capture_end, apr_pool_cleanup_null);
+    ap_add_output_filter_handle(capture_handle, cap, r, r->connection);
+    return cap;
+}
+
+/* "SIZE\r\n" in front and "\r\n0\r\n\r\n" behind: the whole body as one chunk. */
+static void capture_frame(resolution_capture *cap, resolution_entry *e)
+{
+    char size[CAPTURE_BEFORE + 1];
+    int n = snprintf(size, sizeof size, "%" APR_UINT64_T_HEX_FMT "\r\n", (apr_uint64_t)cap->len);
+
+    memmove(cap->data + n, cap->data + CAPTURE_BEFORE, cap->len);
+    memcpy(cap->data, size, (size_t)n);
+    memcpy(cap->data + n + cap->len, "\r\n0\r\n\r\n", CAPTURE_AFTER);
+    e->frame_before = (uint8_t)n;
+    e->frame_after = CAPTURE_AFTER;
+}
+
+char *resolution_capture_take(resolution_capture *cap, request_rec *r, resolution_entry *e,
+                              int *too_long)
+{
+    char *body = cap->data;
+
+    *too_long = cap->too_long;
+    if (cap->failed || !cap->complete || !cap->len ||
+        (!r->chunked && !apr_table_get(r->headers_out, "Content-Length")))
+        return NULL;
+    if (r->chunked)
+        capture_frame(cap, e);
+    else
+        memmove(body, body + CAPTURE_BEFORE, cap->len);
+    e->body_len = (apr_off_t)cap->len + e->frame_before + e->frame_after;
+    cap->data = NULL;
+    return body;
+}
+
+void resolution_capture_register(void)
+{
+    capture_handle =
+        ap_register_output_filter("BRIGADE_CAPTURE", capture_filter, NULL, AP_FTYPE_PROTOCOL - 1);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What handlers and filters offer to be remembered: a file, a page, or what filters that compress
+ * make of them. resolution_store.c decides when the request is over. */
+#include "coding.h"
+#include "connection.h"
+#include "cache_private.h"
+#include "request_context.h"
+#include "brigade/resolution.h"
+#include "http_core.h"
+#include "http_request.h"
+#include "util_filter.h"
+#include "apr_strings.h"
+#include <string.h>
+
+resolution_cache *resolution_store_cache(void)
+{
+    brg_loop *loop = loop_self();
+
+    if (!loop)
+        return resolution_lent_cache();
+    return loop->cache->buckets_n ? loop->cache : NULL;
+}
+
+static int filter_leaves_body(const ap_filter_t *f)
+{
+    static const char *const core[] = {"byterange",
+                                       "content_length",
+                                       "http_header",
+                                       "http_outerror",
+                                       "http_limits",
+                                       "old_write",
+                                       "core",
+                                       "reqtimeout",
+                                       "chunk",
+                                       "protocol_ok",
+                                       "not_sent",
+                                       "fixup_headers_out",
+                                       "fixup_headers_err",
+                                       "mod_expires"};
+
+    for (size_t i = 0; i < sizeof core / sizeof *core; i++)
+        if (!strcmp(f->frec->name, core[i]))
+            return 1;
+    return 0;
+}
+
+/* As filters_leave_body(), but for filters that make the *codings. */
+static int filters_leave_or_code(const ap_filter_t *f, int *codings)
+{
+    *codings = 0;
+    for (; f; f = f->next) {
+        int coding = coding_of_filter(f->frec);
+
+        if (!coding && !filter_leaves_body(f))
+            return 0;
+        *codings |= coding;
+    }
+    return 1;
+}
+
+/* The coding that filters will be asked for: 0 none, -1 nobody can tell. */
+static int offer_coding(const request_rec *r, int codings)
+{
+    const char *accepted = codings ? apr_table_get(r->headers_in, "Accept-Encoding") : NULL;
+
+    if (codings && apr_table_get(r->subprocess_env, "force-gzip"))
+        return codings;
+    return accepted ? coding_accepted((void *)(intptr_t)codings, accepted, strlen(accepted))
+                    : 0;
+}
+
+static int filters_leave_body(const ap_filter_t *f)
+{
+    for (; f; f = f->next)
+        if (!filter_leaves_body(f))
+            return 0;
+    return 1;
+}
+
+BRG_DECLARE(int) brg_output_is_plain(request_rec *r)
+{
+    return filters_leave_body(r->output_filters);
+}
+
+/* What changes how the answer's head says things, for this one request. */
+static int offer_head_is_special(const request_rec *r)
+{
+    const apr_table_t *env = r->subprocess_env;
+
+    return apr_table_get(env, "nokeepalive") || apr_table_get(env, "force-response-1.0") ||
+           apr_table_get(env, "downgrade-1.0");
+}
+
+int resolution_request_is_plain(const request_rec *r)
+{
+    return r->method_number == M_GET && !r->header_only && r->unparsed_uri &&
+           r->unparsed_uri[0] == '/' && r->proto_num >= HTTP_VERSION(1, 0) &&
+           connection_of(r->connection) && apr_table_get(r->headers_in, "Host") &&
+           !offer_head_is_special(r);
+}
+
+resolution_entry *resolution_find_for(resolution_cache *c, const request_rec *r, uint64_t *hash)
+{
+    const brg_conn *bc = connection_of(r->connection);
+    const char *host = apr_table_get(r->headers_in, "Host");
+    const resolution_asked asked = {.r = r};
+
+    return resolution_find(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri,
+                           strlen(r->unparsed_uri), &asked, hash);
+}
+
+/* An answer that fills an entry has to be seen after all filters. */
+static void offer_capture(resolution_cache *c, request_rec *r, request_offer *offer)
+{
+    const resolution_entry *e;
+    uint64_t hash;
+
+    if (!c->watch || !resolution_request_is_plain(r) || !(e = resolution_find_for(c, r, &hash)) ||
+        e->filled || e->hopeless || e->lent)
+        return;
+    offer->capture =
+        resolution_capture_begin(r, (apr_size_t)core_conf_of(r->server)->file_cache_max_file_bytes);
+}
+
+int resolution_offer_early(request_rec *r)
+{
+    const brg_core_conf *conf = core_conf_of(r->server);
+    request_offer *offer;
+    int codings;
+
+    request_offer_drop(r);
+    if (r->status != HTTP_OK || r->main || r->prev || r->no_cache || r->no_local_copy ||
+        r->finfo.filetype != APR_REG || r->finfo.size > conf->file_cache_max_file_bytes ||
+        !resolution_request_is_plain(r) || !filters_leave_or_code(r->output_filters, &codings) ||
+        offer_coding(r, codings) <= 0 || !(offer = request_offer_begin(r)))
+        return 0;
+    offer->codings = codings;
+    offer->coded = 1;
+    offer->path = r->filename;
+    return 1;
+}
+
+/* Every offer takes the place of the one before: a filter's comes after that of the handler whose
+ * data it changed. */
+static request_offer *offer_take(request_rec *r, const ap_filter_t *next)
+{
+    resolution_cache *c = resolution_store_cache();
+    request_offer *offer;
+    int codings, coding;
+
+    if (!c)
+        return NULL;
+    request_offer_drop(r);
+    if (r->main || r->prev || r->no_cache || !filters_leave_or_code(next, &codings) ||
+        (coding = offer_coding(r, codings)) < 0 || !(offer = request_offer_begin(r)))
+        return NULL;
+    offer->codings = codings;
+    offer->coded = coding > 0;
+    offer->etag = apr_table_get(r->headers_out, "ETag");
+    if (coding > 0)
+        offer_capture(c, r, offer);
+    return offer;
+}
+
+BRG_DECLARE(void) brg_resolution_offer_file(request_rec *r, const char *path)
+{
+    request_offer *offer = r->no_local_copy ? NULL : offer_take(r, r->output_filters);
+
+    if (offer)
+        offer->path = path;
+}
+
+BRG_DECLARE(void)
+brg_resolution_offer_body(request_rec *r, ap_filter_t *next, const char *body, apr_size_t len,
+                          const char *const *paths)
+{
+    request_offer *offer = offer_take(r, next);
+
+    if (!offer)
+        return;
+    offer->body = body;
+    offer->len = len;
+    offer->from = paths;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which finished requests are remembered, and when. See resolution_private.h for why it takes two
+ * requests. */
+#include "coding.h"
+#include "request_parts.h"
+#include "connection.h"
+#include "cache_private.h"
+#include "core_settings.h"
+#include "brigade/resolution.h"
+#include "http_core.h"
+#include "apr_strings.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* A file that was changed within this time may change again without a new time stamp, and has a
+ * weak ETag for so long: it is not remembered yet. */
+#define STORE_SETTLED_US apr_time_from_sec(2)
+
+/* ---- priming ---- */
+
+/* .htaccess files may count: some section for directories allows them. */
+static int store_overrides_possible(const request_rec *r)
+{
+    const core_server_config *core = core_server_conf_of(r->server);
+
+    for (int i = 0; core->sec_dir && i < core->sec_dir->nelts; i++) {
+        ap_conf_vector_t *section = APR_ARRAY_IDX(core->sec_dir, i, ap_conf_vector_t *);
+        const core_dir_config *dir = ap_get_core_module_config(section);
+
+        if (dir && ((dir->override & ~OR_UNSET) != OR_NONE || dir->override_list))
+            return 1;
+    }
+    return r->htaccess != NULL;
+}
+
+/* AccessFileName as a NULL-terminated list. */
+static const char *const *store_access_names(request_rec *r)
+{
+    const core_server_config *core = core_server_conf_of(r->server);
+    const char *list = core->access_name, *name;
+    apr_array_header_t *names = apr_array_make(r->pool, 2, sizeof(char *));
+
+    while (*list && *(name = ap_getword_conf(r->pool, &list)) != '\0')
+        APR_ARRAY_PUSH(names, const char *) = name;
+    APR_ARRAY_PUSH(names, const char *) = NULL;
+    return (const char *const *)(const void *)names->elts;
+}
+
+static int store_watch(resolution_cache *c, resolution_entry *e, const char *path,
+                       const char *const *names, int index)
+{
+    return c->watch ? watch_add(c->watch, &e->owner, path, "/", names, index) : -1;
+}
+
+/* How the URI came to the file. An index file depends on every entry of its directory, since
+ * another one of the DirectoryIndex list may appear; anything farther away (FallbackResource, say)
+ * on files that nobody tells us of. */
+enum { STORE_DIRECT, STORE_INDEX, STORE_FAR };
+
+static int store_way(request_rec *r)
+{
+    char *asked = apr_pstrdup(r->pool, r->parsed_uri.path ? r->parsed_uri.path : "");
+    size_t len;
+
+    if (ap_unescape_url(asked) != OK || !r->uri)
+        return STORE_FAR;
+    if (!strcmp(asked, r->uri))
+        return STORE_DIRECT;
+    len = strlen(asked);
+    return len && asked[len - 1] == '/' && !strncmp(asked, r->uri, len) &&
+                   !strchr(r->uri + len, '/')
+               ? STORE_INDEX
+               : STORE_FAR;
+}
+
+static const char *store_main_path(const request_rec *r)
+{
+    const request_offer *offer = request_offer_of(r);
+
+    return offer->path ? offer->path : r->filename;
+}
+
+/* All that decides what is put under watch, as one string. The answer that fills an entry must have
+ * the basis of the one that primed it: between the two, a missing directory may have come, or a
+ * page have got another part. */
+static const char *store_basis(request_rec *r)
+{
+    apr_array_header_t *parts = apr_array_make(r->pool, 8, sizeof(char *));
+
+    APR_ARRAY_PUSH(parts, const char *) = store_main_path(r);
+    APR_ARRAY_PUSH(parts, const char *) =
+        apr_psprintf(r->pool, "%d%d", store_way(r), store_overrides_possible(r));
+    for (const char *const *from = request_offer_of(r)->from; from && *from; from++)
+        APR_ARRAY_PUSH(parts, const char *) = *from;
+    return apr_array_pstrcat(r->pool, parts, '\n');
+}
+
+static int store_prime(resolution_cache *c, resolution_entry *e, request_rec *r)
+{
+    const char *const *names = store_overrides_possible(r) ? store_access_names(r) : NULL;
+    const char *path = store_main_path(r);
+    int way = store_way(r), index = way == STORE_INDEX;
+
+    e->server = r->server;
+    if (way == STORE_FAR)
+        return -1;
+    if (store_watch(c, e, path, names, index)) /* then one stat per request must be enough */
+        return names || index || !request_offer_of(r)->path ? -1 : 0;
+    for (const char *const *from = request_offer_of(r)->from; from && *from; from++)
+        if (store_watch(c, e, *from, names, 0))
+            return -1;
+    e->watched = 1;
+    return (e->basis = strdup(store_basis(r))) != NULL ? 0 : -1;
+}
+
+/* ---- deciding ---- */
+
+static int store_is_settled(const request_rec *r, const apr_finfo_t *finfo)
+{
+    return finfo->filetype == APR_REG && finfo->mtime + STORE_SETTLED_US < r->request_time;
+}
+
+/* A file that has been at rest, a body made from such, or a file that is not there: what else an
+ * answer may be is not watched for. */
+static int store_answer_is_lasting(const resolution_cache *c, const request_rec *r)
+{
+    const request_offer *offer = request_offer_of(r);
+
+    if (offer->path)
+        return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED) &&
+               (!r->path_info || !*r->path_info) && store_is_settled(r, &r->finfo);
+    if (!c->watch || !r->filename || r->filename[0] != '/')
+        return 0;
+    if (offer->from)
+        return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED) &&
+               (apr_off_t)offer->len <= core_conf_of(r->server)->file_cache_max_file_bytes;
+    return r->status == HTTP_NOT_FOUND && r->finfo.filetype == APR_NOFILE;
+}
+
+/* Watches are system calls: what is asked for only once, by a crawler say, gets none. */
+static int store_seen_before(resolution_cache *c, uint64_t hash)
+{
+    uint32_t *seen = &c->seen[hash & (RESOLUTION_SEEN - 1)], mark = (uint32_t)(hash >> 32) | 1;
+
+    if (*seen == mark)
+        return 1;
+    *seen = mark;
+    return 0;
+}
+
+static resolution_entry *store_new(resolution_cache *c, request_rec *r, uint64_t hash)
+{
+    const brg_conn *bc = connection_of(r->connection);
+    const char *host = apr_table_get(r->headers_in, "Host");
+    resolution_entry *e = resolution_add(c, bc->listener, bc->chain, host, strlen(host),
+                                         r->unparsed_uri, strlen(r->unparsed_uri), hash);
+
+    if (e && (resolution_selectors_take(c, e, r) || store_prime(c, e, r))) {
+        resolution_forget(c, e);
+        return NULL;
+    }
+    if (e)
+        resolution_limit_variants(c, e);
+    return e;
+}
+
+/* What all who took part say, and the fields that the answer depended on. */
+static int store_ask(request_rec *r)
+{
+    int kind = policy_ask_modules(r), codings = request_offer_of(r)->codings;
+
+    if (kind != BRG_RESOLUTION_VOLATILE && codings)
+        brg_resolution_by_field(r, "Accept-Encoding", coding_accepted,
+                                (const void *)(intptr_t)codings);
+    return kind;
+}
+
+static void store_consider(resolution_cache *c, request_rec *r)
+{
+    resolution_entry *e;
+    uint64_t hash;
+    int kind;
+
+    if (!resolution_request_is_plain(r) || !store_answer_is_lasting(c, r))
+        return;
+    e = resolution_find_for(c, r, &hash);
+    if (r->status == HTTP_NOT_MODIFIED) {
+        if (e && e->filled && !e->head_304.answer && store_ask(r) != BRG_RESOLUTION_VOLATILE &&
+            resolution_fill_head(r, &e->head_304))
+            resolution_head_drop(&e->head_304);
+        return;
+    }
+    if (e && (e->filled || e->hopeless || e->lent))
+        return;
+    kind = store_ask(r);
+    if (kind == BRG_RESOLUTION_VOLATILE) {
+        if (e)
+            resolution_forget(c, e);
+        return;
+    }
+    if (e && (strcmp(e->basis, store_basis(r)) || !resolution_selectors_same(e, r))) {
+        resolution_forget(c, e);
+        e = NULL;
+    }
+    if (!e) {
+        if (c->is_lent || !store_seen_before(c, hash))
+            return;
+        e = store_new(c, r, hash);
+        if (!e || e->watched) { /* primed: the next full run fills it */
+            resolution_trim(c, core_conf_of(r->server));
+            return;
+        }
+    }
+    e->observed = kind == BRG_RESOLUTION_OBSERVED;
+    if (e->owner.changed || resolution_fill(c, e, r))
+        resolution_forget(c, e);
+    resolution_trim(c, core_conf_of(r->server));
+}
+
+resolution_entry *resolution_primed_for(resolution_cache *c, request_rec *r)
+{
+    resolution_entry *e;
+    uint64_t hash;
+
+    if (!store_answer_is_lasting(c, r))
+        return NULL;
+    if ((e = resolution_find_for(c, r, &hash)) != NULL)
+        return !e->filled && store_ask(r) != BRG_RESOLUTION_VOLATILE &&
+                       resolution_selectors_same(e, r)
+                   ? e
+                   : NULL;
+    if (store_ask(r) != BRG_RESOLUTION_VOLATILE && store_seen_before(c, hash) &&
+        store_new(c, r, hash))
+        resolution_trim(c, core_conf_of(r->server));
+    return NULL;
+}
+
+void resolution_consider(request_rec *r)
+{
+    resolution_cache *c = resolution_store_cache();
+
+    if (!c)
+        return;
+    if (request_offer_of(r))
+        store_consider(c, r);
+    request_offer_drop(r);
+}
+
+void resolution_register_hooks(apr_pool_t *p)
+{
+    resolution_capture_register();
+    request_on_answered(resolution_consider);
+}

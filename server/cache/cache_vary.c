@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers that depend on request fields: one target may have several entries, each for the kinds of
+ * values that its request had. The kind of a long value (User-Agent, by a list of expressions) is
+ * kept, since few clients send many requests each. */
+#include "cache_private.h"
+#include "request_context.h"
+#include "apr_strings.h"
+#include <string.h>
+#include <strings.h>
+
+/* What a request says to be selected by, while it is answered. */
+typedef struct select_wish {
+    const char *name;
+    brg_resolution_kind_fn *kind;
+    const void *data;
+} select_wish;
+
+struct resolution_selector {
+    char *name; /* followed by the value, in one block */
+    uint32_t name_len;
+    uint8_t id; /* http_field_id */
+    brg_resolution_kind_fn *kind;
+    const void *data;
+    int value_kind;
+    const char *value; /* without a kind function; NULL: absent */
+    uint32_t value_len;
+};
+
+/* ---- what a request depends on ---- */
+
+static const request_rec *select_first(const request_rec *r)
+{
+    while (r->prev || r->main)
+        r = r->prev ? r->prev : r->main;
+    return r;
+}
+
+BRG_DECLARE(void)
+brg_resolution_by_field(request_rec *r, const char *name, brg_resolution_kind_fn *kind,
+                        const void *data)
+{
+    const request_rec *first = select_first(r);
+    apr_array_header_t **list = request_conf_selectors(first);
+    const select_wish *have;
+
+    if (!list) {
+        request_mark_volatile(r);
+        return;
+    }
+    if (!*list)
+        *list = apr_array_make(first->pool, 2, sizeof(select_wish));
+    have = (const select_wish *)(const void *)(*list)->elts;
+    for (int i = 0; i < (*list)->nelts; i++)
+        if (!strcasecmp(have[i].name, name) && have[i].kind == kind && have[i].data == data)
+            return;
+    APR_ARRAY_PUSH(*list, select_wish) = (select_wish){name, kind, data};
+}
+
+BRG_DECLARE(int) brg_resolution_fields(const request_rec *r, const char **names, int most)
+{
+    apr_array_header_t **list = request_conf_selectors(select_first(r));
+    const select_wish *have =
+        list && *list ? (const select_wish *)(const void *)(*list)->elts : NULL;
+    int n = have ? (*list)->nelts : 0;
+
+    for (int i = 0; i < n && i < most; i++)
+        names[i] = have[i].name;
+    return n;
+}
+
+/* ---- values of a request ---- */
+
+/* 1 and the value, NULL when absent; 0 if that cannot be told: a field that stands there twice. */
+static int select_value_in_head(const http_head *h, const resolution_selector *s, const char **value,
+                                size_t *len)
+{
+    int at = h->known[s->id];
+
+    if (!strcmp(s->name, REQUEST_LINE_SELECTOR)) {
+        *value = h->protocol;
+        *len = h->protocol_len;
+        return h->method_id == HTTP_METHOD_GET;
+    }
+    if (s->id == HTTP_F_OTHER) {
+        at = -1;
+        for (int i = 0; i < h->n_fields; i++) {
+            const http_field *f = &h->field[i];
+
+            if (f->name_len != s->name_len || strncasecmp(f->name, s->name, s->name_len))
+                continue;
+            if (at >= 0)
+                return 0;
+            at = i;
+        }
+    }
+    *value = at >= 0 ? h->field[at].value : NULL;
+    *len = at >= 0 ? h->field[at].value_len : 0;
+    return 1;
+}
+
+static const char *select_value_in_request(const request_rec *r, const char *name)
+{
+    return strcmp(name, REQUEST_LINE_SELECTOR) ? apr_table_get(r->headers_in, name) : r->protocol;
+}
+
+static int select_value(const resolution_asked *asked, const resolution_selector *s,
+                        const char **value, size_t *len)
+{
+    if (asked->head)
+        return select_value_in_head(asked->head, s, value, len);
+    *value = select_value_in_request(asked->r, s->name);
+    *len = *value ? strlen(*value) : 0;
+    return 1;
+}
+
+static int select_kind(resolution_cache *c, const resolution_selector *s, const char *value,
+                       size_t len)
+{
+    resolution_kind *k;
+    uint64_t hash;
+
+    if (!value || len < 16 || len > sizeof k->value)
+        return s->kind(s->data, value, len);
+    hash = resolution_mix((uint64_t)(uintptr_t)s->data, value, len);
+    k = &c->kinds[hash & (RESOLUTION_KINDS - 1)];
+    if (k->hash != hash || k->fn != s->kind || k->data != s->data || k->len != len ||
+        memcmp(k->value, value, len)) {
+        k->hash = hash;
+        k->fn = s->kind;
+        k->data = s->data;
+        k->len = (uint32_t)len;
+        memcpy(k->value, value, len);
+        k->kind = s->kind(s->data, value, len);
+    }
+    return k->kind;
+}
+
+int resolution_selected(resolution_cache *c, const resolution_entry *e,
+                        const resolution_asked *asked)
+{
+    for (int i = 0; i < e->selectors_n; i++) {
+        const resolution_selector *s = &e->selectors[i];
+        const char *value;
+        size_t len;
+
+        if (!asked || !select_value(asked, s, &value, &len))
+            return 0;
+        if (s->kind) {
+            if (select_kind(c, s, value, len) != s->value_kind)
+                return 0;
+        } else if (!value != !s->value || len != s->value_len ||
+                   (len && memcmp(value, s->value, len)))
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- of an entry ---- */
+
+static int select_take(resolution_cache *c, resolution_selector *s, const select_wish *wish,
+                       const resolution_asked *asked)
+{
+    const char *value;
+    size_t len;
+
+    s->name_len = (uint32_t)strlen(wish->name);
+    s->id = (uint8_t)http_field_id_of(wish->name, s->name_len);
+    s->kind = wish->kind;
+    s->data = wish->data;
+    value = select_value_in_request(asked->r, wish->name);
+    len = value ? strlen(value) : 0;
+    if (!(s->name = malloc(s->name_len + len + 2)))
+        return -1;
+    memcpy(s->name, wish->name, s->name_len + 1);
+    if (s->kind)
+        return (s->value_kind = select_kind(c, s, value, len)) >= 0 ? 0 : -1;
+    s->value_len = (uint32_t)len;
+    if (value)
+        s->value = memcpy(s->name + s->name_len + 1, value, len + 1);
+    return 0;
+}
+
+int resolution_selectors_take(resolution_cache *c, resolution_entry *e, request_rec *r)
+{
+    apr_array_header_t **list = request_conf_selectors(r);
+    const resolution_asked asked = {.r = r};
+
+    if (!list || !*list)
+        return 0;
+    if ((*list)->nelts > RESOLUTION_SELECTORS)
+        return -1;
+    e->selectors = calloc((size_t)(*list)->nelts, sizeof *e->selectors);
+    if (!e->selectors)
+        return -1;
+    for (int i = 0; i < (*list)->nelts; i++) {
+        e->selectors_n = i + 1;
+        if (select_take(c, &e->selectors[i], &APR_ARRAY_IDX(*list, i, select_wish), &asked))
+            return -1;
+    }
+    return 0;
+}
+
+/* 1 if e was made for all that r was found to depend on, and nothing else. */
+int resolution_selectors_same(const resolution_entry *e, request_rec *r)
+{
+    apr_array_header_t **list = request_conf_selectors(r);
+    int n = list && *list ? (*list)->nelts : 0;
+
+    if (e->selectors_n != n)
+        return 0;
+    for (int i = 0; i < n; i++) {
+        const select_wish *wish = &APR_ARRAY_IDX(*list, i, select_wish);
+        int k = 0;
+
+        while (k < n && (strcasecmp(e->selectors[k].name, wish->name) ||
+                         e->selectors[k].kind != wish->kind || e->selectors[k].data != wish->data))
+            k++;
+        if (k == n)
+            return 0;
+    }
+    return 1;
+}
+
+void resolution_selectors_drop(resolution_entry *e)
+{
+    for (int i = 0; i < e->selectors_n; i++)
+        free(e->selectors[i].name);
+    free(e->selectors);
+    e->selectors = NULL;
+    e->selectors_n = 0;
+}
+
+void resolution_limit_variants(resolution_cache *c, const resolution_entry *e)
+{
+    resolution_entry *last = NULL;
+    int n = 0;
+
+    for (resolution_entry *o = e->next; o; o = o->next)
+        if (o->hash == e->hash && resolution_same_key(o, e)) {
+            n++;
+            last = o; /* new ones come first */
+        }
+    if (n >= RESOLUTION_VARIANTS)
+        resolution_forget(c, last);
+}

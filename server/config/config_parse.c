@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text to tree. A line becomes a node below the section that is open; a directive marked
+ * EXEC_ON_READ is carried out at once instead, and may put a tree of its own in its place (Include,
+ * <IfModule>).
+ *
+ * Messages are about parms->err_directive, for which a node is made even where none enters the
+ * tree.
+ */
+#include "httpd.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "apr_strings.h"
+#include "configuration.h"
+
+/* Where the next node goes. */
+typedef struct conf_builder {
+    apr_pool_t *p, *ptemp;
+    cmd_parms *parms;
+    ap_directive_t *first;   /* of the tree; NULL while it is empty */
+    ap_directive_t *current; /* behind which the next node goes; NULL: first below parent */
+    ap_directive_t *parent;  /* the open section */
+} conf_builder;
+
+apr_size_t conf_line_limit(const apr_pool_t *p, const apr_pool_t *ptemp)
+{
+    return p == ptemp ? CONF_HTACCESS_LINE_MAX : CONF_LINE_MAX;
+}
+
+static ap_directive_t *conf_node(const conf_builder *b, const char *name, const char *args)
+{
+    ap_directive_t *d = apr_pcalloc(b->p, sizeof *d);
+
+    d->filename = b->parms->config_file->name;
+    d->line_num = (int)b->parms->config_file->line_number;
+    d->directive = apr_pstrdup(b->p, name);
+    d->args = apr_pstrdup(b->p, args);
+    return d;
+}
+
+static void conf_attach(conf_builder *b, ap_directive_t *d, int section)
+{
+    b->current = ap_add_node(&b->parent, b->current, d, section);
+    if (!b->first)
+        b->first = d;
+}
+
+/* Put the nodes that an EXEC_ON_READ directive built where the directive stood. */
+static void conf_splice(conf_builder *b, ap_directive_t *sub)
+{
+    ap_directive_t *last = sub;
+
+    if (!sub)
+        return;
+    if (!b->first)
+        b->first = sub;
+    if (b->current)
+        b->current->next = sub;
+    else if (b->parent)
+        b->parent->first_child = sub;
+    for (;; last = last->next) {
+        last->parent = b->parent;
+        if (!last->next)
+            break;
+    }
+    b->current = last;
+}
+
+/* "</Name>", maybe with more behind it, which is part of the name then. */
+static const char *conf_close_section(conf_builder *b, const char *name, const char *args)
+{
+    const char *want;
+
+    if (!b->parent)
+        return apr_psprintf(b->p, "%s%s without matching <%.*s> section", name, args,
+                            (int)strcspn(name + 2, ">"), name + 2);
+    want = b->parent->directive + 1;
+    if (ap_cstr_casecmp(name + 2, apr_pstrcat(b->ptemp, want, ">", NULL)) &&
+        (ap_cstr_casecmp(name + 2, want) || strcmp(args, ">")))
+        return apr_pstrcat(b->p, "Expected </", want, "> but saw ", name, *args ? " " : "", args,
+                           NULL);
+    b->current = b->parent;
+    b->parent = b->parent->parent;
+    return NULL;
+}
+
+/* All definitions of the directive that act when it is read. *done: there was one. */
+static const char *conf_execute_now(conf_builder *b, ap_directive_t *d, int *done)
+{
+    ap_directive_t *saved = b->parms->directive;
+    const char *error = NULL;
+
+    *done = 0;
+    for (const conf_command *c = conf_commands_find(d->directive); c; c = c->next) {
+        ap_directive_t *sub = NULL;
+
+        if (!(c->cmd->req_override & EXEC_ON_READ))
+            continue;
+        *done = 1;
+        d->parent = b->parent;
+        b->parms->directive = d;
+        error = conf_invoke(c->cmd, b->parms, &sub, d->args);
+        b->parms->directive = saved;
+        if (error && strcmp(error, DECLINE_CMD) != 0)
+            break;
+        error = NULL;
+        conf_splice(b, sub);
+    }
+    d->parent = NULL;
+    return error;
+}
+
+/* "<Name args>": the name goes without the '>' that closes a section with no arguments; args keeps
+ * it. */
+static const char *conf_split_section(apr_pool_t *ptemp, char *name, const char *args)
+{
+    apr_size_t len = strlen(name);
+
+    if (len < 2 || name[len - 1] != '>')
+        return args;
+    name[len - 1] = '\0';
+    return *args ? args : ">";
+}
+
+/* One logical line. */
+static const char *conf_take_line(conf_builder *b, const char *line)
+{
+    const char *args = line, *error;
+    ap_directive_t *d;
+    char *name;
+    int done, is_section;
+
+    if (*line == '#' || !*line)
+        return NULL;
+    name = ap_getword_conf(b->ptemp, &args);
+    if (!*name)
+        return NULL;
+    is_section = name[0] == '<';
+    if (is_section && name[1] != '/')
+        args = conf_split_section(b->ptemp, name, args);
+    d = conf_node(b, name, ap_resolve_env(b->ptemp, args));
+    if (is_section && name[1] == '/') {
+        error = conf_close_section(b, name, args);
+    } else {
+        error = conf_execute_now(b, d, &done);
+        if (!error && !done)
+            conf_attach(b, d, is_section);
+    }
+    if (error && !b->parms->err_directive)
+        b->parms->err_directive = d;
+    return error;
+}
+
+static const char *conf_read_error(conf_builder *b, apr_status_t rv)
+{
+    return APR_STATUS_IS_EOF(rv) ? NULL : ap_pcfg_strerror(b->p, b->parms->config_file, rv);
+}
+
+/* Read lines into b until the file ends, or until the line that closes section `until` ("<Name").
+ */
+static const char *conf_take_lines(conf_builder *b, const char *until, int *closed)
+{
+    conf_line line = {b->ptemp, NULL, 0, 0};
+    apr_size_t max = conf_line_limit(b->p, b->ptemp);
+    const ap_directive_t *outer = b->parent;
+    apr_status_t rv;
+
+    *closed = 0;
+    while ((rv = conf_read_line(&line, max, b->parms->config_file)) == APR_SUCCESS) {
+        const char *error, *args = line.buf;
+
+        if (until && b->parent == outer && line.buf[0] == '<' && line.buf[1] == '/') {
+            const char *name = ap_getword_conf(b->ptemp, &args) + 2;
+            apr_size_t len = strlen(until + 1);
+
+            if (!ap_cstr_casecmpn(name, until + 1, len) && (!name[len] || name[len] == '>')) {
+                *closed = 1;
+                return NULL;
+            }
+        }
+        error = conf_take_line(b, line.buf);
+        if (error)
+            return error;
+    }
+    return conf_read_error(b, rv);
+}
+
+/* Every section that is open but `outer`, innermost first. */
+static const char *conf_unclosed(conf_builder *b, const ap_directive_t *outer)
+{
+    const char *error = NULL;
+
+    for (ap_directive_t *d = b->parent; d && d != outer; d = d->parent) {
+        error = apr_psprintf(b->p, "%s%s%s:%u: %s> was not closed.", error ? error : "",
+                             error ? "\n" : "", d->filename, (unsigned)d->line_num, d->directive);
+        b->parms->err_directive = d;
+    }
+    return error;
+}
+
+AP_DECLARE(const char *)
+ap_build_cont_config(apr_pool_t *p, apr_pool_t *temp_pool, cmd_parms *parms,
+                     ap_directive_t **current, ap_directive_t **curr_parent, char *orig_directive)
+{
+    conf_builder b = {p, temp_pool, parms, NULL, *current, *curr_parent};
+    int closed;
+    const char *error = conf_take_lines(&b, orig_directive, &closed);
+
+    if (!error)
+        error = conf_unclosed(&b, *curr_parent);
+    if (!error && !closed)
+        error = apr_pstrcat(p, "Expected </", orig_directive + 1, "> before end of configuration",
+                            NULL);
+    if (error)
+        return error;
+    /* Callers start with an empty tree and want its first node. */
+    *current = b.first ? b.first : *current;
+    *curr_parent = b.parent;
+    return NULL;
+}
+
+static ap_directive_t *conf_last(ap_directive_t *d)
+{
+    if (!d)
+        return NULL;
+    if (d->last)
+        d = d->last;
+    while (d->next)
+        d = d->next;
+    return d;
+}
+
+AP_DECLARE(const char *)
+ap_build_config(cmd_parms *parms, apr_pool_t *conf_pool, apr_pool_t *temp_pool,
+                ap_directive_t **conftree)
+{
+    conf_builder b = {conf_pool, temp_pool, parms, *conftree, conf_last(*conftree), NULL};
+    const char *error;
+    int closed;
+
+    error = conf_take_lines(&b, NULL, &closed);
+    if (!error)
+        error = conf_unclosed(&b, NULL);
+    *conftree = b.first;
+    if (b.first && !b.parent)
+        b.first->last = b.current;
+    return error;
+}

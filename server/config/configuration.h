@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CONFIG_CONFIGURATION_H
+#define BRIGADE_CONFIG_CONFIGURATION_H
+
+/**
+ * @file configuration.h
+ * Reading a configuration, private to server/.
+ *
+ * A file becomes a tree of ap_directive_t (config_parse.c; directives marked EXEC_ON_READ act at
+ * once), the tree is walked and each directive handed to the modules that offer it (config_walk.c,
+ * config_args.c). A generation is all of that plus the hooks around it (config_generation.c).
+ *
+ * Threads: everything here runs on the main thread, except conf_htaccess_* and what they call,
+ * which only read the registry and the command index.
+ */
+#include "httpd.h"
+#include "http_config.h"
+#include "apr_optional.h"
+
+/** Level of a struct ap_logconf that nobody set. */
+#define CONF_LEVEL_UNSET (-1)
+
+/* ---- module registry: config_registry.c ---- */
+
+/** Vector length that is certain to hold every module of this generation. */
+int conf_vector_slots(void);
+
+/** At the start of reading: vectors get room for modules that are yet to be loaded. */
+void conf_registry_open(void);
+
+/** After all LoadModule directives: vectors get as long as there are modules (and reserved slots).
+ */
+void conf_registry_seal(void);
+
+/** Find a module by any of its names: mod_x.c, x_module or x. NULL if it is not active. */
+module *conf_find_module(const char *name);
+
+/** Symbol name ("x_module") of an active module, "" if unknown. */
+const char *conf_module_symbol(const module *m);
+
+/** Take built-in module @a name out of this generation. @return NULL, or a message */
+const char *conf_builtin_off(const char *name);
+
+/** Take @a m out for this generation, to be followed by another in its place. */
+void conf_builtin_replace(module *m);
+
+/** 1 if conf_builtin_off took out @a name in this generation. */
+int conf_builtin_is_off(const char *symbol);
+
+/** The built-in module whose symbol is @a symbol ("mime_module"), active or not; NULL if there is
+ * none. */
+module *conf_builtin_find(const char *symbol);
+
+/** Let @a modules (NULL-terminated) register all that they register, after forgetting what was. */
+void conf_register_afresh(module **modules, apr_pool_t *pconf);
+
+/** Re-register all hooks if a built-in module was taken out since they were registered. */
+void conf_builtin_settle(apr_pool_t *pconf);
+
+/* ---- command index: config_commands.c ---- */
+
+typedef struct conf_command {
+    const command_rec *cmd;
+    module *mod;
+    struct conf_command *next; /**< another module's directive of the same name */
+} conf_command;
+
+/** All active modules' definitions of directive @a name (any case); NULL if none offers it. */
+const conf_command *conf_commands_find(const char *name);
+
+/** Add or drop a module's directives. */
+void conf_commands_add(module *m);
+void conf_commands_remove(const module *gone);
+
+/* ---- directives that Apache knows and nobody here offers: stock_directives.c ---- */
+
+/** Name of the Apache module ("mod_rewrite") whose directive @a name (without '<', any case) is;
+ * NULL if unknown. */
+const char *stock_directive_module(const char *name);
+
+/** The module symbol of one of Apache's other MPMs ("mpm_prefork_module", "mpm_worker_module")? */
+int stock_other_mpm(const char *symbol);
+
+/** Remember an unsupported line of the configuration that is being read. */
+void conf_unsupported_add(apr_pool_t *p, const ap_directive_t *d, const char *mod);
+
+/**
+ * Report all remembered lines (to the startup log) and forget them.
+ * @param lenient  1: go on without them
+ * @return number of lines
+ */
+int conf_unsupported_report(int lenient);
+
+/** Forget without a report. */
+void conf_unsupported_reset(void);
+
+/* ---- text to tree: config_parse.c ---- */
+
+#define CONF_LINE_MAX \
+    (16 * 1024 * 1024)              /**< bytes in one (continued) line of a configuration file */
+#define CONF_HTACCESS_LINE_MAX 8192 /**< the same in an .htaccess file */
+
+/** A buffer for lines that grows; the pool owns it. */
+typedef struct conf_line {
+    apr_pool_t *pool;
+    char *buf;
+    apr_size_t len, cap; /**< len: bytes before the NUL */
+} conf_line;
+
+/**
+ * Read one logical line: continuation lines joined, blanks at both ends dropped.
+ * @return APR_SUCCESS, APR_EOF, APR_ENOSPC (longer than @a max), APR_BADCH (holds a NUL) or a read
+ * error
+ */
+apr_status_t conf_read_line(conf_line *line, apr_size_t max, ap_configfile_t *f);
+
+/** A configuration file held in memory. @a text must outlive it; need not end in NUL or newline. */
+ap_configfile_t *conf_open_memory(apr_pool_t *p, const char *name, const char *text,
+                                  apr_size_t len);
+
+/** The longest line for directives that are read on behalf of @a parms. */
+apr_size_t conf_line_limit(const apr_pool_t *p, const apr_pool_t *ptemp);
+
+/** Whether @a parms belongs to an .htaccess file. */
+int conf_is_htaccess(const cmd_parms *parms);
+
+/** The end of every conditional section: read on into *tree, or pass over to the closing line.
+ * (core_conditional.c) */
+const char *conf_conditional(cmd_parms *cmd, ap_directive_t **tree, int holds);
+
+/** Include: the files' tree is appended to *tree, carried out for directive cmd->directive.
+ * (config_include.c) */
+const char *conf_include(cmd_parms *cmd, ap_directive_t **tree, const char *name, int optional);
+
+/* ---- tree to settings ---- */
+
+/** Parameters as for the main file, outside every section. */
+void conf_parms_init(cmd_parms *parms, apr_pool_t *p, apr_pool_t *ptemp, server_rec *s);
+
+/**
+ * Check where the directive stands, cut its arguments as the definition says, call the setter.
+ * (config_args.c)
+ * @return NULL or a message; DECLINE_CMD as the setter returned it
+ */
+const char *conf_invoke(const command_rec *cmd, cmd_parms *parms, void *mconfig, const char *args);
+
+/** Told of each directive that a module took for @a section (config_walk.c). */
+typedef void conf_directive_fn(const module *m, const cmd_parms *cmd, ap_conf_vector_t *section,
+                               const ap_directive_t *d);
+
+/** Who is told; one at most. Call before a configuration is read. Threads: main. */
+void conf_on_directive(conf_directive_fn *fn);
+
+/** LoadModule mpm_prefork_module: this configuration's processes have one thread each. @return NULL
+ * or a message. Offered by the process model. */
+APR_DECLARE_OPTIONAL_FN(const char *, mpm_choose_prefork, (apr_pool_t *pconf, server_rec *s));
+
+/* ---- Define: config_vars.c ---- */
+
+/** Start from the -D words of the command line; what a file defines is dropped with @a pconf. */
+void conf_vars_reset(apr_pool_t *pconf);
+void conf_var_define(apr_pool_t *p, const char *name, const char *value);
+void conf_var_undefine(const char *name);
+/** Value given by Define, or NULL. */
+const char *conf_var_get(const char *name);
+/** Print the defined names as `-t -D DUMP_RUN_CFG` does. */
+void conf_vars_dump(apr_file_t *out);
+
+/* ---- .htaccess: config_htaccess.c ---- */
+
+/**
+ * A store of parsed .htaccess trees, consulted before a file is looked for. All functions run on
+ * the thread that serves @a r and must not block longer than a file lookup.
+ */
+typedef struct conf_htaccess_cache {
+    /**
+     * @param dir       directory with a trailing slash
+     * @param name      one file name of AccessFileName
+     * @param override  the OR_* bits that are in force: a tree is valid for the same bits only
+     * @return APR_SUCCESS: *tree is the parsed file (NULL if it is empty) and *path its name;
+     *         APR_ENOENT: the file is known not to exist; APR_INCOMPLETE: not known, parse it
+     */
+    apr_status_t (*find)(request_rec *r, const char *dir, const char *name, int override,
+                         ap_directive_t **tree, const char **path);
+    /** The pool in which the tree is to be built; NULL: r->pool, and the tree is not offered to
+     * store(). */
+    apr_pool_t *(*begin)(request_rec *r, const char *dir, const char *name);
+    /**
+     * What begin() prepared: @a tree with rv APR_SUCCESS, or why there is none (APR_ENOENT: no such
+     * file; any other: do not remember). The tree and its strings must live for as long as any
+     * request that was given it.
+     */
+    void (*store)(request_rec *r, const char *dir, const char *name, int override, apr_pool_t *pool,
+                  ap_directive_t *tree, const char *path, apr_status_t rv);
+} conf_htaccess_cache;
+
+/** Set before threads start; NULL = none. */
+void conf_htaccess_cache_set(const conf_htaccess_cache *cache);
+
+/** What an .htaccess file may do. */
+typedef struct conf_htaccess_scope {
+    int override, override_opts;
+    apr_table_t *override_list;
+} conf_htaccess_scope;
+
+/**
+ * Parse an open .htaccess file; nothing but EXEC_ON_READ directives is executed.
+ * @param p     where the tree lives
+ * @param err   the directive that a message is about, or NULL
+ * @return NULL or a message
+ */
+const char *conf_htaccess_parse(apr_pool_t *p, request_rec *r, const conf_htaccess_scope *scope,
+                                const char *dir, ap_configfile_t *f, ap_directive_t **tree,
+                                const ap_directive_t **err);
+
+/**
+ * Apply a parsed tree to the configuration vector @a dc. The tree is not changed and may be applied
+ * again; its strings must outlive r.
+ * @return NULL or a message
+ */
+const char *conf_htaccess_apply(request_rec *r, const conf_htaccess_scope *scope, const char *dir,
+                                ap_directive_t *tree, ap_conf_vector_t *dc,
+                                const ap_directive_t **err);
+
+#endif

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Apache's view of a connection: conn_rec, its pool, its hooks, its end.
+ *
+ * The awkward part is that conn_recs also come from elsewhere: modules make their own for HTTP/2
+ * streams (often by copying ours byte for byte) and, through the same create_connection hook, for
+ * connections to back ends. So connection_of() has to tell ours from theirs with nothing but the
+ * public struct at hand.
+ *
+ *   connection_attach   pool taken -> create_connection -> addresses -> pre_connection -> in use
+ *   connection_detach   pre_close_connection -> output dropped -> pool cleared and kept for the
+ * next
+ */
+#include "connection.h"
+
+#include "ap_mpm.h"
+#include "http_config.h"
+#include "http_connection.h"
+#include "http_log.h"
+#include "http_main.h"
+#include "http_vhost.h"
+#include "mpm_common.h"
+#include "scoreboard.h"
+#include "brigade/loop.h"
+
+#include "apr_portable.h"
+#include "apr_strings.h"
+#include "brigade/memory_bucket.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+
+APLOG_USE_MODULE(core);
+
+APR_HOOK_STRUCT(APR_HOOK_LINK(create_connection) APR_HOOK_LINK(process_connection)
+                    APR_HOOK_LINK(pre_connection) APR_HOOK_LINK(pre_close_connection)
+                        APR_HOOK_LINK(insert_network_bucket) APR_HOOK_LINK(get_pollfd_from_conn))
+AP_IMPLEMENT_HOOK_RUN_FIRST(conn_rec *, create_connection,
+                            (apr_pool_t * p, server_rec *server, apr_socket_t *csd, long conn_id,
+                             void *sbh, apr_bucket_alloc_t *alloc),
+                            (p, server, csd, conn_id, sbh, alloc), NULL)
+AP_IMPLEMENT_HOOK_RUN_FIRST(int, process_connection, (conn_rec * c), (c), DECLINED)
+AP_IMPLEMENT_HOOK_RUN_ALL(int, pre_connection, (conn_rec * c, void *csd), (c, csd), OK, DECLINED)
+AP_IMPLEMENT_HOOK_RUN_ALL(int, pre_close_connection, (conn_rec * c), (c), OK, DECLINED)
+AP_IMPLEMENT_HOOK_RUN_FIRST(apr_status_t, insert_network_bucket,
+                            (conn_rec * c, apr_bucket_brigade *bb, apr_socket_t *socket),
+                            (c, bb, socket), AP_DECLINED)
+AP_IMPLEMENT_HOOK_RUN_FIRST(apr_status_t, get_pollfd_from_conn,
+                            (conn_rec * c, struct apr_pollfd_t *pfd, apr_interval_time_t *ptimeout),
+                            (c, pfd, ptimeout), APR_ENOTIMPL)
+
+#define CONNECTION_MAGIC 0x42434f4eu
+#define CONNECTION_ID_THREADS 1024
+
+/* cs stands behind the private fields on purpose: a conn_state_t that another module allocates
+ * right after a conn_rec of its own must not be found at the same distance. */
+typedef struct connection_rec {
+    conn_rec c;
+    uint32_t magic;
+    brg_conn *bc;
+    apr_socket_t *csd;
+    struct core_input *in;
+    struct core_output *out;
+    unsigned pre_closed : 1, filtered : 1;
+    conn_state_t cs;
+} connection_rec;
+
+static int connection_slot;
+
+/* ---- identity ---- */
+
+static connection_rec *connection_ours(const conn_rec *c)
+{
+    connection_rec *cr = (connection_rec *)(void *)(uintptr_t)c;
+
+    if (!c || c->master || (char *)c->cs != (char *)cr + offsetof(connection_rec, cs))
+        return NULL;
+    return cr->magic == CONNECTION_MAGIC ? cr : NULL;
+}
+
+brg_conn *connection_of(conn_rec *c)
+{
+    connection_rec *cr = connection_ours(c);
+    return cr ? cr->bc : NULL;
+}
+
+int connection_is_plain(const conn_rec *c)
+{
+    return c->input_filters && c->input_filters->frec == ap_core_input_filter_handle &&
+           c->output_filters && c->output_filters->frec == ap_core_output_filter_handle;
+}
+
+void connection_child_init(int slot)
+{
+    connection_slot = slot;
+}
+
+/* Unique in the process without a shared counter: each thread counts its own. */
+static long connection_next_id(void)
+{
+    static _Thread_local long count;
+    int thread = brg_thread_index();
+
+    if (thread < 0)
+        thread = CONNECTION_ID_THREADS - 1;
+    return (++count * 64 + connection_slot % 64) * CONNECTION_ID_THREADS + thread;
+}
+
+AP_DECLARE(apr_socket_t *) ap_get_conn_socket(conn_rec *c)
+{
+    return ap_get_core_module_config(c->conn_config);
+}
+
+apr_interval_time_t connection_timeout(conn_rec *c)
+{
+    apr_socket_t *csd = ap_get_conn_socket(c);
+    apr_interval_time_t t = c->base_server->timeout;
+
+    if (csd)
+        apr_socket_timeout_get(csd, &t);
+    return t;
+}
+
+void connection_abort(conn_rec *c)
+{
+    brg_conn *bc = connection_of(c);
+
+    c->aborted = 1;
+    c->keepalive = AP_CONN_CLOSE;
+    if (bc)
+        bc->failed = 1;
+}
+
+/* ---- creation ---- */
+
+static apr_status_t connection_set_addresses(conn_rec *c, apr_socket_t *csd)
+{
+    apr_status_t rv = apr_socket_addr_get(&c->client_addr, APR_REMOTE, csd);
+
+    if (rv == APR_SUCCESS)
+        rv = apr_socket_addr_get(&c->local_addr, APR_LOCAL, csd);
+    if (rv != APR_SUCCESS)
+        return rv;
+    apr_sockaddr_ip_get(&c->local_ip, c->local_addr);
+    apr_sockaddr_ip_get(&c->client_ip, c->client_addr);
+    return APR_SUCCESS;
+}
+
+/* The core's create_connection: also used by modules that open connections to others, hence nothing
+ * in here may assume one of our own sockets. */
+static conn_rec *connection_create_hook(apr_pool_t *p, server_rec *server, apr_socket_t *csd,
+                                        long id, void *sbh, apr_bucket_alloc_t *alloc)
+{
+    connection_rec *cr = apr_pcalloc(p, sizeof *cr);
+    conn_rec *c = &cr->c;
+    apr_status_t rv;
+
+    cr->magic = CONNECTION_MAGIC;
+    cr->csd = csd;
+    c->cs = &cr->cs;
+    c->sbh = sbh;
+    c->conn_config = ap_create_conn_config(p);
+    ap_set_core_module_config(c->conn_config, csd);
+    c->notes = apr_table_make(p, 5);
+    c->pool = p;
+    c->base_server = server;
+    c->id = id;
+    c->bucket_alloc = alloc;
+    if ((rv = connection_set_addresses(c, csd)) != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_INFO, rv, server,
+                     "connection closed before its addresses could be read");
+        return NULL;
+    }
+    return c;
+}
+
+/* Comes last of all pre_connection hooks: by then the socket's owner has said who is below the
+ * conn_rec. */
+static int connection_pre_hook(conn_rec *c, void *csd)
+{
+    connection_rec *cr = connection_ours(c);
+    brg_conn *bc = cr ? cr->bc : NULL;
+    struct core_output *out;
+
+    if (c->master || (cr && cr->filtered)) /* streams do not talk to the network themselves */
+        return DONE;
+    if (!bc)
+        apr_socket_timeout_set(csd, c->base_server->timeout);
+    out = core_output_create(c, bc, csd);
+    ap_add_input_filter_handle(ap_core_input_filter_handle, core_input_create(c, bc, csd), NULL, c);
+    ap_add_output_filter_handle(ap_core_output_filter_handle, out, NULL, c);
+    if (cr) {
+        cr->out = out;
+        cr->filtered = 1;
+    }
+    return DONE;
+}
+
+AP_DECLARE(int) ap_pre_connection(conn_rec *c, void *csd)
+{
+    connection_rec *cr = connection_ours(c);
+    int rc = ap_run_pre_connection(c, csd);
+
+    if (rc != OK && rc != DONE) {
+        c->aborted = 1;
+        /* What runs next may still want to send an answer down the chain, so the chain must have an
+         * end. */
+        if (cr && !cr->filtered)
+            connection_pre_hook(c, csd);
+    }
+    return rc;
+}
+
+static conn_rec *connection_build(brg_conn *bc, apr_pool_t *p, apr_socket_t *csd)
+{
+    ap_sb_handle_t *sbh;
+    connection_rec *cr;
+    conn_rec *c;
+
+    ap_create_sb_handle(&sbh, p, connection_slot, brg_thread_index());
+    c = ap_run_create_connection(p, ap_server_conf, csd, connection_next_id(), sbh,
+                                 brg_bucket_alloc_create(p));
+    if (!c)
+        return NULL;
+    if (!(cr = connection_ours(c))) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf,
+                     "a module made the conn_rec of a client connection itself; "
+                     "the event loops cannot drive it: connection closed");
+        return NULL;
+    }
+    cr->bc = bc;
+    return c;
+}
+
+apr_status_t connection_attach(brg_conn *bc)
+{
+    apr_pool_t *p = connection_pool_acquire();
+    apr_socket_t *csd = NULL;
+    apr_status_t rv;
+    conn_rec *c;
+
+    if (!p)
+        return APR_ENOMEM;
+    rv = connection_socket(&csd, bc, p, ap_server_conf->timeout);
+    c = rv == APR_SUCCESS ? connection_build(bc, p, csd) : NULL;
+    if (!c) {
+        if (csd)
+            connection_disown(csd, p);
+        connection_pool_release(p);
+        return rv == APR_SUCCESS ? APR_EGENERAL : rv;
+    }
+    bc->c = c;
+    ap_update_vhost_given_ip(c);
+    ap_pre_connection(c, csd);
+    bc->out = ((connection_rec *)c)->out;
+    if (c->aborted) {
+        connection_detach(bc);
+        return APR_ECONNABORTED;
+    }
+    c->cs->state = CONN_STATE_PROCESSING;
+    return APR_SUCCESS;
+}
+
+void connection_on_thread(brg_conn *bc)
+{
+    if (bc->c && bc->c->sbh)
+        ap_update_sb_handle(bc->c->sbh, connection_slot, brg_thread_index());
+}
+
+/* ---- end ---- */
+
+static int connection_pre_close(conn_rec *c)
+{
+    connection_rec *cr = connection_ours(c);
+
+    if (cr && cr->pre_closed)
+        return OK;
+    if (cr)
+        cr->pre_closed = 1;
+    return ap_run_pre_close_connection(c);
+}
+
+void connection_detach(brg_conn *bc)
+{
+    connection_rec *cr = (connection_rec *)bc->c;
+    apr_pool_t *p;
+
+    if (!cr)
+        return;
+    p = cr->c.pool;
+    connection_pre_close(&cr->c);
+    if (cr->out)
+        core_output_drop(cr->out);
+    bc->c = NULL;
+    bc->out = NULL;
+    connection_disown(cr->csd, p);
+    cr->magic = 0;
+    connection_pool_release(p);
+}
+
+AP_CORE_DECLARE(apr_status_t) ap_shutdown_conn(conn_rec *c, int flush)
+{
+    apr_bucket_brigade *bb = apr_brigade_create(c->pool, c->bucket_alloc);
+    apr_status_t rv;
+
+    if (flush)
+        APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_flush_create(c->bucket_alloc));
+    APR_BRIGADE_INSERT_TAIL(bb, ap_bucket_eoc_create(c->bucket_alloc));
+    rv = ap_pass_brigade(c->output_filters, bb);
+    apr_brigade_destroy(bb);
+    return rv;
+}
+
+AP_CORE_DECLARE(void) ap_flush_conn(conn_rec *c)
+{
+    (void)ap_shutdown_conn(c, 1);
+}
+
+AP_DECLARE(int) ap_prep_lingering_close(conn_rec *c)
+{
+    connection_pre_close(c);
+    if (c->sbh)
+        ap_update_child_status(c->sbh, SERVER_CLOSING, NULL);
+    return 0;
+}
+
+AP_DECLARE(int) ap_start_lingering_close(conn_rec *c)
+{
+    apr_socket_t *csd = ap_get_conn_socket(c);
+
+    if (!csd || ap_prep_lingering_close(c))
+        return 1;
+    ap_flush_conn(c);
+    if (c->aborted || apr_socket_shutdown(csd, APR_SHUTDOWN_WRITE) != APR_SUCCESS) {
+        if (connection_of(c))
+            connection_abort(c);
+        else
+            apr_socket_close(csd);
+        return 1;
+    }
+    return 0;
+}
+
+AP_DECLARE(void) ap_lingering_close(conn_rec *c)
+{
+    static const int seconds_per_read = 2, seconds = 30;
+    apr_time_t end = apr_time_now() + apr_time_from_sec(seconds);
+    apr_socket_t *csd = ap_get_conn_socket(c);
+    char buf[2048];
+    apr_size_t n;
+
+    if (ap_start_lingering_close(c))
+        return;
+    apr_socket_timeout_set(csd, apr_time_from_sec(seconds_per_read));
+    do {
+        n = sizeof buf;
+        if (apr_socket_recv(csd, buf, &n) != APR_SUCCESS || n == 0)
+            break;
+    } while (apr_time_now() < end);
+    /* Our own descriptors belong to their loop, which closes them. */
+    if (!connection_of(c))
+        apr_socket_close(csd);
+}
+
+/* ---- other public entries ---- */
+
+AP_CORE_DECLARE(void) ap_process_connection(conn_rec *c, void *csd)
+{
+    connection_rec *cr = connection_ours(c);
+
+    if (!cr || !cr->filtered) { /* attached connections are prepared already */
+        ap_update_vhost_given_ip(c);
+        ap_pre_connection(c, csd);
+    }
+    if (!c->aborted)
+        ap_run_process_connection(c);
+}
+
+int connection_process_is_hooked(void)
+{
+    apr_array_header_t *hooks = ap_hook_get_process_connection();
+    return hooks && hooks->nelts > 0;
+}
+
+static apr_status_t connection_get_pollfd(conn_rec *c, struct apr_pollfd_t *pfd,
+                                          apr_interval_time_t *timeout)
+{
+    apr_socket_t *csd = ap_get_conn_socket(c);
+
+    if (c->master || !csd)
+        return APR_ENOTIMPL;
+    pfd->p = c->pool;
+    pfd->desc_type = APR_POLL_SOCKET;
+    pfd->desc.s = csd;
+    if (timeout)
+        apr_socket_timeout_get(csd, timeout);
+    return APR_SUCCESS;
+}
+
+AP_CORE_DECLARE(apr_status_t)
+ap_get_pollfd_from_conn(conn_rec *c, struct apr_pollfd_t *pfd, apr_interval_time_t *ptimeout)
+{
+    return ap_run_get_pollfd_from_conn(c, pfd, ptimeout);
+}
+
+void connection_register_hooks(apr_pool_t *p)
+{
+    ap_hook_create_connection(connection_create_hook, NULL, NULL, APR_HOOK_REALLY_LAST);
+    ap_hook_pre_connection(connection_pre_hook, NULL, NULL, APR_HOOK_REALLY_LAST);
+    ap_hook_insert_network_bucket(core_input_insert_network_bucket, NULL, NULL,
+                                  APR_HOOK_REALLY_LAST);
+    ap_hook_get_pollfd_from_conn(connection_get_pollfd, NULL, NULL, APR_HOOK_REALLY_LAST);
+    core_input_register(p);
+    core_output_register(p);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CONN_CONNECTION_H
+#define BRIGADE_CONN_CONNECTION_H
+
+/**
+ * @file connection.h
+ * What the core's connection files (connection.c, core_input.c, core_output.c) share, and what the
+ * process start-up calls of them.
+ */
+#include "conn.h"
+#include "util_filter.h"
+#include "http_core.h"
+
+/**
+ * Give bc its conn_rec: pool with an allocator of its own, bucket allocator, addresses,
+ * apr_socket_t, the create_connection and pre_connection hooks, CORE and CORE_IN filters. c->cs is
+ * a conn_state_t whose owner can be found again with connection_of().
+ * @return APR_SUCCESS; on failure bc->c is NULL and the connection is to be closed
+ */
+apr_status_t connection_attach(brg_conn *bc);
+
+/** Run pre_close_connection and destroy c, its pool and output. bc->fd stays open and belongs to
+ * the loop. */
+void connection_detach(brg_conn *bc);
+
+/** bc->c is run by the calling thread from now on: its line of the scoreboard is this thread's. */
+void connection_on_thread(brg_conn *bc);
+
+/** The brg_conn below a conn_rec; NULL for a connection that is not of this server's sockets. */
+brg_conn *connection_of(conn_rec *c);
+
+/** 1 if nothing but the core stands on both of c's connection-level filter chains. */
+int connection_is_plain(const conn_rec *c);
+
+/**
+ * Write what was set aside, as far as the socket takes it without waiting. May destroy request
+ * pools (EOR).
+ * @return APR_SUCCESS when nothing is left, APR_EAGAIN when the socket is full, else the error
+ * (latched)
+ */
+apr_status_t core_output_flush(brg_conn *bc);
+
+/** 1 while set-aside output waits. */
+int core_output_pending(const brg_conn *bc);
+
+/** 1 while what waits does so only to share a call with the answer to the next request, which is
+ * here. */
+int core_output_gathers(const brg_conn *bc);
+
+/** Count bytes that the loop wrote past the core's output, for brg_connection_octets(). */
+void core_output_add_bytes(brg_conn *bc, apr_off_t n);
+
+/** Bytes handed to the kernel since this was last asked. */
+uint64_t core_output_take_bytes(brg_conn *bc);
+
+/** Append bytes that the loop could not write to the set-aside output (copied). Needs an attached
+ * conn_rec. */
+void core_output_adopt(brg_conn *bc, const char *data, size_t len);
+
+
+/**
+ * Register the core's part in the life of connections: the create_connection, pre_connection,
+ * insert_network_bucket and get_pollfd_from_conn hooks, the CORE and CORE_IN filters, and the
+ * retrieval of the optional functions that they use. Call once per configuration, from the core's
+ * register_hooks.
+ */
+void connection_register_hooks(apr_pool_t *p);
+
+/** Scoreboard slot of this server process; part of connection ids. Call once in a child before its
+ * threads. */
+void connection_child_init(int slot);
+
+/** 1 if a module other than the core took the process_connection hook: HTTP is then one protocol of
+ * several. */
+int connection_process_is_hooked(void);
+
+/** An empty pool with an allocator of its own; NULL when memory ran out. (connection_pool.c) */
+apr_pool_t *connection_pool_acquire(void);
+
+/** Clear it and keep it for the next, or destroy it. */
+void connection_pool_release(apr_pool_t *p);
+
+/** Free the pools that the calling thread keeps for its next connections; also done when it ends.
+ */
+void connection_thread_fini(void);
+
+/** An APR socket for @a bc 's descriptor, which stays the loop's: closing it ends the conversation.
+ * (connection_socket.c) */
+apr_status_t connection_socket(apr_socket_t **csd, brg_conn *bc, apr_pool_t *p,
+                               apr_interval_time_t timeout);
+
+/** The socket has no descriptor any more: its pool goes. */
+void connection_disown(apr_socket_t *csd, apr_pool_t *p);
+
+/** Context of CORE_IN for @a c. @a bc is NULL for a connection that is not of this server's
+ * sockets. */
+struct core_input *core_input_create(conn_rec *c, brg_conn *bc, apr_socket_t *csd);
+apr_status_t core_input_insert_network_bucket(conn_rec *c, apr_bucket_brigade *bb,
+                                              apr_socket_t *csd);
+void core_input_register(apr_pool_t *p);
+
+/** Output state for @a c; also the context of CORE. @a bc as above. */
+struct core_output *core_output_create(conn_rec *c, brg_conn *bc, apr_socket_t *csd);
+
+/** Drop what waits (request pools of EOR buckets are destroyed) before the connection's pool goes.
+ */
+void core_output_drop(struct core_output *out);
+void core_output_register(apr_pool_t *p);
+
+/** Bytes handed to the kernel on this connection so far. Owner thread of the connection only. */
+apr_off_t core_output_bytes(const conn_rec *c);
+
+/** The connection is of no more use: latch it, so that nothing is sent after a gap. */
+void connection_abort(conn_rec *c);
+
+/** Timeout of the connection's socket in microseconds, as modules may have set it; negative = for
+ * ever. */
+apr_interval_time_t connection_timeout(conn_rec *c);
+
+#endif

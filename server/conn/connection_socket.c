@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The socket of a connection as modules see it, and what it means to close it.
+ *
+ * A connection's descriptor is its event loop's. A module that closes the socket (mod_security2's
+ * "drop") would pull it away from under the loop, and the next connection could get the same
+ * number, and with it the rest of this one's answer. So the program's own apr_socket_close() stands
+ * before libapr's: it ends the conversation, and leaves the descriptor to the loop, which closes it
+ * when the worker is done.
+ */
+#include "connection.h"
+
+#include "apr_portable.h"
+#include "stock_function.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#define SOCKET_KEY "brigade connection"
+
+static apr_status_t connection_peer(const brg_conn *bc, apr_os_sock_info_t *info,
+                                    struct sockaddr_storage *peer)
+{
+    socklen_t len = sizeof *peer;
+
+    if (getpeername(bc->fd, (struct sockaddr *)peer, &len) < 0)
+        return errno;
+    info->remote = (struct sockaddr *)peer;
+    info->family = peer->ss_family;
+    info->type = SOCK_STREAM;
+    return APR_SUCCESS;
+}
+
+apr_status_t connection_socket(apr_socket_t **csd, brg_conn *bc, apr_pool_t *p,
+                               apr_interval_time_t timeout)
+{
+    apr_os_sock_t fd = bc->fd;
+    apr_os_sock_info_t info = {.os_sock = &fd};
+    struct sockaddr_storage peer;
+    apr_status_t rv = connection_peer(bc, &info, &peer);
+
+    if (rv == APR_SUCCESS)
+        rv = apr_os_sock_make(csd, &info, p);
+    if (rv == APR_SUCCESS)
+        rv = apr_socket_data_set(*csd, bc, SOCKET_KEY, NULL);
+    return rv == APR_SUCCESS ? apr_socket_timeout_set(*csd, timeout) : rv;
+}
+
+void connection_disown(apr_socket_t *csd, apr_pool_t *p)
+{
+    apr_os_sock_t none = -1;
+
+    apr_os_sock_put(&csd, &none, p);
+    apr_socket_data_set(csd, NULL, SOCKET_KEY, NULL);
+}
+
+static apr_status_t socket_close_other(apr_socket_t *csd)
+{
+    static apr_status_t (*of_apr)(apr_socket_t *);
+
+    if (!of_apr)
+        *(void **)&of_apr = stock_function("apr_socket_close");
+    return of_apr ? of_apr(csd) : APR_ENOTIMPL;
+}
+
+__attribute__((visibility("default"))) APR_DECLARE(apr_status_t) apr_socket_close(apr_socket_t *csd)
+{
+    void *data = NULL;
+    brg_conn *bc;
+
+    apr_socket_data_get(&data, SOCKET_KEY, csd);
+    if (!(bc = data))
+        return socket_close_other(csd);
+    shutdown(bc->fd, SHUT_RDWR);
+    connection_disown(csd, apr_socket_pool_get(csd));
+    if (bc->c)
+        connection_abort(bc->c);
+    bc->failed = 1;
+    return APR_SUCCESS;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CORE_IN: the bottom of every connection's input chain.
+ *
+ * Bytes come from one of two sources. On our own sockets it is the buffer of the brg_conn, so that
+ * the connection driver, which parses request heads in place, and the filters always agree about
+ * where the input stands: what a filter did not ask for stays in the buffer. On all other
+ * connections (to back ends, or where a module put a network bucket of its own) it is a brigade.
+ * core_input_peek and core_input_consume hide the difference; each mode is written once on top of
+ * them.
+ *
+ * At the end of the input every mode answers APR_EOF, never an EOS bucket: EOS is the protocol's to
+ * say.
+ */
+#include "connection.h"
+
+#include "http_config.h"
+#include "http_log.h"
+#include "brigade/read_timeout.h"
+
+#include <string.h>
+
+APLOG_USE_MODULE(core);
+
+#define CORE_INPUT_LINE_MAX \
+    8192 /* a longer line is handed on in pieces, as APR's line splitter does */
+
+/* What tells a context of ours from a core_net_rec: that has a pointer to its socket there. */
+static const char core_input_tag;
+
+struct core_input {
+    const void *tag;
+    conn_rec *c;
+    brg_conn *bc; /* NULL: bb is the source */
+    apr_socket_t *csd;
+    apr_bucket_brigade *bb;
+    /* RequestReadTimeout body=, counted anew for each request. */
+    brg_read_timeout limit;
+    apr_time_t started, deadline;
+    uint32_t request; /* bc->requests + 1 that started belongs to; 0 = none yet */
+};
+
+AP_DECLARE_DATA ap_filter_rec_t *ap_core_input_filter_handle;
+
+static APR_OPTIONAL_FN_TYPE(brg_read_timeouts_of) * core_input_timeouts;
+
+struct core_input *core_input_create(conn_rec *c, brg_conn *bc, apr_socket_t *csd)
+{
+    struct core_input *in = apr_pcalloc(c->pool, sizeof *in);
+
+    in->tag = &core_input_tag;
+    in->c = c;
+    in->bc = bc;
+    in->csd = csd;
+    return in;
+}
+
+/* A module that makes connections all by itself (mod_wsgi's daemons) adds the filter as Apache's
+ * core does. */
+static struct core_input *core_input_of(ap_filter_t *f)
+{
+    const core_net_rec *net = f->ctx;
+
+    if (((struct core_input *)f->ctx)->tag != &core_input_tag)
+        f->ctx = core_input_create(net->c, NULL, net->client_socket);
+    return f->ctx;
+}
+
+apr_status_t core_input_insert_network_bucket(conn_rec *c, apr_bucket_brigade *bb,
+                                              apr_socket_t *csd)
+{
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_socket_create(csd, bb->bucket_alloc));
+    return APR_SUCCESS;
+}
+
+/* A module may supply the network bucket itself; then the connection's buffer is only what came
+ * before it. */
+static int core_input_source_is_hooked(void)
+{
+    apr_array_header_t *hooks = ap_hook_get_insert_network_bucket();
+    return hooks && hooks->nelts > 1;
+}
+
+static apr_status_t core_input_open_brigade(struct core_input *in)
+{
+    in->bb = apr_brigade_create(in->c->pool, in->c->bucket_alloc);
+    if (in->bc && conn_in_size(in->bc)) {
+        apr_size_t n = conn_in_size(in->bc);
+        apr_brigade_write(in->bb, NULL, NULL, in->bc->in + in->bc->in_off, n);
+        conn_in_consume(in->bc, n);
+    }
+    in->bc = NULL;
+    return ap_run_insert_network_bucket(in->c, in->bb, in->csd);
+}
+
+/* ---- time ---- */
+
+static apr_interval_time_t core_input_rate_window(const struct core_input *in)
+{
+    const brg_read_timeout *l = &in->limit;
+    return l->max_us > l->first_us ? l->max_us : 0;
+}
+
+static void core_input_start_clock(struct core_input *in)
+{
+    brg_read_timeouts all;
+
+    if (!core_input_timeouts || in->request == in->bc->requests + 1)
+        return;
+    memset(&all, 0, sizeof all);
+    core_input_timeouts(in->c->base_server, &all);
+    in->request = in->bc->requests + 1;
+    in->limit = all.body;
+    in->started = apr_time_now();
+    in->deadline = in->started + in->limit.first_us;
+}
+
+/* Progress buys time: min_rate bytes are worth one second, up to max_us in all. */
+static void core_input_progress(struct core_input *in, apr_size_t n)
+{
+    apr_interval_time_t window = core_input_rate_window(in);
+
+    if (!in->limit.first_us || !in->limit.min_rate)
+        return;
+    in->deadline += (apr_interval_time_t)n * APR_USEC_PER_SEC / in->limit.min_rate;
+    if (window && in->deadline > in->started + window)
+        in->deadline = in->started + window;
+}
+
+static apr_status_t core_input_read(struct core_input *in, apr_read_type_e block)
+{
+    apr_interval_time_t timeout = connection_timeout(in->c);
+    int limited = 0;
+    apr_status_t rv;
+
+    if (block == APR_BLOCK_READ) {
+        core_input_start_clock(in);
+        if (in->limit.first_us) {
+            apr_interval_time_t left = in->deadline - apr_time_now();
+            if (left <= 0)
+                left = 0;
+            limited = timeout < 0 || left < timeout;
+            if (limited)
+                timeout = left;
+        }
+    }
+    rv = conn_read(in->bc, block, timeout);
+    if (limited && APR_STATUS_IS_TIMEUP(rv))
+        ap_log_cerror(APLOG_MARK, APLOG_INFO, 0, in->c, APLOGNO(01382) "Request %s read timeout",
+                      "body");
+    return rv;
+}
+
+/* ---- the two sources ---- */
+
+static apr_status_t core_input_peek_brigade(struct core_input *in, apr_read_type_e block,
+                                            const char **data, apr_size_t *len)
+{
+    while (!APR_BRIGADE_EMPTY(in->bb)) {
+        apr_bucket *e = APR_BRIGADE_FIRST(in->bb);
+        apr_status_t rv;
+
+        if (APR_BUCKET_IS_EOS(e))
+            return APR_EOF;
+        rv = apr_bucket_read(e, data, len, block);
+        if (rv != APR_SUCCESS || *len)
+            return rv;
+        apr_bucket_delete(e);
+    }
+    return APR_EOF;
+}
+
+/* At least one byte of input, left where it is. */
+static apr_status_t core_input_peek(struct core_input *in, apr_read_type_e block, const char **data,
+                                    apr_size_t *len)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    if (!in->bc)
+        return core_input_peek_brigade(in, block, data, len);
+    if (!conn_in_size(in->bc))
+        rv = core_input_read(in, block);
+    if (rv != APR_SUCCESS)
+        return rv;
+    *data = in->bc->in + in->bc->in_off;
+    *len = conn_in_size(in->bc);
+    return APR_SUCCESS;
+}
+
+/* Drop n bytes of what peek showed. */
+static void core_input_consume(struct core_input *in, apr_size_t n)
+{
+    core_input_progress(in, n);
+    if (in->bc) {
+        conn_in_consume(in->bc, n);
+        return;
+    }
+    apr_bucket *e = APR_BRIGADE_FIRST(in->bb);
+    if (n < e->length)
+        apr_bucket_split(e, n);
+    apr_bucket_delete(e);
+}
+
+/* Move n bytes of what peek showed into bb. The buffer is reused by the next read, so they are
+ * copied; buckets of a brigade change hands as they are. */
+static void core_input_take(struct core_input *in, apr_bucket_brigade *bb, const char *data,
+                            apr_size_t n)
+{
+    if (in->bc) {
+        APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_heap_create(data, n, NULL, bb->bucket_alloc));
+        core_input_consume(in, n);
+        return;
+    }
+    apr_bucket *e = APR_BRIGADE_FIRST(in->bb);
+    core_input_progress(in, n);
+    if (n < e->length)
+        apr_bucket_split(e, n);
+    APR_BUCKET_REMOVE(e);
+    APR_BRIGADE_INSERT_TAIL(bb, e);
+}
+
+/* ---- modes ---- */
+
+/* A non-blocking caller that finds nothing gets an empty brigade and success, as Apache's modules
+ * expect. */
+static apr_status_t core_input_nothing(apr_status_t rv, apr_read_type_e block)
+{
+    return block == APR_NONBLOCK_READ && APR_STATUS_IS_EAGAIN(rv) ? APR_SUCCESS : rv;
+}
+
+static apr_status_t core_input_readbytes(struct core_input *in, apr_bucket_brigade *bb,
+                                         apr_read_type_e block, apr_off_t readbytes)
+{
+    const char *data;
+    apr_size_t len;
+    apr_status_t rv = core_input_peek(in, block, &data, &len);
+
+    if (rv != APR_SUCCESS)
+        return core_input_nothing(rv, block);
+    core_input_take(in, bb, data, (apr_off_t)len > readbytes ? (apr_size_t)readbytes : len);
+    return APR_SUCCESS;
+}
+
+static apr_status_t core_input_speculate(struct core_input *in, apr_bucket_brigade *bb,
+                                         apr_read_type_e block, apr_off_t readbytes)
+{
+    const char *data;
+    apr_size_t len;
+    apr_status_t rv = core_input_peek(in, block, &data, &len);
+
+    if (rv != APR_SUCCESS)
+        return core_input_nothing(rv, block);
+    if ((apr_off_t)len > readbytes)
+        len = (apr_size_t)readbytes;
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_heap_create(data, len, NULL, bb->bucket_alloc));
+    return APR_SUCCESS;
+}
+
+static apr_status_t core_input_getline(struct core_input *in, apr_bucket_brigade *bb,
+                                       apr_read_type_e block)
+{
+    apr_size_t taken = 0, len;
+    const char *data, *lf;
+    apr_status_t rv;
+
+    do {
+        rv = core_input_peek(in, block, &data, &len);
+        if (rv != APR_SUCCESS) /* what came before the end is still a line */
+            return taken ? APR_SUCCESS : core_input_nothing(rv, block);
+        if (len > CORE_INPUT_LINE_MAX - taken)
+            len = CORE_INPUT_LINE_MAX - taken;
+        if ((lf = memchr(data, APR_ASCII_LF, len)) != NULL)
+            len = (apr_size_t)(lf - data) + 1;
+        taken += len;
+        core_input_take(in, bb, data, len);
+    } while (!lf && taken < CORE_INPUT_LINE_MAX);
+    return APR_SUCCESS;
+}
+
+static apr_status_t core_input_eat_crlf(struct core_input *in)
+{
+    const char *data;
+    apr_size_t len, n;
+    apr_status_t rv;
+
+    while ((rv = core_input_peek(in, APR_NONBLOCK_READ, &data, &len)) == APR_SUCCESS) {
+        for (n = 0; n < len && (data[n] == APR_ASCII_CR || data[n] == APR_ASCII_LF); n++)
+            continue;
+        if (n)
+            core_input_consume(in, n);
+        if (n < len)
+            return APR_SUCCESS;
+    }
+    return rv;
+}
+
+/* Everything, now and later: the caller gets the source itself and this filter is left with
+ * nothing. */
+static apr_status_t core_input_exhaust(struct core_input *in, apr_bucket_brigade *bb)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    if (in->bc)
+        rv = core_input_open_brigade(in);
+    APR_BRIGADE_CONCAT(bb, in->bb);
+    return rv;
+}
+
+apr_status_t ap_core_input_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode,
+                                  apr_read_type_e block, apr_off_t readbytes)
+{
+    struct core_input *in = core_input_of(f);
+
+    if (mode == AP_MODE_INIT)
+        return APR_SUCCESS;
+    if (!in->bb && (!in->bc || core_input_source_is_hooked())) {
+        apr_status_t rv = core_input_open_brigade(in);
+        if (rv != APR_SUCCESS)
+            return rv;
+    }
+    switch (mode) {
+    case AP_MODE_READBYTES:
+        return readbytes > 0 ? core_input_readbytes(in, bb, block, readbytes) : APR_EGENERAL;
+    case AP_MODE_SPECULATIVE:
+        return readbytes > 0 ? core_input_speculate(in, bb, block, readbytes) : APR_EGENERAL;
+    case AP_MODE_GETLINE:
+        return core_input_getline(in, bb, block);
+    case AP_MODE_EATCRLF:
+        return core_input_eat_crlf(in);
+    case AP_MODE_EXHAUSTIVE:
+        return core_input_exhaust(in, bb);
+    default:
+        return APR_ENOTIMPL;
+    }
+}
+
+static void core_input_retrieve(void)
+{
+    core_input_timeouts = APR_RETRIEVE_OPTIONAL_FN(brg_read_timeouts_of);
+}
+
+void core_input_register(apr_pool_t *p)
+{
+    ap_core_input_filter_handle =
+        ap_register_input_filter("CORE_IN", ap_core_input_filter, NULL, AP_FTYPE_NETWORK);
+    ap_hook_optional_fn_retrieve(core_input_retrieve, NULL, NULL, APR_HOOK_MIDDLE);
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CORE: the bottom of every connection's output chain.
+ *
+ * It decides three things about the buckets that arrive; core_write.c does the writing.
+ *
+ *   Now or later?   A response that is complete is written at once, straight from the buckets as
+ * they came. If the next request already waits in the input, it is set aside, so that both answers
+ * share a system call (FlushMaxPipelined bounds that). Pieces of a response gather until they are
+ * worth a call. Wait or not?    A loop never waits: what the socket does not take stays for
+ * core_output_flush. A worker waits when a FLUSH asks for it or when more than FlushMaxThreshold
+ * bytes of memory are pending. Copy or keep?   What stays is set aside: transient data is copied,
+ * files are kept by reference.
+ *
+ * Buckets that wait are always set aside already. So when something waits, new buckets are set
+ * aside before they join the queue; when nothing waits, they are written first and only the rest is
+ * set aside.
+ */
+#include "core_output_private.h"
+#include "memory_refusal.h"
+#include "brigade/connection.h"
+
+#include "http_config.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+
+#include "apr_portable.h"
+
+APLOG_USE_MODULE(core);
+
+#define OUTPUT_WORTH_A_CALL (16 * 1024)
+#define OUTPUT_MEMORY_MAX 65535 /* FlushMaxThreshold, where nothing is configured */
+
+AP_DECLARE_DATA ap_filter_rec_t *ap_core_output_filter_handle;
+
+static const char core_output_tag;
+
+struct core_output *core_output_create(conn_rec *c, brg_conn *bc, apr_socket_t *csd)
+{
+    struct core_output *out = apr_pcalloc(c->pool, sizeof *out);
+    apr_os_sock_t fd = -1;
+
+    if (bc)
+        fd = bc->fd;
+    else
+        apr_os_sock_get(&fd, csd);
+    out->tag = &core_output_tag;
+    out->c = c;
+    out->bc = bc;
+    out->fd = fd;
+    out->bb = apr_brigade_create(c->pool, c->bucket_alloc);
+    out->unsent = apr_brigade_create(c->pool, c->bucket_alloc);
+    out->spare = apr_brigade_create(c->pool, c->bucket_alloc);
+    return out;
+}
+
+/* A module that makes connections all by itself (mod_wsgi's daemons) adds the filter as Apache's
+ * core does. */
+static struct core_output *core_output_of(ap_filter_t *f)
+{
+    const core_net_rec *net = f->ctx;
+
+    if (((struct core_output *)f->ctx)->tag != &core_output_tag)
+        f->ctx = core_output_create(net->c, NULL, net->client_socket);
+    return f->ctx;
+}
+
+/* ---- state ---- */
+
+static void core_output_settle(struct core_output *out)
+{
+    out->c->data_in_output_filters = !APR_BRIGADE_EMPTY(out->bb);
+    if (APR_BRIGADE_EMPTY(out->bb)) {
+        if (out->kept)
+            apr_pool_clear(out->kept);
+        out->memory = 0;
+        out->responses = 0;
+        out->blocked = 0;
+    }
+}
+
+/* The error is latched before anything is destroyed, so that whoever logs the requests that go with
+ * it sees an aborted connection. */
+static apr_status_t core_output_fail(struct core_output *out, apr_status_t rv)
+{
+    if (!out->error)
+        out->error = rv;
+    connection_abort(out->c);
+    apr_brigade_cleanup(out->bb);
+    apr_brigade_cleanup(out->unsent);
+    core_output_settle(out);
+    return out->error;
+}
+
+void core_output_drop(struct core_output *out)
+{
+    if (!APR_BRIGADE_EMPTY(out->bb))
+        core_output_fail(out, APR_ECONNABORTED);
+}
+
+int core_output_pending(const brg_conn *bc)
+{
+    return bc->out && !APR_BRIGADE_EMPTY(bc->out->bb);
+}
+
+apr_off_t core_output_bytes(const conn_rec *c)
+{
+    brg_conn *bc = connection_of((conn_rec *)(uintptr_t)c);
+    return bc && bc->out ? bc->out->bytes : 0;
+}
+
+static const core_server_config *core_output_config(const struct core_output *out)
+{
+    return ap_get_core_module_config(out->c->base_server->module_config);
+}
+
+static apr_size_t core_output_threshold(const struct core_output *out)
+{
+    apr_size_t n = core_output_config(out)->flush_max_threshold;
+    return n ? n : OUTPUT_MEMORY_MAX;
+}
+
+/* 1 if the answer may wait for that to the next request, which is here already. */
+static int core_output_may_gather(const struct core_output *out)
+{
+    int most = core_output_config(out)->flush_max_pipelined;
+
+    return out->bc && conn_in_size(out->bc) && (most < 0 || out->responses < most) &&
+           out->c->keepalive == AP_CONN_KEEPALIVE;
+}
+
+int core_output_gathers(const brg_conn *bc)
+{
+    const struct core_output *out = bc->out;
+
+    return core_output_pending(bc) && !out->error && !out->c->aborted && !out->blocked &&
+           out->memory <= core_output_threshold(out) && core_output_may_gather(out);
+}
+
+void core_output_add_bytes(brg_conn *bc, apr_off_t n)
+{
+    if (bc->out)
+        bc->out->reported += n;
+}
+
+BRG_DECLARE(void) brg_connection_octets(conn_rec *c, apr_off_t *received, apr_off_t *sent)
+{
+    const brg_conn *bc = connection_of(c);
+
+    *received = bc ? (apr_off_t)bc->consumed : 0;
+    *sent = bc && bc->out ? bc->out->reported : 0;
+}
+
+uint64_t core_output_take_bytes(brg_conn *bc)
+{
+    struct core_output *out = bc->out;
+    apr_off_t n = out ? out->bytes - out->taken : 0;
+
+    if (n)
+        out->taken = out->bytes;
+    return (uint64_t)n;
+}
+
+/* ---- setting aside ---- */
+
+static apr_status_t core_output_keep(struct core_output *out, apr_bucket *e)
+{
+    apr_status_t rv = apr_bucket_setaside(e, out->kept);
+    const char *data;
+    apr_size_t len;
+
+    if (rv != APR_ENOTIMPL)
+        return rv;
+    rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
+    return rv == APR_SUCCESS ? apr_bucket_setaside(e, out->kept) : rv;
+}
+
+static apr_status_t core_output_keep_all(struct core_output *out, apr_bucket_brigade *bb)
+{
+    apr_bucket *e;
+    apr_status_t rv;
+
+    if (!out->kept) {
+        apr_pool_create(&out->kept, out->c->pool);
+        apr_pool_tag(out->kept, "output set aside");
+    }
+    for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = APR_BUCKET_NEXT(e))
+        if ((rv = core_output_keep(out, e)) != APR_SUCCESS && rv != APR_ENOTIMPL)
+            return rv;
+    return APR_SUCCESS;
+}
+
+/* ---- writing ---- */
+
+/* Write without waiting. APR_EAGAIN is not an error here: what is left waits. */
+static apr_status_t core_output_try(struct core_output *out)
+{
+    apr_status_t rv = core_write(out);
+    return rv == APR_EAGAIN ? APR_SUCCESS : rv;
+}
+
+/* Write until no more than `most` bytes of memory are left; 0 = until nothing is left at all. Each
+ * write that makes progress starts the timeout anew. */
+static apr_status_t core_output_wait(struct core_output *out, apr_size_t most)
+{
+    apr_interval_time_t timeout = connection_timeout(out->c);
+    apr_status_t rv;
+
+    while ((rv = core_write(out)) == APR_EAGAIN) {
+        if (conn_on_loop() || (most && out->memory <= most))
+            return APR_SUCCESS;
+        if ((rv = core_write_wait(out, timeout)) != APR_SUCCESS)
+            return rv;
+    }
+    return rv;
+}
+
+/* What a batch of buckets asks for. */
+typedef enum { OUTPUT_KEEP, OUTPUT_TRY, OUTPUT_LIMIT, OUTPUT_ALL } output_want;
+
+/* Queue all of unsent and do what is wanted. */
+static apr_status_t core_output_push(struct core_output *out, apr_size_t memory, output_want want)
+{
+    int queue = want == OUTPUT_KEEP || !APR_BRIGADE_EMPTY(out->bb);
+    apr_status_t rv = APR_SUCCESS;
+
+    if (queue)
+        rv = core_output_keep_all(out, out->unsent);
+    if (rv != APR_SUCCESS)
+        return rv;
+    APR_BRIGADE_CONCAT(out->bb, out->unsent);
+    out->memory += memory;
+    if (want == OUTPUT_TRY)
+        rv = core_output_try(out);
+    else if (want == OUTPUT_LIMIT)
+        rv = core_output_wait(out, core_output_threshold(out));
+    else if (want == OUTPUT_ALL)
+        rv = core_output_wait(out, 0);
+    if (rv == APR_SUCCESS && !queue && !APR_BRIGADE_EMPTY(out->bb))
+        rv = core_output_keep_all(out, out->bb);
+    return rv;
+}
+
+/* ---- the filter ---- */
+
+/* What was seen of a brigade so far. */
+typedef struct output_scan {
+    apr_size_t memory; /* bytes that are core_output_is_memory() */
+    apr_off_t bytes;   /* of all data */
+    int files;         /* some of it is in files */
+    int ends;          /* a response ends in it */
+} output_scan;
+
+/* Push the part of unsent before e; unsent then starts with e. */
+static apr_status_t core_output_push_before(struct core_output *out, apr_bucket *e,
+                                            output_scan *seen, output_want want)
+{
+    apr_status_t rv;
+
+    apr_brigade_split_ex(out->unsent, e, out->spare);
+    rv = core_output_push(out, seen->memory, want);
+    APR_BRIGADE_CONCAT(out->unsent, out->spare);
+    *seen = (output_scan){0};
+    return rv;
+}
+
+/* Data of unknown length: have it at hand before it is queued. What came before must not wait for
+ * it. */
+static apr_status_t core_output_resolve(struct core_output *out, apr_bucket *e, output_scan *seen)
+{
+    const char *data;
+    apr_size_t len;
+    apr_status_t rv = apr_bucket_read(e, &data, &len, APR_NONBLOCK_READ);
+
+    if (!APR_STATUS_IS_EAGAIN(rv))
+        return rv;
+    rv = core_output_push_before(out, e, seen, OUTPUT_ALL);
+    return rv == APR_SUCCESS ? apr_bucket_read(e, &data, &len, APR_BLOCK_READ) : rv;
+}
+
+static void core_output_count(output_scan *seen, const apr_bucket *e)
+{
+    if (APR_BUCKET_IS_EOS(e) || AP_BUCKET_IS_EOR(e))
+        seen->ends = 1;
+    if (APR_BUCKET_IS_METADATA(e))
+        return;
+    seen->bytes += (apr_off_t)e->length;
+    seen->files |= APR_BUCKET_IS_FILE(e);
+    if (core_output_is_memory(e))
+        seen->memory += e->length;
+}
+
+static output_want core_output_last_want(struct core_output *out, const output_scan *seen)
+{
+    if (!seen->bytes) /* else the socket is full or a response gathers: no change */
+        return APR_BRIGADE_EMPTY(out->bb) ? OUTPUT_TRY : OUTPUT_KEEP;
+    if (seen->ends)
+        return !seen->files && core_output_may_gather(out) ? OUTPUT_KEEP : OUTPUT_TRY;
+    return (apr_off_t)out->memory + seen->bytes >= OUTPUT_WORTH_A_CALL ? OUTPUT_TRY : OUTPUT_KEEP;
+}
+
+static apr_status_t core_output_todo(struct core_output *out)
+{
+    apr_size_t threshold = core_output_threshold(out);
+    apr_bucket_brigade *unsent = out->unsent;
+    output_scan seen = {0};
+    apr_bucket *e, *next;
+    apr_status_t rv = APR_SUCCESS;
+
+    for (e = APR_BRIGADE_FIRST(unsent); e != APR_BRIGADE_SENTINEL(unsent); e = next) {
+        if (e->length == (apr_size_t)-1)
+            rv = core_output_resolve(out, e, &seen);
+        if (rv != APR_SUCCESS)
+            return rv;
+        next = APR_BUCKET_NEXT(e);
+        core_output_count(&seen, e);
+        if (APR_BUCKET_IS_FLUSH(e))
+            rv = core_output_push_before(out, next, &seen, OUTPUT_ALL);
+        else if (out->memory + seen.memory > threshold)
+            rv = core_output_push_before(out, next, &seen, OUTPUT_LIMIT);
+        if (rv != APR_SUCCESS)
+            return rv;
+    }
+    if (APR_BRIGADE_EMPTY(unsent))
+        return APR_SUCCESS;
+    out->responses += seen.ends;
+    return core_output_push(out, seen.memory, core_output_last_want(out, &seen));
+}
+
+/* bb NULL: a module or MPM-like caller asks to write on what waits, without waiting for the socket.
+ */
+apr_status_t ap_core_output_filter(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    struct core_output *out = core_output_of(f);
+    apr_status_t rv;
+
+    if (bb)
+        APR_BRIGADE_CONCAT(out->unsent, bb);
+    if (__builtin_expect(brg_pool_exhausted(out->c->pool), 0))
+        memory_refusal_cuts(out->c);
+    if (out->error || out->c->aborted) {
+        core_output_fail(out, APR_ECONNABORTED);
+        return APR_ECONNABORTED;
+    }
+    rv = bb ? core_output_todo(out) : core_output_try(out);
+    if (rv != APR_SUCCESS)
+        return core_output_fail(out, rv);
+    core_output_settle(out);
+    return APR_SUCCESS;
+}
+
+/* ---- for the connection driver ---- */
+
+apr_status_t core_output_flush(brg_conn *bc)
+{
+    struct core_output *out = bc->out;
+    apr_status_t rv;
+
+    if (!out)
+        return APR_SUCCESS;
+    if (out->error)
+        return out->error;
+    if (out->c->aborted)
+        return core_output_fail(out, APR_ECONNABORTED);
+    rv = core_write(out);
+    if (rv != APR_SUCCESS && rv != APR_EAGAIN)
+        return core_output_fail(out, rv);
+    core_output_settle(out);
+    return rv;
+}
+
+void core_output_adopt(brg_conn *bc, const char *data, size_t len)
+{
+    struct core_output *out = bc->out;
+
+    if (!out || out->error || !len)
+        return;
+    APR_BRIGADE_INSERT_TAIL(out->bb, apr_bucket_heap_create(data, len, NULL, out->c->bucket_alloc));
+    out->memory += len;
+    out->c->data_in_output_filters = 1;
+}
+
+void core_output_register(apr_pool_t *p)
+{
+    ap_core_output_filter_handle =
+        ap_register_output_filter("CORE", ap_core_output_filter, NULL, AP_FTYPE_NETWORK);
+}

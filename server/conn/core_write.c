@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From buckets to system calls: the cheapest sequence that puts a brigade on a non-blocking socket.
+ *
+ * Memory is gathered into one sendmsg. A small piece of a file is read behind it and leaves in the
+ * same call; a large one follows by sendfile, announced with MSG_MORE so that the head does not
+ * travel in a packet of its own. Where sendfile is not wanted (EnableSendfile Off, descriptors that
+ * cannot) files pass through a buffer of the thread, block by block. Files are never mapped here,
+ * and a mapping that some module put into the brigade is touched by the kernel alone: when the file
+ * shrank meanwhile, sendmsg fails with EFAULT where user code would get SIGBUS.
+ *
+ * A file that ends before its bucket does means that the promised length cannot be kept any more:
+ * the error is latched and the connection closed, so that the client sees a short response instead
+ * of a wrong one.
+ */
+#include "core_output_private.h"
+#include "transport.h"
+#include "loop.h"
+
+#include "http_log.h"
+
+#include "apr_mmap.h"
+#include "apr_portable.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+APLOG_USE_MODULE(core);
+
+#define WRITE_IOVECS 64
+/* Block in which files are read that sendfile may not send. */
+#define WRITE_READ_BYTES (64 * 1024)
+/* Up to this a file is read behind the head: cheaper than sendfile. */
+#define WRITE_INLINE_BYTES (16 * 1024)
+#define WRITE_SENDFILE_BYTES (2 * 1024 * 1024)
+/* After this much, an event loop looks at its other connections. */
+#define WRITE_TURN_BYTES (4 * 1024 * 1024)
+
+/* One turn of gathering. */
+typedef struct core_batch {
+    struct iovec vec[WRITE_IOVECS];
+    int n;
+    apr_size_t bytes;  /* in vec */
+    apr_bucket *last;  /* last bucket that vec holds, whole or in part */
+    apr_bucket *file;  /* a file to send after vec */
+    apr_status_t stop; /* why gathering ended early, if it is to be told */
+} core_batch;
+
+/* Only ever holds bytes between a read and the write that follows at once. */
+static _Thread_local char write_buffer[WRITE_READ_BYTES];
+
+static int core_write_file_fd(const apr_bucket *e)
+{
+    const apr_bucket_file *a = e->data;
+    apr_os_file_t fd = -1;
+
+    apr_os_file_get(&fd, a->fd);
+    return fd;
+}
+
+static int core_write_may_sendfile(const struct core_output *out, const apr_bucket *e)
+{
+    const apr_bucket_file *a = e->data;
+    return !out->no_sendfile && (!out->bc || transport_sends_files(out->bc)) &&
+           e->length > WRITE_INLINE_BYTES &&
+           (apr_file_flags_get(a->fd) & APR_FOPEN_SENDFILE_ENABLED) != 0;
+}
+
+/* ---- gathering ---- */
+
+static void core_batch_add(core_batch *b, apr_bucket *e, const char *data, apr_size_t len)
+{
+    b->last = e;
+    if (!len)
+        return;
+    b->vec[b->n].iov_base = (void *)(uintptr_t)data;
+    b->vec[b->n++].iov_len = len;
+    b->bytes += len;
+}
+
+static apr_status_t core_batch_read_file(core_batch *b, apr_bucket *e)
+{
+    apr_size_t want = e->length < sizeof write_buffer ? e->length : sizeof write_buffer;
+    ssize_t got;
+
+    do
+        got = pread(core_write_file_fd(e), write_buffer, want, e->start);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return errno;
+    if (got == 0)
+        return APR_EOF;
+    core_batch_add(b, e, write_buffer, (apr_size_t)got);
+    return APR_SUCCESS;
+}
+
+/* 1: go on with the bucket after e. */
+static int core_batch_take(core_batch *b, const struct core_output *out, apr_bucket *e)
+{
+    const char *data;
+    apr_size_t len;
+
+    if (APR_BUCKET_IS_METADATA(e) || !e->length) {
+        core_batch_add(b, e, NULL, 0);
+        return 1;
+    }
+    if (APR_BUCKET_IS_FILE(e)) {
+        if (core_write_may_sendfile(out, e))
+            b->file = e;
+        else
+            b->stop = core_batch_read_file(b, e);
+        return 0; /* the buffer holds one piece of one file at a time */
+    }
+    b->stop = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
+    if (b->stop == APR_SUCCESS)
+        core_batch_add(b, e, data, len);
+    return b->stop == APR_SUCCESS;
+}
+
+static void core_batch_fill(core_batch *b, const struct core_output *out)
+{
+    apr_bucket_brigade *bb = out->bb;
+    apr_bucket *e;
+
+    b->n = 0;
+    b->bytes = 0;
+    b->last = b->file = NULL;
+    b->stop = APR_SUCCESS;
+    for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb) && b->n < WRITE_IOVECS;
+         e = APR_BUCKET_NEXT(e))
+        if (!core_batch_take(b, out, e))
+            break;
+}
+
+/* ---- sending ---- */
+
+static ssize_t core_sendv(const struct core_output *out, const core_batch *b)
+{
+    struct msghdr msg = {.msg_iov = (struct iovec *)(uintptr_t)b->vec, .msg_iovlen = (size_t)b->n};
+
+    if (out->bc && !transport_is_plain(out->bc))
+        return transport_sendv(out->bc, b->vec, b->n, b->file != NULL);
+    return sendmsg(out->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT | (b->file ? MSG_MORE : 0));
+}
+
+static apr_status_t core_send(struct core_output *out, const core_batch *b, apr_size_t *sent)
+{
+    ssize_t n;
+
+    *sent = 0;
+    do
+        n = core_sendv(out, b);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return errno == EWOULDBLOCK ? APR_EAGAIN : errno;
+    *sent = (apr_size_t)n;
+    out->bytes += n;
+    return *sent < b->bytes ? APR_EAGAIN : APR_SUCCESS;
+}
+
+static void core_write_drop_first(struct core_output *out, apr_size_t len)
+{
+    apr_bucket *e = APR_BRIGADE_FIRST(out->bb);
+
+    if (core_output_is_memory(e))
+        out->memory -= len < out->memory ? len : out->memory;
+    if (len < e->length && !APR_BUCKET_IS_METADATA(e))
+        apr_bucket_split(e, len);
+    out->reported += (apr_off_t)len; /* before an EOR bucket behind it logs its request */
+    apr_bucket_delete(e);
+}
+
+/* Destroy what was sent, and metadata among it and behind it as far as the batch reached. */
+static void core_write_drop(struct core_output *out, const core_batch *b, apr_size_t sent)
+{
+    int done = !b->last;
+
+    while (!done) {
+        apr_bucket *e = APR_BRIGADE_FIRST(out->bb);
+        apr_size_t len = APR_BUCKET_IS_METADATA(e) ? 0 : e->length;
+
+        done = e == b->last;
+        if (len > sent) {
+            if (sent)
+                core_write_drop_first(out, sent);
+            return;
+        }
+        sent -= len;
+        core_write_drop_first(out, len);
+    }
+}
+
+static apr_status_t core_sendfile(struct core_output *out, apr_bucket *e)
+{
+    off_t offset = e->start;
+    apr_size_t want = e->length < WRITE_SENDFILE_BYTES ? e->length : WRITE_SENDFILE_BYTES;
+    ssize_t n;
+
+    do
+        n = out->bc ? transport_sendfile(out->bc, core_write_file_fd(e), &offset, want)
+                    : sendfile(out->fd, core_write_file_fd(e), &offset, want);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && (errno == EINVAL || errno == ENOSYS || errno == EOVERFLOW)) {
+        out->no_sendfile = 1;
+        return APR_SUCCESS;
+    }
+    if (n < 0)
+        return errno == EWOULDBLOCK ? APR_EAGAIN : errno;
+    if (n == 0)
+        return APR_EOF;
+    out->bytes += n;
+    core_write_drop_first(out, (apr_size_t)n);
+    return APR_SUCCESS;
+}
+
+static apr_status_t core_write_batch(struct core_output *out)
+{
+    apr_status_t rv = APR_SUCCESS;
+    apr_size_t sent = 0;
+    core_batch b;
+
+    core_batch_fill(&b, out);
+    if (b.n)
+        rv = core_send(out, &b, &sent);
+    core_write_drop(out, &b, sent);
+    if (rv == APR_SUCCESS)
+        rv = b.file ? core_sendfile(out, b.file) : b.stop;
+    return rv;
+}
+
+static void core_write_log(const struct core_output *out, apr_status_t rv)
+{
+    if (APR_STATUS_IS_EOF(rv) || rv == EFAULT)
+        ap_log_cerror(APLOG_MARK, APLOG_WARNING, 0, out->c,
+                      "a file became shorter while it was sent: connection closed");
+    else
+        ap_log_cerror(APLOG_MARK, APLOG_TRACE1, rv, out->c, "write failed");
+}
+
+apr_status_t core_write(struct core_output *out)
+{
+    apr_off_t start = out->bytes;
+    apr_status_t rv = APR_SUCCESS;
+
+    while (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(out->bb)) {
+        if (out->bytes - start >= WRITE_TURN_BYTES && out->bc && conn_on_loop()) {
+            /* The socket may be far from full: no event would say that it goes on. */
+            loop_again(out->bc->loop, out->bc);
+            out->blocked = 1;
+            return APR_EAGAIN;
+        }
+        rv = core_write_batch(out);
+    }
+    out->blocked = rv == APR_EAGAIN;
+    if (rv != APR_SUCCESS && rv != APR_EAGAIN)
+        core_write_log(out, rv);
+    return rv;
+}
+
+apr_status_t core_write_wait(struct core_output *out, apr_interval_time_t timeout)
+{
+    struct pollfd pfd = {.fd = out->fd, .events = POLLOUT};
+    apr_interval_time_t ms = timeout / 1000 + 1;
+    int n;
+
+    if (timeout < 0 || ms > INT_MAX)
+        ms = -1;
+    do
+        n = poll(&pfd, 1, (int)ms);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return errno;
+    return n ? APR_SUCCESS : APR_TIMEUP;
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small services around a request: notes, allowed methods, recursion, what the input holds. */
+#include "httpd.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "configuration.h"
+#include "request_context.h"
+#include "brigade/resolution.h"
+#include "apr_hooks.h"
+#include "apr_strings.h"
+#include <stddef.h>
+
+APLOG_USE_MODULE(core);
+
+/* ---- notes ---- */
+
+/* Grows while modules are initialised; fixed before the first request. */
+static apr_size_t request_notes_n = AP_NUM_STD_NOTES;
+
+static apr_status_t request_notes_reset(void *data)
+{
+    request_notes_n = AP_NUM_STD_NOTES;
+    return APR_SUCCESS;
+}
+
+AP_DECLARE(apr_size_t) ap_register_request_note(void)
+{
+    if (apr_hook_global_pool) {
+        apr_pool_cleanup_register(apr_hook_global_pool, NULL, request_notes_reset,
+                                  apr_pool_cleanup_null);
+    }
+    return request_notes_n++;
+}
+
+AP_DECLARE(void **) ap_get_request_note(request_rec *r, apr_size_t note_num)
+{
+    core_request_config *conf;
+
+    if (note_num >= request_notes_n || !r->request_config) {
+        return NULL;
+    }
+    conf = ap_get_core_module_config(r->request_config);
+    return conf ? &conf->notes[note_num] : NULL;
+}
+
+/* Filter instances that a request has without an allocation: those of HTTP and a few more. */
+#define REQUEST_FILTERS 10
+
+/* The parts of one allocation. */
+typedef struct request_conf_block {
+    core_request_config conf;
+    apr_bucket_brigade bb;
+    unsigned filters_used;
+    int is_volatile;
+    int may_block;
+    int may_move, moves; /* its handler may be, and wants to be, called again by a worker */
+    apr_array_header_t *selectors;
+    request_dated dated;
+    int offered;         /* offer is set */
+    request_offer offer; /* from here on not cleared */
+    ap_filter_t filters[REQUEST_FILTERS];
+    void *notes[];
+} request_conf_block;
+
+int request_conf_create(request_rec *r)
+{
+    request_conf_block *block =
+        apr_palloc(r->pool, sizeof *block + request_notes_n * sizeof(void *));
+    core_request_config *conf = &block->conf;
+
+    memset(block, 0, offsetof(request_conf_block, offer));
+    memset(block->notes, 0, request_notes_n * sizeof(void *));
+    conf->notes = block->notes;
+    conf->deliver_script = 1;
+    if (r->main) {
+        const core_request_config *main_conf = ap_get_core_module_config(r->main->request_config);
+
+        conf->bb = main_conf->bb;
+    } else {
+        block->bb.p = r->pool;
+        block->bb.bucket_alloc = r->connection->bucket_alloc;
+        APR_RING_INIT(&block->bb.list, apr_bucket, link);
+        conf->bb = &block->bb;
+    }
+    ap_set_core_module_config(r->request_config, conf);
+    return OK;
+}
+
+static request_conf_block *request_block_of(const request_rec *r)
+{
+    request_conf_block *block =
+        r->request_config ? ap_get_core_module_config(r->request_config) : NULL;
+
+    /* Only our own have their notes right behind them. */
+    return block && block->conf.notes == block->notes ? block : NULL;
+}
+
+void request_mark_volatile(request_rec *r)
+{
+    for (; r; r = r->prev ? r->prev : r->main) {
+        request_conf_block *block = request_block_of(r);
+
+        if (block) {
+            block->is_volatile = 1;
+        }
+    }
+}
+
+void request_mark_blocking(request_rec *r)
+{
+    for (; r; r = r->prev ? r->prev : r->main) {
+        request_conf_block *block = request_block_of(r);
+
+        if (block) {
+            block->may_block = 1;
+        }
+    }
+}
+
+int request_may_block(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return !block || block->may_block;
+}
+
+void request_let_move(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block) {
+        block->may_move = 1;
+    }
+}
+
+int request_mark_moving(request_rec *r)
+{
+    request_conf_block *block = r->main || r->prev ? NULL : request_block_of(r);
+
+    if (!block || !block->may_move) {
+        return 0;
+    }
+    request_mark_blocking(r);
+    return block->moves = 1;
+}
+
+int request_moves(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+    int moves = block && block->moves;
+
+    if (block) {
+        block->may_move = block->moves = 0;
+    }
+    return moves;
+}
+
+/* Whoever has a module say what it does wants to read it for every request. */
+static int request_is_debugged(const request_rec *r)
+{
+    const struct ap_logconf *log = ap_get_request_logconf(r);
+
+    if (log->level > APLOG_INFO)
+        return 1;
+    for (int i = 0; log->module_levels && i < conf_vector_slots(); i++)
+        if (log->module_levels[i] > APLOG_INFO)
+            return 1;
+    return 0;
+}
+
+int request_resolution(request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return !block || block->is_volatile || request_is_debugged(r) ? BRG_RESOLUTION_VOLATILE
+                                                                  : BRG_RESOLUTION_STATIC;
+}
+
+apr_array_header_t **request_conf_selectors(const request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    return block ? &block->selectors : NULL;
+}
+
+request_dated *request_dated_field(const request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    return block ? &block->dated : NULL;
+}
+
+request_offer *request_offer_begin(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (!block)
+        return NULL;
+    memset(&block->offer, 0, sizeof block->offer);
+    block->offered = 1;
+    return &block->offer;
+}
+
+request_offer *request_offer_of(const request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    return block && block->offered ? &block->offer : NULL;
+}
+
+void request_offer_drop(request_rec *r)
+{
+    for (; r; r = r->main ? r->main : r->prev) {
+        request_conf_block *block = request_block_of(r);
+
+        if (block)
+            block->offered = 0;
+    }
+}
+
+BRG_DECLARE(void)
+brg_resolution_dated_field(request_rec *r, const char *name, apr_interval_time_t after)
+{
+    request_dated *dated = request_dated_field(r);
+
+    if (!dated || (dated->name && (strcmp(dated->name, name) || dated->after != after))) {
+        request_mark_volatile(r);
+        return;
+    }
+    dated->name = name;
+    dated->after = after;
+}
+
+ap_filter_t *request_conf_filter(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (!block || block->filters_used == REQUEST_FILTERS) {
+        return apr_palloc(r->pool, sizeof(ap_filter_t));
+    }
+    return &block->filters[block->filters_used++];
+}
+
+void request_conf_end(request_rec *r)
+{
+    core_request_config *conf =
+        r->request_config ? ap_get_core_module_config(r->request_config) : NULL;
+
+    if (conf && conf->bb) {
+        apr_brigade_cleanup(conf->bb);
+    }
+}
+
+/* ---- what the core's per-request configuration tells ---- */
+
+static core_request_config *request_conf_of(const request_rec *r)
+{
+    return ap_get_core_module_config(r->request_config);
+}
+
+AP_DECLARE(const char *) ap_document_root(request_rec *r)
+{
+    const core_request_config *conf = request_conf_of(r);
+    const core_server_config *sconf = ap_get_core_module_config(r->server->module_config);
+
+    return conf && conf->document_root ? conf->document_root : sconf->ap_document_root;
+}
+
+AP_DECLARE(void) ap_set_document_root(request_rec *r, const char *document_root)
+{
+    request_conf_of(r)->document_root = document_root;
+}
+
+AP_DECLARE(const char *) ap_context_prefix(request_rec *r)
+{
+    const core_request_config *conf = request_conf_of(r);
+
+    return conf->context_prefix ? conf->context_prefix : "";
+}
+
+AP_DECLARE(const char *) ap_context_document_root(request_rec *r)
+{
+    const core_request_config *conf = request_conf_of(r);
+
+    return conf->context_document_root ? conf->context_document_root : ap_document_root(r);
+}
+
+AP_DECLARE(void)
+ap_set_context_info(request_rec *r, const char *context_prefix, const char *context_document_root)
+{
+    core_request_config *conf = request_conf_of(r);
+
+    if (context_prefix) {
+        conf->context_prefix = context_prefix;
+    }
+    if (context_document_root) {
+        conf->context_document_root = context_document_root;
+    }
+}
+
+/* A response for one status, set by a module: a URL, a path, or else a text, which is marked by a
+ * quote. */
+AP_DECLARE(void) ap_custom_response(request_rec *r, int status, const char *string)
+{
+    core_request_config *conf = request_conf_of(r);
+    int is_place = ap_is_url(string) || *string == '/';
+
+    if (!conf->response_code_strings) {
+        conf->response_code_strings =
+            apr_pcalloc(r->pool, RESPONSE_CODES * sizeof *conf->response_code_strings);
+    }
+    conf->response_code_strings[ap_index_of_response(status)] =
+        apr_pstrcat(r->pool, is_place ? "" : "\"", string, NULL);
+}
+
+/* ---- where a request stands among others ---- */
+
+AP_DECLARE(int) ap_is_initial_req(request_rec *r)
+{
+    return !r->main && !r->prev;
+}
+
+AP_DECLARE(int) ap_is_recursion_limit_exceeded(const request_rec *r)
+{
+    const core_server_config *conf = ap_get_core_module_config(r->server->module_config);
+    int redirect_max =
+        conf->redirect_limit ? conf->redirect_limit : AP_DEFAULT_MAX_INTERNAL_REDIRECTS;
+    int depth_max = conf->subreq_limit ? conf->subreq_limit : AP_DEFAULT_MAX_SUBREQ_DEPTH;
+    int redirects = 0, depth = 0;
+
+    for (const request_rec *at = r; at;) {
+        if (at->prev && ++redirects >= redirect_max) {
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                          APLOGNO(00124) "Request exceeded the limit of %d internal redirects due "
+                                         "to probable configuration error. Use "
+                                         "'LimitInternalRecursion' to increase the limit if "
+                                         "necessary. Use 'LogLevel debug' to get a backtrace.",
+                          redirect_max);
+            return 1;
+        }
+        if (!at->prev && at->main && ++depth >= depth_max) {
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                          APLOGNO(00125) "Request exceeded the limit of %d subrequest nesting "
+                                         "levels due to probable configuration error. Use "
+                                         "'LimitInternalRecursion' to increase the limit if "
+                                         "necessary. Use 'LogLevel debug' to get a backtrace.",
+                          depth_max);
+            return 1;
+        }
+        at = at->prev ? at->prev : at->main;
+    }
+    return 0;
+}
+
+AP_DECLARE(void) ap_update_mtime(request_rec *r, apr_time_t dependency_mtime)
+{
+    if (r->mtime < dependency_mtime) {
+        r->mtime = dependency_mtime;
+    }
+}
+
+/* ---- methods ---- */
+
+AP_DECLARE(void) ap_allow_methods(request_rec *r, int reset, ...)
+{
+    const char *method;
+    va_list methods;
+
+    if (reset) {
+        ap_clear_method_list(r->allowed_methods);
+    }
+    va_start(methods, reset);
+    while ((method = va_arg(methods, const char *)) != NULL) {
+        ap_method_list_add(r->allowed_methods, method);
+    }
+    va_end(methods);
+}
+
+AP_DECLARE(void) ap_allow_standard_methods(request_rec *r, int reset, ...)
+{
+    apr_int64_t mask = 0;
+    va_list methods;
+    int method;
+
+    if (reset) {
+        ap_clear_method_list(r->allowed_methods);
+    }
+    va_start(methods, reset);
+    while ((method = va_arg(methods, int)) != -1) {
+        mask |= AP_METHOD_BIT << method;
+    }
+    va_end(methods);
+    r->allowed_methods->method_mask |= mask;
+}
+
+/* ---- pipelining ---- */
+
+/* Look at the next byte without taking it. @return APR_SUCCESS with *byte set, or why there is none
+ */
+static apr_status_t pipeline_peek(conn_rec *c, apr_bucket_brigade *bb, char *byte)
+{
+    apr_status_t rv;
+    const char *data;
+    apr_size_t len;
+
+    apr_brigade_cleanup(bb);
+    rv = ap_get_brigade(c->input_filters, bb, AP_MODE_SPECULATIVE, APR_NONBLOCK_READ, 1);
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    if (APR_BRIGADE_EMPTY(bb)) {
+        return APR_EAGAIN;
+    }
+    rv = apr_bucket_read(APR_BRIGADE_FIRST(bb), &data, &len, APR_NONBLOCK_READ);
+    if (rv == APR_SUCCESS && !len) {
+        return APR_BUCKET_IS_EOS(APR_BRIGADE_FIRST(bb)) ? APR_EOF : APR_EAGAIN;
+    }
+    if (rv == APR_SUCCESS) {
+        *byte = *data;
+    }
+    return rv;
+}
+
+static apr_status_t pipeline_drop(conn_rec *c, apr_bucket_brigade *bb)
+{
+    apr_status_t rv;
+
+    apr_brigade_cleanup(bb);
+    rv = ap_get_brigade(c->input_filters, bb, AP_MODE_READBYTES, APR_NONBLOCK_READ, 1);
+    apr_brigade_cleanup(bb);
+    return rv;
+}
+
+AP_DECLARE(apr_status_t)
+ap_check_pipeline(conn_rec *c, apr_bucket_brigade *bb, unsigned int max_blank_lines)
+{
+    unsigned blank_lines = 0;
+    int after_cr = 0;
+
+    if (c->keepalive != AP_CONN_KEEPALIVE || c->aborted) {
+        return APR_EOF; /* whatever comes is no request */
+    }
+    for (;;) {
+        char byte = 0;
+        apr_status_t rv = pipeline_peek(c, bb, &byte);
+
+        apr_brigade_cleanup(bb);
+        if (rv != APR_SUCCESS || !max_blank_lines) {
+            return rv;
+        }
+        if (byte != LF && (byte != CR || after_cr)) {
+            return APR_SUCCESS;
+        }
+        if (byte == LF && ++blank_lines > max_blank_lines) {
+            return APR_NOTFOUND;
+        }
+        after_cr = byte == CR;
+        if ((rv = pipeline_drop(c, bb)) != APR_SUCCESS) {
+            return rv;
+        }
+    }
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CONTEXT_REQUEST_CONTEXT_H
+#define BRIGADE_CONTEXT_REQUEST_CONTEXT_H
+
+/**
+ * @file request_context.h
+ * The core's part in r->request_config.
+ */
+#include "httpd.h"
+#include "util_filter.h"
+
+/** create_request hook: core_request_config with room for all registered notes. @return OK */
+int request_conf_create(request_rec *r);
+
+/**
+ * The outcome of @a r depends on more than its URI, its virtual host and files: an expression was
+ * evaluated. Also holds for the requests that led to r.
+ */
+void request_mark_volatile(request_rec *r);
+
+/** The handler of @a r, or of one of its sub-requests, may wait: it is to run on a worker. */
+void request_mark_blocking(request_rec *r);
+
+/** 1 if @a r was so marked. */
+int request_may_block(const request_rec *r);
+
+/** The handler of @a r is called now, and may be called again by a worker. */
+void request_let_move(request_rec *r);
+
+/** It is to be called again. @return 0: r was not let, or is not what the network asked for */
+int request_mark_moving(request_rec *r);
+
+/** 1 if @a r was so marked; both marks are gone then. */
+int request_moves(request_rec *r);
+
+/** The core's answer to "what did it depend on?": BRG_RESOLUTION_VOLATILE if r was marked, or
+ * if debugging messages are wanted of it. */
+int request_resolution(request_rec *r);
+
+/** In the list of fields, instead of a name: the request line, whose target is the key of the
+ * response cache. Only GET is stored. */
+#define REQUEST_LINE_SELECTOR ":line"
+
+/**
+ * Where resolution_select.c keeps what the answer to @a r is selected by: NULL until something is.
+ * @return NULL if r->request_config is not the core's
+ */
+apr_array_header_t **request_conf_selectors(const request_rec *r);
+
+/** A response field whose value is the time of the request and so much more. */
+typedef struct request_dated {
+    const char *name; /**< NULL: none */
+    apr_interval_time_t after;
+} request_dated;
+
+/** @return NULL if r->request_config is not the core's */
+request_dated *request_dated_field(const request_rec *r);
+
+struct cache_capture;
+
+/** What a handler or filter offers to be stored as the body of a response. */
+typedef struct request_offer {
+    int codings;            /**< content codings that filters on the way make if asked for */
+    int coded;              /**< and the request asks for one of them */
+    const char *etag;       /**< before any filter changed it, or NULL */
+    const char *path;       /**< the file that is the whole body, or NULL */
+    const char *body;       /**< the bytes that are the whole body, or NULL */
+    apr_size_t len;         /**< of body */
+    const char *const *from; /**< with body: the files that it was made from, or NULL */
+    struct cache_capture *capture; /**< collects what filters make of the body, or NULL */
+} request_offer;
+
+/** A new offer of @a r, in place of an earlier one; all zero. NULL if r->request_config is not the
+ * core's. Lives as long as r. */
+request_offer *request_offer_begin(request_rec *r);
+
+/** The offer of @a r that stands, or NULL. */
+request_offer *request_offer_of(const request_rec *r);
+
+/** No offer of @a r or of the requests that led to it stands any more. */
+void request_offer_drop(request_rec *r);
+
+/** Memory for a filter instance that lives as long as @a r. Not initialised. */
+ap_filter_t *request_conf_filter(request_rec *r);
+
+/**
+ * Destroy what is left in the request's look-ahead brigade, when the request ends. Most requests
+ * never use it, so it does not have a pool cleanup of its own. (bucket_eor.c calls it)
+ */
+void request_conf_end(request_rec *r);
+
+#endif

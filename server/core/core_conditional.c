@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sections that are read or passed over while the file is parsed: <IfModule> and its kin. Their
+ * setters get, as every EXEC_ON_READ directive, the place for the tree that shall stand in their
+ * stead. */
+#include "httpd.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "apr_file_info.h"
+#include "apr_strings.h"
+#include "configuration.h"
+#include "core_private.h"
+#include "core_section.h"
+
+typedef int core_condition_fn(cmd_parms *cmd, const char *arg);
+
+static int core_has_module(cmd_parms *cmd, const char *arg)
+{
+    const module *m = conf_find_module(arg);
+
+    return m && (!strcmp(m->name, arg) || !strcmp(conf_module_symbol(m), arg));
+}
+
+static int core_has_define(cmd_parms *cmd, const char *arg)
+{
+    return ap_exists_config_define(arg);
+}
+
+static int core_has_file(cmd_parms *cmd, const char *arg)
+{
+    const char *path = ap_server_root_relative(cmd->temp_pool, arg);
+    apr_finfo_t info;
+
+    return path && apr_stat(&info, path, APR_FINFO_TYPE, cmd->temp_pool) == APR_SUCCESS;
+}
+
+static int core_has_directive(cmd_parms *cmd, const char *arg)
+{
+    return conf_commands_find(arg) != NULL;
+}
+
+static int core_has_section(cmd_parms *cmd, const char *arg)
+{
+    return conf_commands_find(apr_pstrcat(cmd->temp_pool, "<", arg, NULL)) != NULL;
+}
+
+const char *conf_conditional(cmd_parms *cmd, ap_directive_t **tree, int holds)
+{
+    /* The setter's command record is lost while nested directives run. */
+    char *name = apr_pstrdup(cmd->temp_pool, cmd->cmd->name);
+    ap_directive_t *parent = NULL;
+
+    *tree = NULL;
+    if (!holds)
+        return ap_soak_end_container(cmd, name);
+    return ap_build_cont_config(cmd->pool, cmd->temp_pool, cmd, tree, &parent, name);
+}
+
+static const char *core_conditional(cmd_parms *cmd, void *tree, const char *arg,
+                                    core_condition_fn *condition)
+{
+    const char *text, *error = core_section_text(cmd, arg, &text);
+    int negate, holds;
+
+    if (error)
+        return error;
+    negate = *text == '!';
+    text += negate;
+    text = ap_getword_conf(cmd->temp_pool, &text);
+    if (!*text)
+        return core_section_no_args(cmd);
+    holds = condition(cmd, text) != 0;
+    return conf_conditional(cmd, tree, holds != negate);
+}
+
+const char *core_if_module(cmd_parms *cmd, void *tree, const char *arg)
+{
+    return core_conditional(cmd, tree, arg, core_has_module);
+}
+
+const char *core_if_define(cmd_parms *cmd, void *tree, const char *arg)
+{
+    return core_conditional(cmd, tree, arg, core_has_define);
+}
+
+const char *core_if_file(cmd_parms *cmd, void *tree, const char *arg)
+{
+    return core_conditional(cmd, tree, arg, core_has_file);
+}
+
+const char *core_if_directive(cmd_parms *cmd, void *tree, const char *arg)
+{
+    return core_conditional(cmd, tree, arg, core_has_directive);
+}
+
+const char *core_if_section(cmd_parms *cmd, void *tree, const char *arg)
+{
+    return core_conditional(cmd, tree, arg, core_has_section);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Setters of what goes to the error log. Opening and writing it is log.c's. */
+#include "httpd.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "apr_strings.h"
+#include "configuration.h"
+#include "core_private.h"
+
+static struct ap_logconf *core_log_target(cmd_parms *cmd, core_dir_config *d)
+{
+    if (!cmd->path)
+        return &cmd->server->log;
+    if (!d->log)
+        d->log = ap_new_log_config(cmd->pool, NULL);
+    return d->log;
+}
+
+const char *core_set_log_level(cmd_parms *cmd, void *dir, const char *arg)
+{
+    struct ap_logconf *log = core_log_target(cmd, dir);
+    const char *colon = strchr(arg, ':'), *error, *name;
+    const module *m;
+    int level;
+
+    if (!colon) {
+        error = ap_parse_log_level(arg, &level);
+        if (error)
+            return error;
+        log->level = level;
+        ap_reset_module_loglevels(log, APLOG_NO_MODULE);
+        return NULL;
+    }
+    name = apr_pstrmemdup(cmd->temp_pool, arg, (apr_size_t)(colon - arg));
+    error = ap_parse_log_level(colon + 1, &level);
+    if (error)
+        return apr_psprintf(cmd->temp_pool, "%s: %s", name, error);
+    m = conf_find_module(name);
+    if (!m)
+        return apr_psprintf(cmd->temp_pool, "Cannot find module %s", name);
+    ap_set_module_loglevel(cmd->pool, log, m->module_index, level);
+    return NULL;
+}
+
+const char *core_set_error_log(cmd_parms *cmd, void *dir, const char *target, const char *more)
+{
+    const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
+
+    if (!error)
+        cmd->server->error_fname =
+            more ? apr_pstrcat(cmd->pool, target, ":", more, NULL) : apr_pstrdup(cmd->pool, target);
+    return error;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options, and what .htaccess files may say: AllowOverride, AllowOverrideList, AccessFileName. */
+#include "httpd.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "apr_strings.h"
+#include "configuration.h"
+#include "core_private.h"
+
+APLOG_USE_MODULE(core);
+
+/* ---- Options ---- */
+
+static const struct {
+    const char *name;
+    allow_options_t bits;
+} core_options[] = {
+    {"Indexes", OPT_INDEXES},
+    {"Includes", OPT_INCLUDES | OPT_INC_WITH_EXEC},
+    {"IncludesNOEXEC", OPT_INCLUDES},
+    {"FollowSymLinks", OPT_SYM_LINKS},
+    {"SymLinksIfOwnerMatch", OPT_SYM_OWNER},
+    {"ExecCGI", OPT_EXECCGI},
+    {"MultiViews", OPT_MULTI},
+    {"RunScripts", OPT_MULTI | OPT_EXECCGI},
+    {"None", OPT_NONE},
+    {"All", OPT_ALL},
+};
+
+static int core_option_bits(const char *name, allow_options_t *bits)
+{
+    for (unsigned i = 0; i < sizeof core_options / sizeof *core_options; i++) {
+        if (!ap_cstr_casecmp(name, core_options[i].name)) {
+            *bits = core_options[i].bits;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void core_option_apply(core_dir_config *d, char sign, allow_options_t bits)
+{
+    if (sign == '-') {
+        d->opts_remove |= bits;
+        d->opts_add &= (allow_options_t)~bits;
+        d->opts &= (allow_options_t)~bits;
+        return;
+    }
+    if (sign == '+') {
+        d->opts_add |= bits;
+        d->opts_remove &= (allow_options_t)~bits;
+    }
+    d->opts |= bits;
+    /* IncludesNOEXEC said after Includes takes exec away again. */
+    if (bits == OPT_INCLUDES) {
+        d->opts &= (allow_options_t)~OPT_INC_WITH_EXEC;
+        d->opts_add &= (allow_options_t)~OPT_INC_WITH_EXEC;
+    }
+}
+
+const char *core_set_options(cmd_parms *cmd, void *dir, const char *args)
+{
+    core_dir_config *d = dir;
+    char first = '\0';
+
+    for (int n = 0; *args; n++) {
+        char *word = ap_getword_conf(cmd->pool, &args);
+        char sign = *word == '+' || *word == '-' ? *word++ : '\0';
+        allow_options_t bits;
+
+        if (!n && !sign) {
+            d->opts = OPT_NONE;
+            d->opts_add = d->opts_remove = OPT_NONE;
+        }
+        if (!n)
+            first = sign;
+        if (!first != !sign)
+            return "Either all Options must start with + or -, or no Option may.";
+        if (!core_option_bits(word, &bits))
+            return apr_pstrcat(cmd->pool, "Illegal option ", word, NULL);
+        if ((cmd->override_opts & bits) != bits)
+            return apr_pstrcat(cmd->pool, "Option ", word, " not allowed here", NULL);
+        core_option_apply(d, sign, bits);
+    }
+    return NULL;
+}
+
+/* ---- AllowOverride ---- */
+
+/* "Options=A,B": the options that .htaccess may set. */
+static const char *core_allowed_options(cmd_parms *cmd, core_dir_config *d, char *list)
+{
+    char *state = NULL;
+
+    d->override_opts = OPT_NONE;
+    for (char *w = apr_strtok(list, ",", &state); w; w = apr_strtok(NULL, ",", &state)) {
+        allow_options_t bits;
+
+        if (!core_option_bits(w, &bits))
+            return apr_pstrcat(cmd->pool, "Illegal option ", w, NULL);
+        d->override_opts |= bits;
+    }
+    return NULL;
+}
+
+static int core_nonfatal(const char *what)
+{
+    if (!ap_cstr_casecmp(what, "Override"))
+        return NONFATAL_OVERRIDE;
+    if (!ap_cstr_casecmp(what, "Unknown"))
+        return NONFATAL_UNKNOWN;
+    return ap_cstr_casecmp(what, "All") ? 0 : NONFATAL_ALL;
+}
+
+static int core_override_class(const char *word)
+{
+    static const struct {
+        const char *name;
+        int bits;
+    } classes[] = {{"Limit", OR_LIMIT},     {"FileInfo", OR_FILEINFO}, {"AuthConfig", OR_AUTHCFG},
+                   {"Indexes", OR_INDEXES}, {"Options", OR_OPTIONS},   {"All", OR_ALL},
+                   {"None", OR_NONE}};
+
+    for (unsigned i = 0; i < sizeof classes / sizeof *classes; i++) {
+        if (!ap_cstr_casecmp(word, classes[i].name))
+            return classes[i].bits;
+    }
+    return -1;
+}
+
+static const char *core_override_word(cmd_parms *cmd, core_dir_config *d, char *word)
+{
+    char *value = strchr(word, '=');
+    const char *all = apr_pstrdup(cmd->pool, word);
+    int bits;
+
+    if (value)
+        *value++ = '\0';
+    if (value && !ap_cstr_casecmp(word, "Nonfatal"))
+        bits = core_nonfatal(value) ? core_nonfatal(value) : -1;
+    else
+        bits = core_override_class(word);
+    if (bits < 0 || (value && bits != OR_OPTIONS && !(bits & NONFATAL_ALL)))
+        return apr_pstrcat(cmd->pool, "Illegal override option ", all, NULL);
+    d->override |= (overrides_t)bits;
+    if (bits == OR_OPTIONS && value)
+        return core_allowed_options(cmd, d, value);
+    if (bits & OR_OPTIONS)
+        d->override_opts = OPT_ALL | OPT_SYM_OWNER | OPT_MULTI;
+    return NULL;
+}
+
+/* .htaccess belongs to directories: elsewhere the directive does nothing. */
+static void core_warn_useless(cmd_parms *cmd)
+{
+    if (ap_check_cmd_context(cmd, NOT_IN_LOCATION | NOT_IN_FILES))
+        ap_log_perror(APLOG_MARK, APLOG_WARNING, 0, cmd->temp_pool,
+                      APLOGNO(00114) "Useless use of %s in line %d of %s.", cmd->cmd->name,
+                      cmd->directive->line_num, cmd->directive->filename);
+}
+
+const char *core_set_allow_override(cmd_parms *cmd, void *dir, const char *args)
+{
+    core_dir_config *d = dir;
+    const char *error = NULL;
+
+    core_warn_useless(cmd);
+    d->override = OR_NONE;
+    while (*args && !error)
+        error = core_override_word(cmd, d, ap_getword_conf(cmd->pool, &args));
+    return error;
+}
+
+static void core_override_list_add(cmd_parms *cmd, core_dir_config *d, const char *name)
+{
+    const conf_command *c = conf_commands_find(name);
+
+    if (!c) {
+        ap_log_perror(APLOG_MARK, APLOG_WARNING, 0, cmd->temp_pool,
+                      APLOGNO(00116) "Discarding unrecognized directive `%s' in %s at %s:%d", name,
+                      cmd->cmd->name, cmd->directive->filename, cmd->directive->line_num);
+        return;
+    }
+    for (; c; c = c->next) {
+        if (c->cmd->req_override & (OR_ALL | ACCESS_CONF)) {
+            /* Looked up by the name that the module gave it. */
+            apr_table_set(d->override_list, c->cmd->name, "1");
+            return;
+        }
+    }
+    ap_log_perror(APLOG_MARK, APLOG_WARNING, 0, cmd->temp_pool,
+                  APLOGNO(02304) "Discarding directive `%s' not allowed in %s at %s:%d", name,
+                  cmd->cmd->name, cmd->directive->filename, cmd->directive->line_num);
+}
+
+const char *core_set_allow_override_list(cmd_parms *cmd, void *dir, int argc, char *const argv[])
+{
+    core_dir_config *d = dir;
+
+    core_warn_useless(cmd);
+    d->override_list = apr_table_make(cmd->pool, argc ? argc : 1);
+    if (argc == 1 && !ap_cstr_casecmp(argv[0], "None"))
+        return NULL;
+    for (int i = 0; i < argc; i++)
+        core_override_list_add(cmd, d, argv[i]);
+    return NULL;
+}
+
+const char *core_set_access_name(cmd_parms *cmd, void *dir, const char *arg)
+{
+    core_server_config *c = ap_get_core_module_config(cmd->server->module_config);
+    const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
+
+    if (!error)
+        c->access_name = apr_pstrdup(cmd->pool, arg);
+    return error;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CORE_CORE_PRIVATE_H
+#define BRIGADE_CORE_CORE_PRIVATE_H
+
+/**
+ * @file core_private.h
+ * The setters of the core's directives, by file; core_module.c's table lists them.
+ */
+#include "core_settings.h"
+
+typedef const char *core_take1_fn(cmd_parms *cmd, void *dir, const char *arg);
+typedef const char *core_take2_fn(cmd_parms *cmd, void *dir, const char *a, const char *b);
+typedef const char *core_flag_fn(cmd_parms *cmd, void *dir, int on);
+typedef const char *core_argv_fn(cmd_parms *cmd, void *dir, int argc, char *const argv[]);
+
+/* core_sections.c */
+core_take1_fn core_section_directory, core_section_location, core_section_files, core_section_if,
+    core_section_virtualhost;
+
+/* core_conditional.c */
+core_take1_fn core_if_module, core_if_define, core_if_file, core_if_directive, core_if_section;
+
+/* core_directives_read.c: acting while the file is read */
+core_take1_fn core_set_server_root, core_set_runtime_dir, core_set_state_dir, core_include,
+    core_undefine, core_error, core_warning;
+core_take2_fn core_define, core_builtin_module;
+
+/* core_directives_dir.c */
+core_take1_fn core_set_options, core_set_accept_path_info, core_set_default_charset,
+    core_set_default_type, core_set_hostname_lookups, core_set_server_signature,
+    core_set_canonical_name, core_set_enable_mmap, core_set_enable_sendfile, core_set_file_etag,
+    core_set_handler, core_set_encoded_slashes_arg;
+core_take2_fn core_set_error_document, core_set_cgi_var;
+core_flag_fn core_set_content_md5, core_set_canonical_phys_port, core_set_cgi_pass_auth,
+    core_set_qualify_redirect_url;
+
+/* core_directives_override.c */
+core_take1_fn core_set_allow_override, core_set_access_name;
+core_argv_fn core_set_allow_override_list;
+
+/* core_directives_limits.c */
+core_take1_fn core_set_limit_line, core_set_limit_fieldsize, core_set_limit_fields,
+    core_set_limit_body, core_set_limit_xml_body, core_set_read_buf_size, core_set_max_ranges,
+    core_set_max_overlaps, core_set_max_reversals;
+core_take2_fn core_set_recursion_limit, core_set_rlimit;
+
+/* core_directives_server.c, core_directives_protocol.c */
+core_take1_fn core_set_document_root, core_set_server_name, core_set_server_admin,
+    core_set_server_alias, core_set_server_path, core_set_timeout, core_set_protocol,
+    core_set_protocols, core_set_protocol_options, core_set_trace, core_register_method,
+    core_set_regex_options;
+core_take2_fn core_set_accept_filter;
+core_flag_fn core_set_honor_order, core_set_merge_trailers, core_set_merge_slashes,
+    core_set_strict_host, core_set_filter_statistics;
+
+/* core_directives_log.c */
+core_take1_fn core_set_log_level;
+core_take2_fn core_set_error_log;
+
+/* core_directives_cache.c */
+core_take1_fn core_set_cache_validate, core_set_cache_size, core_set_cache_max_file,
+    core_set_cache_entries;
+
+#endif

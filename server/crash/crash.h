@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CRASH_CRASH_H
+#define BRIGADE_CRASH_CRASH_H
+
+/**
+ * @file crash.h
+ * What is written when a process gets a fatal signal: which signal, on which thread, what that
+ * thread was serving, and which module was at work, in which hook, handler or filter. Nothing of it
+ * costs anything before: the stack is looked at when the signal came.
+ */
+#include "httpd.h"
+#include <signal.h>
+#include <stddef.h>
+
+/** Bytes of stack that the handler needs. */
+#define CRASH_STACK_BYTES 32768
+
+/**
+ * Remember what the calling thread serves from now on, for as long as it is valid. NULL: nothing.
+ * Threads: any. Async-signal-safety: the handler of this thread reads it.
+ */
+void crash_serving(const request_rec *r);
+
+/**
+ * Let the handler run on @a stack on this thread, so that it can report a stack that overflowed
+ * too.
+ * @param stack  CRASH_STACK_BYTES, valid up to crash_stack_end()
+ * @param old    filled, for crash_stack_end()
+ */
+void crash_stack_begin(void *stack, stack_t *old);
+void crash_stack_end(const stack_t *old);
+
+/**
+ * Tell of a module that calls exit() in this process. To be called again in a process that was
+ * forked. Threads: the main thread.
+ */
+void crash_exit_watch(void);
+
+/** This process comes to its own end now. To be called while modules are still loaded. */
+void crash_exit_expected(void);
+
+/* ---- crash_where.c ---- */
+
+/** Where a fatal signal struck. */
+typedef struct crash_place {
+    const char *file; /**< the object that the fault is in; "" for the program, NULL: not in code */
+    size_t offset;    /**< in file, or the address */
+    const char *module; /**< whose code it is, or who called it; NULL: none */
+    const char *hook;   /**< "handler"; NULL: not below a hook */
+    const char *filter; /**< set instead of hook: below a filter */
+    int is_input;       /**< filter is an input filter */
+    const char *called; /**< module whose hook or filter that is, where it is another one */
+    int loaded;         /**< module is known by its file, which LoadModule opened */
+} crash_place;
+
+/** Load what crash_where() needs, which a signal handler could not. */
+void crash_where_prepare(void);
+
+/** Find out where this is called from; no file or offset. */
+void crash_where_here(crash_place *out);
+
+/** Find out. @param context  what the signal handler got. Async-signal-safe, unless the stack is in
+ * ruins. */
+void crash_where(void *context, crash_place *out);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_EXPR_EXPR_DEPENDS_H
+#define BRIGADE_EXPR_EXPR_DEPENDS_H
+
+#include "ap_expr.h"
+
+/** Does the value of an expression depend on more than the URI, the configuration and the names of
+ * files?
+ *  @return 0 if certainly not, so that it may be remembered with them; else 1. */
+int expr_depends(const ap_expr_info_t *info);
+
+#endif

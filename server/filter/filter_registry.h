@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_FILTER_FILTER_REGISTRY_H
+#define BRIGADE_FILTER_FILTER_REGISTRY_H
+
+/**
+ * @file filter_registry.h
+ * Registered filters by name. There is one registry per direction; names are compared without
+ * regard to case.
+ */
+#include "util_filter.h"
+
+/**
+ * Call @a visit for every registered filter, output filters first, in no particular order.
+ * Threads: any, once the configuration was read.
+ */
+void filter_registry_each(void (*visit)(void *baton, const ap_filter_rec_t *frec, int is_input),
+                          void *baton);
+
+/** Name (module->name) of the module that registered a filter; NULL if it was not registered, or
+ * not from a module. */
+const char *filter_owner(const ap_filter_rec_t *frec);
+
+#endif

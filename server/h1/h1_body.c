@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The HTTP_IN filter: gives out the body of one request and then EOS, and nothing of what the
+ * client sent after it.
+ *
+ *   NONE     no body: EOS
+ *   LENGTH   Content-Length bytes
+ *   CHUNKED  h1_chunked says what is data; trailers are kept
+ *   TO_EOF   a response that mod_proxy reads: until the origin closes
+ *   ENDED    EOS was given out
+ *
+ * Framing bytes are fetched with GETLINE, which never returns bytes beyond a line end, data with
+ * the mode that the caller asked for. 100 Continue is sent when the body is first asked for.
+ */
+#include "h1_chunked.h"
+#include "http_error.h"
+#include "core_settings.h"
+#include "h1_request.h"
+#include "request_parts.h"
+#include "http_config.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "h1_fields.h"
+#include "mod_core.h"
+#include "apr_strings.h"
+#include <string.h>
+
+APLOG_USE_MODULE(http);
+
+/* Empty answers to a blocking call that are taken in a row. */
+#define BODY_EMPTY_ANSWERS 100
+
+typedef enum body_kind {
+    BODY_NONE,
+    BODY_LENGTH,
+    BODY_CHUNKED,
+    BODY_TO_EOF,
+    BODY_ENDED,
+    BODY_BROKEN
+} body_kind;
+
+typedef struct body_ctx {
+    body_kind kind;
+    apr_off_t left;         /* LENGTH: bytes to come */
+    apr_off_t limit, taken; /* LimitRequestBody (0 = none) and what counts against it */
+    h1_chunked chunked;
+    apr_bucket_brigade *bb; /* for framing lines */
+    char *line;             /* trailer line that is not complete */
+    apr_size_t line_len, line_cap;
+    int trailers;
+    apr_status_t error; /* with BROKEN: what every further call returns */
+} body_ctx;
+
+static apr_status_t body_break(ap_filter_t *f, body_ctx *ctx, apr_status_t rv)
+{
+    ctx->kind = BODY_BROKEN;
+    ctx->error = rv;
+    f->r->connection->keepalive = AP_CONN_CLOSE;
+    return rv;
+}
+
+static apr_status_t body_malformed(ap_filter_t *f, body_ctx *ctx, const char *what)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, APR_EINVAL, f->r,
+                  APLOGNO(01590) "Error reading/parsing chunk %s ", what);
+    return body_break(f, ctx, APR_EGENERAL);
+}
+
+static apr_status_t body_overflow(ap_filter_t *f, body_ctx *ctx)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, APR_ENOSPC, f->r,
+                  APLOGNO(01590) "Error reading/parsing chunk %s ", "(overflow)");
+    return body_break(f, ctx, APR_ENOSPC);
+}
+
+static apr_status_t body_too_large(ap_filter_t *f, body_ctx *ctx)
+{
+    if (ctx->kind == BODY_CHUNKED) {
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, f->r,
+                      APLOGNO(01591) "Read content length of %" APR_OFF_T_FMT
+                                     " is larger than the configured limit of %" APR_OFF_T_FMT,
+                      ctx->taken, ctx->limit);
+    } else {
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, f->r,
+                      APLOGNO(01588) "Requested content-length of %" APR_OFF_T_FMT
+                                     " is larger than the configured limit of %" APR_OFF_T_FMT,
+                      ctx->left, ctx->limit);
+    }
+    return body_break(f, ctx, APR_ENOSPC);
+}
+
+static apr_status_t body_end(ap_filter_t *f, body_ctx *ctx, apr_bucket_brigade *out)
+{
+    APR_BRIGADE_INSERT_TAIL(out, apr_bucket_eos_create(f->c->bucket_alloc));
+    ctx->kind = BODY_ENDED;
+    return APR_SUCCESS;
+}
+
+/* ---- the start ---- */
+
+static apr_status_t body_start_length(ap_filter_t *f, body_ctx *ctx, const char *length)
+{
+    uint64_t n;
+
+    if (h1_parse_length(length, strlen(length), &n)) {
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, f->r, APLOGNO(01587) "Invalid Content-Length");
+        return body_break(f, ctx, APR_EGENERAL);
+    }
+    ctx->left = (apr_off_t)n;
+    ctx->kind = n ? BODY_LENGTH : BODY_NONE;
+    return ctx->limit && ctx->left > ctx->limit ? body_too_large(f, ctx) : APR_SUCCESS;
+}
+
+static apr_status_t body_start(ap_filter_t *f, body_ctx *ctx)
+{
+    request_rec *r = f->r;
+    const char *coding = apr_table_get(r->headers_in, "Transfer-Encoding");
+    const char *length = apr_table_get(r->headers_in, "Content-Length");
+    apr_status_t rv = APR_SUCCESS;
+
+    ctx->limit = r->proxyreq == PROXYREQ_RESPONSE ? 0 : ap_get_limit_req_body(r);
+    if (coding && ap_is_chunked(r->pool, coding)) {
+        ctx->kind = BODY_CHUNKED;
+    } else if (coding && r->proxyreq != PROXYREQ_RESPONSE) {
+        return body_break(f, ctx, APR_EGENERAL);
+    } else if (coding) {
+        ctx->kind = BODY_TO_EOF;
+    } else if (length) {
+        rv = body_start_length(f, ctx, length);
+    } else {
+        ctx->kind = r->proxyreq == PROXYREQ_RESPONSE ? BODY_TO_EOF : BODY_NONE;
+    }
+    return rv;
+}
+
+/* The client waits for leave to send its body. */
+static void body_continue(request_rec *r)
+{
+    const int status = r->status;
+    const char *line = r->status_line;
+
+    if (!r->expecting_100 || r->eos_sent || r->bytes_sent) {
+        return;
+    }
+    r->status = HTTP_CONTINUE;
+    r->status_line = NULL;
+    ap_send_interim_response(r, 0);
+    r->status = status;
+    r->status_line = line;
+}
+
+/* ---- trailers ---- */
+
+/* A trailer may not change how the message is read, where it goes or who sent it. */
+static int trailer_may_merge(const http_field *field)
+{
+    return field->id == HTTP_F_OTHER;
+}
+
+static apr_status_t trailer_take(ap_filter_t *f, body_ctx *ctx, const char *line, apr_size_t len)
+{
+    request_rec *r = f->r;
+    h1_limits limits;
+    http_field field;
+    const char *why, *name, *value;
+
+    h1_limits_of(r->server, &limits);
+    why = h1_parse_field(&field, line, len, &limits);
+    if (!why && limits.fields && ++ctx->trailers > (int)limits.fields) {
+        why = "too many trailers";
+    }
+    if (why) {
+        return body_malformed(f, ctx, why);
+    }
+    name = apr_pstrmemdup(r->pool, field.name, field.name_len);
+    value = apr_pstrmemdup(r->pool, field.value, field.value_len);
+    apr_table_mergen(r->trailers_in, name, value);
+    if (core_server_conf_of(r->server)->merge_trailers == AP_MERGE_TRAILERS_ENABLE &&
+        trailer_may_merge(&field)) {
+        apr_table_mergen(r->headers_in, name, value);
+    }
+    return APR_SUCCESS;
+}
+
+static apr_status_t trailer_append(ap_filter_t *f, body_ctx *ctx, const char *data, apr_size_t len)
+{
+    const apr_size_t most = (apr_size_t)f->r->server->limit_req_fieldsize + 2;
+
+    if (len > most || ctx->line_len > most - len) {
+        return body_malformed(f, ctx, "(trailer line too long)");
+    }
+    if (ctx->line_len + len > ctx->line_cap) {
+        const apr_size_t cap = 2 * (ctx->line_len + len) + 64;
+        char *bigger = apr_palloc(f->r->pool, cap);
+
+        if (ctx->line_len) {
+            memcpy(bigger, ctx->line, ctx->line_len);
+        }
+        ctx->line = bigger;
+        ctx->line_cap = cap;
+    }
+    memcpy(ctx->line + ctx->line_len, data, len);
+    ctx->line_len += len;
+    return APR_SUCCESS;
+}
+
+/* A piece of at most one line. *done: the blank line came. */
+static apr_status_t trailer_feed(ap_filter_t *f, body_ctx *ctx, const char *data, apr_size_t len,
+                                 int *done)
+{
+    apr_status_t rv = trailer_append(f, ctx, data, len);
+
+    if (rv != APR_SUCCESS || ctx->line_len == 0 || ctx->line[ctx->line_len - 1] != '\n') {
+        return rv;
+    }
+    len = ctx->line_len;
+    ctx->line_len = 0;
+    if (len < 2 || ctx->line[len - 2] != '\r') {
+        return body_malformed(f, ctx, "(bare LF in the trailers)");
+    }
+    *done = len == 2;
+    return *done ? APR_SUCCESS : trailer_take(f, ctx, ctx->line, len - 2);
+}
+
+/* ---- chunked ---- */
+
+static apr_status_t chunked_feed(ap_filter_t *f, body_ctx *ctx, const char *data, apr_size_t len,
+                                 int *done)
+{
+    if (ctx->chunked.state != H1_CHUNK_TRAILER) {
+        const size_t taken = h1_chunked_feed(&ctx->chunked, data, len);
+
+        if (ctx->chunked.state == H1_CHUNK_BAD) {
+            return ctx->chunked.too_large ? body_overflow(f, ctx) : body_malformed(f, ctx, "");
+        }
+        data += taken;
+        len -= taken;
+    }
+    /* GETLINE ends with a line, so what is left can only be the trailer's. */
+    return len ? trailer_feed(f, ctx, data, len, done) : APR_SUCCESS;
+}
+
+/* Ask the filters below. Some of them (those of HTTP/2 streams) answer a blocking call with success
+ * and nothing before more has come; they are asked again, but not without end. */
+static apr_status_t body_ask(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode,
+                             apr_read_type_e block, apr_off_t most)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    for (int i = 0; i < BODY_EMPTY_ANSWERS; i++) {
+        rv = ap_get_brigade(f->next, bb, mode, block, most);
+        if (rv != APR_SUCCESS || !APR_BRIGADE_EMPTY(bb)) {
+            return rv;
+        }
+        if (block == APR_NONBLOCK_READ) {
+            return APR_EAGAIN;
+        }
+    }
+    return APR_EOF;
+}
+
+/* Fetch one line, or the part of it that is there, and feed it. */
+static apr_status_t chunked_line(ap_filter_t *f, body_ctx *ctx, apr_read_type_e block, int *done)
+{
+    apr_status_t rv;
+    apr_size_t got = 0;
+
+    if (!ctx->bb) {
+        ctx->bb = apr_brigade_create(f->r->pool, f->c->bucket_alloc);
+    }
+    rv = body_ask(f, ctx->bb, AP_MODE_GETLINE, block, 0);
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    while (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(ctx->bb)) {
+        apr_bucket *e = APR_BRIGADE_FIRST(ctx->bb);
+        const char *data;
+        apr_size_t len = 0;
+
+        if (APR_BUCKET_IS_EOS(e)) { /* it may come with the last line */
+            rv = *done ? APR_SUCCESS : APR_INCOMPLETE;
+        } else if (!APR_BUCKET_IS_METADATA(e) &&
+                   (rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ)) == APR_SUCCESS) {
+            rv = chunked_feed(f, ctx, data, len, done);
+        }
+        got += len;
+        apr_bucket_delete(e);
+    }
+    apr_brigade_cleanup(ctx->bb);
+    if (rv == APR_SUCCESS && !got) {
+        return block == APR_NONBLOCK_READ ? APR_EAGAIN : APR_INCOMPLETE;
+    }
+    return rv;
+}
+
+/* Framing up to the next data or the end. */
+static apr_status_t chunked_framing(ap_filter_t *f, body_ctx *ctx, apr_read_type_e block, int *done)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    *done = 0;
+    while (rv == APR_SUCCESS && !*done && ctx->chunked.state != H1_CHUNK_DATA) {
+        rv = chunked_line(f, ctx, block, done);
+    }
+    return rv;
+}
+
+/* ---- data ---- */
+
+/* Bytes of the brigade. *over: what is below says that nothing follows them. The filters of an
+ * HTTP/2 stream pass EOS, alone or behind the last data; the core's input filter never does. */
+static void body_count(apr_bucket_brigade *out, apr_off_t *n, int *over)
+{
+    apr_bucket *e = APR_BRIGADE_LAST(out);
+
+    *over = APR_BUCKET_IS_EOS(e);
+    if (*over) {
+        apr_bucket_delete(e);
+    }
+    apr_brigade_length(out, 1, n);
+}
+
+static apr_status_t body_fetch(ap_filter_t *f, apr_bucket_brigade *out, ap_input_mode_t mode,
+                               apr_read_type_e block, apr_off_t most, apr_off_t *n, int *over)
+{
+    apr_status_t rv = body_ask(f, out, mode, block, most);
+
+    *n = 0;
+    *over = 0;
+    if (rv == APR_SUCCESS) {
+        body_count(out, n, over);
+    }
+    return rv;
+}
+
+static apr_status_t body_read_length(ap_filter_t *f, body_ctx *ctx, apr_bucket_brigade *out,
+                                     ap_input_mode_t mode, apr_read_type_e block, apr_off_t most)
+{
+    apr_off_t n;
+    int over;
+    apr_status_t rv =
+        body_fetch(f, out, mode, block, most < ctx->left ? most : ctx->left, &n, &over);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    /* GETLINE does not know of lengths: a line that runs into the next request was not the body's.
+     */
+    if (n > ctx->left) {
+        return body_break(f, ctx, APR_EGENERAL);
+    }
+    ctx->left -= n;
+    if (ctx->left) {
+        return over ? APR_INCOMPLETE : APR_SUCCESS;
+    }
+    return body_end(f, ctx, out);
+}
+
+static apr_status_t body_read_chunked(ap_filter_t *f, body_ctx *ctx, apr_bucket_brigade *out,
+                                      ap_input_mode_t mode, apr_read_type_e block, apr_off_t most)
+{
+    apr_off_t n;
+    int done, over;
+    apr_status_t rv = chunked_framing(f, ctx, block, &done);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    if (done) {
+        return body_end(f, ctx, out);
+    }
+    if (ctx->limit && ctx->taken >= ctx->limit) { /* and there is more */
+        return body_too_large(f, ctx);
+    }
+    if (ctx->limit && most > ctx->limit - ctx->taken) {
+        most = ctx->limit - ctx->taken;
+    }
+    if ((uint64_t)most > ctx->chunked.left) {
+        most = (apr_off_t)ctx->chunked.left;
+    }
+    rv = body_fetch(f, out, mode, block, most, &n, &over);
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    if (over) { /* the last chunk is missing */
+        return APR_INCOMPLETE;
+    }
+    if ((uint64_t)n > ctx->chunked.left) {
+        return body_break(f, ctx, APR_EGENERAL);
+    }
+    ctx->taken += n;
+    h1_chunked_took(&ctx->chunked, (uint64_t)n);
+    return APR_SUCCESS;
+}
+
+static apr_status_t body_read_to_eof(ap_filter_t *f, body_ctx *ctx, apr_bucket_brigade *out,
+                                     ap_input_mode_t mode, apr_read_type_e block, apr_off_t most)
+{
+    apr_status_t rv = ap_get_brigade(f->next, out, mode, block, most);
+
+    if (APR_STATUS_IS_EOF(rv)) {
+        return body_end(f, ctx, out);
+    }
+    if (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(out) && APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(out))) {
+        ctx->kind = BODY_ENDED;
+    }
+    return rv;
+}
+
+static apr_status_t body_read(ap_filter_t *f, body_ctx *ctx, apr_bucket_brigade *out,
+                              ap_input_mode_t mode, apr_read_type_e block, apr_off_t most)
+{
+    switch (ctx->kind) {
+    case BODY_LENGTH:
+        return body_read_length(f, ctx, out, mode, block, most);
+    case BODY_CHUNKED:
+        return body_read_chunked(f, ctx, out, mode, block, most);
+    case BODY_TO_EOF:
+        return body_read_to_eof(f, ctx, out, mode, block, most);
+    case BODY_BROKEN:
+        return ctx->error;
+    default:
+        return body_end(f, ctx, out);
+    }
+}
+
+apr_status_t ap_http_filter(ap_filter_t *f, apr_bucket_brigade *b, ap_input_mode_t mode,
+                            apr_read_type_e block, apr_off_t readbytes)
+{
+    body_ctx *ctx = f->ctx;
+    apr_status_t rv = APR_SUCCESS;
+
+    /* Peeking and the like concern the connection. */
+    if (mode != AP_MODE_READBYTES && mode != AP_MODE_GETLINE) {
+        return ap_get_brigade(f->next, b, mode, block, readbytes);
+    }
+    if (!ctx) {
+        ctx = f->ctx = apr_pcalloc(f->r->pool, sizeof(*ctx));
+        rv = body_start(f, ctx);
+        if (rv != APR_SUCCESS) {
+            return rv;
+        }
+        if (ctx->kind == BODY_LENGTH || ctx->kind == BODY_CHUNKED) {
+            body_continue(f->r);
+        }
+    }
+    rv = body_read(f, ctx, b, mode, block, readbytes > 0 ? readbytes : HUGE_STRING_LEN);
+    if (rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv) || ctx->kind == BODY_BROKEN) {
+        return rv;
+    }
+    return body_break(f, ctx, APR_STATUS_IS_EOF(rv) ? APR_INCOMPLETE : rv);
+}
+
+int h1_body_is_over(request_rec *r)
+{
+    const ap_filter_t *f = r->proto_input_filters;
+    const body_ctx *ctx;
+
+    if (!ap_request_has_body(r)) {
+        return 1;
+    }
+    while (f && f->frec != ap_http_input_filter_handle) {
+        f = f->next;
+    }
+    ctx = f ? f->ctx : NULL;
+    return ctx && ctx->kind == BODY_ENDED;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The driver of HTTP/1 connections on an event loop.
+ *
+ * Requests that the resolution cache can answer never get a conn_rec or request_rec: their answers
+ * gather in the loop's output scratch and leave in one write when the input is used up. All others
+ * take Apache's way: attach, request_rec, phases, handler, filters; on the loop where nothing can
+ * block, else on a worker.
+ *
+ * Reading is in h1_conn_input.c, deadlines are in h1_conn_wait.c. */
+#include "transport.h"
+#include "placement.h"
+#include "connection.h"
+#include "h1_conn.h"
+#include "h1_conn_private.h"
+#include "h1_response.h"
+#include "loop.h"
+#include "request_parts.h"
+#include "response_cache.h"
+#include "scores.h"
+#include "crash.h"
+
+void h1_conn_close(brg_conn *bc)
+{
+    pending_drop(bc);
+    if (bc->c)
+        connection_detach(bc);
+    loop_close(bc->loop, bc);
+}
+
+static void h1_conn_drop(brg_conn *bc)
+{
+    bc->failed = 1;
+    h1_conn_close(bc);
+}
+
+void h1_conn_count_bytes(brg_conn *bc)
+{
+    uint64_t n = core_output_take_bytes(bc);
+
+    if (n)
+        loop_score_add(&bc->loop->score->bytes, n);
+}
+
+/* All output of a full-way request is out, or waits. 1: go on with the next head. */
+int h1_conn_written(brg_conn *bc)
+{
+    apr_status_t rv = pending_flush(bc);
+
+    if (rv == APR_SUCCESS && bc->c && core_output_pending(bc)) {
+        rv = core_output_flush(bc);
+        h1_conn_count_bytes(bc);
+    }
+    if (APR_STATUS_IS_EAGAIN(rv)) {
+        h1_conn_wait_write(bc);
+        return 0;
+    }
+    if (rv != APR_SUCCESS || bc->failed) {
+        bc->failed = 1;
+        h1_conn_close(bc);
+        return 0;
+    }
+    if (bc->close_after != CONN_KEEP) {
+        h1_conn_linger(bc);
+        return 0;
+    }
+    conn_enter(bc, CONN_HEAD);
+    return 1;
+}
+
+/* After request_finish(), on the loop. 1: go on with the next head. */
+static int h1_conn_after_request(brg_conn *bc)
+{
+    conn_rec *c = bc->c;
+
+    bc->loop->ended_n++;
+    bc->requests++;
+    loop_score_add(&bc->loop->score->accesses, 1);
+    if (c->aborted)
+        bc->failed = 1;
+    if (c->keepalive != AP_CONN_KEEPALIVE)
+        bc->close_after = CONN_DRAIN;
+    bc->idle_until = bc->loop->now + h1_conn_server(bc)->keep_alive_timeout;
+    h1_conn_count_bytes(bc);
+    if (bc->close_after == CONN_KEEP && !bc->failed && !bc->pending && core_output_gathers(bc)) {
+        conn_enter(bc, CONN_HEAD);
+        return 1; /* h1_conn_heads() flushes, at the latest when the input is used up */
+    }
+    return h1_conn_written(bc);
+}
+
+/* From here on a worker owns bc: the loop has it on no list and waits for nothing. 0 on success. */
+int h1_conn_hand_over(brg_conn *bc, request_rec *r)
+{
+    wheel_cancel(&bc->loop->wheel, &bc->timer);
+    loop_unlist(bc->loop, bc);
+    bc->r = r;
+    bc->head_began = bc->loop->now;
+    conn_enter(bc, CONN_WORKER);
+    return worker_pool_submit(bc->loop->workers, bc);
+}
+
+static int h1_conn_to_worker(brg_conn *bc, request_rec *r)
+{
+    if (bc->r_status == OK)
+        resolution_lend(bc, r);
+    if (h1_conn_hand_over(bc, r) == 0)
+        return 0;
+    conn_enter(bc, CONN_REQUEST);
+    bc->r = NULL;
+    resolution_take_back(bc);
+    request_finish(r, HTTP_SERVICE_UNAVAILABLE);
+    return h1_conn_after_request(bc);
+}
+
+/* Answers to earlier requests shall not wait for this one's. */
+static void h1_conn_work_flush(brg_conn *bc)
+{
+    while (core_output_pending(bc) && APR_STATUS_IS_EAGAIN(core_output_flush(bc)))
+        if (conn_wait(bc, 1, h1_conn_server(bc)->timeout) != APR_SUCCESS)
+            bc->c->aborted = 1;
+}
+
+static void h1_conn_work_request(brg_conn *bc, request_rec *r, int status)
+{
+    h1_conn_work_flush(bc);
+    crash_serving(r);
+    ap_update_child_status(bc->c->sbh, SERVER_BUSY_WRITE, r);
+    if (status == H1_PHASES_PENDING)
+        status = request_phases(r);
+    else if (status == REQUEST_AUTH_PENDING)
+        status = request_phases_resume(r);
+    resolution_lent_begin(bc);
+    request_finish(r, status);
+    resolution_lent_end();
+    crash_serving(NULL);
+}
+
+static void h1_conn_work(brg_conn *bc)
+{
+    request_rec *r = bc->r;
+
+    bc->r = NULL;
+    connection_on_thread(bc);
+    if (r)
+        h1_conn_work_request(bc, r, bc->r_status);
+    else
+        h1_foreign_work(bc);
+    ap_update_child_status(bc->c->sbh, SERVER_READY, NULL);
+}
+
+/* What the phases say, or H1_TO_WORKER: the rest, as bc->r_status tells, is a worker's. */
+static int h1_conn_phases(brg_conn *bc, request_rec *r)
+{
+    if (r->status != HTTP_OK)
+        return r->status;
+    bc->r_status = H1_PHASES_PENDING;
+    if (!phases_may_run_inline() || phases_may_check(r))
+        return H1_TO_WORKER;
+    bc->r_status = request_phases(r);
+    if (bc->r_status == REQUEST_AUTH_PENDING)
+        return H1_TO_WORKER;
+    return bc->r_status != OK || request_may_run_inline(r) ? bc->r_status : H1_TO_WORKER;
+}
+
+/* Apache's way. 1: the request is over, go on with the next head. */
+static int h1_conn_full(brg_conn *bc, const http_head *head)
+{
+    request_rec *r;
+    int status;
+
+    if (!bc->c && connection_attach(bc) != APR_SUCCESS) {
+        bc->failed = 1;
+        h1_conn_close(bc);
+        return 0;
+    }
+    bc->c->keepalives = (int)bc->requests;
+    bc->c->keepalive = AP_CONN_UNKNOWN;
+    r = request_create(bc->c, head);
+    conn_in_consume(bc, head->head_len);
+    conn_enter(bc, CONN_REQUEST);
+    bc->close_after = CONN_KEEP;
+    crash_serving(r);
+    scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_BUSY_WRITE);
+    status = h1_conn_phases(bc, r);
+    if (status != H1_TO_WORKER && !request_finish_on_loop(r, &status)) {
+        bc->r_status = status;
+        status = H1_TO_WORKER;
+    }
+    crash_serving(NULL);
+    scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_READY);
+    return status == H1_TO_WORKER ? h1_conn_to_worker(bc, r) : h1_conn_after_request(bc);
+}
+
+/* Gathered answers first, so that a full-way answer cannot overtake them. 1: go on. */
+static int h1_conn_flush_gathered(brg_conn *bc, gather *g)
+{
+    gather_flush(g, bc, 0);
+    return h1_conn_written(bc);
+}
+
+/* One head. 1: go on with the next. */
+static int h1_conn_head(brg_conn *bc, http_head *head, gather *g)
+{
+    resolution_cache *cache = bc->loop->cache;
+
+    if (head->status == 0 && !bc->pending && (!bc->c || !core_output_pending(bc)) &&
+        resolution_answer(cache, bc, head, &h1_codec)) {
+        conn_in_consume(bc, head->head_len);
+        bc->requests++;
+        bc->loop->ended_n++;
+        loop_score_add(&bc->loop->score->accesses, 1);
+        if (bc->close_after != CONN_KEEP || bc->pending)
+            return h1_conn_flush_gathered(bc, g);
+        return 1;
+    }
+    if (h1_foreign_wants(bc, head)) {
+        if (h1_conn_flush_gathered(bc, g))
+            h1_foreign_take(bc);
+        return 0;
+    }
+    /* The answer may gather with that to the last request, but not if it may be long in coming. */
+    if (!g->iov_n && !bc->pending && !head->has_body && phases_may_run_inline() &&
+        core_output_gathers(bc))
+        return h1_conn_full(bc, head);
+    return h1_conn_flush_gathered(bc, g) && h1_conn_full(bc, head);
+}
+
+/* The peer closed, or fell silent in the middle of a head. */
+static void h1_conn_head_ended(brg_conn *bc)
+{
+    bc->close_after = CONN_SHUT;
+    h1_conn_linger(bc);
+}
+
+static void h1_conn_heads(brg_conn *bc)
+{
+    gather *g = resolution_gather(bc->loop->cache);
+    http_head *head = h1_conn_scratch_head();
+    h1_result result = H1_DONE;
+
+    while (conn_in_size(bc)) {
+        size_t scanned = bc->scanned;
+
+        result = h1_parse(head, bc->in + bc->in_off, conn_in_size(bc), &scanned, h1_limits_for(bc));
+        bc->scanned = (uint32_t)scanned;
+        if (result == H1_MORE && bc->in_len == bc->in_cap && bc->in_cap >= LOOP_IN_MOST) {
+            head->status = HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
+            head->why = "request head larger than the server keeps";
+            head->head_len = (uint32_t)conn_in_size(bc);
+            result = H1_BAD;
+        }
+        if (result == H1_MORE)
+            break;
+        if (!h1_conn_head(bc, head, g))
+            return;
+        bc->head_began = bc->loop->now;
+    }
+    if (!h1_conn_flush_gathered(bc, g))
+        return;
+    if (bc->read_eof && !bc->rd_ready)
+        h1_conn_head_ended(bc);
+    else
+        h1_conn_wait_head(bc);
+}
+
+static int h1_conn_returned(brg_conn *bc)
+{
+    connection_on_thread(bc);
+    loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->now - bc->head_began));
+    bc->head_began = bc->loop->now;
+    conn_enter(bc, CONN_REQUEST);
+    resolution_take_back(bc);
+    return h1_conn_after_request(bc);
+}
+
+static void h1_conn_run(brg_conn *bc)
+{
+    int foreign;
+
+    if (bc->failed && bc->state != CONN_WORKER) {
+        h1_conn_close(bc);
+        return;
+    }
+    if (bc->state == CONN_LINGER) {
+        h1_conn_lingers(bc);
+        return;
+    }
+    foreign = h1_foreign_is(bc);
+    switch (bc->state) {
+    case CONN_WORKER:
+        if (foreign) {
+            h1_foreign_returned(bc);
+            return;
+        }
+        if (!h1_conn_returned(bc))
+            return;
+        break;
+    case CONN_WRITE:
+        if (foreign) {
+            h1_foreign_written(bc);
+            return;
+        }
+        if (!h1_conn_written(bc))
+            return;
+        bc->head_began = bc->loop->now; /* the time in which nothing was read is not the peer's */
+        break;
+    default:
+        if (foreign) {
+            if (bc->c)
+                h1_foreign_readable(bc);
+            else
+                h1_foreign_start(bc);
+            return;
+        }
+        break;
+    }
+    h1_conn_heads(bc);
+}
+
+/* A head that did not arrive in time: answered with 408 if at least its first line is there. */
+static void h1_conn_head_timeout(brg_conn *bc)
+{
+    http_head *head = h1_conn_scratch_head();
+
+    if (h1_head_of_part(head, bc->in + bc->in_off, conn_in_size(bc), h1_limits_for(bc))) {
+        head->status = HTTP_REQUEST_TIME_OUT;
+        head->why = "the request head did not arrive in time";
+        head->head_len = (uint32_t)conn_in_size(bc);
+        h1_conn_full(bc, head);
+        return;
+    }
+    h1_conn_head_ended(bc);
+}
+
+static void h1_conn_expired(brg_conn *bc)
+{
+    switch (bc->state) {
+    case CONN_HEAD:
+    case CONN_IDLE:
+        if (bc->c && h1_foreign_is(bc)) {
+            h1_foreign_expired(bc);
+            return;
+        }
+        if (conn_in_size(bc)) {
+            h1_conn_head_timeout(bc);
+            return;
+        }
+        bc->close_after = bc->requests ? CONN_DRAIN : CONN_SHUT;
+        h1_conn_linger(bc);
+        return;
+    case CONN_WORKER:
+        return;
+    default:
+        bc->failed = 1; /* the peer took nothing for Timeout, or lingers too long */
+        h1_conn_close(bc);
+    }
+}
+
+const struct conn_driver h1_driver = {.name = "http/1",
+                                      .run = h1_conn_run,
+                                      .expired = h1_conn_expired,
+                                      .drop = h1_conn_drop,
+                                      .work = h1_conn_work};

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_H1_H1_CONN_PRIVATE_H
+#define BRIGADE_H1_H1_CONN_PRIVATE_H
+
+/**
+ * @file h1_conn_private.h
+ * The connection driver in its parts: h1_conn.c, h1_conn_input.c, h1_conn_wait.c, h1_foreign.c, and
+ * helpers in h1_conn_limits.c.
+ */
+#include "conn.h"
+#include "h1_parse.h"
+#include "brigade/read_timeout.h"
+
+#define H1_LINGER_SECONDS 2       /**< silence after which a lingering connection is closed */
+#define H1_LINGER_MOST_SECONDS 30 /**< and closed after so long in any case */
+#define H1_TO_WORKER (-1001)      /**< h1_conn_phases(): the request goes to a worker */
+#define H1_PHASES_PENDING (-1000) /**< brg_conn.r_status: the worker is to run the phases too */
+
+/** The calling thread's http_head: it is too large for the stack of a deep call chain. */
+http_head *h1_conn_scratch_head(void);
+
+/** Limits for the next head of bc: those of the server that its address leads to. */
+const h1_limits *h1_limits_for(const brg_conn *bc);
+
+/** RequestReadTimeout of a server; never NULL. */
+const brg_read_timeouts *h1_read_timeouts(const server_rec *s);
+
+/**
+ * Parse what there is of a head that will not be completed.
+ * @return 1 if it has a whole request line
+ */
+int h1_head_of_part(http_head *head, const char *buf, size_t len, const h1_limits *limits);
+
+/** The server whose settings hold for bc. */
+static inline server_rec *h1_conn_server(const brg_conn *bc)
+{
+    return bc->c ? bc->c->base_server : bc->base;
+}
+
+/* ---- h1_conn_wait.c; all on the loop that owns bc, which may be gone afterwards ---- */
+
+/** Wait for the socket until @a due; a connection that cannot be polled is closed. */
+void h1_conn_wait(brg_conn *bc, apr_time_t due);
+
+/** No complete head is there: wait for more of it, or for the next request. */
+void h1_conn_wait_head(brg_conn *bc);
+
+/** Output waits for the socket. */
+void h1_conn_wait_write(brg_conn *bc);
+
+/** All is written and the connection is to be closed: at once, or after lingering. */
+void h1_conn_linger(brg_conn *bc);
+
+/** A lingering connection was read from. */
+void h1_conn_lingers(brg_conn *bc);
+
+/* ---- h1_conn.c, for h1_foreign.c; all on the loop that owns bc ---- */
+
+void h1_conn_close(brg_conn *bc);
+
+/** Go on with what is to be written. 1: all is out, and the connection is kept; else bc may be
+ * gone. */
+int h1_conn_written(brg_conn *bc);
+
+/** From here on a worker owns bc. 0 on success. */
+int h1_conn_hand_over(brg_conn *bc, request_rec *r);
+
+/* ---- h1_foreign.c: connections in which modules take part ---- */
+
+/** 1 if modules take part in bc, as far as is known: it may become so (h1_foreign_take). */
+int h1_foreign_is(brg_conn *bc);
+
+/** A request head that asks for another protocol, not yet consumed: is it for modules? */
+int h1_foreign_wants(const brg_conn *bc, const http_head *head);
+
+/** From this request on modules take part in bc, whose output is flushed. */
+void h1_foreign_take(brg_conn *bc);
+void h1_foreign_start(brg_conn *bc);
+
+/** Bring the figure of bytes sent up to date. */
+void h1_conn_count_bytes(brg_conn *bc);
+void h1_foreign_work(brg_conn *bc); /**< on a worker */
+void h1_foreign_returned(brg_conn *bc);
+void h1_foreign_written(brg_conn *bc);
+void h1_foreign_readable(brg_conn *bc);
+void h1_foreign_expired(brg_conn *bc);
+
+#endif

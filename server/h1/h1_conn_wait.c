@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a connection waits for, and how long: the rest of a head, the next request, a socket that
+ * takes output, and the end of what a peer still sends when we have closed our side. */
+#include "connection.h"
+#include "h1_conn_private.h"
+#include "loop.h"
+#include "transport.h"
+#include <stdlib.h>
+
+void h1_conn_linger(brg_conn *bc)
+{
+    if (bc->failed || bc->close_after == CONN_SHUT || bc->read_eof) {
+        h1_conn_close(bc);
+        return;
+    }
+    if (bc->c)
+        connection_detach(bc);
+    transport_shut(bc);
+    conn_in_release(bc);
+    conn_enter(bc, CONN_LINGER);
+    bc->idle_until = bc->loop->now + apr_time_from_sec(H1_LINGER_MOST_SECONDS);
+    if (loop_poll(bc->loop, bc)) {
+        h1_conn_close(bc);
+        return;
+    }
+    bc->rd_ready = 1;
+    conn_fill(bc);
+    if (bc->read_eof) {
+        h1_conn_close(bc);
+        return;
+    }
+    wheel_set(&bc->loop->wheel, &bc->timer, bc->loop->now + apr_time_from_sec(H1_LINGER_SECONDS));
+}
+
+void h1_conn_lingers(brg_conn *bc)
+{
+    apr_time_t due = bc->loop->now + apr_time_from_sec(H1_LINGER_SECONDS);
+
+    if (bc->read_eof) {
+        h1_conn_close(bc);
+        return;
+    }
+    if (bc->rd_ready)
+        loop_again(bc->loop, bc);
+    wheel_set(&bc->loop->wheel, &bc->timer, due < bc->idle_until ? due : bc->idle_until);
+}
+
+/* Wait for the socket with a deadline; a connection that cannot be polled is lost. */
+void h1_conn_wait(brg_conn *bc, apr_time_t due)
+{
+    if (loop_poll(bc->loop, bc)) {
+        bc->failed = 1;
+        h1_conn_close(bc);
+        return;
+    }
+    wheel_set(&bc->loop->wheel, &bc->timer, due);
+}
+
+/* How long the head may still take: RequestReadTimeout for all of it, Timeout for the next piece of
+ * it. */
+static apr_time_t h1_conn_head_due(const brg_conn *bc)
+{
+    const brg_read_timeout *t = &h1_read_timeouts(h1_conn_server(bc))->header;
+    apr_time_t piece = bc->loop->now + h1_conn_server(bc)->timeout;
+    apr_interval_time_t limit = t->first_us;
+
+    if (!limit)
+        return piece;
+    if (t->min_rate)
+        limit += apr_time_from_sec(conn_in_size(bc)) / t->min_rate;
+    if (t->max_us && limit > t->max_us)
+        limit = t->max_us;
+    return bc->head_began + limit < piece ? bc->head_began + limit : piece;
+}
+
+/* How long the connection may stay silent between requests. A process that ends waits no longer
+ * than for a request that is on its way already. */
+static apr_time_t h1_conn_idle_due(const brg_conn *bc)
+{
+    apr_time_t soon = bc->loop->now + LOOP_DRAIN_US;
+
+    if (soon < bc->idle_until &&
+        atomic_load_explicit(&loops_phase, memory_order_relaxed) != LOOPS_RUN)
+        return soon;
+    return bc->idle_until;
+}
+
+void h1_conn_wait_head(brg_conn *bc)
+{
+    if (bc->rd_ready) {
+        loop_again(bc->loop, bc);
+        return;
+    }
+    if (conn_in_size(bc)) {
+        h1_conn_wait(bc, h1_conn_head_due(bc));
+        return;
+    }
+    conn_in_release(bc);
+    if (bc->requests)
+        conn_enter(bc, CONN_IDLE);
+    h1_conn_wait(bc, bc->requests ? h1_conn_idle_due(bc) : h1_conn_head_due(bc));
+}
+
+void h1_conn_wait_write(brg_conn *bc)
+{
+    conn_enter(bc, CONN_WRITE);
+    h1_conn_wait(bc, bc->loop->now + h1_conn_server(bc)->timeout);
+}

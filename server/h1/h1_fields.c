@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Meaning of the fields that decide how a message is read: which field a name is, what Connection
+ * asks for, how long the body is, whether Host is acceptable.
+ *
+ * The awkward part is framing. Whatever could be read in two ways (RFC 9112 section 6.3: two
+ * lengths, a length and a transfer coding, a coding that does not end in chunked) is refused, since
+ * a proxy in front may have read it in the other way.
+ */
+#include "h1_fields.h"
+#include "http_scan.h"
+#include "http_error.h"
+#include "h1_request.h"
+#include "request_parts.h"
+#include "http_log.h"
+
+/* The next element of a comma-separated list: its bounds without blanks; 0 at the end of the list.
+ */
+static int h1_list_next(const char **p, const char *end, const char **item, size_t *len)
+{
+    const char *start, *stop;
+
+    while (*p < end && (**p == ',' || **p == ' ' || **p == '\t')) {
+        (*p)++;
+    }
+    if (*p == end) {
+        return 0;
+    }
+    start = *p;
+    while (*p < end && **p != ',') {
+        (*p)++;
+    }
+    for (stop = *p; stop > start && (stop[-1] == ' ' || stop[-1] == '\t'); stop--) {
+    }
+    *item = start;
+    *len = (size_t)(stop - start);
+    return 1;
+}
+
+static void h1_note_connection(http_head *head, const http_field *field)
+{
+    const char *p = field->value, *end = p + field->value_len, *item;
+    size_t len;
+
+    while (h1_list_next(&p, end, &item, &len)) {
+        if (len == 5 && http_same(item, "close", 5)) {
+            head->close = 1;
+        } else if (len == 10 && http_same_wide(item, "keep-alive", 10)) {
+            head->keep_alive = 1;
+        } else if (len == 7 && http_same(item, "upgrade", 7)) {
+            head->upgrade = 1;
+        }
+    }
+}
+
+void h1_field_note(http_head *head, uint16_t index)
+{
+    http_field *field = &head->field[index];
+
+    if (field->id == HTTP_F_OTHER) {
+        return;
+    }
+    if (head->known[field->id] >= 0) {
+        head->repeated = 1;
+    } else {
+        head->known[field->id] = (int16_t)index;
+    }
+    if (field->id == HTTP_F_CONNECTION) {
+        h1_note_connection(head, field);
+    }
+}
+
+static int h1_refuse(http_head *head, const http_field *field, int status, const char *why)
+{
+    head->why = why;
+    head->bad = field ? field->value : "";
+    head->bad_len = field ? field->value_len : 0;
+    return status;
+}
+
+/* The second field with the same id as *first, or NULL. */
+static const http_field *h1_second(const http_head *head, const http_field *first)
+{
+    const http_field *end = head->field + head->n_fields;
+
+    for (const http_field *f = first + 1; f < end; f++) {
+        if (f->id == first->id) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
+int h1_parse_length(const char *value, size_t len, uint64_t *out)
+{
+    uint64_t n = 0;
+
+    if (len == 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (!http_is(value[i], HTTP_C_DIGIT) || n > (INT64_MAX - 9) / 10) {
+            return -1;
+        }
+        n = n * 10 + (uint64_t)(value[i] - '0');
+    }
+    *out = n;
+    return 0;
+}
+
+#define H1_WHY_LENGTH APLOGNO(10242) "client sent invalid Content-Length (%.*s): %s"
+#define H1_WHY_CODING APLOGNO(02539) "client sent unknown Transfer-Encoding (%.*s): %s"
+#define H1_WHY_HOST APLOGNO(00550) "Client sent malformed Host header: %.*s"
+
+static int h1_judge_length(http_head *head)
+{
+    const http_field *field = &head->field[head->known[HTTP_F_CONTENT_LENGTH]];
+
+    if (head->repeated && h1_second(head, field)) {
+        return h1_refuse(head, field, 400, H1_WHY_LENGTH);
+    }
+    if (h1_parse_length(field->value, field->value_len, &head->content_length)) {
+        return h1_refuse(head, field, 400, H1_WHY_LENGTH);
+    }
+    head->has_body = head->content_length > 0;
+    return 0;
+}
+
+/* "chunked" must be the last coding, must come once, and is the only one that is understood. */
+static int h1_judge_codings(http_head *head)
+{
+    const http_field *first = &head->field[head->known[HTTP_F_TRANSFER_ENCODING]];
+    const http_field *end = head->field + head->n_fields, *f;
+    int unknown = 0;
+
+    for (f = first; f < end; f++) {
+        const char *p = f->value, *item;
+        size_t len;
+
+        if (f->id != HTTP_F_TRANSFER_ENCODING) {
+            continue;
+        }
+        while (h1_list_next(&p, f->value + f->value_len, &item, &len)) {
+            if (head->chunked) {
+                return h1_refuse(head, f, 400, H1_WHY_CODING);
+            }
+            if (len == 7 && http_same(item, "chunked", 7)) {
+                head->chunked = 1;
+            } else {
+                unknown = 1;
+            }
+        }
+    }
+    if (!head->chunked) {
+        return h1_refuse(head, first, 400, H1_WHY_CODING);
+    }
+    if (unknown) {
+        return h1_refuse(head, first, 501, H1_WHY_CODING);
+    }
+    head->has_body = 1;
+    return 0;
+}
+
+static int h1_judge_framing(http_head *head)
+{
+    const int length = head->known[HTTP_F_CONTENT_LENGTH] >= 0;
+
+    if (head->known[HTTP_F_TRANSFER_ENCODING] < 0) {
+        return length ? h1_judge_length(head) : 0;
+    }
+    if (length) {
+        return h1_refuse(head, NULL, 400, "both Content-Length and Transfer-Encoding%.*s: %s");
+    }
+    if (head->minor == 0) {
+        return h1_refuse(head, NULL, 400, "Transfer-Encoding in an HTTP/1.0 request%.*s: %s");
+    }
+    return h1_judge_codings(head);
+}
+
+/* The port of a Host field: 1 to 65535. */
+static int h1_port_ok(const char *p, const char *end)
+{
+    uint32_t port = 0;
+
+    for (; p < end && http_is(*p, HTTP_C_DIGIT) && port < 65536; p++) {
+        port = port * 10 + (uint32_t)(*p - '0');
+    }
+    return p == end && port > 0 && port < 65536;
+}
+
+static const char *h1_host_literal(const char *p, const char *end)
+{
+    const char *start = ++p;
+
+    while (p < end && (http_is(*p, HTTP_C_HEX) || *p == ':' || *p == '.')) {
+        p++;
+    }
+    return p < end && *p == ']' && p - start >= 2 ? p + 1 : NULL;
+}
+
+static const char *h1_host_name(const char *p, const char *end)
+{
+    const char *start = p;
+
+    for (; p < end && http_is(*p, HTTP_C_HOST); p++) {
+        if (*p == '.' && p > start && p[-1] == '.') {
+            return NULL;
+        }
+    }
+    return p > start ? p : NULL;
+}
+
+static int h1_host_ok(const char *p, size_t len)
+{
+    const char *end = p + len;
+
+    if (len == 0) {
+        return 0;
+    }
+    p = *p == '[' ? h1_host_literal(p, end) : h1_host_name(p, end);
+    return p && (p == end || (*p == ':' && h1_port_ok(p + 1, end)));
+}
+
+static const char h1_why_no_host[] = APLOGNO(00569) "client sent HTTP/1.1 request without hostname (see "
+                                             "RFC2616 section 14.23)%.*s: %s";
+
+static int h1_judge_host(http_head *head, int unsafe)
+{
+    const http_field *field;
+
+    if (head->known[HTTP_F_HOST] < 0) {
+        if (head->minor == 0) {
+            return 0;
+        }
+        head->no_host = 1;
+        return h1_refuse(head, NULL, 400, h1_why_no_host);
+    }
+    field = &head->field[head->known[HTTP_F_HOST]];
+    if (unsafe && field->value_len) {
+        return 0;
+    }
+    if (head->repeated && h1_second(head, field)) {
+        return h1_refuse(head, field, 400, H1_WHY_HOST);
+    }
+    if (!h1_host_ok(field->value, field->value_len)) {
+        return h1_refuse(head, field, 400, H1_WHY_HOST);
+    }
+    return 0;
+}
+
+int h1_fields_judge(http_head *head, int unsafe)
+{
+    const int status = h1_judge_framing(head);
+
+    return status ? status : h1_judge_host(head, unsafe);
+}
+
+const char *h1_parse_field(http_field *field, const char *line, size_t len, const h1_limits *limits)
+{
+    const char *end = line + len, *p = h1_scan_token(line, end);
+
+    if (len > (size_t)limits->field_size + 1) {
+        return "field line exceeds LimitRequestFieldSize";
+    }
+    if (p == line || p == end || *p != ':') {
+        return "malformed field name";
+    }
+    field->name = line;
+    field->name_len = (uint32_t)(p - line);
+    field->id = (uint8_t)http_field_id_of(line, field->name_len);
+    for (p++; p < end && (*p == ' ' || *p == '\t'); p++) {
+    }
+    if (http_scan_value(p, end) != end) {
+        return "byte not allowed in a field value";
+    }
+    while (end > p && (end[-1] == ' ' || end[-1] == '\t')) {
+        end--;
+    }
+    field->value = p;
+    field->value_len = (uint32_t)(end - p);
+    return NULL;
+}

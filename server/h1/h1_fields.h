@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_H1_H1_FIELDS_H
+#define BRIGADE_H1_H1_FIELDS_H
+
+/**
+ * @file h1_fields.h
+ * The part of the head parser that knows what field lines mean (h1_fields.c), for h1_parse.c and
+ * for trailers.
+ */
+#include "h1_parse.h"
+
+/**
+ * Note field number @a index of head, just parsed: known[], repeated, and what Connection says.
+ */
+void h1_field_note(http_head *head, uint16_t index);
+
+/**
+ * Judge the fields together, once all are there: Host, Content-Length, Transfer-Encoding. Sets
+ * has_body, chunked, content_length.
+ * @return 0, or the status to refuse with (head->why, head->bad set, status left to the caller)
+ */
+int h1_fields_judge(http_head *head, int unsafe);
+
+/**
+ * Content-Length's grammar: digits and nothing else, below 2^63.
+ * @return 0 and *out set, or -1
+ */
+int h1_parse_length(const char *value, size_t len, uint64_t *out);
+
+#endif

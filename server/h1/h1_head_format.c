@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The bytes of a response head. Sizes first, then one walk with memcpy: the lengths are known, so
+ * nothing is formatted through printf and nothing is copied twice.
+ *
+ * The order of fields is Apache's: Date, Server, then headers_out as it was filled.
+ */
+#include "h1_response.h"
+#include "http_scan.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "apr_strings.h"
+#include <stdlib.h>
+#include <string.h>
+
+static char *h1_put(char *p, const void *data, size_t len)
+{
+    memcpy(p, data, len);
+    return p + len;
+}
+
+#define H1_PUT(p, lit) h1_put(p, lit, sizeof(lit) - 1)
+
+size_t h1_format_connection(char *buf, int close, int asked, long timeout_s, int left)
+{
+    char *p = buf;
+
+    if (close) {
+        return (size_t)(H1_PUT(p, "Connection: close\r\n") - buf);
+    }
+    if (!asked) {
+        return 0;
+    }
+    p = H1_PUT(p, "Keep-Alive: timeout=");
+    p += http_put_number(p, (apr_uint64_t)(timeout_s < 0 ? 0 : timeout_s));
+    if (left >= 0) {
+        p = H1_PUT(p, ", max=");
+        p += http_put_number(p, (apr_uint64_t)left);
+    }
+    p = H1_PUT(p, "\r\nConnection: Keep-Alive\r\n");
+    return (size_t)(p - buf);
+}
+
+int h1_header_is_safe(const char *name, const char *value)
+{
+    if (!*name) {
+        return 0;
+    }
+    while (http_is(*name, HTTP_C_TOKEN)) {
+        name++;
+    }
+    while (http_is(*value, HTTP_C_VALUE)) {
+        value++;
+    }
+    return *name == '\0' && *value == '\0';
+}
+
+/* The fields that the HTTP_HEADER filter sets after Connection. */
+static int h1_is_late(const char *name)
+{
+    return strcasecmp(name, "Transfer-Encoding") == 0 || strcasecmp(name, "Content-Type") == 0;
+}
+
+/* Apache has one name for the version that it speaks; a request may ask to be treated as 1.0. */
+static const char *h1_response_protocol(const request_rec *r)
+{
+    return r->proto_num == HTTP_VERSION(1, 0) &&
+                   apr_table_get(r->subprocess_env, "force-response-1.0")
+               ? "HTTP/1.0"
+               : AP_SERVER_PROTOCOL;
+}
+
+static const char *h1_status_text(const request_rec *r)
+{
+    return r->status_line ? r->status_line : ap_get_status_line_ex(r->pool, r->status);
+}
+
+size_t h1_head_size(const request_rec *r)
+{
+    const apr_array_header_t *fields = apr_table_elts(r->headers_out);
+    const apr_table_entry_t *e = (const apr_table_entry_t *)fields->elts;
+    size_t size = sizeof("HTTP/1.1 \r\nDate: \r\nServer: \r\n\r\n") + HTTP_DATE_LEN;
+
+    size += strlen(h1_status_text(r)) + strlen(ap_get_server_banner());
+    for (int i = 0; i < fields->nelts; i++) {
+        size += strlen(e[i].key) + strlen(e[i].val) + 4;
+    }
+    return size;
+}
+
+static char *h1_put_field(char *p, const char *name, const char *value)
+{
+    p = h1_put(p, name, strlen(name));
+    p = H1_PUT(p, ": ");
+    p = h1_put(p, value, strlen(value));
+    return H1_PUT(p, "\r\n");
+}
+
+/* Status line, Date, Server. An origin behind us may have named its own. */
+static char *h1_put_top(const request_rec *r, char *p)
+{
+    const char *own = NULL, *text = h1_status_text(r);
+
+    p = h1_put(p, h1_response_protocol(r), 8);
+    *p++ = ' ';
+    p = h1_put(p, text, strlen(text));
+    p = H1_PUT(p, "\r\n");
+    if (r->proxyreq != PROXYREQ_NONE) {
+        own = apr_table_get(r->headers_out, "Date");
+    }
+    if (!own) {
+        p = H1_PUT(p, "Date: ");
+        p = h1_put(p, http_date_now(r->request_time), HTTP_DATE_LEN);
+        p = H1_PUT(p, "\r\n");
+    } else {
+        p = h1_put_field(p, "Date", own);
+    }
+    own = r->proxyreq != PROXYREQ_NONE ? apr_table_get(r->headers_out, "Server") : NULL;
+    if (!own) {
+        own = ap_get_server_banner();
+    }
+    return *own ? h1_put_field(p, "Server", own) : p;
+}
+
+size_t h1_format_head(const request_rec *r, char *buf, size_t cap)
+{
+    const apr_array_header_t *fields = apr_table_elts(r->headers_out);
+    const apr_table_entry_t *e = (const apr_table_entry_t *)fields->elts;
+    char *p = buf;
+
+    if (h1_head_size(r) > cap) {
+        return 0;
+    }
+    p = h1_put_top(r, p);
+    for (int i = 0; i < fields->nelts; i++) {
+        if (strcasecmp(e[i].key, "Date") && strcasecmp(e[i].key, "Server")) {
+            p = h1_put_field(p, e[i].key, e[i].val);
+        }
+    }
+    p = H1_PUT(p, "\r\n");
+    return (size_t)(p - buf);
+}
+
+/* ---- stored heads ---- */
+
+static size_t h1_stored_size(const http_answer *a)
+{
+    size_t size = sizeof("HTTP/1.1 \r\nDate: \r\nServer: \r\n\r\n") + HTTP_DATE_LEN +
+                  strlen(a->reason) + strlen(a->server);
+
+    for (int i = 0; i < a->n_fields; i++) {
+        size += strlen(a->field[i].name) + strlen(a->field[i].value) + 4;
+    }
+    return size;
+}
+
+/* Status line, room for Date, Server. */
+static char *h1_put_stored_top(const http_answer *a, char *p, http_stored_head *out)
+{
+    p = H1_PUT(p, AP_SERVER_PROTOCOL " ");
+    p = h1_put(p, a->reason, strlen(a->reason));
+    p = H1_PUT(p, "\r\nDate: ");
+    out->date_off = (uint32_t)(p - out->text);
+    memset(p, ' ', HTTP_DATE_LEN);
+    p += HTTP_DATE_LEN;
+    p = H1_PUT(p, "\r\n");
+    return *a->server ? h1_put_field(p, "Server", a->server) : p;
+}
+
+static int h1_serialise(http_stored_head *out, const http_answer *a)
+{
+    size_t size = h1_stored_size(a);
+    char *p;
+
+    if (size + H1_CONNECTION_MAX > HTTP_HEAD_ROOM || !(out->text = malloc(size))) {
+        return -1;
+    }
+    out->conn_off = out->dated_off = 0;
+    out->dated_second = -1;
+    p = h1_put_stored_top(a, out->text, out);
+    for (int i = 0; i < a->n_fields; i++) {
+        const http_answer_field *f = &a->field[i];
+
+        if (!out->conn_off && (i == a->conn_at || h1_is_late(f->name))) {
+            out->conn_off = (uint32_t)(p - out->text);
+        }
+        if (a->dated_name && !strcmp(f->name, a->dated_name) &&
+            strlen(f->value) == HTTP_DATE_LEN) {
+            out->dated_off = (uint32_t)(p - out->text + (ptrdiff_t)strlen(f->name) + 2);
+        }
+        p = h1_put_field(p, f->name, f->value);
+    }
+    if (!out->conn_off) {
+        out->conn_off = (uint32_t)(p - out->text);
+    }
+    p = H1_PUT(p, "\r\n");
+    out->len = (uint32_t)(p - out->text);
+    return 0;
+}
+
+/* A field whose value goes with Date. */
+static void h1_set_dated(http_stored_head *head, const http_answer *a, apr_time_t now)
+{
+    char date[APR_RFC822_DATE_LEN];
+
+    if (apr_time_sec(now) == head->dated_second) {
+        return;
+    }
+    head->dated_second = apr_time_sec(now);
+    apr_rfc822_date(date, now + a->dated_after);
+    memcpy(head->text + head->dated_off, date, HTTP_DATE_LEN);
+}
+
+static size_t h1_put_stored(char *out, http_stored_head *head, const http_answer *a,
+                            const http_answer_terms *t)
+{
+    size_t n = head->conn_off, rest = head->len - head->conn_off;
+
+    if (head->dated_off) {
+        h1_set_dated(head, a, t->now);
+    }
+    memcpy(out, head->text, n);
+    memcpy(out + head->date_off, http_date_now(t->now), HTTP_DATE_LEN);
+    n += h1_format_connection(out + n, t->close, t->asked, t->keep_alive_s, t->left);
+    memcpy(out + n, head->text + head->conn_off, rest);
+    return n + rest;
+}
+
+const http_codec h1_codec = {
+    .id = HTTP_CODEC_H1, .serialise = h1_serialise, .put = h1_put_stored};

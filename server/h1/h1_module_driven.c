@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections in which modules take part (mod_ssl, mod_http2, protocols of modules): a worker runs
+ * their hooks, and the loop waits in between, so that a silent client holds no thread.
+ *
+ *   accepted -> attached -> WORKER: process_connection hooks -> c->cs->state says what they wait
+ * for keep-alive, more input: output flushed -> IDLE on the loop -> readable -> WORKER ... anything
+ * else, or silent too long -> WORKER: pre_close_connection, last output -> DRAIN
+ *
+ * A module that read ahead has told so: c->data_in_input_filters, or h1_process_connection() went
+ * on by itself. */
+#include "placement.h"
+#include "connection.h"
+#include "h1_conn_private.h"
+#include "loop.h"
+#include "scores.h"
+#include "http_config.h"
+#include "http_connection.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "mpm_common.h"
+#include "response_cache.h"
+#include <string.h>
+
+APLOG_USE_MODULE(core);
+
+/* ---- on a worker ---- */
+
+/* The hooks returned: is the connection to be kept, and for what? */
+static int foreign_goes_on(const conn_rec *c)
+{
+    if (c->aborted)
+        return 0;
+    switch (c->cs->state) {
+    case CONN_STATE_ASYNC_WAITIO:
+        return 1;
+    case CONN_STATE_WRITE_COMPLETION:
+    case CONN_STATE_KEEPALIVE:
+        return c->keepalive == AP_CONN_KEEPALIVE;
+    default:
+        return 0; /* a module that knows nothing of these states, and is done */
+    }
+}
+
+static void foreign_end(conn_rec *c)
+{
+    c->cs->state = CONN_STATE_LINGER;
+    if (!c->aborted && ap_prep_lingering_close(c) == 0)
+        ap_flush_conn(c);
+}
+
+void h1_foreign_work(brg_conn *bc)
+{
+    conn_rec *c = bc->c;
+
+    if (bc->resumed)
+        ap_run_resume_connection(c, NULL);
+    bc->resumed = 0;
+    do {
+        if (bc->close_after != CONN_KEEP)
+            break;
+        c->cs->state = CONN_STATE_PROCESSING;
+        c->cs->sense = CONN_SENSE_DEFAULT;
+        ap_process_connection(c, ap_get_conn_socket(c));
+        if (!foreign_goes_on(c))
+            bc->close_after = CONN_DRAIN;
+    } while (bc->close_after == CONN_KEEP && c->data_in_input_filters &&
+             c->cs->state != CONN_STATE_ASYNC_WAITIO);
+    if (bc->close_after != CONN_KEEP) {
+        foreign_end(c);
+        return;
+    }
+    ap_run_suspend_connection(c, NULL);
+    bc->resumed = 1;
+}
+
+/* ---- on the loop ---- */
+
+static void foreign_submit(brg_conn *bc)
+{
+    if (h1_conn_hand_over(bc, NULL))
+        h1_conn_close(bc);
+}
+
+void h1_foreign_start(brg_conn *bc)
+{
+    if (connection_attach(bc) != APR_SUCCESS) {
+        h1_conn_close(bc);
+        return;
+    }
+    bc->close_after = CONN_KEEP;
+    foreign_submit(bc);
+}
+
+/* Which connections are: all, or those on which a module put a filter, before anything is read. */
+int h1_foreign_is(brg_conn *bc)
+{
+    if (connections_are_plain())
+        return 0;
+    if (!connections_tell_by_filters())
+        bc->foreign = 1;
+    else if (!bc->c)
+        bc->foreign = connection_attach(bc) != APR_SUCCESS || !connection_is_plain(bc->c);
+    return bc->foreign;
+}
+
+/* The preface of HTTP/2 is a request to who does not know it. */
+int h1_foreign_wants(const brg_conn *bc, const http_head *head)
+{
+    return connections_tell_by_filters() &&
+           (head->upgrade ||
+            (bc->requests == 0 && head->method_len == 3 && !memcmp(head->method, "PRI", 3)));
+}
+
+void h1_foreign_take(brg_conn *bc)
+{
+    bc->foreign = 1;
+    bc->c->keepalives = (int)bc->requests;
+    bc->c->keepalive = AP_CONN_UNKNOWN;
+    bc->close_after = CONN_KEEP;
+    bc->scanned = 0;
+    foreign_submit(bc);
+}
+
+/* Its output is written: wait for input, unless the module wants to write more. */
+static void foreign_wait(brg_conn *bc)
+{
+    const server_rec *s = bc->c->base_server;
+    const conn_state_t *cs = bc->c->cs;
+
+    if (conn_in_size(bc) ||
+        (cs->state == CONN_STATE_ASYNC_WAITIO && cs->sense == CONN_SENSE_WANT_WRITE)) {
+        foreign_submit(bc);
+        return;
+    }
+    conn_enter(bc, CONN_IDLE);
+    bc->idle_until =
+        bc->loop->now + (cs->state == CONN_STATE_ASYNC_WAITIO ? s->timeout : s->keep_alive_timeout);
+    if (bc->rd_ready)
+        loop_again(bc->loop, bc);
+    h1_conn_wait(bc, bc->idle_until);
+}
+
+void h1_foreign_readable(brg_conn *bc)
+{
+    if (conn_in_size(bc) || bc->read_eof) {
+        foreign_submit(bc);
+        return;
+    }
+    conn_enter(bc, CONN_IDLE); /* there was nothing to read after all */
+    h1_conn_wait(bc, bc->idle_until);
+}
+
+void h1_foreign_returned(brg_conn *bc)
+{
+    connection_on_thread(bc);
+    loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->now - bc->head_began));
+    bc->requests++;
+    h1_conn_count_bytes(bc);
+    if (bc->c->aborted)
+        bc->failed = 1;
+    h1_foreign_written(bc);
+}
+
+void h1_foreign_written(brg_conn *bc)
+{
+    int goes_on = h1_conn_written(bc);
+
+    /* A closed connection is buried at the end of the turn only: what it gave up is counted too. */
+    loop_score_add(&bc->loop->score->accesses,
+                   atomic_exchange_explicit(&bc->ended, 0, memory_order_relaxed));
+    if (goes_on)
+        foreign_wait(bc);
+}
+
+void h1_foreign_expired(brg_conn *bc)
+{
+    bc->close_after = CONN_DRAIN;
+    foreign_submit(bc);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The HTTP_HEADER filter: completes the response headers, puts the head in front of the first
+ * brigade, and takes itself off the chain; a static answer passes it once, as one brigade of head,
+ * body and EOS.
+ *
+ * The awkward parts: bodies that may not be sent (HEAD, 204, 304) are swallowed here although
+ * handlers produce them; an error bucket turns the answer into another one; and a field that could
+ * split the response must not leave.
+ */
+#include "h1_response.h"
+#include "http_error.h"
+#include "h1_request.h"
+#include "request_parts.h"
+#include "http_config.h"
+#include "http_connection.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "mod_core.h"
+#include "apr_lib.h"
+#include "apr_strings.h"
+#include <string.h>
+
+APLOG_USE_MODULE(http);
+
+/* The filter's states, what f->ctx points to; NULL at first. */
+static char header_dying; /* headers were refused once already */
+static char header_sent;  /* the head is out; what follows is body to be swallowed */
+
+/* ---- completing the header tables ---- */
+
+static void header_add_token(apr_array_header_t *list, const char *token)
+{
+    char **have = (char **)list->elts;
+
+    for (int i = 0; i < list->nelts; i++) {
+        if (!strcasecmp(have[i], token)) {
+            return;
+        }
+    }
+    *(const char **)apr_array_push(list) = token;
+}
+
+static void header_add_tokens(apr_pool_t *p, apr_array_header_t *list, const char *value)
+{
+    char *state, *token = apr_strtok(apr_pstrdup(p, value), ", \t", &state);
+
+    for (; token; token = apr_strtok(NULL, ", \t", &state)) {
+        header_add_token(list, token);
+    }
+}
+
+static int header_collect(void *list, const char *key, const char *value)
+{
+    apr_array_header_t *tokens = list;
+
+    header_add_tokens(tokens->pool, tokens, value);
+    return 1;
+}
+
+/* Several modules name what the answer varies by: once each, in one field. */
+static void header_fix_vary(request_rec *r)
+{
+    apr_array_header_t *tokens;
+
+    if (apr_table_get(r->subprocess_env, "force-no-vary")) {
+        apr_table_unset(r->headers_out, "Vary");
+        r->proto_num = HTTP_VERSION(1, 0);
+        apr_table_setn(r->subprocess_env, "force-response-1.0", "1");
+        return;
+    }
+    if (!apr_table_get(r->headers_out, "Vary")) {
+        return;
+    }
+    tokens = apr_array_make(r->pool, 5, sizeof(char *));
+    apr_table_do(header_collect, tokens, r->headers_out, "Vary", NULL);
+    if (tokens->nelts > 0) {
+        apr_table_setn(r->headers_out, "Vary", apr_array_pstrcat(r->pool, tokens, ','));
+    }
+}
+
+static void header_fix_languages(request_rec *r)
+{
+    const char *set = apr_table_get(r->headers_out, "Content-Language");
+    apr_array_header_t *tokens;
+
+    if (apr_is_empty_array(r->content_languages)) {
+        return;
+    }
+    tokens = apr_array_copy(r->pool, r->content_languages);
+    if (set) {
+        header_add_tokens(r->pool, tokens, set);
+    }
+    apr_table_setn(r->headers_out, "Content-Language", apr_array_pstrcat(r->pool, tokens, ','));
+}
+
+/* A status line made up by a module must begin with the status, or is replaced. */
+static void header_fix_status_line(request_rec *r)
+{
+    const char *line = r->status_line;
+    int status;
+
+    if (!line) {
+        return;
+    }
+    if (!apr_isdigit(line[0]) || !apr_isdigit(line[1]) || !apr_isdigit(line[2]) || line[3] != ' ' ||
+        !h1_header_is_safe("Status", line)) {
+        r->status_line = NULL;
+        return;
+    }
+    status = (line[0] - '0') * 100 + (line[1] - '0') * 10 + (line[2] - '0');
+    if (status != r->status) {
+        r->status_line = NULL;
+    }
+}
+
+static void header_fix_body(request_rec *r)
+{
+    const char *type, *length;
+
+    if (AP_STATUS_IS_HEADER_ONLY(r->status)) {
+        apr_table_unset(r->headers_out, "Content-Length");
+        apr_table_unset(r->headers_out, "Transfer-Encoding");
+        return;
+    }
+    if (r->chunked) {
+        apr_table_mergen(r->headers_out, "Transfer-Encoding", "chunked");
+        apr_table_unset(r->headers_out, "Content-Length");
+    }
+    /* A handler that skipped the body of a HEAD must not claim that there is none. */
+    length = r->header_only ? apr_table_get(r->headers_out, "Content-Length") : NULL;
+    if (length && strcmp(length, "0") == 0) {
+        apr_table_unset(r->headers_out, "Content-Length");
+    }
+    if (r->no_cache && !apr_table_get(r->headers_out, "Expires")) {
+        apr_table_setn(r->headers_out, "Expires",
+                       apr_pstrmemdup(r->pool, http_date_now(r->request_time), HTTP_DATE_LEN));
+    }
+    type = ap_make_content_type(r, r->content_type);
+    if (type) {
+        apr_table_setn(r->headers_out, "Content-Type", type);
+    }
+    if (r->content_encoding) {
+        apr_table_setn(r->headers_out, "Content-Encoding", r->content_encoding);
+    }
+    header_fix_languages(r);
+}
+
+static void header_complete(request_rec *r)
+{
+    if (!apr_is_empty_table(r->err_headers_out)) {
+        r->headers_out = apr_table_overlay(r->pool, r->err_headers_out, r->headers_out);
+    }
+    header_fix_status_line(r);
+    header_fix_vary(r);
+    ap_set_keepalive(r);
+    header_fix_body(r);
+}
+
+/* ---- refusing ---- */
+
+static int header_all_safe(request_rec *r)
+{
+    const apr_array_header_t *fields = apr_table_elts(r->headers_out);
+    const apr_table_entry_t *e = (const apr_table_entry_t *)fields->elts;
+
+    for (int i = 0; i < fields->nelts; i++) {
+        if (!e[i].key[0]) {
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                          APLOGNO(02428) "Empty response header name, aborting request");
+            return 0;
+        }
+        if (!h1_header_is_safe(e[i].key, "")) {
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                          APLOGNO(02429) "Response header name '%s' contains invalid characters, "
+                                         "aborting request",
+                          e[i].key);
+            return 0;
+        }
+        if (!h1_header_is_safe(e[i].key, e[i].val)) {
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                          APLOGNO(02430) "Response header '%s' value of '%s' contains invalid "
+                                         "characters, aborting request",
+                          e[i].key, e[i].val);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static apr_status_t header_die(ap_filter_t *f, apr_bucket_brigade *bb, int status)
+{
+    request_rec *r = f->r;
+
+    apr_brigade_cleanup(bb);
+    if (f->ctx == &header_dying) {
+        /* The error page ran into the same: say nothing more. */
+        r->connection->keepalive = AP_CONN_CLOSE;
+        return AP_FILTER_ERROR;
+    }
+    f->ctx = &header_dying;
+    ap_die(status, r);
+    return AP_FILTER_ERROR;
+}
+
+/* An error bucket's status, or 0; *eoc is set if the connection is to end without an answer. */
+static int header_wanted_status(apr_bucket_brigade *bb, int *eoc)
+{
+    *eoc = 0;
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e)) {
+        if (!APR_BUCKET_IS_METADATA(e)) {
+            continue;
+        }
+        if (AP_BUCKET_IS_ERROR(e)) {
+            return ((ap_bucket_error *)e->data)->status;
+        }
+        if (AP_BUCKET_IS_EOC(e)) {
+            *eoc = 1;
+        }
+    }
+    return 0;
+}
+
+/* ---- the filter ---- */
+
+static void header_drop_body(apr_bucket_brigade *bb)
+{
+    apr_bucket *e = APR_BRIGADE_FIRST(bb);
+
+    while (e != APR_BRIGADE_SENTINEL(bb)) {
+        apr_bucket *next = APR_BUCKET_NEXT(e);
+
+        if (!APR_BUCKET_IS_METADATA(e)) {
+            apr_bucket_delete(e);
+        }
+        e = next;
+    }
+}
+
+static apr_bucket *header_bucket(request_rec *r)
+{
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+    const size_t cap = h1_head_size(r);
+    char *buf = apr_bucket_alloc(cap, alloc);
+    const size_t len = h1_format_head(r, buf, cap);
+
+    return apr_bucket_heap_create(buf, len, apr_bucket_free, alloc);
+}
+
+static apr_status_t header_send(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    request_rec *r = f->r;
+    apr_bucket *head;
+
+    header_complete(r);
+    if (!header_all_safe(r)) {
+        apr_table_clear(r->headers_out);
+        apr_table_clear(r->err_headers_out);
+        r->connection->keepalive = AP_CONN_CLOSE;
+        r->chunked = 0;
+        return header_die(f, bb, HTTP_INTERNAL_SERVER_ERROR);
+    }
+    head = header_bucket(r);
+    r->sent_bodyct = 1;
+    if (r->header_only || AP_STATUS_IS_HEADER_ONLY(r->status)) {
+        f->ctx = &header_sent;
+        header_drop_body(bb);
+        APR_BRIGADE_INSERT_HEAD(bb, head);
+        return ap_pass_brigade(f->next, bb);
+    }
+    APR_BRIGADE_INSERT_HEAD(bb, head);
+    if (r->chunked) {
+        h1_chunk_insert(r, head);
+    }
+    ap_remove_output_filter(f);
+    return ap_pass_brigade(f->next, bb);
+}
+
+AP_DECLARE_NONSTD(apr_status_t) ap_http_header_filter(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    request_rec *r = f->r;
+    int status, eoc;
+
+    if (f->ctx == &header_sent) {
+        header_drop_body(bb);
+        return ap_pass_brigade(f->next, bb);
+    }
+    status = header_wanted_status(bb, &eoc);
+    if (status) {
+        return header_die(f, bb, status);
+    }
+    if (eoc || r->assbackwards) {
+        r->sent_bodyct = 1;
+        ap_remove_output_filter(f);
+        return ap_pass_brigade(f->next, bb);
+    }
+    return header_send(f, bb);
+}
+
+AP_DECLARE(void) ap_basic_http_header(request_rec *r, apr_bucket_brigade *bb)
+{
+    apr_table_t *fields = r->headers_out;
+    apr_size_t len;
+    size_t cap;
+    char *buf;
+
+    if (r->assbackwards) {
+        return;
+    }
+    header_fix_status_line(r);
+    /* Date and Server of an origin behind us are the only fields that count here. */
+    r->headers_out = apr_table_make(r->pool, 2);
+    if (r->proxyreq != PROXYREQ_NONE) {
+        static const char *const kept[] = {"Date", "Server"};
+
+        for (int i = 0; i < 2; i++) {
+            const char *value = apr_table_get(fields, kept[i]);
+
+            if (value) {
+                apr_table_addn(r->headers_out, kept[i], value);
+            }
+        }
+    }
+    cap = h1_head_size(r);
+    buf = apr_palloc(r->pool, cap);
+    len = h1_format_head(r, buf, cap);
+    r->headers_out = fields;
+    apr_table_unset(fields, "Date");
+    apr_table_unset(fields, "Server");
+    apr_brigade_write(bb, NULL, NULL, buf, len - 2);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "declarations.h"
+#include "apr_hooks.h"
+#include <stdatomic.h>
+#include <string.h>
+
+declaration declarations[DECLARATIONS_MOST];
+int declarations_n;
+
+/* Set while the configuration is read, or for an .htaccess file by any thread. */
+static atomic_int phases_wait;
+
+/* Names and functions may lie in a module that is about to be unloaded. */
+static apr_status_t declarations_end(void *unused)
+{
+    declarations_n = 0;
+    atomic_store_explicit(&phases_wait, 0, memory_order_relaxed);
+    return APR_SUCCESS;
+}
+
+declaration *declaration_of(const char *name)
+{
+    for (int i = 0; name && i < declarations_n; i++)
+        if (!strcmp(declarations[i].name, name))
+            return &declarations[i];
+    return NULL;
+}
+
+void declarations_forget(void)
+{
+    declarations_n = 0; /* what directives asked for stays */
+}
+
+declaration *declaration_add(const module *m, brg_resolution_fn *fn, int never)
+{
+    declaration *d = declaration_of(m->name);
+
+    if (!d) {
+        if (declarations_n == DECLARATIONS_MOST)
+            return NULL; /* an undeclared module is slower, never wrong */
+        if (declarations_n == 0 && apr_hook_global_pool)
+            apr_pool_cleanup_register(apr_hook_global_pool, NULL, declarations_end,
+                                      apr_pool_cleanup_null);
+        d = &declarations[declarations_n++];
+        memset(d, 0, sizeof *d);
+        d->name = m->name;
+    }
+    d->of = m;
+    d->fn = fn;
+    d->never = never;
+    return d;
+}
+
+void declarations_drop_unloaded(void)
+{
+    int kept = 0;
+
+    for (int i = 0; i < declarations_n; i++) {
+        module *const *m = ap_loaded_modules;
+
+        while (*m && *m != declarations[i].of)
+            m++;
+        if (*m)
+            declarations[kept++] = declarations[i];
+    }
+    declarations_n = kept;
+}
+
+int declarations_phases_wait(void)
+{
+    return atomic_load_explicit(&phases_wait, memory_order_relaxed);
+}
+
+BRG_DECLARE(void) brg_resolution_declare(module *m, brg_resolution_fn *fn)
+{
+    declaration_add(m, fn, 0);
+}
+
+BRG_DECLARE(void) brg_nonblocking_declare(module *m)
+{
+    declaration_add(m, NULL, 1);
+}
+
+BRG_DECLARE(void) brg_phases_need_worker(void)
+{
+    atomic_store_explicit(&phases_wait, 1, memory_order_relaxed);
+}

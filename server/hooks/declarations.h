@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_HOOKS_DECLARATIONS_H
+#define BRIGADE_HOOKS_DECLARATIONS_H
+
+/**
+ * @file declarations.h
+ * What modules declared of their hooks (brigade/resolution.h), by module. What follows from it for
+ * a request is decided in policy/.
+ *
+ * Threads: written by the main thread while the configuration is read, read by all afterwards.
+ */
+#include "httpd.h"
+#include "http_config.h"
+#include "brigade/resolution.h"
+
+#define DECLARATIONS_MOST 128 /**< modules; those beyond count as undeclared */
+
+struct stock_rule;
+
+typedef struct declaration {
+    const module *of;
+    const char *name; /**< of->name: what the hook registry keeps */
+    brg_resolution_fn *fn;
+    int never;                      /**< responses with its part are not stored */
+    const struct stock_rule *stock; /**< declared in its stead (stock_policy.h), or NULL */
+    int hooks_requests;             /**< it hooks a phase of requests */
+    int hooks_phases;               /**< one that is no handler */
+} declaration;
+
+extern declaration declarations[DECLARATIONS_MOST];
+extern int declarations_n;
+
+/** The declaration of the module of that name (module->name); NULL if it made none. */
+declaration *declaration_of(const char *name);
+
+/** Declare @a m, or change its declaration. NULL if there is no room. */
+declaration *declaration_add(const module *m, brg_resolution_fn *fn, int never);
+
+/** All declarations are void: modules are about to register their hooks anew, some of them no more. */
+void declarations_forget(void);
+
+/** Drop those of modules that are loaded no more: a binary of the same name promised nothing. */
+void declarations_drop_unloaded(void);
+
+/** 1 if a directive asked for phases on workers (brg_phases_need_worker()). */
+int declarations_phases_wait(void);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http_answer.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include <stdlib.h>
+#include <string.h>
+
+static int answer_is_connection(const char *name)
+{
+    return !strcasecmp(name, "Connection") || !strcasecmp(name, "Keep-Alive");
+}
+
+/* Said apart. */
+static int answer_leaves_out(const char *name)
+{
+    return !strcasecmp(name, "Date") || !strcasecmp(name, "Server");
+}
+
+static char *answer_put(char **to, const char *text)
+{
+    size_t len = strlen(text) + 1;
+    char *start = *to;
+
+    memcpy(start, text, len);
+    *to += len;
+    return start;
+}
+
+static const char *answer_reason(const request_rec *r)
+{
+    return r->status_line ? r->status_line : ap_get_status_line_ex(r->pool, r->status);
+}
+
+/* An origin behind us may have named its own. */
+static const char *answer_server(const request_rec *r)
+{
+    const char *own = r->proxyreq != PROXYREQ_NONE ? apr_table_get(r->headers_out, "Server") : NULL;
+
+    return own ? own : ap_get_server_banner();
+}
+
+static size_t answer_text_size(const request_rec *r, const apr_table_entry_t *e, int n,
+                               const char *dated_name)
+{
+    size_t size = strlen(answer_reason(r)) + strlen(answer_server(r)) + 2;
+
+    for (int i = 0; i < n; i++)
+        size += strlen(e[i].key) + strlen(e[i].val) + 2;
+    return size + (dated_name ? strlen(dated_name) + 1 : 0);
+}
+
+http_answer *http_answer_of(const request_rec *r, const char *dated_name,
+                            apr_interval_time_t dated_after)
+{
+    const apr_array_header_t *table = apr_table_elts(r->headers_out);
+    const apr_table_entry_t *e = (const apr_table_entry_t *)(const void *)table->elts;
+    size_t text = answer_text_size(r, e, table->nelts, dated_name);
+    size_t fixed = sizeof(http_answer) + (size_t)table->nelts * sizeof(http_answer_field);
+    http_answer *a;
+    char *to;
+
+    if (text > HTTP_HEAD_ROOM ||
+        (r->proxyreq != PROXYREQ_NONE && apr_table_get(r->headers_out, "Date")) ||
+        !(a = calloc(1, fixed + text)))
+        return NULL;
+    to = (char *)a + fixed;
+    a->bytes = (uint32_t)(fixed + text);
+    a->status = r->status;
+    a->reason = answer_put(&to, answer_reason(r));
+    a->server = answer_put(&to, answer_server(r));
+    a->dated_name = dated_name ? answer_put(&to, dated_name) : NULL;
+    a->dated_after = dated_after;
+    a->conn_at = HTTP_NO_FIELD;
+    for (int i = 0; i < table->nelts; i++) {
+        if (answer_is_connection(e[i].key)) {
+            a->conn_at = a->conn_at == HTTP_NO_FIELD ? a->n_fields : a->conn_at;
+        } else if (!answer_leaves_out(e[i].key)) {
+            http_answer_field *f = &a->field[a->n_fields++];
+
+            f->name = answer_put(&to, e[i].key);
+            f->value = answer_put(&to, e[i].val);
+        }
+    }
+    return a;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_HTTP_HTTP_ANSWER_H
+#define BRIGADE_HTTP_HTTP_ANSWER_H
+
+/**
+ * @file http_answer.h
+ * The head of a stored response as every version of HTTP could send it, and what a protocol does to
+ * send it in its own form: once per entry it is serialised, with each answer it is patched.
+ */
+#include "httpd.h"
+#include "apr_tables.h"
+#include <stdint.h>
+
+#define HTTP_NO_FIELD UINT16_MAX
+
+typedef struct http_answer_field {
+    const char *name, *value;
+} http_answer_field;
+
+/** A stored head. One block from malloc(); everything in it points into it. */
+typedef struct http_answer {
+    int status;
+    const char *reason;     /**< status and phrase: "200 OK" */
+    const char *server;     /**< value of Server, "" = none */
+    const char *dated_name; /**< the field whose value goes with the date, or NULL */
+    apr_interval_time_t dated_after; /**< it is so much later than Date */
+    uint32_t bytes;                  /**< size of the block */
+    uint16_t n_fields;
+    uint16_t conn_at; /**< the fields of one connection stood before this one; HTTP_NO_FIELD: nowhere */
+    http_answer_field field[]; /**< in the order in which they are sent; no Date, no Server, nothing
+                                  of one connection (Connection, Keep-Alive) */
+} http_answer;
+
+/** A head in the form of one protocol. */
+typedef struct http_stored_head {
+    char *text; /**< from malloc(); NULL: not serialised yet */
+    uint32_t len;
+    uint32_t date_off;       /**< where the value of Date is */
+    uint32_t conn_off;       /**< where what is about the connection goes */
+    uint32_t dated_off;      /**< where the value of the dated field is; 0 = there is none */
+    apr_time_t dated_second; /**< the second that it is right for */
+} http_stored_head;
+
+/** What changes from one answer to the next. */
+typedef struct http_answer_terms {
+    apr_time_t now;
+    int close;         /**< the connection ends with it */
+    int asked;         /**< the request named keep-alive in Connection */
+    long keep_alive_s; /**< KeepAliveTimeout */
+    int left;          /**< requests still allowed; negative = no limit */
+} http_answer_terms;
+
+/** Protocols with a form of their own. */
+enum { HTTP_CODEC_H1, HTTP_CODECS };
+
+typedef struct http_codec {
+    int id; /**< HTTP_CODEC_* */
+    /** @return 0; -1: out of memory, or it cannot be said in this form */
+    int (*serialise)(http_stored_head *out, const http_answer *answer);
+    /** Write a head. @param out room for HTTP_HEAD_ROOM bytes @return its length */
+    size_t (*put)(char *out, http_stored_head *head, const http_answer *answer,
+                  const http_answer_terms *terms);
+} http_codec;
+
+#define HTTP_HEAD_ROOM 4096 /**< the longest head that is stored, with what each answer adds */
+
+/**
+ * The head of r's final response, as the protocol's last filter has completed it.
+ * @param dated_name, dated_after  see http_answer; NULL, 0: none
+ * @return NULL: it cannot be stored (a Date of its own, too long) or there is no memory
+ */
+http_answer *http_answer_of(const request_rec *r, const char *dated_name,
+                            apr_interval_time_t dated_after);
+
+#endif

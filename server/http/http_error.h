@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_HTTP_HTTP_ERROR_H
+#define BRIGADE_HTTP_HTTP_ERROR_H
+
+/**
+ * @file http_error.h
+ * Error pages and what goes with a status, and the http module.
+ */
+#include "httpd.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "util_filter.h"
+
+/** Stands in core_dir_config.response_code_exprs for "ErrorDocument NNN default": the built-in text
+ * again. */
+extern ap_expr_info_t status_default_document;
+
+/** Value of an Allow field for r, by its allowed_methods, TRACE as TraceEnable says. In r->pool. */
+char *http_make_allow(request_rec *r);
+
+/** The built-in sentence(s) of an error page for @a status. @a location may be NULL. In r->pool or
+ * constant. */
+const char *http_canned_text(int status, request_rec *r, const char *location);
+
+/** Handler hook: changes the protocol when an Upgrade field asks for it, else offers what there is.
+ */
+int http_upgrade_handler(request_rec *r);
+
+extern AP_MODULE_DECLARE_DATA module http_module;
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entity tags of files, in the form that Apache 2.4 gives them (so that caches filled by one server
+ * are believed by the other): hexadecimal inode, size and modification time in microseconds as
+ * FileETag names them, or the SHA-1 of the contents in base64.
+ */
+#include "http_error.h"
+#include "core_settings.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "apr_base64.h"
+#include "apr_file_io.h"
+#include "apr_sha1.h"
+#include "apr_strings.h"
+#include <string.h>
+
+APLOG_USE_MODULE(core);
+
+#define ETAG_HEX_MAX 16
+#define ETAG_READ_BYTES 8192
+
+static etag_components_t etag_components(const request_rec *r)
+{
+    const core_dir_config *conf = core_dir_conf_of(r);
+    etag_components_t bits = conf->etag_bits;
+
+    if (bits == ETAG_UNSET) {
+        bits = ETAG_BACKWARD;
+    }
+    return (bits & ~conf->etag_remove) | conf->etag_add;
+}
+
+static char *etag_hex(char *p, apr_uint64_t n)
+{
+    static const char digits[] = "0123456789abcdef";
+    int shift = 60;
+
+    while (shift > 0 && !(n >> shift & 0xf)) {
+        shift -= 4;
+    }
+    for (; shift >= 0; shift -= 4) {
+        *p++ = digits[n >> shift & 0xf];
+    }
+    return p;
+}
+
+/* 1 and base64 in out (29 bytes), the file's position as it was; 0 if the file cannot be read. */
+static int etag_digest_of(apr_file_t *fd, char *out)
+{
+    apr_off_t begin = 0, here = 0;
+    unsigned char digest[APR_SHA1_DIGESTSIZE];
+    char buf[ETAG_READ_BYTES];
+    apr_sha1_ctx_t sha;
+    apr_size_t n;
+    apr_status_t rv;
+
+    if (apr_file_seek(fd, APR_CUR, &here) != APR_SUCCESS ||
+        apr_file_seek(fd, APR_SET, &begin) != APR_SUCCESS) {
+        return 0;
+    }
+    apr_sha1_init(&sha);
+    do {
+        n = sizeof(buf);
+        rv = apr_file_read(fd, buf, &n);
+        if (n && (rv == APR_SUCCESS || APR_STATUS_IS_EOF(rv))) {
+            apr_sha1_update_binary(&sha, (unsigned char *)buf, (unsigned)n);
+        }
+    } while (rv == APR_SUCCESS);
+    apr_file_seek(fd, APR_SET, &here);
+    if (!APR_STATUS_IS_EOF(rv)) {
+        return 0;
+    }
+    apr_sha1_final(digest, &sha);
+    apr_base64_encode_binary(out, digest, sizeof(digest));
+    return 1;
+}
+
+static int etag_digest(request_rec *r, etag_rec *er, char *out)
+{
+    apr_file_t *fd = er->fd;
+    int ok;
+
+    if (fd) {
+        return etag_digest_of(fd, out);
+    }
+    if (!er->pathname ||
+        apr_file_open(&fd, er->pathname, APR_READ | APR_BINARY, 0, r->pool) != APR_SUCCESS) {
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, APLOGNO(10251) "Make etag: could not open %s",
+                      er->pathname ? er->pathname : "(no file)");
+        return 0;
+    }
+    ok = etag_digest_of(fd, out);
+    apr_file_close(fd);
+    return ok;
+}
+
+static char *etag_with(request_rec *r, const char *weak, const char *opaque, const char *variants)
+{
+    /* The validator of the list of variants comes as an entity tag itself; its mark and quotes are
+     * dropped. */
+    size_t len;
+
+    if (!variants) {
+        return apr_pstrcat(r->pool, weak, "\"", opaque, "\"", NULL);
+    }
+    if (variants[0] == 'W') {
+        variants += 2;
+        weak = "W/";
+    }
+    if (*variants == '"') {
+        variants++;
+    }
+    len = strlen(variants);
+    if (len && variants[len - 1] == '"') {
+        len--;
+    }
+    return apr_pstrcat(r->pool, weak, "\"", opaque, ";", apr_pstrmemdup(r->pool, variants, len),
+                       "\"", NULL);
+}
+
+AP_DECLARE(char *) ap_make_etag_ex(request_rec *r, etag_rec *er)
+{
+    const etag_components_t bits = etag_components(r);
+    char opaque[3 * ETAG_HEX_MAX + 40], *p = opaque;
+    int weak = er->force_weak;
+
+    if (((bits & ETAG_NONE) && !(bits & (ETAG_ALL | ETAG_DIGEST))) ||
+        apr_table_get(r->notes, "no-etag")) {
+        return apr_pstrdup(r->pool, ""); /* the note is a filter's, which will change the body */
+    }
+    if ((bits & ETAG_DIGEST) && er->finfo->filetype == APR_REG && etag_digest(r, er, opaque)) {
+        return etag_with(r, "", opaque, er->vlist_validator);
+    }
+    /* A file that changed within the last second may change again without its time showing it. */
+    if (er->request_time - er->finfo->mtime <= APR_USEC_PER_SEC) {
+        weak = 1;
+    }
+    if (er->finfo->filetype != APR_NOFILE) {
+        if (bits & ETAG_INODE) {
+            p = etag_hex(p, (apr_uint64_t)er->finfo->inode);
+        }
+        if (bits & ETAG_SIZE) {
+            if (p > opaque) {
+                *p++ = '-';
+            }
+            p = etag_hex(p, (apr_uint64_t)er->finfo->size);
+        }
+    }
+    if (er->finfo->filetype == APR_NOFILE || (bits & ETAG_MTIME)) {
+        if (p > opaque) {
+            *p++ = '-';
+        }
+        p = etag_hex(p, (apr_uint64_t)er->finfo->mtime);
+    }
+    *p = '\0';
+    return etag_with(r, weak ? "W/" : "", opaque, er->vlist_validator);
+}
+
+static char *etag_make(request_rec *r, int force_weak, apr_file_t *fd)
+{
+    apr_finfo_t finfo = r->finfo;
+    etag_rec er = {.vlist_validator = r->vlist_validator,
+                   .request_time = r->request_time,
+                   .finfo = &finfo,
+                   .pathname = r->filename,
+                   .fd = fd,
+                   .force_weak = force_weak};
+
+    if (r->mtime) {
+        finfo.mtime = r->mtime;
+    }
+    return ap_make_etag_ex(r, &er);
+}
+
+AP_DECLARE(char *) ap_make_etag(request_rec *r, int force_weak)
+{
+    return etag_make(r, force_weak, NULL);
+}
+
+AP_DECLARE(void) ap_set_etag_fd(request_rec *r, apr_file_t *fd)
+{
+    const char *etag = etag_make(r, 0, fd);
+
+    if (etag && *etag) {
+        apr_table_setn(r->headers_out, "ETag", etag);
+    }
+}
+
+AP_DECLARE(void) ap_set_etag(request_rec *r)
+{
+    ap_set_etag_fd(r, NULL);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dates and numbers as text, without printf. */
+#include "http_text.h"
+#include "apr_time.h"
+
+const char *http_date_now(apr_time_t now)
+{
+    static _Thread_local apr_time_t second = -1;
+    static _Thread_local char text[APR_RFC822_DATE_LEN];
+
+    if (apr_time_sec(now) != second) {
+        apr_rfc822_date(text, now);
+        second = apr_time_sec(now);
+    }
+    return text;
+}
+
+size_t http_put_number(char *buf, apr_uint64_t n)
+{
+    char digits[20];
+    size_t len = 0;
+
+    do {
+        digits[len++] = (char)('0' + n % 10);
+    } while ((n /= 10) != 0);
+    for (size_t i = 0; i < len; i++) {
+        buf[i] = digits[len - 1 - i];
+    }
+    return len;
+}

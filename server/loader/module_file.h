@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_LOADER_MODULE_FILE_H
+#define BRIGADE_LOADER_MODULE_FILE_H
+
+/**
+ * @file module_file.h
+ * What a shared object says of itself, without opening it: nothing in it is run.
+ * Threads: the main thread.
+ */
+#include "httpd.h"
+#include "apr_tables.h"
+
+typedef struct module_file_symbol {
+    const char *name;
+    int weak, is_data;
+    apr_size_t size;
+    const void *content; /**< of data: as it is in the file, unrelocated; NULL if it is not there */
+} module_file_symbol;
+
+typedef struct module_file {
+    apr_array_header_t *defined;   /**< of module_file_symbol: what it offers to others */
+    apr_array_header_t *wanted;    /**< the same: what others have to offer */
+    apr_array_header_t *libraries; /**< of const char *: what is opened with it */
+    int is_program;                /**< one that may lie at any address */
+    const char *run_path;          /**< where these lie besides the usual places, or NULL */
+} module_file;
+
+/**
+ * @param path  of the shared object
+ * @return NULL, or why it is none for this machine
+ * Blocking: reads the file. Lifetime of all results: @a p.
+ */
+const char *module_file_read(module_file *out, const char *path, apr_pool_t *p);
+
+/** Is it a module structure? Then *magic and *version, *minor are what it was compiled with. */
+int module_file_is_module(const module_file_symbol *symbol, unsigned long *magic, int *version,
+                          int *minor);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_LOG_LOG_PRIVATE_H
+#define BRIGADE_LOG_LOG_PRIVATE_H
+
+/**
+ * @file log_private.h
+ * Between the parts of the error log: log.c (who logs what where), log_format.c and log_items.c
+ * (what a line looks like), log_open.c (files, syslog, stderr), log_pipe.c (programs that read a
+ * log).
+ */
+#include "httpd.h"
+#include "log_settings.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_log.h"
+
+#define LOG_LINE_BYTES MAX_STRING_LEN /**< longest line, NUL included; what is longer is cut */
+
+/** Where messages go that belong to no server, or to one whose log is not open yet. NULL: nowhere.
+ */
+extern apr_file_t *log_stderr;
+
+/** 1 once stderr is the main error log: start-up messages then look like all others. */
+extern int log_is_open;
+
+/** Name that syslog shows; NULL = not opened. */
+extern const char *log_syslog_ident;
+
+/* NAMELESS: the message is no module's (one that does not declare its name to http_log.h, for
+ * example). */
+typedef enum {
+    LOG_STYLE_FILE,
+    LOG_STYLE_FILE_NAMELESS,
+    LOG_STYLE_SYSLOG,
+    LOG_STYLE_SYSLOG_NAMELESS,
+    LOG_STYLE_STARTUP
+} log_style;
+
+/** The built-in format. Made at the first call; never NULL. Threads: any. */
+const apr_array_header_t *log_format_builtin(log_style style);
+
+/**
+ * Parse an ErrorLogFormat string.
+ * @param once  a format that is written once per connection or request: no %M, and %+ is allowed
+ * @param out   [out] array of ap_errorlog_format_item in @a p
+ * @return NULL, or what is wrong with it
+ */
+const char *log_format_parse(apr_pool_t *p, const char *format, int once, apr_array_header_t **out);
+
+/**
+ * Write one line without its end into @a buf.
+ * @param message    text for %M, escaped already; may be NULL in a format without it
+ * @return bytes written, NUL not counted; 0 = omit the line
+ */
+int log_format_line(const apr_array_header_t *format, const ap_errorlog_info *info,
+                    const char *message, char *buf, int buflen);
+
+/** Offered items: (character) -> handler, see ap_register_errorlog_handler. NULL if there is none.
+ */
+const ap_errorlog_handler *log_item_find(char tag);
+
+/** Register the items of Apache's manual. */
+void log_items_register(void);
+
+
+/** The core's generate_log_id hook. */
+int log_generate_id(const conn_rec *c, const request_rec *r, const char **id);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_LOG_LOG_SETTINGS_H
+#define BRIGADE_LOG_LOG_SETTINGS_H
+
+/** @file log_settings.h
+ * The error log, as the core module sets it up. */
+#include "httpd.h"
+#include "http_config.h"
+
+/** Setter of ErrorLogFormat: [connection|request] format (TAKE12). */
+const char *log_set_error_format(cmd_parms *cmd, void *dummy, const char *arg1, const char *arg2);
+
+/** Hooks of the error log; also what ap_register_log_hooks does. */
+void log_register_hooks(apr_pool_t *p);
+
+#endif

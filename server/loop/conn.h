@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_LOOP_CONN_H
+#define BRIGADE_LOOP_CONN_H
+
+/**
+ * @file conn.h
+ * A client connection, private to server/.
+ *
+ * A brg_conn is small and belongs to one event loop. Its conn_rec, pool and filters (what Apache's
+ * API calls a connection) are attached only when a request needs them: a connection that asks for
+ * remembered files only, or that waits in keep-alive, costs a few hundred bytes.
+ *
+ * Life:
+ *   accepted -> HEAD (reads until a head is complete) -> answered at once from the resolution cache
+ * -> HEAD
+ *                                                     -> attached; phases run -> handler -> WRITE
+ * -> HEAD
+ *                                                     -> WORKER (a worker owns it) -> WRITE -> HEAD
+ *   any -> LINGER (output shut, input drained for a while) -> closed
+ *
+ * Ownership: the loop owns the object, except in WORKER, where the worker does and the loop has it
+ * neither in its poll set nor in its timer wheel.
+ */
+#include "httpd.h"
+#include "apr_buckets.h"
+#include "apr_network_io.h"
+#include <stdatomic.h>
+#include <stdint.h>
+
+typedef struct brg_loop brg_loop;
+typedef struct brg_conn brg_conn;
+struct conn_driver;
+struct conn_transport;
+
+/** A listening socket of one loop. Made by listen.c; lives as long as the generation that inherits
+ * it. */
+typedef struct brg_listener {
+    int fd;
+    apr_sockaddr_t *addr;     /**< as bound */
+    struct ap_listen_rec *lr; /**< the Listen directive that it serves */
+    int tcp;                  /**< TCP options apply */
+} brg_listener;
+
+typedef enum conn_close_mode {
+    CONN_KEEP, /**< wait for the next request */
+    CONN_SHUT, /**< the peer expects no more and sends no more: close at once */
+    CONN_DRAIN /**< shut our side, then read for a while what the peer still sends (RFC 9112
+                  section 9.6) */
+} conn_close_mode;
+
+typedef enum conn_state_id {
+    CONN_HEAD, /**< a request head is arriving, or awaited for the first time */
+    CONN_IDLE, /**< as CONN_HEAD: between requests, nothing came yet */
+    CONN_REQUEST,
+    CONN_WORKER,
+    CONN_WRITE,
+    CONN_LINGER,
+    CONN_STATES
+} conn_state_id;
+
+struct brg_conn_timer {
+    struct brg_conn_timer *next, **prev; /**< wheel slot; prev NULL = not armed */
+    apr_time_t due;                      /**< microseconds since the epoch */
+    apr_time_t tick;                     /**< the tick whose slot it hangs in */
+};
+
+struct brg_conn {
+    struct brg_conn_timer timer; /**< first: the wheel hands it back */
+    brg_loop *loop;
+    brg_listener *listener;
+    const struct conn_driver *driver;       /**< the protocol (driver.h) */
+    const struct conn_transport *transport; /**< NULL: the plain socket (transport.h) */
+    int fd;
+    uint8_t state;       /**< conn_state_id */
+    uint8_t polled;      /**< fd is in the poll set (edge-triggered, for input and output) */
+    uint8_t rd_ready;    /**< a read may give something: set by an event, cleared by a short read */
+    uint8_t read_eof;    /**< the peer shut its side */
+    uint8_t failed;      /**< a read or write failed: close without lingering */
+    uint8_t queued;      /**< on the loop's list of this turn */
+    uint8_t close_after; /**< conn_close_mode: what follows when all output is written */
+    uint8_t foreign;     /**< modules take part in it (h1_foreign.c) */
+    uint8_t
+        resumed; /**< the suspend_connection hook ran, resume_connection is due (h1_foreign.c) */
+    uint32_t requests;      /**< answered on this connection */
+    _Atomic uint32_t ended; /**< foreign: requests that ended and are not counted yet; threads of
+                               modules end some */
+    brg_conn *next;         /**< list link: ready, returned by a worker, dead or spare */
+    brg_conn *all_next, **all_prev; /**< the loop's open connections */
+
+    const void *chain; /**< virtual hosts of the local address (vhost_private.h) */
+    server_rec *base;  /**< the server that the address alone leads to */
+
+    /* Input not yet consumed: in[in_off .. in_len). NULL while empty and waiting. */
+    char *in;
+    uint32_t in_off, in_len, in_cap;
+    uint64_t consumed;     /**< bytes that requests took so far */
+    uint32_t scanned;      /**< how far the search for the end of the head came */
+    apr_time_t head_began; /**< when the head being read began to arrive; in CONN_WORKER, when that
+                              was entered */
+    apr_time_t idle_until; /**< keep-alive deadline that the last response left */
+
+    struct conn_pending
+        *pending; /**< what the socket did not take of answers from the cache; usually NULL */
+
+    /* Apache's side, NULL until connection_attach(). */
+    conn_rec *c;
+    struct core_output *out;      /**< core_output.c's state; NULL until attached */
+    struct resolution_lent *lent; /**< with a worker: where its answer may be kept, or NULL */
+    request_rec *r;               /**< with a worker: the request that it runs */
+    int r_status;                 /**< with a worker: what the phases said; see H1_PHASES_PENDING */
+};
+
+/* ---- conn_input.c ---- */
+
+/**
+ * Make at least one more byte available in bc->in.
+ *
+ * @param block    APR_BLOCK_READ waits up to @a timeout (workers only; on a loop it is answered as
+ * non-blocking)
+ * @param timeout  microseconds; negative = for ever
+ * @return APR_SUCCESS, APR_EAGAIN, APR_EOF, APR_TIMEUP or the socket's error
+ * Threads: the owner of bc.
+ */
+apr_status_t conn_read(brg_conn *bc, apr_read_type_e block, apr_interval_time_t timeout);
+
+/** Bytes at hand. */
+static inline size_t conn_in_size(const brg_conn *bc)
+{
+    return bc->in_len - bc->in_off;
+}
+
+/** Drop @a n bytes that were consumed from the front of the input. */
+static inline void conn_in_consume(brg_conn *bc, size_t n)
+{
+    bc->in_off += (uint32_t)n;
+    bc->consumed += n;
+    bc->scanned = 0;
+    if (bc->in_off >= bc->in_len)
+        bc->in_off = bc->in_len = 0;
+}
+
+/** 1 when the caller runs on an event loop and must not wait. */
+int conn_on_loop(void);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a connection has sent and nobody has consumed yet: its buffer, and reading into it.
+ *
+ * On the loop conn_fill() alone reads, at the start of a turn and never between, so that
+ * everything that is answered was sent before the loop looked at the file watches. A worker reads a
+ * request's body by conn_read(), and waits for it. */
+#include "loop.h"
+#include "transport.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <poll.h>
+
+/* Make room for at least one more byte. Moves or grows the buffer, so pointers into it end here. */
+static int conn_in_room(brg_conn *bc)
+{
+    char *bigger;
+
+    if (!bc->in) {
+        /* Workers read too, and the loop's free list is not theirs. */
+        bc->in = conn_on_loop() ? loop_in_get(bc->loop) : malloc(LOOP_IN_BYTES);
+        bc->in_off = bc->in_len = 0;
+        bc->in_cap = bc->in ? LOOP_IN_BYTES : 0;
+        return bc->in ? 0 : -1;
+    }
+    if (bc->in_len < bc->in_cap)
+        return 0;
+    if (bc->in_off) {
+        memmove(bc->in, bc->in + bc->in_off, bc->in_len - bc->in_off);
+        bc->in_len -= bc->in_off;
+        bc->in_off = 0;
+        return 0;
+    }
+    if (bc->in_cap >= LOOP_IN_MOST || !(bigger = malloc((size_t)bc->in_cap * 2)))
+        return -1;
+    memcpy(bigger, bc->in, bc->in_len);
+    if (bc->in_cap == LOOP_IN_BYTES && conn_on_loop())
+        loop_in_put(bc->loop, bc->in);
+    else
+        free(bc->in);
+    bc->in = bigger;
+    bc->in_cap *= 2;
+    return 0;
+}
+
+void conn_in_release(brg_conn *bc)
+{
+    if (!bc->in)
+        return;
+    if (bc->in_cap == LOOP_IN_BYTES)
+        loop_in_put(bc->loop, bc->in);
+    else
+        free(bc->in);
+    bc->in = NULL;
+    bc->in_off = bc->in_len = bc->in_cap = 0;
+}
+
+/* One recv. APR_SUCCESS: bytes came. */
+static apr_status_t conn_recv(brg_conn *bc)
+{
+    ssize_t n;
+    size_t room;
+
+    if (bc->read_eof)
+        return APR_EOF;
+    if (conn_in_room(bc))
+        return APR_ENOMEM;
+    room = bc->in_cap - bc->in_len;
+    do
+        n = transport_recv(bc, bc->in + bc->in_len, room);
+    while (n < 0 && errno == EINTR);
+    if (n > 0) {
+        bc->in_len += (uint32_t)n;
+        return (size_t)n < room ? APR_INCOMPLETE : APR_SUCCESS;
+    }
+    if (n == 0) {
+        bc->read_eof = 1;
+        return APR_EOF;
+    }
+    if (errno != EAGAIN) {
+        bc->failed = 1;
+        bc->read_eof = 1;
+    }
+    return errno;
+}
+
+apr_status_t conn_wait(brg_conn *bc, int for_write, apr_interval_time_t timeout)
+{
+    struct pollfd p = {.fd = bc->fd, .events = for_write ? POLLOUT : POLLIN};
+    int n;
+
+    do
+        n = poll(&p, 1, timeout < 0 ? -1 : (int)((timeout + 999) / 1000));
+    while (n < 0 && errno == EINTR);
+    return n > 0 ? APR_SUCCESS : n == 0 ? APR_TIMEUP : errno;
+}
+
+apr_status_t conn_read(brg_conn *bc, apr_read_type_e block, apr_interval_time_t timeout)
+{
+    for (;;) {
+        apr_status_t rv = conn_recv(bc);
+
+        if (rv == APR_INCOMPLETE)
+            return APR_SUCCESS;
+        if (!APR_STATUS_IS_EAGAIN(rv) || block == APR_NONBLOCK_READ || conn_on_loop())
+            return rv;
+        rv = conn_wait(bc, 0, timeout);
+        if (rv != APR_SUCCESS)
+            return rv;
+    }
+}
+
+/* A lingering connection: what still comes is dropped. */
+static void conn_sink(brg_conn *bc)
+{
+    char sink[4096];
+    ssize_t n;
+
+    for (int i = 0; i < 16; i++) {
+        n = transport_recv(bc, sink, sizeof sink);
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+            bc->read_eof = 1;
+            return;
+        }
+        if (n < 0)
+            return;
+    }
+    bc->rd_ready = 1;
+}
+
+void conn_fill(brg_conn *bc)
+{
+    apr_status_t rv;
+
+    /* While output waits nothing is read: a peer that takes no answers shall not make us keep its
+     * questions. */
+    if (!bc->rd_ready || bc->state == CONN_WRITE || bc->state == CONN_WORKER)
+        return;
+    bc->rd_ready = 0;
+    if (bc->state == CONN_LINGER) {
+        conn_sink(bc);
+        return;
+    }
+    if (!conn_in_size(bc) && bc->requests)
+        bc->head_began = bc->loop->now;
+    rv = conn_recv(bc);
+    if (bc->state == CONN_IDLE)
+        conn_enter(bc, CONN_HEAD);
+    /* A read that filled the buffer may have left something behind, and no further event will tell.
+     * A short one left nothing but possibly the end of the stream, whose event came with this one
+     * or is still to come. */
+    if (rv == APR_SUCCESS)
+        bc->rd_ready = 1;
+}

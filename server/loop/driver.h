@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_LOOP_DRIVER_H
+#define BRIGADE_LOOP_DRIVER_H
+
+/**
+ * @file driver.h
+ * The two seams above the event loop: the protocol that drives a connection, and what else lives on
+ * a loop. The loop knows neither; who starts it hands them in (loops_config).
+ */
+#include "conn.h"
+
+/** How a protocol drives its connections. A connection may change its driver while it is idle. */
+struct conn_driver {
+    const char *name; /**< "http/1.1" */
+    /** Go on with bc as far as possible: it was read from, its output can go on, or a worker gave it
+     * back. On the loop. bc may be gone afterwards. */
+    void (*run)(brg_conn *bc);
+    /** bc's deadline passed. On the loop. */
+    void (*expired)(brg_conn *bc);
+    /** Close bc at once, whatever it was doing. On the loop, or after all threads ended. */
+    void (*drop)(brg_conn *bc);
+    /** The part of bc's request that may wait, to its end. On a worker. */
+    void (*work)(brg_conn *bc);
+};
+
+/** What lives on a loop beside its connections. */
+typedef struct loop_services {
+    const struct conn_driver *driver; /**< of new connections */
+    /** bc was accepted: find the virtual hosts that its address leads to (bc->chain, bc->base). */
+    void (*accepted)(brg_conn *bc);
+    /** A loop is made, before its thread starts; and its end, when all threads ended. */
+    void (*begin)(brg_loop *loop);
+    void (*end)(brg_loop *loop);
+    /** Learn of every change to watched files made until now: once per turn, before it answers. */
+    void (*refresh)(brg_loop *loop);
+    /** Give back what the calling thread keeps for connections to come. */
+    void (*thread_trim)(void);
+} loop_services;
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gather.h"
+#include "transport.h"
+#include "loop.h"
+#include "scores.h"
+#include "brigade/memory.h"
+#include <errno.h>
+#include <string.h>
+
+/* One stretch of output that waits: bytes (own copy or the owner's), or a part of the owner's file.
+ */
+struct pending_part {
+    struct pending_part *next;
+    shared_ref *owner; /* held, or NULL for own bytes */
+    const char *data;               /* NULL: a file */
+    apr_off_t off, len;             /* of the file; for bytes only len */
+    int fd;
+};
+
+struct conn_pending {
+    struct pending_part *first, **tail;
+};
+
+static struct pending_part *pending_add(brg_conn *bc, size_t extra)
+{
+    struct pending_part *part = malloc(sizeof *part + extra);
+
+    if (part && !bc->pending) {
+        if ((bc->pending = malloc(sizeof *bc->pending)) != NULL) {
+            bc->pending->first = NULL;
+            bc->pending->tail = &bc->pending->first;
+        }
+    }
+    if (!part || !bc->pending) {
+        free(part);
+        bc->failed = 1; /* out of memory: this connection ends, others go on */
+        return NULL;
+    }
+    memset(part, 0, sizeof *part);
+    *bc->pending->tail = part;
+    bc->pending->tail = &part->next;
+    return part;
+}
+
+static void pending_add_copy(brg_conn *bc, const char *data, size_t len)
+{
+    struct pending_part *part = pending_add(bc, len);
+
+    if (!part)
+        return;
+    memcpy(part + 1, data, len);
+    brg_buffer_copied(len);
+    part->data = (const char *)(part + 1);
+    part->len = (apr_off_t)len;
+}
+
+static void pending_add_held(brg_conn *bc, const char *data, size_t len,
+                             shared_ref *owner)
+{
+    struct pending_part *part = pending_add(bc, 0);
+
+    if (!part)
+        return;
+    part->data = data;
+    part->len = (apr_off_t)len;
+    part->owner = owner;
+    shared_hold(owner);
+}
+
+static void pending_pop(brg_conn *bc)
+{
+    struct pending_part *part = bc->pending->first;
+
+    bc->pending->first = part->next;
+    if (part->owner)
+        shared_release(part->owner);
+    free(part);
+}
+
+void pending_drop(brg_conn *bc)
+{
+    if (!bc->pending)
+        return;
+    while (bc->pending->first)
+        pending_pop(bc);
+    free(bc->pending);
+    bc->pending = NULL;
+}
+
+/* >0 bytes went out; 0 the file ended early; -1 errno */
+static ssize_t pending_write(brg_conn *bc, struct pending_part *part)
+{
+    off_t off = part->off;
+
+    if (part->data) {
+        struct iovec iov = {(void *)(uintptr_t)part->data, (size_t)part->len};
+
+        return transport_sendv(bc, &iov, 1, part->next != NULL);
+    }
+    return transport_sendfile(bc, part->fd, &off,
+                              (size_t)(part->len > 0x40000000 ? 0x40000000 : part->len));
+}
+
+apr_status_t pending_flush(brg_conn *bc)
+{
+    struct pending_part *part;
+
+    while (bc->pending && (part = bc->pending->first) != NULL) {
+        ssize_t n = pending_write(bc, part);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return APR_EAGAIN;
+        if (n <= 0) { /* the peer is gone, or the file was cut short under way: no way to say so but
+                         to close */
+            bc->failed = 1;
+            pending_drop(bc);
+            return n < 0 ? errno : APR_EOF;
+        }
+        loop_score_add(&bc->loop->score->bytes, (uint64_t)n);
+        part->len -= n;
+        if (part->data)
+            part->data += n;
+        else
+            part->off += n;
+        if (!part->len)
+            pending_pop(bc);
+    }
+    pending_drop(bc);
+    return bc->failed ? APR_ECONNABORTED : APR_SUCCESS;
+}
+
+void gather_add_head(gather *g, size_t len)
+{
+    struct iovec *last = g->iov_n ? &g->iov[g->iov_n - 1] : NULL;
+    char *head = gather_head(g);
+
+    if (last && (char *)last->iov_base + last->iov_len == head)
+        last->iov_len += len; /* two heads without a body between them */
+    else
+        g->iov[g->iov_n++] = (struct iovec){head, len};
+    g->used += len;
+    g->bytes += len;
+}
+
+void gather_add_body(gather *g, const char *data, size_t len, shared_ref *owner)
+{
+    if (!len)
+        return;
+    g->iov[g->iov_n++] = (struct iovec){(void *)(uintptr_t)data, len};
+    g->bytes += len;
+    g->held[g->held_n++] = owner;
+    shared_hold(owner);
+    brg_buffer_shared();
+}
+
+static void gather_reset(gather *g)
+{
+    for (int i = 0; i < g->held_n; i++)
+        shared_release(g->held[i]);
+    g->iov_n = g->held_n = 0;
+    g->bytes = g->used = 0;
+}
+
+/* Bodies are found again by their order: every vector outside the scratch area is the next held
+ * one's. */
+static void gather_keep(gather *g, brg_conn *bc, size_t written)
+{
+    int held = 0;
+
+    for (int i = 0; i < g->iov_n; i++) {
+        const char *data = g->iov[i].iov_base;
+        size_t len = g->iov[i].iov_len;
+        int ours = data >= g->scratch && data < g->scratch + GATHER_SCRATCH;
+        shared_ref *owner = ours ? NULL : g->held[held++];
+
+        if (written >= len) {
+            written -= len;
+            continue;
+        }
+        if (ours)
+            pending_add_copy(bc, data + written, len - written);
+        else
+            pending_add_held(bc, data + written, len - written, owner);
+        written = 0;
+    }
+}
+
+void gather_flush(gather *g, brg_conn *bc, int more)
+{
+    ssize_t n = 0;
+
+    if (!g->iov_n)
+        return;
+    if (!bc->pending && !bc->failed) {
+        do
+            n = transport_sendv(bc, g->iov, g->iov_n, more);
+        while (n < 0 && errno == EINTR);
+        if (n < 0 && errno != EAGAIN)
+            bc->failed = 1;
+        if (n < 0)
+            n = 0;
+        loop_score_add(&bc->loop->score->bytes, (uint64_t)n);
+    }
+    if ((size_t)n < g->bytes && !bc->failed)
+        gather_keep(g, bc, (size_t)n);
+    gather_reset(g);
+}
+
+void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off,
+                      apr_off_t len)
+{
+    struct pending_part *part;
+
+    while (!bc->pending && !bc->failed && len > 0) {
+        off_t at = off;
+        ssize_t n = transport_sendfile(bc, fd, &at, (size_t)(len > 0x40000000 ? 0x40000000 : len));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            break;
+        if (n <= 0) {
+            bc->failed = 1;
+            return;
+        }
+        loop_score_add(&bc->loop->score->bytes, (uint64_t)n);
+        off += n;
+        len -= n;
+    }
+    if (len <= 0 || bc->failed || !(part = pending_add(bc, 0)))
+        return;
+    part->fd = fd;
+    part->off = off;
+    part->len = len;
+    part->owner = owner;
+    shared_hold(owner);
+}

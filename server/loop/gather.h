@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_LOOP_GATHER_H
+#define BRIGADE_LOOP_GATHER_H
+
+/**
+ * @file gather.h
+XX, bodies are referenced, and all answers to pipelined requests leave in one
+ * writev. What the socket does not take is kept with the connection as a conn_pending.
+ *
+ * Threads: the owning loop only.
+ */
+#include "conn.h"
+#include "shared_ref.h"
+#include <sys/uio.h>
+
+#define GATHER_IOV 64
+#define GATHER_SCRATCH 16384
+#define GATHER_HEAD_MAX 4096 /**< room that one head may take */
+
+typedef struct gather {
+    struct iovec iov[GATHER_IOV];
+    shared_ref *held[GATHER_IOV]; /**< references to release once written */
+    int iov_n, held_n;
+    size_t bytes, used;
+    char scratch[GATHER_SCRATCH];
+} gather;
+
+/** Room for one more answer? If not, flush first. */
+static inline int gather_has_room(const gather *g)
+{
+    return g->iov_n + 2 <= GATHER_IOV && g->used + GATHER_HEAD_MAX <= GATHER_SCRATCH;
+}
+
+/** Where the next head may be written: GATHER_HEAD_MAX bytes. */
+static inline char *gather_head(gather *g)
+{
+    return g->scratch + g->used;
+}
+
+/** The head of @a len bytes at gather_head() is complete. */
+void gather_add_head(gather *g, size_t len);
+
+/** Body bytes that stay valid as long as @a owner is held. Takes a reference. */
+void gather_add_body(gather *g, const char *data, size_t len, shared_ref *owner);
+
+/**
+ * Write all. What the socket does not take becomes bc->pending.
+ * @param more  a file follows at once: hold a part-filled segment back
+ */
+void gather_flush(gather *g, brg_conn *bc, int more);
+
+/** Send @a len bytes of the owner's file from @a off, after gather_flush(). Takes a reference where
+ * needed. */
+void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off,
+                      apr_off_t len);
+
+/** Go on with bc->pending. APR_SUCCESS: all written. APR_EAGAIN: socket full. Else failed. */
+apr_status_t pending_flush(brg_conn *bc);
+
+/** Forget bc->pending. */
+void pending_drop(brg_conn *bc);
+
+#endif

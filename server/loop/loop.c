@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The event loop's turn. epoll is used directly, edge-triggered, and not through apr_pollset: a
+ * pollset wants an apr_socket_t and a pool for each socket, which is more memory than all else that
+ * an idle connection needs, and level-triggered polling costs two system calls whenever a worker
+ * takes a connection and gives it back. */
+#include "loop.h"
+#include "crash.h"
+#include "scores.h"
+#include "thread_self.h"
+#include "transport.h"
+#include "brigade/loop.h"
+#include "http_config.h"
+#include "http_log.h"
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+APLOG_USE_MODULE(core);
+
+#define LOOP_WAIT_MS 1000 /* the turn_end hook is promised once a second */
+
+atomic_int loops_phase;
+
+void loop_ready(brg_loop *loop, brg_conn *bc)
+{
+    if (bc->queued)
+        return;
+    bc->queued = 1;
+    bc->next = NULL;
+    *loop->ready_tail = bc;
+    loop->ready_tail = &bc->next;
+}
+
+void loop_again(brg_loop *loop, brg_conn *bc)
+{
+    if (bc->queued)
+        return;
+    bc->queued = 1;
+    bc->next = NULL;
+    *loop->again_tail = bc;
+    loop->again_tail = &bc->next;
+}
+
+void loop_unlist(brg_loop *loop, brg_conn *bc)
+{
+    brg_conn **at = &loop->again;
+
+    if (!bc->queued)
+        return;
+    while (*at && *at != bc)
+        at = &(*at)->next;
+    if (*at)
+        *at = bc->next;
+    if (loop->again_tail == &bc->next)
+        loop->again_tail = at;
+    bc->queued = 0;
+}
+
+int loop_poll(brg_loop *loop, brg_conn *bc)
+{
+    struct epoll_event e = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = bc};
+
+    if (bc->polled)
+        return 0;
+    if (epoll_ctl(loop->poll_fd, EPOLL_CTL_ADD, bc->fd, &e))
+        return -1;
+    bc->polled = 1;
+    return 0;
+}
+
+char *loop_in_get(brg_loop *loop)
+{
+    void *buf = loop->spare_in;
+
+    if (!buf)
+        return malloc(LOOP_IN_BYTES);
+    loop->spare_in = *(void **)buf;
+    loop->spare_in_n--;
+    return buf;
+}
+
+void loop_in_put(brg_loop *loop, char *buf)
+{
+    if (loop->spare_in_n >= LOOP_IN_SPARE) {
+        free(buf);
+        return;
+    }
+    *(void **)(void *)buf = loop->spare_in;
+    loop->spare_in = buf;
+    loop->spare_in_n++;
+}
+
+void loop_close(brg_loop *loop, brg_conn *bc)
+{
+    wheel_cancel(&loop->wheel, &bc->timer);
+    /* While a child process that was just forked has the socket too, closing does not take it out
+     * of the poll set, and an event would reach an object that is another connection's by then. */
+    if (bc->polled)
+        epoll_ctl(loop->poll_fd, EPOLL_CTL_DEL, bc->fd, NULL);
+    transport_end(bc);
+    close(bc->fd);
+    bc->fd = -1;
+    conn_in_release(bc);
+    *bc->all_prev = bc->all_next;
+    if (bc->all_next)
+        bc->all_next->all_prev = bc->all_prev;
+    bc->all_next = loop->dead;
+    loop->dead = bc;
+    loop->conns_n--;
+    loop->state_n[bc->state]--;
+    loop->accept_again = loop->now; /* if descriptors had run out: here is one */
+}
+
+static void loop_bury(brg_loop *loop)
+{
+    brg_conn *bc, *next = loop->dead;
+
+    loop->dead = NULL;
+    while ((bc = next) != NULL) {
+        next = bc->all_next;
+        if (bc->queued) { /* still on the list of the next turn */
+            bc->all_next = loop->dead;
+            loop->dead = bc;
+        } else if (loop->spare_n >= LOOP_CONN_SPARE) {
+            free(bc);
+        } else {
+            bc->next = loop->spare;
+            loop->spare = bc;
+            loop->spare_n++;
+        }
+    }
+}
+
+static void loop_returned(brg_loop *loop, brg_conn *bc)
+{
+    brg_conn *head = atomic_load_explicit(&loop->returned, memory_order_relaxed);
+
+    do {
+        bc->next = head;
+    } while (!atomic_compare_exchange_weak_explicit(&loop->returned, &head, bc,
+                                                    memory_order_release, memory_order_relaxed));
+}
+
+void loop_return(brg_conn *bc)
+{
+    brg_loop *loop = bc->loop;
+    const uint64_t one = 1;
+
+    loop_returned(loop, bc);
+    if (!atomic_exchange(&loop->wakes, 1) && write(loop->wake_fd, &one, sizeof one) < 0)
+        ap_log_error(APLOG_MARK, APLOG_CRIT, errno, loop->server, "cannot wake an event loop");
+}
+
+static void loop_take_returned(brg_loop *loop)
+{
+    brg_conn *bc, *next;
+
+    for (bc = atomic_exchange_explicit(&loop->returned, NULL, memory_order_acquire); bc;
+         bc = next) {
+        next = bc->next;
+        bc->rd_ready = 1; /* whatever events came meanwhile: find out by reading */
+        loop_ready(loop, bc);
+    }
+}
+
+static void loop_event_conn(brg_loop *loop, brg_conn *bc, uint32_t events)
+{
+    if (bc->state == CONN_WORKER)
+        return; /* the worker reads by itself; loop_take_returned() looks again */
+    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
+        bc->rd_ready = 1;
+        if (bc->state == CONN_HEAD || bc->state == CONN_IDLE || bc->state == CONN_LINGER)
+            conn_fill(bc);
+        else if (events & (EPOLLHUP | EPOLLERR))
+            bc->failed = 1;
+        if (events & EPOLLRDHUP && !bc->read_eof)
+            bc->rd_ready =
+                1; /* the end stands behind what was read, and no further event tells of it */
+    }
+    if (bc->state == CONN_WRITE && !(events & EPOLLOUT) && !bc->failed)
+        return; /* no room to write yet: the deadline stays */
+    loop_ready(loop, bc);
+}
+
+static void loop_woken(brg_loop *loop)
+{
+    uint64_t n;
+
+    if (read(loop->wake_fd, &n, sizeof n) < 0 && errno != EAGAIN)
+        ap_log_error(APLOG_MARK, APLOG_ERR, errno, loop->server,
+                     "event loop: read from its eventfd");
+    atomic_store(&loop->wakes, 0);
+}
+
+/* Data pointers of the poll set: &loop->wake_fd, &loop->orders_come, a slot of loop->listeners, or
+ * a brg_conn. */
+static void loop_event(brg_loop *loop, const struct epoll_event *e)
+{
+    void *p = e->data.ptr;
+
+    if (p == &loop->wake_fd) {
+        loop_woken(loop);
+        return;
+    }
+    if (p == &loop->orders_come) {
+        loop->orders_come = 1;
+        return;
+    }
+    for (brg_listener **l = loop->listeners; *l; l++)
+        if (p == l) {
+            loop_accept(loop, *l);
+            return;
+        }
+    loop_event_conn(loop, p, e->events);
+}
+
+static void loop_expired(struct brg_conn_timer *t, void *baton)
+{
+    brg_conn *bc = (brg_conn *)(void *)t;
+
+    bc->driver->expired(bc);
+}
+
+static void loop_run_ready(brg_loop *loop)
+{
+    brg_conn *bc = loop->ready, *next;
+
+    loop->ready = NULL;
+    loop->ready_tail = &loop->ready;
+    for (; bc; bc = next) {
+        next = bc->next;
+        bc->queued = 0;
+        if (bc->fd >= 0)
+            bc->driver->run(bc);
+    }
+}
+
+static void loop_read_again(brg_loop *loop)
+{
+    brg_conn *bc = loop->again, *next;
+
+    loop->again = NULL;
+    loop->again_tail = &loop->again;
+    for (; bc; bc = next) {
+        next = bc->next;
+        bc->queued = 0;
+        if (bc->fd < 0)
+            continue;
+        conn_fill(bc);
+        loop_ready(loop, bc);
+    }
+}
+
+void loop_publish(brg_loop *loop)
+{
+    struct loop_score *score = loop->score;
+
+    loop_score_set(&score->connections, loop->conns_n);
+    loop_score_set(&score->reading, loop->state_n[CONN_HEAD]);
+    loop_score_set(&score->keepalive, loop->state_n[CONN_IDLE]);
+    loop_score_set(&score->writing, loop->state_n[CONN_WRITE]);
+    loop_score_set(&score->busy, loop->state_n[CONN_WORKER]);
+    loop_score_set(&score->lingering, loop->state_n[CONN_LINGER]);
+    loop_score_add(&score->turns, 1);
+}
+
+static void loop_end_turn(brg_loop *loop)
+{
+    loop_bury(loop);
+    loop_publish(loop);
+    if (loop->conns_n > loop->peak)
+        loop->peak = loop->conns_n;
+    if (loop->now - loop->trim_last >= apr_time_from_sec(1))
+        loop_trim(loop);
+    if (loop->ended_n || loop->now - loop->turn_end_last >= apr_time_from_sec(1)) {
+        loop->ended_n = 0;
+        loop->turn_end_last = loop->now;
+        brg_run_turn_end(loop->now);
+    }
+}
+
+static void loop_accept_resume(brg_loop *loop)
+{
+    if (loop->accepting || atomic_load_explicit(&loops_phase, memory_order_relaxed) != LOOPS_RUN)
+        return;
+    if (loop->now >= loop->accept_again && !loop_is_full(loop))
+        loop_listeners(loop, 1);
+}
+
+/* The only thread of a process: it does the work of workers, and hears the orders. */
+static void loop_turn_alone(brg_loop *loop)
+{
+    brg_conn *bc = worker_pool_take(loop->workers);
+
+    if (bc) {
+        loop_publish(loop); /* the supervisor sees that this process is busy */
+        thread_self_set(NULL, loop->index);
+        bc->driver->work(bc);
+        thread_self_set(loop, loop->index);
+        loop->now = apr_time_now();
+        loop_returned(loop, bc);
+        loop_take_returned(loop);
+        loop->config->services->refresh(loop);
+        loop_run_ready(loop);
+    }
+    loop->work_waits = bc != NULL;
+    loop->config->orders(loop->config->baton, loop->orders_come);
+    loop->orders_come = 0;
+}
+
+static void loop_hear_orders(brg_loop *loop)
+{
+    const loops_config *conf = loop->config;
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = &loop->orders_come};
+
+    for (size_t i = 0; i < sizeof conf->order_fds / sizeof *conf->order_fds; i++)
+        if (conf->order_fds[i] >= 0 &&
+            epoll_ctl(loop->poll_fd, EPOLL_CTL_ADD, conf->order_fds[i], &e))
+            ap_log_error(APLOG_MARK, APLOG_CRIT, errno, loop->server,
+                         "event loop: poll of its orders");
+}
+
+static void loop_turn(brg_loop *loop)
+{
+    struct epoll_event events[LOOP_EVENTS];
+    int n, wait = loop->again || loop->work_waits
+                      ? 0
+                      : wheel_wait_ms(&loop->wheel, loop->now, LOOP_WAIT_MS);
+
+    n = epoll_wait(loop->poll_fd, events, LOOP_EVENTS, wait);
+    loop->now = apr_time_now();
+    if (n < 0 && errno != EINTR)
+        ap_log_error(APLOG_MARK, APLOG_CRIT, errno, loop->server, "event loop: epoll_wait");
+    loop_read_again(loop);
+    for (int i = 0; i < n; i++)
+        loop_event(loop, &events[i]);
+    loop_take_returned(loop);
+    if (loop->ready) {
+        loop->config->services->refresh(loop);
+        loop_run_ready(loop);
+    }
+    wheel_expire(&loop->wheel, loop->now, loop_expired, loop);
+    if (loop->alone)
+        loop_turn_alone(loop);
+    loop_accept_resume(loop);
+    loop_end_turn(loop);
+}
+
+/* A connection that waits for its next request may get one at any moment: it is told "close" with
+ * the next answer, and closed without one only when it stays silent. */
+static void loop_begin_drain(brg_loop *loop)
+{
+    loop_listeners(loop, 0);
+    for (brg_listener **l = loop->listeners; *l; l++) {
+        loop_accept(loop,
+                    *l); /* if nobody else has the socket, what waits in its queue would be lost */
+        close((*l)->fd); /* and if so, nobody shall wait in it any more */
+        (*l)->fd = -1;
+    }
+    for (brg_conn *bc = loop->all; bc; bc = bc->all_next)
+        if (bc->state == CONN_IDLE && bc->timer.due > loop->now + LOOP_DRAIN_US)
+            wheel_set(&loop->wheel, &bc->timer, loop->now + LOOP_DRAIN_US);
+}
+
+static void loop_drop(brg_loop *loop, int with_workers)
+{
+    for (brg_conn *bc = loop->all, *next; bc; bc = next) {
+        next = bc->all_next;
+        if (with_workers || bc->state != CONN_WORKER)
+            bc->driver->drop(bc);
+    }
+}
+
+void loop_free(brg_loop *loop)
+{
+    brg_conn *bc;
+
+    loop_drop(loop, 1);
+    while ((bc = loop->dead) != NULL) {
+        loop->dead = bc->all_next;
+        free(bc);
+    }
+    loop_spares_free(loop);
+    loop->config->services->end(loop);
+    close(loop->poll_fd);
+    close(loop->wake_fd);
+}
+
+void loop_main(brg_loop *loop)
+{
+    int phase, draining = 0;
+    char crash_stack[CRASH_STACK_BYTES];
+    stack_t old;
+
+    crash_stack_begin(crash_stack, &old);
+    thread_self_set(loop, loop->index);
+    ap_update_child_status_from_indexes(loop->config->slot, loop->index, SERVER_STARTING, NULL);
+    ap_update_child_status_from_indexes(loop->config->slot, loop->index, SERVER_READY, NULL);
+    loop->now = apr_time_now();
+    wheel_init(&loop->wheel, loop->now);
+    if (loop->alone)
+        loop_hear_orders(loop);
+    loop_listeners(loop, 1);
+    while ((phase = atomic_load_explicit(&loops_phase, memory_order_relaxed)) != LOOPS_DROP) {
+        if (phase == LOOPS_DRAIN && !draining) {
+            draining = 1;
+            loop_begin_drain(loop);
+        }
+        if (draining && !loop->conns_n)
+            break;
+        loop_turn(loop);
+    }
+    loop_drop(loop, 0);
+    brg_run_turn_end(apr_time_now());
+    scoreboard_thread(loop->config->slot, loop->index, SERVER_DEAD);
+    thread_self_end();
+    crash_stack_end(&old);
+}

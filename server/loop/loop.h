@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_LOOP_LOOP_H
+#define BRIGADE_LOOP_LOOP_H
+
+/**
+ * @file loop.h
+ * The insides of an event loop, shared by loop.c, loop_accept.c, h1_conn*.c and the caches that
+ * live on a loop.
+ *
+ * A turn: wait for events; read from every ready socket; take back what workers return; drain the
+ * file watches once; answer every connection that was read from. A change to a file that was made
+ * before a request was sent is therefore in the watch queue before the request is answered.
+ */
+#include "loops.h"
+#include "timer_wheel.h"
+#include "worker_pool.h"
+#include "brigade/read_timeout.h"
+#include <stdatomic.h>
+
+#define LOOP_EVENTS \
+    64 /**< connections read from in one turn: their buffers stay in the CPU's cache */
+#define LOOP_IN_BYTES 4096 /**< first input buffer of a connection that has something to read */
+#define LOOP_DRAIN_US \
+    apr_time_from_sec(1)  /**< silence after which a process that ends closes an idle connection */
+#define LOOP_IN_MOST \
+    (1U << 20) /**< bytes of input kept for one connection, whatever the Limit* directives say */
+#define LOOP_IN_SPARE 256 /**< empty input buffers kept */
+#define LOOP_CONN_SPARE 1024 /**< closed brg_conn objects kept */
+
+struct resolution_cache;
+struct loop_score;
+
+struct brg_loop {
+    int index;               /**< among the loops of this process */
+    int poll_fd;             /**< epoll */
+    int wake_fd;             /**< eventfd: workers and the main thread end the wait with it */
+    int alone;               /**< the thread of this loop is the process's only one */
+    int work_waits;          /**< alone: the next turn does not wait */
+    int orders_come;         /**< see loops_config.orders */
+    int accepting;           /**< listeners are in the poll set */
+    apr_time_t now;          /**< microseconds since the epoch, read once per turn */
+    apr_time_t accept_again; /**< with accepting == 0: when to try; a connection that closes brings
+                                it forward */
+    apr_time_t turn_end_last;
+    apr_time_t trim_last; /**< loop_trim() */
+    timer_wheel wheel;
+    const loops_config *config;
+    brg_listener **listeners; /**< NULL-terminated */
+    server_rec *server;
+
+    brg_conn *ready, **ready_tail; /**< to be looked at in this turn */
+    brg_conn *dead;                /**< closed in this turn; events for them may still be in hand */
+    brg_conn *again, **again_tail; /**< to be looked at in the next turn without waiting */
+    brg_conn *all;                 /**< open connections, by all_next */
+    brg_conn *spare;
+    unsigned spare_n, conns_n;
+    unsigned peak;       /**< most open connections since memory was given back */
+    unsigned conns_most; /**< this loop's share of max_connections */
+    void *spare_in;
+    unsigned spare_in_n;
+    unsigned ended_n;              /**< requests that ended in this turn */
+    unsigned state_n[CONN_STATES]; /**< open connections by state */
+
+    worker_pool *workers;
+    _Atomic(brg_conn *) returned; /**< pushed by workers, taken by the loop (release / acquire) */
+    atomic_int wakes;             /**< 1 while wake_fd is signalled */
+
+    struct resolution_cache *cache; /**< the response cache (services.begin) */
+    struct loop_score *score; /**< counters in the scoreboard; never NULL */
+    apr_pool_t *pool;         /**< the loop's own, with an allocator of its own */
+};
+
+/** How a server process ends: written by the main thread, read by loops and workers (relaxed: a
+ * hint per turn). */
+enum { LOOPS_RUN, LOOPS_DRAIN, LOOPS_DROP };
+extern atomic_int loops_phase;
+
+/** Bring the figures in the scoreboard up to date. */
+void loop_publish(brg_loop *loop);
+
+/** No further connection is to be taken for now. */
+int loop_is_full(const brg_loop *loop);
+
+/** A loop thread from its start to its end. */
+void loop_main(brg_loop *loop);
+
+/** What loop_main() left: connections that workers had, and memory. All threads ended. */
+void loop_free(brg_loop *loop);
+
+/** Once a second: give back what a peak of connections left (loop_trim.c). */
+void loop_trim(brg_loop *loop);
+
+/** Free the objects and buffers that are kept for connections to come. */
+void loop_spares_free(brg_loop *loop);
+
+/** The loop that the calling thread runs, or NULL. */
+brg_loop *loop_self(void);
+
+/** Change bc's state, and the figures by state. */
+static inline void conn_enter(brg_conn *bc, conn_state_id state)
+{
+    bc->loop->state_n[bc->state]--;
+    bc->loop->state_n[state]++;
+    bc->state = (uint8_t)state;
+}
+
+/** Put bc on the list of this turn, if it is not there. */
+void loop_ready(brg_loop *loop, brg_conn *bc);
+
+/** Put bc on the list of the next turn, which then does not wait: there may be more to read. */
+void loop_again(brg_loop *loop, brg_conn *bc);
+
+/** Take bc off the list of the next turn, as it must be before another thread gets it. */
+void loop_unlist(brg_loop *loop, brg_conn *bc);
+
+/** bc->fd into the poll set, once per connection, when it first has to wait. 0 on success. */
+int loop_poll(brg_loop *loop, brg_conn *bc);
+
+/** Close the socket and let the object go at the end of the turn. */
+void loop_close(brg_loop *loop, brg_conn *bc);
+
+/** An input buffer of LOOP_IN_BYTES, or NULL. */
+char *loop_in_get(brg_loop *loop);
+void loop_in_put(brg_loop *loop, char *buf);
+
+/** Called by a worker: hand bc back to its loop. */
+void loop_return(brg_conn *bc);
+
+/** Accept what waits on a listener (loop_accept.c). */
+void loop_accept(brg_loop *loop, brg_listener *l);
+void loop_listeners(brg_loop *loop, int on);
+
+/* ---- conn_input.c ---- */
+
+/** Read what the socket has, without waiting. */
+void conn_fill(brg_conn *bc);
+
+/** Drop bc's input, and give its buffer back. */
+void conn_in_release(brg_conn *bc);
+
+#endif

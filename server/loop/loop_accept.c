@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loop.h"
+#include "scores.h"
+#include "http_config.h"
+#include "http_log.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+APLOG_USE_MODULE(core);
+
+#define ACCEPT_BATCH \
+    32 /* connections per listener and turn, so that those that are open are not starved */
+
+void loop_listeners(brg_loop *loop, int on)
+{
+    if (loop->accepting == on)
+        return;
+    for (brg_listener **l = loop->listeners; *l; l++) {
+        /* A socket that processes share wakes one of them. */
+        struct epoll_event e = {.events = loop->alone ? EPOLLIN | EPOLLEXCLUSIVE : EPOLLIN,
+                                .data.ptr = l};
+
+        if (epoll_ctl(loop->poll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, (*l)->fd, &e))
+            ap_log_error(APLOG_MARK, APLOG_ERR, errno, loop->server,
+                         "event loop: poll of a listening socket");
+    }
+    loop->accepting = on;
+}
+
+static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
+{
+    brg_conn *bc = loop->spare;
+
+    if (bc) {
+        loop->spare = bc->next;
+        loop->spare_n--;
+    } else if (!(bc = malloc(sizeof *bc)))
+        return NULL;
+    memset(bc, 0, sizeof *bc);
+    bc->loop = loop;
+    bc->listener = l;
+    bc->fd = fd;
+    bc->rd_ready = 1;
+    bc->driver = loop->config->services->driver;
+    loop->config->services->accepted(bc);
+    bc->head_began = loop->now;
+    bc->all_next = loop->all;
+    bc->all_prev = &loop->all;
+    if (loop->all)
+        loop->all->all_prev = &bc->all_next;
+    loop->all = bc;
+    loop->conns_n++;
+    loop->state_n[CONN_HEAD]++;
+    loop_score_add(&loop->score->accepted, 1);
+    return bc;
+}
+
+/* Descriptors or memory ran out: wait until a connection closes, or a second. Said at most once a
+ * second by all loops of the process, since each return to accepting may fail again. */
+static void accept_failed(brg_loop *loop, int error)
+{
+    static _Atomic apr_time_t said;
+    apr_time_t last = atomic_load(&said);
+
+    loop_listeners(loop, 0);
+    loop->accept_again = loop->now + apr_time_from_sec(1);
+    if (loop->now - last < apr_time_from_sec(1) ||
+        !atomic_compare_exchange_strong(&said, &last, loop->now))
+        return;
+    ap_log_error(APLOG_MARK, APLOG_CRIT, error, loop->server,
+                 "cannot accept connections for now (%u open here): trying again in a second",
+                 loop->conns_n);
+}
+
+static int accept_is_fatal(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+/* A thread that is alone takes one connection at a time: another would have to wait for whatever a
+ * module does with the first. One that only waits to be closed is no hindrance, and one that may
+ * bring another request is not while there is no free process anyway. */
+int loop_is_full(const brg_loop *loop)
+{
+    unsigned n = loop->conns_n;
+
+    if (!loop->alone || n >= loop->conns_most)
+        return n >= loop->conns_most;
+    n -= loop->state_n[CONN_LINGER];
+    if (n && scoreboard_is_full())
+        n -= loop->state_n[CONN_IDLE];
+    return n > 0;
+}
+
+void loop_accept(brg_loop *loop, brg_listener *l)
+{
+    for (int i = 0; i < ACCEPT_BATCH; i++) {
+        brg_conn *bc;
+        int fd;
+
+        if (loop_is_full(loop)) {
+            loop_listeners(loop, 0); /* the backlog holds the rest */
+            return;
+        }
+        /* TCP_NODELAY is inherited from the listening socket; addresses are asked for when someone
+         * wants them. */
+        fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0) {
+            if (accept_is_fatal(errno))
+                accept_failed(loop, errno);
+            return;
+        }
+        if (!(bc = accept_conn(loop, l, fd))) {
+            close(fd);
+            accept_failed(loop, ENOMEM);
+            return;
+        }
+        conn_fill(bc);
+        loop_ready(loop, bc);
+    }
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting and ending the event loops of a server process. */
+#include "loop.h"
+#include "scores.h"
+#include "thread_self.h"
+#include "http_config.h"
+#include "http_log.h"
+#include "brigade/memory.h"
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+APLOG_USE_MODULE(core);
+
+static brg_loop **loops;
+static int loops_n;
+static atomic_int loops_alive;
+static loops_config loops_conf;
+
+static void *loops_thread(void *baton)
+{
+    loop_main(baton);
+    atomic_fetch_sub(&loops_alive, 1);
+    return NULL;
+}
+
+static apr_status_t loop_create(brg_loop **out, apr_pool_t *p, int index)
+{
+    struct epoll_event e = {.events = EPOLLIN};
+    brg_loop *loop = apr_pcalloc(p, sizeof *loop);
+    int share = loops_conf.n_workers / loops_conf.n_loops;
+
+    loop->index = index;
+    loop->config = &loops_conf;
+    loop->server = loops_conf.server;
+    loop->listeners = loops_conf.listeners[index];
+    loop->conns_most = (unsigned)(loops_conf.max_connections / loops_conf.n_loops);
+    if (!loop->conns_most)
+        loop->conns_most = 1;
+    loop->ready_tail = &loop->ready;
+    loop->again_tail = &loop->again;
+    loop->score = scoreboard_loop(loops_conf.slot, index);
+    loop->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+    loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (loop->poll_fd < 0 || loop->wake_fd < 0)
+        return errno;
+    e.data.ptr = &loop->wake_fd;
+    if (epoll_ctl(loop->poll_fd, EPOLL_CTL_ADD, loop->wake_fd, &e))
+        return errno;
+    brg_pool_create_scoped(&loop->pool, p, BRG_SCOPE_PROCESS);
+    share = share > 0 || !loops_conf.n_workers ? share : 1;
+    loop->alone = !share;
+    loop->workers =
+        worker_pool_create(p, loop, share, loop->alone ? 0 : loops_conf.n_loops + index * share,
+                           loops_conf.stack_bytes);
+    loops_conf.services->begin(loop);
+    *out = loop;
+    return APR_SUCCESS;
+}
+
+static apr_status_t loop_start(brg_loop *loop)
+{
+    sigset_t old;
+    pthread_attr_t attr;
+    pthread_t id;
+    int rc;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    thread_block_signals(&old);
+    atomic_fetch_add(&loops_alive, 1);
+    rc = pthread_create(&id, &attr, loops_thread, loop);
+    if (rc)
+        atomic_fetch_sub(&loops_alive, 1);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return rc;
+}
+
+apr_status_t loops_start(apr_pool_t *pchild, const loops_config *config)
+{
+    apr_status_t rv;
+
+    loops_conf = *config;
+    loops_n = config->n_loops;
+    loops = apr_pcalloc(pchild, sizeof *loops * (apr_size_t)loops_n);
+    for (int i = 0; i < loops_n; i++)
+        if ((rv = loop_create(&loops[i], pchild, i)) != APR_SUCCESS)
+            return rv;
+    for (int i = 0; i < loops_n && !loops[i]->alone; i++)
+        if ((rv = loop_start(loops[i])) != APR_SUCCESS)
+            return rv;
+    return APR_SUCCESS;
+}
+
+void loops_run_here(void)
+{
+    loop_main(loops[0]);
+}
+
+void loops_stop(int graceful)
+{
+    const uint64_t one = 1;
+
+    atomic_store(&loops_phase, graceful ? LOOPS_DRAIN : LOOPS_DROP);
+    for (int i = 0; i < loops_n; i++)
+        if (write(loops[i]->wake_fd, &one, sizeof one) < 0)
+            ap_log_error(APLOG_MARK, APLOG_CRIT, errno, loops_conf.server,
+                         "cannot wake an event loop");
+}
+
+static int loops_ended(void)
+{
+    if (atomic_load(&loops_alive))
+        return 0;
+    for (int i = 0; i < loops_n; i++) {
+        worker_pool_stop(loops[i]->workers);
+        if (!worker_pool_ended(loops[i]->workers))
+            return 0;
+    }
+    return 1;
+}
+
+int loops_join(apr_interval_time_t limit_us)
+{
+    apr_time_t end = limit_us < 0 ? 0 : apr_time_now() + limit_us;
+
+    while (!loops_ended()) {
+        if (end && apr_time_now() >= end)
+            return -1;
+        apr_sleep(5000);
+    }
+    return 0;
+}
+
+void loops_free(void)
+{
+    for (int i = 0; i < loops_n; i++)
+        loop_free(loops[i]);
+    loops_conf.services->thread_trim();
+    loops_n = 0;
+}
+
+void loops_workers(int *alive, int *busy, int *waiting)
+{
+    *alive = *busy = *waiting = 0;
+    for (int i = 0; i < loops_n; i++) {
+        int a, b, w;
+
+        worker_pool_figures(loops[i]->workers, &a, &b, &w);
+        *alive += a;
+        *busy += b;
+        *waiting += w;
+    }
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_LOOP_LOOPS_H
+#define BRIGADE_LOOP_LOOPS_H
+
+/**
+ * @file loops.h
+ * The event loops and workers of one server process, as the process's main thread drives them.
+ */
+#include "driver.h"
+
+typedef struct loops_config {
+    server_rec *server;        /**< main server */
+    const loop_services *services;
+    int n_loops;               /**< at least 1 */
+    brg_listener ***listeners; /**< [n_loops], each a NULL-terminated array */
+    int n_workers;       /**< upper bound of worker threads (ThreadsPerChild); started on demand */
+    int max_files;       /**< files that the caches of this process may keep open */
+    int max_connections; /**< open connections of this process; beyond it, loops stop accepting */
+    int slot;            /**< this process's index in the scoreboard */
+    size_t stack_bytes;  /**< ThreadStackSize; 0 = the system's */
+
+    /** With n_workers 0 the calling thread is the only one: it runs the one loop, and what else is
+     * a worker's in between. */
+    int order_fds[2]; /**< readable: orders_come is called, on the loop; -1 = none */
+    void (*orders)(void *baton, int come); /**< called at the end of each turn */
+    void *baton;
+} loops_config;
+
+/** Be the one thread (n_workers 0), from loops_start() until loops_stop() was called and all is
+ * done. */
+void loops_run_here(void);
+
+/** Start all threads, unless there is only the caller. Called once, after child_init and the drop
+ * of privileges. */
+apr_status_t loops_start(apr_pool_t *pchild, const loops_config *config);
+
+/**
+ * Begin to end: no further accept; idle connections are closed, those with a request under way get
+ * their answer with "Connection: close" and are closed then. Returns at once. Threads: the main
+ * thread.
+ * @param graceful  0: drop everything now
+ */
+void loops_stop(int graceful);
+
+/** Wait until all threads ended, at most @a limit_us (negative: for ever). @return 0 when all ended
+ */
+int loops_join(apr_interval_time_t limit_us);
+
+/** After loops_join() said 0: close what is open, give back what the loops held. */
+void loops_free(void);
+
+/** Worker threads of this process: alive, busy, and connections that wait for one. Any thread. */
+void loops_workers(int *alive, int *busy, int *waiting);
+
+#endif

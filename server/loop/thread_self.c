@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thread_self.h"
+#include "loop.h"
+#include "brigade/loop.h"
+#include <pthread.h>
+
+static _Thread_local brg_loop *self_loop;
+static _Thread_local int self_index = -1;
+
+APR_HOOK_STRUCT(APR_HOOK_LINK(turn_end))
+
+APR_IMPLEMENT_EXTERNAL_HOOK_VOID(brg, BRG, turn_end, (apr_time_t now), (now))
+
+void thread_self_set(brg_loop *loop, int index)
+{
+    self_loop = loop;
+    self_index = index;
+}
+
+void thread_self_end(void)
+{
+    self_loop = NULL;
+    self_index = -1;
+}
+
+brg_loop *loop_self(void)
+{
+    return self_loop;
+}
+
+int conn_on_loop(void)
+{
+    return self_loop != NULL;
+}
+
+BRG_DECLARE(apr_time_t) brg_now(void)
+{
+    return self_loop ? self_loop->now : apr_time_now();
+}
+
+BRG_DECLARE(int) brg_thread_index(void)
+{
+    return self_index;
+}
+
+BRG_DECLARE(int) brg_thread_is_loop(void)
+{
+    return self_loop != NULL;
+}
+
+void thread_block_signals(sigset_t *old)
+{
+    static const int own[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS, SIGTRAP};
+    sigset_t all;
+
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&all, own[i]);
+    pthread_sigmask(SIG_SETMASK, &all, old);
+}
+
+static void thread_forked(void)
+{
+    sigset_t none;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void thread_unblock_in_forks(void)
+{
+    pthread_atfork(NULL, NULL, thread_forked);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_LOOP_TRANSPORT_H
+#define BRIGADE_LOOP_TRANSPORT_H
+
+/**
+ * @file transport.h
+ * What lies below a connection's protocol: the bytes of its socket, or a layer over them (TLS). The
+ * loop, the drivers of protocols and the core's output filter read and write through these functions
+ * alone.
+ *
+ * A connection over a plain socket has no table: its calls are the system calls, behind one test of
+ * a pointer.
+ *
+ * All functions return what the system call of the same name does, with its errno: EAGAIN when the
+ * transport can take or give nothing now (the loop waits for the socket), EINTR to be called again.
+ * None blocks. Threads: the owner of the connection.
+ */
+#include "conn.h"
+#include <errno.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+struct conn_transport {
+    const char *name; /**< for logs and figures */
+    ssize_t (*recv)(brg_conn *bc, void *buf, size_t len);
+    /** @param more  further bytes follow at once */
+    ssize_t (*sendv)(brg_conn *bc, const struct iovec *iov, int n, int more);
+    /** NULL: files are read and sent by sendv. */
+    ssize_t (*sendfile)(brg_conn *bc, int fd, off_t *off, size_t len);
+    /** No further byte is sent. 0 on success. */
+    int (*shut)(brg_conn *bc);
+    /** The connection ends; its socket is closed next. */
+    void (*end)(brg_conn *bc);
+};
+
+static inline int transport_is_plain(const brg_conn *bc)
+{
+    return __builtin_expect(bc->transport == NULL, 1);
+}
+
+static inline ssize_t transport_recv(brg_conn *bc, void *buf, size_t len)
+{
+    return transport_is_plain(bc) ? recv(bc->fd, buf, len, 0) : bc->transport->recv(bc, buf, len);
+}
+
+static inline ssize_t transport_sendv(brg_conn *bc, const struct iovec *iov, int n, int more)
+{
+    if (!transport_is_plain(bc))
+        return bc->transport->sendv(bc, iov, n, more);
+    if (more) {
+        struct msghdr msg = {.msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)n};
+
+        return sendmsg(bc->fd, &msg, MSG_NOSIGNAL | MSG_MORE);
+    }
+    return writev(bc->fd, iov, n);
+}
+
+/** 1 if files may leave by transport_sendfile(). */
+static inline int transport_sends_files(const brg_conn *bc)
+{
+    return transport_is_plain(bc) || bc->transport->sendfile != NULL;
+}
+
+static inline ssize_t transport_sendfile(brg_conn *bc, int fd, off_t *off, size_t len)
+{
+    return transport_is_plain(bc) ? sendfile(bc->fd, fd, off, len)
+                                  : bc->transport->sendfile(bc, fd, off, len);
+}
+
+static inline int transport_shut(brg_conn *bc)
+{
+    return transport_is_plain(bc) ? shutdown(bc->fd, SHUT_WR) : bc->transport->shut(bc);
+}
+
+static inline void transport_end(brg_conn *bc)
+{
+    if (!transport_is_plain(bc) && bc->transport->end)
+        bc->transport->end(bc);
+}
+
+/**
+ * Wait until the socket can be read from or written to; on a worker only.
+ * @param timeout  microseconds; negative = for ever
+ * @return APR_SUCCESS, APR_TIMEUP, or an error
+ */
+apr_status_t conn_wait(brg_conn *bc, int for_write, apr_interval_time_t timeout);
+
+#endif

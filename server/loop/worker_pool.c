@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker_pool.h"
+#include "crash.h"
+#include "loop.h"
+#include "memory_settings.h"
+#include "thread_self.h"
+#include "brigade/loop.h"
+#include "http_config.h"
+#include "http_log.h"
+#include "scoreboard.h"
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+APLOG_USE_MODULE(core);
+
+#define WORKER_TRIM_SECONDS 2  /* after so long it gives back memory */
+#define WORKER_IDLE_SECONDS 10 /* a thread without work for so long ends */
+
+struct worker_pool {
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t work;
+    brg_conn *head, **tail; /* waiting connections, linked by next */
+    int waiting, idle, alive, limit, stopping;
+    int first_index;
+    unsigned char *index_used; /* [limit] which thread indices are taken */
+    size_t stack_bytes;
+    brg_loop *loop;
+};
+
+struct worker_start {
+    worker_pool *wp;
+    int slot;
+};
+
+worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, int limit, int first_index,
+                                size_t stack_bytes)
+{
+    worker_pool *wp = apr_pcalloc(p, sizeof *wp);
+    pthread_condattr_t attr;
+
+    pthread_mutex_init(&wp->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&wp->work, &attr);
+    pthread_condattr_destroy(&attr);
+    wp->tail = &wp->head;
+    wp->limit = limit;
+    wp->first_index = first_index;
+    wp->index_used = apr_pcalloc(p, (apr_size_t)limit);
+    wp->stack_bytes = stack_bytes;
+    wp->loop = loop;
+    return wp;
+}
+
+/* With the lock held. */
+static brg_conn *worker_first(worker_pool *wp)
+{
+    brg_conn *bc = wp->head;
+
+    if (!bc)
+        return NULL;
+    wp->head = bc->next;
+    if (!wp->head)
+        wp->tail = &wp->head;
+    wp->waiting--;
+    bc->next = NULL;
+    return bc;
+}
+
+brg_conn *worker_pool_take(worker_pool *wp)
+{
+    brg_conn *bc;
+
+    pthread_mutex_lock(&wp->lock);
+    bc = worker_first(wp);
+    pthread_mutex_unlock(&wp->lock);
+    return bc;
+}
+
+/* With the lock held. */
+static void worker_wait(worker_pool *wp, int seconds)
+{
+    struct timespec until;
+    int rc = 0;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += seconds;
+    while (!wp->head && !wp->stopping && rc == 0) {
+        wp->idle++;
+        rc = pthread_cond_timedwait(&wp->work, &wp->lock, &until);
+        wp->idle--;
+    }
+}
+
+/* The thread had nothing to do for a while: what it keeps for requests is better used elsewhere.
+ * Without the lock: it counts as busy meanwhile. */
+static void worker_trim(worker_pool *wp)
+{
+    int dry = wp->idle + 1 == wp->alive;
+
+    pthread_mutex_unlock(&wp->lock);
+    wp->loop->config->services->thread_trim();
+    memory_trim_thread(wp->loop->server);
+    if (dry)
+        memory_trim_process();
+    pthread_mutex_lock(&wp->lock);
+}
+
+/* With the lock held. NULL: this thread is to end. */
+static brg_conn *worker_next(worker_pool *wp)
+{
+    worker_wait(wp, WORKER_TRIM_SECONDS);
+    if (!wp->head && !wp->stopping) {
+        worker_trim(wp);
+        worker_wait(wp, WORKER_IDLE_SECONDS - WORKER_TRIM_SECONDS);
+    }
+    return worker_first(wp);
+}
+
+static void worker_show(const worker_pool *wp, int slot, int status)
+{
+    ap_update_child_status_from_indexes(wp->loop->config->slot, wp->first_index + slot, status,
+                                        NULL);
+}
+
+static void *worker_main(void *baton)
+{
+    struct worker_start *start = baton;
+    worker_pool *wp = start->wp;
+    int slot = start->slot;
+    char crash_stack[CRASH_STACK_BYTES];
+    stack_t old;
+    brg_conn *bc;
+
+    free(start);
+    crash_stack_begin(crash_stack, &old);
+    thread_self_set(NULL, wp->first_index + slot);
+    worker_show(wp, slot, SERVER_STARTING);
+    worker_show(wp, slot, SERVER_READY);
+    pthread_mutex_lock(&wp->lock);
+    while ((bc = worker_next(wp)) != NULL) {
+        pthread_mutex_unlock(&wp->lock);
+        bc->driver->work(bc);
+        brg_run_turn_end(apr_time_now());
+        loop_return(bc);
+        pthread_mutex_lock(&wp->lock);
+    }
+    pthread_mutex_unlock(&wp->lock);
+    brg_run_turn_end(apr_time_now());
+    worker_show(wp, slot, SERVER_DEAD);
+    thread_self_end();
+    crash_stack_end(&old);
+    pthread_mutex_lock(&wp->lock);
+    wp->index_used[slot] = 0;
+    wp->alive--;
+    pthread_mutex_unlock(&wp->lock);
+    return NULL;
+}
+
+/* With the lock held. */
+static int worker_spawn(worker_pool *wp)
+{
+    struct worker_start *start = malloc(sizeof *start);
+    pthread_attr_t attr;
+    sigset_t old;
+    pthread_t id;
+    int slot = 0, rc;
+
+    if (!start)
+        return ENOMEM;
+    while (wp->index_used[slot])
+        slot++;
+    start->wp = wp;
+    start->slot = slot;
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    if (wp->stack_bytes)
+        pthread_attr_setstacksize(&attr, wp->stack_bytes + CRASH_STACK_BYTES);
+    thread_block_signals(&old);
+    rc = pthread_create(&id, &attr, worker_main, start);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    if (rc) {
+        free(start);
+        return rc;
+    }
+    wp->index_used[slot] = 1;
+    wp->alive++;
+    return 0;
+}
+
+int worker_pool_submit(worker_pool *wp, brg_conn *bc)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&wp->lock);
+    if (wp->idle <= wp->waiting && wp->alive < wp->limit)
+        rc = worker_spawn(wp);
+    if (rc && !wp->alive) {
+        pthread_mutex_unlock(&wp->lock);
+        ap_log_error(APLOG_MARK, APLOG_ERR, rc, wp->loop->server, "cannot start a worker thread");
+        return -1;
+    }
+    bc->next = NULL;
+    *wp->tail = bc;
+    wp->tail = &bc->next;
+    wp->waiting++;
+    pthread_cond_signal(&wp->work);
+    pthread_mutex_unlock(&wp->lock);
+    return 0;
+}
+
+void worker_pool_stop(worker_pool *wp)
+{
+    pthread_mutex_lock(&wp->lock);
+    wp->stopping = 1;
+    pthread_cond_broadcast(&wp->work);
+    pthread_mutex_unlock(&wp->lock);
+}
+
+int worker_pool_ended(worker_pool *wp)
+{
+    int alive;
+
+    pthread_mutex_lock(&wp->lock);
+    alive = wp->alive;
+    pthread_mutex_unlock(&wp->lock);
+    return alive == 0;
+}
+
+void worker_pool_figures(worker_pool *wp, int *alive, int *busy, int *waiting)
+{
+    pthread_mutex_lock(&wp->lock);
+    *alive = wp->alive;
+    *busy = wp->alive - wp->idle;
+    *waiting = wp->waiting;
+    pthread_mutex_unlock(&wp->lock);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_LOOP_WORKER_POOL_H
+#define BRIGADE_LOOP_WORKER_POOL_H
+
+/**
+ * @file worker_pool.h
+ * Threads for requests that may block. Each loop has a pool of its own, so that its lock is shared
+ * by nobody but this loop and its workers. Threads start when work waits and none is idle, and end
+ * after a while without work.
+ */
+#include "conn.h"
+
+typedef struct worker_pool worker_pool;
+
+/**
+ * @param limit        most threads; 0 = none, the loop itself takes what waits
+ * @param first_index  brg_thread_index() of the first of them
+ * @param stack_bytes  0 = the system's
+ */
+worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, int limit, int first_index,
+                                size_t stack_bytes);
+
+/** Queue bc; its driver's work() runs for it on a worker. 0, or -1 if there is no thread and none can be
+ * started. */
+int worker_pool_submit(worker_pool *wp, brg_conn *bc);
+
+/** With limit 0: what waits longest, for the calling loop to do; or NULL. */
+brg_conn *worker_pool_take(worker_pool *wp);
+
+/** No further work is taken; idle threads end. Does not wait. */
+void worker_pool_stop(worker_pool *wp);
+
+/** 1 when no thread is left. */
+int worker_pool_ended(worker_pool *wp);
+
+/** Threads alive, threads busy, connections that wait. Any thread. */
+void worker_pool_figures(worker_pool *wp, int *alive, int *busy, int *waiting);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which modules take part in requests and connections, and what they declared of themselves. The
+ * survey walks the registered hooks once per configuration; requests only read its result. */
+#include "core_settings.h"
+#include "placement.h"
+#include "conn.h"
+#include "declarations.h"
+#include "request_context.h"
+#include "stock_policy.h"
+#include "filter_registry.h"
+#include "brigade/resolution.h"
+#include "http_config.h"
+#include "http_connection.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_main.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "apr_hooks.h"
+
+APLOG_USE_MODULE(core);
+
+static int phases_plain, phases_authenticate;
+static enum { CONNS_PLAIN, CONNS_BY_FILTERS, CONNS_MODULE_DRIVEN } connections_kind;
+
+/* The generic shape of what APR_DECLARE_EXTERNAL_HOOK's get function lists. */
+typedef struct hook_link {
+    void (*fn)(void);
+    const char *name;
+    const char *const *predecessors, *const *successors;
+    int order;
+} hook_link;
+
+typedef apr_array_header_t *hook_get_fn(void);
+
+static hook_get_fn *const request_hooks[] = {
+    ap_hook_get_create_request,      ap_hook_get_pre_read_request,
+    ap_hook_get_post_read_request,   ap_hook_get_quick_handler,
+    ap_hook_get_pre_translate_name,  ap_hook_get_translate_name,
+    ap_hook_get_map_to_storage,      ap_hook_get_header_parser,
+    ap_hook_get_check_user_id,       ap_hook_get_fixups,
+    ap_hook_get_type_checker,        ap_hook_get_access_checker,
+    ap_hook_get_access_checker_ex,   ap_hook_get_auth_checker,
+    ap_hook_get_insert_filter,       ap_hook_get_handler,
+    ap_hook_get_log_transaction,     ap_hook_get_post_perdir_config,
+    ap_hook_get_dirwalk_stat,        ap_hook_get_force_authn,
+    ap_hook_get_insert_error_filter,
+};
+
+int policy_is_declared(const module *m)
+{
+    return declaration_of(m->name) != NULL || stock_rule_of(m) != NULL;
+}
+
+/* Declarations in the stead of Apache's own modules that were loaded as binaries. */
+static void declare_stock(void)
+{
+    for (module **m = ap_loaded_modules; *m; m++) {
+        const stock_rule *rule = declaration_of((*m)->name) ? NULL : stock_rule_of(*m);
+        declaration *d;
+
+        if (rule && (d = declaration_add(*m, rule->resolution, rule->resolution == NULL)) != NULL)
+            d->stock = rule;
+    }
+}
+
+static int stock_waits(request_rec *r)
+{
+    for (int i = 0; i < declarations_n; i++)
+        if (declarations[i].stock && declarations[i].stock->waits && declarations[i].stock->waits(r))
+            return 1;
+    return 0;
+}
+
+static int survey(hook_get_fn *const *hooks, size_t n, const char *kind)
+{
+    int plain = 1;
+
+    for (size_t i = 0; i < n; i++) {
+        apr_array_header_t *links = hooks[i]();
+
+        for (int k = 0; links && k < links->nelts; k++) {
+            const hook_link *l = &((const hook_link *)(const void *)links->elts)[k];
+            declaration *d = declaration_of(l->name);
+
+            if (d) {
+                d->hooks_requests = 1;
+                if (hooks[i] != ap_hook_get_handler)
+                    d->hooks_phases = 1;
+                continue;
+            }
+            plain = 0;
+            ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, ap_server_conf,
+                         "%s hooks %s without a declaration: these run on worker threads",
+                         l->name ? l->name : "a module", kind);
+        }
+    }
+    return plain;
+}
+
+/* The worst of what modules that hook connections ask for. */
+static void survey_connections(void)
+{
+    static hook_get_fn *const hooks[] = {
+        ap_hook_get_create_connection,
+        ap_hook_get_pre_connection,
+        ap_hook_get_process_connection,
+    };
+
+    connections_kind =
+        survey(hooks, sizeof hooks / sizeof *hooks, "connections") ? CONNS_PLAIN : CONNS_MODULE_DRIVEN;
+    for (size_t i = 0; i < sizeof hooks / sizeof *hooks && connections_kind == CONNS_PLAIN; i++) {
+        apr_array_header_t *links = hooks[i]();
+
+        for (int k = 0; links && k < links->nelts; k++) {
+            const hook_link *l = &((const hook_link *)(const void *)links->elts)[k];
+            const declaration *d = declaration_of(l->name);
+
+            if (d && d->stock && d->stock->by_filters)
+                connections_kind = CONNS_BY_FILTERS;
+        }
+    }
+}
+
+void policy_survey_hooks(void)
+{
+    declarations_drop_unloaded();
+    declare_stock();
+    for (int i = 0; i < declarations_n; i++)
+        declarations[i].hooks_requests = declarations[i].hooks_phases = 0;
+    phases_authenticate = 0;
+    for (int i = 0; i < declarations_n; i++)
+        phases_authenticate |= stock_rule_authenticates(declarations[i].stock);
+    survey_connections();
+    phases_plain = survey(request_hooks, sizeof request_hooks / sizeof *request_hooks, "requests");
+}
+
+int phases_may_run_inline(void)
+{
+    return phases_plain && !declarations_phases_wait();
+}
+
+int phases_may_check(const request_rec *r)
+{
+    return phases_authenticate && apr_table_get(r->headers_in, "Authorization");
+}
+
+BRG_DECLARE(void) brg_request_needs_worker(request_rec *r)
+{
+    request_mark_blocking(r);
+}
+
+BRG_DECLARE(int) brg_request_may_wait(request_rec *r)
+{
+    if (request_may_block(r) || stock_waits(r))
+        return 1;
+    for (const ap_filter_t *f = r->output_filters; f && f->r == r; f = f->next)
+        if (!f->frec->providers && !brg_filter_is_declared(f->frec))
+            return 1;
+    return 0;
+}
+
+BRG_DECLARE(int) brg_request_rerun_on_worker(request_rec *r)
+{
+    return conn_on_loop() && request_mark_moving(r);
+}
+
+int connections_are_plain(void)
+{
+    return connections_kind == CONNS_PLAIN;
+}
+
+int connections_tell_by_filters(void)
+{
+    return connections_kind == CONNS_BY_FILTERS;
+}
+
+BRG_DECLARE(int) brg_filter_is_declared(const ap_filter_rec_t *frec)
+{
+    return declaration_of(filter_owner(frec)) != NULL;
+}
+
+static int filters_declared(const ap_filter_t *f)
+{
+    for (; f; f = f->next)
+        if (!f->frec->providers && !brg_filter_is_declared(f->frec))
+            return 0;
+    return 1;
+}
+
+int request_may_run_inline(request_rec *r)
+{
+    return !request_may_block(r) && !r->read_chunked && r->remaining == 0 &&
+           !apr_table_get(r->headers_in, "Content-Length") &&
+           !apr_table_get(r->headers_in, "Transfer-Encoding") &&
+           filters_declared(r->output_filters) && filters_declared(r->input_filters) &&
+           !stock_waits(r);
+}
+
+int policy_ask_modules(request_rec *r)
+{
+    int worst = phases_plain ? BRG_RESOLUTION_STATIC : BRG_RESOLUTION_VOLATILE;
+
+    for (int i = 0; i < declarations_n && worst < BRG_RESOLUTION_VOLATILE; i++) {
+        const declaration *d = &declarations[i];
+
+        if ((d->never && d->hooks_phases) || stock_rule_is_void(d->stock))
+            worst = BRG_RESOLUTION_VOLATILE;
+        else if (d->fn && d->hooks_requests) {
+            int answer = d->fn(r);
+
+            if (answer > worst)
+                worst = answer;
+        }
+    }
+    return worst;
+}
+
+BRG_DECLARE(int) brg_resolution_ask(request_rec *r)
+{
+    return policy_ask_modules(r);
+}
+
+static int policy_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
+                                  server_rec *s)
+{
+    policy_survey_hooks();
+    return OK;
+}
+
+void policy_register_hooks(apr_pool_t *p)
+{
+    ap_hook_post_config(policy_post_config, NULL, NULL, APR_HOOK_REALLY_LAST);
+}

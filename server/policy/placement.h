@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_POLICY_PLACEMENT_H
+#define BRIGADE_POLICY_PLACEMENT_H
+
+/**
+ * @file placement.h
+ * Where a request may run (on an event loop, or on a worker because something in it may wait), and
+ * what its outcome depends on: both follow from what modules declared.
+ *
+ * The survey walks the registered hooks once per configuration; requests only read its result.
+ * Threads: any, once the survey is made.
+ */
+#include "httpd.h"
+#include "http_config.h"
+
+/** Look at the registered hooks: after the configuration was read (post_config). Threads: main. */
+void policy_survey_hooks(void);
+
+/** 1 if the module declared itself, or a stock rule does so in its stead. */
+int policy_is_declared(const module *m);
+
+/** The greatest answer of all modules for a request that is over: BRG_RESOLUTION_*. */
+int policy_ask_modules(request_rec *r);
+
+/** 1 if no module but the core's own takes part in connections (pre_connection and its kin). */
+int connections_are_plain(void);
+
+/** 1 if those that do can be told from the filters that they put on a connection before it is read
+ * from: another connection is as if they were not there. */
+int connections_tell_by_filters(void);
+
+/** 1 if the phases themselves may run on an event loop: decided once per configuration. */
+int phases_may_run_inline(void);
+
+/** 1 if the request has credentials that a module may check, for the request itself or for one that
+ * it leads to. That may take long. */
+int phases_may_check(const request_rec *r);
+
+/**
+ * 1 if every filter on r's chains and every module with a request hook is declared non-blocking and
+ * no request body waits: the handler may run on an event loop. Call after request_phases().
+ */
+int request_may_run_inline(request_rec *r);
+
+/** Register the survey of hooks; called from the core module's register_hooks. */
+void policy_register_hooks(apr_pool_t *p);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Would the configuration start? The question is put to a fresh copy of this program (`-t` with our
+ * own command line): nothing that reading does, in our code or in a module's, can then touch the
+ * running server. */
+#include "httpd.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_main.h"
+#include "apr_strings.h"
+#include "apr_thread_proc.h"
+#include "generation.h"
+
+APLOG_USE_MODULE(core);
+
+#define CONF_SELF "/proc/self/exe"
+
+/* Options that only make sense for the process that was started with them: their letters, with or
+ * without a value behind. */
+static int conf_check_skips(const char *arg, int *value_follows)
+{
+    *value_follows = 0;
+    if (arg[0] != '-')
+        return 0;
+    if (arg[1] == 'k' || arg[1] == 'E') {
+        *value_follows = !arg[2];
+        return 1;
+    }
+    return arg[1] == 'X' && !arg[2];
+}
+
+static const char *const *conf_check_args(const process_rec *process, apr_pool_t *p)
+{
+    apr_array_header_t *args = apr_array_make(p, process->argc + 2, sizeof(const char *));
+
+    APR_ARRAY_PUSH(args, const char *) = process->argv[0];
+    APR_ARRAY_PUSH(args, const char *) = "-t";
+    for (int i = 1; i < process->argc; i++) {
+        int value_follows;
+
+        if (conf_check_skips(process->argv[i], &value_follows))
+            i += value_follows;
+        else
+            APR_ARRAY_PUSH(args, const char *) = process->argv[i];
+    }
+    APR_ARRAY_PUSH(args, const char *) = NULL;
+    return (const char *const *)args->elts;
+}
+
+static apr_status_t conf_check_start(const process_rec *process, apr_proc_t *child, apr_pool_t *p)
+{
+    apr_procattr_t *attr;
+    apr_file_t *nowhere;
+    apr_status_t rv;
+
+    /* What -t shows is for who asked for it. */
+    if ((rv = apr_file_open(&nowhere, "/dev/null", APR_FOPEN_WRITE, APR_FPROT_OS_DEFAULT, p)) !=
+            APR_SUCCESS ||
+        (rv = apr_procattr_create(&attr, p)) != APR_SUCCESS ||
+        (rv = apr_procattr_io_set(attr, APR_NO_PIPE, APR_NO_PIPE, APR_FULL_BLOCK)) != APR_SUCCESS ||
+        (rv = apr_procattr_child_out_set(attr, nowhere, NULL)) != APR_SUCCESS ||
+        (rv = apr_procattr_cmdtype_set(attr, APR_PROGRAM_ENV)) != APR_SUCCESS ||
+        (rv = apr_procattr_error_check_set(attr, 1)) != APR_SUCCESS)
+        return rv;
+    return apr_proc_create(child, CONF_SELF, conf_check_args(process, p), NULL, attr, p);
+}
+
+/* The child's messages; kept until it is known whether they are complaints. */
+static apr_array_header_t *conf_check_output(apr_proc_t *child, apr_pool_t *p)
+{
+    apr_array_header_t *lines = apr_array_make(p, 8, sizeof(char *));
+    char buf[HUGE_STRING_LEN];
+
+    while (apr_file_gets(buf, sizeof buf, child->err) == APR_SUCCESS) {
+        buf[strcspn(buf, "\n")] = '\0';
+        if (*buf)
+            APR_ARRAY_PUSH(lines, char *) = apr_pstrdup(p, buf);
+    }
+    return lines;
+}
+
+static int conf_check_verdict(const process_rec *process, apr_pool_t *p)
+{
+    apr_array_header_t *lines;
+    apr_exit_why_e why;
+    apr_proc_t child;
+    int code = 1;
+    apr_status_t rv = conf_check_start(process, &child, p);
+
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, rv, ap_server_conf,
+                     "cannot start a process to check the configuration");
+        return 0;
+    }
+    lines = conf_check_output(&child, p);
+    rv = apr_proc_wait(&child, &code, &why, APR_WAIT);
+    if (rv == APR_CHILD_DONE && why == APR_PROC_EXIT && code == 0)
+        return 1;
+    for (int i = 0; i < lines->nelts; i++)
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf, "%s",
+                     APR_ARRAY_IDX(lines, i, char *));
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf,
+                 "the new configuration is not usable; the server goes on with the one it has");
+    return 0;
+}
+
+int conf_test_in_child(process_rec *process)
+{
+    apr_pool_t *p;
+    int good;
+
+    apr_pool_create(&p, process->pool);
+    good = conf_check_verdict(process, p);
+    apr_pool_destroy(p);
+    return good;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_PROCESS_LISTEN_PRIVATE_H
+#define BRIGADE_PROCESS_LISTEN_PRIVATE_H
+
+/**
+ * @file listen_private.h
+ * Listening sockets: one per event loop of every server process, for each address of a Listen
+ * directive.
+ *
+ * The supervisor opens them before any process starts and keeps them as long as the address stays
+ * configured, over all reloads; closing one would reset the connections in its queue. When a reload
+ * asks for fewer loops, the sockets that are too many are shared out among the loops that remain.
+ */
+#include "conn.h"
+#include "ap_listen.h"
+
+/** How many loops there are to serve; set before ap_setup_listeners(). */
+void listen_set_shares(int processes, int loops);
+
+/**
+ * The listeners of one server process. Its sockets are those of the supervisor; all others are
+ * closed in the calling process.
+ *
+ * @param process  index among the server processes of a generation
+ * @return [loops], each a NULL-terminated array; allocated from @a p
+ * Call in a new child, or in the only process with -X (@a keep_all: nothing is closed).
+ */
+brg_listener ***listen_for_process(apr_pool_t *p, int process, int keep_all);
+
+/** Number of sockets that are open, of all addresses. */
+int listen_sockets(void);
+
+/* ---- between listen.c and listen_socket.c ---- */
+
+typedef struct listen_options {
+    int backlog;
+    int send_bytes, receive_bytes; /**< 0: as the system has it */
+    int defer_accept_s;            /**< TCP_DEFER_ACCEPT, seconds */
+} listen_options;
+
+/** Open sockets for @a rec until there are @a n. Logs why it cannot. */
+apr_status_t listen_socket_ensure(ap_listen_rec *rec, int n, int v6only, int defer,
+                                  const listen_options *options);
+
+/** Before and after a round of ensure: what no rec asked for in between is closed. */
+void listen_socket_mark(void);
+void listen_socket_sweep(void);
+
+/** Close all. */
+void listen_socket_close_all(void);
+
+/** 1 if the sockets survived an earlier configuration: this is a reload. */
+int listen_socket_any(void);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line, which is httpd's. */
+#include "httpd.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_main.h"
+#include "apr_general.h"
+#include "apr_getopt.h"
+#include "apr_lib.h"
+#include "apr_strings.h"
+#include "apr_thread_proc.h"
+#include <stdio.h>
+#include <unistd.h>
+#include "brigade/ssi.h"
+#include "crash.h"
+#include "configuration.h"
+#include "main_private.h"
+#include "module_check.h"
+#include "memory_check.h"
+#include "memory_out.h"
+#include "out_of_memory.h"
+#include "brigade/memory.h"
+
+APLOG_USE_MODULE(core);
+
+#ifndef BRIGADE_PREFIX
+#define BRIGADE_PREFIX HTTPD_ROOT
+#endif
+#define MAIN_CONFIG_FILE "conf/httpd.conf"
+
+/* ---- the process ---- */
+
+static void main_begin_memory(const char *name)
+{
+    const char *variable;
+    const char *error = memory_begin(oom_of_pool, &variable);
+
+    if (error == NULL)
+        return;
+    fprintf(stderr, "%s: %s: %s\n", name, variable, error);
+    exit(1);
+}
+
+/* Before a pool is wanted: where APR has pools of its own, there are none here. */
+static void main_begin_runtime(int *argc, const char *const **argv, const char *name)
+{
+    const char *error = apr_app_initialize(argc, argv, NULL) != APR_SUCCESS
+                            ? "cannot initialise the portable runtime"
+                            : memory_check();
+
+    if (error == NULL)
+        return;
+    fprintf(stderr, "%s: %s\n", name, error);
+    exit(1);
+}
+
+process_rec *main_process_create(int argc, const char *const *argv)
+{
+    const char *name = argc ? argv[0] : "brigade";
+    apr_pool_t *pool;
+    process_rec *process;
+
+    main_begin_memory(name);
+    main_begin_runtime(&argc, &argv, name);
+    if (apr_pool_create(&pool, NULL) != APR_SUCCESS) {
+        fprintf(stderr, "%s: there is no memory for a pool\n", name);
+        exit(1);
+    }
+    apr_pool_abort_set(oom_of_pool, pool);
+    apr_pool_tag(pool, "process");
+    ap_open_stderr_log(pool);
+    process = apr_pcalloc(pool, sizeof *process);
+    process->pool = pool;
+    brg_pool_create_scoped(&process->pconf, pool, BRG_SCOPE_CONFIGURATION);
+    apr_pool_tag(process->pconf, "pconf");
+    process->argc = argc;
+    process->argv = argv;
+    process->short_name = argc ? apr_filepath_name_get(argv[0]) : "brigade";
+    ap_pglobal = pool;
+    ap_server_argv0 = process->short_name;
+    ap_server_pre_read_config = apr_array_make(pool, 1, sizeof(const char *));
+    ap_server_post_read_config = apr_array_make(pool, 1, sizeof(const char *));
+    ap_server_config_defines = apr_array_make(pool, 1, sizeof(const char *));
+    return process;
+}
+
+void main_process_exit(process_rec *process, int status)
+{
+    ap_main_state = AP_SQ_MS_EXITING;
+    crash_exit_expected();
+    apr_pool_destroy(process->pool);
+    apr_terminate();
+    exit(status);
+}
+
+/* ---- where we are ---- */
+
+static int main_is_root(apr_pool_t *p, const char *dir)
+{
+    apr_finfo_t info;
+
+    return apr_stat(&info, ap_make_full_path(p, dir, MAIN_CONFIG_FILE), APR_FINFO_TYPE, p) ==
+           APR_SUCCESS;
+}
+
+const char *main_default_root(apr_pool_t *p)
+{
+    char self[4096];
+    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+
+    /* ROOT/bin/brigade and ROOT/brigade, so that an installation may be moved. */
+    for (int up = 0; len > 0 && up < 2; up++) {
+        char *slash;
+
+        self[len] = '\0';
+        slash = strrchr(self, '/');
+        if (!slash || slash == self)
+            break;
+        *slash = '\0';
+        len = slash - self;
+        if (main_is_root(p, self))
+            return apr_pstrdup(p, self);
+    }
+    return BRIGADE_PREFIX;
+}
+
+static const char *main_root(process_rec *process, const char *arg)
+{
+    char *path;
+
+    if (apr_filepath_merge(&path, NULL, arg, APR_FILEPATH_TRUENAME, process->pool) != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_CRIT, 0, NULL, "Invalid -d option %s", arg);
+        main_process_exit(process, 1);
+    }
+    return path;
+}
+
+/* ---- options ---- */
+
+static void main_define(const char *name)
+{
+    static const char *const dumps[] = {"DUMP_VHOSTS", "DUMP_RUN_CFG", "DUMP_MODULES",
+                                        "DUMP_INCLUDES", "DUMP_CERTS"};
+
+    APR_ARRAY_PUSH(ap_server_config_defines, const char *) = name;
+    for (unsigned i = 0; i < sizeof dumps / sizeof *dumps; i++) {
+        if (!strcmp(name, dumps[i]))
+            ap_run_mode = AP_SQ_RM_CONFIG_DUMP;
+    }
+}
+
+static void main_log_level(process_rec *process, const char *arg)
+{
+    const char *error = ap_parse_log_level(arg, &ap_default_loglevel);
+
+    if (!error)
+        return;
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, NULL, "%s: %s", process->short_name,
+                 error);
+    main_process_exit(process, 1);
+}
+
+/* Options that print something and are done. */
+static void main_print(process_rec *process, int c, const main_options *options)
+{
+    switch (c) {
+    case 'v':
+        main_print_version();
+        break;
+    case 'V':
+        main_print_settings(options);
+        break;
+    case 'l':
+        ap_show_modules();
+        break;
+    case 'L':
+        ap_show_directives();
+        break;
+    default:
+        main_print_usage(process->argv[0]);
+        main_process_exit(process, 1);
+    }
+    main_process_exit(process, 0);
+}
+
+static void main_option(process_rec *process, main_options *options, int c, const char *arg)
+{
+    switch (c) {
+    case 'c':
+        APR_ARRAY_PUSH(ap_server_post_read_config, const char *) = apr_pstrdup(process->pool, arg);
+        break;
+    case 'C':
+        APR_ARRAY_PUSH(ap_server_pre_read_config, const char *) = apr_pstrdup(process->pool, arg);
+        break;
+    case 'd':
+        options->root = main_root(process, arg);
+        break;
+    case 'D':
+        main_define(apr_pstrdup(process->pool, arg));
+        break;
+    case 'e':
+        main_log_level(process, arg);
+        break;
+    case 'E':
+        if (ap_replace_stderr_log(process->pool, arg) != APR_SUCCESS)
+            main_process_exit(process, 1);
+        break;
+    case 'f':
+        options->confname = apr_pstrdup(process->pool, arg);
+        break;
+    case 'X':
+        main_define("DEBUG");
+        break;
+    case 't':
+        if (ap_run_mode == AP_SQ_RM_UNKNOWN)
+            ap_run_mode = AP_SQ_RM_CONFIG_TEST;
+        break;
+    case 'T':
+        ap_document_root_check = 0;
+        break;
+    case 'S':
+        main_define("DUMP_VHOSTS");
+        main_define("DUMP_RUN_CFG");
+        break;
+    case 'M':
+        main_define("DUMP_MODULES");
+        break;
+    }
+}
+
+void main_check_ssi(process_rec *process)
+{
+    APR_OPTIONAL_FN_TYPE(brg_check_ssi) *check = APR_RETRIEVE_OPTIONAL_FN(brg_check_ssi);
+
+    if (process->argc < 2 || strcmp(process->argv[1], "--check-ssi"))
+        return;
+    if (!check || process->argc < 3) {
+        main_print_usage(process->argv[0]);
+        main_process_exit(process, 2);
+    }
+    main_process_exit(process, check(process->pool, process->argc - 2, process->argv + 2) ? 1 : 0);
+}
+
+void main_check_module(process_rec *process)
+{
+    if (process->argc < 2 || strcmp(process->argv[1], "--check-module"))
+        return;
+    if (process->argc < 3) {
+        main_print_usage(process->argv[0]);
+        main_process_exit(process, 2);
+    }
+    main_process_exit(process, module_check(process, process->argc - 2, process->argv + 2));
+}
+
+void main_options_read(process_rec *process, main_options *options)
+{
+    apr_getopt_t *opt;
+    const char *arg;
+    int printing = 0;
+    char c;
+    apr_status_t rv;
+
+    options->confname = MAIN_CONFIG_FILE;
+    apr_getopt_init(&opt, process->pool, process->argc, process->argv);
+    while ((rv = apr_getopt(opt, AP_SERVER_BASEARGS, &c, &arg)) == APR_SUCCESS) {
+        main_option(process, options, c, arg);
+        if (strchr("vVlLh?", c))
+            printing = (unsigned char)c;
+    }
+    if (!options->root)
+        options->root = main_default_root(process->pool);
+    if (!APR_STATUS_IS_EOF(rv) || opt->ind < opt->argc)
+        printing = '?';
+    if (printing)
+        main_print(process, printing, options);
+    if (ap_run_mode == AP_SQ_RM_UNKNOWN)
+        ap_run_mode = AP_SQ_RM_NORMAL;
+}

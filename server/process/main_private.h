@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_PROCESS_MAIN_PRIVATE_H
+#define BRIGADE_PROCESS_MAIN_PRIVATE_H
+
+/**
+ * @file main_private.h
+ * The parts of the program's start, as main() calls them. All on the main thread.
+ */
+#include "httpd.h"
+
+/** What the command line asks for, beside what http_main.h holds. */
+typedef struct main_options {
+    const char *root;     /**< -d, or where the program lies */
+    const char *confname; /**< -f; relative to root */
+} main_options;
+
+/** Pools, APR and the command line. Ends the program if that fails. */
+process_rec *main_process_create(int argc, const char *const *argv);
+
+/** Destroy all pools and end the program. */
+void main_process_exit(process_rec *process, int status) __attribute__((noreturn));
+
+/** Read the options; those that only print something do so and end the program. */
+void main_options_read(process_rec *process, main_options *options);
+
+/** `--check-ssi FILE...` as the first argument: do that and end the program. */
+void main_check_ssi(process_rec *process);
+
+/** `--check-module FILE...` as the first argument: likewise. */
+void main_check_module(process_rec *process);
+
+/** -v, -V, -h (main_print.c). */
+void main_print_version(void);
+void main_print_settings(const main_options *options);
+void main_print_usage(const char *program);
+
+/** The root of an installation, or of a build tree, that this program is part of. */
+const char *main_default_root(apr_pool_t *p);
+
+/** test_config hook of the core: what `-t -D DUMP_RUN_CFG` prints. */
+void main_dump_run_config(apr_pool_t *p, server_rec *s);
+
+#endif

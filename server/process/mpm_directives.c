@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The mpm_event module: directives of the process model.
+ *
+ * Apache's event MPM starts and ends processes as load changes. Here their number is fixed, event
+ * loops carry the connections, and worker threads start on demand. So some of its directives have a
+ * counterpart, and some mean nothing; each of the latter is accepted with a notice, which says so
+ * once per configuration.
+ */
+#include "configuration.h"
+#include "mpm_private.h"
+#include "main_private.h"
+#include "brigade/resolution.h"
+#include "supervisor_private.h"
+#include "scores.h"
+
+#include "ap_listen.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_main.h"
+
+#include "apr_strings.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- numbers ---- */
+
+static const char *mpm_parse(const cmd_parms *cmd, const char *arg, long min, long max, long *value)
+{
+    char *end;
+
+    errno = 0;
+    *value = strtol(arg, &end, 10);
+    if (end == arg || *end || errno || *value < min || *value > max)
+        return apr_psprintf(cmd->pool, "%s takes a number from %ld to %ld, not \"%s\"",
+                            cmd->cmd->name, min, max, arg);
+    return NULL;
+}
+
+const char *mpm_set_number(cmd_parms *cmd, void *dummy, const char *arg)
+{
+    const mpm_number_spec *spec = cmd->cmd->cmd_data;
+    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    long value;
+
+    if (!err)
+        err = mpm_parse(cmd, arg, spec->min, spec->max, &value);
+    if (!err)
+        *(int *)(void *)((char *)&mpm_settings + spec->offset) = (int)value;
+    return err;
+}
+
+static const char *mpm_set_loops(cmd_parms *cmd, void *dummy, const char *arg)
+{
+    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    long value = 0;
+
+    if (!err && ap_cstr_casecmp(arg, "auto"))
+        err = mpm_parse(cmd, arg, 1, MPM_MAX_LOOPS, &value);
+    if (!err)
+        mpm_settings.loops = (int)value;
+    return err;
+}
+
+/* ---- what means nothing here ---- */
+
+static const char *mpm_set_nothing(cmd_parms *cmd, void *dummy, const char *arg)
+{
+    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    long value;
+
+    if (!err)
+        err = mpm_parse(cmd, arg, 0, INT_MAX, &value);
+    if (!err)
+        ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
+                     "%s means nothing here: %s", cmd->cmd->name, (const char *)cmd->cmd->cmd_data);
+    return err;
+}
+
+static const char *mpm_set_factor(cmd_parms *cmd, void *dummy, const char *arg)
+{
+    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    char *end;
+
+    if (err)
+        return err;
+    if (strtod(arg, &end) < 0 || end == arg || *end)
+        return "AsyncRequestWorkerFactor must be a positive number";
+    ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
+                 "AsyncRequestWorkerFactor means nothing here: connections do not occupy workers");
+    return NULL;
+}
+
+const char *mpm_set_exception_hook(cmd_parms *cmd, void *dummy, const char *arg)
+{
+    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    if (err)
+        return err;
+    if (!ap_cstr_casecmp(arg, "off"))
+        return NULL;
+    if (ap_cstr_casecmp(arg, "on"))
+        return "EnableExceptionHook takes On or Off";
+    return "EnableExceptionHook On is not offered: fatal signals are logged by the server itself";
+}
+
+static const char no_spare[] = "worker threads start when there is work for them";
+static const char no_start[] = "ServerProcesses says how many processes there are";
+
+static const mpm_number_spec spec_processes = {offsetof(mpm_conf, processes), 1, MPM_MAX_PROCESSES};
+static const mpm_number_spec spec_threads = {offsetof(mpm_conf, threads), 1, MPM_MAX_THREADS};
+static const mpm_number_spec spec_connections = {offsetof(mpm_conf, connections), 1, INT_MAX};
+static const mpm_number_spec spec_server_limit = {offsetof(mpm_conf, server_limit), 1, 20000};
+static const mpm_number_spec spec_thread_limit = {offsetof(mpm_conf, thread_limit), 1,
+                                                  MPM_MAX_THREADS};
+
+const command_rec mpm_commands[] = {
+    MPM_SHARED_COMMANDS,
+    AP_INIT_TAKE1("ServerProcesses", mpm_set_number, MPM_DATA(&spec_processes), RSRC_CONF,
+                  "number of server processes"),
+    AP_INIT_TAKE1("EventLoops", mpm_set_loops, NULL, RSRC_CONF,
+                  "auto, or number of event loops in each server process"),
+    AP_INIT_TAKE1("ThreadsPerChild", mpm_set_number, MPM_DATA(&spec_threads), RSRC_CONF,
+                  "most worker threads of a server process"),
+    AP_INIT_TAKE1("ThreadLimit", mpm_set_number, MPM_DATA(&spec_thread_limit), RSRC_CONF,
+                  "upper bound of ThreadsPerChild"),
+    AP_INIT_TAKE1("ServerLimit", mpm_set_number, MPM_DATA(&spec_server_limit), RSRC_CONF,
+                  "room for this many processes in the scoreboard"),
+    AP_INIT_TAKE1("MaxRequestWorkers", mpm_set_number, MPM_DATA(&spec_connections), RSRC_CONF,
+                  "most connections that are served at the same time"),
+    AP_INIT_TAKE1("MaxClients", mpm_set_number, MPM_DATA(&spec_connections), RSRC_CONF,
+                  "former name of MaxRequestWorkers"),
+    AP_INIT_TAKE1("StartServers", mpm_set_nothing, MPM_DATA(no_start), RSRC_CONF,
+                  "number of processes at start"),
+    AP_INIT_TAKE1("MinSpareThreads", mpm_set_nothing, MPM_DATA(no_spare), RSRC_CONF,
+                  "fewest idle threads"),
+    AP_INIT_TAKE1("MaxSpareThreads", mpm_set_nothing, MPM_DATA(no_spare), RSRC_CONF,
+                  "most idle threads"),
+    AP_INIT_TAKE1("AsyncRequestWorkerFactor", mpm_set_factor, NULL, RSRC_CONF,
+                  "connections per idle worker"),
+    {.name = NULL},
+};
+
+/* ---- phases ---- */
+
+/* The first reading is a trial, made at the terminal. The second is the one that counts. */
+static apr_status_t mpm_leave_terminal(apr_pool_t *p)
+{
+    static int readings;
+
+    if (ap_run_mode != AP_SQ_RM_NORMAL || ++readings != 2 || mpm_foreground())
+        return APR_SUCCESS;
+    return daemon_detach(p);
+}
+
+int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
+{
+    apr_status_t rv = mpm_leave_terminal(pconf);
+
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT | APLOG_STARTUP, rv, NULL,
+                     APLOGNO(00496) "apr_proc_detach failed");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    if (sup_signals_early() < 0)
+        return HTTP_INTERNAL_SERVER_ERROR;
+    mpm_common_pre_config(pconf);
+    ap_listen_pre_config();
+    mpm_settings_reset();
+    ap_extended_status = 0;
+    return OK;
+}
+
+int mpm_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+{
+    if (mpm_one_process())
+        mpm_settings.processes = 1;
+    if (mpm_settings.alone)
+        return mpm_check_prefork();
+    if (mpm_settings.thread_limit && mpm_settings.threads > mpm_settings.thread_limit) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING | APLOG_STARTUP, 0, NULL,
+                     APLOGNO(00507) "WARNING: ThreadsPerChild of %d exceeds ThreadLimit of %d "
+                                    "threads, decreasing to %d. To increase, please see the "
+                                    "ThreadLimit directive.",
+                     mpm_settings.threads, mpm_settings.thread_limit, mpm_settings.thread_limit);
+        mpm_settings.threads = mpm_settings.thread_limit;
+    }
+    return OK;
+}
+
+void mpm_register_hooks(apr_pool_t *p)
+{
+    /* Ports before logs: when one is taken, that is said on the terminal. */
+    static const char *const before[] = {"core.c", NULL};
+
+    APR_REGISTER_OPTIONAL_FN(ap_signal_server);
+    APR_REGISTER_OPTIONAL_FN(mpm_choose_prefork);
+    brg_resolution_declare(mpm_chosen_module(), NULL);
+    ap_hook_test_config(main_dump_run_config, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_open_logs(supervisor_open, NULL, before, APR_HOOK_REALLY_FIRST);
+    ap_hook_pre_config(mpm_pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_check_config(mpm_check_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_pre_mpm(ap_create_scoreboard, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_child_status(ap_core_child_status, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_mpm(supervisor_run, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_mpm_query(mpm_query_hook, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_mpm_register_timed_callback(mpm_timer_hook, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_mpm_get_name(mpm_name, NULL, NULL, APR_HOOK_MIDDLE);
+}
+
+AP_DECLARE_MODULE(mpm_event) = {
+    .version = MODULE_MAGIC_NUMBER_MAJOR,
+    .minor_version = MODULE_MAGIC_NUMBER_MINOR,
+    .module_index = -1,
+    .name = "event.c", /* by which configurations know it */
+    .magic = MODULE_MAGIC_COOKIE,
+    .rewrite_args = ap_mpm_rewrite_args,
+    .cmds = mpm_commands,
+    .register_hooks = mpm_register_hooks,
+};

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_PROCESS_MPM_PRIVATE_H
+#define BRIGADE_PROCESS_MPM_PRIVATE_H
+
+/**
+ * @file mpm_private.h
+ * Settings of the process model and the parts that Apache's MPM interface is made of.
+ */
+#include "httpd.h"
+#include "http_config.h"
+#include "mpm_common.h"
+
+/** Defaults; ThreadsPerChild is an upper bound here, threads start when there is work. */
+#define MPM_DEFAULT_THREADS 64
+#define MPM_DEFAULT_CONNECTIONS                                      \
+    0 /**< MaxRequestWorkers not given: as many as descriptors allow \
+       */
+#define MPM_MAX_PROCESSES 64
+#define MPM_MAX_ALONE 4096 /**< processes with mpm_prefork */
+#define MPM_MAX_LOOPS 256
+#define MPM_MAX_THREADS 20000
+
+/** The process model as configured. Set by mpm_directives.c; read-only once the configuration is
+ * read. */
+typedef struct mpm_conf {
+    int processes;    /**< ServerProcesses */
+    int loops;        /**< EventLoops of each process; 0 = auto */
+    int threads;      /**< ThreadsPerChild: most workers of one process */
+    int connections;  /**< MaxRequestWorkers, of all processes; 0 = no limit but descriptors */
+    int server_limit; /**< ServerLimit; 0 = not given */
+    int thread_limit; /**< ThreadLimit; 0 = not given */
+    int alone; /**< mpm_prefork: one thread and one connection per process; the rest is only read
+                  then */
+    int start; /**< StartServers */
+    int spare_min; /**< MinSpareServers */
+    int spare_max; /**< MaxSpareServers */
+} mpm_conf;
+
+extern mpm_conf mpm_settings;
+
+/** Processes that run at the start of a generation, and that there may be at most. */
+int mpm_processes_start(void);
+int mpm_processes_most(void);
+
+/** The process model's module: mpm_event_module, or mpm_prefork_module where that was chosen. */
+module *mpm_chosen_module(void);
+
+/** Messages of the process model are those of the module that was chosen: in place of
+ * APLOG_USE_MODULE. */
+extern int mpm_log_index;
+#define MPM_USE_LOG_MODULE AP_MAYBE_UNUSED(static int *const aplog_module_index) = &mpm_log_index
+
+/** Since pre_config began a module asked whether there are threads, and was told that there are. */
+int mpm_told_of_threads(void);
+
+/** "event" or "prefork". */
+const char *mpm_name(void);
+
+/** Loops of each process: EventLoops, or the CPUs that may be used shared out among the processes,
+ * at least 1. */
+int mpm_loops(void);
+
+/** Set while the process model is (one of AP_MPMQ_STARTING, RUNNING, STOPPING). */
+extern _Atomic int mpm_state;
+
+/** -X, -D DEBUG and the like, asked of the command line. */
+int mpm_one_process(void);
+int mpm_foreground(void);
+
+/** Which generation a process belongs to; in the supervisor that of its newest processes. */
+extern ap_generation_t mpm_generation;
+
+/** Run the callbacks that ap_mpm_register_timed_callback() queued: starts its thread in this
+ * process. */
+void mpm_timer_fini(void);
+
+/** Query hook of the mpm module (mpm_query.c). */
+int mpm_query_hook(int query_code, int *result, apr_status_t *rv);
+apr_status_t mpm_timer_hook(apr_time_t due, ap_mpm_callback_fn_t *fn, void *baton);
+
+/** Directives of the module (mpm_directives.c). */
+extern const command_rec mpm_commands[];
+int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp);
+int mpm_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
+const char *mpm_set_number(cmd_parms *cmd, void *dummy, const char *arg);
+void mpm_register_hooks(apr_pool_t *p);
+
+/** Which field of mpm_settings a directive sets, and between what values. */
+typedef struct mpm_number_spec {
+    size_t offset;
+    long min, max;
+} mpm_number_spec;
+
+#define MPM_DATA(x) ((void *)(uintptr_t)(x))
+
+/** What both kinds of processes have. */
+#define MPM_SHARED_COMMANDS                                                               \
+    LISTEN_COMMANDS,                                                                      \
+        AP_INIT_TAKE1("MaxConnectionsPerChild", ap_mpm_set_max_requests, NULL, RSRC_CONF, \
+                      "connections after which a process is replaced"),                   \
+        AP_INIT_TAKE1("MaxRequestsPerChild", ap_mpm_set_max_requests, NULL, RSRC_CONF,    \
+                      "former name of MaxConnectionsPerChild"),                           \
+        AP_INIT_TAKE1("MaxMemFree", ap_mpm_set_max_mem_free, NULL, RSRC_CONF,             \
+                      "KiB of free memory that an allocator keeps; 0 = all"),             \
+        AP_INIT_TAKE1("ThreadStackSize", ap_mpm_set_thread_stacksize, NULL, RSRC_CONF,    \
+                      "bytes of a thread's stack"),                                       \
+        AP_INIT_TAKE1("CoreDumpDirectory", ap_mpm_set_coredumpdir, NULL, RSRC_CONF,       \
+                      "directory for core files"),                                        \
+        AP_INIT_TAKE1("PidFile", ap_mpm_set_pidfile, NULL, RSRC_CONF,                     \
+                      "file for the process id of the server"),                           \
+        AP_INIT_TAKE1("ScoreBoardFile", ap_set_scoreboard, NULL, RSRC_CONF,               \
+                      "accepted; the scoreboard is anonymous memory"),                    \
+        AP_INIT_TAKE1("EnableExceptionHook", mpm_set_exception_hook, NULL, RSRC_CONF,     \
+                      "Off; On is refused"),                                              \
+        AP_GRACEFUL_SHUTDOWN_TIMEOUT_COMMAND
+
+/** mpm_prefork.c: settings as they are before a configuration says anything; what fits together. */
+void mpm_settings_reset(void);
+int mpm_check_prefork(void);
+
+const char *mpm_set_exception_hook(cmd_parms *cmd, void *dummy, const char *arg);
+
+/** supervisor.c: what ap_run_mpm does; and the open_logs hook that opens the listening sockets. */
+int supervisor_run(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s);
+int supervisor_open(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
+
+/** daemon.c: leave the terminal; called once. Returns in the daemon only; the starter waits for
+ * daemon_ready().
+ */
+apr_status_t daemon_detach(apr_pool_t *p);
+
+/** In a new server process: nothing of the starter's is kept open. */
+void daemon_child(void);
+
+/** The server is up: lets the starter end with status 0. May be called any number of times. */
+void daemon_ready(void);
+
+/** The optional function of that name (configuration.h). */
+const char *mpm_choose_prefork(apr_pool_t *pconf, server_rec *s);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_PROCESS_PIDFILE_H
+#define BRIGADE_PROCESS_PIDFILE_H
+
+/**
+ * @file pidfile.h
+ * The file that names the running server's process.
+ */
+#include "apr_file_io.h"
+#include <sys/types.h>
+
+/**
+ * Read the process id from @a path.
+ * @return APR_SUCCESS; APR_EGENERAL when the file holds no sensible process id; else why it cannot
+ * be read
+ */
+apr_status_t pidfile_read(apr_pool_t *p, const char *path, pid_t *pid);
+
+/**
+ * Write @a pid to @a path at one stroke: readers see the old file or the new one, never half of it.
+ * @return APR_SUCCESS, or why not; the old file is then unchanged
+ */
+apr_status_t pidfile_write(apr_pool_t *p, const char *path, pid_t pid);
+
+/** Remove @a path if it still names @a pid: another server may have taken it over. */
+apr_status_t pidfile_remove(apr_pool_t *p, const char *path, pid_t pid);
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The supervisor: starts server processes, replaces those that die, carries out signals.
+ *
+ * The main program calls it through ap_run_mpm once per configuration. Returning OK means "read the
+ * configuration again and come back", anything else "the end". Server processes live on over that:
+ * they are told to go only when those of the new configuration are up. All that has to survive
+ * therefore lives in static variables and the heap, never in pconf.
+ */
+#include "supervisor_private.h"
+#include "generation.h"
+#include "listen_private.h"
+#include "scores.h"
+
+#include "http_core.h"
+#include "http_log.h"
+#include "http_main.h"
+#include "unixd.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+
+MPM_USE_LOG_MODULE;
+
+#define SUP_MONITOR_US (10 * APR_USEC_PER_SEC)
+
+static struct {
+    int started;             /* a first configuration runs */
+    int was_graceful;        /* how the processes of the last configuration are to end */
+    int served;              /* all processes were up once */
+    ap_generation_t serving; /* the newest generation that was complete once */
+    apr_time_t monitor;      /* when modules are next asked */
+} sup;
+
+/* ---- listening ---- */
+
+int supervisor_open(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+{
+    int startup = !sup.started;
+
+    if (ap_setup_listeners(s) > 0)
+        return OK;
+    ap_log_error(APLOG_MARK, APLOG_ALERT | (startup ? APLOG_STARTUP : 0), 0, startup ? NULL : s,
+                 "no listening sockets available, shutting down");
+    return !OK;
+}
+
+/* ---- one generation ---- */
+
+static int sup_scoreboard(server_rec *s)
+{
+    /* Two generations side by side, and several that are slow to go. */
+    int processes = (mpm_settings.alone ? 2 : 3) * mpm_processes_most() + 16;
+    scoreboard_limits limits = {.loops = mpm_loops()};
+
+    limits.processes =
+        mpm_settings.server_limit > processes ? mpm_settings.server_limit : processes;
+    limits.threads = limits.loops + mpm_settings.threads;
+    scoreboard_set_limits(&limits);
+    if (ap_run_pre_mpm(s->process->pool, SB_SHARED) != OK)
+        return -1;
+    ap_scoreboard_image->global->running_generation = mpm_generation;
+    return 0;
+}
+
+static void sup_announce(apr_pool_t *plog, server_rec *s)
+{
+    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
+                 APLOGNO(00489) "%s configured -- resuming normal operations",
+                 ap_get_server_description());
+    ap_log_error(APLOG_MARK, APLOG_INFO, 0, s, APLOGNO(00490) "Server built: %s",
+                 ap_get_server_built());
+    ap_log_command_line(plog, s);
+    ap_log_mpm_common(s);
+}
+
+static void sup_set_state(int state)
+{
+    mpm_state = state;
+    ap_unixd_mpm_get_retained_data()->mpm_state = state;
+}
+
+static int sup_begin(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
+{
+    ap_log_pid(pconf, ap_pid_fname);
+    if (sup_signals_init() < 0 || sup_scoreboard(s) < 0) {
+        ap_log_error(APLOG_MARK, APLOG_ALERT, errno, s, "the supervisor cannot start");
+        return -1;
+    }
+    sup_spare_begin();
+    sup.served = 0;
+    sup.monitor = apr_time_now() + SUP_MONITOR_US;
+    sup_set_state(AP_MPMQ_RUNNING);
+    sup_announce(plog, s);
+    return 0;
+}
+
+/* ---- waiting ---- */
+
+static int sup_poll_ms(apr_time_t now, apr_time_t deadline)
+{
+    apr_time_t until = sup.monitor, due = sup_children_due(), spare = sup_spare_due();
+
+    if (due && due < until)
+        until = due;
+    if (spare && spare < until)
+        until = spare;
+    if (deadline && deadline < until)
+        until = deadline;
+    return until <= now ? 0 : (int)((until - now + 999) / 1000);
+}
+
+static int sup_count(void)
+{
+    int n = 0;
+
+    for (sup_process *c = sup_processes; c; c = c->next)
+        n++;
+    return n;
+}
+
+/* Wait for a signal, a process or the time; hear what processes say. */
+static void sup_wait_for_news(apr_time_t deadline)
+{
+    int n = sup_count(), i = 1;
+    struct pollfd *fds = ap_calloc((size_t)n + 1, sizeof *fds);
+    sup_process *c;
+
+    fds[0] = (struct pollfd){.fd = sup_signals_fd(), .events = POLLIN};
+    for (c = sup_processes; c; c = c->next)
+        fds[i++] = (struct pollfd){.fd = c->fd, .events = POLLIN};
+    if (poll(fds, (nfds_t)n + 1, sup_poll_ms(apr_time_now(), deadline)) > 0)
+        for (c = sup_processes, i = 1; c; c = c->next, i++)
+            if (c->fd >= 0 && fds[i].revents)
+                sup_children_hear(c);
+    free(fds);
+    sup_signals_drain();
+}
+
+static void sup_monitor(apr_pool_t *pconf, server_rec *s)
+{
+    apr_time_t now = apr_time_now();
+
+    if (now < sup.monitor)
+        return;
+    sup.monitor = now + SUP_MONITOR_US;
+    ap_run_monitor(pconf, s);
+}
+
+/* ---- the end ---- */
+
+/* Wait until all processes are gone, or the deadline (0: none) is past. 1: none is left; -1: cut
+ * short. */
+static int sup_await_end(apr_pool_t *pconf, server_rec *s, apr_time_t deadline)
+{
+    sup_children_want(0);
+    while (sup_processes && (!deadline || apr_time_now() < deadline)) {
+        sup_wait_for_news(deadline);
+        sup_children_reap(pconf, s);
+        if (sup_signals_take().terminate)
+            return -1;
+    }
+    return sup_processes == NULL;
+}
+
+static void sup_terminate(apr_pool_t *pconf, server_rec *s)
+{
+    sup_set_state(AP_MPMQ_STOPPING);
+    sup_children_stop_all(-1, 0);
+    while (sup_await_end(pconf, s, apr_time_now() + SUP_TERMINATE_US) < 0)
+        continue; /* asked once more: no reason to wait less */
+    sup_children_kill();
+    sup_await_end(pconf, s, apr_time_now() + SUP_TERMINATE_US);
+    listen_socket_close_all();
+    ap_remove_pid(pconf, ap_pid_fname);
+}
+
+static void sup_graceful_stop(apr_pool_t *pconf, server_rec *s)
+{
+    apr_time_t deadline = ap_graceful_shutdown_timeout
+                              ? apr_time_now() + apr_time_from_sec(ap_graceful_shutdown_timeout)
+                              : 0;
+
+    sup_set_state(AP_MPMQ_STOPPING);
+    ap_close_listeners();
+    ap_remove_pid(pconf, ap_pid_fname);
+    sup_children_stop_all(-1, 1);
+    if (sup_await_end(pconf, s, deadline) != 1)
+        sup_terminate(pconf, s);
+}
+
+/* ---- the loop ---- */
+
+typedef enum { SUP_GO_ON, SUP_RELOAD, SUP_END, SUP_FAILED } sup_verdict;
+
+static sup_verdict sup_reload(server_rec *s, int graceful)
+{
+    if (graceful)
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
+                     APLOGNO(00493) "%s received.  Doing graceful restart", AP_SIG_GRACEFUL_STRING);
+    else
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
+                     APLOGNO(00494) "SIGHUP received.  Attempting to restart");
+    if (!conf_test_in_child(s->process))
+        return SUP_GO_ON;
+    /* What is replaced before it took over: the one before it still serves. */
+    if (!sup.served && mpm_generation)
+        sup_children_stop_all(sup.serving, 1);
+    sup.was_graceful = graceful;
+    ap_unixd_mpm_get_retained_data()->was_graceful = graceful;
+    return SUP_RELOAD;
+}
+
+static sup_verdict sup_obey(apr_pool_t *pconf, server_rec *s)
+{
+    sup_requests asked = sup_signals_take();
+
+    if (asked.terminate) {
+        sup_terminate(pconf, s);
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
+                     APLOGNO(00491) "caught SIGTERM, shutting down");
+        return SUP_END;
+    }
+    if (asked.graceful_stop) {
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
+                     APLOGNO(00492) "caught %s, shutting down gracefully",
+                     AP_SIG_GRACEFUL_STOP_STRING);
+        sup_graceful_stop(pconf, s);
+        return SUP_END;
+    }
+    if (asked.restart || asked.graceful)
+        return sup_reload(s, !asked.restart);
+    return SUP_GO_ON;
+}
+
+/* Processes of the last configuration go when those of the new one can take over. */
+static void sup_hand_over(void)
+{
+    if (sup.served || !sup_children_complete())
+        return;
+    sup.served = 1;
+    sup.serving = mpm_generation;
+    sup_children_stop_all(mpm_generation, sup.was_graceful);
+    daemon_ready();
+}
+
+static sup_verdict sup_turn(apr_pool_t *pconf, server_rec *s)
+{
+    sup_children_start(pconf, s);
+    sup_wait_for_news(0);
+    if (sup_children_reap(pconf, s) == APEXIT_CHILDFATAL && !sup.served && !mpm_generation) {
+        sup_terminate(pconf, s);
+        ap_log_error(APLOG_MARK, APLOG_ALERT, 0, s, "no server process could start: giving up");
+        return SUP_FAILED;
+    }
+    sup_hand_over();
+    sup_children_retire();
+    if (sup.served)
+        sup_spare_look(s);
+    sup_monitor(pconf, s);
+    return sup_obey(pconf, s);
+}
+
+static int sup_run_alone(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
+{
+    if (sup_signals_alone() < 0)
+        return !OK;
+    ap_log_pid(pconf, ap_pid_fname);
+    if (sup_scoreboard(s) < 0)
+        return !OK;
+    scoreboard_slot_start(0, getpid(), mpm_generation);
+    signal(SIGPIPE, SIG_IGN);
+    sup_announce(plog, s);
+    server_process_run(pconf, s, 0, 0, -1);
+    ap_remove_pid(pconf, ap_pid_fname);
+    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, APLOGNO(00491) "caught SIGTERM, shutting down");
+    return DONE;
+}
+
+int supervisor_run(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
+{
+    sup_verdict verdict;
+
+    if (mpm_one_process())
+        return sup_run_alone(pconf, plog, s);
+    if (sup_begin(pconf, plog, s) < 0)
+        return !OK;
+    sup.started = 1;
+    do
+        verdict = sup_turn(pconf, s);
+    while (verdict == SUP_GO_ON);
+    if (verdict == SUP_RELOAD) /* who reads the new configuration is of the new generation: modules
+                                  name files by it */
+        ap_unixd_mpm_get_retained_data()->my_generation = ++mpm_generation;
+    return verdict == SUP_RELOAD ? OK : verdict == SUP_END ? DONE : !OK;
+}

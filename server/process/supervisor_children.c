@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The supervisor's table of server processes.
+ *
+ * A generation wants a process for each index from 0. Usually one lives per index; for a while
+ * there are two, when a new generation takes over or a worn process is replaced. They serve the
+ * same sockets then, and the older one goes only when the newer one is up, so nothing that waits in
+ * a queue is lost. A process that dies is replaced at once, unless it died soon after its start:
+ * then each further attempt waits longer.
+ */
+#include "supervisor_private.h"
+#include "scores.h"
+
+#include "http_log.h"
+#include "http_main.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+MPM_USE_LOG_MODULE;
+
+#define CHILD_SOON_US APR_USEC_PER_SEC /* died soon: within this time of its start */
+#define CHILD_DELAY_MIN_US (100 * 1000)
+#define CHILD_RETRY_US (5 * APR_USEC_PER_SEC) /* when no process could be made */
+#define CHILD_EARLY_DEATHS 5                  /* of a first generation that never served */
+#define CHILD_DELAY_MAX_US (30 * APR_USEC_PER_SEC)
+
+sup_process *sup_processes;
+
+/* Per index: when the next may be started (0 = at once) and how long the one after has to wait. */
+static struct {
+    apr_time_t due;
+    apr_interval_time_t delay;
+} sup_wait[MPM_MAX_ALONE];
+static int sup_wanted;
+static int sup_slotless; /* a process waits for a slot */
+
+void sup_children_want(int n)
+{
+    memset(sup_wait, 0, sizeof sup_wait);
+    sup_wanted = n;
+}
+
+int sup_children_wanted(void)
+{
+    return sup_wanted;
+}
+
+void sup_children_scale(int n)
+{
+    sup_wanted = n;
+    for (sup_process *c = sup_processes; c; c = c->next)
+        if (c->generation == mpm_generation && c->index >= n)
+            sup_children_stop(c, 1);
+}
+
+/* ---- looking ---- */
+
+/* The process that serves an index in the current generation, or is about to. */
+static sup_process *child_of_index(int index)
+{
+    for (sup_process *c = sup_processes; c; c = c->next)
+        if (c->index == index && c->generation == mpm_generation && !c->stopping && !c->worn)
+            return c;
+    return NULL;
+}
+
+int sup_children_complete(void)
+{
+    for (int i = 0; i < sup_wanted; i++) {
+        sup_process *c = child_of_index(i);
+        if (!c || !c->up)
+            return 0;
+    }
+    return 1;
+}
+
+apr_time_t sup_children_due(void)
+{
+    apr_time_t first = 0;
+
+    for (int i = 0; i < sup_wanted; i++)
+        if (!child_of_index(i) && (!first || sup_wait[i].due < first))
+            first = sup_wait[i].due ? sup_wait[i].due : 1;
+    return first;
+}
+
+static int child_free_slot(void)
+{
+    global_score *global = ap_get_scoreboard_global();
+    int slot = 0;
+
+    for (sup_process *c = sup_processes; c;)
+        if (c->slot == slot) {
+            slot++;
+            c = sup_processes;
+        } else
+            c = c->next;
+    return global && slot < global->server_limit ? slot : -1;
+}
+
+/* ---- starting ---- */
+
+/* In the new process: it needs nothing of what its parent knows of its siblings. */
+static void child_forget_siblings(void)
+{
+    while (sup_processes) {
+        sup_process *c = sup_processes;
+        sup_processes = c->next;
+        if (c->fd >= 0)
+            close(c->fd);
+        free(c);
+    }
+}
+
+static void child_remember(pid_t pid, int index, int slot, int fd)
+{
+    sup_process *c = ap_calloc(1, sizeof *c);
+
+    c->pid = pid;
+    c->index = index;
+    c->slot = slot;
+    c->generation = mpm_generation;
+    c->fd = fd;
+    c->started = apr_time_now();
+    c->next = sup_processes;
+    sup_processes = c;
+}
+
+static int child_start(int index, apr_pool_t *pconf, server_rec *s)
+{
+    int ends[2], slot = child_free_slot();
+    pid_t pid;
+
+    sup_slotless = slot < 0;
+    if (sup_slotless) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
+                     "no slot for another server process: those of earlier "
+                     "generations still serve");
+        return 1;
+    }
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+        return -1;
+    scoreboard_slot_start(slot, 0, mpm_generation);
+    if ((pid = fork()) < 0) {
+        close(ends[0]);
+        close(ends[1]);
+        return -1;
+    }
+    if (pid == 0) {
+        close(ends[0]);
+        daemon_child();
+        child_forget_siblings();
+        ap_scoreboard_image->parent[slot].pid = getpid();
+        server_process_run(pconf, s, index, slot, ends[1]);
+        _exit(APEXIT_CHILDFATAL); /* it does not return */
+    }
+    close(ends[1]);
+    ap_scoreboard_image->parent[slot].pid = pid;
+    child_remember(pid, index, slot, ends[0]);
+    ap_run_child_status(s, pid, mpm_generation, slot, MPM_CHILD_STARTED);
+    return 0;
+}
+
+int sup_children_start(apr_pool_t *pconf, server_rec *s)
+{
+    apr_time_t now = apr_time_now();
+
+    for (int i = 0; i < sup_wanted; i++) {
+        int rc;
+        if (child_of_index(i) || sup_wait[i].due > now)
+            continue;
+        if ((rc = child_start(i, pconf, s)) < 0)
+            ap_log_error(APLOG_MARK, APLOG_ERR, errno, s,
+                         APLOGNO(00481) "fork: Unable to fork new process");
+        sup_wait[i].due = now + (rc ? CHILD_RETRY_US : 0);
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- talking ---- */
+
+void sup_children_hear(sup_process *child)
+{
+    char said;
+    ssize_t n;
+
+    while ((n = recv(child->fd, &said, 1, 0)) == 1) {
+        if (said == SERVER_UP)
+            child->up = 1;
+        else if (said == SERVER_WORN)
+            child->worn = 1;
+    }
+    if (n == 0) { /* it is ending; waitpid tells how */
+        close(child->fd);
+        child->fd = -1;
+    }
+}
+
+void sup_children_stop(sup_process *child, int graceful)
+{
+    process_score *ps = ap_get_scoreboard_process(child->slot);
+    char order = graceful ? SUP_GRACEFUL : SUP_TERMINATE;
+
+    if (graceful && child->stopping)
+        return;
+    child->stopping = 1;
+    if (ps && ps->pid == child->pid)
+        ps->quiescing = 1;
+    if (child->fd < 0 || send(child->fd, &order, 1, MSG_NOSIGNAL) != 1)
+        kill(child->pid, graceful ? AP_SIG_GRACEFUL_STOP : SIGTERM);
+}
+
+void sup_children_stop_all(ap_generation_t except, int graceful)
+{
+    for (sup_process *c = sup_processes; c; c = c->next)
+        if (c->generation != except)
+            sup_children_stop(c, graceful);
+}
+
+void sup_children_retire(void)
+{
+    for (sup_process *c = sup_processes; c; c = c->next) {
+        sup_process *heir = c->worn && !c->stopping ? child_of_index(c->index) : NULL;
+        if (heir && heir->up)
+            sup_children_stop(c, 1);
+    }
+}
+
+void sup_children_kill(void)
+{
+    for (sup_process *c = sup_processes; c; c = c->next)
+        kill(c->pid, SIGKILL);
+}
+
+/* ---- ending ---- */
+
+static int generation_lives(ap_generation_t generation)
+{
+    for (sup_process *c = sup_processes; c; c = c->next)
+        if (c->generation == generation)
+            return 1;
+    return 0;
+}
+
+/* One that was not told to end has ended: see to the next for its index. */
+static void child_died(const sup_process *c, server_rec *s, apr_exit_why_e why, int code)
+{
+    apr_time_t now = apr_time_now();
+    int i = c->index;
+
+    if (APR_PROC_CHECK_EXIT(why))
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "child pid %ld ended unexpectedly with status %d",
+                     (long)c->pid, code);
+    if (c->generation != mpm_generation || i >= sup_wanted)
+        return;
+    if (now - c->started >= CHILD_SOON_US)
+        sup_wait[i].delay = 0;
+    else if (!sup_wait[i].delay)
+        sup_wait[i].delay = CHILD_DELAY_MIN_US;
+    else if ((sup_wait[i].delay *= 2) > CHILD_DELAY_MAX_US)
+        sup_wait[i].delay = CHILD_DELAY_MAX_US;
+    sup_wait[i].due = sup_wait[i].delay ? now + sup_wait[i].delay : 0;
+    if (sup_wait[i].delay > APR_USEC_PER_SEC)
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
+                     "server process %d keeps dying: the next is started in %d seconds", i,
+                     (int)apr_time_sec(sup_wait[i].delay));
+}
+
+static void child_remove(sup_process *gone, server_rec *s)
+{
+    sup_process **at = &sup_processes;
+    ap_generation_t generation = gone->generation;
+
+    while (*at != gone)
+        at = &(*at)->next;
+    *at = gone->next;
+    if (gone->fd >= 0)
+        close(gone->fd);
+    ap_run_child_status(s, gone->pid, generation, gone->slot, MPM_CHILD_EXITED);
+    scoreboard_slot_end(gone->slot);
+    for (int i = 0; sup_slotless && i < sup_wanted; i++)
+        sup_wait[i].due = 0;
+    sup_slotless = 0;
+    free(gone);
+    if (generation != mpm_generation && !generation_lives(generation))
+        ap_run_end_generation(s, generation);
+}
+
+/* Not one of ours: a piped log, or what a module started. */
+static void child_is_other(pid_t pid, int status)
+{
+    apr_proc_t proc = {.pid = pid};
+    ap_generation_t generation;
+
+    if (apr_proc_other_child_alert(&proc, APR_OC_REASON_DEATH, status) != APR_SUCCESS)
+        ap_unregister_extra_mpm_process(pid, &generation);
+}
+
+int sup_children_reap(apr_pool_t *pconf, server_rec *s)
+{
+    static int early_deaths;
+    int status, verdict = 0;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        int code = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
+        apr_exit_why_e why = WIFEXITED(status) ? APR_PROC_EXIT : APR_PROC_SIGNAL;
+        apr_proc_t proc = {.pid = pid};
+        sup_process *c = sup_processes;
+
+        while (c && c->pid != pid)
+            c = c->next;
+        if (!c) {
+            child_is_other(pid, status);
+            continue;
+        }
+        if (WIFSIGNALED(status) && WCOREDUMP(status))
+            why |= APR_PROC_SIGNAL_CORE;
+        if (ap_process_child_status(&proc, why, code) == APEXIT_CHILDFATAL && !c->up)
+            verdict = APEXIT_CHILDFATAL;
+        if (!c->up && !c->stopping && ++early_deaths >= CHILD_EARLY_DEATHS)
+            verdict = APEXIT_CHILDFATAL;
+        if (!c->stopping)
+            child_died(c, s, why, code);
+        child_remove(c, s);
+    }
+    return verdict;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_PROCESS_SUPERVISOR_PRIVATE_H
+#define BRIGADE_PROCESS_SUPERVISOR_PRIVATE_H
+
+/**
+ * @file supervisor_private.h
+ * The supervisor and its server processes.
+ *
+ * supervisor.c          the loop: signals, reloads, the end
+ * supervisor_children.c the table of processes: start, reap, tell
+ * supervisor_spare.c    how many processes mpm_prefork has
+ * supervisor_signals.c  from signal handlers to flags and a descriptor to poll
+ * server_process.c      the other side: what a server process does on its main thread
+ *
+ * Each process has a socket to the supervisor. Down it go single characters (SUP_*); up come
+ * SERVER_*. Its end tells each side that the other is gone.
+ */
+#include "mpm_private.h"
+
+#define SUP_GRACEFUL 'G'  /**< stop accepting, finish what is under way, end */
+#define SUP_TERMINATE 'T' /**< end now */
+#define SERVER_UP 'R'     /**< serving */
+#define SERVER_WORN 'L'   /**< MaxConnectionsPerChild reached: start another, then stop me */
+
+/** How long a process may take from SUP_TERMINATE to its end; it is killed then. Microseconds. */
+#define SUP_TERMINATE_US (800 * 1000)
+
+/* ---- supervisor_signals.c ---- */
+
+/** What was asked for by signals since it was last looked at. */
+typedef struct sup_requests {
+    int terminate, graceful_stop, restart, graceful, child;
+} sup_requests;
+
+/** While the configuration is read for the first time: a reload that is asked for now is done once
+ * the server runs, instead of ending it. @return as below */
+int sup_signals_early(void);
+
+/** One process alone: orders to end that come before it reads signals are kept. @return as below */
+int sup_signals_alone(void);
+
+/** Install the handlers. @return 0, or -1 with errno */
+int sup_signals_init(void);
+
+/** Descriptor that is readable after a signal. */
+int sup_signals_fd(void);
+
+/** Make the descriptor wait for the next signal. Before looking at processes and requests, so that
+ * none slips by. */
+void sup_signals_drain(void);
+
+/** Take what was asked for. */
+sup_requests sup_signals_take(void);
+
+/** In a new child: default actions again; the descriptor is closed. */
+void sup_signals_child(void);
+
+/* ---- supervisor_children.c ---- */
+
+typedef struct sup_process {
+    struct sup_process *next;
+    pid_t pid;
+    int index; /**< which of the generation's processes, from 0: it decides which sockets it serves
+                */
+    int slot;  /**< in the scoreboard */
+    ap_generation_t generation;
+    int fd; /**< control socket; -1 once its end was seen */
+    apr_time_t started;
+    unsigned up : 1, stopping : 1, worn : 1;
+} sup_process;
+
+extern sup_process *sup_processes;
+
+/** Forget delays of an earlier configuration; @a n processes are wanted from now on. */
+void sup_children_want(int n);
+
+/** How many are wanted; another number, without forgetting anything: those that are too many are
+ * told to end. */
+int sup_children_wanted(void);
+void sup_children_scale(int n);
+
+/** Start what is missing and due. @return 0, or -1 when a process cannot be made at all (logged) */
+int sup_children_start(apr_pool_t *pconf, server_rec *s);
+
+/** When sup_children_start() next has something to do; 0 = not as long as nothing happens. */
+apr_time_t sup_children_due(void);
+
+/** All processes that are wanted are up. */
+int sup_children_complete(void);
+
+/** Read what a process says on its socket. */
+void sup_children_hear(sup_process *child);
+
+/** Take note of those that ended. @return APEXIT_CHILDFATAL when one said that it is no use to
+ * start another */
+int sup_children_reap(apr_pool_t *pconf, server_rec *s);
+
+/** Tell @a child to end; does nothing twice, but a graceful end can be cut short. */
+void sup_children_stop(sup_process *child, int graceful);
+
+/** Tell all whose generation is not @a except (or all: -1). */
+void sup_children_stop_all(ap_generation_t except, int graceful);
+
+/** Replaced processes end as soon as their replacement is up. */
+void sup_children_retire(void);
+
+/** Kill those that are left. */
+void sup_children_kill(void);
+
+/* ---- supervisor_spare.c ---- */
+
+/** A new configuration: how many processes it starts with. */
+void sup_spare_begin(void);
+
+/** mpm_prefork: start or end processes as load asks for. All are up. Call it as often as you like.
+ */
+void sup_spare_look(server_rec *s);
+
+/** When sup_spare_look() next has something to do; 0 = never. */
+apr_time_t sup_spare_due(void);
+
+/* ---- server_process.c ---- */
+
+/**
+ * A server process, after the fork: sets itself up, runs the event loops, waits for its orders, and
+ * ends.
+ * @param fd  control socket; -1 with -X, where there is no supervisor: then it returns when all
+ * ended
+ */
+int server_process_run(apr_pool_t *pconf, server_rec *s, int index, int slot, int fd);
+
+#endif

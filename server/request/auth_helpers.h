@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_REQUEST_AUTH_HELPERS_H
+#define BRIGADE_REQUEST_AUTH_HELPERS_H
+
+/**
+ * @file auth_helpers.h
+ * Where the core learns of what authorization modules keep to themselves.
+ */
+
+/** optional_fn_retrieve hook: find the modules' accessors for AuthType, AuthName, Require and
+ * Satisfy. */
+void auth_helpers_retrieve(void);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Internal redirects: another URI is answered in place of the one that was asked for.
+ *
+ * ap_internal_redirect makes a new request that takes over from the old one; r->prev and r->next
+ * link the two. Both live in the old one's pool. ap_internal_fast_redirect goes the other way: what
+ * a subrequest found out is moved into the request itself, which then goes on as if it had been
+ * about that all along.
+ *
+ * In both cases filters that worked for one request_rec must from then on work for another.
+ */
+#include "redirect_private.h"
+#include "handler_private.h"
+#include "request_context.h"
+#include "brigade/resolution.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "apr_strings.h"
+
+APLOG_USE_MODULE(core);
+
+void redirect_filters(ap_filter_t *f, request_rec *from, request_rec *to)
+{
+    for (; f; f = f->next) {
+        if (f->r == from) {
+            f->r = to;
+        }
+    }
+}
+
+/* Variables of a request are known as REDIRECT_* to the one that replaces it. */
+static apr_table_t *redirect_env(apr_pool_t *p, const apr_table_t *env)
+{
+    const apr_array_header_t *vars = apr_table_elts(env);
+    apr_table_t *renamed = apr_table_make(p, vars->nelts + 8);
+
+    for (int i = 0; i < vars->nelts; i++) {
+        const apr_table_entry_t *var = &APR_ARRAY_IDX(vars, i, apr_table_entry_t);
+
+        if (var->key) {
+            apr_table_setn(renamed, apr_pstrcat(p, "REDIRECT_", var->key, NULL), var->val);
+        }
+    }
+    return renamed;
+}
+
+static void redirect_take_protocol(request_rec *to, const request_rec *r)
+{
+    to->the_request = r->the_request;
+    to->allowed = r->allowed;
+    to->status = r->status;
+    to->assbackwards = r->assbackwards;
+    to->header_only = r->header_only;
+    to->protocol = r->protocol;
+    to->proto_num = r->proto_num;
+    to->hostname = r->hostname;
+    to->request_time = r->request_time;
+    to->main = r->main;
+    to->headers_in = r->headers_in;
+    to->trailers_in = r->trailers_in;
+    to->trailers_out = r->trailers_out;
+    to->err_headers_out = r->err_headers_out;
+    to->expecting_100 = r->expecting_100;
+    to->read_body = r->read_body;
+    to->read_length = r->read_length;
+    to->read_chunked = r->read_chunked;
+    to->remaining = r->remaining;
+    to->kept_body = r->kept_body;
+    to->vlist_validator = r->vlist_validator;
+    to->no_cache = r->no_cache;
+    to->no_local_copy = r->no_local_copy;
+    to->useragent_addr = r->useragent_addr;
+    to->useragent_ip = r->useragent_ip;
+    to->useragent_host = r->useragent_host;
+    to->double_reverse = r->double_reverse;
+    to->log = r->log;
+    to->log_id = r->log_id;
+    to->invoke_mtx = r->invoke_mtx;
+    to->htaccess = r->htaccess;
+}
+
+static void redirect_make_tables(request_rec *to, const request_rec *r)
+{
+    const char *location;
+
+    to->headers_out = apr_table_make(r->pool, 12);
+    if (ap_is_HTTP_REDIRECT(to->status) &&
+        (location = apr_table_get(r->headers_out, "Location")) != NULL) {
+        apr_table_setn(to->headers_out, "Location", location);
+    }
+    to->subprocess_env = redirect_env(r->pool, r->subprocess_env);
+    apr_table_setn(to->subprocess_env, "REDIRECT_STATUS", apr_itoa(r->pool, r->status));
+    to->notes = apr_table_make(r->pool, 5);
+}
+
+/* The new request starts without filters for content. In a subrequest the chain goes on into that
+ * of the request above, which stays, as does the filter that divides the two. */
+static void redirect_take_filters(request_rec *to, request_rec *r)
+{
+    to->proto_output_filters = r->proto_output_filters;
+    to->proto_input_filters = r->proto_input_filters;
+    to->input_filters = to->proto_input_filters;
+    if (to->main) {
+        ap_filter_t *next;
+
+        for (ap_filter_t *f = r->output_filters; f && f != r->proto_output_filters; f = next) {
+            next = f->next;
+            if (f->r == r && f->frec != ap_subreq_core_filter_handle) {
+                ap_remove_output_filter(f);
+            }
+        }
+        to->output_filters = r->output_filters;
+    } else {
+        to->output_filters = to->proto_output_filters;
+    }
+    redirect_filters(to->input_filters, r, to);
+    redirect_filters(to->output_filters, r, to);
+}
+
+/* @return the request that takes over; NULL if it failed, and r (or it) was answered with an error
+ */
+static request_rec *redirect_begin(const char *new_uri, request_rec *r)
+{
+    request_rec *to;
+    int status;
+
+    if (ap_is_recursion_limit_exceeded(r)) {
+        ap_die(HTTP_INTERNAL_SERVER_ERROR, r);
+        return NULL;
+    }
+    to = apr_pcalloc(r->pool, sizeof *to);
+    to->connection = r->connection;
+    to->server = r->server;
+    to->pool = r->pool;
+    to->method = r->method;
+    to->method_number = r->method_number;
+    to->allowed_methods = ap_make_method_list(to->pool, 2);
+    ap_parse_uri(to, new_uri);
+    to->parsed_uri.port_str = r->parsed_uri.port_str;
+    to->parsed_uri.port = r->parsed_uri.port;
+    to->request_config = ap_create_request_config(r->pool);
+    to->per_dir_config = r->server->lookup_defaults;
+    to->prev = r;
+    r->next = to;
+    redirect_take_protocol(to, r);
+    redirect_make_tables(to, r);
+    ap_run_create_request(to);
+    redirect_take_filters(to, r);
+    to->used_path_info = AP_REQ_DEFAULT_PATH_INFO;
+
+    status = ap_post_read_request(to);
+    if (status != OK) {
+        ap_die(status, to);
+        return NULL;
+    }
+    return to;
+}
+
+/* What another URI leads to may wait, and it cannot change threads half way. So the handler of r is
+ * called again by a worker, and comes here again. */
+static int redirect_moves(request_rec *r)
+{
+    return brg_request_rerun_on_worker(r);
+}
+
+AP_DECLARE(void) ap_internal_redirect(const char *new_uri, request_rec *r)
+{
+    request_rec *to = redirect_moves(r) ? NULL : redirect_begin(new_uri, r);
+    int status;
+
+    if (!to) {
+        return;
+    }
+    status = ap_run_quick_handler(to, 0);
+    if (status == DECLINED && (status = ap_process_request_internal(to)) == OK) {
+        status = ap_invoke_handler(to);
+    }
+    ap_die(status, to);
+}
+
+AP_DECLARE(void) ap_internal_redirect_handler(const char *new_uri, request_rec *r)
+{
+    request_rec *to = redirect_moves(r) ? NULL : redirect_begin(new_uri, r);
+    int status;
+
+    if (!to) {
+        return;
+    }
+    if (r->handler) {
+        ap_set_content_type_ex(to, r->content_type, AP_REQUEST_IS_TRUSTED_CT(r));
+    }
+    status = ap_process_request_internal(to);
+    ap_die(status == OK ? ap_invoke_handler(to) : status, to);
+}
+
+/* ---- fast redirect ---- */
+
+static void redirect_move_resource(request_rec *r, request_rec *rr)
+{
+    r->proxyreq = rr->proxyreq;
+    r->no_cache = r->no_cache && rr->no_cache;
+    r->no_local_copy = r->no_local_copy && rr->no_local_copy;
+    r->mtime = rr->mtime;
+    r->uri = rr->uri;
+    r->filename = rr->filename;
+    r->canonical_filename = rr->canonical_filename;
+    r->path_info = rr->path_info;
+    r->args = rr->args;
+    r->finfo = rr->finfo;
+    r->handler = rr->handler;
+    ap_set_content_type_ex(r, rr->content_type, AP_REQUEST_IS_TRUSTED_CT(rr));
+    r->content_encoding = rr->content_encoding;
+    r->content_languages = rr->content_languages;
+    r->per_dir_config = rr->per_dir_config;
+    r->htaccess = rr->htaccess;
+    r->notes = apr_table_overlay(r->pool, rr->notes, r->notes);
+    r->headers_out = apr_table_overlay(r->pool, rr->headers_out, r->headers_out);
+    r->err_headers_out = apr_table_overlay(r->pool, rr->err_headers_out, r->err_headers_out);
+    r->trailers_out = apr_table_overlay(r->pool, rr->trailers_out, r->trailers_out);
+    r->subprocess_env = apr_table_overlay(r->pool, rr->subprocess_env, r->subprocess_env);
+}
+
+/* What r was until now had a configuration of its own, which counts for the outcome as well. */
+static void redirect_note_dependence(request_rec *r)
+{
+    if (brg_resolution_ask(r) == BRG_RESOLUTION_VOLATILE) {
+        request_mark_volatile(r);
+    }
+}
+
+AP_DECLARE(void) ap_internal_fast_redirect(request_rec *rr, request_rec *r)
+{
+    redirect_note_dependence(r);
+    apr_pool_join(r->pool, rr->pool);
+    redirect_move_resource(r, rr);
+
+    r->output_filters = rr->output_filters;
+    r->input_filters = rr->input_filters;
+    redirect_filters(r->input_filters, rr, r);
+    redirect_filters(r->output_filters, rr, r);
+    if (r->main) {
+        ap_add_output_filter_handle(ap_subreq_core_filter_handle, NULL, r, r->connection);
+        return;
+    }
+    /* r is no subrequest: what kept the ends of subrequests out of the chain would now drop its
+     * own. */
+    for (ap_filter_t *f = r->output_filters; f && f != r->proto_output_filters; f = f->next) {
+        if (f->frec == ap_subreq_core_filter_handle) {
+            ap_remove_output_filter(f);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_REQUEST_REDIRECT_PRIVATE_H
+#define BRIGADE_REQUEST_REDIRECT_PRIVATE_H
+
+/**
+ * @file redirect_private.h
+ * What internal redirects and error documents share.
+ */
+#include "httpd.h"
+#include "util_filter.h"
+
+/** All filters from @a f on that belong to @a from belong to @a to from now on. */
+void redirect_filters(ap_filter_t *f, request_rec *from, request_rec *to);
+
+/**
+ * As ap_die(), for a request whose r->status a handler may have set. (die.c)
+ *
+ * @param recursive  HTTP_OK: this is the first failure, an error document may answer; else the
+ * status that r was redirected for
+ */
+void request_die(int type, request_rec *r, int recursive);
+
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The phases of a request, from its URI to the handler: post_read_request, quick_handler,
+ * ap_process_request_internal, insert_filter.
+ *
+ * The handler and the end are apart (request_finish.c) because a request may change threads in
+ * between: phases that cannot block run on the event loop, and then it is known whether the handler
+ * may run there as well.
+ */
+#include "auth_private.h"
+#include "conn.h"
+#include "handler_private.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "core_settings.h"
+#include "request_parts.h"
+#include "walk_private.h"
+
+APLOG_USE_MODULE(core);
+
+/* A phase that has to be decided was not: the configuration lacks a module. */
+static int request_undecided(request_rec *r, int status, const char *phase)
+{
+    if (status == DECLINED) {
+        ap_log_rerror(APLOG_MARK, APLOG_CRIT, 0, r,
+                      APLOGNO(00025) "configuration error:  couldn't %s: %s", phase, r->uri);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    return status;
+}
+
+static int request_sections(request_rec *r)
+{
+    int status = ap_location_walk(r);
+
+    return status == OK ? ap_if_walk(r) : status;
+}
+
+static void request_take_loglevel(request_rec *r)
+{
+    const core_dir_config *d = ap_get_core_module_config(r->per_dir_config);
+    const struct ap_logconf *log = core_log_config(r->pool, r->server, d);
+
+    if (log) {
+        r->log = log;
+    }
+}
+
+/* Dot segments, runs of slashes, unreserved characters that were encoded. */
+static int request_normalize(request_rec *r, unsigned flags)
+{
+    const core_server_config *sconf = ap_get_core_module_config(r->server->module_config);
+
+    flags |= AP_NORMALIZE_NOT_ABOVE_ROOT;
+    if (r->main && r->filename) {
+        flags |= AP_NORMALIZE_ALLOW_RELATIVE;
+    }
+    if (sconf->merge_slashes != AP_CORE_CONFIG_OFF) {
+        flags |= AP_NORMALIZE_MERGE_SLASHES;
+    }
+    if (ap_normalize_path(r->parsed_uri.path, flags)) {
+        return OK;
+    }
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(10244) "invalid URI path (%s)",
+                  r->unparsed_uri);
+    return HTTP_BAD_REQUEST;
+}
+
+/* Percent encoding, with what AllowEncodedSlashes says of %2f. */
+static int request_decode(request_rec *r)
+{
+    const core_dir_config *d = ap_get_core_module_config(r->per_dir_config);
+    char *path = r->parsed_uri.path;
+    unsigned flags = AP_UNESCAPE_URL_KEEP_UNRESERVED;
+    int status;
+
+    if (!strchr(path, '%')) {
+        return OK;
+    }
+    if (!d->allow_encoded_slashes) {
+        flags |= AP_UNESCAPE_URL_FORBID_SLASHES;
+    } else if (!d->decode_encoded_slashes) {
+        flags |= AP_UNESCAPE_URL_KEEP_SLASHES;
+    }
+    status = ap_unescape_url_ex(path, flags);
+    if (status != OK) {
+        if (status == HTTP_NOT_FOUND && !d->allow_encoded_slashes) {
+            ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+                          APLOGNO(00026) "found %%2f (encoded '/') in URI path (%s), returning 404",
+                          r->unparsed_uri);
+        }
+        return status;
+    }
+    /* Decoded slashes may have made new segments. */
+    return d->allow_encoded_slashes && d->decode_encoded_slashes ? request_normalize(r, 0) : OK;
+}
+
+/* Hooks that want the URI before it is decoded. @return DONE: it is not to be decoded */
+static int request_pre_translate(request_rec *r)
+{
+    ap_conf_vector_t *conf = r->per_dir_config;
+    int status;
+
+    if (!ap_hook_get_pre_translate_name()) {
+        return OK;
+    }
+    if ((status = request_sections(r)) != OK) {
+        return status;
+    }
+    status = ap_run_pre_translate_name(r);
+    r->per_dir_config = conf; /* the sections may differ once it is decoded */
+    return ap_is_HTTP_ERROR(status) || status == DONE ? status : OK;
+}
+
+/* From r->parsed_uri to r->filename. */
+static int request_translate(request_rec *r)
+{
+    /* A lookup of a file has a name already, and a URI at best. */
+    int by_file = r->main && r->filename;
+    int status = OK;
+
+    if (r->parsed_uri.path &&
+        (status = request_normalize(r, AP_NORMALIZE_DECODE_UNRESERVED)) != OK) {
+        return status;
+    }
+    if (!by_file) {
+        status = request_pre_translate(r);
+        if (status != OK && status != DONE) {
+            return status;
+        }
+    }
+    if (status != DONE && r->parsed_uri.path && (status = request_decode(r)) != OK) {
+        return status;
+    }
+    if (by_file) {
+        return OK;
+    }
+    if ((status = request_sections(r)) != OK) {
+        return status;
+    }
+    request_take_loglevel(r);
+    return request_undecided(r, ap_run_translate_name(r), "translate");
+}
+
+/* From r->filename to the configuration in force. */
+static int request_locate(request_rec *r)
+{
+    int status;
+
+    r->per_dir_config = r->server->lookup_defaults;
+    if ((status = ap_run_map_to_storage(r)) != OK) {
+        return status; /* DECLINED cannot be: the core takes what no one else did */
+    }
+    /* Once more: what is said of the URI goes before what is said of the file. */
+    if ((status = request_sections(r)) != OK) {
+        return status;
+    }
+    request_take_loglevel(r);
+    if ((status = ap_run_post_perdir_config(r)) != OK) {
+        return status;
+    }
+    return r->main ? OK : ap_run_header_parser(r);
+}
+
+/* ---- access ---- */
+
+/* The request whose permission this one inherits, NULL if it has to ask for its own. */
+static const request_rec *request_permitted_by(const request_rec *r)
+{
+    const request_rec *from = r->prev ? r->prev : r->main;
+
+    if (!from || from->per_dir_config != r->per_dir_config) {
+        return NULL;
+    }
+    return auth_internal_is_per_conf() || (from->uri && r->uri && !strcmp(from->uri, r->uri))
+               ? from
+               : NULL;
+}
+
+/* Who it is, and whether he may. */
+static int request_authenticate(request_rec *r)
+{
+    int status = request_undecided(r, ap_run_check_user_id(r), "check user");
+
+    if (status != OK) {
+        return status;
+    }
+    if (!r->user) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(00027) "No authentication done but request not allowed without "
+                                     "authentication for %s. Authentication not configured?",
+                      r->uri);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    return request_undecided(r, ap_run_auth_checker(r), "check authorization");
+}
+
+/* The two kinds of control are who you are and where you come from; Satisfy says how many must
+ * hold. */
+static int request_access(request_rec *r, int may_stop)
+{
+    const request_rec *from = request_permitted_by(r);
+    int any, status;
+
+    if (from) {
+        r->user = from->user;
+        r->ap_auth_type = from->ap_auth_type;
+        return OK;
+    }
+    any = ap_satisfies(r) == SATISFY_ANY;
+    status = request_undecided(r, ap_run_access_checker(r), "check access");
+    if (any ? status == OK : status != OK) {
+        return status;
+    }
+    status = ap_run_access_checker_ex(r);
+    if (status == DECLINED || (!any && status == OK && ap_run_force_authn(r) == OK)) {
+        return may_stop && conn_on_loop() ? REQUEST_AUTH_PENDING : request_authenticate(r);
+    }
+    return status;
+}
+
+/* What comes after access. */
+static int request_settle(request_rec *r)
+{
+    int status = request_undecided(r, ap_run_type_checker(r), "find types");
+
+    return status == OK ? ap_run_fixups(r) : status;
+}
+
+static int request_internal(request_rec *r, int may_stop)
+{
+    int status;
+
+    if ((status = request_translate(r)) != OK || (status = request_locate(r)) != OK ||
+        (status = request_access(r, may_stop)) != OK) {
+        return status;
+    }
+    return request_settle(r);
+}
+
+AP_DECLARE(int) ap_process_request_internal(request_rec *r)
+{
+    return request_internal(r, 0);
+}
+
+/* ---- the whole of it ---- */
+
+/* All but post_read_request, which is a part of ap_read_request(). */
+static int request_phases_read(request_rec *r)
+{
+    int status = ap_run_quick_handler(r, 0);
+
+    if (status != DECLINED) {
+        return status == OK ? DONE : status;
+    }
+    status = request_internal(r, 1);
+    return status == OK ? handler_prepare(r) : status;
+}
+
+int request_phases(request_rec *r)
+{
+    int status;
+
+    if (r->status != HTTP_OK) { /* refused while it was read */
+        status = r->status;
+        r->status = HTTP_OK;
+        return status;
+    }
+    if ((status = ap_post_read_request(r)) != OK) {
+        return status;
+    }
+    return request_phases_read(r);
+}
+
+int request_phases_resume(request_rec *r)
+{
+    int status = request_authenticate(r);
+
+    if (status == OK) {
+        status = request_settle(r);
+    }
+    return status == OK ? handler_prepare(r) : status;
+}
+
+void ap_process_async_request(request_rec *r)
+{
+    request_finish(r, request_phases_read(r));
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of a request: its handler or error document, and the bucket that ends it when all of it
+ * is written. On an event loop what would wait is left to a worker.
+ */
+#include "connection.h"
+#include "conn.h"
+#include "handler_private.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "memory_refusal.h"
+#include "mod_core.h"
+#include "redirect_private.h"
+#include "request_context.h"
+#include "request_parts.h"
+
+#include <pthread.h>
+
+static void (*request_answered)(request_rec *r);
+
+void request_on_answered(void (*fn)(request_rec *r))
+{
+    request_answered = fn;
+}
+
+/* Timed callbacks of modules wait for this lock before they touch a request whose handler still
+ * runs. Nothing on an event loop can register one. */
+static void request_lock(request_rec *r)
+{
+#if APR_HAS_THREADS
+    if (!r->invoke_mtx && !conn_on_loop()) {
+        apr_thread_mutex_create(&r->invoke_mtx, APR_THREAD_MUTEX_DEFAULT, r->pool);
+    }
+    if (r->invoke_mtx) {
+        apr_thread_mutex_lock(r->invoke_mtx);
+    }
+#endif
+}
+
+static void request_unlock(request_rec *r)
+{
+#if APR_HAS_THREADS
+    if (r->invoke_mtx) {
+        apr_thread_mutex_unlock(r->invoke_mtx);
+    }
+#endif
+}
+
+/* ---- requests that a module goes on with on another thread (SUSPENDED) ---- */
+
+static pthread_mutex_t suspended_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t suspended_ended = PTHREAD_COND_INITIALIZER;
+
+/* The worker waits: nobody else may touch the connection until the module is done with it. */
+static void request_await_module(conn_rec *c)
+{
+    pthread_mutex_lock(&suspended_lock);
+    while (c->cs->state == CONN_STATE_SUSPENDED) {
+        pthread_cond_wait(&suspended_ended, &suspended_lock);
+    }
+    pthread_mutex_unlock(&suspended_lock);
+}
+
+/* No lock for a request that never was suspended: nobody else knows of it. A module's thread has
+ * waited for the request's own lock (request_lock), and so sees that it is. */
+static void request_set_state(conn_rec *c, conn_state_e state)
+{
+    int was_suspended;
+
+    if (!connection_of(c) ||
+        (c->cs->state != CONN_STATE_SUSPENDED && state != CONN_STATE_SUSPENDED)) {
+        c->cs->state = state;
+        return;
+    }
+    pthread_mutex_lock(&suspended_lock);
+    was_suspended = c->cs->state == CONN_STATE_SUSPENDED;
+    c->cs->state = state;
+    if (was_suspended) {
+        pthread_cond_broadcast(&suspended_ended);
+    }
+    pthread_mutex_unlock(&suspended_lock);
+}
+
+static int request_handle(request_rec *r)
+{
+    conn_rec *c = r->connection;
+    int status;
+
+    request_lock(r);
+    status = handler_run(r);
+    if (status == SUSPENDED) {
+        if (c->cs) {
+            request_set_state(c, CONN_STATE_SUSPENDED);
+        }
+        request_unlock(r);
+        /* A module goes on with it and ends it by ap_process_request_after_handler(). */
+        if (c->cs && connection_of(c) && !conn_on_loop()) {
+            request_await_module(c);
+        }
+        return status;
+    }
+    request_unlock(r);
+    return memory_request_status(r, status);
+}
+
+static int request_check_memory(request_rec *r, int status)
+{
+    if (__builtin_expect(brg_pool_exhausted(r->connection->pool), 0)) {
+        memory_refusal_of_connection(r->connection);
+    }
+    return memory_request_status(r, status);
+}
+
+static void request_answer(request_rec *r, int status)
+{
+    request_die(status, r, HTTP_OK);
+    if (__builtin_expect(brg_pool_exhausted(r->pool), 0) &&
+        (status = memory_refusal_unanswered(r)) != OK) {
+        request_die(status, r, HTTP_OK);
+    }
+    if (request_answered)
+        request_answered(r);
+    ap_process_request_after_handler(r);
+}
+
+/* An error document of this server is a request of its own, and what it runs may wait. */
+static int request_error_may_wait(request_rec *r, int status)
+{
+    const char *custom;
+
+    if (!ap_is_HTTP_ERROR(status)) {
+        return 0;
+    }
+    custom = ap_response_code_string(r, ap_index_of_response(status));
+    return custom && *custom == '/';
+}
+
+int request_finish_on_loop(request_rec *r, int *status)
+{
+    *status = request_check_memory(r, *status);
+    if (*status == OK) {
+        request_let_move(r);
+        *status = request_handle(r);
+        if (*status == SUSPENDED) {
+            return 1;
+        }
+        if (request_moves(r)) {
+            *status = OK;
+            return 0;
+        }
+    }
+    if (request_error_may_wait(r, *status)) {
+        return 0;
+    }
+    request_answer(r, *status);
+    return 1;
+}
+
+void request_finish(request_rec *r, int status)
+{
+    status = request_check_memory(r, status);
+    if (status == OK) {
+        status = request_handle(r);
+    }
+    if (status != SUSPENDED) {
+        request_answer(r, status);
+    }
+}
+
+AP_DECLARE(void) ap_process_request_after_handler(request_rec *r)
+{
+    conn_rec *c = r->connection;
+    apr_bucket_brigade bb = {.p = c->pool, .bucket_alloc = c->bucket_alloc};
+
+    APR_RING_INIT(&bb.list, apr_bucket, link);
+    APR_BRIGADE_INSERT_TAIL(&bb, ap_bucket_eor_create(c->bucket_alloc, r));
+    ap_pass_brigade(c->output_filters, &bb);
+    /* If no filter took the bucket, the request ends here. In either case r is not ours any more.
+     */
+    apr_brigade_cleanup(&bb);
+
+    if (!connection_of(c)) {
+        /* Our own connections know what they have read. */
+        c->data_in_input_filters =
+            ap_check_pipeline(c, &bb, DEFAULT_LIMIT_BLANK_LINES) == APR_SUCCESS;
+        apr_brigade_cleanup(&bb);
+    }
+    if (c->cs) {
+        request_set_state(c, c->aborted ? CONN_STATE_LINGER : CONN_STATE_WRITE_COMPLETION);
+    }
+}
+
+AP_DECLARE(void) ap_process_request(request_rec *r)
+{
+    conn_rec *c = r->connection;
+    apr_bucket_brigade bb = {.p = c->pool, .bucket_alloc = c->bucket_alloc};
+
+    ap_process_async_request(r);
+    if (c->aborted || c->data_in_input_filters) {
+        return; /* more responses follow: they take this one along */
+    }
+    APR_RING_INIT(&bb.list, apr_bucket, link);
+    APR_BRIGADE_INSERT_TAIL(&bb, apr_bucket_flush_create(c->bucket_alloc));
+    ap_pass_brigade(c->output_filters, &bb);
+    apr_brigade_cleanup(&bb);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_REQUEST_REQUEST_PARTS_H
+#define BRIGADE_REQUEST_REQUEST_PARTS_H
+
+/**
+ * @file request_parts.h
+ * A request from its head (request_create.c) through the phases (request.c) to its end
+ * (request_finish.c), as the driver of a protocol calls them.
+ */
+#include "httpd.h"
+#include "http_head.h"
+
+/**
+ * A request_rec for a parsed head of any version of HTTP (request_create.c): pool below c->pool with
+ * tag "request", the_request, method, protocol, parsed URI, headers_in, virtual host by Host, HTTP_IN
+ * and the protocol filters, create_request hook. The head's bytes are copied once into r->pool. Does
+ * not run post_read_request.
+ *
+ * @param head  complete; with head->status set, one that is refused
+ * @return the request; r->status is HTTP_OK, or the status to die with (then c->keepalive is
+ * AP_CONN_CLOSE)
+ */
+request_rec *request_create(conn_rec *c, const http_head *head);
+
+/**
+ * Fill r from a head's request line: method, target, protocol. r->the_request is set already.
+ * @return OK or the status to refuse with
+ */
+int request_take_line(request_rec *r, const http_head *head);
+
+/**
+ * post_read_request, quick_handler and the phases up to fixups and insert_filter (request.c).
+ * @return OK: the handler is next. DONE: answered already. Else the status to die with.
+ */
+int request_phases(request_rec *r);
+
+/** request_phases(): somebody has to say who he is, which may take long. request_phases_resume() on
+ * a worker goes on. */
+#define REQUEST_AUTH_PENDING (-1003)
+
+/** The rest of the phases after REQUEST_AUTH_PENDING; as request_phases. */
+int request_phases_resume(request_rec *r);
+
+/**
+ * Handler, error document where needed, end of request: what ap_process_async_request does after
+ * the phases. Ends with an EOR bucket passed to the connection's filters; r must not be touched
+ * after the call.
+ * @param status  what request_phases returned
+ */
+void request_finish(request_rec *r, int status);
+
+/**
+ * As request_finish(), on an event loop.
+ * @return 1: done. 0: it would wait; request_finish(r, *status) is to be called by a worker.
+ */
+int request_finish_on_loop(request_rec *r, int *status);
+
+/**
+ * Have @a fn called for each request that was answered, while its pool still lives. One at most.
+ * Threads: called by the thread that finished the request.
+ */
+void request_on_answered(void (*fn)(request_rec *r));
+
+/** Register the phases of the core: walks, virtual hosts, handlers; called from the core module's
+ * register_hooks. */
+void request_register_hooks(apr_pool_t *p);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http_main.h"
+#include "connection.h"
+#include "vhosts.h"
+#include <string.h>
+#include <sys/socket.h>
+
+/* Which virtual hosts the connection may mean. Its own address is asked for only where they differ
+ * by address. */
+void vhost_of_connection(brg_conn *bc)
+{
+    apr_sockaddr_t local;
+    socklen_t len = sizeof local.sa;
+
+    bc->base = ap_server_conf;
+    if (!vhost_wants_local_address()) {
+        bc->chain = vhost_chain_of(bc->listener->addr, &bc->base);
+        return;
+    }
+    memset(&local, 0, sizeof local);
+    if (getsockname(bc->fd, (struct sockaddr *)&local.sa, &len))
+        return;
+    local.family = local.sa.sin.sin_family;
+    local.port = ntohs(local.sa.sin.sin_port);
+    local.salen = len;
+    local.ipaddr_len =
+        local.family == APR_INET ? sizeof local.sa.sin.sin_addr : sizeof local.sa.sin6.sin6_addr;
+    local.ipaddr_ptr = local.family == APR_INET ? (void *)&local.sa.sin.sin_addr
+                                                : (void *)&local.sa.sin6.sin6_addr;
+    bc->chain = vhost_chain_of(&local, &bc->base);
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The name that a client asks for: what may stand in a Host field, and the server that follows from
+ * it. */
+#include "vhosts.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_vhost.h"
+#include "apr_lib.h"
+#include "apr_strings.h"
+#include <arpa/inet.h>
+
+APLOG_USE_MODULE(core);
+
+/* ---- syntax ---- */
+
+/* RFC 1123 names (with underscores, which exist) and dotted quads. No other numbers: they would be
+ * read as addresses by some and as names by others. */
+static int host_is_strict_name(const char *name, size_t len)
+{
+    int dots = 0, numeric = 1, leading_zero = 0;
+    size_t label = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        char c = name[i];
+
+        if (c == '.') {
+            dots++;
+            label = i + 1;
+        } else if (apr_isdigit(c)) {
+            leading_zero |= i > label && name[label] == '0';
+        } else if (apr_isalpha(c) || c == '-' || c == '_') {
+            numeric = 0;
+        } else {
+            return 0;
+        }
+    }
+    if (!len || label == len) {
+        return 0;
+    }
+    if (numeric) {
+        return dots == 3 && !leading_zero;
+    }
+    return !dots || apr_isalpha(name[label]);
+}
+
+/* Never, whatever else is let through: what looks like a path when modules make file names of it.
+ */
+static int host_is_pathlike(const char *name, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (name[i] == '/' || name[i] == '\\' || !name[i] ||
+            (name[i] == '.' && i + 1 < len && name[i + 1] == '.')) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int host_is_v6(const char *text, size_t len)
+{
+    struct in6_addr addr;
+    char copy[INET6_ADDRSTRLEN];
+
+    if (len >= sizeof copy || memchr(text, '\0', len)) {
+        return 0;
+    }
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    return inet_pton(AF_INET6, copy, &addr) == 1;
+}
+
+/* @return 1 and *port if all of it is a port */
+static int host_port(const char *text, size_t len, unsigned *port)
+{
+    unsigned long n = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        n = n * 10 + (unsigned long)(text[i] - '0');
+        if (!apr_isdigit(text[i]) || n > 65535) {
+            return 0;
+        }
+    }
+    *port = (unsigned)n;
+    return n > 0;
+}
+
+static int host_parse_v6(const char *value, size_t len, vhost_host *out)
+{
+    const char *end = memchr(value, ']', len);
+    size_t rest;
+
+    if (!end || !host_is_v6(value + 1, (size_t)(end - value) - 1)) {
+        return 0;
+    }
+    rest = len - (size_t)(end - value) - 1;
+    *out = (vhost_host){value + 1, (size_t)(end - value) - 1, 0, 1};
+    return !rest || (end[1] == ':' && host_port(end + 2, rest - 1, &out->port));
+}
+
+int vhost_host_parse(const char *value, size_t len, int strict, vhost_host *out)
+{
+    size_t digits = len;
+    unsigned port = 0;
+
+    if (len && value[0] == '[') {
+        return host_parse_v6(value, len, out);
+    }
+    while (digits && apr_isdigit(value[digits - 1])) {
+        digits--;
+    }
+    if (digits < len && digits && value[digits - 1] == ':') {
+        if (!host_port(value + digits, len - digits, &port)) {
+            return 0;
+        }
+        len = digits - 1;
+    }
+    if (len && value[len - 1] == '.' && !(len > 1 && value[len - 2] == '.')) {
+        len--;
+    }
+    *out = (vhost_host){value, len, port, 0};
+    if (host_is_pathlike(value, len)) {
+        return 0;
+    }
+    return !strict || host_is_strict_name(value, len);
+}
+
+/* ---- the request ---- */
+
+static int host_is_strict_server(const server_rec *s)
+{
+    const core_server_config *conf = ap_get_core_module_config(s->module_config);
+
+    return conf->http_conformance != AP_HTTP_CONFORMANCE_UNSAFE;
+}
+
+static char *host_lower(apr_pool_t *p, const vhost_host *host)
+{
+    char *name = apr_pstrmemdup(p, host->name, host->len);
+
+    ap_str_tolower(name);
+    return name;
+}
+
+static int host_take_field(request_rec *r, const char *value)
+{
+    vhost_host host;
+
+    if (!vhost_host_parse(value, strlen(value), host_is_strict_server(r->server), &host)) {
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
+                      APLOGNO(00550) "Client sent malformed Host header: %s", value);
+        return 0;
+    }
+    r->hostname = host_lower(r->pool, &host);
+    if (host.port) {
+        r->parsed_uri.port_str = apr_itoa(r->pool, (int)host.port);
+        r->parsed_uri.port = (apr_port_t)host.port;
+    }
+    return 1;
+}
+
+/* The target's authority was split by the URI parser: brackets and port are off. */
+static int host_take_target(request_rec *r)
+{
+    const char *name = r->hostname;
+    size_t len = strlen(name);
+    vhost_host host = {name, len, 0, 1};
+
+    if (!strchr(name, ':') ? !vhost_host_parse(name, len, host_is_strict_server(r->server), &host)
+                           : !host_is_v6(name, len)) {
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
+                      APLOGNO(00550) "Client sent malformed Host header: %s", name);
+        return 0;
+    }
+    r->hostname = host_lower(r->pool, &host);
+    return 1;
+}
+
+/* RFC 9112 section 3.2.2: the host of an absolute target goes before that of the field, and whoever
+ * looks at the field later must see the same. */
+static void host_replace_field(request_rec *r, const char *field)
+{
+    const char *name = r->hostname;
+
+    if (strchr(name, ':')) {
+        name = apr_pstrcat(r->pool, "[", name, "]", NULL);
+    }
+    if (r->parsed_uri.port_str) {
+        name = apr_pstrcat(r->pool, name, ":", r->parsed_uri.port_str, NULL);
+    }
+    if (!strcasecmp(field, name)) {
+        return;
+    }
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
+                  APLOGNO(02417) "Replacing host header '%s' with host '%s' given in the request "
+                                 "uri",
+                  field, name);
+    apr_table_setn(r->headers_in, "Host", name);
+}
+
+/* A client that sends no Host is told apart by ServerPath. */
+typedef struct host_path {
+    const char *uri;
+    server_rec *found;
+} host_path;
+
+static int host_path_visit(void *baton, server_rec *s)
+{
+    host_path *search = baton;
+    size_t len = (size_t)s->pathlen;
+
+    if (s->path && len && !strncmp(search->uri, s->path, len) &&
+        (s->path[len - 1] == '/' || search->uri[len] == '/' || !search->uri[len])) {
+        search->found = s;
+    }
+    return search->found != NULL;
+}
+
+/* @return 1 if a server has the name (or none was given) */
+static int host_choose_server(request_rec *r)
+{
+    const vhost_chain *chain = r->connection->vhost_lookup_data;
+    server_rec *found;
+
+    if (!r->hostname) {
+        host_path search = {r->uri ? r->uri : "", NULL};
+
+        if (chain && vhost_chain_each(chain, host_path_visit, &search)) {
+            r->server = search.found;
+        }
+        return 1;
+    }
+    found = chain ? vhost_chain_find(chain, r->hostname, strlen(r->hostname)) : NULL;
+    if (found) {
+        r->server = found;
+    }
+    return found || vhost_server_has_name(r->server, r->hostname);
+}
+
+AP_DECLARE(int) ap_update_vhost_from_headers_ex(request_rec *r, int require_match)
+{
+    const char *value = apr_table_get(r->headers_in, "Host");
+    const char *field = value && *value ? value : NULL; /* an empty one says nothing */
+    int from_target = r->hostname != NULL;
+    const core_server_config *conf;
+    int well_formed = from_target ? host_take_target(r) : !field || host_take_field(r, field);
+
+    if (!well_formed) {
+        r->hostname = NULL;
+        r->status = HTTP_BAD_REQUEST;
+    }
+    if (r->status != HTTP_OK) {
+        return r->status;
+    }
+    conf = ap_get_core_module_config(r->server->module_config);
+    if (!host_choose_server(r) && (require_match || conf->strict_host_check == AP_CORE_CONFIG_ON)) {
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+                      "Client asked for a host that no server here has: %s", r->hostname);
+        return r->status = HTTP_BAD_REQUEST;
+    }
+    if (from_target && field && host_is_strict_server(r->server)) {
+        host_replace_field(r, field);
+    }
+    return HTTP_OK;
+}
+
+AP_DECLARE(void) ap_update_vhost_from_headers(request_rec *r)
+{
+    ap_update_vhost_from_headers_ex(r, 0);
+}
+
+/* ---- the connection ---- */
+
+AP_DECLARE(void) ap_update_vhost_given_ip(conn_rec *conn)
+{
+    server_rec *base;
+    const void *chain = vhost_chain_of(conn->local_addr, &base);
+
+    conn->vhost_lookup_data = (void *)chain;
+    if (chain) {
+        conn->base_server = base;
+    }
+}
+
+AP_DECLARE(int) ap_matches_request_vhost(request_rec *r, const char *host, apr_port_t port)
+{
+    const server_rec *s = r->server;
+
+    for (const server_addr_rec *sar = s->addrs; sar; sar = sar->next) {
+        if ((!sar->host_port || sar->host_port == port) && !strcasecmp(host, sar->virthost)) {
+            return 1;
+        }
+    }
+    return port == s->port && vhost_server_has_name(s, host);
+}
+
+typedef struct host_iteration {
+    ap_vhost_iterate_conn_cb func;
+    void *baton;
+    conn_rec *conn;
+} host_iteration;
+
+static int host_iterate(void *baton, server_rec *s)
+{
+    host_iteration *it = baton;
+
+    return it->func(it->baton, it->conn, s);
+}
+
+AP_DECLARE(int)
+ap_vhost_iterate_given_conn(conn_rec *conn, ap_vhost_iterate_conn_cb func_cb, void *baton)
+{
+    host_iteration it = {func_cb, baton, conn};
+
+    if (conn->vhost_lookup_data) {
+        return vhost_chain_each(conn->vhost_lookup_data, host_iterate, &it);
+    }
+    return func_cb(baton, conn, conn->base_server);
+}

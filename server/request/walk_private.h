@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_REQUEST_WALK_PRIVATE_H
+#define BRIGADE_REQUEST_WALK_PRIVATE_H
+
+/**
+ * @file walk_private.h
+ * The walks: from the sections of the configuration to the one vector that is in force for a
+ * request.
+ */
+#include "httpd.h"
+#include "http_config.h"
+#include "http_core.h"
+
+/**
+ * @a base merged with @a sec on top. The same pair gives the same result, as pointer, for all
+ * requests where both are part of the configuration, and within a request and those that it leads
+ * to (subrequests, redirects) otherwise. That makes a merge in the steady state a look-up, and lets
+ * "has the configuration changed?" be a comparison of pointers. (walk_merge.c)
+ *
+ * @param are_config  both belong to the configuration; 0: one was made for this request
+ * Ownership: the configuration's, or r->pool; not to be written.
+ * Threads: any; look-ups take no lock.
+ */
+ap_conf_vector_t *walk_merge(request_rec *r, ap_conf_vector_t *base, ap_conf_vector_t *sec,
+                             int are_config);
+
+/** @a conf is the server's defaults or a merge that is remembered with the configuration. */
+int walk_is_config(const request_rec *r, const ap_conf_vector_t *conf);
+
+/** The sections that one walk found, merged with each other in the order of their coming. */
+typedef struct walk_fold {
+    ap_conf_vector_t *sum; /* NULL: none yet */
+    int is_config;         /* sum is part of the configuration */
+} walk_fold;
+
+/** Take in @a sec; @a sec_is_config 0: it was read from an .htaccess file for this request. */
+void walk_fold_add(request_rec *r, walk_fold *fold, ap_conf_vector_t *sec, int sec_is_config);
+
+/** @a base with all that was taken in on top, @a base itself if nothing was. */
+ap_conf_vector_t *walk_fold_onto(request_rec *r, const walk_fold *fold, ap_conf_vector_t *base);
+
+/** Begin to remember merges of the configuration in @a pconf. Main thread, before others are
+ * started. */
+void walk_merge_open(apr_pool_t *pconf);
+
+/**
+ * Does the regular expression of section @a core match? Named groups go to r->subprocess_env.
+ * (walk_sections.c)
+ */
+int walk_regex_matches(request_rec *r, const core_dir_config *core, const char *subject);
+
+/**
+ * May the symbolic link at @a path be followed? (walk_dir.c)
+ *
+ * @param finfo  [in,out] of the link; becomes that of its target
+ * @param opts   Options in force in the directory that holds it
+ * @return OK or HTTP_FORBIDDEN
+ * Blocking: looks at the file system.
+ */
+int walk_resolve_symlink(const char *path, apr_finfo_t *finfo, int opts, apr_pool_t *p);
+
+#endif

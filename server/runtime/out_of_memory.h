@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_RUNTIME_OUT_OF_MEMORY_H
+#define BRIGADE_RUNTIME_OUT_OF_MEMORY_H
+
+/** The abort function of pools: says which scope and memory system refused, and ends the process.
+ */
+int oom_of_pool(int rv) __attribute__((noreturn));
+
+/** Exit status of a process that ends because memory is out, 1 until it is set. */
+void oom_set_status(int status);
+
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The scoreboard: what processes and threads do, in memory that all processes share.
+ *
+ *   [global_score | end totals] [process_score x processes] [worker_score x processes x threads]
+ * [loop_score ...]
+ *
+ * It is made at the first start and kept over graceful restarts, because processes of the former
+ * generation still write to it. When a new configuration needs more room a new one is made; the old
+ * processes go on in the old one, which only they still see. Pages that nobody touches cost
+ * nothing.
+ */
+#include "scores.h"
+
+#include "ap_mpm.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_main.h"
+
+#include "apr_strings.h"
+
+#include <string.h>
+#include <sys/times.h>
+
+APLOG_USE_MODULE(core);
+
+APR_HOOK_STRUCT(APR_HOOK_LINK(pre_mpm))
+AP_IMPLEMENT_HOOK_RUN_ALL(int, pre_mpm, (apr_pool_t * p, ap_scoreboard_e sb_type), (p, sb_type), OK,
+                          DECLINED)
+
+AP_DECLARE_DATA scoreboard *ap_scoreboard_image;
+AP_DECLARE_DATA const char *ap_scoreboard_fname;
+
+/* Behind global_score, so that modules that know only Apache's layout find theirs first. */
+typedef struct score_global {
+    global_score g;
+    _Atomic uint64_t ended_accesses, ended_bytes;
+    apr_time_t started;
+    _Atomic int full;
+} score_global;
+
+static scoreboard_limits score_limits = {16, 64, 1};
+static scoreboard_limits score_made; /* of the image */
+static loop_score *score_loops;
+static apr_shm_t *score_shm;
+static loop_score score_nowhere;
+
+void scoreboard_set_limits(const scoreboard_limits *limits)
+{
+    score_limits = *limits;
+}
+
+int scoreboard_loops(void)
+{
+    return score_made.loops;
+}
+
+/* ---- layout ---- */
+
+static apr_size_t score_round(apr_size_t n)
+{
+    return (n + LOOP_SCORE_LINE - 1) / LOOP_SCORE_LINE * LOOP_SCORE_LINE;
+}
+
+static apr_size_t score_bytes(const scoreboard_limits *l)
+{
+    apr_size_t processes = (apr_size_t)l->processes;
+
+    /* One line more, since APR puts a word of its own before what it hands out. */
+    return LOOP_SCORE_LINE + score_round(sizeof(score_global)) +
+           score_round(processes * sizeof(process_score)) +
+           score_round(processes * (apr_size_t)l->threads * sizeof(worker_score)) +
+           processes * (apr_size_t)l->loops * sizeof(loop_score);
+}
+
+AP_DECLARE(int) ap_calc_scoreboard_size(void)
+{
+    return (int)score_bytes(&score_limits);
+}
+
+AP_DECLARE(void) ap_init_scoreboard(void *shared)
+{
+    const scoreboard_limits *l = &score_limits;
+    apr_size_t processes = (apr_size_t)l->processes, threads = (apr_size_t)l->threads;
+    char *at = (char *)score_round((apr_size_t)shared);
+
+    free(ap_scoreboard_image);
+    ap_scoreboard_image = ap_calloc(1, sizeof(scoreboard) + processes * sizeof(worker_score *));
+    ap_scoreboard_image->servers = (worker_score **)(ap_scoreboard_image + 1);
+    ap_scoreboard_image->global = &((score_global *)(void *)at)->g;
+    at += score_round(sizeof(score_global));
+    ap_scoreboard_image->parent = (process_score *)(void *)at;
+    at += score_round(processes * sizeof(process_score));
+    for (apr_size_t i = 0; i < processes; i++)
+        ap_scoreboard_image->servers[i] = (worker_score *)(void *)at + i * threads;
+    at += score_round(processes * threads * sizeof(worker_score));
+    score_loops = (loop_score *)(void *)at;
+    ap_scoreboard_image->global->server_limit = l->processes;
+    ap_scoreboard_image->global->thread_limit = l->threads;
+    score_made = *l;
+}
+
+/* ---- life ---- */
+
+static int score_has_room(void)
+{
+    return ap_scoreboard_image && score_made.processes >= score_limits.processes &&
+           score_made.threads >= score_limits.threads && score_made.loops >= score_limits.loops;
+}
+
+static int score_make(apr_pool_t *p)
+{
+    apr_status_t rv = apr_shm_create(&score_shm, score_bytes(&score_limits), NULL, p);
+
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT, rv, ap_server_conf,
+                     APLOGNO(00004) "Unable to create or access scoreboard (anonymous shared "
+                                    "memory failure)");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    ap_init_scoreboard(apr_shm_baseaddr_get(score_shm));
+    return OK;
+}
+
+int ap_create_scoreboard(apr_pool_t *p, ap_scoreboard_e type)
+{
+    ap_generation_t generation = 0;
+    apr_time_t started = scoreboard_started();
+    uint64_t accesses, bytes;
+    int rc;
+
+    scoreboard_ended_totals(&accesses, &bytes);
+    if (ap_scoreboard_image)
+        generation = ap_scoreboard_image->global->running_generation;
+    if (!score_has_room()) {
+        if ((rc = score_make(ap_pglobal ? ap_pglobal : p)) != OK)
+            return rc;
+        score_global *g = (score_global *)(void *)ap_scoreboard_image->global;
+        g->g.running_generation = generation;
+        g->started = started ? started : apr_time_now();
+        loop_score_set(&g->ended_accesses, accesses);
+        loop_score_set(&g->ended_bytes, bytes);
+    }
+    ap_scoreboard_image->global->restart_time = apr_time_now();
+#ifdef HAVE_TIMES
+    times(&ap_scoreboard_image->global->times);
+#endif
+    return OK;
+}
+
+apr_status_t ap_cleanup_scoreboard(void *d)
+{
+    if (!ap_scoreboard_image)
+        return APR_SUCCESS;
+    free(ap_scoreboard_image);
+    ap_scoreboard_image = NULL;
+    score_loops = NULL;
+    return score_shm ? apr_shm_destroy(score_shm) : APR_SUCCESS;
+}
+
+AP_DECLARE(int) ap_exists_scoreboard_image(void)
+{
+    return ap_scoreboard_image != NULL;
+}
+
+/* The memory is anonymous and inherited over fork: an ordinary child has it already, and a stranger
+ * cannot get it by name. */
+AP_DECLARE(apr_status_t) ap_reopen_scoreboard(apr_pool_t *p, apr_shm_t **shm, int detached)
+{
+    if (!score_shm)
+        return APR_ENOTIMPL;
+    if (shm)
+        *shm = score_shm;
+    return APR_SUCCESS;
+}
+
+/* ---- slots ---- */
+
+static int score_is_slot(int slot)
+{
+    return ap_scoreboard_image && slot >= 0 && slot < score_made.processes;
+}
+
+struct loop_score *scoreboard_loop(int slot, int loop)
+{
+    if (!score_is_slot(slot) || loop < 0 || loop >= score_made.loops)
+        return &score_nowhere;
+    return &score_loops[(size_t)slot * (size_t)score_made.loops + (size_t)loop];
+}
+
+const struct loop_score *scoreboard_loop_if(int slot, int loop)
+{
+    struct loop_score *score = scoreboard_loop(slot, loop);
+    return score == &score_nowhere ? NULL : score;
+}
+
+void scoreboard_ended_totals(uint64_t *accesses, uint64_t *bytes)
+{
+    score_global *g =
+        ap_scoreboard_image ? (score_global *)(void *)ap_scoreboard_image->global : NULL;
+
+    *accesses = g ? loop_score_get(&g->ended_accesses) : 0;
+    *bytes = g ? loop_score_get(&g->ended_bytes) : 0;
+}
+
+void scoreboard_set_full(int full)
+{
+    if (ap_scoreboard_image)
+        atomic_store_explicit(&((score_global *)(void *)ap_scoreboard_image->global)->full, full,
+                              memory_order_relaxed);
+}
+
+int scoreboard_is_full(void)
+{
+    return ap_scoreboard_image &&
+           atomic_load_explicit(&((score_global *)(void *)ap_scoreboard_image->global)->full,
+                                memory_order_relaxed);
+}
+
+apr_time_t scoreboard_started(void)
+{
+    return ap_scoreboard_image ? ((score_global *)(void *)ap_scoreboard_image->global)->started : 0;
+}
+
+/* Totals outlive the process that made them. */
+static void score_harvest(int slot)
+{
+    score_global *g = (score_global *)(void *)ap_scoreboard_image->global;
+
+    for (int i = 0; i < score_made.loops; i++) {
+        loop_score *score = scoreboard_loop(slot, i);
+        loop_score_add(&g->ended_accesses, loop_score_get(&score->accesses));
+        loop_score_add(&g->ended_bytes, loop_score_get(&score->bytes));
+        memset(score, 0, sizeof *score);
+    }
+}
+
+void scoreboard_slot_start(int slot, pid_t pid, int generation)
+{
+    if (!score_is_slot(slot))
+        return;
+    score_harvest(slot);
+    memset(ap_scoreboard_image->servers[slot], 0,
+           (size_t)score_made.threads * sizeof(worker_score));
+    memset(&ap_scoreboard_image->parent[slot], 0, sizeof(process_score));
+    ap_scoreboard_image->parent[slot].pid = pid;
+    ap_scoreboard_image->parent[slot].generation = generation;
+}
+
+void scoreboard_slot_end(int slot)
+{
+    if (!score_is_slot(slot))
+        return;
+    score_harvest(slot);
+    for (int i = 0; i < score_made.threads; i++)
+        ap_scoreboard_image->servers[slot][i].status = SERVER_DEAD;
+    memset(&ap_scoreboard_image->parent[slot], 0, sizeof(process_score));
+}
+
+AP_DECLARE(int) ap_find_child_by_pid(apr_proc_t *pid)
+{
+    for (int i = 0; ap_scoreboard_image && i < score_made.processes; i++)
+        if (ap_scoreboard_image->parent[i].pid == pid->pid)
+            return i;
+    return -1;
+}
+
+AP_DECLARE(worker_score *) ap_get_scoreboard_worker_from_indexes(int child, int thread)
+{
+    if (!score_is_slot(child) || thread < 0 || thread >= score_made.threads)
+        return NULL;
+    return &ap_scoreboard_image->servers[child][thread];
+}
+
+AP_DECLARE(process_score *) ap_get_scoreboard_process(int x)
+{
+    return score_is_slot(x) ? &ap_scoreboard_image->parent[x] : NULL;
+}
+
+AP_DECLARE(global_score *) ap_get_scoreboard_global(void)
+{
+    return ap_scoreboard_image ? ap_scoreboard_image->global : NULL;
+}
+
+AP_DECLARE(int) ap_update_global_status(void)
+{
+#ifdef HAVE_TIMES
+    if (ap_scoreboard_image)
+        times(&ap_scoreboard_image->global->times);
+#endif
+    return APR_SUCCESS;
+}
+
+const char *ap_set_scoreboard(cmd_parms *cmd, void *dummy, const char *arg)
+{
+    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    if (err)
+        return err;
+    ap_scoreboard_fname = ap_runtime_dir_relative(cmd->pool, arg);
+    ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
+                 "ScoreBoardFile: no file is made, the scoreboard is anonymous memory");
+    return NULL;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* brigade/status.h: the scoreboard summed up for status pages. */
+#include "scores.h"
+
+#include "ap_mpm.h"
+#include "http_core.h"
+#include "http_main.h"
+#include "brigade/status.h"
+
+#include <string.h>
+
+static void status_read(brg_status_counts *out, const struct loop_score *score)
+{
+    out->accesses = loop_score_get(&score->accesses);
+    out->bytes = loop_score_get(&score->bytes);
+    out->accepted = loop_score_get(&score->accepted);
+    out->connections = loop_score_get(&score->connections);
+    out->reading = loop_score_get(&score->reading);
+    out->writing = loop_score_get(&score->writing);
+    out->keepalive = loop_score_get(&score->keepalive);
+    out->lingering = loop_score_get(&score->lingering);
+    out->busy = loop_score_get(&score->busy);
+    out->duration_us = loop_score_get(&score->duration_us);
+    out->turns = loop_score_get(&score->turns);
+}
+
+/* The struct is nothing but counters of one type. */
+static void status_add(brg_status_counts *sum, const brg_status_counts *more)
+{
+    uint64_t *to = (uint64_t *)sum;
+    const uint64_t *from = (const uint64_t *)more;
+
+    _Static_assert(sizeof *sum % sizeof *to == 0, "counters only");
+    for (size_t i = 0; i < sizeof *sum / sizeof *to; i++)
+        to[i] += from[i];
+}
+
+BRG_DECLARE(int) brg_status_loop_get(int slot, int loop, brg_status_counts *out)
+{
+    const struct loop_score *score = scoreboard_loop_if(slot, loop);
+    process_score *ps = ap_get_scoreboard_process(slot);
+
+    if (!score || !ps || !ps->pid)
+        return 0;
+    status_read(out, score);
+    return 1;
+}
+
+BRG_DECLARE(int) brg_status_process_get(int slot, brg_status_process *out)
+{
+    process_score *ps = ap_get_scoreboard_process(slot);
+    brg_status_counts one;
+
+    if (!ps)
+        return -1;
+    if (!ps->pid)
+        return 0;
+    memset(out, 0, sizeof *out);
+    out->slot = slot;
+    out->pid = ps->pid;
+    out->generation = ps->generation;
+    out->quiescing = ps->quiescing != 0;
+    out->loops_n = scoreboard_loops();
+    out->threads_n = ap_scoreboard_image->global->thread_limit;
+    for (int i = 0; brg_status_loop_get(slot, i, &one); i++)
+        status_add(&out->counts, &one);
+    return 1;
+}
+
+static int status_is_busy(int status)
+{
+    return status >= SERVER_BUSY_READ && status <= SERVER_GRACEFUL;
+}
+
+static void status_count_workers(brg_status_totals *out, const brg_status_process *process)
+{
+    for (int i = process->loops_n; i < process->threads_n; i++) {
+        worker_score *ws = ap_get_scoreboard_worker_from_indexes(process->slot, i);
+        if (ws && status_is_busy(__atomic_load_n(&ws->status, __ATOMIC_RELAXED)))
+            out->workers_busy_n++;
+        else if (!process->quiescing)
+            out->workers_idle_n++;
+    }
+}
+
+BRG_DECLARE(int) brg_status_sum(brg_status_totals *out)
+{
+    global_score *global = ap_get_scoreboard_global();
+    brg_status_process process;
+    int found;
+
+    memset(out, 0, sizeof *out);
+    if (!global)
+        return -1;
+    out->restart_time = global->restart_time;
+    out->start_time = scoreboard_started();
+    out->config_generation = ap_state_query(AP_SQ_CONFIG_GEN);
+    ap_mpm_query(AP_MPMQ_GENERATION, &out->mpm_generation);
+    scoreboard_ended_totals(&out->counts.accesses, &out->counts.bytes);
+    for (int i = 0; (found = brg_status_process_get(i, &process)) >= 0; i++) {
+        if (!found)
+            continue;
+        out->processes_n++;
+        out->stopping_n += process.quiescing != 0;
+        status_add(&out->counts, &process.counts);
+        status_count_workers(out, &process);
+    }
+    return 0;
+}
+
+BRG_DECLARE(char) brg_status_letter(int status)
+{
+    static const char letters[SERVER_NUM_STATUS] = {
+        [SERVER_DEAD] = '.',      [SERVER_STARTING] = 'S',   [SERVER_READY] = '_',
+        [SERVER_BUSY_READ] = 'R', [SERVER_BUSY_WRITE] = 'W', [SERVER_BUSY_KEEPALIVE] = 'K',
+        [SERVER_BUSY_LOG] = 'L',  [SERVER_BUSY_DNS] = 'D',   [SERVER_CLOSING] = 'C',
+        [SERVER_GRACEFUL] = 'G',  [SERVER_IDLE_KILL] = 'I',
+    };
+    return status >= 0 && status < SERVER_NUM_STATUS ? letters[status] : '?';
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_RUNTIME_SCORES_H
+#define BRIGADE_RUNTIME_SCORES_H
+
+/**
+ * @file scores.h
+ * The scoreboard's own half: counters of the event loops, beside Apache's worker_score in the same
+ * shared memory.
+ *
+ * Each counter has one writer, the thread of its loop, and any number of readers in any process.
+ * Writers use plain relaxed stores, so counting costs no locked instruction; readers see each
+ * counter whole, but not two counters at the same moment.
+ */
+#include "httpd.h"
+#include "scoreboard.h"
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define LOOP_SCORE_LINE \
+    128 /**< two cache lines: adjacent-line prefetch shares no line between loops */
+
+typedef struct loop_score {
+    _Alignas(LOOP_SCORE_LINE) _Atomic uint64_t accesses; /**< requests that ended */
+    _Atomic uint64_t bytes;                              /**< bytes of responses, heads included */
+    _Atomic uint64_t accepted;                           /**< connections accepted */
+    _Atomic uint64_t connections;                        /**< open now */
+    _Atomic uint64_t reading;                            /**< of these: a head is arriving */
+    _Atomic uint64_t writing;     /**< of these: output waits for the socket */
+    _Atomic uint64_t keepalive;   /**< of these: idle between requests */
+    _Atomic uint64_t lingering;   /**< of these: closing */
+    _Atomic uint64_t busy;        /**< of these: owned by a worker */
+    _Atomic uint64_t duration_us; /**< time spent on requests that workers ran */
+    _Atomic uint64_t turns;       /**< turns of the loop */
+} loop_score;
+
+/** Set a counter. Writer only. */
+static inline void loop_score_set(_Atomic uint64_t *counter, uint64_t value)
+{
+    atomic_store_explicit(counter, value, memory_order_relaxed);
+}
+
+/** Add to a counter. Writer only: this is no atomic addition. */
+static inline void loop_score_add(_Atomic uint64_t *counter, uint64_t n)
+{
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
+static inline uint64_t loop_score_get(const _Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/** What the scoreboard has to hold; set by the supervisor before pre_mpm. */
+typedef struct scoreboard_limits {
+    int processes; /**< slots for server processes, those of ending generations included */
+    int threads;   /**< loops and workers of one process */
+    int loops;     /**< loops of one process */
+} scoreboard_limits;
+
+/** Every process has its connection, and no more processes may be started: set by the supervisor,
+ * read by loops. */
+void scoreboard_set_full(int full);
+int scoreboard_is_full(void);
+
+void scoreboard_set_limits(const scoreboard_limits *limits);
+
+/**
+ * Counters of loop @a loop in process slot @a slot. Never NULL: beyond the limits, or without a
+ * scoreboard, a private dummy is returned.
+ */
+struct loop_score *scoreboard_loop(int slot, int loop);
+
+/** Show what a thread does: one of SERVER_*, and nothing else of its line. */
+void scoreboard_thread(int slot, int thread, int status);
+
+/** As above for readers; NULL where there is none. */
+const struct loop_score *scoreboard_loop_if(int slot, int loop);
+
+int scoreboard_loops(void);
+
+/**
+ * A process starts in @a slot: its workers' entries are cleared, and the totals of the slot's
+ * former process are added to those of the ended processes. Supervisor only.
+ */
+void scoreboard_slot_start(int slot, pid_t pid, int generation);
+
+/** The process of @a slot is gone. Supervisor only. */
+void scoreboard_slot_end(int slot);
+
+/** When the server was started, microseconds since the epoch; kept over restarts. */
+apr_time_t scoreboard_started(void);
+
+/** Totals of processes that have ended since the server started. */
+void scoreboard_ended_totals(uint64_t *accesses, uint64_t *bytes);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_SETTINGS_CORE_SETTINGS_H
+#define BRIGADE_SETTINGS_CORE_SETTINGS_H
+
+/**
+ * @file core_settings.h
+ * The core module's own configuration beyond Apache's public structs, and the seams by which the
+ * parts of the core register their hooks.
+ */
+#include "httpd.h"
+#include "http_config.h"
+#include "http_core.h"
+
+/** FileCacheValidate: how a remembered file is known to be current. */
+typedef enum brg_validate {
+    BRG_VALIDATE_UNSET = 0,
+    BRG_VALIDATE_INOTIFY, /**< change events, drained once per turn (the default) */
+    BRG_VALIDATE_STAT,    /**< one stat call per request */
+    BRG_VALIDATE_AGE      /**< trusted for file_cache_age_us after it was looked at */
+} brg_validate;
+
+/** Core settings of a server that Apache does not have. Values are merged: nothing is left unset
+ * after reading. */
+typedef struct brg_core_conf {
+    brg_validate file_cache_validate;
+    apr_interval_time_t file_cache_age_us; /**< for BRG_VALIDATE_AGE, microseconds */
+    apr_off_t
+        file_cache_bytes; /**< FileCacheSize: contents in memory, bytes per loop; 0 = keep none */
+    apr_off_t
+        file_cache_max_file_bytes; /**< FileCacheMaxFile: largest file kept in memory, bytes */
+    int filter_statistics;         /**< FilterStatistics: filters are counted */
+    int file_cache_entries_n;      /**< FileCacheEntries: files remembered per loop; 0 = none */
+} brg_core_conf;
+
+#define BRG_DEFAULT_FILE_CACHE_BYTES (64 * 1024 * 1024)
+#define BRG_DEFAULT_FILE_CACHE_MAX_FILE_BYTES (2 * 1024 * 1024)
+#define BRG_DEFAULT_FILE_CACHE_ENTRIES 65536
+
+/**
+ * Our core settings of server @a s. Never NULL. Ownership: pconf. Threads: any, read-only once the
+ * configuration is read. In a virtual host without core directives of its own this is the main
+ * server's.
+ */
+const brg_core_conf *core_conf_of(const server_rec *s);
+
+/** The public core settings of server @a s; as core_conf_of. */
+static inline const core_server_config *core_server_conf_of(const server_rec *s)
+{
+    return (const core_server_config *)ap_get_core_module_config(s->module_config);
+}
+
+/** The core's settings of r's sections, merged. */
+static inline const core_dir_config *core_dir_conf_of(const request_rec *r)
+{
+    return (const core_dir_config *)ap_get_core_module_config(r->per_dir_config);
+}
+
+/** The core's own part of a request. */
+static inline core_request_config *core_request_conf_of(const request_rec *r)
+{
+    return (core_request_config *)ap_get_core_module_config(r->request_config);
+}
+
+/** FlushMaxThreshold and FlushMaxPipelined. */
+const char *core_set_flush_threshold(cmd_parms *cmd, void *dir, const char *arg);
+const char *core_set_flush_pipelined(cmd_parms *cmd, void *dir, const char *arg);
+
+/** As core_conf_of, to be written by directives. */
+brg_core_conf *core_conf_writable(server_rec *s);
+
+/* ---- core configuration: core_config.c ---- */
+
+void *core_create_dir_config(apr_pool_t *p, char *dir);
+void *core_merge_dir_configs(apr_pool_t *p, void *base, void *over);
+void *core_create_server_config(apr_pool_t *p, server_rec *s);
+void *core_merge_server_configs(apr_pool_t *p, void *base_, void *virt_);
+
+/**
+ * The log levels for requests with the merged per-directory settings @a d; to be assigned to
+ * r->log.
+ * @return NULL when d sets none; else d's levels completed by the server's (copied to @a p if that
+ * is needed)
+ */
+const struct ap_logconf *core_log_config(apr_pool_t *p, const server_rec *s,
+                                         const core_dir_config *d);
+
+/** AllowEncodedSlashes was said for this server (or inherited). */
+void core_set_encoded_slashes(core_dir_config *d, int allow, int decode);
+
+/**
+ * A whole number, nothing behind it.
+ * @return NULL with *value set, or a message that names the directive
+ */
+const char *core_number(const cmd_parms *cmd, const char *arg, apr_int64_t min, apr_int64_t max,
+                        apr_int64_t *value);
+
+/* ---- product tokens: core_banner.c ---- */
+
+/** Server name of the Server field, without version. */
+#define BRG_PRODUCT "Brigade"
+
+/** Compose the banner of this generation; called when the configuration is read. */
+void core_banner_settle(void);
+
+/** ServerTokens. */
+const char *core_set_tokens(cmd_parms *cmd, void *unused, const char *arg);
+
+/** Forget the components that modules added; called when a configuration is about to be read. */
+void core_banner_reset(apr_pool_t *pconf);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_SETTINGS_MEMORY_SETTINGS_H
+#define BRIGADE_SETTINGS_MEMORY_SETTINGS_H
+
+/**
+ * @file memory_settings.h
+ * memory_directives.c: what the configuration says about memory systems.
+ * memory_trace.c: the recording of requests, MemoryTrace.
+ */
+#include "httpd.h"
+#include "http_config.h"
+#include "apr_buckets.h"
+#include "brigade/memory.h"
+
+/**
+ * In a server process, before its threads begin: build the systems of its scopes.
+ * @return NULL, or why one cannot be built, in @a p
+ */
+const char *memory_conf_apply(server_rec *main_server, apr_pool_t *p);
+
+struct memory_stack;
+
+/** Give what the calling thread's pools keep in reserve to the operating system. */
+void memory_trim_thread(server_rec *main_server);
+
+/** The same for malloc, of all threads. Takes its locks. */
+void memory_trim_process(void);
+
+/** @return NULL, or why this program has no memory systems: it was built without, in @a p */
+const char *memory_unavailable(apr_pool_t *p);
+
+/** The directive MemoryTrace. */
+const char *memory_trace_directive(cmd_parms *cmd, void *dir, const char *args);
+
+/** Another configuration begins: nothing is to be recorded. */
+void memory_trace_forget(void);
+
+/** Open the file that the configuration names, if it does. @return OK, or !OK after a message */
+int memory_trace_open(apr_pool_t *pconf, server_rec *s);
+
+/** Let pools on a stack be recorded if the configuration says so. */
+void memory_trace_stack(struct memory_stack *stack);
+
+/** The server of a request is known: let it draw from that one's memory system. Hot: one comparison
+ * as a rule. */
+void memory_request_settle(request_rec *r);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gathered answers on a socket that takes a little at a time: what the peer reads must be what was
+ * put in, in order, and nothing may stay held. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "gather.h"
+#include "loop.h"
+#include "cache_private.h"
+#include "scores.h"
+
+#define EXPECTED_MOST (8 << 20)
+
+typedef struct bench {
+    brg_loop loop;
+    brg_conn bc;
+    resolution_cache cache;
+    resolution_entry *entry[4];
+    int peer;
+    char *expected, *got;
+    size_t expected_n, got_n;
+} bench;
+
+static void bench_expect(bench *b, const char *data, size_t len)
+{
+    assert_true(b->expected_n + len <= EXPECTED_MOST);
+    memcpy(b->expected + b->expected_n, data, len);
+    b->expected_n += len;
+}
+
+static int bench_read(bench *b, size_t most)
+{
+    ssize_t n = recv(b->peer, b->got + b->got_n, most, MSG_DONTWAIT);
+
+    if (n > 0)
+        b->got_n += (size_t)n;
+    return n > 0;
+}
+
+static void bench_drain(bench *b)
+{
+    while (bench_read(b, 1 << 16) || pending_flush(&b->bc) == APR_EAGAIN)
+        ;
+    while (bench_read(b, 1 << 16))
+        ;
+    assert_null(b->bc.pending);
+    assert_int_equal(b->got_n, b->expected_n);
+    assert_memory_equal(b->got, b->expected, b->expected_n);
+}
+
+static resolution_entry *bench_entry(bench *b, size_t len, int i)
+{
+    char uri[16];
+    uint64_t hash;
+    resolution_entry *e;
+
+    snprintf(uri, sizeof uri, "/%d", i);
+    assert_null(resolution_find(&b->cache, NULL, NULL, "h", 1, uri, strlen(uri), NULL, &hash));
+    e = resolution_add(&b->cache, NULL, NULL, "h", 1, uri, strlen(uri), hash);
+    assert_non_null(e);
+    e->body = malloc(len);
+    e->body_len = (apr_off_t)len;
+    for (size_t k = 0; k < len; k++)
+        e->body[k] = (char)rand();
+    return e;
+}
+
+static int bench_setup(void **state)
+{
+    static const size_t sizes[] = {1, 100, 10240, 700000};
+    static _Alignas(LOOP_SCORE_LINE) struct loop_score score;
+    bench *b = calloc(1, sizeof *b);
+    int pair[2], small = 4096;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+        return -1;
+    setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
+    fcntl(pair[0], F_SETFL, O_NONBLOCK);
+    b->loop.score = &score;
+    b->bc.loop = &b->loop;
+    b->bc.fd = pair[0];
+    b->peer = pair[1];
+    b->cache.buckets_n = 16;
+    b->cache.bucket = calloc(16, sizeof *b->cache.bucket);
+    b->expected = malloc(EXPECTED_MOST);
+    b->got = malloc(EXPECTED_MOST);
+    for (int i = 0; i < 4; i++)
+        b->entry[i] = bench_entry(b, sizes[i], i);
+    *state = b;
+    return 0;
+}
+
+static int bench_teardown(void **state)
+{
+    bench *b = *state;
+
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(b->entry[i]->ref.n, 1); /* the cache's own: no answer holds it any more */
+        resolution_forget(&b->cache, b->entry[i]);
+    }
+    assert_int_equal(b->cache.entries_n, 0);
+    free(b->cache.bucket);
+    close(b->bc.fd);
+    close(b->peer);
+    free(b->expected);
+    free(b->got);
+    free(b);
+    return 0;
+}
+
+static void bench_answer(bench *b, gather *g, int number)
+{
+    resolution_entry *e = b->entry[rand() % 4];
+    size_t len;
+
+    if (!gather_has_room(g))
+        gather_flush(g, &b->bc, 0);
+    len = (size_t)snprintf(gather_head(g), GATHER_HEAD_MAX, "head %d of %ld bytes\n", number,
+                           (long)e->body_len);
+    bench_expect(b, gather_head(g), len);
+    gather_add_head(g, len);
+    if (rand() % 4 == 0)
+        return; /* as for HEAD */
+    gather_add_body(g, e->body, (size_t)e->body_len, &e->ref);
+    bench_expect(b, e->body, (size_t)e->body_len);
+}
+
+static void test_random_answers(void **state)
+{
+    static gather g;
+    bench *b = *state;
+
+    srand(7);
+    for (int round = 0; round < 200 && b->expected_n < EXPECTED_MOST - 6000000; round++) {
+        for (int n = rand() % 6; n >= 0; n--)
+            bench_answer(b, &g, round);
+        gather_flush(&g, &b->bc, 0);
+        assert_int_equal(g.iov_n, 0);
+        assert_false(b->bc.failed);
+        bench_read(b, (size_t)(1 + rand() % 5000));
+        if (rand() % 2)
+            pending_flush(&b->bc);
+        if (rand() % 8 == 0)
+            bench_drain(b);
+    }
+    bench_drain(b);
+}
+
+static void test_many_without_bodies_share_a_vector(void **state)
+{
+    static gather g;
+    bench *b = *state;
+
+    for (int i = 0; i < 100; i++) {
+        memcpy(gather_head(&g), "0123456789", 10);
+        gather_add_head(&g, 10);
+        bench_expect(b, "0123456789", 10);
+    }
+    assert_int_equal(g.iov_n, 1);
+    gather_flush(&g, &b->bc, 0);
+    bench_drain(b);
+}
+
+static void test_file_after_a_head(void **state)
+{
+    static gather g;
+    char path[] = "/tmp/brigade-gather-XXXXXX";
+    bench *b = *state;
+    resolution_entry *e = b->entry[3];
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    unlink(path);
+    assert_int_equal(write(fd, e->body, (size_t)e->body_len), e->body_len);
+    memcpy(gather_head(&g), "head", 4);
+    gather_add_head(&g, 4);
+    bench_expect(b, "head", 4);
+    gather_flush(&g, &b->bc, 1);
+    gather_send_file(&b->bc, &e->ref, fd, 10, e->body_len - 10);
+    bench_expect(b, e->body + 10, (size_t)e->body_len - 10);
+    bench_drain(b);
+    close(fd);
+}
+
+static void test_file_cut_short(void **state)
+{
+    char path[] = "/tmp/brigade-gather-XXXXXX";
+    bench *b = *state;
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    unlink(path);
+    assert_int_equal(write(fd, "abc", 3), 3);
+    gather_send_file(&b->bc, &b->entry[0]->ref, fd, 0, 100);
+    assert_true(b->bc.failed);
+    assert_null(b->bc.pending);
+    close(fd);
+}
+
+static void test_dropped_output_is_let_go(void **state)
+{
+    static gather g;
+    bench *b = *state;
+
+    memcpy(gather_head(&g), "head", 4);
+    gather_add_head(&g, 4);
+    gather_add_body(&g, b->entry[3]->body, (size_t)b->entry[3]->body_len, &b->entry[3]->ref);
+    gather_flush(&g, &b->bc, 0);
+    assert_non_null(b->bc.pending);
+    assert_int_equal(b->entry[3]->ref.n, 2);
+    pending_drop(&b->bc);
+    assert_null(b->bc.pending);
+}
+
+static void test_peer_gone(void **state)
+{
+    static gather g;
+    bench *b = *state;
+
+    close(b->peer);
+    b->peer = -1;
+    signal(SIGPIPE, SIG_IGN);
+    memcpy(gather_head(&g), "head", 4);
+    gather_add_head(&g, 4);
+    gather_flush(&g, &b->bc, 0);
+    assert_true(b->bc.failed);
+    assert_null(b->bc.pending);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_random_answers, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_many_without_bodies_share_a_vector, bench_setup,
+                                        bench_teardown),
+        cmocka_unit_test_setup_teardown(test_file_after_a_head, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_file_cut_short, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_dropped_output_is_let_go, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_peer_gone, bench_setup, bench_teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "scores.h"
+#include "ap_mpm.h"
+#include "http_main.h"
+#include "brigade/status.h"
+
+#include <apr_general.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static apr_pool_t *pool;
+
+static int set_up(void **state)
+{
+    static const scoreboard_limits limits = {.processes = 4, .threads = 6, .loops = 2};
+
+    (void)state;
+    apr_initialize();
+    apr_pool_create(&pool, NULL);
+    ap_pglobal = pool;
+    scoreboard_set_limits(&limits);
+    return ap_create_scoreboard(pool, SB_SHARED);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ap_cleanup_scoreboard(NULL);
+    ap_pglobal = NULL;
+    apr_pool_destroy(pool);
+    return 0;
+}
+
+static void indexes_are_checked(void **state)
+{
+    worker_score copy;
+
+    (void)state;
+    assert_non_null(ap_get_scoreboard_worker_from_indexes(3, 5));
+    assert_null(ap_get_scoreboard_worker_from_indexes(4, 0));
+    assert_null(ap_get_scoreboard_worker_from_indexes(0, 6));
+    assert_null(ap_get_scoreboard_worker_from_indexes(-1, 0));
+    assert_null(ap_get_scoreboard_process(4));
+    assert_null(scoreboard_loop_if(0, 2));
+    assert_non_null(scoreboard_loop(0, 2)); /* somewhere harmless */
+    assert_int_equal(ap_update_child_status_from_indexes(9, 9, SERVER_READY, NULL), -1);
+    memset(&copy, 1, sizeof copy);
+    ap_copy_scoreboard_worker(&copy, 9, 9);
+    assert_int_equal(copy.status, 0);
+}
+
+static void entries_do_not_overlap(void **state)
+{
+    (void)state;
+    for (int p = 0; p < 4; p++)
+        for (int l = 0; l < 2; l++) {
+            struct loop_score *s = scoreboard_loop(p, l);
+            assert_int_equal((uintptr_t)s % LOOP_SCORE_LINE, 0);
+            loop_score_set(&s->accesses, (uint64_t)(p * 2 + l));
+            for (int t = 0; t < 6; t++)
+                memset(ap_get_scoreboard_worker_from_indexes(p, t), 0x55, sizeof(worker_score));
+            memset(ap_get_scoreboard_process(p), 0x55, sizeof(process_score));
+        }
+    for (int p = 0; p < 4; p++)
+        for (int l = 0; l < 2; l++)
+            assert_int_equal(loop_score_get(&scoreboard_loop(p, l)->accesses), p * 2 + l);
+}
+
+static void status_is_what_was_set(void **state)
+{
+    ap_sb_handle_t *sbh;
+    worker_score copy;
+
+    (void)state;
+    scoreboard_slot_start(1, 4242, 3);
+    ap_create_sb_handle(&sbh, pool, 1, 2);
+    assert_int_equal(ap_update_child_status(sbh, SERVER_STARTING, NULL), SERVER_DEAD);
+    assert_int_equal(ap_update_child_status(sbh, SERVER_READY, NULL), SERVER_STARTING);
+    ap_extended_status = 1;
+    assert_int_equal(ap_update_child_status_descr(sbh, SERVER_BUSY_WRITE, "a description"),
+                     SERVER_READY);
+    ap_extended_status = 0;
+    ap_copy_scoreboard_worker(&copy, 1, 2);
+    assert_int_equal(copy.status, SERVER_BUSY_WRITE);
+    assert_int_equal(copy.pid, 4242);
+    assert_int_equal(copy.generation, 3);
+    assert_string_equal(copy.request, "a description");
+    assert_int_equal(brg_status_letter(copy.status), 'W');
+    assert_int_equal(brg_status_letter(-1), '?');
+}
+
+static void totals_outlive_processes(void **state)
+{
+    brg_status_totals totals;
+    brg_status_process process;
+
+    (void)state;
+    for (int round = 1; round <= 3; round++) {
+        scoreboard_slot_start(0, 100 + round, round);
+        loop_score_add(&scoreboard_loop(0, 0)->accesses, 10);
+        loop_score_add(&scoreboard_loop(0, 1)->bytes, 1000);
+        assert_int_equal(brg_status_process_get(0, &process), 1);
+        assert_int_equal(process.counts.accesses, 10);
+        assert_int_equal(process.pid, 100 + round);
+        assert_int_equal(brg_status_sum(&totals), 0);
+        assert_int_equal(totals.counts.accesses, 10 * round);
+        assert_int_equal(totals.counts.bytes, 1000 * round);
+        assert_int_equal(totals.processes_n, 1);
+        scoreboard_slot_end(0);
+        assert_int_equal(brg_status_process_get(0, &process), 0);
+    }
+    assert_int_equal(brg_status_process_get(4, &process), -1);
+}
+
+static void more_room_keeps_what_counts(void **state)
+{
+    const scoreboard_limits more = {.processes = 9, .threads = 20, .loops = 5};
+    uint64_t accesses, bytes;
+    apr_time_t started = scoreboard_started();
+
+    (void)state;
+    scoreboard_slot_start(0, 1, 0);
+    loop_score_add(&scoreboard_loop(0, 0)->accesses, 7);
+    scoreboard_slot_end(0);
+    ap_scoreboard_image->global->running_generation = 5;
+    scoreboard_set_limits(&more);
+    assert_int_equal(ap_create_scoreboard(pool, SB_SHARED), OK);
+    scoreboard_ended_totals(&accesses, &bytes);
+    assert_int_equal(accesses, 7);
+    assert_int_equal(ap_scoreboard_image->global->running_generation, 5);
+    assert_int_equal(ap_scoreboard_image->global->server_limit, 9);
+    assert_true(scoreboard_started() == started);
+    assert_non_null(ap_get_scoreboard_worker_from_indexes(8, 19));
+}
+
+static void other_processes_see_it(void **state)
+{
+    int status;
+    pid_t child;
+
+    (void)state;
+    scoreboard_slot_start(2, 1, 0);
+    if ((child = fork()) == 0) {
+        loop_score_add(&scoreboard_loop(2, 1)->accesses, 3);
+        ap_update_child_status_from_indexes(2, 4, SERVER_CLOSING, NULL);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(loop_score_get(&scoreboard_loop(2, 1)->accesses), 3);
+    assert_int_equal(ap_get_scoreboard_worker_from_indexes(2, 4)->status, SERVER_CLOSING);
+}
+
+/* A reader never sees a string without an end, whatever the writer is at. */
+static void *write_strings(void *baton)
+{
+    ap_sb_handle_t *sbh = baton;
+
+    for (int i = 0; i < 2000; i++)
+        ap_update_child_status_descr(sbh, SERVER_READY,
+                                     i % 2 ? "x"
+                                           : "a very long description that does not fit into "
+                                             "the sixty-four bytes that there are for it");
+    return NULL;
+}
+
+static void strings_always_end(void **state)
+{
+    ap_sb_handle_t *sbh;
+    worker_score copy;
+    pthread_t writer;
+
+    (void)state;
+    ap_extended_status = 1;
+    ap_create_sb_handle(&sbh, pool, 0, 0);
+    assert_int_equal(pthread_create(&writer, NULL, write_strings, sbh), 0);
+    for (int i = 0; i < 2000; i++) {
+        ap_copy_scoreboard_worker(&copy, 0, 0);
+        assert_true(strlen(copy.request) < sizeof copy.request);
+    }
+    pthread_join(writer, NULL);
+    ap_extended_status = 0;
+}
+
+#define BOARD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BOARD(indexes_are_checked),         BOARD(entries_do_not_overlap),
+        BOARD(status_is_what_was_set),      BOARD(totals_outlive_processes),
+        BOARD(more_room_keeps_what_counts), BOARD(other_processes_see_it),
+        BOARD(strings_always_end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
