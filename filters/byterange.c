@@ -54,11 +54,9 @@ static const char *range_number(const char *p, const char *end, apr_off_t *out)
     apr_off_t n = 0;
     const char *start = p;
 
-    for (; p < end && apr_isdigit(*p); p++) {
-        if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *p - '0', &n)) {
+    for (; p < end && apr_isdigit(*p); p++)
+        if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *p - '0', &n))
             return NULL;
-        }
-    }
     *out = n;
     return p > start ? p : NULL;
 }
@@ -68,28 +66,24 @@ static int range_parse_one(const char *p, const char *end, apr_off_t length, ran
 {
     if (p < end && *p == '-') {
         p = range_number(p + 1, end, &out->start);
-        if (!p || p != end || out->start == 0) {
+        if (!p || p != end || out->start == 0)
             return 0;
-        }
         out->start = out->start < length ? length - out->start : 0;
         out->end = length - 1;
         return 1;
     }
     p = range_number(p, end, &out->start);
-    if (!p || p == end || *p++ != '-') {
+    if (!p || p == end || *p++ != '-')
         return 0;
-    }
     if (p == end) {
         out->end = length - 1;
         return 1;
     }
     p = range_number(p, end, &out->end);
-    if (!p || p != end || out->end < out->start) {
+    if (!p || p != end || out->end < out->start)
         return 0;
-    }
-    if (out->end >= length) {
+    if (out->end >= length)
         out->end = length - 1;
-    }
     return 1;
 }
 
@@ -105,9 +99,8 @@ static void range_add(range_set *set, const range_pair *pair)
             last->start = pair->start;
             set->reversals++;
         }
-        if (pair->end > last->end) {
+        if (pair->end > last->end)
             last->end = pair->end;
-        }
         return;
     }
     *(range_pair *)apr_array_push(set->pairs) = *pair;
@@ -122,24 +115,20 @@ static int range_parse(const char *field, range_set *set)
         const char *end = p + strcspn(p, ","), *stop = end;
         range_pair pair;
 
-        while (p < stop && (*p == ' ' || *p == '\t')) {
+        while (p < stop && (*p == ' ' || *p == '\t'))
             p++;
-        }
-        while (stop > p && (stop[-1] == ' ' || stop[-1] == '\t')) {
+        while (stop > p && (stop[-1] == ' ' || stop[-1] == '\t'))
             stop--;
-        }
         if (stop == p) { /* an empty element of the list */
             p = *end ? end + 1 : end;
             continue;
         }
-        if (!range_parse_one(p, stop, set->length, &pair)) {
+        if (!range_parse_one(p, stop, set->length, &pair))
             return 0;
-        }
-        if (pair.start >= set->length) {
+        if (pair.start >= set->length)
             set->out_of_reach++;
-        } else {
+        else
             range_add(set, &pair);
-        }
         p = *end ? end + 1 : end;
     }
     return set->pairs->nelts || set->out_of_reach;
@@ -149,9 +138,8 @@ static int range_parse(const char *field, range_set *set)
 
 static int range_limit(int configured, int unset)
 {
-    if (configured == AP_MAXRANGES_UNLIMITED) {
+    if (configured == AP_MAXRANGES_UNLIMITED)
         return INT_MAX;
-    }
     return configured == AP_MAXRANGES_UNSET || configured == AP_MAXRANGES_DEFAULT ? unset
                                                                                   : configured;
 }
@@ -164,9 +152,8 @@ static int range_set_is_too_much(request_rec *r, const range_set *set)
 
     for (int i = 0; i < set->pairs->nelts; i++) {
         sum += pairs[i].end - pairs[i].start + 1;
-        if (sum > set->length) {
+        if (sum > set->length)
             return 1;
-        }
     }
     return set->pairs->nelts > range_limit(conf->max_ranges, RANGES_DEFAULT) ||
            set->overlaps > range_limit(conf->max_overlaps, OVERLAPS_DEFAULT) ||
@@ -180,18 +167,15 @@ static const char *range_field(request_rec *r)
     const char *range;
 
     /* Defined for GET alone. */
-    if (r->assbackwards || r->status != HTTP_OK || r->method_number != M_GET || r->header_only) {
+    if (r->assbackwards || r->status != HTTP_OK || r->method_number != M_GET || r->header_only)
         return NULL;
-    }
     range = apr_table_get(r->headers_in, "Range");
-    if (!range || strncasecmp(range, "bytes=", 6) || conf->max_ranges == AP_MAXRANGES_NORANGES) {
+    if (!range || strncasecmp(range, "bytes=", 6) || conf->max_ranges == AP_MAXRANGES_NORANGES)
         return NULL;
-    }
     /* A handler that cut out ranges itself. */
     if (apr_table_get(r->headers_out, "Content-Range") ||
-        (r->content_type && !strncasecmp(r->content_type, "multipart/byteranges", 20))) {
+        (r->content_type && !strncasecmp(r->content_type, "multipart/byteranges", 20)))
         return NULL;
-    }
     return ap_condition_if_range(r, r->headers_out) == AP_CONDITION_NOMATCH ? NULL : range + 6;
 }
 
@@ -199,16 +183,13 @@ static range_verdict range_judge(request_rec *r, const char *field, range_set *s
 {
     int n = 1;
 
-    for (const char *p = field; *p; p++) {
+    for (const char *p = field; *p; p++)
         n += *p == ',';
-    }
     set->pairs = apr_array_make(r->pool, n < 16 ? n : 16, sizeof(range_pair));
-    if (set->length <= 0 || !range_parse(field, set)) {
+    if (set->length <= 0 || !range_parse(field, set))
         return RANGE_NONE;
-    }
-    if (set->pairs->nelts == 0) {
+    if (set->pairs->nelts == 0)
         return RANGE_UNSATISFIABLE;
-    }
     return range_set_is_too_much(r, set) ? RANGE_NONE : RANGE_SOME;
 }
 
@@ -224,13 +205,11 @@ static apr_status_t range_copy_bucket(apr_bucket *e, apr_bucket_brigade *out)
     if (rv == APR_ENOTIMPL) {
         /* Not a kind that can be shared: its data becomes one that can. */
         rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
-        if (rv == APR_SUCCESS) {
+        if (rv == APR_SUCCESS)
             rv = apr_bucket_copy(e, &copy);
-        }
     }
-    if (rv == APR_SUCCESS) {
+    if (rv == APR_SUCCESS)
         APR_BRIGADE_INSERT_TAIL(out, copy);
-    }
     return rv;
 }
 
@@ -240,15 +219,12 @@ static apr_status_t range_copy(apr_bucket_brigade *bb, apr_bucket_brigade *out,
     apr_bucket *first, *after;
     apr_status_t rv = apr_brigade_partition(bb, pair->start, &first);
 
-    if (rv == APR_SUCCESS) {
+    if (rv == APR_SUCCESS)
         rv = apr_brigade_partition(bb, pair->end + 1, &after);
-    }
     for (apr_bucket *e = first; rv == APR_SUCCESS && e != after && e != APR_BRIGADE_SENTINEL(bb);
-         e = APR_BUCKET_NEXT(e)) {
-        if (!APR_BUCKET_IS_METADATA(e)) {
+         e = APR_BUCKET_NEXT(e))
+        if (!APR_BUCKET_IS_METADATA(e))
             rv = range_copy_bucket(e, out);
-        }
-    }
     return rv;
 }
 
@@ -342,12 +318,10 @@ static apr_off_t range_whole_length(apr_bucket_brigade *bb)
 
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
          e = APR_BUCKET_NEXT(e)) {
-        if (APR_BUCKET_IS_EOS(e)) {
+        if (APR_BUCKET_IS_EOS(e))
             return length;
-        }
-        if (AP_BUCKET_IS_ERROR(e) || e->length == (apr_size_t)-1) {
+        if (AP_BUCKET_IS_ERROR(e) || e->length == (apr_size_t)-1)
             return -1;
-        }
         length += (apr_off_t)e->length;
     }
     return -1;

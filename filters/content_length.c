@@ -28,9 +28,8 @@ static apr_status_t length_read(apr_bucket *e, const length_scan *scan, int *blo
     apr_status_t rv = apr_bucket_read(e, &data, &len, APR_NONBLOCK_READ);
 
     *blocked = 0;
-    if (!APR_STATUS_IS_EAGAIN(rv)) {
+    if (!APR_STATUS_IS_EAGAIN(rv))
         return rv;
-    }
     if (scan->bytes) {
         *blocked = 1;
         return APR_SUCCESS;
@@ -48,15 +47,13 @@ static apr_status_t length_run(apr_bucket_brigade *bb, length_scan *scan)
             scan->eos = 1;
             return APR_SUCCESS;
         }
-        if (APR_BUCKET_IS_METADATA(e)) {
+        if (APR_BUCKET_IS_METADATA(e))
             continue;
-        }
         if (e->length == (apr_size_t)-1) {
             apr_status_t rv = length_read(e, scan, &blocked);
 
-            if (rv != APR_SUCCESS) {
+            if (rv != APR_SUCCESS)
                 return rv;
-            }
             if (blocked) {
                 scan->stop = e;
                 return APR_SUCCESS;
@@ -86,9 +83,8 @@ static apr_status_t length_pass_front(ap_filter_t *f, apr_bucket_brigade *bb, le
  * of its length. */
 static void length_tell(request_rec *r)
 {
-    if (r->header_only && r->bytes_sent == 0 && apr_table_get(r->headers_out, "Content-Length")) {
+    if (r->header_only && r->bytes_sent == 0 && apr_table_get(r->headers_out, "Content-Length"))
         return;
-    }
     ap_set_content_length(r, r->bytes_sent);
 }
 
@@ -101,22 +97,18 @@ AP_DECLARE_NONSTD(apr_status_t) ap_content_length_filter(ap_filter_t *f, apr_buc
     for (;;) {
         scan = (length_scan){0};
         rv = length_run(bb, &scan);
-        if (rv != APR_SUCCESS) {
+        if (rv != APR_SUCCESS)
             return rv;
-        }
-        if (!scan.stop) {
+        if (!scan.stop)
             break;
-        }
         f->ctx = &length_passed;
         rv = length_pass_front(f, bb, &scan);
-        if (rv != APR_SUCCESS) {
+        if (rv != APR_SUCCESS)
             return rv;
-        }
     }
     r->bytes_sent += scan.bytes;
-    if (scan.eos && !f->ctx) {
+    if (scan.eos && !f->ctx)
         length_tell(r);
-    }
     f->ctx = &length_passed;
     return ap_pass_brigade(f->next, bb);
 }

@@ -26,7 +26,7 @@
 
 /* What a forgiving allocator grants after its system refused, so that code which cannot do without
  * memory comes to the point where the server looks at allocator->exhausted. */
-#define ALLOCATOR_GRANT ((apr_size_t)64 << 20)
+#define ALLOCATOR_RESERVE ((apr_size_t)64 << 20)
 
 typedef struct memory_stack memory_stack;
 
@@ -37,7 +37,7 @@ struct apr_allocator_t {
     unsigned char warm;      /* keeps nodes when it is kept for the thread's next one */
     unsigned char per_block; /* pools ask the system for every block */
     unsigned char traced;    /* what its pools do is recorded */
-    unsigned char forgiving; /* grants up to ALLOCATOR_GRANT after a refusal */
+    unsigned char forgiving; /* grants up to ALLOCATOR_RESERVE after a refusal */
     signed char scope;       /* of the stack; -1: none */
     unsigned char exhausted; /* the system refused since the last apr_pool_clear of the owner */
     apr_uint32_t keep_units; /* most that the lists may hold; 0: no limit */

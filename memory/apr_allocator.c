@@ -55,7 +55,7 @@ static void *allocator_grant(apr_allocator_t *a, apr_size_t bytes)
     void *block;
 
     backer->exhausted = 1;
-    block = a->forgiving && bytes <= ALLOCATOR_GRANT - backer->granted ? malloc(bytes) : NULL;
+    block = a->forgiving && bytes <= ALLOCATOR_RESERVE - backer->granted ? malloc(bytes) : NULL;
     if (block != NULL)
         backer->granted += bytes;
     else

@@ -37,13 +37,12 @@ static int processes_signal(pool_process *list)
     pool_process *process;
     int patient = 0;
 
-    for (process = list; process != NULL; process = process->next) {
+    for (process = list; process != NULL; process = process->next)
         if (process->how == APR_KILL_ALWAYS)
             apr_proc_kill(process->proc, SIGKILL);
         else if ((process->how == APR_KILL_AFTER_TIMEOUT || process->how == APR_KILL_ONLY_ONCE) &&
                  apr_proc_kill(process->proc, SIGTERM) == APR_SUCCESS)
             patient += process->how == APR_KILL_AFTER_TIMEOUT;
-    }
     return patient;
 }
 

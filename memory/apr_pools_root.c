@@ -85,7 +85,7 @@ BRG_DECLARE(int) brg_pool_exhausted(const apr_pool_t *pool)
 
     if (!a->exhausted)
         return 0;
-    return a->granted > ALLOCATOR_GRANT / 2 ? BRG_POOL_RESERVE_LOW : BRG_POOL_REFUSED;
+    return a->granted > ALLOCATOR_RESERVE / 2 ? BRG_POOL_RESERVE_LOW : BRG_POOL_REFUSED;
 }
 
 BRG_DECLARE(int) brg_pool_refusal_status(const apr_pool_t *pool)

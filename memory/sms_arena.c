@@ -291,14 +291,13 @@ static const char *arena_params(size_t *chunk, size_t *keep, const brg_sms_param
     const char *message = NULL;
     int i;
 
-    for (i = 0; i < params_n && message == NULL; i++) {
+    for (i = 0; i < params_n && message == NULL; i++)
         if (sms_param_is(&params[i], "chunk"))
             message = sms_param_size(&params[i], ARENA_CHUNK_LEAST, ARENA_CHUNK_MOST, chunk, p);
         else if (sms_param_is(&params[i], "keep"))
             message = sms_param_size(&params[i], 0, SMS_LARGEST, keep, p);
         else
             message = sms_param_unknown(&params[i], p);
-    }
     return message;
 }
 

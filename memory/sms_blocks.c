@@ -253,14 +253,13 @@ const char *sms_blocks_create(brg_sms **out, brg_sms *parent, const brg_sms_para
     const char *message = NULL;
     int i;
 
-    for (i = 0; i < params_n && message == NULL; i++) {
+    for (i = 0; i < params_n && message == NULL; i++)
         if (sms_param_is(&params[i], "size"))
             message = sms_param_size(&params[i], 1, (size_t)1 << 24, &size, p);
         else if (sms_param_is(&params[i], "chunk"))
             message = sms_param_size(&params[i], 4096, (size_t)1 << 30, &chunk, p);
         else
             message = sms_param_unknown(&params[i], p);
-    }
     if (message != NULL)
         return message;
     size = SMS_ROUND(size, BRG_SMS_ALIGNMENT);

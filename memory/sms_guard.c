@@ -223,14 +223,13 @@ const char *sms_guard_create(brg_sms **out, brg_sms *parent, const brg_sms_param
     guard_sms *g;
     int i, on_heap = parent == brg_sms_os();
 
-    for (i = 0; i < params_n && message == NULL; i++) {
+    for (i = 0; i < params_n && message == NULL; i++)
         if (sms_param_is(&params[i], "redzone"))
             message = sms_param_size(&params[i], 16, 65536, &redzone, p);
         else if (sms_param_is(&params[i], "quarantine"))
             message = sms_param_size(&params[i], 0, SMS_LARGEST, &quarantine, p);
         else
             message = sms_param_unknown(&params[i], p);
-    }
     if (message != NULL)
         return message;
     *out = brg_sms_make(sizeof(guard_sms), &guard_ops, parent);

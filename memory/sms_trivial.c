@@ -312,14 +312,13 @@ const char *sms_trivial_create(brg_sms **out, brg_sms *parent, const brg_sms_par
     const char *message = NULL;
     int i;
 
-    for (i = 0; i < params_n && message == NULL; i++) {
+    for (i = 0; i < params_n && message == NULL; i++)
         if (sms_param_is(&params[i], "chunk"))
             message = sms_param_size(&params[i], 4096, (size_t)1 << 30, &chunk, p);
         else if (sms_param_is(&params[i], "keep"))
             message = sms_param_size(&params[i], 0, SMS_LARGEST, &keep, p);
         else
             message = sms_param_unknown(&params[i], p);
-    }
     if (message != NULL)
         return message;
     if ((chunk & (chunk - 1)) != 0)

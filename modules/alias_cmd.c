@@ -24,9 +24,8 @@ static alias_server_conf *alias_conf_of(const cmd_parms *cmd)
 
 static apr_array_header_t *alias_list(cmd_parms *cmd, apr_array_header_t **list)
 {
-    if (*list == NULL) {
+    if (*list == NULL)
         *list = apr_array_make(cmd->pool, 8, sizeof(alias_entry));
-    }
     return *list;
 }
 
@@ -76,21 +75,18 @@ static const char *alias_add(cmd_parms *cmd, const char *fake, const char *real,
     ap_regex_t *regex = NULL;
     alias_entry *entry;
 
-    if (error) {
+    if (error)
         return error;
-    }
-    if (is_pattern && (regex = ap_pregcomp(cmd->pool, fake, AP_REG_EXTENDED)) == NULL) {
+    if (is_pattern && (regex = ap_pregcomp(cmd->pool, fake, AP_REG_EXTENDED)) == NULL)
         return "Regular expression could not be compiled.";
-    }
     entry = apr_array_push(alias_list(cmd, &conf->aliases));
     entry->fake = fake;
     entry->real = real;
     entry->regex = regex;
     entry->handler = cmd->info;
     entry->status = 0;
-    if (!is_pattern) {
+    if (!is_pattern)
         alias_warn_overlap(cmd, conf->aliases, entry);
-    }
     return NULL;
 }
 
@@ -100,15 +96,12 @@ static const char *alias_set_alias(cmd_parms *cmd, void *mconfig, const char *fa
     alias_dir_conf *conf = mconfig;
     const char *error;
 
-    if (real) {
+    if (real)
         return alias_add(cmd, fake, real, 0);
-    }
-    if (cmd->path == NULL) {
+    if (cmd->path == NULL)
         return "Alias must have two arguments when used globally";
-    }
-    if ((error = ap_check_cmd_context(cmd, NOT_IN_DIRECTORY | NOT_IN_FILES)) != NULL) {
+    if ((error = ap_check_cmd_context(cmd, NOT_IN_DIRECTORY | NOT_IN_FILES)) != NULL)
         return error;
-    }
     conf->alias_set = 1;
     conf->alias_fake = alias_path_of_section(cmd);
     conf->handler = cmd->info;
@@ -177,17 +170,15 @@ static const char *alias_sort_redirect(const cmd_parms *cmd, const char *first, 
     int has_status = alias_parse_status(first, &out->status);
 
     if (third) {
-        if (!has_status) {
+        if (!has_status)
             return "Redirect: invalid first argument (of three)";
-        }
         out->from = second;
         out->to = third;
     } else if (second) {
         alias_sort_two(cmd, first, second, has_status, out);
     } else {
-        if (cmd->path == NULL) {
+        if (cmd->path == NULL)
             return "URL to redirect to is missing";
-        }
         out->is_section_form = 1;
         out->to = has_status ? NULL : first;
     }
@@ -211,13 +202,11 @@ static const char *alias_add_redirect(cmd_parms *cmd, alias_dir_conf *conf,
 
     if (is_pattern) {
         entry.regex = ap_pregcomp(cmd->pool, args->from, AP_REG_EXTENDED);
-        if (entry.regex == NULL) {
+        if (entry.regex == NULL)
             return "Regular expression could not be compiled.";
-        }
     }
-    if (!is_pattern && args->to && *args->to != '/' && !ap_is_url(args->to)) {
+    if (!is_pattern && args->to && *args->to != '/' && !ap_is_url(args->to))
         return "Redirect to non-URL";
-    }
     entry.fake = args->from;
     entry.real = args->to ? args->to : "";
     entry.status = args->status;
@@ -228,12 +217,10 @@ static const char *alias_add_redirect(cmd_parms *cmd, alias_dir_conf *conf,
 static const char *alias_finish_redirect(cmd_parms *cmd, alias_dir_conf *conf,
                                          const alias_redirect_args *args, int is_pattern)
 {
-    if (ap_is_HTTP_REDIRECT(args->status) && args->to == NULL) {
+    if (ap_is_HTTP_REDIRECT(args->status) && args->to == NULL)
         return "URL to redirect to is missing";
-    }
-    if (!ap_is_HTTP_REDIRECT(args->status) && args->to) {
+    if (!ap_is_HTTP_REDIRECT(args->status) && args->to)
         return "Redirect URL not valid for this status";
-    }
     return args->is_section_form ? alias_add_section_redirect(cmd, conf, args)
                                  : alias_add_redirect(cmd, conf, args, is_pattern);
 }

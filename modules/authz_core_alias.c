@@ -42,9 +42,8 @@ static authz_status authz_alias_check(request_rec *r, const char *line, const vo
                       name ? name : "n/a");
         return AUTHZ_DENIED;
     }
-    if (alias->config) {
+    if (alias->config)
         r->per_dir_config = ap_merge_per_dir_configs(r->pool, saved, alias->config);
-    }
     status = alias->provider->check_authorization(r, alias->args, alias->parsed);
     r->per_dir_config = saved;
     return status;
@@ -58,9 +57,8 @@ static const char *authz_alias_fill(cmd_parms *cmd, authz_alias *alias)
 
     alias->provider =
         ap_lookup_provider(AUTHZ_PROVIDER_GROUP, alias->provider_name, AUTHZ_PROVIDER_VERSION);
-    if (!alias->provider) {
+    if (!alias->provider)
         return apr_psprintf(cmd->pool, "Unknown Authz provider: %s", alias->provider_name);
-    }
     if (!alias->provider->check_authorization) {
         return apr_psprintf(cmd->pool,
                             "The '%s' Authz provider is not supported by any of the loaded "
@@ -95,12 +93,10 @@ const char *authz_cmd_alias(cmd_parms *cmd, void *mconfig, const char *args)
     const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY), *name;
     authz_alias *alias = apr_pcalloc(cmd->pool, sizeof(*alias));
 
-    if (err) {
+    if (err)
         return err;
-    }
-    if (!end) {
+    if (!end)
         return apr_pstrcat(cmd->pool, cmd->cmd->name, "> directive missing closing '>'", NULL);
-    }
     args = apr_pstrndup(cmd->temp_pool, args, end - args);
     if (!*args) {
         return apr_pstrcat(cmd->pool, cmd->cmd->name, "> directive requires additional arguments",
@@ -121,9 +117,8 @@ const char *authz_cmd_alias(cmd_parms *cmd, void *mconfig, const char *args)
                      alias->args, args, cmd->cmd->name);
     }
     alias->config = ap_create_per_dir_config(cmd->pool);
-    if ((err = authz_alias_walk(cmd, alias->config)) || (err = authz_alias_fill(cmd, alias))) {
+    if ((err = authz_alias_walk(cmd, alias->config)) || (err = authz_alias_fill(cmd, alias)))
         return err;
-    }
     apr_hash_set(authz_aliases, name, APR_HASH_KEY_STRING, alias);
     ap_register_auth_provider(cmd->pool, AUTHZ_PROVIDER_GROUP, name, AUTHZ_PROVIDER_VERSION,
                               &authz_alias_provider, AP_AUTH_INTERNAL_PER_CONF);

@@ -48,9 +48,8 @@ static authz_status authz_ask_provider(request_rec *r, const authz_node *node)
 {
     authz_status status;
 
-    if (authz_provider_is_own(node->provider)) {
+    if (authz_provider_is_own(node->provider))
         return node->provider->check_authorization(r, node->args, node->parsed);
-    }
     apr_table_setn(r->notes, AUTHZ_PROVIDER_NAME_NOTE, node->provider_name);
     status = node->provider->check_authorization(r, node->args, node->parsed);
     apr_table_unset(r->notes, AUTHZ_PROVIDER_NAME_NOTE);
@@ -65,12 +64,10 @@ static authz_status authz_ask_children(request_rec *r, const authz_node *node)
         authz_status status = authz_eval(r, child, node->op);
         unsigned rank = authz_rank[node->op][status];
 
-        if (rank > authz_rank[node->op][best]) {
+        if (rank > authz_rank[node->op][best])
             best = status;
-        }
-        if (rank >= 3) {
+        if (rank >= 3)
             break;
-        }
     }
     return best;
 }
@@ -91,11 +88,10 @@ authz_status authz_eval(request_rec *r, const authz_node *node, authz_op parent_
     }
     status = node->provider ? authz_ask_provider(r, node) : authz_ask_children(r, node);
     if (node->negate) {
-        if (status == AUTHZ_GRANTED) {
+        if (status == AUTHZ_GRANTED)
             status = AUTHZ_DENIED;
-        } else if (status == AUTHZ_DENIED || status == AUTHZ_DENIED_NO_USER) {
+        else if (status == AUTHZ_DENIED || status == AUTHZ_DENIED_NO_USER)
             status = AUTHZ_NEUTRAL;
-        }
     }
     if (APLOGrdebug(r)) {
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,

@@ -25,11 +25,9 @@ static authz_status authz_env_check(request_rec *r, const char *line, const void
 {
     const char *const *name = parsed;
 
-    for (; name && *name; name++) {
-        if (apr_table_get(r->subprocess_env, *name)) {
+    for (; name && *name; name++)
+        if (apr_table_get(r->subprocess_env, *name))
             return AUTHZ_GRANTED;
-        }
-    }
     return AUTHZ_DENIED;
 }
 
@@ -38,9 +36,8 @@ static const char *authz_env_parse(cmd_parms *cmd, const char *line, const void 
     apr_array_header_t *names = apr_array_make(cmd->pool, 4, sizeof(char *));
     const char *word;
 
-    while (*(word = ap_getword_conf(cmd->pool, &line))) {
+    while (*(word = ap_getword_conf(cmd->pool, &line)))
         APR_ARRAY_PUSH(names, const char *) = word;
-    }
     APR_ARRAY_PUSH(names, const char *) = NULL;
     *parsed = names->elts;
     return NULL;
@@ -62,9 +59,8 @@ static const char *authz_method_parse(cmd_parms *cmd, const char *line, const vo
 
     while (*(word = ap_getword_conf(cmd->temp_pool, &line))) {
         int number = ap_method_number_of(word);
-        if (number == M_INVALID) {
+        if (number == M_INVALID)
             return apr_pstrcat(cmd->pool, "Invalid Method '", word, "'", NULL);
-        }
         *allowed |= AP_METHOD_BIT << number;
     }
     *parsed = allowed;
@@ -101,9 +97,8 @@ static int authz_expr_lookup(ap_expr_lookup_parms *parms)
         void *info = NULL;
 
         apr_pool_userdata_get(&info, AUTHZ_EXPR_KEY, parms->ptemp);
-        if (info) {
+        if (info)
             ((authz_expr *)info)->wants_user = 1;
-        }
     }
     return ap_expr_lookup_default(parms);
 }
@@ -114,15 +109,13 @@ static const char *authz_expr_parse(cmd_parms *cmd, const char *line, const void
     apr_size_t len = strlen(line);
     const char *err = NULL;
 
-    if (len > 1 && line[0] == '"' && line[len - 1] == '"') {
+    if (len > 1 && line[0] == '"' && line[len - 1] == '"')
         line = apr_pstrndup(cmd->temp_pool, line + 1, len - 2);
-    }
     apr_pool_userdata_setn(info, AUTHZ_EXPR_KEY, apr_pool_cleanup_null, cmd->temp_pool);
     info->expr = ap_expr_parse_cmd(cmd, line, 0, &err, authz_expr_lookup);
     apr_pool_userdata_setn(NULL, AUTHZ_EXPR_KEY, apr_pool_cleanup_null, cmd->temp_pool);
-    if (err) {
+    if (err)
         return apr_pstrcat(cmd->pool, "Cannot parse expression in require line: ", err, NULL);
-    }
     *parsed = info;
     return NULL;
 }
@@ -138,9 +131,8 @@ static authz_status authz_expr_check(request_rec *r, const char *line, const voi
                       APLOGNO(02320) "Error evaluating expression in 'Require expr': %s", err);
         return AUTHZ_GENERAL_ERROR;
     }
-    if (truth) {
+    if (truth)
         return AUTHZ_GRANTED;
-    }
     return info->wants_user ? AUTHZ_DENIED_NO_USER : AUTHZ_DENIED;
 }
 

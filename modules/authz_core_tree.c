@@ -30,12 +30,10 @@ const char *authz_node_name(apr_pool_t *p, const authz_node *node)
         return apr_pstrcat(p, "Require ", node->negate ? "not " : "", node->provider_name, " ",
                            node->args, NULL);
     }
-    if (node->merged) {
+    if (node->merged)
         return node->op == AUTHZ_OP_ALL ? "AuthMerging All" : "AuthMerging Any";
-    }
-    if (node->op == AUTHZ_OP_ALL) {
+    if (node->op == AUTHZ_OP_ALL)
         return node->negate ? "<RequireNotAll>" : "<RequireAll>";
-    }
     return node->negate ? "<RequireNone>" : "<RequireAny>";
 }
 
@@ -51,11 +49,10 @@ static authz_node *authz_node_container(apr_pool_t *p, authz_op op, int negate)
 static void authz_node_add(authz_node *parent, authz_node *child)
 {
     child->next = NULL;
-    if (parent->last) {
+    if (parent->last)
         parent->last->next = child;
-    } else {
+    else
         parent->first = child;
-    }
     parent->last = child;
     parent->limited |= child->limited;
     parent->is_volatile |= child->is_volatile;
@@ -97,9 +94,8 @@ const char *authz_cmd_require(cmd_parms *cmd, void *mconfig, const char *args)
     node->limited = cmd->limited == AUTHZ_LIMITED_MARK ? -1 : cmd->limited;
     node->provider =
         ap_lookup_provider(AUTHZ_PROVIDER_GROUP, node->provider_name, AUTHZ_PROVIDER_VERSION);
-    if (!node->provider) {
+    if (!node->provider)
         return apr_psprintf(cmd->pool, "Unknown Authz provider: %s", node->provider_name);
-    }
     if (!node->provider->check_authorization) {
         return apr_psprintf(cmd->pool,
                             "The '%s' Authz provider is not supported by any of the loaded "
@@ -108,9 +104,8 @@ const char *authz_cmd_require(cmd_parms *cmd, void *mconfig, const char *args)
     }
     node->is_volatile = !authz_provider_is_static(node->provider);
     if (node->provider->parse_require_line &&
-        (err = node->provider->parse_require_line(cmd, args, &node->parsed))) {
+        (err = node->provider->parse_require_line(cmd, args, &node->parsed)))
         return err;
-    }
     parent = authz_open_node(cmd, conf);
     if (node->negate && (parent->op == AUTHZ_OP_ANY || parent->negate)) {
         return apr_psprintf(cmd->pool, "negative %s directive has no effect in %s directive",
@@ -133,9 +128,8 @@ static void authz_node_join(authz_node *parent, authz_node *node)
     }
     for (child = node->first; child; child = next) {
         next = child->next;
-        if (flip) {
+        if (flip)
             child->negate = !child->negate;
-        }
         authz_node_add(parent, child);
     }
 }
@@ -167,20 +161,17 @@ const char *authz_cmd_container(cmd_parms *cmd, void *mconfig, const char *args)
     apr_int64_t limited = cmd->limited;
     int override = cmd->override;
 
-    if (*args && (!end || end[1])) { /* "<RequireAll" alone is taken, as ever */
+    if (*args && (!end || end[1])) /* "<RequireAll" alone is taken, as ever */
         return apr_pstrcat(cmd->pool, name, "> directive missing closing '>'", NULL);
-    }
-    if (end > args) {
+    if (end > args)
         return apr_pstrcat(cmd->pool, name, "> directive doesn't take additional arguments", NULL);
-    }
     node = authz_node_container(cmd->pool,
                                 strcasecmp(name, "<RequireAll") == 0 ? AUTHZ_OP_ALL : AUTHZ_OP_ANY,
                                 strcasecmp(name, "<RequireNone") == 0);
     conf->open = node;
     cmd->override = OR_AUTHCFG;
-    if (limited == -1) {
+    if (limited == -1)
         cmd->limited = AUTHZ_LIMITED_MARK;
-    }
     err = ap_walk_config(cmd->directive->first_child, cmd, cmd->context);
     cmd->limited = limited;
     cmd->override = override;
@@ -192,15 +183,14 @@ const char *authz_cmd_merging(cmd_parms *cmd, void *mconfig, const char *arg)
 {
     authz_dir_conf *conf = mconfig;
 
-    if (strcasecmp(arg, "Off") == 0) {
+    if (strcasecmp(arg, "Off") == 0)
         conf->merge = AUTHZ_MERGE_OFF;
-    } else if (strcasecmp(arg, "And") == 0) {
+    else if (strcasecmp(arg, "And") == 0)
         conf->merge = AUTHZ_MERGE_AND;
-    } else if (strcasecmp(arg, "Or") == 0) {
+    else if (strcasecmp(arg, "Or") == 0)
         conf->merge = AUTHZ_MERGE_OR;
-    } else {
+    else
         return apr_pstrcat(cmd->pool, cmd->cmd->name, " must be one of: Off | And | Or", NULL);
-    }
     return NULL;
 }
 
@@ -254,13 +244,11 @@ static int authz_node_is_hopeless(apr_pool_t *ptemp, server_rec *s, const authz_
 {
     int positive = 0;
 
-    if (node->provider) {
+    if (node->provider)
         return 0;
-    }
     for (const authz_node *child = node->first; child; child = child->next) {
-        if (authz_node_is_hopeless(ptemp, s, child)) {
+        if (authz_node_is_hopeless(ptemp, s, child))
             return 1;
-        }
         positive |= !child->negate;
     }
     if (!positive) {
@@ -277,9 +265,8 @@ int authz_tree_check(apr_pool_t *ptemp, server_rec *s)
 
     for (int i = 0; authz_unchecked && i < authz_unchecked->nelts; i++) {
         const authz_dir_conf *conf = APR_ARRAY_IDX(authz_unchecked, i, authz_dir_conf *);
-        if (authz_node_is_hopeless(ptemp, s, conf->root)) {
+        if (authz_node_is_hopeless(ptemp, s, conf->root))
             rv = !OK;
-        }
     }
     authz_unchecked = NULL;
     return rv;

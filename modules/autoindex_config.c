@@ -34,9 +34,8 @@ static const char *ai_cmd_alt(cmd_parms *cmd, void *mconfig, const char *alt, co
     ai_conf *conf = mconfig;
     ai_by by = ai_by_of(cmd);
 
-    if (by == AI_BY_NAME && strcmp(to, "**DIRECTORY**") == 0) {
+    if (by == AI_BY_NAME && strcmp(to, "**DIRECTORY**") == 0)
         to = "^^DIRECTORY^^";
-    }
     ai_push(conf->alts, by, to, cmd->path, alt);
     return NULL;
 }
@@ -50,22 +49,19 @@ static const char *ai_cmd_icon(cmd_parms *cmd, void *mconfig, const char *icon, 
 
     if (*icon == '(') {
         text = apr_pstrdup(cmd->pool, icon + 1);
-        if (!strrchr(text, ')')) {
+        if (!strrchr(text, ')'))
             return "missing closing paren";
-        }
         comma = strchr(text, ',');
         icon = comma ? comma + 1 : "";
         if (comma) {
             *comma = '\0';
-            if ((close = strrchr(comma + 1, ')'))) {
+            if ((close = strrchr(comma + 1, ')')))
                 *close = '\0';
-            }
         }
         ai_cmd_alt(cmd, mconfig, text, to);
     }
-    if (by == AI_BY_NAME && strcmp(to, "**DIRECTORY**") == 0) {
+    if (by == AI_BY_NAME && strcmp(to, "**DIRECTORY**") == 0)
         to = "^^DIRECTORY^^";
-    }
     ai_push(conf->icons, by, to, cmd->path, icon);
     return NULL;
 }
@@ -119,11 +115,9 @@ static const struct {
 
 static int ai_keyword_bit(const char *word)
 {
-    for (apr_size_t i = 0; i < sizeof(ai_keywords) / sizeof(ai_keywords[0]); i++) {
-        if (strcasecmp(word, ai_keywords[i].name) == 0) {
+    for (apr_size_t i = 0; i < sizeof(ai_keywords) / sizeof(ai_keywords[0]); i++)
+        if (strcasecmp(word, ai_keywords[i].name) == 0)
             return ai_keywords[i].bit;
-        }
-    }
     return 0;
 }
 
@@ -132,9 +126,8 @@ static const char *ai_value_of(const char *word, const char *name, int *has_valu
 {
     apr_size_t len = strlen(name);
 
-    if (strncasecmp(word, name, len) != 0 || (word[len] && word[len] != '=')) {
+    if (strncasecmp(word, name, len) != 0 || (word[len] && word[len] != '='))
         return NULL;
-    }
     *has_value = word[len] == '=';
     return word + len + *has_value;
 }
@@ -146,9 +139,8 @@ static const char *ai_set_pixels(cmd_parms *cmd, int *pixels, const char *name, 
         *pixels = action == '-' ? 0 : standard;
         return NULL;
     }
-    if (action == '-') {
+    if (action == '-')
         return apr_psprintf(cmd->pool, "Cannot combine '-' with %s=n", name);
-    }
     *pixels = atoi(value);
     return NULL;
 }
@@ -158,24 +150,21 @@ static const char *ai_set_width(cmd_parms *cmd, const ai_conf *conf, int *width,
                                 int standard, int least)
 {
     if (!has_value) {
-        if (action != '-') {
+        if (action != '-')
             return apr_psprintf(cmd->pool, "%s with no value may only appear as '-%s'", name, name);
-        }
         *width = standard;
         *adjust = AI_ADJUST_FIXED;
         return NULL;
     }
-    if (action == '-') {
+    if (action == '-')
         return apr_psprintf(cmd->pool, "Cannot combine '-' with %s=n", name);
-    }
     if (*value == '*') {
         *adjust = AI_ADJUST_FIT;
         return NULL;
     }
     /* 0 and what is no number pass for descriptions, as they do in Apache: no limit. */
-    if (atoi(value) < least && (atoi(value) || width == &conf->name_width)) {
+    if (atoi(value) < least && (atoi(value) || width == &conf->name_width))
         return apr_psprintf(cmd->pool, "%s value must be greater than %d", name, least);
-    }
     *width = atoi(value);
     *adjust = AI_ADJUST_FIXED;
     return NULL;
@@ -224,18 +213,15 @@ static const char *ai_cmd_options(cmd_parms *cmd, void *mconfig, const char *lin
         int bit = ai_keyword_bit(word);
 
         if (strcasecmp(word, "None") == 0) {
-            if (action) {
+            if (action)
                 return "Cannot combine '+' or '-' with 'None' keyword";
-            }
             conf->opts = AI_NONE;
             conf->plus = conf->minus = 0;
         } else if (!bit) {
-            if ((err = ai_set_valued(cmd, conf, action, word))) {
+            if ((err = ai_set_valued(cmd, conf, action, word)))
                 return err;
-            }
-            if (!action) {
+            if (!action)
                 conf->plus = conf->minus = 0;
-            }
         } else if (action == '+') {
             conf->plus |= bit;
             conf->minus &= ~bit;
@@ -247,9 +233,8 @@ static const char *ai_cmd_options(cmd_parms *cmd, void *mconfig, const char *lin
             conf->plus = conf->minus = 0;
         }
     }
-    if ((conf->opts & AI_NONE) && (conf->opts & ~AI_NONE)) {
+    if ((conf->opts & AI_NONE) && (conf->opts & ~AI_NONE))
         return "Cannot combine other IndexOptions keywords with 'None'";
-    }
     return NULL;
 }
 
@@ -258,24 +243,22 @@ static const char *ai_cmd_order(cmd_parms *cmd, void *mconfig, const char *direc
 {
     ai_conf *conf = mconfig;
 
-    if (strcasecmp(direction, "Ascending") == 0) {
+    if (strcasecmp(direction, "Ascending") == 0)
         conf->default_direction = 'A';
-    } else if (strcasecmp(direction, "Descending") == 0) {
+    else if (strcasecmp(direction, "Descending") == 0)
         conf->default_direction = 'D';
-    } else {
+    else
         return "First keyword must be 'Ascending' or 'Descending'";
-    }
-    if (strcasecmp(key, "Name") == 0) {
+    if (strcasecmp(key, "Name") == 0)
         conf->default_key = 'N';
-    } else if (strcasecmp(key, "Date") == 0) {
+    else if (strcasecmp(key, "Date") == 0)
         conf->default_key = 'M';
-    } else if (strcasecmp(key, "Size") == 0) {
+    else if (strcasecmp(key, "Size") == 0)
         conf->default_key = 'S';
-    } else if (strcasecmp(key, "Description") == 0) {
+    else if (strcasecmp(key, "Description") == 0)
         conf->default_key = 'D';
-    } else {
+    else
         return "Second keyword must be 'Name', 'Date', 'Size', or 'Description'";
-    }
     return NULL;
 }
 

@@ -26,11 +26,9 @@ static char *ai_find_tag(char *text, const char *tag)
 {
     apr_size_t len = strlen(tag);
 
-    for (; *text; text++) {
-        if (*text == *tag && strncasecmp(text, tag, len) == 0) {
+    for (; *text; text++)
+        if (*text == *tag && strncasecmp(text, tag, len) == 0)
             return text;
-        }
-    }
     return NULL;
 }
 
@@ -41,33 +39,26 @@ static const char *ai_title(request_rec *r)
     apr_file_t *file;
     const char *type;
 
-    if (r->status != HTTP_OK || !r->content_type || r->content_encoding) {
+    if (r->status != HTTP_OK || !r->content_type || r->content_encoding)
         return NULL;
-    }
     type = ap_field_noparam(r->pool, r->content_type);
     if ((!ai_is_html(r) && strcasecmp(type, "text/x-server-parsed-html") != 0) ||
-        apr_file_open(&file, r->filename, APR_FOPEN_READ, APR_FPROT_OS_DEFAULT, r->pool)) {
+        apr_file_open(&file, r->filename, APR_FOPEN_READ, APR_FPROT_OS_DEFAULT, r->pool))
         return NULL;
-    }
-    if (apr_file_read(file, text, &len) != APR_SUCCESS) {
+    if (apr_file_read(file, text, &len) != APR_SUCCESS)
         len = 0;
-    }
     apr_file_close(file);
     text[len] = '\0';
     title = ai_find_tag(text, "<title>");
-    if (!title) {
+    if (!title)
         return NULL;
-    }
     title += sizeof("<title>") - 1;
     end = ai_find_tag(title, "</title>");
-    if (end) {
+    if (end)
         *end = '\0';
-    }
-    for (end = title; *end; end++) {
-        if (*end == '\n' || *end == '\r') {
+    for (end = title; *end; end++)
+        if (*end == '\n' || *end == '\r')
             *end = ' ';
-        }
-    }
     return apr_pstrdup(r->pool, title);
 }
 
@@ -85,9 +76,8 @@ static void ai_strip_slash(request_rec *sub)
 {
     apr_size_t len = strlen(sub->filename);
 
-    if (len > 1 && sub->filename[len - 1] == '/') {
+    if (len > 1 && sub->filename[len - 1] == '/')
         sub->filename = apr_pstrmemdup(sub->pool, sub->filename, len - 1);
-    }
 }
 
 static void ai_fill_fancy(ai_entry *entry, request_rec *r, request_rec *sub, const ai_view *view,
@@ -96,39 +86,33 @@ static void ai_fill_fancy(ai_entry *entry, request_rec *r, request_rec *sub, con
     const ai_conf *conf = view->conf;
     const char *desc;
 
-    if (!(view->opts & AI_SUPPRESS_LAST_MOD)) {
+    if (!(view->opts & AI_SUPPRESS_LAST_MOD))
         entry->time = sub->finfo.mtime;
-    }
     if (is_dir) {
         ai_strip_slash(sub);
         entry->icon = ai_find(conf->icons, sub, 1);
         entry->alt = ai_find(conf->alts, sub, 1);
-        if (!entry->icon) {
+        if (!entry->icon)
             entry->icon = ai_find_name(conf->icons, "^^DIRECTORY^^");
-        }
-        if (!entry->alt && !(entry->alt = ai_find_name(conf->alts, "^^DIRECTORY^^"))) {
+        if (!entry->alt && !(entry->alt = ai_find_name(conf->alts, "^^DIRECTORY^^")))
             entry->alt = "DIR";
-        }
     } else {
         entry->icon = ai_find(conf->icons, sub, 0);
         entry->alt = ai_find(conf->alts, sub, 0);
         entry->size = sub->finfo.size;
     }
-    if (view->opts & AI_SUPPRESS_DESC) {
+    if (view->opts & AI_SUPPRESS_DESC)
         return;
-    }
     desc = ai_find_desc(conf, sub->filename);
-    if (!desc && !is_dir && (view->opts & AI_SCAN_HTML_TITLES)) {
+    if (!desc && !is_dir && (view->opts & AI_SCAN_HTML_TITLES))
         desc = ai_title(sub);
-    }
     entry->desc = desc ? apr_pstrdup(r->pool, desc) : NULL;
 }
 
 static int ai_is_visible(const request_rec *sub, const ai_view *view)
 {
-    if (sub->finfo.filetype != APR_DIR && sub->finfo.filetype != APR_REG) {
+    if (sub->finfo.filetype != APR_DIR && sub->finfo.filetype != APR_REG)
         return 0;
-    }
     return sub->status == OK || ap_is_HTTP_SUCCESS(sub->status) ||
            ap_is_HTTP_REDIRECT(sub->status) ||
            ((view->opts & AI_SHOW_FORBIDDEN) &&
@@ -142,19 +126,15 @@ static ai_entry *ai_entry_of(request_rec *r, const apr_finfo_t *dirent, const ai
     ai_entry *entry;
     int is_dir;
 
-    if (name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]))) {
+    if (name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2])))
         return NULL;
-    }
-    if (view->pattern && apr_fnmatch(view->pattern, name, APR_FNM_NOESCAPE | APR_FNM_PERIOD)) {
+    if (view->pattern && apr_fnmatch(view->pattern, name, APR_FNM_NOESCAPE | APR_FNM_PERIOD))
         return NULL;
-    }
-    if (ai_is_ignored(view->conf, ap_make_full_path(r->pool, r->filename, name))) {
+    if (ai_is_ignored(view->conf, ap_make_full_path(r->pool, r->filename, name)))
         return NULL;
-    }
     sub = ap_sub_req_lookup_dirent(dirent, r, AP_SUBREQ_NO_ARGS, NULL);
-    if (!sub) {
+    if (!sub)
         return NULL;
-    }
     if (!ai_is_visible(sub, view)) {
         ap_destroy_sub_req(sub);
         return NULL;
@@ -177,25 +157,21 @@ static ai_entry *ai_parent(request_rec *r, const ai_view *view)
     char *uri = ap_make_full_path(r->pool, r->uri, "../"), *path;
     ai_entry *entry;
 
-    if (!ap_normalize_path(uri, AP_NORMALIZE_ALLOW_RELATIVE | AP_NORMALIZE_NOT_ABOVE_ROOT)) {
+    if (!ap_normalize_path(uri, AP_NORMALIZE_ALLOW_RELATIVE | AP_NORMALIZE_NOT_ABOVE_ROOT))
         return NULL;
-    }
     path = ap_make_full_path(r->pool, r->filename, "..");
-    if (ai_is_ignored(conf, path)) {
+    if (ai_is_ignored(conf, path))
         return NULL;
-    }
     entry = ai_entry_new(r);
     entry->is_parent = 1;
     entry->name = uri;
     if (view->opts & AI_FANCY) {
         entry->icon = ai_find_name(conf->icons, path);
         entry->alt = ai_find_name(conf->alts, path);
-        if (!entry->icon) {
+        if (!entry->icon)
             entry->icon = ai_find_name(conf->icons, "^^DIRECTORY^^");
-        }
-        if (!entry->alt) {
+        if (!entry->alt)
             entry->alt = "PARENTDIR";
-        }
         entry->desc = ai_find_desc(conf, path);
     }
     return entry;
@@ -212,14 +188,12 @@ static int ai_compare_names(const ai_entry *a, const ai_entry *b, int opts)
     int rv = 0;
 
     if (opts & AI_VERSION_SORT) {
-        if (opts & AI_IGNORE_CASE) {
+        if (opts & AI_IGNORE_CASE)
             rv = apr_strnatcasecmp(a->name, b->name);
-        }
         return rv ? rv : apr_strnatcmp(a->name, b->name);
     }
-    if (opts & AI_IGNORE_CASE) {
+    if (opts & AI_IGNORE_CASE)
         rv = strcasecmp(a->name, b->name);
-    }
     return rv ? rv : strcmp(a->name, b->name);
 }
 
@@ -229,12 +203,10 @@ static int ai_compare(const void *va, const void *vb, void *vview)
     const ai_view *view = vview;
     int rv = 0;
 
-    if (a->is_parent || b->is_parent) {
+    if (a->is_parent || b->is_parent)
         return b->is_parent - a->is_parent;
-    }
-    if (a->is_dir != b->is_dir) {
+    if (a->is_dir != b->is_dir)
         return a->is_dir ? -1 : 1;
-    }
     if (view->direction == 'D') {
         swap = a;
         a = b;
@@ -259,27 +231,21 @@ apr_array_header_t *ai_entries(request_rec *r, ai_view *view, apr_status_t *rv)
     apr_dir_t *dir;
 
     /* HTMLTable implies FancyIndexing, but for the parent's row, which Apache has made by then. */
-    if (view->opts & AI_TABLE) {
+    if (view->opts & AI_TABLE)
         view->opts |= AI_FANCY;
-    }
     *rv = apr_dir_open(&dir, r->filename, r->pool);
-    if (*rv != APR_SUCCESS) {
+    if (*rv != APR_SUCCESS)
         return NULL;
-    }
-    if (entry) {
+    if (entry)
         APR_ARRAY_PUSH(entries, ai_entry *) = entry;
-    }
     for (;;) {
         *rv = apr_dir_read(&dirent, APR_FINFO_MIN | APR_FINFO_NAME, dir);
-        if (*rv == APR_INCOMPLETE) {
+        if (*rv == APR_INCOMPLETE)
             continue; /* nothing is known of it, not even by lstat() */
-        }
-        if (*rv != APR_SUCCESS || brg_pool_exhausted(r->pool)) {
+        if (*rv != APR_SUCCESS || brg_pool_exhausted(r->pool))
             break; /* who was refused memory is not answered with a list */
-        }
-        if ((entry = ai_entry_of(r, &dirent, view))) {
+        if ((entry = ai_entry_of(r, &dirent, view)))
             APR_ARRAY_PUSH(entries, ai_entry *) = entry;
-        }
     }
     apr_dir_close(dir);
     *rv = APR_SUCCESS;

@@ -27,9 +27,8 @@ static void ai_preamble(request_rec *r, const ai_view *view, const char *title)
         ap_rvputs(r, "  <link rel=\"stylesheet\" href=\"", conf->style_sheet,
                   "\" type=\"text/css\"", xhtml ? " />\n" : ">\n", NULL);
     }
-    if (conf->head_insert) {
+    if (conf->head_insert)
         ap_rputs(conf->head_insert, r);
-    }
     ap_rputs(" </head>\n <body>\n", r);
 }
 
@@ -44,9 +43,8 @@ static request_rec *ai_frame_file(request_rec *r, const char *name)
 {
     request_rec *sub;
 
-    if (!name || !(sub = ap_sub_req_lookup_uri(name, r, r->output_filters))) {
+    if (!name || !(sub = ap_sub_req_lookup_uri(name, r, r->output_filters)))
         return NULL;
-    }
     if (sub->status != HTTP_OK || !sub->filename || sub->finfo.filetype != APR_REG ||
         !sub->content_type || strncasecmp(sub->content_type, "text/", 5) != 0) {
         if (!(sub->status == HTTP_OK && sub->filename && sub->finfo.filetype == APR_REG &&
@@ -64,12 +62,10 @@ static int ai_run_html(request_rec *r, request_rec *sub)
 {
     ap_filter_t *f = sub->output_filters;
 
-    while (f && f->frec != ap_subreq_core_filter_handle) {
+    while (f && f->frec != ap_subreq_core_filter_handle)
         f = f->next;
-    }
-    if (f) {
+    if (f)
         f->next = r->output_filters;
-    }
     return ap_run_sub_req(sub);
 }
 
@@ -97,15 +93,13 @@ static void ai_write_plain(request_rec *r, const request_rec *sub)
     char text[4096];
     apr_size_t len;
 
-    if (apr_file_open(&file, sub->filename, APR_FOPEN_READ, APR_FPROT_OS_DEFAULT, r->pool)) {
+    if (apr_file_open(&file, sub->filename, APR_FOPEN_READ, APR_FPROT_OS_DEFAULT, r->pool))
         return;
-    }
     ap_rputs("<pre>\n", r);
     for (;;) {
         len = sizeof(text);
-        if (apr_file_read(file, text, &len) != APR_SUCCESS || !len) {
+        if (apr_file_read(file, text, &len) != APR_SUCCESS || !len)
             break;
-        }
         ai_write_escaped(r, text, len);
     }
     apr_file_close(file);
@@ -117,17 +111,15 @@ void ai_head(request_rec *r, const ai_view *view, const char *title)
     request_rec *sub = ai_frame_file(r, view->conf->header);
     int html = sub && ai_is_html(sub);
 
-    if (!html || !(view->opts & AI_SUPPRESS_PREAMBLE)) {
+    if (!html || !(view->opts & AI_SUPPRESS_PREAMBLE))
         ai_preamble(r, view, title);
-    }
     if (!sub) {
         ai_h1(r, view, title);
         return;
     }
     if (html) {
-        if (ai_run_html(r, sub) != OK) {
+        if (ai_run_html(r, sub) != OK)
             ai_h1(r, view, title);
-        }
     } else {
         ai_write_plain(r, sub);
     }
@@ -145,13 +137,10 @@ void ai_tail(request_rec *r, const ai_view *view)
         ai_write_plain(r, sub);
         shown = 1;
     }
-    if (sub) {
+    if (sub)
         ap_destroy_sub_req(sub);
-    }
-    if (!shown) {
+    if (!shown)
         ap_rputs(ap_psignature("", r), r);
-    }
-    if (!(shown && html && (view->opts & AI_SUPPRESS_PREAMBLE))) {
+    if (!(shown && html && (view->opts & AI_SUPPRESS_PREAMBLE)))
         ap_rputs("</body></html>\n", r);
-    }
 }

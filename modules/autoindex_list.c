@@ -26,20 +26,18 @@ static void ai_pad(request_rec *r, int n)
 {
     static const char blanks[] = "                                ";
 
-    for (; n > 0; n -= (int)sizeof(blanks) - 1) {
+    for (; n > 0; n -= (int)sizeof(blanks) - 1)
         ap_rwrite(blanks, n < (int)sizeof(blanks) - 1 ? n : (int)sizeof(blanks) - 1, r);
-    }
 }
 
 /* Begin a cell: its class with a style sheet, else the attribute that gives it its old look. */
 static void ai_cell(const ai_list_ctx *list, const char *tag, const char *css_class,
                     const char *attribute)
 {
-    if (list->css) {
+    if (list->css)
         ap_rvputs(list->r, "<", tag, " class=\"", css_class, "\">", NULL);
-    } else {
+    else
         ap_rvputs(list->r, "<", tag, attribute, ">", NULL);
-    }
 }
 
 static void ai_icon(const ai_list_ctx *list, apr_pool_t *p, const char *url, const char *alt)
@@ -47,12 +45,10 @@ static void ai_icon(const ai_list_ctx *list, apr_pool_t *p, const char *url, con
     request_rec *r = list->r;
 
     ap_rvputs(r, "<img src=\"", ap_escape_html(p, url), "\" alt=\"", alt, "\"", NULL);
-    if (list->conf->icon_width) {
+    if (list->conf->icon_width)
         ap_rprintf(r, " width=\"%d\"", list->conf->icon_width);
-    }
-    if (list->conf->icon_height) {
+    if (list->conf->icon_height)
         ap_rprintf(r, " height=\"%d\"", list->conf->icon_height);
-    }
     ap_rputs(list->tag_end, r);
 }
 
@@ -95,11 +91,10 @@ static void ai_table_begin(const ai_list_ctx *list)
              r);
     if (!(list->opts & AI_SUPPRESS_ICON)) {
         ai_cell(list, "th", "indexcolicon", " valign=\"top\"");
-        if (blank) {
+        if (blank)
             ai_icon(list, r->pool, blank, "[ICO]");
-        } else {
+        else
             ap_rputs("&nbsp;", r);
-        }
         ap_rputs("</th>", r);
     }
     ai_cell(list, "th", "indexcolname", "");
@@ -147,14 +142,12 @@ static void ai_pre_begin(const ai_list_ctx *list)
         ai_sort_link(list, "Size", 'S');
         ap_rputs("  ", r);
     }
-    if (!(list->opts & AI_SUPPRESS_DESC)) {
+    if (!(list->opts & AI_SUPPRESS_DESC))
         ai_sort_link(list, "Description", 'D');
-    }
-    if (list->opts & AI_SUPPRESS_RULES) {
+    if (list->opts & AI_SUPPRESS_RULES)
         ap_rputs("\n", r);
-    } else {
+    else
         ap_rvputs(r, "<hr", list->tag_end, NULL);
-    }
 }
 
 /* The link with the name, cut and padded to the width of its column. */
@@ -170,9 +163,8 @@ static void ai_name(const ai_list_ctx *list, apr_pool_t *p, const ai_entry *entr
     }
     ap_rvputs(list->r, "<a href=\"", anchor, "\">", ap_escape_html(p, name), "</a>", NULL);
     /* A table makes room for its longest name itself. */
-    if (!(list->opts & AI_TABLE) || list->conf->name_adjust != AI_ADJUST_FIT) {
+    if (!(list->opts & AI_TABLE) || list->conf->name_adjust != AI_ADJUST_FIT)
         ai_pad(list->r, width - len);
-    }
 }
 
 static const char *ai_time(const ai_list_ctx *list, apr_pool_t *p, const ai_entry *entry)
@@ -190,15 +182,12 @@ static const char *ai_time(const ai_list_ctx *list, apr_pool_t *p, const ai_entr
 /* Past the text's next visible character: a tag shows nothing, an entity one character. */
 static const char *ai_next_visible(const char *s)
 {
-    if (*s == '<') {
-        while (*s && *s != '>') {
+    if (*s == '<')
+        while (*s && *s != '>')
             s++;
-        }
-    } else if (*s == '&') {
-        while (*s && *s != ';') {
+    else if (*s == '&')
+        while (*s && *s != ';')
             s++;
-        }
-    }
     return *s ? s + 1 : s;
 }
 
@@ -207,17 +196,15 @@ static const char *ai_cut_desc(const ai_list_ctx *list, apr_pool_t *p, const cha
     int room = list->desc_width;
     const char *s = desc, *next;
 
-    if (room < 0) {
+    if (room < 0)
         return desc;
-    }
     while (*s && (room > 0 || *s == '<')) {
         next = ai_next_visible(s);
         room -= *s != '<';
         s = next;
     }
-    if (!*s || s == desc) {
+    if (!*s || s == desc)
         return desc;
-    }
     return apr_pstrcat(p, apr_pstrmemdup(p, desc, (apr_size_t)(s - desc) - 1), ">", NULL);
 }
 
@@ -232,17 +219,14 @@ static void ai_linked_icon(const ai_list_ctx *list, apr_pool_t *p, const ai_entr
     const char *icon = entry->icon ? entry->icon : list->conf->default_icon;
     request_rec *r = list->r;
 
-    if (list->opts & AI_ICONS_ARE_LINKS) {
+    if (list->opts & AI_ICONS_ARE_LINKS)
         ap_rvputs(r, "<a href=\"", anchor, "\">", NULL);
-    }
-    if (icon) {
+    if (icon)
         ai_icon(list, p, icon, ai_icon_alt(p, entry));
-    } else {
+    else
         ap_rputs(none, r);
-    }
-    if (list->opts & AI_ICONS_ARE_LINKS) {
+    if (list->opts & AI_ICONS_ARE_LINKS)
         ap_rputs("</a>", r);
-    }
 }
 
 static void ai_table_row_begin(const ai_list_ctx *list, apr_pool_t *p, const ai_entry *entry,
@@ -308,15 +292,12 @@ static void ai_pre_row(const ai_list_ctx *list, apr_pool_t *p, const ai_entry *e
     }
     ai_name(list, p, entry, anchor);
     ap_rputs(" ", r);
-    if (!(list->opts & AI_SUPPRESS_LAST_MOD)) {
+    if (!(list->opts & AI_SUPPRESS_LAST_MOD))
         ap_rputs(entry->time < 0 ? "                   " : ai_time(list, p, entry), r);
-    }
-    if (!(list->opts & AI_SUPPRESS_SIZE)) {
+    if (!(list->opts & AI_SUPPRESS_SIZE))
         ap_rvputs(r, apr_strfsize(entry->size, size), "  ", NULL);
-    }
-    if (!(list->opts & AI_SUPPRESS_DESC) && entry->desc) {
+    if (!(list->opts & AI_SUPPRESS_DESC) && entry->desc)
         ap_rputs(ai_cut_desc(list, p, entry->desc), r);
-    }
     ap_rputs("\n", r);
 }
 
@@ -337,9 +318,8 @@ static void ai_widths(ai_list_ctx *list, const apr_array_header_t *entries)
         for (int i = 0; i < entries->nelts; i++) {
             const ai_entry *entry = APR_ARRAY_IDX(entries, i, ai_entry *);
             int len = (int)strlen(entry->is_parent ? "Parent Directory" : entry->name);
-            if (len > list->name_width) {
+            if (len > list->name_width)
                 list->name_width = len;
-            }
         }
     }
     list->desc_width = conf->desc_width;
@@ -354,13 +334,12 @@ static void ai_widths(ai_list_ctx *list, const apr_array_header_t *entries)
 
 static void ai_list_begin(const ai_list_ctx *list)
 {
-    if (list->table) {
+    if (list->table)
         ai_table_begin(list);
-    } else if (list->opts & AI_FANCY) {
+    else if (list->opts & AI_FANCY)
         ai_pre_begin(list);
-    } else {
+    else
         ap_rputs("<ul>", list->r);
-    }
 }
 
 static void ai_list_end(const ai_list_ctx *list)
@@ -369,9 +348,8 @@ static void ai_list_end(const ai_list_ctx *list)
         ai_table_rule(list);
         ap_rputs("</table>\n", list->r);
     } else if (list->opts & AI_FANCY) {
-        if (!(list->opts & AI_SUPPRESS_RULES)) {
+        if (!(list->opts & AI_SUPPRESS_RULES))
             ap_rvputs(list->r, "<hr", list->tag_end, NULL);
-        }
         ap_rputs("</pre>\n", list->r);
     } else {
         ap_rputs("</ul>\n", list->r);
@@ -394,13 +372,12 @@ void ai_list(request_rec *r, const ai_view *view, const apr_array_header_t *entr
         const ai_entry *entry = APR_ARRAY_IDX(entries, i, ai_entry *);
         const char *anchor = ap_escape_html(scratch, ap_os_escape_path(scratch, entry->name, 0));
 
-        if (list.table) {
+        if (list.table)
             ai_table_row(&list, scratch, entry, anchor, i);
-        } else if (view->opts & AI_FANCY) {
+        else if (view->opts & AI_FANCY)
             ai_pre_row(&list, scratch, entry, anchor);
-        } else {
+        else
             ai_plain_row(&list, scratch, entry, anchor);
-        }
         apr_pool_clear(scratch);
     }
     apr_pool_destroy(scratch);

@@ -16,25 +16,19 @@ static int ai_item_matches(const ai_item *item, const char *path, const char *ty
                            const char *encoding, int by_name_only)
 {
     /* The names in carets are no files: they are matched by any line that gives them. */
-    if (*path == '^') {
+    if (*path == '^')
         return ap_strcmp_match(path, item->what) == 0;
-    }
-    if (ap_strcmp_match(path, item->where) != 0) {
+    if (ap_strcmp_match(path, item->where) != 0)
         return 0;
-    }
-    if (!*item->what) {
+    if (!*item->what)
         return 1;
-    }
-    if (item->by == AI_BY_NAME) {
+    if (item->by == AI_BY_NAME)
         return ap_strcmp_match(path, item->what) == 0;
-    }
-    if (by_name_only) {
+    if (by_name_only)
         return 0;
-    }
     /* What a file is matters only where it is not wrapped in an encoding. */
-    if (encoding) {
+    if (encoding)
         return item->by == AI_BY_ENCODING && ap_strcasecmp_match(encoding, item->what) == 0;
-    }
     return item->by == AI_BY_TYPE && type && ap_strcasecmp_match(type, item->what) == 0;
 }
 
@@ -43,9 +37,8 @@ static const char *ai_find_in(const apr_array_header_t *items, const char *path,
 {
     for (int i = 0; i < items->nelts; i++) {
         const ai_item *item = &APR_ARRAY_IDX(items, i, ai_item);
-        if (ai_item_matches(item, path, type, encoding, by_name_only)) {
+        if (ai_item_matches(item, path, type, encoding, by_name_only))
             return item->data;
-        }
     }
     return NULL;
 }
@@ -71,9 +64,8 @@ const char *ai_find_desc(const ai_conf *conf, const char *path)
         const char *subject = desc->full_path ? path : name;
 
         if (desc->wildcards ? apr_fnmatch(desc->pattern, subject, 0) == APR_SUCCESS
-                            : strstr(subject, desc->pattern) != NULL) {
+                            : strstr(subject, desc->pattern) != NULL)
             return desc->text;
-        }
     }
     return NULL;
 }
@@ -85,9 +77,8 @@ int ai_is_ignored(const ai_conf *conf, const char *path)
     for (int i = 0; i < conf->ignores->nelts; i++) {
         const ai_item *item = &APR_ARRAY_IDX(conf->ignores, i, ai_item);
         if (ap_strcmp_match(path, item->where) == 0 &&
-            ap_strcmp_match(name, ai_last_component(item->what)) == 0) {
+            ap_strcmp_match(name, ai_last_component(item->what)) == 0)
             return 1;
-        }
     }
     return 0;
 }

@@ -14,7 +14,7 @@
 #define KEPT_SEEN 1024
 #define KEPT_SETTLED apr_time_from_sec(2) /* a later change may have the same time */
 #define KEPT_TICK 20000 /* so may one whose time was set back, for a tick of the kernel's clock */
-#define KEPT_PIECE                                                                \
+#define KEPT_PIECE \
     32000 /* filters allocate as much as they get at once: no more than is reused \
            */
 

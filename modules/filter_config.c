@@ -64,12 +64,10 @@ static const char *modfilter_add_provider(cmd_parms *cmd, modfilter_conf *conf, 
     ap_filter_rec_t *frec = ap_get_output_filter_handle(provider_name);
     ap_filter_provider_t *provider;
 
-    if (frec == NULL) {
+    if (frec == NULL)
         return apr_psprintf(cmd->pool, "Unknown filter provider %s", provider_name);
-    }
-    if (filter == NULL) {
+    if (filter == NULL)
         filter = modfilter_declare(cmd, conf, name, AP_FTYPE_RESOURCE);
-    }
     provider = apr_pcalloc(cmd->pool, sizeof(*provider));
     provider->frec = frec;
     provider->expr = expr;
@@ -85,9 +83,8 @@ static const char *modfilter_set_provider(cmd_parms *cmd, void *mconfig, const c
     const char *error = NULL;
     ap_expr_info_t *expr = ap_expr_parse_cmd(cmd, condition, 0, &error, NULL);
 
-    if (error) {
+    if (error)
         return apr_pstrcat(cmd->pool, "Error parsing FilterProvider expression:", error, NULL);
-    }
     return modfilter_add_provider(cmd, mconfig, name, provider, expr, NULL);
 }
 
@@ -95,9 +92,8 @@ static void modfilter_append(apr_pool_t *p, modfilter_conf *conf, const char *na
 {
     modfilter_link **end = &conf->chain;
 
-    while (*end) {
+    while (*end)
         end = &(*end)->next;
-    }
     *end = apr_pcalloc(p, sizeof(modfilter_link));
     (*end)->name = name;
 }
@@ -111,13 +107,11 @@ static void modfilter_remove(modfilter_conf *conf, const char *name)
         *at = (*at)->next;
         return;
     }
-    while (*at) {
-        if (strcasecmp((*at)->name, name) == 0) {
+    while (*at)
+        if (strcasecmp((*at)->name, name) == 0)
             *at = (*at)->next;
-        } else {
+        else
             at = &(*at)->next;
-        }
-    }
 }
 
 static void modfilter_clear(modfilter_conf *conf)
@@ -163,9 +157,8 @@ static const char *modfilter_set_trace(cmd_parms *cmd, void *mconfig, const char
 {
     ap_filter_rec_t *filter = modfilter_get(mconfig, name);
 
-    if (filter == NULL) {
+    if (filter == NULL)
         return apr_psprintf(cmd->pool, "Undeclared smart filter %s", name);
-    }
     filter->debug = atoi(level);
     return NULL;
 }
@@ -179,9 +172,8 @@ static const char *modfilter_add_by_type(cmd_parms *cmd, modfilter_conf *conf, c
     int is_new = modfilter_get(conf, name) == NULL;
     const char *error = modfilter_add_provider(cmd, conf, name, filter, NULL, types);
 
-    if (error == NULL && is_new) {
+    if (error == NULL && is_new)
         modfilter_append(cmd->pool, conf, name);
-    }
     return error;
 }
 
@@ -191,13 +183,11 @@ static const char *modfilter_set_by_type(cmd_parms *cmd, void *mconfig, int argc
     const char **types, *list;
     int i;
 
-    if (argc < 2) {
+    if (argc < 2)
         return "AddOutputFilterByType requires at least two arguments";
-    }
     types = apr_pcalloc(cmd->pool, sizeof(*types) * (apr_size_t)argc);
-    for (i = 1; i < argc; i++) {
+    for (i = 1; i < argc; i++)
         types[i - 1] = argv[i];
-    }
     for (list = argv[0]; *list; list += *list == ';') {
         apr_size_t len = strcspn(list, ";");
         const char *error = NULL;
@@ -206,9 +196,8 @@ static const char *modfilter_set_by_type(cmd_parms *cmd, void *mconfig, int argc
             error =
                 modfilter_add_by_type(cmd, mconfig, apr_pstrmemdup(cmd->pool, list, len), types);
         }
-        if (error) {
+        if (error)
             return error;
-        }
         list += len;
     }
     return NULL;
@@ -237,11 +226,9 @@ static unsigned int modfilter_parse_flags(cmd_parms *cmd, const char *text)
     apr_size_t i;
 
     for (word = apr_strtok(copy, ";, \t", &last); word; word = apr_strtok(NULL, ";, \t", &last)) {
-        for (i = 0; i < sizeof(modfilter_flags) / sizeof(modfilter_flags[0]); i++) {
-            if (strcasecmp(word, modfilter_flags[i].word) == 0) {
+        for (i = 0; i < sizeof(modfilter_flags) / sizeof(modfilter_flags[0]); i++)
+            if (strcasecmp(word, modfilter_flags[i].word) == 0)
                 flags = (flags & ~modfilter_flags[i].cleared) | modfilter_flags[i].set;
-            }
-        }
     }
     return flags;
 }
@@ -253,9 +240,8 @@ static const char *modfilter_set_protocol(cmd_parms *cmd, void *mconfig, const c
     ap_filter_rec_t *filter = modfilter_get(mconfig, name);
     ap_filter_provider_t *provider;
 
-    if (filter == NULL) {
+    if (filter == NULL)
         return "FilterProtocol: No such filter";
-    }
     if (third == NULL) {
         filter->proto_flags = modfilter_parse_flags(cmd, second);
         return NULL;

@@ -7,7 +7,7 @@
  * context for it.
  */
 #include "filter_private.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_request.h"
@@ -41,9 +41,8 @@ static int modfilter_init_provider(ap_filter_t *f, modfilter_ctx *ctx,
     modfilter_prepared *prepared;
     int status;
 
-    if (provider->frec->filter_init_func == NULL) {
+    if (provider->frec->filter_init_func == NULL)
         return OK;
-    }
     f->ctx = NULL;
     status = provider->frec->filter_init_func(f);
     if (status != OK) {
@@ -67,9 +66,8 @@ int modfilter_init(ap_filter_t *f)
     for (provider = f->frec->providers; provider; provider = provider->next) {
         int status = modfilter_init_provider(f, ctx, provider);
 
-        if (status != OK) {
+        if (status != OK)
             return status;
-        }
     }
     f->ctx = ctx;
     return OK;
@@ -79,9 +77,8 @@ static void modfilter_trace(const ap_filter_t *f, const apr_bucket_brigade *bb)
 {
     const apr_bucket *b;
 
-    if (f->frec->debug != 1) {
+    if (f->frec->debug != 1)
         return;
-    }
     ap_log_cerror(APLOG_MARK, APLOG_DEBUG, 0, f->c, APLOGNO(01375) "%s", f->frec->name);
     for (b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb); b = APR_BUCKET_NEXT(b)) {
         ap_log_cerror(APLOG_MARK, APLOG_DEBUG, 0, f->c,
@@ -134,12 +131,10 @@ static int modfilter_proxy_allows(const request_rec *r, unsigned int flags)
 {
     const char *cache_control;
 
-    if (r->proxyreq == PROXYREQ_NONE) {
+    if (r->proxyreq == PROXYREQ_NONE)
         return 1;
-    }
-    if (flags & AP_FILTER_PROTO_NO_PROXY) {
+    if (flags & AP_FILTER_PROTO_NO_PROXY)
         return 0;
-    }
     if (flags & AP_FILTER_PROTO_TRANSFORM) {
         cache_control = apr_table_get(r->headers_out, "Cache-Control");
         return cache_control == NULL || ap_strcasestr(cache_control, "no-transform") == NULL;
@@ -160,9 +155,8 @@ static void modfilter_adjust_headers(request_rec *r, unsigned int flags)
     if (flags & AP_FILTER_PROTO_CHANGE) {
         apr_table_unset(r->headers_out, "Content-MD5");
         apr_table_unset(r->headers_out, "ETag");
-        if (flags & AP_FILTER_PROTO_CHANGE_LENGTH) {
+        if (flags & AP_FILTER_PROTO_CHANGE_LENGTH)
             apr_table_unset(r->headers_out, "Content-Length");
-        }
     }
     if (flags & AP_FILTER_PROTO_NO_CACHE) {
         apr_table_unset(r->headers_out, "Last-Modified");
@@ -188,13 +182,11 @@ static int modfilter_choose(ap_filter_t *f, modfilter_ctx *ctx)
                 provider->has_flags ? provider->flags : provider->frec->proto_flags;
             const modfilter_prepared *prepared = ctx->prepared;
 
-            if (!modfilter_proxy_allows(r, flags)) {
+            if (!modfilter_proxy_allows(r, flags))
                 return 0;
-            }
             modfilter_adjust_headers(r, flags);
-            while (prepared && prepared->provider != provider) {
+            while (prepared && prepared->provider != provider)
                 prepared = prepared->next;
-            }
             ctx->provider_ctx = prepared ? prepared->ctx : NULL;
             ctx->func = provider->frec->filter_func.out_func;
             return 1;
@@ -218,9 +210,8 @@ apr_status_t modfilter_harness(ap_filter_t *f, apr_bucket_brigade *bb)
     apr_status_t status;
 
     modfilter_trace(f, bb);
-    if (ctx == NULL) { /* inserted after the handler's filters were initialised */
+    if (ctx == NULL) /* inserted after the handler's filters were initialised */
         ctx = f->ctx = apr_pcalloc(f->r->pool, sizeof(*ctx));
-    }
     if (ctx->func == NULL && (!modfilter_may_run(f) || !modfilter_choose(f, ctx))) {
         ap_remove_output_filter(f);
         return ap_pass_brigade(f->next, bb);
@@ -262,9 +253,8 @@ void modfilter_insert(request_rec *r)
     const modfilter_link *link;
     modfilter_request *kept;
 
-    if (conf->chain == NULL) {
+    if (conf->chain == NULL)
         return;
-    }
     kept = apr_pcalloc(r->pool, sizeof(*kept));
     ap_set_module_config(r->request_config, &filter_module, kept);
     for (link = conf->chain; link; link = link->next) {

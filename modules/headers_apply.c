@@ -22,9 +22,8 @@ static int headers_is_response_type(const request_rec *r, const apr_table_t *hea
 
 static int headers_condition_holds(request_rec *r, const headers_rule *rule)
 {
-    if (rule->env) {
+    if (rule->env)
         return (apr_table_get(r->subprocess_env, rule->env) != NULL) != rule->env_negated;
-    }
     if (rule->expr) {
         const char *error = NULL;
         int holds = ap_expr_exec(r, rule->expr, &error);
@@ -43,9 +42,8 @@ static void headers_set(request_rec *r, apr_table_t *headers, const headers_rule
 {
     const char *value = headers_format_run(r, &rule->value);
 
-    if (headers_is_response_type(r, headers, rule)) {
+    if (headers_is_response_type(r, headers, rule))
         ap_set_content_type_ex(r, value, 1);
-    }
     apr_table_setn(headers, rule->name, value);
 }
 
@@ -59,15 +57,12 @@ static int headers_list_has(const char *list, const char *value)
         const char *start;
         int quoted = 0;
 
-        while (apr_isspace(*list)) {
+        while (apr_isspace(*list))
             list++;
-        }
-        for (start = list; *list && (quoted || *list != ','); list++) {
+        for (start = list; *list && (quoted || *list != ','); list++)
             quoted ^= *list == '"';
-        }
-        if ((apr_size_t)(list - start) == len && memcmp(start, value, len) == 0) {
+        if ((apr_size_t)(list - start) == len && memcmp(start, value, len) == 0)
             return 1;
-        }
         list += *list == ',';
     }
     return 0;
@@ -78,11 +73,10 @@ static void headers_merge(request_rec *r, apr_table_t *headers, const headers_ru
     const char *value = headers_format_run(r, &rule->value);
     const char *list = apr_table_get(headers, rule->name);
 
-    if (list == NULL) {
+    if (list == NULL)
         apr_table_addn(headers, rule->name, value);
-    } else if (!headers_list_has(list, value)) {
+    else if (!headers_list_has(list, value))
         apr_table_mergen(headers, rule->name, value);
-    }
 }
 
 static void headers_echo(request_rec *r, apr_table_t *headers, const headers_rule *rule)
@@ -91,11 +85,9 @@ static void headers_echo(request_rec *r, apr_table_t *headers, const headers_rul
     const apr_table_entry_t *in = (const apr_table_entry_t *)elts->elts;
     int i;
 
-    for (i = 0; i < elts->nelts; i++) {
-        if (ap_regexec(rule->regex, in[i].key, 0, NULL, 0) == 0) {
+    for (i = 0; i < elts->nelts; i++)
+        if (ap_regexec(rule->regex, in[i].key, 0, NULL, 0) == 0)
             apr_table_addn(headers, in[i].key, in[i].val);
-        }
-    }
 }
 
 /*
@@ -121,9 +113,8 @@ static const char *headers_edit_value(request_rec *r, const headers_rule *rule, 
         done = apr_pstrcat(r->pool, done, apr_pstrmemdup(r->pool, value, match[0].rm_so), replaced,
                            NULL);
         value += match[0].rm_eo;
-        if (rule->action == HEADERS_EDIT || *value == '\0' || match[0].rm_eo == 0) {
+        if (rule->action == HEADERS_EDIT || *value == '\0' || match[0].rm_eo == 0)
             break;
-        }
     }
     return *done ? apr_pstrcat(r->pool, done, value, NULL) : value;
 }
@@ -136,26 +127,23 @@ static int headers_edit_table(request_rec *r, apr_table_t *headers, const header
     apr_table_t *edited;
     int i;
 
-    if (apr_table_get(headers, rule->name) == NULL) {
+    if (apr_table_get(headers, rule->name) == NULL)
         return 1;
-    }
     edited = apr_table_make(r->pool, 2);
     for (i = 0; i < elts->nelts; i++) {
         if (field[i].key && strcasecmp(field[i].key, rule->name) == 0) {
             const char *value = headers_edit_value(r, rule, field[i].val);
 
-            if (value == NULL) {
+            if (value == NULL)
                 return 0;
-            }
             apr_table_addn(edited, field[i].key, value);
         }
     }
     apr_table_unset(headers, rule->name);
     elts = apr_table_elts(edited);
     field = (const apr_table_entry_t *)elts->elts;
-    for (i = 0; i < elts->nelts; i++) {
+    for (i = 0; i < elts->nelts; i++)
         apr_table_addn(headers, field[i].key, field[i].val);
-    }
     return 1;
 }
 
@@ -164,9 +152,8 @@ static int headers_edit(request_rec *r, apr_table_t *headers, const headers_rule
     if (headers_is_response_type(r, headers, rule) && r->content_type) {
         const char *value = headers_edit_value(r, rule, r->content_type);
 
-        if (value == NULL) {
+        if (value == NULL)
             return 0;
-        }
         ap_set_content_type_ex(r, value, 1);
     }
     return headers_edit_table(r, headers, rule);
@@ -188,14 +175,12 @@ static int headers_run_rule(request_rec *r, apr_table_t *headers, const headers_
         headers_set(r, headers, rule);
         break;
     case HEADERS_SETIFEMPTY:
-        if (apr_table_get(headers, rule->name) == NULL) {
+        if (apr_table_get(headers, rule->name) == NULL)
             headers_set(r, headers, rule);
-        }
         break;
     case HEADERS_UNSET:
-        if (headers_is_response_type(r, headers, rule)) {
+        if (headers_is_response_type(r, headers, rule))
             ap_set_content_type_ex(r, NULL, 1);
-        }
         apr_table_unset(headers, rule->name);
         break;
     case HEADERS_ECHO:
@@ -216,15 +201,12 @@ int headers_apply(request_rec *r, apr_table_t *headers, const apr_array_header_t
 {
     const headers_rule *rule, *end;
 
-    if (rules == NULL) {
+    if (rules == NULL)
         return 1;
-    }
     rule = (const headers_rule *)rules->elts;
-    for (end = rule + rules->nelts; rule < end; rule++) {
+    for (end = rule + rules->nelts; rule < end; rule++)
         if (rule->early == (unsigned)early && headers_condition_holds(r, rule) &&
-            !headers_run_rule(r, headers, rule)) {
+            !headers_run_rule(r, headers, rule))
             return 0;
-        }
-    }
     return 1;
 }

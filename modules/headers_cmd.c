@@ -65,9 +65,8 @@ static const char *headers_parse_condition(cmd_parms *cmd, headers_rule *rule, c
         rule->early = 1;
         return NULL;
     }
-    if (strncasecmp(text, "env=", 4) == 0) {
+    if (strncasecmp(text, "env=", 4) == 0)
         return headers_parse_env(rule, text + 4);
-    }
     if (strncasecmp(text, "expr=", 5) == 0) {
         rule->expr_text = text + 5;
         rule->expr = ap_expr_parse_cmd(cmd, rule->expr_text, 0, &error, NULL);
@@ -79,13 +78,11 @@ static const char *headers_parse_condition(cmd_parms *cmd, headers_rule *rule, c
 
 static const char *headers_arrange_edit(cmd_parms *cmd, headers_rule *rule, headers_words *words)
 {
-    if (words->replacement == NULL) {
+    if (words->replacement == NULL)
         return "Header edit requires a match and a substitution";
-    }
     rule->regex = ap_pregcomp(cmd->pool, words->value, AP_REG_EXTENDED);
-    if (rule->regex == NULL) {
+    if (rule->regex == NULL)
         return "Header edit regex could not be compiled";
-    }
     words->value = words->replacement;
     return NULL;
 }
@@ -95,9 +92,8 @@ static const char *headers_arrange_without_value(cmd_parms *cmd, headers_rule *r
 {
     if (rule->action == HEADERS_ECHO) {
         rule->regex = ap_pregcomp(cmd->pool, rule->name, AP_REG_EXTENDED | AP_REG_NOSUB);
-        if (rule->regex == NULL) {
+        if (rule->regex == NULL)
             return "Header echo regex could not be compiled";
-        }
     }
     if (words->replacement) {
         return rule->action == HEADERS_ECHO ? "Header echo takes two arguments"
@@ -119,12 +115,10 @@ static const char *headers_arrange(cmd_parms *cmd, headers_rule *rule, headers_w
     case HEADERS_UNSET:
         return headers_arrange_without_value(cmd, rule, words);
     default:
-        if (words->value == NULL) {
+        if (words->value == NULL)
             return "Header requires three arguments";
-        }
-        if (words->condition) {
+        if (words->condition)
             return "Too many arguments to directive";
-        }
         words->condition = words->replacement;
         return NULL;
     }
@@ -132,12 +126,10 @@ static const char *headers_arrange(cmd_parms *cmd, headers_rule *rule, headers_w
 
 static const char *headers_check_place(const headers_rule *rule, headers_where where)
 {
-    if (where == HEADERS_REQUEST && rule->action == HEADERS_ECHO) {
+    if (where == HEADERS_REQUEST && rule->action == HEADERS_ECHO)
         return "Header echo only valid on Header directives";
-    }
-    if (where == HEADERS_REQUEST && rule->action == HEADERS_NOTE) {
+    if (where == HEADERS_REQUEST && rule->action == HEADERS_NOTE)
         return "RequestHeader does not support the 'note' action";
-    }
     return NULL;
 }
 
@@ -153,19 +145,14 @@ static const char *headers_compile(cmd_parms *cmd, headers_conf *conf, headers_w
     const char *error;
 
     if ((error = headers_check_place(rule, where)) != NULL ||
-        (error = headers_arrange(cmd, rule, words)) != NULL) {
+        (error = headers_arrange(cmd, rule, words)) != NULL)
         return error;
-    }
-    if (words->condition &&
-        (error = headers_parse_condition(cmd, rule, words->condition)) != NULL) {
+    if (words->condition && (error = headers_parse_condition(cmd, rule, words->condition)) != NULL)
         return error;
-    }
-    if ((error = headers_format_parse(cmd, words->value, &rule->value)) != NULL) {
+    if ((error = headers_format_parse(cmd, words->value, &rule->value)) != NULL)
         return error;
-    }
-    if (conf->rules[where] == NULL) {
+    if (conf->rules[where] == NULL)
         conf->rules[where] = apr_array_make(cmd->pool, 2, sizeof(headers_rule));
-    }
     APR_ARRAY_PUSH(conf->rules[where], headers_rule) = *rule;
     conf->varies |= headers_rule_varies(rule, where);
     return NULL;
@@ -202,16 +189,14 @@ static const char *headers_command(cmd_parms *cmd, void *mconfig, const char *ar
     words.value = headers_next(cmd, &args);
     words.replacement = headers_next(cmd, &args);
     words.condition = headers_next(cmd, &args);
-    if (*args) {
+    if (*args)
         return apr_pstrcat(cmd->pool, cmd->cmd->name, " has too many arguments", NULL);
-    }
     if (!headers_find_action(action, &rule.action)) {
         return "first argument must be 'add', 'set', 'setifempty', 'append', 'merge', 'unset', "
                "'echo', 'note', 'edit', or 'edit*'.";
     }
-    if (rule.action != HEADERS_ECHO) {
+    if (rule.action != HEADERS_ECHO)
         rule.name = headers_name_of(cmd, rule.name);
-    }
     rule.content_type = strcasecmp(rule.name, "Content-Type") == 0;
     return headers_compile(cmd, mconfig, where, &rule, &words);
 }

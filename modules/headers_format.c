@@ -18,18 +18,14 @@ static const char *headers_one_line(apr_pool_t *p, const char *value)
 {
     char *copy, *at;
 
-    if (value == NULL) {
+    if (value == NULL)
         return "(null)";
-    }
-    if (value[strcspn(value, "\r\n")] == '\0') {
+    if (value[strcspn(value, "\r\n")] == '\0')
         return value;
-    }
     copy = apr_pstrdup(p, value);
-    for (at = copy; *at; at++) {
-        if (*at == '\r' || *at == '\n') {
+    for (at = copy; *at; at++)
+        if (*at == '\r' || *at == '\n')
             *at = ' ';
-        }
-    }
     return copy;
 }
 
@@ -174,9 +170,8 @@ static void headers_fold_literals(apr_pool_t *p, headers_format *out)
     int i;
 
     for (i = 0; i < out->parts->nelts; i++) {
-        if (part[i].tag) {
+        if (part[i].tag)
             return;
-        }
         text = i ? apr_pstrcat(p, text, part[i].text, NULL) : part[i].text;
     }
     out->literal = text;
@@ -187,17 +182,14 @@ const char *headers_format_parse(cmd_parms *cmd, const char *text, headers_forma
     const char *error;
 
     memset(out, 0, sizeof(*out));
-    if (strncmp(text, "expr=", 5) == 0) {
+    if (strncmp(text, "expr=", 5) == 0)
         return headers_parse_expr(cmd, text + 5, out);
-    }
     out->parts = apr_array_make(cmd->pool, 2, sizeof(headers_part));
-    while (*text) {
-        if (*text != '%') {
+    while (*text)
+        if (*text != '%')
             headers_parse_literal(cmd->pool, &text, out);
-        } else if ((error = headers_parse_tag(cmd->pool, &text, out)) != NULL) {
+        else if ((error = headers_parse_tag(cmd->pool, &text, out)) != NULL)
             return error;
-        }
-    }
     headers_fold_literals(cmd->pool, out);
     return NULL;
 }
@@ -220,12 +212,10 @@ const char *headers_format_run(request_rec *r, const headers_format *format)
     char *value = NULL;
     int i;
 
-    if (format->literal) {
+    if (format->literal)
         return format->literal;
-    }
-    if (format->expr) {
+    if (format->expr)
         return headers_run_expr(r, format);
-    }
     part = (const headers_part *)format->parts->elts;
     for (i = 0; i < format->parts->nelts; i++) {
         const char *text = part[i].tag ? part[i].tag(r, part[i].text) : part[i].text;

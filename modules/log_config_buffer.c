@@ -120,20 +120,17 @@ log_file *log_file_open(apr_pool_t *p, server_rec *s, const char *name)
     log_file *file = apr_hash_get(log_files, name, APR_HASH_KEY_STRING);
     apr_file_t *handle;
 
-    if (file) {
+    if (file)
         return file;
-    }
     handle = *name == '|' ? log_file_open_pipe(p, name) : log_file_open_path(p, s, name);
-    if (!handle) {
+    if (!handle)
         return NULL;
-    }
     file = apr_pcalloc(p, sizeof(*file));
     file->name = apr_pstrdup(p, name);
     file->is_pipe = *name == '|';
     file->server = s;
-    if (apr_os_file_get(&file->fd, handle) != APR_SUCCESS) {
+    if (apr_os_file_get(&file->fd, handle) != APR_SUCCESS)
         return NULL;
-    }
     apr_hash_set(log_files, file->name, APR_HASH_KEY_STRING, file);
     return file;
 }
@@ -165,9 +162,8 @@ static void log_file_writev(log_file *file, struct iovec *vec, int vec_n)
         ssize_t n = writev(file->fd, vec, vec_n);
 
         if (n < 0) {
-            if (errno == EINTR) {
+            if (errno == EINTR)
                 continue;
-            }
             log_file_failed(file, errno);
             return;
         }
@@ -192,9 +188,8 @@ static void log_file_write_portions(log_file *file, char *data, apr_size_t len)
 
         if (portion > LOG_PORTION) {
             char *cut = memrchr(data, '\n', LOG_PORTION);
-            if (!cut) {
+            if (!cut)
                 cut = memchr(data, '\n', len);
-            }
             portion = cut ? (apr_size_t)(cut - data) + 1 : len;
         }
         log_file_writev(file, &(struct iovec){.iov_base = data, .iov_len = portion}, 1);
@@ -213,9 +208,8 @@ static void log_thread_write(log_thread *self, int first)
     for (int i = first; i < self->segments_n; i++) {
         log_segment *segment = &self->segments[i];
 
-        if (segment->file != file) {
+        if (segment->file != file)
             continue;
-        }
         segment->file = NULL;
         if (file->is_pipe) {
             log_file_write_portions(file, self->out.data + segment->offset, segment->len);
@@ -224,18 +218,15 @@ static void log_thread_write(log_thread *self, int first)
             vec[vec_n++].iov_len = segment->len;
         }
     }
-    if (vec_n) {
+    if (vec_n)
         log_file_writev(file, vec, vec_n);
-    }
 }
 
 static void log_thread_flush(log_thread *self)
 {
-    for (int i = 0; i < self->segments_n; i++) {
-        if (self->segments[i].file) {
+    for (int i = 0; i < self->segments_n; i++)
+        if (self->segments[i].file)
             log_thread_write(self, i);
-        }
-    }
     self->segments_n = 0;
     self->out.used = self->line = 0;
     if (self->out.size > 2 * LOG_BUFFER_FULL) {
@@ -247,19 +238,16 @@ static void log_thread_flush(log_thread *self)
 
 void log_buffer_flush(void)
 {
-    if (log_self && log_self->segments_n) {
+    if (log_self && log_self->segments_n)
         log_thread_flush(log_self);
-    }
 }
 
 void log_buffer_turn_end(apr_time_t now)
 {
-    if (!log_self || !log_self->segments_n) {
+    if (!log_self || !log_self->segments_n)
         return;
-    }
-    if (!log_holds || !brg_thread_is_loop() || now - log_self->oldest_us >= LOG_HOLD_US) {
+    if (!log_holds || !brg_thread_is_loop() || now - log_self->oldest_us >= LOG_HOLD_US)
         log_thread_flush(log_self);
-    }
 }
 
 static void log_thread_enter(log_thread *self)
@@ -277,9 +265,8 @@ static void log_thread_free(void *v)
     log_thread *self = v, **link = &log_threads;
 
     pthread_mutex_lock(&log_threads_lock);
-    while (*link != self) {
+    while (*link != self)
         link = &(*link)->next;
-    }
     *link = self->next;
     log_thread_flush(self);
     pthread_mutex_unlock(&log_threads_lock);
@@ -298,9 +285,8 @@ static void log_key_make(void)
 apr_status_t log_buffer_close(void *data)
 {
     pthread_mutex_lock(&log_threads_lock);
-    for (log_thread *t = log_threads; t; t = t->next) {
+    for (log_thread *t = log_threads; t; t = t->next)
         log_thread_flush(t);
-    }
     pthread_mutex_unlock(&log_threads_lock);
     return APR_SUCCESS;
 }
@@ -310,15 +296,13 @@ log_out *log_line_begin(void)
     if (!log_self) {
         pthread_once(&log_key_once, log_key_make);
         log_self = calloc(1, sizeof(*log_self));
-        if (!log_self) {
+        if (!log_self)
             return NULL;
-        }
         pthread_setspecific(log_key, log_self);
         log_thread_enter(log_self);
     }
-    if (log_self->segments_n == LOG_SEGMENTS_MAX || log_self->out.used >= LOG_BUFFER_FULL) {
+    if (log_self->segments_n == LOG_SEGMENTS_MAX || log_self->out.used >= LOG_BUFFER_FULL)
         log_thread_flush(log_self);
-    }
     log_self->line = log_self->out.used;
     return log_out_reserve(&log_self->out, 256) ? &log_self->out : NULL;
 }
@@ -338,9 +322,8 @@ void log_line_end(log_file *file, apr_time_t now)
         self->out.used = self->line;
         return;
     }
-    if (!last) {
+    if (!last)
         self->oldest_us = now;
-    }
     if (last && last->file == file) {
         last->len = self->out.used - last->offset;
     } else {
@@ -348,9 +331,8 @@ void log_line_end(log_file *file, apr_time_t now)
             (log_segment){.file = file, .offset = self->line, .len = self->out.used - self->line};
     }
     /* A thread that is neither loop nor worker has no end of turn. */
-    if (brg_thread_index() < 0) {
+    if (brg_thread_index() < 0)
         log_thread_flush(self);
-    }
 }
 
 int log_out_reserve(log_out *out, apr_size_t n)
@@ -358,17 +340,14 @@ int log_out_reserve(log_out *out, apr_size_t n)
     apr_size_t size = out->size;
     char *data;
 
-    if (size - out->used >= n) {
+    if (size - out->used >= n)
         return 1;
-    }
     size = size ? size : LOG_BUFFER_MIN;
-    while (size - out->used < n) {
+    while (size - out->used < n)
         size *= 2;
-    }
     data = realloc(out->data, size);
-    if (!data) {
+    if (!data)
         return 0;
-    }
     out->data = data;
     out->size = size;
     return 1;

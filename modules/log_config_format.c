@@ -37,9 +37,8 @@ static void log_parse_literal(apr_pool_t *p, log_item *item, const char **format
             *d++ = '\\';
             s--;
             /* The character after the backslash is ordinary text, even if it is a '%'. */
-            if (s[1] != '%') {
+            if (s[1] != '%')
                 *d++ = *++s;
-            }
         }
     }
     *d = '\0';
@@ -51,9 +50,8 @@ static const char *log_parse_status(apr_array_header_t *statuses, const char *s)
 {
     int status = 0;
 
-    for (; apr_isdigit(*s); s++) {
+    for (; apr_isdigit(*s); s++)
         status = status < 100000 ? status * 10 + (*s - '0') : status;
-    }
     APR_ARRAY_PUSH(statuses, int) = status;
     return s;
 }
@@ -77,9 +75,8 @@ static const char *log_parse_tag(apr_pool_t *p, log_item *item, const char *s, i
         return apr_pstrcat(p, "Unrecognized LogFormat directive %", apr_pstrmemdup(p, s, 1), NULL);
     }
     item->want_first = want_first >= 0 ? want_first : default_first;
-    if (item->emit == log_emit_memory) {
+    if (item->emit == log_emit_memory)
         return log_memory_check(item->arg);
-    }
     return NULL;
 }
 
@@ -111,22 +108,19 @@ static const char *log_parse_item(apr_pool_t *p, log_item *item, const char **fo
             s++;
             continue;
         case '{':
-            if (!(close = strchr(s, '}'))) {
+            if (!(close = strchr(s, '}')))
                 return "Ran off end of LogFormat parsing args to some directive";
-            }
             item->arg = apr_pstrmemdup(p, s + 1, (apr_size_t)(close - s - 1));
             s = close + 1;
             continue;
         case '0' ... '9':
-            if (!statuses) {
+            if (!statuses)
                 statuses = apr_array_make(p, 4, sizeof(int));
-            }
             s = log_parse_status(statuses, s);
             continue;
         }
-        if ((err = log_parse_tag(p, item, s, want_first))) {
+        if ((err = log_parse_tag(p, item, s, want_first)))
             return err;
-        }
         *format = s + (*s == '^' ? 3 : 1);
         item->arg_len = strlen(item->arg);
         if (statuses) {
@@ -147,11 +141,10 @@ apr_array_header_t *logconf_format_parse(apr_pool_t *p, const char *format, cons
     while (*format) {
         item = apr_array_push(items);
         memset(item, 0, sizeof(*item));
-        if (*format != '%') {
+        if (*format != '%')
             log_parse_literal(p, item, &format);
-        } else if ((*err = log_parse_item(p, item, &format))) {
+        else if ((*err = log_parse_item(p, item, &format)))
             return NULL;
-        }
     }
     item = apr_array_push(items);
     memset(item, 0, sizeof(*item));
@@ -163,11 +156,9 @@ apr_array_header_t *logconf_format_parse(apr_pool_t *p, const char *format, cons
 
 static int log_status_listed(const log_item *item, int status)
 {
-    for (int i = 0; i < item->statuses_n; i++) {
-        if (item->statuses[i] == status) {
+    for (int i = 0; i < item->statuses_n; i++)
+        if (item->statuses[i] == status)
             return 1;
-        }
-    }
     return 0;
 }
 

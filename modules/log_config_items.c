@@ -32,9 +32,8 @@ void log_out_number(log_out *out, apr_int64_t value)
     do {
         *--d = (char)('0' + rest % 10);
     } while (rest /= 10);
-    if (value < 0) {
+    if (value < 0)
         *--d = '-';
-    }
     log_out_bytes(out, d, (apr_size_t)(digits + sizeof(digits) - d));
 }
 
@@ -55,9 +54,8 @@ void log_out_escaped(log_out *out, const char *s)
         return;
     }
     len = strlen(s);
-    if (!log_out_reserve(out, 4 * len)) {
+    if (!log_out_reserve(out, 4 * len))
         return;
-    }
     d = out->data + out->used;
     for (; len; len--, s++) {
         unsigned char c = (unsigned char)*s, escape = log_escapes[c];
@@ -81,11 +79,10 @@ void log_out_escaped(log_out *out, const char *s)
 /* Text that nobody outside chose. */
 static void log_out_plain(log_out *out, const char *s)
 {
-    if (s) {
+    if (s)
         log_out_bytes(out, s, strlen(s));
-    } else {
+    else
         log_out_dash(out);
-    }
 }
 
 #define LOG_EMIT(name) \
@@ -128,11 +125,10 @@ LOG_EMIT(log_emit_logname)
 
 LOG_EMIT(log_emit_user)
 {
-    if (r->user && !*r->user) {
+    if (r->user && !*r->user)
         log_out_bytes(out, "\"\"", 2);
-    } else {
+    else
         log_out_escaped(out, r->user);
-    }
 }
 
 LOG_EMIT(log_emit_bytes)
@@ -142,11 +138,10 @@ LOG_EMIT(log_emit_bytes)
 
 LOG_EMIT(log_emit_bytes_clf)
 {
-    if (r->sent_bodyct && r->bytes_sent) {
+    if (r->sent_bodyct && r->bytes_sent)
         log_out_number(out, r->bytes_sent);
-    } else {
+    else
         log_out_dash(out);
-    }
 }
 
 LOG_EMIT(log_emit_filename)
@@ -196,24 +191,22 @@ LOG_EMIT(log_emit_request_line)
 
 LOG_EMIT(log_emit_status)
 {
-    if (r->status > 0) {
+    if (r->status > 0)
         log_out_number(out, r->status);
-    } else {
+    else
         log_out_dash(out);
-    }
 }
 
 LOG_EMIT(log_emit_port)
 {
-    if (!*item->arg || strcasecmp(item->arg, "canonical") == 0) {
+    if (!*item->arg || strcasecmp(item->arg, "canonical") == 0)
         log_out_number(out, r->server->port ? r->server->port : ap_default_port(r));
-    } else if (strcasecmp(item->arg, "remote") == 0) {
+    else if (strcasecmp(item->arg, "remote") == 0)
         log_out_number(out, r->useragent_addr->port);
-    } else if (strcasecmp(item->arg, "local") == 0) {
+    else if (strcasecmp(item->arg, "local") == 0)
         log_out_number(out, r->connection->local_addr->port);
-    } else {
+    else
         log_out_plain(out, item->arg);
-    }
 }
 
 LOG_EMIT(log_emit_pid)
@@ -238,11 +231,10 @@ LOG_EMIT(log_emit_header_out)
 {
     const char *value;
 
-    if (r->content_type && strcasecmp(item->arg, "Content-type") == 0) {
+    if (r->content_type && strcasecmp(item->arg, "Content-type") == 0)
         value = ap_field_noparam(r->pool, r->content_type);
-    } else if (!(value = apr_table_get(r->headers_out, item->arg))) {
+    else if (!(value = apr_table_get(r->headers_out, item->arg)))
         value = apr_table_get(r->err_headers_out, item->arg);
-    }
     log_out_escaped(out, value);
 }
 
@@ -283,25 +275,23 @@ LOG_EMIT(log_emit_keepalives)
 
 LOG_EMIT(log_emit_log_id)
 {
-    if (strcmp(item->arg, "c") == 0) {
+    if (strcmp(item->arg, "c") == 0)
         log_out_plain(out, r->connection->log_id);
-    } else {
+    else
         log_out_plain(out, r->log_id);
-    }
 }
 
 LOG_EMIT(log_emit_connection)
 {
     const conn_rec *c = r->connection;
 
-    if (c->aborted) {
+    if (c->aborted)
         log_out_bytes(out, "X", 1);
-    } else if (c->keepalive == AP_CONN_KEEPALIVE &&
-               (!r->server->keep_alive_max || r->server->keep_alive_max - c->keepalives > 0)) {
+    else if (c->keepalive == AP_CONN_KEEPALIVE &&
+             (!r->server->keep_alive_max || r->server->keep_alive_max - c->keepalives > 0))
         log_out_bytes(out, "+", 1);
-    } else {
+    else
         log_out_dash(out);
-    }
 }
 
 /* The name=value pair that @a pair begins with; @return its value, trimmed, if the name is @a name.
@@ -311,27 +301,21 @@ static const char *log_cookie_match(apr_pool_t *p, const char *pair, apr_size_t 
 {
     const char *end = pair + len, *equals = memchr(pair, '=', len), *value, *last;
 
-    if (!equals) {
+    if (!equals)
         return NULL;
-    }
-    while (pair < equals && apr_isspace(*pair)) {
+    while (pair < equals && apr_isspace(*pair))
         pair++;
-    }
     last = equals;
-    while (last > pair && apr_isspace(last[-1])) {
+    while (last > pair && apr_isspace(last[-1]))
         last--;
-    }
     if (!name_len || (apr_size_t)(last - pair) != name_len ||
-        strncasecmp(pair, name, name_len) != 0) {
+        strncasecmp(pair, name, name_len) != 0)
         return NULL;
-    }
     value = equals + 1;
-    while (value < end && apr_isspace(*value)) {
+    while (value < end && apr_isspace(*value))
         value++;
-    }
-    while (end > value && apr_isspace(end[-1])) {
+    while (end > value && apr_isspace(end[-1]))
         end--;
-    }
     return apr_pstrmemdup(p, value, (apr_size_t)(end - value));
 }
 

@@ -66,9 +66,8 @@ static void log_out_time_default(log_out *out, apr_time_t when)
 
 static apr_time_t log_entry_end(log_entry *entry)
 {
-    if (!entry->end_us) {
+    if (!entry->end_us)
         entry->end_us = apr_time_now();
-    }
     return entry->end_us;
 }
 
@@ -76,9 +75,8 @@ static void log_out_fraction(log_out *out, int value, int digits)
 {
     char text[6];
 
-    for (int i = digits; i-- > 0; value /= 10) {
+    for (int i = digits; i-- > 0; value /= 10)
         text[i] = (char)('0' + value % 10);
-    }
     log_out_bytes(out, text, (apr_size_t)digits);
 }
 
@@ -89,27 +87,25 @@ static void log_out_time_formatted(log_out *out, apr_time_t when, const char *fo
     char text[256];
 
     ap_explode_recent_localtime(&t, when);
-    if (apr_strftime(text, &len, sizeof(text), format, &t) == APR_SUCCESS) {
+    if (apr_strftime(text, &len, sizeof(text), format, &t) == APR_SUCCESS)
         log_out_bytes(out, text, len);
-    }
 }
 
 /* Own tokens of %{...}t: @return 1 if @a format was one and is written. */
 static int log_out_time_token(log_out *out, apr_time_t when, const char *format)
 {
-    if (strcmp(format, "sec") == 0) {
+    if (strcmp(format, "sec") == 0)
         log_out_number(out, apr_time_sec(when));
-    } else if (strcmp(format, "msec") == 0) {
+    else if (strcmp(format, "msec") == 0)
         log_out_number(out, apr_time_as_msec(when));
-    } else if (strcmp(format, "usec") == 0) {
+    else if (strcmp(format, "usec") == 0)
         log_out_number(out, when);
-    } else if (strcmp(format, "msec_frac") == 0) {
+    else if (strcmp(format, "msec_frac") == 0)
         log_out_fraction(out, (int)apr_time_msec(when), 3);
-    } else if (strcmp(format, "usec_frac") == 0) {
+    else if (strcmp(format, "usec_frac") == 0)
         log_out_fraction(out, (int)apr_time_usec(when), 6);
-    } else {
+    else
         return 0;
-    }
     return 1;
 }
 
@@ -124,26 +120,24 @@ void log_emit_time(log_out *out, request_rec *r, const log_item *item, log_entry
         format += format[3] ? 4 : 3;
         when = log_entry_end(entry);
     }
-    if (!*format) {
+    if (!*format)
         log_out_time_default(out, when);
-    } else if (!log_out_time_token(out, when, format)) {
+    else if (!log_out_time_token(out, when, format))
         log_out_time_formatted(out, when, format);
-    }
 }
 
 void log_emit_duration(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
 {
     apr_time_t taken = log_entry_end(entry) - r->request_time;
 
-    if (!*item->arg || strcasecmp(item->arg, "s") == 0) {
+    if (!*item->arg || strcasecmp(item->arg, "s") == 0)
         log_out_number(out, apr_time_sec(taken));
-    } else if (strcasecmp(item->arg, "ms") == 0) {
+    else if (strcasecmp(item->arg, "ms") == 0)
         log_out_number(out, apr_time_as_msec(taken));
-    } else if (strcasecmp(item->arg, "us") == 0) {
+    else if (strcasecmp(item->arg, "us") == 0)
         log_out_number(out, taken);
-    } else {
+    else
         log_out_bytes(out, item->arg, item->arg_len);
-    }
 }
 
 void log_emit_duration_us(log_out *out, request_rec *r, const log_item *item, log_entry *entry)

@@ -32,11 +32,9 @@ static void *mime_overlay_extension(apr_pool_t *p, const void *key, apr_ssize_t 
     mime_extension *merged = apr_pmemdup(p, base_value, sizeof(*merged));
     int i;
 
-    for (i = 0; i < MIME_FIELDS; i++) {
-        if (overlay->value[i]) {
+    for (i = 0; i < MIME_FIELDS; i++)
+        if (overlay->value[i])
             merged->value[i] = overlay->value[i];
-        }
-    }
     return merged;
 }
 
@@ -66,13 +64,11 @@ static apr_hash_t *mime_merge_extensions(apr_pool_t *p, const mime_conf *base, c
         merged = apr_hash_merge(p, add->extensions, base->extensions, mime_overlay_extension, NULL);
     } else {
         merged = add->extensions ? add->extensions : base->extensions;
-        if (merged && add->removals) {
+        if (merged && add->removals)
             merged = apr_hash_copy(p, merged);
-        }
     }
-    if (merged && add->removals) {
+    if (merged && add->removals)
         mime_remove(p, add->removals, merged);
-    }
     return merged;
 }
 
@@ -137,11 +133,10 @@ static mime_extension *mime_extension_for(cmd_parms *cmd, mime_conf *conf, const
     const char *key = mime_extension_key(cmd, word);
     mime_extension *extension = NULL;
 
-    if (conf->extensions == NULL) {
+    if (conf->extensions == NULL)
         conf->extensions = apr_hash_make(cmd->pool);
-    } else {
+    else
         extension = apr_hash_get(conf->extensions, key, APR_HASH_KEY_STRING);
-    }
     if (extension == NULL) {
         extension = apr_pcalloc(cmd->pool, sizeof(*extension));
         apr_hash_set(conf->extensions, key, APR_HASH_KEY_STRING, extension);
@@ -170,9 +165,8 @@ static const char *mime_set_removal(cmd_parms *cmd, void *mconfig, const char *w
     mime_conf *conf = mconfig;
     mime_removal *removal;
 
-    if (conf->removals == NULL) {
+    if (conf->removals == NULL)
         conf->removals = apr_array_make(cmd->pool, 4, sizeof(*removal));
-    }
     removal = apr_array_push(conf->removals);
     removal->extension = mime_extension_key(cmd, word);
     removal->field = mime_field_of(cmd);
@@ -206,14 +200,12 @@ static const char *mime_set_multiviews(cmd_parms *cmd, void *mconfig, const char
     const char *error = ap_check_cmd_context(cmd, NOT_IN_LOCATION);
     apr_size_t i;
 
-    if (error) {
+    if (error)
         return error;
-    }
     for (i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
         if (strcasecmp(option, options[i].name) == 0) {
-            if (conf->multimatch & options[i].excludes) {
+            if (conf->multimatch & options[i].excludes)
                 return options[i].conflict;
-            }
             conf->multimatch = (conf->multimatch & ~MIME_MATCH_UNSET) | options[i].flag;
             return NULL;
         }

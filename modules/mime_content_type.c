@@ -22,9 +22,8 @@ typedef struct mime_span {
 
 static const char *mime_skip_space(const char *s)
 {
-    while (apr_isspace(*s)) {
+    while (apr_isspace(*s))
         s++;
-    }
     return s;
 }
 
@@ -54,27 +53,22 @@ static const char *mime_parse_major(const char *s, mime_span *type, mime_span *s
     const char *start;
 
     start = s = mime_skip_space(s);
-    while (*s && *s != ';' && *s != '/' && !apr_isspace(*s)) {
+    while (*s && *s != ';' && *s != '/' && !apr_isspace(*s))
         s++;
-    }
     *type = mime_span_until(start, s);
     if (apr_isspace(*s)) {
         s = mime_skip_space(s);
-        if (*s != '/') {
+        if (*s != '/')
             return APLOGNO(01600) "mod_mime: analyze_ct: cannot get media type from '%s'";
-        }
     }
-    if (*s != '/' || type->len == 0) {
+    if (*s != '/' || type->len == 0)
         return APLOGNO(01599) "Cannot get media type from '%s'";
-    }
     start = s = mime_skip_space(s + 1);
-    while (*s && *s != ';' && !apr_isspace(*s)) {
+    while (*s && *s != ';' && !apr_isspace(*s))
         s++;
-    }
     *subtype = mime_span_until(start, s);
-    if (subtype->len == 0) {
+    if (subtype->len == 0)
         return APLOGNO(01601) "Cannot get media subtype.";
-    }
     *rest = mime_skip_space(s);
     return NULL;
 }
@@ -85,25 +79,21 @@ static const char *mime_parse_value(const char **at, mime_span *value)
 {
     const char *start = mime_skip_space(*at), *s = start;
 
-    if (*s == '\0') {
+    if (*s == '\0')
         return APLOGNO(01604) "Cannot get media parameter.";
-    }
     if (*s == '"') {
-        for (s++; *s && *s != '"'; s++) {
+        for (s++; *s && *s != '"'; s++)
             s += *s == '\\' && s[1];
-        }
         s += *s == '"';
         *value = mime_span_until(start, s);
         s = mime_skip_space(s);
     } else {
-        while (*s && *s != ';' && !mime_is_special(*s) && !apr_isspace(*s)) {
+        while (*s && *s != ';' && !mime_is_special(*s) && !apr_isspace(*s))
             s++;
-        }
         *value = mime_span_until(start, s);
     }
-    if (*s && *s != ';') {
+    if (*s && *s != ';')
         return APLOGNO(01608) "Cannot get media parameter.";
-    }
     *at = s;
     return NULL;
 }
@@ -114,26 +104,21 @@ static const char *mime_parse_parameter(const char **at, mime_span *name, mime_s
     const char *start = mime_skip_space(*at), *s = start;
 
     name->len = 0;
-    if (*s == '\0') {
+    if (*s == '\0')
         return APLOGNO(01602) "Cannot get media parameter.";
-    }
-    while (*s && *s != '=' && !mime_is_special(*s)) {
+    while (*s && *s != '=' && !mime_is_special(*s))
         s++;
-    }
     if (*s == '\0') {
         *at = s;
         return NULL;
     }
-    if (*s != '=') {
+    if (*s != '=')
         return APLOGNO(01605) "Cannot get media parameter.";
-    }
     *at = s + 1;
-    while (s > start && apr_isspace(s[-1])) {
+    while (s > start && apr_isspace(s[-1]))
         s--;
-    }
-    if (s == start) {
+    if (s == start)
         return APLOGNO(01603) "Cannot get media parameter.";
-    }
     *name = mime_span_until(start, s);
     return mime_parse_value(at, value);
 }
@@ -145,19 +130,16 @@ static const char *mime_canonical(request_rec *r, const char *text, const char *
     const char *out, *rest;
     int replaced = 0;
 
-    if ((*message = mime_parse_major(text, &type, &subtype, &rest)) != NULL) {
+    if ((*message = mime_parse_major(text, &type, &subtype, &rest)) != NULL)
         return text;
-    }
     out = apr_pstrcat(r->pool, apr_pstrmemdup(r->pool, type.at, type.len), "/",
                       apr_pstrmemdup(r->pool, subtype.at, subtype.len), NULL);
     while (*rest) {
         rest++;
-        if ((*message = mime_parse_parameter(&rest, &name, &value)) != NULL) {
+        if ((*message = mime_parse_parameter(&rest, &name, &value)) != NULL)
             return text;
-        }
-        if (name.len == 0) {
+        if (name.len == 0)
             break;
-        }
         if (charset && name.len == 7 && memcmp(name.at, "charset", 7) == 0) {
             if (!replaced) {
                 out = apr_pstrcat(r->pool, out, "; charset=", charset, NULL);
@@ -175,12 +157,10 @@ const char *mime_content_type(request_rec *r, const char *type, const char *char
 {
     const char *message = NULL, *canonical;
 
-    if (mime_is_plain(type)) {
+    if (mime_is_plain(type))
         return charset ? apr_pstrcat(r->pool, type, "; charset=", charset, NULL) : type;
-    }
     canonical = mime_canonical(r, type, charset, &message);
-    if (message) {
+    if (message)
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, r->server, message, type);
-    }
     return canonical;
 }

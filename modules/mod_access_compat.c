@@ -11,7 +11,7 @@
 #include "mod_auth.h"
 #include "apr_network_io.h"
 #include "apr_strings.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include "host_match.h"
 
 extern module AP_MODULE_DECLARE_DATA access_compat_module;
@@ -49,11 +49,9 @@ static void *access_create(apr_pool_t *p, char *dir)
 
 static void access_set_limited(unsigned char *slots, apr_int64_t limited, int value)
 {
-    for (int i = 0; i < METHODS; i++) {
-        if (((apr_uint64_t)limited >> i) & 1) {
+    for (int i = 0; i < METHODS; i++)
+        if (((apr_uint64_t)limited >> i) & 1)
             slots[i] = (unsigned char)value;
-        }
-    }
 }
 
 static const char *access_cmd_order(cmd_parms *cmd, void *mconfig, const char *arg)
@@ -61,15 +59,14 @@ static const char *access_cmd_order(cmd_parms *cmd, void *mconfig, const char *a
     access_conf *conf = mconfig;
     int order;
 
-    if (strcasecmp(arg, "allow,deny") == 0) {
+    if (strcasecmp(arg, "allow,deny") == 0)
         order = ACCESS_ALLOW_DENY;
-    } else if (strcasecmp(arg, "deny,allow") == 0) {
+    else if (strcasecmp(arg, "deny,allow") == 0)
         order = ACCESS_DENY_ALLOW;
-    } else if (strcasecmp(arg, "mutual-failure") == 0) {
+    else if (strcasecmp(arg, "mutual-failure") == 0)
         order = ACCESS_MUTUAL_FAILURE;
-    } else {
+    else
         return "unknown order";
-    }
     access_set_limited(conf->order, cmd->limited, order);
     return NULL;
 }
@@ -79,13 +76,12 @@ static const char *access_cmd_satisfy(cmd_parms *cmd, void *mconfig, const char 
     access_conf *conf = mconfig;
     int satisfy;
 
-    if (strcasecmp(arg, "all") == 0) {
+    if (strcasecmp(arg, "all") == 0)
         satisfy = SATISFY_ALL;
-    } else if (strcasecmp(arg, "any") == 0) {
+    else if (strcasecmp(arg, "any") == 0)
         satisfy = SATISFY_ANY;
-    } else {
+    else
         return "Satisfy either 'any' or 'all'.";
-    }
     access_set_limited(conf->satisfy, cmd->limited, satisfy);
     return NULL;
 }
@@ -97,22 +93,17 @@ static const char *access_parse_place(cmd_parms *cmd, access_rule *rule, char *w
     apr_status_t rv;
 
     rule->kind = ACCESS_IP;
-    if (mask) {
+    if (mask)
         *mask++ = '\0';
-    }
     rv = apr_ipsubnet_create(&rule->net, where, mask, cmd->pool);
-    if (rv == APR_SUCCESS) {
+    if (rv == APR_SUCCESS)
         return NULL;
-    }
-    if (!APR_STATUS_IS_EINVAL(rv)) {
+    if (!APR_STATUS_IS_EINVAL(rv))
         return apr_psprintf(cmd->pool, "%pm", &rv);
-    }
-    if (mask) {
+    if (mask)
         return "An IP address was expected";
-    }
-    if (strchr(where, '#')) {
+    if (strchr(where, '#'))
         return "No comments are allowed here";
-    }
     brg_phases_need_worker(); /* the client's name is looked up */
     rule->kind = ACCESS_HOST;
     rule->text = where;
@@ -126,9 +117,8 @@ static const char *access_cmd_rule(cmd_parms *cmd, void *mconfig, const char *fr
     access_rule *rule;
     char *where = apr_pstrdup(cmd->pool, word);
 
-    if (strcasecmp(from, "from") != 0) {
+    if (strcasecmp(from, "from") != 0)
         return "allow and deny must be followed by 'from'";
-    }
     rule = apr_array_push(cmd->info ? conf->allows : conf->denies);
     memset(rule, 0, sizeof(*rule));
     rule->limited = cmd->limited;
@@ -181,9 +171,8 @@ static int access_any_matches(request_rec *r, const apr_array_header_t *rules)
 
     for (int i = 0; i < rules->nelts; i++) {
         const access_rule *rule = &APR_ARRAY_IDX(rules, i, access_rule);
-        if ((rule->limited & bit) && access_rule_matches(r, rule)) {
+        if ((rule->limited & bit) && access_rule_matches(r, rule))
             return 1;
-        }
     }
     return 0;
 }
@@ -202,14 +191,11 @@ static int access_check(request_rec *r)
 {
     const access_conf *conf = ap_get_module_config(r->per_dir_config, &access_compat_module);
 
-    if (conf->is_volatile) {
-        for (request_rec *q = r; q; q = q->main ? q->main : q->prev) {
+    if (conf->is_volatile)
+        for (request_rec *q = r; q; q = q->main ? q->main : q->prev)
             ap_set_module_config(q->request_config, &access_compat_module, &access_was_volatile);
-        }
-    }
-    if (access_is_allowed(r, conf)) {
+    if (access_is_allowed(r, conf))
         return OK;
-    }
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                   APLOGNO(01797) "client denied by server configuration: %s%s",
                   r->filename ? "" : "uri ", r->filename ? r->filename : r->uri);
@@ -223,26 +209,23 @@ static int access_compat_ap_satisfies(request_rec *r)
     return conf->satisfy[r->method_number];
 }
 
-static int access_resolution(request_rec *r)
+static int access_depends(request_rec *r)
 {
     const access_conf *conf = ap_get_module_config(r->per_dir_config, &access_compat_module);
 
-    if (conf->is_volatile) {
-        return BRG_RESOLUTION_VOLATILE;
-    }
-    for (const request_rec *q = r; q; q = q->prev) {
-        if (ap_get_module_config(q->request_config, &access_compat_module)) {
-            return BRG_RESOLUTION_VOLATILE;
-        }
-    }
-    return BRG_RESOLUTION_STATIC;
+    if (conf->is_volatile)
+        return BRG_CACHE_VOLATILE;
+    for (const request_rec *q = r; q; q = q->prev)
+        if (ap_get_module_config(q->request_config, &access_compat_module))
+            return BRG_CACHE_VOLATILE;
+    return BRG_CACHE_STATIC;
 }
 
 static void access_register_hooks(apr_pool_t *p)
 {
     APR_REGISTER_OPTIONAL_FN(access_compat_ap_satisfies);
     ap_hook_check_access(access_check, NULL, NULL, APR_HOOK_MIDDLE, AP_AUTH_INTERNAL_PER_CONF);
-    brg_resolution_declare(&access_compat_module, access_resolution);
+    brg_cache_declare(&access_compat_module, access_depends);
 }
 
 static char access_is_allow;

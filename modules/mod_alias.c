@@ -12,7 +12,7 @@
 #include "http_request.h"
 #include "apr_strings.h"
 #include "apr_uri.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 
 #include <string.h>
 
@@ -54,9 +54,8 @@ static void *alias_create_dir_conf(apr_pool_t *p, char *dir)
 static apr_array_header_t *alias_merge_list(apr_pool_t *p, apr_array_header_t *base,
                                             apr_array_header_t *add)
 {
-    if (base && add) {
+    if (base && add)
         return apr_array_append(p, add, base);
-    }
     return add ? add : base;
 }
 
@@ -103,18 +102,16 @@ apr_size_t alias_match(const char *uri, const char *fake)
 
     while (*f) {
         if (*f == '/') {
-            if (*u != '/') {
+            if (*u != '/')
                 return 0;
-            }
             f += strspn(f, "/");
             u += strspn(u, "/");
         } else if (*u++ != *f++) {
             return 0;
         }
     }
-    if (f > fake && f[-1] != '/' && *u != '\0' && *u != '/') {
+    if (f > fake && f[-1] != '/' && *u != '\0' && *u != '/')
         return 0;
-    }
     return (apr_size_t)(u - uri);
 }
 
@@ -133,12 +130,10 @@ static const char *alias_escape_url(apr_pool_t *p, const char *url)
 
     apr_uri_parse(p, url, &uri);
     url = ap_escape_uri(p, apr_uri_unparse(p, &uri, APR_URI_UNP_OMITQUERY));
-    if (uri.query) {
+    if (uri.query)
         url = apr_pstrcat(p, url, "?", uri.query, NULL);
-    }
-    if (uri.fragment) {
+    if (uri.fragment)
         url = apr_pstrcat(p, url, "#", uri.fragment, NULL);
-    }
     return url;
 }
 
@@ -148,9 +143,8 @@ static void alias_try_section_redirect(request_rec *r, const alias_dir_conf *con
 {
     const char *error = NULL;
 
-    if (!conf->redirect_set) {
+    if (!conf->redirect_set)
         return;
-    }
     out->status = conf->redirect_status;
     if (conf->redirect == NULL) {
         out->target = "";
@@ -171,9 +165,8 @@ static void alias_try_section_alias(request_rec *r, const alias_dir_conf *conf, 
 {
     const char *error = NULL, *found;
 
-    if (!conf->alias_set) {
+    if (!conf->alias_set)
         return;
-    }
     found = ap_expr_str_exec(r, conf->alias, &error);
     out->target = found;
     if (error) {
@@ -191,9 +184,8 @@ static void alias_try_section_alias(request_rec *r, const alias_dir_conf *conf, 
         }
     }
     out->target = ap_server_root_relative(r->pool, found);
-    if (out->target == NULL) {
+    if (out->target == NULL)
         out->target = found;
-    }
     alias_force_handler(r, conf->handler);
 }
 
@@ -203,12 +195,10 @@ static const char *alias_try_pattern(request_rec *r, const alias_entry *entry, i
     ap_regmatch_t match[AP_MAX_REG_MATCH];
     const char *found;
 
-    if (ap_regexec(entry->regex, r->uri, AP_MAX_REG_MATCH, match, 0) != 0) {
+    if (ap_regexec(entry->regex, r->uri, AP_MAX_REG_MATCH, match, 0) != 0)
         return NULL;
-    }
-    if (*entry->real == '\0') {
+    if (*entry->real == '\0')
         return "";
-    }
     found = ap_pregsub(r->pool, entry->real, r->uri, AP_MAX_REG_MATCH, match);
     if (found == NULL) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
@@ -225,15 +215,13 @@ static const char *alias_try_prefix(request_rec *r, const alias_entry *entry, in
     apr_size_t covered = alias_match(r->uri, entry->fake);
     const char *rest;
 
-    if (covered == 0) {
+    if (covered == 0)
         return NULL;
-    }
     rest = r->uri + covered;
-    if (is_redirect) {
+    if (is_redirect)
         rest = ap_os_escape_path(r->pool, rest, 1);
-    } else {
+    else
         ap_set_context_info(r, entry->fake, entry->real);
-    }
     return *rest ? apr_pstrcat(r->pool, entry->real, rest, NULL) : entry->real;
 }
 
@@ -243,9 +231,8 @@ static void alias_try_list(request_rec *r, const apr_array_header_t *list, int i
     const alias_entry *entry, *end;
     const char *found = NULL;
 
-    if (list == NULL) {
+    if (list == NULL)
         return;
-    }
     entry = (const alias_entry *)list->elts;
     for (end = entry + list->nelts; entry < end && found == NULL; entry++) {
         found = entry->regex ? alias_try_pattern(r, entry, is_redirect, out)
@@ -255,9 +242,8 @@ static void alias_try_list(request_rec *r, const apr_array_header_t *list, int i
             out->status = entry->status;
         }
     }
-    if (found && !is_redirect && !out->failed) {
+    if (found && !is_redirect && !out->failed)
         found = ap_server_root_relative(r->pool, found);
-    }
     out->target = found;
 }
 
@@ -265,9 +251,8 @@ static void alias_try_redirects(request_rec *r, const alias_dir_conf *conf,
                                 const apr_array_header_t *list, alias_result *out)
 {
     alias_try_section_redirect(r, conf, out);
-    if (out->target == NULL && !out->failed) {
+    if (out->target == NULL && !out->failed)
         alias_try_list(r, list, 1, out);
-    }
 }
 
 /* A target without scheme and host gets them, unless RedirectRelative says not to. */
@@ -276,9 +261,8 @@ static const char *alias_complete_url(request_rec *r, const alias_dir_conf *conf
 {
     const char *url;
 
-    if (*target != '/' || conf->redirect_relative == ALIAS_ON) {
+    if (*target != '/' || conf->redirect_relative == ALIAS_ON)
         return target;
-    }
     url = ap_construct_url(r->pool, target, r);
     ap_set_module_config(r->request_config, &alias_module, &alias_location_varies);
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
@@ -293,12 +277,10 @@ static int alias_redirect(request_rec *r, const alias_dir_conf *conf, const alia
 {
     const char *url;
 
-    if (result->failed) {
+    if (result->failed)
         return HTTP_INTERNAL_SERVER_ERROR;
-    }
-    if (!ap_is_HTTP_REDIRECT(result->status)) {
+    if (!ap_is_HTTP_REDIRECT(result->status))
         return result->status;
-    }
     url = alias_complete_url(r, conf, result->target, stage);
     if (!ap_is_url(url) && !(*url == '/' && conf->redirect_relative == ALIAS_ON)) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
@@ -307,9 +289,8 @@ static int alias_redirect(request_rec *r, const alias_dir_conf *conf, const alia
                       stage->invalid_no, r->uri, url);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    if (r->args && !ap_strchr_c(url, '?')) {
+    if (r->args && !ap_strchr_c(url, '?'))
         url = apr_pstrcat(r->pool, url, "?", r->args, NULL);
-    }
     apr_table_setn(r->headers_out, "Location", url);
     return result->status;
 }
@@ -320,23 +301,18 @@ static int alias_translate(request_rec *r)
     const alias_dir_conf *conf = alias_dir_conf_of(r);
     alias_result result = {0};
 
-    if (r->uri[0] != '/' && r->uri[0] != '\0') {
+    if (r->uri[0] != '/' && r->uri[0] != '\0')
         return DECLINED;
-    }
     alias_try_redirects(r, conf, server->redirects, &result);
-    if (result.target || result.failed) {
+    if (result.target || result.failed)
         return alias_redirect(r, conf, &result, &alias_at_translation);
-    }
     alias_try_section_alias(r, conf, &result);
-    if (result.target == NULL && !result.failed) {
+    if (result.target == NULL && !result.failed)
         alias_try_list(r, server->aliases, 0, &result);
-    }
-    if (result.failed) {
+    if (result.failed)
         return HTTP_INTERNAL_SERVER_ERROR;
-    }
-    if (result.target == NULL) {
+    if (result.target == NULL)
         return DECLINED;
-    }
     r->filename = (char *)result.target;
     return OK;
 }
@@ -351,14 +327,14 @@ static int alias_fixup(request_rec *r)
                                           : DECLINED;
 }
 
-static int alias_resolution(request_rec *r)
+static int alias_depends(request_rec *r)
 {
     const alias_dir_conf *conf = alias_dir_conf_of(r);
 
     return conf->alias_set || conf->redirect_set ||
                    ap_get_module_config(r->request_config, &alias_module)
-               ? BRG_RESOLUTION_VOLATILE
-               : BRG_RESOLUTION_STATIC;
+               ? BRG_CACHE_VOLATILE
+               : BRG_CACHE_STATIC;
 }
 
 static void alias_register_hooks(apr_pool_t *p)
@@ -367,7 +343,7 @@ static void alias_register_hooks(apr_pool_t *p)
 
     ap_hook_translate_name(alias_translate, NULL, after_us, APR_HOOK_MIDDLE);
     ap_hook_fixups(alias_fixup, NULL, NULL, APR_HOOK_MIDDLE);
-    brg_resolution_declare(&alias_module, alias_resolution);
+    brg_cache_declare(&alias_module, alias_depends);
 }
 
 module AP_MODULE_DECLARE_DATA alias_module = {

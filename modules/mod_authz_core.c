@@ -8,7 +8,7 @@
 #include "http_log.h"
 #include "http_protocol.h"
 #include "ap_provider.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 
 APLOG_USE_MODULE(authz_core);
 
@@ -18,24 +18,20 @@ static char authz_was_volatile;
  */
 static void authz_mark_volatile(request_rec *r)
 {
-    for (; r; r = r->main ? r->main : r->prev) {
+    for (; r; r = r->main ? r->main : r->prev)
         ap_set_module_config(r->request_config, &authz_core_module, &authz_was_volatile);
-    }
 }
 
-static int authz_resolution(request_rec *r)
+static int authz_depends(request_rec *r)
 {
     const authz_dir_conf *conf = ap_get_module_config(r->per_dir_config, &authz_core_module);
 
-    if (conf->root && conf->root->is_volatile) {
-        return BRG_RESOLUTION_VOLATILE;
-    }
-    for (const request_rec *q = r; q; q = q->prev) {
-        if (ap_get_module_config(q->request_config, &authz_core_module)) {
-            return BRG_RESOLUTION_VOLATILE;
-        }
-    }
-    return BRG_RESOLUTION_STATIC;
+    if (conf->root && conf->root->is_volatile)
+        return BRG_CACHE_VOLATILE;
+    for (const request_rec *q = r; q; q = q->prev)
+        if (ap_get_module_config(q->request_config, &authz_core_module))
+            return BRG_CACHE_VOLATILE;
+    return BRG_CACHE_STATIC;
 }
 
 static int authz_without_rules(request_rec *r)
@@ -53,14 +49,12 @@ static int authz_without_rules(request_rec *r)
 
 static int authz_no_user(request_rec *r, int after_authn)
 {
-    if (!after_authn) {
+    if (!after_authn)
         return DECLINED;
-    }
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                   APLOGNO(01629) "authorization failure (no authenticated user): %s", r->uri);
-    if (r->user) {
+    if (r->user)
         ap_note_auth_failure(r);
-    }
     return HTTP_UNAUTHORIZED;
 }
 
@@ -74,12 +68,10 @@ static int authz_denied(request_rec *r, const authz_dir_conf *conf, int after_au
     }
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                   APLOGNO(01631) "user %s: authorization failure for \"%s\": ", r->user, r->uri);
-    if (conf->forbid == 1) {
+    if (conf->forbid == 1)
         return HTTP_FORBIDDEN;
-    }
-    if (r->user) {
+    if (r->user)
         ap_note_auth_failure(r);
-    }
     return HTTP_UNAUTHORIZED;
 }
 
@@ -87,15 +79,12 @@ static int authz_judge(request_rec *r, int after_authn)
 {
     const authz_dir_conf *conf = ap_get_module_config(r->per_dir_config, &authz_core_module);
 
-    if (conf->grants_all && !APLOGrdebug(r)) {
+    if (conf->grants_all && !APLOGrdebug(r))
         return OK;
-    }
-    if (!conf->root) {
+    if (!conf->root)
         return authz_without_rules(r);
-    }
-    if (conf->root->is_volatile) {
+    if (conf->root->is_volatile)
         authz_mark_volatile(r);
-    }
     switch (authz_eval(r, conf->root, AUTHZ_OP_ALL)) {
     case AUTHZ_GRANTED:
         return OK;
@@ -154,7 +143,7 @@ static void authz_register_hooks(apr_pool_t *p)
                             AP_AUTH_INTERNAL_PER_CONF);
     ap_hook_check_authz(authz_check_user, NULL, NULL, APR_HOOK_LAST, AP_AUTH_INTERNAL_PER_CONF);
     authz_providers_register(p);
-    brg_resolution_declare(&authz_core_module, authz_resolution);
+    brg_cache_declare(&authz_core_module, authz_depends);
 }
 
 static const command_rec authz_directives[] = {

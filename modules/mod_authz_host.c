@@ -15,7 +15,7 @@
 #include "ap_expr.h"
 #include "apr_network_io.h"
 #include "apr_strings.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include "host_match.h"
 
 extern module AP_MODULE_DECLARE_DATA authz_host_module;
@@ -31,16 +31,13 @@ static const char *authz_host_subnet(cmd_parms *cmd, const char *word, apr_ipsub
     char *address = apr_pstrdup(cmd->temp_pool, word), *mask = strchr(address, '/');
     apr_status_t rv;
 
-    if (mask) {
+    if (mask)
         *mask++ = '\0';
-    }
     rv = apr_ipsubnet_create(net, address, mask, cmd->pool);
-    if (rv == APR_SUCCESS) {
+    if (rv == APR_SUCCESS)
         return NULL;
-    }
-    if (APR_STATUS_IS_EINVAL(rv)) {
+    if (APR_STATUS_IS_EINVAL(rv))
         return apr_psprintf(cmd->pool, "ip address '%s' appears to be invalid", word);
-    }
     return apr_psprintf(cmd->pool, "ip address '%s' appears to be invalid: %pm", word, &rv);
 }
 
@@ -52,14 +49,12 @@ static const char *authz_host_ip_parse(cmd_parms *cmd, const char *line, const v
     while (*(word = ap_getword_conf(cmd->temp_pool, &line))) {
         apr_ipsubnet_t *net;
 
-        if ((err = authz_host_subnet(cmd, word, &net))) {
+        if ((err = authz_host_subnet(cmd, word, &net)))
             return err;
-        }
         APR_ARRAY_PUSH(nets, apr_ipsubnet_t *) = net;
     }
-    if (!nets->nelts) {
+    if (!nets->nelts)
         return "'require ip' requires an argument";
-    }
     APR_ARRAY_PUSH(nets, apr_ipsubnet_t *) = NULL;
     *parsed = nets->elts;
     return NULL;
@@ -67,11 +62,9 @@ static const char *authz_host_ip_parse(cmd_parms *cmd, const char *line, const v
 
 static authz_status authz_host_ip_check(request_rec *r, const char *line, const void *parsed)
 {
-    for (apr_ipsubnet_t *const *net = parsed; *net; net++) {
-        if (apr_ipsubnet_test(*net, r->useragent_addr)) {
+    for (apr_ipsubnet_t *const *net = parsed; *net; net++)
+        if (apr_ipsubnet_test(*net, r->useragent_addr))
             return AUTHZ_GRANTED;
-        }
-    }
     return AUTHZ_DENIED;
 }
 
@@ -82,9 +75,8 @@ static const char *authz_host_expr_parse(cmd_parms *cmd, const char *line, const
     const char *err = NULL;
     ap_expr_info_t *expr = ap_expr_parse_cmd(cmd, line, AP_EXPR_FLAG_STRING_RESULT, &err, NULL);
 
-    if (err) {
+    if (err)
         return apr_pstrcat(cmd->pool, "Cannot parse expression in require line: ", err, NULL);
-    }
     brg_phases_need_worker(); /* names are looked up */
     *parsed = expr;
     return NULL;
@@ -125,11 +117,9 @@ static authz_status authz_host_name_check(request_rec *r, const char *line, cons
         }
         names = apr_pstrmemdup(r->pool, names, (apr_size_t)(hash - names));
     }
-    while (*(word = ap_getword_conf(r->pool, &names))) {
-        if (host_match_domain(word, host)) {
+    while (*(word = ap_getword_conf(r->pool, &names)))
+        if (host_match_domain(word, host))
             return AUTHZ_GRANTED;
-        }
-    }
     return AUTHZ_DENIED;
 }
 
@@ -152,9 +142,8 @@ static int authz_host_resolves_to_client(request_rec *r, const char *name)
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                       APLOGNO(03355) "access check for %s as '%s': %s", r->useragent_ip, name,
                       same ? "yes" : "no");
-        if (same) {
+        if (same)
             return 1;
-        }
     }
     return 0;
 }
@@ -170,14 +159,11 @@ static authz_status authz_host_forward_check(request_rec *r, const char *line, c
                       err);
         return AUTHZ_DENIED;
     }
-    if ((hash = ap_strchr_c(names, '#'))) {
+    if ((hash = ap_strchr_c(names, '#')))
         names = apr_pstrmemdup(r->pool, names, (apr_size_t)(hash - names));
-    }
-    while (*(word = ap_getword_conf(r->pool, &names))) {
-        if (authz_host_resolves_to_client(r, word)) {
+    while (*(word = ap_getword_conf(r->pool, &names)))
+        if (authz_host_resolves_to_client(r, word))
             return AUTHZ_GRANTED;
-        }
-    }
     return AUTHZ_DENIED;
 }
 
@@ -186,13 +172,11 @@ static const authz_provider authz_host_forward = {authz_host_forward_check, auth
 static authz_status authz_host_local_check(request_rec *r, const char *line, const void *parsed)
 {
     if (apr_sockaddr_equal(r->connection->local_addr, r->useragent_addr) ||
-        apr_ipsubnet_test(authz_host_loopback_v4, r->useragent_addr)) {
+        apr_ipsubnet_test(authz_host_loopback_v4, r->useragent_addr))
         return AUTHZ_GRANTED;
-    }
 #if APR_HAVE_IPV6
-    if (apr_ipsubnet_test(authz_host_loopback_v6, r->useragent_addr)) {
+    if (apr_ipsubnet_test(authz_host_loopback_v6, r->useragent_addr))
         return AUTHZ_GRANTED;
-    }
 #endif
     return AUTHZ_DENIED;
 }
@@ -204,9 +188,8 @@ static int authz_host_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t
     apr_status_t rv = apr_ipsubnet_create(&authz_host_loopback_v4, "127.0.0.0", "8", pconf);
 
 #if APR_HAVE_IPV6
-    if (rv == APR_SUCCESS) {
+    if (rv == APR_SUCCESS)
         rv = apr_ipsubnet_create(&authz_host_loopback_v6, "::1", NULL, pconf);
-    }
 #endif
     return rv == APR_SUCCESS ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
@@ -225,7 +208,7 @@ static void authz_host_register_hooks(apr_pool_t *p)
     authz_host_register(p, "forward-dns", &authz_host_forward);
     authz_host_register(p, "local", &authz_host_local);
     /* The module hooks no phase: mod_authz_core answers for the providers that a request met. */
-    brg_resolution_declare(&authz_host_module, NULL);
+    brg_cache_declare(&authz_host_module, NULL);
 }
 
 module AP_MODULE_DECLARE_DATA authz_host_module = {

@@ -8,7 +8,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_strings.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 
 APLOG_USE_MODULE(autoindex);
 
@@ -17,9 +17,8 @@ APLOG_USE_MODULE(autoindex);
 static const char *ai_query_letter(const char *query, char name, const char *values, char *value)
 {
     if (query[0] != name || query[1] != '=' || !query[2] || !strchr(values, query[2]) ||
-        (query[3] && query[3] != ';' && query[3] != '&')) {
+        (query[3] && query[3] != ';' && query[3] != '&'))
         return NULL;
-    }
     *value = query[2];
     return query + (query[3] ? 4 : 3);
 }
@@ -30,9 +29,8 @@ static const char *ai_query_pattern(request_rec *r, const char *query, const cha
     apr_size_t len;
     char *text;
 
-    if (query[0] != 'P' || query[1] != '=') {
+    if (query[0] != 'P' || query[1] != '=')
         return NULL;
-    }
     query += 2;
     len = strcspn(query, ";&");
     text = apr_pstrmemdup(r->pool, query, len);
@@ -51,24 +49,21 @@ static void ai_apply_query(request_rec *r, ai_view *view)
     const char *query = r->args ? r->args : "", *next, *shown = "";
     char fancy = '\0', version = '\0';
 
-    while (*query) {
+    while (*query)
         if ((next = ai_query_letter(query, 'C', "NMSD", &view->key)) ||
             (next = ai_query_letter(query, 'O', "AD", &view->direction)) ||
             (next = ai_query_letter(query, 'F', "012", &fancy)) ||
             (next = ai_query_letter(query, 'V', "01", &version)) ||
-            (next = ai_query_pattern(r, query, &view->pattern, &shown))) {
+            (next = ai_query_pattern(r, query, &view->pattern, &shown)))
             query = next;
-        } else {
+        else
             break;
-        }
-    }
     if (fancy) {
         view->opts &= ~(AI_FANCY | AI_TABLE);
         view->opts |= fancy == '0' ? 0 : fancy == '1' ? AI_FANCY : AI_FANCY | AI_TABLE;
     }
-    if (version) {
+    if (version)
         view->opts = version == '1' ? view->opts | AI_VERSION_SORT : view->opts & ~AI_VERSION_SORT;
-    }
     view->link_args = apr_pstrcat(r->pool, fancy ? apr_psprintf(r->pool, ";F=%c", fancy) : "",
                                   version ? apr_psprintf(r->pool, ";V=%c", version) : "",
                                   view->pattern ? ";P=" : "", view->pattern ? shown : "", NULL);
@@ -79,9 +74,8 @@ static void ai_set_type(request_rec *r, const ai_view *view)
     const char *type = view->conf->type ? view->conf->type : "text/html";
     const char *charset = view->conf->charset ? view->conf->charset : "ISO-8859-1";
 
-    if (*charset) {
+    if (*charset)
         type = apr_pstrcat(r->pool, type, ";charset=", charset, NULL);
-    }
     ap_set_content_type_ex(r, type, 1);
 }
 
@@ -89,9 +83,8 @@ static const char *ai_page_title(request_rec *r)
 {
     apr_size_t len = strlen(r->uri);
 
-    while (len > 1 && r->uri[len - 1] == '/') {
+    while (len > 1 && r->uri[len - 1] == '/')
         len--;
-    }
     return ap_escape_html(r->pool, apr_pstrmemdup(r->pool, r->uri, len));
 }
 
@@ -110,17 +103,14 @@ static void ai_write_page(request_rec *r, const ai_view *view, const apr_array_h
     ai_head(r, view, ai_page_title(r));
     ai_list(r, view, entries);
     ai_tail(r, view);
-    if (!framed) {
+    if (!framed)
         return;
-    }
-    if (accept) {
+    if (accept)
         apr_table_setn(r->headers_in, "Accept", accept);
-    } else {
+    else
         apr_table_unset(r->headers_in, "Accept");
-    }
-    if (encoding) {
+    if (encoding)
         apr_table_setn(r->headers_in, "Accept-Encoding", encoding);
-    }
 }
 
 static int ai_index(request_rec *r, const ai_conf *conf)
@@ -145,18 +135,15 @@ static int ai_index(request_rec *r, const ai_conf *conf)
         ap_set_last_modified(r);
         ap_set_etag(r);
     }
-    if (r->header_only) {
+    if (r->header_only)
         return OK;
-    }
-    if (view.opts & AI_IGNORE_CLIENT) {
+    if (view.opts & AI_IGNORE_CLIENT)
         view.opts |= AI_SUPPRESS_COLSORT;
-    } else {
+    else
         ai_apply_query(r, &view);
-    }
     entries = ai_entries(r, &view, &rv);
-    if (!entries) {
+    if (!entries)
         return HTTP_FORBIDDEN;
-    }
     ai_write_page(r, &view, entries);
     return OK;
 }
@@ -167,13 +154,11 @@ static int ai_handler(request_rec *r)
     const char *names;
     int errstatus;
 
-    if (!r->handler || strcmp(r->handler, DIR_MAGIC_TYPE) != 0) {
+    if (!r->handler || strcmp(r->handler, DIR_MAGIC_TYPE) != 0)
         return DECLINED;
-    }
     r->allowed |= AP_METHOD_BIT << M_GET;
-    if (r->method_number != M_GET) {
+    if (r->method_number != M_GET)
         return DECLINED;
-    }
     if (!(ap_allow_options(r) & OPT_INDEXES)) {
         names = apr_table_get(r->notes, "dir-index-names");
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
@@ -183,13 +168,11 @@ static int ai_handler(request_rec *r)
                       r->filename, names ? names : "none");
         return HTTP_FORBIDDEN;
     }
-    if ((errstatus = ap_discard_request_body(r)) != OK) {
+    if ((errstatus = ap_discard_request_body(r)) != OK)
         return errstatus;
-    }
     conf = ap_get_module_config(r->per_dir_config, &autoindex_module);
-    if (*r->filename && r->filename[strlen(r->filename) - 1] != '/') {
+    if (*r->filename && r->filename[strlen(r->filename) - 1] != '/')
         r->filename = apr_pstrcat(r->pool, r->filename, "/", NULL);
-    }
     return ai_index(r, conf);
 }
 

@@ -13,7 +13,7 @@
 #include "http_request.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 
 #include <stdlib.h>
 #include <stddef.h>
@@ -68,9 +68,8 @@ static const char *dir_set_index(cmd_parms *cmd, void *mconfig, const char *args
     dir_conf *conf = mconfig;
     const char *word = ap_getword_conf(cmd->pool, &args);
 
-    if (conf->index_names == NULL) {
+    if (conf->index_names == NULL)
         conf->index_names = apr_array_make(cmd->pool, 2, sizeof(char *));
-    }
     if (*args == '\0' && strcasecmp(word, "disabled") == 0) {
         apr_array_clear(conf->index_names);
         return NULL;
@@ -113,13 +112,11 @@ static const char *dir_set_index_redirect(cmd_parms *cmd, void *mconfig, const c
             return NULL;
         }
     }
-    if (!apr_isdigit(*word)) {
+    if (!apr_isdigit(*word))
         return "DirectoryIndexRedirect ON|OFF|permanent|temp|seeother|3xx";
-    }
     conf->index_redirect = atoi(word);
-    if (!ap_is_HTTP_REDIRECT(conf->index_redirect)) {
+    if (!ap_is_HTTP_REDIRECT(conf->index_redirect))
         return "DirectoryIndexRedirect only accepts values between 300 and 399";
-    }
     return NULL;
 }
 
@@ -162,20 +159,17 @@ static int dir_fallback(request_rec *r, const dir_conf *conf)
     request_rec *sub;
     int status = DECLINED;
 
-    if (conf->fallback == NULL || strcasecmp(conf->fallback, "disabled") == 0) {
+    if (conf->fallback == NULL || strcasecmp(conf->fallback, "disabled") == 0)
         return DECLINED;
-    }
     sub = ap_sub_req_lookup_uri(dir_with_args(r, conf->fallback), r, r->output_filters);
     if (dir_is_servable(sub)) {
         ap_internal_fast_redirect(sub, r);
         return OK;
     }
-    if (ap_is_HTTP_REDIRECT(sub->status)) {
+    if (ap_is_HTTP_REDIRECT(sub->status))
         return dir_adopt_answer(r, sub);
-    }
-    if (sub->status && sub->status != HTTP_NOT_FOUND && sub->status != HTTP_OK) {
+    if (sub->status && sub->status != HTTP_NOT_FOUND && sub->status != HTTP_OK)
         status = sub->status;
-    }
     ap_destroy_sub_req(sub);
     return status;
 }
@@ -209,9 +203,8 @@ static void dir_try_index(request_rec *r, const dir_conf *conf, const char *name
         return;
     }
     search->done = 0;
-    if (sub->status && sub->status != HTTP_NOT_FOUND && sub->status != HTTP_OK) {
+    if (sub->status && sub->status != HTTP_NOT_FOUND && sub->status != HTTP_OK)
         search->error = sub->status;
-    }
     ap_destroy_sub_req(sub);
 }
 
@@ -235,13 +228,11 @@ static int dir_index(request_rec *r, const dir_conf *conf)
     }
     for (i = 0; i < n; i++) {
         dir_try_index(r, conf, names[i], i == n - 1, &search);
-        if (search.done) {
+        if (search.done)
             return search.status;
-        }
     }
-    if (search.error != OK) {
+    if (search.error != OK)
         return search.error;
-    }
     apr_table_setn(r->notes, "dir-index-names", dir_note_of_names(r, conf));
     return dir_fallback(r, conf);
 }
@@ -258,22 +249,19 @@ static int dir_fixup_directory(request_rec *r, const dir_conf *conf)
 {
     apr_size_t len = strlen(r->uri);
 
-    if (r->handler == NULL) {
+    if (r->handler == NULL)
         r->handler = DIR_MAGIC_TYPE; /* no type of the directory itself: a listing is still due */
-    }
     if (len == 0 || r->uri[len - 1] != '/') {
         if (conf->slash == DIR_OFF ||
-            (r->method_number != M_GET && apr_table_get(r->subprocess_env, "redirect-carefully"))) {
+            (r->method_number != M_GET && apr_table_get(r->subprocess_env, "redirect-carefully")))
             return DECLINED;
-        }
         return dir_redirect(
             r, dir_with_args(r, apr_pstrcat(r->pool, ap_escape_uri(r->pool, r->uri), "/", NULL)),
             HTTP_MOVED_PERMANENTLY);
     }
     if (dir_is_taken(r, conf)) {
-        if (r->content_type && strcmp(r->content_type, DIR_MAGIC_TYPE) == 0) {
+        if (r->content_type && strcmp(r->content_type, DIR_MAGIC_TYPE) == 0)
             r->content_type = NULL; /* it was only a hint to this module and to listings */
-        }
         return DECLINED;
     }
     return dir_index(r, conf);
@@ -283,19 +271,17 @@ static int dir_fixup(request_rec *r)
 {
     const dir_conf *conf = ap_get_module_config(r->per_dir_config, &dir_module);
 
-    if (r->finfo.filetype == APR_DIR) {
+    if (r->finfo.filetype == APR_DIR)
         return dir_fixup_directory(r, conf);
-    }
-    if (r->finfo.filetype == APR_NOFILE && r->handler == NULL) {
+    if (r->finfo.filetype == APR_NOFILE && r->handler == NULL)
         return dir_fallback(r, conf);
-    }
     return DECLINED;
 }
 
-static int dir_resolution(request_rec *r)
+static int dir_depends(request_rec *r)
 {
-    return ap_get_module_config(r->request_config, &dir_module) ? BRG_RESOLUTION_VOLATILE
-                                                                : BRG_RESOLUTION_STATIC;
+    return ap_get_module_config(r->request_config, &dir_module) ? BRG_CACHE_VOLATILE
+                                                                : BRG_CACHE_STATIC;
 }
 
 static const command_rec dir_commands[] = {
@@ -312,7 +298,7 @@ static const command_rec dir_commands[] = {
 static void dir_register_hooks(apr_pool_t *p)
 {
     ap_hook_fixups(dir_fixup, NULL, NULL, APR_HOOK_LAST);
-    brg_resolution_declare(&dir_module, dir_resolution);
+    brg_cache_declare(&dir_module, dir_depends);
 }
 
 module AP_MODULE_DECLARE_DATA dir_module = {

@@ -13,7 +13,7 @@
 #include "http_request.h"
 #include "apr_strings.h"
 #include "apr_tables.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,18 +43,15 @@ static void *env_merge_conf(apr_pool_t *p, void *base_conf, void *add_conf)
     env_conf *conf;
     int i;
 
-    if (apr_is_empty_table(base->vars)) {
+    if (apr_is_empty_table(base->vars))
         return add;
-    }
     conf = apr_palloc(p, sizeof(*conf));
     conf->vars = apr_table_copy(p, base->vars);
     conf->removed = NULL;
-    for (i = 0; add->removed && i < add->removed->nelts; i++) {
+    for (i = 0; add->removed && i < add->removed->nelts; i++)
         apr_table_unset(conf->vars, APR_ARRAY_IDX(add->removed, i, const char *));
-    }
-    for (i = 0; i < added->nelts; i++) {
+    for (i = 0; i < added->nelts; i++)
         apr_table_setn(conf->vars, entry[i].key, entry[i].val);
-    }
     return conf;
 }
 
@@ -93,9 +90,8 @@ static const char *env_set(cmd_parms *cmd, void *mconfig, const char *name, cons
 {
     env_conf *conf = mconfig;
 
-    if (ap_strchr_c(name, '=')) {
+    if (ap_strchr_c(name, '='))
         env_warn_equals(cmd, name);
-    }
     apr_table_setn(conf->vars, name, value ? value : "");
     return NULL;
 }
@@ -104,9 +100,8 @@ static const char *env_unset(cmd_parms *cmd, void *mconfig, const char *name)
 {
     env_conf *conf = mconfig;
 
-    if (conf->removed == NULL) {
+    if (conf->removed == NULL)
         conf->removed = apr_array_make(cmd->pool, 2, sizeof(const char *));
-    }
     APR_ARRAY_PUSH(conf->removed, const char *) = name;
     apr_table_unset(conf->vars, name);
     return NULL;
@@ -137,7 +132,7 @@ static const command_rec env_commands[] = {
 static void env_register_hooks(apr_pool_t *p)
 {
     ap_hook_fixups(env_fixup, NULL, NULL, APR_HOOK_MIDDLE);
-    brg_resolution_declare(&env_module, NULL);
+    brg_cache_declare(&env_module, NULL);
 }
 
 module AP_MODULE_DECLARE_DATA env_module = {

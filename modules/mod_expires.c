@@ -16,7 +16,7 @@
 #include "util_filter.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -75,11 +75,10 @@ static void *expires_merge_conf(apr_pool_t *p, void *base_conf, void *add_conf)
     conf->active = add->active == EXPIRES_UNSET ? base->active : add->active;
     conf->fallback = add->fallback ? add->fallback : base->fallback;
     conf->wildcards = add->wildcards; /* as Apache: a narrower context starts without wildcards */
-    if (add->by_type && base->by_type) {
+    if (add->by_type && base->by_type)
         conf->by_type = apr_array_append(p, add->by_type, base->by_type);
-    } else {
+    else
         conf->by_type = add->by_type ? add->by_type : base->by_type;
-    }
     return conf;
 }
 
@@ -87,11 +86,9 @@ static const expires_unit *expires_unit_of(const char *word)
 {
     apr_size_t i;
 
-    for (i = 0; i < sizeof(expires_units) / sizeof(expires_units[0]); i++) {
-        if (strncasecmp(word, expires_units[i].name, expires_units[i].significant) == 0) {
+    for (i = 0; i < sizeof(expires_units) / sizeof(expires_units[0]); i++)
+        if (strncasecmp(word, expires_units[i].name, expires_units[i].significant) == 0)
             return &expires_units[i];
-        }
-    }
     return NULL;
 }
 
@@ -101,9 +98,8 @@ static const char *expires_parse_terms(apr_pool_t *p, const char *text, apr_int6
     const char *word = ap_getword_conf(p, &text);
 
     *seconds = 0;
-    if (strncasecmp(word, "plus", 1) == 0) {
+    if (strncasecmp(word, "plus", 1) == 0)
         word = ap_getword_conf(p, &text);
-    }
     while (*word) {
         const expires_unit *unit;
         apr_int64_t n;
@@ -114,16 +110,13 @@ static const char *expires_parse_terms(apr_pool_t *p, const char *text, apr_int6
         }
         n = apr_strtoi64(word, NULL, 10);
         word = ap_getword_conf(p, &text);
-        if (*word == '\0') {
+        if (*word == '\0')
             return "bad expires code, missing <type>";
-        }
         unit = expires_unit_of(word);
-        if (unit == NULL) {
+        if (unit == NULL)
             return apr_pstrcat(p, "bad expires code, unrecognised <type>", "'", word, "'", NULL);
-        }
-        if (n > INT_MAX) {
+        if (n > INT_MAX)
             n = INT_MAX; /* keeps any sum of terms on one line within 64 bits */
-        }
         *seconds += n * unit->seconds;
         word = ap_getword_conf(p, &text);
     }
@@ -145,13 +138,12 @@ static const char *expires_compile(apr_pool_t *p, const char *code, expires_rule
         return NULL;
     }
     word = ap_getword_conf(p, &text);
-    if (strncasecmp(word, "now", 1) == 0 || strncasecmp(word, "access", 1) == 0) {
+    if (strncasecmp(word, "now", 1) == 0 || strncasecmp(word, "access", 1) == 0)
         rule->base = 'A';
-    } else if (strncasecmp(word, "modification", 1) == 0) {
+    else if (strncasecmp(word, "modification", 1) == 0)
         rule->base = 'M';
-    } else {
+    else
         return apr_pstrcat(p, "bad expires code, unrecognised <base> '", word, "'", NULL);
-    }
     return expires_parse_terms(p, text, &rule->seconds);
 }
 
@@ -169,9 +161,8 @@ static void expires_add_rule(apr_pool_t *p, expires_conf *conf, const expires_ru
     expires_rule *held;
     int i;
 
-    if (conf->by_type == NULL) {
+    if (conf->by_type == NULL)
         conf->by_type = apr_array_make(p, 4, sizeof(expires_rule));
-    }
     held = (expires_rule *)conf->by_type->elts;
     for (i = 0; i < conf->by_type->nelts; i++) {
         if (strcasecmp(held[i].type, rule->type) == 0) {
@@ -189,9 +180,8 @@ static const char *expires_set_by_type(cmd_parms *cmd, void *mconfig, const char
     expires_rule rule;
     const char *slash = strrchr(type, '/'), *error;
 
-    if (slash == NULL) {
+    if (slash == NULL)
         return "Invalid mimetype: should contain a slash";
-    }
     rule.type = type;
     rule.type_len = strlen(type);
     if (strcmp(slash, "/*") == 0) {
@@ -200,9 +190,8 @@ static const char *expires_set_by_type(cmd_parms *cmd, void *mconfig, const char
         conf->wildcards = 1;
     }
     error = expires_compile(cmd->pool, code, &rule);
-    if (error) {
+    if (error)
         return apr_pstrcat(cmd->pool, "'ExpiresByType ", type, " ", code, "': ", error, NULL);
-    }
     expires_add_rule(cmd->pool, conf, &rule);
     return NULL;
 }
@@ -213,9 +202,8 @@ static const char *expires_set_default(cmd_parms *cmd, void *mconfig, const char
     expires_rule *rule = apr_pcalloc(cmd->pool, sizeof(*rule));
     const char *error = expires_compile(cmd->pool, code, rule);
 
-    if (error) {
+    if (error)
         return apr_pstrcat(cmd->pool, "'ExpiresDefault ", code, "': ", error, NULL);
-    }
     conf->fallback = rule;
     return NULL;
 }
@@ -225,11 +213,9 @@ static const expires_rule *expires_find(const expires_conf *conf, const char *ty
     const expires_rule *rule = (const expires_rule *)conf->by_type->elts;
     const expires_rule *end = rule + conf->by_type->nelts;
 
-    for (; rule < end; rule++) {
-        if (rule->type_len == len && strncasecmp(rule->type, type, len) == 0) {
+    for (; rule < end; rule++)
+        if (rule->type_len == len && strncasecmp(rule->type, type, len) == 0)
             return rule;
-        }
-    }
     return NULL;
 }
 
@@ -241,9 +227,8 @@ static const expires_rule *expires_rule_of(const expires_conf *conf, const reque
 
     if (type && conf->by_type) {
         len = strcspn(type, ";");
-        while (len > 0 && apr_isspace(type[len - 1])) {
+        while (len > 0 && apr_isspace(type[len - 1]))
             len--;
-        }
         rule = expires_find(conf, type, len);
         if (rule == NULL && conf->wildcards) {
             slash = memchr(type, '/', len);
@@ -259,15 +244,13 @@ static void expires_set_headers(request_rec *r, const expires_rule *rule, apr_ta
     char *date;
 
     if (rule->base == 'M') {
-        if (r->finfo.filetype == APR_NOFILE) {
+        if (r->finfo.filetype == APR_NOFILE)
             return;
-        }
         base = r->finfo.mtime;
     }
     expires = base + apr_time_from_sec(rule->seconds);
-    if (expires < r->request_time) {
+    if (expires < r->request_time)
         expires = r->request_time;
-    }
     apr_table_mergen(headers, "Cache-Control",
                      apr_pstrcat(r->pool, "max-age=",
                                  apr_off_t_toa(r->pool, apr_time_sec(expires - r->request_time)),
@@ -287,9 +270,8 @@ static apr_status_t expires_filter(ap_filter_t *f, apr_bucket_brigade *bb)
     if (!ap_is_HTTP_ERROR(r->status) && apr_table_get(r->err_headers_out, "Expires") == NULL &&
         apr_table_get(r->headers_out, "Expires") == NULL) {
         rule = expires_rule_of(conf, r);
-        if (rule) {
+        if (rule)
             expires_set_headers(r, rule, r->headers_out);
-        }
     }
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, bb);
@@ -304,9 +286,8 @@ static int expires_applies(const request_rec *r)
 
 static void expires_insert_filter(request_rec *r)
 {
-    if (!ap_is_HTTP_ERROR(r->status) && r->main == NULL && expires_applies(r)) {
+    if (!ap_is_HTTP_ERROR(r->status) && r->main == NULL && expires_applies(r))
         ap_add_output_filter_handle(expires_filter_handle, NULL, r, r->connection);
-    }
 }
 
 /* Not set by another module or directive, before or after this one. */
@@ -320,22 +301,20 @@ static int expires_is_ours(const request_rec *r, const expires_rule *rule)
     return value && strcmp(value, date) == 0;
 }
 
-static int expires_resolution(request_rec *r)
+static int expires_depends(request_rec *r)
 {
     const expires_conf *conf = ap_get_module_config(r->per_dir_config, &expires_module);
     const expires_rule *rule = expires_applies(r) ? expires_rule_of(conf, r) : NULL;
 
-    if (rule == NULL || ap_is_HTTP_ERROR(r->status)) {
-        return BRG_RESOLUTION_STATIC;
-    }
-    if (rule->base == 'M') {
-        return BRG_RESOLUTION_VOLATILE; /* max-age becomes less each second */
-    }
+    if (rule == NULL || ap_is_HTTP_ERROR(r->status))
+        return BRG_CACHE_STATIC;
+    if (rule->base == 'M')
+        return BRG_CACHE_VOLATILE; /* max-age becomes less each second */
     if (expires_is_ours(r, rule)) {
-        brg_resolution_dated_field(r, "Expires",
-                                   apr_time_from_sec(rule->seconds < 0 ? 0 : rule->seconds));
+        brg_cache_dated_field(r, "Expires",
+                              apr_time_from_sec(rule->seconds < 0 ? 0 : rule->seconds));
     }
-    return BRG_RESOLUTION_STATIC;
+    return BRG_CACHE_STATIC;
 }
 
 static const command_rec expires_commands[] = {
@@ -352,7 +331,7 @@ static void expires_register_hooks(apr_pool_t *p)
         ap_register_output_filter("MOD_EXPIRES", expires_filter, NULL, AP_FTYPE_CONTENT_SET - 2);
     ap_hook_insert_error_filter(expires_insert_filter, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_filter(expires_insert_filter, NULL, NULL, APR_HOOK_MIDDLE);
-    brg_resolution_declare(&expires_module, expires_resolution);
+    brg_cache_declare(&expires_module, expires_depends);
 }
 
 module AP_MODULE_DECLARE_DATA expires_module = {

@@ -16,7 +16,7 @@
 #include "util_filter.h"
 #include "util_md5.h"
 #include "mod_core.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include "file_kept.h"
 #include "apr_buckets.h"
 #include "apr_lib.h"
@@ -248,7 +248,7 @@ static int file_send(request_rec *r, apr_file_t *file, int with_body)
     if (with_body && (!r->header_only || !brg_output_is_plain(r)))
         file_insert(r, bb, file);
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(ba));
-    brg_resolution_offer_file(r, r->filename);
+    brg_cache_offer_file(r, r->filename);
     rv = ap_pass_brigade(r->output_filters, bb);
     apr_brigade_cleanup(bb);
     if (rv == APR_SUCCESS || r->status != HTTP_OK || r->connection->aborted)
@@ -335,7 +335,7 @@ static void file_register_hooks(apr_pool_t *p)
     ap_hook_pre_config(file_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_dirwalk_stat(file_dirwalk_stat, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(file_handler, NULL, NULL, APR_HOOK_REALLY_LAST);
-    brg_resolution_declare(&file_module, NULL);
+    brg_cache_declare(&file_module, NULL);
 }
 
 module AP_MODULE_DECLARE_DATA file_module = {

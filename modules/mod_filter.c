@@ -6,7 +6,7 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "http_request.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 
 APLOG_USE_MODULE(filter);
 
@@ -55,33 +55,28 @@ static int modfilter_is_by_type(const modfilter_conf *conf, const char *name)
 {
     const ap_filter_rec_t *smart = apr_hash_get(conf->filters, name, APR_HASH_KEY_STRING);
 
-    if (smart == NULL) {
+    if (smart == NULL)
         return 0;
-    }
-    for (const ap_filter_provider_t *p = smart->providers; p; p = p->next) {
-        if (p->expr) {
+    for (const ap_filter_provider_t *p = smart->providers; p; p = p->next)
+        if (p->expr)
             return 0;
-        }
-    }
     return 1;
 }
 
-static int modfilter_resolution(request_rec *r)
+static int modfilter_depends(request_rec *r)
 {
     const modfilter_conf *conf = ap_get_module_config(r->per_dir_config, &filter_module);
 
-    for (const modfilter_link *link = conf->chain; link; link = link->next) {
-        if (!modfilter_is_by_type(conf, link->name)) {
-            return BRG_RESOLUTION_VOLATILE;
-        }
-    }
-    return BRG_RESOLUTION_STATIC;
+    for (const modfilter_link *link = conf->chain; link; link = link->next)
+        if (!modfilter_is_by_type(conf, link->name))
+            return BRG_CACHE_VOLATILE;
+    return BRG_CACHE_STATIC;
 }
 
 static void modfilter_register_hooks(apr_pool_t *p)
 {
     ap_hook_insert_filter(modfilter_insert, NULL, NULL, APR_HOOK_MIDDLE);
-    brg_resolution_declare(&filter_module, modfilter_resolution);
+    brg_cache_declare(&filter_module, modfilter_depends);
 }
 
 module AP_MODULE_DECLARE_DATA filter_module = {

@@ -13,7 +13,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "util_filter.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 
 APLOG_USE_MODULE(headers);
 
@@ -30,13 +30,11 @@ static void *headers_merge_conf(apr_pool_t *p, void *base_conf, void *add_conf)
     headers_conf *conf = apr_palloc(p, sizeof(*conf));
     int i;
 
-    for (i = HEADERS_REQUEST; i <= HEADERS_ALWAYS; i++) {
-        if (base->rules[i] && add->rules[i]) {
+    for (i = HEADERS_REQUEST; i <= HEADERS_ALWAYS; i++)
+        if (base->rules[i] && add->rules[i])
             conf->rules[i] = apr_array_append(p, base->rules[i], add->rules[i]);
-        } else {
+        else
             conf->rules[i] = base->rules[i] ? base->rules[i] : add->rules[i];
-        }
-    }
     conf->varies = base->varies || add->varies;
     return conf;
 }
@@ -52,9 +50,8 @@ static int headers_run_early(request_rec *r)
 
     if (!headers_apply(r, r->headers_in, conf->rules[HEADERS_REQUEST], 1) ||
         !headers_apply(r, r->err_headers_out, conf->rules[HEADERS_ALWAYS], 1) ||
-        !headers_apply(r, r->headers_out, conf->rules[HEADERS_SUCCESS], 1)) {
+        !headers_apply(r, r->headers_out, conf->rules[HEADERS_SUCCESS], 1))
         return HTTP_INTERNAL_SERVER_ERROR;
-    }
     return DECLINED;
 }
 
@@ -62,9 +59,8 @@ static int headers_run_request_rules(request_rec *r)
 {
     const headers_conf *conf = headers_conf_of(r);
 
-    if (!headers_apply(r, r->headers_in, conf->rules[HEADERS_REQUEST], 0)) {
+    if (!headers_apply(r, r->headers_in, conf->rules[HEADERS_REQUEST], 0))
         return HTTP_INTERNAL_SERVER_ERROR;
-    }
     return DECLINED;
 }
 
@@ -95,21 +91,19 @@ static void headers_insert_output_filter(request_rec *r)
 {
     const headers_conf *conf = headers_conf_of(r);
 
-    if (conf->rules[HEADERS_SUCCESS] || conf->rules[HEADERS_ALWAYS]) {
+    if (conf->rules[HEADERS_SUCCESS] || conf->rules[HEADERS_ALWAYS])
         ap_add_output_filter_handle(headers_output_handle, NULL, r, r->connection);
-    }
 }
 
 static void headers_insert_error_filter(request_rec *r)
 {
-    if (headers_conf_of(r)->rules[HEADERS_ALWAYS]) {
+    if (headers_conf_of(r)->rules[HEADERS_ALWAYS])
         ap_add_output_filter_handle(headers_error_handle, NULL, r, r->connection);
-    }
 }
 
-static int headers_resolution(request_rec *r)
+static int headers_depends(request_rec *r)
 {
-    return headers_conf_of(r)->varies ? BRG_RESOLUTION_VOLATILE : BRG_RESOLUTION_STATIC;
+    return headers_conf_of(r)->varies ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
 }
 
 static void headers_register_hooks(apr_pool_t *p)
@@ -122,7 +116,7 @@ static void headers_register_hooks(apr_pool_t *p)
     ap_hook_insert_error_filter(headers_insert_error_filter, NULL, NULL, APR_HOOK_LAST);
     ap_hook_fixups(headers_run_request_rules, NULL, NULL, APR_HOOK_LAST);
     ap_hook_post_read_request(headers_run_early, NULL, NULL, APR_HOOK_FIRST);
-    brg_resolution_declare(&headers_module, headers_resolution);
+    brg_cache_declare(&headers_module, headers_depends);
 }
 
 module AP_MODULE_DECLARE_DATA headers_module = {

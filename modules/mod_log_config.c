@@ -12,7 +12,7 @@
 #include "apr_hash.h"
 #include "apr_strings.h"
 #include "brigade/loop.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 
 APLOG_USE_MODULE(log_config);
 
@@ -50,12 +50,10 @@ static apr_status_t log_writer_default(request_rec *r, void *handle, const char 
 {
     log_out *out = log_line_begin();
 
-    if (!out) {
+    if (!out)
         return APR_ENOMEM;
-    }
-    for (int i = 0; i < nelts; i++) {
+    for (int i = 0; i < nelts; i++)
         log_out_bytes(out, portions[i], (apr_size_t)lengths[i]);
-    }
     log_line_end(handle, r->request_time);
     return APR_SUCCESS;
 }
@@ -102,9 +100,8 @@ static int log_wanted(request_rec *r, const log_config *log)
         return *name == '!' ? !apr_table_get(r->subprocess_env, name + 1)
                             : apr_table_get(r->subprocess_env, name) != NULL;
     }
-    if (!log->condition) {
+    if (!log->condition)
         return 1;
-    }
     truth = ap_expr_exec(r, log->condition, &err);
     if (err) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
@@ -129,15 +126,13 @@ static void log_write(const log_config *log, const apr_array_header_t *format, l
 {
     log_out *out;
 
-    if (!log->handle || !format || !(out = log_line_begin())) {
+    if (!log->handle || !format || !(out = log_line_begin()))
         return;
-    }
     log_format_emit(out, format, entry);
-    if (log_writer == log_writer_default) {
+    if (log_writer == log_writer_default)
         log_line_end(log->handle, entry->last->request_time);
-    } else {
+    else
         log_write_foreign(log, out, entry);
-    }
 }
 
 static const apr_array_header_t *log_logs_of(const server_rec *s, const log_server **server)
@@ -152,30 +147,26 @@ static int log_transaction(request_rec *r)
     const apr_array_header_t *logs = log_logs_of(r->server, &server);
     log_entry entry = {.first = r, .last = r};
 
-    if (!logs) {
+    if (!logs)
         return OK;
-    }
-    while (entry.first->prev) {
+    while (entry.first->prev)
         entry.first = entry.first->prev;
-    }
-    while (entry.last->next) {
+    while (entry.last->next)
         entry.last = entry.last->next;
-    }
     for (int i = 0; i < logs->nelts; i++) {
         const log_config *log = &APR_ARRAY_IDX(logs, i, log_config);
-        if (log_wanted(r, log)) {
+        if (log_wanted(r, log))
             log_write(log, log->format ? log->format : server->default_format, &entry);
-        }
     }
     return OK;
 }
 
-static int log_resolution(request_rec *r)
+static int log_depends(request_rec *r)
 {
     const log_server *server;
     const apr_array_header_t *logs = log_logs_of(r->server, &server);
 
-    return logs && logs->nelts ? BRG_RESOLUTION_OBSERVED : BRG_RESOLUTION_STATIC;
+    return logs && logs->nelts ? BRG_CACHE_OBSERVED : BRG_CACHE_STATIC;
 }
 
 static void *log_create_server(apr_pool_t *p, server_rec *s)
@@ -203,9 +194,8 @@ static void *log_merge_server(apr_pool_t *p, void *basev, void *addv)
         server->logs = apr_array_copy(p, add->logs);
         for (int i = 0; i < base->logs->nelts; i++) {
             const log_config *log = &APR_ARRAY_IDX(base->logs, i, log_config);
-            if (log->is_global) {
+            if (log->is_global)
                 APR_ARRAY_PUSH(server->logs, log_config) = *log;
-            }
         }
     }
     return server;
@@ -242,9 +232,8 @@ static const char *log_set_condition(cmd_parms *cmd, log_config *log, const char
                    : NULL;
     }
     if (strncasecmp(clause, "expr=", 5) == 0) {
-        if (!clause[5]) {
+        if (!clause[5])
             return "missing condition";
-        }
         log->condition = ap_expr_parse_cmd(cmd, clause + 5, AP_EXPR_FLAG_DONT_VARY, &err, NULL);
         return err;
     }
@@ -260,9 +249,8 @@ static const char *log_cmd_custom(cmd_parms *cmd, void *dummy, const char *file,
     memset(log, 0, sizeof(*log));
     log->file = file;
     log->directive = cmd->directive;
-    if (clause && (err = log_set_condition(cmd, log, clause))) {
+    if (clause && (err = log_set_condition(cmd, log, clause)))
         return err;
-    }
     if (format) {
         log->format_name = format;
         log->format = logconf_format_parse(cmd->pool, format, &err);
@@ -281,9 +269,8 @@ static const char *log_cmd_global(cmd_parms *cmd, void *dummy, const char *file,
     const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     apr_array_header_t *logs = log_server_of(cmd)->logs;
 
-    if (err || (err = log_cmd_custom(cmd, dummy, file, format, clause))) {
+    if (err || (err = log_cmd_custom(cmd, dummy, file, format, clause)))
         return err;
-    }
     APR_ARRAY_IDX(logs, logs->nelts - 1, log_config).is_global = 1;
     return NULL;
 }
@@ -303,17 +290,14 @@ static int log_check_directory(apr_pool_t *p, server_rec *s, const log_config *l
     apr_status_t rv;
 
     if (!log->file || *log->file == '|' || !log->directive ||
-        !(path = ap_server_root_relative(p, log->file))) {
+        !(path = ap_server_root_relative(p, log->file)))
         return OK;
-    }
     dir = ap_make_dirstr_parent(p, path);
     rv = apr_stat(&info, dir, APR_FINFO_TYPE, p);
-    if (rv == APR_SUCCESS && info.filetype != APR_DIR) {
+    if (rv == APR_SUCCESS && info.filetype != APR_DIR)
         rv = APR_ENOTDIR;
-    }
-    if (rv == APR_SUCCESS) {
+    if (rv == APR_SUCCESS)
         return OK;
-    }
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, rv, s,
                  APLOGNO(02297) "Cannot access directory '%s' for log file '%s' defined at %s:%d",
                  dir, log->file, log->directive->filename, log->directive->line_num);
@@ -330,9 +314,8 @@ static int log_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *pte
         for (int i = 0; i < server->logs->nelts; i++) {
             const log_config *log = &APR_ARRAY_IDX(server->logs, i, log_config);
             /* A GlobalLog was looked at with the main server. */
-            if ((!log->is_global || !s->is_virtual) && log_check_directory(ptemp, s, log) != OK) {
+            if ((!log->is_global || !s->is_virtual) && log_check_directory(ptemp, s, log) != OK)
                 rv = !OK;
-            }
         }
     }
     return rv;
@@ -357,14 +340,12 @@ static int log_open_server(apr_pool_t *p, server_rec *s)
     for (int i = 0; i < server->logs->nelts; i++) {
         log_config *log = &APR_ARRAY_IDX(server->logs, i, log_config);
 
-        if (log->handle) {
+        if (log->handle)
             continue; /* shared with a server before this one */
-        }
         log->format = log_resolve(p, server, log->format_name, log->format);
         log->handle = log_writer_init(p, s, log->file);
-        if (!log->handle) {
+        if (!log->handle)
             return HTTP_INTERNAL_SERVER_ERROR;
-        }
     }
     return OK;
 }
@@ -373,9 +354,8 @@ static int log_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
 {
     int rv = OK;
 
-    for (; s && rv == OK; s = s->next) {
+    for (; s && rv == OK; s = s->next)
         rv = log_open_server(pconf, s);
-    }
     return rv;
 }
 
@@ -406,7 +386,7 @@ static void log_register_hooks(apr_pool_t *p)
     ap_hook_log_transaction(log_transaction, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(log_child_init, NULL, NULL, APR_HOOK_MIDDLE);
     brg_hook_turn_end(log_buffer_turn_end, NULL, NULL, APR_HOOK_LAST);
-    brg_resolution_declare(&log_config_module, log_resolution);
+    brg_cache_declare(&log_config_module, log_depends);
 }
 
 static const command_rec log_directives[] = {

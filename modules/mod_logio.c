@@ -11,7 +11,7 @@
 #include "mod_log_config.h"
 #include "util_filter.h"
 #include "brigade/connection.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include "apr_optional.h"
 #include "apr_strings.h"
 
@@ -180,11 +180,11 @@ static void logio_insert_filter(request_rec *r)
     ap_add_output_filter_handle(logio_filter_handle, lr, r, r->connection);
 }
 
-static int logio_resolution(request_rec *r)
+static int logio_depends(request_rec *r)
 {
     const logio_dir_conf *conf = ap_get_module_config(r->per_dir_config, &logio_module);
 
-    return conf->ttfb == 1 ? BRG_RESOLUTION_VOLATILE : BRG_RESOLUTION_STATIC;
+    return conf->ttfb == 1 ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
 }
 
 /* ---- configuration ---- */
@@ -251,7 +251,7 @@ static void logio_register_hooks(apr_pool_t *p)
     APR_REGISTER_OPTIONAL_FN(ap_logio_add_bytes_out);
     APR_REGISTER_OPTIONAL_FN(ap_logio_add_bytes_in);
     APR_REGISTER_OPTIONAL_FN(ap_logio_get_last_bytes);
-    brg_resolution_declare(&logio_module, logio_resolution);
+    brg_cache_declare(&logio_module, logio_depends);
 }
 
 module AP_MODULE_DECLARE_DATA logio_module = {

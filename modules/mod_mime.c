@@ -14,7 +14,7 @@
 #include "util_filter.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 
 #include <string.h>
 
@@ -37,9 +37,8 @@ static void mime_read_types(apr_pool_t *p, ap_configfile_t *file)
     while (ap_cfg_getline(line, sizeof(line), file) == APR_SUCCESS) {
         const char *rest = line, *type;
 
-        if (*line == '#') {
+        if (*line == '#')
             continue;
-        }
         type = ap_getword_conf(p, &rest);
         while (*rest) {
             char *extension = ap_getword_conf(p, &rest);
@@ -87,16 +86,14 @@ typedef struct mime_search {
 
 static void mime_note_unknown(mime_search *search, const char *part, apr_size_t len)
 {
-    if (search->unknown) {
+    if (search->unknown)
         APR_ARRAY_PUSH(search->unknown, const char *) = apr_pstrmemdup(search->r->pool, part, len);
-    }
 }
 
 static void mime_add_language(request_rec *r, const char *language)
 {
-    if (r->content_languages == NULL) {
+    if (r->content_languages == NULL)
         r->content_languages = apr_array_make(r->pool, 2, sizeof(char *));
-    }
     APR_ARRAY_PUSH(r->content_languages, const char *) = language;
 }
 
@@ -118,15 +115,13 @@ static int mime_apply_processing(request_rec *r, const mime_extension *extension
         found |= multimatch & MIME_MATCH_HANDLERS;
     }
     if ((name = extension->value[MIME_INPUT_FILTERS]) != NULL) {
-        for (; *name; name += strlen(name) + 1) {
+        for (; *name; name += strlen(name) + 1)
             ap_add_input_filter(name, NULL, r, r->connection);
-        }
         found |= multimatch & MIME_MATCH_FILTERS;
     }
     if ((name = extension->value[MIME_OUTPUT_FILTERS]) != NULL) {
-        for (; *name; name += strlen(name) + 1) {
+        for (; *name; name += strlen(name) + 1)
             ap_add_output_filter(name, NULL, r, r->connection);
-        }
         found |= multimatch & MIME_MATCH_FILTERS;
     }
     return found;
@@ -165,25 +160,21 @@ static void mime_look_up(mime_search *search, const char *part, apr_size_t len)
     apr_size_t i;
     int found = 0;
 
-    for (i = 0; i < len; i++) {
+    for (i = 0; i < len; i++)
         key[i] = apr_tolower(part[i]);
-    }
-    if (search->conf->extensions) {
+    if (search->conf->extensions)
         extension = apr_hash_get(search->conf->extensions, key, len);
-    }
     if ((extension == NULL || extension->value[MIME_TYPE] == NULL) &&
         (type = apr_hash_get(mime_types, key, len)) != NULL) {
         search->type = type;
         found = 1;
     }
-    if (extension) {
+    if (extension)
         found |= mime_apply(search, extension);
-    }
-    if (found || (search->conf->multimatch & MIME_MATCH_ANY)) {
+    if (found || (search->conf->multimatch & MIME_MATCH_ANY))
         search->found = 1;
-    } else {
+    else
         mime_note_unknown(search, part, len);
-    }
 }
 
 /* The name whose extensions count: *len characters of the result. */
@@ -191,13 +182,11 @@ static const char *mime_resource_name(request_rec *r, const mime_conf *conf, apr
 {
     const char *name = r->filename, *slash;
 
-    if (conf->use_path_info == 1 && r->path_info && *r->path_info) {
+    if (conf->use_path_info == 1 && r->path_info && *r->path_info)
         name = apr_pstrcat(r->pool, r->filename, r->path_info, NULL);
-    }
     *len = strlen(name);
-    if (r->proxyreq == PROXYREQ_REVERSE && apr_table_get(r->notes, "proxy-nocanon")) {
+    if (r->proxyreq == PROXYREQ_REVERSE && apr_table_get(r->notes, "proxy-nocanon"))
         *len = strcspn(name, "?"); /* the target is as the client sent it, with its query */
-    }
     slash = memrchr(name, '/', *len);
     if (slash) {
         *len -= (apr_size_t)(slash + 1 - name);
@@ -210,17 +199,15 @@ static void mime_walk_name(mime_search *search, const char *name, apr_size_t len
 {
     const char *end = name + len, *part = name, *dot;
 
-    while (part < end && *part == '.') { /* dots in front make no extension */
+    while (part < end && *part == '.') /* dots in front make no extension */
         part++;
-    }
     dot = memchr(part, '.', (apr_size_t)(end - part));
     mime_note_unknown(search, name, (apr_size_t)((dot ? dot : end) - name));
     while (dot) {
         part = dot + 1;
         dot = memchr(part, '.', (apr_size_t)(end - part));
-        if ((dot ? dot : end) > part) {
+        if ((dot ? dot : end) > part)
             mime_look_up(search, part, (apr_size_t)((dot ? dot : end) - part));
-        }
     }
 }
 
@@ -235,28 +222,23 @@ static int mime_find_type(request_rec *r)
         ap_set_content_type_ex(r, DIR_MAGIC_TYPE, 1);
         return OK;
     }
-    if (r->filename == NULL) {
+    if (r->filename == NULL)
         return DECLINED;
-    }
     search.conf = conf = ap_get_module_config(r->per_dir_config, &mime_module);
-    if (mime_negotiates) {
+    if (mime_negotiates)
         search.unknown = apr_array_make(r->pool, 2, sizeof(char *));
-    }
     name = mime_resource_name(r, conf, &len);
     mime_walk_name(&search, name, len);
-    if (search.found && search.unknown) {
+    if (search.found && search.unknown)
         apr_table_setn(r->notes, "ap-mime-exceptions-list", (const char *)search.unknown);
-    }
     type = search.type ? search.type : r->content_type;
     if (type) {
         type = mime_content_type(r, type, search.charset);
-        if (type != r->content_type) {
+        if (type != r->content_type)
             ap_set_content_type_ex(r, type, 1);
-        }
     }
-    if (r->content_languages == NULL && conf->default_language) {
+    if (r->content_languages == NULL && conf->default_language)
         mime_add_language(r, conf->default_language);
-    }
     return r->content_type ? OK : DECLINED;
 }
 
@@ -264,7 +246,7 @@ static void mime_register_hooks(apr_pool_t *p)
 {
     ap_hook_post_config(mime_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_type_checker(mime_find_type, NULL, NULL, APR_HOOK_MIDDLE);
-    brg_resolution_declare(&mime_module, NULL);
+    brg_cache_declare(&mime_module, NULL);
 }
 
 module AP_MODULE_DECLARE_DATA mime_module = {

@@ -10,7 +10,7 @@
 #include "apr_optional.h"
 #include "apr_strings.h"
 #include "brigade/read_timeout.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -57,9 +57,8 @@ static void *reqtimeout_merge_conf(apr_pool_t *p, void *base_conf, void *add_con
     reqtimeout_conf *conf = apr_palloc(p, sizeof(*conf));
     int i;
 
-    for (i = 0; i < REQTIMEOUT_STAGES; i++) {
+    for (i = 0; i < REQTIMEOUT_STAGES; i++)
         conf->stage[i] = add->stage[i].is_set ? add->stage[i] : base->stage[i];
-    }
     return conf;
 }
 
@@ -68,15 +67,12 @@ static const char *reqtimeout_parse_int(apr_pool_t *p, const char *text, int *ou
     char *end;
     long value = strtol(text, &end, 10);
 
-    if (end == text) {
+    if (end == text)
         return apr_psprintf(p, "Value '%s' not numerical", text);
-    }
-    if (*end != '\0') {
+    if (*end != '\0')
         return apr_psprintf(p, "Cannot parse '%s'", end);
-    }
-    if (value < 0) {
+    if (value < 0)
         return "Value must be non-negative";
-    }
     *out = value > INT_MAX ? INT_MAX : (int)value;
     return NULL;
 }
@@ -87,16 +83,13 @@ static const char *reqtimeout_parse_times(apr_pool_t *p, const char *text, int h
 {
     const char *dash = ap_strchr_c(text, '-'), *error;
 
-    if (dash == NULL) {
+    if (dash == NULL)
         return reqtimeout_parse_int(p, text, &stage->first);
-    }
-    if (!has_rate) {
+    if (!has_rate)
         return "Must set MinRate option if using timeout range";
-    }
     error = reqtimeout_parse_int(p, dash + 1, &stage->max);
-    if (error == NULL) {
+    if (error == NULL)
         error = reqtimeout_parse_int(p, apr_pstrmemdup(p, text, dash - text), &stage->first);
-    }
     return error;
 }
 
@@ -106,21 +99,17 @@ static const char *reqtimeout_parse_stage(apr_pool_t *p, const char *text, reqti
 
     if (rate) {
         error = reqtimeout_parse_int(p, rate + strlen(",minrate="), &stage->min_rate);
-        if (error) {
+        if (error)
             return error;
-        }
-        if (stage->min_rate == 0) {
+        if (stage->min_rate == 0)
             return "Minimum data rate must be larger than 0";
-        }
         text = apr_pstrmemdup(p, text, rate - text);
     }
     error = reqtimeout_parse_times(p, text, rate != NULL, stage);
-    if (error) {
+    if (error)
         return error;
-    }
-    if (stage->max && stage->first >= stage->max) {
+    if (stage->max && stage->first >= stage->max)
         return "Maximum timeout must be larger than initial timeout";
-    }
     return NULL;
 }
 
@@ -134,9 +123,8 @@ static const char *reqtimeout_set_stage(apr_pool_t *p, reqtimeout_conf *conf, co
             reqtimeout_stage stage = {1, 0, 0, 0};
             const char *error = reqtimeout_parse_stage(p, value, &stage);
 
-            if (error == NULL) {
+            if (error == NULL)
                 conf->stage[i] = stage;
-            }
             return error;
         }
     }
@@ -195,7 +183,7 @@ static const command_rec reqtimeout_commands[] = {
 static void reqtimeout_register_hooks(apr_pool_t *p)
 {
     APR_REGISTER_OPTIONAL_FN(brg_read_timeouts_of);
-    brg_resolution_declare(&reqtimeout_module, NULL);
+    brg_cache_declare(&reqtimeout_module, NULL);
 }
 
 module AP_MODULE_DECLARE_DATA reqtimeout_module = {

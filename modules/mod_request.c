@@ -15,7 +15,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_strings.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 
 APLOG_USE_MODULE(request);
 
@@ -52,9 +52,8 @@ static const char *request_set_kept_size(cmd_parms *cmd, void *mconfig, const ch
     char *end;
 
     if (apr_strtoff(&conf->keep_body, arg, &end, 10) != APR_SUCCESS || end == arg || *end ||
-        conf->keep_body < 0) {
+        conf->keep_body < 0)
         return "KeptBodySize must be a valid size in bytes, or zero.";
-    }
     conf->keep_body_set = 1;
     return NULL;
 }
@@ -90,12 +89,10 @@ static apr_status_t request_keep_bucket(ap_filter_t *f, keep_state *keep, apr_bu
     apr_size_t len;
     apr_status_t rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
 
-    if (rv != APR_SUCCESS) {
+    if (rv != APR_SUCCESS)
         return rv;
-    }
-    if ((apr_off_t)len > keep->left) {
+    if ((apr_off_t)len > keep->left)
         return request_too_long(f->r, NULL, request_limit(f->r));
-    }
     keep->left -= (apr_off_t)len;
     return apr_brigade_write(keep->kept, NULL, NULL, data, len);
 }
@@ -111,9 +108,8 @@ static apr_status_t request_keep_start(ap_filter_t *f)
     keep->left = request_limit(r);
     keep->kept = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     f->ctx = keep;
-    if (length && ap_parse_strict_length(&n, length) && n > keep->left) {
+    if (length && ap_parse_strict_length(&n, length) && n > keep->left)
         return request_too_long(r, length, keep->left);
-    }
     return APR_SUCCESS;
 }
 
@@ -124,12 +120,10 @@ static apr_status_t request_keep_filter(ap_filter_t *f, apr_bucket_brigade *bb,
     apr_status_t rv = f->ctx ? APR_SUCCESS : request_keep_start(f);
     keep_state *keep = f->ctx;
 
-    if (rv == APR_SUCCESS) {
+    if (rv == APR_SUCCESS)
         rv = ap_get_brigade(f->next, bb, mode, block, readbytes);
-    }
-    if (rv != APR_SUCCESS || mode == AP_MODE_SPECULATIVE) {
+    if (rv != APR_SUCCESS || mode == AP_MODE_SPECULATIVE)
         return rv;
-    }
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb); rv == APR_SUCCESS && e != APR_BRIGADE_SENTINEL(bb);
          e = APR_BUCKET_NEXT(e)) {
         if (APR_BUCKET_IS_EOS(e)) {
@@ -137,9 +131,8 @@ static apr_status_t request_keep_filter(ap_filter_t *f, apr_bucket_brigade *bb,
             ap_remove_input_filter(f);
             break;
         }
-        if (!APR_BUCKET_IS_METADATA(e)) {
+        if (!APR_BUCKET_IS_METADATA(e))
             rv = request_keep_bucket(f, keep, e);
-        }
     }
     return rv;
 }
@@ -158,9 +151,8 @@ static apr_off_t request_copy_kept(apr_bucket_brigade *bb, const apr_bucket_brig
         apr_size_t len;
 
         if (APR_BUCKET_IS_METADATA(e) ||
-            apr_bucket_read(e, &data, &len, APR_BLOCK_READ) != APR_SUCCESS) {
+            apr_bucket_read(e, &data, &len, APR_BLOCK_READ) != APR_SUCCESS)
             continue;
-        }
         if (offset >= (apr_off_t)len) {
             offset -= (apr_off_t)len;
             continue;
@@ -168,9 +160,8 @@ static apr_off_t request_copy_kept(apr_bucket_brigade *bb, const apr_bucket_brig
         data += offset;
         len -= (apr_size_t)offset;
         offset = 0;
-        if ((apr_off_t)len > readbytes - copied) {
+        if ((apr_off_t)len > readbytes - copied)
             len = (apr_size_t)(readbytes - copied);
-        }
         apr_brigade_write(bb, NULL, NULL, data, len);
         copied += (apr_off_t)len;
     }
@@ -185,22 +176,17 @@ static apr_status_t request_kept_filter(ap_filter_t *f, apr_bucket_brigade *bb,
     apr_off_t n;
 
     if (!f->r->kept_body ||
-        (mode != AP_MODE_READBYTES && mode != AP_MODE_SPECULATIVE && mode != AP_MODE_EXHAUSTIVE)) {
+        (mode != AP_MODE_READBYTES && mode != AP_MODE_SPECULATIVE && mode != AP_MODE_EXHAUSTIVE))
         return ap_get_brigade(f->next, bb, mode, block, readbytes);
-    }
-    if (!state) {
+    if (!state)
         f->ctx = state = apr_pcalloc(f->r->pool, sizeof *state);
-    }
-    if (mode == AP_MODE_EXHAUSTIVE) {
+    if (mode == AP_MODE_EXHAUSTIVE)
         readbytes = APR_INT64_MAX;
-    }
     n = request_copy_kept(bb, f->r->kept_body, state->offset, readbytes);
-    if (n == 0) {
+    if (n == 0)
         APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(f->r->connection->bucket_alloc));
-    }
-    if (mode != AP_MODE_SPECULATIVE) {
+    if (mode != AP_MODE_SPECULATIVE)
         state->offset += n;
-    }
     return APR_SUCCESS;
 }
 
@@ -211,11 +197,10 @@ static void ap_request_insert_filter(request_rec *r)
     if (r->kept_body) {
         ap_add_input_filter_handle(request_kept_handle, NULL, r, r->connection);
     } else if (!r->main && request_limit(r) > 0) {
-        if (ap_request_has_body(r)) {
+        if (ap_request_has_body(r))
             ap_add_input_filter_handle(request_keep_handle, NULL, r, r->connection);
-        } else if (apr_table_get(r->headers_in, "Content-Length")) {
+        else if (apr_table_get(r->headers_in, "Content-Length"))
             r->kept_body = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-        }
     }
 }
 
@@ -224,12 +209,10 @@ static void ap_request_remove_filter(request_rec *r)
 {
     ap_filter_t *f = r->input_filters;
 
-    while (f && f->frec != request_kept_handle) {
+    while (f && f->frec != request_kept_handle)
         f = f->next;
-    }
-    if (f) {
+    if (f)
         ap_remove_input_filter(f);
-    }
 }
 
 static const command_rec request_commands[] = {
@@ -248,7 +231,7 @@ static void request_register_hooks(apr_pool_t *p)
     APR_REGISTER_OPTIONAL_FN(ap_request_insert_filter);
     APR_REGISTER_OPTIONAL_FN(ap_request_remove_filter);
     /* Requests with a body are never answered from memory. */
-    brg_resolution_declare(&request_module, NULL);
+    brg_cache_declare(&request_module, NULL);
 }
 
 module AP_MODULE_DECLARE_DATA request_module = {

@@ -10,7 +10,7 @@
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 
 #include <string.h>
 
@@ -30,12 +30,10 @@ static void *setenvif_merge_conf(apr_pool_t *p, void *base_conf, void *add_conf)
 {
     setenvif_conf *base = base_conf, *add = add_conf, *conf;
 
-    if (add->rules == NULL) {
+    if (add->rules == NULL)
         return base;
-    }
-    if (base->rules == NULL) {
+    if (base->rules == NULL)
         return add;
-    }
     conf = apr_pcalloc(p, sizeof(*conf));
     conf->rules = apr_array_append(p, base->rules, add->rules);
     conf->varies = base->varies || add->varies;
@@ -48,11 +46,9 @@ static const char *setenvif_last_header(const request_rec *r, const ap_regex_t *
     const apr_table_entry_t *field = (const apr_table_entry_t *)elts->elts;
     int i = elts->nelts;
 
-    while (i-- > 0) {
-        if (ap_regexec(name, field[i].key, 0, NULL, 0) == 0) {
+    while (i-- > 0)
+        if (ap_regexec(name, field[i].key, 0, NULL, 0) == 0)
             return field[i].val;
-        }
-    }
     return NULL;
 }
 
@@ -85,9 +81,8 @@ static const char *setenvif_subject(request_rec *r, const setenvif_rule *rule)
         break;
     case SETENVIF_NAMED:
         value = apr_table_get(r->headers_in, rule->name);
-        if (value == NULL) {
+        if (value == NULL)
             value = apr_table_get(r->subprocess_env, rule->name);
-        }
         break;
     case SETENVIF_EXPR:
         break;
@@ -129,9 +124,8 @@ static void setenvif_run_expr(request_rec *r, const setenvif_rule *rule)
     const char *subject = "", *error = NULL;
 
     memset(match, 0, sizeof(match));
-    if (ap_expr_exec_re(r, rule->expr, AP_MAX_REG_MATCH, match, &subject, &error) > 0) {
+    if (ap_expr_exec_re(r, rule->expr, AP_MAX_REG_MATCH, match, &subject, &error) > 0)
         setenvif_change_env(r, rule, subject, match);
-    }
 }
 
 static void setenvif_run_rule(request_rec *r, const setenvif_rule *rule, const char *subject)
@@ -139,9 +133,8 @@ static void setenvif_run_rule(request_rec *r, const setenvif_rule *rule, const c
     ap_regmatch_t match[AP_MAX_REG_MATCH];
 
     if (rule->literal) {
-        if (apr_strmatch(rule->literal, subject, strlen(subject))) {
+        if (apr_strmatch(rule->literal, subject, strlen(subject)))
             setenvif_change_env(r, rule, subject, NULL);
-        }
     } else if (ap_regexec(rule->regex, subject, AP_MAX_REG_MATCH, match, 0) == 0) {
         setenvif_change_env(r, rule, subject, match);
     }
@@ -152,18 +145,16 @@ static int setenvif_run(request_rec *r, const setenvif_conf *conf)
     const setenvif_rule *rule, *end;
     const char *subject = "";
 
-    if (conf->rules == NULL) {
+    if (conf->rules == NULL)
         return DECLINED;
-    }
     rule = (const setenvif_rule *)conf->rules->elts;
     for (end = rule + conf->rules->nelts; rule < end; rule++) {
         if (rule->source == SETENVIF_EXPR) {
             setenvif_run_expr(r, rule);
             continue;
         }
-        if (!rule->repeats) {
+        if (!rule->repeats)
             subject = setenvif_subject(r, rule);
-        }
         setenvif_run_rule(r, rule, subject);
     }
     return DECLINED;
@@ -192,9 +183,8 @@ static int setenvif_header_parser(request_rec *r)
 static int setenvif_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
                                 server_rec *s)
 {
-    for (; s; s = s->next) {
+    for (; s; s = s->next)
         setenvif_list_fields(pconf, ap_get_module_config(s->module_config, &setenvif_module));
-    }
     return OK;
 }
 
@@ -203,7 +193,7 @@ static void setenvif_register_hooks(apr_pool_t *p)
     ap_hook_post_config(setenvif_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_header_parser(setenvif_header_parser, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_read_request(setenvif_post_read, NULL, NULL, APR_HOOK_MIDDLE);
-    brg_resolution_declare(&setenvif_module, setenvif_resolution);
+    brg_cache_declare(&setenvif_module, setenvif_depends);
 }
 
 module AP_MODULE_DECLARE_DATA setenvif_module = {

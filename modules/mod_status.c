@@ -14,7 +14,7 @@
 #include "ap_mpm.h"
 #include "apr_optional_hooks.h"
 #include "apr_strings.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include <stdlib.h>
 
 #define STATUS_HANDLER "server-status"
@@ -42,12 +42,10 @@ static const char *status_query(request_rec *r, const char *name)
         apr_size_t part_len = strcspn(part, "&;");
 
         if (part_len >= len && strncmp(part, name, len) == 0) {
-            if (part_len == len) {
+            if (part_len == len)
                 return "";
-            }
-            if (part[len] == '=') {
+            if (part[len] == '=')
                 return apr_pstrmemdup(r->pool, part + len + 1, part_len - len - 1);
-            }
         }
         part += part_len + (part[part_len] != '\0');
     }
@@ -72,19 +70,15 @@ static int status_handler(request_rec *r)
     int flags;
 
     if (!r->handler ||
-        (strcmp(r->handler, STATUS_HANDLER) != 0 && strcmp(r->handler, STATUS_MAGIC_TYPE) != 0)) {
+        (strcmp(r->handler, STATUS_HANDLER) != 0 && strcmp(r->handler, STATUS_MAGIC_TYPE) != 0))
         return DECLINED;
-    }
-    if ((memory = status_query(r, "memory"))) {
+    if ((memory = status_query(r, "memory")))
         return status_memory_handle(r, memory);
-    }
-    if ((filters = status_query(r, "filters"))) {
+    if ((filters = status_query(r, "filters")))
         return status_filters_handle(r, filters);
-    }
     r->allowed = AP_METHOD_BIT << M_GET;
-    if (r->method_number != M_GET) {
+    if (r->method_number != M_GET)
         return DECLINED;
-    }
     if (status_snapshot_take(r, &snap) != 0) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(01237) "Server status unavailable in inetd mode");
@@ -100,9 +94,8 @@ static int status_handler(request_rec *r)
         status_write_auto(r, &snap, flags | AP_STATUS_SHORT);
     } else {
         ap_set_content_type_ex(r, "text/html; charset=ISO-8859-1", 1);
-        if (status_query(r, "notable")) {
+        if (status_query(r, "notable"))
             flags |= AP_STATUS_NOTABLE;
-        }
         status_write_html(r, &snap, flags);
     }
     return OK;

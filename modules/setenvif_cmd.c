@@ -36,16 +36,12 @@ static setenvif_source setenvif_source_of(const char *name)
     const char *c;
     apr_size_t i;
 
-    for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-        if (strcasecmp(name, known[i].name) == 0) {
+    for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcasecmp(name, known[i].name) == 0)
             return known[i].source;
-        }
-    }
-    for (c = name; *c; c++) {
-        if (!apr_isalnum(*c) && *c != '-' && *c != '_') {
+    for (c = name; *c; c++)
+        if (!apr_isalnum(*c) && *c != '-' && *c != '_')
             return SETENVIF_HEADER_REGEX;
-        }
-    }
     return SETENVIF_NAMED;
 }
 
@@ -57,16 +53,14 @@ static const char *setenvif_literal_of(apr_pool_t *p, const char *pattern)
 {
     char *text, *to;
 
-    if (*pattern == '\0') {
+    if (*pattern == '\0')
         return NULL;
-    }
     text = to = apr_palloc(p, strlen(pattern) + 1);
     for (; *pattern; pattern++) {
         if (*pattern == '\\') {
             pattern++;
-            if (!apr_ispunct(*pattern)) {
+            if (!apr_ispunct(*pattern))
                 return NULL;
-            }
         } else if (strchr("$^*+?.()[]{}|", *pattern)) {
             return NULL;
         }
@@ -98,14 +92,12 @@ static const char *setenvif_add_changes(cmd_parms *cmd, setenvif_rule *rule, con
     while (*args) {
         const char *word = ap_getword_conf(cmd->pool, &args);
 
-        if (*word == '\0') {
+        if (*word == '\0')
             break; /* as with Apache, an empty word ends the list */
-        }
         setenvif_parse_change(cmd, word, apr_array_push(rule->changes));
     }
-    if (rule->changes->nelts == 0) {
+    if (rule->changes->nelts == 0)
         return apr_pstrcat(cmd->pool, "Missing envariable expression for ", cmd->cmd->name, NULL);
-    }
     return NULL;
 }
 
@@ -132,14 +124,12 @@ static const char *setenvif_compile_pattern(cmd_parms *cmd, setenvif_rule *rule,
     int icase = cmd->info != NULL;
     const char *literal = setenvif_literal_of(cmd->pool, pattern);
 
-    if (literal) {
+    if (literal)
         rule->literal = apr_strmatch_precompile(cmd->pool, literal, !icase);
-    } else {
+    else
         rule->regex = ap_pregcomp(cmd->pool, pattern, AP_REG_EXTENDED | (icase ? AP_REG_ICASE : 0));
-    }
-    if (rule->literal == NULL && rule->regex == NULL) {
+    if (rule->literal == NULL && rule->regex == NULL)
         return apr_pstrcat(cmd->pool, cmd->cmd->name, " regex could not be compiled.", NULL);
-    }
     return NULL;
 }
 
@@ -149,9 +139,8 @@ static const char *setenvif_finish(cmd_parms *cmd, void *dir_conf, setenvif_rule
 {
     const char *error, *pattern = ap_getword_conf(cmd->pool, &args);
 
-    if (*pattern == '\0') {
+    if (*pattern == '\0')
         return apr_pstrcat(cmd->pool, "Missing regular expression for ", cmd->cmd->name, NULL);
-    }
     rule->source = setenvif_source_of(rule->name);
     if (rule->source == SETENVIF_HEADER_REGEX) {
         rule->name_regex = ap_pregcomp(
@@ -162,9 +151,8 @@ static const char *setenvif_finish(cmd_parms *cmd, void *dir_conf, setenvif_rule
         }
     }
     if ((error = setenvif_compile_pattern(cmd, rule, pattern)) != NULL ||
-        (error = setenvif_add_changes(cmd, rule, args)) != NULL) {
+        (error = setenvif_add_changes(cmd, rule, args)) != NULL)
         return error;
-    }
     setenvif_add_rule(cmd, dir_conf, rule);
     return NULL;
 }
@@ -174,9 +162,8 @@ static const char *setenvif_set_if(cmd_parms *cmd, void *mconfig, const char *ar
     setenvif_rule rule = {0};
 
     rule.name = ap_getword_conf(cmd->pool, &args);
-    if (*rule.name == '\0') {
+    if (*rule.name == '\0')
         return apr_pstrcat(cmd->pool, "Missing header-field name for ", cmd->cmd->name, NULL);
-    }
     return setenvif_finish(cmd, mconfig, &rule, args);
 }
 
@@ -193,19 +180,16 @@ static const char *setenvif_set_if_expr(cmd_parms *cmd, void *mconfig, const cha
     setenvif_rule rule = {0};
     const char *error = NULL, *text = ap_getword_conf(cmd->pool, &args);
 
-    if (*text == '\0') {
+    if (*text == '\0')
         return apr_pstrcat(cmd->pool, "Missing expression for ", cmd->cmd->name, NULL);
-    }
     rule.source = SETENVIF_EXPR;
     rule.name = text;
     rule.expr = ap_expr_parse_cmd(cmd, text, 0, &error, NULL);
-    if (error) {
+    if (error)
         return apr_psprintf(cmd->pool, "Could not parse expression \"%s\": %s", text, error);
-    }
     error = setenvif_add_changes(cmd, &rule, args);
-    if (error) {
+    if (error)
         return error;
-    }
     setenvif_add_rule(cmd, mconfig, &rule);
     return NULL;
 }

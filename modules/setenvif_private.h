@@ -63,8 +63,8 @@ typedef struct setenvif_field {
                   */
 } setenvif_field;
 
-/** Tell what r's environment depended on (setenvif_depend.c). @return BRG_RESOLUTION_* */
-int setenvif_resolution(request_rec *r);
+/** Tell what r's environment depended on (setenvif_depend.c). @return BRG_CACHE_* */
+int setenvif_depends(request_rec *r);
 
 /** List the fields that the rules of a server look at, once its configuration is read. */
 void setenvif_list_fields(apr_pool_t *p, setenvif_conf *conf);

@@ -33,13 +33,11 @@ static void status_auto_totals(request_rec *r, const status_snapshot *snap)
     ap_rprintf(r, "CPUUser: %g\nCPUSystem: %g\nCPUChildrenUser: %g\nCPUChildrenSystem: %g\n",
                snap->cpu_user, snap->cpu_system, snap->cpu_children_user,
                snap->cpu_children_system);
-    if (status_cpu_load(snap) > 0) {
+    if (status_cpu_load(snap) > 0)
         ap_rprintf(r, "CPULoad: %g\n", status_cpu_load(snap));
-    }
     ap_rprintf(r, "Uptime: %" APR_INT64_T_FMT "\n", snap->uptime_s);
-    if (up > 0) {
+    if (up > 0)
         ap_rprintf(r, "ReqPerSec: %g\nBytesPerSec: %g\n", n / up, bytes / up);
-    }
     if (n > 0) {
         ap_rprintf(r, "BytesPerReq: %g\nDurationPerReq: %g\n", bytes / n,
                    (double)counts->duration_us / 1000 / n);
@@ -51,9 +49,8 @@ void status_write_auto(request_rec *r, const status_snapshot *snap, int flags)
     const brg_status_counts *counts = &snap->totals.counts;
 
     status_auto_server(r, snap);
-    if (snap->extended) {
+    if (snap->extended)
         status_auto_totals(r, snap);
-    }
     ap_rprintf(r, "BusyWorkers: %d\nGracefulWorkers: %d\nIdleWorkers: %d\n", snap->busy_n,
                snap->graceful_n, snap->idle_n);
     ap_rprintf(r,

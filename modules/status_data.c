@@ -11,13 +11,12 @@
 
 static void status_count_thread(status_process *process, int status)
 {
-    if (status == SERVER_GRACEFUL || (process->base.quiescing && status > SERVER_READY)) {
+    if (status == SERVER_GRACEFUL || (process->base.quiescing && status > SERVER_READY))
         process->graceful_n++;
-    } else if (status == SERVER_READY) {
+    else if (status == SERVER_READY)
         process->idle_n++;
-    } else if (status != SERVER_DEAD && status != SERVER_STARTING && status != SERVER_IDLE_KILL) {
+    else if (status != SERVER_DEAD && status != SERVER_STARTING && status != SERVER_IDLE_KILL)
         process->busy_n++;
-    }
 }
 
 static void status_add_times(status_snapshot *snap, const worker_score *ws, double tick)
@@ -43,9 +42,8 @@ static void status_look_at_process(status_snapshot *snap, status_process *proces
         ap_copy_scoreboard_worker(&ws, process->base.slot, i);
         letters[i] = brg_status_letter(ws.status);
         status_count_thread(process, ws.status);
-        if (tick > 0) {
+        if (tick > 0)
             status_add_times(snap, &ws, tick);
-        }
     }
     snap->busy_n += process->busy_n;
     snap->graceful_n += process->graceful_n;
@@ -59,9 +57,8 @@ int status_snapshot_take(request_rec *r, status_snapshot *snap)
     int found;
 
     memset(snap, 0, sizeof(*snap));
-    if (!ap_exists_scoreboard_image() || brg_status_sum(&snap->totals) != 0) {
+    if (!ap_exists_scoreboard_image() || brg_status_sum(&snap->totals) != 0)
         return -1;
-    }
     snap->now = apr_time_now();
     snap->uptime_s = apr_time_sec(snap->now) - apr_time_sec(snap->totals.restart_time);
     snap->extended = ap_extended_status;
@@ -71,9 +68,8 @@ int status_snapshot_take(request_rec *r, status_snapshot *snap)
     for (int slot = 0; (found = brg_status_process_get(slot, &process.base)) >= 0; slot++) {
         char *text;
 
-        if (!found) {
+        if (!found)
             continue;
-        }
         process.busy_n = process.graceful_n = process.idle_n = 0;
         text = apr_pcalloc(r->pool, (apr_size_t)process.base.threads_n + 1);
         status_look_at_process(snap, &process, text);

@@ -16,15 +16,12 @@
 
 static const char *status_bytes(apr_pool_t *p, double bytes)
 {
-    if (bytes < 5 * 1024.0) {
+    if (bytes < 5 * 1024.0)
         return apr_psprintf(p, "%d B", (int)bytes);
-    }
-    if (bytes < STATUS_MB / 2) {
+    if (bytes < STATUS_MB / 2)
         return apr_psprintf(p, "%.1f kB", bytes / STATUS_KB);
-    }
-    if (bytes < STATUS_MB * 512) {
+    if (bytes < STATUS_MB * 512)
         return apr_psprintf(p, "%.1f MB", bytes / STATUS_MB);
-    }
     return apr_psprintf(p, "%.1f GB", bytes / STATUS_MB / 1024);
 }
 
@@ -62,11 +59,10 @@ static void status_html_totals(request_rec *r, const status_snapshot *snap)
                counts->accesses, status_bytes(r->pool, bytes), counts->duration_us / 1000);
     ap_rprintf(r, "<dt>CPU Usage: u%g s%g cu%g cs%g", snap->cpu_user, snap->cpu_system,
                snap->cpu_children_user, snap->cpu_children_system);
-    if (status_cpu_load(snap) > 0) {
+    if (status_cpu_load(snap) > 0)
         ap_rprintf(r, " - %.3g%% CPU load</dt>\n<dt>", status_cpu_load(snap));
-    } else {
+    else
         ap_rputs("</dt>\n<dt>", r);
-    }
     if (up > 0) {
         ap_rprintf(r, "%.3g requests/sec - %s/second", n / up, status_bytes(r->pool, bytes / up));
         dash = " - ";
@@ -249,14 +245,12 @@ static void status_html_worker_list(request_rec *r, const status_snapshot *snap,
         const status_process *process = &APR_ARRAY_IDX(snap->processes, i, status_process);
 
         for (int thread = 0; thread < process->base.threads_n; thread++) {
-            if (!status_worker_get(process, thread, &ws)) {
+            if (!status_worker_get(process, thread, &ws))
                 continue;
-            }
-            if (flags & AP_STATUS_NOTABLE) {
+            if (flags & AP_STATUS_NOTABLE)
                 status_html_worker_line(r, snap, process, &ws);
-            } else {
+            else
                 status_html_worker_row(r, snap, process, &ws);
-            }
         }
     }
 }
@@ -292,9 +286,8 @@ static void status_html_workers(request_rec *r, const status_snapshot *snap, int
 void status_write_html(request_rec *r, const status_snapshot *snap, int flags)
 {
     status_html_server(r, snap);
-    if (snap->extended) {
+    if (snap->extended)
         status_html_totals(r, snap);
-    }
     ap_rprintf(r,
                "<dt>%d requests currently being processed, %d workers gracefully restarting, "
                "%d idle workers</dt>\n</dl>\n",

@@ -17,9 +17,8 @@ static void json_string(request_rec *r, const char *s)
     for (; *s; s++) {
         unsigned char c = (unsigned char)*s;
 
-        if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
+        if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\')
             continue;
-        }
         ap_rwrite(from, (int)(s - from), r);
         ap_rprintf(r, "\\u%04x", c);
         from = s + 1;
@@ -80,9 +79,8 @@ static void json_loops(request_rec *r, const status_process *process)
 
     ap_rputs(",\"loops\":[", r);
     for (int i = 0; i < process->base.loops_n; i++) {
-        if (!brg_status_loop_get(process->base.slot, i, &counts)) {
+        if (!brg_status_loop_get(process->base.slot, i, &counts))
             break;
-        }
         ap_rputs(i ? ",{" : "{", r);
         json_counts(r, &counts);
         ap_rputs("}", r);

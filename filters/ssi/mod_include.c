@@ -4,7 +4,7 @@
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include "brigade/ssi.h"
 #include "apr_lib.h"
 #include "apr_optional.h"
@@ -149,11 +149,11 @@ static int include_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptem
     return OK;
 }
 
-static int include_resolution(request_rec *r)
+static int include_depends(request_rec *r)
 {
     const ssi_link *link = ap_get_module_config(r->request_config, &include_module);
 
-    return link && link->top->track ? BRG_RESOLUTION_VOLATILE : BRG_RESOLUTION_STATIC;
+    return link && link->top->track ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
 }
 
 static void include_register_hooks(apr_pool_t *p)
@@ -169,7 +169,7 @@ static void include_register_hooks(apr_pool_t *p)
     ap_hook_insert_filter(ssi_choose_thread, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(ssi_handler_stop, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_handler(ssi_handler, NULL, NULL, APR_HOOK_LAST);
-    brg_resolution_declare(&include_module, include_resolution);
+    brg_cache_declare(&include_module, include_depends);
 }
 
 module AP_MODULE_DECLARE_DATA include_module = {

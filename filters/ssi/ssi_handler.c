@@ -9,7 +9,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "brigade/loop.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 
 /* No handler is named, so that it is the content type, or it is the one for files. */
 static int handler_is_for_files(const request_rec *r)

@@ -12,7 +12,7 @@
 #include "http_request.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 
 void ssi_track_top(ssi_top *top, int what)
 {
@@ -121,7 +121,7 @@ void ssi_track_lookup(include_ctx_t *ctx, request_rec *sub)
         top->track |= SSI_TRACK_VOLATILE;
         return;
     }
-    if (brg_resolution_ask(sub) == BRG_RESOLUTION_VOLATILE)
+    if (brg_cache_ask(sub) == BRG_CACHE_VOLATILE)
         top->track |= SSI_TRACK_ASKED;
     ssi_track_path(top, sub->filename, sub->finfo.filetype == APR_REG ? &sub->finfo : NULL);
     if (top->document)
@@ -341,8 +341,8 @@ int ssi_complete(include_ctx_t *ctx)
         status = complete_validators(ctx, body, len);
     if (!s->top->track) {
         APR_ARRAY_PUSH(s->top->paths, const char *) = NULL;
-        brg_resolution_offer_body(r, s->f->next, body, len,
-                                  (const char *const *)(const void *)s->top->paths->elts);
+        brg_cache_offer_body(r, s->f->next, body, len,
+                             (const char *const *)(const void *)s->top->paths->elts);
     }
     return status;
 }

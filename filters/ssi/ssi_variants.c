@@ -14,7 +14,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_strings.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -145,7 +145,7 @@ void ssi_variant_read(ssi_top *top, const char *name, const char *value, int kin
 static void reads_of_modules(ssi_top *top)
 {
     const char *names[VARIANT_FIELDS_MOST];
-    int n = brg_resolution_fields(top->r, names, VARIANT_FIELDS_MOST);
+    int n = brg_cache_vary_fields(top->r, names, VARIANT_FIELDS_MOST);
 
     if (n > VARIANT_FIELDS_MOST)
         top->document = NULL;

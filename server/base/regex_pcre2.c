@@ -126,10 +126,9 @@ AP_DECLARE(int) ap_regcomp_default_cflag_by_name(const char *name)
     };
     size_t i;
 
-    for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+    for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
         if (ap_cstr_casecmp(name, flags[i].name) == 0)
             return flags[i].flag;
-    }
     return 0;
 }
 

@@ -129,19 +129,17 @@ AP_DECLARE(char *) ap_escape_html2(apr_pool_t *p, const char *s, int toasc)
     const char *at;
     char *out, *d;
 
-    if (toasc) {
+    if (toasc)
         for (at = s; *at; at++)
             n += (unsigned char)*at >> 7;
-    }
     if (n == 0)
         return apr_pstrmemdup(p, s, len);
     d = out = apr_palloc(p, len + (UTIL_HTML_MAX - 1) * n + 1);
-    for (; *s; s++) {
+    for (; *s; s++)
         if (util_is(*s, UTIL_C_HTML) || (toasc && (unsigned char)*s >= 0x80))
             d = util_put_html(d, (unsigned char)*s);
         else
             *d++ = *s;
-    }
     *d = '\0';
     return out;
 }
@@ -193,12 +191,11 @@ AP_DECLARE(char *) ap_escape_logitem(apr_pool_t *p, const char *str)
     if (n == 0)
         return apr_pstrmemdup(p, str, len);
     d = out = apr_palloc(p, len + 3 * n + 1);
-    for (; *str; str++) {
+    for (; *str; str++)
         if (util_is(*str, UTIL_C_LOG))
             d = util_put_log(d, *str);
         else
             *d++ = *str;
-    }
     *d = '\0';
     return out;
 }
@@ -254,11 +251,10 @@ AP_DECLARE(char *) ap_escape_quotes(apr_pool_t *p, const char *instring)
         quotes += *at == '"';
     d = out = apr_palloc(p, len + quotes + 1);
     for (at = instring; *at; at++) {
-        if (*at == '\\' && at[1]) {
+        if (*at == '\\' && at[1])
             *d++ = *at++; /* what follows a backslash is escaped already */
-        } else if (*at == '"') {
+        else if (*at == '"')
             *d++ = '\\';
-        }
         *d++ = *at;
     }
     *d = '\0';

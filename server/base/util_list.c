@@ -121,11 +121,10 @@ AP_DECLARE(int) ap_find_list_item(apr_pool_t *p, const char *line, const char *t
     wanted = apr_palloc(p, want + 1);
     want = (size_t)(util_list_canonical(wanted, tok, want) - wanted);
     have = apr_palloc(p, strlen(line) + 1);
-    while ((item = ap_size_list_item(&line, &len)) != NULL) {
+    while ((item = ap_size_list_item(&line, &len)) != NULL)
         if ((size_t)(util_list_canonical(have, item, (size_t)len) - have) == want &&
             memcmp(have, wanted, want) == 0)
             return 1;
-    }
     return 0;
 }
 

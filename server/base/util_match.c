@@ -81,10 +81,9 @@ AP_DECLARE(char *) ap_strcasestr(const char *s1, const char *s2)
 
     if (len == 0)
         return (char *)s1;
-    for (; *s1; s1++) {
+    for (; *s1; s1++)
         if (util_same(*s1, *s2, 1) && ap_cstr_casecmpn(s1, s2, len) == 0)
             return (char *)s1;
-    }
     return NULL;
 }
 
@@ -168,10 +167,9 @@ AP_DECLARE(int) ap_array_str_index(const apr_array_header_t *array, const char *
 
     if (start < 0)
         return -1;
-    for (i = start; i < array->nelts; i++) {
+    for (i = start; i < array->nelts; i++)
         if (strcmp(APR_ARRAY_IDX(array, i, const char *), s) == 0)
             return i;
-    }
     return -1;
 }
 

@@ -15,11 +15,10 @@ AP_DECLARE(int) ap_parse_strict_length(apr_off_t *len, const char *str)
 
     if (!util_is(*str, UTIL_C_DIGIT))
         return 0;
-    for (; util_is(*str, UTIL_C_DIGIT); str++) {
+    for (; util_is(*str, UTIL_C_DIGIT); str++)
         if (__builtin_mul_overflow(value, 10, &value) ||
             __builtin_add_overflow(value, *str - '0', &value))
             return 0;
-    }
     if (*str)
         return 0;
     *len = value;
@@ -64,12 +63,11 @@ ap_timeout_parameter_parse(const char *timeout_parameter, apr_interval_time_t *t
 
 AP_DECLARE(apr_status_t) ap_str2_alnum(const char *src, char *dest)
 {
-    for (; *src; src++, dest++) {
+    for (; *src; src++, dest++)
         if (util_is(*src, UTIL_C_ALNUM))
             *dest = *src;
         else
             *dest = (unsigned char)*src >= 0x20 && (unsigned char)*src < 0x7f ? '_' : 'x';
-    }
     *dest = '\0';
     return APR_SUCCESS;
 }

@@ -118,10 +118,9 @@ AP_DECLARE(void) ap_no2slash_ex(char *name, int is_fs_path)
         return;
     while (*s) {
         *d++ = *s;
-        if (*s++ == '/') {
+        if (*s++ == '/')
             while (*s == '/')
                 s++;
-        }
     }
     *d = '\0';
 }

@@ -142,10 +142,9 @@ AP_DECLARE(void) ap_get_sload(ap_sload_t *ld)
         ap_mpm_query(AP_MPMQ_HARD_LIMIT_DAEMONS, &processes) != APR_SUCCESS ||
         ap_mpm_query(AP_MPMQ_HARD_LIMIT_THREADS, &threads) != APR_SUCCESS)
         return;
-    for (i = 0; i < processes; i++) {
+    for (i = 0; i < processes; i++)
         for (j = 0; j < threads; j++)
             util_count_worker(ld, &load, i, j);
-    }
     all = load.ready + load.busy;
     ld->idle = all ? load.ready * 100 / all : 0;
     ld->busy = all ? load.busy * 100 / all : 0;

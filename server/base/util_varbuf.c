@@ -153,4 +153,3 @@ ap_varbuf_pdup(apr_pool_t *p, struct ap_varbuf *vb, const char *prepend, apr_siz
         *new_len = total;
     return out;
 }
-

@@ -21,10 +21,9 @@ AP_DECLARE(char *) ap_getword(apr_pool_t *p, const char **line, char stop)
 {
     char *word = util_take(p, line, strchrnul(*line, stop));
 
-    if (stop) {
+    if (stop)
         while (**line == stop)
             ++*line;
-    }
     return word;
 }
 
@@ -128,12 +127,11 @@ static char *util_take_braced(apr_pool_t *p, const char **line)
     int depth = 1;
     char *word;
 
-    for (; *end; end++) {
+    for (; *end; end++)
         if (*end == '{')
             depth++;
         else if (*end == '}' && --depth == 0)
             break;
-    }
     word = util_unquote(p, start, end, '\0');
     *line = *end ? end + 1 : end;
     return word;

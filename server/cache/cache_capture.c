@@ -20,7 +20,7 @@ struct cache_capture {
 /* Before HTTP's own filters, behind all that change the body. */
 static ap_filter_rec_t *capture_handle;
 
-static int capture_append(resolution_capture *cap, const char *data, apr_size_t len)
+static int capture_append(cache_capture *cap, const char *data, apr_size_t len)
 {
     if (len > cap->most - cap->len) {
         cap->too_long = 1;
@@ -40,7 +40,7 @@ static int capture_append(resolution_capture *cap, const char *data, apr_size_t 
     return 0;
 }
 
-static int capture_bucket(resolution_capture *cap, apr_bucket *b)
+static int capture_bucket(cache_capture *cap, apr_bucket *b)
 {
     const char *data;
     apr_size_t len;
@@ -58,7 +58,7 @@ static int capture_bucket(resolution_capture *cap, apr_bucket *b)
 
 static apr_status_t capture_filter(ap_filter_t *f, apr_bucket_brigade *bb)
 {
-    resolution_capture *cap = f->ctx;
+    cache_capture *cap = f->ctx;
 
     for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb) && !cap->failed;
          b = APR_BUCKET_NEXT(b))
@@ -70,15 +70,15 @@ static apr_status_t capture_filter(ap_filter_t *f, apr_bucket_brigade *bb)
 
 static apr_status_t capture_end(void *data)
 {
-    const resolution_capture *cap = data;
+    const cache_capture *cap = data;
 
     free(cap->data);
     return APR_SUCCESS;
 }
 
-resolution_capture *resolution_capture_begin(request_rec *r, apr_size_t most)
+cache_capture *cache_capture_begin(request_rec *r, apr_size_t most)
 {
-    resolution_capture *cap = apr_pcalloc(r->pool, sizeof *cap);
+    cache_capture *cap = apr_pcalloc(r->pool, sizeof *cap);
 
     cap->most = most;
     apr_pool_cleanup_register(r->pool, cap, capture_end, apr_pool_cleanup_null);
@@ -87,7 +87,7 @@ resolution_capture *resolution_capture_begin(request_rec *r, apr_size_t most)
 }
 
 /* "SIZE\r\n" in front and "\r\n0\r\n\r\n" behind: the whole body as one chunk. */
-static void capture_frame(resolution_capture *cap, resolution_entry *e)
+static void capture_frame(cache_capture *cap, cache_entry *e)
 {
     char size[CAPTURE_BEFORE + 1];
     int n = snprintf(size, sizeof size, "%" APR_UINT64_T_HEX_FMT "\r\n", (apr_uint64_t)cap->len);
@@ -99,8 +99,7 @@ static void capture_frame(resolution_capture *cap, resolution_entry *e)
     e->frame_after = CAPTURE_AFTER;
 }
 
-char *resolution_capture_take(resolution_capture *cap, request_rec *r, resolution_entry *e,
-                              int *too_long)
+char *cache_capture_take(cache_capture *cap, request_rec *r, cache_entry *e, int *too_long)
 {
     char *body = cap->data;
 
@@ -117,7 +116,7 @@ char *resolution_capture_take(resolution_capture *cap, request_rec *r, resolutio
     return body;
 }
 
-void resolution_capture_register(void)
+void cache_capture_register(void)
 {
     capture_handle =
         ap_register_output_filter("BRIGADE_CAPTURE", capture_filter, NULL, AP_FTYPE_PROTOCOL - 1);

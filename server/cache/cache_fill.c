@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an entry of the resolution cache holds, taken from a request that was answered: the
- * formatted head, and the body or the open file. resolution_store.c decides when. */
+ * formatted head, and the body or the open file. cache_store.c decides when. */
 #include "cache_private.h"
 #include "brigade/memory.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include "http_core.h"
 #include "http_error.h"
 #include "apr_strings.h"
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int resolution_stat_take(struct resolution_stat *out, int fd, const char *path)
+int cache_stat_take(struct cache_stat *out, int fd, const char *path)
 {
     struct stat st;
 
@@ -30,15 +30,15 @@ int resolution_stat_take(struct resolution_stat *out, int fd, const char *path)
     return 0;
 }
 
-int resolution_stat_same(resolution_entry *e)
+int cache_stat_same(cache_entry *e)
 {
-    struct resolution_stat now;
+    struct cache_stat now;
 
     memset(&now, 0, sizeof now);
-    return !resolution_stat_take(&now, -1, e->path) && !memcmp(&now, &e->stat, sizeof now);
+    return !cache_stat_take(&now, -1, e->path) && !memcmp(&now, &e->stat, sizeof now);
 }
 
-void resolution_head_drop(resolution_head *head)
+void cache_head_drop(cache_head *head)
 {
     for (int i = 0; i < HTTP_CODECS; i++)
         free(head->form[i].text);
@@ -56,11 +56,11 @@ static int fill_dated_is_right(request_rec *r, const request_dated *dated)
     return value && !strcmp(value, date);
 }
 
-int resolution_fill_head(request_rec *r, resolution_head *out)
+int cache_fill_head(request_rec *r, cache_head *out)
 {
     const request_dated *dated = request_dated_field(r);
 
-    resolution_head_drop(out);
+    cache_head_drop(out);
     if (dated && dated->name && !fill_dated_is_right(r, dated))
         return -1;
     out->answer =
@@ -79,7 +79,7 @@ static void fill_text(char *out, size_t room, const char *value)
 }
 
 /* A date that a directive put in the file's place is not what conditions are about. */
-static void fill_last_modified(resolution_entry *e, const request_rec *r)
+static void fill_last_modified(cache_entry *e, const request_rec *r)
 {
     const char *sent = apr_table_get(r->headers_out, "Last-Modified");
     char date[APR_RFC822_DATE_LEN];
@@ -88,7 +88,7 @@ static void fill_last_modified(resolution_entry *e, const request_rec *r)
     fill_text(e->last_modified, sizeof e->last_modified, sent && !strcmp(sent, date) ? sent : NULL);
 }
 
-static int fill_read(resolution_entry *e)
+static int fill_read(cache_entry *e)
 {
     size_t have = 0;
 
@@ -108,12 +108,11 @@ static int fill_read(resolution_entry *e)
 }
 
 /* The file as it is now must be the one that the request was answered from. */
-static int fill_open(resolution_cache *c, resolution_entry *e, const request_rec *r,
-                     const char *path)
+static int fill_open(response_cache *c, cache_entry *e, const request_rec *r, const char *path)
 {
     e->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     c->files_n += e->fd >= 0;
-    if (e->fd < 0 || resolution_stat_take(&e->stat, e->fd, path) || !(e->path = strdup(path)))
+    if (e->fd < 0 || cache_stat_take(&e->stat, e->fd, path) || !(e->path = strdup(path)))
         return -1;
     if (e->stat.ino != (uint64_t)r->finfo.inode || (apr_off_t)e->stat.size != r->finfo.size ||
         e->stat.mtime_ns / 1000 != r->finfo.mtime)
@@ -122,20 +121,20 @@ static int fill_open(resolution_cache *c, resolution_entry *e, const request_rec
     return 0;
 }
 
-static void fill_close(resolution_cache *c, resolution_entry *e)
+static void fill_close(response_cache *c, cache_entry *e)
 {
     close(e->fd);
     e->fd = -1;
     c->files_n--;
 }
 
-static void fill_charge(resolution_cache *c, resolution_entry *e)
+static void fill_charge(response_cache *c, cache_entry *e)
 {
     e->bytes += (size_t)e->body_len;
     c->bytes += (size_t)e->body_len;
 }
 
-static int fill_file(resolution_cache *c, resolution_entry *e, request_rec *r, const char *path)
+static int fill_file(response_cache *c, cache_entry *e, request_rec *r, const char *path)
 {
     const brg_core_conf *conf = core_conf_of(r->server);
     const core_dir_config *dir = ap_get_core_module_config(r->per_dir_config);
@@ -153,7 +152,7 @@ static int fill_file(resolution_cache *c, resolution_entry *e, request_rec *r, c
     return dir->enable_sendfile == ENABLE_SENDFILE_ON ? 0 : -1;
 }
 
-static int fill_body(resolution_cache *c, resolution_entry *e, const request_offer *offer)
+static int fill_body(response_cache *c, cache_entry *e, const request_offer *offer)
 {
     if (!(e->body = malloc(offer->len + 1)))
         return -1;
@@ -166,7 +165,7 @@ static int fill_body(resolution_cache *c, resolution_entry *e, const request_off
 }
 
 /* What filters made of the file or of the page. */
-static int fill_captured(resolution_cache *c, resolution_entry *e, request_rec *r,
+static int fill_captured(response_cache *c, cache_entry *e, request_rec *r,
                          const request_offer *offer)
 {
     int too_long;
@@ -176,15 +175,15 @@ static int fill_captured(resolution_cache *c, resolution_entry *e, request_rec *
             return -1;
         fill_close(c, e);
     }
-    e->body = resolution_capture_take(offer->capture, r, e, &too_long);
-    e->hopeless = too_long != 0;
+    e->body = cache_capture_take(offer->capture, r, e, &too_long);
+    e->uncacheable = too_long != 0;
     e->coded = 1;
     if (e->body)
         fill_charge(c, e);
     return e->body ? 0 : -1;
 }
 
-static int fill_any_body(resolution_cache *c, resolution_entry *e, request_rec *r)
+static int fill_any_body(response_cache *c, cache_entry *e, request_rec *r)
 {
     const request_offer *offer = request_offer_of(r);
 
@@ -195,12 +194,12 @@ static int fill_any_body(resolution_cache *c, resolution_entry *e, request_rec *
     return offer->path ? fill_file(c, e, r, offer->path) : fill_body(c, e, offer);
 }
 
-int resolution_fill(resolution_cache *c, resolution_entry *e, request_rec *r)
+int cache_fill(response_cache *c, cache_entry *e, request_rec *r)
 {
-    if (resolution_fill_head(r, &e->head) || (e->observed && resolution_observe_keep(e, r)))
+    if (cache_fill_head(r, &e->head) || (e->observed && cache_observe_keep(e, r)))
         return -1;
     if (fill_any_body(c, e, r))
-        return e->hopeless ? 0 : -1;
+        return e->uncacheable ? 0 : -1;
     e->status = r->status;
     e->not_first = core_server_conf_of(r->server)->protocols->nelts > 0;
     e->server = r->server;
@@ -208,8 +207,7 @@ int resolution_fill(resolution_cache *c, resolution_entry *e, request_rec *r)
     fill_last_modified(e, r);
     fill_text(e->etag, sizeof e->etag, request_offer_of(r)->etag);
     e->filled = 1;
-    free(e->basis);
-    e->basis = NULL;
-    c->fills++;
+    free(e->fingerprint);
+    e->fingerprint = NULL;
     return 0;
 }

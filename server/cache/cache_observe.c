@@ -9,7 +9,7 @@
 #include "apr_strings.h"
 #include <string.h>
 
-struct resolution_observed {
+struct cache_observed {
     apr_pool_t *pool;
     apr_table_t *headers_out, *env, *notes;
     const char *filename, *handler, *content_type, *uri, *args;
@@ -27,9 +27,9 @@ static apr_table_t *observe_copy(apr_pool_t *p, const apr_table_t *t)
     return copy;
 }
 
-int resolution_observe_keep(resolution_entry *e, request_rec *r)
+int cache_observe_keep(cache_entry *e, request_rec *r)
 {
-    struct resolution_observed *o;
+    struct cache_observed *o;
     apr_pool_t *pool;
 
     if (apr_pool_create_unmanaged_ex(&pool, NULL, NULL) != APR_SUCCESS)
@@ -51,7 +51,7 @@ int resolution_observe_keep(resolution_entry *e, request_rec *r)
     return 0;
 }
 
-void resolution_observe_drop(resolution_entry *e)
+void cache_observe_drop(cache_entry *e)
 {
     if (e->log)
         apr_pool_destroy(e->log->pool);
@@ -67,9 +67,9 @@ static void observe_dated(request_rec *r, const http_answer *answer)
 }
 
 /* The entry is held while r lives, so r may point into it. */
-static void observe_fill(request_rec *r, const resolution_entry *e, int status, apr_off_t body_sent)
+static void observe_fill(request_rec *r, const cache_entry *e, int status, apr_off_t body_sent)
 {
-    const struct resolution_observed *o = e->log;
+    const struct cache_observed *o = e->log;
 
     r->status = status;
     r->status_line = ap_get_status_line(status);
@@ -91,8 +91,8 @@ static void observe_fill(request_rec *r, const resolution_entry *e, int status, 
     apr_table_overlap(r->notes, o->notes, APR_OVERLAP_TABLES_SET);
 }
 
-void resolution_observe(resolution_entry *e, brg_conn *bc, const http_head *head, int status,
-                        size_t head_sent, apr_off_t body_sent)
+void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head, int status,
+                   size_t head_sent, apr_off_t body_sent)
 {
     request_rec *r;
 
@@ -100,7 +100,7 @@ void resolution_observe(resolution_entry *e, brg_conn *bc, const http_head *head
         return; /* the answer stands; there is just no memory to log it with */
     bc->c->keepalives = (int)bc->requests + (bc->close_after == CONN_KEEP);
     r = request_create(bc->c, head);
-    resolution_hold(e);
+    cache_hold(e);
     observe_fill(r, e, status, body_sent);
     bc->c->keepalive = bc->close_after == CONN_KEEP ? AP_CONN_KEEPALIVE : AP_CONN_CLOSE;
     core_output_add_bytes(bc, (apr_off_t)head_sent + body_sent);
@@ -108,5 +108,5 @@ void resolution_observe(resolution_entry *e, brg_conn *bc, const http_head *head
     ap_run_log_transaction(r);
     bc->consumed -= head->head_len;
     apr_pool_destroy(r->pool);
-    resolution_release(e);
+    cache_release(e);
 }

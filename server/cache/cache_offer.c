@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What handlers and filters offer to be remembered: a file, a page, or what filters that compress
- * make of them. resolution_store.c decides when the request is over. */
+ * make of them. cache_store.c decides when the request is over. */
 #include "coding.h"
 #include "connection.h"
 #include "cache_private.h"
 #include "request_context.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include "http_core.h"
 #include "http_request.h"
 #include "util_filter.h"
 #include "apr_strings.h"
 #include <string.h>
 
-resolution_cache *resolution_store_cache(void)
+response_cache *cache_store_cache(void)
 {
     brg_loop *loop = loop_self();
 
     if (!loop)
-        return resolution_lent_cache();
+        return cache_of_worker();
     return loop->cache->buckets_n ? loop->cache : NULL;
 }
 
@@ -65,8 +65,7 @@ static int offer_coding(const request_rec *r, int codings)
 
     if (codings && apr_table_get(r->subprocess_env, "force-gzip"))
         return codings;
-    return accepted ? coding_accepted((void *)(intptr_t)codings, accepted, strlen(accepted))
-                    : 0;
+    return accepted ? coding_accepted((void *)(intptr_t)codings, accepted, strlen(accepted)) : 0;
 }
 
 static int filters_leave_body(const ap_filter_t *f)
@@ -91,7 +90,7 @@ static int offer_head_is_special(const request_rec *r)
            apr_table_get(env, "downgrade-1.0");
 }
 
-int resolution_request_is_plain(const request_rec *r)
+int cache_request_is_plain(const request_rec *r)
 {
     return r->method_number == M_GET && !r->header_only && r->unparsed_uri &&
            r->unparsed_uri[0] == '/' && r->proto_num >= HTTP_VERSION(1, 0) &&
@@ -99,30 +98,30 @@ int resolution_request_is_plain(const request_rec *r)
            !offer_head_is_special(r);
 }
 
-resolution_entry *resolution_find_for(resolution_cache *c, const request_rec *r, uint64_t *hash)
+cache_entry *cache_find_for(response_cache *c, const request_rec *r, uint64_t *hash)
 {
     const brg_conn *bc = connection_of(r->connection);
     const char *host = apr_table_get(r->headers_in, "Host");
-    const resolution_asked asked = {.r = r};
+    const cache_asked asked = {.r = r};
 
-    return resolution_find(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri,
-                           strlen(r->unparsed_uri), &asked, hash);
+    return cache_find(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri,
+                      strlen(r->unparsed_uri), &asked, hash);
 }
 
 /* An answer that fills an entry has to be seen after all filters. */
-static void offer_capture(resolution_cache *c, request_rec *r, request_offer *offer)
+static void offer_capture(response_cache *c, request_rec *r, request_offer *offer)
 {
-    const resolution_entry *e;
+    const cache_entry *e;
     uint64_t hash;
 
-    if (!c->watch || !resolution_request_is_plain(r) || !(e = resolution_find_for(c, r, &hash)) ||
-        e->filled || e->hopeless || e->lent)
+    if (!c->watch || !cache_request_is_plain(r) || !(e = cache_find_for(c, r, &hash)) ||
+        e->filled || e->uncacheable || e->fill)
         return;
     offer->capture =
-        resolution_capture_begin(r, (apr_size_t)core_conf_of(r->server)->file_cache_max_file_bytes);
+        cache_capture_begin(r, (apr_size_t)core_conf_of(r->server)->file_cache_max_file_bytes);
 }
 
-int resolution_offer_early(request_rec *r)
+int cache_offer_early(request_rec *r)
 {
     const brg_core_conf *conf = core_conf_of(r->server);
     request_offer *offer;
@@ -131,7 +130,7 @@ int resolution_offer_early(request_rec *r)
     request_offer_drop(r);
     if (r->status != HTTP_OK || r->main || r->prev || r->no_cache || r->no_local_copy ||
         r->finfo.filetype != APR_REG || r->finfo.size > conf->file_cache_max_file_bytes ||
-        !resolution_request_is_plain(r) || !filters_leave_or_code(r->output_filters, &codings) ||
+        !cache_request_is_plain(r) || !filters_leave_or_code(r->output_filters, &codings) ||
         offer_coding(r, codings) <= 0 || !(offer = request_offer_begin(r)))
         return 0;
     offer->codings = codings;
@@ -144,7 +143,7 @@ int resolution_offer_early(request_rec *r)
  * data it changed. */
 static request_offer *offer_take(request_rec *r, const ap_filter_t *next)
 {
-    resolution_cache *c = resolution_store_cache();
+    response_cache *c = cache_store_cache();
     request_offer *offer;
     int codings, coding;
 
@@ -162,7 +161,7 @@ static request_offer *offer_take(request_rec *r, const ap_filter_t *next)
     return offer;
 }
 
-BRG_DECLARE(void) brg_resolution_offer_file(request_rec *r, const char *path)
+BRG_DECLARE(void) brg_cache_offer_file(request_rec *r, const char *path)
 {
     request_offer *offer = r->no_local_copy ? NULL : offer_take(r, r->output_filters);
 
@@ -171,8 +170,8 @@ BRG_DECLARE(void) brg_resolution_offer_file(request_rec *r, const char *path)
 }
 
 BRG_DECLARE(void)
-brg_resolution_offer_body(request_rec *r, ap_filter_t *next, const char *body, apr_size_t len,
-                          const char *const *paths)
+brg_cache_offer_body(request_rec *r, ap_filter_t *next, const char *body, apr_size_t len,
+                     const char *const *paths)
 {
     request_offer *offer = offer_take(r, next);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which finished requests are remembered, and when. See resolution_private.h for why it takes two
+/* Which finished requests are remembered, and when. See cache_private.h for why it takes two
  * requests. */
 #include "coding.h"
 #include "request_parts.h"
 #include "connection.h"
 #include "cache_private.h"
 #include "core_settings.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include "http_core.h"
 #include "apr_strings.h"
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static const char *const *store_access_names(request_rec *r)
     return (const char *const *)(const void *)names->elts;
 }
 
-static int store_watch(resolution_cache *c, resolution_entry *e, const char *path,
+static int store_watch(response_cache *c, cache_entry *e, const char *path,
                        const char *const *names, int index)
 {
     return c->watch ? watch_add(c->watch, &e->owner, path, "/", names, index) : -1;
@@ -83,7 +83,7 @@ static const char *store_main_path(const request_rec *r)
 /* All that decides what is put under watch, as one string. The answer that fills an entry must have
  * the basis of the one that primed it: between the two, a missing directory may have come, or a
  * page have got another part. */
-static const char *store_basis(request_rec *r)
+static const char *store_fingerprint(request_rec *r)
 {
     apr_array_header_t *parts = apr_array_make(r->pool, 8, sizeof(char *));
 
@@ -95,7 +95,7 @@ static const char *store_basis(request_rec *r)
     return apr_array_pstrcat(r->pool, parts, '\n');
 }
 
-static int store_prime(resolution_cache *c, resolution_entry *e, request_rec *r)
+static int store_arm(response_cache *c, cache_entry *e, request_rec *r)
 {
     const char *const *names = store_overrides_possible(r) ? store_access_names(r) : NULL;
     const char *path = store_main_path(r);
@@ -110,7 +110,7 @@ static int store_prime(resolution_cache *c, resolution_entry *e, request_rec *r)
         if (store_watch(c, e, *from, names, 0))
             return -1;
     e->watched = 1;
-    return (e->basis = strdup(store_basis(r))) != NULL ? 0 : -1;
+    return (e->fingerprint = strdup(store_fingerprint(r))) != NULL ? 0 : -1;
 }
 
 /* ---- deciding ---- */
@@ -122,7 +122,7 @@ static int store_is_settled(const request_rec *r, const apr_finfo_t *finfo)
 
 /* A file that has been at rest, a body made from such, or a file that is not there: what else an
  * answer may be is not watched for. */
-static int store_answer_is_lasting(const resolution_cache *c, const request_rec *r)
+static int store_answer_is_lasting(const response_cache *c, const request_rec *r)
 {
     const request_offer *offer = request_offer_of(r);
 
@@ -138,9 +138,9 @@ static int store_answer_is_lasting(const resolution_cache *c, const request_rec 
 }
 
 /* Watches are system calls: what is asked for only once, by a crawler say, gets none. */
-static int store_seen_before(resolution_cache *c, uint64_t hash)
+static int store_seen_before(response_cache *c, uint64_t hash)
 {
-    uint32_t *seen = &c->seen[hash & (RESOLUTION_SEEN - 1)], mark = (uint32_t)(hash >> 32) | 1;
+    uint32_t *seen = &c->seen[hash & (CACHE_SEEN - 1)], mark = (uint32_t)(hash >> 32) | 1;
 
     if (*seen == mark)
         return 1;
@@ -148,19 +148,19 @@ static int store_seen_before(resolution_cache *c, uint64_t hash)
     return 0;
 }
 
-static resolution_entry *store_new(resolution_cache *c, request_rec *r, uint64_t hash)
+static cache_entry *store_new(response_cache *c, request_rec *r, uint64_t hash)
 {
     const brg_conn *bc = connection_of(r->connection);
     const char *host = apr_table_get(r->headers_in, "Host");
-    resolution_entry *e = resolution_add(c, bc->listener, bc->chain, host, strlen(host),
-                                         r->unparsed_uri, strlen(r->unparsed_uri), hash);
+    cache_entry *e = cache_add(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri,
+                               strlen(r->unparsed_uri), hash);
 
-    if (e && (resolution_selectors_take(c, e, r) || store_prime(c, e, r))) {
-        resolution_forget(c, e);
+    if (e && (cache_vary_take(c, e, r) || store_arm(c, e, r))) {
+        cache_forget(c, e);
         return NULL;
     }
     if (e)
-        resolution_limit_variants(c, e);
+        cache_limit_variants(c, e);
     return e;
 }
 
@@ -169,75 +169,70 @@ static int store_ask(request_rec *r)
 {
     int kind = policy_ask_modules(r), codings = request_offer_of(r)->codings;
 
-    if (kind != BRG_RESOLUTION_VOLATILE && codings)
-        brg_resolution_by_field(r, "Accept-Encoding", coding_accepted,
-                                (const void *)(intptr_t)codings);
+    if (kind != BRG_CACHE_VOLATILE && codings)
+        brg_cache_vary(r, "Accept-Encoding", coding_accepted, (const void *)(intptr_t)codings);
     return kind;
 }
 
-static void store_consider(resolution_cache *c, request_rec *r)
+static void store_consider(response_cache *c, request_rec *r)
 {
-    resolution_entry *e;
+    cache_entry *e;
     uint64_t hash;
     int kind;
 
-    if (!resolution_request_is_plain(r) || !store_answer_is_lasting(c, r))
+    if (!cache_request_is_plain(r) || !store_answer_is_lasting(c, r))
         return;
-    e = resolution_find_for(c, r, &hash);
+    e = cache_find_for(c, r, &hash);
     if (r->status == HTTP_NOT_MODIFIED) {
-        if (e && e->filled && !e->head_304.answer && store_ask(r) != BRG_RESOLUTION_VOLATILE &&
-            resolution_fill_head(r, &e->head_304))
-            resolution_head_drop(&e->head_304);
+        if (e && e->filled && !e->head_304.answer && store_ask(r) != BRG_CACHE_VOLATILE &&
+            cache_fill_head(r, &e->head_304))
+            cache_head_drop(&e->head_304);
         return;
     }
-    if (e && (e->filled || e->hopeless || e->lent))
+    if (e && (e->filled || e->uncacheable || e->fill))
         return;
     kind = store_ask(r);
-    if (kind == BRG_RESOLUTION_VOLATILE) {
+    if (kind == BRG_CACHE_VOLATILE) {
         if (e)
-            resolution_forget(c, e);
+            cache_forget(c, e);
         return;
     }
-    if (e && (strcmp(e->basis, store_basis(r)) || !resolution_selectors_same(e, r))) {
-        resolution_forget(c, e);
+    if (e && (strcmp(e->fingerprint, store_fingerprint(r)) || !cache_vary_same(e, r))) {
+        cache_forget(c, e);
         e = NULL;
     }
     if (!e) {
-        if (c->is_lent || !store_seen_before(c, hash))
+        if (c->is_workers || !store_seen_before(c, hash))
             return;
         e = store_new(c, r, hash);
         if (!e || e->watched) { /* primed: the next full run fills it */
-            resolution_trim(c, core_conf_of(r->server));
+            cache_trim(c, core_conf_of(r->server));
             return;
         }
     }
-    e->observed = kind == BRG_RESOLUTION_OBSERVED;
-    if (e->owner.changed || resolution_fill(c, e, r))
-        resolution_forget(c, e);
-    resolution_trim(c, core_conf_of(r->server));
+    e->observed = kind == BRG_CACHE_OBSERVED;
+    if (e->owner.changed || cache_fill(c, e, r))
+        cache_forget(c, e);
+    cache_trim(c, core_conf_of(r->server));
 }
 
-resolution_entry *resolution_primed_for(resolution_cache *c, request_rec *r)
+cache_entry *cache_armed_for(response_cache *c, request_rec *r)
 {
-    resolution_entry *e;
+    cache_entry *e;
     uint64_t hash;
 
     if (!store_answer_is_lasting(c, r))
         return NULL;
-    if ((e = resolution_find_for(c, r, &hash)) != NULL)
-        return !e->filled && store_ask(r) != BRG_RESOLUTION_VOLATILE &&
-                       resolution_selectors_same(e, r)
-                   ? e
-                   : NULL;
-    if (store_ask(r) != BRG_RESOLUTION_VOLATILE && store_seen_before(c, hash) &&
-        store_new(c, r, hash))
-        resolution_trim(c, core_conf_of(r->server));
+    if ((e = cache_find_for(c, r, &hash)) != NULL)
+        return !e->filled && store_ask(r) != BRG_CACHE_VOLATILE && cache_vary_same(e, r) ? e : NULL;
+    if (store_ask(r) != BRG_CACHE_VOLATILE && store_seen_before(c, hash) && store_new(c, r, hash))
+        cache_trim(c, core_conf_of(r->server));
     return NULL;
 }
 
-void resolution_consider(request_rec *r)
+void cache_consider(request_rec *r)
 {
-    resolution_cache *c = resolution_store_cache();
+    response_cache *c = cache_store_cache();
 
     if (!c)
         return;
@@ -246,8 +241,8 @@ void resolution_consider(request_rec *r)
     request_offer_drop(r);
 }
 
-void resolution_register_hooks(apr_pool_t *p)
+void cache_register_hooks(apr_pool_t *p)
 {
-    resolution_capture_register();
-    request_on_answered(resolution_consider);
+    cache_capture_register();
+    request_on_answered(cache_consider);
 }

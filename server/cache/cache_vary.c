@@ -11,15 +11,15 @@
 /* What a request says to be selected by, while it is answered. */
 typedef struct select_wish {
     const char *name;
-    brg_resolution_kind_fn *kind;
+    brg_cache_variant_fn *kind;
     const void *data;
 } select_wish;
 
-struct resolution_selector {
+struct cache_vary_key {
     char *name; /* followed by the value, in one block */
     uint32_t name_len;
     uint8_t id; /* http_field_id */
-    brg_resolution_kind_fn *kind;
+    brg_cache_variant_fn *kind;
     const void *data;
     int value_kind;
     const char *value; /* without a kind function; NULL: absent */
@@ -36,11 +36,10 @@ static const request_rec *select_first(const request_rec *r)
 }
 
 BRG_DECLARE(void)
-brg_resolution_by_field(request_rec *r, const char *name, brg_resolution_kind_fn *kind,
-                        const void *data)
+brg_cache_vary(request_rec *r, const char *name, brg_cache_variant_fn *kind, const void *data)
 {
     const request_rec *first = select_first(r);
-    apr_array_header_t **list = request_conf_selectors(first);
+    apr_array_header_t **list = request_vary_fields(first);
     const select_wish *have;
 
     if (!list) {
@@ -56,9 +55,9 @@ brg_resolution_by_field(request_rec *r, const char *name, brg_resolution_kind_fn
     APR_ARRAY_PUSH(*list, select_wish) = (select_wish){name, kind, data};
 }
 
-BRG_DECLARE(int) brg_resolution_fields(const request_rec *r, const char **names, int most)
+BRG_DECLARE(int) brg_cache_vary_fields(const request_rec *r, const char **names, int most)
 {
-    apr_array_header_t **list = request_conf_selectors(select_first(r));
+    apr_array_header_t **list = request_vary_fields(select_first(r));
     const select_wish *have =
         list && *list ? (const select_wish *)(const void *)(*list)->elts : NULL;
     int n = have ? (*list)->nelts : 0;
@@ -71,12 +70,12 @@ BRG_DECLARE(int) brg_resolution_fields(const request_rec *r, const char **names,
 /* ---- values of a request ---- */
 
 /* 1 and the value, NULL when absent; 0 if that cannot be told: a field that stands there twice. */
-static int select_value_in_head(const http_head *h, const resolution_selector *s, const char **value,
+static int select_value_in_head(const http_head *h, const cache_vary_key *s, const char **value,
                                 size_t *len)
 {
     int at = h->known[s->id];
 
-    if (!strcmp(s->name, REQUEST_LINE_SELECTOR)) {
+    if (!strcmp(s->name, REQUEST_VARY_LINE)) {
         *value = h->protocol;
         *len = h->protocol_len;
         return h->method_id == HTTP_METHOD_GET;
@@ -100,11 +99,11 @@ static int select_value_in_head(const http_head *h, const resolution_selector *s
 
 static const char *select_value_in_request(const request_rec *r, const char *name)
 {
-    return strcmp(name, REQUEST_LINE_SELECTOR) ? apr_table_get(r->headers_in, name) : r->protocol;
+    return strcmp(name, REQUEST_VARY_LINE) ? apr_table_get(r->headers_in, name) : r->protocol;
 }
 
-static int select_value(const resolution_asked *asked, const resolution_selector *s,
-                        const char **value, size_t *len)
+static int select_value(const cache_asked *asked, const cache_vary_key *s, const char **value,
+                        size_t *len)
 {
     if (asked->head)
         return select_value_in_head(asked->head, s, value, len);
@@ -113,16 +112,15 @@ static int select_value(const resolution_asked *asked, const resolution_selector
     return 1;
 }
 
-static int select_kind(resolution_cache *c, const resolution_selector *s, const char *value,
-                       size_t len)
+static int select_kind(response_cache *c, const cache_vary_key *s, const char *value, size_t len)
 {
-    resolution_kind *k;
+    cache_classified *k;
     uint64_t hash;
 
     if (!value || len < 16 || len > sizeof k->value)
         return s->kind(s->data, value, len);
-    hash = resolution_mix((uint64_t)(uintptr_t)s->data, value, len);
-    k = &c->kinds[hash & (RESOLUTION_KINDS - 1)];
+    hash = cache_mix((uint64_t)(uintptr_t)s->data, value, len);
+    k = &c->kinds[hash & (CACHE_CLASSIFIED - 1)];
     if (k->hash != hash || k->fn != s->kind || k->data != s->data || k->len != len ||
         memcmp(k->value, value, len)) {
         k->hash = hash;
@@ -135,11 +133,10 @@ static int select_kind(resolution_cache *c, const resolution_selector *s, const 
     return k->kind;
 }
 
-int resolution_selected(resolution_cache *c, const resolution_entry *e,
-                        const resolution_asked *asked)
+int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_asked *asked)
 {
-    for (int i = 0; i < e->selectors_n; i++) {
-        const resolution_selector *s = &e->selectors[i];
+    for (int i = 0; i < e->vary_n; i++) {
+        const cache_vary_key *s = &e->vary[i];
         const char *value;
         size_t len;
 
@@ -157,8 +154,8 @@ int resolution_selected(resolution_cache *c, const resolution_entry *e,
 
 /* ---- of an entry ---- */
 
-static int select_take(resolution_cache *c, resolution_selector *s, const select_wish *wish,
-                       const resolution_asked *asked)
+static int select_take(response_cache *c, cache_vary_key *s, const select_wish *wish,
+                       const cache_asked *asked)
 {
     const char *value;
     size_t len;
@@ -180,40 +177,40 @@ static int select_take(resolution_cache *c, resolution_selector *s, const select
     return 0;
 }
 
-int resolution_selectors_take(resolution_cache *c, resolution_entry *e, request_rec *r)
+int cache_vary_take(response_cache *c, cache_entry *e, request_rec *r)
 {
-    apr_array_header_t **list = request_conf_selectors(r);
-    const resolution_asked asked = {.r = r};
+    apr_array_header_t **list = request_vary_fields(r);
+    const cache_asked asked = {.r = r};
 
     if (!list || !*list)
         return 0;
-    if ((*list)->nelts > RESOLUTION_SELECTORS)
+    if ((*list)->nelts > CACHE_VARY_MOST)
         return -1;
-    e->selectors = calloc((size_t)(*list)->nelts, sizeof *e->selectors);
-    if (!e->selectors)
+    e->vary = calloc((size_t)(*list)->nelts, sizeof *e->vary);
+    if (!e->vary)
         return -1;
     for (int i = 0; i < (*list)->nelts; i++) {
-        e->selectors_n = i + 1;
-        if (select_take(c, &e->selectors[i], &APR_ARRAY_IDX(*list, i, select_wish), &asked))
+        e->vary_n = i + 1;
+        if (select_take(c, &e->vary[i], &APR_ARRAY_IDX(*list, i, select_wish), &asked))
             return -1;
     }
     return 0;
 }
 
 /* 1 if e was made for all that r was found to depend on, and nothing else. */
-int resolution_selectors_same(const resolution_entry *e, request_rec *r)
+int cache_vary_same(const cache_entry *e, request_rec *r)
 {
-    apr_array_header_t **list = request_conf_selectors(r);
+    apr_array_header_t **list = request_vary_fields(r);
     int n = list && *list ? (*list)->nelts : 0;
 
-    if (e->selectors_n != n)
+    if (e->vary_n != n)
         return 0;
     for (int i = 0; i < n; i++) {
         const select_wish *wish = &APR_ARRAY_IDX(*list, i, select_wish);
         int k = 0;
 
-        while (k < n && (strcasecmp(e->selectors[k].name, wish->name) ||
-                         e->selectors[k].kind != wish->kind || e->selectors[k].data != wish->data))
+        while (k < n && (strcasecmp(e->vary[k].name, wish->name) || e->vary[k].kind != wish->kind ||
+                         e->vary[k].data != wish->data))
             k++;
         if (k == n)
             return 0;
@@ -221,25 +218,25 @@ int resolution_selectors_same(const resolution_entry *e, request_rec *r)
     return 1;
 }
 
-void resolution_selectors_drop(resolution_entry *e)
+void cache_vary_drop(cache_entry *e)
 {
-    for (int i = 0; i < e->selectors_n; i++)
-        free(e->selectors[i].name);
-    free(e->selectors);
-    e->selectors = NULL;
-    e->selectors_n = 0;
+    for (int i = 0; i < e->vary_n; i++)
+        free(e->vary[i].name);
+    free(e->vary);
+    e->vary = NULL;
+    e->vary_n = 0;
 }
 
-void resolution_limit_variants(resolution_cache *c, const resolution_entry *e)
+void cache_limit_variants(response_cache *c, const cache_entry *e)
 {
-    resolution_entry *last = NULL;
+    cache_entry *last = NULL;
     int n = 0;
 
-    for (resolution_entry *o = e->next; o; o = o->next)
-        if (o->hash == e->hash && resolution_same_key(o, e)) {
+    for (cache_entry *o = e->next; o; o = o->next)
+        if (o->hash == e->hash && cache_same_key(o, e)) {
             n++;
             last = o; /* new ones come first */
         }
-    if (n >= RESOLUTION_VARIANTS)
-        resolution_forget(c, last);
+    if (n >= CACHE_VARIANTS)
+        cache_forget(c, last);
 }

@@ -16,55 +16,55 @@
 
 #define LEND_TRIES 4 /* runs that may fail to fill an entry, before it is left alone */
 
-struct resolution_lent {
-    resolution_cache cache;
-    resolution_entry *bucket;
-    resolution_entry *entry, *twin; /* held */
+struct cache_worker_fill {
+    response_cache cache;
+    cache_entry *bucket;
+    cache_entry *entry, *twin; /* held */
 };
 
-static _Thread_local resolution_lent *lend_here;
+static _Thread_local cache_worker_fill *lend_here;
 
-resolution_cache *resolution_lent_cache(void)
+response_cache *cache_of_worker(void)
 {
     return lend_here ? &lend_here->cache : NULL;
 }
 
-void resolution_lent_begin(brg_conn *bc)
+void cache_worker_fill_begin(brg_conn *bc)
 {
-    lend_here = bc->lent;
+    lend_here = bc->fill;
 }
 
-void resolution_lent_end(void)
+void cache_worker_fill_end(void)
 {
     lend_here = NULL;
 }
 
 /* ---- on the loop, on the way to a worker ---- */
 
-static resolution_entry *lend_twin(resolution_lent *lent, const resolution_entry *e, request_rec *r)
+static cache_entry *lend_twin(cache_worker_fill *lent, const cache_entry *e, request_rec *r)
 {
-    resolution_entry *t = resolution_add(&lent->cache, e->listener, e->chain, e->key, e->host_len,
-                                         e->key + e->host_len, e->uri_len, e->hash);
+    cache_entry *t = cache_add(&lent->cache, e->listener, e->chain, e->key, e->host_len,
+                               e->key + e->host_len, e->uri_len, e->hash);
 
     if (!t)
         return NULL;
-    resolution_hold(t);
+    cache_hold(t);
     t->watched = 1;
     t->server = e->server;
-    if (!resolution_selectors_take(&lent->cache, t, r) && (t->basis = strdup(e->basis)) != NULL)
+    if (!cache_vary_take(&lent->cache, t, r) && (t->fingerprint = strdup(e->fingerprint)) != NULL)
         return t;
-    resolution_forget(&lent->cache, t);
-    resolution_release(t);
+    cache_forget(&lent->cache, t);
+    cache_release(t);
     return NULL;
 }
 
-static void lend_entry(resolution_cache *c, resolution_entry *e, brg_conn *bc, request_rec *r)
+static void lend_entry(response_cache *c, cache_entry *e, brg_conn *bc, request_rec *r)
 {
-    resolution_lent *lent = calloc(1, sizeof *lent);
+    cache_worker_fill *lent = calloc(1, sizeof *lent);
 
     if (!lent)
         return;
-    lent->cache.is_lent = 1;
+    lent->cache.is_workers = 1;
     lent->cache.watch = c->watch; /* says that there is one; the twin has no watches */
     lent->cache.bucket = &lent->bucket;
     lent->cache.buckets_n = 1;
@@ -74,34 +74,34 @@ static void lend_entry(resolution_cache *c, resolution_entry *e, brg_conn *bc, r
         return;
     }
     lent->entry = e;
-    e->lent = 1;
-    resolution_hold(e);
-    bc->lent = lent;
+    e->fill = 1;
+    cache_hold(e);
+    bc->fill = lent;
 }
 
-void resolution_lend(brg_conn *bc, request_rec *r)
+void cache_to_worker(brg_conn *bc, request_rec *r)
 {
-    resolution_cache *c = resolution_store_cache();
-    resolution_entry *e;
+    response_cache *c = cache_store_cache();
+    cache_entry *e;
 
-    if (!c || !c->watch || !resolution_offer_early(r))
+    if (!c || !c->watch || !cache_offer_early(r))
         return;
-    e = resolution_primed_for(c, r);
-    if (e && !e->filled && !e->hopeless && !e->lent && e->watched && !e->owner.changed)
+    e = cache_armed_for(c, r);
+    if (e && !e->filled && !e->uncacheable && !e->fill && e->watched && !e->owner.changed)
         lend_entry(c, e, bc, r);
     request_offer_drop(r);
 }
 
 /* ---- and back ---- */
 
-static void lend_move_head(resolution_head *to, resolution_head *from)
+static void lend_move_head(cache_head *to, cache_head *from)
 {
-    resolution_head_drop(to);
+    cache_head_drop(to);
     *to = *from;
     memset(from, 0, sizeof *from);
 }
 
-static void lend_adopt(resolution_cache *c, resolution_entry *e, resolution_entry *t)
+static void lend_adopt(response_cache *c, cache_entry *e, cache_entry *t)
 {
     lend_move_head(&e->head, &t->head);
     e->body = t->body;
@@ -125,31 +125,30 @@ static void lend_adopt(resolution_cache *c, resolution_entry *e, resolution_entr
     e->bytes += (size_t)e->body_len;
     c->bytes += (size_t)e->body_len;
     e->filled = 1;
-    free(e->basis);
-    e->basis = NULL;
-    c->fills++;
+    free(e->fingerprint);
+    e->fingerprint = NULL;
 }
 
-void resolution_take_back(brg_conn *bc)
+void cache_from_worker(brg_conn *bc)
 {
-    resolution_cache *c = bc->loop->cache;
-    resolution_lent *lent = bc->lent;
-    resolution_entry *e, *t;
+    response_cache *c = bc->loop->cache;
+    cache_worker_fill *lent = bc->fill;
+    cache_entry *e, *t;
 
     if (!lent)
         return;
-    bc->lent = NULL;
+    bc->fill = NULL;
     e = lent->entry;
     t = lent->twin;
-    e->lent = 0;
+    e->fill = 0;
     if (t->filled && e->in_cache && !e->filled && !e->owner.changed)
         lend_adopt(c, e, t);
     else if (!e->filled)
-        e->hopeless = t->hopeless || ++e->tries >= LEND_TRIES;
+        e->uncacheable = t->uncacheable || ++e->tries >= LEND_TRIES;
     if (t->in_cache)
-        resolution_forget(&lent->cache, t);
-    resolution_release(t);
-    resolution_release(e);
+        cache_forget(&lent->cache, t);
+    cache_release(t);
+    cache_release(e);
     free(lent);
-    resolution_trim(c, core_conf_of(bc->loop->server));
+    cache_trim(c, core_conf_of(bc->loop->server));
 }

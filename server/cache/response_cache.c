@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Look-up in the resolution cache, and answers from it. resolution_store.c fills it. */
+/* Look-up in the resolution cache, and answers from it. cache_store.c fills it. */
 #include "cache_private.h"
 #include "scores.h"
 #include "apr_date.h"
@@ -8,7 +8,7 @@
 
 /* ---- table ---- */
 
-uint64_t resolution_mix(uint64_t h, const char *s, size_t len)
+uint64_t cache_mix(uint64_t h, const char *s, size_t len)
 {
     uint64_t w;
 
@@ -24,31 +24,30 @@ uint64_t resolution_mix(uint64_t h, const char *s, size_t len)
     return h ^ (h >> 29);
 }
 
-resolution_entry *resolution_find(resolution_cache *c, const brg_listener *l, const void *chain,
-                                  const char *host, size_t host_len, const char *uri,
-                                  size_t uri_len, const resolution_asked *asked, uint64_t *hash)
+cache_entry *cache_find(response_cache *c, const brg_listener *l, const void *chain,
+                        const char *host, size_t host_len, const char *uri, size_t uri_len,
+                        const cache_asked *asked, uint64_t *hash)
 {
-    resolution_entry *e;
-    uint64_t h =
-        resolution_mix((uint64_t)(uintptr_t)l ^ (uint64_t)(uintptr_t)chain, host, host_len);
+    cache_entry *e;
+    uint64_t h = cache_mix((uint64_t)(uintptr_t)l ^ (uint64_t)(uintptr_t)chain, host, host_len);
 
-    *hash = h = resolution_mix(h, uri, uri_len);
+    *hash = h = cache_mix(h, uri, uri_len);
     for (e = c->bucket[h & (c->buckets_n - 1)]; e; e = e->next)
         if (e->hash == h && e->host_len == host_len && e->uri_len == uri_len && e->listener == l &&
             e->chain == chain && !memcmp(e->key, host, host_len) &&
             !memcmp(e->key + host_len, uri, uri_len) &&
-            (!e->selectors_n || resolution_selected(c, e, asked)))
+            (!e->vary_n || cache_vary_matches(c, e, asked)))
             return e;
     return NULL;
 }
 
-int resolution_same_key(const resolution_entry *a, const resolution_entry *b)
+int cache_same_key(const cache_entry *a, const cache_entry *b)
 {
     return a->host_len == b->host_len && a->uri_len == b->uri_len && a->listener == b->listener &&
            a->chain == b->chain && !memcmp(a->key, b->key, a->host_len + a->uri_len);
 }
 
-static void resolution_unlink_age(resolution_cache *c, resolution_entry *e)
+static void cache_unlink_age(response_cache *c, cache_entry *e)
 {
     if (e->newer)
         e->newer->older = e->older;
@@ -60,7 +59,7 @@ static void resolution_unlink_age(resolution_cache *c, resolution_entry *e)
         c->oldest = e->newer;
 }
 
-static void resolution_link_age(resolution_cache *c, resolution_entry *e)
+static void cache_link_age(response_cache *c, cache_entry *e)
 {
     e->newer = NULL;
     e->older = c->newest;
@@ -71,18 +70,18 @@ static void resolution_link_age(resolution_cache *c, resolution_entry *e)
     c->newest = e;
 }
 
-void resolution_touch(resolution_cache *c, resolution_entry *e)
+void cache_touch(response_cache *c, cache_entry *e)
 {
     if (c->newest == e)
         return;
-    resolution_unlink_age(c, e);
-    resolution_link_age(c, e);
+    cache_unlink_age(c, e);
+    cache_link_age(c, e);
 }
 
-static void resolution_grow(resolution_cache *c)
+static void cache_grow(response_cache *c)
 {
     uint32_t n = c->buckets_n * 2;
-    resolution_entry **bucket = calloc(n, sizeof *bucket), *e, *next;
+    cache_entry **bucket = calloc(n, sizeof *bucket), *e, *next;
 
     if (!bucket)
         return;
@@ -97,40 +96,39 @@ static void resolution_grow(resolution_cache *c)
     c->buckets_n = n;
 }
 
-void resolution_hold(resolution_entry *e)
+void cache_hold(cache_entry *e)
 {
     shared_hold(&e->ref);
 }
 
-void resolution_release(resolution_entry *e)
+void cache_release(cache_entry *e)
 {
     shared_release(&e->ref);
 }
 
 /* The last reference is gone. */
-static void resolution_end(shared_ref *ref)
+static void cache_end(shared_ref *ref)
 {
-    resolution_entry *e =
-        (resolution_entry *)(void *)((char *)ref - offsetof(resolution_entry, ref));
+    cache_entry *e = (cache_entry *)(void *)((char *)ref - offsetof(cache_entry, ref));
 
     if (e->fd >= 0)
         close(e->fd);
-    resolution_observe_drop(e);
-    resolution_selectors_drop(e);
-    resolution_head_drop(&e->head);
-    resolution_head_drop(&e->head_304);
+    cache_observe_drop(e);
+    cache_vary_drop(e);
+    cache_head_drop(&e->head);
+    cache_head_drop(&e->head_304);
     free(e->body);
     free(e->path);
-    free(e->basis);
+    free(e->fingerprint);
     free(e->key);
     free(e);
 }
 
-resolution_entry *resolution_add(resolution_cache *c, const brg_listener *l, const void *chain,
-                                 const char *host, size_t host_len, const char *uri, size_t uri_len,
-                                 uint64_t hash)
+cache_entry *cache_add(response_cache *c, const brg_listener *l, const void *chain,
+                       const char *host, size_t host_len, const char *uri, size_t uri_len,
+                       uint64_t hash)
 {
-    resolution_entry *e = calloc(1, sizeof *e), **p;
+    cache_entry *e = calloc(1, sizeof *e), **p;
 
     if (!e || !(e->key = malloc(host_len + uri_len + 1))) {
         free(e);
@@ -144,58 +142,58 @@ resolution_entry *resolution_add(resolution_cache *c, const brg_listener *l, con
     e->chain = chain;
     e->hash = hash;
     e->fd = -1;
-    e->ref = (shared_ref){1, resolution_end};
+    e->ref = (shared_ref){1, cache_end};
     e->in_cache = 1;
     if (c->entries_n >= c->buckets_n)
-        resolution_grow(c);
+        cache_grow(c);
     p = &c->bucket[hash & (c->buckets_n - 1)];
     e->next = *p;
     *p = e;
-    resolution_link_age(c, e);
+    cache_link_age(c, e);
     c->entries_n++;
     e->bytes = sizeof *e + host_len + uri_len;
     c->bytes += e->bytes;
     return e;
 }
 
-void resolution_forget(resolution_cache *c, resolution_entry *e)
+void cache_forget(response_cache *c, cache_entry *e)
 {
-    resolution_entry **p = &c->bucket[e->hash & (c->buckets_n - 1)];
+    cache_entry **p = &c->bucket[e->hash & (c->buckets_n - 1)];
 
     if (!e->in_cache)
         return;
     while (*p != e)
         p = &(*p)->next;
     *p = e->next;
-    resolution_unlink_age(c, e);
+    cache_unlink_age(c, e);
     if (c->watch)
         watch_remove(c->watch, &e->owner);
     c->entries_n--;
     c->bytes -= e->bytes;
     c->files_n -= e->fd >= 0;
     e->in_cache = 0;
-    resolution_release(e);
+    cache_release(e);
 }
 
 /* Those that were not used for longest let their files go. */
-static void resolution_trim_files(resolution_cache *c)
+static void cache_trim_files(response_cache *c)
 {
-    resolution_entry *e = c->oldest, *next;
+    cache_entry *e = c->oldest, *next;
 
     for (; e && c->files_n > c->files_most; e = next) {
         next = e->newer;
         if (e->fd >= 0)
-            resolution_forget(c, e);
+            cache_forget(c, e);
     }
 }
 
-void resolution_trim(resolution_cache *c, const brg_core_conf *conf)
+void cache_trim(response_cache *c, const brg_core_conf *conf)
 {
     while (c->oldest && (c->entries_n > (uint32_t)conf->file_cache_entries_n ||
                          (apr_off_t)c->bytes > conf->file_cache_bytes))
-        resolution_forget(c, c->oldest);
+        cache_forget(c, c->oldest);
     if (c->files_n > c->files_most)
-        resolution_trim_files(c);
+        cache_trim_files(c);
 }
 
 /* ---- answering ---- */
@@ -206,11 +204,12 @@ static int head_is_simple(const http_head *h)
 
     return (h->method_id == HTTP_METHOD_GET || h->method_id == HTTP_METHOD_HEAD) && h->major == 1 &&
            h->uri[0] == '/' && !h->has_body && !h->repeated && !h->upgrade &&
-           (k[HTTP_F_RANGE] & k[HTTP_F_IF_RANGE] & k[HTTP_F_IF_MATCH] & k[HTTP_F_IF_UNMODIFIED_SINCE] &
-            k[HTTP_F_EXPECT] & k[HTTP_F_TRANSFER_ENCODING] & k[HTTP_F_CONTENT_LENGTH]) == -1;
+           (k[HTTP_F_RANGE] & k[HTTP_F_IF_RANGE] & k[HTTP_F_IF_MATCH] &
+            k[HTTP_F_IF_UNMODIFIED_SINCE] & k[HTTP_F_EXPECT] & k[HTTP_F_TRANSFER_ENCODING] &
+            k[HTTP_F_CONTENT_LENGTH]) == -1;
 }
 
-static int entry_is_current(resolution_cache *c, resolution_entry *e)
+static int entry_is_current(response_cache *c, cache_entry *e)
 {
     const brg_core_conf *conf;
 
@@ -220,7 +219,7 @@ static int entry_is_current(resolution_cache *c, resolution_entry *e)
     if (conf->file_cache_validate == BRG_VALIDATE_AGE &&
         c->loop->now - e->checked < conf->file_cache_age_us)
         return 1;
-    if (!resolution_stat_same(e))
+    if (!cache_stat_same(e))
         return 0;
     e->checked = c->loop->now;
     return 1;
@@ -235,7 +234,7 @@ static int not_modified_since(apr_time_t mtime, apr_time_t since, apr_time_t now
 }
 
 /* The simple cases of RFC 9110 section 13; lists and weak tags are left to the full way. */
-static int entry_condition(const resolution_entry *e, const http_head *h, apr_time_t now)
+static int entry_condition(const cache_entry *e, const http_head *h, apr_time_t now)
 {
     const http_field *f;
 
@@ -277,8 +276,8 @@ static int answer_keeps(const brg_conn *bc, const server_rec *s, const http_head
 }
 
 /* @return its length; 0: it cannot be sent in this form, or there is no memory */
-static size_t put_head(resolution_cache *c, resolution_head *head, const brg_conn *bc,
-                       const server_rec *s, const http_head *h, const http_codec *codec, int keep)
+static size_t put_head(response_cache *c, cache_head *head, const brg_conn *bc, const server_rec *s,
+                       const http_head *h, const http_codec *codec, int keep)
 {
     http_stored_head *form = &head->form[codec->id];
     const http_answer_terms terms = {
@@ -296,7 +295,7 @@ static size_t put_head(resolution_cache *c, resolution_head *head, const brg_con
     return len;
 }
 
-static void put_body(resolution_cache *c, resolution_entry *e, brg_conn *bc)
+static void put_body(response_cache *c, cache_entry *e, brg_conn *bc)
 {
     if (e->body) {
         gather_add_body(&c->gather, e->body, (size_t)e->body_len, &e->ref);
@@ -306,7 +305,7 @@ static void put_body(resolution_cache *c, resolution_entry *e, brg_conn *bc)
     gather_send_file(bc, &e->ref, e->fd, 0, e->body_len);
 }
 
-static int answer(resolution_cache *c, resolution_entry *e, brg_conn *bc, const http_head *h,
+static int answer(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
                   const http_codec *codec, int not_modified)
 {
     const server_rec *s = e->server;
@@ -325,30 +324,29 @@ static int answer(resolution_cache *c, resolution_entry *e, brg_conn *bc, const 
         bc->close_after = h->close || h->minor == 0 ? CONN_SHUT : CONN_DRAIN;
     bc->idle_until = c->loop->now + s->keep_alive_timeout;
     if (e->observed)
-        resolution_observe(e, bc, h, not_modified ? HTTP_NOT_MODIFIED : e->status,
-                           head_sent + (size_t)(with_body ? frame : 0),
-                           with_body ? e->body_len - frame : 0);
+        cache_observe(e, bc, h, not_modified ? HTTP_NOT_MODIFIED : e->status,
+                      head_sent + (size_t)(with_body ? frame : 0),
+                      with_body ? e->body_len - frame : 0);
     return 1;
 }
 
-int resolution_answer(resolution_cache *c, brg_conn *bc, const http_head *h,
-                      const http_codec *codec)
+int cache_answer(response_cache *c, brg_conn *bc, const http_head *h, const http_codec *codec)
 {
-    const resolution_asked asked = {.head = h};
+    const cache_asked asked = {.head = h};
     const http_field *host;
-    resolution_entry *e;
+    cache_entry *e;
     uint64_t hash;
     int cond;
 
     if (!c->buckets_n || !head_is_simple(h) || h->known[HTTP_F_HOST] < 0 || bc->failed)
         return 0;
     host = &h->field[h->known[HTTP_F_HOST]];
-    e = resolution_find(c, bc->listener, bc->chain, host->value, host->value_len, h->uri,
-                        h->uri_len, &asked, &hash);
+    e = cache_find(c, bc->listener, bc->chain, host->value, host->value_len, h->uri, h->uri_len,
+                   &asked, &hash);
     if (!e)
         return 0;
     if (!entry_is_current(c, e)) {
-        resolution_forget(c, e);
+        cache_forget(c, e);
         return 0;
     }
     if (!e->filled ||
@@ -361,25 +359,24 @@ int resolution_answer(resolution_cache *c, brg_conn *bc, const http_head *h,
     cond = e->status == HTTP_OK ? entry_condition(e, h, c->loop->now) : COND_NONE;
     if (cond == COND_ASK || (cond == COND_NOT_MODIFIED && !e->head_304.answer))
         return 0;
-    resolution_touch(c, e);
-    c->hits++;
+    cache_touch(c, e);
     return answer(c, e, bc, h, codec, cond == COND_NOT_MODIFIED);
 }
 
-gather *resolution_gather(resolution_cache *c)
+gather *cache_gather(response_cache *c)
 {
     return &c->gather;
 }
 
-void resolution_refresh(brg_loop *loop)
+void cache_refresh(brg_loop *loop)
 {
     if (loop->cache->watch && loop->cache->entries_n)
         watch_drain(loop->cache->watch);
 }
 
-void resolution_cache_create(brg_loop *loop)
+void cache_create(brg_loop *loop)
 {
-    resolution_cache *c = apr_pcalloc(loop->pool, sizeof *c);
+    response_cache *c = apr_pcalloc(loop->pool, sizeof *c);
     const brg_core_conf *conf = core_conf_of(loop->server);
 
     loop->cache = c;
@@ -395,12 +392,12 @@ void resolution_cache_create(brg_loop *loop)
         c->watch = watch_set_create();
 }
 
-void resolution_cache_destroy(brg_loop *loop)
+void cache_destroy(brg_loop *loop)
 {
-    resolution_cache *c = loop->cache;
+    response_cache *c = loop->cache;
 
     while (c->oldest)
-        resolution_forget(c, c->oldest);
+        cache_forget(c, c->oldest);
     if (c->watch)
         watch_set_destroy(c->watch);
     c->watch = NULL;

@@ -57,10 +57,9 @@ static int conf_cut(cmd_parms *parms, const char *args, char *w[3], unsigned all
 
     while (*args && n < 3 && (1u << (n + 1)) <= allowed)
         w[n++] = conf_word(parms, &args);
-    for (int i = 0; i < needed && i < n; i++) {
+    for (int i = 0; i < needed && i < n; i++)
         if (!*w[i])
             return 0;
-    }
     return !*args && (allowed & (1u << n));
 }
 

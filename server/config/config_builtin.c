@@ -15,19 +15,17 @@ static int conf_hooks_stale; /* a module was taken out after its hooks had been 
 
 module *conf_builtin_find(const char *symbol)
 {
-    for (const ap_module_symbol_t *s = ap_prelinked_module_symbols; s->name; s++) {
+    for (const ap_module_symbol_t *s = ap_prelinked_module_symbols; s->name; s++)
         if (!strcmp(s->name, symbol))
             return s->modp;
-    }
     return NULL;
 }
 
 static const char *conf_builtin_symbol(const module *m)
 {
-    for (const ap_module_symbol_t *s = ap_prelinked_module_symbols; s->name; s++) {
+    for (const ap_module_symbol_t *s = ap_prelinked_module_symbols; s->name; s++)
         if (s->modp == m)
             return s->name;
-    }
     return NULL;
 }
 
@@ -61,10 +59,9 @@ static int conf_builtin_is_vital(const module *m)
     static const char *const vital[] = {"core.c",  "http_core.c", "mod_so.c",
                                         "event.c", "prefork.c",   NULL};
 
-    for (int i = 0; vital[i]; i++) {
+    for (int i = 0; vital[i]; i++)
         if (!strcmp(m->name, vital[i]))
             return 1;
-    }
     return 0;
 }
 

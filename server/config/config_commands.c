@@ -52,10 +52,9 @@ void conf_commands_remove(const module *gone)
     conf_index_clear();
     if (!ap_loaded_modules)
         return;
-    for (module **m = ap_loaded_modules; *m; m++) {
+    for (module **m = ap_loaded_modules; *m; m++)
         if (*m != gone && (*m)->module_index != -1)
             conf_commands_add(*m);
-    }
 }
 
 /* Longest name that is looked up without allocating. */
@@ -82,10 +81,9 @@ AP_DECLARE(int) ap_exists_directive(apr_pool_t *p, const char *name)
 
 AP_CORE_DECLARE(const command_rec *) ap_find_command(const char *name, const command_rec *cmds)
 {
-    for (; cmds && cmds->name; cmds++) {
+    for (; cmds && cmds->name; cmds++)
         if (!ap_cstr_casecmp(name, cmds->name))
             return cmds;
-    }
     return NULL;
 }
 

@@ -145,11 +145,10 @@ static int conf_htaccess_get(request_rec *r, const conf_htaccess_scope *scope, c
 static const struct htaccess_result *
 conf_htaccess_seen(const request_rec *r, const conf_htaccess_scope *scope, const char *dir)
 {
-    for (const struct htaccess_result *h = r->htaccess; h; h = h->next) {
+    for (const struct htaccess_result *h = r->htaccess; h; h = h->next)
         if (h->override == scope->override && h->override_opts == scope->override_opts &&
             h->override_list == scope->override_list && !strcmp(dir, h->dir))
             return h;
-    }
     return NULL;
 }
 

@@ -87,10 +87,9 @@ ap_merge_log_config(const struct ap_logconf *old_conf, struct ap_logconf *new_co
     }
     if (!inherit || !old_conf->module_levels)
         return;
-    for (int i = 0; i < conf_vector_slots(); i++) {
+    for (int i = 0; i < conf_vector_slots(); i++)
         if (new_conf->module_levels[i] < 0)
             new_conf->module_levels[i] = old_conf->module_levels[i];
-    }
 }
 
 static const struct {

@@ -141,10 +141,9 @@ static const char *conf_module_enter(module *m, apr_pool_t *p, const char *symbo
 
 static int conf_module_is_listed(const module *m)
 {
-    for (const module *i = ap_top_module; i; i = i->next) {
+    for (const module *i = ap_top_module; i; i = i->next)
         if (i == m)
             return 1;
-    }
     return 0;
 }
 
@@ -227,10 +226,9 @@ AP_DECLARE(void) ap_register_hooks(module *m, apr_pool_t *p)
 
 AP_DECLARE(void) ap_run_rewrite_args(process_rec *process)
 {
-    for (module *m = ap_top_module; m; m = m->next) {
+    for (module *m = ap_top_module; m; m = m->next)
         if (m->rewrite_args)
             m->rewrite_args(process);
-    }
 }
 
 AP_DECLARE(const char *) ap_find_module_name(module *m)
@@ -247,10 +245,9 @@ AP_DECLARE(const char *) ap_find_module_short_name(int module_index)
 
 AP_DECLARE(module *) ap_find_linked_module(const char *name)
 {
-    for (module *m = ap_top_module; m; m = m->next) {
+    for (module *m = ap_top_module; m; m = m->next)
         if (!strcmp(m->name, name))
             return m;
-    }
     return NULL;
 }
 

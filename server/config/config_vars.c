@@ -39,10 +39,9 @@ static int conf_define_index(const char *name)
 {
     const apr_array_header_t *defines = ap_server_config_defines;
 
-    for (int i = 0; defines && i < defines->nelts; i++) {
+    for (int i = 0; defines && i < defines->nelts; i++)
         if (!strcmp(APR_ARRAY_IDX(defines, i, const char *), name))
             return i;
-    }
     return -1;
 }
 

@@ -137,10 +137,9 @@ static const char *conf_forbidden_section(const ap_directive_t *d, unsigned forb
         for (unsigned i = 0; i < sizeof conf_sections / sizeof *conf_sections; i++) {
             if (!(conf_sections[i].bit & forbidden))
                 continue;
-            for (int k = 0; k < 3 && conf_sections[i].sections[k]; k++) {
+            for (int k = 0; k < 3 && conf_sections[i].sections[k]; k++)
                 if (!ap_cstr_casecmp(d->directive, conf_sections[i].sections[k]))
                     return d->directive;
-            }
         }
     }
     return NULL;

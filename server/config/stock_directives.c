@@ -337,10 +337,9 @@ const char *stock_directive_module(const char *name)
 {
     apr_size_t len = strlen(name);
 
-    for (unsigned i = 0; len && i < sizeof known_modules / sizeof *known_modules; i++) {
+    for (unsigned i = 0; len && i < sizeof known_modules / sizeof *known_modules; i++)
         if (known_is_in(known_modules[i].directives, name, len))
             return known_modules[i].mod;
-    }
     return NULL;
 }
 
@@ -349,9 +348,8 @@ int stock_other_mpm(const char *symbol)
     static const char *const others[] = {"mpm_worker_module", "mpm_winnt_module",
                                          "mpm_netware_module", NULL};
 
-    for (int i = 0; others[i]; i++) {
+    for (int i = 0; others[i]; i++)
         if (!strcmp(symbol, others[i]))
             return 1;
-    }
     return 0;
 }

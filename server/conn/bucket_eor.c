@@ -27,7 +27,7 @@ static void eor_count(const request_rec *r)
     conn_rec *c = r->connection->master ? r->connection->master : r->connection;
     brg_conn *bc = connection_of(c);
 
-    if (bc && bc->foreign)
+    if (bc && bc->module_driven)
         atomic_fetch_add_explicit(&bc->ended, 1, memory_order_relaxed);
 }
 
@@ -40,9 +40,8 @@ static apr_status_t eor_request_ends(void *data)
         b->data = NULL;
         ap_run_log_transaction(r);
         eor_count(r);
-        if (ap_extended_status && r->connection->sbh) {
+        if (ap_extended_status && r->connection->sbh)
             ap_increment_counts(r->connection->sbh, r);
-        }
         request_conf_end(r);
     }
     return APR_SUCCESS;
@@ -74,9 +73,8 @@ AP_DECLARE(apr_bucket *) ap_bucket_eor_make(apr_bucket *b, request_rec *r)
     b->start = 0;
     b->data = r;
     b->type = &ap_bucket_type_eor;
-    if (r) {
+    if (r)
         apr_pool_pre_cleanup_register(r->pool, b, eor_request_ends);
-    }
     return b;
 }
 

@@ -59,7 +59,7 @@ int memory_refusal_stops(request_rec *r, apr_bucket_brigade *bb, apr_status_t *r
     apr_size_t used = memory_pool_reserve_used(r->pool);
     int page = refusal_answered(r)->status >= HTTP_MULTIPLE_CHOICES;
     int begun = refusal_head_made(r);
-    int hopeless = used > (begun && !page ? REFUSAL_COMPLETES : ALLOCATOR_GRANT - REFUSAL_PAGE);
+    int hopeless = used > (begun && !page ? REFUSAL_COMPLETES : ALLOCATOR_RESERVE - REFUSAL_PAGE);
 
     if (!hopeless && (begun || page))
         return 0;

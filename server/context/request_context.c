@@ -7,7 +7,7 @@
 #include "http_request.h"
 #include "configuration.h"
 #include "request_context.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include "apr_hooks.h"
 #include "apr_strings.h"
 #include <stddef.h>
@@ -38,9 +38,8 @@ AP_DECLARE(void **) ap_get_request_note(request_rec *r, apr_size_t note_num)
 {
     core_request_config *conf;
 
-    if (note_num >= request_notes_n || !r->request_config) {
+    if (note_num >= request_notes_n || !r->request_config)
         return NULL;
-    }
     conf = ap_get_core_module_config(r->request_config);
     return conf ? &conf->notes[note_num] : NULL;
 }
@@ -56,7 +55,7 @@ typedef struct request_conf_block {
     int is_volatile;
     int may_block;
     int may_move, moves; /* its handler may be, and wants to be, called again by a worker */
-    apr_array_header_t *selectors;
+    apr_array_header_t *vary;
     request_dated dated;
     int offered;         /* offer is set */
     request_offer offer; /* from here on not cleared */
@@ -102,9 +101,8 @@ void request_mark_volatile(request_rec *r)
     for (; r; r = r->prev ? r->prev : r->main) {
         request_conf_block *block = request_block_of(r);
 
-        if (block) {
+        if (block)
             block->is_volatile = 1;
-        }
     }
 }
 
@@ -113,9 +111,8 @@ void request_mark_blocking(request_rec *r)
     for (; r; r = r->prev ? r->prev : r->main) {
         request_conf_block *block = request_block_of(r);
 
-        if (block) {
+        if (block)
             block->may_block = 1;
-        }
     }
 }
 
@@ -126,34 +123,31 @@ int request_may_block(const request_rec *r)
     return !block || block->may_block;
 }
 
-void request_let_move(request_rec *r)
+void request_allow_rerun(request_rec *r)
 {
     request_conf_block *block = request_block_of(r);
 
-    if (block) {
+    if (block)
         block->may_move = 1;
-    }
 }
 
-int request_mark_moving(request_rec *r)
+int request_mark_rerun(request_rec *r)
 {
     request_conf_block *block = r->main || r->prev ? NULL : request_block_of(r);
 
-    if (!block || !block->may_move) {
+    if (!block || !block->may_move)
         return 0;
-    }
     request_mark_blocking(r);
     return block->moves = 1;
 }
 
-int request_moves(request_rec *r)
+int request_takes_rerun(request_rec *r)
 {
     request_conf_block *block = request_block_of(r);
     int moves = block && block->moves;
 
-    if (block) {
+    if (block)
         block->may_move = block->moves = 0;
-    }
     return moves;
 }
 
@@ -170,19 +164,19 @@ static int request_is_debugged(const request_rec *r)
     return 0;
 }
 
-int request_resolution(request_rec *r)
+int request_depends(request_rec *r)
 {
     const request_conf_block *block = request_block_of(r);
 
-    return !block || block->is_volatile || request_is_debugged(r) ? BRG_RESOLUTION_VOLATILE
-                                                                  : BRG_RESOLUTION_STATIC;
+    return !block || block->is_volatile || request_is_debugged(r) ? BRG_CACHE_VOLATILE
+                                                                  : BRG_CACHE_STATIC;
 }
 
-apr_array_header_t **request_conf_selectors(const request_rec *r)
+apr_array_header_t **request_vary_fields(const request_rec *r)
 {
     request_conf_block *block = request_block_of(r);
 
-    return block ? &block->selectors : NULL;
+    return block ? &block->vary : NULL;
 }
 
 request_dated *request_dated_field(const request_rec *r)
@@ -221,7 +215,7 @@ void request_offer_drop(request_rec *r)
 }
 
 BRG_DECLARE(void)
-brg_resolution_dated_field(request_rec *r, const char *name, apr_interval_time_t after)
+brg_cache_dated_field(request_rec *r, const char *name, apr_interval_time_t after)
 {
     request_dated *dated = request_dated_field(r);
 
@@ -237,9 +231,8 @@ ap_filter_t *request_conf_filter(request_rec *r)
 {
     request_conf_block *block = request_block_of(r);
 
-    if (!block || block->filters_used == REQUEST_FILTERS) {
+    if (!block || block->filters_used == REQUEST_FILTERS)
         return apr_palloc(r->pool, sizeof(ap_filter_t));
-    }
     return &block->filters[block->filters_used++];
 }
 
@@ -248,9 +241,8 @@ void request_conf_end(request_rec *r)
     core_request_config *conf =
         r->request_config ? ap_get_core_module_config(r->request_config) : NULL;
 
-    if (conf && conf->bb) {
+    if (conf && conf->bb)
         apr_brigade_cleanup(conf->bb);
-    }
 }
 
 /* ---- what the core's per-request configuration tells ---- */
@@ -292,12 +284,10 @@ ap_set_context_info(request_rec *r, const char *context_prefix, const char *cont
 {
     core_request_config *conf = request_conf_of(r);
 
-    if (context_prefix) {
+    if (context_prefix)
         conf->context_prefix = context_prefix;
-    }
-    if (context_document_root) {
+    if (context_document_root)
         conf->context_document_root = context_document_root;
-    }
 }
 
 /* A response for one status, set by a module: a URL, a path, or else a text, which is marked by a
@@ -356,9 +346,8 @@ AP_DECLARE(int) ap_is_recursion_limit_exceeded(const request_rec *r)
 
 AP_DECLARE(void) ap_update_mtime(request_rec *r, apr_time_t dependency_mtime)
 {
-    if (r->mtime < dependency_mtime) {
+    if (r->mtime < dependency_mtime)
         r->mtime = dependency_mtime;
-    }
 }
 
 /* ---- methods ---- */
@@ -368,13 +357,11 @@ AP_DECLARE(void) ap_allow_methods(request_rec *r, int reset, ...)
     const char *method;
     va_list methods;
 
-    if (reset) {
+    if (reset)
         ap_clear_method_list(r->allowed_methods);
-    }
     va_start(methods, reset);
-    while ((method = va_arg(methods, const char *)) != NULL) {
+    while ((method = va_arg(methods, const char *)) != NULL)
         ap_method_list_add(r->allowed_methods, method);
-    }
     va_end(methods);
 }
 
@@ -384,13 +371,11 @@ AP_DECLARE(void) ap_allow_standard_methods(request_rec *r, int reset, ...)
     va_list methods;
     int method;
 
-    if (reset) {
+    if (reset)
         ap_clear_method_list(r->allowed_methods);
-    }
     va_start(methods, reset);
-    while ((method = va_arg(methods, int)) != -1) {
+    while ((method = va_arg(methods, int)) != -1)
         mask |= AP_METHOD_BIT << method;
-    }
     va_end(methods);
     r->allowed_methods->method_mask |= mask;
 }
@@ -407,19 +392,15 @@ static apr_status_t pipeline_peek(conn_rec *c, apr_bucket_brigade *bb, char *byt
 
     apr_brigade_cleanup(bb);
     rv = ap_get_brigade(c->input_filters, bb, AP_MODE_SPECULATIVE, APR_NONBLOCK_READ, 1);
-    if (rv != APR_SUCCESS) {
+    if (rv != APR_SUCCESS)
         return rv;
-    }
-    if (APR_BRIGADE_EMPTY(bb)) {
+    if (APR_BRIGADE_EMPTY(bb))
         return APR_EAGAIN;
-    }
     rv = apr_bucket_read(APR_BRIGADE_FIRST(bb), &data, &len, APR_NONBLOCK_READ);
-    if (rv == APR_SUCCESS && !len) {
+    if (rv == APR_SUCCESS && !len)
         return APR_BUCKET_IS_EOS(APR_BRIGADE_FIRST(bb)) ? APR_EOF : APR_EAGAIN;
-    }
-    if (rv == APR_SUCCESS) {
+    if (rv == APR_SUCCESS)
         *byte = *data;
-    }
     return rv;
 }
 
@@ -439,26 +420,21 @@ ap_check_pipeline(conn_rec *c, apr_bucket_brigade *bb, unsigned int max_blank_li
     unsigned blank_lines = 0;
     int after_cr = 0;
 
-    if (c->keepalive != AP_CONN_KEEPALIVE || c->aborted) {
+    if (c->keepalive != AP_CONN_KEEPALIVE || c->aborted)
         return APR_EOF; /* whatever comes is no request */
-    }
     for (;;) {
         char byte = 0;
         apr_status_t rv = pipeline_peek(c, bb, &byte);
 
         apr_brigade_cleanup(bb);
-        if (rv != APR_SUCCESS || !max_blank_lines) {
+        if (rv != APR_SUCCESS || !max_blank_lines)
             return rv;
-        }
-        if (byte != LF && (byte != CR || after_cr)) {
+        if (byte != LF && (byte != CR || after_cr))
             return APR_SUCCESS;
-        }
-        if (byte == LF && ++blank_lines > max_blank_lines) {
+        if (byte == LF && ++blank_lines > max_blank_lines)
             return APR_NOTFOUND;
-        }
         after_cr = byte == CR;
-        if ((rv = pipeline_drop(c, bb)) != APR_SUCCESS) {
+        if ((rv = pipeline_drop(c, bb)) != APR_SUCCESS)
             return rv;
-        }
     }
 }

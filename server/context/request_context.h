@@ -25,27 +25,27 @@ void request_mark_blocking(request_rec *r);
 int request_may_block(const request_rec *r);
 
 /** The handler of @a r is called now, and may be called again by a worker. */
-void request_let_move(request_rec *r);
+void request_allow_rerun(request_rec *r);
 
 /** It is to be called again. @return 0: r was not let, or is not what the network asked for */
-int request_mark_moving(request_rec *r);
+int request_mark_rerun(request_rec *r);
 
 /** 1 if @a r was so marked; both marks are gone then. */
-int request_moves(request_rec *r);
+int request_takes_rerun(request_rec *r);
 
-/** The core's answer to "what did it depend on?": BRG_RESOLUTION_VOLATILE if r was marked, or
+/** The core's answer to "what did it depend on?": BRG_CACHE_VOLATILE if r was marked, or
  * if debugging messages are wanted of it. */
-int request_resolution(request_rec *r);
+int request_depends(request_rec *r);
 
 /** In the list of fields, instead of a name: the request line, whose target is the key of the
  * response cache. Only GET is stored. */
-#define REQUEST_LINE_SELECTOR ":line"
+#define REQUEST_VARY_LINE ":line"
 
 /**
- * Where resolution_select.c keeps what the answer to @a r is selected by: NULL until something is.
+ * Where cache_select.c keeps what the answer to @a r is selected by: NULL until something is.
  * @return NULL if r->request_config is not the core's
  */
-apr_array_header_t **request_conf_selectors(const request_rec *r);
+apr_array_header_t **request_vary_fields(const request_rec *r);
 
 /** A response field whose value is the time of the request and so much more. */
 typedef struct request_dated {

@@ -9,7 +9,7 @@
 #include "ap_expr.h"
 #include "apr_hash.h"
 #include "apr_strings.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include "core_private.h"
 #include "http_error.h"
 

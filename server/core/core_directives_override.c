@@ -122,10 +122,9 @@ static int core_override_class(const char *word)
                    {"Indexes", OR_INDEXES}, {"Options", OR_OPTIONS},   {"All", OR_ALL},
                    {"None", OR_NONE}};
 
-    for (unsigned i = 0; i < sizeof classes / sizeof *classes; i++) {
+    for (unsigned i = 0; i < sizeof classes / sizeof *classes; i++)
         if (!ap_cstr_casecmp(word, classes[i].name))
             return classes[i].bits;
-    }
     return -1;
 }
 

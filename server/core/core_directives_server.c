@@ -65,10 +65,9 @@ static const char *core_server_scheme(cmd_parms *cmd, const char **name)
     if (!end)
         return NULL;
     scheme = apr_pstrmemdup(cmd->pool, *name, (apr_size_t)(end - *name));
-    for (const char *c = scheme; *c; c++) {
+    for (const char *c = scheme; *c; c++)
         if (!apr_isalnum(*c) && !strchr("+-.", *c))
             return apr_pstrcat(cmd->pool, "Invalid scheme in ServerName \"", *name, "\"", NULL);
-    }
     ap_str_tolower(scheme);
     cmd->server->server_scheme = scheme;
     *name = end + 3;

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include "core_private.h"
 #include "log_settings.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include "h1_request.h"
 #include "request_context.h"
 
@@ -227,9 +227,9 @@ static void core_register_hooks(apr_pool_t *p)
     connection_register_hooks(p);
     request_register_hooks(p);
     policy_register_hooks(p);
-    resolution_register_hooks(p);
+    cache_register_hooks(p);
     h1_register_hooks(p);
-    brg_resolution_declare(&core_module, request_resolution);
+    brg_cache_declare(&core_module, request_depends);
 }
 
 AP_DECLARE_DATA module core_module = {

@@ -32,11 +32,10 @@ static const expr_offer *expr_core_find(int type, const char *name)
         offer = expr_offers[type];
     if (!offer)
         return NULL;
-    for (; offer->name; offer++) {
+    for (; offer->name; offer++)
         if (type == AP_EXPR_FUNC_OP_UNARY ? strcmp(offer->name, name) == 0
                                           : ap_cstr_casecmp(offer->name, name) == 0)
             return offer;
-    }
     return NULL;
 }
 
@@ -70,10 +69,9 @@ const expr_offer *expr_core_offer_of(const ap_expr_t *node)
     for (i = 0; i < sizeof(expr_offers) / sizeof(expr_offers[0]); i++) {
         const expr_offer *offer = expr_offers[i];
 
-        for (; offer && offer->name; offer++) {
+        for (; offer && offer->name; offer++)
             if (offer->func == node->func && (offer->prepare || node->data == offer))
                 return offer;
-        }
     }
     return NULL;
 }

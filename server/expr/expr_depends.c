@@ -12,10 +12,9 @@ static int expr_has_match(const ap_expr_t *node)
 
     if (node->kind == EXPR_MATCH)
         return 1;
-    for (i = 0; i < node->n; i++) {
+    for (i = 0; i < node->n; i++)
         if (expr_has_match(node->part[i]))
             return 1;
-    }
     return 0;
 }
 
@@ -43,10 +42,9 @@ static int expr_tree_depends(const ap_expr_t *node, int matched)
 
     if (expr_node_depends(node) || (node->kind == EXPR_BACKREF && !matched))
         return 1;
-    for (i = 0; i < node->n; i++) {
+    for (i = 0; i < node->n; i++)
         if (expr_tree_depends(node->part[i], matched))
             return 1;
-    }
     return 0;
 }
 

@@ -151,10 +151,9 @@ static int expr_eval_in(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node)
     const char *needle = expr_eval_word(ctx, node->part[0]);
     int i;
 
-    for (i = 1; i < node->n && !*ctx->err; i++) {
+    for (i = 1; i < node->n && !*ctx->err; i++)
         if (strcmp(needle, expr_eval_word(ctx, node->part[i])) == 0)
             return 1;
-    }
     return 0;
 }
 
@@ -200,10 +199,9 @@ int expr_eval_cond(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node)
     case EXPR_AND:
     case EXPR_OR:
         stop = node->kind == EXPR_OR;
-        for (i = 0; i < node->n; i++) {
+        for (i = 0; i < node->n; i++)
             if (expr_eval_cond(ctx, node->part[i]) == stop || *ctx->err)
                 return stop;
-        }
         return !stop;
     case EXPR_COMPARE:
         return expr_eval_compare(ctx, node);

@@ -59,10 +59,9 @@ typedef struct expr_keyword {
 
 static const expr_keyword *expr_find(const expr_keyword *list, const char *s, apr_size_t len)
 {
-    for (; list->text; list++) {
+    for (; list->text; list++)
         if (strncmp(list->text, s, len) == 0 && list->text[len] == '\0')
             return list;
-    }
     return NULL;
 }
 
@@ -197,7 +196,7 @@ ap_regex_t *expr_lex_regex(expr_parser *p)
     end = strchr(start, *at);
     if (!end)
         return expr_fail(p, "Unterminated regular expression '%.40s'", at);
-    for (at = end + 1; *at; at++) {
+    for (at = end + 1; *at; at++)
         if (*at == 'i')
             flags |= AP_REG_ICASE;
         else if (*at == 'm')
@@ -206,7 +205,6 @@ ap_regex_t *expr_lex_regex(expr_parser *p)
             flags |= AP_REG_DOTALL;
         else
             break;
-    }
     if (expr_word_len(at))
         return expr_fail(p, "Unknown flag '%c' after regular expression", *at);
     p->at = at;

@@ -28,10 +28,9 @@ static int expr_op_truth(ap_expr_eval_ctx_t *ctx, const void *data, const char *
     static const char *const lies[] = {"", "0", "off", "false", "no"};
     size_t i;
 
-    for (i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+    for (i = 0; i < sizeof(lies) / sizeof(lies[0]); i++)
         if (ap_cstr_casecmp(arg, lies[i]) == 0)
             return 0;
-    }
     return 1;
 }
 
@@ -97,10 +96,9 @@ static int expr_is_echo(const request_rec *r)
 {
     const request_rec *up;
 
-    for (up = r->main; up; up = up->main) {
+    for (up = r->main; up; up = up->main)
         if (up->uri && r->uri && strcmp(up->uri, r->uri) == 0)
             return 1;
-    }
     return 0;
 }
 

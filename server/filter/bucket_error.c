@@ -15,9 +15,8 @@ static apr_status_t error_bucket_read(apr_bucket *b, const char **str, apr_size_
 
 static void error_bucket_destroy(void *data)
 {
-    if (apr_bucket_shared_destroy(data)) {
+    if (apr_bucket_shared_destroy(data))
         apr_bucket_free(data);
-    }
 }
 
 /* The text is in the pool that the bucket was made with, which need not live as long as the new

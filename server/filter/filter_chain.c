@@ -52,9 +52,8 @@ static filter_entries filter_input_entries(request_rec *r, conn_rec *c)
 
 static int filter_section(ap_filter_type ftype)
 {
-    if (ftype < AP_FTYPE_PROTOCOL) {
+    if (ftype < AP_FTYPE_PROTOCOL)
         return FILTER_CONTENT;
-    }
     return ftype < AP_FTYPE_CONNECTION ? FILTER_PROTOCOL : FILTER_CONNECTION;
 }
 
@@ -70,9 +69,8 @@ static void filter_link(ap_filter_t *f, const filter_entries *e, int section)
     ap_filter_t *scan = first;
 
     if (!filter_goes_before(f, first)) {
-        while (!filter_goes_before(f, scan->next)) {
+        while (!filter_goes_before(f, scan->next))
             scan = scan->next;
-        }
         f->next = scan->next;
         scan->next = f;
         return;
@@ -87,9 +85,8 @@ static void filter_link(ap_filter_t *f, const filter_entries *e, int section)
                 break;
             }
         }
-        if (*e->at[above] == first) {
+        if (*e->at[above] == first)
             *e->at[above] = f;
-        }
     }
     *e->at[section] = f;
 }
@@ -165,15 +162,12 @@ static void filter_remove(ap_filter_t *f, const filter_entries *e)
     ap_filter_t *scan = NULL;
 
     for (int i = 0; i < FILTER_SECTIONS; i++) {
-        if (!e->at[i]) {
+        if (!e->at[i])
             continue;
-        }
-        if (!scan && *e->at[i] != f) {
+        if (!scan && *e->at[i] != f)
             scan = *e->at[i];
-        }
-        if (*e->at[i] == f) {
+        if (*e->at[i] == f)
             *e->at[i] = f->next;
-        }
     }
     for (; scan; scan = scan->next) {
         if (scan->next == f) {
@@ -199,9 +193,8 @@ AP_DECLARE(void) ap_remove_output_filter(ap_filter_t *f)
 
 static ap_filter_t *filter_on_chain(ap_filter_t *chain, const ap_filter_rec_t *frec)
 {
-    while (chain && (!frec || chain->frec != frec)) {
+    while (chain && (!frec || chain->frec != frec))
         chain = chain->next;
-    }
     return chain;
 }
 
@@ -209,9 +202,8 @@ AP_DECLARE(apr_status_t) ap_remove_input_filter_byhandle(ap_filter_t *next, cons
 {
     ap_filter_t *f = handle ? filter_on_chain(next, ap_get_input_filter_handle(handle)) : NULL;
 
-    if (!f) {
+    if (!f)
         return APR_NOTFOUND;
-    }
     ap_remove_input_filter(f);
     return APR_SUCCESS;
 }
@@ -220,9 +212,8 @@ AP_DECLARE(apr_status_t) ap_remove_output_filter_byhandle(ap_filter_t *next, con
 {
     ap_filter_t *f = handle ? filter_on_chain(next, ap_get_output_filter_handle(handle)) : NULL;
 
-    if (!f) {
+    if (!f)
         return APR_NOTFOUND;
-    }
     ap_remove_output_filter(f);
     return APR_SUCCESS;
 }
@@ -238,20 +229,17 @@ AP_DECLARE(apr_status_t) ap_pass_brigade(ap_filter_t *next, apr_bucket_brigade *
 {
     apr_status_t rv;
 
-    if (!next) {
+    if (!next)
         return AP_NOBODY_WROTE;
-    }
     filter_check_given(next, bb);
     if (next->r && !APR_BRIGADE_EMPTY(bb) && APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb))) {
         /* Those that were redirected here are answered as well. */
-        for (request_rec *r = next->r; r; r = r->prev) {
+        for (request_rec *r = next->r; r; r = r->prev)
             r->eos_sent = 1;
-        }
     }
     if (next->r && __builtin_expect(brg_pool_exhausted(next->r->pool), 0) &&
-        memory_refusal_stops(next->r, bb, &rv)) {
+        memory_refusal_stops(next->r, bb, &rv))
         return rv;
-    }
     return filter_check_pass(next, bb);
 }
 
@@ -263,12 +251,10 @@ ap_pass_brigade_fchk(request_rec *r, apr_bucket_brigade *bb, const char *fmt, ..
     const char *what;
     va_list ap;
 
-    if (rv == APR_SUCCESS) {
+    if (rv == APR_SUCCESS)
         return OK;
-    }
-    if (rv == AP_FILTER_ERROR) {
+    if (rv == AP_FILTER_ERROR)
         return AP_FILTER_ERROR;
-    }
     if (fmt) {
         va_start(ap, fmt);
         what = apr_pvsprintf(r->pool, fmt, ap);
@@ -286,9 +272,8 @@ ap_save_brigade(ap_filter_t *f, apr_bucket_brigade **saveto, apr_bucket_brigade 
 {
     apr_status_t result = APR_SUCCESS;
 
-    if (!*saveto) {
+    if (!*saveto)
         *saveto = apr_brigade_create(f->r ? f->r->pool : f->c->pool, f->c->bucket_alloc);
-    }
     for (apr_bucket *e = APR_BRIGADE_FIRST(*b); e != APR_BRIGADE_SENTINEL(*b);
          e = APR_BUCKET_NEXT(e)) {
         apr_status_t rv = apr_bucket_setaside(e, p);
@@ -299,15 +284,13 @@ ap_save_brigade(ap_filter_t *f, apr_bucket_brigade **saveto, apr_bucket_brigade 
 
             /* Reading turns it into something that lasts. */
             rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
-            if (rv == APR_SUCCESS) {
+            if (rv == APR_SUCCESS)
                 rv = apr_bucket_setaside(e, p);
-            }
         }
         if (rv != APR_SUCCESS) {
             result = rv;
-            if (rv != APR_ENOTIMPL) {
+            if (rv != APR_ENOTIMPL)
                 return rv;
-            }
         }
     }
     APR_BRIGADE_CONCAT(*saveto, *b);

@@ -37,9 +37,8 @@ static unsigned filter_hash(const char *name)
 {
     unsigned hash = 2166136261u;
 
-    for (; *name; name++) {
+    for (; *name; name++)
         hash = (hash ^ (unsigned char)apr_tolower(*name)) * 16777619u;
-    }
     return hash;
 }
 
@@ -50,9 +49,8 @@ static filter_slot *filter_slot_find(const filter_registry *reg, const char *nam
     for (;; at++) {
         filter_slot *slot = &reg->slots[at & (reg->size - 1)];
 
-        if (!slot->frec || (slot->hash == hash && !strcasecmp(slot->frec->name, name))) {
+        if (!slot->frec || (slot->hash == hash && !strcasecmp(slot->frec->name, name)))
             return slot;
-        }
     }
 }
 
@@ -69,11 +67,10 @@ static apr_status_t filter_registry_forget(void *data)
 
 static void filter_registry_open(filter_registry *reg)
 {
-    if (apr_hook_global_pool) {
+    if (apr_hook_global_pool)
         reg->pool = apr_hook_global_pool;
-    } else {
+    else
         apr_pool_create(&reg->pool, NULL);
-    }
     apr_pool_cleanup_register(reg->pool, reg, filter_registry_forget, apr_pool_cleanup_null);
 }
 
@@ -83,11 +80,9 @@ static void filter_registry_grow(filter_registry *reg)
 
     reg->size = old.size ? old.size * 2 : 64;
     reg->slots = apr_pcalloc(reg->pool, reg->size * sizeof *reg->slots);
-    for (unsigned i = 0; i < old.size; i++) {
-        if (old.slots[i].frec) {
+    for (unsigned i = 0; i < old.size; i++)
+        if (old.slots[i].frec)
             *filter_slot_find(reg, old.slots[i].frec->name, old.slots[i].hash) = old.slots[i];
-        }
-    }
 }
 
 /* A filter that is registered again keeps its record: chains and modules hold pointers to it. */
@@ -97,12 +92,10 @@ static ap_filter_rec_t *filter_register(filter_registry *reg, const char *name, 
     unsigned hash = filter_hash(name);
     filter_slot *slot;
 
-    if (!reg->pool) {
+    if (!reg->pool)
         filter_registry_open(reg);
-    }
-    if (reg->used * 2 >= reg->size) {
+    if (reg->used * 2 >= reg->size)
         filter_registry_grow(reg);
-    }
     slot = filter_slot_find(reg, name, hash);
     if (!slot->frec) {
         char *folded = apr_pstrdup(reg->pool, name);
@@ -125,9 +118,8 @@ static ap_filter_rec_t *filter_register(filter_registry *reg, const char *name, 
 const char *filter_owner(const ap_filter_rec_t *frec)
 {
     if (frec != filter_find(&filter_outputs, frec->name) &&
-        frec != filter_find(&filter_inputs, frec->name)) {
+        frec != filter_find(&filter_inputs, frec->name))
         return NULL;
-    }
     return ((const filter_record *)frec)->owner;
 }
 
@@ -172,11 +164,9 @@ AP_DECLARE(ap_filter_rec_t *) ap_get_output_filter_handle(const char *name)
 static void filter_registry_visit(const filter_registry *reg, int is_input,
                                   void (*visit)(void *, const ap_filter_rec_t *, int), void *baton)
 {
-    for (unsigned i = 0; i < reg->size; i++) {
-        if (reg->slots[i].frec) {
+    for (unsigned i = 0; i < reg->size; i++)
+        if (reg->slots[i].frec)
             visit(baton, reg->slots[i].frec, is_input);
-        }
-    }
 }
 
 void filter_registry_each(void (*visit)(void *baton, const ap_filter_rec_t *frec, int is_input),

@@ -120,17 +120,16 @@ static apr_status_t body_start(ap_filter_t *f, body_ctx *ctx)
     apr_status_t rv = APR_SUCCESS;
 
     ctx->limit = r->proxyreq == PROXYREQ_RESPONSE ? 0 : ap_get_limit_req_body(r);
-    if (coding && ap_is_chunked(r->pool, coding)) {
+    if (coding && ap_is_chunked(r->pool, coding))
         ctx->kind = BODY_CHUNKED;
-    } else if (coding && r->proxyreq != PROXYREQ_RESPONSE) {
+    else if (coding && r->proxyreq != PROXYREQ_RESPONSE)
         return body_break(f, ctx, APR_EGENERAL);
-    } else if (coding) {
+    else if (coding)
         ctx->kind = BODY_TO_EOF;
-    } else if (length) {
+    else if (length)
         rv = body_start_length(f, ctx, length);
-    } else {
+    else
         ctx->kind = r->proxyreq == PROXYREQ_RESPONSE ? BODY_TO_EOF : BODY_NONE;
-    }
     return rv;
 }
 
@@ -140,9 +139,8 @@ static void body_continue(request_rec *r)
     const int status = r->status;
     const char *line = r->status_line;
 
-    if (!r->expecting_100 || r->eos_sent || r->bytes_sent) {
+    if (!r->expecting_100 || r->eos_sent || r->bytes_sent)
         return;
-    }
     r->status = HTTP_CONTINUE;
     r->status_line = NULL;
     ap_send_interim_response(r, 0);
@@ -167,19 +165,16 @@ static apr_status_t trailer_take(ap_filter_t *f, body_ctx *ctx, const char *line
 
     h1_limits_of(r->server, &limits);
     why = h1_parse_field(&field, line, len, &limits);
-    if (!why && limits.fields && ++ctx->trailers > (int)limits.fields) {
+    if (!why && limits.fields && ++ctx->trailers > (int)limits.fields)
         why = "too many trailers";
-    }
-    if (why) {
+    if (why)
         return body_malformed(f, ctx, why);
-    }
     name = apr_pstrmemdup(r->pool, field.name, field.name_len);
     value = apr_pstrmemdup(r->pool, field.value, field.value_len);
     apr_table_mergen(r->trailers_in, name, value);
     if (core_server_conf_of(r->server)->merge_trailers == AP_MERGE_TRAILERS_ENABLE &&
-        trailer_may_merge(&field)) {
+        trailer_may_merge(&field))
         apr_table_mergen(r->headers_in, name, value);
-    }
     return APR_SUCCESS;
 }
 
@@ -187,16 +182,14 @@ static apr_status_t trailer_append(ap_filter_t *f, body_ctx *ctx, const char *da
 {
     const apr_size_t most = (apr_size_t)f->r->server->limit_req_fieldsize + 2;
 
-    if (len > most || ctx->line_len > most - len) {
+    if (len > most || ctx->line_len > most - len)
         return body_malformed(f, ctx, "(trailer line too long)");
-    }
     if (ctx->line_len + len > ctx->line_cap) {
         const apr_size_t cap = 2 * (ctx->line_len + len) + 64;
         char *bigger = apr_palloc(f->r->pool, cap);
 
-        if (ctx->line_len) {
+        if (ctx->line_len)
             memcpy(bigger, ctx->line, ctx->line_len);
-        }
         ctx->line = bigger;
         ctx->line_cap = cap;
     }
@@ -211,14 +204,12 @@ static apr_status_t trailer_feed(ap_filter_t *f, body_ctx *ctx, const char *data
 {
     apr_status_t rv = trailer_append(f, ctx, data, len);
 
-    if (rv != APR_SUCCESS || ctx->line_len == 0 || ctx->line[ctx->line_len - 1] != '\n') {
+    if (rv != APR_SUCCESS || ctx->line_len == 0 || ctx->line[ctx->line_len - 1] != '\n')
         return rv;
-    }
     len = ctx->line_len;
     ctx->line_len = 0;
-    if (len < 2 || ctx->line[len - 2] != '\r') {
+    if (len < 2 || ctx->line[len - 2] != '\r')
         return body_malformed(f, ctx, "(bare LF in the trailers)");
-    }
     *done = len == 2;
     return *done ? APR_SUCCESS : trailer_take(f, ctx, ctx->line, len - 2);
 }
@@ -231,9 +222,8 @@ static apr_status_t chunked_feed(ap_filter_t *f, body_ctx *ctx, const char *data
     if (ctx->chunked.state != H1_CHUNK_TRAILER) {
         const size_t taken = h1_chunked_feed(&ctx->chunked, data, len);
 
-        if (ctx->chunked.state == H1_CHUNK_BAD) {
+        if (ctx->chunked.state == H1_CHUNK_BAD)
             return ctx->chunked.too_large ? body_overflow(f, ctx) : body_malformed(f, ctx, "");
-        }
         data += taken;
         len -= taken;
     }
@@ -250,12 +240,10 @@ static apr_status_t body_ask(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mo
 
     for (int i = 0; i < BODY_EMPTY_ANSWERS; i++) {
         rv = ap_get_brigade(f->next, bb, mode, block, most);
-        if (rv != APR_SUCCESS || !APR_BRIGADE_EMPTY(bb)) {
+        if (rv != APR_SUCCESS || !APR_BRIGADE_EMPTY(bb))
             return rv;
-        }
-        if (block == APR_NONBLOCK_READ) {
+        if (block == APR_NONBLOCK_READ)
             return APR_EAGAIN;
-        }
     }
     return APR_EOF;
 }
@@ -266,31 +254,27 @@ static apr_status_t chunked_line(ap_filter_t *f, body_ctx *ctx, apr_read_type_e 
     apr_status_t rv;
     apr_size_t got = 0;
 
-    if (!ctx->bb) {
+    if (!ctx->bb)
         ctx->bb = apr_brigade_create(f->r->pool, f->c->bucket_alloc);
-    }
     rv = body_ask(f, ctx->bb, AP_MODE_GETLINE, block, 0);
-    if (rv != APR_SUCCESS) {
+    if (rv != APR_SUCCESS)
         return rv;
-    }
     while (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(ctx->bb)) {
         apr_bucket *e = APR_BRIGADE_FIRST(ctx->bb);
         const char *data;
         apr_size_t len = 0;
 
-        if (APR_BUCKET_IS_EOS(e)) { /* it may come with the last line */
+        if (APR_BUCKET_IS_EOS(e)) /* it may come with the last line */
             rv = *done ? APR_SUCCESS : APR_INCOMPLETE;
-        } else if (!APR_BUCKET_IS_METADATA(e) &&
-                   (rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ)) == APR_SUCCESS) {
+        else if (!APR_BUCKET_IS_METADATA(e) &&
+                 (rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ)) == APR_SUCCESS)
             rv = chunked_feed(f, ctx, data, len, done);
-        }
         got += len;
         apr_bucket_delete(e);
     }
     apr_brigade_cleanup(ctx->bb);
-    if (rv == APR_SUCCESS && !got) {
+    if (rv == APR_SUCCESS && !got)
         return block == APR_NONBLOCK_READ ? APR_EAGAIN : APR_INCOMPLETE;
-    }
     return rv;
 }
 
@@ -300,9 +284,8 @@ static apr_status_t chunked_framing(ap_filter_t *f, body_ctx *ctx, apr_read_type
     apr_status_t rv = APR_SUCCESS;
 
     *done = 0;
-    while (rv == APR_SUCCESS && !*done && ctx->chunked.state != H1_CHUNK_DATA) {
+    while (rv == APR_SUCCESS && !*done && ctx->chunked.state != H1_CHUNK_DATA)
         rv = chunked_line(f, ctx, block, done);
-    }
     return rv;
 }
 
@@ -315,9 +298,8 @@ static void body_count(apr_bucket_brigade *out, apr_off_t *n, int *over)
     apr_bucket *e = APR_BRIGADE_LAST(out);
 
     *over = APR_BUCKET_IS_EOS(e);
-    if (*over) {
+    if (*over)
         apr_bucket_delete(e);
-    }
     apr_brigade_length(out, 1, n);
 }
 
@@ -328,9 +310,8 @@ static apr_status_t body_fetch(ap_filter_t *f, apr_bucket_brigade *out, ap_input
 
     *n = 0;
     *over = 0;
-    if (rv == APR_SUCCESS) {
+    if (rv == APR_SUCCESS)
         body_count(out, n, over);
-    }
     return rv;
 }
 
@@ -342,18 +323,15 @@ static apr_status_t body_read_length(ap_filter_t *f, body_ctx *ctx, apr_bucket_b
     apr_status_t rv =
         body_fetch(f, out, mode, block, most < ctx->left ? most : ctx->left, &n, &over);
 
-    if (rv != APR_SUCCESS) {
+    if (rv != APR_SUCCESS)
         return rv;
-    }
     /* GETLINE does not know of lengths: a line that runs into the next request was not the body's.
      */
-    if (n > ctx->left) {
+    if (n > ctx->left)
         return body_break(f, ctx, APR_EGENERAL);
-    }
     ctx->left -= n;
-    if (ctx->left) {
+    if (ctx->left)
         return over ? APR_INCOMPLETE : APR_SUCCESS;
-    }
     return body_end(f, ctx, out);
 }
 
@@ -364,31 +342,23 @@ static apr_status_t body_read_chunked(ap_filter_t *f, body_ctx *ctx, apr_bucket_
     int done, over;
     apr_status_t rv = chunked_framing(f, ctx, block, &done);
 
-    if (rv != APR_SUCCESS) {
+    if (rv != APR_SUCCESS)
         return rv;
-    }
-    if (done) {
+    if (done)
         return body_end(f, ctx, out);
-    }
-    if (ctx->limit && ctx->taken >= ctx->limit) { /* and there is more */
+    if (ctx->limit && ctx->taken >= ctx->limit) /* and there is more */
         return body_too_large(f, ctx);
-    }
-    if (ctx->limit && most > ctx->limit - ctx->taken) {
+    if (ctx->limit && most > ctx->limit - ctx->taken)
         most = ctx->limit - ctx->taken;
-    }
-    if ((uint64_t)most > ctx->chunked.left) {
+    if ((uint64_t)most > ctx->chunked.left)
         most = (apr_off_t)ctx->chunked.left;
-    }
     rv = body_fetch(f, out, mode, block, most, &n, &over);
-    if (rv != APR_SUCCESS) {
+    if (rv != APR_SUCCESS)
         return rv;
-    }
-    if (over) { /* the last chunk is missing */
+    if (over) /* the last chunk is missing */
         return APR_INCOMPLETE;
-    }
-    if ((uint64_t)n > ctx->chunked.left) {
+    if ((uint64_t)n > ctx->chunked.left)
         return body_break(f, ctx, APR_EGENERAL);
-    }
     ctx->taken += n;
     h1_chunked_took(&ctx->chunked, (uint64_t)n);
     return APR_SUCCESS;
@@ -399,12 +369,10 @@ static apr_status_t body_read_to_eof(ap_filter_t *f, body_ctx *ctx, apr_bucket_b
 {
     apr_status_t rv = ap_get_brigade(f->next, out, mode, block, most);
 
-    if (APR_STATUS_IS_EOF(rv)) {
+    if (APR_STATUS_IS_EOF(rv))
         return body_end(f, ctx, out);
-    }
-    if (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(out) && APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(out))) {
+    if (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(out) && APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(out)))
         ctx->kind = BODY_ENDED;
-    }
     return rv;
 }
 
@@ -432,23 +400,19 @@ apr_status_t ap_http_filter(ap_filter_t *f, apr_bucket_brigade *b, ap_input_mode
     apr_status_t rv = APR_SUCCESS;
 
     /* Peeking and the like concern the connection. */
-    if (mode != AP_MODE_READBYTES && mode != AP_MODE_GETLINE) {
+    if (mode != AP_MODE_READBYTES && mode != AP_MODE_GETLINE)
         return ap_get_brigade(f->next, b, mode, block, readbytes);
-    }
     if (!ctx) {
         ctx = f->ctx = apr_pcalloc(f->r->pool, sizeof(*ctx));
         rv = body_start(f, ctx);
-        if (rv != APR_SUCCESS) {
+        if (rv != APR_SUCCESS)
             return rv;
-        }
-        if (ctx->kind == BODY_LENGTH || ctx->kind == BODY_CHUNKED) {
+        if (ctx->kind == BODY_LENGTH || ctx->kind == BODY_CHUNKED)
             body_continue(f->r);
-        }
     }
     rv = body_read(f, ctx, b, mode, block, readbytes > 0 ? readbytes : HUGE_STRING_LEN);
-    if (rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv) || ctx->kind == BODY_BROKEN) {
+    if (rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv) || ctx->kind == BODY_BROKEN)
         return rv;
-    }
     return body_break(f, ctx, APR_STATUS_IS_EOF(rv) ? APR_INCOMPLETE : rv);
 }
 
@@ -457,12 +421,10 @@ int h1_body_is_over(request_rec *r)
     const ap_filter_t *f = r->proto_input_filters;
     const body_ctx *ctx;
 
-    if (!ap_request_has_body(r)) {
+    if (!ap_request_has_body(r))
         return 1;
-    }
-    while (f && f->frec != ap_http_input_filter_handle) {
+    while (f && f->frec != ap_http_input_filter_handle)
         f = f->next;
-    }
     ctx = f ? f->ctx : NULL;
     return ctx && ctx->kind == BODY_ENDED;
 }

@@ -96,26 +96,22 @@ static apr_status_t chunk_find(chunk_ctx *ctx, apr_bucket_brigade *bb, chunk_spa
             span->eos = 1;
             return APR_SUCCESS;
         }
-        if (AP_BUCKET_IS_ERROR(e)) {
+        if (AP_BUCKET_IS_ERROR(e))
             ctx->broken = 1;
-        }
-        if (APR_BUCKET_IS_METADATA(e)) {
+        if (APR_BUCKET_IS_METADATA(e))
             continue;
-        }
         if (e->length == (apr_size_t)-1) {
             apr_status_t rv = chunk_measure(e, span->size, &span->blocked);
 
-            if (rv != APR_SUCCESS) {
+            if (rv != APR_SUCCESS)
                 return rv;
-            }
             if (span->blocked) {
                 span->upto = e;
                 return APR_SUCCESS;
             }
         }
-        if (e->length && !span->from) {
+        if (e->length && !span->from)
             span->from = e;
-        }
         span->size += (apr_off_t)e->length;
     }
     return APR_SUCCESS;
@@ -129,31 +125,25 @@ apr_status_t ap_http_chunk_filter(ap_filter_t *f, apr_bucket_brigade *bb)
     chunk_span span;
     apr_status_t rv;
 
-    if (!ctx) {
+    if (!ctx)
         ctx = f->ctx = apr_pcalloc(f->r->pool, sizeof(*ctx));
-    }
     do {
         rv = chunk_find(ctx, bb, &span);
-        if (rv != APR_SUCCESS) {
+        if (rv != APR_SUCCESS)
             return rv;
-        }
         if (span.blocked) {
             rest = apr_brigade_split_ex(bb, span.upto, rest);
             span.upto = APR_BRIGADE_SENTINEL(bb);
         }
-        if (span.from) {
+        if (span.from)
             chunk_wrap(span.from, span.upto, span.size, alloc);
-        }
-        if (span.eos && !ctx->broken) {
+        if (span.eos && !ctx->broken)
             chunk_last(span.upto, alloc);
-        }
-        if (span.blocked) {
+        if (span.blocked)
             APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_flush_create(alloc));
-        }
         rv = ap_pass_brigade(f->next, bb);
-        if (rv != APR_SUCCESS || !span.blocked) {
+        if (rv != APR_SUCCESS || !span.blocked)
             return rv;
-        }
         apr_brigade_cleanup(bb);
         APR_BRIGADE_CONCAT(bb, rest);
     } while (!APR_BRIGADE_EMPTY(bb));
@@ -176,9 +166,8 @@ apr_status_t ap_http_outerror_filter(ap_filter_t *f, apr_bucket_brigade *bb)
         if (!APR_BUCKET_IS_METADATA(e)) {
             /* What a handler still writes after the answer was ended (by an error page) is not of
              * it. */
-            if (had_ended) {
+            if (had_ended)
                 apr_bucket_delete(e);
-            }
             continue;
         }
         if (AP_BUCKET_IS_ERROR(e)) {
@@ -190,8 +179,7 @@ apr_status_t ap_http_outerror_filter(ap_filter_t *f, apr_bucket_brigade *bb)
             ends = 1;
         }
     }
-    if (ends) {
+    if (ends)
         f->ctx = &outerror_ended;
-    }
     return ap_pass_brigade(f->next, bb);
 }

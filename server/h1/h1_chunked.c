@@ -30,15 +30,14 @@ static void chunked_digit(h1_chunked *m, char c)
 
 static void chunked_after_size(h1_chunked *m, char c)
 {
-    if (c == '\r') {
+    if (c == '\r')
         m->state = H1_CHUNK_SIZE_LF;
-    } else if (c == ';') {
+    else if (c == ';')
         m->state = H1_CHUNK_EXT;
-    } else if (c == ' ' || c == '\t') {
+    else if (c == ' ' || c == '\t')
         m->state = H1_CHUNK_BLANK;
-    } else {
+    else
         chunked_bad(m, 0);
-    }
 }
 
 static void chunked_step(h1_chunked *m, char c)
@@ -64,11 +63,10 @@ static void chunked_step(h1_chunked *m, char c)
         chunked_after_size(m, c);
         return;
     case H1_CHUNK_EXT:
-        if (c == '\r') {
+        if (c == '\r')
             m->state = H1_CHUNK_SIZE_LF;
-        } else if (!http_is(c, HTTP_C_VALUE)) {
+        else if (!http_is(c, HTTP_C_VALUE))
             chunked_bad(m, 0);
-        }
         return;
     case H1_CHUNK_SIZE_LF:
         if (c != '\n') {
@@ -95,9 +93,8 @@ size_t h1_chunked_feed(h1_chunked *m, const char *data, size_t len)
     while (i < len && m->state != H1_CHUNK_DATA && m->state != H1_CHUNK_TRAILER &&
            m->state != H1_CHUNK_BAD) {
         chunked_step(m, data[i++]);
-        if (++m->overhead > H1_CHUNK_LINE_MAX && m->state != H1_CHUNK_BAD) {
+        if (++m->overhead > H1_CHUNK_LINE_MAX && m->state != H1_CHUNK_BAD)
             chunked_bad(m, 1);
-        }
     }
     return i;
 }
@@ -105,7 +102,6 @@ size_t h1_chunked_feed(h1_chunked *m, const char *data, size_t len)
 void h1_chunked_took(h1_chunked *m, uint64_t n)
 {
     m->left -= n;
-    if (m->left == 0) {
+    if (m->left == 0)
         m->state = H1_CHUNK_DATA_CR;
-    }
 }

@@ -38,9 +38,8 @@ static int block_check_limit(request_rec *r)
 {
     const apr_off_t limit = ap_get_limit_req_body(r);
 
-    if (limit <= 0 || r->remaining <= limit) {
+    if (limit <= 0 || r->remaining <= limit)
         return OK;
-    }
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                   APLOGNO(01588) "Requested content-length of %" APR_OFF_T_FMT
                                  " is larger than the configured limit of %" APR_OFF_T_FMT,
@@ -116,9 +115,8 @@ static apr_status_t block_copy(apr_bucket_brigade *bb, char *buffer, apr_size_t 
         }
         if (!APR_BUCKET_IS_METADATA(e)) {
             rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
-            if (rv != APR_SUCCESS) {
+            if (rv != APR_SUCCESS)
                 return rv;
-            }
             if (len > room - got) {
                 apr_bucket_split(e, room - got);
                 len = room - got;
@@ -138,9 +136,8 @@ AP_DECLARE(long) ap_get_client_block(request_rec *r, char *buffer, apr_size_t bu
     apr_bucket_brigade *bb = conf->bb;
     int eos = 0;
 
-    if (!bb) {
+    if (!bb)
         bb = conf->bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    }
     for (;;) {
         apr_size_t got = bufsiz;
         apr_status_t rv = block_copy(bb, buffer, &got, &eos);
@@ -150,19 +147,16 @@ AP_DECLARE(long) ap_get_client_block(request_rec *r, char *buffer, apr_size_t bu
             r->remaining -= r->remaining > (apr_off_t)got ? (apr_off_t)got : r->remaining;
             return (long)got;
         }
-        if (rv == APR_SUCCESS && (eos || bufsiz == 0)) {
+        if (rv == APR_SUCCESS && (eos || bufsiz == 0))
             return 0;
-        }
         if (rv == APR_SUCCESS) {
             rv = ap_get_brigade(r->input_filters, bb, AP_MODE_READBYTES, APR_BLOCK_READ,
                                 (apr_off_t)bufsiz);
         }
-        if (rv != APR_SUCCESS) {
+        if (rv != APR_SUCCESS)
             return block_failed(r, bb, rv);
-        }
-        if (APR_BRIGADE_EMPTY(bb)) {
+        if (APR_BRIGADE_EMPTY(bb))
             return block_failed(r, bb, APR_EGENERAL);
-        }
     }
 }
 
@@ -179,9 +173,8 @@ static int discard_brigade(apr_bucket_brigade *bb, apr_status_t *rv)
         apr_size_t len;
 
         eos = APR_BUCKET_IS_EOS(e);
-        if (!APR_BUCKET_IS_METADATA(e) && e->length == (apr_size_t)-1) {
+        if (!APR_BUCKET_IS_METADATA(e) && e->length == (apr_size_t)-1)
             *rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
-        }
         apr_bucket_delete(e);
     }
     apr_brigade_cleanup(bb);
@@ -197,12 +190,10 @@ static apr_status_t discard_all(request_rec *r)
     while (rv == APR_SUCCESS && !eos) {
         rv = ap_get_brigade(r->input_filters, bb, AP_MODE_READBYTES, APR_BLOCK_READ,
                             HUGE_STRING_LEN);
-        if (rv == APR_SUCCESS && APR_BRIGADE_EMPTY(bb)) {
+        if (rv == APR_SUCCESS && APR_BRIGADE_EMPTY(bb))
             rv = APR_EAGAIN;
-        }
-        if (rv == APR_SUCCESS) {
+        if (rv == APR_SUCCESS)
             eos = discard_brigade(bb, &rv);
-        }
     }
     apr_brigade_destroy(bb);
     return rv;
@@ -214,24 +205,20 @@ AP_DECLARE(int) ap_discard_request_body(request_rec *r)
 
     /* Sub-requests have none; where the connection ends anyway, or the client still waits for leave
      * to send, the body need not be waited for. */
-    if (r->main || !ap_request_has_body(r)) {
+    if (r->main || !ap_request_has_body(r))
         return OK;
-    }
     /* A filter of the request may want to see the body all the same. */
     if (r->input_filters == r->proto_input_filters &&
         (r->connection->keepalive == AP_CONN_CLOSE || r->expecting_100 ||
-         ap_status_drops_connection(r->status))) {
+         ap_status_drops_connection(r->status)))
         return OK;
-    }
     rv = discard_all(r);
-    if (rv == APR_SUCCESS) {
+    if (rv == APR_SUCCESS)
         return OK;
-    }
     r->connection->keepalive = AP_CONN_CLOSE;
     /* On an event loop nothing can be waited for: give up the connection instead. */
-    if (APR_STATUS_IS_EAGAIN(rv)) {
+    if (APR_STATUS_IS_EAGAIN(rv))
         return OK;
-    }
     /* A body that a filter refused was answered there. */
     return rv == AP_FILTER_ERROR ? AP_FILTER_ERROR
                                  : ap_map_http_request_error(rv, HTTP_BAD_REQUEST);

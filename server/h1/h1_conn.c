@@ -102,12 +102,12 @@ int h1_conn_hand_over(brg_conn *bc, request_rec *r)
 static int h1_conn_to_worker(brg_conn *bc, request_rec *r)
 {
     if (bc->r_status == OK)
-        resolution_lend(bc, r);
+        cache_to_worker(bc, r);
     if (h1_conn_hand_over(bc, r) == 0)
         return 0;
     conn_enter(bc, CONN_REQUEST);
     bc->r = NULL;
-    resolution_take_back(bc);
+    cache_from_worker(bc);
     request_finish(r, HTTP_SERVICE_UNAVAILABLE);
     return h1_conn_after_request(bc);
 }
@@ -129,9 +129,9 @@ static void h1_conn_work_request(brg_conn *bc, request_rec *r, int status)
         status = request_phases(r);
     else if (status == REQUEST_AUTH_PENDING)
         status = request_phases_resume(r);
-    resolution_lent_begin(bc);
+    cache_worker_fill_begin(bc);
     request_finish(r, status);
-    resolution_lent_end();
+    cache_worker_fill_end();
     crash_serving(NULL);
 }
 
@@ -144,7 +144,7 @@ static void h1_conn_work(brg_conn *bc)
     if (r)
         h1_conn_work_request(bc, r, bc->r_status);
     else
-        h1_foreign_work(bc);
+        h1_module_driven_work(bc);
     ap_update_child_status(bc->c->sbh, SERVER_READY, NULL);
 }
 
@@ -201,10 +201,10 @@ static int h1_conn_flush_gathered(brg_conn *bc, gather *g)
 /* One head. 1: go on with the next. */
 static int h1_conn_head(brg_conn *bc, http_head *head, gather *g)
 {
-    resolution_cache *cache = bc->loop->cache;
+    response_cache *cache = bc->loop->cache;
 
     if (head->status == 0 && !bc->pending && (!bc->c || !core_output_pending(bc)) &&
-        resolution_answer(cache, bc, head, &h1_codec)) {
+        cache_answer(cache, bc, head, &h1_codec)) {
         conn_in_consume(bc, head->head_len);
         bc->requests++;
         bc->loop->ended_n++;
@@ -213,9 +213,9 @@ static int h1_conn_head(brg_conn *bc, http_head *head, gather *g)
             return h1_conn_flush_gathered(bc, g);
         return 1;
     }
-    if (h1_foreign_wants(bc, head)) {
+    if (h1_module_driven_wants(bc, head)) {
         if (h1_conn_flush_gathered(bc, g))
-            h1_foreign_take(bc);
+            h1_module_driven_take(bc);
         return 0;
     }
     /* The answer may gather with that to the last request, but not if it may be long in coming. */
@@ -234,7 +234,7 @@ static void h1_conn_head_ended(brg_conn *bc)
 
 static void h1_conn_heads(brg_conn *bc)
 {
-    gather *g = resolution_gather(bc->loop->cache);
+    gather *g = cache_gather(bc->loop->cache);
     http_head *head = h1_conn_scratch_head();
     h1_result result = H1_DONE;
 
@@ -269,13 +269,13 @@ static int h1_conn_returned(brg_conn *bc)
     loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->now - bc->head_began));
     bc->head_began = bc->loop->now;
     conn_enter(bc, CONN_REQUEST);
-    resolution_take_back(bc);
+    cache_from_worker(bc);
     return h1_conn_after_request(bc);
 }
 
 static void h1_conn_run(brg_conn *bc)
 {
-    int foreign;
+    int module_driven;
 
     if (bc->failed && bc->state != CONN_WORKER) {
         h1_conn_close(bc);
@@ -285,19 +285,19 @@ static void h1_conn_run(brg_conn *bc)
         h1_conn_lingers(bc);
         return;
     }
-    foreign = h1_foreign_is(bc);
+    module_driven = h1_module_driven_is(bc);
     switch (bc->state) {
     case CONN_WORKER:
-        if (foreign) {
-            h1_foreign_returned(bc);
+        if (module_driven) {
+            h1_module_driven_returned(bc);
             return;
         }
         if (!h1_conn_returned(bc))
             return;
         break;
     case CONN_WRITE:
-        if (foreign) {
-            h1_foreign_written(bc);
+        if (module_driven) {
+            h1_module_driven_written(bc);
             return;
         }
         if (!h1_conn_written(bc))
@@ -305,11 +305,11 @@ static void h1_conn_run(brg_conn *bc)
         bc->head_began = bc->loop->now; /* the time in which nothing was read is not the peer's */
         break;
     default:
-        if (foreign) {
+        if (module_driven) {
             if (bc->c)
-                h1_foreign_readable(bc);
+                h1_module_driven_readable(bc);
             else
-                h1_foreign_start(bc);
+                h1_module_driven_start(bc);
             return;
         }
         break;
@@ -337,8 +337,8 @@ static void h1_conn_expired(brg_conn *bc)
     switch (bc->state) {
     case CONN_HEAD:
     case CONN_IDLE:
-        if (bc->c && h1_foreign_is(bc)) {
-            h1_foreign_expired(bc);
+        if (bc->c && h1_module_driven_is(bc)) {
+            h1_module_driven_expired(bc);
             return;
         }
         if (conn_in_size(bc)) {

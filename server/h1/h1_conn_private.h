@@ -67,22 +67,22 @@ int h1_conn_hand_over(brg_conn *bc, request_rec *r);
 
 /* ---- h1_foreign.c: connections in which modules take part ---- */
 
-/** 1 if modules take part in bc, as far as is known: it may become so (h1_foreign_take). */
-int h1_foreign_is(brg_conn *bc);
+/** 1 if modules take part in bc, as far as is known: it may become so (h1_module_driven_take). */
+int h1_module_driven_is(brg_conn *bc);
 
 /** A request head that asks for another protocol, not yet consumed: is it for modules? */
-int h1_foreign_wants(const brg_conn *bc, const http_head *head);
+int h1_module_driven_wants(const brg_conn *bc, const http_head *head);
 
 /** From this request on modules take part in bc, whose output is flushed. */
-void h1_foreign_take(brg_conn *bc);
-void h1_foreign_start(brg_conn *bc);
+void h1_module_driven_take(brg_conn *bc);
+void h1_module_driven_start(brg_conn *bc);
 
 /** Bring the figure of bytes sent up to date. */
 void h1_conn_count_bytes(brg_conn *bc);
-void h1_foreign_work(brg_conn *bc); /**< on a worker */
-void h1_foreign_returned(brg_conn *bc);
-void h1_foreign_written(brg_conn *bc);
-void h1_foreign_readable(brg_conn *bc);
-void h1_foreign_expired(brg_conn *bc);
+void h1_module_driven_work(brg_conn *bc); /**< on a worker */
+void h1_module_driven_returned(brg_conn *bc);
+void h1_module_driven_written(brg_conn *bc);
+void h1_module_driven_readable(brg_conn *bc);
+void h1_module_driven_expired(brg_conn *bc);
 
 #endif

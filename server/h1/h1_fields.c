@@ -20,16 +20,13 @@ static int h1_list_next(const char **p, const char *end, const char **item, size
 {
     const char *start, *stop;
 
-    while (*p < end && (**p == ',' || **p == ' ' || **p == '\t')) {
+    while (*p < end && (**p == ',' || **p == ' ' || **p == '\t'))
         (*p)++;
-    }
-    if (*p == end) {
+    if (*p == end)
         return 0;
-    }
     start = *p;
-    while (*p < end && **p != ',') {
+    while (*p < end && **p != ',')
         (*p)++;
-    }
     for (stop = *p; stop > start && (stop[-1] == ' ' || stop[-1] == '\t'); stop--) {
     }
     *item = start;
@@ -42,32 +39,27 @@ static void h1_note_connection(http_head *head, const http_field *field)
     const char *p = field->value, *end = p + field->value_len, *item;
     size_t len;
 
-    while (h1_list_next(&p, end, &item, &len)) {
-        if (len == 5 && http_same(item, "close", 5)) {
+    while (h1_list_next(&p, end, &item, &len))
+        if (len == 5 && http_same(item, "close", 5))
             head->close = 1;
-        } else if (len == 10 && http_same_wide(item, "keep-alive", 10)) {
+        else if (len == 10 && http_same_wide(item, "keep-alive", 10))
             head->keep_alive = 1;
-        } else if (len == 7 && http_same(item, "upgrade", 7)) {
+        else if (len == 7 && http_same(item, "upgrade", 7))
             head->upgrade = 1;
-        }
-    }
 }
 
 void h1_field_note(http_head *head, uint16_t index)
 {
     http_field *field = &head->field[index];
 
-    if (field->id == HTTP_F_OTHER) {
+    if (field->id == HTTP_F_OTHER)
         return;
-    }
-    if (head->known[field->id] >= 0) {
+    if (head->known[field->id] >= 0)
         head->repeated = 1;
-    } else {
+    else
         head->known[field->id] = (int16_t)index;
-    }
-    if (field->id == HTTP_F_CONNECTION) {
+    if (field->id == HTTP_F_CONNECTION)
         h1_note_connection(head, field);
-    }
 }
 
 static int h1_refuse(http_head *head, const http_field *field, int status, const char *why)
@@ -83,11 +75,9 @@ static const http_field *h1_second(const http_head *head, const http_field *firs
 {
     const http_field *end = head->field + head->n_fields;
 
-    for (const http_field *f = first + 1; f < end; f++) {
-        if (f->id == first->id) {
+    for (const http_field *f = first + 1; f < end; f++)
+        if (f->id == first->id)
             return f;
-        }
-    }
     return NULL;
 }
 
@@ -95,13 +85,11 @@ int h1_parse_length(const char *value, size_t len, uint64_t *out)
 {
     uint64_t n = 0;
 
-    if (len == 0) {
+    if (len == 0)
         return -1;
-    }
     for (size_t i = 0; i < len; i++) {
-        if (!http_is(value[i], HTTP_C_DIGIT) || n > (INT64_MAX - 9) / 10) {
+        if (!http_is(value[i], HTTP_C_DIGIT) || n > (INT64_MAX - 9) / 10)
             return -1;
-        }
         n = n * 10 + (uint64_t)(value[i] - '0');
     }
     *out = n;
@@ -116,12 +104,10 @@ static int h1_judge_length(http_head *head)
 {
     const http_field *field = &head->field[head->known[HTTP_F_CONTENT_LENGTH]];
 
-    if (head->repeated && h1_second(head, field)) {
+    if (head->repeated && h1_second(head, field))
         return h1_refuse(head, field, 400, H1_WHY_LENGTH);
-    }
-    if (h1_parse_length(field->value, field->value_len, &head->content_length)) {
+    if (h1_parse_length(field->value, field->value_len, &head->content_length))
         return h1_refuse(head, field, 400, H1_WHY_LENGTH);
-    }
     head->has_body = head->content_length > 0;
     return 0;
 }
@@ -137,26 +123,21 @@ static int h1_judge_codings(http_head *head)
         const char *p = f->value, *item;
         size_t len;
 
-        if (f->id != HTTP_F_TRANSFER_ENCODING) {
+        if (f->id != HTTP_F_TRANSFER_ENCODING)
             continue;
-        }
         while (h1_list_next(&p, f->value + f->value_len, &item, &len)) {
-            if (head->chunked) {
+            if (head->chunked)
                 return h1_refuse(head, f, 400, H1_WHY_CODING);
-            }
-            if (len == 7 && http_same(item, "chunked", 7)) {
+            if (len == 7 && http_same(item, "chunked", 7))
                 head->chunked = 1;
-            } else {
+            else
                 unknown = 1;
-            }
         }
     }
-    if (!head->chunked) {
+    if (!head->chunked)
         return h1_refuse(head, first, 400, H1_WHY_CODING);
-    }
-    if (unknown) {
+    if (unknown)
         return h1_refuse(head, first, 501, H1_WHY_CODING);
-    }
     head->has_body = 1;
     return 0;
 }
@@ -165,15 +146,12 @@ static int h1_judge_framing(http_head *head)
 {
     const int length = head->known[HTTP_F_CONTENT_LENGTH] >= 0;
 
-    if (head->known[HTTP_F_TRANSFER_ENCODING] < 0) {
+    if (head->known[HTTP_F_TRANSFER_ENCODING] < 0)
         return length ? h1_judge_length(head) : 0;
-    }
-    if (length) {
+    if (length)
         return h1_refuse(head, NULL, 400, "both Content-Length and Transfer-Encoding%.*s: %s");
-    }
-    if (head->minor == 0) {
+    if (head->minor == 0)
         return h1_refuse(head, NULL, 400, "Transfer-Encoding in an HTTP/1.0 request%.*s: %s");
-    }
     return h1_judge_codings(head);
 }
 
@@ -182,9 +160,8 @@ static int h1_port_ok(const char *p, const char *end)
 {
     uint32_t port = 0;
 
-    for (; p < end && http_is(*p, HTTP_C_DIGIT) && port < 65536; p++) {
+    for (; p < end && http_is(*p, HTTP_C_DIGIT) && port < 65536; p++)
         port = port * 10 + (uint32_t)(*p - '0');
-    }
     return p == end && port > 0 && port < 65536;
 }
 
@@ -192,9 +169,8 @@ static const char *h1_host_literal(const char *p, const char *end)
 {
     const char *start = ++p;
 
-    while (p < end && (http_is(*p, HTTP_C_HEX) || *p == ':' || *p == '.')) {
+    while (p < end && (http_is(*p, HTTP_C_HEX) || *p == ':' || *p == '.'))
         p++;
-    }
     return p < end && *p == ']' && p - start >= 2 ? p + 1 : NULL;
 }
 
@@ -202,11 +178,9 @@ static const char *h1_host_name(const char *p, const char *end)
 {
     const char *start = p;
 
-    for (; p < end && http_is(*p, HTTP_C_HOST); p++) {
-        if (*p == '.' && p > start && p[-1] == '.') {
+    for (; p < end && http_is(*p, HTTP_C_HOST); p++)
+        if (*p == '.' && p > start && p[-1] == '.')
             return NULL;
-        }
-    }
     return p > start ? p : NULL;
 }
 
@@ -214,37 +188,33 @@ static int h1_host_ok(const char *p, size_t len)
 {
     const char *end = p + len;
 
-    if (len == 0) {
+    if (len == 0)
         return 0;
-    }
     p = *p == '[' ? h1_host_literal(p, end) : h1_host_name(p, end);
     return p && (p == end || (*p == ':' && h1_port_ok(p + 1, end)));
 }
 
-static const char h1_why_no_host[] = APLOGNO(00569) "client sent HTTP/1.1 request without hostname (see "
-                                             "RFC2616 section 14.23)%.*s: %s";
+static const char h1_why_no_host[] =
+    APLOGNO(00569) "client sent HTTP/1.1 request without hostname (see "
+                   "RFC2616 section 14.23)%.*s: %s";
 
 static int h1_judge_host(http_head *head, int unsafe)
 {
     const http_field *field;
 
     if (head->known[HTTP_F_HOST] < 0) {
-        if (head->minor == 0) {
+        if (head->minor == 0)
             return 0;
-        }
         head->no_host = 1;
         return h1_refuse(head, NULL, 400, h1_why_no_host);
     }
     field = &head->field[head->known[HTTP_F_HOST]];
-    if (unsafe && field->value_len) {
+    if (unsafe && field->value_len)
         return 0;
-    }
-    if (head->repeated && h1_second(head, field)) {
+    if (head->repeated && h1_second(head, field))
         return h1_refuse(head, field, 400, H1_WHY_HOST);
-    }
-    if (!h1_host_ok(field->value, field->value_len)) {
+    if (!h1_host_ok(field->value, field->value_len))
         return h1_refuse(head, field, 400, H1_WHY_HOST);
-    }
     return 0;
 }
 
@@ -259,23 +229,19 @@ const char *h1_parse_field(http_field *field, const char *line, size_t len, cons
 {
     const char *end = line + len, *p = h1_scan_token(line, end);
 
-    if (len > (size_t)limits->field_size + 1) {
+    if (len > (size_t)limits->field_size + 1)
         return "field line exceeds LimitRequestFieldSize";
-    }
-    if (p == line || p == end || *p != ':') {
+    if (p == line || p == end || *p != ':')
         return "malformed field name";
-    }
     field->name = line;
     field->name_len = (uint32_t)(p - line);
     field->id = (uint8_t)http_field_id_of(line, field->name_len);
     for (p++; p < end && (*p == ' ' || *p == '\t'); p++) {
     }
-    if (http_scan_value(p, end) != end) {
+    if (http_scan_value(p, end) != end)
         return "byte not allowed in a field value";
-    }
-    while (end > p && (end[-1] == ' ' || end[-1] == '\t')) {
+    while (end > p && (end[-1] == ' ' || end[-1] == '\t'))
         end--;
-    }
     field->value = p;
     field->value_len = (uint32_t)(end - p);
     return NULL;

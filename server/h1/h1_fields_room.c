@@ -22,13 +22,11 @@ void h1_fields_room(h1_limits *limits)
     http_field *room;
 
     limits->room = NULL;
-    if (limits->fields && limits->fields <= HTTP_HEAD_OWN_FIELDS) {
+    if (limits->fields && limits->fields <= HTTP_HEAD_OWN_FIELDS)
         return;
-    }
     pthread_once(&fields_once, fields_make_key);
-    if (!fields_key_ok) {
+    if (!fields_key_ok)
         return;
-    }
     room = pthread_getspecific(fields_key);
     if (!room && (room = malloc(HTTP_HEAD_MAX_FIELDS * sizeof(*room))) != NULL &&
         pthread_setspecific(fields_key, room)) {

@@ -37,9 +37,8 @@ static void getline_append(request_rec *r, getline_buf *b, const char *data, apr
         apr_size_t cap = 2 * (b->len + len + 1);
         char *bigger = apr_palloc(r->pool, cap = cap < b->most ? cap : b->most);
 
-        if (b->len) {
+        if (b->len)
             memcpy(bigger, b->data, b->len);
-        }
         b->data = bigger;
         b->cap = cap;
     }
@@ -59,11 +58,10 @@ static apr_status_t getline_take(request_rec *r, getline_buf *b, apr_bucket_brig
         const char *data;
         apr_size_t len = 0;
 
-        if (APR_BUCKET_IS_EOS(e)) {
+        if (APR_BUCKET_IS_EOS(e))
             *eos = 1;
-        } else if (!APR_BUCKET_IS_METADATA(e)) {
+        else if (!APR_BUCKET_IS_METADATA(e))
             rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
-        }
         if (rv == APR_SUCCESS && len) {
             *last = (unsigned char)data[len - 1];
             getline_append(r, b, data, len);
@@ -83,15 +81,12 @@ static apr_status_t getline_one(request_rec *r, getline_buf *b, apr_bucket_briga
         apr_status_t rv =
             ap_get_brigade(r->proto_input_filters, bb, AP_MODE_GETLINE, APR_BLOCK_READ, 0);
 
-        if (rv == APR_SUCCESS) {
+        if (rv == APR_SUCCESS)
             rv = APR_BRIGADE_EMPTY(bb) ? APR_EGENERAL : getline_take(r, b, bb, &last, &eos);
-        }
-        if (rv != APR_SUCCESS) {
+        if (rv != APR_SUCCESS)
             return rv;
-        }
-        if (b->over && (last == '\n' || !(flags & AP_GETLINE_NOSPC_EOL))) {
+        if (b->over && (last == '\n' || !(flags & AP_GETLINE_NOSPC_EOL)))
             return APR_ENOSPC;
-        }
     } while (last != '\n' && !eos);
     return last == '\n' ? APR_SUCCESS : APR_EOF;
 }
@@ -103,17 +98,15 @@ static apr_status_t getline_trim(getline_buf *b, apr_size_t from, int flags)
 
     if (len > from && b->data[len - 1] == '\n') {
         len--;
-        if (len > from && b->data[len - 1] == '\r') {
+        if (len > from && b->data[len - 1] == '\r')
             len--;
-        } else if (flags & AP_GETLINE_CRLF) {
+        else if (flags & AP_GETLINE_CRLF)
             return APR_EINVAL;
-        }
     }
     /* Blanks at the end mean nothing to a reader that folds. */
     while ((flags & AP_GETLINE_FOLD) && len > from &&
-           (b->data[len - 1] == ' ' || b->data[len - 1] == '\t')) {
+           (b->data[len - 1] == ' ' || b->data[len - 1] == '\t'))
         len--;
-    }
     b->len = len;
     return memchr(b->data + from, '\0', len - from) ? APR_EINVAL : APR_SUCCESS;
 }
@@ -128,9 +121,8 @@ static int getline_continues(request_rec *r, apr_bucket_brigade *bb)
     if (ap_get_brigade(r->proto_input_filters, bb, AP_MODE_SPECULATIVE, APR_BLOCK_READ, 1) ==
             APR_SUCCESS &&
         !APR_BRIGADE_EMPTY(bb) &&
-        apr_bucket_read(APR_BRIGADE_FIRST(bb), &data, &len, APR_BLOCK_READ) == APR_SUCCESS && len) {
+        apr_bucket_read(APR_BRIGADE_FIRST(bb), &data, &len, APR_BLOCK_READ) == APR_SUCCESS && len)
         goes_on = *data == ' ' || *data == '\t';
-    }
     apr_brigade_cleanup(bb);
     return goes_on;
 }
@@ -140,9 +132,8 @@ static void getline_join(getline_buf *b, apr_size_t from)
 {
     apr_size_t i = from;
 
-    while (i < b->len && (b->data[i] == ' ' || b->data[i] == '\t')) {
+    while (i < b->len && (b->data[i] == ' ' || b->data[i] == '\t'))
         i++;
-    }
     if (i > from) {
         b->data[from] = ' ';
         memmove(b->data + from + 1, b->data + i, b->len - i);
@@ -161,25 +152,21 @@ ap_rgetline_core(char **s, apr_size_t n, apr_size_t *read, request_rec *r, int f
 
     *read = 0;
     if (n < 2) {
-        if (n && given) {
+        if (n && given)
             *given = '\0';
-        }
         return APR_ENOSPC;
     }
     apr_brigade_cleanup(bb);
     do {
         rv = getline_one(r, &b, bb, flags);
-        if (rv == APR_SUCCESS) {
+        if (rv == APR_SUCCESS)
             rv = getline_trim(&b, from, flags);
-        }
-        if (from) {
+        if (from)
             getline_join(&b, from);
-        }
         from = b.len;
     } while (rv == APR_SUCCESS && (flags & AP_GETLINE_FOLD) && b.len && getline_continues(r, bb));
-    if (!b.data) {
+    if (!b.data)
         b.data = apr_pcalloc(r->pool, 1);
-    }
     b.data[b.len] = '\0';
     *s = b.data;
     *read = b.len;
@@ -192,9 +179,8 @@ AP_DECLARE(int) ap_getline(char *s, int n, request_rec *r, int flags)
     apr_size_t len;
     apr_status_t rv;
 
-    if (n < 1) {
+    if (n < 1)
         return -1;
-    }
     bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     rv = ap_rgetline_core(&s, (apr_size_t)n, &len, r, flags, bb);
     apr_brigade_destroy(bb);
@@ -206,18 +192,16 @@ AP_DECLARE(int) ap_getline(char *s, int n, request_rec *r, int flags)
 static void mime_refuse(request_rec *r, int status, const char *note)
 {
     r->status = status;
-    if (note) {
+    if (note)
         apr_table_setn(r->notes, "error-notes", note);
-    }
 }
 
 static void mime_refuse_line(request_rec *r, apr_status_t rv)
 {
-    if (rv == APR_ENOSPC) {
+    if (rv == APR_ENOSPC)
         mime_refuse(r, HTTP_BAD_REQUEST, "Size of a request header field exceeds server limit.");
-    } else {
+    else
         mime_refuse(r, APR_STATUS_IS_TIMEUP(rv) ? HTTP_REQUEST_TIME_OUT : HTTP_BAD_REQUEST, NULL);
-    }
 }
 
 AP_DECLARE(void) ap_get_mime_headers_core(request_rec *r, apr_bucket_brigade *bb)
@@ -237,9 +221,8 @@ AP_DECLARE(void) ap_get_mime_headers_core(request_rec *r, apr_bucket_brigade *bb
             mime_refuse_line(r, rv);
             return;
         }
-        if (len == 0) {
+        if (len == 0)
             break;
-        }
         if (limits.fields && ++n > limits.fields) {
             mime_refuse(r, HTTP_BAD_REQUEST,
                         "The number of request header fields exceeds this server's limit.");

@@ -26,12 +26,10 @@ size_t h1_format_connection(char *buf, int close, int asked, long timeout_s, int
 {
     char *p = buf;
 
-    if (close) {
+    if (close)
         return (size_t)(H1_PUT(p, "Connection: close\r\n") - buf);
-    }
-    if (!asked) {
+    if (!asked)
         return 0;
-    }
     p = H1_PUT(p, "Keep-Alive: timeout=");
     p += http_put_number(p, (apr_uint64_t)(timeout_s < 0 ? 0 : timeout_s));
     if (left >= 0) {
@@ -44,15 +42,12 @@ size_t h1_format_connection(char *buf, int close, int asked, long timeout_s, int
 
 int h1_header_is_safe(const char *name, const char *value)
 {
-    if (!*name) {
+    if (!*name)
         return 0;
-    }
-    while (http_is(*name, HTTP_C_TOKEN)) {
+    while (http_is(*name, HTTP_C_TOKEN))
         name++;
-    }
-    while (http_is(*value, HTTP_C_VALUE)) {
+    while (http_is(*value, HTTP_C_VALUE))
         value++;
-    }
     return *name == '\0' && *value == '\0';
 }
 
@@ -83,9 +78,8 @@ size_t h1_head_size(const request_rec *r)
     size_t size = sizeof("HTTP/1.1 \r\nDate: \r\nServer: \r\n\r\n") + HTTP_DATE_LEN;
 
     size += strlen(h1_status_text(r)) + strlen(ap_get_server_banner());
-    for (int i = 0; i < fields->nelts; i++) {
+    for (int i = 0; i < fields->nelts; i++)
         size += strlen(e[i].key) + strlen(e[i].val) + 4;
-    }
     return size;
 }
 
@@ -106,9 +100,8 @@ static char *h1_put_top(const request_rec *r, char *p)
     *p++ = ' ';
     p = h1_put(p, text, strlen(text));
     p = H1_PUT(p, "\r\n");
-    if (r->proxyreq != PROXYREQ_NONE) {
+    if (r->proxyreq != PROXYREQ_NONE)
         own = apr_table_get(r->headers_out, "Date");
-    }
     if (!own) {
         p = H1_PUT(p, "Date: ");
         p = h1_put(p, http_date_now(r->request_time), HTTP_DATE_LEN);
@@ -117,9 +110,8 @@ static char *h1_put_top(const request_rec *r, char *p)
         p = h1_put_field(p, "Date", own);
     }
     own = r->proxyreq != PROXYREQ_NONE ? apr_table_get(r->headers_out, "Server") : NULL;
-    if (!own) {
+    if (!own)
         own = ap_get_server_banner();
-    }
     return *own ? h1_put_field(p, "Server", own) : p;
 }
 
@@ -129,15 +121,12 @@ size_t h1_format_head(const request_rec *r, char *buf, size_t cap)
     const apr_table_entry_t *e = (const apr_table_entry_t *)fields->elts;
     char *p = buf;
 
-    if (h1_head_size(r) > cap) {
+    if (h1_head_size(r) > cap)
         return 0;
-    }
     p = h1_put_top(r, p);
-    for (int i = 0; i < fields->nelts; i++) {
-        if (strcasecmp(e[i].key, "Date") && strcasecmp(e[i].key, "Server")) {
+    for (int i = 0; i < fields->nelts; i++)
+        if (strcasecmp(e[i].key, "Date") && strcasecmp(e[i].key, "Server"))
             p = h1_put_field(p, e[i].key, e[i].val);
-        }
-    }
     p = H1_PUT(p, "\r\n");
     return (size_t)(p - buf);
 }
@@ -149,9 +138,8 @@ static size_t h1_stored_size(const http_answer *a)
     size_t size = sizeof("HTTP/1.1 \r\nDate: \r\nServer: \r\n\r\n") + HTTP_DATE_LEN +
                   strlen(a->reason) + strlen(a->server);
 
-    for (int i = 0; i < a->n_fields; i++) {
+    for (int i = 0; i < a->n_fields; i++)
         size += strlen(a->field[i].name) + strlen(a->field[i].value) + 4;
-    }
     return size;
 }
 
@@ -173,27 +161,22 @@ static int h1_serialise(http_stored_head *out, const http_answer *a)
     size_t size = h1_stored_size(a);
     char *p;
 
-    if (size + H1_CONNECTION_MAX > HTTP_HEAD_ROOM || !(out->text = malloc(size))) {
+    if (size + H1_CONNECTION_MAX > HTTP_HEAD_ROOM || !(out->text = malloc(size)))
         return -1;
-    }
     out->conn_off = out->dated_off = 0;
     out->dated_second = -1;
     p = h1_put_stored_top(a, out->text, out);
     for (int i = 0; i < a->n_fields; i++) {
         const http_answer_field *f = &a->field[i];
 
-        if (!out->conn_off && (i == a->conn_at || h1_is_late(f->name))) {
+        if (!out->conn_off && (i == a->conn_at || h1_is_late(f->name)))
             out->conn_off = (uint32_t)(p - out->text);
-        }
-        if (a->dated_name && !strcmp(f->name, a->dated_name) &&
-            strlen(f->value) == HTTP_DATE_LEN) {
+        if (a->dated_name && !strcmp(f->name, a->dated_name) && strlen(f->value) == HTTP_DATE_LEN)
             out->dated_off = (uint32_t)(p - out->text + (ptrdiff_t)strlen(f->name) + 2);
-        }
         p = h1_put_field(p, f->name, f->value);
     }
-    if (!out->conn_off) {
+    if (!out->conn_off)
         out->conn_off = (uint32_t)(p - out->text);
-    }
     p = H1_PUT(p, "\r\n");
     out->len = (uint32_t)(p - out->text);
     return 0;
@@ -204,9 +187,8 @@ static void h1_set_dated(http_stored_head *head, const http_answer *a, apr_time_
 {
     char date[APR_RFC822_DATE_LEN];
 
-    if (apr_time_sec(now) == head->dated_second) {
+    if (apr_time_sec(now) == head->dated_second)
         return;
-    }
     head->dated_second = apr_time_sec(now);
     apr_rfc822_date(date, now + a->dated_after);
     memcpy(head->text + head->dated_off, date, HTTP_DATE_LEN);
@@ -217,9 +199,8 @@ static size_t h1_put_stored(char *out, http_stored_head *head, const http_answer
 {
     size_t n = head->conn_off, rest = head->len - head->conn_off;
 
-    if (head->dated_off) {
+    if (head->dated_off)
         h1_set_dated(head, a, t->now);
-    }
     memcpy(out, head->text, n);
     memcpy(out + head->date_off, http_date_now(t->now), HTTP_DATE_LEN);
     n += h1_format_connection(out + n, t->close, t->asked, t->keep_alive_s, t->left);
@@ -227,5 +208,4 @@ static size_t h1_put_stored(char *out, http_stored_head *head, const http_answer
     return n + rest;
 }
 
-const http_codec h1_codec = {
-    .id = HTTP_CODEC_H1, .serialise = h1_serialise, .put = h1_put_stored};
+const http_codec h1_codec = {.id = HTTP_CODEC_H1, .serialise = h1_serialise, .put = h1_put_stored};

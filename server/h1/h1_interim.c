@@ -21,20 +21,17 @@ APLOG_USE_MODULE(http);
 
 static int interim_field(void *bb, const char *name, const char *value)
 {
-    if (h1_header_is_safe(name, value)) {
+    if (h1_header_is_safe(name, value))
         apr_brigade_putstrs(bb, NULL, NULL, name, ": ", value, "\r\n", NULL);
-    }
     return 1;
 }
 
 static request_rec *interim_original(request_rec *r)
 {
-    while (r->main) {
+    while (r->main)
         r = r->main;
-    }
-    while (r->prev) {
+    while (r->prev)
         r = r->prev;
-    }
     return r;
 }
 
@@ -45,18 +42,16 @@ AP_DECLARE(void) ap_send_interim_response(request_rec *r, int send_headers)
     apr_bucket_brigade *bb;
     const char *line;
 
-    if (r->proto_num < HTTP_VERSION(1, 1)) {
+    if (r->proto_num < HTTP_VERSION(1, 1))
         return;
-    }
     if (!ap_is_HTTP_INFO(r->status)) {
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                       APLOGNO(00575) "Status is %d - not sending interim response", r->status);
         return;
     }
     if (r->status == HTTP_CONTINUE) {
-        if (!first->expecting_100) {
+        if (!first->expecting_100)
             return;
-        }
         first->expecting_100 = 0;
         r->expecting_100 = 0;
     }
@@ -91,9 +86,8 @@ AP_DECLARE(void) ap_finalize_request_protocol(request_rec *r)
     }
     /* What is left of the request's body stands before the next request. */
     if (!r->main && r->connection->keepalive == AP_CONN_KEEPALIVE &&
-        ap_discard_request_body(r) != OK) {
+        ap_discard_request_body(r) != OK)
         r->connection->keepalive = AP_CONN_CLOSE;
-    }
 }
 
 /* The body belongs to the main request: a sub-request must not meet its length and kind. */
@@ -105,13 +99,11 @@ static apr_table_t *subrequest_headers(apr_pool_t *p, const request_rec *r)
         "Last-Modified",    "Transfer-Encoding"};
     apr_table_t *headers;
 
-    if (!ap_request_has_body((request_rec *)r)) {
+    if (!ap_request_has_body((request_rec *)r))
         return r->headers_in;
-    }
     headers = apr_table_copy(p, r->headers_in);
-    for (size_t i = 0; i < sizeof(about_body) / sizeof(about_body[0]); i++) {
+    for (size_t i = 0; i < sizeof(about_body) / sizeof(about_body[0]); i++)
         apr_table_unset(headers, about_body[i]);
-    }
     return headers;
 }
 
@@ -141,9 +133,8 @@ AP_DECLARE(void) ap_finalize_sub_req_protocol(request_rec *sub_r)
 {
     apr_bucket_brigade *bb;
 
-    if (sub_r->eos_sent) {
+    if (sub_r->eos_sent)
         return;
-    }
     bb = apr_brigade_create(sub_r->pool, sub_r->connection->bucket_alloc);
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(sub_r->connection->bucket_alloc));
     ap_pass_brigade(sub_r->output_filters, bb);
@@ -154,9 +145,8 @@ AP_DECLARE(void) ap_finalize_sub_req_protocol(request_rec *sub_r)
 
 AP_DECLARE(int) ap_send_http_options(request_rec *r)
 {
-    if (r->assbackwards) {
+    if (r->assbackwards)
         return DECLINED;
-    }
     apr_table_setn(r->headers_out, "Allow", http_make_allow(r));
     return OK;
 }
@@ -175,9 +165,8 @@ static int trace_body(request_rec *r, apr_bucket_brigade *bb)
     char buf[4096];
     long n, total = 0;
 
-    if (!ap_should_client_block(r)) {
+    if (!ap_should_client_block(r))
         return OK;
-    }
     while ((n = ap_get_client_block(r, buf, sizeof(buf))) > 0) {
         if ((total += n) > TRACE_BODY_MAX) {
             apr_table_setn(r->notes, "error-notes",
@@ -211,17 +200,15 @@ AP_DECLARE_NONSTD(int) ap_send_http_trace(request_rec *r)
         apr_table_setn(r->notes, "error-notes", "TRACE denied by server configuration");
         return HTTP_METHOD_NOT_ALLOWED;
     }
-    if ((rv = ap_setup_client_block(r, policy)) != OK) {
+    if ((rv = ap_setup_client_block(r, policy)) != OK)
         return rv;
-    }
     ap_set_content_type_ex(r, "message/http", 1);
     bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     apr_brigade_putstrs(bb, NULL, NULL, first->the_request, "\r\n", NULL);
     apr_table_do(trace_field, bb, first->headers_in, NULL);
     apr_brigade_puts(bb, NULL, NULL, "\r\n");
-    if (policy != REQUEST_NO_BODY && (rv = trace_body(r, bb)) != OK) {
+    if (policy != REQUEST_NO_BODY && (rv = trace_body(r, bb)) != OK)
         return rv;
-    }
     ap_pass_brigade(r->output_filters, bb);
     return DONE;
 }

@@ -17,12 +17,10 @@
 static int keepalive_framed(request_rec *r)
 {
     if (AP_STATUS_IS_HEADER_ONLY(r->status) || r->header_only ||
-        apr_table_get(r->headers_out, "Content-Length")) {
+        apr_table_get(r->headers_out, "Content-Length"))
         return 1;
-    }
-    if (ap_is_chunked(r->pool, apr_table_get(r->headers_out, "Transfer-Encoding"))) {
+    if (ap_is_chunked(r->pool, apr_table_get(r->headers_out, "Transfer-Encoding")))
         return 1;
-    }
     r->chunked = r->proto_num >= HTTP_VERSION(1, 1);
     return r->chunked;
 }
@@ -32,12 +30,10 @@ static int keepalive_server_allows(const request_rec *r)
     const server_rec *s = r->server;
     int state = AP_MPMQ_RUNNING;
 
-    if (!s->keep_alive || s->keep_alive_timeout <= 0) {
+    if (!s->keep_alive || s->keep_alive_timeout <= 0)
         return 0;
-    }
-    if (s->keep_alive_max != 0 && s->keep_alive_max <= r->connection->keepalives) {
+    if (s->keep_alive_max != 0 && s->keep_alive_max <= r->connection->keepalives)
         return 0;
-    }
     return ap_mpm_query(AP_MPMQ_MPM_STATE, &state) != APR_SUCCESS || state != AP_MPMQ_STOPPING;
 }
 
@@ -75,16 +71,14 @@ AP_DECLARE(int) ap_set_keepalive(request_rec *r)
         !(asked && ap_find_token(r->pool, asked, "close")) &&
         (wants || r->proto_num >= HTTP_VERSION(1, 1)) &&
         !apr_table_get(r->subprocess_env, "nokeepalive")) {
-        if (wants) {
+        if (wants)
             keepalive_announce(r);
-        }
         c->keepalive = AP_CONN_KEEPALIVE;
         c->keepalives++;
         return 1;
     }
-    if (!told_close) {
+    if (!told_close)
         apr_table_mergen(r->headers_out, "Connection", "close");
-    }
     c->keepalive = AP_CONN_CLOSE;
     return 0;
 }

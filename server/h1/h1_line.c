@@ -18,12 +18,10 @@ static h1_result h1_skip_blank_lines(h1_cursor *cur)
     for (int n = 0; cur->p < cur->end && (*cur->p == '\r' || *cur->p == '\n'); n++) {
         const int eol = h1_eol(cur);
 
-        if (eol == 0) {
+        if (eol == 0)
             return H1_MORE;
-        }
-        if (eol < 0) {
+        if (eol < 0)
             return h1_bad(cur, 400, H1_WHY_MALFORMED);
-        }
         if (n == H1_MAX_BLANK_LINES) {
             return h1_bad(cur, 400,
                           APLOGNO(03445) "HTTP Request Line; Invalid method token: '%.*s'");
@@ -54,9 +52,8 @@ static uint8_t h1_method_of(const char *m, size_t len)
 /* Unsafe forgives other bytes in a method, but no blanks, CR, LF or NUL. */
 static const char *h1_scan_lenient(const char *p, const char *end)
 {
-    while (p < end && *p != ' ' && *p != '\t' && *p != '\r' && *p != '\n' && *p != '\0') {
+    while (p < end && *p != ' ' && *p != '\t' && *p != '\r' && *p != '\n' && *p != '\0')
         p++;
-    }
     return p;
 }
 
@@ -66,15 +63,12 @@ static int h1_line_gap(h1_cursor *cur)
 {
     const char *p = cur->p;
 
-    if (p == cur->end || *p != ' ') {
+    if (p == cur->end || *p != ' ')
         return 0;
-    }
     p++;
-    if (cur->limits->unsafe) {
-        while (p < cur->end && *p == ' ') {
+    if (cur->limits->unsafe)
+        while (p < cur->end && *p == ' ')
             p++;
-        }
-    }
     cur->p = p;
     return 1;
 }
@@ -84,18 +78,14 @@ static h1_result h1_bad_method(h1_cursor *cur, const char *p)
 {
     const char *end = p;
 
-    if (*p == '\0') {
+    if (*p == '\0')
         return h1_bad(cur, 400, H1_WHY_MALFORMED);
-    }
-    if (*p == '\t' || (*p == ' ' && p == cur->line)) {
+    if (*p == '\t' || (*p == ' ' && p == cur->line))
         return h1_bad(cur, 400, H1_WHY_BLANK);
-    }
-    if (p > cur->line && (*p == '\r' || *p == '\n')) {
+    if (p > cur->line && (*p == '\r' || *p == '\n'))
         return h1_bad(cur, 400, APLOGNO(03446) "HTTP Request Line; Missing URI");
-    }
-    while (end < cur->end && *end != ' ' && *end != ':' && *end != '\r' && *end != '\n' && *end) {
+    while (end < cur->end && *end != ' ' && *end != ':' && *end != '\r' && *end != '\n' && *end)
         end++;
-    }
     return h1_bad_part(cur, 400, APLOGNO(03445) "HTTP Request Line; Invalid method token: '%.*s'",
                        cur->line, end);
 }
@@ -106,16 +96,13 @@ static h1_result h1_take_method(h1_cursor *cur)
 
     head->method = cur->p;
     cur->p = h1_scan_token(cur->p, cur->end);
-    if (cur->limits->unsafe) {
+    if (cur->limits->unsafe)
         cur->p = h1_scan_lenient(cur->p, cur->end);
-    }
     head->method_len = (uint32_t)(cur->p - head->method);
-    if (cur->p == cur->end) {
+    if (cur->p == cur->end)
         return h1_short(cur, 0);
-    }
-    if (head->method_len == 0 || !h1_line_gap(cur)) {
+    if (head->method_len == 0 || !h1_line_gap(cur))
         return h1_bad_method(cur, cur->p);
-    }
     head->method_id = h1_method_of(head->method, head->method_len);
     return H1_DONE;
 }
@@ -135,9 +122,8 @@ static h1_result h1_bad_target(h1_cursor *cur, const char *p)
         return h1_bad(cur, 400,
                       APLOGNO(02421) "HTTP Request Line; URI must not contain a fragment");
     case '\r':
-        if (p > cur->head->uri) {
+        if (p > cur->head->uri)
             return h1_bad(cur, 400, H1_WHY_BLANKS);
-        }
         break;
     default:
         break;
@@ -153,16 +139,13 @@ static h1_result h1_take_target(h1_cursor *cur)
 
     head->uri = cur->p;
     cur->p = http_scan_target(cur->p, cur->end);
-    while (cur->limits->unsafe && cur->p < cur->end && *cur->p == '#') {
+    while (cur->limits->unsafe && cur->p < cur->end && *cur->p == '#')
         cur->p = http_scan_target(cur->p + 1, cur->end);
-    }
     head->uri_len = (uint32_t)(cur->p - head->uri);
-    if (cur->p == cur->end) {
+    if (cur->p == cur->end)
         return h1_short(cur, 0);
-    }
-    if (head->uri_len == 0) {
+    if (head->uri_len == 0)
         return h1_bad_target(cur, cur->p);
-    }
     return H1_DONE;
 }
 
@@ -181,9 +164,8 @@ static h1_result h1_take_09(h1_cursor *cur)
                            APLOGNO(03450) "HTTP Request Line; Unable to parse URI: '%.*s'",
                            head->uri, head->uri + head->uri_len);
     }
-    if (!cur->limits->allow_09) {
+    if (!cur->limits->allow_09)
         return h1_bad(cur, 400, APLOGNO(02401) "HTTP Request Line; Rejected HTTP/0.9 request");
-    }
     if (head->method_id != HTTP_METHOD_GET && !cur->limits->unsafe) {
         return h1_bad_part(cur, 400,
                            APLOGNO(03444) "HTTP Request Line; Invalid method token: '%.*s' (only "
@@ -199,13 +181,11 @@ static h1_result h1_bad_version(h1_cursor *cur, const char *p)
     const char *end = h1_text_end(cur, p, ' ');
     const int more = end == p || (end < cur->end && *end == ' ');
 
-    if (more && !cur->limits->unsafe) {
+    if (more && !cur->limits->unsafe)
         return h1_bad(cur, 400, H1_WHY_BLANKS);
-    }
     if (more) {
-        while (end < cur->end && *end == ' ') {
+        while (end < cur->end && *end == ' ')
             end++;
-        }
         return h1_bad_part(cur, 400,
                            APLOGNO(03449) "HTTP Request Line; Extraneous text found '%.*s' "
                                           "(perhaps whitespace was injected?)",
@@ -223,36 +203,29 @@ static h1_result h1_take_version(h1_cursor *cur)
     const char *p = cur->p;
 
     head->protocol = p;
-    while (cur->p < cur->end && cur->p - p < 9 && http_is(*cur->p, HTTP_C_TARGET)) {
+    while (cur->p < cur->end && cur->p - p < 9 && http_is(*cur->p, HTTP_C_TARGET))
         cur->p++;
-    }
     head->protocol_len = (uint32_t)(cur->p - p);
-    if (cur->p == cur->end) {
+    if (cur->p == cur->end)
         return h1_short(cur, 0);
-    }
     if (head->protocol_len != 8 || p[6] != '.' || !http_is(p[5], HTTP_C_DIGIT) ||
         !http_is(p[7], HTTP_C_DIGIT) ||
-        (memcmp(p, "HTTP/", 5) != 0 && !(cur->limits->unsafe && http_same(p, "http/", 5)))) {
+        (memcmp(p, "HTTP/", 5) != 0 && !(cur->limits->unsafe && http_same(p, "http/", 5))))
         return h1_bad_version(cur, p);
-    }
     head->major = (uint8_t)(p[5] - '0');
     head->minor = (uint8_t)(p[7] - '0');
-    if (head->major == 0) {
+    if (head->major == 0)
         return h1_bad_version(cur, p);
-    }
-    if (head->major > 1 && !cur->limits->any_major) {
+    if (head->major > 1 && !cur->limits->any_major)
         return h1_bad_part(cur, 505, "HTTP version not supported: %.*s", p, p + 8);
-    }
     return H1_DONE;
 }
 
 /* A line that is both too long and malformed is too long, however much of it came at a time. */
 static h1_result h1_judge_line(h1_cursor *cur, h1_result res)
 {
-    if (res == H1_BAD && cur->head->status != 414 &&
-        h1_over(cur->line, cur->p, cur->limits->line)) {
+    if (res == H1_BAD && cur->head->status != 414 && h1_over(cur->line, cur->p, cur->limits->line))
         return h1_too_long(cur, 0);
-    }
     return res;
 }
 
@@ -263,23 +236,20 @@ static h1_result h1_end_line(h1_cursor *cur)
     const char *stop = cur->p, *blanks_end;
     int eol;
 
-    if (cur->limits->unsafe) {
+    if (cur->limits->unsafe)
         h1_line_gap(cur);
-    }
     blanks_end = cur->p;
     eol = h1_eol(cur);
-    if (eol == 0) {
+    if (eol == 0)
         return h1_short(cur, 0);
-    }
     if (eol < 0) {
         return h1_bad(cur, 400,
                       *cur->p == '\0' || *cur->p == '\n' ? H1_WHY_MALFORMED : H1_WHY_BLANKS);
     }
     head->line = cur->line;
     head->line_len = (uint32_t)(stop - cur->line);
-    if (h1_over(cur->line, blanks_end, cur->limits->line)) {
+    if (h1_over(cur->line, blanks_end, cur->limits->line))
         return h1_too_long(cur, 0);
-    }
     cur->line = cur->p;
     return H1_DONE;
 }
@@ -288,22 +258,18 @@ static h1_result h1_line_elements(h1_cursor *cur)
 {
     h1_result res;
 
-    if ((res = h1_take_method(cur)) != H1_DONE || (res = h1_take_target(cur)) != H1_DONE) {
+    if ((res = h1_take_method(cur)) != H1_DONE || (res = h1_take_target(cur)) != H1_DONE)
         return res;
-    }
-    if (h1_line_gap(cur) && cur->p == cur->end) {
+    if (h1_line_gap(cur) && cur->p == cur->end)
         return h1_short(cur, 0);
-    }
     if (*cur->p == '\r' || *cur->p == '\n') {
         const char *after = cur->p;
 
         /* The line must be whole before its method is judged. */
-        if (*after == '\r' && after + 1 == cur->end) {
+        if (*after == '\r' && after + 1 == cur->end)
             return h1_short(cur, 0);
-        }
-        if ((res = h1_take_09(cur)) != H1_DONE) {
+        if ((res = h1_take_09(cur)) != H1_DONE)
             return res;
-        }
     } else if (cur->p[-1] != ' ' && cur->p[-1] != '\t') {
         return h1_bad_target(cur, cur->p);
     } else if ((res = h1_take_version(cur)) != H1_DONE) {

@@ -48,7 +48,7 @@ static void foreign_end(conn_rec *c)
         ap_flush_conn(c);
 }
 
-void h1_foreign_work(brg_conn *bc)
+void h1_module_driven_work(brg_conn *bc)
 {
     conn_rec *c = bc->c;
 
@@ -81,7 +81,7 @@ static void foreign_submit(brg_conn *bc)
         h1_conn_close(bc);
 }
 
-void h1_foreign_start(brg_conn *bc)
+void h1_module_driven_start(brg_conn *bc)
 {
     if (connection_attach(bc) != APR_SUCCESS) {
         h1_conn_close(bc);
@@ -92,28 +92,28 @@ void h1_foreign_start(brg_conn *bc)
 }
 
 /* Which connections are: all, or those on which a module put a filter, before anything is read. */
-int h1_foreign_is(brg_conn *bc)
+int h1_module_driven_is(brg_conn *bc)
 {
     if (connections_are_plain())
         return 0;
     if (!connections_tell_by_filters())
-        bc->foreign = 1;
+        bc->module_driven = 1;
     else if (!bc->c)
-        bc->foreign = connection_attach(bc) != APR_SUCCESS || !connection_is_plain(bc->c);
-    return bc->foreign;
+        bc->module_driven = connection_attach(bc) != APR_SUCCESS || !connection_is_plain(bc->c);
+    return bc->module_driven;
 }
 
 /* The preface of HTTP/2 is a request to who does not know it. */
-int h1_foreign_wants(const brg_conn *bc, const http_head *head)
+int h1_module_driven_wants(const brg_conn *bc, const http_head *head)
 {
     return connections_tell_by_filters() &&
            (head->upgrade ||
             (bc->requests == 0 && head->method_len == 3 && !memcmp(head->method, "PRI", 3)));
 }
 
-void h1_foreign_take(brg_conn *bc)
+void h1_module_driven_take(brg_conn *bc)
 {
-    bc->foreign = 1;
+    bc->module_driven = 1;
     bc->c->keepalives = (int)bc->requests;
     bc->c->keepalive = AP_CONN_UNKNOWN;
     bc->close_after = CONN_KEEP;
@@ -140,7 +140,7 @@ static void foreign_wait(brg_conn *bc)
     h1_conn_wait(bc, bc->idle_until);
 }
 
-void h1_foreign_readable(brg_conn *bc)
+void h1_module_driven_readable(brg_conn *bc)
 {
     if (conn_in_size(bc) || bc->read_eof) {
         foreign_submit(bc);
@@ -150,7 +150,7 @@ void h1_foreign_readable(brg_conn *bc)
     h1_conn_wait(bc, bc->idle_until);
 }
 
-void h1_foreign_returned(brg_conn *bc)
+void h1_module_driven_returned(brg_conn *bc)
 {
     connection_on_thread(bc);
     loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->now - bc->head_began));
@@ -158,10 +158,10 @@ void h1_foreign_returned(brg_conn *bc)
     h1_conn_count_bytes(bc);
     if (bc->c->aborted)
         bc->failed = 1;
-    h1_foreign_written(bc);
+    h1_module_driven_written(bc);
 }
 
-void h1_foreign_written(brg_conn *bc)
+void h1_module_driven_written(brg_conn *bc)
 {
     int goes_on = h1_conn_written(bc);
 
@@ -172,7 +172,7 @@ void h1_foreign_written(brg_conn *bc)
         foreign_wait(bc);
 }
 
-void h1_foreign_expired(brg_conn *bc)
+void h1_module_driven_expired(brg_conn *bc)
 {
     bc->close_after = CONN_DRAIN;
     foreign_submit(bc);

@@ -23,15 +23,12 @@ static h1_result h1_bad_name(h1_cursor *cur, const char *p)
 {
     const char *colon = h1_text_end(cur, p, ':');
 
-    if (*cur->line == ' ' || *cur->line == '\t') {
+    if (*cur->line == ' ' || *cur->line == '\t')
         return h1_bad(cur, 400, "folded field line: %.*s");
-    }
-    if (!cur->limits->unsafe) {
+    if (!cur->limits->unsafe)
         return h1_bad(cur, 400, APLOGNO(02426) "Request header field name is malformed: %.*s");
-    }
-    if (*p == ':') {
+    if (*p == ':')
         return h1_bad(cur, 400, APLOGNO(03453) "Request header field name was empty");
-    }
     if (colon < cur->end && *colon == ':') {
         return h1_bad(cur, 400,
                       APLOGNO(03452) "Request header field name presented invalid whitespace");
@@ -41,16 +38,14 @@ static h1_result h1_bad_name(h1_cursor *cur, const char *p)
 
 static h1_result h1_bad_value(h1_cursor *cur, const char *start)
 {
-    if (*cur->p == '\n' || *cur->p == '\0') {
+    if (*cur->p == '\n' || *cur->p == '\0')
         return h1_bad(cur, 400, "Failed to read request header line %.*s");
-    }
     if (cur->limits->unsafe) {
         return h1_bad(cur, 400,
                       APLOGNO(03451) "Request header field value presented bad whitespace");
     }
-    while (start < cur->p && (*start == ' ' || *start == '\t')) {
+    while (start < cur->p && (*start == ' ' || *start == '\t'))
         start++;
-    }
     return h1_bad_part(cur, 400, APLOGNO(02427) "Request header value is malformed: %.*s", start,
                        h1_text_end(cur, cur->p + 1, '\0'));
 }
@@ -61,19 +56,15 @@ static h1_result h1_take_name(h1_cursor *cur, http_field *field)
 
     field->name = p;
     p = h1_scan_token(p, cur->end);
-    if (cur->limits->unsafe) {
-        while (p < cur->end && *p != ':' && !h1_ends_lenient(*p)) {
+    if (cur->limits->unsafe)
+        while (p < cur->end && *p != ':' && !h1_ends_lenient(*p))
             p++;
-        }
-    }
     cur->p = p;
-    if (p == cur->end) {
+    if (p == cur->end)
         return h1_short(cur, 1);
-    }
     if (*p != ':' || p == field->name) {
-        if (h1_over(cur->line, p, cur->limits->field_size)) {
+        if (h1_over(cur->line, p, cur->limits->field_size))
             return h1_too_long(cur, 1);
-        }
         return h1_bad_name(cur, p);
     }
     field->name_len = (uint32_t)(p - field->name);
@@ -87,29 +78,22 @@ static h1_result h1_take_value(h1_cursor *cur, http_field *field)
     int eol;
 
     cur->p = http_scan_value(start, cur->end);
-    if (cur->limits->unsafe) {
+    if (cur->limits->unsafe)
         while (cur->p < cur->end &&
-               (*cur->p == ' ' || *cur->p == '\t' || !h1_ends_lenient(*cur->p))) {
+               (*cur->p == ' ' || *cur->p == '\t' || !h1_ends_lenient(*cur->p)))
             cur->p++;
-        }
-    }
     stop = cur->p;
     eol = h1_eol(cur);
-    if (eol == 0) {
+    if (eol == 0)
         return h1_short(cur, 1);
-    }
-    if (h1_over(cur->line, stop, cur->limits->field_size)) {
+    if (h1_over(cur->line, stop, cur->limits->field_size))
         return h1_too_long(cur, 1);
-    }
-    if (eol < 0) {
+    if (eol < 0)
         return h1_bad_value(cur, start);
-    }
-    while (start < stop && (*start == ' ' || *start == '\t')) {
+    while (start < stop && (*start == ' ' || *start == '\t'))
         start++;
-    }
-    while (stop > start && (stop[-1] == ' ' || stop[-1] == '\t')) {
+    while (stop > start && (stop[-1] == ' ' || stop[-1] == '\t'))
         stop--;
-    }
     field->value = start;
     field->value_len = (uint32_t)(stop - start);
     return H1_DONE;
@@ -131,15 +115,13 @@ static h1_result h1_field_lines(h1_cursor *cur)
     for (;;) {
         h1_result res;
 
-        if (cur->p == cur->end) {
+        if (cur->p == cur->end)
             return H1_MORE;
-        }
         if (*cur->p == '\r' || *cur->p == '\n') {
             const int eol = h1_eol(cur);
 
-            if (eol < 0) {
+            if (eol < 0)
                 return h1_bad_name(cur, cur->p);
-            }
             return eol ? H1_DONE : H1_MORE;
         }
         if (head->n_fields >= limit) {
@@ -149,9 +131,8 @@ static h1_result h1_field_lines(h1_cursor *cur)
                           APLOGNO(00563) "Number of request headers exceeds LimitRequestFields");
         }
         if ((res = h1_take_name(cur, &head->field[head->n_fields])) != H1_DONE ||
-            (res = h1_take_value(cur, &head->field[head->n_fields])) != H1_DONE) {
+            (res = h1_take_value(cur, &head->field[head->n_fields])) != H1_DONE)
             return res;
-        }
         h1_field_note(head, head->n_fields++);
         cur->line = cur->p;
     }
@@ -175,9 +156,8 @@ static void h1_keep_line(h1_cursor *cur, const char *start)
     const char *p = start;
     const size_t most = (size_t)cur->limits->line + 1;
 
-    while (p < cur->end && (size_t)(p - start) < most && *p != '\r' && *p != '\n') {
+    while (p < cur->end && (size_t)(p - start) < most && *p != '\r' && *p != '\n')
         p++;
-    }
     cur->head->line = start;
     cur->head->line_len = (uint32_t)(p - start);
 }
@@ -189,19 +169,16 @@ static h1_result h1_walk(h1_cursor *cur)
 
     h1_head_reset(head, cur->limits);
     res = h1_request_line(cur);
-    if (res == H1_BAD) {
+    if (res == H1_BAD)
         h1_keep_line(cur, cur->line);
-    }
-    if (res == H1_DONE && head->major) {
+    if (res == H1_DONE && head->major)
         res = h1_field_lines(cur);
-    }
     head->head_len = (uint32_t)(cur->p - cur->buf);
     if (res == H1_DONE && head->major) {
         head->bad_is_field = 0;
         head->status = h1_fields_judge(head, cur->limits->unsafe);
-        if (head->status) {
+        if (head->status)
             return H1_BAD;
-        }
     }
     return res;
 }
@@ -226,15 +203,13 @@ static int h1_worth_a_walk(const char *buf, size_t from, size_t len, const h1_li
         const size_t at = (size_t)(lf - buf);
 
         /* The end of the first line, of a blank line, or of a line that went over. */
-        if (line < 2 * (H1_MAX_BLANK_LINES + 1) + 1 || at - line <= 1 || at - line > least) {
+        if (line < 2 * (H1_MAX_BLANK_LINES + 1) + 1 || at - line <= 1 || at - line > least)
             return 1;
-        }
         line = at + 1;
         p = lf + 1;
     }
-    if (len - line > least) {
+    if (len - line > least)
         return 1;
-    }
     /* Another power of two was passed: too many fields, a bad byte in them. */
     return len >> (63 - __builtin_clzll((unsigned long long)from)) > 1;
 }
@@ -255,7 +230,8 @@ h1_result h1_parse(http_head *head, const char *buf, size_t len, size_t *scanned
     return res;
 }
 
-h1_result h1_parse_request_line(http_head *head, const char *buf, size_t len, const h1_limits *limits)
+h1_result h1_parse_request_line(http_head *head, const char *buf, size_t len,
+                                const h1_limits *limits)
 {
     h1_cursor cur = {
         .buf = buf, .p = buf, .end = buf + len, .line = buf, .head = head, .limits = limits};
@@ -263,8 +239,7 @@ h1_result h1_parse_request_line(http_head *head, const char *buf, size_t len, co
 
     h1_head_reset(head, limits);
     res = h1_request_line(&cur);
-    if (res == H1_BAD) {
+    if (res == H1_BAD)
         h1_keep_line(&cur, cur.line);
-    }
     return res;
 }

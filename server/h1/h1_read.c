@@ -58,14 +58,12 @@ static apr_status_t reader_take(head_reader *rd)
         const char *data;
         apr_size_t len = 0;
 
-        if (APR_BUCKET_IS_EOS(e)) {
+        if (APR_BUCKET_IS_EOS(e))
             rv = APR_EOF;
-        } else if (!APR_BUCKET_IS_METADATA(e)) {
+        else if (!APR_BUCKET_IS_METADATA(e))
             rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
-        }
-        if (rv == APR_SUCCESS && len) {
+        if (rv == APR_SUCCESS && len)
             reader_append(rd, data, len);
-        }
         apr_bucket_delete(e);
     }
     apr_brigade_cleanup(rd->bb);
@@ -77,9 +75,8 @@ static void reader_set_timeout(conn_rec *c, apr_interval_time_t timeout)
 {
     apr_socket_t *csd = ap_get_conn_socket(c);
 
-    if (csd) {
+    if (csd)
         apr_socket_timeout_set(csd, timeout);
-    }
 }
 
 static h1_result reader_run(head_reader *rd, apr_status_t *rv)
@@ -90,15 +87,12 @@ static h1_result reader_run(head_reader *rd, apr_status_t *rv)
         const int first = rd->len == 0;
 
         *rv = ap_get_brigade(rd->c->input_filters, rd->bb, AP_MODE_GETLINE, APR_BLOCK_READ, 0);
-        if (*rv == APR_SUCCESS) {
+        if (*rv == APR_SUCCESS)
             *rv = reader_take(rd);
-        }
-        if (*rv != APR_SUCCESS) {
+        if (*rv != APR_SUCCESS)
             return H1_MORE;
-        }
-        if (first) {
+        if (first)
             reader_set_timeout(rd->c, rd->c->base_server->timeout);
-        }
         res = h1_parse(rd->head, rd->buf, rd->len, &rd->scanned, &rd->limits);
     }
     return res;
@@ -132,9 +126,8 @@ request_rec *ap_read_request(conn_rec *c)
     request_rec *r = h1_read_request(c);
     int status;
 
-    if (!r) {
+    if (!r)
         return NULL;
-    }
     status = r->status != HTTP_OK ? r->status : ap_post_read_request(r);
     if (status != OK) {
         request_finish(r, status);
@@ -173,9 +166,8 @@ int h1_process_connection(conn_rec *c)
 
         request_finish(r, status);
         connection_flush(c);
-        if (c->keepalive != AP_CONN_KEEPALIVE || c->aborted) {
+        if (c->keepalive != AP_CONN_KEEPALIVE || c->aborted)
             break;
-        }
         if (waits_elsewhere && !connection_has_input(c)) {
             c->cs->state = CONN_STATE_KEEPALIVE; /* the loop waits for the next request */
             return OK;

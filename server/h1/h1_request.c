@@ -33,13 +33,11 @@ AP_DECLARE(int) ap_parse_request_line(request_rec *r)
 
     h1_limits_of(r->server, &limits);
     limits.any_major = r->connection->master != NULL;
-    if (h1_parse_request_line(head, line, strlen(line), &limits) == H1_MORE) {
+    if (h1_parse_request_line(head, line, strlen(line), &limits) == H1_MORE)
         head->status = HTTP_BAD_REQUEST;
-    }
     status = request_take_line(r, head);
-    if (status == OK) {
+    if (status == OK)
         return 1;
-    }
     r->status = status;
     return 0;
 }

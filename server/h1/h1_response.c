@@ -34,11 +34,9 @@ static void header_add_token(apr_array_header_t *list, const char *token)
 {
     char **have = (char **)list->elts;
 
-    for (int i = 0; i < list->nelts; i++) {
-        if (!strcasecmp(have[i], token)) {
+    for (int i = 0; i < list->nelts; i++)
+        if (!strcasecmp(have[i], token))
             return;
-        }
-    }
     *(const char **)apr_array_push(list) = token;
 }
 
@@ -46,9 +44,8 @@ static void header_add_tokens(apr_pool_t *p, apr_array_header_t *list, const cha
 {
     char *state, *token = apr_strtok(apr_pstrdup(p, value), ", \t", &state);
 
-    for (; token; token = apr_strtok(NULL, ", \t", &state)) {
+    for (; token; token = apr_strtok(NULL, ", \t", &state))
         header_add_token(list, token);
-    }
 }
 
 static int header_collect(void *list, const char *key, const char *value)
@@ -70,14 +67,12 @@ static void header_fix_vary(request_rec *r)
         apr_table_setn(r->subprocess_env, "force-response-1.0", "1");
         return;
     }
-    if (!apr_table_get(r->headers_out, "Vary")) {
+    if (!apr_table_get(r->headers_out, "Vary"))
         return;
-    }
     tokens = apr_array_make(r->pool, 5, sizeof(char *));
     apr_table_do(header_collect, tokens, r->headers_out, "Vary", NULL);
-    if (tokens->nelts > 0) {
+    if (tokens->nelts > 0)
         apr_table_setn(r->headers_out, "Vary", apr_array_pstrcat(r->pool, tokens, ','));
-    }
 }
 
 static void header_fix_languages(request_rec *r)
@@ -85,13 +80,11 @@ static void header_fix_languages(request_rec *r)
     const char *set = apr_table_get(r->headers_out, "Content-Language");
     apr_array_header_t *tokens;
 
-    if (apr_is_empty_array(r->content_languages)) {
+    if (apr_is_empty_array(r->content_languages))
         return;
-    }
     tokens = apr_array_copy(r->pool, r->content_languages);
-    if (set) {
+    if (set)
         header_add_tokens(r->pool, tokens, set);
-    }
     apr_table_setn(r->headers_out, "Content-Language", apr_array_pstrcat(r->pool, tokens, ','));
 }
 
@@ -101,18 +94,16 @@ static void header_fix_status_line(request_rec *r)
     const char *line = r->status_line;
     int status;
 
-    if (!line) {
+    if (!line)
         return;
-    }
     if (!apr_isdigit(line[0]) || !apr_isdigit(line[1]) || !apr_isdigit(line[2]) || line[3] != ' ' ||
         !h1_header_is_safe("Status", line)) {
         r->status_line = NULL;
         return;
     }
     status = (line[0] - '0') * 100 + (line[1] - '0') * 10 + (line[2] - '0');
-    if (status != r->status) {
+    if (status != r->status)
         r->status_line = NULL;
-    }
 }
 
 static void header_fix_body(request_rec *r)
@@ -130,28 +121,24 @@ static void header_fix_body(request_rec *r)
     }
     /* A handler that skipped the body of a HEAD must not claim that there is none. */
     length = r->header_only ? apr_table_get(r->headers_out, "Content-Length") : NULL;
-    if (length && strcmp(length, "0") == 0) {
+    if (length && strcmp(length, "0") == 0)
         apr_table_unset(r->headers_out, "Content-Length");
-    }
     if (r->no_cache && !apr_table_get(r->headers_out, "Expires")) {
         apr_table_setn(r->headers_out, "Expires",
                        apr_pstrmemdup(r->pool, http_date_now(r->request_time), HTTP_DATE_LEN));
     }
     type = ap_make_content_type(r, r->content_type);
-    if (type) {
+    if (type)
         apr_table_setn(r->headers_out, "Content-Type", type);
-    }
-    if (r->content_encoding) {
+    if (r->content_encoding)
         apr_table_setn(r->headers_out, "Content-Encoding", r->content_encoding);
-    }
     header_fix_languages(r);
 }
 
 static void header_complete(request_rec *r)
 {
-    if (!apr_is_empty_table(r->err_headers_out)) {
+    if (!apr_is_empty_table(r->err_headers_out))
         r->headers_out = apr_table_overlay(r->pool, r->err_headers_out, r->headers_out);
-    }
     header_fix_status_line(r);
     header_fix_vary(r);
     ap_set_keepalive(r);
@@ -210,15 +197,12 @@ static int header_wanted_status(apr_bucket_brigade *bb, int *eoc)
     *eoc = 0;
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
          e = APR_BUCKET_NEXT(e)) {
-        if (!APR_BUCKET_IS_METADATA(e)) {
+        if (!APR_BUCKET_IS_METADATA(e))
             continue;
-        }
-        if (AP_BUCKET_IS_ERROR(e)) {
+        if (AP_BUCKET_IS_ERROR(e))
             return ((ap_bucket_error *)e->data)->status;
-        }
-        if (AP_BUCKET_IS_EOC(e)) {
+        if (AP_BUCKET_IS_EOC(e))
             *eoc = 1;
-        }
     }
     return 0;
 }
@@ -232,9 +216,8 @@ static void header_drop_body(apr_bucket_brigade *bb)
     while (e != APR_BRIGADE_SENTINEL(bb)) {
         apr_bucket *next = APR_BUCKET_NEXT(e);
 
-        if (!APR_BUCKET_IS_METADATA(e)) {
+        if (!APR_BUCKET_IS_METADATA(e))
             apr_bucket_delete(e);
-        }
         e = next;
     }
 }
@@ -271,9 +254,8 @@ static apr_status_t header_send(ap_filter_t *f, apr_bucket_brigade *bb)
         return ap_pass_brigade(f->next, bb);
     }
     APR_BRIGADE_INSERT_HEAD(bb, head);
-    if (r->chunked) {
+    if (r->chunked)
         h1_chunk_insert(r, head);
-    }
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, bb);
 }
@@ -288,9 +270,8 @@ AP_DECLARE_NONSTD(apr_status_t) ap_http_header_filter(ap_filter_t *f, apr_bucket
         return ap_pass_brigade(f->next, bb);
     }
     status = header_wanted_status(bb, &eoc);
-    if (status) {
+    if (status)
         return header_die(f, bb, status);
-    }
     if (eoc || r->assbackwards) {
         r->sent_bodyct = 1;
         ap_remove_output_filter(f);
@@ -306,9 +287,8 @@ AP_DECLARE(void) ap_basic_http_header(request_rec *r, apr_bucket_brigade *bb)
     size_t cap;
     char *buf;
 
-    if (r->assbackwards) {
+    if (r->assbackwards)
         return;
-    }
     header_fix_status_line(r);
     /* Date and Server of an origin behind us are the only fields that count here. */
     r->headers_out = apr_table_make(r->pool, 2);
@@ -318,9 +298,8 @@ AP_DECLARE(void) ap_basic_http_header(request_rec *r, apr_bucket_brigade *bb)
         for (int i = 0; i < 2; i++) {
             const char *value = apr_table_get(fields, kept[i]);
 
-            if (value) {
+            if (value)
                 apr_table_addn(r->headers_out, kept[i], value);
-            }
         }
     }
     cap = h1_head_size(r);

@@ -31,7 +31,7 @@ void declarations_forget(void)
     declarations_n = 0; /* what directives asked for stays */
 }
 
-declaration *declaration_add(const module *m, brg_resolution_fn *fn, int never)
+declaration *declaration_add(const module *m, brg_cache_fn *fn, int never)
 {
     declaration *d = declaration_of(m->name);
 
@@ -71,7 +71,7 @@ int declarations_phases_wait(void)
     return atomic_load_explicit(&phases_wait, memory_order_relaxed);
 }
 
-BRG_DECLARE(void) brg_resolution_declare(module *m, brg_resolution_fn *fn)
+BRG_DECLARE(void) brg_cache_declare(module *m, brg_cache_fn *fn)
 {
     declaration_add(m, fn, 0);
 }

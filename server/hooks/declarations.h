@@ -4,14 +4,14 @@
 
 /**
  * @file declarations.h
- * What modules declared of their hooks (brigade/resolution.h), by module. What follows from it for
+ * What modules declared of their hooks (brigade/response_cache.h), by module. What follows from it for
  * a request is decided in policy/.
  *
  * Threads: written by the main thread while the configuration is read, read by all afterwards.
  */
 #include "httpd.h"
 #include "http_config.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 
 #define DECLARATIONS_MOST 128 /**< modules; those beyond count as undeclared */
 
@@ -20,7 +20,7 @@ struct stock_rule;
 typedef struct declaration {
     const module *of;
     const char *name; /**< of->name: what the hook registry keeps */
-    brg_resolution_fn *fn;
+    brg_cache_fn *fn;
     int never;                      /**< responses with its part are not stored */
     const struct stock_rule *stock; /**< declared in its stead (stock_policy.h), or NULL */
     int hooks_requests;             /**< it hooks a phase of requests */
@@ -34,7 +34,7 @@ extern int declarations_n;
 declaration *declaration_of(const char *name);
 
 /** Declare @a m, or change its declaration. NULL if there is no room. */
-declaration *declaration_add(const module *m, brg_resolution_fn *fn, int never);
+declaration *declaration_add(const module *m, brg_cache_fn *fn, int never);
 
 /** All declarations are void: modules are about to register their hooks anew, some of them no more. */
 void declarations_forget(void);

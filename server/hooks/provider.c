@@ -38,9 +38,8 @@ static provider_group *provider_group_find(const char *name, const char *version
 {
     provider_group *g = provider_groups;
 
-    while (g && (strcmp(g->name, name) || strcmp(g->version, version))) {
+    while (g && (strcmp(g->name, name) || strcmp(g->version, version)))
         g = g->next;
-    }
     return g;
 }
 
@@ -79,12 +78,9 @@ ap_list_provider_names(apr_pool_t *pool, const char *provider_group_name,
     apr_array_header_t *names = apr_array_make(pool, 10, sizeof(ap_list_provider_names_t));
     const provider_group *g = provider_group_find(provider_group_name, provider_version);
 
-    if (g) {
-        for (apr_hash_index_t *hi = apr_hash_first(pool, g->providers); hi;
-             hi = apr_hash_next(hi)) {
+    if (g)
+        for (apr_hash_index_t *hi = apr_hash_first(pool, g->providers); hi; hi = apr_hash_next(hi))
             APR_ARRAY_PUSH(names, ap_list_provider_names_t).provider_name = apr_hash_this_key(hi);
-        }
-    }
     return names;
 }
 

@@ -43,9 +43,8 @@ static apr_time_t condition_now(request_rec *r, apr_table_t *headers)
 /* How firmly a date of last change can be relied on now. */
 static ap_condition_e condition_date_strength(request_rec *r, apr_time_t mtime, apr_time_t now)
 {
-    if (now >= mtime + CONDITION_DATE_SETTLES) {
+    if (now >= mtime + CONDITION_DATE_SETTLES)
         return AP_CONDITION_STRONG;
-    }
     return apr_table_get(r->headers_in, "Range") ? AP_CONDITION_NOMATCH : AP_CONDITION_WEAK;
 }
 
@@ -53,13 +52,11 @@ AP_DECLARE(ap_condition_e) ap_condition_if_match(request_rec *r, apr_table_t *he
 {
     const char *wanted = apr_table_get(r->headers_in, "If-Match"), *etag;
 
-    if (!wanted) {
+    if (!wanted)
         return AP_CONDITION_NONE;
-    }
     etag = apr_table_get(headers, "ETag");
-    if (wanted[0] == '*' || (etag && ap_find_etag_strong(r->pool, wanted, etag))) {
+    if (wanted[0] == '*' || (etag && ap_find_etag_strong(r->pool, wanted, etag)))
         return AP_CONDITION_STRONG;
-    }
     return AP_CONDITION_NOMATCH;
 }
 
@@ -68,14 +65,12 @@ AP_DECLARE(ap_condition_e) ap_condition_if_unmodified_since(request_rec *r, apr_
     const char *value = apr_table_get(r->headers_in, "If-Unmodified-Since");
     apr_time_t since, mtime;
 
-    if (!value) {
+    if (!value)
         return AP_CONDITION_NONE;
-    }
     since = apr_date_parse_http(value);
     mtime = condition_mtime(r, headers);
-    if (since == APR_DATE_BAD || mtime <= since) {
+    if (since == APR_DATE_BAD || mtime <= since)
         return AP_CONDITION_NOMATCH;
-    }
     return condition_date_strength(r, mtime, condition_now(r, headers));
 }
 
@@ -83,20 +78,16 @@ AP_DECLARE(ap_condition_e) ap_condition_if_none_match(request_rec *r, apr_table_
 {
     const char *wanted = apr_table_get(r->headers_in, "If-None-Match"), *etag;
 
-    if (!wanted) {
+    if (!wanted)
         return AP_CONDITION_NONE;
-    }
-    if (wanted[0] == '*') {
+    if (wanted[0] == '*')
         return AP_CONDITION_STRONG;
-    }
     etag = apr_table_get(headers, "ETag");
-    if (!etag) {
+    if (!etag)
         return AP_CONDITION_NOMATCH;
-    }
     /* Only a plain GET or HEAD may be told of a match by weak comparison. */
-    if (r->method_number == M_GET && !apr_table_get(r->headers_in, "Range")) {
+    if (r->method_number == M_GET && !apr_table_get(r->headers_in, "Range"))
         return ap_find_etag_weak(r->pool, wanted, etag) ? AP_CONDITION_WEAK : AP_CONDITION_NOMATCH;
-    }
     return ap_find_etag_strong(r->pool, wanted, etag) ? AP_CONDITION_STRONG : AP_CONDITION_NOMATCH;
 }
 
@@ -105,16 +96,14 @@ AP_DECLARE(ap_condition_e) ap_condition_if_modified_since(request_rec *r, apr_ta
     const char *value = apr_table_get(r->headers_in, "If-Modified-Since");
     apr_time_t since, mtime, now;
 
-    if (!value) {
+    if (!value)
         return AP_CONDITION_NONE;
-    }
     since = apr_date_parse_http(value);
     mtime = condition_mtime(r, headers);
     now = condition_now(r, headers);
     /* A date of the future is a client's broken clock. */
-    if (since == APR_DATE_BAD || since < mtime || since > now) {
+    if (since == APR_DATE_BAD || since < mtime || since > now)
         return AP_CONDITION_NOMATCH;
-    }
     return condition_date_strength(r, mtime, now);
 }
 
@@ -123,9 +112,8 @@ AP_DECLARE(ap_condition_e) ap_condition_if_range(request_rec *r, apr_table_t *he
     const char *wanted = apr_table_get(r->headers_in, "If-Range"), *etag;
     apr_time_t date, mtime;
 
-    if (!wanted || !apr_table_get(r->headers_in, "Range")) {
+    if (!wanted || !apr_table_get(r->headers_in, "Range"))
         return AP_CONDITION_NONE;
-    }
     if (wanted[0] == '"' || (wanted[0] == 'W' && wanted[1] == '/')) {
         etag = apr_table_get(headers, "ETag");
         /* One tag, not a list: equal and strong. */
@@ -134,12 +122,10 @@ AP_DECLARE(ap_condition_e) ap_condition_if_range(request_rec *r, apr_table_t *he
     }
     date = apr_date_parse_http(wanted);
     mtime = condition_mtime(r, headers);
-    if (!apr_table_get(headers, "Last-Modified") && r->mtime) {
+    if (!apr_table_get(headers, "Last-Modified") && r->mtime)
         mtime = apr_time_from_sec(apr_time_sec(r->mtime));
-    }
-    if (date == APR_DATE_BAD || date != mtime) {
+    if (date == APR_DATE_BAD || date != mtime)
         return AP_CONDITION_NOMATCH;
-    }
     return condition_date_strength(r, date, condition_now(r, headers));
 }
 
@@ -154,18 +140,15 @@ AP_DECLARE(int) ap_meets_conditions(request_rec *r)
     ap_condition_e cond;
 
     /* What is not there, or is not the client's copy, has no condition. */
-    if (!ap_is_HTTP_SUCCESS(r->status) || r->no_local_copy) {
+    if (!ap_is_HTTP_SUCCESS(r->status) || r->no_local_copy)
         return OK;
-    }
     cond = ap_condition_if_match(r, r->headers_out);
-    if (cond == AP_CONDITION_NOMATCH) {
+    if (cond == AP_CONDITION_NOMATCH)
         return condition_refuses("If-Match", r);
-    }
     if (cond == AP_CONDITION_NONE) {
         cond = ap_condition_if_unmodified_since(r, r->headers_out);
-        if (cond == AP_CONDITION_WEAK || cond == AP_CONDITION_STRONG) {
+        if (cond == AP_CONDITION_WEAK || cond == AP_CONDITION_STRONG)
             return condition_refuses("If-Unmodified-Since", r);
-        }
     }
     cond = ap_condition_if_none_match(r, r->headers_out);
     if (cond == AP_CONDITION_WEAK || cond == AP_CONDITION_STRONG) {
@@ -174,9 +157,8 @@ AP_DECLARE(int) ap_meets_conditions(request_rec *r)
     }
     if (cond == AP_CONDITION_NONE && r->method_number == M_GET) {
         cond = ap_condition_if_modified_since(r, r->headers_out);
-        if (cond == AP_CONDITION_WEAK || cond == AP_CONDITION_STRONG) {
+        if (cond == AP_CONDITION_WEAK || cond == AP_CONDITION_STRONG)
             return HTTP_NOT_MODIFIED;
-        }
     }
     return OK;
 }

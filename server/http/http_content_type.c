@@ -25,18 +25,15 @@ AP_DECLARE(const char *) ap_make_content_type(request_rec *r, const char *type)
     const core_dir_config *conf;
     size_t len;
 
-    if (!type || !*type) {
+    if (!type || !*type)
         return NULL;
-    }
     conf = core_dir_conf_of(r);
     if (conf->add_default_charset != ADD_DEFAULT_CHARSET_ON ||
-        core_request_conf_of(r)->suppress_charset) {
+        core_request_conf_of(r)->suppress_charset)
         return type;
-    }
     len = strcspn(type, "; \t");
-    if (!content_type_takes_charset(type, len) || ap_strcasestr(type + len, "charset=")) {
+    if (!content_type_takes_charset(type, len) || ap_strcasestr(type + len, "charset="))
         return type;
-    }
     return apr_pstrcat(r->pool, type, "; charset=", conf->add_default_charset_name, NULL);
 }
 
@@ -53,9 +50,8 @@ AP_DECLARE(void) ap_set_content_type_ex(request_rec *r, const char *ct, int trus
         return;
     }
     AP_REQUEST_SET_BNOTE(r, AP_REQUEST_TRUSTED_CT, trusted ? AP_REQUEST_TRUSTED_CT : 0);
-    if (r->content_type && strcmp(r->content_type, ct) == 0) {
+    if (r->content_type && strcmp(r->content_type, ct) == 0)
         return;
-    }
     r->content_type = ct;
 }
 
@@ -73,18 +69,16 @@ AP_DECLARE(void) ap_set_content_length(request_rec *r, apr_off_t length)
 
     text[n] = '\0';
     r->clength = length;
-    if (!told || strcmp(told, text) != 0) { /* handler and filter, as a rule, say the same */
+    if (!told || strcmp(told, text) != 0) /* handler and filter, as a rule, say the same */
         apr_table_setn(r->headers_out, "Content-Length", apr_pstrmemdup(r->pool, text, n));
-    }
 }
 
 AP_DECLARE(apr_time_t) ap_rationalize_mtime(request_rec *r, apr_time_t mtime)
 {
     apr_time_t now = r->request_time;
 
-    if (mtime == APR_DATE_BAD) {
+    if (mtime == APR_DATE_BAD)
         return now;
-    }
     return mtime > now ? now : mtime;
 }
 
@@ -92,9 +86,8 @@ AP_DECLARE(void) ap_set_last_modified(request_rec *r)
 {
     char *text;
 
-    if (r->assbackwards) {
+    if (r->assbackwards)
         return;
-    }
     text = apr_palloc(r->pool, APR_RFC822_DATE_LEN);
     apr_rfc822_date(text, ap_rationalize_mtime(r, r->mtime));
     apr_table_setn(r->headers_out, "Last-Modified", text);

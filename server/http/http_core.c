@@ -4,7 +4,7 @@
  * on a request.
  */
 #include "http_error.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include "http_config.h"
 #include "http_connection.h"
 #include "http_log.h"
@@ -36,13 +36,11 @@ static const char *http_set_keep_alive_timeout(cmd_parms *cmd, void *dummy, cons
     const char *err = ap_check_cmd_context(cmd, NOT_IN_DIRECTORY | NOT_IN_LOCATION | NOT_IN_FILES);
     apr_interval_time_t timeout;
 
-    if (err) {
+    if (err)
         return err;
-    }
     /* Milliseconds may be asked for with "ms"; a bare number is seconds. */
-    if (ap_timeout_parameter_parse(arg, &timeout, "s") != APR_SUCCESS) {
+    if (ap_timeout_parameter_parse(arg, &timeout, "s") != APR_SUCCESS)
         return "KeepAliveTimeout has wrong format";
-    }
     cmd->server->keep_alive_timeout = timeout;
     cmd->server->keep_alive_timeout_set = 1;
     return NULL;
@@ -52,9 +50,8 @@ static const char *http_set_keep_alive(cmd_parms *cmd, void *dummy, int on)
 {
     const char *err = ap_check_cmd_context(cmd, NOT_IN_DIRECTORY | NOT_IN_LOCATION | NOT_IN_FILES);
 
-    if (err) {
+    if (err)
         return err;
-    }
     cmd->server->keep_alive = on;
     return NULL;
 }
@@ -63,9 +60,8 @@ static const char *http_set_keep_alive_max(cmd_parms *cmd, void *dummy, const ch
 {
     const char *err = ap_check_cmd_context(cmd, NOT_IN_DIRECTORY | NOT_IN_LOCATION | NOT_IN_FILES);
 
-    if (err) {
+    if (err)
         return err;
-    }
     cmd->server->keep_alive_max = atoi(arg);
     return NULL;
 }
@@ -109,9 +105,8 @@ static int http_create_request(request_rec *r)
 /* "OPTIONS *" asks about the server, not about a file. */
 static int http_options_asterisk(request_rec *r)
 {
-    if (r->method_number == M_OPTIONS && r->uri && r->uri[0] == '*' && r->uri[1] == '\0') {
+    if (r->method_number == M_OPTIONS && r->uri && r->uri[0] == '*' && r->uri[1] == '\0')
         return DONE;
-    }
     return DECLINED;
 }
 
@@ -121,18 +116,17 @@ static int http_trace(request_rec *r)
 }
 
 /* What the answer depended on as far as the protocol is concerned: the first one on a connection
- * may offer others (resolution_store.c). */
-static int http_resolution(request_rec *r)
+ * may offer others (cache_store.c). */
+static int http_depends(request_rec *r)
 {
     const request_rec *first = r;
 
-    while (first->main || first->prev) {
+    while (first->main || first->prev)
         first = first->main ? first->main : first->prev;
-    }
     return apr_table_get(first->headers_out, "Upgrade") ||
                    apr_table_get(first->headers_in, "Upgrade")
-               ? BRG_RESOLUTION_VOLATILE
-               : BRG_RESOLUTION_STATIC;
+               ? BRG_CACHE_VOLATILE
+               : BRG_CACHE_STATIC;
 }
 
 /* The separator of multipart/byteranges: any will do that no file holds. */
@@ -183,7 +177,7 @@ static void http_register_hooks(apr_pool_t *p)
         ap_register_input_filter("HTTP_IN", ap_http_filter, NULL, AP_FTYPE_PROTOCOL);
     http_register_output_filters();
     ap_method_registry_init(p);
-    brg_resolution_declare(&http_module, http_resolution);
+    brg_cache_declare(&http_module, http_depends);
 }
 
 AP_DECLARE_MODULE(http) = {

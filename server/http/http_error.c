@@ -5,7 +5,7 @@
  */
 #include "http_error.h"
 #include "core_settings.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include "http_config.h"
 #include "http_protocol.h"
 #include "http_request.h"
@@ -24,9 +24,8 @@ AP_DECLARE(const char *) ap_psignature(const char *prefix, request_rec *r)
     const char *name = ap_escape_html(r->pool, ap_get_server_name(r));
     char port[20];
 
-    if (conf->server_signature == srv_sig_off || conf->server_signature == srv_sig_unset) {
+    if (conf->server_signature == srv_sig_off || conf->server_signature == srv_sig_unset)
         return "";
-    }
     apr_snprintf(port, sizeof(port), "%u", (unsigned)ap_get_server_port(r));
     if (conf->server_signature == srv_sig_withmail) {
         name = apr_pstrcat(
@@ -52,11 +51,10 @@ static void error_reset_headers(request_rec *r, int status, int wanted, const ch
 
     apr_table_clear(r->headers_out);
     if (keeps_location) {
-        if (*location) {
+        if (*location)
             apr_table_setn(r->headers_out, "Location", location);
-        } else {
+        else
             apr_table_unset(r->err_headers_out, "Location");
-        }
     }
     r->content_languages = NULL;
     r->content_encoding = NULL;
@@ -67,9 +65,8 @@ static void error_reset_headers(request_rec *r, int status, int wanted, const ch
     } else {
         ap_set_content_type_ex(r, "text/html; charset=iso-8859-1", 1);
     }
-    if (status == HTTP_METHOD_NOT_ALLOWED || status == HTTP_NOT_IMPLEMENTED) {
+    if (status == HTTP_METHOD_NOT_ALLOWED || status == HTTP_NOT_IMPLEMENTED)
         apr_table_setn(r->headers_out, "Allow", http_make_allow(r));
-    }
 }
 
 /* "404 Not Found", as a script may have worded it. */
@@ -77,9 +74,8 @@ static const char *error_title(request_rec *r, int status)
 {
     const char *line = r->status_line;
 
-    if (line && strlen(line) > 4 && apr_isdigit(line[0]) && atoi(line) == r->status) {
+    if (line && strlen(line) > 4 && apr_isdigit(line[0]) && atoi(line) == r->status)
         return line;
-    }
     return ap_get_status_line_ex(r->pool, status);
 }
 
@@ -110,9 +106,8 @@ static int error_status(request_rec *r)
 {
     const int internal = ap_index_of_response(HTTP_INTERNAL_SERVER_ERROR);
 
-    if (!r->status_line && ap_index_of_response(r->status) == internal) {
+    if (!r->status_line && ap_index_of_response(r->status) == internal)
         r->status = HTTP_INTERNAL_SERVER_ERROR;
-    }
     return r->status;
 }
 
@@ -132,9 +127,8 @@ AP_DECLARE(void) ap_send_error_response(request_rec *r, int recursive_error)
         return;
     }
     /* HTTP/0.9 has no head to put any of this in. */
-    if (!r->assbackwards) {
+    if (!r->assbackwards)
         error_reset_headers(r, status, wanted, location);
-    }
     if (r->header_only) {
         ap_finalize_request_protocol(r);
         return;
@@ -142,8 +136,7 @@ AP_DECLARE(void) ap_send_error_response(request_rec *r, int recursive_error)
     page =
         custom && custom[0] == '"' ? custom + 1 : error_page(r, status, recursive_error, location);
     ap_rputs(page, r);
-    if (!recursive_error) {
-        brg_resolution_offer_body(r, r->output_filters, page, strlen(page), NULL);
-    }
+    if (!recursive_error)
+        brg_cache_offer_body(r, r->output_filters, page, strlen(page), NULL);
     ap_finalize_request_protocol(r);
 }

@@ -165,9 +165,8 @@ static const char *canned_internal(request_rec *r)
     const char *notes = apr_table_get(r->notes, "error-notes");
     const char *to = apr_table_get(r->notes, "verbose-error-to");
 
-    if (notes && to && strcmp(to, "*") == 0) {
+    if (notes && to && strcmp(to, "*") == 0)
         return apr_pstrcat(r->pool, notes, "<p />\n", NULL);
-    }
     return apr_pstrcat(
         r->pool,
         "<p>The server encountered an internal error or\nmisconfiguration and was unable to "
@@ -230,16 +229,13 @@ const char *http_canned_text(int status, request_rec *r, const char *location)
 {
     const char *text = canned_about_request(status, r, location);
 
-    if (text) {
+    if (text)
         return text;
-    }
     for (size_t i = 0; i < sizeof(canned) / sizeof(canned[0]); i++) {
-        if (canned[i].status != status) {
+        if (canned[i].status != status)
             continue;
-        }
-        if (!canned[i].after) {
+        if (!canned[i].after)
             return canned[i].text;
-        }
         return apr_pstrcat(r->pool, canned[i].text, canned_note(r, "error-notes"), canned[i].after,
                            NULL);
     }

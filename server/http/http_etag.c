@@ -24,9 +24,8 @@ static etag_components_t etag_components(const request_rec *r)
     const core_dir_config *conf = core_dir_conf_of(r);
     etag_components_t bits = conf->etag_bits;
 
-    if (bits == ETAG_UNSET) {
+    if (bits == ETAG_UNSET)
         bits = ETAG_BACKWARD;
-    }
     return (bits & ~conf->etag_remove) | conf->etag_add;
 }
 
@@ -35,12 +34,10 @@ static char *etag_hex(char *p, apr_uint64_t n)
     static const char digits[] = "0123456789abcdef";
     int shift = 60;
 
-    while (shift > 0 && !(n >> shift & 0xf)) {
+    while (shift > 0 && !(n >> shift & 0xf))
         shift -= 4;
-    }
-    for (; shift >= 0; shift -= 4) {
+    for (; shift >= 0; shift -= 4)
         *p++ = digits[n >> shift & 0xf];
-    }
     return p;
 }
 
@@ -55,21 +52,18 @@ static int etag_digest_of(apr_file_t *fd, char *out)
     apr_status_t rv;
 
     if (apr_file_seek(fd, APR_CUR, &here) != APR_SUCCESS ||
-        apr_file_seek(fd, APR_SET, &begin) != APR_SUCCESS) {
+        apr_file_seek(fd, APR_SET, &begin) != APR_SUCCESS)
         return 0;
-    }
     apr_sha1_init(&sha);
     do {
         n = sizeof(buf);
         rv = apr_file_read(fd, buf, &n);
-        if (n && (rv == APR_SUCCESS || APR_STATUS_IS_EOF(rv))) {
+        if (n && (rv == APR_SUCCESS || APR_STATUS_IS_EOF(rv)))
             apr_sha1_update_binary(&sha, (unsigned char *)buf, (unsigned)n);
-        }
     } while (rv == APR_SUCCESS);
     apr_file_seek(fd, APR_SET, &here);
-    if (!APR_STATUS_IS_EOF(rv)) {
+    if (!APR_STATUS_IS_EOF(rv))
         return 0;
-    }
     apr_sha1_final(digest, &sha);
     apr_base64_encode_binary(out, digest, sizeof(digest));
     return 1;
@@ -80,9 +74,8 @@ static int etag_digest(request_rec *r, etag_rec *er, char *out)
     apr_file_t *fd = er->fd;
     int ok;
 
-    if (fd) {
+    if (fd)
         return etag_digest_of(fd, out);
-    }
     if (!er->pathname ||
         apr_file_open(&fd, er->pathname, APR_READ | APR_BINARY, 0, r->pool) != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, APLOGNO(10251) "Make etag: could not open %s",
@@ -100,20 +93,17 @@ static char *etag_with(request_rec *r, const char *weak, const char *opaque, con
      * dropped. */
     size_t len;
 
-    if (!variants) {
+    if (!variants)
         return apr_pstrcat(r->pool, weak, "\"", opaque, "\"", NULL);
-    }
     if (variants[0] == 'W') {
         variants += 2;
         weak = "W/";
     }
-    if (*variants == '"') {
+    if (*variants == '"')
         variants++;
-    }
     len = strlen(variants);
-    if (len && variants[len - 1] == '"') {
+    if (len && variants[len - 1] == '"')
         len--;
-    }
     return apr_pstrcat(r->pool, weak, "\"", opaque, ";", apr_pstrmemdup(r->pool, variants, len),
                        "\"", NULL);
 }
@@ -125,31 +115,25 @@ AP_DECLARE(char *) ap_make_etag_ex(request_rec *r, etag_rec *er)
     int weak = er->force_weak;
 
     if (((bits & ETAG_NONE) && !(bits & (ETAG_ALL | ETAG_DIGEST))) ||
-        apr_table_get(r->notes, "no-etag")) {
+        apr_table_get(r->notes, "no-etag"))
         return apr_pstrdup(r->pool, ""); /* the note is a filter's, which will change the body */
-    }
-    if ((bits & ETAG_DIGEST) && er->finfo->filetype == APR_REG && etag_digest(r, er, opaque)) {
+    if ((bits & ETAG_DIGEST) && er->finfo->filetype == APR_REG && etag_digest(r, er, opaque))
         return etag_with(r, "", opaque, er->vlist_validator);
-    }
     /* A file that changed within the last second may change again without its time showing it. */
-    if (er->request_time - er->finfo->mtime <= APR_USEC_PER_SEC) {
+    if (er->request_time - er->finfo->mtime <= APR_USEC_PER_SEC)
         weak = 1;
-    }
     if (er->finfo->filetype != APR_NOFILE) {
-        if (bits & ETAG_INODE) {
+        if (bits & ETAG_INODE)
             p = etag_hex(p, (apr_uint64_t)er->finfo->inode);
-        }
         if (bits & ETAG_SIZE) {
-            if (p > opaque) {
+            if (p > opaque)
                 *p++ = '-';
-            }
             p = etag_hex(p, (apr_uint64_t)er->finfo->size);
         }
     }
     if (er->finfo->filetype == APR_NOFILE || (bits & ETAG_MTIME)) {
-        if (p > opaque) {
+        if (p > opaque)
             *p++ = '-';
-        }
         p = etag_hex(p, (apr_uint64_t)er->finfo->mtime);
     }
     *p = '\0';
@@ -166,9 +150,8 @@ static char *etag_make(request_rec *r, int force_weak, apr_file_t *fd)
                    .fd = fd,
                    .force_weak = force_weak};
 
-    if (r->mtime) {
+    if (r->mtime)
         finfo.mtime = r->mtime;
-    }
     return ap_make_etag_ex(r, &er);
 }
 
@@ -181,9 +164,8 @@ AP_DECLARE(void) ap_set_etag_fd(request_rec *r, apr_file_t *fd)
 {
     const char *etag = etag_make(r, 0, fd);
 
-    if (etag && *etag) {
+    if (etag && *etag)
         apr_table_setn(r->headers_out, "ETag", etag);
-    }
 }
 
 AP_DECLARE(void) ap_set_etag(request_rec *r)

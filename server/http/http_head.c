@@ -3,17 +3,17 @@
 #include "http_scan.h"
 
 #define HTTP_IS(lit, what)                                \
-    do {                                                \
+    do {                                                  \
         if (http_same_wide(name, lit, sizeof(lit) - 1)) { \
-            return what;                                \
-        }                                               \
+            return what;                                  \
+        }                                                 \
     } while (0)
 
 #define HTTP_IS_SHORT(lit, what)                     \
-    do {                                           \
+    do {                                             \
         if (http_same(name, lit, sizeof(lit) - 1)) { \
-            return what;                           \
-        }                                          \
+            return what;                             \
+        }                                            \
     } while (0)
 
 static http_field_id http_short_id(const char *name, size_t len)
@@ -47,9 +47,8 @@ static http_field_id http_short_id(const char *name, size_t len)
 
 http_field_id http_field_id_of(const char *name, size_t len)
 {
-    if (len < 8) {
+    if (len < 8)
         return http_short_id(name, len);
-    }
     switch (len) {
     case 8:
         HTTP_IS("if-range", HTTP_F_IF_RANGE);

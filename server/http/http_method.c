@@ -75,24 +75,19 @@ AP_DECLARE(void) ap_method_registry_init(apr_pool_t *p)
 
 static int method_lookup(const char *name)
 {
-    for (int i = 0; i < METHODS_KNOWN; i++) {
-        if (strcmp(methods_known[i].name, name) == 0) {
+    for (int i = 0; i < METHODS_KNOWN; i++)
+        if (strcmp(methods_known[i].name, name) == 0)
             return methods_known[i].number;
-        }
-    }
-    for (int i = 0; i < methods_extra_n; i++) {
-        if (strcmp(methods_extra[i], name) == 0) {
+    for (int i = 0; i < methods_extra_n; i++)
+        if (strcmp(methods_extra[i], name) == 0)
             return METHOD_NUMBER_FIRST + i;
-        }
-    }
     return M_INVALID;
 }
 
 AP_DECLARE(int) ap_method_number_of(const char *method)
 {
-    if (method[0] == 'G' && strcmp(method, "GET") == 0) {
+    if (method[0] == 'G' && strcmp(method, "GET") == 0)
         return M_GET;
-    }
     return method_lookup(method);
 }
 
@@ -100,13 +95,11 @@ AP_DECLARE(int) ap_method_register(apr_pool_t *p, const char *methname)
 {
     int number;
 
-    if (!methname) {
+    if (!methname)
         return M_INVALID;
-    }
     number = method_lookup(methname);
-    if (number != M_INVALID) {
+    if (number != M_INVALID)
         return number;
-    }
     if (METHOD_NUMBER_FIRST + methods_extra_n > METHOD_NUMBER_LAST) {
         ap_log_perror(
             APLOG_MARK, APLOG_ERR, 0, p,
@@ -120,14 +113,11 @@ AP_DECLARE(int) ap_method_register(apr_pool_t *p, const char *methname)
 
 AP_DECLARE(const char *) ap_method_name_of(apr_pool_t *p, int methnum)
 {
-    for (int i = 0; i < METHODS_KNOWN; i++) {
-        if (methods_known[i].number == methnum) {
+    for (int i = 0; i < METHODS_KNOWN; i++)
+        if (methods_known[i].number == methnum)
             return methods_known[i].name;
-        }
-    }
-    if (methnum >= METHOD_NUMBER_FIRST && methnum < METHOD_NUMBER_FIRST + methods_extra_n) {
+    if (methnum >= METHOD_NUMBER_FIRST && methnum < METHOD_NUMBER_FIRST + methods_extra_n)
         return methods_extra[methnum - METHOD_NUMBER_FIRST];
-    }
     return NULL;
 }
 
@@ -169,11 +159,9 @@ static int method_list_index(const ap_method_list_t *list, const char *method)
 {
     char *const *names = (char *const *)list->method_list->elts;
 
-    for (int i = 0; i < list->method_list->nelts; i++) {
-        if (strcmp(method, names[i]) == 0) {
+    for (int i = 0; i < list->method_list->nelts; i++)
+        if (strcmp(method, names[i]) == 0)
             return i;
-        }
-    }
     return -1;
 }
 
@@ -181,9 +169,8 @@ AP_DECLARE(int) ap_method_in_list(ap_method_list_t *l, const char *method)
 {
     const int number = ap_method_number_of(method);
 
-    if (number != M_INVALID) {
+    if (number != M_INVALID)
         return (l->method_mask & (AP_METHOD_BIT << number)) != 0;
-    }
     return method_list_index(l, method) >= 0;
 }
 
@@ -191,11 +178,10 @@ AP_DECLARE(void) ap_method_list_add(ap_method_list_t *l, const char *method)
 {
     const int number = ap_method_number_of(method);
 
-    if (number != M_INVALID) {
+    if (number != M_INVALID)
         l->method_mask |= AP_METHOD_BIT << number;
-    } else if (method_list_index(l, method) < 0) {
+    else if (method_list_index(l, method) < 0)
         *(const char **)apr_array_push(l->method_list) = apr_pstrdup(l->method_list->pool, method);
-    }
 }
 
 AP_DECLARE(void) ap_method_list_remove(ap_method_list_t *l, const char *method)
@@ -236,21 +222,16 @@ char *http_make_allow(request_rec *r)
     apr_int64_t mask = allowed->method_mask;
 
     /* TRACE is answered for any resource, when it is answered at all. */
-    if (conf->trace_enable == AP_TRACE_ENABLE || conf->trace_enable == AP_TRACE_EXTENDED) {
+    if (conf->trace_enable == AP_TRACE_ENABLE || conf->trace_enable == AP_TRACE_EXTENDED)
         mask |= AP_METHOD_BIT << M_TRACE;
-    } else {
+    else
         mask &= ~(AP_METHOD_BIT << M_TRACE);
-    }
-    for (int i = 0; i < METHODS_KNOWN; i++) {
-        if (mask & (AP_METHOD_BIT << methods_known[i].number)) {
+    for (int i = 0; i < METHODS_KNOWN; i++)
+        if (mask & (AP_METHOD_BIT << methods_known[i].number))
             allow_add(names, methods_known[i].name);
-        }
-    }
-    for (int i = 0; i < methods_extra_n; i++) {
-        if (mask & (AP_METHOD_BIT << (METHOD_NUMBER_FIRST + i))) {
+    for (int i = 0; i < methods_extra_n; i++)
+        if (mask & (AP_METHOD_BIT << (METHOD_NUMBER_FIRST + i)))
             allow_add(names, methods_extra[i]);
-        }
-    }
     apr_array_cat(names, allowed->method_list);
     return apr_array_pstrcat(r->pool, names, ',');
 }

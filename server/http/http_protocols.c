@@ -35,11 +35,9 @@ static server_rec *protocol_server(conn_rec *c, request_rec *r, server_rec *s)
 /* Place in a list, by preference; -1 if it is not in it. */
 static int protocol_index(const apr_array_header_t *list, const char *protocol)
 {
-    for (int i = 0; list && i < list->nelts; i++) {
-        if (!strcmp(((const char *const *)list->elts)[i], protocol)) {
+    for (int i = 0; list && i < list->nelts; i++)
+        if (!strcmp(((const char *const *)list->elts)[i], protocol))
             return i;
-        }
-    }
     return -1;
 }
 
@@ -55,9 +53,8 @@ ap_is_allowed_protocol(conn_rec *c, request_rec *r, server_rec *s, const char *p
 {
     const core_server_config *conf = core_server_conf_of(protocol_server(c, r, s));
 
-    if (conf->protocols->nelts > 0) {
+    if (conf->protocols->nelts > 0)
         return protocol_index(conf->protocols, protocol) >= 0;
-    }
     return strcmp(AP_PROTOCOL_HTTP1, protocol) == 0;
 }
 
@@ -74,14 +71,12 @@ ap_get_protocol_upgrades(conn_rec *c, request_rec *r, server_rec *s, int report_
         const char *protocol = ((const char *const *)conf->protocols->elts)[i];
 
         if (strcmp(protocol, current) == 0) {
-            if (!report_all) {
+            if (!report_all)
                 break;
-            }
             continue;
         }
-        if (!upgrades) {
+        if (!upgrades)
             upgrades = apr_array_make(pool, conf->protocols->nelts, sizeof(char *));
-        }
         *(const char **)apr_array_push(upgrades) = protocol;
     }
     *pupgrades = upgrades;
@@ -117,21 +112,18 @@ ap_select_protocol(conn_rec *c, request_rec *r, server_rec *s, const apr_array_h
                       s->server_hostname ? s->server_hostname : "");
     }
     proposals = apr_array_make(pool, (choices ? choices->nelts : 0) + 1, sizeof(char *));
-    if (ap_run_protocol_propose(c, r, s, choices, proposals) > OK) {
+    if (ap_run_protocol_propose(c, r, s, choices, proposals) > OK)
         return NULL;
-    }
     /* What is spoken already needs nobody to propose it. */
     if ((!choices || protocol_index(choices, current) >= 0) &&
-        protocol_index(proposals, current) < 0 && (proposals->nelts || choices)) {
+        protocol_index(proposals, current) < 0 && (proposals->nelts || choices))
         *(const char **)apr_array_push(proposals) = current;
-    }
     for (int i = 0; i < proposals->nelts; i++) {
         const char *proposal = ((const char *const *)proposals->elts)[i];
 
         if (ap_is_allowed_protocol(c, r, s, proposal) &&
-            (!best || protocol_better(conf, choices, proposal, best))) {
+            (!best || protocol_better(conf, choices, proposal, best)))
             best = proposal;
-        }
     }
     return best;
 }
@@ -201,19 +193,16 @@ int http_upgrade_handler(request_rec *r)
     apr_array_header_t *offers = NULL;
 
     if (core_server_conf_of(r->server)->protocols->nelts == 0 || r->main || r->prev ||
-        r->proto_num < HTTP_VERSION(1, 1)) {
+        r->proto_num < HTTP_VERSION(1, 1))
         return DECLINED;
-    }
     offered = apr_table_get(r->headers_in, "Upgrade");
     if (offered && *offered &&
         ap_find_token(r->pool, apr_table_get(r->headers_in, "Connection"), "upgrade")) {
-        if (ap_parse_token_list_strict(r->pool, offered, &offers, 0)) {
+        if (ap_parse_token_list_strict(r->pool, offered, &offers, 0))
             return DECLINED; /* a version, say: what is not understood is not changed to */
-        }
         chosen = offers && offers->nelts ? ap_select_protocol(c, r, NULL, offers) : NULL;
-        if (chosen && strcmp(chosen, ap_get_protocol(c)) != 0) {
+        if (chosen && strcmp(chosen, ap_get_protocol(c)) != 0)
             return upgrade_perform(r, chosen);
-        }
     } else if (c->keepalives <= 0) {
         upgrade_advertise(r);
     }

@@ -98,9 +98,8 @@ AP_DECLARE(int) ap_index_of_response(int status)
     const int row = status / 100 - 1;
     int index;
 
-    if (status < 100 || row > 4) {
+    if (status < 100 || row > 4)
         return STATUS_BASE_500;
-    }
     index = base[row] + status % 100;
     return index < base[row + 1] && status_lines[index] ? index : STATUS_BASE_500;
 }
@@ -114,9 +113,8 @@ AP_DECLARE(const char *) ap_get_status_line_ex(apr_pool_t *p, int status)
 {
     const int index = ap_index_of_response(status);
 
-    if (index != STATUS_BASE_500 || status == HTTP_INTERNAL_SERVER_ERROR || status < 100) {
+    if (index != STATUS_BASE_500 || status == HTTP_INTERNAL_SERVER_ERROR || status < 100)
         return status_lines[index];
-    }
     return apr_psprintf(p, "%i Status %i", status, status);
 }
 
@@ -147,19 +145,15 @@ static char *status_expr_string(request_rec *r, const core_dir_config *conf, int
     const char *err = NULL, *text;
     ap_expr_info_t *expr;
 
-    if (!conf->response_code_exprs) {
+    if (!conf->response_code_exprs)
         return NULL;
-    }
     expr = apr_hash_get(conf->response_code_exprs, &index, sizeof(index));
-    if (!expr) {
+    if (!expr)
         return NULL;
-    }
-    if (expr == &status_default_document) {
+    if (expr == &status_default_document)
         return NULL;
-    }
-    if (expr_depends(expr)) {
+    if (expr_depends(expr))
         request_mark_volatile(r);
-    }
     text = ap_expr_str_exec(r, expr, &err);
     if (err) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
@@ -174,8 +168,7 @@ char *ap_response_code_string(request_rec *r, int error_index)
 {
     const core_request_config *req = ap_get_core_module_config(r->request_config);
 
-    if (req->response_code_strings && req->response_code_strings[error_index]) {
+    if (req->response_code_strings && req->response_code_strings[error_index])
         return req->response_code_strings[error_index];
-    }
     return status_expr_string(r, ap_get_core_module_config(r->per_dir_config), error_index);
 }

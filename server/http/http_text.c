@@ -23,8 +23,7 @@ size_t http_put_number(char *buf, apr_uint64_t n)
     do {
         digits[len++] = (char)('0' + n % 10);
     } while ((n /= 10) != 0);
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < len; i++)
         buf[i] = digits[len - 1 - i];
-    }
     return len;
 }

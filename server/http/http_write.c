@@ -28,9 +28,8 @@ AP_DECLARE_NONSTD(apr_status_t) ap_old_write_filter(ap_filter_t *f, apr_bucket_b
 {
     old_write_ctx *ctx = f->ctx;
 
-    if (ctx && ctx->bb) {
+    if (ctx && ctx->bb)
         APR_BRIGADE_PREPEND(bb, ctx->bb);
-    }
     return ap_pass_brigade(f->next, bb);
 }
 
@@ -38,9 +37,8 @@ static ap_filter_t *write_find(request_rec *r)
 {
     ap_filter_t *f = r->output_filters;
 
-    while (f && !(f->frec == ap_old_write_func && f->r == r)) {
+    while (f && !(f->frec == ap_old_write_func && f->r == r))
         f = f->next;
-    }
     return f;
 }
 
@@ -74,9 +72,8 @@ static apr_status_t write_buffer(request_rec *r, const char *data, apr_size_t le
     old_write_ctx *ctx;
     apr_status_t rv;
 
-    if (len == 0) {
+    if (len == 0)
         return APR_SUCCESS;
-    }
     f = write_filter(r);
     /* Another filter stands above: it must see the data first, so nothing may be held back below
      * it. */
@@ -85,9 +82,8 @@ static apr_status_t write_buffer(request_rec *r, const char *data, apr_size_t le
             r, apr_bucket_transient_create(data, len, r->connection->bucket_alloc));
     }
     ctx = f->ctx;
-    if (!ctx->bb) {
+    if (!ctx->bb)
         ctx->bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    }
     rv = apr_brigade_write(ctx->bb, ap_filter_flush, f->next, data, len);
     if (!APR_BRIGADE_EMPTY(ctx->bb)) /* else it was passed on as it lay there */
         brg_buffer_copied(len);
@@ -98,17 +94,15 @@ AP_DECLARE(int) ap_rputc(int c, request_rec *r)
 {
     const char byte = (char)c;
 
-    if (r->connection->aborted) {
+    if (r->connection->aborted)
         return -1;
-    }
     return write_buffer(r, &byte, 1) == APR_SUCCESS ? c : -1;
 }
 
 AP_DECLARE(int) ap_rwrite(const void *buf, int nbyte, request_rec *r)
 {
-    if (nbyte < 0 || r->connection->aborted) {
+    if (nbyte < 0 || r->connection->aborted)
         return -1;
-    }
     return write_buffer(r, buf, (apr_size_t)nbyte) == APR_SUCCESS ? nbyte : -1;
 }
 
@@ -142,9 +136,8 @@ static int write_format_flush(apr_vformatter_buff_t *vb)
 {
     write_formatter *wf = (write_formatter *)vb;
 
-    if (write_buffer(wf->r, wf->buf, (apr_size_t)(vb->curpos - wf->buf)) != APR_SUCCESS) {
+    if (write_buffer(wf->r, wf->buf, (apr_size_t)(vb->curpos - wf->buf)) != APR_SUCCESS)
         return -1;
-    }
     vb->curpos = wf->buf;
     return 0;
 }
@@ -154,16 +147,14 @@ AP_DECLARE(int) ap_vrprintf(request_rec *r, const char *fmt, va_list vlist)
     write_formatter wf;
     int written;
 
-    if (r->connection->aborted) {
+    if (r->connection->aborted)
         return -1;
-    }
     wf.r = r;
     wf.vb.curpos = wf.buf;
     wf.vb.endpos = wf.buf + sizeof(wf.buf);
     written = apr_vformatter(write_format_flush, &wf.vb, fmt, vlist);
-    if (written < 0 || write_format_flush(&wf.vb)) {
+    if (written < 0 || write_format_flush(&wf.vb))
         return -1;
-    }
     return written;
 }
 

@@ -23,15 +23,13 @@ static char *script_field_variable(apr_pool_t *p, const char *field)
     char *name = apr_palloc(p, len + 6), *at = name + 5;
 
     memcpy(name, "HTTP_", 5);
-    for (; *field; field++) {
-        if (apr_isalnum(*field)) {
+    for (; *field; field++)
+        if (apr_isalnum(*field))
             *at++ = (char)apr_toupper(*field);
-        } else if (*field == '-') {
+        else if (*field == '-')
             *at++ = '_';
-        } else {
+        else
             return NULL;
-        }
-    }
     *at = '\0';
     return name;
 }
@@ -43,26 +41,21 @@ AP_DECLARE(char **) ap_create_environment(apr_pool_t *p, apr_table_t *t)
     const char *tz = apr_table_get(t, "TZ") ? NULL : getenv("TZ");
     int n = 0;
 
-    if (tz) {
+    if (tz)
         env[n++] = apr_pstrcat(p, "TZ=", tz, NULL);
-    }
     for (int i = 0; i < vars->nelts; i++) {
         const apr_table_entry_t *var = &APR_ARRAY_IDX(vars, i, apr_table_entry_t);
         char *at;
 
-        if (!var->key) {
+        if (!var->key)
             continue;
-        }
         env[n] = apr_pstrcat(p, var->key, "=", var->val ? var->val : "", NULL);
         at = env[n++];
-        if (apr_isdigit(*at)) {
+        if (apr_isdigit(*at))
             *at = '_'; /* no shell takes such a name */
-        }
-        for (; *at != '='; at++) {
-            if (!apr_isalnum(*at)) {
+        for (; *at != '='; at++)
+            if (!apr_isalnum(*at))
                 *at = '_';
-            }
-        }
     }
     env[n] = NULL;
     return env;
@@ -72,9 +65,8 @@ AP_DECLARE(char **) ap_create_environment(apr_pool_t *p, apr_table_t *t)
 
 static void script_set(apr_table_t *env, const char *name, const char *value)
 {
-    if (value) {
+    if (value)
         apr_table_addn(env, name, value);
-    }
 }
 
 static void script_add_field(const request_rec *r, apr_table_t *env, const apr_table_entry_t *field)
@@ -82,19 +74,18 @@ static void script_add_field(const request_rec *r, apr_table_t *env, const apr_t
     const core_dir_config *conf = ap_get_core_module_config(r->per_dir_config);
     const char *name;
 
-    if (!ap_cstr_casecmp(field->key, "Content-Type")) {
+    if (!ap_cstr_casecmp(field->key, "Content-Type"))
         script_set(env, "CONTENT_TYPE", field->val);
-    } else if (!ap_cstr_casecmp(field->key, "Content-Length")) {
+    else if (!ap_cstr_casecmp(field->key, "Content-Length"))
         script_set(env, "CONTENT_LENGTH", field->val);
-    } else if (!ap_cstr_casecmp(field->key, "Proxy")) {
+    else if (!ap_cstr_casecmp(field->key, "Proxy"))
         return; /* HTTP_PROXY means something else to many libraries */
-    } else if ((!ap_cstr_casecmp(field->key, "Authorization") ||
-                !ap_cstr_casecmp(field->key, "Proxy-Authorization")) &&
-               conf->cgi_pass_auth != AP_CGI_PASS_AUTH_ON) {
+    else if ((!ap_cstr_casecmp(field->key, "Authorization") ||
+              !ap_cstr_casecmp(field->key, "Proxy-Authorization")) &&
+             conf->cgi_pass_auth != AP_CGI_PASS_AUTH_ON)
         return; /* passwords are not for everyone who can read an environment */
-    } else if ((name = script_field_variable(r->pool, field->key)) != NULL) {
+    else if ((name = script_field_variable(r->pool, field->key)) != NULL)
         script_set(env, name, field->val);
-    }
 }
 
 /* In the order of Apache, which SSI's printenv shows. */
@@ -102,9 +93,8 @@ static void script_add_server(request_rec *r, apr_table_t *env)
 {
     const char *path = apr_table_get(r->subprocess_env, "PATH");
 
-    if (!path && (path = getenv("PATH")) == NULL) {
+    if (!path && (path = getenv("PATH")) == NULL)
         path = DEFAULT_PATH;
-    }
     script_set(env, "PATH", apr_pstrdup(r->pool, path));
     script_set(env, "LD_LIBRARY_PATH", getenv("LD_LIBRARY_PATH"));
     script_set(env, "SERVER_SIGNATURE", ap_psignature("", r));
@@ -129,9 +119,8 @@ static void script_add_user(request_rec *r, apr_table_t *env)
     } else {
         const request_rec *from = r->prev;
 
-        while (from && !from->user) {
+        while (from && !from->user)
             from = from->prev;
-        }
         script_set(env, "REDIRECT_REMOTE_USER", from ? from->user : NULL);
     }
     script_set(env, "AUTH_TYPE", r->ap_auth_type);
@@ -140,18 +129,16 @@ static void script_add_user(request_rec *r, apr_table_t *env)
 
 static void script_add_client_port(request_rec *r, apr_table_t *env)
 {
-    if (r->useragent_addr) {
+    if (r->useragent_addr)
         script_set(env, "REMOTE_PORT", apr_itoa(r->pool, r->useragent_addr->port));
-    }
 }
 
 static void script_add_redirect(request_rec *r, apr_table_t *env)
 {
     const core_dir_config *conf = ap_get_core_module_config(r->per_dir_config);
 
-    if (!r->prev) {
+    if (!r->prev)
         return;
-    }
     script_set(env, "REDIRECT_URL",
                conf->qualify_redirect_url == AP_CORE_CONFIG_ON
                    ? ap_construct_url(r->pool, r->prev->uri, r->prev)
@@ -168,17 +155,15 @@ AP_DECLARE(void) ap_add_common_vars(request_rec *r)
     for (int i = 0; i < fields->nelts; i++) {
         const apr_table_entry_t *field = &APR_ARRAY_IDX(fields, i, apr_table_entry_t);
 
-        if (field->key) {
+        if (field->key)
             script_add_field(r, env, field);
-        }
     }
     script_add_server(r, env);
     script_add_client_port(r, env);
     script_add_user(r, env);
     script_add_redirect(r, env);
-    if (!direct) {
+    if (!direct)
         apr_table_overlap(r->subprocess_env, env, APR_OVERLAP_TABLES_SET);
-    }
 }
 
 /* ---- CGI ---- */
@@ -197,9 +182,8 @@ AP_DECLARE(int) ap_find_path_info(const char *uri, const char *path_info)
             }
         }
     }
-    while (uri[u] && uri[u] != '/') {
+    while (uri[u] && uri[u] != '/')
         u++;
-    }
     return (int)u;
 }
 
@@ -208,9 +192,8 @@ static char *script_original_uri(const request_rec *r)
 {
     const char *start, *end;
 
-    if (!r->the_request) {
+    if (!r->the_request)
         return apr_pstrdup(r->pool, r->uri ? r->uri : "/");
-    }
     start = r->the_request + strcspn(r->the_request, " \t");
     start += strspn(start, " \t");
     end = start + strcspn(start, " \t");
@@ -224,9 +207,8 @@ static const char *script_request_uri(request_rec *r)
                            ? apr_hash_get(conf->cgi_var_rules, "REQUEST_URI", APR_HASH_KEY_STRING)
                            : NULL;
 
-    if (rule && !strcmp(rule, "current-uri")) {
+    if (rule && !strcmp(rule, "current-uri"))
         return apr_uri_unparse(r->pool, &r->parsed_uri, APR_URI_UNP_OMITSITEPART);
-    }
     return script_original_uri(r);
 }
 
@@ -246,9 +228,8 @@ static void script_set_names(request_rec *r)
 
         apr_table_setn(env, "SCRIPT_NAME", apr_pstrmemdup(r->pool, r->uri, (apr_size_t)info));
     }
-    if (has_info) {
+    if (has_info)
         apr_table_setn(env, "PATH_INFO", r->path_info);
-    }
 }
 
 AP_DECLARE(void) ap_add_cgi_vars(request_rec *r)

@@ -58,9 +58,8 @@ static void script_take_type(request_rec *r, const char *value)
     char *type = apr_pstrdup(r->pool, value);
     apr_size_t len = strlen(type);
 
-    while (len && apr_isspace(type[len - 1])) {
+    while (len && apr_isspace(type[len - 1]))
         type[--len] = '\0';
-    }
     ap_content_type_tolower(type);
     ap_set_content_type(r, type);
 }
@@ -82,9 +81,8 @@ static int script_take_field(script_scan *scan, const char *name, const char *va
 {
     request_rec *r = scan->r;
 
-    if (!ap_cstr_casecmp(name, "Status")) {
+    if (!ap_cstr_casecmp(name, "Status"))
         return script_take_status(scan, value);
-    }
     if (!ap_cstr_casecmp(name, "Content-Type")) {
         script_take_type(r, value);
     } else if (!ap_cstr_casecmp(name, "Last-Modified")) {
@@ -93,9 +91,8 @@ static int script_take_field(script_scan *scan, const char *name, const char *va
         apr_table_add(scan->cookies, name, value);
     } else if (!ap_cstr_casecmp(name, "Content-Length")) {
         /* The server counts for itself, unless told to trust the script. */
-        if (apr_table_get(r->subprocess_env, AP_TRUST_CGILIKE_CL_ENVVAR)) {
+        if (apr_table_get(r->subprocess_env, AP_TRUST_CGILIKE_CL_ENVVAR))
             apr_table_set(r->headers_out, name, value);
-        }
     } else if (!ap_cstr_casecmp(name, "Transfer-Encoding")) {
         return OK; /* how the body is framed is not for the script to say */
     } else if (!ap_cstr_casecmp(name, "Location") || !ap_cstr_casecmp(name, "Content-Range") ||
@@ -163,27 +160,21 @@ static int script_scan_lines(script_scan *scan)
         apr_size_t len;
         char *value;
 
-        if (rv <= 0) {
+        if (rv <= 0)
             return script_no_line(scan, rv);
-        }
         len = strlen(scan->line);
-        if (len && scan->line[len - 1] == LF) {
+        if (len && scan->line[len - 1] == LF)
             scan->line[--len] = '\0';
-        }
-        if (len && scan->line[len - 1] == CR) {
+        if (len && scan->line[len - 1] == CR)
             scan->line[--len] = '\0';
-        }
-        if (!len) {
+        if (!len)
             return script_end(scan);
-        }
         value = strchr(scan->line, ':');
-        if (!value) {
+        if (!value)
             return script_bad_line(scan);
-        }
         *value++ = '\0';
-        while (apr_isspace(*value)) {
+        while (apr_isspace(*value))
             value++;
-        }
         if ((rv = script_take_field(scan, scan->line, value)) != OK) {
             script_soak(scan);
             return rv;
@@ -254,28 +245,23 @@ static int script_gets_brigade(char *buf, int size, void *data)
         apr_size_t len, take;
         apr_status_t rv;
 
-        if (APR_BUCKET_IS_EOS(e)) {
+        if (APR_BUCKET_IS_EOS(e))
             break;
-        }
         rv = apr_bucket_read(e, &text, &len, APR_BLOCK_READ);
-        if (rv != APR_SUCCESS) {
+        if (rv != APR_SUCCESS)
             return APR_STATUS_IS_TIMEUP(rv) ? -1 : 0;
-        }
         take = len < room ? len : room;
         lf = memchr(text, LF, take);
-        if (lf) {
+        if (lf)
             take = (apr_size_t)(lf - text) + 1;
-        }
         memcpy(at, text, take);
         at += take;
         room -= take;
-        if (take < len) {
+        if (take < len)
             apr_bucket_split(e, take);
-        }
         apr_bucket_delete(e);
-        if (lf) {
+        if (lf)
             break;
-        }
     }
     *at = '\0';
     return at > buf;
@@ -314,9 +300,8 @@ static int script_gets_strings(char *buf, int size, void *data)
             continue;
         }
         buf[n++] = *s->at++;
-        if (buf[n - 1] == LF) {
+        if (buf[n - 1] == LF)
             break;
-        }
     }
     buf[n] = '\0';
     return n > 0;
@@ -327,12 +312,10 @@ static int script_scan_strings(request_rec *r, char *buffer, int module_index, c
 {
     int status = ap_scan_script_header_err_core_ex(r, buffer, script_gets_strings, s, module_index);
 
-    if (termch) {
+    if (termch)
         *termch = s->at;
-    }
-    if (termarg) {
+    if (termarg)
         *termarg = s->n;
-    }
     return status;
 }
 

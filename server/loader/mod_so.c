@@ -17,7 +17,7 @@
 #include "apr_strings.h"
 #include "configuration.h"
 #include "stock_policy.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include <unistd.h>
 
 AP_DECLARE_MODULE(so);
@@ -261,7 +261,7 @@ static void so_register_hooks(apr_pool_t *p)
     APR_REGISTER_OPTIONAL_FN(ap_find_loaded_module_symbol);
     stock_rewrite_keep_in(&so_module);
     conf_on_directive(stock_policy_directive);
-    brg_resolution_declare(&so_module, NULL);
+    brg_cache_declare(&so_module, NULL);
     ap_hook_post_config(so_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_test_config(so_test_config, NULL, NULL, APR_HOOK_MIDDLE);
 }

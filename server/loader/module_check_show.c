@@ -135,10 +135,9 @@ static const char *hook_order(int order)
                  {APR_HOOK_LAST, "last"},
                  {APR_HOOK_REALLY_LAST, "really last"}};
 
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (order == names[i].order)
             return names[i].name;
-    }
     snprintf(text, sizeof text, "order %d", order);
     return text;
 }
@@ -167,10 +166,9 @@ static void hooks_show(void)
 
 static int hook_is_known(const char *name)
 {
-    for (unsigned i = 0; i < KNOWN_HOOKS; i++) {
+    for (unsigned i = 0; i < KNOWN_HOOKS; i++)
         if (!strcmp(known_hooks[i].name, name))
             return 1;
-    }
     return 0;
 }
 

@@ -169,12 +169,11 @@ const char *module_file_read(module_file *out, const char *path, apr_pool_t *p)
     *out = (module_file){.defined = apr_array_make(p, 16, sizeof(module_file_symbol)),
                          .wanted = apr_array_make(p, 64, sizeof(module_file_symbol)),
                          .libraries = apr_array_make(p, 4, sizeof(const char *))};
-    for (unsigned i = 0; i < e.head->e_shnum; i++) {
+    for (unsigned i = 0; i < e.head->e_shnum; i++)
         if (e.sections[i].sh_type == SHT_DYNSYM)
             elf_symbols(out, &e, &e.sections[i], p);
         else if (e.sections[i].sh_type == SHT_DYNAMIC)
             elf_dynamic(out, &e, &e.sections[i], p);
-    }
     return out->is_program ? "is a program (link a module with -shared)" : NULL;
 }
 

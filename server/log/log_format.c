@@ -168,14 +168,13 @@ const char *log_format_parse(apr_pool_t *p, const char *format, int once, apr_ar
     const char *err = NULL;
 
     ps.items = apr_array_make(p, 16, sizeof(ap_errorlog_format_item));
-    while (*ps.at && !err) {
+    while (*ps.at && !err)
         if (*ps.at == '%')
             err = log_parser_item(&ps);
         else if (*ps.at == '\\')
             log_parser_escape(&ps);
         else
             log_parser_char(&ps, *ps.at++, 0);
-    }
     log_parser_end_literal(&ps);
     if (!err && !once && !ps.has_message)
         err = "error log format must contain %M";

@@ -228,12 +228,11 @@ int ap_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_
 {
     if (s_main->error_fname && log_open_server(s_main, plog) != OK)
         return DONE;
-    for (server_rec *s = s_main->next; s; s = s->next) {
+    for (server_rec *s = s_main->next; s; s = s->next)
         if (!s->error_fname)
             s->error_log = s_main->error_log;
         else if (!log_share(s, s_main) && log_open_server(s, plog) != OK)
             return DONE;
-    }
     /* Whatever a library or a child prints lands in the log, also while a later configuration is
      * read. */
     if (s_main->error_log && log_dup_to_stderr(s_main->error_log) == APR_SUCCESS)

@@ -78,7 +78,7 @@ struct brg_conn {
     uint8_t failed;      /**< a read or write failed: close without lingering */
     uint8_t queued;      /**< on the loop's list of this turn */
     uint8_t close_after; /**< conn_close_mode: what follows when all output is written */
-    uint8_t foreign;     /**< modules take part in it (h1_foreign.c) */
+    uint8_t module_driven;     /**< modules take part in it (h1_foreign.c) */
     uint8_t
         resumed; /**< the suspend_connection hook ran, resume_connection is due (h1_foreign.c) */
     uint32_t requests;      /**< answered on this connection */
@@ -105,7 +105,7 @@ struct brg_conn {
     /* Apache's side, NULL until connection_attach(). */
     conn_rec *c;
     struct core_output *out;      /**< core_output.c's state; NULL until attached */
-    struct resolution_lent *lent; /**< with a worker: where its answer may be kept, or NULL */
+    struct cache_worker_fill *fill; /**< with a worker: where its answer may be kept, or NULL */
     request_rec *r;               /**< with a worker: the request that it runs */
     int r_status;                 /**< with a worker: what the phases said; see H1_PHASES_PENDING */
 };

@@ -11,9 +11,9 @@
  */
 struct pending_part {
     struct pending_part *next;
-    shared_ref *owner; /* held, or NULL for own bytes */
-    const char *data;               /* NULL: a file */
-    apr_off_t off, len;             /* of the file; for bytes only len */
+    shared_ref *owner;  /* held, or NULL for own bytes */
+    const char *data;   /* NULL: a file */
+    apr_off_t off, len; /* of the file; for bytes only len */
     int fd;
 };
 
@@ -54,8 +54,7 @@ static void pending_add_copy(brg_conn *bc, const char *data, size_t len)
     part->len = (apr_off_t)len;
 }
 
-static void pending_add_held(brg_conn *bc, const char *data, size_t len,
-                             shared_ref *owner)
+static void pending_add_held(brg_conn *bc, const char *data, size_t len, shared_ref *owner)
 {
     struct pending_part *part = pending_add(bc, 0);
 
@@ -208,8 +207,7 @@ void gather_flush(gather *g, brg_conn *bc, int more)
     gather_reset(g);
 }
 
-void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off,
-                      apr_off_t len)
+void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, apr_off_t len)
 {
     struct pending_part *part;
 

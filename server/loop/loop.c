@@ -289,7 +289,7 @@ static void loop_accept_resume(brg_loop *loop)
 }
 
 /* The only thread of a process: it does the work of workers, and hears the orders. */
-static void loop_turn_alone(brg_loop *loop)
+static void loop_turn_prefork(brg_loop *loop)
 {
     brg_conn *bc = worker_pool_take(loop->workers);
 
@@ -341,8 +341,8 @@ static void loop_turn(brg_loop *loop)
         loop_run_ready(loop);
     }
     wheel_expire(&loop->wheel, loop->now, loop_expired, loop);
-    if (loop->alone)
-        loop_turn_alone(loop);
+    if (loop->prefork)
+        loop_turn_prefork(loop);
     loop_accept_resume(loop);
     loop_end_turn(loop);
 }
@@ -399,7 +399,7 @@ void loop_main(brg_loop *loop)
     ap_update_child_status_from_indexes(loop->config->slot, loop->index, SERVER_READY, NULL);
     loop->now = apr_time_now();
     wheel_init(&loop->wheel, loop->now);
-    if (loop->alone)
+    if (loop->prefork)
         loop_hear_orders(loop);
     loop_listeners(loop, 1);
     while ((phase = atomic_load_explicit(&loops_phase, memory_order_relaxed)) != LOOPS_DROP) {

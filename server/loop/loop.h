@@ -27,14 +27,14 @@
 #define LOOP_IN_SPARE 256 /**< empty input buffers kept */
 #define LOOP_CONN_SPARE 1024 /**< closed brg_conn objects kept */
 
-struct resolution_cache;
+struct response_cache;
 struct loop_score;
 
 struct brg_loop {
     int index;               /**< among the loops of this process */
     int poll_fd;             /**< epoll */
     int wake_fd;             /**< eventfd: workers and the main thread end the wait with it */
-    int alone;               /**< the thread of this loop is the process's only one */
+    int prefork;               /**< the thread of this loop is the process's only one */
     int work_waits;          /**< alone: the next turn does not wait */
     int orders_come;         /**< see loops_config.orders */
     int accepting;           /**< listeners are in the poll set */
@@ -65,7 +65,7 @@ struct brg_loop {
     _Atomic(brg_conn *) returned; /**< pushed by workers, taken by the loop (release / acquire) */
     atomic_int wakes;             /**< 1 while wake_fd is signalled */
 
-    struct resolution_cache *cache; /**< the response cache (services.begin) */
+    struct response_cache *cache; /**< the response cache (services.begin) */
     struct loop_score *score; /**< counters in the scoreboard; never NULL */
     apr_pool_t *pool;         /**< the loop's own, with an allocator of its own */
 };

@@ -20,7 +20,7 @@ void loop_listeners(brg_loop *loop, int on)
         return;
     for (brg_listener **l = loop->listeners; *l; l++) {
         /* A socket that processes share wakes one of them. */
-        struct epoll_event e = {.events = loop->alone ? EPOLLIN | EPOLLEXCLUSIVE : EPOLLIN,
+        struct epoll_event e = {.events = loop->prefork ? EPOLLIN | EPOLLEXCLUSIVE : EPOLLIN,
                                 .data.ptr = l};
 
         if (epoll_ctl(loop->poll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, (*l)->fd, &e))
@@ -87,7 +87,7 @@ int loop_is_full(const brg_loop *loop)
 {
     unsigned n = loop->conns_n;
 
-    if (!loop->alone || n >= loop->conns_most)
+    if (!loop->prefork || n >= loop->conns_most)
         return n >= loop->conns_most;
     n -= loop->state_n[CONN_LINGER];
     if (n && scoreboard_is_full())

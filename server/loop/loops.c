@@ -52,9 +52,9 @@ static apr_status_t loop_create(brg_loop **out, apr_pool_t *p, int index)
         return errno;
     brg_pool_create_scoped(&loop->pool, p, BRG_SCOPE_PROCESS);
     share = share > 0 || !loops_conf.n_workers ? share : 1;
-    loop->alone = !share;
+    loop->prefork = !share;
     loop->workers =
-        worker_pool_create(p, loop, share, loop->alone ? 0 : loops_conf.n_loops + index * share,
+        worker_pool_create(p, loop, share, loop->prefork ? 0 : loops_conf.n_loops + index * share,
                            loops_conf.stack_bytes);
     loops_conf.services->begin(loop);
     *out = loop;
@@ -90,7 +90,7 @@ apr_status_t loops_start(apr_pool_t *pchild, const loops_config *config)
     for (int i = 0; i < loops_n; i++)
         if ((rv = loop_create(&loops[i], pchild, i)) != APR_SUCCESS)
             return rv;
-    for (int i = 0; i < loops_n && !loops[i]->alone; i++)
+    for (int i = 0; i < loops_n && !loops[i]->prefork; i++)
         if ((rv = loop_start(loops[i])) != APR_SUCCESS)
             return rv;
     return APR_SUCCESS;

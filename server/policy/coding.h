@@ -15,7 +15,7 @@
 int coding_of_filter(const ap_filter_rec_t *frec);
 
 /**
- * Which of the codings @a data (bits) a value of Accept-Encoding has. A brg_resolution_kind_fn.
+ * Which of the codings @a data (bits) a value of Accept-Encoding has. A brg_cache_variant_fn.
  * @return -1: it has weights, or what else cannot be told here
  */
 int coding_accepted(const void *data, const char *value, apr_size_t len);

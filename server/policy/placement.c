@@ -8,7 +8,7 @@
 #include "request_context.h"
 #include "stock_policy.h"
 #include "filter_registry.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include "http_config.h"
 #include "http_connection.h"
 #include "http_core.h"
@@ -59,7 +59,7 @@ static void declare_stock(void)
         const stock_rule *rule = declaration_of((*m)->name) ? NULL : stock_rule_of(*m);
         declaration *d;
 
-        if (rule && (d = declaration_add(*m, rule->resolution, rule->resolution == NULL)) != NULL)
+        if (rule && (d = declaration_add(*m, rule->depends, rule->depends == NULL)) != NULL)
             d->stock = rule;
     }
 }
@@ -67,7 +67,8 @@ static void declare_stock(void)
 static int stock_waits(request_rec *r)
 {
     for (int i = 0; i < declarations_n; i++)
-        if (declarations[i].stock && declarations[i].stock->waits && declarations[i].stock->waits(r))
+        if (declarations[i].stock && declarations[i].stock->waits &&
+            declarations[i].stock->waits(r))
             return 1;
     return 0;
 }
@@ -107,8 +108,9 @@ static void survey_connections(void)
         ap_hook_get_process_connection,
     };
 
-    connections_kind =
-        survey(hooks, sizeof hooks / sizeof *hooks, "connections") ? CONNS_PLAIN : CONNS_MODULE_DRIVEN;
+    connections_kind = survey(hooks, sizeof hooks / sizeof *hooks, "connections")
+                           ? CONNS_PLAIN
+                           : CONNS_MODULE_DRIVEN;
     for (size_t i = 0; i < sizeof hooks / sizeof *hooks && connections_kind == CONNS_PLAIN; i++) {
         apr_array_header_t *links = hooks[i]();
 
@@ -162,7 +164,7 @@ BRG_DECLARE(int) brg_request_may_wait(request_rec *r)
 
 BRG_DECLARE(int) brg_request_rerun_on_worker(request_rec *r)
 {
-    return conn_on_loop() && request_mark_moving(r);
+    return conn_on_loop() && request_mark_rerun(r);
 }
 
 int connections_are_plain(void)
@@ -199,13 +201,13 @@ int request_may_run_inline(request_rec *r)
 
 int policy_ask_modules(request_rec *r)
 {
-    int worst = phases_plain ? BRG_RESOLUTION_STATIC : BRG_RESOLUTION_VOLATILE;
+    int worst = phases_plain ? BRG_CACHE_STATIC : BRG_CACHE_VOLATILE;
 
-    for (int i = 0; i < declarations_n && worst < BRG_RESOLUTION_VOLATILE; i++) {
+    for (int i = 0; i < declarations_n && worst < BRG_CACHE_VOLATILE; i++) {
         const declaration *d = &declarations[i];
 
         if ((d->never && d->hooks_phases) || stock_rule_is_void(d->stock))
-            worst = BRG_RESOLUTION_VOLATILE;
+            worst = BRG_CACHE_VOLATILE;
         else if (d->fn && d->hooks_requests) {
             int answer = d->fn(r);
 
@@ -216,13 +218,12 @@ int policy_ask_modules(request_rec *r)
     return worst;
 }
 
-BRG_DECLARE(int) brg_resolution_ask(request_rec *r)
+BRG_DECLARE(int) brg_cache_ask(request_rec *r)
 {
     return policy_ask_modules(r);
 }
 
-static int policy_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
-                                  server_rec *s)
+static int policy_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
     policy_survey_hooks();
     return OK;

@@ -19,7 +19,7 @@ void policy_survey_hooks(void);
 /** 1 if the module declared itself, or a stock rule does so in its stead. */
 int policy_is_declared(const module *m);
 
-/** The greatest answer of all modules for a request that is over: BRG_RESOLUTION_*. */
+/** The greatest answer of all modules for a request that is over: BRG_CACHE_*. */
 int policy_ask_modules(request_rec *r);
 
 /** 1 if no module but the core's own takes part in connections (pre_connection and its kin). */

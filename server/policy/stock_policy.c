@@ -25,8 +25,8 @@
 static int stock_authentication(request_rec *r)
 {
     if (r->user || r->ap_auth_type || ap_auth_type(r))
-        return BRG_RESOLUTION_VOLATILE;
-    return BRG_RESOLUTION_STATIC;
+        return BRG_CACHE_VOLATILE;
+    return BRG_CACHE_STATIC;
 }
 
 static const char *stock_last_segment(const char *path)
@@ -61,19 +61,19 @@ static int stock_is_type_map(const request_rec *r)
 static int stock_negotiation(request_rec *r)
 {
     if (r->content_encoding || r->vlist_validator)
-        return BRG_RESOLUTION_VOLATILE;
+        return BRG_CACHE_VOLATILE;
     for (const request_rec *q = r->prev; q; q = q->prev)
         if (stock_is_type_map(q))
-            return BRG_RESOLUTION_VOLATILE;
+            return BRG_CACHE_VOLATILE;
     if ((ap_allow_options(r) & OPT_MULTI) &&
         (r->finfo.filetype == APR_NOFILE || stock_name_was_chosen(r)))
-        return BRG_RESOLUTION_VOLATILE;
-    return BRG_RESOLUTION_STATIC;
+        return BRG_CACHE_VOLATILE;
+    return BRG_CACHE_STATIC;
 }
 
 static int stock_static(request_rec *r)
 {
-    return BRG_RESOLUTION_STATIC;
+    return BRG_CACHE_STATIC;
 }
 
 static int stock_never_waits(request_rec *r)
@@ -106,7 +106,7 @@ static int stock_script_waits(request_rec *r)
 /* On a connection without filters, of no other protocol, they have nothing to say. */
 static int stock_plain_connection(request_rec *r)
 {
-    return connection_is_plain(r->connection) ? BRG_RESOLUTION_STATIC : BRG_RESOLUTION_VOLATILE;
+    return connection_is_plain(r->connection) ? BRG_CACHE_STATIC : BRG_CACHE_VOLATILE;
 }
 
 /* Its handler redirects, and cannot be called twice for that. */
@@ -147,7 +147,7 @@ static int stock_is_used(const ap_directive_t *d, const char *name)
 
 int stock_rule_authenticates(const stock_rule *rule)
 {
-    return rule && rule->resolution == stock_authentication;
+    return rule && rule->depends == stock_authentication;
 }
 
 static atomic_uint stock_voided; /* a bit per rule */
@@ -158,7 +158,7 @@ int stock_rule_is_void(const stock_rule *rule)
 }
 
 void stock_policy_directive(const module *m, const cmd_parms *cmd, ap_conf_vector_t *section,
-                     const ap_directive_t *d)
+                            const ap_directive_t *d)
 {
     if (m->dynamic_load_handle && !strcmp(m->name, "mod_rewrite.c"))
         stock_rewrite_directive(cmd, section, d->directive, d->args);

@@ -5,15 +5,15 @@
 /**
  * @file stock_policy.h
  * What Apache's own modules, loaded as binaries, would declare if they could
- * (brigade/resolution.h).
+ * (brigade/response_cache.h).
  */
 #include "httpd.h"
 #include "http_config.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 
 typedef struct stock_rule {
     const char *name;              /**< module->name */
-    brg_resolution_fn *resolution; /**< NULL: never remembered, but does not wait */
+    brg_cache_fn *depends; /**< NULL: never remembered, but does not wait */
     int (*waits)(request_rec *r);  /**< after the phases: 1 if its handler or filter may wait, or
                                       work long; or NULL */
     const char *unless;            /**< a directive with which none of this is true; or NULL */
@@ -41,7 +41,7 @@ void stock_rewrite_keep_in(const module *m);
 void stock_rewrite_directive(const cmd_parms *cmd, ap_conf_vector_t *section, const char *name,
                              const char *args);
 void *stock_rewrite_merge(apr_pool_t *p, void *base_conf, void *add_conf);
-int stock_rewrite(request_rec *r); /**< BRG_RESOLUTION_* */
+int stock_rewrite(request_rec *r); /**< BRG_CACHE_* */
 /** @} */
 
 /** 1 if the module of that rule asks who it is: credentials may take long to check. */

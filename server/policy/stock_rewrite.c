@@ -88,7 +88,7 @@ static void rewrite_note_variable(apr_pool_t *p, stock_rewrite_notes *notes, con
     if (rewrite_is_one_of(name, constant) || !strncmp(name, "ENV:", 4))
         return;
     if (rewrite_is_one_of(name, line)) {
-        rewrite_add_field(p, notes, REQUEST_LINE_SELECTOR);
+        rewrite_add_field(p, notes, REQUEST_VARY_LINE);
         return;
     }
     if (!strncmp(name, "HTTP:", 5)) {
@@ -220,11 +220,11 @@ int stock_rewrite(request_rec *r)
     const stock_rewrite_notes *notes = ap_get_module_config(r->per_dir_config, rewrite_slot);
 
     if (!notes)
-        return BRG_RESOLUTION_STATIC;
+        return BRG_CACHE_STATIC;
     if (notes->is_volatile ||
         ((notes->tests_file || notes->tests_under_root) && !rewrite_tested_the_file(r, notes)))
-        return BRG_RESOLUTION_VOLATILE;
+        return BRG_CACHE_VOLATILE;
     for (int i = 0; notes->fields && i < notes->fields->nelts; i++)
-        brg_resolution_by_field(r, APR_ARRAY_IDX(notes->fields, i, const char *), NULL, NULL);
-    return BRG_RESOLUTION_STATIC;
+        brg_cache_vary(r, APR_ARRAY_IDX(notes->fields, i, const char *), NULL, NULL);
+    return BRG_CACHE_STATIC;
 }

@@ -246,8 +246,9 @@ static void listen_set_protocols(server_rec *s)
 AP_DECLARE(int) ap_setup_listeners(server_rec *s)
 {
     int loops = mpm_loops(), n;
-    int processes =
-        mpm_settings.alone ? 1 : mpm_settings.processes; /* a busy one shall keep nobody waiting */
+    int processes = mpm_settings.prefork
+                        ? 1
+                        : mpm_settings.processes; /* a busy one shall keep nobody waiting */
 
     listen_set_shares(processes, loops);
     listen_set_protocols(s);

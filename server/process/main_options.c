@@ -144,10 +144,9 @@ static void main_define(const char *name)
                                         "DUMP_INCLUDES", "DUMP_CERTS"};
 
     APR_ARRAY_PUSH(ap_server_config_defines, const char *) = name;
-    for (unsigned i = 0; i < sizeof dumps / sizeof *dumps; i++) {
+    for (unsigned i = 0; i < sizeof dumps / sizeof *dumps; i++)
         if (!strcmp(name, dumps[i]))
             ap_run_mode = AP_SQ_RM_CONFIG_DUMP;
-    }
 }
 
 static void main_log_level(process_rec *process, const char *arg)

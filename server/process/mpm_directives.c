@@ -10,7 +10,7 @@
 #include "configuration.h"
 #include "mpm_private.h"
 #include "main_private.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include "supervisor_private.h"
 #include "scores.h"
 
@@ -179,7 +179,7 @@ int mpm_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, ser
 {
     if (mpm_one_process())
         mpm_settings.processes = 1;
-    if (mpm_settings.alone)
+    if (mpm_settings.prefork)
         return mpm_check_prefork();
     if (mpm_settings.thread_limit && mpm_settings.threads > mpm_settings.thread_limit) {
         ap_log_error(APLOG_MARK, APLOG_WARNING | APLOG_STARTUP, 0, NULL,
@@ -199,7 +199,7 @@ void mpm_register_hooks(apr_pool_t *p)
 
     APR_REGISTER_OPTIONAL_FN(ap_signal_server);
     APR_REGISTER_OPTIONAL_FN(mpm_choose_prefork);
-    brg_resolution_declare(mpm_chosen_module(), NULL);
+    brg_cache_declare(mpm_chosen_module(), NULL);
     ap_hook_test_config(main_dump_run_config, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_open_logs(supervisor_open, NULL, before, APR_HOOK_REALLY_FIRST);
     ap_hook_pre_config(mpm_pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);

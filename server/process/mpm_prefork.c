@@ -30,11 +30,11 @@ extern module mpm_prefork_module;
 #define PREFORK_SPARE_MAX 10
 #define PREFORK_LIMIT 256
 
-static const mpm_number_spec spec_start = {offsetof(mpm_conf, start), 1, MPM_MAX_ALONE};
-static const mpm_number_spec spec_spare_min = {offsetof(mpm_conf, spare_min), 1, MPM_MAX_ALONE};
-static const mpm_number_spec spec_spare_max = {offsetof(mpm_conf, spare_max), 1, MPM_MAX_ALONE};
-static const mpm_number_spec spec_most = {offsetof(mpm_conf, connections), 1, MPM_MAX_ALONE};
-static const mpm_number_spec spec_limit = {offsetof(mpm_conf, server_limit), 1, MPM_MAX_ALONE};
+static const mpm_number_spec spec_start = {offsetof(mpm_conf, start), 1, MPM_MAX_PREFORK};
+static const mpm_number_spec spec_spare_min = {offsetof(mpm_conf, spare_min), 1, MPM_MAX_PREFORK};
+static const mpm_number_spec spec_spare_max = {offsetof(mpm_conf, spare_max), 1, MPM_MAX_PREFORK};
+static const mpm_number_spec spec_most = {offsetof(mpm_conf, connections), 1, MPM_MAX_PREFORK};
+static const mpm_number_spec spec_limit = {offsetof(mpm_conf, server_limit), 1, MPM_MAX_PREFORK};
 
 static const char *prefork_set_nothing(cmd_parms *cmd, void *dummy, const char *arg)
 {
@@ -80,7 +80,7 @@ static int prefork_limit(void)
 
 int mpm_processes_start(void)
 {
-    return mpm_settings.alone ? mpm_settings.start : mpm_settings.processes;
+    return mpm_settings.prefork ? mpm_settings.start : mpm_settings.processes;
 }
 
 int mpm_processes_most(void)
@@ -92,12 +92,12 @@ void mpm_settings_reset(void)
 {
     mpm_settings = (mpm_conf){.processes = 1,
                               .threads = MPM_DEFAULT_THREADS,
-                              .alone = mpm_prefork_module.module_index != -1,
+                              .prefork = mpm_prefork_module.module_index != -1,
                               .start = PREFORK_START,
                               .spare_min = PREFORK_SPARE_MIN,
                               .spare_max = PREFORK_SPARE_MAX};
     mpm_log_index =
-        mpm_settings.alone ? mpm_prefork_module.module_index : mpm_event_module.module_index;
+        mpm_settings.prefork ? mpm_prefork_module.module_index : mpm_event_module.module_index;
 }
 
 int mpm_check_prefork(void)
@@ -140,7 +140,7 @@ static apr_status_t prefork_leave(void *unused)
 {
     if (mpm_prefork_module.module_index != -1)
         ap_remove_loaded_module(&mpm_prefork_module);
-    mpm_settings.alone = 0;
+    mpm_settings.prefork = 0;
     return APR_SUCCESS;
 }
 
@@ -154,7 +154,7 @@ const char *mpm_choose_prefork(apr_pool_t *pconf, server_rec *s)
     error = ap_add_loaded_module(&mpm_prefork_module, pconf, "mpm_prefork_module");
     if (error)
         return error;
-    mpm_settings.alone = 1; /* modules that are loaded next may ask */
+    mpm_settings.prefork = 1; /* modules that are loaded next may ask */
     apr_pool_cleanup_register(pconf, NULL, prefork_leave, apr_pool_cleanup_null);
     ap_single_module_configure(pconf, s, &mpm_prefork_module);
     return NULL;

@@ -16,7 +16,7 @@
     0 /**< MaxRequestWorkers not given: as many as descriptors allow \
        */
 #define MPM_MAX_PROCESSES 64
-#define MPM_MAX_ALONE 4096 /**< processes with mpm_prefork */
+#define MPM_MAX_PREFORK 4096 /**< processes with mpm_prefork */
 #define MPM_MAX_LOOPS 256
 #define MPM_MAX_THREADS 20000
 
@@ -29,7 +29,7 @@ typedef struct mpm_conf {
     int connections;  /**< MaxRequestWorkers, of all processes; 0 = no limit but descriptors */
     int server_limit; /**< ServerLimit; 0 = not given */
     int thread_limit; /**< ThreadLimit; 0 = not given */
-    int alone; /**< mpm_prefork: one thread and one connection per process; the rest is only read
+    int prefork; /**< mpm_prefork: one thread and one connection per process; the rest is only read
                   then */
     int start; /**< StartServers */
     int spare_min; /**< MinSpareServers */

@@ -37,7 +37,7 @@ int mpm_loops(void)
 /* All threads that may run a module's code in one process. */
 static int mpm_threads(void)
 {
-    if (mpm_settings.alone)
+    if (mpm_settings.prefork)
         return 1;
     return mpm_loops() + mpm_settings.threads;
 }
@@ -46,13 +46,13 @@ static atomic_int mpm_asked_threads;
 
 int mpm_told_of_threads(void)
 {
-    return !mpm_settings.alone && atomic_exchange(&mpm_asked_threads, 0);
+    return !mpm_settings.prefork && atomic_exchange(&mpm_asked_threads, 0);
 }
 
 /* Questions that mpm_prefork does not know. */
 static int mpm_is_unknown(int query_code)
 {
-    return mpm_settings.alone &&
+    return mpm_settings.prefork &&
            (query_code == AP_MPMQ_IS_ASYNC || query_code == AP_MPMQ_CAN_WAITIO ||
             query_code == AP_MPMQ_HAS_SERF);
 }
@@ -71,7 +71,7 @@ int mpm_query_hook(int query_code, int *result, apr_status_t *rv)
         break;
     case AP_MPMQ_IS_THREADED:
         atomic_store(&mpm_asked_threads, 1);
-        *result = mpm_settings.alone ? AP_MPMQ_NOT_SUPPORTED : AP_MPMQ_DYNAMIC;
+        *result = mpm_settings.prefork ? AP_MPMQ_NOT_SUPPORTED : AP_MPMQ_DYNAMIC;
         break;
     case AP_MPMQ_IS_FORKED:
         *result = AP_MPMQ_DYNAMIC;
@@ -81,20 +81,20 @@ int mpm_query_hook(int query_code, int *result, apr_status_t *rv)
                                              : mpm_settings.processes;
         break;
     case AP_MPMQ_HARD_LIMIT_THREADS:
-        *result = mpm_settings.alone ? 1 : one;
+        *result = mpm_settings.prefork ? 1 : one;
         break;
     case AP_MPMQ_MAX_THREADS:
         *result = mpm_threads();
         break;
     case AP_MPMQ_MIN_SPARE_DAEMONS:
-        *result = mpm_settings.alone ? mpm_settings.spare_min : 0;
+        *result = mpm_settings.prefork ? mpm_settings.spare_min : 0;
         break;
     case AP_MPMQ_MAX_SPARE_DAEMONS:
-        *result = mpm_settings.alone ? mpm_settings.spare_max : 0;
+        *result = mpm_settings.prefork ? mpm_settings.spare_max : 0;
         break;
     case AP_MPMQ_MIN_SPARE_THREADS:
     case AP_MPMQ_MAX_SPARE_THREADS:
-        *result = mpm_settings.alone ? 0 : mpm_threads();
+        *result = mpm_settings.prefork ? 0 : mpm_threads();
         break;
     case AP_MPMQ_MAX_REQUESTS_DAEMON:
         *result = ap_max_requests_per_child;

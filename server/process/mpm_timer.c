@@ -47,14 +47,13 @@ static void timer_run_first(void)
 static void *timer_main(void *unused)
 {
     pthread_mutex_lock(&timer_lock);
-    while (!timer_stop) {
+    while (!timer_stop)
         if (!timer_first)
             pthread_cond_wait(&timer_wake, &timer_lock);
         else if (timer_first->due > apr_time_now())
             timer_wait_until(timer_first->due);
         else
             timer_run_first();
-    }
     pthread_mutex_unlock(&timer_lock);
     return NULL;
 }
@@ -76,7 +75,7 @@ apr_status_t mpm_timer_hook(apr_time_t due, ap_mpm_callback_fn_t *fn, void *bato
     mpm_timer *t, **at;
     apr_status_t rv = APR_SUCCESS;
 
-    if (mpm_settings.alone) /* no thread but one */
+    if (mpm_settings.prefork) /* no thread but one */
         return APR_ENOTIMPL;
     if (!(t = malloc(sizeof *t)))
         return APR_ENOMEM;

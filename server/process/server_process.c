@@ -91,7 +91,7 @@ static void process_share_descriptors(loops_config *conf)
     int all = fds > 1000000 ? 1000000 : (int)fds;
     int most = all > 4 * PROCESS_SPARE_FDS ? all - all / 4 - PROCESS_SPARE_FDS : all / 2;
 
-    if (mpm_settings.connections && !mpm_settings.alone &&
+    if (mpm_settings.connections && !mpm_settings.prefork &&
         mpm_settings.connections / mpm_settings.processes < most)
         most = mpm_settings.connections / mpm_settings.processes;
     conf->max_connections = most > 0 ? most : 1;
@@ -195,7 +195,7 @@ static process_order process_serve(server_process *sp)
 /* ---- one thread ---- */
 
 /* On the loop, which is the main thread too, at the end of each turn. */
-static void process_obey_alone(void *baton, int come)
+static void process_obey_prefork(void *baton, int come)
 {
     server_process *sp = baton;
     process_order order = come ? process_wait(sp, 0) : ORDER_NONE;
@@ -216,9 +216,9 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
 {
     static const loop_services services = {.driver = &h1_driver,
                                            .accepted = vhost_of_connection,
-                                           .begin = resolution_cache_create,
-                                           .end = resolution_cache_destroy,
-                                           .refresh = resolution_refresh,
+                                           .begin = cache_create,
+                                           .end = cache_destroy,
+                                           .refresh = cache_refresh,
                                            .thread_trim = connection_thread_fini};
     loops_config conf = {.server = sp->s,
                          .services = &services,
@@ -227,7 +227,7 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
                          .slot = sp->slot,
                          .stack_bytes = ap_thread_stacksize,
                          .order_fds = {-1, sp->fd},
-                         .orders = process_obey_alone,
+                         .orders = process_obey_prefork,
                          .baton = sp};
     const char *error = memory_conf_apply(sp->s, pconf);
     apr_status_t rv;
@@ -236,7 +236,7 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
         process_fail(sp, error, 0, APEXIT_CHILDFATAL);
     brg_pool_create_scoped(&sp->pool, pconf, BRG_SCOPE_PROCESS);
     apr_pool_tag(sp->pool, "pchild");
-    conf.listeners = listen_for_process(sp->pool, mpm_settings.alone ? 0 : index, sp->fd < 0);
+    conf.listeners = listen_for_process(sp->pool, mpm_settings.prefork ? 0 : index, sp->fd < 0);
     process_share_descriptors(&conf);
     if ((sp->signal_fd = process_signals()) < 0)
         process_fail(sp, "signalfd", errno, APEXIT_CHILDFATAL);
@@ -302,11 +302,11 @@ int server_process_run(apr_pool_t *pconf, server_rec *s, int index, int slot, in
     process_say(&sp, SERVER_UP);
     if (fd < 0)
         daemon_ready();
-    if (mpm_settings.alone)
+    if (mpm_settings.prefork)
         loops_run_here();
     else
         order = process_serve(&sp);
-    process_end(&sp, mpm_settings.alone || process_stop(&sp, order));
+    process_end(&sp, mpm_settings.prefork || process_stop(&sp, order));
     if (fd >= 0)
         exit(0);
     return 0;

@@ -52,7 +52,7 @@ int supervisor_open(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, serv
 static int sup_scoreboard(server_rec *s)
 {
     /* Two generations side by side, and several that are slow to go. */
-    int processes = (mpm_settings.alone ? 2 : 3) * mpm_processes_most() + 16;
+    int processes = (mpm_settings.prefork ? 2 : 3) * mpm_processes_most() + 16;
     scoreboard_limits limits = {.loops = mpm_loops()};
 
     limits.processes =

@@ -37,7 +37,7 @@ sup_process *sup_processes;
 static struct {
     apr_time_t due;
     apr_interval_time_t delay;
-} sup_wait[MPM_MAX_ALONE];
+} sup_wait[MPM_MAX_PREFORK];
 static int sup_wanted;
 static int sup_slotless; /* a process waits for a slot */
 
@@ -193,12 +193,11 @@ void sup_children_hear(sup_process *child)
     char said;
     ssize_t n;
 
-    while ((n = recv(child->fd, &said, 1, 0)) == 1) {
+    while ((n = recv(child->fd, &said, 1, 0)) == 1)
         if (said == SERVER_UP)
             child->up = 1;
         else if (said == SERVER_WORN)
             child->worn = 1;
-    }
     if (n == 0) { /* it is ending; waitpid tells how */
         close(child->fd);
         child->fd = -1;

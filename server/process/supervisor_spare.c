@@ -25,7 +25,7 @@ void sup_spare_begin(void)
     int wanted = mpm_processes_start(), before = sup_children_wanted();
 
     /* A reload under load goes on with as many. */
-    if (mpm_settings.alone && before > wanted && before <= mpm_processes_most() &&
+    if (mpm_settings.prefork && before > wanted && before <= mpm_processes_most() &&
         !mpm_one_process())
         wanted = before;
     spare.due = apr_time_now() + SPARE_LOOK_US;
@@ -37,7 +37,7 @@ void sup_spare_begin(void)
 
 apr_time_t sup_spare_due(void)
 {
-    return mpm_settings.alone ? spare.due : 0;
+    return mpm_settings.prefork ? spare.due : 0;
 }
 
 static int spare_is_idle(const sup_process *c)
@@ -94,7 +94,7 @@ void sup_spare_look(server_rec *s)
     apr_time_t now = apr_time_now();
     int idle;
 
-    if (!mpm_settings.alone || now < spare.due)
+    if (!mpm_settings.prefork || now < spare.due)
         return;
     spare.due = now + SPARE_LOOK_US;
     idle = spare_count();

@@ -6,7 +6,7 @@
  * Started as an ordinary user none of this can have an effect; the directives are then accepted
  * with a notice, so that a configuration for root works unchanged.
  */
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include "unixd.h"
 
 #include "ap_mpm.h"
@@ -386,7 +386,7 @@ static int unixd_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *p
 
 static void unixd_register_hooks(apr_pool_t *p)
 {
-    brg_resolution_declare(&unixd_module, NULL);
+    brg_cache_declare(&unixd_module, NULL);
     ap_hook_pre_config(unixd_pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_check_config(unixd_check_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_drop_privileges(unixd_drop_privileges, NULL, NULL, APR_HOOK_LAST);

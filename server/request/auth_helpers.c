@@ -58,9 +58,8 @@ AP_DECLARE(int) ap_some_authn_required(request_rec *r)
 
     /* The first kind of control settles it alone where one is enough, or where all must hold and it
      * does not. */
-    if (allowed == (ap_satisfies(r) == SATISFY_ANY)) {
+    if (allowed == (ap_satisfies(r) == SATISFY_ANY))
         return 0;
-    }
     return ap_run_access_checker_ex(r) == DECLINED;
 }
 
@@ -80,11 +79,10 @@ static void auth_note_failure_as(request_rec *r, const char *wanted)
 {
     const char *type = ap_auth_type(r);
 
-    if (type && !ap_cstr_casecmp(type, wanted)) {
+    if (type && !ap_cstr_casecmp(type, wanted))
         ap_run_note_auth_failure(r, wanted);
-    } else {
+    else
         ap_note_auth_failure(r);
-    }
 }
 
 AP_DECLARE(void) ap_note_basic_auth_failure(request_rec *r)
@@ -106,9 +104,8 @@ static const char *auth_field(const request_rec *r)
 /* The credentials of a Basic field, still encoded; NULL if it is of another scheme. */
 static const char *auth_basic_part(const char *field)
 {
-    if (ap_cstr_casecmpn(field, "Basic", 5) || (field[5] && field[5] != ' ' && field[5] != '\t')) {
+    if (ap_cstr_casecmpn(field, "Basic", 5) || (field[5] && field[5] != ' ' && field[5] != '\t'))
         return NULL;
-    }
     for (field += 5; *field == ' ' || *field == '\t'; field++) {
     }
     return field;
@@ -118,9 +115,8 @@ AP_DECLARE(int) ap_get_basic_auth_pw(request_rec *r, const char **pw)
 {
     const char *type = ap_auth_type(r), *field, *part, *decoded;
 
-    if (!type || ap_cstr_casecmp(type, "Basic")) {
+    if (!type || ap_cstr_casecmp(type, "Basic"))
         return DECLINED;
-    }
     if (!ap_auth_name(r)) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(00572) "need AuthName: %s", r->uri);
         return HTTP_INTERNAL_SERVER_ERROR;
@@ -150,16 +146,13 @@ ap_get_basic_auth_components(const request_rec *r, const char **username, const 
     const char *part = field ? auth_basic_part(field) : NULL;
     const char *decoded, *user;
 
-    if (!part) {
+    if (!part)
         return APR_EINVAL;
-    }
     decoded = ap_pbase64decode(r->pool, part);
     user = ap_getword_nulls(r->pool, &decoded, ':');
-    if (username) {
+    if (username)
         *username = user;
-    }
-    if (password) {
+    if (password)
         *password = decoded;
-    }
     return APR_SUCCESS;
 }

@@ -55,9 +55,8 @@ ap_register_auth_provider(apr_pool_t *pool, const char *provider_group, const ch
 {
     /* A second provider of the same name replaces the first and must not be counted twice. */
     if (auth_promises_per_conf(type) &&
-        !ap_lookup_provider(provider_group, provider_name, provider_version)) {
+        !ap_lookup_provider(provider_group, provider_name, provider_version))
         auth_per_conf_providers++;
-    }
     return ap_register_provider(pool, provider_group, provider_name, provider_version, provider);
 }
 

@@ -19,9 +19,8 @@ static int die_head_is_unsent(const request_rec *r)
 {
     const ap_filter_t *f = r->output_filters;
 
-    while (f && f->frec != ap_http_header_filter_handle) {
+    while (f && f->frec != ap_http_header_filter_handle)
         f = f->next;
-    }
     return f != NULL;
 }
 
@@ -33,9 +32,8 @@ static request_rec *die_first_failure(request_rec *r)
 {
     request_rec *first = r;
 
-    while (first->prev && first->prev->status != HTTP_OK) {
+    while (first->prev && first->prev->status != HTTP_OK)
         first = first->prev;
-    }
     if (first != r) {
         /* The chains were handed on by the redirect; the answer is sent on behalf of the first. */
         redirect_filters(first->proto_output_filters, r, first);
@@ -50,9 +48,8 @@ static void die_redirect(request_rec *r, const char *uri)
 
     r->no_local_copy = 1; /* never "not modified" */
     apr_table_setn(r->subprocess_env, "REQUEST_METHOD", r->method);
-    if (notes) {
+    if (notes)
         apr_table_setn(r->subprocess_env, "ERROR_NOTES", notes);
-    }
     r->method = "GET";
     r->method_number = M_GET;
     ap_internal_redirect(uri, r);
@@ -61,9 +58,8 @@ static void die_redirect(request_rec *r, const char *uri)
 /* @return 1 if the response was sent by another request; else *recursive is what to send it with */
 static int die_custom(request_rec *r, const char *custom, int *recursive)
 {
-    if (!custom || custom[0] == '"') {
+    if (!custom || custom[0] == '"')
         return 0; /* text: ap_send_error_response knows it */
-    }
     if (ap_is_url(custom)) {
         r->status = HTTP_MOVED_TEMPORARILY;
         apr_table_setn(r->headers_out, "Location", custom);
@@ -89,9 +85,8 @@ void request_die(int type, request_rec *r, int recursive)
         return;
     }
     if (!ap_is_HTTP_VALID_RESPONSE(type)) {
-        if (!die_head_is_unsent(r)) {
+        if (!die_head_is_unsent(r))
             return; /* some of an answer went out; there can be no other */
-        }
         if (type != AP_FILTER_ERROR) {
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(01579) "Invalid response status %d",
                           type);
@@ -105,15 +100,12 @@ void request_die(int type, request_rec *r, int recursive)
         recursive = 0;
     }
     r->status = type;
-    if (type == HTTP_UNAUTHORIZED && r->proxyreq == PROXYREQ_PROXY) {
+    if (type == HTTP_UNAUTHORIZED && r->proxyreq == PROXYREQ_PROXY)
         r->status = HTTP_PROXY_AUTHENTICATION_REQUIRED;
-    }
-    if (ap_status_drops_connection(r->status) && !memory_refusal_keeps(r)) {
+    if (ap_status_drops_connection(r->status) && !memory_refusal_keeps(r))
         r->connection->keepalive = AP_CONN_CLOSE;
-    }
-    if (!die_custom(r, custom, &recursive)) {
+    if (!die_custom(r, custom, &recursive))
         ap_send_error_response(first, recursive);
-    }
 }
 
 AP_DECLARE(void) ap_die(int type, request_rec *r)

@@ -16,9 +16,8 @@ static int handler_init_filters(request_rec *r, ap_filter_t *f)
         if (f->frec->filter_init_func && f->r == r) {
             int status = f->frec->filter_init_func(f);
 
-            if (status != OK) {
+            if (status != OK)
                 return status;
-            }
         }
     }
     return OK;
@@ -39,16 +38,13 @@ static const char *handler_of_type(request_rec *r)
 {
     const char *end;
 
-    if (!r->content_type || !AP_REQUEST_IS_TRUSTED_CT(r)) {
+    if (!r->content_type || !AP_REQUEST_IS_TRUSTED_CT(r))
         return AP_DEFAULT_HANDLER_NAME;
-    }
     end = strchr(r->content_type, ';');
-    if (!end) {
+    if (!end)
         return r->content_type;
-    }
-    while (end > r->content_type && end[-1] == ' ') {
+    while (end > r->content_type && end[-1] == ' ')
         end--;
-    }
     return apr_pstrmemdup(r->pool, r->content_type, (apr_size_t)(end - r->content_type));
 }
 
@@ -71,9 +67,8 @@ int handler_run(request_rec *r)
     const char *configured = r->handler;
     int result;
 
-    if (!r->handler) {
+    if (!r->handler)
         r->handler = handler_of_type(r);
-    }
     result = ap_run_handler(r);
     r->handler = configured;
 

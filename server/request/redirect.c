@@ -12,7 +12,7 @@
 #include "redirect_private.h"
 #include "handler_private.h"
 #include "request_context.h"
-#include "brigade/resolution.h"
+#include "brigade/response_cache.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -24,11 +24,9 @@ APLOG_USE_MODULE(core);
 
 void redirect_filters(ap_filter_t *f, request_rec *from, request_rec *to)
 {
-    for (; f; f = f->next) {
-        if (f->r == from) {
+    for (; f; f = f->next)
+        if (f->r == from)
             f->r = to;
-        }
-    }
 }
 
 /* Variables of a request are known as REDIRECT_* to the one that replaces it. */
@@ -40,9 +38,8 @@ static apr_table_t *redirect_env(apr_pool_t *p, const apr_table_t *env)
     for (int i = 0; i < vars->nelts; i++) {
         const apr_table_entry_t *var = &APR_ARRAY_IDX(vars, i, apr_table_entry_t);
 
-        if (var->key) {
+        if (var->key)
             apr_table_setn(renamed, apr_pstrcat(p, "REDIRECT_", var->key, NULL), var->val);
-        }
     }
     return renamed;
 }
@@ -88,9 +85,8 @@ static void redirect_make_tables(request_rec *to, const request_rec *r)
 
     to->headers_out = apr_table_make(r->pool, 12);
     if (ap_is_HTTP_REDIRECT(to->status) &&
-        (location = apr_table_get(r->headers_out, "Location")) != NULL) {
+        (location = apr_table_get(r->headers_out, "Location")) != NULL)
         apr_table_setn(to->headers_out, "Location", location);
-    }
     to->subprocess_env = redirect_env(r->pool, r->subprocess_env);
     apr_table_setn(to->subprocess_env, "REDIRECT_STATUS", apr_itoa(r->pool, r->status));
     to->notes = apr_table_make(r->pool, 5);
@@ -108,9 +104,8 @@ static void redirect_take_filters(request_rec *to, request_rec *r)
 
         for (ap_filter_t *f = r->output_filters; f && f != r->proto_output_filters; f = next) {
             next = f->next;
-            if (f->r == r && f->frec != ap_subreq_core_filter_handle) {
+            if (f->r == r && f->frec != ap_subreq_core_filter_handle)
                 ap_remove_output_filter(f);
-            }
         }
         to->output_filters = r->output_filters;
     } else {
@@ -171,13 +166,11 @@ AP_DECLARE(void) ap_internal_redirect(const char *new_uri, request_rec *r)
     request_rec *to = redirect_moves(r) ? NULL : redirect_begin(new_uri, r);
     int status;
 
-    if (!to) {
+    if (!to)
         return;
-    }
     status = ap_run_quick_handler(to, 0);
-    if (status == DECLINED && (status = ap_process_request_internal(to)) == OK) {
+    if (status == DECLINED && (status = ap_process_request_internal(to)) == OK)
         status = ap_invoke_handler(to);
-    }
     ap_die(status, to);
 }
 
@@ -186,12 +179,10 @@ AP_DECLARE(void) ap_internal_redirect_handler(const char *new_uri, request_rec *
     request_rec *to = redirect_moves(r) ? NULL : redirect_begin(new_uri, r);
     int status;
 
-    if (!to) {
+    if (!to)
         return;
-    }
-    if (r->handler) {
+    if (r->handler)
         ap_set_content_type_ex(to, r->content_type, AP_REQUEST_IS_TRUSTED_CT(r));
-    }
     status = ap_process_request_internal(to);
     ap_die(status == OK ? ap_invoke_handler(to) : status, to);
 }
@@ -226,9 +217,8 @@ static void redirect_move_resource(request_rec *r, request_rec *rr)
 /* What r was until now had a configuration of its own, which counts for the outcome as well. */
 static void redirect_note_dependence(request_rec *r)
 {
-    if (brg_resolution_ask(r) == BRG_RESOLUTION_VOLATILE) {
+    if (brg_cache_ask(r) == BRG_CACHE_VOLATILE)
         request_mark_volatile(r);
-    }
 }
 
 AP_DECLARE(void) ap_internal_fast_redirect(request_rec *rr, request_rec *r)
@@ -247,9 +237,7 @@ AP_DECLARE(void) ap_internal_fast_redirect(request_rec *rr, request_rec *r)
     }
     /* r is no subrequest: what kept the ends of subrequests out of the chain would now drop its
      * own. */
-    for (ap_filter_t *f = r->output_filters; f && f != r->proto_output_filters; f = f->next) {
-        if (f->frec == ap_subreq_core_filter_handle) {
+    for (ap_filter_t *f = r->output_filters; f && f != r->proto_output_filters; f = f->next)
+        if (f->frec == ap_subreq_core_filter_handle)
             ap_remove_output_filter(f);
-        }
-    }
 }

@@ -29,9 +29,8 @@ static void remote_confirm(remote_peer *peer)
     apr_sockaddr_t *sa = NULL;
 
     peer->double_reverse = -1;
-    if (apr_sockaddr_info_get(&sa, peer->host, APR_UNSPEC, 0, 0, peer->pool) != APR_SUCCESS) {
+    if (apr_sockaddr_info_get(&sa, peer->host, APR_UNSPEC, 0, 0, peer->pool) != APR_SUCCESS)
         return;
-    }
     for (; sa; sa = sa->next) {
         if (apr_sockaddr_equal(sa, peer->addr)) {
             peer->double_reverse = 1;
@@ -44,39 +43,31 @@ static void remote_look_up(remote_peer *peer, int type, int configured)
 {
     int must_confirm = type == REMOTE_DOUBLE_REV || configured == HOSTNAME_LOOKUP_DOUBLE;
 
-    if (type == REMOTE_NOLOOKUP) {
+    if (type == REMOTE_NOLOOKUP)
         return;
-    }
     if (!peer->host && (type == REMOTE_DOUBLE_REV || configured == HOSTNAME_LOOKUP_ON ||
                         configured == HOSTNAME_LOOKUP_DOUBLE)) {
-        if (apr_getnameinfo(&peer->host, peer->addr, 0) == APR_SUCCESS && peer->host) {
+        if (apr_getnameinfo(&peer->host, peer->addr, 0) == APR_SUCCESS && peer->host)
             ap_str_tolower(peer->host);
-        } else {
+        else
             peer->host = apr_pstrdup(peer->pool, "");
-        }
     }
-    if (must_confirm && peer->host && *peer->host && !peer->double_reverse) {
+    if (must_confirm && peer->host && *peer->host && !peer->double_reverse)
         remote_confirm(peer);
-    }
-    if (must_confirm && peer->double_reverse < 0) {
+    if (must_confirm && peer->double_reverse < 0)
         peer->host = apr_pstrdup(peer->pool, "");
-    }
 }
 
 static const char *remote_answer(const remote_peer *peer, int type, int *str_is_ip)
 {
-    if (type == REMOTE_DOUBLE_REV && peer->double_reverse != 1) {
+    if (type == REMOTE_DOUBLE_REV && peer->double_reverse != 1)
         return NULL;
-    }
-    if (peer->host && *peer->host) {
+    if (peer->host && *peer->host)
         return peer->host;
-    }
-    if (type == REMOTE_HOST || type == REMOTE_DOUBLE_REV) {
+    if (type == REMOTE_HOST || type == REMOTE_DOUBLE_REV)
         return NULL;
-    }
-    if (str_is_ip) {
+    if (str_is_ip)
         *str_is_ip = 1;
-    }
     return peer->ip;
 }
 
@@ -93,9 +84,8 @@ ap_get_remote_host(conn_rec *conn, void *dir_config, int type, int *str_is_ip)
     remote_peer peer = {conn->pool, conn->client_addr, conn->client_ip, conn->remote_host,
                         conn->double_reverse};
 
-    if (str_is_ip) {
+    if (str_is_ip)
         *str_is_ip = 0;
-    }
     remote_look_up(&peer, type, remote_configured(dir_config));
     conn->remote_host = peer.host;
     conn->double_reverse = peer.double_reverse;
@@ -108,12 +98,10 @@ AP_DECLARE(const char *) ap_get_useragent_host(request_rec *r, int type, int *st
     remote_peer peer = {r->pool, r->useragent_addr, r->useragent_ip, r->useragent_host,
                         r->double_reverse};
 
-    if (!r->useragent_addr || r->useragent_addr == c->client_addr) {
+    if (!r->useragent_addr || r->useragent_addr == c->client_addr)
         return ap_get_remote_host(c, r->per_dir_config, type, str_is_ip);
-    }
-    if (str_is_ip) {
+    if (str_is_ip)
         *str_is_ip = 0;
-    }
     remote_look_up(&peer, type, remote_configured(r->per_dir_config));
     r->useragent_host = peer.host;
     r->double_reverse = peer.double_reverse;
@@ -125,9 +113,8 @@ AP_DECLARE(const char *) ap_get_remote_logname(request_rec *r)
 {
     APR_OPTIONAL_FN_TYPE(ap_ident_lookup) * lookup;
 
-    if (r->connection->remote_logname) {
+    if (r->connection->remote_logname)
         return r->connection->remote_logname;
-    }
     lookup = APR_RETRIEVE_OPTIONAL_FN(ap_ident_lookup);
     return lookup ? lookup(r) : NULL;
 }

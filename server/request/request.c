@@ -42,9 +42,8 @@ static void request_take_loglevel(request_rec *r)
     const core_dir_config *d = ap_get_core_module_config(r->per_dir_config);
     const struct ap_logconf *log = core_log_config(r->pool, r->server, d);
 
-    if (log) {
+    if (log)
         r->log = log;
-    }
 }
 
 /* Dot segments, runs of slashes, unreserved characters that were encoded. */
@@ -53,15 +52,12 @@ static int request_normalize(request_rec *r, unsigned flags)
     const core_server_config *sconf = ap_get_core_module_config(r->server->module_config);
 
     flags |= AP_NORMALIZE_NOT_ABOVE_ROOT;
-    if (r->main && r->filename) {
+    if (r->main && r->filename)
         flags |= AP_NORMALIZE_ALLOW_RELATIVE;
-    }
-    if (sconf->merge_slashes != AP_CORE_CONFIG_OFF) {
+    if (sconf->merge_slashes != AP_CORE_CONFIG_OFF)
         flags |= AP_NORMALIZE_MERGE_SLASHES;
-    }
-    if (ap_normalize_path(r->parsed_uri.path, flags)) {
+    if (ap_normalize_path(r->parsed_uri.path, flags))
         return OK;
-    }
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(10244) "invalid URI path (%s)",
                   r->unparsed_uri);
     return HTTP_BAD_REQUEST;
@@ -75,14 +71,12 @@ static int request_decode(request_rec *r)
     unsigned flags = AP_UNESCAPE_URL_KEEP_UNRESERVED;
     int status;
 
-    if (!strchr(path, '%')) {
+    if (!strchr(path, '%'))
         return OK;
-    }
-    if (!d->allow_encoded_slashes) {
+    if (!d->allow_encoded_slashes)
         flags |= AP_UNESCAPE_URL_FORBID_SLASHES;
-    } else if (!d->decode_encoded_slashes) {
+    else if (!d->decode_encoded_slashes)
         flags |= AP_UNESCAPE_URL_KEEP_SLASHES;
-    }
     status = ap_unescape_url_ex(path, flags);
     if (status != OK) {
         if (status == HTTP_NOT_FOUND && !d->allow_encoded_slashes) {
@@ -102,12 +96,10 @@ static int request_pre_translate(request_rec *r)
     ap_conf_vector_t *conf = r->per_dir_config;
     int status;
 
-    if (!ap_hook_get_pre_translate_name()) {
+    if (!ap_hook_get_pre_translate_name())
         return OK;
-    }
-    if ((status = request_sections(r)) != OK) {
+    if ((status = request_sections(r)) != OK)
         return status;
-    }
     status = ap_run_pre_translate_name(r);
     r->per_dir_config = conf; /* the sections may differ once it is decoded */
     return ap_is_HTTP_ERROR(status) || status == DONE ? status : OK;
@@ -120,25 +112,19 @@ static int request_translate(request_rec *r)
     int by_file = r->main && r->filename;
     int status = OK;
 
-    if (r->parsed_uri.path &&
-        (status = request_normalize(r, AP_NORMALIZE_DECODE_UNRESERVED)) != OK) {
+    if (r->parsed_uri.path && (status = request_normalize(r, AP_NORMALIZE_DECODE_UNRESERVED)) != OK)
         return status;
-    }
     if (!by_file) {
         status = request_pre_translate(r);
-        if (status != OK && status != DONE) {
+        if (status != OK && status != DONE)
             return status;
-        }
     }
-    if (status != DONE && r->parsed_uri.path && (status = request_decode(r)) != OK) {
+    if (status != DONE && r->parsed_uri.path && (status = request_decode(r)) != OK)
         return status;
-    }
-    if (by_file) {
+    if (by_file)
         return OK;
-    }
-    if ((status = request_sections(r)) != OK) {
+    if ((status = request_sections(r)) != OK)
         return status;
-    }
     request_take_loglevel(r);
     return request_undecided(r, ap_run_translate_name(r), "translate");
 }
@@ -149,17 +135,14 @@ static int request_locate(request_rec *r)
     int status;
 
     r->per_dir_config = r->server->lookup_defaults;
-    if ((status = ap_run_map_to_storage(r)) != OK) {
+    if ((status = ap_run_map_to_storage(r)) != OK)
         return status; /* DECLINED cannot be: the core takes what no one else did */
-    }
     /* Once more: what is said of the URI goes before what is said of the file. */
-    if ((status = request_sections(r)) != OK) {
+    if ((status = request_sections(r)) != OK)
         return status;
-    }
     request_take_loglevel(r);
-    if ((status = ap_run_post_perdir_config(r)) != OK) {
+    if ((status = ap_run_post_perdir_config(r)) != OK)
         return status;
-    }
     return r->main ? OK : ap_run_header_parser(r);
 }
 
@@ -170,9 +153,8 @@ static const request_rec *request_permitted_by(const request_rec *r)
 {
     const request_rec *from = r->prev ? r->prev : r->main;
 
-    if (!from || from->per_dir_config != r->per_dir_config) {
+    if (!from || from->per_dir_config != r->per_dir_config)
         return NULL;
-    }
     return auth_internal_is_per_conf() || (from->uri && r->uri && !strcmp(from->uri, r->uri))
                ? from
                : NULL;
@@ -183,9 +165,8 @@ static int request_authenticate(request_rec *r)
 {
     int status = request_undecided(r, ap_run_check_user_id(r), "check user");
 
-    if (status != OK) {
+    if (status != OK)
         return status;
-    }
     if (!r->user) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(00027) "No authentication done but request not allowed without "
@@ -210,13 +191,11 @@ static int request_access(request_rec *r, int may_stop)
     }
     any = ap_satisfies(r) == SATISFY_ANY;
     status = request_undecided(r, ap_run_access_checker(r), "check access");
-    if (any ? status == OK : status != OK) {
+    if (any ? status == OK : status != OK)
         return status;
-    }
     status = ap_run_access_checker_ex(r);
-    if (status == DECLINED || (!any && status == OK && ap_run_force_authn(r) == OK)) {
+    if (status == DECLINED || (!any && status == OK && ap_run_force_authn(r) == OK))
         return may_stop && conn_on_loop() ? REQUEST_AUTH_PENDING : request_authenticate(r);
-    }
     return status;
 }
 
@@ -233,9 +212,8 @@ static int request_internal(request_rec *r, int may_stop)
     int status;
 
     if ((status = request_translate(r)) != OK || (status = request_locate(r)) != OK ||
-        (status = request_access(r, may_stop)) != OK) {
+        (status = request_access(r, may_stop)) != OK)
         return status;
-    }
     return request_settle(r);
 }
 
@@ -251,9 +229,8 @@ static int request_phases_read(request_rec *r)
 {
     int status = ap_run_quick_handler(r, 0);
 
-    if (status != DECLINED) {
+    if (status != DECLINED)
         return status == OK ? DONE : status;
-    }
     status = request_internal(r, 1);
     return status == OK ? handler_prepare(r) : status;
 }
@@ -267,9 +244,8 @@ int request_phases(request_rec *r)
         r->status = HTTP_OK;
         return status;
     }
-    if ((status = ap_post_read_request(r)) != OK) {
+    if ((status = ap_post_read_request(r)) != OK)
         return status;
-    }
     return request_phases_read(r);
 }
 
@@ -277,9 +253,8 @@ int request_phases_resume(request_rec *r)
 {
     int status = request_authenticate(r);
 
-    if (status == OK) {
+    if (status == OK)
         status = request_settle(r);
-    }
     return status == OK ? handler_prepare(r) : status;
 }
 

@@ -77,21 +77,18 @@ static int request_other_form(request_rec *r, const char *target)
 {
     apr_status_t rv;
 
-    if (r->method_number == M_CONNECT) {
+    if (r->method_number == M_CONNECT)
         rv = apr_uri_parse_hostinfo(r->pool, target, &r->parsed_uri);
-    } else {
+    else
         rv = apr_uri_parse(r->pool, target, &r->parsed_uri);
-    }
-    if (rv != APR_SUCCESS) {
+    if (rv != APR_SUCCESS)
         return HTTP_BAD_REQUEST;
-    }
     /* http and https are ours under any spelling; the host of an absolute target outweighs the Host
      * field. */
-    if (r->parsed_uri.scheme && !strcasecmp(r->parsed_uri.scheme, ap_http_scheme(r))) {
+    if (r->parsed_uri.scheme && !strcasecmp(r->parsed_uri.scheme, ap_http_scheme(r)))
         r->hostname = r->parsed_uri.hostname;
-    } else if (r->method_number == M_CONNECT) {
+    else if (r->method_number == M_CONNECT)
         r->hostname = r->parsed_uri.hostname;
-    }
     return OK;
 }
 
@@ -142,13 +139,12 @@ static const char *request_method(request_rec *r, const http_head *head)
 
 static void request_set_version(request_rec *r, const http_head *head)
 {
-    if (head->major == 1 && head->minor <= 1) {
+    if (head->major == 1 && head->minor <= 1)
         r->protocol = (char *)(head->minor ? "HTTP/1.1" : "HTTP/1.0");
-    } else if (head->protocol_len == 8) {
+    else if (head->protocol_len == 8)
         r->protocol = apr_pstrmemdup(r->pool, head->protocol, 8);
-    } else {
+    else
         r->protocol = (char *)"HTTP/1.0";
-    }
     r->proto_num =
         head->major || head->minor ? HTTP_VERSION(head->major, head->minor) : HTTP_VERSION(1, 0);
     r->assbackwards = head->major == 0 && head->minor == 9;
@@ -188,9 +184,8 @@ int request_take_line(request_rec *r, const http_head *head)
         return HTTP_BAD_REQUEST;
     }
     if (r->method_number == M_INVALID &&
-        core_server_conf_of(r->server)->http_methods == AP_HTTP_METHODS_REGISTERED) {
+        core_server_conf_of(r->server)->http_methods == AP_HTTP_METHODS_REGISTERED)
         return HTTP_NOT_IMPLEMENTED;
-    }
     return OK;
 }
 
@@ -220,9 +215,8 @@ static void request_take_fields(request_rec *r, const http_head *head, char *cop
         seen |= bit;
     }
     /* Several lines of one name become one value, as handlers expect. */
-    if (maybe_twice) {
+    if (maybe_twice)
         apr_table_compress(r->headers_in, APR_OVERLAP_TABLES_MERGE);
-    }
 }
 
 /* Fields that do not lie in one piece. */
@@ -261,9 +255,8 @@ static void request_copy_head(request_rec *r, const http_head *head, const char 
     copy[len] = '\0';
     copy[head->line_len] = '\0';
     r->the_request = copy;
-    if (!head->status) {
+    if (!head->status)
         request_take_fields(r, head, copy);
-    }
 }
 
 /* End of the last field value, within the head: the copy needs nothing behind it. */
@@ -271,9 +264,8 @@ static const char *request_head_end(const http_head *head)
 {
     const http_field *last;
 
-    if (!head->n_fields) {
+    if (!head->n_fields)
         return head->line + head->line_len;
-    }
     last = &head->field[head->n_fields - 1];
     return last->value + last->value_len;
 }
@@ -282,13 +274,11 @@ static int request_expectation(request_rec *r, const http_head *head)
 {
     const char *expect;
 
-    if (head->known[HTTP_F_EXPECT] < 0) {
+    if (head->known[HTTP_F_EXPECT] < 0)
         return OK;
-    }
     expect = apr_table_get(r->headers_in, "Expect");
-    if (!expect || !*expect) {
+    if (!expect || !*expect)
         return OK;
-    }
     if (strcasecmp(expect, "100-continue") != 0) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                       APLOGNO(00570) "client sent an unrecognized expectation value of "
@@ -324,17 +314,15 @@ static void request_log_bad(request_rec *r, const http_head *head)
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                       APLOGNO(00567) "request failed: error reading the headers");
     }
-    if (head->note) {
+    if (head->note)
         apr_table_setn(r->notes, "error-notes", head->note);
-    }
 }
 
 /* An absolute target names a server even if Host does not: that one's error page it is. */
 static void request_server_of_target(request_rec *r, const http_head *head)
 {
-    if (!head->no_host || head->uri[0] == '/') {
+    if (!head->no_host || head->uri[0] == '/')
         return;
-    }
     request_parse_uri(r, apr_pstrmemdup(r->pool, head->uri, head->uri_len));
     if (r->status == HTTP_OK && r->hostname) {
         ap_update_vhost_from_headers(r);
@@ -361,9 +349,8 @@ request_rec *request_create(conn_rec *c, const http_head *head)
     request_take_authority(r, head);
     status = request_take_line(r, head);
     ap_add_input_filter_handle(ap_http_input_filter_handle, NULL, r, c);
-    if (r->assbackwards) {
+    if (r->assbackwards)
         c->keepalive = AP_CONN_CLOSE;
-    }
     if (status != OK) {
         if (head->status) {
             request_server_of_target(r, head);
@@ -380,9 +367,8 @@ request_rec *request_create(conn_rec *c, const http_head *head)
         return r;
     }
     status = request_expectation(r, head);
-    if (status != OK) {
+    if (status != OK)
         r->status = status;
-    }
     return r;
 }
 
@@ -392,9 +378,8 @@ AP_DECLARE(int) ap_check_request_header(request_rec *r)
 
     ap_update_vhost_from_headers(r);
     r->per_dir_config = r->server->lookup_defaults;
-    if (r->status != HTTP_OK) {
+    if (r->status != HTTP_OK)
         return 0;
-    }
     host = apr_table_get(r->headers_in, "Host");
     if ((!r->hostname && r->proto_num >= HTTP_VERSION(1, 1)) ||
         (r->proto_num == HTTP_VERSION(1, 1) && !host)) {
@@ -413,9 +398,8 @@ AP_DECLARE(int) ap_post_read_request(request_rec *r)
     const char *scheme = r->parsed_uri.scheme;
     const int status = ap_run_post_read_request(r);
 
-    if (status != OK && status != DECLINED) {
+    if (status != OK && status != DECLINED)
         return status;
-    }
     /* Only a forward proxy may be asked for what is not of http. */
     if (!r->proxyreq && scheme && strcasecmp(scheme, "http") && strcasecmp(scheme, "https")) {
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "invalid scheme in URI: %s", r->unparsed_uri);

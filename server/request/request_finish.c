@@ -28,21 +28,18 @@ void request_on_answered(void (*fn)(request_rec *r))
 static void request_lock(request_rec *r)
 {
 #if APR_HAS_THREADS
-    if (!r->invoke_mtx && !conn_on_loop()) {
+    if (!r->invoke_mtx && !conn_on_loop())
         apr_thread_mutex_create(&r->invoke_mtx, APR_THREAD_MUTEX_DEFAULT, r->pool);
-    }
-    if (r->invoke_mtx) {
+    if (r->invoke_mtx)
         apr_thread_mutex_lock(r->invoke_mtx);
-    }
 #endif
 }
 
 static void request_unlock(request_rec *r)
 {
 #if APR_HAS_THREADS
-    if (r->invoke_mtx) {
+    if (r->invoke_mtx)
         apr_thread_mutex_unlock(r->invoke_mtx);
-    }
 #endif
 }
 
@@ -55,9 +52,8 @@ static pthread_cond_t suspended_ended = PTHREAD_COND_INITIALIZER;
 static void request_await_module(conn_rec *c)
 {
     pthread_mutex_lock(&suspended_lock);
-    while (c->cs->state == CONN_STATE_SUSPENDED) {
+    while (c->cs->state == CONN_STATE_SUSPENDED)
         pthread_cond_wait(&suspended_ended, &suspended_lock);
-    }
     pthread_mutex_unlock(&suspended_lock);
 }
 
@@ -75,9 +71,8 @@ static void request_set_state(conn_rec *c, conn_state_e state)
     pthread_mutex_lock(&suspended_lock);
     was_suspended = c->cs->state == CONN_STATE_SUSPENDED;
     c->cs->state = state;
-    if (was_suspended) {
+    if (was_suspended)
         pthread_cond_broadcast(&suspended_ended);
-    }
     pthread_mutex_unlock(&suspended_lock);
 }
 
@@ -89,14 +84,12 @@ static int request_handle(request_rec *r)
     request_lock(r);
     status = handler_run(r);
     if (status == SUSPENDED) {
-        if (c->cs) {
+        if (c->cs)
             request_set_state(c, CONN_STATE_SUSPENDED);
-        }
         request_unlock(r);
         /* A module goes on with it and ends it by ap_process_request_after_handler(). */
-        if (c->cs && connection_of(c) && !conn_on_loop()) {
+        if (c->cs && connection_of(c) && !conn_on_loop())
             request_await_module(c);
-        }
         return status;
     }
     request_unlock(r);
@@ -105,9 +98,8 @@ static int request_handle(request_rec *r)
 
 static int request_check_memory(request_rec *r, int status)
 {
-    if (__builtin_expect(brg_pool_exhausted(r->connection->pool), 0)) {
+    if (__builtin_expect(brg_pool_exhausted(r->connection->pool), 0))
         memory_refusal_of_connection(r->connection);
-    }
     return memory_request_status(r, status);
 }
 
@@ -115,9 +107,8 @@ static void request_answer(request_rec *r, int status)
 {
     request_die(status, r, HTTP_OK);
     if (__builtin_expect(brg_pool_exhausted(r->pool), 0) &&
-        (status = memory_refusal_unanswered(r)) != OK) {
+        (status = memory_refusal_unanswered(r)) != OK)
         request_die(status, r, HTTP_OK);
-    }
     if (request_answered)
         request_answered(r);
     ap_process_request_after_handler(r);
@@ -128,9 +119,8 @@ static int request_error_may_wait(request_rec *r, int status)
 {
     const char *custom;
 
-    if (!ap_is_HTTP_ERROR(status)) {
+    if (!ap_is_HTTP_ERROR(status))
         return 0;
-    }
     custom = ap_response_code_string(r, ap_index_of_response(status));
     return custom && *custom == '/';
 }
@@ -139,19 +129,17 @@ int request_finish_on_loop(request_rec *r, int *status)
 {
     *status = request_check_memory(r, *status);
     if (*status == OK) {
-        request_let_move(r);
+        request_allow_rerun(r);
         *status = request_handle(r);
-        if (*status == SUSPENDED) {
+        if (*status == SUSPENDED)
             return 1;
-        }
-        if (request_moves(r)) {
+        if (request_takes_rerun(r)) {
             *status = OK;
             return 0;
         }
     }
-    if (request_error_may_wait(r, *status)) {
+    if (request_error_may_wait(r, *status))
         return 0;
-    }
     request_answer(r, *status);
     return 1;
 }
@@ -159,12 +147,10 @@ int request_finish_on_loop(request_rec *r, int *status)
 void request_finish(request_rec *r, int status)
 {
     status = request_check_memory(r, status);
-    if (status == OK) {
+    if (status == OK)
         status = request_handle(r);
-    }
-    if (status != SUSPENDED) {
+    if (status != SUSPENDED)
         request_answer(r, status);
-    }
 }
 
 AP_DECLARE(void) ap_process_request_after_handler(request_rec *r)
@@ -185,9 +171,8 @@ AP_DECLARE(void) ap_process_request_after_handler(request_rec *r)
             ap_check_pipeline(c, &bb, DEFAULT_LIMIT_BLANK_LINES) == APR_SUCCESS;
         apr_brigade_cleanup(&bb);
     }
-    if (c->cs) {
+    if (c->cs)
         request_set_state(c, c->aborted ? CONN_STATE_LINGER : CONN_STATE_WRITE_COMPLETION);
-    }
 }
 
 AP_DECLARE(void) ap_process_request(request_rec *r)
@@ -196,9 +181,8 @@ AP_DECLARE(void) ap_process_request(request_rec *r)
     apr_bucket_brigade bb = {.p = c->pool, .bucket_alloc = c->bucket_alloc};
 
     ap_process_async_request(r);
-    if (c->aborted || c->data_in_input_filters) {
+    if (c->aborted || c->data_in_input_filters)
         return; /* more responses follow: they take this one along */
-    }
     APR_RING_INIT(&bb.list, apr_bucket, link);
     APR_BRIGADE_INSERT_TAIL(&bb, apr_bucket_flush_create(c->bucket_alloc));
     ap_pass_brigade(c->output_filters, &bb);

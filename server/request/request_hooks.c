@@ -26,14 +26,11 @@ static int translate_has_prefix(const char *uri, const char *prefix, int len)
 /* No empty segment, none that is or starts like "." or "..": it can be appended as it is. */
 static int translate_is_plain(const char *path)
 {
-    if (*path == '.' || *path == '/') {
+    if (*path == '.' || *path == '/')
         return 0;
-    }
-    for (; *path; path++) {
-        if (*path == '/' && (path[1] == '/' || path[1] == '.')) {
+    for (; *path; path++)
+        if (*path == '/' && (path[1] == '/' || path[1] == '.'))
             return 0;
-        }
-    }
     return 1;
 }
 
@@ -48,9 +45,8 @@ static apr_status_t translate_join(request_rec *r, const char *root, const char 
     }
     root_len = strlen(root);
     path_len = strlen(path);
-    if (root[root_len - 1] == '/') {
+    if (root[root_len - 1] == '/')
         root_len--;
-    }
     name = apr_palloc(r->pool, root_len + path_len + 2);
     memcpy(name, root, root_len);
     name[root_len] = '/';
@@ -65,21 +61,18 @@ AP_DECLARE_NONSTD(int) ap_core_translate(request_rec *r)
     const char *path = r->uri;
     apr_status_t rv;
 
-    if (r->proxyreq) {
+    if (r->proxyreq)
         return HTTP_FORBIDDEN;
-    }
     if (!path || (path[0] != '/' && strcmp(path, "*"))) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(00126) "Invalid URI in request '%s' '%s'",
                       r->the_request ? r->the_request : "-", path ? path : "-");
         return HTTP_BAD_REQUEST;
     }
-    if (r->server->path && translate_has_prefix(path, r->server->path, r->server->pathlen)) {
+    if (r->server->path && translate_has_prefix(path, r->server->path, r->server->pathlen))
         path += r->server->pathlen;
-    }
-    while (*path == '/') {
+    while (*path == '/')
         path++;
-    }
     rv = translate_join(r, conf->ap_document_root ? conf->ap_document_root : "/", path);
     if (rv != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, APLOGNO(00127) "Cannot map %s to file",
@@ -118,9 +111,8 @@ static int type_set_handler(request_rec *r, const core_dir_config *conf)
     const char *handler = conf->handler, *err = NULL;
 
     if (conf->expr_handler) {
-        if (expr_depends(conf->expr_handler)) {
+        if (expr_depends(conf->expr_handler))
             request_mark_volatile(r);
-        }
         handler = ap_expr_str_exec(r, conf->expr_handler, &err);
         if (err) {
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
@@ -128,9 +120,8 @@ static int type_set_handler(request_rec *r, const core_dir_config *conf)
             return HTTP_INTERNAL_SERVER_ERROR;
         }
     }
-    if (handler && strcmp(handler, "none")) {
+    if (handler && strcmp(handler, "none"))
         r->handler = handler;
-    }
     return OK;
 }
 
@@ -145,15 +136,13 @@ static int type_override(request_rec *r)
         ap_get_useragent_host(r, REMOTE_NAME, NULL);
         request_mark_volatile(r);
     }
-    if (conf->mime_type && strcmp(conf->mime_type, "none")) {
+    if (conf->mime_type && strcmp(conf->mime_type, "none"))
         ap_set_content_type_ex(r, conf->mime_type, 1);
-    }
     /* Values other than the three mean that it was not configured. */
     if (r->used_path_info == AP_REQ_DEFAULT_PATH_INFO &&
         (conf->accept_path_info == AP_REQ_ACCEPT_PATH_INFO ||
-         conf->accept_path_info == AP_REQ_REJECT_PATH_INFO)) {
+         conf->accept_path_info == AP_REQ_REJECT_PATH_INFO))
         r->used_path_info = conf->accept_path_info;
-    }
     return type_set_handler(r, conf);
 }
 
@@ -165,23 +154,19 @@ static void filter_configured(request_rec *r, const char *names,
 {
     const char *name;
 
-    while (*names && (name = ap_getword(r->pool, &names, ';')) != NULL) {
-        if (*name) {
+    while (*names && (name = ap_getword(r->pool, &names, ';')) != NULL)
+        if (*name)
             add(name, NULL, r, r->connection);
-        }
-    }
 }
 
 static void filters_insert(request_rec *r)
 {
     const core_dir_config *conf = ap_get_core_module_config(r->per_dir_config);
 
-    if (conf->output_filters) {
+    if (conf->output_filters)
         filter_configured(r, conf->output_filters, ap_add_output_filter);
-    }
-    if (conf->input_filters) {
+    if (conf->input_filters)
         filter_configured(r, conf->input_filters, ap_add_input_filter);
-    }
 }
 
 /* ---- registration ---- */

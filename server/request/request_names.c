@@ -17,11 +17,10 @@ static const char *names_by_dns(request_rec *r)
     conn_rec *c = r->connection;
 
     if (!c->local_host) {
-        if (apr_getnameinfo(&c->local_host, c->local_addr, 0) != APR_SUCCESS || !c->local_host) {
+        if (apr_getnameinfo(&c->local_host, c->local_addr, 0) != APR_SUCCESS || !c->local_host)
             c->local_host = apr_pstrdup(c->pool, r->server->server_hostname);
-        } else {
+        else
             ap_str_tolower(c->local_host);
-        }
     }
     return c->local_host;
 }
@@ -54,16 +53,13 @@ AP_DECLARE(apr_port_t) ap_get_server_port(const request_rec *r)
                               : 0;
     apr_port_t asked = self && r->parsed_uri.port_str ? r->parsed_uri.port : 0;
 
-    if (asked) {
+    if (asked)
         return asked;
-    }
     /* What the client saw goes first where the client's view counts. */
-    if (self && physical) {
+    if (self && physical)
         return physical;
-    }
-    if (r->server->port) {
+    if (r->server->port)
         return r->server->port;
-    }
     return physical ? physical : ap_default_port(r);
 }
 
@@ -72,8 +68,7 @@ AP_DECLARE(char *) ap_construct_url(apr_pool_t *p, const char *uri, request_rec 
     apr_port_t port = ap_get_server_port(r);
     const char *host = ap_get_server_name_for_url(r);
 
-    if (ap_is_default_port(port, r)) {
+    if (ap_is_default_port(port, r))
         return apr_pstrcat(p, ap_http_scheme(r), "://", host, uri, NULL);
-    }
     return apr_psprintf(p, "%s://%s:%u%s", ap_http_scheme(r), host, port, uri);
 }

@@ -20,9 +20,8 @@ AP_DECLARE_DATA ap_filter_rec_t *ap_subreq_core_filter_handle;
 AP_CORE_DECLARE_NONSTD(apr_status_t)
 ap_sub_req_output_filter(ap_filter_t *f, apr_bucket_brigade *bb)
 {
-    if (!APR_BRIGADE_EMPTY(bb) && APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb))) {
+    if (!APR_BRIGADE_EMPTY(bb) && APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb)))
         apr_bucket_delete(APR_BRIGADE_LAST(bb));
-    }
     return APR_BRIGADE_EMPTY(bb) ? APR_SUCCESS : ap_pass_brigade(f->next, bb);
 }
 
@@ -87,9 +86,8 @@ static request_rec *subreq_run_phases(request_rec *sub)
 {
     int status = ap_process_request_internal(sub);
 
-    if (status != OK) {
+    if (status != OK)
         sub->status = status;
-    }
     return sub;
 }
 
@@ -115,16 +113,13 @@ ap_sub_req_method_uri(const char *method, const char *new_uri, const request_rec
 
         ap_parse_uri(sub, ap_make_full_path(sub->pool, dir, new_uri));
     }
-    if (!next_filter) {
+    if (!next_filter)
         return subreq_process(sub, r);
-    }
     /* Only what is going to be run may be answered by a quick handler. */
-    if (ap_is_recursion_limit_exceeded(r)) {
+    if (ap_is_recursion_limit_exceeded(r))
         return subreq_too_deep(sub);
-    }
-    if (ap_run_quick_handler(sub, 1) == OK) {
+    if (ap_run_quick_handler(sub, 1) == OK)
         return sub;
-    }
     return subreq_run_phases(sub);
 }
 
@@ -144,9 +139,8 @@ static char *subreq_neighbour_uri(request_rec *sub, const request_rec *r, const 
     char *dir = apr_pstrdup(p, r->uri), *uri;
     int has_info = r->path_info && *r->path_info;
 
-    if (has_info) {
+    if (has_info)
         dir[ap_find_path_info(dir, r->path_info)] = '\0';
-    }
     uri = ap_make_full_path(p, ap_make_dirstr_parent(p, dir), name);
     if (has_info && with_path_info) {
         uri = ap_make_full_path(p, uri, r->path_info + 1);
@@ -166,9 +160,8 @@ static int subreq_entry_info(request_rec *sub, const apr_finfo_t *entry)
         int link = opts & OPT_SYM_LINKS ? 0 : APR_FINFO_LINK;
         apr_status_t rv = apr_stat(&sub->finfo, sub->filename, APR_FINFO_MIN | link, sub->pool);
 
-        if (rv != APR_SUCCESS && rv != APR_INCOMPLETE) {
+        if (rv != APR_SUCCESS && rv != APR_INCOMPLETE)
             sub->finfo.filetype = APR_NOFILE;
-        }
     }
     return sub->finfo.filetype == APR_LNK
                ? walk_resolve_symlink(sub->filename, &sub->finfo, opts, sub->pool)
@@ -186,18 +179,16 @@ ap_sub_req_lookup_dirent(const apr_finfo_t *dirent, const request_rec *r, int su
 
     sub->uri = subreq_neighbour_uri(sub, r, dirent->name, merge);
     sub->filename = ap_make_full_path(p, ap_make_dirstr_parent(p, r->filename), dirent->name);
-    if (r->canonical_filename == r->filename) {
+    if (r->canonical_filename == r->filename)
         sub->canonical_filename = sub->filename;
-    }
     if ((res = subreq_entry_info(sub, dirent)) != OK) {
         sub->status = res;
         return sub;
     }
     if (sub->finfo.filetype == APR_DIR) {
         sub->filename = apr_pstrcat(p, sub->filename, "/", NULL);
-        if (!sub->path_info || !*sub->path_info) {
+        if (!sub->path_info || !*sub->path_info)
             sub->uri = apr_pstrcat(p, sub->uri, "/", NULL);
-        }
     }
     sub->uri = ap_escape_uri(p, sub->uri);
     ap_parse_uri(sub, merge && r->args && *r->args ? apr_pstrcat(p, sub->uri, "?", r->args, NULL)
@@ -218,9 +209,8 @@ ap_sub_req_lookup_file(const char *new_file, const request_rec *r, ap_filter_t *
         sub->status = HTTP_FORBIDDEN;
         return sub;
     }
-    if (r->canonical_filename == r->filename) {
+    if (r->canonical_filename == r->filename)
         sub->canonical_filename = sub->filename;
-    }
     if (!strncmp(sub->filename, dir, len) && sub->filename[len] &&
         !strchr(sub->filename + len, '/')) {
         /* A neighbour's URI is known; that of any other file is not. */
@@ -239,14 +229,12 @@ AP_DECLARE(int) ap_run_sub_req(request_rec *r)
 {
     int status = DECLINED;
 
-    if (!r->filename || r->finfo.filetype == APR_NOFILE) {
+    if (!r->filename || r->finfo.filetype == APR_NOFILE)
         status = ap_run_quick_handler(r, 0);
-    }
     if (status != OK) {
         status = ap_invoke_handler(r);
-        if (status == DONE) {
+        if (status == DONE)
             status = OK;
-        }
     }
     ap_finalize_sub_req_protocol(r);
     return status;

@@ -35,22 +35,17 @@ static const char *vhost_parse_addr(apr_pool_t *p, const char *word, server_addr
 
     rv = apr_parse_addr_port(&host, &scope, &port,
                              wild_port ? apr_pstrmemdup(p, word, len - 2) : word, p);
-    if (rv != APR_SUCCESS) {
+    if (rv != APR_SUCCESS)
         return "The address or port is invalid";
-    }
-    if (!host) {
+    if (!host)
         return "Missing address for VirtualHost";
-    }
-    if (!port && !wild_port) {
+    if (!port && !wild_port)
         port = default_port;
-    }
-    if (scope) {
+    if (scope)
         host = apr_pstrcat(p, host, "%", scope, NULL);
-    }
     rv = apr_sockaddr_info_get(&sa, vhost_is_any(host) ? NULL : host, APR_UNSPEC, port, 0, p);
-    if (rv != APR_SUCCESS && vhost_is_any(host)) {
+    if (rv != APR_SUCCESS && vhost_is_any(host))
         return "Could not determine a wildcard address ('0.0.0.0') -- check resolver configuration";
-    }
     if (rv != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_ERR, rv, NULL,
                      APLOGNO(00547) "Could not resolve host name %s -- ignoring!", host);
@@ -64,9 +59,8 @@ static const char *vhost_parse_addr(apr_pool_t *p, const char *word, server_addr
         sar->host_port = port;
         **link = sar;
         *link = &sar->next;
-        if (apr_sockaddr_is_wildcard(sa)) {
+        if (apr_sockaddr_is_wildcard(sa))
             break; /* the other family's form of it means the same */
-        }
     }
     return NULL;
 }
@@ -84,9 +78,8 @@ const char *ap_parse_vhost_addrs(apr_pool_t *p, const char *hostname, server_rec
             return err;
         }
     }
-    if (s->addrs && s->addrs->host_port) {
+    if (s->addrs && s->addrs->host_port)
         s->port = s->addrs->host_port; /* goes before the main server's */
-    }
     return NULL;
 }
 
@@ -125,20 +118,16 @@ static void vhost_find_name(apr_pool_t *p, server_rec *s, const server_rec *main
 
 AP_DECLARE(void) ap_fini_vhost_config(apr_pool_t *p, server_rec *main_server)
 {
-    if (!main_server->server_hostname) {
+    if (!main_server->server_hostname)
         main_server->server_hostname = ap_get_local_host(p);
-    }
-    for (server_rec *s = main_server->next; s; s = s->next) {
-        if (!s->server_hostname) {
+    for (server_rec *s = main_server->next; s; s = s->next)
+        if (!s->server_hostname)
             vhost_find_name(p, s, main_server);
-        }
-    }
     vhost_tables_build(p, main_server);
     if (ap_exists_config_define("DUMP_VHOSTS")) {
         apr_file_t *out;
 
-        if (apr_file_open_stdout(&out, p) == APR_SUCCESS) {
+        if (apr_file_open_stdout(&out, p) == APR_SUCCESS)
             vhost_dump(out);
-        }
     }
 }

@@ -34,12 +34,10 @@ static int host_is_strict_name(const char *name, size_t len)
             return 0;
         }
     }
-    if (!len || label == len) {
+    if (!len || label == len)
         return 0;
-    }
-    if (numeric) {
+    if (numeric)
         return dots == 3 && !leading_zero;
-    }
     return !dots || apr_isalpha(name[label]);
 }
 
@@ -47,12 +45,10 @@ static int host_is_strict_name(const char *name, size_t len)
  */
 static int host_is_pathlike(const char *name, size_t len)
 {
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < len; i++)
         if (name[i] == '/' || name[i] == '\\' || !name[i] ||
-            (name[i] == '.' && i + 1 < len && name[i + 1] == '.')) {
+            (name[i] == '.' && i + 1 < len && name[i + 1] == '.'))
             return 1;
-        }
-    }
     return 0;
 }
 
@@ -61,9 +57,8 @@ static int host_is_v6(const char *text, size_t len)
     struct in6_addr addr;
     char copy[INET6_ADDRSTRLEN];
 
-    if (len >= sizeof copy || memchr(text, '\0', len)) {
+    if (len >= sizeof copy || memchr(text, '\0', len))
         return 0;
-    }
     memcpy(copy, text, len);
     copy[len] = '\0';
     return inet_pton(AF_INET6, copy, &addr) == 1;
@@ -76,9 +71,8 @@ static int host_port(const char *text, size_t len, unsigned *port)
 
     for (size_t i = 0; i < len; i++) {
         n = n * 10 + (unsigned long)(text[i] - '0');
-        if (!apr_isdigit(text[i]) || n > 65535) {
+        if (!apr_isdigit(text[i]) || n > 65535)
             return 0;
-        }
     }
     *port = (unsigned)n;
     return n > 0;
@@ -89,9 +83,8 @@ static int host_parse_v6(const char *value, size_t len, vhost_host *out)
     const char *end = memchr(value, ']', len);
     size_t rest;
 
-    if (!end || !host_is_v6(value + 1, (size_t)(end - value) - 1)) {
+    if (!end || !host_is_v6(value + 1, (size_t)(end - value) - 1))
         return 0;
-    }
     rest = len - (size_t)(end - value) - 1;
     *out = (vhost_host){value + 1, (size_t)(end - value) - 1, 0, 1};
     return !rest || (end[1] == ':' && host_port(end + 2, rest - 1, &out->port));
@@ -102,25 +95,20 @@ int vhost_host_parse(const char *value, size_t len, int strict, vhost_host *out)
     size_t digits = len;
     unsigned port = 0;
 
-    if (len && value[0] == '[') {
+    if (len && value[0] == '[')
         return host_parse_v6(value, len, out);
-    }
-    while (digits && apr_isdigit(value[digits - 1])) {
+    while (digits && apr_isdigit(value[digits - 1]))
         digits--;
-    }
     if (digits < len && digits && value[digits - 1] == ':') {
-        if (!host_port(value + digits, len - digits, &port)) {
+        if (!host_port(value + digits, len - digits, &port))
             return 0;
-        }
         len = digits - 1;
     }
-    if (len && value[len - 1] == '.' && !(len > 1 && value[len - 2] == '.')) {
+    if (len && value[len - 1] == '.' && !(len > 1 && value[len - 2] == '.'))
         len--;
-    }
     *out = (vhost_host){value, len, port, 0};
-    if (host_is_pathlike(value, len)) {
+    if (host_is_pathlike(value, len))
         return 0;
-    }
     return !strict || host_is_strict_name(value, len);
 }
 
@@ -181,15 +169,12 @@ static void host_replace_field(request_rec *r, const char *field)
 {
     const char *name = r->hostname;
 
-    if (strchr(name, ':')) {
+    if (strchr(name, ':'))
         name = apr_pstrcat(r->pool, "[", name, "]", NULL);
-    }
-    if (r->parsed_uri.port_str) {
+    if (r->parsed_uri.port_str)
         name = apr_pstrcat(r->pool, name, ":", r->parsed_uri.port_str, NULL);
-    }
-    if (!strcasecmp(field, name)) {
+    if (!strcasecmp(field, name))
         return;
-    }
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                   APLOGNO(02417) "Replacing host header '%s' with host '%s' given in the request "
                                  "uri",
@@ -209,9 +194,8 @@ static int host_path_visit(void *baton, server_rec *s)
     size_t len = (size_t)s->pathlen;
 
     if (s->path && len && !strncmp(search->uri, s->path, len) &&
-        (s->path[len - 1] == '/' || search->uri[len] == '/' || !search->uri[len])) {
+        (s->path[len - 1] == '/' || search->uri[len] == '/' || !search->uri[len]))
         search->found = s;
-    }
     return search->found != NULL;
 }
 
@@ -224,15 +208,13 @@ static int host_choose_server(request_rec *r)
     if (!r->hostname) {
         host_path search = {r->uri ? r->uri : "", NULL};
 
-        if (chain && vhost_chain_each(chain, host_path_visit, &search)) {
+        if (chain && vhost_chain_each(chain, host_path_visit, &search))
             r->server = search.found;
-        }
         return 1;
     }
     found = chain ? vhost_chain_find(chain, r->hostname, strlen(r->hostname)) : NULL;
-    if (found) {
+    if (found)
         r->server = found;
-    }
     return found || vhost_server_has_name(r->server, r->hostname);
 }
 
@@ -248,18 +230,16 @@ AP_DECLARE(int) ap_update_vhost_from_headers_ex(request_rec *r, int require_matc
         r->hostname = NULL;
         r->status = HTTP_BAD_REQUEST;
     }
-    if (r->status != HTTP_OK) {
+    if (r->status != HTTP_OK)
         return r->status;
-    }
     conf = ap_get_core_module_config(r->server->module_config);
     if (!host_choose_server(r) && (require_match || conf->strict_host_check == AP_CORE_CONFIG_ON)) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                       "Client asked for a host that no server here has: %s", r->hostname);
         return r->status = HTTP_BAD_REQUEST;
     }
-    if (from_target && field && host_is_strict_server(r->server)) {
+    if (from_target && field && host_is_strict_server(r->server))
         host_replace_field(r, field);
-    }
     return HTTP_OK;
 }
 
@@ -276,20 +256,17 @@ AP_DECLARE(void) ap_update_vhost_given_ip(conn_rec *conn)
     const void *chain = vhost_chain_of(conn->local_addr, &base);
 
     conn->vhost_lookup_data = (void *)chain;
-    if (chain) {
+    if (chain)
         conn->base_server = base;
-    }
 }
 
 AP_DECLARE(int) ap_matches_request_vhost(request_rec *r, const char *host, apr_port_t port)
 {
     const server_rec *s = r->server;
 
-    for (const server_addr_rec *sar = s->addrs; sar; sar = sar->next) {
-        if ((!sar->host_port || sar->host_port == port) && !strcasecmp(host, sar->virthost)) {
+    for (const server_addr_rec *sar = s->addrs; sar; sar = sar->next)
+        if ((!sar->host_port || sar->host_port == port) && !strcasecmp(host, sar->virthost))
             return 1;
-        }
-    }
     return port == s->port && vhost_server_has_name(s, host);
 }
 
@@ -311,8 +288,7 @@ ap_vhost_iterate_given_conn(conn_rec *conn, ap_vhost_iterate_conn_cb func_cb, vo
 {
     host_iteration it = {func_cb, baton, conn};
 
-    if (conn->vhost_lookup_data) {
+    if (conn->vhost_lookup_data)
         return vhost_chain_each(conn->vhost_lookup_data, host_iterate, &it);
-    }
     return func_cb(baton, conn, conn->base_server);
 }

@@ -90,16 +90,13 @@ static vhost_chain *vhost_chain_get(apr_pool_t *p, apr_sockaddr_t *addr, apr_por
 {
     vhost_chain **link = vhost_bucket_of(addr), *chain;
 
-    for (; (chain = *link) != NULL; link = &chain->next) {
-        if (chain->port == port && (!addr || apr_sockaddr_equal(chain->addr, addr))) {
+    for (; (chain = *link) != NULL; link = &chain->next)
+        if (chain->port == port && (!addr || apr_sockaddr_equal(chain->addr, addr)))
             return chain;
-        }
-    }
     /* Those for any port go to the end, the others before them. */
     link = vhost_bucket_of(addr);
-    while (*link && (!port || (*link)->port)) {
+    while (*link && (!port || (*link)->port))
         link = &(*link)->next;
-    }
     chain = apr_pcalloc(p, sizeof *chain);
     chain->addr = addr;
     chain->port = port;
@@ -135,9 +132,8 @@ static vhost_name *vhost_name_slot(const vhost_chain *chain, const char *name, s
         vhost_name *slot = &chain->names[at & (chain->names_size - 1)];
 
         if (!slot->name ||
-            (slot->hash == hash && slot->len == len && !strncasecmp(slot->name, name, len))) {
+            (slot->hash == hash && slot->len == len && !strncasecmp(slot->name, name, len)))
             return slot;
-        }
     }
 }
 
@@ -147,18 +143,16 @@ static void vhost_name_add(vhost_chain *chain, const char *name, server_rec *s, 
     unsigned hash = vhost_name_hash(name, len);
     vhost_name *slot = vhost_name_slot(chain, name, len, hash);
 
-    if (!slot->name || rank < slot->rank) {
+    if (!slot->name || rank < slot->rank)
         *slot = (vhost_name){name, len, s, hash, rank};
-    }
 }
 
 static unsigned vhost_names_n(const vhost_chain *chain)
 {
     unsigned n = 0;
 
-    for (const vhost_member *m = chain->members; m; m = m->next) {
+    for (const vhost_member *m = chain->members; m; m = m->next)
         n += 2 + (m->server->names ? (unsigned)m->server->names->nelts : 0);
-    }
     return n;
 }
 
@@ -173,20 +167,17 @@ static void vhost_chain_index(apr_pool_t *p, vhost_chain *chain)
     for (const vhost_member *m = chain->members; m; m = m->next, rank++) {
         server_rec *s = m->server;
 
-        if (s->server_hostname) {
+        if (s->server_hostname)
             vhost_name_add(chain, s->server_hostname, s, rank);
-        }
-        for (int i = 0; s->names && i < s->names->nelts; i++) {
+        for (int i = 0; s->names && i < s->names->nelts; i++)
             vhost_name_add(chain, APR_ARRAY_IDX(s->names, i, const char *), s, rank);
-        }
         for (int i = 0; s->wild_names && i < s->wild_names->nelts; i++) {
             const char *pattern = APR_ARRAY_IDX(s->wild_names, i, const char *);
 
             APR_ARRAY_PUSH(chain->patterns, vhost_pattern) = (vhost_pattern){pattern, s, rank};
         }
-        if (m->sar->virthost) {
+        if (m->sar->virthost)
             vhost_name_add(chain, m->sar->virthost, s, rank | VHOST_RANK_TEXT);
-        }
     }
 }
 
@@ -211,9 +202,8 @@ void vhost_tables_build(apr_pool_t *p, server_rec *main_server)
             vhost_tables.wants_address |= !any;
         }
     }
-    for (vhost_chain *chain = vhost_tables.all; chain; chain = chain->listed) {
+    for (vhost_chain *chain = vhost_tables.all; chain; chain = chain->listed)
         vhost_chain_index(p, chain);
-    }
 }
 
 /* ---- look-ups ---- */
@@ -228,18 +218,15 @@ const void *vhost_chain_of(const apr_sockaddr_t *local, server_rec **base)
     vhost_chain *chain = NULL;
 
     if (local) {
-        for (chain = vhost_tables.by_addr[vhost_addr_bucket(local)]; chain; chain = chain->next) {
+        for (chain = vhost_tables.by_addr[vhost_addr_bucket(local)]; chain; chain = chain->next)
             if ((!chain->port || chain->port == local->port) &&
-                apr_sockaddr_equal(chain->addr, local)) {
+                apr_sockaddr_equal(chain->addr, local))
                 break;
-            }
-        }
     }
     if (!chain) {
         chain = vhost_tables.any;
-        while (chain && chain->port && (!local || chain->port != local->port)) {
+        while (chain && chain->port && (!local || chain->port != local->port))
             chain = chain->next;
-        }
     }
     *base = chain ? chain->base : vhost_tables.main_server;
     return chain;
@@ -251,20 +238,17 @@ server_rec *vhost_chain_find(const vhost_chain *chain, const char *name, size_t 
     unsigned rank = exact->name ? exact->rank : ~0u;
     char text[512];
 
-    if (!chain->patterns->nelts || len >= sizeof text) {
+    if (!chain->patterns->nelts || len >= sizeof text)
         return exact->name ? exact->server : NULL;
-    }
     memcpy(text, name, len);
     text[len] = '\0';
     for (int i = 0; i < chain->patterns->nelts; i++) {
         const vhost_pattern *wild = &APR_ARRAY_IDX(chain->patterns, i, vhost_pattern);
 
-        if (wild->rank > rank) {
+        if (wild->rank > rank)
             break;
-        }
-        if (!ap_strcasecmp_match(text, wild->pattern)) {
+        if (!ap_strcasecmp_match(text, wild->pattern))
             return wild->server;
-        }
     }
     return exact->name ? exact->server : NULL;
 }
@@ -278,9 +262,8 @@ int vhost_chain_each(const vhost_chain *chain, int (*visit)(void *baton, server_
         if (m->server != last) {
             int rv = visit(baton, m->server);
 
-            if (rv) {
+            if (rv)
                 return rv;
-            }
             last = m->server;
         }
     }
@@ -289,22 +272,19 @@ int vhost_chain_each(const vhost_chain *chain, int (*visit)(void *baton, server_
 
 int vhost_server_has_name(const server_rec *s, const char *name)
 {
-    if (s->server_hostname && !strcasecmp(s->server_hostname, name)) {
+    if (s->server_hostname && !strcasecmp(s->server_hostname, name))
         return 1;
-    }
     for (int i = 0; s->names && i < s->names->nelts; i++) {
         const char *alias = APR_ARRAY_IDX(s->names, i, const char *);
 
-        if (alias && !strcasecmp(alias, name)) {
+        if (alias && !strcasecmp(alias, name))
             return 1;
-        }
     }
     for (int i = 0; s->wild_names && i < s->wild_names->nelts; i++) {
         const char *pattern = APR_ARRAY_IDX(s->wild_names, i, const char *);
 
-        if (pattern && !ap_strcasecmp_match(name, pattern)) {
+        if (pattern && !ap_strcasecmp_match(name, pattern))
             return 1;
-        }
     }
     return 0;
 }
@@ -316,13 +296,10 @@ server_rec *vhost_by_name(const void *chain, server_rec *base, const char *host,
     vhost_host parsed;
     server_rec *s = NULL;
 
-    if (!vhost_host_parse(host, len, conf->http_conformance != AP_HTTP_CONFORMANCE_UNSAFE,
-                          &parsed)) {
+    if (!vhost_host_parse(host, len, conf->http_conformance != AP_HTTP_CONFORMANCE_UNSAFE, &parsed))
         return NULL;
-    }
-    if (chain) {
+    if (chain)
         s = vhost_chain_find(chain, parsed.name, parsed.len);
-    }
     return s || conf->strict_host_check == AP_CORE_CONFIG_ON ? s : base;
 }
 
@@ -330,9 +307,8 @@ server_rec *vhost_by_name(const void *chain, server_rec *base, const char *host,
 
 static void vhost_dump_names(apr_file_t *out, const server_rec *s)
 {
-    for (int i = 0; s->names && i < s->names->nelts; i++) {
+    for (int i = 0; s->names && i < s->names->nelts; i++)
         apr_file_printf(out, "%16s alias %s\n", "", APR_ARRAY_IDX(s->names, i, const char *));
-    }
     for (int i = 0; s->wild_names && i < s->wild_names->nelts; i++) {
         apr_file_printf(out, "%16s wild alias %s\n", "",
                         APR_ARRAY_IDX(s->wild_names, i, const char *));
@@ -349,12 +325,10 @@ static void vhost_dump_chain(apr_file_t *out, const vhost_chain *chain)
 {
     char addr[64] = "*", port[8] = "*", where[80], padded[96];
 
-    if (chain->addr) {
+    if (chain->addr)
         apr_sockaddr_ip_getbuf(addr, sizeof addr, chain->addr);
-    }
-    if (chain->port) {
+    if (chain->port)
         apr_snprintf(port, sizeof port, "%u", chain->port);
-    }
     apr_snprintf(where, sizeof where, strchr(addr, ':') ? "[%s]:%s" : "%s:%s", addr, port);
     apr_snprintf(padded, sizeof padded, "%-22s", where);
     if (!chain->members->next) {
@@ -375,10 +349,8 @@ void vhost_dump(apr_file_t *out)
 {
     apr_file_printf(out, "VirtualHost configuration:\n");
     for (int any = 0; any < 2; any++) {
-        for (const vhost_chain *chain = vhost_tables.all; chain; chain = chain->listed) {
-            if ((chain->addr == NULL) == any) {
+        for (const vhost_chain *chain = vhost_tables.all; chain; chain = chain->listed)
+            if ((chain->addr == NULL) == any)
                 vhost_dump_chain(out, chain);
-            }
-        }
     }
 }

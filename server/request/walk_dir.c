@@ -35,9 +35,8 @@ typedef struct dir_walk {
 
 static const core_dir_config *dir_core(dir_walk *w)
 {
-    if (!w->conf) {
+    if (!w->conf)
         w->conf = walk_fold_onto(w->r, &w->found, w->r->per_dir_config);
-    }
     return ap_get_core_module_config(w->conf);
 }
 
@@ -56,9 +55,8 @@ static char *dir_prefix(dir_walk *w, apr_size_t end)
         w->scratch[w->len] = '/';
         w->cut = w->len + 1;
     }
-    if (w->cut <= w->len) {
+    if (w->cut <= w->len)
         w->scratch[w->cut] = w->cut == w->len ? '/' : w->path[w->cut];
-    }
     w->scratch[end] = '\0';
     w->cut = end;
     return w->scratch;
@@ -72,9 +70,8 @@ static apr_status_t dir_stat(dir_walk *w, apr_size_t end, apr_int32_t wanted, ap
     char *name = r->filename;
     apr_status_t rv;
 
-    if (end < w->len) {
+    if (end < w->len)
         r->filename = dir_prefix(w, end);
-    }
     rv = ap_run_dirwalk_stat(finfo, r, wanted);
     r->filename = name;
     return rv == APR_INCOMPLETE && (finfo->valid & APR_FINFO_TYPE) ? APR_SUCCESS : rv;
@@ -89,9 +86,8 @@ static void dir_survey(dir_walk *w)
     apr_status_t rv = APR_SUCCESS;
 
     w->was_given = r->finfo.filetype != APR_NOFILE;
-    if (r->finfo.filetype == APR_NOFILE || r->finfo.filetype == APR_LNK) {
+    if (r->finfo.filetype == APR_NOFILE || r->finfo.filetype == APR_LNK)
         rv = dir_stat(w, w->len, APR_FINFO_MIN, &r->finfo);
-    }
     if (rv == APR_SUCCESS) {
         w->dirs_end = w->len;
         w->type_known = 1;
@@ -100,15 +96,13 @@ static void dir_survey(dir_walk *w)
     memset(&r->finfo, 0, sizeof r->finfo);
     r->finfo.filetype = APR_NOFILE;
     if (!APR_STATUS_IS_ENOENT(rv) ||
-        dir_stat(w, w->len, APR_FINFO_MIN | APR_FINFO_LINK, &link) == APR_SUCCESS) {
+        dir_stat(w, w->len, APR_FINFO_MIN | APR_FINFO_LINK, &link) == APR_SUCCESS)
         return;
-    }
     for (slash = w->len - 1; slash > 0 && w->path[slash - 1] != '/'; slash--) {
     }
     if (slash <= 1 || dir_stat(w, slash - 1, APR_FINFO_MIN, &parent) != APR_SUCCESS ||
-        parent.filetype != APR_DIR) {
+        parent.filetype != APR_DIR)
         return;
-    }
     /* No file, but the times are its directory's: negotiation tells by them whether variants came
      * or went. */
     r->finfo = parent;
@@ -123,18 +117,15 @@ int walk_resolve_symlink(const char *path, apr_finfo_t *finfo, int opts, apr_poo
     apr_int32_t wanted = finfo->valid & ~(APR_FINFO_NAME | APR_FINFO_LINK);
 
     if (opts & OPT_SYM_LINKS) {
-        if (apr_stat(&target, path, wanted | APR_FINFO_MIN, p) != APR_SUCCESS) {
+        if (apr_stat(&target, path, wanted | APR_FINFO_MIN, p) != APR_SUCCESS)
             return HTTP_FORBIDDEN;
-        }
     } else if (opts & OPT_SYM_OWNER) {
         if (!(finfo->valid & APR_FINFO_OWNER) &&
-            apr_stat(finfo, path, wanted | APR_FINFO_LINK | APR_FINFO_OWNER, p) != APR_SUCCESS) {
+            apr_stat(finfo, path, wanted | APR_FINFO_LINK | APR_FINFO_OWNER, p) != APR_SUCCESS)
             return HTTP_FORBIDDEN;
-        }
         if (apr_stat(&target, path, wanted | APR_FINFO_MIN | APR_FINFO_OWNER, p) != APR_SUCCESS ||
-            apr_uid_compare(target.user, finfo->user) != APR_SUCCESS) {
+            apr_uid_compare(target.user, finfo->user) != APR_SUCCESS)
             return HTTP_FORBIDDEN;
-        }
     } else {
         return HTTP_FORBIDDEN;
     }
@@ -166,17 +157,15 @@ static int dir_look(dir_walk *w, apr_size_t end, int opts, apr_finfo_t *finfo)
     apr_status_t rv;
 
     rv = dir_stat(w, end, APR_FINFO_MIN | (follow ? 0 : APR_FINFO_LINK), finfo);
-    if (follow && (APR_STATUS_IS_ENOENT(rv) || rv == ELOOP)) { /* or a link that leads nowhere */
+    if (follow && (APR_STATUS_IS_ENOENT(rv) || rv == ELOOP)) /* or a link that leads nowhere */
         rv = dir_stat(w, end, APR_FINFO_MIN | APR_FINFO_LINK, finfo);
-    }
     if (APR_STATUS_IS_ENOENT(rv)) {
         memset(finfo, 0, sizeof *finfo);
         finfo->filetype = APR_NOFILE;
         return OK;
     }
-    if (rv != APR_SUCCESS) {
+    if (rv != APR_SUCCESS)
         return dir_stat_failed(w, end, rv);
-    }
     if (finfo->filetype == APR_LNK &&
         walk_resolve_symlink(dir_prefix(w, end), finfo, opts, w->r->pool) != OK) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, w->r,
@@ -210,9 +199,8 @@ static int dir_component(dir_walk *w, apr_size_t end, int *is_dir)
         int res;
 
         finfo = &looked;
-        if ((res = dir_look(w, end, opts, finfo)) != OK) {
+        if ((res = dir_look(w, end, opts, finfo)) != OK)
             return res;
-        }
     }
     *is_dir = finfo->filetype == APR_DIR;
     if (!*is_dir && finfo->filetype != APR_REG && finfo->filetype != APR_NOFILE) {
@@ -222,9 +210,8 @@ static int dir_component(dir_walk *w, apr_size_t end, int *is_dir)
         return HTTP_FORBIDDEN;
     }
     if (finfo != &r->finfo && (is_last || !*is_dir) &&
-        (finfo->filetype != APR_NOFILE || r->finfo.filetype != APR_NOFILE)) {
+        (finfo->filetype != APR_NOFILE || r->finfo.filetype != APR_NOFILE))
         r->finfo = *finfo;
-    }
     return OK;
 }
 
@@ -235,9 +222,8 @@ static int dir_is(const dir_walk *w, const char *d, apr_size_t pos)
 {
     apr_size_t have = pos > w->len ? w->len : pos;
 
-    if (strncmp(d, w->path, have) != 0) {
+    if (strncmp(d, w->path, have) != 0)
         return 0;
-    }
     return have == pos ? d[pos] == '\0' : d[have] == '/' && d[have + 1] == '\0';
 }
 
@@ -248,14 +234,12 @@ static int dir_htaccess(dir_walk *w, apr_size_t pos)
     ap_conf_vector_t *found = NULL;
     int res;
 
-    if (!override && (!core->override_list || apr_is_empty_table(core->override_list))) {
+    if (!override && (!core->override_list || apr_is_empty_table(core->override_list)))
         return OK;
-    }
     res = ap_parse_htaccess(&found, w->r, override, core->override_opts, core->override_list,
                             apr_pstrdup(w->r->pool, dir_prefix(w, pos)), w->access_name);
-    if (res == OK && found) {
+    if (res == OK && found)
         dir_take(w, found, 0);
-    }
     return res;
 }
 
@@ -266,14 +250,12 @@ static void dir_sections(dir_walk *w, apr_size_t pos, unsigned level)
         ap_conf_vector_t *sec = APR_ARRAY_IDX(w->secs, w->next_sec, ap_conf_vector_t *);
         const core_dir_config *core = ap_get_core_module_config(sec);
 
-        if (core->r || core->d_components > level) {
+        if (core->r || core->d_components > level)
             break;
-        }
         if (core->d_is_fnmatch
                 ? apr_fnmatch(core->d, dir_prefix(w, pos), APR_FNM_PATHNAME) == APR_SUCCESS
-                : dir_is(w, core->d, pos)) {
+                : dir_is(w, core->d, pos))
             dir_take(w, sec, 1);
-        }
     }
 }
 
@@ -283,9 +265,8 @@ static apr_size_t dir_of_file(const request_rec *r)
     const apr_size_t len = strlen(r->filename);
     const char *slash = strrchr(r->filename, '/');
 
-    if (r->finfo.filetype == APR_DIR) {
+    if (r->finfo.filetype == APR_DIR)
         return slash && !slash[1] ? len - 1 : len;
-    }
     return slash ? (apr_size_t)(slash - r->filename) : 0;
 }
 
@@ -300,13 +281,11 @@ static const char *dir_regex_subject(const request_rec *r)
         const request_rec *from = r->main ? r->main : r->prev;
         apr_size_t len;
 
-        if (!from || !from->filename || from->server != r->server) {
+        if (!from || !from->filename || from->server != r->server)
             return r->filename;
-        }
         len = dir_of_file(from);
-        if (len != dir_of_file(r) || strncmp(from->filename, r->filename, len)) {
+        if (len != dir_of_file(r) || strncmp(from->filename, r->filename, len))
             return r->filename;
-        }
         r = from;
     }
 }
@@ -319,9 +298,8 @@ static void dir_regexes(dir_walk *w)
         ap_conf_vector_t *sec = APR_ARRAY_IDX(w->secs, i, ap_conf_vector_t *);
         const core_dir_config *core = ap_get_core_module_config(sec);
 
-        if (core->r && walk_regex_matches(w->r, core, subject)) {
+        if (core->r && walk_regex_matches(w->r, core, subject))
             dir_take(w, sec, 1);
-        }
     }
 }
 
@@ -330,12 +308,10 @@ static void dir_regexes(dir_walk *w)
 static int dir_is_canonical(const char *path)
 {
     for (const char *p = path; *p; p++) {
-        if (p[0] != '/' || (p[1] != '/' && p[1] != '.')) {
+        if (p[0] != '/' || (p[1] != '/' && p[1] != '.'))
             continue;
-        }
-        if (p[1] == '/' || p[2] == '/' || !p[2] || (p[2] == '.' && (p[3] == '/' || !p[3]))) {
+        if (p[1] == '/' || p[2] == '/' || !p[2] || (p[2] == '.' && (p[3] == '/' || !p[3])))
             return 0;
-        }
     }
     return 1;
 }
@@ -409,23 +385,20 @@ AP_DECLARE(int) ap_directory_walk(request_rec *r)
         int is_dir;
 
         dir_sections(&w, pos, level);
-        if ((res = dir_htaccess(&w, pos)) != OK) {
+        if ((res = dir_htaccess(&w, pos)) != OK)
             return res;
-        }
         if (pos >= w.len) {
             end = w.len; /* all of it is a directory */
             break;
         }
         slash = memchr(w.path + pos, '/', w.len - pos);
         end = slash ? (apr_size_t)(slash - w.path) : w.len;
-        if ((res = dir_component(&w, end, &is_dir)) != OK) {
+        if ((res = dir_component(&w, end, &is_dir)) != OK)
             return res;
-        }
         if (!is_dir) {
             /* <Directory> sections, patterns above all, may name a file as well. */
-            if (end == w.len && r->finfo.filetype == APR_REG) {
+            if (end == w.len && r->finfo.filetype == APR_REG)
                 dir_sections(&w, w.len + 1, level + 1);
-            }
             break;
         }
         pos = end + 1;

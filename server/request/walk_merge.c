@@ -64,13 +64,11 @@ void walk_merge_open(apr_pool_t *pconf)
 {
     apr_allocator_t *allocator;
 
-    if (merge_pool) {
+    if (merge_pool)
         apr_pool_destroy(merge_pool);
-    }
     /* An allocator of its own: threads add to this pool while others may use pconf's. */
-    if (apr_allocator_create(&allocator) != APR_SUCCESS) {
+    if (apr_allocator_create(&allocator) != APR_SUCCESS)
         return;
-    }
     if (apr_pool_create_ex(&merge_pool, pconf, NULL, allocator) != APR_SUCCESS) {
         apr_allocator_destroy(allocator);
         merge_pool = NULL;
@@ -87,12 +85,10 @@ static ap_conf_vector_t *merge_find(const ap_conf_vector_t *base, const ap_conf_
         const merge_entry *e =
             atomic_load_explicit(&merge_table[at % MERGE_SLOTS], memory_order_acquire);
 
-        if (!e) {
+        if (!e)
             return NULL;
-        }
-        if (e->base == base && e->sec == sec) {
+        if (e->base == base && e->sec == sec)
             return e->result;
-        }
     }
 }
 
@@ -102,9 +98,8 @@ static int merge_is_result(const ap_conf_vector_t *conf)
         const ap_conf_vector_t *known =
             atomic_load_explicit(&merge_results[at % MERGE_SLOTS], memory_order_acquire);
 
-        if (!known || known == conf) {
+        if (!known || known == conf)
             return known != NULL;
-        }
     }
 }
 
@@ -112,14 +107,12 @@ static void merge_publish(merge_entry *e)
 {
     unsigned at = merge_hash(e->result, NULL);
 
-    while (atomic_load_explicit(&merge_results[at % MERGE_SLOTS], memory_order_relaxed)) {
+    while (atomic_load_explicit(&merge_results[at % MERGE_SLOTS], memory_order_relaxed))
         at++;
-    }
     atomic_store_explicit(&merge_results[at % MERGE_SLOTS], e->result, memory_order_release);
     at = merge_hash(e->base, e->sec);
-    while (atomic_load_explicit(&merge_table[at % MERGE_SLOTS], memory_order_relaxed)) {
+    while (atomic_load_explicit(&merge_table[at % MERGE_SLOTS], memory_order_relaxed))
         at++;
-    }
     atomic_store_explicit(&merge_table[at % MERGE_SLOTS], e, memory_order_release);
 }
 
@@ -155,11 +148,9 @@ static ap_conf_vector_t *merge_for_request(request_rec *r, ap_conf_vector_t *bas
     for (request_rec *q = r; q; q = merge_origin(q)) {
         void **list = ap_get_request_note(q, AP_NOTE_DIRECTORY_WALK);
 
-        for (note = list ? *list : NULL; note; note = note->next) {
-            if (note->entry.base == base && note->entry.sec == sec) {
+        for (note = list ? *list : NULL; note; note = note->next)
+            if (note->entry.base == base && note->entry.sec == sec)
                 return note->entry.result;
-            }
-        }
     }
     note = apr_palloc(r->pool, sizeof *note);
     note->entry = (merge_entry){base, sec, ap_merge_per_dir_configs(r->pool, base, sec)};
@@ -178,9 +169,8 @@ ap_conf_vector_t *walk_merge(request_rec *r, ap_conf_vector_t *base, ap_conf_vec
 
     if (are_config && merge_pool) {
         result = merge_find(base, sec);
-        if (!result) {
+        if (!result)
             result = merge_add(base, sec);
-        }
     }
     return result ? result : merge_for_request(r, base, sec);
 }
@@ -203,8 +193,7 @@ void walk_fold_add(request_rec *r, walk_fold *fold, ap_conf_vector_t *sec, int s
 
 ap_conf_vector_t *walk_fold_onto(request_rec *r, const walk_fold *fold, ap_conf_vector_t *base)
 {
-    if (!fold->sum) {
+    if (!fold->sum)
         return base;
-    }
     return walk_merge(r, base, fold->sum, fold->is_config && walk_is_config(r, base));
 }

@@ -21,9 +21,8 @@ int walk_regex_matches(request_rec *r, const core_dir_config *core, const char *
     apr_size_t n = core->refs ? (apr_size_t)core->refs->nelts : 0;
     ap_regmatch_t *groups = n ? apr_palloc(r->pool, n * sizeof *groups) : NULL;
 
-    if (ap_regexec(core->r, subject, n, groups, 0)) {
+    if (ap_regexec(core->r, subject, n, groups, 0))
         return 0;
-    }
     for (apr_size_t i = 0; i < n; i++) {
         const char *name = APR_ARRAY_IDX(core->refs, i, const char *);
 
@@ -61,12 +60,10 @@ static int location_has_prefix(const char *prefix, const char *uri)
 
 static int location_matches(request_rec *r, const core_dir_config *core, const char *folded)
 {
-    if (core->r) {
+    if (core->r)
         return walk_regex_matches(r, core, r->uri);
-    }
-    if (core->d_is_fnmatch) {
+    if (core->d_is_fnmatch)
         return apr_fnmatch(core->d, folded, APR_FNM_PATHNAME) == APR_SUCCESS;
-    }
     return location_has_prefix(core->d, folded);
 }
 
@@ -75,9 +72,8 @@ static const char *location_folded(request_rec *r)
 {
     char *folded;
 
-    if (r->uri[0] != '/' || !strstr(r->uri, "//")) {
+    if (r->uri[0] != '/' || !strstr(r->uri, "//"))
         return r->uri;
-    }
     folded = apr_pstrdup(r->pool, r->uri);
     ap_no2slash(folded);
     return folded;
@@ -101,20 +97,17 @@ static const location_note *location_match_all(request_rec *r, const apr_array_h
     location_note *note = slot ? *slot : NULL;
     const char *folded;
 
-    if (note && note->server == r->server && !strcmp(note->uri, r->uri)) {
+    if (note && note->server == r->server && !strcmp(note->uri, r->uri))
         return note;
-    }
     note = location_note_make(r, secs);
-    if (slot) {
+    if (slot)
         *slot = note;
-    }
     folded = location_folded(r);
     for (int i = 0; i < secs->nelts; i++) {
         ap_conf_vector_t *sec = section_at(secs, i);
 
-        if (location_matches(r, ap_get_core_module_config(sec), folded)) {
+        if (location_matches(r, ap_get_core_module_config(sec), folded))
             note->secs[note->n++] = sec;
-        }
     }
     return note;
 }
@@ -125,13 +118,11 @@ AP_DECLARE(int) ap_location_walk(request_rec *r)
     const location_note *note;
     walk_fold fold = {0};
 
-    if (!sconf->sec_url || !sconf->sec_url->nelts || !r->uri) {
+    if (!sconf->sec_url || !sconf->sec_url->nelts || !r->uri)
         return OK;
-    }
     note = location_match_all(r, sconf->sec_url);
-    for (int i = 0; i < note->n; i++) {
+    for (int i = 0; i < note->n; i++)
         walk_fold_add(r, &fold, note->secs[i], 1);
-    }
     r->per_dir_config = walk_fold_onto(r, &fold, r->per_dir_config);
     return OK;
 }
@@ -140,12 +131,10 @@ AP_DECLARE(int) ap_location_walk(request_rec *r)
 
 static int file_matches(request_rec *r, const core_dir_config *core, const char *name)
 {
-    if (core->r) {
+    if (core->r)
         return walk_regex_matches(r, core, name);
-    }
-    if (core->d_is_fnmatch) {
+    if (core->d_is_fnmatch)
         return apr_fnmatch(core->d, name, APR_FNM_PATHNAME) == APR_SUCCESS;
-    }
     return !strcmp(core->d, name);
 }
 
@@ -157,18 +146,16 @@ AP_DECLARE(int) ap_file_walk(request_rec *r)
     walk_fold fold = {0};
     int is_config;
 
-    if (!secs || !secs->nelts || !r->filename) {
+    if (!secs || !secs->nelts || !r->filename)
         return OK;
-    }
     slash = strrchr(r->filename, '/');
     name = slash ? slash + 1 : r->filename;
     is_config = walk_is_config(r, r->per_dir_config); /* and with it the sections that it lists */
     for (int i = 0; i < secs->nelts; i++) {
         ap_conf_vector_t *sec = section_at(secs, i);
 
-        if (file_matches(r, ap_get_core_module_config(sec), name)) {
+        if (file_matches(r, ap_get_core_module_config(sec), name))
             walk_fold_add(r, &fold, sec, is_config);
-        }
     }
     r->per_dir_config = walk_fold_onto(r, &fold, r->per_dir_config);
     return OK;
@@ -182,9 +169,8 @@ static int if_condition_met(request_rec *r, const core_dir_config *core)
     const char *err = NULL;
     int rc = ap_expr_exec(r, core->condition, &err);
 
-    if (expr_depends(core->condition)) {
+    if (expr_depends(core->condition))
         request_mark_volatile(r);
-    }
     if (rc < 0) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(00039) "Failed to evaluate <If > condition: %s", err);
@@ -201,14 +187,12 @@ static void if_walk_level(request_rec *r, const apr_array_header_t *secs, walk_f
         ap_conf_vector_t *sec = section_at(secs, i);
         const core_dir_config *core = ap_get_core_module_config(sec);
 
-        if (!(core->condition_ifelse & AP_CONDITION_ELSE)) {
+        if (!(core->condition_ifelse & AP_CONDITION_ELSE))
             taken = 0;
-        } else if (taken) {
+        else if (taken)
             continue;
-        }
-        if ((core->condition_ifelse & AP_CONDITION_IF) && !if_condition_met(r, core)) {
+        if ((core->condition_ifelse & AP_CONDITION_IF) && !if_condition_met(r, core))
             continue;
-        }
         taken = 1;
         walk_fold_add(r, fold, sec, is_config);
     }
@@ -220,17 +204,15 @@ AP_DECLARE(int) ap_if_walk(request_rec *r)
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
     int is_config;
 
-    if (!core->sec_if || !core->sec_if->nelts) {
+    if (!core->sec_if || !core->sec_if->nelts)
         return OK;
-    }
     is_config = walk_is_config(r, r->per_dir_config);
     while (core->sec_if && core->sec_if->nelts) {
         walk_fold fold = {0};
 
         if_walk_level(r, core->sec_if, &fold, is_config);
-        if (!fold.sum) {
+        if (!fold.sum)
             break;
-        }
         r->per_dir_config = walk_fold_onto(r, &fold, r->per_dir_config);
         core = ap_get_core_module_config(fold.sum);
     }

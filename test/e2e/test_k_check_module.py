@@ -50,7 +50,7 @@ def test_what_a_module_brings(tmp_path):
 
 
 def test_a_declared_module(tmp_path):
-    so = compile_text(tmp_path, "d", '#include "brigade/resolution.h"\nextern module AP_MODULE_DECLARE_DATA d_module;\n'
+    so = compile_text(tmp_path, "d", '#include "brigade/response_cache.h"\nextern module AP_MODULE_DECLARE_DATA d_module;\n'
                       "static void d_hooks(apr_pool_t *p) { brg_nonblocking_declare(&d_module); }")
     assert "    runs on event loops" in check(so)[1]
 

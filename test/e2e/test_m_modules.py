@@ -18,7 +18,7 @@ pytestmark = pytest.mark.only("brigade")
 
 def test_installed_tree(prefix):
     for name in ("bin/brigade", "bin/brigade-apxs", "conf/httpd.conf", "conf/mime.types", "include/httpd.h",
-                 "include/brigade/resolution.h", "htdocs/index.html", "share/man/man8/brigade.8",
+                 "include/brigade/response_cache.h", "htdocs/index.html", "share/man/man8/brigade.8",
                  "bin/brigade-filter-test", "share/man/man1/brigade-filter-test.1", "lib/pkgconfig/brigade.pc",
                  "lib/cmake/Brigade/BrigadeConfig.cmake", "share/doc/brigade/modules.md",
                  "share/doc/brigade/samples/mod_sample_output.c"):

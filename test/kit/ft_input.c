@@ -16,10 +16,9 @@
 
 static int ft_unused_byte(const ft_bytes *b)
 {
-    for (int byte = 0xdb; byte >= 0; byte--) {
+    for (int byte = 0xdb; byte >= 0; byte--)
         if (!b->len || !memchr(b->data, byte, b->len))
             return byte;
-    }
     return 0xdb;
 }
 

@@ -75,15 +75,14 @@ static void ft_sink_keep(ft_run *run, apr_bucket *b)
 /* One bucket of what came. Reading one may put others behind it. */
 static void ft_sink_take(ft_run *run, apr_bucket *b)
 {
-    if (APR_BUCKET_IS_METADATA(b)) {
+    if (APR_BUCKET_IS_METADATA(b))
         ft_sink_metadata(run, b);
-    } else if (run->eos_out) {
+    else if (run->eos_out)
         ft_wrong(run, "data after EOS (%s bucket)", b->type->name);
-    } else if (run->plan->keep) {
+    else if (run->plan->keep)
         ft_sink_keep(run, b);
-    } else {
+    else
         ft_sink_read(run, b);
-    }
 }
 
 static apr_status_t ft_sink_fail(ft_run *run, apr_bucket_brigade *bb)

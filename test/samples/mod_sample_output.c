@@ -21,8 +21,8 @@
 #include "apr_buckets.h"
 
 #if defined(__has_include)
-#if __has_include("brigade/resolution.h")
-#include "brigade/resolution.h"
+#if __has_include("brigade/response_cache.h")
+#include "brigade/response_cache.h"
 #define SQUEEZE_DECLARES 1
 #endif
 #endif
@@ -103,7 +103,7 @@ static void squeeze_register_hooks(apr_pool_t *p)
     ap_register_output_filter_protocol("SQUEEZE", squeeze_filter, NULL, AP_FTYPE_RESOURCE,
                                        AP_FILTER_PROTO_CHANGE | AP_FILTER_PROTO_CHANGE_LENGTH);
 #ifdef SQUEEZE_DECLARES
-    brg_resolution_declare(&sample_output_module,
+    brg_cache_declare(&sample_output_module,
                            NULL); /* the output follows from the content alone */
 #endif
 }

@@ -24,8 +24,8 @@
 typedef struct bench {
     brg_loop loop;
     brg_conn bc;
-    resolution_cache cache;
-    resolution_entry *entry[4];
+    response_cache cache;
+    cache_entry *entry[4];
     int peer;
     char *expected, *got;
     size_t expected_n, got_n;
@@ -58,15 +58,15 @@ static void bench_drain(bench *b)
     assert_memory_equal(b->got, b->expected, b->expected_n);
 }
 
-static resolution_entry *bench_entry(bench *b, size_t len, int i)
+static cache_entry *bench_entry(bench *b, size_t len, int i)
 {
     char uri[16];
     uint64_t hash;
-    resolution_entry *e;
+    cache_entry *e;
 
     snprintf(uri, sizeof uri, "/%d", i);
-    assert_null(resolution_find(&b->cache, NULL, NULL, "h", 1, uri, strlen(uri), NULL, &hash));
-    e = resolution_add(&b->cache, NULL, NULL, "h", 1, uri, strlen(uri), hash);
+    assert_null(cache_find(&b->cache, NULL, NULL, "h", 1, uri, strlen(uri), NULL, &hash));
+    e = cache_add(&b->cache, NULL, NULL, "h", 1, uri, strlen(uri), hash);
     assert_non_null(e);
     e->body = malloc(len);
     e->body_len = (apr_off_t)len;
@@ -106,7 +106,7 @@ static int bench_teardown(void **state)
 
     for (int i = 0; i < 4; i++) {
         assert_int_equal(b->entry[i]->ref.n, 1); /* the cache's own: no answer holds it any more */
-        resolution_forget(&b->cache, b->entry[i]);
+        cache_forget(&b->cache, b->entry[i]);
     }
     assert_int_equal(b->cache.entries_n, 0);
     free(b->cache.bucket);
@@ -120,7 +120,7 @@ static int bench_teardown(void **state)
 
 static void bench_answer(bench *b, gather *g, int number)
 {
-    resolution_entry *e = b->entry[rand() % 4];
+    cache_entry *e = b->entry[rand() % 4];
     size_t len;
 
     if (!gather_has_room(g))
@@ -176,7 +176,7 @@ static void test_file_after_a_head(void **state)
     static gather g;
     char path[] = "/tmp/brigade-gather-XXXXXX";
     bench *b = *state;
-    resolution_entry *e = b->entry[3];
+    cache_entry *e = b->entry[3];
     int fd = mkstemp(path);
 
     assert_true(fd >= 0);

@@ -171,7 +171,7 @@ static void test_limit(void **state)
     assert_int_equal(aborts, 0);
     for (i = 0; i < 20000 && apr_palloc(child, 10000) != NULL; i++)
         ;
-    assert_in_range(i, 3000, 7000); /* ALLOCATOR_GRANT more */
+    assert_in_range(i, 3000, 7000); /* ALLOCATOR_RESERVE more */
     assert_int_equal(aborts, 1);
     apr_pool_clear(p);
     assert_false(brg_pool_exhausted(p));

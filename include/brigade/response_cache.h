@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BRIGADE_RESOLUTION_H
-#define BRIGADE_RESOLUTION_H
+#ifndef BRIGADE_RESPONSE_CACHE_H
+#define BRIGADE_RESPONSE_CACHE_H
 
 /**
- * @file brigade/resolution.h
+ * @file brigade/response_cache.h
  * How a module tells what its part of a request depends on.
  *
  * Resolution is all that lies between a URI and "which file, which configuration, which filters,
@@ -23,37 +23,37 @@ extern "C" {
 
 /** Outcome depends on the virtual host, raw URI, method (GET or HEAD), configuration files and the
  * served file alone: all of which the core watches. */
-#define BRG_RESOLUTION_STATIC 0
+#define BRG_CACHE_STATIC 0
 /** As STATIC, but the module's log_transaction hook must see every request (a request_rec is made
  * for it). */
-#define BRG_RESOLUTION_OBSERVED 1
+#define BRG_CACHE_OBSERVED 1
 /** Depends on more (client address, a request header, the time, a random value): run the hooks each
  * time. */
-#define BRG_RESOLUTION_VOLATILE 2
+#define BRG_CACHE_VOLATILE 2
 
 /**
  * Asked once for a finished request, while it is still whole: what did its outcome depend on, as
  * far as this module is concerned? The greatest answer of all modules counts.
  *
  * @param r  the request, its configuration merged and response headers set
- * @return   one of BRG_RESOLUTION_*
+ * @return   one of BRG_CACHE_*
  * Threads:  the loop that serves the request. Blocking: must not.
  */
-typedef int brg_resolution_fn(request_rec *r);
+typedef int brg_cache_fn(request_rec *r);
 
 /**
  * Which of a few kinds a request field's value is, as far as an outcome depends on it.
  *
- * @param data   as given to brg_resolution_by_field()
+ * @param data   as given to brg_cache_vary()
  * @param value  @a len bytes, not terminated; NULL: the request has no such field
  * @return       0 or more; -1: it cannot be said, such requests are processed in full
  * Threads: any. Blocking: must not.
  */
-typedef int brg_resolution_kind_fn(const void *data, const char *value, apr_size_t len);
+typedef int brg_cache_variant_fn(const void *data, const char *value, apr_size_t len);
 
 /**
  * The outcome of @a r depends on a request field as well, but on nothing else: each kind of value
- * has an answer of its own. For a module's brg_resolution_fn, which then need not say VOLATILE, and
+ * has an answer of its own. For a module's brg_cache_fn, which then need not say VOLATILE, and
  * for hooks before it. The field must not have been changed (by RequestHeader, say).
  *
  * @param name  of the field
@@ -61,38 +61,38 @@ typedef int brg_resolution_kind_fn(const void *data, const char *value, apr_size
  * @param data  for @a kind; it, and what it points to, must live as long as the configuration
  */
 BRG_DECLARE(void)
-brg_resolution_by_field(request_rec *r, const char *name, brg_resolution_kind_fn *kind,
+brg_cache_vary(request_rec *r, const char *name, brg_cache_variant_fn *kind,
                         const void *data);
 
 /**
- * The names that brg_resolution_by_field() was called with so far, for @a r and the sub-requests
- * that were asked about with brg_resolution_ask(): at most @a most of them.
+ * The names that brg_cache_vary() was called with so far, for @a r and the sub-requests
+ * that were asked about with brg_cache_ask(): at most @a most of them.
  * @return how many there are
  */
-BRG_DECLARE(int) brg_resolution_fields(const request_rec *r, const char **names, int most);
+BRG_DECLARE(int) brg_cache_vary_fields(const request_rec *r, const char **names, int most);
 
 /**
  * A field of the response is a date, @a after microseconds after r->request_time, and with each
  * answer it goes on with the time; else it would have made the outcome VOLATILE. For a module's
- * brg_resolution_fn.
+ * brg_cache_fn.
  *
  * @param name  of the one field of which this is true; a constant
  */
 BRG_DECLARE(void)
-brg_resolution_dated_field(request_rec *r, const char *name, apr_interval_time_t after);
+brg_cache_dated_field(request_rec *r, const char *name, apr_interval_time_t after);
 
 /**
  * Declare that no hook, handler or filter of the module waits for anything but local files, so that
  * it may run on an event loop, and how to learn what a request depended on.
  *
  * @param m   the module
- * @param fn  asked per request, see above; NULL stands for "always BRG_RESOLUTION_STATIC"
+ * @param fn  asked per request, see above; NULL stands for "always BRG_CACHE_STATIC"
  * Call from the module's register_hooks function.
  */
-BRG_DECLARE(void) brg_resolution_declare(module *m, brg_resolution_fn *fn);
+BRG_DECLARE(void) brg_cache_declare(module *m, brg_cache_fn *fn);
 
 /**
- * As brg_resolution_declare for "may run on an event loop", but responses that this module took
+ * As brg_cache_declare for "may run on an event loop", but responses that this module took
  * part in are never remembered. For a handler such as a directory listing.
  */
 BRG_DECLARE(void) brg_nonblocking_declare(module *m);
@@ -103,7 +103,7 @@ BRG_DECLARE(void) brg_nonblocking_declare(module *m);
  * looks at r's output filters and takes no offer where one of them may change the body. Threads:
  * the request's. Blocking: no.
  */
-BRG_DECLARE(void) brg_resolution_offer_file(request_rec *r, const char *path);
+BRG_DECLARE(void) brg_cache_offer_file(request_rec *r, const char *path);
 
 /**
  * A filter that has the whole body in hand says: these bytes were made from these files alone, and
@@ -118,14 +118,14 @@ BRG_DECLARE(void) brg_resolution_offer_file(request_rec *r, const char *path);
  * Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(void)
-brg_resolution_offer_body(request_rec *r, ap_filter_t *next, const char *body, apr_size_t len,
+brg_cache_offer_body(request_rec *r, ap_filter_t *next, const char *body, apr_size_t len,
                           const char *const *paths);
 
 /**
- * What all modules say of a sub-request that was looked up: the greatest of BRG_RESOLUTION_*. For
+ * What all modules say of a sub-request that was looked up: the greatest of BRG_CACHE_*. For
  * one that makes part of its answer from others. Threads: the request's. Blocking: no.
  */
-BRG_DECLARE(int) brg_resolution_ask(request_rec *r);
+BRG_DECLARE(int) brg_cache_ask(request_rec *r);
 
 /**
  * The handler or a filter of this request may wait for something: let it run on a worker thread.
