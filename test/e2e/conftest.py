@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures for end-to-end tests: servers that end with their test, and are checked for trouble."""
 import os
-import sys
 
 import pytest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import brigade  # noqa: E402
-from module_source import prefix  # noqa: E402,F401
+import brigade
+from module_source import prefix  # noqa: F401
 
 
 def pytest_configure(config):

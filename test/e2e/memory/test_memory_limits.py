@@ -4,11 +4,10 @@ import threading
 
 import pytest
 
-import brigade
 import trouble
 from brigade import wait_until
 from http_client import Truncated
-from test_s_memory import is_stock
+from memory_site import is_stock
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(is_stock(), reason="built with stock APR pools")]
 MB = 1 << 20

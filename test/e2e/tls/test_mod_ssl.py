@@ -5,13 +5,13 @@ import os
 import shutil
 import socket
 import ssl
-import subprocess
 import time
 
 import pytest
 
 import brigade
 from http_client import Client, request_bytes, split_responses
+from tls_site import certificate
 
 MODULE = f"{brigade.APACHE_MODULES}/mod_ssl.so"
 pytestmark = [pytest.mark.skipif(not os.path.exists(MODULE), reason=f"{MODULE} is not installed"),
@@ -32,12 +32,6 @@ LogLevel ssl:error
 SetHandler server-status
 </Location>
 """
-
-
-def certificate(server):
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                    "-days", "2", "-subj", "/CN=localhost", "-keyout", server.path("conf/key.pem"), "-out",
-                    server.path("conf/cert.pem")], check=True, capture_output=True)
 
 
 class TLSClient(Client):

@@ -12,19 +12,11 @@ import pytest
 import brigade
 import http_client
 from brigade import wait_until
+from memory_site import BUILD, FILES, STATUS, is_stock
 from trouble import compiled, sanitizer
 
 pytestmark = pytest.mark.only("brigade")
-BUILD = os.path.dirname(brigade.BINARY)
-FILES = {"a.txt": "hello\n", "big.txt": "0123456789" * 30000, "dir/.htaccess": "", "dir/x.txt": "x"}
-STATUS = "MemoryReport On\n<Location /st>\nSetHandler server-status\n</Location>\n"
 KINDS = ["system", "trivial", "arena", "guard", "tracking arena", "limit(16M) arena", "os", "jemalloc", "mimalloc"]
-
-
-def is_stock():
-    """Built with BRIGADE_MEMORY=OFF: nothing of this is there."""
-    cache = os.path.join(BUILD, "CMakeCache.txt")
-    return os.path.exists(cache) and "BRIGADE_MEMORY:BOOL=OFF" in open(cache).read()
 
 
 if is_stock():

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from brigade import APACHE_MODULES
-from test_r_resolution import one_loop, settle, warm
+from cache_site import one_loop, settle, warm
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
 

@@ -9,8 +9,7 @@ import signal
 import pytest
 
 from brigade import wait_until
-from trouble import answers, compiled, filters_are_checked, reset, sanitizer
-from test_t_trouble import asked
+from trouble import answers, asked, compiled, filters_are_checked, reset, sanitizer
 
 pytestmark = pytest.mark.only("brigade")
 

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 import brigade
-from test_q_tls import certificate
+from tls_site import certificate
 
 MODULES = ["socache_shmcb", "ssl", "http2", "cgid"]
 pytestmark = [pytest.mark.skipif(not os.path.exists(f"{brigade.APACHE_MODULES}/mod_http2.so"), reason="no mod_http2.so"),

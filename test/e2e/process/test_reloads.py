@@ -11,26 +11,11 @@ import pytest
 
 from brigade import free_port, wait_until
 from http_client import Truncated, request_bytes
-from test_l_lifecycle import Load, accepts
+from processes import Load, accepts, configured, reload
 from trouble import answers, descriptors, sanitizer, slow_client
 
 FILES = {"a.txt": "A\n", "big.bin": bytes(range(256)) * 60_000}
 BASE = "MaxKeepAliveRequests 0\nKeepAliveTimeout 30\n"
-
-
-def configured(server):
-    return server.error_log().count(b"resuming normal operations")
-
-
-def reload(server, config=None, number=signal.SIGUSR1):
-    """A new configuration is read and its processes serve. Returns the processes that were there before."""
-    before, count = set(server.children()), configured(server)
-    if config is not None:
-        server.write_config(config)
-    server.signal(number)
-    wait_until(lambda: configured(server) > count, "the new configuration")
-    wait_until(lambda: set(server.children()) - before, "new processes")
-    return before
 
 
 def settled(server, n=1):

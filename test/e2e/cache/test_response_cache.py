@@ -4,30 +4,9 @@ import os
 
 import pytest
 
+from cache_site import one_loop, settle, warm
+
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
-
-
-def one_loop(serve, config, **more):
-    """Each loop has its own cache: with one of them the second request meets what the first left."""
-    return serve("EventLoops 1\n" + config, **more)
-
-
-def settle(path):
-    """Files as they are after a while: what was just written is not remembered yet."""
-    for folder, _, names in os.walk(path):
-        for name in names:
-            os.utime(os.path.join(folder, name), (1.7e9, 1.7e9))
-
-
-def warm(server, target, body=None, status=200, **headers):
-    """Ask often enough for the answer to be remembered."""
-    with server.connect() as c:
-        for _ in range(4):
-            answer = c.get(target, headers)
-            assert answer.status == status
-            if body is not None:
-                assert answer.body == body
-
 
 # With .htaccess files allowed, one look at the file does not show all that an answer depends on.
 NO_OVERRIDES = """

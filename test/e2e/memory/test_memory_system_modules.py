@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 import brigade
-from test_s_memory import is_stock
+from memory_site import is_stock
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(is_stock(), reason="built with stock APR pools")]
 BUILD = os.path.dirname(brigade.BINARY)

@@ -10,7 +10,7 @@ import brigade
 
 pytestmark = pytest.mark.only("brigade")
 PROGRAM = os.path.join(os.path.dirname(brigade.BINARY), "brigade-filter-test")
-SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules", "mod_broken.c")
+SOURCE = os.path.join(brigade.REPOSITORY, "test", "e2e", "modules", "mod_broken.c")
 INPUT = b"".join(b"ba line %d of bananas, aba and bab\n" % i for i in range(12))
 
 

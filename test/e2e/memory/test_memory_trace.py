@@ -10,9 +10,8 @@ import subprocess
 
 import pytest
 
-import brigade
 from brigade import wait_until
-from test_s_memory import BUILD, FILES, is_stock
+from memory_site import BUILD, FILES, is_stock
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(is_stock(), reason="built with stock APR pools")]
 PAGE = {"p.shtml": '<!--#set var="a" value="b" -->[<!--#echo var="a" -->]<!--#include virtual="/a.txt" -->' * 3}

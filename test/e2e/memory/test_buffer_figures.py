@@ -8,7 +8,7 @@ import socket
 import pytest
 
 import brigade
-from test_s_memory import STATUS, is_stock
+from memory_site import STATUS, is_stock
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(is_stock(), reason="built with stock APR pools")]
 LARGE = b"0123456789abcdef" * (3 << 16)  # more than a socket takes at once, and than is kept in memory

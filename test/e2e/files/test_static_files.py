@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Static files: content of every size by every way of delivery, and files that change under way."""
-import hashlib
 import os
 
 import pytest
 
 from brigade import wait_until
+from file_content import content
 from http_client import Truncated
 
 SIZES = [0, 1, 2, 100, 255, 256, 4095, 4096, 4097, 8000, 8191, 8192, 16384, 65535, 65536, 65537, 262144, 1048576, 3000001]
-
-
-def content(size):
-    """Bytes that differ everywhere, so that a misplaced one shows."""
-    block = b"".join(hashlib.sha256(str(i).encode()).digest() for i in range(min(size, 65536) // 32 + 1))
-    return (block * (size // len(block) + 1))[:size]
 
 
 @pytest.fixture(scope="module", params=["default", "sendfile", "mmap", "read"])

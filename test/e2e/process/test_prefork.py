@@ -9,7 +9,7 @@ import pytest
 
 from brigade import wait_until
 from http_client import request_bytes
-from test_l_generations import configured, reload
+from processes import configured, reload
 from trouble import compiled, sanitizer, with_trouble
 
 pytestmark = pytest.mark.threads

@@ -6,7 +6,7 @@ import time
 import pytest
 
 import brigade
-from test_f_file import content
+from file_content import content
 
 MODULE = f"{brigade.APACHE_MODULES}/mod_case_filter.so"
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads, pytest.mark.skipif(not os.path.exists(MODULE), reason=f"{MODULE} is not installed")]

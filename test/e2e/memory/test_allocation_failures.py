@@ -14,7 +14,7 @@ import pytest
 import brigade
 import http_client
 from brigade import wait_until
-from test_s_memory import is_stock
+from memory_site import is_stock
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(is_stock(), reason="built with stock APR pools")]
 COMPLETE = os.environ.get("TEST_FAULTS") == "all"

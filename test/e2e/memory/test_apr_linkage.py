@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from test_s_memory import is_stock
+from brigade import REPOSITORY
+from memory_site import is_stock
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(REPOSITORY)
 BRIGADE = os.environ.get("BRIGADE", str(ROOT / "out/dev/brigade"))
 
 DYNAMIC, RELACOUNT, SYMBOLIC = 2, 0x6FFFFFF9, 16

@@ -9,7 +9,7 @@ import pytest
 
 import brigade
 from brigade import wait_until
-from test_s_memory import is_stock
+from memory_site import is_stock
 from trouble import STATUS, sanitizer, status, wait_for_connections, with_trouble
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.default_memory,
