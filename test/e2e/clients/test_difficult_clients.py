@@ -148,6 +148,7 @@ def test_requests_without_reading_are_not_kept_without_limit(server):
 
 # ---- Slow and silent ------------------------------------------------------------------------------------------
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["/xl.bin", "/l.bin", "/m.txt"])
 @pytest.mark.parametrize("config", ["", "EnableSendfile On\n"])
 def test_reader_that_stops(serve, target, config):
@@ -186,6 +187,7 @@ def test_slow_reader_that_goes_on_is_served(serve):
         assert c.read_exactly(int(head["Content-Length"])) == pattern(8_000_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body,wanted", [(b"some", (408, 400)), (b"", (408, 400))])
 def test_body_that_does_not_come(serve, body, wanted):
     server = serve("RequestReadTimeout header=5 body=1\n" + STATUS + with_trouble(), FILES)

@@ -69,6 +69,7 @@ def test_ab_post(server, tmp_path):
     ab(server, "/a.txt", "-k", "-n", "2000", "-c", "20", "-p", str(tmp_path / "body"), "-T", "text/plain")
 
 
+@pytest.mark.slow
 @needs("wrk")
 @pytest.mark.threads
 @pytest.mark.parametrize("target", ["/a.txt", "/k.bin", "/big.bin"])

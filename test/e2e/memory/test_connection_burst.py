@@ -12,7 +12,7 @@ from brigade import wait_until
 from memory_site import is_stock
 from trouble import STATUS, sanitizer, status, wait_for_connections, with_trouble
 
-pytestmark = [pytest.mark.only("brigade"), pytest.mark.default_memory,
+pytestmark = [pytest.mark.only("brigade"), pytest.mark.default_memory, pytest.mark.slow,
               pytest.mark.skipif(is_stock(), reason="built with stock APR pools"),
               pytest.mark.skipif(bool(sanitizer()), reason="sanitizers keep what is freed")]
 WANTED = 10_000

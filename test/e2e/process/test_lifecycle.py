@@ -153,6 +153,7 @@ def test_graceful_restart_loses_no_request(serve, keepalive):
         assert len(load.failed) < 20, load.failed[:5]
 
 
+@pytest.mark.slow
 def test_graceful_restart_under_wrk(serve):
     if not shutil.which("wrk"):
         pytest.skip("wrk is not installed")

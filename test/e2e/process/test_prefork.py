@@ -86,6 +86,7 @@ def test_a_module_that_bears_no_threads(serve):
     assert serve(prefork(FEW), FILES, args=["-DNO_THREADS"]).get("/alone").status == 200
 
 
+@pytest.mark.slow
 def test_processes_come_and_go_with_the_load(serve):
     """Six requests that take long need six processes, and one waits in vain for a seventh."""
     server = serve(prefork(FEW + "MaxRequestWorkers 6\n"), FILES)

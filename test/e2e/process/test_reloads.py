@@ -28,6 +28,7 @@ def wrk(server, seconds, connections=20):
                             stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("wrk"), reason="wrk is not installed")
 @pytest.mark.threads
 def test_twenty_graceful_restarts_under_wrk(serve):

@@ -348,6 +348,7 @@ def test_client_that_vanishes_in_mid_response(serve):
     assert server.get("/a.txt").body == b"A"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config,data", [
     pytest.param("AcceptFilter http none\nRequestReadTimeout header=1\n", b"", marks=pytest.mark.only("brigade")),
     ("RequestReadTimeout header=1\n", b"GET /a.txt HTTP/1.1\r\n"),

@@ -148,6 +148,7 @@ def test_a_command_that_drips_in_an_include(serve):
     check_that_it_ends(server, b"ab.", "SSIIncludeTimeout")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cgi", ["cgid", "cgi"])
 @pytest.mark.parametrize("text", [
     pytest.param("#!/bin/sh\nexec sleep 300\n", id="no head"),

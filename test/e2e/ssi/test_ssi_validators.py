@@ -49,6 +49,7 @@ def first_and_known(server, headers=None, target="/a.shtml"):
         server.get(target, headers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more,headers,conf", [
     pytest.param("", {}, "", id="files"),
     pytest.param(echo("QUERY_STRING"), {}, "", id="query"),
@@ -77,6 +78,7 @@ def write_again(server):
     server.write("d.txt", "6")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [
     pytest.param(write_again, id="written"),
     pytest.param(lambda s: s.write("c.shtml", "3" + include("e.txt")), id="other include"),
@@ -145,6 +147,7 @@ def test_a_condition_that_fails(serve):
     assert server.get("/a.shtml", {"If-Match": '"other"', "If-None-Match": answer["ETag"]}).status == 412
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", ["", include("b.shtml")], ids=["alone", "with includes"])
 def test_a_page_that_is_too_large_to_be_kept_back(serve, parts):
     """It gets validators when it is known what they will be."""

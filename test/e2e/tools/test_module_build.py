@@ -11,7 +11,7 @@ import pytest
 import brigade
 from module_source import run
 
-pytestmark = pytest.mark.only("brigade")
+pytestmark = [pytest.mark.only("brigade"), pytest.mark.slow]
 
 # A module whose answer tells what it was compiled with.
 SOURCE = """
