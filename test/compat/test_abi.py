@@ -5,12 +5,10 @@ A module that was built for one set must run with a program that was built with 
 """
 import os
 import shutil
-import sys
 
 import pytest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from abi import declarations, probe  # noqa: E402
+from abi import declarations, probe
 
 REFERENCE = os.environ.get("APACHE_INCLUDE", "/usr/include/apache2")
 OURS = os.environ.get("BRIGADE_INCLUDE") or os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", "include"))

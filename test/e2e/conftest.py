@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures for end-to-end tests: servers that end with their test, and are checked for trouble."""
 import os
-import sys
 
 import pytest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import brigade  # noqa: E402
-from module_source import prefix  # noqa: E402,F401
+import brigade
+from module_source import prefix  # noqa: F401
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "only(kind): behaviour of brigade, or of apache, alone")
     config.addinivalue_line("markers", "default_memory: looks at what requests draw from, or at how much")
+    config.addinivalue_line("markers", "slow: takes seconds; build/test quick leaves it out")
     config.addinivalue_line("markers", "threads: worth running under ThreadSanitizer")
 
 

@@ -92,6 +92,14 @@ def answers(server, target="/a.txt", body=None):
         return False
 
 
+def asked(server, target):
+    """The answer, or None if the process went while it was asked."""
+    try:
+        return server.get(target)
+    except (OSError, Truncated):
+        return None
+
+
 def slow_client(server, receive_bytes=4096):
     """A client whose system takes little before it is read from."""
     c = Client.__new__(Client)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of buffers: what is made, shared by reference and copied on the way to the client."""
+import json
+import os
+import re
+import socket
+
+import pytest
+
+import brigade
+from memory_site import STATUS, is_stock
+
+pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(is_stock(), reason="built with stock APR pools")]
+LARGE = b"0123456789abcdef" * (3 << 16)  # more than a socket takes at once, and than is kept in memory
+FILES = {"small.txt": "hello\n" * 100, "middle.bin": LARGE[:300000], "large.bin": LARGE, "dir/a": "", "dir/b": "",
+         "page.shtml": "x" * 20000 + '<!--#echo var="DATE_GMT" -->' + "y" * 20000}
+ONE = STATUS + "EventLoops 1\nMaxKeepAliveRequests 0\n"
+WHOLE_WAY = "FileCacheEntries 0\n"
+SSI = ("AddType text/html .shtml\n<Directory @ROOT@/htdocs>\nOptions +Includes\n"
+       "AddOutputFilter INCLUDES .shtml\n</Directory>\n")
+
+
+def serve_old(serve, config):
+    """The files are old enough to be remembered."""
+    server = serve(config, FILES)
+    for folder, _, names in os.walk(server.path("htdocs")):
+        for name in names:
+            os.utime(os.path.join(folder, name), (1.7e9, 1.7e9))
+    return server
+
+
+def counted(server, what):
+    """What the figures grow by while what() happens, less what it takes to look at them."""
+    with server.connect() as c:
+        def look():
+            figures = json.loads(c.request("GET", "/st?memory=json").body)["buffers"]
+            c.request("POST", "/st?memory=reset")
+            return figures
+        look()
+        idle = look()
+        what(c)
+        now = look()
+    return {name: now[name] - idle[name] for name in now}
+
+
+def get(target, body, times=20):
+    def what(client):
+        for _ in range(times):
+            assert client.request("GET", target).body == body
+    return what
+
+
+@pytest.mark.parametrize("config", [
+    WHOLE_WAY, WHOLE_WAY + "EnableSendfile On\n", WHOLE_WAY + "EnableMMAP Off\n", "", "EnableSendfile On\n",
+])
+@pytest.mark.parametrize("target, body", [("/middle.bin", LARGE[:300000]), ("/large.bin", LARGE)], ids=["middle", "large"])
+def test_bodies_of_files_are_not_copied(serve, config, target, body):
+    grown = counted(serve_old(serve, ONE + config), get(target, body))
+    assert grown["copied_bytes"] < 1000, grown  # the digits of larger figures
+
+
+@pytest.mark.parametrize("config", [WHOLE_WAY, "EnableSendfile On\n", ""])
+def test_nor_for_clients_that_do_not_read(serve, config):
+    server = serve_old(serve, ONE + config)
+
+    def what(client):
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+            s.settimeout(brigade.PATIENCE)
+            s.connect(("127.0.0.1", server.port))
+            s.sendall(b"GET /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n" * 3
+                      + b"GET /large.bin HTTP/1.0\r\n\r\n")
+            server.get("/small.txt")  # its loop was at the other connection meanwhile
+            assert sum(len(data) for data in iter(lambda: s.recv(1 << 20), b"")) > 4 * len(LARGE)
+    grown = counted(server, what)
+    assert grown["copied_bytes"] < 4096, grown  # of heads that waited, at most
+
+
+def test_remembered_bodies_are_shared(serve):
+    server = serve_old(serve, ONE)
+    for _ in range(3):
+        server.get("/small.txt")
+    grown = counted(server, get("/small.txt", FILES["small.txt"].encode(), 50))
+    assert grown["shared"] >= 40 and grown["copied_bytes"] < 1000 and grown["created"] <= 20, grown
+
+
+def test_what_is_written_piece_by_piece_is_copied(serve):
+    server = serve_old(serve, ONE)
+    page = server.get("/dir/").body
+    grown = counted(server, get("/dir/", page))
+    assert grown["copied_bytes"] >= 20 * len(page) * 0.9 and grown["copied"] > 20, grown
+
+
+def test_long_text_of_pages_is_shared(serve):
+    server = serve_old(serve, ONE + SSI)
+
+    def what(client):
+        for _ in range(20):
+            assert len(client.request("GET", "/page.shtml").body) > 40000
+    counted(server, what)
+    grown = counted(server, what)
+    assert grown["shared"] >= 40 and 20 * 5 <= grown["copied_bytes"] < 20 * 100, grown
+
+
+def test_in_every_shape(serve):
+    server = serve_old(serve, ONE + WHOLE_WAY)
+    server.get("/dir/")
+    text = server.get("/st?memory=prometheus").body.decode()
+    for name in ("created", "shared", "copied", "copied_bytes"):
+        assert re.search(r"^# TYPE brigade_memory_buffer_%s_total counter$" % name, text, re.M)
+        assert re.search(r'^brigade_memory_buffer_%s_total\{pid="\d+"\} \d+$' % name, text, re.M)
+    auto = server.get("/st?auto").body.decode()
+    assert int(re.search(r"^MemoryBuffersCopiedBytes: (\d+)$", auto, re.M)[1]) > 500
+    page = server.get("/st").body.decode()
+    assert re.findall(r"<th[^>]*>(\w+)</th>", page[page.index("<th>Buffers</th>"):]) == [
+        "Buffers", "Created", "Shared", "Copied", "CopiedBytes"]
+    server.request("POST", "/st?memory=reset")
+    assert json.loads(server.get("/st?memory=json").body)["buffers"]["copied_bytes"] < 4000

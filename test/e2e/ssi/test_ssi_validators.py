@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Validators of pages that the server does not remember: conditional requests are answered without rendering."""
+import os
+import time
+
+import pytest
+
+from ssi_site import CONF, ERROR, condition, echo, include
+
+pytestmark = pytest.mark.only("brigade")
+
+# Nothing is remembered, and one thread sees all.
+PARTS = ("FileCacheEntries 0\nEventLoops 1\n"
+         + CONF.replace("AllowOverride All", "AllowOverride All\n    SSIETag Parts\n    SSILastModified Parts"))
+# Each rendering says so in the log.
+MARK = "<!--#nothing -->"
+COOKIE = {"Cookie": "a=1"}
+
+
+def levels(more=""):
+    return {"a.shtml": MARK + "1" + more + include("b.shtml"), "b.shtml": "2" + include("c.shtml"), "c.shtml": "3" + include("d.txt"),
+            "d.txt": "4", "e.txt": "5"}
+
+
+def renderings(server):
+    return server.read("logs/error_log").count(b"AH01371")
+
+
+def asked_again(server, answer, headers, target="/a.shtml"):
+    before = renderings(server)
+    again = server.get(target, {**headers, "If-None-Match": answer["ETag"]})
+    return again, renderings(server) - before
+
+
+def first_and_known(server, headers=None, target="/a.shtml"):
+    """The page, when the server answers for it without rendering: files have to be older than two seconds for that."""
+    headers = headers or {}
+    answer = server.get(target, headers)
+    assert answer.status == 200 and answer["ETag"], answer.head
+    deadline = time.monotonic() + 20
+    while True:
+        again, rendered = asked_again(server, answer, headers, target)
+        assert (again.status, again.body, again["ETag"]) == (304, b"", answer["ETag"])
+        for name in ("Last-Modified", "Vary", "Cache-Control"):
+            assert again[name] in (answer[name], None) and (rendered or again[name] == answer[name])
+        if not rendered:
+            return answer
+        assert time.monotonic() < deadline
+        server.get(target, headers)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more,headers,conf", [
+    pytest.param("", {}, "", id="files"),
+    pytest.param(echo("QUERY_STRING"), {}, "", id="query"),
+    pytest.param(echo("HTTP_COOKIE"), COOKIE, "", id="cookie"),
+    pytest.param(echo("HTTP_COOKIE"), {}, "", id="no cookie"),
+    pytest.param(condition("%{HTTP_COOKIE} =~ /a=1/"), COOKIE, "", id="condition"),
+    pytest.param(condition("http('Cookie') =~ /a=1/"), COOKIE, "", id="function"),
+    pytest.param(condition("v('HTTP_COOKIE') =~ /a=1/"), COOKIE, "", id="variable in a condition"),
+    pytest.param(echo("LAST_MODIFIED") + echo("DOCUMENT_URI"), {}, "", id="of the page"),
+    pytest.param(echo("mark"), COOKIE, "SetEnvIf Cookie a=(.*) mark=$1\n", id="of a module"),
+])
+def test_not_modified_without_rendering(serve, more, headers, conf):
+    server = serve(PARTS + conf, files=levels(more))
+    answer = first_and_known(server, headers)
+    other = {"Cookie": "a=2"}
+    changed = server.get("/a.shtml", {**other, "If-None-Match": answer["ETag"]})
+    again = server.get("/a.shtml", other)
+    assert changed.status == (304 if again.body == answer.body else 200)
+    assert (again["ETag"] == answer["ETag"]) == (again.body == answer.body)
+    assert ("a=1" in answer.body.decode()) <= (again.body != answer.body)
+    assert asked_again(server, answer, headers)[0].status == 304
+    assert server.get("/a.shtml?q", {**headers, "If-None-Match": answer["ETag"]}).status == (200 if "QUERY" in more else 304)
+
+
+def write_again(server):
+    server.write("d.txt", "6")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", [
+    pytest.param(write_again, id="written"),
+    pytest.param(lambda s: s.write("c.shtml", "3" + include("e.txt")), id="other include"),
+    pytest.param(lambda s: os.replace(s.write("new.txt", "5"), s.path("htdocs", "d.txt")), id="replaced"),
+    pytest.param(lambda s: os.unlink(s.path("htdocs", "d.txt")), id="removed"),
+    pytest.param(lambda s: s.write("a.shtml", "other"), id="the page itself"),
+    pytest.param(lambda s: s.write(".htaccess", "SSIErrorMsg other\n"), id="settings"),
+    pytest.param(lambda s: s.write(".htaccess", "<Files d.txt>\nRequire all denied\n</Files>\n"), id="denied"),
+])
+def test_the_next_request_shows_a_change(serve, change):
+    server = serve(PARTS, files=levels(echo("HTTP_COOKIE")))
+    answer = first_and_known(server, COOKIE)
+    change(server)
+    again = asked_again(server, answer, COOKIE)[0]
+    assert again.status == 200 and again.body != answer.body
+
+
+def test_a_part_that_appears(serve):
+    server = serve(PARTS, files={"a.shtml": MARK + echo("HTTP_COOKIE") + include("b.txt", 'onerror="c.txt" '), "c.txt": "instead"})
+    answer = first_and_known(server, COOKIE)
+    server.write("b.txt", "wanted")
+    again = asked_again(server, answer, COOKIE)[0]
+    assert again.status == 200 and again.body.endswith(b"wanted")
+
+
+def test_settings_that_appear_beside_a_part(serve):
+    server = serve(PARTS, files={**levels(echo("HTTP_COOKIE")), "c.shtml": include("sub/d.shtml"), "sub/d.shtml": echo("nothing")})
+    answer = first_and_known(server, COOKIE)
+    server.write("sub/.htaccess", "SSIUndefinedEcho changed\n")
+    again = asked_again(server, answer, COOKIE)[0]
+    assert again.status == 200 and again.body.endswith(b"changed")
+
+
+def test_a_part_that_not_everyone_may_see(serve):
+    server = serve(PARTS + "<Directory @ROOT@/htdocs>\n<Files d.txt>\n    Require expr %{HTTP_COOKIE} == 'a=1'\n</Files>\n</Directory>\n",
+                   files=levels())
+    answer = server.get("/a.shtml", COOKIE)
+    for _ in range(3):
+        assert asked_again(server, answer, {})[0].body.endswith(b"3" + ERROR)
+        assert asked_again(server, answer, COOKIE)[0].status == 304
+
+
+def test_other_hosts_have_other_pages(serve):
+    server = serve(PARTS, files=levels(echo("SERVER_NAME") + condition("%{SERVER_NAME} == 'localhost'")))
+    answer = first_and_known(server)
+    again = server.get("/a.shtml", {"If-None-Match": answer["ETag"]}, host="other")
+    assert again.status == 200 and b"other" in again.body
+
+
+def test_many_variants_have_their_own(serve):
+    server = serve(PARTS, files=levels(echo("HTTP_COOKIE")))
+    first_and_known(server, COOKIE)
+    tags = {n: server.get("/a.shtml", {"Cookie": str(n)})["ETag"] for n in range(20)}
+    assert len(set(tags.values())) == 20
+    for n, tag in tags.items():
+        again = server.get("/a.shtml", {"Cookie": str(n), "If-None-Match": tag})
+        assert again.status == 304
+        assert server.get("/a.shtml", {"Cookie": "x", "If-None-Match": tag}).status == 200
+
+
+def test_a_condition_that_fails(serve):
+    server = serve(PARTS, files=levels())
+    answer = first_and_known(server)
+    assert server.get("/a.shtml", {"If-Match": '"other"'}).status == 412
+    assert server.get("/a.shtml", {"If-Match": answer["ETag"]}).body == answer.body
+    assert server.get("/a.shtml", {"If-Match": '"other"', "If-None-Match": answer["ETag"]}).status == 412
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parts", ["", include("b.shtml")], ids=["alone", "with includes"])
+def test_a_page_that_is_too_large_to_be_kept_back(serve, parts):
+    """It gets validators when it is known what they will be."""
+    server = serve(PARTS + "ThreadsPerChild 1\n", files={**levels(parts), "a.shtml": MARK + parts + "0123456789abcdef" * 150000})
+    deadline = time.monotonic() + 20
+    while not (answer := server.get("/a.shtml"))["ETag"]:
+        assert answer.status == 200 and time.monotonic() < deadline
+    whole = answer.body
+    assert len(whole) > 2000000 and answer["Last-Modified"]
+    again, rendered = asked_again(server, answer, {})
+    assert (again.status, again.body, again["ETag"], rendered) == (304, b"", answer["ETag"], 0)
+    assert server.get("/a.shtml").body == whole
+    server.write("a.shtml", parts + "0123456789abcdeF" * 150000)
+    again = server.get("/a.shtml", {"If-None-Match": answer["ETag"]})
+    assert again.status == 200 and again.body.endswith(b"F") and again["ETag"] != answer["ETag"]
