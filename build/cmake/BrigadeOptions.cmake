@@ -8,14 +8,17 @@ set(BRIGADE_SANITIZE "" CACHE STRING "Comma-separated sanitizers: address,undefi
 add_library(brigade_flags INTERFACE)
 target_compile_options(brigade_flags INTERFACE
     -Wall -Wextra -Wundef -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
-    -Wwrite-strings -Wvla -Wno-unused-parameter -fno-strict-aliasing -fno-common)
+    -Wwrite-strings -Wvla -Wno-unused-parameter -fno-strict-aliasing -fno-common
+    -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 if(CMAKE_C_COMPILER_ID STREQUAL "Clang")
     target_compile_options(brigade_flags INTERFACE -Wno-null-pointer-subtraction) # APR's ring macros
 endif()
 target_compile_definitions(brigade_flags INTERFACE _GNU_SOURCE BRIGADE_VERSION="${PROJECT_VERSION}"
     BRIGADE_PREFIX="${CMAKE_INSTALL_PREFIX}")
-# Checks between filters (server/filter_check.h), for builds that look for mistakes.
-target_compile_definitions(brigade_flags INTERFACE $<$<CONFIG:Debug>:BRIGADE_FILTER_CHECK>)
+# Checks between filters (server/filter/filter_check.h) and dear assertions (brigade/assert.h), for builds that look
+# for mistakes.
+target_compile_definitions(brigade_flags INTERFACE $<$<CONFIG:Debug>:BRIGADE_FILTER_CHECK>
+    $<$<CONFIG:Debug>:BRG_DEBUG_ASSERTIONS>)
 if(BRIGADE_WERROR)
     target_compile_options(brigade_flags INTERFACE -Werror)
 endif()

@@ -6,6 +6,7 @@
  * starts another process.
  */
 #include "crash.h"
+#include "crash_private.h"
 
 #include "httpd.h"
 #include "http_config.h"
@@ -21,9 +22,13 @@
 
 APLOG_USE_MODULE(core);
 
-#define CRASH_LINE_BYTES 1024
-
 static _Thread_local const request_rec *crash_request;
+static _Thread_local int crash_socket = -1;
+
+void crash_driving(int fd)
+{
+    crash_socket = fd;
+}
 
 void crash_serving(const request_rec *r)
 {
@@ -49,18 +54,13 @@ void crash_stack_end(const stack_t *old)
 
 /* ---- a line without any library ---- */
 
-typedef struct crash_text {
-    char buf[CRASH_LINE_BYTES];
-    size_t n;
-} crash_text;
-
-static void crash_put(crash_text *t, const char *s)
+void crash_put(crash_text *t, const char *s)
 {
     for (; s && *s && t->n < sizeof t->buf - 1; s++)
         t->buf[t->n++] = *s >= 0x20 && *s < 0x7f ? *s : '?';
 }
 
-static void crash_put_number(crash_text *t, unsigned long value)
+void crash_put_number(crash_text *t, unsigned long value)
 {
     char digits[24];
     size_t i = sizeof digits - 1;
@@ -103,7 +103,7 @@ static void crash_put_hex(crash_text *t, size_t value)
     crash_put(t, digits + i);
 }
 
-static void crash_begin(crash_text *t)
+void crash_begin(crash_text *t)
 {
     t->n = 0;
     crash_put(t, "[core:crit] [pid ");
@@ -113,7 +113,7 @@ static void crash_begin(crash_text *t)
     crash_put(t, "] ");
 }
 
-static void crash_end(crash_text *t)
+void crash_end(crash_text *t)
 {
     t->buf[t->n++] = '\n';
     if (write(STDERR_FILENO, t->buf, t->n) < 0)
@@ -128,6 +128,15 @@ static void crash_tell_request(int sig)
     crash_begin(&t);
     crash_put(&t, "fatal signal ");
     crash_put(&t, crash_signal_name(sig));
+    if (r && r->connection) {
+        crash_put(&t, " on connection ");
+        crash_put_number(&t, (unsigned long)r->connection->id);
+        crash_put(&t, " from ");
+        crash_put(&t, r->connection->client_ip);
+    } else if (crash_socket >= 0) {
+        crash_put(&t, " on the connection of socket ");
+        crash_put_number(&t, (unsigned long)crash_socket);
+    }
     if (r && r->the_request) {
         crash_put(&t, " while serving \"");
         crash_put(&t, r->the_request);

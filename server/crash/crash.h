@@ -21,6 +21,9 @@
  */
 void crash_serving(const request_rec *r);
 
+/** The calling thread drives the connection of socket @a fd from now on; -1: none. */
+void crash_driving(int fd);
+
 /**
  * Let the handler run on @a stack on this thread, so that it can report a stack that overflowed
  * too.

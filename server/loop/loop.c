@@ -231,9 +231,12 @@ static void loop_run_ready(brg_loop *loop)
     for (; bc; bc = next) {
         next = bc->next;
         bc->queued = 0;
-        if (bc->fd >= 0)
+        if (bc->fd >= 0) {
+            crash_driving(bc->fd);
             bc->driver->run(bc);
+        }
     }
+    crash_driving(-1);
 }
 
 static void loop_read_again(brg_loop *loop)

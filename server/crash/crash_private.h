@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CRASH_CRASH_PRIVATE_H
+#define BRIGADE_CRASH_CRASH_PRIVATE_H
+
+/**
+ * @file crash_private.h
+ * Lines for the error log that need no library: usable in a signal handler and with a broken heap.
+ */
+#include <stddef.h>
+
+#define CRASH_LINE_BYTES 1024
+
+typedef struct crash_text {
+    char buf[CRASH_LINE_BYTES];
+    size_t n;
+} crash_text;
+
+/** Begin a line: its prefix with level, process and thread. */
+void crash_begin(crash_text *t);
+
+/** Append; what is not printable becomes '?', what does not fit is left out. */
+void crash_put(crash_text *t, const char *s);
+void crash_put_number(crash_text *t, unsigned long value);
+
+/** Write the line to standard error, which is the error log of a server process. */
+void crash_end(crash_text *t);
+
+#endif
