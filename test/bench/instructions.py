@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Instructions per request, exact, by callgrind: for changes that must not cost anything.
+
+    BRIGADE=out/release/brigade test/bench/instructions.py [--other OTHER/brigade] [SHAPE ...]
+
+Each shape is run twice under valgrind with a different number of requests over one connection; the difference of the
+instruction counts, by request, is what one request costs. --other measures a second program and prints the ratio.
+"""
+import argparse
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+FEW, MANY = 200, 700
+CONFIG = """ServerName localhost
+Listen 127.0.0.1:{port}
+ServerRoot {root}
+DocumentRoot {root}/htdocs
+PidFile {root}/pid
+ErrorLog {root}/error_log
+EventLoops 1
+ServerProcesses 1
+KeepAliveTimeout 60
+MaxKeepAliveRequests 0
+LogLevel crit
+TypesConfig {root}/mime.types
+AddType text/html .shtml
+AddOutputFilter INCLUDES .shtml
+<Directory {root}/htdocs>
+Options +Includes +Indexes
+Require all granted
+</Directory>
+"""
+PAGE = """<html><head><title>page</title></head><body>
+<!--#set var="a" value="b" --><!--#if expr="$a = /b/" --><p>yes</p><!--#else --><p>no</p><!--#endif -->
+<!--#include virtual="/part.html" --><!--#echo var="DOCUMENT_NAME" --><!--#flastmod file="part.html" -->
+""" + "<p>some text that stands between the elements</p>\n" * 40 + "</body></html>\n"
+
+# name: (target, request fields, further configuration)
+SHAPES = {
+    "stored-10k": ("/10k.bin", "", ""),
+    "full-10k": ("/10k.bin", "", "FileCacheEntries 0\n"),
+    "full-10k-worker": ("/10k.bin", "", "FileCacheEntries 0\nLoadModule unique_id_module /usr/lib/apache2/modules/mod_unique_id.so\n"),
+    "ssi-full": ("/page.shtml", "", "FileCacheEntries 0\n"),
+    "not-modified-full": ("/10k.bin", "If-None-Match: @ETAG@\r\n", "FileCacheEntries 0\n"),
+    "not-modified-stored": ("/10k.bin", "If-None-Match: @ETAG@\r\n", ""),
+    "listing": ("/dir/", "", ""),
+}
+
+
+def site(root):
+    os.makedirs(f"{root}/htdocs/dir")
+    with open(f"{root}/mime.types", "w", encoding="utf-8") as f:
+        f.write("text/html html\n")
+    for name, content in {"10k.bin": b"x" * 10240, "part.html": b"<p>part</p>\n", "page.shtml": PAGE.encode()}.items():
+        with open(f"{root}/htdocs/{name}", "wb") as f:
+            f.write(content)
+    for i in range(40):
+        with open(f"{root}/htdocs/dir/file{i}.txt", "wb") as f:
+            f.write(b"y" * i)
+    old = time.time() - 3600
+    for at, _, files in os.walk(f"{root}/htdocs"):
+        for f in files:
+            os.utime(f"{at}/{f}", (old, old))
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def response(s, buffer):
+    while b"\r\n\r\n" not in buffer:
+        buffer += s.recv(65536)
+    head, _, rest = buffer.partition(b"\r\n\r\n")
+    length = re.search(rb"(?i)content-length: (\d+)", head)
+    if length:
+        want = int(length.group(1))
+        while len(rest) < want:
+            rest += s.recv(65536)
+        return head, rest[want:]
+    if b"chunked" in head.lower():
+        while b"\r\n0\r\n\r\n" not in b"\r\n" + rest:
+            rest += s.recv(65536)
+        return head, b""
+    return head, rest
+
+
+def talk(port, target, fields, n):
+    def request(more):
+        return f"GET {target} HTTP/1.1\r\nHost: localhost\r\n{more}\r\n".encode()
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as s:
+        s.sendall(request(""))
+        head, rest = response(s, b"")
+        tag = re.search(rb'(?i)etag: ("[^"]*")', head)
+        fields = fields.replace("@ETAG@", tag.group(1).decode() if tag else '""')
+        for _ in range(n):
+            s.sendall(request(fields))
+            head, rest = response(s, rest)
+        return head.split(b"\r\n")[0].decode()
+
+
+def count(program, shape, n):
+    target, fields, more = SHAPES[shape]
+    with tempfile.TemporaryDirectory(prefix="brigade-instructions-") as root:
+        os.chmod(root, 0o777)
+        site(root)
+        port = free_port()
+        with open(f"{root}/httpd.conf", "w", encoding="utf-8") as f:
+            f.write(CONFIG.format(port=port, root=root) + more)
+        server = subprocess.Popen(["valgrind", "--tool=callgrind", f"--callgrind-out-file={root}/out.%p", program, "-X", "-f",
+                                   f"{root}/httpd.conf"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                  **({"user": "nobody", "group": "nogroup"} if os.getuid() == 0 else {}))
+        try:
+            until = time.monotonic() + 60
+            while time.monotonic() < until:
+                try:
+                    socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                    break
+                except OSError:
+                    if server.poll() is not None:
+                        sys.exit(server.stderr.read().decode())
+                    time.sleep(0.1)
+            status = talk(port, target, fields, n)
+        finally:
+            server.send_signal(signal.SIGTERM)
+            text = server.communicate(timeout=60)[1].decode()
+        total = sum(int(m) for m in re.findall(r"Collected : (\d+)", text))
+    return total, status
+
+
+def per_request(program, shape):
+    few, _ = count(program, shape, FEW)
+    many, status = count(program, shape, MANY)
+    return (many - few) / (MANY - FEW), status
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--other")
+    parser.add_argument("shapes", nargs="*", default=list(SHAPES))
+    arguments = parser.parse_args()
+    program = os.path.abspath(os.environ.get("BRIGADE", "out/release/brigade"))
+    for shape in arguments.shapes:
+        ours, status = per_request(program, shape)
+        line = f"{shape:22} {ours:12.0f}  {status}"
+        if arguments.other:
+            other, _ = per_request(os.path.abspath(arguments.other), shape)
+            line += f"  other {other:12.0f}  {ours / other:.4f}"
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
