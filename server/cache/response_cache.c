@@ -284,7 +284,7 @@ static size_t put_head(response_cache *c, cache_head *head, const brg_conn *bc, 
         .now = c->loop->now,
         .close = !keep,
         .asked = h->keep_alive,
-        .keep_alive_s = (long)apr_time_sec(s->keep_alive_timeout),
+        .keep_alive = s->keep_alive_timeout,
         .left = s->keep_alive_max ? s->keep_alive_max - (int)bc->requests : -1};
     size_t len;
 

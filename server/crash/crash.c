@@ -23,12 +23,7 @@
 APLOG_USE_MODULE(core);
 
 static _Thread_local const request_rec *crash_request;
-static _Thread_local int crash_socket = -1;
-
-void crash_driving(int fd)
-{
-    crash_socket = fd;
-}
+_Thread_local int crash_socket = -1;
 
 void crash_serving(const request_rec *r)
 {

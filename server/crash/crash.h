@@ -21,8 +21,13 @@
  */
 void crash_serving(const request_rec *r);
 
+extern _Thread_local int crash_socket;
+
 /** The calling thread drives the connection of socket @a fd from now on; -1: none. */
-void crash_driving(int fd);
+static inline void crash_driving(int fd)
+{
+    crash_socket = fd;
+}
 
 /**
  * Let the handler run on @a stack on this thread, so that it can report a stack that overflowed

@@ -13,6 +13,8 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 
+#define FILTER_OWNERS 64 /* answers that a thread keeps */
+
 /* A record as modules see it, with the module that registered it behind. */
 typedef struct filter_record {
     ap_filter_rec_t rec; /* first */
@@ -32,6 +34,7 @@ typedef struct filter_registry {
 } filter_registry;
 
 static filter_registry filter_inputs, filter_outputs;
+static unsigned filter_generation = 1; /* changes with the registries */
 
 static unsigned filter_hash(const char *name)
 {
@@ -62,6 +65,7 @@ static ap_filter_rec_t *filter_find(const filter_registry *reg, const char *name
 static apr_status_t filter_registry_forget(void *data)
 {
     memset(data, 0, sizeof(filter_registry));
+    filter_generation++;
     return APR_SUCCESS;
 }
 
@@ -107,6 +111,7 @@ static ap_filter_rec_t *filter_register(filter_registry *reg, const char *name, 
         reg->used++;
     }
     ((filter_record *)slot->frec)->owner = apr_hook_debug_current;
+    filter_generation++;
     slot->frec->filter_func = func;
     slot->frec->filter_init_func = init;
     slot->frec->ftype = ftype;
@@ -115,12 +120,31 @@ static ap_filter_rec_t *filter_register(filter_registry *reg, const char *name, 
 
 /* Modules may put records of their own making on a chain: only what the registry holds has an owner
  * behind it. */
-const char *filter_owner(const ap_filter_rec_t *frec)
+static const char *filter_owner_find(const ap_filter_rec_t *frec)
 {
     if (frec != filter_find(&filter_outputs, frec->name) &&
         frec != filter_find(&filter_inputs, frec->name))
         return NULL;
     return ((const filter_record *)frec)->owner;
+}
+
+/* Asked for each filter of each request, of a few that are always the same. What was found stays
+ * true while a generation serves, in which no filter is registered any more. */
+const char *filter_owner(const ap_filter_rec_t *frec)
+{
+    static _Thread_local struct {
+        const ap_filter_rec_t *frec;
+        const char *owner;
+        unsigned generation;
+    } found[FILTER_OWNERS];
+    unsigned at = (unsigned)((uintptr_t)frec >> 5) % FILTER_OWNERS;
+
+    if (found[at].frec != frec || found[at].generation != filter_generation) {
+        found[at].owner = filter_owner_find(frec);
+        found[at].frec = frec;
+        found[at].generation = filter_generation;
+    }
+    return found[at].owner;
 }
 
 AP_DECLARE(ap_filter_rec_t *)

@@ -22,7 +22,7 @@ static char *h1_put(char *p, const void *data, size_t len)
 
 #define H1_PUT(p, lit) h1_put(p, lit, sizeof(lit) - 1)
 
-size_t h1_format_connection(char *buf, int close, int asked, long timeout_s, int left)
+size_t h1_format_connection(char *buf, int close, int asked, apr_interval_time_t timeout, int left)
 {
     char *p = buf;
 
@@ -31,7 +31,7 @@ size_t h1_format_connection(char *buf, int close, int asked, long timeout_s, int
     if (!asked)
         return 0;
     p = H1_PUT(p, "Keep-Alive: timeout=");
-    p += http_put_number(p, (apr_uint64_t)(timeout_s < 0 ? 0 : timeout_s));
+    p += http_put_number(p, (apr_uint64_t)(timeout < 0 ? 0 : apr_time_sec(timeout)));
     if (left >= 0) {
         p = H1_PUT(p, ", max=");
         p += http_put_number(p, (apr_uint64_t)left);
@@ -203,7 +203,7 @@ static size_t h1_put_stored(char *out, http_stored_head *head, const http_answer
         h1_set_dated(head, a, t->now);
     memcpy(out, head->text, n);
     memcpy(out + head->date_off, http_date_now(t->now), HTTP_DATE_LEN);
-    n += h1_format_connection(out + n, t->close, t->asked, t->keep_alive_s, t->left);
+    n += h1_format_connection(out + n, t->close, t->asked, t->keep_alive, t->left);
     memcpy(out + n, head->text + head->conn_off, rest);
     return n + rest;
 }

@@ -147,7 +147,9 @@ static void h1_head_reset(http_head *head, const h1_limits *limits)
     head->status = 0;
     head->why = head->note = head->bad = NULL;
     head->bad_len = 0;
-    head->bad_is_field = head->bad_is_long = 0;
+    head->bad_is_field = head->bad_is_long = head->no_host = 0;
+    head->authority = head->scheme = NULL;
+    head->authority_len = 0;
 }
 
 /* For the log: the request line of a refused head, as far as it came. */

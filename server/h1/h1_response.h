@@ -37,12 +37,12 @@ size_t h1_head_size(const request_rec *r);
  * @param buf        room for H1_CONNECTION_MAX bytes
  * @param close      the connection ends after this answer
  * @param asked      the request named keep-alive in Connection (then the answer tells its terms)
- * @param timeout_s  KeepAliveTimeout, seconds
+ * @param timeout    KeepAliveTimeout
  * @param left       requests still allowed on this connection after this one's predecessors;
  * negative = no limit
  * @return length, may be 0
  */
-size_t h1_format_connection(char *buf, int close, int asked, long timeout_s, int left);
+size_t h1_format_connection(char *buf, int close, int asked, apr_interval_time_t timeout, int left);
 #define H1_CONNECTION_MAX 96
 
 /** 1 if name is a token and value has no control bytes: safe to send. */

@@ -20,6 +20,10 @@ static apr_status_t declarations_end(void *unused)
 
 declaration *declaration_of(const char *name)
 {
+    /* As a rule the name is the module's own string. */
+    for (int i = 0; i < declarations_n; i++)
+        if (declarations[i].name == name)
+            return &declarations[i];
     for (int i = 0; name && i < declarations_n; i++)
         if (!strcmp(declarations[i].name, name))
             return &declarations[i];

@@ -46,7 +46,7 @@ typedef struct http_answer_terms {
     apr_time_t now;
     int close;         /**< the connection ends with it */
     int asked;         /**< the request named keep-alive in Connection */
-    long keep_alive_s; /**< KeepAliveTimeout */
+    apr_interval_time_t keep_alive; /**< KeepAliveTimeout */
     int left;          /**< requests still allowed; negative = no limit */
 } http_answer_terms;
 

@@ -72,9 +72,6 @@ typedef struct http_head {
     uint32_t line_len; /**< of the request line, without its line end; 0 = none was sent */
     const char *method, *uri, *protocol;
     uint32_t method_len, uri_len, protocol_len;
-    const char *authority; /**< named beside the fields (HTTP/2's :authority), or NULL */
-    uint32_t authority_len;
-    const char *scheme;      /**< NUL-terminated, if the protocol sends one; else NULL */
     uint8_t method_id;       /**< http_method_id */
     uint8_t major, minor;    /**< 0.9 is {0, 9} */
     uint8_t close;           /**< a Connection token "close" */
@@ -83,7 +80,6 @@ typedef struct http_head {
     uint8_t has_body;        /**< a body follows */
     uint8_t repeated;        /**< some field name that the core knows came more than once */
     uint8_t chunked;         /**< the body is in the chunked transfer coding */
-    uint8_t no_host;         /**< with status: it is refused because it names no host */
     uint64_t content_length; /**< 0 when there is none or the body is chunked */
     uint16_t n_fields;
     int16_t known[HTTP_FIELD_IDS]; /**< index in field[] of the first of each, -1 = absent */
@@ -97,6 +93,10 @@ typedef struct http_head {
     uint32_t bad_len;
     uint8_t bad_is_field; /**< with status: the line of a field offended */
     uint8_t bad_is_long;  /**< with status: a configured limit was passed */
+    uint8_t no_host;      /**< with status: it is refused because it names no host */
+    const char *authority; /**< named beside the fields (HTTP/2's :authority), or NULL */
+    uint32_t authority_len;
+    const char *scheme;      /**< NUL-terminated, if the protocol sends one; else NULL */
     http_field *field;    /**< own, or room of the parser's */
     http_field own[HTTP_HEAD_OWN_FIELDS];
 } http_head;

@@ -236,7 +236,6 @@ static void loop_run_ready(brg_loop *loop)
             bc->driver->run(bc);
         }
     }
-    crash_driving(-1);
 }
 
 static void loop_read_again(brg_loop *loop)

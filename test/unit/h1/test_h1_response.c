@@ -347,7 +347,7 @@ static void test_request_fields(void **state)
 /* A stored head, with what changes from answer to answer: as it was sent when it was stored. */
 static void test_stored_head(void **state)
 {
-    http_answer_terms terms = {.asked = 1, .keep_alive_s = 7, .left = 3};
+    http_answer_terms terms = {.asked = 1, .keep_alive = apr_time_from_sec(7), .left = 3};
     http_stored_head stored = {0};
     char with[HTTP_HEAD_ROOM + 6], line[H1_CONNECTION_MAX];
     http_answer *answer;
@@ -372,10 +372,10 @@ static void test_stored_head(void **state)
     assert_null(strstr(with, "Keep-Alive"));
     free(stored.text);
     free(answer);
-    assert_int_equal(h1_format_connection(line, 1, 1, 7, 3), 19);
+    assert_int_equal(h1_format_connection(line, 1, 1, apr_time_from_sec(7), 3), 19);
     assert_memory_equal(line, "Connection: close\r\n", 19);
-    assert_int_equal(h1_format_connection(line, 0, 0, 7, 3), 0);
-    n = h1_format_connection(line, 0, 1, 12, -1);
+    assert_int_equal(h1_format_connection(line, 0, 0, apr_time_from_sec(7), 3), 0);
+    n = h1_format_connection(line, 0, 1, apr_time_from_sec(12), -1);
     assert_int_equal(n, 48);
     assert_memory_equal(line, "Keep-Alive: timeout=12\r\nConnection: Keep-Alive\r\n", n);
     apr_pool_destroy(r->pool);
