@@ -4,15 +4,16 @@ import collections
 import errno
 import os
 import re
+import signal
 import time
 
 import fault_table as table
 from brigade import wait_until
 from fault_control import FOREVER, SERVER, name_of
-from fault_site import exchange
+from fault_site import FLOOD_BYTES, exchange
 
 MOST_CALLS = 12   # of one kind in one exchange that are tried in turn
-FLOOD_BYTES = 200_000
+SLOW_SECONDS = 0.6  # no exchange of the site takes a tenth of that
 GONE = {errno.EPIPE, errno.ECONNRESET, errno.ETIMEDOUT, errno.ENOTCONN}
 NOT_THERE = {errno.ENOENT, errno.ENOTDIR}
 
@@ -39,12 +40,6 @@ class Sweep:
 
     def _descriptors(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))
-
-    def _log_size(self):
-        return os.stat(self.server.path("logs/error_log")).st_size
-
-    def _log_since(self, size):
-        return self.server.read("logs/error_log")[size:].decode(errors="replace")
 
     def counts(self):
         """What a clean exchange calls."""
@@ -77,7 +72,7 @@ class Sweep:
 
     def _one(self, *point):
         call, kind, n, last, fault = point
-        f, size, began = self.faults, self._log_size(), time.monotonic()
+        f, size, began = self.faults, self.site.log_size(), time.monotonic()
         with f.armed(call, kind, fault, n, last, pid=self.pid):
             outcome = self._exchange(patience=3 if last == n else 1)
         if not f.hits:
@@ -86,22 +81,32 @@ class Sweep:
         f.delays_over()
         self.tried[call, kind, name_of(fault)] += 1
         took = time.monotonic() - began
-        if not self._alive(point):
+        if not self._alive(point, size):
             return
         self._judge(point, outcome, size, took)
-        self._after(point)
+        self._after(point, size)
 
-    def _alive(self, point):
+    def _alive(self, point, size):
         now = self.site.processes()
         if now == [self.pid]:
             return True
-        self._found("CRASH", point, f"children {now}; " + self._log_since(0)[-600:])
-        wait_until(lambda: self.site.processes() and self._control(), "another process", 40)
+        self._found("CRASH", point, f"children {now}; " + self.site.log_since(size)[-600:])
+        self._begin_anew()
+        return False
+
+    def _begin_anew(self):
+        """With whatever process serves now."""
+        wait_until(lambda: len(self.site.processes()) == 1 and self._control(), "another process", 40)
         self.pid = self.site.processes()[0]
         for _ in range(3):
             self._exchange()
         self.base = self._descriptors()
-        return False
+
+    def _renew(self):
+        """A process that did not recover goes, so that what comes next starts from a good one."""
+        self.server.signal(signal.SIGUSR1)
+        wait_until(lambda: self.pid not in self.site.processes(), "a reload", 40)
+        self._begin_anew()
 
     def _control(self):
         try:
@@ -111,7 +116,7 @@ class Sweep:
 
     def _judge(self, point, outcome, size, took):
         call, kind, n, last, fault = point
-        said = self._log_since(size)
+        said = self.site.log_since(size)
         if len(said) > FLOOD_BYTES:
             self._found("FLOOD", point, f"{len(said)} bytes in {took:.1f} s: {said[:200]}")
         if outcome.end == "torn":
@@ -138,18 +143,26 @@ class Sweep:
         if not told and not excused:
             self._found("SILENT", point, repr(outcome))
 
-    def _after(self, point):
-        for _ in range(3):
-            if self._control():
-                break
-        else:
-            self._found("STUCK", point, "no answer on a new connection; " + self._log_since(0)[-300:])
-        again = self._exchange()
+    def _after(self, point, size):
+        found = len(self.findings)
+        if not any(self._control() for _ in range(3)):
+            self._found("STUCK", point, "no answer on a new connection; " + self.site.log_since(size)[-300:])
+        again, took = self._timed()
         if again.end != "whole" or again.key() != self.expected:
             once_more = self._exchange()
             still = once_more.end != "whole" or once_more.key() != self.expected
             self._found("STALE" if still else "LATE", point, f"{again!r}, then {once_more!r}")
-        self._leaks(point)
+        elif took > SLOW_SECONDS and min(self._timed()[1] for _ in range(3)) > SLOW_SECONDS:
+            self._found("SLOW", point, f"from now on each exchange takes {took:.1f} s")
+        if len(self.findings) > found:
+            self._renew()
+        else:
+            self._leaks(point)
+
+    def _timed(self):
+        began = time.monotonic()
+        outcome = self._exchange()
+        return outcome, time.monotonic() - began
 
     def _settled(self, seconds=0.3):
         deadline = time.monotonic() + seconds
