@@ -141,12 +141,15 @@ class Shape:
     requests   (method, target, fields, body)
     touched    files that are looked at anew
     at_once    send all before reading
+    marks      bytes of bodies that may be incomplete, if the log says why
+    stock      calls that are not the server's own: mod_cgid's to its daemon, which cannot be short or fail while that lives
     """
 
-    def __init__(self, *requests, touched=(), at_once=False, tls=False, config="", needs=None, marks=b""):
+    def __init__(self, *requests, touched=(), at_once=False, tls=False, config="", needs=None, marks=b"",
+                 stock=()):
         self.requests = [(*r, *("GET", "/", (), b"")[len(r):]) for r in requests]
         self.touched, self.at_once, self.tls, self.config, self.needs = touched, at_once, tls, config, needs
-        self.marks = marks  # a body that has these tells of the fault itself
+        self.marks, self.stock = marks, stock
 
     def bytes_of(self, request):
         method, target, fields, body = request
@@ -155,6 +158,7 @@ class Shape:
 
 SSI_FILES = ("ssi/page.shtml", "ssi/part.shtml", "ssi/a.txt")
 ERROR = b"[an error occurred"
+LIST = b"<title>Index of"  # leaves out what cannot be looked at
 UPLOAD = b"u" * 100_000
 SHAPES = {
     "remembered": Shape(("GET", "/a.txt")),
@@ -170,13 +174,14 @@ SHAPES = {
     "head": Shape(*[("HEAD", "/a.txt")] * 2, touched=("a.txt",)),
     "none": Shape(*[("GET", "/none.txt")] * 2, touched=("errors/404.html",)),
     "redirect": Shape(("GET", "/list")),
-    "listing": Shape(("GET", "/list/"), touched=("list/a",)),
+    "listing": Shape(("GET", "/list/"), touched=("list/a",), marks=LIST),
     "page": Shape(*[("GET", "/ssi/page.shtml")] * 3, touched=SSI_FILES, marks=ERROR),
     "exec": Shape(("GET", "/ssi/exec.shtml"), touched=("ssi/exec.shtml",), marks=ERROR),
     "upload": Shape(("POST", "/a.txt", (), UPLOAD)),
     "pipelined": Shape(("GET", "/a.txt"), ("GET", "/middle.bin"), ("HEAD", "/a.txt"), ("GET", "/big.bin"),
-                       ("GET", "/none.txt"), ("GET", "/list/"), ("GET", "/a.txt"), at_once=True),
-    "cgid": Shape(("POST", "/cgi/count.cgi", (), UPLOAD), config=CGID, needs="cgid", marks=b"length "),
+                       ("GET", "/none.txt"), ("GET", "/list/"), ("GET", "/a.txt"), at_once=True, marks=LIST),
+    "cgid": Shape(("POST", "/cgi/count.cgi", (), UPLOAD), config=CGID, needs="cgid", marks=b"length ",
+                  stock=(("writev", "socket"), ("shutdown", "socket"))),
     "cgi": Shape(("POST", "/cgi/count.cgi", (), UPLOAD), config=CGI_FORK, needs="cgi", marks=b"length "),
     "tls": Shape(("GET", "/a.txt"), ("GET", "/big.bin"), config=TLS, needs="ssl", tls=True),
 }
@@ -218,7 +223,7 @@ def _converse(site, shape, c, outcome):
         assert not getattr(e, "args", [b""])[0] or not isinstance(e, Truncated), f"torn: {e!r}"
         outcome.detail = "closed after the last answer"
         return
-    if after.status != 503:
+    if after.status < 400:  # it may meet the fault, too
         assert (after.status, after.body) == (200, b"control\n"), f"the next request got {after!r}"
 
 

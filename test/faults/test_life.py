@@ -190,7 +190,7 @@ class Reload(Life):
         self.marker, self.applied = 0, 0
         self.session = self.server.process.pid
         for _ in range(3):
-            self.clean()
+            assert self.clean(), f"a clean reload failed: {self.log(2000)}"
         self.base = self.descriptors()
 
     def descriptors(self):
@@ -243,10 +243,11 @@ class Reload(Life):
         with self.faults.armed(call, kind, fault, n, last, role=role):
             self.ask()
             told = lambda: re.search(r":(emerg|alert|crit|error|warn)\]", self.site.log_since(size))
-            vain, done = self.watch(4, lambda shown: shown == self.marker or (shown and told()))
+            vain, done = self.watch(8, lambda shown: shown == self.marker or (shown and told()))
         reached = self.note(point)
         if self.server.process.poll() is not None:
-            self.found("SUPERVISOR ENDED", point, f"{self.server.process.returncode}: {self.site.log_since(size)[-600:]}")
+            self.found("ENDED", point, f"the supervisor, status {self.server.process.returncode}: "
+                                       f"{self.site.log_since(size)[-600:]}{self.server.read('logs/stderr')[-300:]}")
             self.end()
             self.begin()
             return
@@ -256,7 +257,7 @@ class Reload(Life):
         if vain > (role == SERVER):  # a fault of the process may meet one of our own requests
             self.found("REFUSED", point, f"{vain} requests in vain; {said[-400:]}")
         if not done and last == n and not told():
-            self.found("SILENT", point, f"no effect and no message in 4 s: {said[-300:]}")
+            self.found("SILENT", point, f"no effect and no message in 8 s: {said[-300:]}")
         if re.search("exit signal|Segmentation|Assertion|Sanitizer|runtime error", said):
             self.found("CRASH", point, said[-1200:])
         if not self.clean():
