@@ -14,6 +14,7 @@ LONG_AGO = 1_600_000_000
 PAGE = ('<!--#set var="a" value="b" --><!--#if expr="v(\'a\') = \'b\'" -->yes<!--#else -->no<!--#endif -->'
         '<!--#include virtual="part.shtml" --><!--#include file="a.txt" --><!--#fsize file="a.txt" -->\n')
 CGI = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\nlength %s '\nexec /usr/bin/wc -c\n"
+LONG_CGI = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nexec /usr/bin/head -c 300000 /dev/zero\n"
 FILES = {
     "control.txt": "control\n",
     "a.txt": "hello\n" * 20,
@@ -28,6 +29,7 @@ FILES = {
     "ssi/page.shtml": PAGE,
     "ssi/exec.shtml": 'before <!--#exec cmd="printf done" --> after\n',
     "cgi/count.cgi": CGI,
+    "cgi/long.cgi": LONG_CGI,
 }
 CONFIG = """EventLoops 1
 ThreadsPerChild 4
@@ -67,6 +69,11 @@ Listen 127.0.0.1:@TLS@
     SSLCertificateKeyFile @ROOT@/conf/key.pem
 </VirtualHost>
 """
+DEFLATE = """LoadModule deflate_module @MODULES@/mod_deflate.so
+<Location /big.bin>
+    SetOutputFilter DEFLATE
+</Location>
+"""
 
 
 def has_module(name):
@@ -94,7 +101,8 @@ class Site:
         self.tls = brigade.free_port()
         self.server = serve.unstarted((CONFIG + config).replace("@TLS@", str(self.tls)), FILES,
                                       env={**faults.environment(), **dict(environment)})
-        os.chmod(self.server.path("htdocs/cgi/count.cgi"), 0o755)
+        for name in ("count", "long"):
+            os.chmod(self.server.path(f"htdocs/cgi/{name}.cgi"), 0o755)
         if "SSLEngine" in config:
             certificate(self.server)
         for name in FILES:
@@ -183,6 +191,9 @@ SHAPES = {
     "cgid": Shape(("POST", "/cgi/count.cgi", (), UPLOAD), config=CGID, needs="cgid", marks=b"length ",
                   stock=(("writev", "socket"), ("shutdown", "socket"))),
     "cgi": Shape(("POST", "/cgi/count.cgi", (), UPLOAD), config=CGI_FORK, needs="cgi", marks=b"length "),
+    "cgi-long": Shape(("GET", "/cgi/long.cgi"), config=CGI_FORK, needs="cgi"),
+    "deflate": Shape(("GET", "/big.bin", [("Accept-Encoding", "gzip")]), touched=("big.bin",), config=DEFLATE,
+                     needs="deflate"),
     "tls": Shape(("GET", "/a.txt"), ("GET", "/big.bin"), config=TLS, needs="ssl", tls=True),
 }
 
