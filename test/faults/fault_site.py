@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A site with every kind of answer, and the requests for them."""
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+
+import brigade
+from http_client import Client, Truncated, request_bytes
+
+FLOOD_BYTES = 200_000  # more than that a fault shall not put into the error log
+LONG_AGO = 1_600_000_000
+PAGE = ('<!--#set var="a" value="b" --><!--#if expr="v(\'a\') = \'b\'" -->yes<!--#else -->no<!--#endif -->'
+        '<!--#include virtual="part.shtml" --><!--#include file="a.txt" --><!--#fsize file="a.txt" -->\n')
+CGI = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\nlength %s '\nexec /usr/bin/wc -c\n"
+LONG_CGI = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nexec /usr/bin/head -c 300000 /dev/zero\n"
+FILES = {
+    "control.txt": "control\n",
+    "a.txt": "hello\n" * 20,
+    "full/a.txt": "hello\n" * 2000,
+    "full/.htaccess": "Header set X-H here\n",
+    "middle.bin": b"0123456789abcdef" * 4096,
+    "big.bin": b"0123456789abcdef" * 200_000,
+    "errors/404.html": "not here, says a page\n",
+    "list/a": "a", "list/bb.txt": "bb", "list/c/d": "d",
+    "ssi/a.txt": "hello\n",
+    "ssi/part.shtml": 'part of <!--#echo var="DOCUMENT_NAME" -->\n',
+    "ssi/page.shtml": PAGE,
+    "ssi/exec.shtml": 'before <!--#exec cmd="printf done" --> after\n',
+    "cgi/count.cgi": CGI,
+    "cgi/long.cgi": LONG_CGI,
+}
+CONFIG = """EventLoops 1
+ThreadsPerChild 4
+Timeout 10
+EnableSendfile On
+LogLevel info
+LogFormat "%s %b \\"%r\\"" short
+CustomLog logs/access short
+CustomLog "|/bin/cat" short
+ErrorDocument 404 /errors/404.html
+<Directory @ROOT@/htdocs/list>
+    DirectoryIndex disabled
+    IndexOptions FancyIndexing
+</Directory>
+<Directory @ROOT@/htdocs/ssi>
+    Options +Includes
+    AddOutputFilter INCLUDES .shtml
+    SSILastModified off
+</Directory>
+"""
+CGID = """LoadModule cgid_module @MODULES@/mod_cgid.so
+ScriptSock @ROOT@/logs/cgisock
+<Directory @ROOT@/htdocs/cgi>
+    Options +ExecCGI
+    AddHandler cgi-script .cgi
+</Directory>
+"""
+CGI_FORK = CGID.replace("mod_cgid.so", "mod_cgi.so").replace("cgid_module", "cgi_module").replace(
+    "ScriptSock @ROOT@/logs/cgisock\n", "")
+TLS = """LoadModule socache_shmcb_module @MODULES@/mod_socache_shmcb.so
+LoadModule ssl_module @MODULES@/mod_ssl.so
+SSLSessionCache none
+Listen 127.0.0.1:@TLS@
+<VirtualHost *:@TLS@>
+    SSLEngine on
+    SSLCertificateFile @ROOT@/conf/cert.pem
+    SSLCertificateKeyFile @ROOT@/conf/key.pem
+</VirtualHost>
+"""
+DEFLATE = """LoadModule deflate_module @MODULES@/mod_deflate.so
+<Location /big.bin>
+    SetOutputFilter DEFLATE
+</Location>
+"""
+
+
+def has_module(name):
+    return os.path.exists(f"{brigade.APACHE_MODULES}/mod_{name}.so")
+
+
+def threads_of(pid):
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except FileNotFoundError:
+        return 0
+
+
+def certificate(server):
+    done = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj",
+                           "/CN=localhost", "-keyout", server.path("conf/key.pem"), "-out", server.path("conf/cert.pem")],
+                          capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+class Site:
+    """A server of its own under faults."""
+
+    def __init__(self, serve, faults, config="", environment=()):
+        self.tls = brigade.free_port()
+        self.server = serve.unstarted((CONFIG + config).replace("@TLS@", str(self.tls)), FILES,
+                                      env={**faults.environment(), **dict(environment)})
+        for name in ("count", "long"):
+            os.chmod(self.server.path(f"htdocs/cgi/{name}.cgi"), 0o755)
+        if "SSLEngine" in config:
+            certificate(self.server)
+        for name in FILES:
+            self.touch(name)
+        self.server.expect_trouble = True  # told by the sweeps
+
+    def log_size(self):
+        return os.stat(self.server.path("logs/error_log")).st_size
+
+    def log_since(self, size):
+        """What the error log says from there on; a flood not whole."""
+        with open(self.server.path("logs/error_log"), "rb") as f:
+            f.seek(size)
+            return f.read(FLOOD_BYTES + 1).decode(errors="replace")
+
+    def processes(self):
+        """The server processes: children that have threads. Piped loggers and the daemon of mod_cgid have none."""
+        return [pid for pid in self.server._children() if threads_of(pid) > 1]
+
+    def touch(self, *names):
+        """Whoever remembers these files looks at them again; nothing about them changes."""
+        for name in names:
+            os.utime(self.server.path("htdocs", name), (LONG_AGO, LONG_AGO))
+
+    def connect(self, tls=False, timeout=3):
+        if not tls:
+            return self.server.connect(timeout)
+        c = Client.__new__(Client)
+        c.buffer = b""
+        plain = socket.create_connection((self.server.address, self.tls), timeout=timeout)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        try:
+            c.socket = context.wrap_socket(plain)
+        except BaseException:
+            plain.close()
+            raise
+        return c
+
+
+class Shape:
+    """Requests on one connection, and what they need to be as the first time.
+
+    requests   (method, target, fields, body)
+    touched    files that are looked at anew
+    at_once    send all before reading
+    marks      bytes of bodies that may be incomplete, if the log says why
+    stock      calls that are not the server's own: mod_cgid's to its daemon, which cannot be short or fail while that lives
+    """
+
+    def __init__(self, *requests, touched=(), at_once=False, tls=False, config="", needs=None, marks=b"",
+                 stock=()):
+        self.requests = [(*r, *("GET", "/", (), b"")[len(r):]) for r in requests]
+        self.touched, self.at_once, self.tls, self.config, self.needs = touched, at_once, tls, config, needs
+        self.marks, self.stock = marks, stock
+
+    def bytes_of(self, request):
+        method, target, fields, body = request
+        return request_bytes(method, target, fields, body)
+
+
+SSI_FILES = ("ssi/page.shtml", "ssi/part.shtml", "ssi/a.txt")
+ERROR = b"[an error occurred"
+LIST = b"<title>Index of"  # leaves out what cannot be looked at
+UPLOAD = b"u" * 100_000
+SHAPES = {
+    "remembered": Shape(("GET", "/a.txt")),
+    "cold": Shape(*[("GET", "/a.txt")] * 3, touched=("a.txt",)),
+    "full": Shape(*[("GET", "/full/a.txt")] * 3, touched=("full/a.txt", "full/.htaccess")),
+    "sendfile": Shape(("GET", "/big.bin")),
+    "sendfile-cold": Shape(*[("GET", "/big.bin")] * 3, touched=("big.bin",)),
+    "middle-cold": Shape(*[("GET", "/middle.bin")] * 2, touched=("middle.bin",)),
+    "not-modified": Shape(*[("GET", "/a.txt", [("If-Modified-Since", "Sun, 13 Sep 2020 12:26:40 GMT")])] * 2,
+                          touched=("a.txt",)),
+    "ranges": Shape(*[("GET", "/middle.bin", [("Range", "bytes=10-19")]),
+                      ("GET", "/middle.bin", [("Range", "bytes=0-3,70-40000")])], touched=("middle.bin",)),
+    "head": Shape(*[("HEAD", "/a.txt")] * 2, touched=("a.txt",)),
+    "none": Shape(*[("GET", "/none.txt")] * 2, touched=("errors/404.html",)),
+    "redirect": Shape(("GET", "/list")),
+    "listing": Shape(("GET", "/list/"), touched=("list/a",), marks=LIST),
+    "page": Shape(*[("GET", "/ssi/page.shtml")] * 3, touched=SSI_FILES, marks=ERROR),
+    "exec": Shape(("GET", "/ssi/exec.shtml"), touched=("ssi/exec.shtml",), marks=ERROR),
+    "upload": Shape(("POST", "/a.txt", (), UPLOAD)),
+    "pipelined": Shape(("GET", "/a.txt"), ("GET", "/middle.bin"), ("HEAD", "/a.txt"), ("GET", "/big.bin"),
+                       ("GET", "/none.txt"), ("GET", "/list/"), ("GET", "/a.txt"), at_once=True, marks=LIST),
+    "cgid": Shape(("POST", "/cgi/count.cgi", (), UPLOAD), config=CGID, needs="cgid", marks=b"length ",
+                  stock=(("writev", "socket"), ("shutdown", "socket"))),
+    "cgi": Shape(("POST", "/cgi/count.cgi", (), UPLOAD), config=CGI_FORK, needs="cgi", marks=b"length "),
+    "cgi-long": Shape(("GET", "/cgi/long.cgi"), config=CGI_FORK, needs="cgi"),
+    "deflate": Shape(("GET", "/big.bin", [("Accept-Encoding", "gzip")]), touched=("big.bin",), config=DEFLATE,
+                     needs="deflate"),
+    "tls": Shape(("GET", "/a.txt"), ("GET", "/big.bin"), config=TLS, needs="ssl", tls=True),
+}
+
+
+class Outcome:
+    """What a client saw. end: "whole", "closed" (before the last answer), "hung", "torn" (not HTTP)."""
+
+    def __init__(self):
+        self.answers, self.end, self.detail = [], "whole", ""
+
+    def key(self):
+        """What must be the same each time. Whether a page is sent with its length is not part of it."""
+        names = ("Content-Type", "Content-Range", "ETag", "Last-Modified", "Location", "X-H")
+        return [(r.status, r.body if "multipart" not in (r["Content-Type"] or "") else len(r.body),
+                 [r[n] for n in names if n != "Content-Type" or "multipart" not in (r[n] or "")])
+                for r in self.answers]
+
+    def __repr__(self):
+        return f"{self.end} {[(r.status, len(r.body)) for r in self.answers]} {self.detail}"
+
+
+def _converse(site, shape, c, outcome):
+    if shape.at_once:
+        c.send(b"".join(shape.bytes_of(r) for r in shape.requests))
+    for request in shape.requests:
+        if not shape.at_once:
+            c.send(shape.bytes_of(request))
+        answer = c.read_response(request[0])
+        outcome.answers.append(answer)
+        if (answer["Connection"] or "").lower() == "close":
+            outcome.detail = "Connection: close"
+            assert c.at_end(), "bytes behind the last answer"
+            outcome.end = "whole" if len(outcome.answers) == len(shape.requests) else "closed"
+            return
+    try:
+        after = c.get("/control.txt")
+    except (Truncated, ConnectionError, ssl.SSLError) as e:
+        assert not getattr(e, "args", [b""])[0] or not isinstance(e, Truncated), f"torn: {e!r}"
+        outcome.detail = "closed after the last answer"
+        return
+    if after.status < 400:  # it may meet the fault, too
+        assert (after.status, after.body) == (200, b"control\n"), f"the next request got {after!r}"
+
+
+def exchange(site, shape, patience=3):
+    """The requests of a shape on a connection, and one more that shows whether both sides are still in step."""
+    outcome = Outcome()
+    try:
+        with site.connect(shape.tls, patience) as c:
+            _converse(site, shape, c, outcome)
+    except (socket.timeout, TimeoutError):
+        outcome.end = "hung"
+    except (Truncated, ConnectionError, ssl.SSLError, EOFError) as e:
+        outcome.end, outcome.detail = "closed", repr(e)[:120]
+    except (AssertionError, ValueError, IndexError) as e:
+        outcome.end, outcome.detail = "torn", repr(e)[:300]
+    return outcome
