@@ -15,6 +15,16 @@ void wheel_init(timer_wheel *w, apr_time_t now)
     w->tick = wheel_tick_of(now);
 }
 
+static void wheel_mark(timer_wheel *w, apr_time_t tick)
+{
+    w->used[tick % WHEEL_SLOTS / 64] |= (uint64_t)1 << (tick % 64);
+}
+
+static void wheel_unmark(timer_wheel *w, apr_time_t tick)
+{
+    w->used[tick % WHEEL_SLOTS / 64] &= ~((uint64_t)1 << (tick % 64));
+}
+
 static void wheel_link(timer_wheel *w, struct brg_conn_timer *t)
 {
     /* One tick more than the quotient: a deadline inside a tick must not fire at the start of that
@@ -33,6 +43,7 @@ static void wheel_link(timer_wheel *w, struct brg_conn_timer *t)
     if (*head)
         (*head)->prev = &t->next;
     *head = t;
+    wheel_mark(w, tick);
     w->armed_n++;
 }
 
@@ -43,6 +54,8 @@ void wheel_cancel(timer_wheel *w, struct brg_conn_timer *t)
     *t->prev = t->next;
     if (t->next)
         t->next->prev = t->prev;
+    else if (!w->slot[t->tick % WHEEL_SLOTS])
+        wheel_unmark(w, t->tick);
     t->prev = NULL;
     w->armed_n--;
 }
@@ -84,20 +97,33 @@ void wheel_expire(timer_wheel *w, apr_time_t now, timer_expired_fn *fn, void *ba
         struct brg_conn_timer **slot = &w->slot[++w->tick % WHEEL_SLOTS], *list = *slot;
 
         *slot = NULL;
+        wheel_unmark(w, w->tick);
         wheel_expire_slot(w, list, now, fn, baton);
     }
 }
 
+/* The first tick from @a tick on whose slot has timers; one after @a last if there is none up to it. */
+static apr_time_t wheel_next_used(const timer_wheel *w, apr_time_t tick, apr_time_t last)
+{
+    while (tick <= last) {
+        uint64_t word = w->used[tick % WHEEL_SLOTS / 64] >> (tick % 64);
+
+        if (word)
+            return tick + __builtin_ctzll(word);
+        tick += 64 - tick % 64;
+    }
+    return last + 1;
+}
+
 int wheel_wait_ms(const timer_wheel *w, apr_time_t now, int most_ms)
 {
-    apr_time_t next = w->tick, last = wheel_tick_of(now + (apr_time_t)most_ms * 1000);
+    apr_time_t next = w->tick + 1, last = wheel_tick_of(now + (apr_time_t)most_ms * 1000);
 
     if (!w->armed_n)
         return most_ms;
-    do {
-        if (++next > last)
-            return most_ms;
-    } while (!w->slot[next % WHEEL_SLOTS]);
+    next = wheel_next_used(w, next, last);
+    if (next > last)
+        return most_ms;
     next *= WHEEL_TICK_US;
     return next <= now ? 0 : (int)((next - now + 999) / 1000);
 }

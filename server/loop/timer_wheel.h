@@ -13,12 +13,12 @@
 #include "conn.h"
 
 #define WHEEL_SLOTS 512
-#define WHEEL_TICK_US                                                          \
-    125000 /**< resolution; one round is 64 s, longer deadlines go round again \
-            */
+/** Length of a tick. One round is 64 s; longer deadlines go round again. */
+#define WHEEL_TICK_US 125000
 
 typedef struct timer_wheel {
     struct brg_conn_timer *slot[WHEEL_SLOTS];
+    uint64_t used[WHEEL_SLOTS / 64]; /**< a bit for each slot that has timers */
     apr_time_t tick;  /**< the last tick that was expired */
     unsigned armed_n; /**< timers in the wheel */
 } timer_wheel;
