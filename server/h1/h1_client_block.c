@@ -205,7 +205,7 @@ AP_DECLARE(int) ap_discard_request_body(request_rec *r)
 
     /* Sub-requests have none; where the connection ends anyway, or the client still waits for leave
      * to send, the body need not be waited for. */
-    if (r->main || !ap_request_has_body(r))
+    if (r->main || !h1_body_follows(r))
         return OK;
     /* A filter of the request may want to see the body all the same. */
     if (r->input_filters == r->proto_input_filters &&

@@ -396,3 +396,21 @@ def test_garbage(server):
         if answer.startswith(b"HTTP/"):
             assert split_responses(answer)[0].status < 600
     assert server.get("/a.txt").status == 200
+
+
+@pytest.mark.parametrize("target", ["/a.txt", "/none", "/dir"])
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("before", [0, 3])
+def test_body_of_head_is_no_request(server, target, chunked, before):
+    """A HEAD request may have a body; it is never read as the next request."""
+    inner = b"GET /secret.txt HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    framing = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(inner), inner)
+    if not chunked:
+        framing = b"Content-Length: %d\r\n\r\n%s" % (len(inner), inner)
+    for _ in range(before):
+        server.get(target)
+    head = b"HEAD " + target.encode() + b" HTTP/1.1\r\nHost: localhost\r\n"
+    last = b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    answers = server.raw(head + framing + last)
+    assert answers.count(b"HTTP/1.1 ") == 2
+    assert b"secret" not in answers
