@@ -32,6 +32,7 @@ KNOWN = [
     ("brigade, apache", "stricter", data(rb" https?:///| https?://[ ?#]| https?://[^ ]* (?:.*\r\n)*?host: *[^\r\n]*[^a-z0-9.:\r\n -]| https?://[^ ]* (?:.*\r\n)*?host:.*\r\n(?:.+\r\n)*?host:"), "ABSOLUTE TARGETS"),
     ("brigade, apache", "laxer", data(rb"Expect:"), "issue 10: 417 leaves the connection open, Apache closes it without saying so"),
     ("brigade, apache", "stricter", data(rb"(^|[^\r])\n[A-Z]+ ", 0), "a bare LF before a request is no empty line; Apache and nginx pass it over"),
+    ("brigade, apache", "stricter", lambda stream: "bytes" in stream.tags and re.search(rb"\n[A-Z]+ /s\d", stream.data), "a bare LF before a request is no empty line; Apache and nginx pass it over"),
     # Other servers.
     ("brigade, nginx", "stricter|laxer|close", lambda stream: True, "nginx draws other lines between what it takes and what it refuses"),
     ("brigade >, brigade", "second reading", data(rb" http:/"), "mod_proxy sends the path alone"),
