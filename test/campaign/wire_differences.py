@@ -15,8 +15,8 @@ def tag(pattern):
     return lambda stream: any(wanted.search(t) for t in stream.tags)
 
 
-HEAD_WITH_BODY = data(rb"HEAD .*\r?\n(?:.+\r?\n)*?(Content-Length: *\+?[1-9]|Transfer-Encoding:.*chunked)")
-FRAMING = data(rb"^(Transfer-Encoding|\s+Content-Length|Content-Length)[^\r\n]*\r\n(.+\r\n)*?(Transfer-Encoding|Content-Length)|Transfer-Encoding:(?! *chunked *\r\n)", re.I | re.M)
+HEAD_WITH_BODY = data(rb"HEAD [^\n]*\n(?:[^\r\n][^\n]*\n)*?(Content-Length: *\+?[1-9]|Transfer-Encoding:[^\n]*chunked)")
+FRAMING = data(rb"^(Transfer-Encoding|\s+Content-Length|Content-Length)[^\n]*\n(?:[^\r\n][^\n]*\n)*?(Transfer-Encoding|Content-Length)|Transfer-Encoding:(?! *chunked *\r\n)", re.I | re.M)
 
 KNOWN = [
     # Bugs that are to be mended.
@@ -27,9 +27,9 @@ KNOWN = [
     # Of the documentation.
     ("brigade, apache", "stricter", data(rb"\n[ \t]+[^\r\n]"), "FOLDED FIELDS"),
     ("brigade, apache", "stricter", FRAMING, "AMBIGUOUS FRAMING"),
-    ("brigade, apache", "stricter", data(rb"HTTP/1\.0\r\n(.+\r\n)*?Transfer-Encoding"), "AMBIGUOUS FRAMING"),
+    ("brigade, apache", "stricter", data(rb"HTTP/1\.0\r\n(?:[^\r\n][^\n]*\n)*?Transfer-Encoding"), "AMBIGUOUS FRAMING"),
     ("brigade, apache", "stricter", data(rb"HTTP/[2-9]\d*\.\d"), "HTTP VERSIONS"),
-    ("brigade, apache", "stricter", data(rb" https?:///| https?://[ ?#]| https?://[^ ]* (?:.*\r\n)*?host: *[^\r\n]*[^a-z0-9.:\r\n -]| https?://[^ ]* (?:.*\r\n)*?host:.*\r\n(?:.+\r\n)*?host:"), "ABSOLUTE TARGETS"),
+    ("brigade, apache", "stricter", data(rb" https?:///| https?://[ ?#]| https?://[^ ]* (?:[^\n]*\n)*?host: *[^\r\n]*[^a-z0-9.:\r\n -]| https?://[^ ]* (?:[^\n]*\n)*?host:[^\n]*\n(?:[^\r\n][^\n]*\n)*?host:"), "ABSOLUTE TARGETS"),
     ("brigade, apache", "laxer", data(rb"Expect:"), "issue 10: 417 leaves the connection open, Apache closes it without saying so"),
     ("brigade, apache", "stricter", data(rb"(^|[^\r])\n[A-Z]+ ", 0), "a bare LF before a request is no empty line; Apache and nginx pass it over"),
     ("brigade, apache", "stricter", lambda stream: "bytes" in stream.tags and re.search(rb"\n[A-Z]+ /s\d", stream.data), "a bare LF before a request is no empty line; Apache and nginx pass it over"),
