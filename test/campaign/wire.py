@@ -50,6 +50,9 @@ def compare(a, b, proxy=False):
         # The end counts where one went on: refusing what the other waits for is no other reading.
         return None
     short, place = (a, one) if one < two else (b, two)
+    long = b if short is a else a
+    if short.end in REFUSED and long.end in REFUSED and len(long.requests) == place + 1 and long.statuses[place:place + 1] >= [400]:
+        return None  # both refuse it, one of them because of its method and the other because of its body
     if short.end in REFUSED:
         return ("stricter" if short is a else "laxer"), place
     return ("waits" if short.end == "open" else "close"), place
