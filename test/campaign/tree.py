@@ -1,0 +1,537 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The cache against its own absence: a site changes in random ways, and after each change a server that remembers says
+what a server says that remembers nothing (FileCacheEntries 0), and what Apache says.
+
+    test/campaign/tree.py --steps 1000000            a long walk (as root it has a mount namespace of its own)
+    test/campaign/tree.py --sweep                    each kind of change alone, on a fresh site
+    test/campaign/tree.py --kinds                    the names of the kinds
+    test/campaign/tree.py --directives "FileCacheValidate stat"
+
+A step is a change and three batches of requests: the first is compared, the next two are met by what it left behind. A
+disagreement is shrunk: the fewest changes after which one request still tells it. Kinds in tree_kinds.MISSED are not used
+by the walk; the sweep tries them, and tells of those that pass.
+"""
+import argparse
+import collections
+import email.utils
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+
+import support
+import tree_kinds
+import tree_site
+from http_client import Client
+from support import brigade
+
+EPISODE = 150  # steps on one site
+POOL = 10  # requests of a batch
+CONDITIONS = ["If-None-Match", "If-Modified-Since", "Range", "Accept-Encoding", "If-Range", "If-Match", "Cache-Control", "User-Agent"]
+
+
+def in_own_namespace():
+    """Mounts of the walk are seen by nobody else."""
+    return os.geteuid() == 0 and os.environ.get("TREE_NAMESPACE") == "1"
+
+
+def enter_namespace():
+    if os.geteuid() == 0 and not in_own_namespace() and subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0:
+        os.environ["TREE_NAMESPACE"] = "1"
+        os.execvp("unshare", ["unshare", "-m", "--propagation", "private", sys.executable, *sys.argv])
+
+
+# ---- requests ----
+
+class Request:
+    def __init__(self, rng, seen, target=None, plain=False):
+        self.target = target or rng.choice(TARGETS)
+        self.method = "HEAD" if rng.random() < 0.08 else "GET"
+        self.fields = []
+        if not plain and rng.random() < 0.3:
+            tag, date = seen.get(self.target, ('"x"', "Sun, 09 Sep 2001 01:46:40 GMT"))
+            choices = {"If-None-Match": [tag, tag, '"x"', "*", f'"y", {tag}'], "If-Modified-Since": [date, date, "Fri, 01 Jan 2100 00:00:00 GMT", "Sun, 09 Sep 2001 01:46:50 GMT"], "Range": ["bytes=0-4", "bytes=-3", "bytes=2-3,6-7", "bytes=999999-"], "Accept-Encoding": ["gzip", "identity"],
+                       "If-Range": [tag, date], "If-Match": [tag, '"x"'], "Cache-Control": ["no-cache"], "User-Agent": ["robot"]}
+            for name in rng.sample(CONDITIONS, rng.choice([1, 1, 2])):
+                self.fields.append((name, rng.choice(choices[name])))
+                if name == "If-Range":
+                    self.fields.append(("Range", "bytes=0-4"))
+            if rng.random() < 0.1:
+                self.fields.append(self.fields[0])
+        lines = [f"{self.method} {self.target} HTTP/1.1", "Host: localhost", *(f"{n}: {v}" for n, v in self.fields)]
+        self.bytes = ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+    def __str__(self):
+        return f"{self.method} {self.target} {self.fields or ''}"
+
+
+class Answer:
+    __slots__ = ("status", "fields", "body")
+
+    def __init__(self, head, body):
+        lines = head.split(b"\r\n")
+        self.status = int(lines[0][9:12])
+        self.fields = sorted(line for line in lines[1:] if not line.startswith((b"Date:", b"Server:", b"Keep-Alive:", b"Connection:")))
+        self.body = body
+
+    def get(self, name):
+        name = name.lower() + b":"
+        for line in self.fields:
+            if line.lower().startswith(name):
+                return line[len(name):].strip().decode("latin-1")
+        return None
+
+    def mind(self):
+        """All that counts between two servers of one kind."""
+        boundary = (self.get(b"Content-Type") or "").partition("boundary=")[2].encode()
+        if self.fresh():
+            return self.status, [line.replace(b'ETag: W/', b"ETag: ") for line in self.fields if not line.startswith(b"Last-Modified")], self.body
+        if boundary:  # its length is random
+            return self.status, [line.replace(boundary, b"B") for line in self.fields if not line.startswith(b"Content-Length")], self.body.replace(boundary, b"B")
+        return self.status, self.fields, self.body
+
+    def fresh(self):
+        """Does it go with the time? Tags of what changed just now are weak, dates of the future are those of now."""
+        date = self.get(b"Last-Modified")
+        return b'ETag: W/' in b"".join(self.fields) or date and email.utils.parsedate_to_datetime(date).timestamp() > time.time() - 30
+
+    def with_apache(self):
+        """What Apache says as well."""
+        if self.status in (200, 206) and not self.get(b"Content-Range") and "multipart" not in (self.get(b"Content-Type") or ""):
+            return self.status, self.get(b"Content-Type"), self.body
+        return self.status, self.get(b"Location")
+
+    def __repr__(self):
+        return f"{self.status} {b'; '.join(self.fields).decode('latin-1')[:300]} | {self.body[:120]!r} ({len(self.body)})"
+
+
+class Peer(Client):
+    """A connection that takes batches."""
+
+    def __init__(self, server):
+        super().__init__("127.0.0.1", server.port, brigade.PATIENCE)
+        self.server = server
+
+    def batch(self, requests):
+        found, sent = [], False
+        for _ in range(3):
+            rest = requests[len(found):]
+            if not rest:
+                break
+            if sent:
+                self.close()
+                super().__init__("127.0.0.1", self.server.port, brigade.PATIENCE)
+            self.send(b"".join(q.bytes for q in rest))
+            sent = True
+            try:
+                for q in rest:
+                    found.append(self.one(q.method == "HEAD"))
+            except Exception as e:  # a connection that ended: the rest once more
+                if not isinstance(e, (ConnectionError, support.http_client.Truncated)):
+                    raise
+        return found
+
+    def one(self, is_head):
+        head = self.read_until(b"\r\n\r\n")
+        if is_head or head[9:12] in (b"304", b"204"):
+            return Answer(head, b"")
+        at = head.find(b"Content-Length: ")
+        if at >= 0:
+            return Answer(head, self.read_exactly(int(head[at + 16:].split(b"\r\n", 1)[0])))
+        if b"Transfer-Encoding: chunked" in head:
+            return Answer(head.replace(b"\r\nTransfer-Encoding: chunked", b""), self._chunked()[0])
+        return Answer(head, self.read_to_end())
+
+
+# ---- a walk ----
+
+class Servers:
+    """Three that serve one site."""
+
+    def __init__(self, site, directives="", apache=True):
+        text = site.config()
+        loads = "".join(f"LoadModule {m}_module @MODULES@/mod_{m}.so\n" for m in tree_site.MODULES if m != "include")
+        ours = loads + "EventLoops 1\n" + directives + "\n" + text
+        kinds = {"remembering": brigade.Server(ours), "plain": brigade.Server("FileCacheEntries 0\nSSICacheSize 2000\n" + ours)}
+        if apache and os.path.exists("/usr/sbin/apache2"):
+            kinds["apache"] = brigade.Server(text.replace("ServerLimit 1\n", ""), binary="/usr/sbin/apache2", modules=tree_site.MODULES)
+        self.servers, self.peers = kinds, {}
+        try:
+            for name, server in kinds.items():
+                server.start()
+                self.peers[name] = Peer(server)
+        except BaseException:
+            self.close(True)
+            raise
+
+    def ask(self, name, requests):
+        return self.peers[name].batch(requests)
+
+    def close(self, failed=False):
+        for peer in self.peers.values():
+            peer.close()
+        errors = []
+        for server in self.servers.values():
+            try:
+                server.expect_trouble = failed
+                server.close()
+            except AssertionError as e:
+                errors.append(str(e))
+        assert not errors, "\n".join(errors)
+
+
+class Step:
+    """A change that can be made again on another site."""
+
+    def __init__(self, kind, change, name, seed):
+        self.kind, self.change, self.name, self.seed = kind, change, name, seed
+
+    def make(self, site):
+        """False: there was nothing to change."""
+        try:
+            self.change(site, self.name, site.path(self.name), random.Random(self.seed))
+            return True
+        except TimeoutError:
+            raise
+        except (tree_kinds.Skip, OSError, subprocess.CalledProcessError):
+            return False
+
+    def __str__(self):
+        return f"{self.kind}: {self.name} ({self.seed})"
+
+
+def missed(kind, name=""):
+    for pattern, (item, _) in tree_kinds.MISSED.items():
+        if re.fullmatch(pattern, kind) or re.fullmatch(pattern, f"{kind}: {name}"):
+            return item
+    return None
+
+
+def avoided(text):
+    return any(re.fullmatch(pattern, text) for pattern in tree_kinds.AVOIDED)
+
+
+TARGETS = [t for t in tree_site.ALL_TARGETS if not avoided(t)]
+
+
+class Disagreement(Exception):
+    def __init__(self, who, request, one, two):
+        super().__init__(f"{request}\n    {who[0]}: {one}\n    {who[1]}: {two}")
+        self.who, self.request = who, request
+
+
+class Walk:
+    def __init__(self, seed, directives="", mounts=True, apache=True):
+        self.rng, self.directives, self.apache = random.Random(seed), directives, apache
+        self.kinds = [k for k in tree_kinds.KINDS if mounts or not re.match("bind|unmount|tmpfs|remount", k[0])]
+        self.counts, self.statuses, self.used, self.failures = collections.Counter(), collections.Counter(), collections.Counter(), []
+        self.tried = set()
+        self.shrink_apache, self.with_apache_shrunk, self.history = 0, [], []
+        self.differs, self.samples, self.last = collections.Counter(), {}, None
+
+    def target_of(self, step):
+        return self.rng.choice([t for t in tree_site.targets_of(step.name) if not avoided(t)] or TARGETS)
+
+    def next_step(self):
+        kind, change, names = self.rng.choice(self.kinds)
+        return Step(kind, change, self.rng.choice(names), self.rng.randrange(1 << 30))
+
+    def episode(self, steps, until):
+        site = tree_site.Site()
+        history, seen = [], {}
+        self.history = history
+        try:
+            servers = Servers(site, self.directives, self.apache)
+            try:
+                pool = [Request(self.rng, seen) for _ in range(POOL)]
+                self.compare(servers, pool, seen)
+                done = 0
+                while done < steps and time.monotonic() < until:
+                    step = self.next_step()
+                    if missed(step.kind, step.name) or avoided(step.kind):
+                        continue
+                    for _ in range(3):
+                        pool[self.rng.randrange(POOL)] = Request(self.rng, seen, self.target_of(step), plain=self.rng.random() < 0.6)
+                    pool[self.rng.randrange(POOL)] = Request(self.rng, seen)
+                    self.compare(servers, pool, seen)
+                    if not step.make(site):
+                        self.counts["nothing to change"] += 1
+                        continue
+                    history.append(step)
+                    self.last = step
+                    self.used[step.kind] += 1
+                    self.compare(servers, pool, seen)
+                    done += 1
+                    self.counts["steps"] += 1
+                    if self.rng.random() < 0.3:
+                        self.mend(site, history)
+            except Disagreement as e:
+                servers.close()
+                site.remove_all()
+                self.failures.append((e, self.shrink(history, e)))
+                return
+            servers.close()
+        finally:
+            site.remove_all()
+
+    def mend(self, site, history):
+        """So that the site does not decay: something is as it was."""
+        kinds = [k for k in self.kinds if k[0].startswith("restore of")]
+        kind, change, names = self.rng.choice(kinds)
+        step = Step(kind, change, self.rng.choice(names), 0)
+        if not missed(step.kind, step.name) and step.make(site):
+            history.append(step)
+
+    def compare(self, servers, pool, seen):
+        """The first answers are those of what was kept; twice more so that something is kept again."""
+        plain = servers.ask("plain", pool)
+        for _ in range(3):
+            first = servers.ask("remembering", pool)
+            for q, a, b in zip(pool, first, plain):
+                if a.mind() != b.mind():
+                    raise Disagreement(("remembering", "plain"), q, a, b)
+            self.counts["answers compared"] += len(pool)
+        if "apache" in servers.peers:
+            for q, a, b in zip(pool, plain, self.ask_apache(servers, pool)):
+                if not q.fields and q.method == "GET" and a.with_apache() != b.with_apache():
+                    self.differs[(q.target, a.status, b.status)] += 1
+                    if (q.target, a.status, b.status) not in self.samples and self.shrink_apache:
+                        self.shrink_apache -= 1
+                        self.with_apache_shrunk.append(((q.target, a.status, b.status), self.shrink(self.history, Disagreement(("plain", "apache"), q, a, b), fails=self.fails_with_apache)))
+                    self.samples.setdefault((q.target, a.status, b.status), f"{a}\n          {b}\n          after {self.last}")
+        for q, a in zip(pool, plain):
+            self.statuses[a.status] += 1
+            if a.status == 200:
+                seen[q.target] = (a.get(b"ETag") or '"x"', a.get(b"Last-Modified") or "Sun, 09 Sep 2001 01:46:40 GMT")
+
+    def ask_apache(self, servers, pool):
+        """It opens FIFOs, and waits: then it has nothing to say."""
+        try:
+            servers.peers["apache"].socket.settimeout(1)
+            return servers.ask("apache", pool)
+        except TimeoutError:
+            self.counts["Apache waits"] += 1
+            servers.peers["apache"].close()
+            servers.peers["apache"] = Peer(servers.servers["apache"])
+            return []
+
+    # -- shrinking --
+
+    def fails_with_apache(self, steps, target):
+        """The same for Apache, after all of them."""
+        site, q = tree_site.Site(), Request(random.Random(0), {}, target, plain=True)
+        q.method, q.bytes = "GET", f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        try:
+            servers = Servers(site, self.directives)
+            try:
+                for step in steps:
+                    step.make(site)
+                a, b = servers.ask("plain", [q])[0], (self.ask_apache(servers, [q]) or [None])[0]
+                return Disagreement(("plain", "apache"), q, a, b) if b and a.with_apache() != b.with_apache() else None
+            finally:
+                servers.close()
+        finally:
+            site.remove_all()
+
+    def fails(self, steps, target):
+        """Do these changes on a fresh site, with one plain request around each, lead to a disagreement?"""
+        site = tree_site.Site()
+        q = Request(random.Random(0), {}, target, plain=True)
+        q.method, q.bytes = "GET", f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        try:
+            servers = Servers(site, self.directives, apache=False)
+            try:
+                for step in [None, *steps]:
+                    if step and not step.make(site):
+                        continue
+                    plain = servers.ask("plain", [q])[0]
+                    for _ in range(3):
+                        a = servers.ask("remembering", [q])[0]
+                        if a.mind() != plain.mind():
+                            return Disagreement(("remembering", "plain"), q, a, plain)
+            finally:
+                servers.close()
+        finally:
+            site.remove_all()
+        return None
+
+    def shrink(self, history, failure, budget=40, fails=None):
+        """The fewest changes that still show it; None if it does not show again."""
+        fails = fails or self.fails
+        target, steps, found = failure.request.target, list(history), None
+        for size in (1, 2, 4, 8, 16, len(history)):
+            budget -= 1
+            found = fails(steps[-size:], target)
+            if found:
+                steps = steps[-size:]
+                break
+        if not found:
+            return None
+        size = max(1, len(steps) // 2)
+        while budget > 0:
+            cut, at = False, 0
+            while at < len(steps) and budget > 0 and len(steps) > 1:
+                fewer = steps[:at] + steps[at + size:]
+                budget -= 1
+                again = fails(fewer, target)
+                if again:
+                    steps, found, cut = fewer, again, True
+                else:
+                    at += size
+            if size == 1 and not cut:
+                break
+            size = max(1, size // 2)
+        return steps, found
+
+    # -- each kind alone --
+
+    def sweep(self, until, only=None, all_names=False):
+        """kind -> what was missed, each on the plan as it is, with all its targets warm."""
+        results, passed = collections.defaultdict(list), collections.Counter()
+        work = [(kind, change, name) for kind, change, names in self.kinds for name in (names if all_names or only else [self.rng.choice(names)]) if not only or re.search(only, f"{kind}: {name}")]
+        self.rng.shuffle(work)
+        examples = {example for _, example in tree_kinds.MISSED.values()}
+        first = [(kind, change, name) for kind, change, names in self.kinds for name in names if f"{kind}: {name}" in examples]
+        if not only:
+            assert not in_own_namespace() or len(first) == len(examples), "an example in MISSED is no kind"
+            work = [*first, *(w for w in work if w not in first)]
+        state = None
+        try:
+            for kind, change, name in work:
+                if time.monotonic() > until:
+                    break
+                if state is None:
+                    site = tree_site.Site()
+                    site.visible = True
+                    state = (site, Servers(site, self.directives, apache=False))
+                if self.sweep_one(*state, Step(kind, change, name, self.rng.randrange(1 << 30)), results, passed):
+                    self.undo(site)
+                else:
+                    state[1].close(failed=True)
+                    site.remove_all()
+                    state = None
+        finally:
+            if state:
+                state[1].close()
+                state[0].remove_all()
+        return results, passed
+
+    def sweep_one(self, site, servers, step, results, passed):
+        """False: the servers are not fit for the next."""
+        label = f"{step.kind}: {step.name}"
+        for peer in servers.peers.values():
+            peer.socket.settimeout(3)
+        try:
+            prepared = self.prepare(site, step.kind, step.name)
+            pool = [Request(random.Random(1), {}, t, plain=True) for t in tree_site.targets_of(step.name)]
+            for _ in range(4):
+                before = servers.ask("remembering", pool)
+            if [a.mind() for a in before] != [a.mind() for a in servers.ask("plain", pool)]:
+                results[f"{label}, before it"].append(f"{pool[0]}: {before}")
+                return False
+            if not step.make(site):
+                return True
+            passed[step.kind] += 1
+            self.tried.add(label)
+            plain = servers.ask("plain", pool)
+            for time_ in (1, 2, 3):
+                for q, a, b in zip(pool, servers.ask("remembering", pool), plain):
+                    if a.mind() != b.mind():
+                        results[label].append(f"{q} ({time_}. time{prepared})\n    remembering: {a}\n    plain: {b}")
+                if label in results:
+                    return False
+            return True
+        except TimeoutError:
+            results[label].append(f"no answer to one of {[str(q) for q in pool]}")
+            return False
+
+    def prepare(self, site, kind, name):
+        """What must have been done before such a kind can be."""
+        def first(op_kind, ops):
+            Step(op_kind, ops, name, 1).make(site)
+            return f", after {op_kind}"
+        if kind.startswith("move back"):
+            return first("move away", tree_kinds.move_away)
+        if kind.startswith(("unmount", "remount")) and in_own_namespace():
+            return first("bind", tree_kinds.bind_folder if os.path.isdir(site.path(name)) else tree_kinds.bind_file)
+        op = kind.split(" of ")[0]
+        if "that was not there" in kind and op not in ("create", "arrives whole"):
+            os.makedirs(os.path.dirname(site.path(name)), exist_ok=True)
+        if name not in tree_site.PLAN and not os.path.lexists(site.path(name)) and op not in ("write", "replace", "hard link", "O_TMPFILE", "create", "FIFO", "socket") and not op.startswith("link "):
+            os.makedirs(os.path.dirname(site.path(name)), exist_ok=True)
+            return first("write", tree_kinds.write) if "folder" not in kind.split(" of ")[1] else first("create", lambda s, n, p, r: os.makedirs(p))
+        if name in tree_site.PLAN and tree_site.PLAN[name].startswith("-> ") and op == "restore":
+            return first("unlink", tree_kinds.unlink)
+        return ""
+
+    @staticmethod
+    def undo(site):
+        """The plan again."""
+        site.unmount()
+        for top in os.listdir(site.root):
+            site.remove(site.path(top))
+        site.clock = tree_site.OLD
+        for name in tree_site.PLAN:
+            site.restore(name)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=10_000)
+    parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--directives", default="")
+    parser.add_argument("--sweep", action="store_true")
+    parser.add_argument("--only", help="kinds (a pattern), with --sweep")
+    parser.add_argument("--all-names", action="store_true", help="with --sweep: each kind with all that it can be done to")
+    parser.add_argument("--kinds", action="store_true")
+    parser.add_argument("--most", type=int, default=20, help="stop after so many disagreements")
+    parser.add_argument("--shrink-apache", type=int, default=0, help="find the fewest changes for so many differences from Apache")
+    parser.add_argument("--no-apache", action="store_true")
+    options = parser.parse_args()
+    if options.kinds:
+        print(*(f"{kind}  [{missed(kind) or ''}]" for kind, _, _ in tree_kinds.KINDS), sep="\n")
+        return 0
+    enter_namespace()
+    os.umask(0o022)
+    began = time.monotonic()
+    until = began + options.seconds
+    walk = Walk(options.seed, options.directives.replace("\\n", "\n"), mounts=in_own_namespace(), apache=not options.no_apache)
+    walk.shrink_apache = options.shrink_apache
+    if options.sweep:
+        return sweep(walk, until, options)
+    while walk.counts["steps"] < options.steps and time.monotonic() < until and len(walk.failures) < options.most:
+        walk.episode(min(EPISODE, options.steps - walk.counts["steps"]), until)
+        print(f"{walk.counts['steps']} steps of {len(walk.used)} kinds, {walk.counts['answers compared']} answers, {time.monotonic() - began:.0f} s, {len(walk.failures)} disagreements", flush=True)
+    print(f"answers by status: {dict(sorted(walk.statuses.items()))}")
+    for failure, shrunk in walk.failures:
+        print("\nDISAGREEMENT", failure)
+        if shrunk:
+            print("after:", *(f"    {s}" for s in shrunk[0]), f"  {shrunk[1]}", sep="\n")
+    for key, shrunk in walk.with_apache_shrunk:
+        print("\nOtherwise in Apache:", key, *(["after:", *(f"    {s}" for s in shrunk[0]), f"  {shrunk[1]}"] if shrunk else ["(not shown again)"]), sep="\n")
+    if walk.differs:
+        print("\nOtherwise in Apache:", *(f"    {n:5} {key[0]}: {key[1]}, Apache {key[2]}\n          {walk.samples[key]}" for key, n in walk.differs.most_common(40)), sep="\n")
+    return 1 if walk.failures else 0
+
+
+def sweep(walk, until, options):
+    results, passed = walk.sweep(until, options.only, options.all_names)
+    bad = 0
+    for kind, found in sorted(results.items()):
+        item = missed(*kind.removesuffix(", before it").split(": "))
+        bad += not item
+        print(f"MISSED [{item or 'NEW'}] {kind}\n  {found[0]}")
+    for pattern, (item, example) in tree_kinds.MISSED.items():
+        if example in walk.tried and example not in results:
+            print(f"MENDED [{item}] {example}: take {pattern} out of tree_kinds.MISSED")
+            bad += 1
+    print(f"{sum(passed.values())} changes of {len(passed)} kinds, {len(results)} missed, {bad} of them not expected")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
