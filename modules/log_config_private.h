@@ -5,8 +5,9 @@
 /**
  * @file log_config_private.h
  * Parts of mod_log_config: the format language (log_config_format.c), the items it knows
- * (log_config_items.c), the buffer each thread formats into and writes from (log_config_buffer.c),
- * directives and hooks (mod_log_config.c).
+ * (log_config_items.c, log_config_time.c, log_config_memory.c), the buffer each thread formats into
+ * (log_config_buffer.c), files and pipes (log_config_file.c), the threads that write them
+ * (log_config_writer.c, log_config_channel.c), directives and hooks (mod_log_config.c).
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -91,6 +92,9 @@ log_file *log_file_open(apr_pool_t *p, server_rec *s, const char *name);
 /** Forget files of an earlier configuration; they are closed with its pool. */
 void log_file_reset(apr_pool_t *pconf);
 
+/** The files of the configuration, linked by log_file.next. */
+log_file *log_files_list(void);
+
 /** Begin a line in the calling thread's buffer. @return NULL without memory: the line is lost */
 log_out *log_line_begin(void);
 
@@ -103,7 +107,8 @@ const char *log_line_text(const log_out *out, apr_size_t *len);
 /** Write what the calling thread holds. */
 void log_buffer_flush(void);
 
-/** Pool cleanup: write what any thread has; when all have stopped and before the files go. */
+/** Pool cleanup: write what any thread has, and end the writers; when all have stopped and before the
+ * files go. */
 apr_status_t log_buffer_close(void *data);
 
 /** turn_end hook. */

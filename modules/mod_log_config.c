@@ -5,7 +5,9 @@
  * A virtual host with logs of its own does not use the main server's; one without any does.
  * GlobalLog goes to all.
  */
-#include "log_config_private.h"
+#include "log_config_writer.h"
+#include "ap_mpm.h"
+#include "mpm_common.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -59,7 +61,7 @@ static apr_status_t log_writer_default(request_rec *r, void *handle, const char 
 }
 
 static ap_log_writer_init *log_writer_init = log_writer_init_default;
-static ap_log_writer *log_writer = log_writer_default;
+static ap_log_writer *log_line_writer = log_writer_default;
 
 static void ap_register_log_handler(apr_pool_t *p, char *tag, ap_log_handler_fn_t *func, int def)
 {
@@ -80,9 +82,9 @@ static ap_log_writer_init *ap_log_set_writer_init(ap_log_writer_init *func)
 
 static ap_log_writer *ap_log_set_writer(ap_log_writer *func)
 {
-    ap_log_writer *old = log_writer;
+    ap_log_writer *old = log_line_writer;
 
-    log_writer = func;
+    log_line_writer = func;
     return old;
 }
 
@@ -119,7 +121,7 @@ static void log_write_foreign(const log_config *log, log_out *out, log_entry *en
 
     line = apr_pstrmemdup(entry->last->pool, line, len);
     log_line_end(NULL, 0);
-    log_writer(entry->last, log->handle, &line, &portion, 1, len);
+    log_line_writer(entry->last, log->handle, &line, &portion, 1, len);
 }
 
 static void log_write(const log_config *log, const apr_array_header_t *format, log_entry *entry)
@@ -129,7 +131,7 @@ static void log_write(const log_config *log, const apr_array_header_t *format, l
     if (!log->handle || !format || !(out = log_line_begin()))
         return;
     log_format_emit(out, format, entry);
-    if (log_writer == log_writer_default)
+    if (log_line_writer == log_writer_default)
         log_line_end(log->handle, entry->last->request_time);
     else
         log_write_foreign(log, out, entry);
@@ -282,6 +284,18 @@ static const char *log_cmd_buffered(cmd_parms *cmd, void *dummy, int flag)
     return NULL;
 }
 
+/* One setting for all servers, too. */
+static const char *log_cmd_overflow(cmd_parms *cmd, void *dummy, const char *what)
+{
+    if (strcasecmp(what, "drop") == 0)
+        log_writers_overflow(LOG_OVERFLOW_DROP);
+    else if (strcasecmp(what, "wait") == 0)
+        log_writers_overflow(LOG_OVERFLOW_WAIT);
+    else
+        return "LogOverflow must be drop or wait";
+    return NULL;
+}
+
 /* A missing directory is worth its own message, with the line that names it. */
 static int log_check_directory(apr_pool_t *p, server_rec *s, const log_config *log)
 {
@@ -363,14 +377,22 @@ static int log_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp
 {
     log_file_reset(pconf);
     log_buffer_hold(0);
+    log_writers_overflow(LOG_OVERFLOW_DROP);
     log_writer_init = log_writer_init_default;
-    log_writer = log_writer_default;
+    log_line_writer = log_writer_default;
     return OK;
 }
 
 static void log_child_init(apr_pool_t *pchild, server_rec *s)
 {
+    log_writers_start(log_files_list());
     apr_pool_cleanup_register(pchild, NULL, log_buffer_close, apr_pool_cleanup_null);
+}
+
+/* A process that has to end with requests at work does not wait for the logs. */
+static void log_child_stopping(apr_pool_t *pchild, int graceful)
+{
+    log_writers_hurry(graceful);
 }
 
 static void log_register_hooks(apr_pool_t *p)
@@ -385,6 +407,7 @@ static void log_register_hooks(apr_pool_t *p)
     ap_hook_open_logs(log_open_logs, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_log_transaction(log_transaction, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(log_child_init, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_child_stopping(log_child_stopping, NULL, NULL, APR_HOOK_MIDDLE);
     brg_hook_turn_end(log_buffer_turn_end, NULL, NULL, APR_HOOK_LAST);
     brg_cache_declare(&log_config_module, log_depends);
 }
@@ -401,6 +424,9 @@ static const command_rec log_directives[] = {
                    "a log format string (see docs) and an optional format name"),
     AP_INIT_FLAG("BufferedLogs", log_cmd_buffered, NULL, RSRC_CONF,
                  "whether log entries may be held back for up to a second"),
+    AP_INIT_TAKE1("LogOverflow", log_cmd_overflow, NULL, RSRC_CONF,
+                  "what happens when a log takes entries too slowly: 'drop' (they are lost and "
+                  "counted) or 'wait' (requests wait)"),
     {NULL, {NULL}, NULL, 0, RAW_ARGS, NULL},
 };
 

@@ -148,7 +148,7 @@ void status_write_json(request_rec *r, const status_snapshot *snap)
                snap->totals.workers_idle_n);
     ap_rputs("\"totals\":{", r);
     json_counts(r, &snap->totals.counts);
-    ap_rputs("},", r);
+    ap_rprintf(r, ",\"log_lines_lost\":%" APR_UINT64_T_FMT "},", snap->totals.log_lines_lost);
     status_json_string(r, "scoreboard", snap->letters);
     ap_rputs(",\"processes\":[", r);
     for (int i = 0; i < snap->processes->nelts; i++) {

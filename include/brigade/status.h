@@ -53,6 +53,7 @@ typedef struct brg_status_totals {
     int workers_busy_n;       /**< worker threads that run a request */
     int workers_idle_n;       /**< worker threads that could be used, started or not */
     brg_status_counts counts; /**< of all processes since the start, ended ones included */
+    uint64_t log_lines_lost;  /**< lines of access logs that could not be written, since the start */
 } brg_status_totals;
 
 /** Sum everything up. @return 0, or -1 when there is no scoreboard */
@@ -64,6 +65,9 @@ BRG_DECLARE(int) brg_status_sum(brg_status_totals *out);
  * @return 1: @a out is filled; 0: nobody lives in this slot; -1: there are no more slots
  */
 BRG_DECLARE(int) brg_status_process_get(int slot, brg_status_process *out);
+
+/** Count lines of an access log that are lost, for brg_status_totals. */
+BRG_DECLARE(void) brg_status_log_lines_lost(uint64_t lines);
 
 /** Look at one event loop of a living process. @return 1, or 0 when there is none */
 BRG_DECLARE(int) brg_status_loop_get(int slot, int loop, brg_status_counts *out);

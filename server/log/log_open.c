@@ -170,8 +170,9 @@ static int log_open_file(server_rec *s, apr_pool_t *p)
     apr_status_t rv = APR_EBADPATH;
 
     if (path)
+        /* Not for reading: it becomes standard error of every program that the server runs. */
         rv = apr_file_open(&s->error_log, path,
-                           APR_FOPEN_APPEND | APR_FOPEN_READ | APR_FOPEN_WRITE | APR_FOPEN_CREATE |
+                           APR_FOPEN_APPEND | APR_FOPEN_WRITE | APR_FOPEN_CREATE |
                                APR_FOPEN_LARGEFILE,
                            APR_OS_DEFAULT, p);
     if (rv == APR_SUCCESS)

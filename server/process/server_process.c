@@ -13,6 +13,7 @@
 #include "connection.h"
 #include "core_settings.h"
 #include "crash.h"
+#include "descriptor_limit.h"
 #include "filter_statistics.h"
 #include "listen_private.h"
 #include "loops.h"
@@ -31,7 +32,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -67,27 +67,11 @@ static int process_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* As many descriptors as may be had: each connection is one. */
-static rlim_t process_descriptors(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return 1024;
-    if (limit.rlim_cur < limit.rlim_max) {
-        rlim_t was = limit.rlim_cur;
-        limit.rlim_cur = limit.rlim_max;
-        if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
-            limit.rlim_cur = was;
-    }
-    return limit.rlim_cur;
-}
-
 /* Share the descriptors out: a quarter for files that the caches keep open, some for other files,
  * most for connections. */
 static void process_share_descriptors(loops_config *conf)
 {
-    rlim_t fds = process_descriptors();
+    rlim_t fds = descriptor_limit_raise();
     int all = fds > 1000000 ? 1000000 : (int)fds;
     int most = all > 4 * PROCESS_SPARE_FDS ? all - all / 4 - PROCESS_SPARE_FDS : all / 2;
 

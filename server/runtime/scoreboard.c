@@ -36,6 +36,7 @@ AP_DECLARE_DATA const char *ap_scoreboard_fname;
 typedef struct score_global {
     global_score g;
     _Atomic uint64_t ended_accesses, ended_bytes;
+    _Atomic uint64_t log_lines_lost; /* by any process: added to atomically, for it is rare */
     apr_time_t started;
     _Atomic int full;
 } score_global;
@@ -127,7 +128,7 @@ int ap_create_scoreboard(apr_pool_t *p, ap_scoreboard_e type)
 {
     ap_generation_t generation = 0;
     apr_time_t started = scoreboard_started();
-    uint64_t accesses, bytes;
+    uint64_t accesses, bytes, lost = scoreboard_log_lines_lost(0);
     int rc;
 
     scoreboard_ended_totals(&accesses, &bytes);
@@ -141,6 +142,7 @@ int ap_create_scoreboard(apr_pool_t *p, ap_scoreboard_e type)
         g->started = started ? started : apr_time_now();
         loop_score_set(&g->ended_accesses, accesses);
         loop_score_set(&g->ended_bytes, bytes);
+        loop_score_set(&g->log_lines_lost, lost);
     }
     ap_scoreboard_image->global->restart_time = apr_time_now();
 #ifdef HAVE_TIMES
@@ -202,6 +204,14 @@ void scoreboard_ended_totals(uint64_t *accesses, uint64_t *bytes)
 
     *accesses = g ? loop_score_get(&g->ended_accesses) : 0;
     *bytes = g ? loop_score_get(&g->ended_bytes) : 0;
+}
+
+uint64_t scoreboard_log_lines_lost(uint64_t more)
+{
+    score_global *g =
+        ap_scoreboard_image ? (score_global *)(void *)ap_scoreboard_image->global : NULL;
+
+    return g ? atomic_fetch_add_explicit(&g->log_lines_lost, more, memory_order_relaxed) + more : 0;
 }
 
 void scoreboard_set_full(int full)

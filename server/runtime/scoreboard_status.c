@@ -96,6 +96,7 @@ BRG_DECLARE(int) brg_status_sum(brg_status_totals *out)
     out->start_time = scoreboard_started();
     out->config_generation = ap_state_query(AP_SQ_CONFIG_GEN);
     ap_mpm_query(AP_MPMQ_GENERATION, &out->mpm_generation);
+    out->log_lines_lost = scoreboard_log_lines_lost(0);
     scoreboard_ended_totals(&out->counts.accesses, &out->counts.bytes);
     for (int i = 0; (found = brg_status_process_get(i, &process)) >= 0; i++) {
         if (!found)
@@ -106,6 +107,11 @@ BRG_DECLARE(int) brg_status_sum(brg_status_totals *out)
         status_count_workers(out, &process);
     }
     return 0;
+}
+
+BRG_DECLARE(void) brg_status_log_lines_lost(uint64_t lines)
+{
+    scoreboard_log_lines_lost(lines);
 }
 
 BRG_DECLARE(char) brg_status_letter(int status)

@@ -79,6 +79,9 @@ const struct loop_score *scoreboard_loop_if(int slot, int loop);
 
 int scoreboard_loops(void);
 
+/** Add to the number of access log lines that were lost since the start; 0: only look. @return it */
+uint64_t scoreboard_log_lines_lost(uint64_t more);
+
 /**
  * A process starts in @a slot: its workers' entries are cleared, and the totals of the slot's
  * former process are added to those of the ended processes. Supervisor only.

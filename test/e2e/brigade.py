@@ -102,7 +102,7 @@ class Server:
     args      further arguments of the command line
     bare      the configuration is complete, add nothing to it
     modules   that Apache loads besides those that Brigade has built in; None: none at all
-    limits    resource limits, such as {resource.RLIMIT_NOFILE: 64}
+    limits    resource limits, such as {resource.RLIMIT_NOFILE: 64}, or (soft, hard) in place of the number
     """
     mpm = "mpm_event"  # that Apache loads
 
@@ -221,7 +221,7 @@ class Server:
 
     def _set_limits(self):
         for what, value in self.limits.items():
-            resource.setrlimit(what, (value, value))
+            resource.setrlimit(what, value if isinstance(value, tuple) else (value, value))
 
     def _ready(self):
         deadline = time.monotonic() + PATIENCE
