@@ -7,6 +7,7 @@
 #include "http_request.h"
 #include "configuration.h"
 #include "request_context.h"
+#include "brigade/assert.h"
 #include "brigade/response_cache.h"
 #include "apr_hooks.h"
 #include "apr_strings.h"
@@ -55,6 +56,7 @@ typedef struct request_conf_block {
     int is_volatile;
     int may_block;
     int may_move, moves; /* its handler may be, and wants to be, called again by a worker */
+    int fails;           /* with moves: the error that the worker answers with instead, or OK */
     apr_array_header_t *vary;
     request_dated dated;
     int offered;         /* offer is set */
@@ -141,14 +143,33 @@ int request_mark_rerun(request_rec *r)
     return block->moves = 1;
 }
 
-int request_takes_rerun(request_rec *r)
+void request_rerun_fails(request_rec *r, int status)
 {
     request_conf_block *block = request_block_of(r);
-    int moves = block && block->moves;
 
-    if (block)
-        block->may_move = block->moves = 0;
-    return moves;
+    BRG_ASSERT(block && block->moves);
+    block->fails = status;
+}
+
+int request_is_left(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return block && block->moves;
+}
+
+int request_takes_rerun(request_rec *r, int *status)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (!block)
+        return 0;
+    block->may_move = 0;
+    if (!block->moves)
+        return 0;
+    *status = block->fails;
+    block->moves = block->fails = 0;
+    return 1;
 }
 
 /* Whoever has a module say what it does wants to read it for every request. */

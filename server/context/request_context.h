@@ -30,8 +30,17 @@ void request_allow_rerun(request_rec *r);
 /** It is to be called again. @return 0: r was not let, or is not what the network asked for */
 int request_mark_rerun(request_rec *r);
 
-/** 1 if @a r was so marked; both marks are gone then. */
-int request_takes_rerun(request_rec *r);
+/** After request_mark_rerun(): the worker is not to call the handler again, but to answer with the error @a status. */
+void request_rerun_fails(request_rec *r, int status);
+
+/** 1 from request_mark_rerun() to request_takes_rerun(): what the handler still does is of no use. */
+int request_is_left(const request_rec *r);
+
+/**
+ * 1 if @a r was so marked; all marks are gone then.
+ * @param status [out] with 1: OK, or what request_rerun_fails() was told
+ */
+int request_takes_rerun(request_rec *r, int *status);
 
 /** The core's answer to "what did it depend on?": BRG_CACHE_VOLATILE if r was marked, or
  * if debugging messages are wanted of it. */
@@ -60,13 +69,13 @@ struct cache_capture;
 
 /** What a handler or filter offers to be stored as the body of a response. */
 typedef struct request_offer {
-    int codings;            /**< content codings that filters on the way make if asked for */
-    int coded;              /**< and the request asks for one of them */
-    const char *etag;       /**< before any filter changed it, or NULL */
-    const char *path;       /**< the file that is the whole body, or NULL */
-    const char *body;       /**< the bytes that are the whole body, or NULL */
-    apr_size_t len;         /**< of body */
-    const char *const *from; /**< with body: the files that it was made from, or NULL */
+    int codings;                   /**< content codings that filters on the way make if asked for */
+    int coded;                     /**< and the request asks for one of them */
+    const char *etag;              /**< before any filter changed it, or NULL */
+    const char *path;              /**< the file that is the whole body, or NULL */
+    const char *body;              /**< the bytes that are the whole body, or NULL */
+    apr_size_t len;                /**< of body */
+    const char *const *from;       /**< with body: the files that it was made from, or NULL */
     struct cache_capture *capture; /**< collects what filters make of the body, or NULL */
 } request_offer;
 

@@ -31,6 +31,9 @@ APLOG_USE_MODULE(http);
 /* Empty answers to a blocking call that are taken in a row. */
 #define BODY_EMPTY_ANSWERS 100
 
+/* All lines of a trailer section together may be as long as so many fields. */
+#define H1_TRAILER_SIZES 8
+
 typedef enum body_kind {
     BODY_NONE,
     BODY_LENGTH,
@@ -48,8 +51,10 @@ typedef struct body_ctx {
     apr_bucket_brigade *bb; /* for framing lines */
     char *line;             /* trailer line that is not complete */
     apr_size_t line_len, line_cap;
-    int trailers;
-    apr_status_t error; /* with BROKEN: what every further call returns */
+    int trailers;             /* lines of the trailer section so far */
+    apr_size_t trailer_bytes; /* and their bytes */
+    apr_table_t *trailer;     /* the fields, as they came; merged at the end */
+    apr_status_t error;       /* with BROKEN: what every further call returns */
 } body_ctx;
 
 static apr_status_t body_break(ap_filter_t *f, body_ctx *ctx, apr_status_t rv)
@@ -151,9 +156,20 @@ static void body_continue(request_rec *r)
 /* ---- trailers ---- */
 
 /* A trailer may not change how the message is read, where it goes or who sent it. */
-static int trailer_may_merge(const http_field *field)
+static int trailer_may_merge(const char *name)
 {
-    return field->id == HTTP_F_OTHER;
+    return http_field_id_of(name, strlen(name)) == HTTP_F_OTHER;
+}
+
+static const char *trailer_over(const body_ctx *ctx, const h1_limits *limits)
+{
+    const uint32_t most = limits->fields ? limits->fields : HTTP_HEAD_MAX_FIELDS;
+
+    if (ctx->trailers > (int)most)
+        return "too many trailers";
+    return ctx->trailer_bytes > (apr_size_t)H1_TRAILER_SIZES * limits->field_size
+               ? "trailers exceed " APR_STRINGIFY(H1_TRAILER_SIZES) " times LimitRequestFieldSize"
+               : NULL;
 }
 
 static apr_status_t trailer_take(ap_filter_t *f, body_ctx *ctx, const char *line, apr_size_t len)
@@ -161,20 +177,55 @@ static apr_status_t trailer_take(ap_filter_t *f, body_ctx *ctx, const char *line
     request_rec *r = f->r;
     h1_limits limits;
     http_field field;
-    const char *why, *name, *value;
+    const char *why;
 
     h1_limits_of(r->server, &limits);
-    why = h1_parse_field(&field, line, len, &limits);
-    if (!why && limits.fields && ++ctx->trailers > (int)limits.fields)
-        why = "too many trailers";
+    ctx->trailers++;
+    ctx->trailer_bytes += len;
+    why = trailer_over(ctx, &limits);
+    if (!why)
+        why = h1_parse_field(&field, line, len, &limits);
     if (why)
         return body_malformed(f, ctx, why);
-    name = apr_pstrmemdup(r->pool, field.name, field.name_len);
-    value = apr_pstrmemdup(r->pool, field.value, field.value_len);
-    apr_table_mergen(r->trailers_in, name, value);
-    if (core_server_conf_of(r->server)->merge_trailers == AP_MERGE_TRAILERS_ENABLE &&
-        trailer_may_merge(&field))
-        apr_table_mergen(r->headers_in, name, value);
+    if (!ctx->trailer)
+        ctx->trailer = apr_table_make(r->pool, 5);
+    apr_table_addn(ctx->trailer, apr_pstrmemdup(r->pool, field.name, field.name_len),
+                   apr_pstrmemdup(r->pool, field.value, field.value_len));
+    return APR_SUCCESS;
+}
+
+/* As the values of a head: those of one name are one value, which has a limit as well. */
+static int trailer_value_over(void *limit, const char *name, const char *value)
+{
+    return strlen(value) <= *(const apr_size_t *)limit;
+}
+
+static int trailer_merge(void *headers, const char *name, const char *value)
+{
+    if (trailer_may_merge(name))
+        apr_table_mergen(headers, name, value);
+    return 1;
+}
+
+/* The trailer section is complete: fields of one name become one in a single pass, since one by one takes memory with
+ * the square of their number. */
+static apr_status_t trailer_end(ap_filter_t *f, body_ctx *ctx)
+{
+    request_rec *r = f->r;
+    h1_limits limits;
+    apr_size_t most;
+
+    if (!ctx->trailer)
+        return APR_SUCCESS;
+    h1_limits_of(r->server, &limits);
+    most = limits.field_size;
+    apr_table_compress(ctx->trailer, APR_OVERLAP_TABLES_MERGE);
+    if (!apr_table_do(trailer_value_over, &most, ctx->trailer, NULL))
+        return body_malformed(f, ctx, "(trailer exceeds LimitRequestFieldSize after merging)");
+    apr_table_overlap(r->trailers_in, ctx->trailer, APR_OVERLAP_TABLES_MERGE);
+    if (core_server_conf_of(r->server)->merge_trailers == AP_MERGE_TRAILERS_ENABLE)
+        apr_table_do(trailer_merge, r->headers_in, ctx->trailer, NULL);
+    ctx->trailer = NULL;
     return APR_SUCCESS;
 }
 
@@ -211,7 +262,7 @@ static apr_status_t trailer_feed(ap_filter_t *f, body_ctx *ctx, const char *data
     if (len < 2 || ctx->line[len - 2] != '\r')
         return body_malformed(f, ctx, "(bare LF in the trailers)");
     *done = len == 2;
-    return *done ? APR_SUCCESS : trailer_take(f, ctx, ctx->line, len - 2);
+    return *done ? trailer_end(f, ctx) : trailer_take(f, ctx, ctx->line, len - 2);
 }
 
 /* ---- chunked ---- */

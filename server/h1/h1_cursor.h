@@ -7,7 +7,7 @@
  * What the two halves of the head parser share: where they are, how a line ends, how a head is
  * refused.
  */
-#include "h1_parse.h"
+#include "h1_fields.h"
 #include "http_scan.h"
 #include "http_log.h"
 
@@ -41,9 +41,8 @@ static inline h1_result h1_bad_part(h1_cursor *cur, int status, const char *why,
 /** Where the text that starts at p ends: at the end of its line, or at the byte stop. */
 static inline const char *h1_text_end(const h1_cursor *cur, const char *p, char stop)
 {
-    while (p < cur->end && *p != '\r' && *p != '\n' && *p != '\0' && *p != stop) {
+    while (p < cur->end && *p != '\r' && *p != '\n' && *p != '\0' && *p != stop)
         p++;
-    }
     return p;
 }
 
@@ -58,10 +57,9 @@ static inline h1_result h1_too_long(h1_cursor *cur, int is_field)
     http_head *head = cur->head;
 
     head->bad_is_long = 1;
-    if (!is_field) {
+    if (!is_field)
         return h1_bad(cur, 414, "request failed: client's request-line exceeds LimitRequestLine");
-    }
-    head->note = "Size of a request header field exceeds server limit.";
+    head->note = h1_note_field_size;
     return h1_bad_part(cur, 400,
                        APLOGNO(00561) "Request header exceeds LimitRequestFieldSize: %.*s",
                        cur->line, h1_text_end(cur, cur->line, ':'));
@@ -78,12 +76,10 @@ static inline h1_result h1_short(h1_cursor *cur, int is_field)
 {
     const char *end = cur->end;
 
-    if (end > cur->line && end[-1] == '\r') {
+    if (end > cur->line && end[-1] == '\r')
         end--;
-    }
-    if (h1_over(cur->line, end, is_field ? cur->limits->field_size : cur->limits->line)) {
+    if (h1_over(cur->line, end, is_field ? cur->limits->field_size : cur->limits->line))
         return h1_too_long(cur, is_field);
-    }
     return H1_MORE;
 }
 
@@ -95,16 +91,13 @@ static inline int h1_eol(h1_cursor *cur)
 {
     const char *p = cur->p;
 
-    if (p == cur->end) {
+    if (p == cur->end)
         return 0;
-    }
     if (*p == '\r') {
-        if (p + 1 == cur->end) {
+        if (p + 1 == cur->end)
             return 0;
-        }
-        if (p[1] != '\n') {
+        if (p[1] != '\n')
             return -1;
-        }
         cur->p = p + 2;
         return 1;
     }

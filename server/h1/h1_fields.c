@@ -14,6 +14,8 @@
 #include "request_parts.h"
 #include "http_log.h"
 
+const char h1_note_field_size[] = "Size of a request header field exceeds server limit.";
+
 /* The next element of a comma-separated list: its bounds without blanks; 0 at the end of the list.
  */
 static int h1_list_next(const char **p, const char *end, const char **item, size_t *len)
@@ -112,11 +114,18 @@ static int h1_judge_length(http_head *head)
     return 0;
 }
 
+/* Whether "chunked" stands at the very end of the value: an empty element behind it would be another last coding to
+ * those who split the list in another manner, ap_is_chunked() among them. */
+static int h1_ends_in_chunked(const http_field *f)
+{
+    return f->value_len >= 7 && http_same(f->value + f->value_len - 7, "chunked", 7);
+}
+
 /* "chunked" must be the last coding, must come once, and is the only one that is understood. */
 static int h1_judge_codings(http_head *head)
 {
     const http_field *first = &head->field[head->known[HTTP_F_TRANSFER_ENCODING]];
-    const http_field *end = head->field + head->n_fields, *f;
+    const http_field *end = head->field + head->n_fields, *f, *last = first;
     int unknown = 0;
 
     for (f = first; f < end; f++) {
@@ -125,6 +134,7 @@ static int h1_judge_codings(http_head *head)
 
         if (f->id != HTTP_F_TRANSFER_ENCODING)
             continue;
+        last = f;
         while (h1_list_next(&p, f->value + f->value_len, &item, &len)) {
             if (head->chunked)
                 return h1_refuse(head, f, 400, H1_WHY_CODING);
@@ -134,8 +144,8 @@ static int h1_judge_codings(http_head *head)
                 unknown = 1;
         }
     }
-    if (!head->chunked)
-        return h1_refuse(head, first, 400, H1_WHY_CODING);
+    if (!head->chunked || !h1_ends_in_chunked(last))
+        return h1_refuse(head, last, 400, H1_WHY_CODING);
     if (unknown)
         return h1_refuse(head, first, 501, H1_WHY_CODING);
     head->has_body = 1;
@@ -218,11 +228,28 @@ static int h1_judge_host(http_head *head, int unsafe)
     return 0;
 }
 
-int h1_fields_judge(http_head *head, int unsafe)
+/* The lines of one name are one value to handlers, which LimitRequestFieldSize bounds as it does a line. */
+static int h1_judge_size(http_head *head, uint32_t most)
 {
-    const int status = h1_judge_framing(head);
+    const http_field *field = http_head_oversized(head, most);
 
-    return status ? status : h1_judge_host(head, unsafe);
+    if (!field)
+        return 0;
+    head->why = APLOGNO(00560) "Request header exceeds LimitRequestFieldSize after merging: %.*s";
+    head->note = h1_note_field_size;
+    head->bad = field->name;
+    head->bad_len = field->name_len;
+    head->bad_is_field = head->bad_is_long = 1;
+    return 400;
+}
+
+int h1_fields_judge(http_head *head, const h1_limits *limits)
+{
+    int status = h1_judge_size(head, limits->field_size);
+
+    if (!status)
+        status = h1_judge_framing(head);
+    return status ? status : h1_judge_host(head, limits->unsafe);
 }
 
 const char *h1_parse_field(http_field *field, const char *line, size_t len, const h1_limits *limits)

@@ -9,17 +9,20 @@
  */
 #include "h1_parse.h"
 
+/** What the client's page says of a field that LimitRequestFieldSize refuses. */
+extern const char h1_note_field_size[];
+
 /**
  * Note field number @a index of head, just parsed: known[], repeated, and what Connection says.
  */
 void h1_field_note(http_head *head, uint16_t index);
 
 /**
- * Judge the fields together, once all are there: Host, Content-Length, Transfer-Encoding. Sets
+ * Judge the fields together, once all are there: their joined size, Host, Content-Length, Transfer-Encoding. Sets
  * has_body, chunked, content_length.
  * @return 0, or the status to refuse with (head->why, head->bad set, status left to the caller)
  */
-int h1_fields_judge(http_head *head, int unsafe);
+int h1_fields_judge(http_head *head, const h1_limits *limits);
 
 /**
  * Content-Length's grammar: digits and nothing else, below 2^63.

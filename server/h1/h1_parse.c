@@ -178,7 +178,7 @@ static h1_result h1_walk(h1_cursor *cur)
     head->head_len = (uint32_t)(cur->p - cur->buf);
     if (res == H1_DONE && head->major) {
         head->bad_is_field = 0;
-        head->status = h1_fields_judge(head, cur->limits->unsafe);
+        head->status = h1_fields_judge(head, cur->limits);
         if (head->status)
             return H1_BAD;
     }

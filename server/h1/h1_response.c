@@ -11,6 +11,7 @@
 #include "h1_response.h"
 #include "http_error.h"
 #include "h1_request.h"
+#include "request_context.h"
 #include "request_parts.h"
 #include "http_config.h"
 #include "http_connection.h"
@@ -176,21 +177,6 @@ static int header_all_safe(request_rec *r)
     return 1;
 }
 
-static apr_status_t header_die(ap_filter_t *f, apr_bucket_brigade *bb, int status)
-{
-    request_rec *r = f->r;
-
-    apr_brigade_cleanup(bb);
-    if (f->ctx == &header_dying) {
-        /* The error page ran into the same: say nothing more. */
-        r->connection->keepalive = AP_CONN_CLOSE;
-        return AP_FILTER_ERROR;
-    }
-    f->ctx = &header_dying;
-    ap_die(status, r);
-    return AP_FILTER_ERROR;
-}
-
 /* An error bucket's status, or 0; *eoc is set if the connection is to end without an answer. */
 static int header_wanted_status(apr_bucket_brigade *bb, int *eoc)
 {
@@ -216,7 +202,7 @@ static void header_drop_body(apr_bucket_brigade *bb)
     while (e != APR_BRIGADE_SENTINEL(bb)) {
         apr_bucket *next = APR_BUCKET_NEXT(e);
 
-        if (!APR_BUCKET_IS_METADATA(e))
+        if (!APR_BUCKET_IS_METADATA(e) || AP_BUCKET_IS_ERROR(e))
             apr_bucket_delete(e);
         e = next;
     }
@@ -232,19 +218,67 @@ static apr_bucket *header_bucket(request_rec *r)
     return apr_bucket_heap_create(buf, len, apr_bucket_free, alloc);
 }
 
+/* The error page ran into the same, since a configuration may add a field to each response: an answer that has none. */
+static apr_status_t header_send_bare(ap_filter_t *f, apr_bucket_brigade *bb, int status)
+{
+    request_rec *r = f->r;
+
+    r->status = status;
+    r->status_line = NULL;
+    r->connection->keepalive = AP_CONN_CLOSE;
+    r->headers_out = apr_table_make(r->pool, 2);
+    apr_table_setn(r->headers_out, "Content-Length", "0");
+    apr_table_setn(r->headers_out, "Connection", "close");
+    r->sent_bodyct = 1;
+    f->ctx = &header_sent;
+    header_drop_body(bb);
+    APR_BRIGADE_INSERT_HEAD(bb, header_bucket(r));
+    return ap_pass_brigade(f->next, bb);
+}
+
+static apr_status_t header_die(ap_filter_t *f, apr_bucket_brigade *bb, int status)
+{
+    request_rec *r = f->r;
+
+    if (f->ctx == &header_dying)
+        return header_send_bare(f, bb, status);
+    apr_brigade_cleanup(bb);
+    f->ctx = &header_dying;
+    ap_die(status, r);
+    return AP_FILTER_ERROR;
+}
+
+/* What was made up so far cannot be sent. */
+static apr_status_t header_refuse(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    apr_table_clear(f->r->headers_out);
+    apr_table_clear(f->r->err_headers_out);
+    f->r->connection->keepalive = AP_CONN_CLOSE;
+    f->r->chunked = 0;
+    return header_die(f, bb, HTTP_INTERNAL_SERVER_ERROR);
+}
+
+/* To the client 1xx is not the response: it would take the body, and then its next response, for what follows. 101 is a
+ * response where a module that has taken over the connection sends it. */
+static int header_is_interim(const request_rec *r)
+{
+    if (!ap_is_HTTP_INFO(r->status) || r->status == HTTP_SWITCHING_PROTOCOLS)
+        return 0;
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "Status %d is no final response, aborting request",
+                  r->status);
+    return 1;
+}
+
 static apr_status_t header_send(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     request_rec *r = f->r;
     apr_bucket *head;
 
+    if (header_is_interim(r))
+        return header_refuse(f, bb);
     header_complete(r);
-    if (!header_all_safe(r)) {
-        apr_table_clear(r->headers_out);
-        apr_table_clear(r->err_headers_out);
-        r->connection->keepalive = AP_CONN_CLOSE;
-        r->chunked = 0;
-        return header_die(f, bb, HTTP_INTERNAL_SERVER_ERROR);
-    }
+    if (!header_all_safe(r))
+        return header_refuse(f, bb);
     head = header_bucket(r);
     r->sent_bodyct = 1;
     if (r->header_only || AP_STATUS_IS_HEADER_ONLY(r->status)) {
@@ -268,6 +302,10 @@ AP_DECLARE_NONSTD(apr_status_t) ap_http_header_filter(ap_filter_t *f, apr_bucket
     if (f->ctx == &header_sent) {
         header_drop_body(bb);
         return ap_pass_brigade(f->next, bb);
+    }
+    if (f->ctx == &header_dying && request_is_left(r)) {
+        apr_brigade_cleanup(bb);
+        return AP_FILTER_ERROR;
     }
     status = header_wanted_status(bb, &eoc);
     if (status)

@@ -105,9 +105,10 @@ static int http_create_request(request_rec *r)
 /* "OPTIONS *" asks about the server, not about a file. */
 static int http_options_asterisk(request_rec *r)
 {
-    if (r->method_number == M_OPTIONS && r->uri && r->uri[0] == '*' && r->uri[1] == '\0')
-        return DONE;
-    return DECLINED;
+    if (r->method_number != M_OPTIONS || !r->uri || r->uri[0] != '*' || r->uri[1])
+        return DECLINED;
+    http_upgrade_announce(r); /* no handler runs */
+    return DONE;
 }
 
 static int http_trace(request_rec *r)
@@ -119,14 +120,12 @@ static int http_trace(request_rec *r)
  * may offer others (cache_store.c). */
 static int http_depends(request_rec *r)
 {
-    const request_rec *first = r;
+    const request_rec *at = r;
 
-    while (first->main || first->prev)
-        first = first->main ? first->main : first->prev;
-    return apr_table_get(first->headers_out, "Upgrade") ||
-                   apr_table_get(first->headers_in, "Upgrade")
-               ? BRG_CACHE_VOLATILE
-               : BRG_CACHE_STATIC;
+    for (; at; at = at->main ? at->main : at->prev)
+        if (apr_table_get(at->headers_out, "Upgrade") || apr_table_get(at->headers_in, "Upgrade"))
+            return BRG_CACHE_VOLATILE;
+    return BRG_CACHE_STATIC;
 }
 
 /* The separator of multipart/byteranges: any will do that no file holds. */

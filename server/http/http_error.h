@@ -26,6 +26,12 @@ const char *http_canned_text(int status, request_rec *r, const char *location);
  */
 int http_upgrade_handler(request_rec *r);
 
+/**
+ * Put Upgrade into the response to @a r if Protocols has others that its client may ask for: on the first request of a
+ * connection, in any version of HTTP and also behind an internal redirect, as Apache does.
+ */
+void http_upgrade_announce(request_rec *r);
+
 extern AP_MODULE_DECLARE_DATA module http_module;
 
 #endif

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Names of request fields, and the size of fields that come in several lines. */
 #include "http_head.h"
 #include "http_scan.h"
+#include "brigade/assert.h"
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #define HTTP_IS(lit, what)                                \
     do {                                                  \
@@ -83,4 +88,54 @@ http_field_id http_field_id_of(const char *name, size_t len)
         break;
     }
     return HTTP_F_OTHER;
+}
+
+/* ---- fields of several lines ---- */
+
+/* By name, then as they came. */
+static int http_by_name(const void *left, const void *right, void *head)
+{
+    const uint16_t i = *(const uint16_t *)left, j = *(const uint16_t *)right;
+    const http_field *a = &((const http_head *)head)->field[i],
+                     *b = &((const http_head *)head)->field[j];
+
+    if (a->name_len != b->name_len)
+        return a->name_len < b->name_len ? -1 : 1;
+    return strncasecmp(a->name, b->name, a->name_len) ?: (int)i - (int)j;
+}
+
+static int http_same_name(const http_field *a, const http_field *b)
+{
+    return a->name_len == b->name_len && strncasecmp(a->name, b->name, a->name_len) == 0;
+}
+
+/* Apart from its caller: only the heads that need it pay for this much stack. */
+static __attribute__((noinline)) const http_field *http_find_oversized(const http_head *head,
+                                                                       uint32_t most)
+{
+    uint16_t order[HTTP_HEAD_MAX_FIELDS];
+    const http_field *first = NULL;
+    uint64_t size = 0;
+
+    BRG_ASSERT(head->n_fields <= HTTP_HEAD_MAX_FIELDS);
+    for (uint16_t i = 0; i < head->n_fields; i++)
+        order[i] = i;
+    /* One client may send thousands of lines: sorting them bounds the comparisons. */
+    qsort_r(order, head->n_fields, sizeof(*order), http_by_name, (void *)head);
+    for (uint16_t i = 0; i < head->n_fields; i++) {
+        const http_field *f = &head->field[order[i]];
+        const int joins = first && http_same_name(first, f);
+
+        size = joins ? size + 2 + f->value_len : f->value_len;
+        if (!joins)
+            first = f;
+        else if (size > most)
+            return first;
+    }
+    return NULL;
+}
+
+const http_field *http_head_oversized(const http_head *head, uint32_t most)
+{
+    return head->head_len <= most ? NULL : http_find_oversized(head, most);
 }

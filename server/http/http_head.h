@@ -101,6 +101,13 @@ typedef struct http_head {
     http_field own[HTTP_HEAD_OWN_FIELDS];
 } http_head;
 
+/**
+ * The first field whose lines, joined by ", " as handlers see them, make a value of more than @a most bytes; NULL if
+ * there is none. A head of at most that many bytes costs one comparison.
+ * Threads: any. Blocking: no. Source: LimitRequestFieldSize, which Apache applies to joined values as well.
+ */
+const http_field *http_head_oversized(const http_head *head, uint32_t most);
+
 /** Id of a field name of @a len bytes in any case, HTTP_F_OTHER for one that the core does not look
  * at. */
 http_field_id http_field_id_of(const char *name, size_t len);

@@ -158,10 +158,13 @@ ap_switch_protocol(conn_rec *c, request_rec *r, server_rec *s, const char *proto
 
 /* ---- Upgrade ---- */
 
-static void upgrade_advertise(request_rec *r)
+void http_upgrade_announce(request_rec *r)
 {
     const apr_array_header_t *upgrades;
 
+    if (core_server_conf_of(r->server)->protocols->nelts == 0 || r->main ||
+        r->connection->keepalives > 0)
+        return;
     ap_get_protocol_upgrades(r->connection, r, r->server, 0, &upgrades);
     if (upgrades && upgrades->nelts > 0) {
         apr_table_setn(r->headers_out, "Upgrade", apr_array_pstrcat(r->pool, upgrades, ','));
@@ -192,19 +195,18 @@ int http_upgrade_handler(request_rec *r)
     const char *offered, *chosen;
     apr_array_header_t *offers = NULL;
 
-    if (core_server_conf_of(r->server)->protocols->nelts == 0 || r->main || r->prev ||
-        r->proto_num < HTTP_VERSION(1, 1))
+    if (core_server_conf_of(r->server)->protocols->nelts == 0 || r->main)
         return DECLINED;
     offered = apr_table_get(r->headers_in, "Upgrade");
-    if (offered && *offered &&
+    if (offered && *offered && !r->prev && r->proto_num >= HTTP_VERSION(1, 1) &&
         ap_find_token(r->pool, apr_table_get(r->headers_in, "Connection"), "upgrade")) {
         if (ap_parse_token_list_strict(r->pool, offered, &offers, 0))
             return DECLINED; /* a version, say: what is not understood is not changed to */
         chosen = offers && offers->nelts ? ap_select_protocol(c, r, NULL, offers) : NULL;
         if (chosen && strcmp(chosen, ap_get_protocol(c)) != 0)
             return upgrade_perform(r, chosen);
-    } else if (c->keepalives <= 0) {
-        upgrade_advertise(r);
+    } else {
+        http_upgrade_announce(r);
     }
     return DECLINED;
 }

@@ -42,7 +42,8 @@ static int script_take_status(script_scan *scan, const char *value)
     request_rec *r = scan->r;
     int status = atoi(value);
 
-    if (!ap_is_HTTP_VALID_RESPONSE(status)) {
+    /* An interim status is the server's to send: a client reads what follows it as another response. */
+    if (!ap_is_HTTP_VALID_RESPONSE(status) || ap_is_HTTP_INFO(status)) {
         ap_log_rerror(SCRIPT_MARK(scan), APLOG_ERR, 0, r,
                       "Invalid status line from script '%s': %.30s",
                       apr_filepath_name_get(r->filename), value);

@@ -4,7 +4,9 @@
  * where one is configured, and the built-in text otherwise.
  */
 #include "memory_refusal.h"
+#include "request_context.h"
 #include "redirect_private.h"
+#include "brigade/response_cache.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -98,6 +100,12 @@ void request_die(int type, request_rec *r, int recursive)
     } else {
         custom = ap_response_code_string(r, ap_index_of_response(type));
         recursive = 0;
+    }
+    /* A filter may find the error while the handler runs on a loop. What a document of this server runs may wait, so a
+     * worker answers: with this status, since the handler's work can not be done twice. */
+    if (custom && custom[0] == '/' && brg_request_rerun_on_worker(r)) {
+        request_rerun_fails(r, type);
+        return;
     }
     r->status = type;
     if (type == HTTP_UNAUTHORIZED && r->proxyreq == PROXYREQ_PROXY)

@@ -99,7 +99,10 @@ static void request_parse_uri(request_rec *r, char *uri)
 
     r->unparsed_uri = uri;
     memset(&r->parsed_uri, 0, sizeof(r->parsed_uri));
-    /* Two slashes at the start are an empty path segment here, not an authority. */
+    /* Several slashes at the start are one, also with MergeSlashes Off, and never the start of an authority: sections
+     * and rules are written for paths that begin with one. */
+    while (uri[0] == '/' && uri[1] == '/')
+        uri++;
     status = uri[0] == '/' && !strchr(uri, '#') && r->method_number != M_CONNECT
                  ? request_origin_form(r, uri)
                  : request_other_form(r, uri);
@@ -157,6 +160,32 @@ static int request_path_ok(const request_rec *r)
            (r->method_number == M_OPTIONS && r->uri[0] == '*' && r->uri[1] == '\0');
 }
 
+/* The next word of a request line that may not be well formed, or @a none. */
+static char *request_line_word(apr_pool_t *p, const char **at, const char *end, const char *none)
+{
+    const char *start;
+
+    while (*at < end && apr_isspace(**at))
+        (*at)++;
+    for (start = *at; *at < end && !apr_isspace(**at);)
+        (*at)++;
+    return *at > start ? apr_pstrmemdup(p, start, (apr_size_t)(*at - start)) : apr_pstrdup(p, none);
+}
+
+/* Of a refused head, what stands where its method and target should be: for access logs, and for modules that look at
+ * any request. No part of a line that is too long counts. */
+static void request_take_refused(request_rec *r, const http_head *head)
+{
+    const int whole = head->line && head->status != HTTP_REQUEST_URI_TOO_LARGE;
+    const char *at = whole ? head->line : "", *end = at + (whole ? head->line_len : 0);
+
+    r->assbackwards = 0;
+    r->method = request_line_word(r->pool, &at, end, "-");
+    request_parse_uri(r, request_line_word(r->pool, &at, end, whole ? "/" : "-"));
+    r->hostname = NULL;
+    r->status = HTTP_OK;
+}
+
 int request_take_line(request_rec *r, const http_head *head)
 {
     request_set_version(r, head);
@@ -164,10 +193,7 @@ int request_take_line(request_rec *r, const http_head *head)
     r->method_number = ap_method_number_of(r->method);
     r->header_only = r->method_number == M_GET && r->method[0] == 'H';
     if (head->status) {
-        /* As much as is known, for the log and for modules that look at any request. */
-        r->assbackwards = 0;
-        r->unparsed_uri = r->uri = head->uri ? apr_pstrmemdup(r->pool, head->uri, head->uri_len)
-                                             : apr_pstrdup(r->pool, "-");
+        request_take_refused(r, head);
         return head->status;
     }
     request_parse_uri(r, apr_pstrmemdup(r->pool, head->uri, head->uri_len));
@@ -225,9 +251,10 @@ static void request_copy_fields(request_rec *r, const http_head *head)
     for (int i = 0; i < head->n_fields; i++) {
         const http_field *f = &head->field[i];
 
-        apr_table_mergen(r->headers_in, apr_pstrmemdup(r->pool, f->name, f->name_len),
-                         apr_pstrmemdup(r->pool, f->value, f->value_len));
+        apr_table_addn(r->headers_in, apr_pstrmemdup(r->pool, f->name, f->name_len),
+                       apr_pstrmemdup(r->pool, f->value, f->value_len));
     }
+    apr_table_compress(r->headers_in, APR_OVERLAP_TABLES_MERGE);
 }
 
 /* A host that was named beside the fields stands for Host (RFC 9113 section 8.3.1). */
@@ -366,9 +393,10 @@ request_rec *request_create(conn_rec *c, const http_head *head)
         request_refuse(r, r->status);
         return r;
     }
+    /* Whether the client sends the body that it announced is not known, nor where its next request begins. */
     status = request_expectation(r, head);
     if (status != OK)
-        r->status = status;
+        request_refuse(r, status);
     return r;
 }
 

@@ -133,10 +133,8 @@ int request_finish_on_loop(request_rec *r, int *status)
         *status = request_handle(r);
         if (*status == SUSPENDED)
             return 1;
-        if (request_takes_rerun(r)) {
-            *status = OK;
+        if (request_takes_rerun(r, status))
             return 0;
-        }
     }
     if (request_error_may_wait(r, *status))
         return 0;

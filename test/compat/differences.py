@@ -74,6 +74,10 @@ CASES = {
     "length of a refusal": (
         r"^mod_request/kept body for an include$",
         "The page that refuses a body has a Content-Length. Apache's has none."),
+    "refused response fields": (
+        r"^refused_headers/refused always \w+( text)?$",
+        "A response that cannot have the fields that a configuration gives it is 500 without them and without a body, and says "
+        "that the connection ends. Apache's does not say so."),
     "tags of negotiated files": (
         r"mod_mime/mime negotiation$",
         "RFC 9110, 8.8.3: an entity tag ends with a quote. Apache leaves it out of the tags of negotiated files."),

@@ -183,6 +183,7 @@ BODIES = [
     (b"Transfer-Encoding: identity\r\n", b""), (b"Transfer-Encoding: gzip\r\n", b""), (b"Transfer-Encoding: gzip, chunked\r\n", b"0\r\n\r\n"), (b"Transfer-Encoding: chunked, gzip\r\n", b"0\r\n\r\n"),
     (b"Transfer-Encoding: chunked, chunked\r\n", b"0\r\n\r\n"), (b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n"), (b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", b"0\r\n\r\n"),
     (b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n"), (b"Transfer-Encoding: \r\n", b""), (b"Transfer-Encoding: xchunked\r\n", b"0\r\n\r\n"), (b"Transfer-Encoding: chunkedx\r\n", b"0\r\n\r\n"),
+    (b"Transfer-Encoding: chunked,\r\n", b"0\r\n\r\n"), (b"Transfer-Encoding: chunked ,\r\n", b"0\r\n\r\n"), (b"Transfer-Encoding: , chunked\r\n", b"0\r\n\r\n"),
     (b"Transfer-Encoding: chunked;q=1\r\n", b"0\r\n\r\n"), (b"Transfer-Encoding: \"chunked\"\r\n", b"0\r\n\r\n"), (b"Expect: 100-continue\r\nContent-Length: 5\r\n", b"hello"), (b"Expect: 100-Continue\r\nContent-Length: 5\r\n", b"hello"),
     (b"Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n"), (b"Expect: other\r\nContent-Length: 5\r\n", b"hello"), (b"Content-Encoding: gzip\r\nContent-Length: 5\r\n", b"hello"),
 ]
@@ -218,5 +219,9 @@ def limited():
     found = named("line", [(str(n), raw("GET /a.txt?" + "x" * n + " HTTP/1.1")) for n in (10, 60, 76, 77, 78, 79, 80, 81, 82, 100, 200, 5000)])
     found += named("fields", [(str(n), raw(fields=b"".join(b"X%d: y\r\n" % i for i in range(n)))) for n in (1, 5, 7, 8, 9, 10, 20)])
     found += named("field size", [(str(n), raw(fields=b"X: " + b"y" * n + b"\r\n")) for n in (10, 90, 95, 96, 97, 98, 99, 100, 101, 120, 200, 5000)])
+    found += named("joined size", [(str(n), raw(fields=b"X: " + b"y" * (n // 2) + b"\r\nZ: z\r\nx: " + b"y" * (n - n // 2) + b"\r\n"))
+                                   for n in (0, 10, 96, 97, 98, 99, 100, 150, 180)])
+    found += named("joined size", [("three", raw(fields=b"Cookie: " + b"y" * 30 + b"\r\n" + b"Cookie: " + b"y" * 35 + b"\r\nCOOKIE: " + b"y" * 35 + b"\r\n")),
+                                   ("two names", raw(fields=b"X: " + b"y" * 60 + b"\r\nY: " + b"y" * 60 + b"\r\n"))])
     found += named("body", [(str(n), raw("POST /a.txt HTTP/1.1", b"Content-Length: %d\r\n" % n, body=b"x" * n)) for n in (0, 1, 49, 50, 51, 100, 5000)])
     return found

@@ -68,6 +68,11 @@ static const head_case cases[] = {
     {"GET / HTTP/1.1\r\n\r\n", 400, 400},
     {"GET / HTTP/1.0\r\n\r\n", 0, 0},
     {G "Host:\r\n\r\n", 400, 400},
+    {G H "Transfer-Encoding: chunked,\r\n\r\n", 400, 400},
+    {G H "Transfer-Encoding: chunked ,\r\n\r\n", 400, 400},
+    {G H "Transfer-Encoding: chunked\r\nTransfer-Encoding:\r\n\r\n", 400, 400},
+    {G H "Transfer-Encoding: , chunked\r\n\r\n", 0, 0},
+    {G H "Transfer-Encoding: chunked;q=1\r\n\r\n", 400, 400},
     {"GET /a#b#c HTTP/1.1\r\n" H "\r\n", 400, 0},
     {G "Host: a\r\nHost: a\r\n\r\n", 400, 0},
     {"GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n", 400, 0},
@@ -134,7 +139,7 @@ static const head_case cases[] = {
     {G H "Transfer-Encoding: identity\r\n\r\n", 400, 400},
     {G H "Transfer-Encoding:\r\n\r\n", 400, 400},
     {G H "Transfer-Encoding: ChunKed\r\n\r\n", 0, 0},
-    {G H "Transfer-Encoding: , chunked ,\r\n\r\n", 0, 0},
+    {G H "Transfer-Encoding: , chunked ,\r\n\r\n", 400, 400},
     {G H "Transfer-Encoding: xchunked\r\n\r\n", 400, 400},
     {G H "Transfer-Encoding : chunked\r\n\r\n", 400, 400},
 };
@@ -164,29 +169,24 @@ static void check_case(const char *text, size_t len, const h1_limits *limits, in
     size_t scanned = 0;
     int got = outcome(head, text, len, &scanned, limits);
 
-    if (got != want) {
+    if (got != want)
         print_error("whole: got %d, want %d: %s\n", got, want, text);
-    }
     assert_int_equal(got, want);
     for (size_t cut = 1; cut < len; cut++) {
         scanned = 0;
         got = outcome(head, text, cut, &scanned, limits);
-        if (got == -1) {
+        if (got == -1)
             got = outcome(head, text, len, &scanned, limits);
-        }
-        if (got != want) {
+        if (got != want)
             print_error("cut at %zu: got %d, want %d: %s\n", cut, got, want, text);
-        }
         assert_int_equal(got, want);
     }
     scanned = 0;
     got = -1;
-    for (size_t n = 1; n <= len && got == -1; n++) {
+    for (size_t n = 1; n <= len && got == -1; n++)
         got = outcome(head, text, n, &scanned, limits);
-    }
-    if (got != want) {
+    if (got != want)
         print_error("byte by byte: got %d, want %d: %s\n", got, want, text);
-    }
     assert_int_equal(got, want);
     free(head);
 }
@@ -266,14 +266,13 @@ static void test_room(void **state)
         size_t scanned = 0, len = 16;
 
         memcpy(text, "GET / HTTP/1.0\r\n", 17);
-        for (uint32_t n = 0; n < rows[i].sent; n++, len += 4) {
+        for (uint32_t n = 0; n < rows[i].sent; n++, len += 4)
             memcpy(text + len, "a:\r\n", 4);
-        }
         memcpy(text + len, "\r\n", 2);
         limits.fields = rows[i].fields;
-        if (rows[i].room) {
+        limits.field_size = 200000; /* for all values joined */
+        if (rows[i].room)
             h1_fields_room(&limits);
-        }
         assert_int_equal(outcome(head, text, len + 2, &scanned, &limits), rows[i].want);
         if (!rows[i].want) {
             assert_int_equal(head->n_fields, rows[i].sent);
@@ -364,9 +363,8 @@ static void test_field_ids(void **state)
         strcat(strcat(text, names[i].name), ": 1\r\n\r\n");
         assert_int_equal(h1_parse(head, text, strlen(text), &scanned, &strict), H1_DONE);
         assert_int_equal(head->field[0].id, names[i].id);
-        if (names[i].id) {
+        if (names[i].id)
             assert_int_equal(head->known[names[i].id], 0);
-        }
     }
     free(head);
 }
@@ -419,9 +417,8 @@ static void test_why(void **state)
         assert_int_equal(
             h1_parse(head, rows[i].text, strlen(rows[i].text), &scanned, rows[i].limits), H1_BAD);
         assert_memory_equal(head->why, rows[i].why, 7);
-        if (rows[i].bad) {
+        if (rows[i].bad)
             assert_true(text_is(head->bad, head->bad_len, rows[i].bad));
-        }
     }
     free(head);
 }
