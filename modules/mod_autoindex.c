@@ -176,8 +176,17 @@ static int ai_handler(request_rec *r)
     return ai_index(r, conf);
 }
 
+/* Reading a directory has no form that does not wait for the disk, and takes as long as the
+ * directory is large: listings are made by workers, also those that a page includes. */
+static void ai_insert_filter(request_rec *r)
+{
+    if (r->handler && strcmp(r->handler, DIR_MAGIC_TYPE) == 0 && r->method_number == M_GET)
+        brg_request_needs_worker(r);
+}
+
 static void ai_register_hooks(apr_pool_t *p)
 {
+    ap_hook_insert_filter(ai_insert_filter, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(ai_handler, NULL, NULL, APR_HOOK_MIDDLE);
     brg_nonblocking_declare(&autoindex_module);
 }
