@@ -10,6 +10,7 @@
 #include "apr_fnmatch.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "brigade/memory.h"
 #include <stdlib.h>
 
@@ -71,25 +72,23 @@ static ai_entry *ai_entry_new(request_rec *r)
     return entry;
 }
 
-/* Patterns are for names without the slash that marks a directory. */
-static void ai_strip_slash(request_rec *sub)
+/* Icons and descriptions of a folder go by its own name, without the slash that marks it: not by that
+ * of its index file, which the sub-request may have come to. */
+static void ai_use_folder_name(request_rec *r, request_rec *sub, const char *name)
 {
-    apr_size_t len = strlen(sub->filename);
-
-    if (len > 1 && sub->filename[len - 1] == '/')
-        sub->filename = apr_pstrmemdup(sub->pool, sub->filename, len - 1);
+    sub->filename = apr_pstrcat(sub->pool, r->filename, name, NULL);
 }
 
 static void ai_fill_fancy(ai_entry *entry, request_rec *r, request_rec *sub, const ai_view *view,
-                          int is_dir)
+                          const char *folder)
 {
     const ai_conf *conf = view->conf;
     const char *desc;
 
     if (!(view->opts & AI_SUPPRESS_LAST_MOD))
         entry->time = sub->finfo.mtime;
-    if (is_dir) {
-        ai_strip_slash(sub);
+    if (folder) {
+        ai_use_folder_name(r, sub, folder);
         entry->icon = ai_find(conf->icons, sub, 1);
         entry->alt = ai_find(conf->alts, sub, 1);
         if (!entry->icon)
@@ -104,7 +103,7 @@ static void ai_fill_fancy(ai_entry *entry, request_rec *r, request_rec *sub, con
     if (view->opts & AI_SUPPRESS_DESC)
         return;
     desc = ai_find_desc(conf, sub->filename);
-    if (!desc && !is_dir && (view->opts & AI_SCAN_HTML_TITLES))
+    if (!desc && !folder && (view->opts & AI_SCAN_HTML_TITLES))
         desc = ai_title(sub);
     entry->desc = desc ? apr_pstrdup(r->pool, desc) : NULL;
 }
@@ -117,6 +116,23 @@ static int ai_is_visible(const request_rec *sub, const ai_view *view)
            ap_is_HTTP_REDIRECT(sub->status) ||
            ((view->opts & AI_SHOW_FORBIDDEN) &&
             (sub->status == HTTP_UNAUTHORIZED || sub->status == HTTP_FORBIDDEN));
+}
+
+/* A folder's index file takes the folder's place in the sub-request, but the line is the folder's:
+ * it stays one if the directory says so, or if what was found lies below the name. */
+static int ai_is_dir(const request_rec *r, const apr_finfo_t *dirent, const request_rec *sub)
+{
+    apr_size_t dir_len = strlen(r->filename), name_len = strlen(dirent->name);
+    const char *below;
+
+    if (sub->finfo.filetype == APR_DIR ||
+        ((dirent->valid & APR_FINFO_TYPE) && dirent->filetype == APR_DIR))
+        return 1;
+    BRG_ASSERT(dir_len && r->filename[dir_len - 1] == '/'); /* ai_handler() sees to it */
+    if (strncmp(sub->filename, r->filename, dir_len) != 0)
+        return 0;
+    below = sub->filename + dir_len;
+    return strncmp(below, dirent->name, name_len) == 0 && below[name_len] == '/';
 }
 
 static ai_entry *ai_entry_of(request_rec *r, const apr_finfo_t *dirent, const ai_view *view)
@@ -140,9 +156,9 @@ static ai_entry *ai_entry_of(request_rec *r, const apr_finfo_t *dirent, const ai
         return NULL;
     }
     entry = ai_entry_new(r);
-    is_dir = sub->finfo.filetype == APR_DIR;
+    is_dir = ai_is_dir(r, dirent, sub);
     if (view->opts & AI_FANCY) {
-        ai_fill_fancy(entry, r, sub, view, is_dir);
+        ai_fill_fancy(entry, r, sub, view, is_dir ? name : NULL);
         entry->is_dir = is_dir && (view->opts & AI_FOLDERS_FIRST);
     }
     entry->name = apr_pstrcat(r->pool, name, is_dir ? "/" : NULL, NULL);
@@ -170,7 +186,7 @@ static ai_entry *ai_parent(request_rec *r, const ai_view *view)
         entry->alt = ai_find_name(conf->alts, path);
         if (!entry->icon)
             entry->icon = ai_find_name(conf->icons, "^^DIRECTORY^^");
-        if (!entry->alt)
+        if (!entry->alt && !(entry->alt = ai_find_name(conf->alts, "^^DIRECTORY^^")))
             entry->alt = "PARENTDIR";
         entry->desc = ai_find_desc(conf, path);
     }

@@ -148,13 +148,18 @@ static int ai_index(request_rec *r, const ai_conf *conf)
     return OK;
 }
 
+static int ai_is_asked(const request_rec *r)
+{
+    return r->handler && strcmp(r->handler, DIR_MAGIC_TYPE) == 0;
+}
+
 static int ai_handler(request_rec *r)
 {
     const ai_conf *conf;
     const char *names;
     int errstatus;
 
-    if (!r->handler || strcmp(r->handler, DIR_MAGIC_TYPE) != 0)
+    if (!ai_is_asked(r))
         return DECLINED;
     r->allowed |= AP_METHOD_BIT << M_GET;
     if (r->method_number != M_GET)
@@ -176,10 +181,25 @@ static int ai_handler(request_rec *r)
     return ai_index(r, conf);
 }
 
+/* Reading a directory has no form that does not wait for the disk, and takes as long as the
+ * directory is large: listings are made by workers, also those that a page includes. */
+static void ai_insert_filter(request_rec *r)
+{
+    if (ai_is_asked(r) && r->method_number == M_GET)
+        brg_request_needs_worker(r);
+}
+
+/* A listing tells of every file in its folder, so it is not stored. */
+static int ai_depends(request_rec *r)
+{
+    return ai_is_asked(r) ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
+}
+
 static void ai_register_hooks(apr_pool_t *p)
 {
+    ap_hook_insert_filter(ai_insert_filter, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(ai_handler, NULL, NULL, APR_HOOK_MIDDLE);
-    brg_nonblocking_declare(&autoindex_module);
+    brg_cache_declare(&autoindex_module, ai_depends);
 }
 
 module AP_MODULE_DECLARE_DATA autoindex_module = {

@@ -2,8 +2,7 @@
 /* The static handler: serves the file that the request was mapped to, where no other handler took
  * it.
  *
- * A file is opened once: the directory walk asks for its properties, and gets them from the
- * descriptor that will be sent (open + fstat, never stat + open). Files up to FileReadSize are read
+ * A file is opened once, by the directory walk (brigade/files.h). Files up to FileReadSize are read
  * at once, so that head and body leave in one write; larger ones go on as a file bucket, which the
  * core sends by sendfile, a mapping, or reads. Filters that look at the body never get a mapping: a
  * file that is cut short under them would end the process with SIGBUS. */
@@ -16,19 +15,23 @@
 #include "util_filter.h"
 #include "util_md5.h"
 #include "mod_core.h"
+#include "brigade/assert.h"
+#include "brigade/files.h"
+#include "brigade/loop.h"
 #include "brigade/response_cache.h"
 #include "file_kept.h"
 #include "apr_buckets.h"
 #include "apr_lib.h"
-#include "apr_portable.h"
 #include "apr_strings.h"
 #include <errno.h>
-#include <unistd.h>
 
 #define FILE_DIGEST_ON 1 /* core_dir_config.content_md5: ContentDigest On */
 #define FILE_READ_UNSET (-1)
 #define FILE_READ_DEFAULT (16 * 1024)
-#define FILE_FILTER_BUFFER 32000 /* what filters get at once of what is not kept */
+#define FILE_FILTER_BUFFER 32000         /* what filters get at once of what is not kept */
+#define FILE_UNSIZED_PIECE 65536         /* of files without a size: what is read at once */
+#define FILE_UNSIZED_WHOLE (1024 * 1024) /* and how much is kept to know its length */
+#define FILE_RERUN DONE                  /* within this file: a worker calls the handler again */
 #define FILE_READ_MOST (16 * 1024 * 1024)
 
 extern module AP_MODULE_DECLARE_DATA file_module;
@@ -96,69 +99,23 @@ static const command_rec file_commands[] = {
 
 /* ---- opening ---- */
 
-/* Without waiting: the open of a FIFO would wait for a writer; it means nothing for the files that
- * we go on to serve. By apr_file_open(), so that APR closes it in whatever pool an output filter
- * set it aside. */
-static apr_status_t file_open(apr_file_t **out, request_rec *r)
-{
-    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
-    apr_int32_t flags = APR_FOPEN_READ | APR_FOPEN_BINARY | APR_FOPEN_NONBLOCK;
-
-    if (core->enable_sendfile == ENABLE_SENDFILE_ON)
-        flags |= APR_FOPEN_SENDFILE_ENABLED;
-    return apr_file_open(out, r->filename, flags, APR_FPROT_OS_DEFAULT, r->pool);
-}
-
-/* Does the walk's look at the file by opening it. Kept for the handler in r's configuration vector.
- */
-static apr_status_t file_dirwalk_stat(apr_finfo_t *finfo, request_rec *r, apr_int32_t wanted)
-{
-    apr_file_t *file;
-    apr_status_t rv;
-
-    /* An open would follow the link that the walk asks about. */
-    if (r->main || r->method_number != M_GET || (wanted & APR_FINFO_LINK) ||
-        ap_get_module_config(r->request_config, &file_module))
-        return AP_DECLINED;
-    rv = file_open(&file, r);
-    if (APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv))
-        return rv;
-    if (rv != APR_SUCCESS)
-        return AP_DECLINED; /* exists, but is not ours to read: stat tells more */
-    rv = apr_file_info_get(finfo, wanted, file);
-    if (rv != APR_SUCCESS || finfo->filetype != APR_REG) {
-        apr_file_close(file);
-        return rv == APR_SUCCESS && finfo->filetype == APR_DIR ? rv : AP_DECLINED;
-    }
-    ap_set_module_config(r->request_config, &file_module, file);
-    finfo->fname = r->filename;
-    return APR_SUCCESS;
-}
-
-/* The descriptor that the walk opened, if it is still of the file that the request ended up with.
- */
-static apr_file_t *file_of_walk(request_rec *r)
-{
-    apr_file_t *file = ap_get_module_config(r->request_config, &file_module);
-    apr_finfo_t now;
-
-    if (!file || apr_file_info_get(&now, APR_FINFO_IDENT, file) != APR_SUCCESS ||
-        now.inode != r->finfo.inode || now.device != r->finfo.device)
-        return NULL;
-    return file;
-}
-
 static int file_get(apr_file_t **out, request_rec *r)
 {
     apr_status_t rv;
 
-    if ((*out = file_of_walk(r)) != NULL)
-        return OK;
-    rv = file_open(out, r);
+    rv = brg_file_open(out, r);
+    if (APR_STATUS_IS_EAGAIN(rv) && brg_request_rerun_on_worker(r))
+        return FILE_RERUN;
     if (APR_STATUS_IS_EMFILE(rv) || APR_STATUS_IS_ENFILE(rv) || APR_STATUS_IS_ENOMEM(rv)) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "no descriptor or memory left to open %s",
                       r->filename);
         return HTTP_SERVICE_UNAVAILABLE;
+    }
+    if (rv == ELOOP) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(00037) "Symbolic link not allowed or link target not accessible: %s",
+                      r->filename);
+        return HTTP_FORBIDDEN;
     }
     if (rv != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r,
@@ -170,27 +127,21 @@ static int file_get(apr_file_t **out, request_rec *r)
 
 /* ---- sending ---- */
 
-/* The whole of a small file in one heap bucket. NULL if it cannot be read as it was announced. */
-static apr_bucket *file_read_bucket(request_rec *r, apr_file_t *file, apr_size_t size)
+/* Bytes of the file in one heap bucket of *len bytes, fewer if it ends before.
+ * @return APR_EAGAIN: they are not in memory, and a worker is to read them */
+static apr_status_t file_read_bucket(request_rec *r, apr_file_t *file, apr_off_t offset,
+                                     apr_size_t *len, apr_bucket **e)
 {
     apr_bucket_alloc_t *ba = r->connection->bucket_alloc;
-    char *data = apr_bucket_alloc(size, ba);
-    apr_size_t have = 0;
-    apr_os_file_t fd;
+    char *data = apr_bucket_alloc(*len, ba);
+    apr_status_t rv = brg_file_pread(r, file, data, len, offset);
 
-    apr_os_file_get(&fd, file);
-    while (have < size) {
-        ssize_t n = pread(fd, data + have, size - have, (off_t)have);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            apr_bucket_free(data);
-            return NULL;
-        }
-        have += (apr_size_t)n;
+    if (rv != APR_SUCCESS) {
+        apr_bucket_free(data);
+        return rv;
     }
-    return apr_bucket_heap_create(data, size, apr_bucket_free, ba);
+    *e = apr_bucket_heap_create(data, *len, apr_bucket_free, ba);
+    return APR_SUCCESS;
 }
 
 static apr_off_t file_read_most(request_rec *r)
@@ -200,20 +151,39 @@ static apr_off_t file_read_most(request_rec *r)
     return conf->read_bytes == FILE_READ_UNSET ? FILE_READ_DEFAULT : conf->read_bytes;
 }
 
-static void file_insert(request_rec *r, apr_bucket_brigade *bb, apr_file_t *file)
+/* A small file: all of it. 0: it is not as long as was announced, or cannot be read. */
+static int file_insert_whole(request_rec *r, apr_bucket_brigade *bb, apr_file_t *file,
+                             apr_status_t *rv)
+{
+    apr_size_t len = (apr_size_t)r->finfo.size;
+    apr_bucket *e;
+
+    *rv = file_read_bucket(r, file, 0, &len, &e);
+    if (*rv != APR_SUCCESS)
+        return 0;
+    if (len != (apr_size_t)r->finfo.size) {
+        apr_bucket_destroy(e);
+        return 0;
+    }
+    APR_BRIGADE_INSERT_TAIL(bb, e);
+    return 1;
+}
+
+/* A larger one: what is read later is mostly in memory if its beginning is, or is read ahead. */
+static apr_status_t file_probe(request_rec *r, apr_file_t *file)
+{
+    apr_size_t len = 1;
+    char byte;
+
+    return brg_thread_is_loop() ? brg_file_pread(r, file, &byte, &len, 0) : APR_SUCCESS;
+}
+
+static void file_insert_buckets(request_rec *r, apr_bucket_brigade *bb, apr_file_t *file)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    int plain = brg_output_is_plain(r);
     apr_bucket *e;
-    int plain;
 
-    if (r->finfo.size == 0)
-        return;
-    if (!r->header_only && r->finfo.size <= file_read_most(r) &&
-        (e = file_read_bucket(r, file, (apr_size_t)r->finfo.size)) != NULL) {
-        APR_BRIGADE_INSERT_TAIL(bb, e);
-        return;
-    }
-    plain = brg_output_is_plain(r);
     if (!plain && file_kept_insert(r, bb, file))
         return;
     apr_brigade_insert_file(bb, file, 0, r->finfo.size, r->pool);
@@ -225,6 +195,25 @@ static void file_insert(request_rec *r, apr_bucket_brigade *bb, apr_file_t *file
         if (!plain)
             apr_bucket_file_set_buf_size(e, FILE_FILTER_BUFFER);
     }
+}
+
+/* @return OK or FILE_RERUN */
+static int file_insert(request_rec *r, apr_bucket_brigade *bb, apr_file_t *file)
+{
+    apr_status_t rv;
+
+    if (r->finfo.size == 0)
+        return OK;
+    if (!r->header_only && r->finfo.size <= file_read_most(r)) {
+        if (file_insert_whole(r, bb, file, &rv))
+            return OK;
+    } else {
+        rv = file_probe(r, file);
+    }
+    if (APR_STATUS_IS_EAGAIN(rv) && brg_request_rerun_on_worker(r))
+        return FILE_RERUN;
+    file_insert_buckets(r, bb, file);
+    return OK;
 }
 
 /* A brigade that is emptied before its pool ends, and so needs no cleanup there. */
@@ -246,7 +235,8 @@ static int file_send(request_rec *r, apr_file_t *file, int with_body)
 
     /* For HEAD only filters need the body: what they make of it decides on the head. */
     if (with_body && (!r->header_only || !brg_output_is_plain(r)))
-        file_insert(r, bb, file);
+        if (file_insert(r, bb, file) == FILE_RERUN)
+            return OK;
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(ba));
     brg_cache_offer_file(r, r->filename);
     rv = ap_pass_brigade(r->output_filters, bb);
@@ -256,6 +246,82 @@ static int file_send(request_rec *r, apr_file_t *file, int with_body)
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, rv, r,
                   APLOGNO(00133) "default_handler: ap_pass_brigade returned %i", rv);
     return AP_FILTER_ERROR;
+}
+
+/* ---- files that have no size until they are read, such as those of /proc ---- */
+
+static int file_unsized_failed(request_rec *r, apr_status_t rv)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "cannot read %s, which has no size", r->filename);
+    return APR_STATUS_IS_EACCES(rv) || rv == EPERM ? HTTP_FORBIDDEN : HTTP_INTERNAL_SERVER_ERROR;
+}
+
+/* The next piece at the end of bb. @return APR_EOF: there is no more */
+static apr_status_t file_unsized_read(request_rec *r, apr_bucket_brigade *bb, apr_file_t *file,
+                                      apr_off_t *offset)
+{
+    apr_size_t len = FILE_UNSIZED_PIECE;
+    apr_bucket *e;
+    apr_status_t rv = file_read_bucket(r, file, *offset, &len, &e);
+
+    if (rv != APR_SUCCESS)
+        return rv;
+    APR_BRIGADE_INSERT_TAIL(bb, e);
+    *offset += (apr_off_t)len;
+    return len < FILE_UNSIZED_PIECE ? APR_EOF : APR_SUCCESS;
+}
+
+/* A short one is sent with its length, a longer one in chunks as it is read. It has no validators: its
+ * times do not tell of changes. Nothing of it is stored. */
+static int file_unsized_send(request_rec *r, apr_bucket_brigade *bb, apr_file_t *file)
+{
+    apr_bucket_alloc_t *ba = r->connection->bucket_alloc;
+    apr_off_t offset = 0, passed = 0;
+    apr_status_t rv;
+
+    while ((rv = file_unsized_read(r, bb, file, &offset)) == APR_SUCCESS) {
+        if (offset - passed < FILE_UNSIZED_WHOLE)
+            continue;
+        passed = offset;
+        if (ap_pass_brigade(r->output_filters, bb) != APR_SUCCESS)
+            return AP_FILTER_ERROR;
+        apr_brigade_cleanup(bb);
+    }
+    if (rv != APR_EOF && !passed)
+        return file_unsized_failed(r, rv);
+    if (rv != APR_EOF) {
+        file_unsized_failed(r, rv);
+        r->connection->aborted = 1; /* what was sent is not all of it */
+        return DONE;
+    }
+    if (!passed)
+        ap_set_content_length(r, offset);
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(ba));
+    rv = ap_pass_brigade(r->output_filters, bb);
+    return rv == APR_SUCCESS || r->connection->aborted ? OK : AP_FILTER_ERROR;
+}
+
+/* @return DECLINED: it is just empty */
+static int file_unsized(request_rec *r, apr_file_t *file)
+{
+    apr_bucket_brigade *bb;
+    apr_size_t len = 1;
+    apr_status_t rv;
+    char byte;
+    int status;
+
+    BRG_ASSERT(r->finfo.size == 0);
+    rv = brg_file_pread(r, file, &byte, &len, 0);
+    if (rv == APR_SUCCESS && len == 0)
+        return DECLINED;
+    if (brg_request_rerun_on_worker(r))
+        return OK;
+    if (rv != APR_SUCCESS)
+        return file_unsized_failed(r, rv);
+    bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    status = file_unsized_send(r, bb, file);
+    apr_brigade_cleanup(bb);
+    return status;
 }
 
 /* ---- the handler ---- */
@@ -299,11 +365,21 @@ static int file_other_method(request_rec *r)
 }
 
 /* ContentDigest: reads the whole file for each request, as its manual warns. */
-static void file_set_digest(request_rec *r, apr_file_t *file)
+static int file_has_digest(const request_rec *r)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
 
-    if (core->content_md5 == FILE_DIGEST_ON)
+    return core->content_md5 == FILE_DIGEST_ON;
+}
+
+static int file_digest_waits(request_rec *r)
+{
+    return file_has_digest(r) && brg_request_rerun_on_worker(r);
+}
+
+static void file_set_digest(request_rec *r, apr_file_t *file)
+{
+    if (file_has_digest(r))
         apr_table_setn(r->headers_out, "Content-MD5", ap_md5digest(r->pool, file));
 }
 
@@ -318,7 +394,11 @@ static int file_handler(request_rec *r)
     if (r->method_number != M_GET && r->method_number != M_POST)
         return file_other_method(r);
     if ((status = file_check(r)) != OK || (status = file_get(&file, r)) != OK)
+        return status == FILE_RERUN ? OK : status;
+    if (r->finfo.size == 0 && (status = file_unsized(r, file)) != DECLINED)
         return status;
+    if (file_digest_waits(r))
+        return OK;
     ap_update_mtime(r, r->finfo.mtime);
     ap_set_last_modified(r);
     ap_set_etag(r);
@@ -333,7 +413,6 @@ static int file_handler(request_rec *r)
 static void file_register_hooks(apr_pool_t *p)
 {
     ap_hook_pre_config(file_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_dirwalk_stat(file_dirwalk_stat, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(file_handler, NULL, NULL, APR_HOOK_REALLY_LAST);
     brg_cache_declare(&file_module, NULL);
 }

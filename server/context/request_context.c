@@ -57,6 +57,8 @@ typedef struct request_conf_block {
     int may_block;
     int may_move, moves; /* its handler may be, and wants to be, called again by a worker */
     int fails;           /* with moves: the error that the worker answers with instead, or OK */
+    int may_defer;       /* its phases may go on on a worker */
+    request_files files;
     apr_array_header_t *vary;
     request_dated dated;
     int offered;         /* offer is set */
@@ -170,6 +172,28 @@ int request_takes_rerun(request_rec *r, int *status)
     *status = block->fails;
     block->moves = block->fails = 0;
     return 1;
+}
+
+void request_allow_defer(request_rec *r, int on)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->may_defer = on;
+}
+
+int request_may_leave_thread(const request_rec *r)
+{
+    const request_conf_block *block = r->main || r->prev ? NULL : request_block_of(r);
+
+    return block && (block->may_defer || block->may_move);
+}
+
+request_files *request_files_of(const request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    return block ? &block->files : NULL;
 }
 
 /* Whoever has a module say what it does wants to read it for every request. */

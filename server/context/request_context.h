@@ -42,6 +42,28 @@ int request_is_left(const request_rec *r);
  */
 int request_takes_rerun(request_rec *r, int *status);
 
+/** The phases of @a r run now, and may be interrupted where they would wait (@a on), or not any more. */
+void request_allow_defer(request_rec *r, int on);
+
+/** 1 if what @a r does now may be given up, and be done by a worker: see request_allow_defer() and
+ * request_allow_rerun(). 0 for sub-requests and internal redirects. */
+int request_may_leave_thread(const request_rec *r);
+
+/** What the directory walk found out about the file of a request, for the one who opens it. */
+typedef struct request_files {
+    apr_file_t *opened; /**< the walk's descriptor of r->filename, in r->pool, or NULL */
+    const char *links;  /**< one character per component of r->filename, LINKS_...; the rest of the
+                             components, or all if NULL: LINKS_FOLLOW */
+    int stage;          /**< of REQUEST_AUTH_PENDING: where the phases go on */
+} request_files;
+
+#define LINKS_FOLLOW 'f' /**< a symbolic link may stand there */
+#define LINKS_OWNER 'o'  /**< one whose owner owns what it leads to */
+#define LINKS_NONE 'n'   /**< none */
+
+/** Lives as long as @a r. NULL if r->request_config is not the core's. */
+request_files *request_files_of(const request_rec *r);
+
 /** The core's answer to "what did it depend on?": BRG_CACHE_VOLATILE if r was marked, or
  * if debugging messages are wanted of it. */
 int request_depends(request_rec *r);

@@ -19,6 +19,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -223,10 +224,17 @@ static void redirect_note_dependence(request_rec *r)
 
 AP_DECLARE(void) ap_internal_fast_redirect(request_rec *rr, request_rec *r)
 {
+    request_files *files = request_files_of(r);
+
+    BRG_ASSERT(rr != r);
     redirect_note_dependence(r);
     apr_pool_join(r->pool, rr->pool);
     redirect_move_resource(r, rr);
 
+    if (files && request_files_of(rr)) {
+        files->opened = NULL; /* of the folder, if any */
+        files->links = request_files_of(rr)->links;
+    }
     r->output_filters = rr->output_filters;
     r->input_filters = rr->input_filters;
     redirect_filters(r->input_filters, rr, r);

@@ -16,6 +16,8 @@
 #include "core_settings.h"
 #include "request_parts.h"
 #include "walk_private.h"
+#include "request_context.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -105,6 +107,21 @@ static int request_pre_translate(request_rec *r)
     return ap_is_HTTP_ERROR(status) || status == DONE ? status : OK;
 }
 
+/* ---- phases that go on on a worker ---- */
+
+/* Where they go on: request_files.stage. */
+enum { REQUEST_AT_AUTH, REQUEST_AT_STORAGE };
+
+static int request_stop(request_rec *r, int stage)
+{
+    request_files *files = request_files_of(r);
+
+    BRG_ASSERT(files != NULL);
+    BRG_ASSERT(conn_on_loop());
+    files->stage = stage;
+    return REQUEST_AUTH_PENDING;
+}
+
 /* From r->parsed_uri to r->filename. */
 static int request_translate(request_rec *r)
 {
@@ -135,7 +152,9 @@ static int request_locate(request_rec *r)
     int status;
 
     r->per_dir_config = r->server->lookup_defaults;
-    if ((status = ap_run_map_to_storage(r)) != OK)
+    if ((status = ap_run_map_to_storage(r)) == WALK_WOULD_WAIT)
+        return request_stop(r, REQUEST_AT_STORAGE);
+    if (status != OK)
         return status; /* DECLINED cannot be: the core takes what no one else did */
     /* Once more: what is said of the URI goes before what is said of the file. */
     if ((status = request_sections(r)) != OK)
@@ -195,26 +214,37 @@ static int request_access(request_rec *r, int may_stop)
         return status;
     status = ap_run_access_checker_ex(r);
     if (status == DECLINED || (!any && status == OK && ap_run_force_authn(r) == OK))
-        return may_stop && conn_on_loop() ? REQUEST_AUTH_PENDING : request_authenticate(r);
+        return may_stop && conn_on_loop() ? request_stop(r, REQUEST_AT_AUTH)
+                                          : request_authenticate(r);
     return status;
 }
 
 /* What comes after access. */
-static int request_settle(request_rec *r)
+static int request_type_and_fix(request_rec *r)
 {
     int status = request_undecided(r, ap_run_type_checker(r), "find types");
 
     return status == OK ? ap_run_fixups(r) : status;
 }
 
-static int request_internal(request_rec *r, int may_stop)
+/* All that comes after translate_name. */
+static int request_serve_file(request_rec *r, int may_stop)
 {
     int status;
 
-    if ((status = request_translate(r)) != OK || (status = request_locate(r)) != OK ||
-        (status = request_access(r, may_stop)) != OK)
+    request_allow_defer(r, may_stop);
+    status = request_locate(r);
+    request_allow_defer(r, 0);
+    if (status != OK || (status = request_access(r, may_stop)) != OK)
         return status;
-    return request_settle(r);
+    return request_type_and_fix(r);
+}
+
+static int request_internal(request_rec *r, int may_stop)
+{
+    int status = request_translate(r);
+
+    return status == OK ? request_serve_file(r, may_stop) : status;
 }
 
 AP_DECLARE(int) ap_process_request_internal(request_rec *r)
@@ -251,10 +281,15 @@ int request_phases(request_rec *r)
 
 int request_phases_resume(request_rec *r)
 {
-    int status = request_authenticate(r);
+    const request_files *files = request_files_of(r);
+    int status;
 
-    if (status == OK)
-        status = request_settle(r);
+    BRG_ASSERT(files != NULL);
+    BRG_ASSERT(!conn_on_loop());
+    if (files->stage == REQUEST_AT_STORAGE)
+        status = request_serve_file(r, 0);
+    else if ((status = request_authenticate(r)) == OK)
+        status = request_type_and_fix(r);
     return status == OK ? handler_prepare(r) : status;
 }
 

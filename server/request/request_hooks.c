@@ -4,6 +4,7 @@
 #include "core_settings.h"
 #include "request_context.h"
 #include "walk_private.h"
+#include "file_open_private.h"
 #include "auth_helpers.h"
 #include "expr_depends.h"
 #include "ap_expr.h"
@@ -92,11 +93,6 @@ static int storage_is_file(request_rec *r)
     return status == OK ? ap_file_walk(r) : status;
 }
 
-static apr_status_t storage_stat(apr_finfo_t *finfo, request_rec *r, apr_int32_t wanted)
-{
-    return apr_stat(finfo, r->filename, wanted, r->pool);
-}
-
 /* ---- type_checker, access_checker: nobody objected ---- */
 
 static int phase_ok(request_rec *r)
@@ -176,6 +172,7 @@ static int request_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *
 {
     ap_setup_auth_internal(ptemp);
     walk_merge_open(pconf);
+    file_mounts_open();
     return OK;
 }
 
@@ -191,7 +188,7 @@ void request_register_hooks(apr_pool_t *p)
     ap_hook_create_request(request_conf_create, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_translate_name(ap_core_translate, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_map_to_storage(storage_is_file, NULL, NULL, APR_HOOK_REALLY_LAST);
-    ap_hook_dirwalk_stat(storage_stat, NULL, NULL, APR_HOOK_REALLY_LAST);
+    ap_hook_dirwalk_stat(walk_stat, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_check_access(phase_ok, NULL, NULL, APR_HOOK_REALLY_LAST, AP_AUTH_INTERNAL_PER_CONF);
     ap_hook_type_checker(phase_ok, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_fixups(type_override, NULL, NULL, APR_HOOK_REALLY_FIRST);

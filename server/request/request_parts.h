@@ -34,8 +34,8 @@ int request_take_line(request_rec *r, const http_head *head);
  */
 int request_phases(request_rec *r);
 
-/** request_phases(): somebody has to say who he is, which may take long. request_phases_resume() on
- * a worker goes on. */
+/** request_phases(): the next phase may take long: somebody has to say who he is, or the file is not
+ * in memory. request_phases_resume() on a worker goes on. */
 #define REQUEST_AUTH_PENDING (-1003)
 
 /** The rest of the phases after REQUEST_AUTH_PENDING; as request_phases. */

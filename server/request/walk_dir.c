@@ -10,6 +10,8 @@
  * link be followed, are the components looked at one by one.
  */
 #include "walk_private.h"
+#include "request_context.h"
+#include "brigade/assert.h"
 #include "http_log.h"
 #include "http_request.h"
 #include "apr_fnmatch.h"
@@ -26,6 +28,8 @@ typedef struct dir_walk {
     const apr_array_header_t *secs;
     const char *access_name;
     int next_sec;
+    apr_size_t searched; /* directories that were searched for .htaccess files */
+    char *links;         /* request_files.links so far, or NULL */
     apr_size_t dirs_end; /* components that end before this offset are known to be directories */
     int was_given;       /* the caller knew of the last component, as from a directory listing */
     int type_known;      /* r->finfo tells what the last component is */
@@ -77,8 +81,8 @@ static apr_status_t dir_stat(dir_walk *w, apr_size_t end, apr_int32_t wanted, ap
     return rv == APR_INCOMPLETE && (finfo->valid & APR_FINFO_TYPE) ? APR_SUCCESS : rv;
 }
 
-/* What can be known at once. */
-static void dir_survey(dir_walk *w)
+/* What can be known at once. @return OK or WALK_WOULD_WAIT */
+static int dir_survey(dir_walk *w)
 {
     request_rec *r = w->r;
     apr_finfo_t parent, link;
@@ -91,24 +95,27 @@ static void dir_survey(dir_walk *w)
     if (rv == APR_SUCCESS) {
         w->dirs_end = w->len;
         w->type_known = 1;
-        return;
+        return OK;
     }
+    if (APR_STATUS_IS_EAGAIN(rv))
+        return WALK_WOULD_WAIT;
     memset(&r->finfo, 0, sizeof r->finfo);
     r->finfo.filetype = APR_NOFILE;
     if (!APR_STATUS_IS_ENOENT(rv) ||
         dir_stat(w, w->len, APR_FINFO_MIN | APR_FINFO_LINK, &link) == APR_SUCCESS)
-        return;
+        return OK;
     for (slash = w->len - 1; slash > 0 && w->path[slash - 1] != '/'; slash--) {
     }
     if (slash <= 1 || dir_stat(w, slash - 1, APR_FINFO_MIN, &parent) != APR_SUCCESS ||
         parent.filetype != APR_DIR)
-        return;
+        return OK;
     /* No file, but the times are its directory's: negotiation tells by them whether variants came
      * or went. */
     r->finfo = parent;
     r->finfo.filetype = APR_NOFILE;
     w->dirs_end = slash;
     w->type_known = 1;
+    return OK;
 }
 
 int walk_resolve_symlink(const char *path, apr_finfo_t *finfo, int opts, apr_pool_t *p)
@@ -177,12 +184,28 @@ static int dir_look(dir_walk *w, apr_size_t end, int opts, apr_finfo_t *finfo)
     return OK;
 }
 
+/* Which links the level-th component from the root may be. The path has at most len / 2 + 1 of them. */
+static void dir_note_links(dir_walk *w, unsigned level, int opts)
+{
+    apr_size_t most = w->len / 2 + 2;
+
+    BRG_ASSERT(level >= 1 && level < most);
+    if (!w->links) {
+        w->links = apr_palloc(w->r->pool, most);
+        memset(w->links, LINKS_FOLLOW, most - 1);
+        w->links[most - 1] = '\0';
+    }
+    w->links[level - 1] = opts & OPT_SYM_LINKS   ? LINKS_FOLLOW
+                          : opts & OPT_SYM_OWNER ? LINKS_OWNER
+                                                 : LINKS_NONE;
+}
+
 /*
  * The next component, which ends before end: *is_dir, or else where the walk ends, and r->finfo is
  * set.
  * @return OK or the status that refuses the request
  */
-static int dir_component(dir_walk *w, apr_size_t end, int *is_dir)
+static int dir_component(dir_walk *w, apr_size_t end, unsigned level, int *is_dir)
 {
     request_rec *r = w->r;
     int opts = dir_core(w)->opts;
@@ -191,6 +214,8 @@ static int dir_component(dir_walk *w, apr_size_t end, int *is_dir)
     apr_finfo_t looked;
     apr_finfo_t *finfo = &r->finfo;
 
+    if (!(opts & OPT_SYM_LINKS) || w->links)
+        dir_note_links(w, level, opts);
     if (follow && !is_last && end < w->dirs_end) {
         *is_dir = 1;
         return OK;
@@ -236,6 +261,8 @@ static int dir_htaccess(dir_walk *w, apr_size_t pos)
 
     if (!override && (!core->override_list || apr_is_empty_table(core->override_list)))
         return OK;
+    if (walk_would_wait(w->r, ++w->searched))
+        return WALK_WOULD_WAIT;
     res = ap_parse_htaccess(&found, w->r, override, core->override_opts, core->override_list,
                             apr_pstrdup(w->r->pool, dir_prefix(w, pos)), w->access_name);
     if (res == OK && found)
@@ -352,6 +379,7 @@ static int dir_begin(dir_walk *w, request_rec *r)
 static void dir_finish(dir_walk *w, apr_size_t end)
 {
     request_rec *r = w->r;
+    request_files *files = request_files_of(r);
 
     if (end < w->len) {
         const char *rest = w->path + end;
@@ -364,6 +392,8 @@ static void dir_finish(dir_walk *w, apr_size_t end)
         r->path_info = r->filename + w->len; /* empty */
     }
     r->canonical_filename = r->filename;
+    if (files)
+        files->links = w->links;
     dir_regexes(w);
     dir_core(w);
     r->per_dir_config = w->conf;
@@ -379,7 +409,8 @@ AP_DECLARE(int) ap_directory_walk(request_rec *r)
         r->finfo.filetype = APR_NOFILE;
         return OK;
     }
-    dir_survey(&w);
+    if (walk_would_wait(r, 0) || dir_survey(&w) != OK)
+        return WALK_WOULD_WAIT;
     for (unsigned level = 1;; level++) {
         const char *slash;
         int is_dir;
@@ -393,7 +424,7 @@ AP_DECLARE(int) ap_directory_walk(request_rec *r)
         }
         slash = memchr(w.path + pos, '/', w.len - pos);
         end = slash ? (apr_size_t)(slash - w.path) : w.len;
-        if ((res = dir_component(&w, end, &is_dir)) != OK)
+        if ((res = dir_component(&w, end, level, &is_dir)) != OK)
             return res;
         if (!is_dir) {
             /* <Directory> sections, patterns above all, may name a file as well. */

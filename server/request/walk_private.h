@@ -49,6 +49,21 @@ void walk_merge_open(apr_pool_t *pconf);
  */
 int walk_regex_matches(request_rec *r, const core_dir_config *core, const char *subject);
 
+/** Directories that a loop looks into for .htaccess files for one request; deeper trees are a worker's. */
+#define WALK_LOOP_LEVELS 24
+
+/** ap_directory_walk(): a worker has to do it (walk_would_wait(), or APR_EAGAIN of a dirwalk_stat hook).
+ * Only where the phases may go on on one. No HTTP status. */
+#define WALK_WOULD_WAIT (-1004)
+
+/** The core's dirwalk_stat hook: opens the file of a GET, for brg_file_open() (file_open.c).
+ * @return APR_EAGAIN on a loop: would wait for a disk */
+apr_status_t walk_stat(apr_finfo_t *finfo, request_rec *r, apr_int32_t wanted);
+
+/** 1 on a loop if the walk of r->filename, which looks for @a levels .htaccess files, is better done by
+ * a worker, and may be (file_open.c). */
+int walk_would_wait(const request_rec *r, apr_size_t levels);
+
 /**
  * May the symbolic link at @a path be followed? (walk_dir.c)
  *

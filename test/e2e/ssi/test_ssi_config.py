@@ -26,7 +26,7 @@ def test_the_example_in_the_configuration_works_as_it_stands(serve):
 
 
 def test_every_directive_is_in_both(serve):
-    names = set(re.findall(r'"(SSI\w+|XBitHack)"', text_of("filters/ssi_config.c").split("ssi_commands[]")[1]))
+    names = set(re.findall(r'"(SSI\w+|XBitHack)"', text_of("filters/ssi/ssi_config.c").split("ssi_commands[]")[1]))
     assert len(names) > 15
     of_apache = {"XBitHack", "SSIErrorMsg", "SSITimeFormat", "SSIUndefinedEcho", "SSIStartTag", "SSIEndTag", "SSILegacyExprParser"}
     readme, example = text_of("README.md"), text_of("httpd.conf.in")

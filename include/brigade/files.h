@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_FILES_H
+#define BRIGADE_FILES_H
+
+/**
+ * @file brigade/files.h
+ * The file that a request was mapped to, opened and read as the server's own handler does it: under
+ * the link options in force, and without a wait for a disk on an event loop.
+ */
+#include "httpd.h"
+#include "apr_file_io.h"
+#include "brigade/declare.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Open r->filename for reading. No symbolic link is followed that Options does not allow where it
+ * stands (FollowSymLinks, SymLinksIfOwnerMatch), also if one appeared since r->filename was looked up.
+ * What is opened is a regular file; if it is another one than was looked up, r->finfo becomes that of
+ * the new one.
+ *
+ * @param file  [out] owned by r->pool, which closes it; O_NONBLOCK, close-on-exec
+ * @return APR_SUCCESS; APR_EAGAIN on an event loop, if this would wait for a disk and
+ *         brg_request_rerun_on_worker() is possible: call it and return OK; ELOOP if a link is not
+ *         allowed; APR_EACCES also if it is no regular file any more; other errors of open(2)
+ * Threads: the request's. Blocking: on a worker.
+ */
+BRG_DECLARE(apr_status_t) brg_file_open(apr_file_t **file, request_rec *r);
+
+/**
+ * Read from an open file, from the page cache alone if the request may still go on on a worker.
+ *
+ * @param len  [in,out] bytes wanted; bytes read, fewer only at the end of the file
+ * @return APR_SUCCESS, also at the end of the file; APR_EAGAIN as for brg_file_open(); other errors of
+ *         pread(2)
+ * Threads: the request's. Blocking: on a worker.
+ */
+BRG_DECLARE(apr_status_t)
+brg_file_pread(request_rec *r, apr_file_t *file, char *data, apr_size_t *len, apr_off_t offset);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

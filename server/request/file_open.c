@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files of requests are opened and read here: by loops only what the kernel has in memory, by workers
+ * whatever there is.
+ *
+ * The walk opens what it would otherwise stat() (open + fstat, never stat + open), and keeps the
+ * descriptor for the handler. On a loop both the open and the reads are refused by the kernel where
+ * they would wait (openat2 with RESOLVE_CACHED, preadv2 with RWF_NOWAIT), at no cost where they do not;
+ * then a worker goes on with the request.
+ */
+#include "file_open_private.h"
+#include "brigade/assert.h"
+#include "brigade/files.h"
+#include "conn.h"
+#include "core_settings.h"
+#include "http_core.h"
+#include "request_context.h"
+#include "walk_private.h"
+#include "apr_portable.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#ifndef RESOLVE_CACHED
+#define RESOLVE_CACHED 0x20
+#endif
+
+/* FIFOs and devices must not make an open wait, nor become a controlling terminal. */
+#define FILE_OPEN_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+
+/* APR's own, so that its functions that move a file to another pool find them. */
+APR_DECLARE(apr_status_t) apr_unix_file_cleanup(void *file);
+APR_DECLARE(apr_status_t) apr_unix_child_file_cleanup(void *file);
+
+static int file_in_flight(const request_rec *r)
+{
+    return conn_on_loop() && request_may_leave_thread(r);
+}
+
+/* Kernels before 5.6 have no openat2(), those before 5.12 no RESOLVE_CACHED, and sandboxes may forbid
+ * it: then the file is opened as ever. */
+static int file_openat2(const char *name, unsigned resolve)
+{
+    static int unknown; /* the RESOLVE_... bits that this kernel does not know */
+    struct open_how how = {.flags = FILE_OPEN_FLAGS};
+    int fd;
+
+    how.resolve = resolve & ~(unsigned)__atomic_load_n(&unknown, __ATOMIC_RELAXED);
+    if (!how.resolve)
+        return open(name, FILE_OPEN_FLAGS);
+    fd = (int)syscall(SYS_openat2, AT_FDCWD, name, &how, sizeof how);
+    if (fd >= 0 || (errno != EINVAL && errno != ENOSYS && errno != EPERM))
+        return fd;
+    __atomic_fetch_or(&unknown,
+                      errno == EINVAL ? RESOLVE_CACHED : RESOLVE_CACHED | RESOLVE_NO_SYMLINKS,
+                      __ATOMIC_RELAXED);
+    return file_openat2(name, resolve);
+}
+
+static apr_status_t file_wrap(apr_file_t **file, request_rec *r, int fd)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    apr_int32_t flags = APR_FOPEN_READ | APR_FOPEN_BINARY | APR_FOPEN_NONBLOCK;
+
+    BRG_ASSERT(fd >= 0);
+    if (core->enable_sendfile == ENABLE_SENDFILE_ON)
+        flags |= APR_FOPEN_SENDFILE_ENABLED;
+    *file = NULL;
+    apr_os_file_put(file, &fd, flags, r->pool);
+    apr_pool_cleanup_register(r->pool, *file, apr_unix_file_cleanup, apr_unix_child_file_cleanup);
+    return APR_SUCCESS;
+}
+
+apr_status_t file_open_name(apr_file_t **file, request_rec *r, const char *name, int cached)
+{
+    int fd = file_openat2(name, cached ? RESOLVE_CACHED : 0);
+
+    return fd < 0 ? errno : file_wrap(file, r, fd);
+}
+
+/* A path without links, as nearly all are, takes one system call. */
+static int file_open_allowed(request_rec *r, const char *links, int cached)
+{
+    int fd;
+
+    if (!links)
+        return file_openat2(r->filename, cached ? RESOLVE_CACHED : 0);
+    fd = file_openat2(r->filename, RESOLVE_NO_SYMLINKS | (cached ? RESOLVE_CACHED : 0));
+    if (fd >= 0 || errno != ELOOP)
+        return fd;
+    if (cached) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return file_open_by_links(r->filename, links);
+}
+
+/* The descriptor that the walk opened, if it is of the file that the request ended up with. Where links
+ * are not allowed it was opened before they were looked for. */
+static apr_file_t *file_of_walk(const request_rec *r, const request_files *files)
+{
+    apr_finfo_t now;
+
+    if (!files || !files->opened || files->links ||
+        apr_file_info_get(&now, APR_FINFO_IDENT, files->opened) != APR_SUCCESS ||
+        now.inode != r->finfo.inode || now.device != r->finfo.device)
+        return NULL;
+    return files->opened;
+}
+
+/* What was opened is what will be sent: its size and times count, if it is not what the walk saw. */
+static apr_status_t file_confirm(request_rec *r, apr_file_t *file)
+{
+    apr_finfo_t now;
+    apr_status_t rv = apr_file_info_get(&now, APR_FINFO_MIN | APR_FINFO_IDENT, file);
+
+    if (rv != APR_SUCCESS)
+        return rv;
+    if (now.filetype != APR_REG)
+        return APR_EACCES;
+    file_mounts_seen(now.device);
+    if (now.inode != r->finfo.inode || now.device != r->finfo.device) {
+        now.fname = r->finfo.fname;
+        now.pool = r->finfo.pool;
+        r->finfo = now;
+    }
+    return APR_SUCCESS;
+}
+
+BRG_DECLARE(apr_status_t) brg_file_open(apr_file_t **file, request_rec *r)
+{
+    const request_files *files = request_files_of(r);
+    apr_status_t rv;
+    int fd;
+
+    BRG_ASSERT(r->filename != NULL);
+    if ((*file = file_of_walk(r, files)) != NULL)
+        return APR_SUCCESS;
+    if (file_in_flight(r) && file_mounts_may_hang(r->filename))
+        return APR_EAGAIN;
+    fd = file_open_allowed(r, files ? files->links : NULL, file_in_flight(r));
+    if (fd < 0)
+        return errno;
+    rv = file_wrap(file, r, fd);
+    if (rv == APR_SUCCESS && (rv = file_confirm(r, *file)) != APR_SUCCESS)
+        apr_file_close(*file);
+    return rv;
+}
+
+/* ---- the walk's look at the file ---- */
+
+/* An open would follow the link that the walk asks about, and a sub-request is seldom run. */
+static int file_walk_may_open(const request_rec *r, const request_files *files, apr_int32_t wanted)
+{
+    return files && !files->opened && !r->main && r->method_number == M_GET &&
+           !(wanted & APR_FINFO_LINK);
+}
+
+static apr_status_t file_walk_open(apr_finfo_t *finfo, request_rec *r, apr_int32_t wanted)
+{
+    request_files *files = request_files_of(r);
+    apr_file_t *file;
+    apr_status_t rv;
+
+    if (!file_walk_may_open(r, files, wanted))
+        return AP_DECLINED;
+    rv = file_open_name(&file, r, r->filename, file_in_flight(r));
+    if (APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv) || APR_STATUS_IS_EAGAIN(rv))
+        return rv;
+    if (rv != APR_SUCCESS)
+        return AP_DECLINED; /* exists, but is not ours to read: stat tells more */
+    rv = apr_file_info_get(finfo, wanted, file);
+    if (rv != APR_SUCCESS || finfo->filetype != APR_REG) {
+        apr_file_close(file);
+        return rv == APR_SUCCESS && finfo->filetype == APR_DIR ? rv : AP_DECLINED;
+    }
+    file_mounts_seen(finfo->device);
+    files->opened = file;
+    finfo->fname = r->filename;
+    return APR_SUCCESS;
+}
+
+apr_status_t walk_stat(apr_finfo_t *finfo, request_rec *r, apr_int32_t wanted)
+{
+    apr_status_t rv = file_walk_open(finfo, r, wanted);
+
+    return rv == AP_DECLINED ? apr_stat(finfo, r->filename, wanted, r->pool) : rv;
+}
+
+int walk_would_wait(const request_rec *r, apr_size_t levels)
+{
+    return file_in_flight(r) && (levels > WALK_LOOP_LEVELS || file_mounts_may_hang(r->filename));
+}
+
+/* ---- reading ---- */
+
+/* Some file systems cannot say whether they would wait. What they hold is local: the walk has seen to
+ * it (file_mounts_may_hang()). */
+static ssize_t file_pread(int fd, char *data, size_t len, off_t offset, int cached)
+{
+    struct iovec part = {data, len};
+    ssize_t n = preadv2(fd, &part, 1, offset, cached ? RWF_NOWAIT : 0);
+
+    if (n < 0 && cached && (errno == EOPNOTSUPP || errno == ENOSYS))
+        return pread(fd, data, len, offset);
+    return n;
+}
+
+BRG_DECLARE(apr_status_t)
+brg_file_pread(request_rec *r, apr_file_t *file, char *data, apr_size_t *len, apr_off_t offset)
+{
+    const int cached = file_in_flight(r);
+    apr_size_t have = 0;
+    apr_os_file_t fd;
+
+    BRG_ASSERT(offset >= 0);
+    apr_os_file_get(&fd, file);
+    while (have < *len) {
+        ssize_t n = file_pread(fd, data + have, *len - have, offset + (off_t)have, cached);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno;
+        if (n == 0)
+            break;
+        have += (apr_size_t)n;
+    }
+    *len = have;
+    return APR_SUCCESS;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_REQUEST_FILE_OPEN_PRIVATE_H
+#define BRIGADE_REQUEST_FILE_OPEN_PRIVATE_H
+
+/**
+ * @file file_open_private.h
+ * How files are opened for requests: not at all on a loop if that would wait (file_open.c), nor over
+ * links that are not allowed (file_open_links.c), nor on a file system that may hang (file_mounts.c).
+ */
+#include "httpd.h"
+#include "apr_file_io.h"
+
+/**
+ * Open @a name, which may be a directory, following links.
+ *
+ * @param cached  fail with APR_EAGAIN where the kernel would have to wait for a disk
+ * @param file    [out] owned by r->pool
+ */
+apr_status_t file_open_name(apr_file_t **file, request_rec *r, const char *name, int cached);
+
+/**
+ * Open @a path, descending component by component: a link is followed if @a links allows it there
+ * (request_files.links).
+ *
+ * @param path  absolute, without empty or dot segments
+ * @return a descriptor, or -1 with errno; ELOOP: a link that is not allowed
+ * Threads: any. Blocking: yes.
+ */
+int file_open_by_links(const char *path, const char *links);
+
+/**
+ * 1 if @a path lies on a file system that asks another machine or process for its files, and so may
+ * not answer. Decided by the mount points alone: the file system is not asked.
+ * Threads: any; no lock.
+ */
+int file_mounts_may_hang(const char *path);
+
+/**
+ * A file of device @a dev was opened: if it is on a file system that was mounted since the mount points
+ * were read, they are read again.
+ * Threads: any. Blocking: reads /proc/self/mountinfo in that case.
+ */
+void file_mounts_seen(apr_dev_t dev);
+
+/** Read the mount points. Main thread, before requests. */
+void file_mounts_open(void);
+
+#endif
