@@ -12,6 +12,7 @@
  * next
  */
 #include "connection.h"
+#include "clock.h"
 
 #include "ap_mpm.h"
 #include "http_config.h"
@@ -345,7 +346,7 @@ AP_DECLARE(int) ap_start_lingering_close(conn_rec *c)
 AP_DECLARE(void) ap_lingering_close(conn_rec *c)
 {
     static const int seconds_per_read = 2, seconds = 30;
-    apr_time_t end = apr_time_now() + apr_time_from_sec(seconds);
+    apr_time_t end = clock_monotonic() + apr_time_from_sec(seconds);
     apr_socket_t *csd = ap_get_conn_socket(c);
     char buf[2048];
     apr_size_t n;
@@ -357,7 +358,7 @@ AP_DECLARE(void) ap_lingering_close(conn_rec *c)
         n = sizeof buf;
         if (apr_socket_recv(csd, buf, &n) != APR_SUCCESS || n == 0)
             break;
-    } while (apr_time_now() < end);
+    } while (clock_monotonic() < end);
     /* Our own descriptors belong to their loop, which closes them. */
     if (!connection_of(c))
         apr_socket_close(csd);

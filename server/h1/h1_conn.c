@@ -79,7 +79,7 @@ static int h1_conn_after_request(brg_conn *bc)
         bc->failed = 1;
     if (c->keepalive != AP_CONN_KEEPALIVE)
         bc->close_after = CONN_DRAIN;
-    bc->idle_until = bc->loop->now + h1_conn_server(bc)->keep_alive_timeout;
+    bc->idle_until = bc->loop->monotonic + h1_conn_server(bc)->keep_alive_timeout;
     h1_conn_count_bytes(bc);
     if (bc->close_after == CONN_KEEP && !bc->failed && !bc->pending && core_output_gathers(bc)) {
         conn_enter(bc, CONN_HEAD);
@@ -94,7 +94,7 @@ int h1_conn_hand_over(brg_conn *bc, request_rec *r)
     wheel_cancel(&bc->loop->wheel, &bc->timer);
     loop_unlist(bc->loop, bc);
     bc->r = r;
-    bc->head_began = bc->loop->now;
+    bc->head_began = bc->loop->monotonic;
     conn_enter(bc, CONN_WORKER);
     return worker_pool_submit(bc->loop->workers, bc);
 }
@@ -253,7 +253,7 @@ static void h1_conn_heads(brg_conn *bc)
             break;
         if (!h1_conn_head(bc, head, g))
             return;
-        bc->head_began = bc->loop->now;
+        bc->head_began = bc->loop->monotonic;
     }
     if (!h1_conn_flush_gathered(bc, g))
         return;
@@ -266,8 +266,8 @@ static void h1_conn_heads(brg_conn *bc)
 static int h1_conn_returned(brg_conn *bc)
 {
     connection_on_thread(bc);
-    loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->now - bc->head_began));
-    bc->head_began = bc->loop->now;
+    loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->monotonic - bc->head_began));
+    bc->head_began = bc->loop->monotonic;
     conn_enter(bc, CONN_REQUEST);
     cache_from_worker(bc);
     return h1_conn_after_request(bc);
@@ -302,7 +302,8 @@ static void h1_conn_run(brg_conn *bc)
         }
         if (!h1_conn_written(bc))
             return;
-        bc->head_began = bc->loop->now; /* the time in which nothing was read is not the peer's */
+        bc->head_began =
+            bc->loop->monotonic; /* the time in which nothing was read is not the peer's */
         break;
     default:
         if (module_driven) {

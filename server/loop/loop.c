@@ -4,6 +4,7 @@
  * an idle connection needs, and level-triggered polling costs two system calls whenever a worker
  * takes a connection and gives it back. */
 #include "loop.h"
+#include "clock.h"
 #include "crash.h"
 #include "scores.h"
 #include "thread_self.h"
@@ -21,6 +22,12 @@ APLOG_USE_MODULE(core);
 #define LOOP_WAIT_MS 1000 /* the turn_end hook is promised once a second */
 
 atomic_int loops_phase;
+
+void loop_read_clocks(brg_loop *loop)
+{
+    loop->monotonic = clock_monotonic();
+    loop->wall = apr_time_now();
+}
 
 void loop_ready(brg_loop *loop, brg_conn *bc)
 {
@@ -109,7 +116,7 @@ void loop_close(brg_loop *loop, brg_conn *bc)
     loop->dead = bc;
     loop->conns_n--;
     loop->state_n[bc->state]--;
-    loop->accept_again = loop->now; /* if descriptors had run out: here is one */
+    loop->accept_again = loop->monotonic; /* if descriptors had run out: here is one */
 }
 
 static void loop_bury(brg_loop *loop)
@@ -274,12 +281,12 @@ static void loop_end_turn(brg_loop *loop)
     loop_publish(loop);
     if (loop->conns_n > loop->peak)
         loop->peak = loop->conns_n;
-    if (loop->now - loop->trim_last >= apr_time_from_sec(1))
+    if (loop->monotonic - loop->trim_last >= apr_time_from_sec(1))
         loop_trim(loop);
-    if (loop->ended_n || loop->now - loop->turn_end_last >= apr_time_from_sec(1)) {
+    if (loop->ended_n || loop->monotonic - loop->turn_end_last >= apr_time_from_sec(1)) {
         loop->ended_n = 0;
-        loop->turn_end_last = loop->now;
-        brg_run_turn_end(loop->now);
+        loop->turn_end_last = loop->monotonic;
+        brg_run_turn_end(loop->wall);
     }
 }
 
@@ -287,7 +294,7 @@ static void loop_accept_resume(brg_loop *loop)
 {
     if (loop->accepting || atomic_load_explicit(&loops_phase, memory_order_relaxed) != LOOPS_RUN)
         return;
-    if (loop->now >= loop->accept_again && !loop_is_full(loop))
+    if (loop->monotonic >= loop->accept_again && !loop_is_full(loop))
         loop_listeners(loop, 1);
 }
 
@@ -301,7 +308,7 @@ static void loop_turn_prefork(brg_loop *loop)
         thread_self_set(NULL, loop->index);
         bc->driver->work(bc);
         thread_self_set(loop, loop->index);
-        loop->now = apr_time_now();
+        loop_read_clocks(loop);
         loop_returned(loop, bc);
         loop_take_returned(loop);
         loop->config->services->refresh(loop);
@@ -329,10 +336,10 @@ static void loop_turn(brg_loop *loop)
     struct epoll_event events[LOOP_EVENTS];
     int n, wait = loop->again || loop->work_waits
                       ? 0
-                      : wheel_wait_ms(&loop->wheel, loop->now, LOOP_WAIT_MS);
+                      : wheel_wait_ms(&loop->wheel, loop->monotonic, LOOP_WAIT_MS);
 
     n = epoll_wait(loop->poll_fd, events, LOOP_EVENTS, wait);
-    loop->now = apr_time_now();
+    loop_read_clocks(loop);
     if (n < 0 && errno != EINTR)
         ap_log_error(APLOG_MARK, APLOG_CRIT, errno, loop->server, "event loop: epoll_wait");
     loop_read_again(loop);
@@ -343,7 +350,7 @@ static void loop_turn(brg_loop *loop)
         loop->config->services->refresh(loop);
         loop_run_ready(loop);
     }
-    wheel_expire(&loop->wheel, loop->now, loop_expired, loop);
+    wheel_expire(&loop->wheel, loop->monotonic, loop_expired, loop);
     if (loop->prefork)
         loop_turn_prefork(loop);
     loop_accept_resume(loop);
@@ -362,8 +369,8 @@ static void loop_begin_drain(brg_loop *loop)
         (*l)->fd = -1;
     }
     for (brg_conn *bc = loop->all; bc; bc = bc->all_next)
-        if (bc->state == CONN_IDLE && bc->timer.due > loop->now + LOOP_DRAIN_US)
-            wheel_set(&loop->wheel, &bc->timer, loop->now + LOOP_DRAIN_US);
+        if (bc->state == CONN_IDLE && bc->timer.due > loop->monotonic + LOOP_DRAIN_US)
+            wheel_set(&loop->wheel, &bc->timer, loop->monotonic + LOOP_DRAIN_US);
 }
 
 static void loop_drop(brg_loop *loop, int with_workers)
@@ -400,8 +407,8 @@ void loop_main(brg_loop *loop)
     thread_self_set(loop, loop->index);
     ap_update_child_status_from_indexes(loop->config->slot, loop->index, SERVER_STARTING, NULL);
     ap_update_child_status_from_indexes(loop->config->slot, loop->index, SERVER_READY, NULL);
-    loop->now = apr_time_now();
-    wheel_init(&loop->wheel, loop->now);
+    loop_read_clocks(loop);
+    wheel_init(&loop->wheel, loop->monotonic);
     if (loop->prefork)
         loop_hear_orders(loop);
     loop_listeners(loop, 1);

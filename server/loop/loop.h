@@ -38,7 +38,8 @@ struct brg_loop {
     int work_waits;          /**< alone: the next turn does not wait */
     int orders_come;         /**< see loops_config.orders */
     int accepting;           /**< listeners are in the poll set */
-    apr_time_t now;          /**< microseconds since the epoch, read once per turn */
+    apr_time_t monotonic;    /**< clock_monotonic(), read once per turn: for deadlines */
+    apr_time_t wall;         /**< microseconds since the epoch, read once per turn: for dates */
     apr_time_t accept_again; /**< with accepting == 0: when to try; a connection that closes brings
                                 it forward */
     apr_time_t turn_end_last;
@@ -92,6 +93,9 @@ void loop_trim(brg_loop *loop);
 
 /** Free the objects and buffers that are kept for connections to come. */
 void loop_spares_free(brg_loop *loop);
+
+/** Read both clocks. Threads: the loop's own. */
+void loop_read_clocks(brg_loop *loop);
 
 /** The loop that the calling thread runs, or NULL. */
 brg_loop *loop_self(void);

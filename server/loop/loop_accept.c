@@ -46,7 +46,7 @@ static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
     bc->rd_ready = 1;
     bc->driver = loop->config->services->driver;
     loop->config->services->accepted(bc);
-    bc->head_began = loop->now;
+    bc->head_began = loop->monotonic;
     bc->all_next = loop->all;
     bc->all_prev = &loop->all;
     if (loop->all)
@@ -66,9 +66,9 @@ static void accept_failed(brg_loop *loop, int error)
     apr_time_t last = atomic_load(&said);
 
     loop_listeners(loop, 0);
-    loop->accept_again = loop->now + apr_time_from_sec(1);
-    if (loop->now - last < apr_time_from_sec(1) ||
-        !atomic_compare_exchange_strong(&said, &last, loop->now))
+    loop->accept_again = loop->monotonic + apr_time_from_sec(1);
+    if (loop->monotonic - last < apr_time_from_sec(1) ||
+        !atomic_compare_exchange_strong(&said, &last, loop->monotonic))
         return;
     ap_log_error(APLOG_MARK, APLOG_CRIT, error, loop->server,
                  "cannot accept connections for now (%u open here): trying again in a second",

@@ -128,7 +128,7 @@ static void child_remember(pid_t pid, int index, int slot, int fd)
     c->slot = slot;
     c->generation = mpm_generation;
     c->fd = fd;
-    c->started = apr_time_now();
+    c->started = clock_monotonic();
     c->next = sup_processes;
     sup_processes = c;
 }
@@ -170,7 +170,7 @@ static int child_start(int index, apr_pool_t *pconf, server_rec *s)
 
 int sup_children_start(apr_pool_t *pconf, server_rec *s)
 {
-    apr_time_t now = apr_time_now();
+    apr_time_t now = clock_monotonic();
 
     for (int i = 0; i < sup_wanted; i++) {
         int rc;
@@ -253,7 +253,7 @@ static int generation_lives(ap_generation_t generation)
 /* One that was not told to end has ended: see to the next for its index. */
 static void child_died(const sup_process *c, server_rec *s, apr_exit_why_e why, int code)
 {
-    apr_time_t now = apr_time_now();
+    apr_time_t now = clock_monotonic();
     int i = c->index;
 
     if (APR_PROC_CHECK_EXIT(why))
