@@ -292,6 +292,8 @@ static void loop_end_turn(brg_loop *loop)
 
 static void loop_accept_resume(brg_loop *loop)
 {
+    if (loop->last_accepts && loop->monotonic >= loop->accept_again)
+        loop->last_accepts = loop_accept_last(loop);
     if (loop->accepting || atomic_load_explicit(&loops_phase, memory_order_relaxed) != LOOPS_RUN)
         return;
     if (loop->monotonic >= loop->accept_again && !loop_is_full(loop))
@@ -334,7 +336,7 @@ static void loop_hear_orders(brg_loop *loop)
 static void loop_turn(brg_loop *loop)
 {
     struct epoll_event events[LOOP_EVENTS];
-    int n, wait = loop->again || loop->work_waits
+    int n, wait = loop->again || loop->ready || loop->work_waits
                       ? 0
                       : wheel_wait_ms(&loop->wheel, loop->monotonic, LOOP_WAIT_MS);
 
@@ -361,13 +363,9 @@ static void loop_turn(brg_loop *loop)
  * the next answer, and closed without one only when it stays silent. */
 static void loop_begin_drain(brg_loop *loop)
 {
+    loop->draining = 1;
     loop_listeners(loop, 0);
-    for (brg_listener **l = loop->listeners; *l; l++) {
-        loop_accept(loop,
-                    *l); /* if nobody else has the socket, what waits in its queue would be lost */
-        close((*l)->fd); /* and if so, nobody shall wait in it any more */
-        (*l)->fd = -1;
-    }
+    loop->last_accepts = loop_accept_last(loop);
     for (brg_conn *bc = loop->all; bc; bc = bc->all_next)
         if (bc->state == CONN_IDLE && bc->timer.due > loop->monotonic + LOOP_DRAIN_US)
             wheel_set(&loop->wheel, &bc->timer, loop->monotonic + LOOP_DRAIN_US);
@@ -399,7 +397,7 @@ void loop_free(brg_loop *loop)
 
 void loop_main(brg_loop *loop)
 {
-    int phase, draining = 0;
+    int phase;
     char crash_stack[CRASH_STACK_BYTES];
     stack_t old;
 
@@ -413,11 +411,9 @@ void loop_main(brg_loop *loop)
         loop_hear_orders(loop);
     loop_listeners(loop, 1);
     while ((phase = atomic_load_explicit(&loops_phase, memory_order_relaxed)) != LOOPS_DROP) {
-        if (phase == LOOPS_DRAIN && !draining) {
-            draining = 1;
+        if (phase == LOOPS_DRAIN && !loop->draining)
             loop_begin_drain(loop);
-        }
-        if (draining && !loop->conns_n)
+        if (loop->draining && !loop->conns_n && !loop->last_accepts)
             break;
         loop_turn(loop);
     }

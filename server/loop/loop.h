@@ -38,6 +38,8 @@ struct brg_loop {
     int work_waits;          /**< alone: the next turn does not wait */
     int orders_come;         /**< see loops_config.orders */
     int accepting;           /**< listeners are in the poll set */
+    int draining;            /**< LOOPS_DRAIN was seen */
+    int last_accepts;        /**< draining: listeners on which connections wait still */
     apr_time_t monotonic;    /**< clock_monotonic(), read once per turn: for deadlines */
     apr_time_t wall;         /**< microseconds since the epoch, read once per turn: for dates */
     apr_time_t accept_again; /**< with accepting == 0: when to try; a connection that closes brings
@@ -130,9 +132,19 @@ void loop_in_put(brg_loop *loop, char *buf);
 /** Called by a worker: hand bc back to its loop. */
 void loop_return(brg_conn *bc);
 
-/** Accept what waits on a listener (loop_accept.c). */
+/** Accept what waits on a listener, at most a batch (loop_accept.c). Threads: the loop's own. */
 void loop_accept(brg_loop *loop, brg_listener *l);
+
+/** Put the listeners into the poll set (@a on 1) or take them out of it. Threads: the loop's own. */
 void loop_listeners(brg_loop *loop, int on);
+
+/**
+ * The process is to end, and its listeners are out of the poll set: accept all that waits on them,
+ * as far as there is room for it, and close those on which nothing waits any more. Called each turn
+ * until it returns 0.
+ * @return listeners that are still open, because there was no room for what waits on them
+ */
+int loop_accept_last(brg_loop *loop);
 
 /* ---- conn_input.c ---- */
 
