@@ -25,7 +25,7 @@ atomic_int loops_phase;
 
 void loop_read_clocks(brg_loop *loop)
 {
-    loop->monotonic = clock_monotonic();
+    loop->turn_began = loop->monotonic = clock_monotonic();
     loop->wall = apr_time_now();
 }
 
@@ -278,6 +278,7 @@ void loop_publish(brg_loop *loop)
 static void loop_end_turn(brg_loop *loop)
 {
     loop_bury(loop);
+    loop_slow_check(loop);
     loop_publish(loop);
     if (loop->conns_n > loop->peak)
         loop->peak = loop->conns_n;

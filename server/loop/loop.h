@@ -27,6 +27,14 @@
 #define LOOP_IN_SPARE 256 /**< empty input buffers kept */
 #define LOOP_CONN_SPARE 1024 /**< closed brg_conn objects kept */
 
+/* A connection with many requests at once gives way to others after either of these: */
+#define LOOP_QUANTUM_REQUESTS 128 /**< requests of one connection in one turn */
+#define LOOP_QUANTUM_US 5000      /**< microseconds since the turn began, looked at after requests
+                                     that were not answered from memory */
+#define LOOP_SLOW_US (100 * 1000) /**< a turn that takes longer is logged */
+#define LOOP_SLOW_LOG_US apr_time_from_sec(10) /**< at most one such line per loop in this time */
+#define LOOP_SLOW_LINE 160        /**< bytes of the request line in it */
+
 struct response_cache;
 struct loop_score;
 
@@ -40,7 +48,9 @@ struct brg_loop {
     int accepting;           /**< listeners are in the poll set */
     int draining;            /**< LOOPS_DRAIN was seen */
     int last_accepts;        /**< draining: listeners on which connections wait still */
-    apr_time_t monotonic;    /**< clock_monotonic(), read once per turn: for deadlines */
+    apr_time_t monotonic;    /**< clock_monotonic(), for deadlines: read at both ends of a turn, and after each
+                                request that was not answered from memory */
+    apr_time_t turn_began;   /**< monotonic at the beginning of the turn */
     apr_time_t wall;         /**< microseconds since the epoch, read once per turn: for dates */
     apr_time_t accept_again; /**< with accepting == 0: when to try; a connection that closes brings
                                 it forward */
@@ -63,6 +73,14 @@ struct brg_loop {
     unsigned spare_in_n;
     unsigned ended_n;              /**< requests that ended in this turn */
     unsigned state_n[CONN_STATES]; /**< open connections by state */
+
+    struct {
+        apr_time_t began;          /**< of the request that runs */
+        apr_interval_time_t most;  /**< of the longest request of this turn */
+        apr_time_t said;           /**< when the last slow turn was logged */
+        unsigned requests; /**< of this turn, not answered from memory */
+        char line[LOOP_SLOW_LINE], longest[LOOP_SLOW_LINE]; /**< request lines, NUL-terminated */
+    } slow; /**< for the log line about a turn that took too long (loop_slow.c) */
 
     worker_pool *workers;
     _Atomic(brg_conn *) returned; /**< pushed by workers, taken by the loop (release / acquire) */
@@ -90,14 +108,33 @@ void loop_main(brg_loop *loop);
 /** What loop_main() left: connections that workers had, and memory. All threads ended. */
 void loop_free(brg_loop *loop);
 
+/** A turn ends: tell of it if it took too long (loop_slow.c). */
+void loop_slow_check(brg_loop *loop);
+
 /** Once a second: give back what a peak of connections left (loop_trim.c). */
 void loop_trim(brg_loop *loop);
 
 /** Free the objects and buffers that are kept for connections to come. */
 void loop_spares_free(brg_loop *loop);
 
-/** Read both clocks. Threads: the loop's own. */
+/** A turn begins: read both clocks. Threads: the loop's own. */
 void loop_read_clocks(brg_loop *loop);
+
+/**
+ * A request that begins now may take long: note it for the line that tells of a slow turn.
+ * @param line  its request line, of @a len bytes; copied
+ */
+void loop_request_begins(brg_loop *loop, const char *line, size_t len);
+
+/** It is over, or left to a worker: bring loop->monotonic up to date, and note how long it took. */
+void loop_request_ended(brg_loop *loop);
+
+/** 1: a connection that got @a answered answers in this turn gives way to others now. */
+static inline int loop_turn_is_over(const brg_loop *loop, unsigned answered)
+{
+    return answered >= LOOP_QUANTUM_REQUESTS ||
+           loop->monotonic - loop->turn_began >= LOOP_QUANTUM_US;
+}
 
 /** The loop that the calling thread runs, or NULL. */
 brg_loop *loop_self(void);
