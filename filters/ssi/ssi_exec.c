@@ -7,6 +7,8 @@
  * as argument. Between fork and exec only calls that are safe there are made.
  */
 #include "ssi_private.h"
+
+#include "brigade/loop.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"
@@ -88,7 +90,7 @@ static int exec_wait_ms(apr_time_t deadline)
 
     if (!deadline)
         return -1;
-    left = deadline - apr_time_now();
+    left = deadline - brg_monotonic_now();
     return left <= 0 ? 0 : (int)(left / 1000 + 1);
 }
 
@@ -107,7 +109,7 @@ static int exec_read(include_ctx_t *ctx, int fd, apr_time_t deadline)
             ssi_out_flush(out);
             ready = poll(&p, 1, exec_wait_ms(deadline));
         }
-        if (ready == 0 || (deadline && apr_time_now() > deadline))
+        if (ready == 0 || (deadline && brg_monotonic_now() > deadline))
             return 0;
         n = read(fd, buf, sizeof buf);
         if (n < 0 && errno == EINTR)
@@ -130,7 +132,7 @@ static int exec_reap(pid_t pid, apr_time_t deadline)
 
         if (got == pid || (got < 0 && errno != EINTR))
             return 1;
-        if (deadline && apr_time_now() > deadline)
+        if (deadline && brg_monotonic_now() > deadline)
             return 0;
         poll(NULL, 0,
              deadline && exec_wait_ms(deadline) < EXEC_POLL_MS ? exec_wait_ms(deadline) : 1);
@@ -150,7 +152,7 @@ static void exec_kill(pid_t pid)
 static apr_time_t exec_deadline(include_ctx_t *ctx, const char **limit)
 {
     apr_interval_time_t most = ctx->intern->conf->exec_us;
-    apr_time_t own = most ? apr_time_now() + most : 0, page = ctx->intern->link->deadline;
+    apr_time_t own = most ? brg_monotonic_now() + most : 0, page = ctx->intern->link->deadline;
 
     *limit = page && (!own || page < own) ? "SSIIncludeTimeout" : "SSIExecTimeout";
     return page && (!own || page < own) ? page : own;

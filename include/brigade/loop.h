@@ -37,6 +37,13 @@ APR_DECLARE_EXTERNAL_HOOK(brg, BRG, void, turn_end, (apr_time_t now))
 BRG_DECLARE(apr_time_t) brg_now(void);
 
 /**
+ * The clock for deadlines: it runs evenly and is never set. The time of the current turn on a loop,
+ * read afresh on any other thread.
+ * @return microseconds since the machine started; no date
+ */
+BRG_DECLARE(apr_time_t) brg_monotonic_now(void);
+
+/**
  * Index of the calling thread among the server's loops and workers: loops first, from 0.
  * @return the index, or -1 on a thread that is neither
  */

@@ -2,6 +2,7 @@
 /* What an entry of the resolution cache holds, taken from a request that was answered: the
  * formatted head, and the body or the open file. cache_store.c decides when. */
 #include "cache_private.h"
+#include "brigade/loop.h"
 #include "brigade/memory.h"
 #include "brigade/response_cache.h"
 #include "http_core.h"
@@ -117,7 +118,7 @@ static int fill_open(response_cache *c, cache_entry *e, const request_rec *r, co
     if (e->stat.ino != (uint64_t)r->finfo.inode || (apr_off_t)e->stat.size != r->finfo.size ||
         e->stat.mtime_ns / 1000 != r->finfo.mtime)
         return -1;
-    e->checked = r->request_time;
+    e->checked = brg_monotonic_now();
     return 0;
 }
 

@@ -217,11 +217,11 @@ static int entry_is_current(response_cache *c, cache_entry *e)
         return !e->owner.changed;
     conf = core_conf_of(e->server);
     if (conf->file_cache_validate == BRG_VALIDATE_AGE &&
-        c->loop->now - e->checked < conf->file_cache_age_us)
+        c->loop->monotonic - e->checked < conf->file_cache_age_us)
         return 1;
     if (!cache_stat_same(e))
         return 0;
-    e->checked = c->loop->now;
+    e->checked = c->loop->monotonic;
     return 1;
 }
 
@@ -270,6 +270,7 @@ static int entry_condition(const cache_entry *e, const http_head *h, apr_time_t 
 static int answer_keeps(const brg_conn *bc, const server_rec *s, const http_head *h)
 {
     if (h->close || (h->minor == 0 && !h->keep_alive) || !s->keep_alive ||
+        s->keep_alive_timeout <= 0 ||
         (s->keep_alive_max && (int)bc->requests >= s->keep_alive_max))
         return 0;
     return atomic_load_explicit(&loops_phase, memory_order_relaxed) == LOOPS_RUN;
@@ -281,7 +282,7 @@ static size_t put_head(response_cache *c, cache_head *head, const brg_conn *bc, 
 {
     http_stored_head *form = &head->form[codec->id];
     const http_answer_terms terms = {
-        .now = c->loop->now,
+        .now = c->loop->wall,
         .close = !keep,
         .asked = h->keep_alive,
         .keep_alive = s->keep_alive_timeout,
@@ -322,7 +323,7 @@ static int answer(response_cache *c, cache_entry *e, brg_conn *bc, const http_he
         put_body(c, e, bc);
     if (!keep)
         bc->close_after = h->close || h->minor == 0 ? CONN_SHUT : CONN_DRAIN;
-    bc->idle_until = c->loop->now + s->keep_alive_timeout;
+    bc->idle_until = c->loop->monotonic + s->keep_alive_timeout;
     if (e->observed)
         cache_observe(e, bc, h, not_modified ? HTTP_NOT_MODIFIED : e->status,
                       head_sent + (size_t)(with_body ? frame : 0),
@@ -356,7 +357,7 @@ int cache_answer(response_cache *c, brg_conn *bc, const http_head *h, const http
         return 0; /* it says which other protocols there are */
     if (e->frame_before && h->minor == 0)
         return 0; /* knows no chunks */
-    cond = e->status == HTTP_OK ? entry_condition(e, h, c->loop->now) : COND_NONE;
+    cond = e->status == HTTP_OK ? entry_condition(e, h, c->loop->wall) : COND_NONE;
     if (cond == COND_ASK || (cond == COND_NOT_MODIFIED && !e->head_304.answer))
         return 0;
     cache_touch(c, e);

@@ -12,6 +12,7 @@
  * next
  */
 #include "connection.h"
+#include "clock.h"
 
 #include "ap_mpm.h"
 #include "http_config.h"
@@ -21,12 +22,14 @@
 #include "http_vhost.h"
 #include "mpm_common.h"
 #include "scoreboard.h"
+#include "brigade/assert.h"
 #include "brigade/loop.h"
 
 #include "apr_portable.h"
 #include "apr_strings.h"
 #include "brigade/memory_bucket.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -51,7 +54,6 @@ AP_IMPLEMENT_HOOK_RUN_FIRST(apr_status_t, get_pollfd_from_conn,
                             (c, pfd, ptimeout), APR_ENOTIMPL)
 
 #define CONNECTION_MAGIC 0x42434f4eu
-#define CONNECTION_ID_THREADS 1024
 
 /* cs stands behind the private fields on purpose: a conn_state_t that another module allocates
  * right after a conn_rec of its own must not be found at the same distance. */
@@ -67,6 +69,7 @@ typedef struct connection_rec {
 } connection_rec;
 
 static int connection_slot;
+static long connection_slots = 1, connection_threads = 1; /* limits of the scoreboard */
 
 /* ---- identity ---- */
 
@@ -93,18 +96,32 @@ int connection_is_plain(const conn_rec *c)
 
 void connection_child_init(int slot)
 {
+    const global_score *limits = ap_get_scoreboard_global();
+
     connection_slot = slot;
+    connection_slots = limits ? limits->server_limit : slot + 1;
+    connection_threads = limits ? limits->thread_limit : 1;
 }
 
-/* Unique in the process without a shared counter: each thread counts its own. */
+long connection_id_of(unsigned long count, int slot, long slots, int thread, long threads)
+{
+    unsigned long other = (unsigned long)threads; /* all threads that have no index of their own */
+    unsigned long place = thread >= 0 && thread < threads ? (unsigned long)thread : other;
+
+    BRG_ASSERT(slot >= 0 && slot < slots);
+    return (long)((count * (unsigned long)slots + (unsigned long)slot) * (other + 1) + place);
+}
+
+/* Each loop and each worker counts its own; only threads that are neither share a counter. */
 static long connection_next_id(void)
 {
-    static _Thread_local long count;
+    static _Thread_local unsigned long own;
+    static atomic_ulong shared;
     int thread = brg_thread_index();
+    int known = thread >= 0 && thread < connection_threads;
+    unsigned long count = known ? ++own : atomic_fetch_add(&shared, 1) + 1;
 
-    if (thread < 0)
-        thread = CONNECTION_ID_THREADS - 1;
-    return (++count * 64 + connection_slot % 64) * CONNECTION_ID_THREADS + thread;
+    return connection_id_of(count, connection_slot, connection_slots, thread, connection_threads);
 }
 
 AP_DECLARE(apr_socket_t *) ap_get_conn_socket(conn_rec *c)
@@ -345,7 +362,7 @@ AP_DECLARE(int) ap_start_lingering_close(conn_rec *c)
 AP_DECLARE(void) ap_lingering_close(conn_rec *c)
 {
     static const int seconds_per_read = 2, seconds = 30;
-    apr_time_t end = apr_time_now() + apr_time_from_sec(seconds);
+    apr_time_t end = clock_monotonic() + apr_time_from_sec(seconds);
     apr_socket_t *csd = ap_get_conn_socket(c);
     char buf[2048];
     apr_size_t n;
@@ -357,7 +374,7 @@ AP_DECLARE(void) ap_lingering_close(conn_rec *c)
         n = sizeof buf;
         if (apr_socket_recv(csd, buf, &n) != APR_SUCCESS || n == 0)
             break;
-    } while (apr_time_now() < end);
+    } while (clock_monotonic() < end);
     /* Our own descriptors belong to their loop, which closes them. */
     if (!connection_of(c))
         apr_socket_close(csd);

@@ -57,7 +57,6 @@ uint64_t core_output_take_bytes(brg_conn *bc);
  * conn_rec. */
 void core_output_adopt(brg_conn *bc, const char *data, size_t len);
 
-
 /**
  * Register the core's part in the life of connections: the create_connection, pre_connection,
  * insert_network_bucket and get_pollfd_from_conn hooks, the CORE and CORE_IN filters, and the
@@ -69,6 +68,14 @@ void connection_register_hooks(apr_pool_t *p);
 /** Scoreboard slot of this server process; part of connection ids. Call once in a child before its
  * threads. */
 void connection_child_init(int slot);
+
+/**
+ * The id of a thread's connection number @a count (from 1) in the process of scoreboard slot
+ * @a slot: no other of the server's connections has it. Ids of threads outside 0 .. threads - 1
+ * are of one series, whose count they share.
+ * @param slots    slots are 0 .. slots - 1
+ */
+long connection_id_of(unsigned long count, int slot, long slots, int thread, long threads);
 
 /** 1 if a module other than the core took the process_connection hook: HTTP is then one protocol of
  * several. */

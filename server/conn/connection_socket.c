@@ -14,6 +14,7 @@
 #include "stock_function.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 
 #define SOCKET_KEY "brigade connection"
@@ -56,10 +57,15 @@ void connection_disown(apr_socket_t *csd, apr_pool_t *p)
 
 static apr_status_t socket_close_other(apr_socket_t *csd)
 {
-    static apr_status_t (*of_apr)(apr_socket_t *);
+    static _Atomic(void *) found; /* by whichever thread comes first, or several: the same */
+    void *at = atomic_load_explicit(&found, memory_order_acquire);
+    apr_status_t (*of_apr)(apr_socket_t *);
 
-    if (!of_apr)
-        *(void **)&of_apr = stock_function("apr_socket_close");
+    if (!at) {
+        at = stock_function("apr_socket_close");
+        atomic_store_explicit(&found, at, memory_order_release);
+    }
+    *(void **)&of_apr = at;
     return of_apr ? of_apr(csd) : APR_ENOTIMPL;
 }
 

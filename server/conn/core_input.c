@@ -13,6 +13,7 @@
  * say.
  */
 #include "connection.h"
+#include "clock.h"
 
 #include "http_config.h"
 #include "http_log.h"
@@ -111,7 +112,7 @@ static void core_input_start_clock(struct core_input *in)
     core_input_timeouts(in->c->base_server, &all);
     in->request = in->bc->requests + 1;
     in->limit = all.body;
-    in->started = apr_time_now();
+    in->started = clock_monotonic();
     in->deadline = in->started + in->limit.first_us;
 }
 
@@ -136,7 +137,7 @@ static apr_status_t core_input_read(struct core_input *in, apr_read_type_e block
     if (block == APR_BLOCK_READ) {
         core_input_start_clock(in);
         if (in->limit.first_us) {
-            apr_interval_time_t left = in->deadline - apr_time_now();
+            apr_interval_time_t left = in->deadline - clock_monotonic();
             if (left <= 0)
                 left = 0;
             limited = timeout < 0 || left < timeout;

@@ -79,7 +79,7 @@ static int h1_conn_after_request(brg_conn *bc)
         bc->failed = 1;
     if (c->keepalive != AP_CONN_KEEPALIVE)
         bc->close_after = CONN_DRAIN;
-    bc->idle_until = bc->loop->now + h1_conn_server(bc)->keep_alive_timeout;
+    bc->idle_until = bc->loop->monotonic + h1_conn_server(bc)->keep_alive_timeout;
     h1_conn_count_bytes(bc);
     if (bc->close_after == CONN_KEEP && !bc->failed && !bc->pending && core_output_gathers(bc)) {
         conn_enter(bc, CONN_HEAD);
@@ -94,7 +94,7 @@ int h1_conn_hand_over(brg_conn *bc, request_rec *r)
     wheel_cancel(&bc->loop->wheel, &bc->timer);
     loop_unlist(bc->loop, bc);
     bc->r = r;
-    bc->head_began = bc->loop->now;
+    bc->head_began = bc->loop->monotonic;
     conn_enter(bc, CONN_WORKER);
     return worker_pool_submit(bc->loop->workers, bc);
 }
@@ -108,7 +108,7 @@ static int h1_conn_to_worker(brg_conn *bc, request_rec *r)
     conn_enter(bc, CONN_REQUEST);
     bc->r = NULL;
     cache_from_worker(bc);
-    request_finish(r, HTTP_SERVICE_UNAVAILABLE);
+    request_finish(r, bc->r_status == SUSPENDED ? SUSPENDED : HTTP_SERVICE_UNAVAILABLE);
     return h1_conn_after_request(bc);
 }
 
@@ -122,6 +122,10 @@ static void h1_conn_work_flush(brg_conn *bc)
 
 static void h1_conn_work_request(brg_conn *bc, request_rec *r, int status)
 {
+    if (status == SUSPENDED) { /* a handler on the loop left it to a thread of its module */
+        request_finish(r, status);
+        return;
+    }
     h1_conn_work_flush(bc);
     crash_serving(r);
     ap_update_child_status(bc->c->sbh, SERVER_BUSY_WRITE, r);
@@ -175,6 +179,7 @@ static int h1_conn_full(brg_conn *bc, const http_head *head)
     }
     bc->c->keepalives = (int)bc->requests;
     bc->c->keepalive = AP_CONN_UNKNOWN;
+    loop_request_begins(bc->loop, head->line, head->line_len);
     r = request_create(bc->c, head);
     conn_in_consume(bc, head->head_len);
     conn_enter(bc, CONN_REQUEST);
@@ -187,6 +192,7 @@ static int h1_conn_full(brg_conn *bc, const http_head *head)
         status = H1_TO_WORKER;
     }
     crash_serving(NULL);
+    loop_request_ended(bc->loop);
     scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_READY);
     return status == H1_TO_WORKER ? h1_conn_to_worker(bc, r) : h1_conn_after_request(bc);
 }
@@ -232,13 +238,27 @@ static void h1_conn_head_ended(brg_conn *bc)
     h1_conn_linger(bc);
 }
 
+/* Others are to be served before the next request of bc, which is here already. */
+static void h1_conn_yield(brg_conn *bc, gather *g)
+{
+    if (!h1_conn_flush_gathered(bc, g))
+        return;
+    loop_again(bc->loop, bc);
+    wheel_cancel(&bc->loop->wheel, &bc->timer); /* it waits for us, not for its peer */
+}
+
 static void h1_conn_heads(brg_conn *bc)
 {
     gather *g = cache_gather(bc->loop->cache);
     http_head *head = h1_conn_scratch_head();
     h1_result result = H1_DONE;
+    unsigned answered = 0;
 
     while (conn_in_size(bc)) {
+        if (answered && loop_turn_is_over(bc->loop, answered)) {
+            h1_conn_yield(bc, g);
+            return;
+        }
         size_t scanned = bc->scanned;
 
         result = h1_parse(head, bc->in + bc->in_off, conn_in_size(bc), &scanned, h1_limits_for(bc));
@@ -253,7 +273,8 @@ static void h1_conn_heads(brg_conn *bc)
             break;
         if (!h1_conn_head(bc, head, g))
             return;
-        bc->head_began = bc->loop->now;
+        answered++;
+        bc->head_began = bc->loop->monotonic;
     }
     if (!h1_conn_flush_gathered(bc, g))
         return;
@@ -266,8 +287,8 @@ static void h1_conn_heads(brg_conn *bc)
 static int h1_conn_returned(brg_conn *bc)
 {
     connection_on_thread(bc);
-    loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->now - bc->head_began));
-    bc->head_began = bc->loop->now;
+    loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->monotonic - bc->head_began));
+    bc->head_began = bc->loop->monotonic;
     conn_enter(bc, CONN_REQUEST);
     cache_from_worker(bc);
     return h1_conn_after_request(bc);
@@ -302,7 +323,8 @@ static void h1_conn_run(brg_conn *bc)
         }
         if (!h1_conn_written(bc))
             return;
-        bc->head_began = bc->loop->now; /* the time in which nothing was read is not the peer's */
+        bc->head_began =
+            bc->loop->monotonic; /* the time in which nothing was read is not the peer's */
         break;
     default:
         if (module_driven) {

@@ -18,7 +18,7 @@ void h1_conn_linger(brg_conn *bc)
     transport_shut(bc);
     conn_in_release(bc);
     conn_enter(bc, CONN_LINGER);
-    bc->idle_until = bc->loop->now + apr_time_from_sec(H1_LINGER_MOST_SECONDS);
+    bc->idle_until = bc->loop->monotonic + apr_time_from_sec(H1_LINGER_MOST_SECONDS);
     if (loop_poll(bc->loop, bc)) {
         h1_conn_close(bc);
         return;
@@ -29,12 +29,13 @@ void h1_conn_linger(brg_conn *bc)
         h1_conn_close(bc);
         return;
     }
-    wheel_set(&bc->loop->wheel, &bc->timer, bc->loop->now + apr_time_from_sec(H1_LINGER_SECONDS));
+    wheel_set(&bc->loop->wheel, &bc->timer,
+              bc->loop->monotonic + apr_time_from_sec(H1_LINGER_SECONDS));
 }
 
 void h1_conn_lingers(brg_conn *bc)
 {
-    apr_time_t due = bc->loop->now + apr_time_from_sec(H1_LINGER_SECONDS);
+    apr_time_t due = bc->loop->monotonic + apr_time_from_sec(H1_LINGER_SECONDS);
 
     if (bc->read_eof) {
         h1_conn_close(bc);
@@ -61,7 +62,7 @@ void h1_conn_wait(brg_conn *bc, apr_time_t due)
 static apr_time_t h1_conn_head_due(const brg_conn *bc)
 {
     const brg_read_timeout *t = &h1_read_timeouts(h1_conn_server(bc))->header;
-    apr_time_t piece = bc->loop->now + h1_conn_server(bc)->timeout;
+    apr_time_t piece = bc->loop->monotonic + h1_conn_server(bc)->timeout;
     apr_interval_time_t limit = t->first_us;
 
     if (!limit)
@@ -77,7 +78,7 @@ static apr_time_t h1_conn_head_due(const brg_conn *bc)
  * than for a request that is on its way already. */
 static apr_time_t h1_conn_idle_due(const brg_conn *bc)
 {
-    apr_time_t soon = bc->loop->now + LOOP_DRAIN_US;
+    apr_time_t soon = bc->loop->monotonic + LOOP_DRAIN_US;
 
     if (soon < bc->idle_until &&
         atomic_load_explicit(&loops_phase, memory_order_relaxed) != LOOPS_RUN)
@@ -104,5 +105,5 @@ void h1_conn_wait_head(brg_conn *bc)
 void h1_conn_wait_write(brg_conn *bc)
 {
     conn_enter(bc, CONN_WRITE);
-    h1_conn_wait(bc, bc->loop->now + h1_conn_server(bc)->timeout);
+    h1_conn_wait(bc, bc->loop->monotonic + h1_conn_server(bc)->timeout);
 }

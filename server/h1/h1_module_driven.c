@@ -133,8 +133,8 @@ static void foreign_wait(brg_conn *bc)
         return;
     }
     conn_enter(bc, CONN_IDLE);
-    bc->idle_until =
-        bc->loop->now + (cs->state == CONN_STATE_ASYNC_WAITIO ? s->timeout : s->keep_alive_timeout);
+    bc->idle_until = bc->loop->monotonic +
+                     (cs->state == CONN_STATE_ASYNC_WAITIO ? s->timeout : s->keep_alive_timeout);
     if (bc->rd_ready)
         loop_again(bc->loop, bc);
     h1_conn_wait(bc, bc->idle_until);
@@ -153,7 +153,7 @@ void h1_module_driven_readable(brg_conn *bc)
 void h1_module_driven_returned(brg_conn *bc)
 {
     connection_on_thread(bc);
-    loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->now - bc->head_began));
+    loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->monotonic - bc->head_began));
     bc->requests++;
     h1_conn_count_bytes(bc);
     if (bc->c->aborted)

@@ -60,7 +60,7 @@ typedef enum conn_state_id {
 
 struct brg_conn_timer {
     struct brg_conn_timer *next, **prev; /**< wheel slot; prev NULL = not armed */
-    apr_time_t due;                      /**< microseconds since the epoch */
+    apr_time_t due;                      /**< microseconds of clock_monotonic() */
     apr_time_t tick;                     /**< the tick whose slot it hangs in */
 };
 

@@ -142,7 +142,7 @@ void conn_fill(brg_conn *bc)
         return;
     }
     if (!conn_in_size(bc) && bc->requests)
-        bc->head_began = bc->loop->now;
+        bc->head_began = bc->loop->monotonic;
     rv = conn_recv(bc);
     if (bc->state == CONN_IDLE)
         conn_enter(bc, CONN_HEAD);

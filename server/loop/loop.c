@@ -4,6 +4,7 @@
  * an idle connection needs, and level-triggered polling costs two system calls whenever a worker
  * takes a connection and gives it back. */
 #include "loop.h"
+#include "clock.h"
 #include "crash.h"
 #include "scores.h"
 #include "thread_self.h"
@@ -21,6 +22,12 @@ APLOG_USE_MODULE(core);
 #define LOOP_WAIT_MS 1000 /* the turn_end hook is promised once a second */
 
 atomic_int loops_phase;
+
+void loop_read_clocks(brg_loop *loop)
+{
+    loop->turn_began = loop->monotonic = clock_monotonic();
+    loop->wall = apr_time_now();
+}
 
 void loop_ready(brg_loop *loop, brg_conn *bc)
 {
@@ -109,7 +116,7 @@ void loop_close(brg_loop *loop, brg_conn *bc)
     loop->dead = bc;
     loop->conns_n--;
     loop->state_n[bc->state]--;
-    loop->accept_again = loop->now; /* if descriptors had run out: here is one */
+    loop->accept_again = loop->monotonic; /* if descriptors had run out: here is one */
 }
 
 static void loop_bury(brg_loop *loop)
@@ -270,23 +277,26 @@ void loop_publish(brg_loop *loop)
 static void loop_end_turn(brg_loop *loop)
 {
     loop_bury(loop);
+    loop_slow_check(loop);
     loop_publish(loop);
     if (loop->conns_n > loop->peak)
         loop->peak = loop->conns_n;
-    if (loop->now - loop->trim_last >= apr_time_from_sec(1))
+    if (loop->monotonic - loop->trim_last >= apr_time_from_sec(1))
         loop_trim(loop);
-    if (loop->ended_n || loop->now - loop->turn_end_last >= apr_time_from_sec(1)) {
+    if (loop->ended_n || loop->monotonic - loop->turn_end_last >= apr_time_from_sec(1)) {
         loop->ended_n = 0;
-        loop->turn_end_last = loop->now;
-        brg_run_turn_end(loop->now);
+        loop->turn_end_last = loop->monotonic;
+        brg_run_turn_end(loop->wall);
     }
 }
 
 static void loop_accept_resume(brg_loop *loop)
 {
+    if (loop->last_accepts && loop->monotonic >= loop->accept_again)
+        loop->last_accepts = loop_accept_last(loop);
     if (loop->accepting || atomic_load_explicit(&loops_phase, memory_order_relaxed) != LOOPS_RUN)
         return;
-    if (loop->now >= loop->accept_again && !loop_is_full(loop))
+    if (loop->monotonic >= loop->accept_again && !loop_is_full(loop))
         loop_listeners(loop, 1);
 }
 
@@ -300,7 +310,7 @@ static void loop_turn_prefork(brg_loop *loop)
         thread_self_set(NULL, loop->index);
         bc->driver->work(bc);
         thread_self_set(loop, loop->index);
-        loop->now = apr_time_now();
+        loop_read_clocks(loop);
         loop_returned(loop, bc);
         loop_take_returned(loop);
         loop->config->services->refresh(loop);
@@ -326,12 +336,12 @@ static void loop_hear_orders(brg_loop *loop)
 static void loop_turn(brg_loop *loop)
 {
     struct epoll_event events[LOOP_EVENTS];
-    int n, wait = loop->again || loop->work_waits
+    int n, wait = loop->again || loop->ready || loop->work_waits
                       ? 0
-                      : wheel_wait_ms(&loop->wheel, loop->now, LOOP_WAIT_MS);
+                      : wheel_wait_ms(&loop->wheel, loop->monotonic, LOOP_WAIT_MS);
 
     n = epoll_wait(loop->poll_fd, events, LOOP_EVENTS, wait);
-    loop->now = apr_time_now();
+    loop_read_clocks(loop);
     if (n < 0 && errno != EINTR)
         ap_log_error(APLOG_MARK, APLOG_CRIT, errno, loop->server, "event loop: epoll_wait");
     loop_read_again(loop);
@@ -342,7 +352,7 @@ static void loop_turn(brg_loop *loop)
         loop->config->services->refresh(loop);
         loop_run_ready(loop);
     }
-    wheel_expire(&loop->wheel, loop->now, loop_expired, loop);
+    wheel_expire(&loop->wheel, loop->monotonic, loop_expired, loop);
     if (loop->prefork)
         loop_turn_prefork(loop);
     loop_accept_resume(loop);
@@ -353,16 +363,12 @@ static void loop_turn(brg_loop *loop)
  * the next answer, and closed without one only when it stays silent. */
 static void loop_begin_drain(brg_loop *loop)
 {
+    loop->draining = 1;
     loop_listeners(loop, 0);
-    for (brg_listener **l = loop->listeners; *l; l++) {
-        loop_accept(loop,
-                    *l); /* if nobody else has the socket, what waits in its queue would be lost */
-        close((*l)->fd); /* and if so, nobody shall wait in it any more */
-        (*l)->fd = -1;
-    }
+    loop->last_accepts = loop_accept_last(loop);
     for (brg_conn *bc = loop->all; bc; bc = bc->all_next)
-        if (bc->state == CONN_IDLE && bc->timer.due > loop->now + LOOP_DRAIN_US)
-            wheel_set(&loop->wheel, &bc->timer, loop->now + LOOP_DRAIN_US);
+        if (bc->state == CONN_IDLE && bc->timer.due > loop->monotonic + LOOP_DRAIN_US)
+            wheel_set(&loop->wheel, &bc->timer, loop->monotonic + LOOP_DRAIN_US);
 }
 
 static void loop_drop(brg_loop *loop, int with_workers)
@@ -391,7 +397,7 @@ void loop_free(brg_loop *loop)
 
 void loop_main(brg_loop *loop)
 {
-    int phase, draining = 0;
+    int phase;
     char crash_stack[CRASH_STACK_BYTES];
     stack_t old;
 
@@ -399,17 +405,15 @@ void loop_main(brg_loop *loop)
     thread_self_set(loop, loop->index);
     ap_update_child_status_from_indexes(loop->config->slot, loop->index, SERVER_STARTING, NULL);
     ap_update_child_status_from_indexes(loop->config->slot, loop->index, SERVER_READY, NULL);
-    loop->now = apr_time_now();
-    wheel_init(&loop->wheel, loop->now);
+    loop_read_clocks(loop);
+    wheel_init(&loop->wheel, loop->monotonic);
     if (loop->prefork)
         loop_hear_orders(loop);
     loop_listeners(loop, 1);
     while ((phase = atomic_load_explicit(&loops_phase, memory_order_relaxed)) != LOOPS_DROP) {
-        if (phase == LOOPS_DRAIN && !draining) {
-            draining = 1;
+        if (phase == LOOPS_DRAIN && !loop->draining)
             loop_begin_drain(loop);
-        }
-        if (draining && !loop->conns_n)
+        if (loop->draining && !loop->conns_n && !loop->last_accepts)
             break;
         loop_turn(loop);
     }

@@ -27,6 +27,14 @@
 #define LOOP_IN_SPARE 256 /**< empty input buffers kept */
 #define LOOP_CONN_SPARE 1024 /**< closed brg_conn objects kept */
 
+/* A connection with many requests at once gives way to others after either of these: */
+#define LOOP_QUANTUM_REQUESTS 128 /**< requests of one connection in one turn */
+#define LOOP_QUANTUM_US 5000      /**< microseconds since the turn began, looked at after requests
+                                     that were not answered from memory */
+#define LOOP_SLOW_US (100 * 1000) /**< a turn that takes longer is logged */
+#define LOOP_SLOW_LOG_US apr_time_from_sec(10) /**< at most one such line per loop in this time */
+#define LOOP_SLOW_LINE 160        /**< bytes of the request line in it */
+
 struct response_cache;
 struct loop_score;
 
@@ -38,7 +46,12 @@ struct brg_loop {
     int work_waits;          /**< alone: the next turn does not wait */
     int orders_come;         /**< see loops_config.orders */
     int accepting;           /**< listeners are in the poll set */
-    apr_time_t now;          /**< microseconds since the epoch, read once per turn */
+    int draining;            /**< LOOPS_DRAIN was seen */
+    int last_accepts;        /**< draining: listeners on which connections wait still */
+    apr_time_t monotonic;    /**< clock_monotonic(), for deadlines: read at both ends of a turn, and after each
+                                request that was not answered from memory */
+    apr_time_t turn_began;   /**< monotonic at the beginning of the turn */
+    apr_time_t wall;         /**< microseconds since the epoch, read once per turn: for dates */
     apr_time_t accept_again; /**< with accepting == 0: when to try; a connection that closes brings
                                 it forward */
     apr_time_t turn_end_last;
@@ -60,6 +73,14 @@ struct brg_loop {
     unsigned spare_in_n;
     unsigned ended_n;              /**< requests that ended in this turn */
     unsigned state_n[CONN_STATES]; /**< open connections by state */
+
+    struct {
+        apr_time_t began;          /**< of the request that runs */
+        apr_interval_time_t most;  /**< of the longest request of this turn */
+        apr_time_t said;           /**< when the last slow turn was logged */
+        unsigned requests; /**< of this turn, not answered from memory */
+        char line[LOOP_SLOW_LINE], longest[LOOP_SLOW_LINE]; /**< request lines, NUL-terminated */
+    } slow; /**< for the log line about a turn that took too long (loop_slow.c) */
 
     worker_pool *workers;
     _Atomic(brg_conn *) returned; /**< pushed by workers, taken by the loop (release / acquire) */
@@ -87,11 +108,33 @@ void loop_main(brg_loop *loop);
 /** What loop_main() left: connections that workers had, and memory. All threads ended. */
 void loop_free(brg_loop *loop);
 
+/** A turn ends: tell of it if it took too long (loop_slow.c). */
+void loop_slow_check(brg_loop *loop);
+
 /** Once a second: give back what a peak of connections left (loop_trim.c). */
 void loop_trim(brg_loop *loop);
 
 /** Free the objects and buffers that are kept for connections to come. */
 void loop_spares_free(brg_loop *loop);
+
+/** A turn begins: read both clocks. Threads: the loop's own. */
+void loop_read_clocks(brg_loop *loop);
+
+/**
+ * A request that begins now may take long: note it for the line that tells of a slow turn.
+ * @param line  its request line, of @a len bytes; copied
+ */
+void loop_request_begins(brg_loop *loop, const char *line, size_t len);
+
+/** It is over, or left to a worker: bring loop->monotonic up to date, and note how long it took. */
+void loop_request_ended(brg_loop *loop);
+
+/** 1: a connection that got @a answered answers in this turn gives way to others now. */
+static inline int loop_turn_is_over(const brg_loop *loop, unsigned answered)
+{
+    return answered >= LOOP_QUANTUM_REQUESTS ||
+           loop->monotonic - loop->turn_began >= LOOP_QUANTUM_US;
+}
 
 /** The loop that the calling thread runs, or NULL. */
 brg_loop *loop_self(void);
@@ -126,9 +169,19 @@ void loop_in_put(brg_loop *loop, char *buf);
 /** Called by a worker: hand bc back to its loop. */
 void loop_return(brg_conn *bc);
 
-/** Accept what waits on a listener (loop_accept.c). */
+/** Accept what waits on a listener, at most a batch (loop_accept.c). Threads: the loop's own. */
 void loop_accept(brg_loop *loop, brg_listener *l);
+
+/** Put the listeners into the poll set (@a on 1) or take them out of it. Threads: the loop's own. */
 void loop_listeners(brg_loop *loop, int on);
+
+/**
+ * The process is to end, and its listeners are out of the poll set: accept all that waits on them,
+ * as far as there is room for it, and close those on which nothing waits any more. Called each turn
+ * until it returns 0.
+ * @return listeners that are still open, because there was no room for what waits on them
+ */
+int loop_accept_last(brg_loop *loop);
 
 /* ---- conn_input.c ---- */
 

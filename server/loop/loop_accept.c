@@ -14,6 +14,8 @@ APLOG_USE_MODULE(core);
 #define ACCEPT_BATCH \
     32 /* connections per listener and turn, so that those that are open are not starved */
 
+#define ACCEPT_LAST_BATCH 4096 /* the same for a process that ends */
+
 void loop_listeners(brg_loop *loop, int on)
 {
     if (loop->accepting == on)
@@ -46,7 +48,7 @@ static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
     bc->rd_ready = 1;
     bc->driver = loop->config->services->driver;
     loop->config->services->accepted(bc);
-    bc->head_began = loop->now;
+    bc->head_began = loop->monotonic;
     bc->all_next = loop->all;
     bc->all_prev = &loop->all;
     if (loop->all)
@@ -66,9 +68,9 @@ static void accept_failed(brg_loop *loop, int error)
     apr_time_t last = atomic_load(&said);
 
     loop_listeners(loop, 0);
-    loop->accept_again = loop->now + apr_time_from_sec(1);
-    if (loop->now - last < apr_time_from_sec(1) ||
-        !atomic_compare_exchange_strong(&said, &last, loop->now))
+    loop->accept_again = loop->monotonic + apr_time_from_sec(1);
+    if (loop->monotonic - last < apr_time_from_sec(1) ||
+        !atomic_compare_exchange_strong(&said, &last, loop->monotonic))
         return;
     ap_log_error(APLOG_MARK, APLOG_CRIT, error, loop->server,
                  "cannot accept connections for now (%u open here): trying again in a second",
@@ -87,7 +89,7 @@ int loop_is_full(const brg_loop *loop)
 {
     unsigned n = loop->conns_n;
 
-    if (!loop->prefork || n >= loop->conns_most)
+    if (!loop->prefork || loop->draining || n >= loop->conns_most)
         return n >= loop->conns_most;
     n -= loop->state_n[CONN_LINGER];
     if (n && scoreboard_is_full())
@@ -95,30 +97,63 @@ int loop_is_full(const brg_loop *loop)
     return n > 0;
 }
 
+/* One connection. 1: there may be more; 0: none waits; -1: there is no room, or it failed. */
+static int accept_one(brg_loop *loop, brg_listener *l)
+{
+    brg_conn *bc;
+    int fd;
+
+    if (loop_is_full(loop)) {
+        loop_listeners(loop, 0); /* the backlog holds the rest */
+        return -1;
+    }
+    /* TCP_NODELAY is inherited from the listening socket; addresses are asked for when someone
+     * wants them. */
+    fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) {
+        if (errno == ECONNABORTED || errno == EINTR)
+            return 1; /* this client gave up; behind it others may wait */
+        if (!accept_is_fatal(errno))
+            return 0;
+        accept_failed(loop, errno);
+        return -1;
+    }
+    if (!(bc = accept_conn(loop, l, fd))) {
+        close(fd);
+        accept_failed(loop, ENOMEM);
+        return -1;
+    }
+    conn_fill(bc);
+    loop_ready(loop, bc);
+    return 1;
+}
+
 void loop_accept(brg_loop *loop, brg_listener *l)
 {
-    for (int i = 0; i < ACCEPT_BATCH; i++) {
-        brg_conn *bc;
-        int fd;
+    int more = 1;
 
-        if (loop_is_full(loop)) {
-            loop_listeners(loop, 0); /* the backlog holds the rest */
-            return;
+    for (int i = 0; more == 1 && i < ACCEPT_BATCH; i++)
+        more = accept_one(loop, l);
+}
+
+/* If no other process has the socket, what waits in its queue would be lost with it. */
+int loop_accept_last(brg_loop *loop)
+{
+    int open = 0;
+
+    for (brg_listener **l = loop->listeners; *l; l++) {
+        int more = (*l)->fd >= 0;
+
+        if (!more)
+            continue;
+        for (int i = 0; more == 1 && i < ACCEPT_LAST_BATCH; i++)
+            more = accept_one(loop, *l);
+        if (more != 0) {
+            open++;
+            continue;
         }
-        /* TCP_NODELAY is inherited from the listening socket; addresses are asked for when someone
-         * wants them. */
-        fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0) {
-            if (accept_is_fatal(errno))
-                accept_failed(loop, errno);
-            return;
-        }
-        if (!(bc = accept_conn(loop, l, fd))) {
-            close(fd);
-            accept_failed(loop, ENOMEM);
-            return;
-        }
-        conn_fill(bc);
-        loop_ready(loop, bc);
+        close((*l)->fd); /* nobody shall wait in it any more */
+        (*l)->fd = -1;
     }
+    return open;
 }

@@ -30,7 +30,7 @@ void loop_spares_free(brg_loop *loop)
 
 void loop_trim(brg_loop *loop)
 {
-    loop->trim_last = loop->now;
+    loop->trim_last = loop->monotonic;
     if (loop->peak < LOOP_TRIM_PEAK || loop->conns_n > loop->peak / 4)
         return;
     loop->peak = loop->conns_n;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starting and ending the event loops of a server process. */
 #include "loop.h"
+#include "clock.h"
 #include "scores.h"
 #include "thread_self.h"
 #include "http_config.h"
@@ -126,10 +127,10 @@ static int loops_ended(void)
 
 int loops_join(apr_interval_time_t limit_us)
 {
-    apr_time_t end = limit_us < 0 ? 0 : apr_time_now() + limit_us;
+    apr_time_t end = limit_us < 0 ? 0 : clock_monotonic() + limit_us;
 
     while (!loops_ended()) {
-        if (end && apr_time_now() >= end)
+        if (end && clock_monotonic() >= end)
             return -1;
         apr_sleep(5000);
     }

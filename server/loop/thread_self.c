@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thread_self.h"
+#include "clock.h"
 #include "loop.h"
 #include "brigade/loop.h"
 #include <pthread.h>
@@ -35,7 +36,12 @@ int conn_on_loop(void)
 
 BRG_DECLARE(apr_time_t) brg_now(void)
 {
-    return self_loop ? self_loop->now : apr_time_now();
+    return self_loop ? self_loop->wall : apr_time_now();
+}
+
+BRG_DECLARE(apr_time_t) brg_monotonic_now(void)
+{
+    return self_loop ? self_loop->monotonic : clock_monotonic();
 }
 
 BRG_DECLARE(int) brg_thread_index(void)

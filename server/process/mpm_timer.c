@@ -6,6 +6,7 @@
  * until the next one is due. Callbacks may wait; they delay only each other.
  */
 #include "mpm_private.h"
+#include "clock.h"
 #include "thread_self.h"
 
 #include <errno.h>
@@ -16,13 +17,13 @@
 
 typedef struct mpm_timer {
     struct mpm_timer *next; /* later or equal */
-    apr_time_t due;
+    apr_time_t due;         /* clock_monotonic() */
     ap_mpm_callback_fn_t *fn;
     void *baton;
 } mpm_timer;
 
 static pthread_mutex_t timer_lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
-static pthread_cond_t timer_wake = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t timer_wake; /* made by timer_start(); waits by clock_monotonic() */
 static mpm_timer *timer_first;
 static pthread_t timer_thread;
 static int timer_running, timer_stop;
@@ -50,7 +51,7 @@ static void *timer_main(void *unused)
     while (!timer_stop)
         if (!timer_first)
             pthread_cond_wait(&timer_wake, &timer_lock);
-        else if (timer_first->due > apr_time_now())
+        else if (timer_first->due > clock_monotonic())
             timer_wait_until(timer_first->due);
         else
             timer_run_first();
@@ -60,9 +61,14 @@ static void *timer_main(void *unused)
 
 static int timer_start(void)
 {
+    pthread_condattr_t attr;
     sigset_t old;
     int rc;
 
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&timer_wake, &attr);
+    pthread_condattr_destroy(&attr);
     thread_block_signals(&old);
     rc = pthread_create(&timer_thread, NULL, timer_main, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -70,8 +76,10 @@ static int timer_start(void)
     return rc;
 }
 
-apr_status_t mpm_timer_hook(apr_time_t due, ap_mpm_callback_fn_t *fn, void *baton)
+/* Modules say a date; from here on it is so long from now, whatever the date becomes. */
+apr_status_t mpm_timer_hook(apr_time_t date, ap_mpm_callback_fn_t *fn, void *baton)
 {
+    apr_time_t due = clock_monotonic() + (date - apr_time_now());
     mpm_timer *t, **at;
     apr_status_t rv = APR_SUCCESS;
 
@@ -98,12 +106,14 @@ apr_status_t mpm_timer_hook(apr_time_t due, ap_mpm_callback_fn_t *fn, void *bato
 
 void mpm_timer_fini(void)
 {
+    if (!timer_running)
+        return;
     pthread_mutex_lock(&timer_lock);
     timer_stop = 1;
     pthread_cond_signal(&timer_wake);
     pthread_mutex_unlock(&timer_lock);
-    if (timer_running)
-        pthread_join(timer_thread, NULL);
+    pthread_join(timer_thread, NULL);
+    pthread_cond_destroy(&timer_wake);
     timer_running = timer_stop = 0;
     while (timer_first) {
         mpm_timer *t = timer_first;

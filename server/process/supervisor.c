@@ -91,7 +91,7 @@ static int sup_begin(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
     }
     sup_spare_begin();
     sup.served = 0;
-    sup.monitor = apr_time_now() + SUP_MONITOR_US;
+    sup.monitor = clock_monotonic() + SUP_MONITOR_US;
     sup_set_state(AP_MPMQ_RUNNING);
     sup_announce(plog, s);
     return 0;
@@ -131,7 +131,7 @@ static void sup_wait_for_news(apr_time_t deadline)
     fds[0] = (struct pollfd){.fd = sup_signals_fd(), .events = POLLIN};
     for (c = sup_processes; c; c = c->next)
         fds[i++] = (struct pollfd){.fd = c->fd, .events = POLLIN};
-    if (poll(fds, (nfds_t)n + 1, sup_poll_ms(apr_time_now(), deadline)) > 0)
+    if (poll(fds, (nfds_t)n + 1, sup_poll_ms(clock_monotonic(), deadline)) > 0)
         for (c = sup_processes, i = 1; c; c = c->next, i++)
             if (c->fd >= 0 && fds[i].revents)
                 sup_children_hear(c);
@@ -141,7 +141,7 @@ static void sup_wait_for_news(apr_time_t deadline)
 
 static void sup_monitor(apr_pool_t *pconf, server_rec *s)
 {
-    apr_time_t now = apr_time_now();
+    apr_time_t now = clock_monotonic();
 
     if (now < sup.monitor)
         return;
@@ -156,7 +156,7 @@ static void sup_monitor(apr_pool_t *pconf, server_rec *s)
 static int sup_await_end(apr_pool_t *pconf, server_rec *s, apr_time_t deadline)
 {
     sup_children_want(0);
-    while (sup_processes && (!deadline || apr_time_now() < deadline)) {
+    while (sup_processes && (!deadline || clock_monotonic() < deadline)) {
         sup_wait_for_news(deadline);
         sup_children_reap(pconf, s);
         if (sup_signals_take().terminate)
@@ -169,10 +169,10 @@ static void sup_terminate(apr_pool_t *pconf, server_rec *s)
 {
     sup_set_state(AP_MPMQ_STOPPING);
     sup_children_stop_all(-1, 0);
-    while (sup_await_end(pconf, s, apr_time_now() + SUP_TERMINATE_US) < 0)
+    while (sup_await_end(pconf, s, clock_monotonic() + SUP_TERMINATE_US) < 0)
         continue; /* asked once more: no reason to wait less */
     sup_children_kill();
-    sup_await_end(pconf, s, apr_time_now() + SUP_TERMINATE_US);
+    sup_await_end(pconf, s, clock_monotonic() + SUP_TERMINATE_US);
     listen_socket_close_all();
     ap_remove_pid(pconf, ap_pid_fname);
 }
@@ -180,7 +180,7 @@ static void sup_terminate(apr_pool_t *pconf, server_rec *s)
 static void sup_graceful_stop(apr_pool_t *pconf, server_rec *s)
 {
     apr_time_t deadline = ap_graceful_shutdown_timeout
-                              ? apr_time_now() + apr_time_from_sec(ap_graceful_shutdown_timeout)
+                              ? clock_monotonic() + apr_time_from_sec(ap_graceful_shutdown_timeout)
                               : 0;
 
     sup_set_state(AP_MPMQ_STOPPING);

@@ -5,12 +5,14 @@
  * A generation wants a process for each index from 0. Usually one lives per index; for a while
  * there are two, when a new generation takes over or a worn process is replaced. They serve the
  * same sockets then, and the older one goes only when the newer one is up, so nothing that waits in
- * a queue is lost. A process that dies is replaced at once, unless it died soon after its start:
- * then each further attempt waits longer.
+ * a queue is lost. A process that dies is replaced at once, unless it died soon after its start
+ * without having accepted a connection: then each further attempt waits longer. One that a request
+ * killed is no reason to wait, however young it was: others want to be served.
  */
 #include "supervisor_private.h"
 #include "scores.h"
 
+#include "brigade/assert.h"
 #include "http_log.h"
 #include "http_main.h"
 
@@ -33,17 +35,34 @@ MPM_USE_LOG_MODULE;
 
 sup_process *sup_processes;
 
-/* Per index: when the next may be started (0 = at once) and how long the one after has to wait. */
+/* By index. */
 static struct {
-    apr_time_t due;
-    apr_interval_time_t delay;
-} sup_wait[MPM_MAX_PREFORK];
+    sup_process *process;      /* serves it in the current generation, or is about to; or NULL */
+    apr_time_t due;            /* when the next may be started; 0 = at once */
+    apr_interval_time_t delay; /* how long the one after has to wait */
+} sup_index[MPM_MAX_PREFORK];
+
 static int sup_wanted;
 static int sup_slotless; /* a process waits for a slot */
 
+static struct {
+    unsigned char *used; /* [n] slots of the scoreboard that a process has */
+    int n;
+    int lowest; /* all below are in use */
+} sup_slots;
+
+static int child_serves_index(const sup_process *c)
+{
+    return c->generation == mpm_generation && !c->stopping && !c->worn;
+}
+
 void sup_children_want(int n)
 {
-    memset(sup_wait, 0, sizeof sup_wait);
+    BRG_ASSERT(n >= 0 && n <= MPM_MAX_PREFORK);
+    memset(sup_index, 0, sizeof sup_index);
+    for (sup_process *c = sup_processes; c; c = c->next)
+        if (child_serves_index(c))
+            sup_index[c->index].process = c;
     sup_wanted = n;
 }
 
@@ -65,10 +84,19 @@ void sup_children_scale(int n)
 /* The process that serves an index in the current generation, or is about to. */
 static sup_process *child_of_index(int index)
 {
-    for (sup_process *c = sup_processes; c; c = c->next)
-        if (c->index == index && c->generation == mpm_generation && !c->stopping && !c->worn)
-            return c;
-    return NULL;
+    sup_process *c;
+
+    BRG_ASSERT(index >= 0 && index < MPM_MAX_PREFORK);
+    c = sup_index[index].process;
+    BRG_ASSERT(!c || (c->index == index && child_serves_index(c)));
+    return c;
+}
+
+/* c ends, or is to be replaced: its index has no process until the next is started. */
+static void child_leaves_index(sup_process *c)
+{
+    if (sup_index[c->index].process == c)
+        sup_index[c->index].process = NULL;
 }
 
 int sup_children_complete(void)
@@ -86,23 +114,42 @@ apr_time_t sup_children_due(void)
     apr_time_t first = 0;
 
     for (int i = 0; i < sup_wanted; i++)
-        if (!child_of_index(i) && (!first || sup_wait[i].due < first))
-            first = sup_wait[i].due ? sup_wait[i].due : 1;
+        if (!child_of_index(i) && (!first || sup_index[i].due < first))
+            first = sup_index[i].due ? sup_index[i].due : 1;
     return first;
 }
 
+/* The lowest slot of the scoreboard that is free, or -1. */
 static int child_free_slot(void)
 {
     global_score *global = ap_get_scoreboard_global();
-    int slot = 0;
+    int most = global ? global->server_limit : 0, slot = sup_slots.lowest;
 
-    for (sup_process *c = sup_processes; c;)
-        if (c->slot == slot) {
-            slot++;
-            c = sup_processes;
-        } else
-            c = c->next;
-    return global && slot < global->server_limit ? slot : -1;
+    while (slot < sup_slots.n && sup_slots.used[slot])
+        slot++;
+    sup_slots.lowest = slot;
+    return slot < most ? slot : -1;
+}
+
+static void child_take_slot(int slot)
+{
+    if (slot >= sup_slots.n) {
+        int n = 2 * slot + 64;
+
+        sup_slots.used = ap_realloc(sup_slots.used, (size_t)n);
+        memset(sup_slots.used + sup_slots.n, 0, (size_t)(n - sup_slots.n));
+        sup_slots.n = n;
+    }
+    BRG_ASSERT(!sup_slots.used[slot]);
+    sup_slots.used[slot] = 1;
+}
+
+static void child_give_slot(int slot)
+{
+    BRG_ASSERT(slot >= 0 && slot < sup_slots.n && sup_slots.used[slot]);
+    sup_slots.used[slot] = 0;
+    if (slot < sup_slots.lowest)
+        sup_slots.lowest = slot;
 }
 
 /* ---- starting ---- */
@@ -119,7 +166,7 @@ static void child_forget_siblings(void)
     }
 }
 
-static void child_remember(pid_t pid, int index, int slot, int fd)
+static void child_enter(pid_t pid, int index, int slot, int fd)
 {
     sup_process *c = ap_calloc(1, sizeof *c);
 
@@ -128,9 +175,11 @@ static void child_remember(pid_t pid, int index, int slot, int fd)
     c->slot = slot;
     c->generation = mpm_generation;
     c->fd = fd;
-    c->started = apr_time_now();
+    c->started = clock_monotonic();
     c->next = sup_processes;
     sup_processes = c;
+    child_take_slot(slot);
+    sup_index[index].process = c;
 }
 
 static int child_start(int index, apr_pool_t *pconf, server_rec *s)
@@ -163,23 +212,23 @@ static int child_start(int index, apr_pool_t *pconf, server_rec *s)
     }
     close(ends[1]);
     ap_scoreboard_image->parent[slot].pid = pid;
-    child_remember(pid, index, slot, ends[0]);
+    child_enter(pid, index, slot, ends[0]);
     ap_run_child_status(s, pid, mpm_generation, slot, MPM_CHILD_STARTED);
     return 0;
 }
 
 int sup_children_start(apr_pool_t *pconf, server_rec *s)
 {
-    apr_time_t now = apr_time_now();
+    apr_time_t now = clock_monotonic();
 
     for (int i = 0; i < sup_wanted; i++) {
         int rc;
-        if (child_of_index(i) || sup_wait[i].due > now)
+        if (child_of_index(i) || sup_index[i].due > now)
             continue;
         if ((rc = child_start(i, pconf, s)) < 0)
             ap_log_error(APLOG_MARK, APLOG_ERR, errno, s,
                          APLOGNO(00481) "fork: Unable to fork new process");
-        sup_wait[i].due = now + (rc ? CHILD_RETRY_US : 0);
+        sup_index[i].due = now + (rc ? CHILD_RETRY_US : 0);
         if (rc < 0)
             return -1;
     }
@@ -196,8 +245,10 @@ void sup_children_hear(sup_process *child)
     while ((n = recv(child->fd, &said, 1, 0)) == 1)
         if (said == SERVER_UP)
             child->up = 1;
-        else if (said == SERVER_WORN)
+        else if (said == SERVER_WORN) {
             child->worn = 1;
+            child_leaves_index(child);
+        }
     if (n == 0) { /* it is ending; waitpid tells how */
         close(child->fd);
         child->fd = -1;
@@ -212,6 +263,7 @@ void sup_children_stop(sup_process *child, int graceful)
     if (graceful && child->stopping)
         return;
     child->stopping = 1;
+    child_leaves_index(child);
     if (ps && ps->pid == child->pid)
         ps->quiescing = 1;
     if (child->fd < 0 || send(child->fd, &order, 1, MSG_NOSIGNAL) != 1)
@@ -250,10 +302,25 @@ static int generation_lives(ap_generation_t generation)
     return 0;
 }
 
+/* It lived for a while, or had connections: what ended it was no mistake of the start. */
+static int child_had_work(const sup_process *c)
+{
+    uint64_t accepted = 0;
+
+    if (clock_monotonic() - c->started >= CHILD_SOON_US)
+        return 1;
+    for (int i = 0; i < scoreboard_loops(); i++) {
+        const loop_score *score = scoreboard_loop_if(c->slot, i);
+
+        accepted += score ? loop_score_get(&score->accepted) : 0;
+    }
+    return c->up && accepted > 0;
+}
+
 /* One that was not told to end has ended: see to the next for its index. */
 static void child_died(const sup_process *c, server_rec *s, apr_exit_why_e why, int code)
 {
-    apr_time_t now = apr_time_now();
+    apr_time_t now = clock_monotonic();
     int i = c->index;
 
     if (APR_PROC_CHECK_EXIT(why))
@@ -261,17 +328,17 @@ static void child_died(const sup_process *c, server_rec *s, apr_exit_why_e why, 
                      (long)c->pid, code);
     if (c->generation != mpm_generation || i >= sup_wanted)
         return;
-    if (now - c->started >= CHILD_SOON_US)
-        sup_wait[i].delay = 0;
-    else if (!sup_wait[i].delay)
-        sup_wait[i].delay = CHILD_DELAY_MIN_US;
-    else if ((sup_wait[i].delay *= 2) > CHILD_DELAY_MAX_US)
-        sup_wait[i].delay = CHILD_DELAY_MAX_US;
-    sup_wait[i].due = sup_wait[i].delay ? now + sup_wait[i].delay : 0;
-    if (sup_wait[i].delay > APR_USEC_PER_SEC)
+    if (child_had_work(c))
+        sup_index[i].delay = 0;
+    else if (!sup_index[i].delay)
+        sup_index[i].delay = CHILD_DELAY_MIN_US;
+    else if ((sup_index[i].delay *= 2) > CHILD_DELAY_MAX_US)
+        sup_index[i].delay = CHILD_DELAY_MAX_US;
+    sup_index[i].due = sup_index[i].delay ? now + sup_index[i].delay : 0;
+    if (sup_index[i].delay > APR_USEC_PER_SEC)
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
                      "server process %d keeps dying: the next is started in %d seconds", i,
-                     (int)apr_time_sec(sup_wait[i].delay));
+                     (int)apr_time_sec(sup_index[i].delay));
 }
 
 static void child_remove(sup_process *gone, server_rec *s)
@@ -282,12 +349,14 @@ static void child_remove(sup_process *gone, server_rec *s)
     while (*at != gone)
         at = &(*at)->next;
     *at = gone->next;
+    child_leaves_index(gone);
+    child_give_slot(gone->slot);
     if (gone->fd >= 0)
         close(gone->fd);
     ap_run_child_status(s, gone->pid, generation, gone->slot, MPM_CHILD_EXITED);
     scoreboard_slot_end(gone->slot);
     for (int i = 0; sup_slotless && i < sup_wanted; i++)
-        sup_wait[i].due = 0;
+        sup_index[i].due = 0;
     sup_slotless = 0;
     free(gone);
     if (generation != mpm_generation && !generation_lives(generation))

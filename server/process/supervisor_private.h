@@ -16,6 +16,7 @@
  * SERVER_*. Its end tells each side that the other is gone.
  */
 #include "mpm_private.h"
+#include "clock.h"
 
 #define SUP_GRACEFUL 'G'  /**< stop accepting, finish what is under way, end */
 #define SUP_TERMINATE 'T' /**< end now */

@@ -28,7 +28,7 @@ void sup_spare_begin(void)
     if (mpm_settings.prefork && before > wanted && before <= mpm_processes_most() &&
         !mpm_one_process())
         wanted = before;
-    spare.due = apr_time_now() + SPARE_LOOK_US;
+    spare.due = clock_monotonic() + SPARE_LOOK_US;
     spare.rate = 1;
     spare.said_full = 0;
     scoreboard_set_full(0);
@@ -91,7 +91,7 @@ static void spare_shrink(apr_time_t now)
 
 void sup_spare_look(server_rec *s)
 {
-    apr_time_t now = apr_time_now();
+    apr_time_t now = clock_monotonic();
     int idle;
 
     if (!mpm_settings.prefork || now < spare.due)

@@ -23,12 +23,13 @@ void request_on_answered(void (*fn)(request_rec *r))
     request_answered = fn;
 }
 
-/* Timed callbacks of modules wait for this lock before they touch a request whose handler still
- * runs. Nothing on an event loop can register one. */
+/* Threads and timed callbacks of modules wait for this lock before they touch a request whose
+ * handler still runs. A plain file's handler, which is all that most requests on a loop have, hands
+ * its request to nobody. */
 static void request_lock(request_rec *r)
 {
 #if APR_HAS_THREADS
-    if (!r->invoke_mtx && !conn_on_loop())
+    if (!r->invoke_mtx && (r->handler || !conn_on_loop()))
         apr_thread_mutex_create(&r->invoke_mtx, APR_THREAD_MUTEX_DEFAULT, r->pool);
     if (r->invoke_mtx)
         apr_thread_mutex_lock(r->invoke_mtx);
@@ -131,8 +132,8 @@ int request_finish_on_loop(request_rec *r, int *status)
     if (*status == OK) {
         request_allow_rerun(r);
         *status = request_handle(r);
-        if (*status == SUSPENDED)
-            return 1;
+        if (*status == SUSPENDED) /* a worker waits for the module to end it */
+            return 0;
         if (request_takes_rerun(r, status))
             return 0;
     }
@@ -144,6 +145,10 @@ int request_finish_on_loop(request_rec *r, int *status)
 
 void request_finish(request_rec *r, int status)
 {
+    if (status == SUSPENDED) {
+        request_await_module(r->connection);
+        return;
+    }
     status = request_check_memory(r, status);
     if (status == OK)
         status = request_handle(r);

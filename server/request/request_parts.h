@@ -45,7 +45,8 @@ int request_phases_resume(request_rec *r);
  * Handler, error document where needed, end of request: what ap_process_async_request does after
  * the phases. Ends with an EOR bucket passed to the connection's filters; r must not be touched
  * after the call.
- * @param status  what request_phases returned
+ * @param status  what request_phases returned; SUSPENDED: a handler left r to a module, and all that
+ *                is to be done is to wait until the module ends it (blocks; on a worker)
  */
 void request_finish(request_rec *r, int status);
 

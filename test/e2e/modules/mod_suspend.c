@@ -6,8 +6,13 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_thread_mutex.h"
+#ifdef ON_LOOP /* as a module whose handlers never wait: they run on event loops */
+#include "brigade/response_cache.h"
+#endif
 #include <stdlib.h>
 #include <string.h>
+
+extern module suspend_module;
 
 static void suspend_answer(void *baton)
 {
@@ -35,6 +40,9 @@ static int suspend_handler(request_rec *r)
 static void suspend_register_hooks(apr_pool_t *p)
 {
     ap_hook_handler(suspend_handler, NULL, NULL, APR_HOOK_MIDDLE);
+#ifdef ON_LOOP
+    brg_cache_declare(&suspend_module, NULL);
+#endif
 }
 
 AP_DECLARE_MODULE(suspend) = {

@@ -106,9 +106,10 @@ def test_missing_symbol_is_named(serve, tmp_path):
 
 
 @pytest.mark.threads
-def test_suspended_requests_are_resumed(serve):
+@pytest.mark.parametrize("options", [(), ("-DON_LOOP",)])
+def test_suspended_requests_are_resumed(serve, options):
     """The answer comes from a thread of the module's choice, and the connection goes on with its next request."""
-    server = serve(f'LoadModule suspend_module "{compiled("mod_suspend")}"\n<Location /later>\nSetHandler suspend\n</Location>\n',
+    server = serve(f'LoadModule suspend_module "{compiled("mod_suspend", *options)}"\n<Location /later>\nSetHandler suspend\n</Location>\n',
                    {"a.txt": "A\n"})
 
     def client(ms):

@@ -151,3 +151,21 @@ def test_the_end_comes_while_workers_have_connections(serve, graceful, ms):
     assert server.process.wait(10) == 0
     for c in clients:
         c.close()
+
+
+@pytest.mark.only("brigade")
+@pytest.mark.skipif(bool(sanitizer()), reason="sanitizers make the start of a process slow")
+def test_requests_that_kill_young_processes_do_not_delay_the_next(serve):
+    """A process that had a connection is replaced at once, however young it was."""
+    server = serve("ServerProcesses 1\n" + with_trouble(), FILES)
+    server.expect_trouble = True
+    begin = time.monotonic()
+    for _ in range(9):
+        before = server.children()
+        with server.connect() as c:
+            c.send(request_bytes("GET", "/trouble?crash"))
+            assert c.at_end()
+        wait_until(lambda: not set(server.children()) & set(before), "the next process")
+    wait_until(lambda: answers(server), "an answer")
+    assert time.monotonic() - begin < 8
+    assert b"keeps dying" not in server.error_log()

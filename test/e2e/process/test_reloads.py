@@ -288,3 +288,35 @@ def test_worn_process_is_replaced(serve):
             break
     wait_until(lambda: not set(first) & set(server.children()), "another process")
     settled(server)
+
+
+# ---- The queue of connections that nobody accepted yet --------------------------------------------------------
+
+@pytest.mark.parametrize("number", [signal.SIGWINCH, signal.SIGUSR1])
+def test_a_graceful_end_serves_what_waits_in_the_queue(serve, number):
+    """Connections that wait to be accepted when the order comes are answered, all of them, and at once."""
+    server = serve("", FILES)
+    children = server.children()
+    for pid in children:
+        os.kill(pid, signal.SIGSTOP)
+    waiting = [server.connect() for _ in range(400)]
+    for c in waiting:
+        c.send("GET /a.txt HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    before = server.error_log().count(b"gracefully")
+    server.signal(number)
+    if number == signal.SIGWINCH:
+        wait_until(lambda: server.error_log().count(b"gracefully") > before, "the order")
+    else:
+        wait_until(lambda: set(server.children()) - set(children), "the new processes")
+    begin = time.monotonic()
+    for pid in children:
+        os.kill(pid, signal.SIGCONT)
+    lost = 0
+    for c in waiting:
+        try:
+            lost += c.read_response().body != b"A\n"
+        except (Truncated, OSError):
+            lost += 1
+        c.close()
+    assert lost == 0
+    assert time.monotonic() - begin < 5

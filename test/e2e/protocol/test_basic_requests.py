@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Basics: methods, targets, hosts, persistent connections."""
+import os
 import re
 
 import pytest
 
+import brigade
 from http_client import split_responses
 
 FILES = {
@@ -224,3 +226,14 @@ def test_error_page_has_signature_only_if_asked(serve):
 ])
 def test_server_tokens(serve, tokens, pattern):
     assert re.match(pattern, serve(f"ServerTokens {tokens}\n").get("/")["Server"])
+
+
+@pytest.mark.parametrize("line", ["KeepAliveTimeout 0", "KeepAlive Off"])
+def test_every_answer_says_that_the_connection_ends(serve, line):
+    """Those from memory as well: a file that did not change lately is answered from there after some requests."""
+    server = serve("EventLoops 1\n" * (not brigade.is_apache(brigade.BINARY)) + line + "\n", {"a.txt": "A"})
+    os.utime(server.path("htdocs/a.txt"), (1e9, 1e9))
+    for _ in range(6):
+        with server.connect() as c:
+            assert c.request("GET", "/a.txt")["Connection"] == "close"
+            assert c.read_to_end() == b""

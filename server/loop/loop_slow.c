@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Turns of a loop that take too long: every connection of the loop waits meanwhile, so the error log
+ * says what was served. Something on the loop waited that should be a worker's, or costs too much. */
+#include "loop.h"
+#include "clock.h"
+#include "brigade/assert.h"
+#include "http_config.h"
+#include "http_log.h"
+#include <string.h>
+
+APLOG_USE_MODULE(core);
+
+void loop_request_begins(brg_loop *loop, const char *line, size_t len)
+{
+    BRG_ASSERT(loop_self() == loop);
+    if (len >= LOOP_SLOW_LINE)
+        len = LOOP_SLOW_LINE - 1;
+    memcpy(loop->slow.line, line, len);
+    loop->slow.line[len] = '\0';
+    loop->slow.began = loop->monotonic;
+}
+
+void loop_request_ended(brg_loop *loop)
+{
+    apr_interval_time_t took;
+
+    BRG_ASSERT(loop_self() == loop);
+    loop->monotonic = clock_monotonic();
+    loop->slow.requests++;
+    took = loop->monotonic - loop->slow.began;
+    if (took <= loop->slow.most)
+        return;
+    loop->slow.most = took;
+    memcpy(loop->slow.longest, loop->slow.line, sizeof loop->slow.longest);
+}
+
+static void slow_log(brg_loop *loop, apr_interval_time_t took)
+{
+    loop->slow.said = loop->monotonic;
+    if (!loop->slow.requests) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, loop->server,
+                     "event loop %d: a turn took %ld ms, without a request that was not answered "
+                     "from memory; %u connections waited (is the machine overloaded?)",
+                     loop->index, (long)apr_time_as_msec(took), loop->conns_n);
+        return;
+    }
+    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, loop->server,
+                 "event loop %d: a turn with %u requests took %ld ms, of which %ld ms for \"%s\"; "
+                 "%u connections waited: what takes long belongs on a worker",
+                 loop->index, loop->slow.requests, (long)apr_time_as_msec(took),
+                 (long)apr_time_as_msec(loop->slow.most), loop->slow.longest, loop->conns_n);
+}
+
+void loop_slow_check(brg_loop *loop)
+{
+    apr_interval_time_t took;
+
+    loop->monotonic = clock_monotonic();
+    took = loop->monotonic - loop->turn_began;
+    if (took >= LOOP_SLOW_US && loop->monotonic - loop->slow.said >= LOOP_SLOW_LOG_US)
+        slow_log(loop, took);
+    loop->slow.requests = 0;
+    loop->slow.most = 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A handler that computes for as many milliseconds as the query says, and that says of itself that it may run on an
+ * event loop. */
+#include "httpd.h"
+#include "http_config.h"
+#include "http_protocol.h"
+#include "brigade/response_cache.h"
+#include <stdlib.h>
+#include <string.h>
+
+module busy_module;
+
+static int busy_handler(request_rec *r)
+{
+    apr_time_t end;
+
+    if (!r->handler || strcmp(r->handler, "busy"))
+        return DECLINED;
+    end = apr_time_now() + apr_time_from_msec(r->args ? atoi(r->args) : 0);
+    while (apr_time_now() < end)
+        continue;
+    ap_set_content_type(r, "text/plain");
+    ap_rputs("done\n", r);
+    return OK;
+}
+
+static void busy_register_hooks(apr_pool_t *p)
+{
+    ap_hook_handler(busy_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    brg_cache_declare(&busy_module, NULL);
+}
+
+AP_DECLARE_MODULE(busy) = {
+    STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, busy_register_hooks,
+};
