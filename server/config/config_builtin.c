@@ -23,23 +23,38 @@
 
 #define CONF_BUILTIN_MAX 64
 
-typedef enum conf_presence { CONF_PRESENT_AUTO, CONF_PRESENT_ALL, CONF_PRESENT_LOADED } conf_presence;
+typedef enum conf_presence {
+    CONF_PRESENT_AUTO,
+    CONF_PRESENT_ALL,
+    CONF_PRESENT_LOADED
+} conf_presence;
 
-static int conf_hooks_stale; /* a module was taken out after its hooks had been registered */
-static int conf_reread;      /* reading has to start over, with what was found out */
-static conf_presence conf_present;       /* what holds for the reading that goes on */
-static conf_presence conf_present_asked; /* by BuiltinModules; AUTO: not yet */
+static int conf_hooks_stale;       /* a module was taken out after its hooks had been registered */
+static int conf_reread;            /* reading has to start over, with what was found out */
+static conf_presence conf_present; /* what holds for the reading that goes on */
+static conf_presence conf_present_asked;         /* by BuiltinModules; AUTO: not yet */
 static char conf_switched_off[CONF_BUILTIN_MAX]; /* by BuiltinModule; by place in the table */
 
 /* Built-in modules that Apache has as shared ones, in Debian's package for instance. */
 static int conf_builtin_is_shared(const module *m)
 {
-    static const char *const shared[] = {
-        "mod_access_compat.c", "mod_alias.c",  "mod_authz_core.c", "mod_authz_host.c",
-        "mod_autoindex.c",     "mod_dir.c",    "mod_env.c",        "mod_expires.c",
-        "mod_filter.c",        "mod_headers.c", "mod_include.c",   "mod_mime.c",
-        "mod_reqtimeout.c",    "mod_request.c", "mod_setenvif.c",  "mod_status.c",
-        NULL};
+    static const char *const shared[] = {"mod_access_compat.c",
+                                         "mod_alias.c",
+                                         "mod_authz_core.c",
+                                         "mod_authz_host.c",
+                                         "mod_autoindex.c",
+                                         "mod_dir.c",
+                                         "mod_env.c",
+                                         "mod_expires.c",
+                                         "mod_filter.c",
+                                         "mod_headers.c",
+                                         "mod_include.c",
+                                         "mod_mime.c",
+                                         "mod_reqtimeout.c",
+                                         "mod_request.c",
+                                         "mod_setenvif.c",
+                                         "mod_status.c",
+                                         NULL};
 
     for (int i = 0; shared[i]; i++)
         if (!strcmp(m->name, shared[i]))

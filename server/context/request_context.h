@@ -33,9 +33,12 @@ int request_mark_rerun(request_rec *r);
 /** 1 if @a r was so marked; both marks are gone then. */
 int request_takes_rerun(request_rec *r);
 
-/** The core's answer to "what did it depend on?": BRG_CACHE_VOLATILE if r was marked, or
- * if debugging messages are wanted of it. */
+/** The core's answer to "what did it depend on?": BRG_CACHE_VOLATILE if r was marked. */
 int request_depends(request_rec *r);
+
+/** 1 if debugging messages of any module are wanted of @a r: then no answer is stored, since who
+ * reads them wants them for every request. */
+int request_is_debugged(const request_rec *r);
 
 /** In the list of fields, instead of a name: the request line, whose target is the key of the
  * response cache. Only GET is stored. */
