@@ -3,6 +3,7 @@
  * them from the head and from what was kept of the request that filled the entry. */
 #include "connection.h"
 #include "cache_private.h"
+#include "placement.h"
 #include "request_parts.h"
 #include "http_config.h"
 #include "http_protocol.h"
@@ -103,6 +104,7 @@ void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head, int stat
     cache_hold(e);
     observe_fill(r, e, status, body_sent);
     bc->c->keepalive = bc->close_after == CONN_KEEP ? AP_CONN_KEEPALIVE : AP_CONN_CLOSE;
+    policy_observe(r);
     core_output_add_bytes(bc, (apr_off_t)head_sent + body_sent);
     bc->consumed += head->head_len; /* as if it were taken already, which the caller does next */
     ap_run_log_transaction(r);

@@ -8,9 +8,12 @@
 #include "core_settings.h"
 #include "brigade/response_cache.h"
 #include "http_core.h"
+#include "http_log.h"
 #include "apr_strings.h"
 #include <stdlib.h>
 #include <string.h>
+
+APLOG_USE_MODULE(core);
 
 /* A file that was changed within this time may change again without a new time stamp, and has a
  * weak ETag for so long: it is not remembered yet. */
@@ -167,8 +170,12 @@ static cache_entry *store_new(response_cache *c, request_rec *r, uint64_t hash)
 /* What all who took part say, and the fields that the answer depended on. */
 static int store_ask(request_rec *r)
 {
-    int kind = policy_ask_modules(r), codings = request_offer_of(r)->codings;
+    int codings = request_offer_of(r)->codings, kind;
+    policy_reason reason;
 
+    if (request_is_debugged(r))
+        return BRG_CACHE_VOLATILE;
+    kind = policy_ask_modules(r, &reason);
     if (kind != BRG_CACHE_VOLATILE && codings)
         brg_cache_vary(r, "Accept-Encoding", coding_accepted, (const void *)(intptr_t)codings);
     return kind;
@@ -230,12 +237,41 @@ cache_entry *cache_armed_for(response_cache *c, request_rec *r)
     return NULL;
 }
 
+/* For who debugs: what, but for that, would keep the answer from being stored. */
+static void store_tell(const response_cache *c, request_rec *r)
+{
+    policy_reason reason = {NULL, NULL};
+
+    if (!request_offer_of(r))
+        reason = (policy_reason){r->handler ? r->handler : "its handler",
+                                 "the answer is no file or page that was offered, or a filter "
+                                 "makes it anew"};
+    else if (!cache_request_is_plain(r))
+        reason = (policy_reason){"the core", "it is no plain GET request"};
+    else if (policy_ask_modules(r, &reason) == BRG_CACHE_VOLATILE)
+        ;
+    else if (!store_answer_is_lasting(c, r))
+        reason =
+            (policy_reason){"the core", "the file is too new, or the answer not of a kind that "
+                                        "is stored"};
+    else
+        reason.module = NULL;
+    if (reason.module)
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "answer not kept in memory: %s: %s",
+                      reason.module, reason.why);
+    else
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
+                      "answer would be kept in memory if LogLevel did not ask for debug messages");
+}
+
 void cache_consider(request_rec *r)
 {
     response_cache *c = cache_store_cache();
 
     if (!c)
         return;
+    if (!r->main && request_is_debugged(r))
+        store_tell(c, r);
     if (request_offer_of(r))
         store_consider(c, r);
     request_offer_drop(r);

@@ -1,17 +1,74 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules that are part of the program: entering them at start, and BuiltinModule, which takes one
- * out for the length of a generation so that LoadModule can bring another in its place. */
+/* Modules that are part of the program: which of them are present in a configuration.
+ *
+ * Apache has some of them as shared modules, which are there only if LoadModule names them. The
+ * same holds here as soon as a configuration has a LoadModule line for a module of Apache
+ * (BuiltinModules loaded); one without such a line has them all. An IfModule before the first
+ * such line has to know already, so that line starts the reading over, without these modules.
+ *
+ * BuiltinModule takes one out for the length of a generation, so that LoadModule can open the
+ * binary of the same name in its place. */
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_request.h"
 #include "apr_hooks.h"
+#include "apr_lib.h"
 #include "apr_strings.h"
 #include "configuration.h"
 #include "declarations.h"
 #include "provider.h"
+#include <stdio.h>
+#include <string.h>
 
-static int conf_hooks_stale; /* a module was taken out after its hooks had been registered */
+#define CONF_BUILTIN_MAX 64
+
+typedef enum conf_presence {
+    CONF_PRESENT_AUTO,
+    CONF_PRESENT_ALL,
+    CONF_PRESENT_LOADED
+} conf_presence;
+
+static int conf_hooks_stale;       /* a module was taken out after its hooks had been registered */
+static int conf_reread;            /* reading has to start over, with what was found out */
+static conf_presence conf_present; /* what holds for the reading that goes on */
+static conf_presence conf_present_asked;         /* by BuiltinModules; AUTO: not yet */
+static char conf_switched_off[CONF_BUILTIN_MAX]; /* by BuiltinModule; by place in the table */
+
+/* Built-in modules that Apache has as shared ones, in Debian's package for instance. */
+static int conf_builtin_is_shared(const module *m)
+{
+    static const char *const shared[] = {"mod_access_compat.c",
+                                         "mod_alias.c",
+                                         "mod_authz_core.c",
+                                         "mod_authz_host.c",
+                                         "mod_autoindex.c",
+                                         "mod_dir.c",
+                                         "mod_env.c",
+                                         "mod_expires.c",
+                                         "mod_filter.c",
+                                         "mod_headers.c",
+                                         "mod_include.c",
+                                         "mod_mime.c",
+                                         "mod_reqtimeout.c",
+                                         "mod_request.c",
+                                         "mod_setenvif.c",
+                                         "mod_status.c",
+                                         NULL};
+
+    for (int i = 0; shared[i]; i++)
+        if (!strcmp(m->name, shared[i]))
+            return 1;
+    return 0;
+}
+
+static int conf_builtin_place(const module *m)
+{
+    for (int i = 0; ap_prelinked_modules[i]; i++)
+        if (ap_prelinked_modules[i] == m)
+            return i;
+    return -1;
+}
 
 module *conf_builtin_find(const char *symbol)
 {
@@ -29,14 +86,18 @@ static const char *conf_builtin_symbol(const module *m)
     return NULL;
 }
 
-/* Enter all built-in modules that are not active: every one at start, those taken out when a
- * generation ends. */
+/* Enter the built-in modules that are present without LoadModule, in the order of the table. */
 AP_DECLARE(const char *) ap_setup_prelinked_modules(process_rec *process)
 {
+    for (module **m = ap_prelinked_modules; *m; m++)
+        if ((*m)->module_index != -1)
+            ap_remove_loaded_module(*m);
+    memset(conf_switched_off, 0, sizeof conf_switched_off);
     for (module **m = ap_prelinked_modules; *m; m++) {
         const char *error;
 
-        if ((*m)->module_index != -1)
+        (*m)->name = apr_filepath_name_get((*m)->name);
+        if (conf_present == CONF_PRESENT_LOADED && conf_builtin_is_shared(*m))
             continue;
         error = ap_add_loaded_module(*m, process->pool, conf_builtin_symbol(*m));
         if (error)
@@ -45,6 +106,84 @@ AP_DECLARE(const char *) ap_setup_prelinked_modules(process_rec *process)
     conf_hooks_stale = 0;
     return NULL;
 }
+
+/* ---- BuiltinModules, and what LoadModule lines say about it ---- */
+
+void conf_builtin_begin(void)
+{
+    conf_present = conf_present_asked = CONF_PRESENT_AUTO;
+    conf_reread = 0;
+}
+
+int conf_builtin_reread(void)
+{
+    int again = conf_reread;
+
+    conf_reread = 0;
+    return again;
+}
+
+int conf_builtin_rereads(void)
+{
+    return conf_reread;
+}
+
+static const char conf_again[] = "the configuration is read again";
+
+const char *conf_builtin_modules(const char *which)
+{
+    conf_presence wanted = !ap_cstr_casecmp(which, "all")      ? CONF_PRESENT_ALL
+                           : !ap_cstr_casecmp(which, "loaded") ? CONF_PRESENT_LOADED
+                                                               : CONF_PRESENT_AUTO;
+
+    if (wanted == CONF_PRESENT_AUTO)
+        return "BuiltinModules must be followed by loaded or all";
+    if (conf_present_asked != CONF_PRESENT_AUTO && conf_present_asked != wanted)
+        return "BuiltinModules says both loaded and all in one configuration";
+    conf_present_asked = wanted;
+    conf_reread = (conf_present == CONF_PRESENT_LOADED) != (wanted == CONF_PRESENT_LOADED);
+    conf_present = wanted;
+    return conf_reread ? conf_again : NULL;
+}
+
+const char *conf_builtin_stock_load(const char *symbol)
+{
+    const module *m = conf_builtin_find(symbol);
+
+    if (conf_present != CONF_PRESENT_AUTO || (m && conf_switched_off[conf_builtin_place(m)]) ||
+        !stock_module_is(symbol))
+        return NULL;
+    conf_present = CONF_PRESENT_LOADED;
+    conf_reread = 1;
+    return conf_again;
+}
+
+module *conf_builtin_absent(const char *symbol)
+{
+    module *m = conf_builtin_find(symbol);
+
+    return m && m->module_index == -1 && !conf_switched_off[conf_builtin_place(m)] ? m : NULL;
+}
+
+int conf_builtin_waits_for_load(const module *m)
+{
+    return conf_present == CONF_PRESENT_LOADED && conf_builtin_is_shared(m);
+}
+
+void conf_builtin_print(void)
+{
+    printf("Compiled in modules:\n");
+    for (module **m = ap_prelinked_modules; *m; m++)
+        if (!conf_builtin_is_shared(*m))
+            printf("  %s\n", (*m)->name);
+    printf("Compiled in, but only present where LoadModule names them if a configuration loads "
+           "modules of Apache (see BuiltinModules):\n");
+    for (module **m = ap_prelinked_modules; *m; m++)
+        if (conf_builtin_is_shared(*m))
+            printf("  %s\n", (*m)->name);
+}
+
+/* ---- BuiltinModule NAME Off ---- */
 
 int conf_builtin_is_off(const char *symbol)
 {
@@ -71,15 +210,30 @@ void conf_builtin_replace(module *m)
     conf_hooks_stale = 1;
 }
 
+/* By any of its names: mod_x.c, x_module or x. */
+static module *conf_builtin_named(const char *name)
+{
+    for (const ap_module_symbol_t *s = ap_prelinked_module_symbols; s->name; s++) {
+        size_t len = strlen(s->name) - strlen("_module");
+
+        if (!strcmp(s->name, name) || !strcmp(s->modp->name, name) ||
+            (strlen(name) == len && !strncmp(s->name, name, len)))
+            return s->modp;
+    }
+    return NULL;
+}
+
 const char *conf_builtin_off(const char *name)
 {
-    module *m = conf_find_module(name);
+    module *m = conf_builtin_named(name);
 
-    if (!m || !conf_builtin_symbol(m))
+    if (!m || conf_switched_off[conf_builtin_place(m)])
         return "no such built-in module (see -l)";
     if (conf_builtin_is_vital(m))
         return "the server cannot do without this module";
-    conf_builtin_replace(m);
+    conf_switched_off[conf_builtin_place(m)] = 1;
+    if (m->module_index != -1)
+        conf_builtin_replace(m);
     return NULL;
 }
 

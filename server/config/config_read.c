@@ -125,6 +125,8 @@ ap_read_config(process_rec *process, apr_pool_t *temp_pool, const char *config_n
         return NULL;
     *conftree = NULL;
     error = conf_read_all(s, config_name, conftree, p, temp_pool);
+    if (error && conf_builtin_rereads())
+        return NULL;
     if (error) {
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_CRIT, 0, NULL, "%s: %s", process->short_name,
                      error);

@@ -44,8 +44,39 @@ const char *conf_builtin_off(const char *name);
 /** Take @a m out for this generation, to be followed by another in its place. */
 void conf_builtin_replace(module *m);
 
-/** 1 if conf_builtin_off took out @a name in this generation. */
+/** 1 if the built-in module @a symbol is not active in this generation. */
 int conf_builtin_is_off(const char *symbol);
+
+/** @name Which built-in modules are present (BuiltinModules; config_builtin.c)
+ * A configuration with LoadModule lines for modules of Apache has those built-in modules that
+ * Apache has as shared ones only where such a line names them. What is found out while a file is
+ * read counts from its first line: the reading ends and starts over. Threads: main. */
+/** @{ */
+/** A configuration is about to be read for the first time: nothing is known of it. */
+void conf_builtin_begin(void);
+
+/** 1 if reading ended because it has to start over. */
+int conf_builtin_rereads(void);
+
+/** The same, and forgets it. */
+int conf_builtin_reread(void);
+
+/** BuiltinModules loaded|all. @return NULL or a message */
+const char *conf_builtin_modules(const char *which);
+
+/** LoadModule @a symbol was met. @return a message (of no interest to anyone) if reading has to
+ * start over; else NULL. */
+const char *conf_builtin_stock_load(const char *symbol);
+
+/** The built-in module @a symbol if it is not active because nothing has loaded it yet. */
+module *conf_builtin_absent(const char *symbol);
+
+/** 1 if the built-in module @a m counts as present only where LoadModule names it. */
+int conf_builtin_waits_for_load(const module *m);
+
+/** What -l prints. */
+void conf_builtin_print(void);
+/** @} */
 
 /** The built-in module whose symbol is @a symbol ("mime_module"), active or not; NULL if there is
  * none. */
@@ -77,6 +108,9 @@ void conf_commands_remove(const module *gone);
 /** Name of the Apache module ("mod_rewrite") whose directive @a name (without '<', any case) is;
  * NULL if unknown. */
 const char *stock_directive_module(const char *name);
+
+/** 1 if @a symbol ("rewrite_module") is of a module that comes with Apache 2.4 and is no MPM. */
+int stock_module_is(const char *symbol);
 
 /** The module symbol of one of Apache's other MPMs ("mpm_prefork_module", "mpm_worker_module")? */
 int stock_other_mpm(const char *symbol);

@@ -353,3 +353,28 @@ int stock_other_mpm(const char *symbol)
             return 1;
     return 0;
 }
+
+/* Modules of Apache 2.4 that have no directive of their own. */
+static const char known_silent[] =
+    "asis authnz_ldap authz_host authz_owner authz_user bucketeer case_filter case_filter_in data "
+    "http2 lbmethod_bybusyness lbmethod_byrequests lbmethod_bytraffic proxy_ajp proxy_balancer "
+    "proxy_fdpass proxy_http proxy_http2 proxy_uwsgi ratelimit slotmem_plain slotmem_shm "
+    "socache_dbm socache_dc socache_shmcb status unique_id xml2enc";
+
+int stock_module_is(const char *symbol)
+{
+    static const char end[] = "_module";
+    size_t len = strlen(symbol);
+
+    if (len < sizeof end || strcmp(symbol + len - (sizeof end - 1), end) != 0)
+        return 0;
+    len -= sizeof end - 1;
+    for (unsigned i = 0; i < sizeof known_modules / sizeof *known_modules; i++) {
+        const char *name = known_modules[i].mod;
+
+        if (!strncmp(name, "mod_", 4) && strlen(name + 4) == len &&
+            !strncmp(name + 4, symbol, len))
+            return 1;
+    }
+    return known_is_in(known_silent, symbol, len);
+}

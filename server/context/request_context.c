@@ -197,7 +197,7 @@ request_files *request_files_of(const request_rec *r)
 }
 
 /* Whoever has a module say what it does wants to read it for every request. */
-static int request_is_debugged(const request_rec *r)
+int request_is_debugged(const request_rec *r)
 {
     const struct ap_logconf *log = ap_get_request_logconf(r);
 
@@ -213,8 +213,7 @@ int request_depends(request_rec *r)
 {
     const request_conf_block *block = request_block_of(r);
 
-    return !block || block->is_volatile || request_is_debugged(r) ? BRG_CACHE_VOLATILE
-                                                                  : BRG_CACHE_STATIC;
+    return !block || block->is_volatile ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
 }
 
 apr_array_header_t **request_vary_fields(const request_rec *r)

@@ -64,9 +64,12 @@ typedef struct request_files {
 /** Lives as long as @a r. NULL if r->request_config is not the core's. */
 request_files *request_files_of(const request_rec *r);
 
-/** The core's answer to "what did it depend on?": BRG_CACHE_VOLATILE if r was marked, or
- * if debugging messages are wanted of it. */
+/** The core's answer to "what did it depend on?": BRG_CACHE_VOLATILE if r was marked. */
 int request_depends(request_rec *r);
+
+/** 1 if debugging messages of any module are wanted of @a r: then no answer is stored, since who
+ * reads them wants them for every request. */
+int request_is_debugged(const request_rec *r);
 
 /** In the list of fields, instead of a name: the request line, whose target is the key of the
  * response cache. Only GET is stored. */

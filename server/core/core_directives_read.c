@@ -129,7 +129,7 @@ const char *core_warning(cmd_parms *cmd, void *dir, const char *arg)
     return NULL;
 }
 
-/* ---- BuiltinModule NAME On|Off ---- */
+/* ---- BuiltinModule NAME On|Off, BuiltinModules loaded|all ---- */
 
 const char *core_builtin_module(cmd_parms *cmd, void *dir, const char *name, const char *state)
 {
@@ -148,4 +148,11 @@ const char *core_builtin_module(cmd_parms *cmd, void *dir, const char *name, con
         return "BuiltinModule NAME must be followed by On or Off";
     error = conf_builtin_off(name);
     return error ? apr_pstrcat(cmd->pool, "BuiltinModule ", name, ": ", error, NULL) : NULL;
+}
+
+const char *core_builtin_modules(cmd_parms *cmd, void *dir, const char *which)
+{
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    return error ? error : conf_builtin_modules(which);
 }

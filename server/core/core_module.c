@@ -77,6 +77,9 @@ static const command_rec core_commands[] = {
                   "the directory of files that outlive the server"),
     AP_INIT_TAKE2("BuiltinModule", core_builtin_module, NULL, NOW(RSRC_CONF),
                   "a built-in module, On or Off"),
+    AP_INIT_TAKE1("BuiltinModules", core_builtin_modules, NULL, NOW(RSRC_CONF),
+                  "loaded: built-in modules that Apache has as shared ones are there where "
+                  "LoadModule names them; all: always"),
     AP_INIT_RAW_ARGS("Error", core_error, NULL, OR_ALL, "a message with which to refuse to start"),
     AP_INIT_RAW_ARGS("Warning", core_warning, NULL, OR_ALL, "a message to log"),
 

@@ -24,6 +24,7 @@ core_take1_fn core_if_module, core_if_define, core_if_file, core_if_directive, c
 core_take1_fn core_set_server_root, core_set_runtime_dir, core_set_state_dir, core_include,
     core_undefine, core_error, core_warning;
 core_take2_fn core_define, core_builtin_module;
+core_take1_fn core_builtin_modules;
 
 /* core_directives_dir.c */
 core_take1_fn core_set_options, core_set_accept_path_info, core_set_default_charset,

@@ -158,7 +158,7 @@ static int h1_conn_phases(brg_conn *bc, request_rec *r)
     if (r->status != HTTP_OK)
         return r->status;
     bc->r_status = H1_PHASES_PENDING;
-    if (!phases_may_run_inline() || phases_may_check(r))
+    if (!phases_may_run_inline() || phases_may_wait(r))
         return H1_TO_WORKER;
     bc->r_status = request_phases(r);
     if (bc->r_status == REQUEST_AUTH_PENDING)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LoadModule and LoadFile.
  *
- * A module that is built in is not opened again: the line succeeds with a notice, unless
- * BuiltinModule switched the built-in one off before. Everything is bound when a file is opened, so
+ * For a module that is built in no file is opened: the line says that it is present
+ * (config_builtin.c), unless BuiltinModule switched the built-in one off before. Everything is bound when a file is opened, so
  * that a module which needs what this server does not offer is refused here, by name, and does not
  * end the process later.
  */
@@ -157,6 +157,25 @@ static void so_enter(cmd_parms *cmd, const char *symbol, module *mod)
     ap_single_module_configure(cmd->pool, cmd->server, mod);
 }
 
+static void so_note_built_in(cmd_parms *cmd, const char *symbol)
+{
+    const so_conf *conf = ap_get_module_config(cmd->server->module_config, &so_module);
+
+    APR_ARRAY_PUSH(conf->built_in, const char *) = symbol;
+}
+
+/* A built-in module that is there only because of this line. */
+static const char *so_enter_built_in(cmd_parms *cmd, const char *symbol, module *mod)
+{
+    const char *error = ap_add_loaded_module(mod, cmd->pool, symbol);
+
+    if (error)
+        return error;
+    ap_single_module_configure(cmd->pool, cmd->server, mod);
+    so_note_built_in(cmd, symbol);
+    return NULL;
+}
+
 /* Lines that ask for what is here already. */
 static int so_is_here(cmd_parms *cmd, const char *symbol, const char *file)
 {
@@ -166,9 +185,7 @@ static int so_is_here(cmd_parms *cmd, const char *symbol, const char *file)
         return 1;
     }
     if (conf_builtin_find(symbol) && !conf_builtin_is_off(symbol)) {
-        const so_conf *conf = ap_get_module_config(cmd->server->module_config, &so_module);
-
-        APR_ARRAY_PUSH(conf->built_in, const char *) = symbol;
+        so_note_built_in(cmd, symbol);
         return 1;
     }
     if (stock_other_mpm(symbol)) {
@@ -193,6 +210,10 @@ static const char *so_load_module(cmd_parms *cmd, void *unused, const char *symb
 
         return choose ? choose(cmd->pool, cmd->server) : "this program has no process model";
     }
+    if ((error = conf_builtin_stock_load(symbol)) != NULL)
+        return error;
+    if ((mod = conf_builtin_absent(symbol)) != NULL)
+        return so_enter_built_in(cmd, symbol, mod);
     if (so_is_here(cmd, symbol, name))
         return NULL;
     error = so_open(cmd, symbol, name, &file, &handle);

@@ -20,7 +20,10 @@
 
 APLOG_USE_MODULE(core);
 
-static int phases_plain, phases_authenticate;
+static const char *phases_undeclared; /* the first module without a declaration, where not plain */
+static int phases_plain, phases_authenticate, phases_differ;
+static ap_HOOK_post_read_request_t *observers[4]; /* hooks of modules whose rule observes */
+static int observers_n;
 static enum { CONNS_PLAIN, CONNS_BY_FILTERS, CONNS_MODULE_DRIVEN } connections_kind;
 
 /* The generic shape of what APR_DECLARE_EXTERNAL_HOOK's get function lists. */
@@ -64,13 +67,24 @@ static void declare_stock(void)
     }
 }
 
+/* A filter of a stock module that may wait, as most may. */
+static int stock_filter_waits(const ap_filter_t *f)
+{
+    for (; f; f = f->next) {
+        const declaration *d = declaration_of(filter_owner(f->frec));
+
+        if (d && d->stock && !d->stock->filters_work)
+            return 1;
+    }
+    return 0;
+}
+
 static int stock_waits(request_rec *r)
 {
     for (int i = 0; i < declarations_n; i++)
-        if (declarations[i].stock && declarations[i].stock->waits &&
-            declarations[i].stock->waits(r))
+        if (declarations[i].stock && stock_rule_waits(declarations[i].stock, r))
             return 1;
-    return 0;
+    return stock_filter_waits(r->output_filters) || stock_filter_waits(r->input_filters);
 }
 
 static int survey(hook_get_fn *const *hooks, size_t n, const char *kind)
@@ -90,6 +104,8 @@ static int survey(hook_get_fn *const *hooks, size_t n, const char *kind)
                     d->hooks_phases = 1;
                 continue;
             }
+            if (plain)
+                phases_undeclared = l->name;
             plain = 0;
             ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, ap_server_conf,
                          "%s hooks %s without a declaration: these run on worker threads",
@@ -124,15 +140,40 @@ static void survey_connections(void)
     }
 }
 
+/* Hooks that make of a request what logs want to know of it. */
+static void survey_observers(void)
+{
+    apr_array_header_t *links = ap_hook_get_post_read_request();
+
+    observers_n = 0;
+    for (int k = 0; links && k < links->nelts; k++) {
+        const hook_link *l = &((const hook_link *)(const void *)links->elts)[k];
+        const declaration *d = declaration_of(l->name);
+
+        if (d && d->stock && d->stock->observes &&
+            observers_n < (int)(sizeof observers / sizeof *observers))
+            observers[observers_n++] = (ap_HOOK_post_read_request_t *)l->fn;
+    }
+}
+
+void policy_observe(request_rec *r)
+{
+    for (int i = 0; i < observers_n; i++)
+        (void)observers[i](r);
+}
+
 void policy_survey_hooks(void)
 {
     declarations_drop_unloaded();
     declare_stock();
     for (int i = 0; i < declarations_n; i++)
         declarations[i].hooks_requests = declarations[i].hooks_phases = 0;
-    phases_authenticate = 0;
-    for (int i = 0; i < declarations_n; i++)
+    phases_authenticate = phases_differ = 0;
+    for (int i = 0; i < declarations_n; i++) {
         phases_authenticate |= stock_rule_authenticates(declarations[i].stock);
+        phases_differ |= declarations[i].stock && declarations[i].stock->phases_wait;
+    }
+    survey_observers();
     survey_connections();
     phases_plain = survey(request_hooks, sizeof request_hooks / sizeof *request_hooks, "requests");
 }
@@ -142,9 +183,19 @@ int phases_may_run_inline(void)
     return phases_plain && !declarations_phases_wait();
 }
 
-int phases_may_check(const request_rec *r)
+static int phases_wait_for(const request_rec *r)
 {
-    return phases_authenticate && apr_table_get(r->headers_in, "Authorization");
+    for (int i = 0; i < declarations_n; i++)
+        if (declarations[i].stock && declarations[i].stock->phases_wait &&
+            declarations[i].stock->phases_wait(r))
+            return 1;
+    return 0;
+}
+
+int phases_may_wait(const request_rec *r)
+{
+    return (phases_authenticate && apr_table_get(r->headers_in, "Authorization")) ||
+           (phases_differ && phases_wait_for(r));
 }
 
 BRG_DECLARE(void) brg_request_needs_worker(request_rec *r)
@@ -199,28 +250,46 @@ int request_may_run_inline(request_rec *r)
            !stock_waits(r);
 }
 
-int policy_ask_modules(request_rec *r)
+static int policy_ask_one(const declaration *d, request_rec *r, const char **why)
+{
+    if (stock_rule_is_void(d->stock))
+        *why = "an .htaccess file uses a directive with which it may depend on anything";
+    else if (d->never && d->hooks_phases)
+        *why = "it has to run for each request";
+    else if (d->fn && d->hooks_requests)
+        *why = "the answer depends on more than its target, files and request fields";
+    else
+        return BRG_CACHE_STATIC;
+    return d->fn && !d->never && !stock_rule_is_void(d->stock) ? d->fn(r) : BRG_CACHE_VOLATILE;
+}
+
+int policy_ask_modules(request_rec *r, policy_reason *reason)
 {
     int worst = phases_plain ? BRG_CACHE_STATIC : BRG_CACHE_VOLATILE;
 
+    *reason = (policy_reason){phases_plain ? NULL : phases_undeclared, "nothing is known of it"};
     for (int i = 0; i < declarations_n && worst < BRG_CACHE_VOLATILE; i++) {
-        const declaration *d = &declarations[i];
+        const char *why = NULL;
+        int answer = policy_ask_one(&declarations[i], r, &why);
 
-        if ((d->never && d->hooks_phases) || stock_rule_is_void(d->stock))
-            worst = BRG_CACHE_VOLATILE;
-        else if (d->fn && d->hooks_requests) {
-            int answer = d->fn(r);
-
-            if (answer > worst)
-                worst = answer;
-        }
+        if (answer <= worst)
+            continue;
+        worst = answer;
+        *reason = (policy_reason){declarations[i].name, why};
+    }
+    if (worst < BRG_CACHE_VOLATILE && stock_remoteip_changes_vary(r)) {
+        *reason =
+            (policy_reason){"mod_remoteip.c", "it changes a field that the answer depends on"};
+        worst = BRG_CACHE_VOLATILE;
     }
     return worst;
 }
 
 BRG_DECLARE(int) brg_cache_ask(request_rec *r)
 {
-    return policy_ask_modules(r);
+    policy_reason reason;
+
+    return request_is_debugged(r) ? BRG_CACHE_VOLATILE : policy_ask_modules(r, &reason);
 }
 
 static int policy_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)

@@ -19,8 +19,15 @@ void policy_survey_hooks(void);
 /** 1 if the module declared itself, or a stock rule does so in its stead. */
 int policy_is_declared(const module *m);
 
-/** The greatest answer of all modules for a request that is over: BRG_CACHE_*. */
-int policy_ask_modules(request_rec *r);
+/** Who keeps an answer from being stored, and why. */
+typedef struct policy_reason {
+    const char *module; /**< its file name (mod_x.c); NULL: nobody */
+    const char *why;
+} policy_reason;
+
+/** The greatest answer of all modules for a request that is over: BRG_CACHE_*. *reason is whose it
+ * was. */
+int policy_ask_modules(request_rec *r, policy_reason *reason);
 
 /** 1 if no module but the core's own takes part in connections (pre_connection and its kin). */
 int connections_are_plain(void);
@@ -32,9 +39,14 @@ int connections_tell_by_filters(void);
 /** 1 if the phases themselves may run on an event loop: decided once per configuration. */
 int phases_may_run_inline(void);
 
-/** 1 if the request has credentials that a module may check, for the request itself or for one that
- * it leads to. That may take long. */
-int phases_may_check(const request_rec *r);
+/** 1 if phases of this request may wait for something: for credentials that a module may check, for
+ * the request itself or for one that it leads to, or for what its target asks for. Call before the
+ * phases. */
+int phases_may_wait(const request_rec *r);
+
+/** Let modules whose post_read_request hook changes what logs say do so for a request that was
+ * answered from memory. */
+void policy_observe(request_rec *r);
 
 /**
  * 1 if every filter on r's chains and every module with a request hook is declared non-blocking and

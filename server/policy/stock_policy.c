@@ -76,11 +76,6 @@ static int stock_static(request_rec *r)
     return BRG_CACHE_STATIC;
 }
 
-static int stock_never_waits(request_rec *r)
-{
-    return 0;
-}
-
 static int stock_takes_coding(const request_rec *r)
 {
     return apr_table_get(r->headers_in, "Accept-Encoding") ||
@@ -98,10 +93,7 @@ static int stock_compression_waits(request_rec *r)
     return 0;
 }
 
-static int stock_script_waits(request_rec *r)
-{
-    return r->handler && !strcmp(r->handler, "cgi-script");
-}
+/* ---- connections ---- */
 
 /* On a connection without filters, of no other protocol, they have nothing to say. */
 static int stock_plain_connection(request_rec *r)
@@ -109,74 +101,262 @@ static int stock_plain_connection(request_rec *r)
     return connection_is_plain(r->connection) ? BRG_CACHE_STATIC : BRG_CACHE_VOLATILE;
 }
 
-/* Its handler redirects, and cannot be called twice for that. */
+/* ---- names and targets ---- */
+
+static int stock_is_proxied(const request_rec *r)
+{
+    return r->proxyreq || (r->filename && !strncmp(r->filename, "proxy:", 6)) ||
+           (r->handler &&
+            (!strcmp(r->handler, "proxy-server") || !strncmp(r->handler, "proxy:", 6)));
+}
+
+/* Which targets ProxyPass names follows from the target and the configuration alone. */
+static int stock_proxy(request_rec *r)
+{
+    return stock_is_proxied(r) ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
+}
+
+static int stock_proxy_waits(request_rec *r)
+{
+    return stock_is_proxied(r);
+}
+
+/* A '~' in some form: the target may name a user, who is looked for in the system's database. */
+static int stock_may_name_user(const request_rec *r)
+{
+    return r->uri && (strchr(r->uri, '~') || strstr(r->uri, "%7"));
+}
+
+static int stock_userdir(request_rec *r)
+{
+    for (const request_rec *q = r; q; q = q->prev)
+        if (stock_may_name_user(q))
+            return BRG_CACHE_VOLATILE;
+    return BRG_CACHE_STATIC;
+}
+
+/* It looks for names like those of files that are not there. */
+static int stock_speling(request_rec *r)
+{
+    return stock_is_marked("mod_speling.c") &&
+                   (r->finfo.filetype == APR_NOFILE || (r->path_info && *r->path_info))
+               ? BRG_CACHE_VOLATILE
+               : BRG_CACHE_STATIC;
+}
+
+/* The handler of mod_actions redirects, and cannot be called twice for that. */
+static int stock_action_waits(request_rec *r)
+{
+    return stock_is_marked("mod_actions.c");
+}
+
+/* The handler of type maps redirects, too. */
 static int stock_type_map_waits(request_rec *r)
 {
     return stock_is_type_map(r);
 }
 
+static int stock_cache(request_rec *r)
+{
+    for (const request_rec *q = r; q; q = q->prev)
+        if (stock_cache_enabled(q))
+            return BRG_CACHE_VOLATILE;
+    return BRG_CACHE_STATIC;
+}
+
+static int stock_cache_waits(request_rec *r)
+{
+    return stock_cache_enabled(r);
+}
+
+/* ---- the table ---- */
+
+#define PHP_HANDLERS "application/x-httpd-php application/x-httpd-php-source php-script"
+
 static const stock_rule rules[] = {
-    {"mod_allowmethods.c", stock_static, NULL, NULL, 0},
-    {"mod_auth_basic.c", stock_authentication, NULL, NULL, 0},
-    {"mod_authn_anon.c", stock_authentication, NULL, NULL, 0},
-    {"mod_authn_core.c", stock_authentication, NULL, NULL, 0},
-    {"mod_authn_file.c", stock_authentication, NULL, NULL, 0},
-    {"mod_authz_groupfile.c", stock_authentication, NULL, NULL, 0},
-    {"mod_authz_owner.c", stock_authentication, NULL, NULL, 0},
-    {"mod_authz_user.c", stock_authentication, NULL, NULL, 0},
-    {"mod_brotli.c", stock_static, stock_compression_waits, NULL, 0},
-    {"mod_cgi.c", stock_static, stock_script_waits, NULL, 0},
-    {"mod_cgid.c", stock_static, stock_script_waits, NULL, 0},
-    {"mod_http2.c", stock_plain_connection, NULL, NULL, 1},
-    {"mod_ssl.c", stock_plain_connection, NULL, "SSLRequire", 1},
-    {"mod_deflate.c", stock_static, stock_compression_waits, NULL, 0},
-    {"mod_negotiation.c", stock_negotiation, stock_type_map_waits, NULL, 0},
-    {"mod_rewrite.c", stock_rewrite, NULL, "RewriteMap",
-     0}, /* a map may ask a program or a database */
-    {"mod_unique_id.c", NULL, stock_never_waits, NULL, 0},
-    {"mod_vhost_alias.c", NULL, stock_never_waits, NULL, 0},
+    {.name = "mod_actions.c",
+     .depends = stock_static,
+     .waits = stock_action_waits,
+     .marks = "Action Script"},
+    {.name = "mod_allowmethods.c", .depends = stock_static},
+    {.name = "mod_asis.c", .depends = stock_static, .handlers = "send-as-is httpd/send-as-is"},
+    {.name = "mod_auth_basic.c", .depends = stock_authentication},
+    {.name = "mod_auth_digest.c", .depends = stock_authentication},
+    {.name = "mod_authn_anon.c", .depends = stock_authentication},
+    {.name = "mod_authn_core.c", .depends = stock_authentication},
+    {.name = "mod_authn_file.c", .depends = stock_authentication},
+    {.name = "mod_authz_groupfile.c", .depends = stock_authentication},
+    {.name = "mod_authz_owner.c", .depends = stock_authentication},
+    {.name = "mod_authz_user.c", .depends = stock_authentication},
+    {.name = "mod_brotli.c",
+     .depends = stock_static,
+     .waits = stock_compression_waits,
+     .filters_work = 1},
+    {.name = "mod_cache.c",
+     .depends = stock_cache,
+     .waits = stock_cache_waits,
+     .phases_wait = stock_cache_enabled},
+    {.name = "mod_cern_meta.c", .depends = stock_static, .unless = "MetaFiles"},
+    {.name = "mod_cgi.c", .depends = stock_static, .handlers = "cgi-script"},
+    {.name = "mod_cgid.c", .depends = stock_static, .handlers = "cgi-script"},
+    {.name = "mod_charset_lite.c", .depends = stock_static, .unless = "CharsetSourceEnc"},
+    {.name = "mod_dav.c", .depends = stock_static, .handlers = "dav-handler"},
+    {.name = "mod_deflate.c",
+     .depends = stock_static,
+     .waits = stock_compression_waits,
+     .filters_work = 1},
+    {.name = "mod_dialup.c", .depends = stock_static, .unless = "ModemStandard"},
+    {.name = "mod_fcgid.c",
+     .depends = stock_static,
+     .handlers = "fcgid-script",
+     .unless = "FcgidAccessChecker FcgidAuthenticator FcgidAuthorizer"},
+    {.name = "mod_file_cache.c", .depends = stock_static, .unless = "CacheFile MMapFile"},
+    {.name = "mod_geoip.c", .depends = stock_static, .unless = "GeoIPEnable"},
+    {.name = "mod_heartmonitor.c", .depends = stock_static, .handlers = "heartbeat"},
+    {.name = "mod_http2.c", .depends = stock_plain_connection, .by_filters = 1, .filters_work = 1},
+    {.name = "mod_imagemap.c", .depends = stock_static, .handlers = "imap-file"},
+    {.name = "mod_info.c", .depends = stock_static, .handlers = "server-info"},
+    {.name = "mod_log_debug.c", .depends = stock_static, .unless = "LogMessage"},
+    {.name = "mod_log_forensic.c", .depends = stock_static, .unless = "ForensicLog"},
+    {.name = "mod_negotiation.c", .depends = stock_negotiation, .waits = stock_type_map_waits},
+    {.name = "mod_php.c", .depends = stock_static, .handlers = PHP_HANDLERS},
+    {.name = "mod_proxy.c", .depends = stock_proxy, .waits = stock_proxy_waits},
+    {.name = "mod_proxy_balancer.c", .depends = stock_static, .handlers = "balancer-manager"},
+    {.name = "mod_proxy_express.c", .depends = stock_static, .unless = "ProxyExpressEnable"},
+    {.name = "mod_proxy_html.c", .depends = stock_static},
+    {.name = "mod_reflector.c", .depends = stock_static, .handlers = "reflector"},
+    {.name = "mod_remoteip.c",
+     .depends = stock_plain_connection,
+     .by_filters = 1,
+     .filters_work = 1,
+     .observes = 1},
+    /* a map may ask a program or a database */
+    {.name = "mod_rewrite.c", .depends = stock_rewrite, .unless = "RewriteMap"},
+    {.name = "mod_security2.c",
+     .depends = stock_static,
+     .by_filters = 1,
+     .unless = "SecRuleEngine SecGuardianLog SecConnEngine SecReadStateLimit SecWriteStateLimit "
+               "SecConnReadStateLimit SecConnWriteStateLimit"},
+    {.name = "mod_session.c", .depends = stock_static, .unless = "Session SessionEnv"},
+    {.name = "mod_speling.c", .depends = stock_speling, .marks = "CheckSpelling"},
+    {.name = "mod_ssl.c",
+     .depends = stock_plain_connection,
+     .unless = "SSLRequire",
+     .by_filters = 1,
+     .filters_work = 1},
+    {.name = "mod_unique_id.c", .depends = NULL},
+    {.name = "mod_userdir.c", .depends = stock_userdir, .phases_wait = stock_may_name_user},
+    {.name = "mod_usertrack.c", .depends = stock_static, .unless = "CookieTracking"},
+    {.name = "mod_vhost_alias.c",
+     .depends = stock_static,
+     .unless = "VirtualDocumentRootIP VirtualScriptAliasIP"},
+    {.name = "mod_wsgi.c",
+     .depends = stock_static,
+     .handlers = "wsgi-script",
+     .unless = "WSGIAccessScript WSGIAuthUserScript WSGIAuthGroupScript WSGIHandlerScript"},
+    {.name = "mod_xsendfile.c", .depends = stock_static},
 };
 
-static int stock_is_used(const ap_directive_t *d, const char *name)
-{
-    for (; d; d = d->next)
-        if (!ap_cstr_casecmp(d->directive, name) || stock_is_used(d->first_child, name))
-            return 1;
-    return 0;
-}
+/* On mod_remoteip: the address that it yields counts for modules that look at addresses, whose
+ * answers are made each time, and for logs. */
+#define RULES_N (sizeof rules / sizeof *rules)
 
 int stock_rule_authenticates(const stock_rule *rule)
 {
     return rule && rule->depends == stock_authentication;
 }
 
-static atomic_uint stock_voided; /* a bit per rule */
+/* ---- what directives say of a rule ---- */
+
+/* By a directive in an .htaccess file, a rule ends for good. Any thread may read one. */
+static struct {
+    atomic_uchar is_void, is_marked;
+} stock_state[RULES_N];
+
+/* 1 if @a name is one of the words of @a list. */
+static int stock_has_word(const char *list, const char *name)
+{
+    size_t len = strlen(name);
+
+    while (list && *list) {
+        size_t n = strcspn(list, " ");
+
+        if (n == len && !ap_cstr_casecmpn(list, name, len))
+            return 1;
+        list += n + (list[n] == ' ');
+    }
+    return 0;
+}
+
+/* "off" is how most directives say that nothing is to be done. */
+static int stock_is_use(const ap_directive_t *d, const char *list)
+{
+    return stock_has_word(list, d->directive) && !(d->args && !ap_cstr_casecmp(d->args, "off"));
+}
+
+static int stock_is_used(const ap_directive_t *d, const char *list)
+{
+    for (; list && d; d = d->next)
+        if (stock_is_use(d, list) || stock_is_used(d->first_child, list))
+            return 1;
+    return 0;
+}
+
+static const stock_rule *stock_rule_named(const char *name)
+{
+    for (size_t i = 0; i < RULES_N; i++)
+        if (!strcmp(rules[i].name, name))
+            return &rules[i];
+    return NULL;
+}
 
 int stock_rule_is_void(const stock_rule *rule)
 {
-    return rule && atomic_load_explicit(&stock_voided, memory_order_relaxed) >> (rule - rules) & 1;
+    return rule && atomic_load_explicit(&stock_state[rule - rules].is_void, memory_order_relaxed);
+}
+
+int stock_is_marked(const char *name)
+{
+    return atomic_load_explicit(&stock_state[stock_rule_named(name) - rules].is_marked,
+                                memory_order_relaxed);
 }
 
 void stock_policy_directive(const module *m, const cmd_parms *cmd, ap_conf_vector_t *section,
                             const ap_directive_t *d)
 {
-    if (m->dynamic_load_handle && !strcmp(m->name, "mod_rewrite.c"))
-        stock_rewrite_directive(cmd, section, d->directive, d->args);
-    if (!m->dynamic_load_handle || !conf_is_htaccess(cmd))
+    const stock_rule *rule;
+
+    if (!m->dynamic_load_handle)
         return;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (rules[i].unless && !strcmp(rules[i].name, m->name) &&
-            !ap_cstr_casecmp(rules[i].unless, d->directive))
-            atomic_fetch_or_explicit(&stock_voided, 1u << i, memory_order_relaxed);
+    if (!strcmp(m->name, "mod_rewrite.c"))
+        stock_rewrite_directive(cmd, section, d->directive, d->args);
+    if (!strcmp(m->name, "mod_cache.c"))
+        stock_cache_directive(cmd, d->directive, d->args);
+    if (!strcmp(m->name, "mod_remoteip.c"))
+        stock_remoteip_directive(cmd, d->directive, d->args);
+    if (!conf_is_htaccess(cmd) || !(rule = stock_rule_named(m->name)))
+        return;
+    if (stock_is_use(d, rule->unless))
+        atomic_store_explicit(&stock_state[rule - rules].is_void, 1, memory_order_relaxed);
+    if (stock_is_use(d, rule->marks))
+        atomic_store_explicit(&stock_state[rule - rules].is_marked, 1, memory_order_relaxed);
 }
 
 const stock_rule *stock_rule_of(const module *m)
 {
-    if (!m->dynamic_load_handle || m->version != MODULE_MAGIC_NUMBER_MAJOR)
+    const stock_rule *rule;
+
+    if (!m->dynamic_load_handle || m->version != MODULE_MAGIC_NUMBER_MAJOR ||
+        !(rule = stock_rule_named(m->name)) || stock_is_used(ap_conftree, rule->unless))
         return NULL;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (!strcmp(rules[i].name, m->name))
-            return rules[i].unless && stock_is_used(ap_conftree, rules[i].unless) ? NULL
-                                                                                  : &rules[i];
-    return NULL;
+    if (stock_is_used(ap_conftree, rule->marks))
+        atomic_store_explicit(&stock_state[rule - rules].is_marked, 1, memory_order_relaxed);
+    return rule;
+}
+
+int stock_rule_waits(const stock_rule *rule, request_rec *r)
+{
+    if (rule->handlers && r->handler && stock_has_word(rule->handlers, r->handler))
+        return 1;
+    return rule->waits && rule->waits(r);
 }

@@ -11,14 +11,23 @@
 #include "http_config.h"
 #include "brigade/response_cache.h"
 
+/** What is known of one module. Directives: names separated by blanks; with the one argument "off"
+ * they do not count. */
 typedef struct stock_rule {
-    const char *name;              /**< module->name */
-    brg_cache_fn *depends; /**< NULL: never remembered, but does not wait */
-    int (*waits)(request_rec *r);  /**< after the phases: 1 if its handler or filter may wait, or
-                                      work long; or NULL */
-    const char *unless;            /**< a directive with which none of this is true; or NULL */
-    int by_filters; /**< a connection on which its pre_connection hook put no filter, and which asks
-                       for no other protocol, is none of its business */
+    const char *name;      /**< module->name */
+    brg_cache_fn *depends; /**< NULL: answers are never stored, but nothing waits */
+    /** After the phases: 1 if its handler or a filter may wait, or work long; or NULL. */
+    int (*waits)(request_rec *r);
+    const char *handlers; /**< r->handler, separated by blanks, for which its handler may wait */
+    const char *unless;   /**< directives with which none of this is true; or NULL */
+    const char *marks;    /**< directives that stock_is_marked() tells of; or NULL */
+    /** Before the phases: 1 if one of them may wait; or NULL. */
+    int (*phases_wait)(const request_rec *r);
+    /** A connection on which its pre_connection hook put no filter, and which asks for no other
+     * protocol, is none of its business. */
+    int by_filters;
+    int filters_work; /**< its filters do not wait, but for what waits() says */
+    int observes;     /**< logs want what its post_read_request hook makes of a request */
 } stock_rule;
 
 /** The rule for a module, NULL if it has to be believed to depend on everything. Call once the
@@ -46,6 +55,26 @@ int stock_rewrite(request_rec *r); /**< BRG_CACHE_* */
 
 /** 1 if the module of that rule asks who it is: credentials may take long to check. */
 int stock_rule_authenticates(const stock_rule *rule);
+
+/** 1 if the handler of @a r, as far as that module is concerned, may wait or work long. */
+int stock_rule_waits(const stock_rule *rule, request_rec *r);
+
+/** 1 if a directive of rule->marks is used, for the module of that name, which has a rule. */
+int stock_is_marked(const char *name);
+
+/** @name mod_cache: for which targets it may act (stock_cache.c) */
+/** @{ */
+void stock_cache_directive(const cmd_parms *cmd, const char *name, const char *args);
+/** 1 if a CacheEnable line may match the target of @a r. */
+int stock_cache_enabled(const request_rec *r);
+/** @} */
+
+/** @name mod_remoteip: the request fields that it changes (stock_remoteip.c) */
+/** @{ */
+void stock_remoteip_directive(const cmd_parms *cmd, const char *name, const char *args);
+/** 1 if the answer to @a r is selected by such a field. Once all modules were asked. */
+int stock_remoteip_changes_vary(const request_rec *r);
+/** @} */
 
 /** 1 if a directive ended what was known of the module of that rule. */
 int stock_rule_is_void(const stock_rule *rule);

@@ -18,6 +18,7 @@
 #include "apr_hooks.h"
 #include "apr_strings.h"
 #include "generation.h"
+#include "configuration.h"
 #include "core_settings.h"
 #include "mpm_private.h"
 #include "brigade/memory.h"
@@ -142,14 +143,50 @@ apr_status_t conf_generation_open(process_rec *process)
     return rv;
 }
 
+/* Back to before the first line was read. */
+static void conf_generation_reset(process_rec *process)
+{
+    ap_main_state = AP_SQ_MS_DESTROY_CONFIG;
+    apr_hook_deregister_all();
+    ap_server_conf = NULL;
+    ap_conftree = NULL;
+    conf_gen.ptemp = NULL;
+    apr_pool_clear(process->pconf);
+    /* Built-in modules that were taken out come back, then all register afresh. */
+    ap_setup_prelinked_modules(process);
+    conf_register_afresh(ap_loaded_modules, process->pconf);
+    ap_main_state = AP_SQ_MS_CREATE_CONFIG;
+}
+
+void conf_generation_clear(process_rec *process)
+{
+    conf_builtin_begin();
+    conf_generation_reset(process);
+}
+
+/* Which modules a file asks for counts from its first line: where that is found out on the way, it
+ * is read again (config_builtin.c). BuiltinModules behind LoadModule makes it three times. */
+static apr_status_t conf_phase_read_settled(process_rec *process)
+{
+    int state = ap_main_state;
+    apr_status_t rv;
+
+    for (;;) {
+        apr_pool_create(&conf_gen.ptemp, process->pconf);
+        apr_pool_tag(conf_gen.ptemp, "ptemp");
+        rv = conf_phase_read(process);
+        if (!conf_builtin_reread())
+            return rv;
+        conf_generation_reset(process);
+        ap_main_state = state;
+    }
+}
+
 apr_status_t conf_generation_read(process_rec *process, conf_depth depth)
 {
     apr_pool_t *pconf = process->pconf;
-    apr_status_t rv;
+    apr_status_t rv = conf_phase_read_settled(process);
 
-    apr_pool_create(&conf_gen.ptemp, pconf);
-    apr_pool_tag(conf_gen.ptemp, "ptemp");
-    rv = conf_phase_read(process);
     if (rv == APR_SUCCESS)
         rv = conf_phase_walk(pconf);
     if (rv != APR_SUCCESS || depth != CONF_DEPTH_FULL)
@@ -159,20 +196,6 @@ apr_status_t conf_generation_read(process_rec *process, conf_depth depth)
     if (rv == APR_SUCCESS)
         ap_run_optional_fn_retrieve();
     return rv;
-}
-
-void conf_generation_clear(process_rec *process)
-{
-    ap_main_state = AP_SQ_MS_DESTROY_CONFIG;
-    apr_hook_deregister_all();
-    ap_server_conf = NULL;
-    ap_conftree = NULL;
-    conf_gen.ptemp = NULL;
-    apr_pool_clear(process->pconf);
-    /* Those that BuiltinModule took out come back, then all register afresh. */
-    ap_setup_prelinked_modules(process);
-    conf_register_afresh(ap_prelinked_modules, process->pconf);
-    ap_main_state = AP_SQ_MS_CREATE_CONFIG;
 }
 
 apr_status_t conf_read_generation(process_rec *process)

@@ -119,9 +119,7 @@ AP_DECLARE(const char *) ap_show_mpm(void)
 
 AP_DECLARE(void) ap_show_modules(void)
 {
-    printf("Compiled in modules:\n");
-    for (module **m = ap_loaded_modules; m && *m; m++)
-        printf("  %s\n", (*m)->name);
+    conf_builtin_print();
 }
 
 /* "A", "A or B", "A or B or C" of the groups that let a directive into .htaccess. */

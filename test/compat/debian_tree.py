@@ -7,10 +7,11 @@ import shutil
 ETC = "/etc/apache2"
 
 
-def copy(root, port, extra_modules=(), conf="", site=""):
+def copy(root, port, extra_modules=(), conf="", site="", without=()):
     """Make root/etc, root/www, root/run, root/log. Returns the environment that envvars would set.
 
     extra_modules  names for mods-enabled besides those that are enabled
+    without        names of modules that are enabled, to be disabled
     conf           lines for a file in conf-enabled
     site           lines inside the default site's virtual host
     """
@@ -20,6 +21,10 @@ def copy(root, port, extra_modules=(), conf="", site=""):
         os.makedirs(os.path.join(root, name), exist_ok=True)
     for name in ("www", "www/html", "run", "lock"):
         os.chmod(os.path.join(root, name), 0o777 if name in ("run", "lock") else 0o755)
+    for module in without:
+        for suffix in ("load", "conf"):
+            if os.path.lexists(f"{etc}/mods-enabled/{module}.{suffix}"):
+                os.unlink(f"{etc}/mods-enabled/{module}.{suffix}")
     for module in extra_modules:
         for suffix in ("load", "conf"):
             source = f"{etc}/mods-available/{module}.{suffix}"

@@ -49,14 +49,15 @@ ALLOW = "<Directory @ROOT@/www/>\nAllowOverride All\n</Directory>\n"
 class DebianServer(brigade.Server):
     """Started with that tree instead of a configuration of its own."""
 
-    def __init__(self, binary, modules=(), conf=""):
+    def __init__(self, binary, modules=(), conf="", without=()):
         super().__init__(binary=binary)
-        self.more, self.conf, self.tls = modules, conf, 0
+        self.more, self.conf, self.tls, self.without = modules, conf, 0, without
 
     def write_config(self, config=None):
         for name in ("etc", "www", "run", "lock", "log"):
             shutil.rmtree(self.path(name), ignore_errors=True)
-        self.env.update(debian_tree.copy(self.root, self.port, self.more, self.conf.replace("@ROOT@", self.root)))
+        self.env.update(debian_tree.copy(self.root, self.port, self.more, self.conf.replace("@ROOT@", self.root),
+                                         without=self.without))
         for name, content in FILES.items():
             text = content.replace("@ROOT@", self.root) if isinstance(content, str) else content
             os.chmod(self.write(name, text, base="www/html"), 0o755)
@@ -70,8 +71,8 @@ class DebianServer(brigade.Server):
         return self.read("log/error.log") + self.read("logs/stderr")
 
 
-def compare(steps, modules=(), conf=""):
-    servers = [DebianServer(binary, modules, conf) for binary in (driver.APACHE, brigade.BINARY)]
+def compare(steps, modules=(), conf="", without=()):
+    servers = [DebianServer(binary, modules, conf, without) for binary in (driver.APACHE, brigade.BINARY)]
     try:
         for server in servers:
             server.start()

@@ -35,6 +35,7 @@ static void ft_load(process_rec *process, const char *path)
 
     if (error)
         ft_usage("%s %s", path, error);
+    APR_ARRAY_PUSH(ap_server_pre_read_config, const char *) = "BuiltinModules all";
     for (int i = 0; i < file.defined->nelts; i++) {
         const module_file_symbol *s = &APR_ARRAY_IDX(file.defined, i, module_file_symbol);
 

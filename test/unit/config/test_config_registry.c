@@ -95,6 +95,29 @@ static void test_builtin_off(void **state)
     assert_false(test_config_read("BuiltinModule mime Maybe"));
 }
 
+/* What a LoadModule line says of built-in modules counts from the first line on. */
+static void test_builtin_modules(void **state)
+{
+    static const char load[] = "LoadModule dir_module x.so\n";
+
+    assert_true(test_config_read("BuiltinModules all\nAddType a/b .x\nLoadModule dir_module x.so"));
+    assert_non_null(conf_find_module("mime"));
+    assert_true(test_config_read("LoadModule dir_module x.so\nBuiltinModules all\nAddType a/b .x"));
+    assert_true(test_config_read(load));
+    assert_null(conf_find_module("mime"));
+    assert_non_null(conf_find_module("mod_dir.c"));
+    assert_non_null(conf_find_module("mod_log_config.c"));
+    assert_true(test_config_read("<IfModule mod_mime.c>\nError x\n</IfModule>\n"
+                                 "LoadModule dir_module x.so"));
+    assert_false(test_config_read("LoadModule dir_module x.so\nAddType a/b .x"));
+    assert_non_null(strstr(test_messages, "unsupported: AddType, offered by mod_mime"));
+    assert_true(test_config_read("BuiltinModules loaded\nLoadModule mime_module x.so\nAddType a/b .x"));
+    assert_false(test_config_read("BuiltinModules loaded\nBuiltinModules all"));
+    assert_non_null(strstr(test_messages, "both loaded and all"));
+    assert_false(test_config_read("BuiltinModules maybe"));
+    assert_true(test_config_read("AddType a/b .x"));
+}
+
 static void test_load_module(void **state)
 {
     static const struct {
@@ -192,6 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),         cmocka_unit_test(test_indices),
         cmocka_unit_test(test_compatibility), cmocka_unit_test(test_builtin_off),
+        cmocka_unit_test(test_builtin_modules),
         cmocka_unit_test(test_load_module),   cmocka_unit_test(test_known),
         cmocka_unit_test(test_retained),      cmocka_unit_test(test_slots)};
 
