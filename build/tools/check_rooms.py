@@ -96,14 +96,14 @@ class Tree:
 
     def symbols(self):
         defined, used = {}, collections.defaultdict(set)
-        for source, path in self.objects():
-            output = subprocess.run(["nm", "-P", path], capture_output=True, text=True, check=True).stdout
-            for line in output.splitlines():
-                name, kind = line.split()[:2]
-                if kind == "U":
-                    used[source].add(name)
-                elif kind in "BCDGRSTVW":
-                    defined[name] = source
+        source_of = {path: source for source, path in self.objects()}
+        output = subprocess.run(["nm", "-g", "-P", "-A", *source_of], capture_output=True, text=True, check=True).stdout
+        for line in output.splitlines():
+            path, name, kind = re.match(r"(.*): (\S+) (\w)", line).groups()
+            if kind == "U":
+                used[source_of[path]].add(name)
+            elif kind in "BCDGRSTVW":
+                defined[name] = source_of[path]
         return defined, used
 
     def check_symbols(self):
