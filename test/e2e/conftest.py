@@ -2,6 +2,8 @@
 """Fixtures for end-to-end tests: servers that end with their test, and are checked for trouble."""
 import os
 
+import zlib
+
 import pytest
 
 import brigade
@@ -59,6 +61,14 @@ class Servers:
             except AssertionError as e:
                 errors.append(str(e))
         assert not errors, "\n".join(errors)
+
+
+def pytest_make_parametrize_id(config, val, argname):
+    """Short names for long values: they are part of the environment of every program that a test starts."""
+    if isinstance(val, (bytes, str)) and len(val) > 100:
+        data = val if isinstance(val, bytes) else val.encode()
+        return f"{argname}-{len(val)}-{zlib.crc32(data):08x}"
+    return None
 
 
 @pytest.fixture
