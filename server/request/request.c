@@ -14,6 +14,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "core_settings.h"
+#include "regex.h"
 #include "request_parts.h"
 #include "walk_private.h"
 
@@ -207,7 +208,7 @@ static int request_settle(request_rec *r)
     return status == OK ? ap_run_fixups(r) : status;
 }
 
-static int request_internal(request_rec *r, int may_stop)
+static int request_phases_run(request_rec *r, int may_stop)
 {
     int status;
 
@@ -215,6 +216,23 @@ static int request_internal(request_rec *r, int may_stop)
         (status = request_access(r, may_stop)) != OK)
         return status;
     return request_settle(r);
+}
+
+/* A rule whose expression reached a limit is neither true nor false. Modules take it for false, which
+ * may allow what the rule forbids: such a request fails. */
+static int request_internal(request_rec *r, int may_stop)
+{
+    unsigned failures = regex_failures();
+    int status = request_phases_run(r, may_stop);
+
+    if (regex_failures() != failures && !ap_is_HTTP_ERROR(status)) {
+        ap_log_rerror(
+            APLOG_MARK, APLOG_ERR, 0, r,
+            "%s: the match of a regular expression was given up, so the request is refused",
+            r->uri);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    return status;
 }
 
 AP_DECLARE(int) ap_process_request_internal(request_rec *r)
