@@ -28,6 +28,8 @@ static request_rec *request_of_client(apr_pool_t *p, const char *text)
     request_rec *r = test_request(p);
 
     r->server = r->connection->base_server = ap_server_conf;
+    r->connection->conn_config = ap_create_conn_config(p);
+    r->request_config = ap_create_request_config(p);
     r->per_dir_config = ap_server_conf->lookup_defaults;
     r->parsed_uri.hostname = (char *)"www.example.com";
     r->hostname = "www.example.com";
@@ -47,18 +49,19 @@ static request_rec *request_of_client(apr_pool_t *p, const char *text)
     return r;
 }
 
-/* Control characters of a line are the format's own. */
+/* Control characters of a line are the format's own: written there, or by strftime for %{...%t...}t. */
 static void check_line(const char *line, apr_size_t len, const char *format)
 {
-    int own = strchr(format, '\\') != NULL;
+    int own = strchr(format, '\\') != NULL, braces = 0;
 
-    for (const char *f = format; *f; f++)
-        own |= (unsigned char)*f < 0x20 || (unsigned char)*f >= 0x7f;
+    for (const char *f = format; *f; f++) {
+        braces = *f == '{' || (braces && *f != '}');
+        own |= (unsigned char)*f < 0x20 || (unsigned char)*f >= 0x7f || (braces && *f == '%');
+    }
     for (apr_size_t i = 0; i < len && !own; i++)
         check((unsigned char)line[i] >= 0x20 && (unsigned char)line[i] < 0x7f);
 }
 
-/* Items that print tags of the server's own threads and times are as safe; %{format}t is strftime's. */
 static void access_log(apr_pool_t *p, const char *format, const char *client)
 {
     log_entry entry = {0};
