@@ -10,7 +10,7 @@
  * that is not enough, the expression may use the whole limit at each position, a few positions at a
  * time, until it has had its share of processor time.
  */
-#include "regex.h"
+#include "regex_limits.h"
 #include "regex_private.h"
 
 #include "httpd.h"

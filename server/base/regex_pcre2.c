@@ -3,7 +3,7 @@
  * Regular expressions on PCRE2, just-in-time compiled where the system allows it: compiling them, and what
  * can be asked about them. regex_match.c matches.
  */
-#include "regex.h"
+#include "regex_limits.h"
 #include "regex_private.h"
 
 #include "httpd.h"

@@ -7,7 +7,7 @@
 #include "http_protocol.h"
 #include "apr_strings.h"
 #include "configuration.h"
-#include "regex.h"
+#include "regex_limits.h"
 
 APLOG_USE_MODULE(core);
 

@@ -8,7 +8,7 @@
 #include "apr_strings.h"
 #include <errno.h>
 #include "core_private.h"
-#include "regex.h"
+#include "regex_limits.h"
 
 /* ---- request heads ---- */
 

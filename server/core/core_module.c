@@ -17,7 +17,7 @@
 #include "util_mutex.h"
 #include <stddef.h>
 #include "core_private.h"
-#include "regex.h"
+#include "regex_limits.h"
 #include "log_settings.h"
 #include "brigade/response_cache.h"
 #include "h1_request.h"

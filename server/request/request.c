@@ -14,7 +14,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "core_settings.h"
-#include "regex.h"
+#include "regex_limits.h"
 #include "request_parts.h"
 #include "walk_private.h"
 

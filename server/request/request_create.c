@@ -7,7 +7,7 @@
  * not lie in one piece has them copied one by one.
  */
 #include "core_settings.h"
-#include "regex.h"
+#include "regex_limits.h"
 #include "request_parts.h"
 #include "brigade/loop.h"
 #include "http_config.h"

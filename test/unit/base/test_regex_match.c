@@ -8,7 +8,7 @@
 #include <time.h>
 #include <cmocka.h>
 #include "ap_regex.h"
-#include "regex.h"
+#include "regex_limits.h"
 #include "test_pool.h"
 
 #define SUBJECT 8000

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BRIGADE_BASE_REGEX_H
-#define BRIGADE_BASE_REGEX_H
+#ifndef BRIGADE_BASE_REGEX_LIMITS_H
+#define BRIGADE_BASE_REGEX_LIMITS_H
 
 /**
- * @file regex.h
+ * @file regex_limits.h
  * Limits of regular expressions. A match may take time that grows exponentially with its subject, and clients
  * choose subjects: every match is limited, and one that reaches a limit is an error, not "no match".
  */
