@@ -20,7 +20,7 @@ APLOG_USE_MODULE(log_config);
 
 #define LOG_WRITER_TAG 0x4c4f4757
 #define LOG_WRITER_STACK (256 * 1024) /* the error log formats its lines there */
-#define LOG_WRITER_PAUSE_NS 2000000
+#define LOG_WRITER_PAUSE_NS 10000000 /* also the most that a line is late */
 #define LOG_WRITER_VEC 64
 #define LOG_STOP_CHECK_NS 2000000
 #define LOG_STOP_GRACEFUL_NS 2000000000 /* without anything written */

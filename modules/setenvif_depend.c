@@ -9,6 +9,7 @@
 
 #define SETENVIF_KIND_RULES 30 /* one bit each of a kind */
 #define SETENVIF_KIND_ABSENT (1 << SETENVIF_KIND_RULES)
+#define SETENVIF_KIND_FAILED (SETENVIF_KIND_ABSENT + 1) /* an expression reached its limit */
 
 static int setenvif_is_of(const setenvif_rule *rule, const char *name)
 {
@@ -24,11 +25,17 @@ static int setenvif_kind(const void *data, const char *value, apr_size_t len)
         return SETENVIF_KIND_ABSENT;
     for (int i = 0; i < field->rules->nelts; i++) {
         const setenvif_rule *rule = &APR_ARRAY_IDX(field->rules, i, setenvif_rule);
+        int error = 0;
 
         if (!setenvif_is_of(rule, field->name))
             continue;
-        if (rule->literal ? apr_strmatch(rule->literal, value, len) != NULL
-                          : ap_regexec_len(rule->regex, value, len, 0, NULL, 0) == 0)
+        if (rule->literal)
+            error = apr_strmatch(rule->literal, value, len) ? 0 : AP_REG_NOMATCH;
+        else
+            error = ap_regexec_len(rule->regex, value, len, 0, NULL, 0);
+        if (error && error != AP_REG_NOMATCH)
+            return SETENVIF_KIND_FAILED;
+        if (!error)
             kind |= bit;
         bit <<= 1;
     }

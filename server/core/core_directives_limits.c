@@ -8,6 +8,7 @@
 #include "apr_strings.h"
 #include <errno.h>
 #include "core_private.h"
+#include "regex_limits.h"
 
 /* ---- request heads ---- */
 
@@ -38,6 +39,20 @@ const char *core_set_limit_fieldsize(cmd_parms *cmd, void *dir, const char *arg)
 const char *core_set_limit_fields(cmd_parms *cmd, void *dir, const char *arg)
 {
     return core_head_limit(cmd, arg, &cmd->server->limit_req_fields, " (0 = no limit)");
+}
+
+/* ---- regular expressions ---- */
+
+const char *core_set_regex_limit(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    apr_int64_t n;
+
+    if (!error)
+        error = core_number(cmd, arg, 1, REGEX_LIMIT_MAX, &n);
+    if (!error)
+        regex_limit_set((unsigned)n);
+    return error;
 }
 
 /* ---- bodies ---- */

@@ -17,6 +17,7 @@
 #include "util_mutex.h"
 #include <stddef.h>
 #include "core_private.h"
+#include "regex_limits.h"
 #include "log_settings.h"
 #include "brigade/response_cache.h"
 #include "h1_request.h"
@@ -189,6 +190,8 @@ static const command_rec core_commands[] = {
     AP_INIT_RAW_ARGS("Mutex", ap_set_mutex, NULL, RSRC_CONF, "a mechanism, and names of mutexes"),
     AP_INIT_ITERATE("RegexDefaultOptions", core_set_regex_options, NULL, RSRC_CONF,
                     "flags of regular expressions, each with + or -"),
+    AP_INIT_TAKE1("RegexMatchLimit", core_set_regex_limit, NULL, RSRC_CONF,
+                  "steps after which the match of a regular expression is given up"),
     AP_INIT_ITERATE("RegisterHttpMethod", core_register_method, NULL, RSRC_CONF,
                     "names of further methods"),
     AP_INIT_FLAG("ExtendedStatus", ap_set_extended_status, NULL, RSRC_CONF, "On or Off"),
@@ -210,6 +213,7 @@ static int core_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptem
 {
     ap_mutex_init(pconf);
     ap_regcomp_set_default_cflags(AP_REG_DEFAULT);
+    regex_limit_set(REGEX_LIMIT_DEFAULT);
     ap_mod_status_reqtail = 0;
     return OK;
 }

@@ -49,7 +49,7 @@ core_take2_fn core_set_recursion_limit, core_set_rlimit;
 core_take1_fn core_set_document_root, core_set_server_name, core_set_server_admin,
     core_set_server_alias, core_set_server_path, core_set_timeout, core_set_protocol,
     core_set_protocols, core_set_protocol_options, core_set_trace, core_register_method,
-    core_set_regex_options;
+    core_set_regex_options, core_set_regex_limit;
 core_take2_fn core_set_accept_filter;
 core_flag_fn core_set_honor_order, core_set_merge_trailers, core_set_merge_slashes,
     core_set_strict_host, core_set_filter_statistics;

@@ -4,22 +4,15 @@
  * two functions below take the place of APR-util's, make a note, and pass the call on.
  */
 #include "hook_names.h"
+#include "hook_link.h"
 #include "apr_hooks.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "stock_function.h"
 #include <dlfcn.h>
 #include <stdio.h>
 
 #define HOOKS_MOST 256
-
-/* What every hook's list consists of: the links that APR_DECLARE_EXTERNAL_HOOK makes differ in the
- * function's type alone. */
-typedef struct hook_link {
-    void (*function)(void);
-    const char *module;
-    const char *const *before, *const *after;
-    int order;
-} hook_link;
 
 typedef struct hook_note {
     const char *name;
@@ -69,14 +62,14 @@ int hook_names_each(int (*visit)(void *baton, int hook, const char *name, const 
     return rc;
 }
 
-const void *hook_names_function(int hook, int n, const char **module)
+const void *hook_names_function(int hook, int n, const char **module_name)
 {
-    const apr_array_header_t *list = *hook_notes[hook].list;
-    const hook_link *link =
-        list && n < list->nelts ? (const hook_link *)(const void *)list->elts + n : NULL;
+    const hook_link *link;
 
+    BRG_ASSERT(hook >= 0 && hook < hook_notes_n && n >= 0);
+    link = hook_link_at(*hook_notes[hook].list, n);
     if (!link)
         return NULL;
-    *module = link->module;
+    *module_name = link->module;
     return *(const void *const *)&link->function;
 }

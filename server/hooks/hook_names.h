@@ -22,9 +22,9 @@ int hook_names_each(int (*visit)(void *baton, int hook, const char *name, const 
 /**
  * The @a n th function of a hook, in the order in which they are run.
  * @param hook    as given to visit
- * @param module  its module (module->name), NULL where it was not registered by register_hooks
+ * @param module_name  of its module (module->name), NULL where it was not registered by register_hooks
  * @return NULL after the last. Threads and signals: as above
  */
-const void *hook_names_function(int hook, int n, const char **module);
+const void *hook_names_function(int hook, int n, const char **module_name);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a module that was opened brings: directives, hooks, filters, providers. */
+#include "hook_link.h"
 #include "provider.h"
 #include "declarations.h"
 #include "module_check.h"
@@ -87,14 +88,6 @@ void module_check_directives(const module *m)
 
 /* ---- hooks ---- */
 
-/* The shape that all hooks share. */
-typedef struct hook_entry {
-    void (*fn)(void);
-    const char *name;
-    const char *const *predecessors, *const *successors;
-    int order;
-} hook_entry;
-
 /* clang-format off */
 #define HOOKS(X) \
     X(pre_config) X(check_config) X(test_config) X(open_logs) X(post_config) \
@@ -151,14 +144,13 @@ static void hook_names(const char *word, const char *const *names)
 static void hooks_show(void)
 {
     for (unsigned i = 0; i < KNOWN_HOOKS; i++) {
-        const apr_array_header_t *entries = known_hooks[i].get();
+        const apr_array_header_t *links = known_hooks[i].get();
+        const hook_link *l;
 
-        for (int k = 0; entries && k < entries->nelts; k++) {
-            const hook_entry *e = &((const hook_entry *)(const void *)entries->elts)[k];
-
-            printf("    hook %s (%s)", known_hooks[i].name, hook_order(e->order));
-            hook_names(", after ", e->predecessors);
-            hook_names(", before ", e->successors);
+        for (int k = 0; (l = hook_link_at(links, k)) != NULL; k++) {
+            printf("    hook %s (%s)", known_hooks[i].name, hook_order(l->order));
+            hook_names(", after ", l->predecessors);
+            hook_names(", before ", l->successors);
             printf("\n");
         }
     }

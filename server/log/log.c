@@ -2,7 +2,7 @@
 /*
  * The error log: every ap_log_*error_ ends in log_write_error, which decides whether the message is
  * wanted, makes one line of it and hands that to the file with a single write. A line that cannot
- * be written (disk full, reader of a pipe gone) is lost; the server goes on.
+ * be written (disk full, reader of a pipe gone or too slow) is lost; the server goes on.
  */
 #include "log_private.h"
 
@@ -11,8 +11,12 @@
 #include "http_protocol.h"
 
 #include "apr_base64.h"
+#include "apr_portable.h"
 #include "apr_strings.h"
 
+#include "brigade/assert.h"
+
+#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <syslog.h>
@@ -107,10 +111,51 @@ static log_target log_find_target(const ap_errorlog_info *info)
 
 /* ---- lines ---- */
 
+/* Lines that a pipe did not take, as its reader stands still; of all logs of this process. */
+static atomic_uint log_lost_n;
+static atomic_int log_is_torn; /* the last one got in half */
+
+/* @return 1 if all of it is written; a pipe that is full is not waited for */
+static int log_write_bytes(int fd, const char *data, apr_size_t len)
+{
+    while (len) {
+        ssize_t n = write(fd, data, len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return 0;
+        if ((apr_size_t)n < len)
+            atomic_store_explicit(&log_is_torn, 1, memory_order_relaxed);
+        data += n;
+        len -= (apr_size_t)n;
+    }
+    return 1;
+}
+
+/* Before the first line that fits again: how many did not. */
+static void log_write_lost(int fd)
+{
+    unsigned n = atomic_exchange_explicit(&log_lost_n, 0, memory_order_relaxed);
+    int torn = atomic_exchange_explicit(&log_is_torn, 0, memory_order_relaxed);
+    char line[128];
+    int len;
+
+    if (!n)
+        return;
+    len = apr_snprintf(
+        line, sizeof line,
+        "%s[core:error] [pid %" APR_PID_T_FMT
+        "] %u lines of error logs were lost: the program that reads them was too slow\n",
+        torn ? "\n" : "", getpid(), n);
+    if (!log_write_bytes(fd, line, (apr_size_t)len))
+        atomic_fetch_add_explicit(&log_lost_n, n, memory_order_relaxed);
+}
+
 static void log_write_line(const log_target *target, const ap_errorlog_info *info, char *line,
                            int len)
 {
-    apr_size_t n;
+    apr_os_file_t fd;
 
     if (!target->file) {
         if (log_syslog_ident) {
@@ -119,8 +164,14 @@ static void log_write_line(const log_target *target, const ap_errorlog_info *inf
         }
         return;
     }
+    BRG_ASSERT(len > 0 && len < LOG_LINE_BYTES);
     line[len] = '\n';
-    apr_file_write_full(target->file, line, (apr_size_t)len + 1, &n);
+    if (apr_os_file_get(&fd, target->file) != APR_SUCCESS)
+        return;
+    if (atomic_load_explicit(&log_lost_n, memory_order_relaxed))
+        log_write_lost(fd);
+    if (!log_write_bytes(fd, line, (apr_size_t)len + 1) && errno == EAGAIN)
+        atomic_fetch_add_explicit(&log_lost_n, 1, memory_order_relaxed);
 }
 
 static const apr_array_header_t *log_choose_format(const ap_errorlog_info *info)

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define LOG_LITERAL_MAX 256
+#define LOG_LEVEL_MAX 15
 
 /* ---- parsing ---- */
 
@@ -115,8 +116,9 @@ static const char *log_parser_modifiers(log_parser *ps, ap_errorlog_format_item 
             ps->at++;
         } else if (isdigit((unsigned char)*ps->at)) {
             for (item->min_loglevel = 0; isdigit((unsigned char)*ps->at); ps->at++)
-                item->min_loglevel = item->min_loglevel * 10 + (unsigned)(*ps->at - '0');
-            if (item->min_loglevel < 1 || item->min_loglevel > 15)
+                if (item->min_loglevel <= LOG_LEVEL_MAX)
+                    item->min_loglevel = item->min_loglevel * 10 + (unsigned)(*ps->at - '0');
+            if (item->min_loglevel < 1 || item->min_loglevel > LOG_LEVEL_MAX)
                 return "error log format: level must be from 1 to 15";
         } else if (*ps->at == '{')
             err = log_parser_braces(ps, &item->arg);

@@ -21,6 +21,7 @@ int log_is_open;
 const char *log_syslog_ident;
 
 static apr_pool_t *log_stderr_pool;
+static apr_file_t *log_main_pipe; /* of the main server's log, if it is piped */
 
 /* ---- standard error ---- */
 
@@ -183,6 +184,22 @@ static int log_open_file(server_rec *s, apr_pool_t *p)
     return DONE;
 }
 
+/* The same pipe, so that nobody waits for its reader: an open file of its own, since the one that there is becomes
+ * standard error of other programs, which expect to be able to wait. */
+static apr_file_t *log_open_unblocked(apr_file_t *pipe, apr_pool_t *p)
+{
+    apr_file_t *file;
+    apr_os_file_t fd;
+    char path[64];
+
+    apr_os_file_get(&fd, pipe);
+    apr_snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return apr_file_open(&file, path, APR_FOPEN_WRITE | APR_FOPEN_APPEND | APR_FOPEN_NONBLOCK,
+                         APR_OS_DEFAULT, p) == APR_SUCCESS
+               ? file
+               : pipe;
+}
+
 static int log_open_pipe(server_rec *s, apr_pool_t *p)
 {
     apr_cmdtype_e type = APR_PROGRAM_ENV;
@@ -199,7 +216,9 @@ static int log_open_pipe(server_rec *s, apr_pool_t *p)
                      APLOGNO(00089) "Couldn't start ErrorLog process '%s'.", s->error_fname + 1);
         return DONE;
     }
-    s->error_log = ap_piped_log_write_fd(pl);
+    s->error_log = log_open_unblocked(ap_piped_log_write_fd(pl), p);
+    if (!s->is_virtual)
+        log_main_pipe = ap_piped_log_write_fd(pl);
     return OK;
 }
 
@@ -227,6 +246,9 @@ static int log_share(server_rec *s, const server_rec *s_main)
 
 int ap_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s_main)
 {
+    apr_file_t *standard_error;
+
+    log_main_pipe = NULL;
     if (s_main->error_fname && log_open_server(s_main, plog) != OK)
         return DONE;
     for (server_rec *s = s_main->next; s; s = s->next)
@@ -236,7 +258,8 @@ int ap_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_
             return DONE;
     /* Whatever a library or a child prints lands in the log, also while a later configuration is
      * read. */
-    if (s_main->error_log && log_dup_to_stderr(s_main->error_log) == APR_SUCCESS)
+    standard_error = log_main_pipe ? log_main_pipe : s_main->error_log;
+    if (standard_error && log_dup_to_stderr(standard_error) == APR_SUCCESS)
         log_is_open = 1;
     return OK;
 }

@@ -12,6 +12,7 @@
 #include "http_config.h"
 #include "http_connection.h"
 #include "http_core.h"
+#include "hook_link.h"
 #include "http_log.h"
 #include "http_main.h"
 #include "http_protocol.h"
@@ -25,14 +26,6 @@ static int phases_plain, phases_authenticate, phases_differ;
 static ap_HOOK_post_read_request_t *observers[4]; /* hooks of modules whose rule observes */
 static int observers_n;
 static enum { CONNS_PLAIN, CONNS_BY_FILTERS, CONNS_MODULE_DRIVEN } connections_kind;
-
-/* The generic shape of what APR_DECLARE_EXTERNAL_HOOK's get function lists. */
-typedef struct hook_link {
-    void (*fn)(void);
-    const char *name;
-    const char *const *predecessors, *const *successors;
-    int order;
-} hook_link;
 
 typedef apr_array_header_t *hook_get_fn(void);
 
@@ -92,11 +85,11 @@ static int survey(hook_get_fn *const *hooks, size_t n, const char *kind)
     int plain = 1;
 
     for (size_t i = 0; i < n; i++) {
-        apr_array_header_t *links = hooks[i]();
+        const apr_array_header_t *links = hooks[i]();
+        const hook_link *l;
 
-        for (int k = 0; links && k < links->nelts; k++) {
-            const hook_link *l = &((const hook_link *)(const void *)links->elts)[k];
-            declaration *d = declaration_of(l->name);
+        for (int k = 0; (l = hook_link_at(links, k)) != NULL; k++) {
+            declaration *d = declaration_of(l->module);
 
             if (d) {
                 d->hooks_requests = 1;
@@ -109,7 +102,7 @@ static int survey(hook_get_fn *const *hooks, size_t n, const char *kind)
             plain = 0;
             ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, ap_server_conf,
                          "%s hooks %s without a declaration: these run on worker threads",
-                         l->name ? l->name : "a module", kind);
+                         l->module ? l->module : "a module", kind);
         }
     }
     return plain;
@@ -128,11 +121,11 @@ static void survey_connections(void)
                            ? CONNS_PLAIN
                            : CONNS_MODULE_DRIVEN;
     for (size_t i = 0; i < sizeof hooks / sizeof *hooks && connections_kind == CONNS_PLAIN; i++) {
-        apr_array_header_t *links = hooks[i]();
+        const apr_array_header_t *links = hooks[i]();
+        const hook_link *l;
 
-        for (int k = 0; links && k < links->nelts; k++) {
-            const hook_link *l = &((const hook_link *)(const void *)links->elts)[k];
-            const declaration *d = declaration_of(l->name);
+        for (int k = 0; (l = hook_link_at(links, k)) != NULL; k++) {
+            const declaration *d = declaration_of(l->module);
 
             if (d && d->stock && d->stock->by_filters)
                 connections_kind = CONNS_BY_FILTERS;

@@ -14,6 +14,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "core_settings.h"
+#include "regex_limits.h"
 #include "request_parts.h"
 #include "walk_private.h"
 #include "request_context.h"
@@ -240,11 +241,30 @@ static int request_serve_file(request_rec *r, int may_stop)
     return request_type_and_fix(r);
 }
 
-static int request_internal(request_rec *r, int may_stop)
+static int request_phases_run(request_rec *r, int may_stop)
 {
     int status = request_translate(r);
 
     return status == OK ? request_serve_file(r, may_stop) : status;
+}
+
+/* A rule whose expression reached a limit is neither true nor false. Modules take it for false, which
+ * may allow what the rule forbids: such a request fails. @param failures  regex_failures() before */
+static int request_check_regex(request_rec *r, unsigned failures, int status)
+{
+    if (regex_failures() == failures || ap_is_HTTP_ERROR(status))
+        return status;
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                  "%s: the match of a regular expression was given up, so the request is refused",
+                  r->uri);
+    return HTTP_INTERNAL_SERVER_ERROR;
+}
+
+static int request_internal(request_rec *r, int may_stop)
+{
+    unsigned failures = regex_failures();
+
+    return request_check_regex(r, failures, request_phases_run(r, may_stop));
 }
 
 AP_DECLARE(int) ap_process_request_internal(request_rec *r)
@@ -282,6 +302,7 @@ int request_phases(request_rec *r)
 int request_phases_resume(request_rec *r)
 {
     const request_files *files = request_files_of(r);
+    unsigned failures = regex_failures();
     int status;
 
     BRG_ASSERT(files != NULL);
@@ -290,6 +311,7 @@ int request_phases_resume(request_rec *r)
         status = request_serve_file(r, 0);
     else if ((status = request_authenticate(r)) == OK)
         status = request_type_and_fix(r);
+    status = request_check_regex(r, failures, status);
     return status == OK ? handler_prepare(r) : status;
 }
 

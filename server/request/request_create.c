@@ -7,6 +7,7 @@
  * not lie in one piece has them copied one by one.
  */
 #include "core_settings.h"
+#include "regex_limits.h"
 #include "request_parts.h"
 #include "brigade/loop.h"
 #include "http_config.h"
@@ -424,8 +425,11 @@ AP_DECLARE(int) ap_check_request_header(request_rec *r)
 AP_DECLARE(int) ap_post_read_request(request_rec *r)
 {
     const char *scheme = r->parsed_uri.scheme;
+    const unsigned failures = regex_failures();
     const int status = ap_run_post_read_request(r);
 
+    if (regex_failures() != failures)
+        return HTTP_INTERNAL_SERVER_ERROR; /* see request_internal() */
     if (status != OK && status != DECLINED)
         return status;
     /* Only a forward proxy may be asked for what is not of http. */

@@ -15,6 +15,7 @@
 #include "unixd.h"
 #include "util_mutex.h"
 
+#include "brigade/assert.h"
 #include "apr_hash.h"
 #include "apr_strings.h"
 
@@ -273,22 +274,33 @@ static apr_status_t mutex_end(const char *type, apr_status_t rv, server_rec *s)
     return rv;
 }
 
-AP_DECLARE(apr_status_t)
-ap_global_mutex_create(apr_global_mutex_t **mutex, const char **name, const char *type,
-                       const char *instance_id, server_rec *server, apr_pool_t *pool,
-                       apr_int32_t options)
+/* Exactly one of @a global and @a proc is to be made. */
+static apr_status_t mutex_make(apr_global_mutex_t **global, apr_proc_mutex_t **proc,
+                               const char **name, const char *type, const char *instance_id,
+                               server_rec *server, apr_pool_t *pool, apr_int32_t options)
 {
     apr_lockmech_e mech;
     const char *file;
     apr_status_t rv;
 
-    *mutex = NULL;
+    BRG_ASSERT(!global != !proc);
     if (!mutex_begin(type, instance_id, server, pool, options, &mech, &file, name, &rv))
         return rv;
-    rv = apr_global_mutex_create(mutex, file, mech, pool);
+    rv = global ? apr_global_mutex_create(global, file, mech, pool)
+                : apr_proc_mutex_create(proc, file, mech, pool);
     if (rv != APR_SUCCESS)
         return mutex_not_created(type, file, rv, server);
-    return mutex_end(type, ap_unixd_set_global_mutex_perms(*mutex), server);
+    rv = global ? ap_unixd_set_global_mutex_perms(*global) : ap_unixd_set_proc_mutex_perms(*proc);
+    return mutex_end(type, rv, server);
+}
+
+AP_DECLARE(apr_status_t)
+ap_global_mutex_create(apr_global_mutex_t **mutex, const char **name, const char *type,
+                       const char *instance_id, server_rec *server, apr_pool_t *pool,
+                       apr_int32_t options)
+{
+    *mutex = NULL;
+    return mutex_make(mutex, NULL, name, type, instance_id, server, pool, options);
 }
 
 AP_DECLARE(apr_status_t)
@@ -296,17 +308,8 @@ ap_proc_mutex_create(apr_proc_mutex_t **mutex, const char **name, const char *ty
                      const char *instance_id, server_rec *server, apr_pool_t *pool,
                      apr_int32_t options)
 {
-    apr_lockmech_e mech;
-    const char *file;
-    apr_status_t rv;
-
     *mutex = NULL;
-    if (!mutex_begin(type, instance_id, server, pool, options, &mech, &file, name, &rv))
-        return rv;
-    rv = apr_proc_mutex_create(mutex, file, mech, pool);
-    if (rv != APR_SUCCESS)
-        return mutex_not_created(type, file, rv, server);
-    return mutex_end(type, ap_unixd_set_proc_mutex_perms(*mutex), server);
+    return mutex_make(NULL, mutex, name, type, instance_id, server, pool, options);
 }
 
 /* ---- -D DUMP_RUN_CFG ---- */

@@ -302,7 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_match),       cmocka_unit_test(test_groups),
         cmocka_unit_test(test_many_groups), TEST_WITH_POOL(test_errors),
-        cmocka_unit_test(test_catastrophe), TEST_WITH_POOL(test_names),
+        TEST_WITH_POOL(test_catastrophe),   TEST_WITH_POOL(test_names),
         cmocka_unit_test(test_defaults),    TEST_WITH_POOL(test_subst),
         TEST_WITH_POOL(test_subst_limit),   TEST_WITH_POOL(test_plus),
         TEST_WITH_POOL(test_plus_memory),   TEST_WITH_POOL(test_threads),

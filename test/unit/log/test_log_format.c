@@ -142,7 +142,7 @@ static const struct {
     {"no message", 0},      {"%M %M", 0},         {"%M", 1},
     {"%+{Referer}i %M", 0}, {"%j %M", 0},         {"%M %", 0},
     {"%{unclosed %M", 0},   {"%0M", 0},           {"%16M", 0},
-    {"%M %-", 0},           {"%M %99999999F", 0},
+    {"%M %-", 0},           {"%M %99999999F", 0},   {"%4294967297M", 0},
 };
 
 static void nonsense_is_refused(void **state)

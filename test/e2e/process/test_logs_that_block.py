@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access logs: no request waits for the reader of a pipe, and no line is lost where there is room for it."""
+"""Logs: no request waits for the reader of a pipe, and no line is lost where there is room for it."""
 import os
 import re
 import signal
@@ -85,6 +85,20 @@ def test_wait_loses_no_line(serve, loops, processes):
     assert not client.is_alive()
     wait_until(lambda: lines(server) == count, "every line")
     assert b"lost" not in server.error_log()
+
+
+@shapes
+@pytest.mark.only("brigade")
+def test_stuck_reader_of_the_error_log(serve, loops, processes):
+    """Lines that it does not take are dropped; the first one after that says how many."""
+    server = serve.unstarted(f'EventLoops {loops}\nServerProcesses {processes}\nErrorLog "|/bin/sh @ROOT@/conf/logger"\n'
+                             "LogLevel trace6\nMaxKeepAliveRequests 0\n", FILES)
+    server.write("logger", LOGGER, base="conf")
+    server.start()
+    ask(server, 2000 * processes)
+    go(server)
+    wait_until(lambda: server.get("/a.txt") and b"lines of error logs were lost" in server.read("logs/out"), "the count")
+    assert all(line.startswith(b"[") for line in server.read("logs/out").splitlines() if b"lost" in line)
 
 
 @pytest.mark.only("brigade")

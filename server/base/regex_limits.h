@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_BASE_REGEX_LIMITS_H
+#define BRIGADE_BASE_REGEX_LIMITS_H
+
+/**
+ * @file regex_limits.h
+ * Limits of regular expressions. A match may take time that grows exponentially with its subject, and clients
+ * choose subjects: every match is limited, and one that reaches a limit is an error, not "no match".
+ */
+
+#define REGEX_LIMIT_DEFAULT 100000 /**< RegexMatchLimit: PCRE's steps of one match */
+
+#define REGEX_LIMIT_MAX 1000000000
+
+/** RegexMatchLimit. While the configuration is read. */
+void regex_limit_set(unsigned steps);
+
+/** Where an expression stands that is compiled now; file is NULL where no directive is at work. */
+typedef struct regex_place {
+    const char *file;
+    int line;
+} regex_place;
+
+/**
+ * Set it for expressions that the calling thread compiles.
+ * @param place  its file name need live only until the next call
+ * @return the place before
+ */
+regex_place regex_place_set(regex_place place);
+
+/**
+ * How many matches of the calling thread ended with an error so far. What decides by expressions whether a
+ * request is allowed compares it before and after, since callers of ap_regexec() mostly take an error for "no match".
+ */
+unsigned regex_failures(void);
+
+#endif
