@@ -21,7 +21,7 @@
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
-#include "h1_fields.h"
+#include "http_fields.h"
 #include "mod_core.h"
 #include "apr_strings.h"
 #include <string.h>
@@ -108,7 +108,7 @@ static apr_status_t body_start_length(ap_filter_t *f, body_ctx *ctx, const char 
 {
     uint64_t n;
 
-    if (h1_parse_length(length, strlen(length), &n)) {
+    if (http_parse_length(length, strlen(length), &n)) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, f->r, APLOGNO(01587) "Invalid Content-Length");
         return body_break(f, ctx, APR_EGENERAL);
     }

@@ -149,37 +149,3 @@ apr_status_t ap_http_chunk_filter(ap_filter_t *f, apr_bucket_brigade *bb)
     } while (!APR_BRIGADE_EMPTY(bb));
     return APR_SUCCESS;
 }
-
-/* ---- HTTP_OUTERROR: what an error or the end of a response means for the connection ---- */
-
-/* What f->ctx points to when EOS or EOC went by. */
-static char outerror_ended;
-
-apr_status_t ap_http_outerror_filter(ap_filter_t *f, apr_bucket_brigade *bb)
-{
-    const int had_ended = f->ctx != NULL;
-    int ends = 0;
-    apr_bucket *e, *next;
-
-    for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = next) {
-        next = APR_BUCKET_NEXT(e);
-        if (!APR_BUCKET_IS_METADATA(e)) {
-            /* What a handler still writes after the answer was ended (by an error page) is not of
-             * it. */
-            if (had_ended)
-                apr_bucket_delete(e);
-            continue;
-        }
-        if (AP_BUCKET_IS_ERROR(e)) {
-            f->c->keepalive = AP_CONN_CLOSE;
-        } else if (AP_BUCKET_IS_EOC(e)) {
-            f->c->keepalive = AP_CONN_CLOSE;
-            ends = 1;
-        } else if (APR_BUCKET_IS_EOS(e)) {
-            ends = 1;
-        }
-    }
-    if (ends)
-        f->ctx = &outerror_ended;
-    return ap_pass_brigade(f->next, bb);
-}

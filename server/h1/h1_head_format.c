@@ -40,17 +40,6 @@ size_t h1_format_connection(char *buf, int close, int asked, long timeout_s, int
     return (size_t)(p - buf);
 }
 
-int h1_header_is_safe(const char *name, const char *value)
-{
-    if (!*name)
-        return 0;
-    while (http_is(*name, HTTP_C_TOKEN))
-        name++;
-    while (http_is(*value, HTTP_C_VALUE))
-        value++;
-    return *name == '\0' && *value == '\0';
-}
-
 /* The fields that the HTTP_HEADER filter sets after Connection. */
 static int h1_is_late(const char *name)
 {

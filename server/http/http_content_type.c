@@ -82,6 +82,12 @@ AP_DECLARE(apr_time_t) ap_rationalize_mtime(request_rec *r, apr_time_t mtime)
     return mtime > now ? now : mtime;
 }
 
+AP_DECLARE(void) ap_update_mtime(request_rec *r, apr_time_t dependency_mtime)
+{
+    if (r->mtime < dependency_mtime)
+        r->mtime = dependency_mtime;
+}
+
 AP_DECLARE(void) ap_set_last_modified(request_rec *r)
 {
     char *text;

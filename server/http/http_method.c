@@ -10,6 +10,7 @@
 #include "core_settings.h"
 #include "http_config.h"
 #include "http_log.h"
+#include "http_request.h"
 #include "http_protocol.h"
 #include "apr_strings.h"
 #include <stdarg.h>
@@ -234,4 +235,34 @@ char *http_make_allow(request_rec *r)
             allow_add(names, methods_extra[i]);
     apr_array_cat(names, allowed->method_list);
     return apr_array_pstrcat(r->pool, names, ',');
+}
+
+/* ---- methods ---- */
+
+AP_DECLARE(void) ap_allow_methods(request_rec *r, int reset, ...)
+{
+    const char *method;
+    va_list methods;
+
+    if (reset)
+        ap_clear_method_list(r->allowed_methods);
+    va_start(methods, reset);
+    while ((method = va_arg(methods, const char *)) != NULL)
+        ap_method_list_add(r->allowed_methods, method);
+    va_end(methods);
+}
+
+AP_DECLARE(void) ap_allow_standard_methods(request_rec *r, int reset, ...)
+{
+    apr_int64_t mask = 0;
+    va_list methods;
+    int method;
+
+    if (reset)
+        ap_clear_method_list(r->allowed_methods);
+    va_start(methods, reset);
+    while ((method = va_arg(methods, int)) != -1)
+        mask |= AP_METHOD_BIT << method;
+    va_end(methods);
+    r->allowed_methods->method_mask |= mask;
 }

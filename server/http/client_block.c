@@ -4,13 +4,11 @@
  */
 #include "http_error.h"
 #include "core_settings.h"
-#include "h1_request.h"
-#include "request_parts.h"
+#include "http_fields.h"
 #include "http_config.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
-#include "h1_fields.h"
 #include "apr_strings.h"
 #include <string.h>
 
@@ -60,7 +58,7 @@ AP_DECLARE(int) ap_setup_client_block(request_rec *r, int read_policy)
     if (coding) {
         rv = block_setup_chunked(r, coding);
     } else if (length) {
-        if (h1_parse_length(length, strlen(length), &n)) {
+        if (http_parse_length(length, strlen(length), &n)) {
             ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                           APLOGNO(01594) "Invalid Content-Length '%s'", length);
             return HTTP_BAD_REQUEST;
