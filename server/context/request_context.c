@@ -71,6 +71,7 @@ int request_conf_create(request_rec *r)
         apr_palloc(r->pool, sizeof *block + request_notes_n * sizeof(void *));
     core_request_config *conf = &block->conf;
 
+    BRG_ASSERT(!r->main || ap_get_core_module_config(r->main->request_config));
     memset(block, 0, offsetof(request_conf_block, offer));
     memset(block->notes, 0, request_notes_n * sizeof(void *));
     conf->notes = block->notes;
@@ -162,6 +163,7 @@ int request_takes_rerun(request_rec *r, int *status)
 {
     request_conf_block *block = request_block_of(r);
 
+    BRG_ASSERT(status && *status != SUSPENDED);
     if (!block)
         return 0;
     block->may_move = 0;
@@ -254,6 +256,7 @@ ap_filter_t *request_conf_filter(request_rec *r)
 
     if (!block || block->filters_used == REQUEST_FILTERS)
         return apr_palloc(r->pool, sizeof(ap_filter_t));
+    BRG_ASSERT(block->filters_used < REQUEST_FILTERS);
     return &block->filters[block->filters_used++];
 }
 

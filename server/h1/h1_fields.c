@@ -14,6 +14,7 @@
 #include "h1_request.h"
 #include "request_parts.h"
 #include "http_log.h"
+#include "brigade/assert.h"
 
 const char h1_note_field_size[] = "Size of a request header field exceeds server limit.";
 
@@ -35,6 +36,7 @@ void h1_field_note(http_head *head, uint16_t index)
 {
     http_field *field = &head->field[index];
 
+    BRG_ASSERT(index < head->n_fields || head->n_fields == index);
     if (field->id == HTTP_F_OTHER)
         return;
     if (head->known[field->id] >= 0)
@@ -47,6 +49,7 @@ void h1_field_note(http_head *head, uint16_t index)
 
 static int h1_refuse(http_head *head, const http_field *field, int status, const char *why)
 {
+    BRG_ASSERT(head->status == 0 && status >= 400);
     head->why = why;
     head->bad = field ? field->value : "";
     head->bad_len = field ? field->value_len : 0;
@@ -58,6 +61,7 @@ static const http_field *h1_second(const http_head *head, const http_field *firs
 {
     const http_field *end = head->field + head->n_fields;
 
+    BRG_ASSERT(first >= head->field && first < head->field + head->n_fields);
     for (const http_field *f = first + 1; f < end; f++)
         if (f->id == first->id)
             return f;
@@ -72,6 +76,7 @@ static int h1_judge_length(http_head *head)
 {
     const http_field *field = &head->field[head->known[HTTP_F_CONTENT_LENGTH]];
 
+    BRG_ASSERT(head->known[HTTP_F_CONTENT_LENGTH] < head->n_fields);
     if (head->repeated && h1_second(head, field))
         return h1_refuse(head, field, 400, H1_WHY_LENGTH);
     if (http_parse_length(field->value, field->value_len, &head->content_length))
@@ -94,6 +99,7 @@ static int h1_judge_codings(http_head *head)
     const http_field *end = head->field + head->n_fields, *f, *last = first;
     int unknown = 0;
 
+    BRG_ASSERT(!head->chunked);
     for (f = first; f < end; f++) {
         const char *p = f->value, *item;
         size_t len;
@@ -122,6 +128,7 @@ static int h1_judge_framing(http_head *head)
 {
     const int length = head->known[HTTP_F_CONTENT_LENGTH] >= 0;
 
+    BRG_ASSERT(!head->has_body && !head->chunked);
     if (head->known[HTTP_F_TRANSFER_ENCODING] < 0)
         return length ? h1_judge_length(head) : 0;
     if (length)
@@ -174,6 +181,7 @@ int h1_fields_judge(http_head *head, const h1_limits *limits)
 {
     int status = h1_judge_size(head, limits->field_size);
 
+    BRG_ASSERT(head->major > 0 && head->status == 0);
     if (!status)
         status = h1_judge_framing(head);
     return status ? status : h1_judge_host(head, limits->unsafe);

@@ -14,12 +14,14 @@
 #include "mod_core.h"
 #include "httpd.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 APLOG_USE_MODULE(http);
 
 static int interim_field(void *bb, const char *name, const char *value)
 {
+    BRG_ASSERT(bb && name && value);
     if (http_field_is_safe(name, value))
         apr_brigade_putstrs(bb, NULL, NULL, name, ": ", value, "\r\n", NULL);
     return 1;
@@ -45,6 +47,7 @@ AP_DECLARE(void) ap_send_interim_response(request_rec *r, int send_headers)
         first->expecting_100 = 0;
         r->expecting_100 = 0;
     }
+    BRG_ASSERT(ap_is_HTTP_INFO(r->status));
     line = r->status_line && atoi(r->status_line) == r->status
                ? r->status_line
                : ap_get_status_line_ex(r->pool, r->status);

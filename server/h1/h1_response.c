@@ -22,6 +22,7 @@
 #include "mod_core.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 APLOG_USE_MODULE(http);
@@ -33,6 +34,7 @@ static char header_sent;  /* the head is out; what follows is body to be swallow
 /* How HTTP/1 frames the body. */
 static void header_frame(request_rec *r)
 {
+    BRG_ASSERT(!r->assbackwards);
     if (AP_STATUS_IS_HEADER_ONLY(r->status)) {
         apr_table_unset(r->headers_out, "Transfer-Encoding");
     } else if (r->chunked) {
@@ -43,6 +45,7 @@ static void header_frame(request_rec *r)
 
 static void header_complete(request_rec *r)
 {
+    BRG_ASSERT(!r->assbackwards && r->connection);
     http_response_merge(r);
     ap_set_keepalive(r);
     header_frame(r);
@@ -73,6 +76,7 @@ static void header_drop_body(apr_bucket_brigade *bb)
 {
     apr_bucket *e = APR_BRIGADE_FIRST(bb);
 
+    BRG_ASSERT_DEBUG(bb->p != NULL);
     while (e != APR_BRIGADE_SENTINEL(bb)) {
         apr_bucket *next = APR_BUCKET_NEXT(e);
 
@@ -89,6 +93,7 @@ static apr_bucket *header_bucket(request_rec *r)
     char *buf = apr_bucket_alloc(cap, alloc);
     const size_t len = h1_format_head(r, buf, cap);
 
+    BRG_ASSERT(len > 0 && len <= cap);
     return apr_bucket_heap_create(buf, len, apr_bucket_free, alloc);
 }
 
@@ -97,6 +102,7 @@ static apr_status_t header_send_bare(ap_filter_t *f, apr_bucket_brigade *bb, int
 {
     request_rec *r = f->r;
 
+    BRG_ASSERT(f->ctx == &header_dying);
     r->status = status;
     r->status_line = NULL;
     r->connection->keepalive = AP_CONN_CLOSE;
@@ -114,6 +120,7 @@ static apr_status_t header_die(ap_filter_t *f, apr_bucket_brigade *bb, int statu
 {
     request_rec *r = f->r;
 
+    BRG_ASSERT(f->r && f->r->pool);
     if (f->ctx == &header_dying)
         return header_send_bare(f, bb, status);
     apr_brigade_cleanup(bb);
@@ -160,6 +167,7 @@ AP_DECLARE_NONSTD(apr_status_t) ap_http_header_filter(ap_filter_t *f, apr_bucket
     request_rec *r = f->r;
     int status, eoc;
 
+    BRG_ASSERT(!f->ctx || f->ctx == &header_dying || f->ctx == &header_sent);
     if (f->ctx == &header_sent) {
         header_drop_body(bb);
         return ap_pass_brigade(f->next, bb);

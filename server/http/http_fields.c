@@ -2,11 +2,13 @@
 /* The grammar of fields that each version of HTTP has alike. */
 #include "http_fields.h"
 #include "http_scan.h"
+#include "brigade/assert.h"
 
 int http_list_next(const char **p, const char *end, const char **item, size_t *len)
 {
     const char *start, *stop;
 
+    BRG_ASSERT(*p <= end);
     while (*p < end && (**p == ',' || **p == ' ' || **p == '\t'))
         (*p)++;
     if (*p == end)
@@ -16,6 +18,7 @@ int http_list_next(const char **p, const char *end, const char **item, size_t *l
         (*p)++;
     for (stop = *p; stop > start && (stop[-1] == ' ' || stop[-1] == '\t'); stop--) {
     }
+    BRG_ASSERT(stop > start);
     *item = start;
     *len = (size_t)(stop - start);
     return 1;
@@ -25,6 +28,7 @@ int http_parse_length(const char *value, size_t len, uint64_t *out)
 {
     uint64_t n = 0;
 
+    BRG_ASSERT(value && out);
     if (len == 0)
         return -1;
     for (size_t i = 0; i < len; i++) {
@@ -41,6 +45,7 @@ static int http_port_is_valid(const char *p, const char *end)
 {
     uint32_t port = 0;
 
+    BRG_ASSERT(p <= end);
     for (; p < end && http_is(*p, HTTP_C_DIGIT) && port < 65536; p++)
         port = port * 10 + (uint32_t)(*p - '0');
     return p == end && port > 0 && port < 65536;
@@ -50,6 +55,7 @@ static const char *http_host_literal(const char *p, const char *end)
 {
     const char *start = ++p;
 
+    BRG_ASSERT(p <= end && p[-1] == '[');
     while (p < end && (http_is(*p, HTTP_C_HEX) || *p == ':' || *p == '.'))
         p++;
     return p < end && *p == ']' && p - start >= 2 ? p + 1 : NULL;
@@ -59,6 +65,7 @@ static const char *http_host_name(const char *p, const char *end)
 {
     const char *start = p;
 
+    BRG_ASSERT(p <= end);
     for (; p < end && http_is(*p, HTTP_C_HOST); p++)
         if (*p == '.' && p > start && p[-1] == '.')
             return NULL;

@@ -9,6 +9,7 @@
 #include "http_request.h"
 #include "mod_core.h"
 #include "util_filter.h"
+#include "brigade/assert.h"
 
 AP_DECLARE(void) ap_finalize_request_protocol(request_rec *r)
 {
@@ -37,6 +38,7 @@ static apr_table_t *subrequest_headers(apr_pool_t *p, const request_rec *r)
         "Last-Modified",    "Transfer-Encoding"};
     apr_table_t *headers;
 
+    BRG_ASSERT(p && r->headers_in);
     if (!ap_request_has_body((request_rec *)r))
         return r->headers_in;
     headers = apr_table_copy(p, r->headers_in);
@@ -85,6 +87,7 @@ request_rec *http_original_request(request_rec *r)
         r = r->main;
     while (r->prev)
         r = r->prev;
+    BRG_ASSERT(!r->main && !r->prev);
     return r;
 }
 
@@ -99,6 +102,7 @@ apr_status_t ap_http_outerror_filter(ap_filter_t *f, apr_bucket_brigade *bb)
     int ends = 0;
     apr_bucket *e, *next;
 
+    BRG_ASSERT(!f->ctx || f->ctx == &outerror_ended);
     for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = next) {
         next = APR_BUCKET_NEXT(e);
         if (!APR_BUCKET_IS_METADATA(e)) {

@@ -6,6 +6,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "mod_core.h"
+#include "brigade/assert.h"
 
 AP_DECLARE(int) ap_send_http_options(request_rec *r)
 {
@@ -17,6 +18,7 @@ AP_DECLARE(int) ap_send_http_options(request_rec *r)
 
 static int trace_field(void *bb, const char *name, const char *value)
 {
+    BRG_ASSERT(bb && name && value);
     apr_brigade_putstrs(bb, NULL, NULL, name, ": ", value, "\r\n", NULL);
     return 1;
 }
@@ -29,6 +31,7 @@ static int trace_body(request_rec *r, apr_bucket_brigade *bb)
     char buf[4096];
     long n, total = 0;
 
+    BRG_ASSERT(bb != NULL);
     if (!ap_should_client_block(r))
         return OK;
     while ((n = ap_get_client_block(r, buf, sizeof(buf))) > 0) {
@@ -46,6 +49,7 @@ static int trace_allowed(request_rec *r, int *read_policy)
 {
     const core_server_config *conf = core_server_conf_of(r->server);
 
+    BRG_ASSERT(read_policy);
     if (conf->trace_enable == AP_TRACE_EXTENDED) {
         *read_policy = REQUEST_CHUNKED_DECHUNK;
         return 1;

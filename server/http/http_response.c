@@ -12,6 +12,7 @@
 #include "http_request.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 APLOG_USE_MODULE(http);
@@ -20,6 +21,7 @@ static void response_add_token(apr_array_header_t *list, const char *token)
 {
     char **have = (char **)list->elts;
 
+    BRG_ASSERT(token && *token);
     for (int i = 0; i < list->nelts; i++)
         if (!strcasecmp(have[i], token))
             return;
@@ -38,6 +40,7 @@ static int response_collect(void *list, const char *key, const char *value)
 {
     apr_array_header_t *tokens = list;
 
+    BRG_ASSERT(list && value);
     response_add_tokens(tokens->pool, tokens, value);
     return 1;
 }
@@ -66,6 +69,7 @@ static void response_fix_languages(request_rec *r)
     const char *set = apr_table_get(r->headers_out, "Content-Language");
     apr_array_header_t *tokens;
 
+    BRG_ASSERT(r->headers_out);
     if (apr_is_empty_array(r->content_languages))
         return;
     tokens = apr_array_copy(r->pool, r->content_languages);
@@ -94,6 +98,7 @@ void http_response_fix_status_line(request_rec *r)
 
 void http_response_merge(request_rec *r)
 {
+    BRG_ASSERT(r->headers_out && r->err_headers_out);
     if (!apr_is_empty_table(r->err_headers_out))
         r->headers_out = apr_table_overlay(r->pool, r->err_headers_out, r->headers_out);
     http_response_fix_status_line(r);
@@ -104,6 +109,7 @@ void http_response_fields(request_rec *r)
 {
     const char *type, *length;
 
+    BRG_ASSERT(r->headers_out && !r->assbackwards);
     if (AP_STATUS_IS_HEADER_ONLY(r->status)) {
         apr_table_unset(r->headers_out, "Content-Length");
         return;
@@ -129,6 +135,7 @@ static int response_fields_are_safe(request_rec *r)
     const apr_array_header_t *fields = apr_table_elts(r->headers_out);
     const apr_table_entry_t *e = (const apr_table_entry_t *)fields->elts;
 
+    BRG_ASSERT(r->headers_out);
     for (int i = 0; i < fields->nelts; i++) {
         if (!e[i].key[0]) {
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
