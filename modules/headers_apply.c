@@ -208,7 +208,7 @@ int headers_apply(request_rec *r, apr_table_t *headers, const apr_array_header_t
 {
     const headers_rule *rule, *end;
 
-    BRG_ASSERT(headers && rules);
+    BRG_ASSERT(headers);
     if (rules == NULL)
         return 1;
     rule = (const headers_rule *)rules->elts;
