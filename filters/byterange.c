@@ -19,6 +19,7 @@
 #include "apr_buckets.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <limits.h>
 #include <string.h>
 
@@ -54,6 +55,7 @@ static const char *range_number(const char *p, const char *end, apr_off_t *out)
     apr_off_t n = 0;
     const char *start = p;
 
+    BRG_ASSERT(p <= end && out);
     for (; p < end && apr_isdigit(*p); p++)
         if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *p - '0', &n))
             return NULL;
@@ -64,6 +66,7 @@ static const char *range_number(const char *p, const char *end, apr_off_t *out)
 /* "first-last", "first-" or "-suffix". 0 = malformed; the pair may lie beyond the end. */
 static int range_parse_one(const char *p, const char *end, apr_off_t length, range_pair *out)
 {
+    BRG_ASSERT(p < end && length > 0);
     if (p < end && *p == '-') {
         p = range_number(p + 1, end, &out->start);
         if (!p || p != end || out->start == 0)
@@ -93,6 +96,7 @@ static void range_add(range_set *set, const range_pair *pair)
     range_pair *last =
         set->pairs->nelts ? &((range_pair *)set->pairs->elts)[set->pairs->nelts - 1] : NULL;
 
+    BRG_ASSERT(pair->start <= pair->end && pair->end < set->length);
     if (last && pair->start <= last->end + 1 && pair->end + 1 >= last->start) {
         set->overlaps++;
         if (pair->start < last->start) {
@@ -111,6 +115,7 @@ static int range_parse(const char *field, range_set *set)
 {
     const char *p = field;
 
+    BRG_ASSERT(set->pairs && set->length > 0);
     while (*p) {
         const char *end = p + strcspn(p, ","), *stop = end;
         range_pair pair;
@@ -150,6 +155,7 @@ static int range_set_is_too_much(request_rec *r, const range_set *set)
     const range_pair *pairs = (const range_pair *)set->pairs->elts;
     apr_off_t sum = 0;
 
+    BRG_ASSERT(set->pairs->nelts > 0);
     for (int i = 0; i < set->pairs->nelts; i++) {
         sum += pairs[i].end - pairs[i].start + 1;
         if (sum > set->length)
@@ -183,6 +189,7 @@ static range_verdict range_judge(request_rec *r, const char *field, range_set *s
 {
     int n = 1;
 
+    BRG_ASSERT(field && !set->pairs);
     for (const char *p = field; *p; p++)
         n += *p == ',';
     set->pairs = apr_array_make(r->pool, n < 16 ? n : 16, sizeof(range_pair));
@@ -219,6 +226,7 @@ static apr_status_t range_copy(apr_bucket_brigade *bb, apr_bucket_brigade *out,
     apr_bucket *first, *after;
     apr_status_t rv = apr_brigade_partition(bb, pair->start, &first);
 
+    BRG_ASSERT(pair->start >= 0 && pair->start <= pair->end);
     if (rv == APR_SUCCESS)
         rv = apr_brigade_partition(bb, pair->end + 1, &after);
     for (apr_bucket *e = first; rv == APR_SUCCESS && e != after && e != APR_BRIGADE_SENTINEL(bb);
@@ -253,6 +261,7 @@ static apr_status_t range_multipart(request_rec *r, const range_set *set, apr_bu
                            NULL);
     apr_status_t rv = APR_SUCCESS;
 
+    BRG_ASSERT(set->pairs->nelts > 1 && ap_multipart_boundary);
     for (int i = 0; i < set->pairs->nelts && rv == APR_SUCCESS; i++) {
         range_put_text(out, r,
                        apr_pstrcat(r->pool, begin, range_text(r->pool, &pairs[i], set->length),
@@ -270,6 +279,7 @@ static apr_status_t range_single(request_rec *r, const range_set *set, apr_bucke
 {
     const range_pair *pair = (const range_pair *)set->pairs->elts;
 
+    BRG_ASSERT(set->pairs->nelts == 1);
     apr_table_setn(r->headers_out, "Content-Range",
                    apr_pstrcat(r->pool, "bytes ", range_text(r->pool, pair, set->length), NULL));
     return range_copy(bb, out, pair);
@@ -281,6 +291,7 @@ static apr_status_t range_send(ap_filter_t *f, const range_set *set, apr_bucket_
     apr_bucket_brigade *out = apr_brigade_create(r->pool, f->c->bucket_alloc);
     apr_status_t rv;
 
+    BRG_ASSERT(f->next && set->length > 0);
     r->status = HTTP_PARTIAL_CONTENT;
     r->status_line = NULL;
     rv = set->pairs->nelts > 1 ? range_multipart(r, set, bb, out) : range_single(r, set, bb, out);
@@ -301,6 +312,7 @@ static apr_status_t range_refuse(ap_filter_t *f, apr_off_t length, apr_bucket_br
 {
     request_rec *r = f->r;
 
+    BRG_ASSERT(length > 0);
     apr_brigade_cleanup(bb);
     apr_table_setn(r->err_headers_out, "Content-Range",
                    apr_psprintf(r->pool, "bytes */%" APR_OFF_T_FMT, length));

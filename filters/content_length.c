@@ -9,6 +9,7 @@
 #include "http_protocol.h"
 #include "util_filter.h"
 #include "apr_buckets.h"
+#include "brigade/assert.h"
 
 /* What f->ctx points to when something went on already: the head may be out. */
 static char length_passed;
@@ -70,6 +71,7 @@ static apr_status_t length_pass_front(ap_filter_t *f, apr_bucket_brigade *bb, le
     apr_bucket_brigade *rest = apr_brigade_split(bb, scan->stop);
     apr_status_t rv;
 
+    BRG_ASSERT(scan->stop && scan->bytes > 0);
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_flush_create(f->c->bucket_alloc));
     f->r->bytes_sent += scan->bytes;
     rv = ap_pass_brigade(f->next, bb);
@@ -83,6 +85,7 @@ static apr_status_t length_pass_front(ap_filter_t *f, apr_bucket_brigade *bb, le
  * of its length. */
 static void length_tell(request_rec *r)
 {
+    BRG_ASSERT(r->bytes_sent >= 0);
     if (r->header_only && r->bytes_sent == 0 && apr_table_get(r->headers_out, "Content-Length"))
         return;
     ap_set_content_length(r, r->bytes_sent);
@@ -94,6 +97,7 @@ AP_DECLARE_NONSTD(apr_status_t) ap_content_length_filter(ap_filter_t *f, apr_buc
     length_scan scan;
     apr_status_t rv;
 
+    BRG_ASSERT(!f->ctx || f->ctx == &length_passed);
     for (;;) {
         scan = (length_scan){0};
         rv = length_run(bb, &scan);

@@ -9,6 +9,7 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(authz_core);
 
@@ -48,6 +49,7 @@ static authz_status authz_ask_provider(request_rec *r, const authz_node *node)
 {
     authz_status status;
 
+    BRG_ASSERT(node->provider);
     if (authz_provider_is_own(node->provider))
         return node->provider->check_authorization(r, node->args, node->parsed);
     apr_table_setn(r->notes, AUTHZ_PROVIDER_NAME_NOTE, node->provider_name);
@@ -76,6 +78,7 @@ authz_status authz_eval(request_rec *r, const authz_node *node, authz_op parent_
 {
     authz_status status;
 
+    BRG_ASSERT(node);
     if (!(node->limited & (AP_METHOD_BIT << r->method_number))) {
         status = parent_op == AUTHZ_OP_ALL ? AUTHZ_GRANTED : AUTHZ_NEUTRAL;
         if (APLOGrdebug(r)) {

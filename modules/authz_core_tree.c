@@ -13,6 +13,7 @@
 #include "http_log.h"
 #include "ap_provider.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(authz_core);
 
@@ -26,6 +27,7 @@ static apr_array_header_t *authz_unchecked;
 
 const char *authz_node_name(apr_pool_t *p, const authz_node *node)
 {
+    BRG_ASSERT(node);
     if (node->provider) {
         return apr_pstrcat(p, "Require ", node->negate ? "not " : "", node->provider_name, " ",
                            node->args, NULL);
@@ -48,6 +50,7 @@ static authz_node *authz_node_container(apr_pool_t *p, authz_op op, int negate)
 
 static void authz_node_add(authz_node *parent, authz_node *child)
 {
+    BRG_ASSERT(parent && child && parent != child);
     child->next = NULL;
     if (parent->last)
         parent->last->next = child;
@@ -61,6 +64,7 @@ static void authz_node_add(authz_node *parent, authz_node *child)
 /* The container that the directive being read stands in. */
 static authz_node *authz_open_node(cmd_parms *cmd, authz_dir_conf *conf)
 {
+    BRG_ASSERT(conf);
     if (!conf->open) {
         conf->root = conf->open = authz_node_container(cmd->pool, AUTHZ_OP_ANY, 0);
         if (authz_unchecked && !conf->queued_to_check) {
@@ -122,6 +126,7 @@ static void authz_node_join(authz_node *parent, authz_node *node)
     authz_node *child, *next;
     int flip = node->negate && node->op != parent->op;
 
+    BRG_ASSERT(parent && node && parent != node);
     if (!flip && (node->negate || node->op != parent->op)) {
         authz_node_add(parent, node);
         return;
@@ -138,6 +143,7 @@ static const char *authz_container_close(cmd_parms *cmd, authz_dir_conf *conf, a
 {
     authz_node *parent;
 
+    BRG_ASSERT(node);
     if (!node->first) {
         return apr_pstrcat(cmd->pool, cmd->cmd->name,
                            "> directive contains no authorization directives", NULL);
@@ -218,6 +224,7 @@ void *authz_dir_merge(apr_pool_t *p, void *basev, void *addv)
     const authz_dir_conf *base = basev, *add = addv;
     authz_dir_conf *conf = apr_pcalloc(p, sizeof(*conf));
 
+    BRG_ASSERT(basev && addv);
     if (add->merge == AUTHZ_MERGE_OFF || !base->root ||
         (add->root && add->merge == AUTHZ_MERGE_UNSET)) {
         conf->root = add->root;

@@ -12,6 +12,7 @@
 #include "http_log.h"
 #include "http_request.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 #include <string.h>
 
@@ -24,7 +25,10 @@ typedef struct modfilter_prepared {
     struct modfilter_prepared *next;
 } modfilter_prepared;
 
+#define MODFILTER_TAG 0x4d464c54u /* "MFLT" */
+
 typedef struct modfilter_ctx {
+    uint32_t tag;            /* MODFILTER_TAG: f->ctx leads here while no provider runs */
     ap_out_filter_func func; /**< of the chosen provider; NULL before the choice */
     void *provider_ctx;
     modfilter_prepared *prepared;
@@ -58,9 +62,17 @@ static int modfilter_init_provider(ap_filter_t *f, modfilter_ctx *ctx,
     return OK;
 }
 
+static modfilter_ctx *modfilter_ctx_make(apr_pool_t *p)
+{
+    modfilter_ctx *ctx = apr_pcalloc(p, sizeof(*ctx));
+
+    ctx->tag = MODFILTER_TAG;
+    return ctx;
+}
+
 int modfilter_init(ap_filter_t *f)
 {
-    modfilter_ctx *ctx = apr_pcalloc(f->r->pool, sizeof(*ctx));
+    modfilter_ctx *ctx = modfilter_ctx_make(f->r->pool);
     const ap_filter_provider_t *provider;
 
     for (provider = f->frec->providers; provider; provider = provider->next) {
@@ -77,6 +89,7 @@ static void modfilter_trace(const ap_filter_t *f, const apr_bucket_brigade *bb)
 {
     const apr_bucket *b;
 
+    BRG_ASSERT(f->r);
     if (f->frec->debug != 1)
         return;
     ap_log_cerror(APLOG_MARK, APLOG_DEBUG, 0, f->c, APLOGNO(01375) "%s", f->frec->name);
@@ -92,6 +105,7 @@ static int modfilter_matches_expr(request_rec *r, const ap_filter_provider_t *pr
     const char *error = NULL;
     int matches = ap_expr_exec(r, provider->expr, &error);
 
+    BRG_ASSERT(provider);
     if (error) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(01379) "Error evaluating filter dispatch condition: %s", error);
@@ -108,6 +122,7 @@ static int modfilter_matches_type(request_rec *r, const ap_filter_provider_t *pr
     apr_size_t len;
     int matches = 0;
 
+    BRG_ASSERT(provider);
     if (type == NULL) {
         ap_log_rerror(APLOG_MARK, APLOG_TRACE2, 0, r,
                       "Content-Type condition for '%s' did not match: no Content-Type",
@@ -175,6 +190,7 @@ static int modfilter_choose(ap_filter_t *f, modfilter_ctx *ctx)
     request_rec *r = f->r;
     const ap_filter_provider_t *provider;
 
+    BRG_ASSERT(ctx);
     for (provider = f->frec->providers; provider; provider = provider->next) {
         if (provider->expr ? modfilter_matches_expr(r, provider)
                            : modfilter_matches_type(r, provider)) {
@@ -200,6 +216,7 @@ static int modfilter_may_run(const ap_filter_t *f)
 {
     const request_rec *r = f->r;
 
+    BRG_ASSERT(f->frec);
     return (r->status == HTTP_OK || apr_table_get(r->subprocess_env, "filter-errordocs") != NULL) &&
            modfilter_proxy_allows(r, f->frec->proto_flags);
 }
@@ -211,7 +228,8 @@ apr_status_t modfilter_harness(ap_filter_t *f, apr_bucket_brigade *bb)
 
     modfilter_trace(f, bb);
     if (ctx == NULL) /* inserted after the handler's filters were initialised */
-        ctx = f->ctx = apr_pcalloc(f->r->pool, sizeof(*ctx));
+        ctx = f->ctx = modfilter_ctx_make(f->r->pool);
+    BRG_ASSERT_TAG(ctx, MODFILTER_TAG);
     if (ctx->func == NULL && (!modfilter_may_run(f) || !modfilter_choose(f, ctx))) {
         ap_remove_output_filter(f);
         return ap_pass_brigade(f->next, bb);
@@ -239,6 +257,7 @@ static void modfilter_keep_range(request_rec *r, const ap_filter_rec_t *filter,
 /* The harness waits for nothing; a filter that it runs may. */
 static void modfilter_choose_thread(request_rec *r, const ap_filter_rec_t *filter)
 {
+    BRG_ASSERT(filter);
     for (const ap_filter_provider_t *p = filter->providers; p; p = p->next) {
         if (!brg_filter_is_declared(p->frec)) {
             brg_request_needs_worker(r);

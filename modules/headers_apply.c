@@ -8,6 +8,7 @@
 #include "http_protocol.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 #include <string.h>
 
@@ -42,6 +43,7 @@ static void headers_set(request_rec *r, apr_table_t *headers, const headers_rule
 {
     const char *value = headers_format_run(r, &rule->value);
 
+    BRG_ASSERT(headers && rule->name);
     if (headers_is_response_type(r, headers, rule))
         ap_set_content_type_ex(r, value, 1);
     apr_table_setn(headers, rule->name, value);
@@ -53,6 +55,7 @@ static int headers_list_has(const char *list, const char *value)
 {
     apr_size_t len = strlen(value);
 
+    BRG_ASSERT(list && value);
     while (*list) {
         const char *start;
         int quoted = 0;
@@ -73,6 +76,7 @@ static void headers_merge(request_rec *r, apr_table_t *headers, const headers_ru
     const char *value = headers_format_run(r, &rule->value);
     const char *list = apr_table_get(headers, rule->name);
 
+    BRG_ASSERT(headers && rule->name);
     if (list == NULL)
         apr_table_addn(headers, rule->name, value);
     else if (!headers_list_has(list, value))
@@ -85,6 +89,7 @@ static void headers_echo(request_rec *r, apr_table_t *headers, const headers_rul
     const apr_table_entry_t *in = (const apr_table_entry_t *)elts->elts;
     int i;
 
+    BRG_ASSERT(headers);
     for (i = 0; i < elts->nelts; i++)
         if (ap_regexec(rule->regex, in[i].key, 0, NULL, 0) == 0)
             apr_table_addn(headers, in[i].key, in[i].val);
@@ -99,6 +104,7 @@ static const char *headers_edit_value(request_rec *r, const headers_rule *rule, 
     ap_regmatch_t match[AP_MAX_REG_MATCH];
     const char *template, *done = "";
 
+    BRG_ASSERT(value);
     while (ap_regexec(rule->regex, value, AP_MAX_REG_MATCH, match, 0) == 0) {
         const char *replaced;
 
@@ -127,6 +133,7 @@ static int headers_edit_table(request_rec *r, apr_table_t *headers, const header
     apr_table_t *edited;
     int i;
 
+    BRG_ASSERT(headers);
     if (apr_table_get(headers, rule->name) == NULL)
         return 1;
     edited = apr_table_make(r->pool, 2);
@@ -201,6 +208,7 @@ int headers_apply(request_rec *r, apr_table_t *headers, const apr_array_header_t
 {
     const headers_rule *rule, *end;
 
+    BRG_ASSERT(headers);
     if (rules == NULL)
         return 1;
     rule = (const headers_rule *)rules->elts;

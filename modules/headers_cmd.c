@@ -11,6 +11,7 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 #include <string.h>
 
@@ -34,6 +35,7 @@ static int headers_find_action(const char *word, headers_action *action)
 {
     apr_size_t i;
 
+    BRG_ASSERT(word && action);
     for (i = 0; i < sizeof(headers_actions) / sizeof(headers_actions[0]); i++) {
         if (strcasecmp(word, headers_actions[i].name) == 0) {
             *action = headers_actions[i].action;
@@ -45,6 +47,7 @@ static int headers_find_action(const char *word, headers_action *action)
 
 static const char *headers_parse_env(headers_rule *rule, const char *name)
 {
+    BRG_ASSERT(name);
     if (*name == '!') {
         rule->env_negated = 1;
         name++;
@@ -107,6 +110,7 @@ static const char *headers_arrange_without_value(cmd_parms *cmd, headers_rule *r
 /* Settle which word is what; afterwards value is never NULL. */
 static const char *headers_arrange(cmd_parms *cmd, headers_rule *rule, headers_words *words)
 {
+    BRG_ASSERT(words);
     switch (rule->action) {
     case HEADERS_EDIT:
     case HEADERS_EDIT_ALL:
@@ -160,6 +164,7 @@ static const char *headers_compile(cmd_parms *cmd, headers_conf *conf, headers_w
 
 static const char *headers_next(cmd_parms *cmd, const char **args)
 {
+    BRG_ASSERT(args && *args);
     return **args ? ap_getword_conf(cmd->pool, args) : NULL;
 }
 

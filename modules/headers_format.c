@@ -8,6 +8,7 @@
 #include "http_ssl.h"
 #include "scoreboard.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 #include <string.h>
 
@@ -100,6 +101,7 @@ static void headers_add_part(headers_format *out, headers_tag_fn *tag, const cha
 {
     headers_part *part = apr_array_push(out->parts);
 
+    BRG_ASSERT(out && (tag || text));
     part->tag = tag;
     part->text = text;
 }
@@ -110,6 +112,7 @@ static const char *headers_parse_tag(apr_pool_t *p, const char **at, headers_for
     const char *s = *at + 1, *arg = "";
     headers_tag_fn *tag;
 
+    BRG_ASSERT(out);
     if (*s == '%' || *s == '\0') { /* "%%", or a '%' that ends the value: itself */
         headers_add_part(out, NULL, "%");
         *at = s + (*s == '%');
@@ -138,6 +141,7 @@ static void headers_parse_literal(apr_pool_t *p, const char **at, headers_format
     const char *s = *at;
     char *text = apr_palloc(p, strcspn(s, "%") + 1), *to = text;
 
+    BRG_ASSERT(out);
     for (; *s && *s != '%'; s++) {
         const char *known, *escapes = "\\rnt";
 
@@ -169,6 +173,7 @@ static void headers_fold_literals(apr_pool_t *p, headers_format *out)
     const char *text = "";
     int i;
 
+    BRG_ASSERT(out);
     for (i = 0; i < out->parts->nelts; i++) {
         if (part[i].tag)
             return;
@@ -181,6 +186,7 @@ const char *headers_format_parse(cmd_parms *cmd, const char *text, headers_forma
 {
     const char *error;
 
+    BRG_ASSERT(text && out);
     memset(out, 0, sizeof(*out));
     if (strncmp(text, "expr=", 5) == 0)
         return headers_parse_expr(cmd, text + 5, out);
@@ -212,6 +218,7 @@ const char *headers_format_run(request_rec *r, const headers_format *format)
     char *value = NULL;
     int i;
 
+    BRG_ASSERT(format);
     if (format->literal)
         return format->literal;
     if (format->expr)

@@ -10,6 +10,7 @@
 #include "http_log.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 #include <string.h>
 
@@ -22,6 +23,7 @@ typedef struct mime_span {
 
 static const char *mime_skip_space(const char *s)
 {
+    BRG_ASSERT(s);
     while (apr_isspace(*s))
         s++;
     return s;
@@ -36,6 +38,7 @@ static mime_span mime_span_until(const char *start, const char *end)
 {
     mime_span span = {start, (apr_size_t)(end - start)};
 
+    BRG_ASSERT(start <= end);
     return span;
 }
 
@@ -79,6 +82,7 @@ static const char *mime_parse_value(const char **at, mime_span *value)
 {
     const char *start = mime_skip_space(*at), *s = start;
 
+    BRG_ASSERT(value);
     if (*s == '\0')
         return APLOGNO(01604) "Cannot get media parameter.";
     if (*s == '"') {
@@ -103,6 +107,7 @@ static const char *mime_parse_parameter(const char **at, mime_span *name, mime_s
 {
     const char *start = mime_skip_space(*at), *s = start;
 
+    BRG_ASSERT(name && value);
     name->len = 0;
     if (*s == '\0')
         return APLOGNO(01602) "Cannot get media parameter.";
@@ -157,6 +162,7 @@ const char *mime_content_type(request_rec *r, const char *type, const char *char
 {
     const char *message = NULL, *canonical;
 
+    BRG_ASSERT(type);
     if (mime_is_plain(type))
         return charset ? apr_pstrcat(r->pool, type, "; charset=", charset, NULL) : type;
     canonical = mime_canonical(r, type, charset, &message);

@@ -13,6 +13,7 @@
 #include "apr_strings.h"
 #include "brigade/response_cache.h"
 #include "host_match.h"
+#include "brigade/assert.h"
 
 extern module AP_MODULE_DECLARE_DATA access_compat_module;
 APLOG_USE_MODULE(access_compat);
@@ -49,6 +50,7 @@ static void *access_create(apr_pool_t *p, char *dir)
 
 static void access_set_limited(unsigned char *slots, apr_int64_t limited, int value)
 {
+    BRG_ASSERT(slots);
     for (int i = 0; i < METHODS; i++)
         if (((apr_uint64_t)limited >> i) & 1)
             slots[i] = (unsigned char)value;
@@ -92,6 +94,7 @@ static const char *access_parse_place(cmd_parms *cmd, access_rule *rule, char *w
     char *mask = strchr(where, '/');
     apr_status_t rv;
 
+    BRG_ASSERT(rule && where);
     rule->kind = ACCESS_IP;
     if (mask)
         *mask++ = '\0';
@@ -145,11 +148,13 @@ static int access_host_matches(request_rec *r, const char *domain)
     int is_ip = 0;
     const char *host = ap_get_useragent_host(r, REMOTE_DOUBLE_REV, &is_ip);
 
+    BRG_ASSERT(domain);
     return host && !is_ip && host_match_domain(domain, host);
 }
 
 static int access_rule_matches(request_rec *r, const access_rule *rule)
 {
+    BRG_ASSERT(rule);
     switch (rule->kind) {
     case ACCESS_ALL:
         return 1;
@@ -169,6 +174,7 @@ static int access_any_matches(request_rec *r, const apr_array_header_t *rules)
 {
     apr_int64_t bit = AP_METHOD_BIT << r->method_number;
 
+    BRG_ASSERT(rules);
     for (int i = 0; i < rules->nelts; i++) {
         const access_rule *rule = &APR_ARRAY_IDX(rules, i, access_rule);
         if ((rule->limited & bit) && access_rule_matches(r, rule))
@@ -179,6 +185,7 @@ static int access_any_matches(request_rec *r, const apr_array_header_t *rules)
 
 static int access_is_allowed(request_rec *r, const access_conf *conf)
 {
+    BRG_ASSERT(conf);
     switch (conf->order[r->method_number]) {
     case ACCESS_DENY_ALLOW:
         return !access_any_matches(r, conf->denies) || access_any_matches(r, conf->allows);

@@ -17,6 +17,7 @@
 #include "apr_strings.h"
 #include "brigade/response_cache.h"
 #include "host_match.h"
+#include "brigade/assert.h"
 
 extern module AP_MODULE_DECLARE_DATA authz_host_module;
 APLOG_USE_MODULE(authz_host);
@@ -31,6 +32,7 @@ static const char *authz_host_subnet(cmd_parms *cmd, const char *word, apr_ipsub
     char *address = apr_pstrdup(cmd->temp_pool, word), *mask = strchr(address, '/');
     apr_status_t rv;
 
+    BRG_ASSERT(word && net);
     if (mask)
         *mask++ = '\0';
     rv = apr_ipsubnet_create(net, address, mask, cmd->pool);
@@ -46,6 +48,7 @@ static const char *authz_host_ip_parse(cmd_parms *cmd, const char *line, const v
     apr_array_header_t *nets = apr_array_make(cmd->pool, 4, sizeof(apr_ipsubnet_t *));
     const char *word, *err;
 
+    BRG_ASSERT(line && parsed);
     while (*(word = ap_getword_conf(cmd->temp_pool, &line))) {
         apr_ipsubnet_t *net;
 
@@ -62,6 +65,7 @@ static const char *authz_host_ip_parse(cmd_parms *cmd, const char *line, const v
 
 static authz_status authz_host_ip_check(request_rec *r, const char *line, const void *parsed)
 {
+    BRG_ASSERT(parsed);
     for (apr_ipsubnet_t *const *net = parsed; *net; net++)
         if (apr_ipsubnet_test(*net, r->useragent_addr))
             return AUTHZ_GRANTED;
@@ -75,6 +79,7 @@ static const char *authz_host_expr_parse(cmd_parms *cmd, const char *line, const
     const char *err = NULL;
     ap_expr_info_t *expr = ap_expr_parse_cmd(cmd, line, AP_EXPR_FLAG_STRING_RESULT, &err, NULL);
 
+    BRG_ASSERT(line && parsed);
     if (err)
         return apr_pstrcat(cmd->pool, "Cannot parse expression in require line: ", err, NULL);
     brg_phases_need_worker(); /* names are looked up */
@@ -88,6 +93,7 @@ static authz_status authz_host_name_check(request_rec *r, const char *line, cons
     int is_ip = 0;
     const char *host = ap_get_useragent_host(r, REMOTE_DOUBLE_REV, &is_ip);
 
+    BRG_ASSERT(parsed);
     if (!host || is_ip) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(01753) "access check of '%s' to %s failed, reason: "
@@ -131,6 +137,7 @@ static int authz_host_resolves_to_client(request_rec *r, const char *name)
     apr_sockaddr_t *sa = NULL;
     apr_status_t rv = apr_sockaddr_info_get(&sa, name, APR_UNSPEC, 0, 0, r->pool);
 
+    BRG_ASSERT(name);
     if (rv != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r, APLOGNO(03356) "No sockaddr info for \"%s\"",
                       name);

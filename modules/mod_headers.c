@@ -14,6 +14,7 @@
 #include "http_request.h"
 #include "util_filter.h"
 #include "brigade/response_cache.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(headers);
 
@@ -21,6 +22,7 @@ static ap_filter_rec_t *headers_output_handle, *headers_error_handle;
 
 static void *headers_create_conf(apr_pool_t *p, char *dir)
 {
+    BRG_ASSERT(p);
     return apr_pcalloc(p, sizeof(headers_conf));
 }
 
@@ -68,6 +70,7 @@ static apr_status_t headers_output_filter(ap_filter_t *f, apr_bucket_brigade *bb
 {
     const headers_conf *conf = headers_conf_of(f->r);
 
+    BRG_ASSERT(f->r && f->next);
     ap_log_rerror(APLOG_MARK, APLOG_TRACE4, 0, f->r,
                   APLOGNO(01502) "headers: ap_headers_output_filter()");
     headers_apply(f->r, f->r->err_headers_out, conf->rules[HEADERS_ALWAYS], 0);
@@ -80,6 +83,7 @@ static apr_status_t headers_error_filter(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     const headers_conf *conf = headers_conf_of(f->r);
 
+    BRG_ASSERT(f->r && f->next);
     ap_log_rerror(APLOG_MARK, APLOG_TRACE4, 0, f->r,
                   APLOGNO(01503) "headers: ap_headers_error_filter()");
     headers_apply(f->r, f->r->err_headers_out, conf->rules[HEADERS_ALWAYS], 0);

@@ -16,6 +16,7 @@
 #include "http_request.h"
 #include "apr_strings.h"
 #include "brigade/response_cache.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(request);
 
@@ -62,6 +63,7 @@ static apr_off_t request_limit(const request_rec *r)
 {
     const request_dir_conf *conf = ap_get_module_config(r->per_dir_config, &request_module);
 
+    BRG_ASSERT(r->per_dir_config);
     return conf->keep_body_set ? conf->keep_body : REQUEST_KEEP_UNSET;
 }
 
@@ -89,6 +91,7 @@ static apr_status_t request_keep_bucket(ap_filter_t *f, keep_state *keep, apr_bu
     apr_size_t len;
     apr_status_t rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
 
+    BRG_ASSERT(keep && e);
     if (rv != APR_SUCCESS)
         return rv;
     if ((apr_off_t)len > keep->left)
@@ -104,6 +107,7 @@ static apr_status_t request_keep_start(ap_filter_t *f)
     keep_state *keep;
     apr_off_t n;
 
+    BRG_ASSERT(!f->ctx);
     keep = apr_pcalloc(r->pool, sizeof *keep);
     keep->left = request_limit(r);
     keep->kept = apr_brigade_create(r->pool, r->connection->bucket_alloc);

@@ -15,6 +15,7 @@
 #include "http_log.h"
 #include "memory_refusal.h"
 #include "memory_scope.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -35,6 +36,7 @@ static request_rec *refusal_answered(request_rec *r)
         r = r->main;
     while (r->next)
         r = r->next;
+    BRG_ASSERT(!r->main && !r->next);
     return r;
 }
 
@@ -51,6 +53,7 @@ static int (*refusal_body_is_over)(request_rec *r);
 
 void memory_refusal_asks(int (*body_is_over)(request_rec *r))
 {
+    BRG_ASSERT(body_is_over);
     refusal_body_is_over = body_is_over;
 }
 
@@ -61,6 +64,7 @@ int memory_refusal_stops(request_rec *r, apr_bucket_brigade *bb, apr_status_t *r
     int begun = refusal_head_made(r);
     int hopeless = used > (begun && !page ? REFUSAL_COMPLETES : ALLOCATOR_RESERVE - REFUSAL_PAGE);
 
+    BRG_ASSERT(result && brg_pool_exhausted(r->pool));
     if (!hopeless && (begun || page))
         return 0;
     apr_brigade_cleanup(bb);
@@ -74,6 +78,7 @@ int memory_refusal_result(request_rec *r, int status)
 {
     int sent = refusal_head_made(r), refused = brg_pool_refusal_status(r->pool);
 
+    BRG_ASSERT(brg_pool_exhausted(r->pool));
     if (sent && !refusal_answered(r)->eos_sent &&
         memory_pool_reserve_used(r->pool) > REFUSAL_COMPLETES)
         refusal_close(r->connection); /* whoever was to complete it may have given up */
@@ -102,6 +107,7 @@ int memory_refusal_keeps(request_rec *r)
 
 void memory_refusal_of_connection(conn_rec *c)
 {
+    BRG_ASSERT(brg_pool_exhausted(c->pool));
     ap_log_cerror(
         APLOG_MARK, APLOG_ERR, 0, c,
         "the connection needs more memory than it may have: it is closed after this response");

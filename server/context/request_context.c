@@ -73,6 +73,7 @@ int request_conf_create(request_rec *r)
         apr_palloc(r->pool, sizeof *block + request_notes_n * sizeof(void *));
     core_request_config *conf = &block->conf;
 
+    BRG_ASSERT(!r->main || ap_get_core_module_config(r->main->request_config));
     memset(block, 0, offsetof(request_conf_block, offer));
     memset(block->notes, 0, request_notes_n * sizeof(void *));
     conf->notes = block->notes;
@@ -164,6 +165,7 @@ int request_takes_rerun(request_rec *r, int *status)
 {
     request_conf_block *block = request_block_of(r);
 
+    BRG_ASSERT(status && *status != SUSPENDED);
     if (!block)
         return 0;
     block->may_move = 0;
@@ -277,6 +279,7 @@ ap_filter_t *request_conf_filter(request_rec *r)
 
     if (!block || block->filters_used == REQUEST_FILTERS)
         return apr_palloc(r->pool, sizeof(ap_filter_t));
+    BRG_ASSERT(block->filters_used < REQUEST_FILTERS);
     return &block->filters[block->filters_used++];
 }
 
@@ -347,138 +350,4 @@ AP_DECLARE(void) ap_custom_response(request_rec *r, int status, const char *stri
     }
     conf->response_code_strings[ap_index_of_response(status)] =
         apr_pstrcat(r->pool, is_place ? "" : "\"", string, NULL);
-}
-
-/* ---- where a request stands among others ---- */
-
-AP_DECLARE(int) ap_is_initial_req(request_rec *r)
-{
-    return !r->main && !r->prev;
-}
-
-AP_DECLARE(int) ap_is_recursion_limit_exceeded(const request_rec *r)
-{
-    const core_server_config *conf = ap_get_core_module_config(r->server->module_config);
-    int redirect_max =
-        conf->redirect_limit ? conf->redirect_limit : AP_DEFAULT_MAX_INTERNAL_REDIRECTS;
-    int depth_max = conf->subreq_limit ? conf->subreq_limit : AP_DEFAULT_MAX_SUBREQ_DEPTH;
-    int redirects = 0, depth = 0;
-
-    for (const request_rec *at = r; at;) {
-        if (at->prev && ++redirects >= redirect_max) {
-            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                          APLOGNO(00124) "Request exceeded the limit of %d internal redirects due "
-                                         "to probable configuration error. Use "
-                                         "'LimitInternalRecursion' to increase the limit if "
-                                         "necessary. Use 'LogLevel debug' to get a backtrace.",
-                          redirect_max);
-            return 1;
-        }
-        if (!at->prev && at->main && ++depth >= depth_max) {
-            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                          APLOGNO(00125) "Request exceeded the limit of %d subrequest nesting "
-                                         "levels due to probable configuration error. Use "
-                                         "'LimitInternalRecursion' to increase the limit if "
-                                         "necessary. Use 'LogLevel debug' to get a backtrace.",
-                          depth_max);
-            return 1;
-        }
-        at = at->prev ? at->prev : at->main;
-    }
-    return 0;
-}
-
-AP_DECLARE(void) ap_update_mtime(request_rec *r, apr_time_t dependency_mtime)
-{
-    if (r->mtime < dependency_mtime)
-        r->mtime = dependency_mtime;
-}
-
-/* ---- methods ---- */
-
-AP_DECLARE(void) ap_allow_methods(request_rec *r, int reset, ...)
-{
-    const char *method;
-    va_list methods;
-
-    if (reset)
-        ap_clear_method_list(r->allowed_methods);
-    va_start(methods, reset);
-    while ((method = va_arg(methods, const char *)) != NULL)
-        ap_method_list_add(r->allowed_methods, method);
-    va_end(methods);
-}
-
-AP_DECLARE(void) ap_allow_standard_methods(request_rec *r, int reset, ...)
-{
-    apr_int64_t mask = 0;
-    va_list methods;
-    int method;
-
-    if (reset)
-        ap_clear_method_list(r->allowed_methods);
-    va_start(methods, reset);
-    while ((method = va_arg(methods, int)) != -1)
-        mask |= AP_METHOD_BIT << method;
-    va_end(methods);
-    r->allowed_methods->method_mask |= mask;
-}
-
-/* ---- pipelining ---- */
-
-/* Look at the next byte without taking it. @return APR_SUCCESS with *byte set, or why there is none
- */
-static apr_status_t pipeline_peek(conn_rec *c, apr_bucket_brigade *bb, char *byte)
-{
-    apr_status_t rv;
-    const char *data;
-    apr_size_t len;
-
-    apr_brigade_cleanup(bb);
-    rv = ap_get_brigade(c->input_filters, bb, AP_MODE_SPECULATIVE, APR_NONBLOCK_READ, 1);
-    if (rv != APR_SUCCESS)
-        return rv;
-    if (APR_BRIGADE_EMPTY(bb))
-        return APR_EAGAIN;
-    rv = apr_bucket_read(APR_BRIGADE_FIRST(bb), &data, &len, APR_NONBLOCK_READ);
-    if (rv == APR_SUCCESS && !len)
-        return APR_BUCKET_IS_EOS(APR_BRIGADE_FIRST(bb)) ? APR_EOF : APR_EAGAIN;
-    if (rv == APR_SUCCESS)
-        *byte = *data;
-    return rv;
-}
-
-static apr_status_t pipeline_drop(conn_rec *c, apr_bucket_brigade *bb)
-{
-    apr_status_t rv;
-
-    apr_brigade_cleanup(bb);
-    rv = ap_get_brigade(c->input_filters, bb, AP_MODE_READBYTES, APR_NONBLOCK_READ, 1);
-    apr_brigade_cleanup(bb);
-    return rv;
-}
-
-AP_DECLARE(apr_status_t)
-ap_check_pipeline(conn_rec *c, apr_bucket_brigade *bb, unsigned int max_blank_lines)
-{
-    unsigned blank_lines = 0;
-    int after_cr = 0;
-
-    if (c->keepalive != AP_CONN_KEEPALIVE || c->aborted)
-        return APR_EOF; /* whatever comes is no request */
-    for (;;) {
-        char byte = 0;
-        apr_status_t rv = pipeline_peek(c, bb, &byte);
-
-        apr_brigade_cleanup(bb);
-        if (rv != APR_SUCCESS || !max_blank_lines)
-            return rv;
-        if (byte != LF && (byte != CR || after_cr))
-            return APR_SUCCESS;
-        if (byte == LF && ++blank_lines > max_blank_lines)
-            return APR_NOTFOUND;
-        after_cr = byte == CR;
-        if ((rv = pipeline_drop(c, bb)) != APR_SUCCESS)
-            return rv;
-    }
 }

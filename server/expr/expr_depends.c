@@ -4,12 +4,14 @@
  * dependency.
  */
 #include "expr_private.h"
+#include "brigade/assert.h"
 
 /* Does the tree hold a match, whose groups a back reference can mean? */
 static int expr_has_match(const ap_expr_t *node)
 {
     int i;
 
+    BRG_ASSERT(node);
     if (node->kind == EXPR_MATCH)
         return 1;
     for (i = 0; i < node->n; i++)
@@ -20,6 +22,7 @@ static int expr_has_match(const ap_expr_t *node)
 
 static int expr_node_depends(const ap_expr_t *node)
 {
+    BRG_ASSERT(node);
     switch (node->kind) {
     case EXPR_VAR:
     case EXPR_CALL:
@@ -40,6 +43,7 @@ static int expr_tree_depends(const ap_expr_t *node, int matched)
 {
     int i;
 
+    BRG_ASSERT(node);
     if (expr_node_depends(node) || (node->kind == EXPR_BACKREF && !matched))
         return 1;
     for (i = 0; i < node->n; i++)

@@ -8,6 +8,7 @@
 #include "http_log.h"
 #include "http_protocol.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -15,6 +16,7 @@ static const char *expr_backref(const ap_expr_eval_ctx_t *ctx, int group)
 {
     const ap_regmatch_t *match;
 
+    BRG_ASSERT(group >= 0);
     if (!ctx->re_source || !*ctx->re_source || (apr_size_t)group >= ctx->re_nmatch)
         return "";
     match = &ctx->re_pmatch[group];
@@ -31,6 +33,7 @@ static const char *expr_concat(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node)
     struct iovec near[EXPR_NEAR], *values = near;
     int i;
 
+    BRG_ASSERT(node->kind == EXPR_CONCAT);
     if (node->n > EXPR_NEAR)
         values = apr_palloc(ctx->p, (apr_size_t)node->n * sizeof(*values));
     for (i = 0; i < node->n; i++) {
@@ -48,17 +51,20 @@ const char *expr_eval_word(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node)
 {
     const char *value = NULL, *arg;
 
+    BRG_ASSERT(node && !*ctx->err);
     switch (node->kind) {
     case EXPR_TEXT:
         return node->text;
     case EXPR_BACKREF:
         return expr_backref(ctx, node->op);
     case EXPR_VAR:
+        BRG_ASSERT(node->func);
         value = ((ap_expr_var_func_t *)node->func)(ctx, node->data);
         break;
     case EXPR_CONCAT:
         return expr_concat(ctx, node);
     case EXPR_CALL:
+        BRG_ASSERT(node->func && node->n == 1);
         if (ctx->reclvl >= EXPR_MAX_CALLS) {
             *ctx->err = "Recursion limit reached";
             return "";
@@ -98,6 +104,7 @@ static int expr_eval_compare(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node)
     const char *a = expr_eval_word(ctx, node->part[0]), *b;
     int order;
 
+    BRG_ASSERT(node->n == 2 && node->op <= EXPR_INT_GE);
     if (*ctx->err)
         return 0;
     b = expr_eval_word(ctx, node->part[1]);
@@ -137,6 +144,7 @@ static int expr_eval_match(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node)
     apr_size_t groups = node->regex->re_nsub ? ctx->re_nmatch : 0;
     int found;
 
+    BRG_ASSERT(node->n == 1 && node->regex);
     if (*ctx->err)
         return 0;
     /* an expression without groups leaves those of an earlier match alone */
@@ -151,6 +159,7 @@ static int expr_eval_in(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node)
     const char *needle = expr_eval_word(ctx, node->part[0]);
     int i;
 
+    BRG_ASSERT(node->n >= 1);
     for (i = 1; i < node->n && !*ctx->err; i++)
         if (strcmp(needle, expr_eval_word(ctx, node->part[i])) == 0)
             return 1;
@@ -162,6 +171,7 @@ static int expr_eval_in_call(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node)
     const char *needle = expr_eval_word(ctx, node->part[0]), *arg;
     const apr_array_header_t *list;
 
+    BRG_ASSERT(node->n == 2 && node->func);
     if (*ctx->err)
         return 0;
     arg = expr_eval_word(ctx, node->part[1]);
@@ -175,6 +185,7 @@ static int expr_eval_op(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node)
 {
     const char *a = expr_eval_word(ctx, node->part[0]), *b;
 
+    BRG_ASSERT(node->func && node->n == (node->kind == EXPR_UNARY ? 1 : 2));
     if (*ctx->err)
         return 0;
     if (node->kind == EXPR_UNARY)
@@ -195,6 +206,7 @@ int expr_eval_cond(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node)
     case EXPR_FALSE:
         return 0;
     case EXPR_NOT:
+        BRG_ASSERT(node->n == 1);
         return !expr_eval_cond(ctx, node->part[0]);
     case EXPR_AND:
     case EXPR_OR:
@@ -224,6 +236,7 @@ static void expr_log_error(const ap_expr_eval_ctx_t *ctx)
 {
     const ap_expr_info_t *info = ctx->info;
 
+    BRG_ASSERT(*ctx->err);
     if (ctx->r)
         ap_log_rerror(__FILE__, __LINE__, info->module_index, APLOG_ERR, 0, ctx->r,
                       "Evaluation of expression from %s:%d failed: %s", info->filename,
@@ -252,6 +265,7 @@ AP_DECLARE(int) ap_expr_exec_ctx(ap_expr_eval_ctx_t *ctx)
 {
     int rc = 1;
 
+    BRG_ASSERT(ctx->info->root_node);
     *ctx->err = NULL;
     if (ctx->info->flags & AP_EXPR_FLAG_STRING_RESULT)
         *ctx->result_string = expr_eval_word(ctx, ctx->info->root_node);

@@ -8,6 +8,7 @@
 #include "expr_private.h"
 #include "apr_strings.h"
 #include "util_char.h"
+#include "brigade/assert.h"
 
 /* Letters, digits and underscores after the first. */
 static apr_size_t expr_word_len(const char *s)
@@ -33,6 +34,7 @@ void *expr_fail(expr_parser *p, const char *fmt, ...)
 {
     va_list args;
 
+    BRG_ASSERT(fmt);
     if (!p->error) {
         va_start(args, fmt);
         p->error = apr_pvsprintf(p->pool, fmt, args);
@@ -43,6 +45,7 @@ void *expr_fail(expr_parser *p, const char *fmt, ...)
 
 void *expr_unexpected(expr_parser *p, const char *wanted)
 {
+    BRG_ASSERT(wanted && *wanted);
     if (p->token == EXPR_T_END)
         return expr_fail(p, "syntax error, unexpected end of expression, expecting %s", wanted);
     if (p->token == EXPR_T_BAD)
@@ -59,6 +62,7 @@ typedef struct expr_keyword {
 
 static const expr_keyword *expr_find(const expr_keyword *list, const char *s, apr_size_t len)
 {
+    BRG_ASSERT(list && s);
     for (; list->text; list++)
         if (strncmp(list->text, s, len) == 0 && list->text[len] == '\0')
             return list;
@@ -67,6 +71,7 @@ static const expr_keyword *expr_find(const expr_keyword *list, const char *s, ap
 
 static void expr_take(expr_parser *p, expr_token token, int op, apr_size_t len)
 {
+    BRG_ASSERT(p->at[0] || len == 0);
     p->token = token;
     p->op = op;
     p->text = p->at;
@@ -158,6 +163,7 @@ static void expr_lex_sign(expr_parser *p)
 
 void expr_next(expr_parser *p)
 {
+    BRG_ASSERT(!p->error);
     p->at = util_skip(p->at, UTIL_C_SPACE);
     if (*p->at == '\0')
         expr_take(p, EXPR_T_END, 0, 0);
@@ -185,6 +191,7 @@ ap_regex_t *expr_lex_regex(expr_parser *p)
     int flags = 0;
     ap_regex_t *regex;
 
+    BRG_ASSERT_DEBUG(p->at);
     if (*at == 'm' && expr_is_delimiter(at[1]))
         at++;
     else if (*at != '/')
@@ -218,6 +225,7 @@ static int expr_lex_octal(expr_parser *p, const char **at, char *out)
     const char *end = util_skip(*at, UTIL_C_DIGIT);
     int value = 0;
 
+    BRG_ASSERT(*at && out);
     if (end - *at > 3) {
         expr_fail(p, "Bad escape sequence");
         return 0;
@@ -242,6 +250,7 @@ int expr_lex_escape(expr_parser *p, const char **at, char *out)
     static const char letters[] = "nrtbf", meanings[] = "\n\r\t\b\f";
     const char *known;
 
+    BRG_ASSERT(**at == '\\');
     ++*at;
     if (util_is(**at, UTIL_C_DIGIT))
         return expr_lex_octal(p, at, out);

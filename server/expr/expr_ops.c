@@ -12,6 +12,7 @@
 #include "apr_file_info.h"
 #include "apr_network_io.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 static int expr_op_n(ap_expr_eval_ctx_t *ctx, const void *data, const char *arg)
 {
@@ -55,6 +56,7 @@ static int expr_op_dir(ap_expr_eval_ctx_t *ctx, const void *data, const char *ar
 {
     apr_off_t size;
 
+    BRG_ASSERT(arg);
     return expr_file_type(ctx, arg, 0, &size) == APR_DIR;
 }
 
@@ -106,6 +108,7 @@ static int expr_is_echo(const request_rec *r)
  */
 static int expr_may_ask(ap_expr_eval_ctx_t *ctx, const char *arg)
 {
+    BRG_ASSERT(arg);
     if (!ctx->r || !*arg || expr_is_echo(ctx->r))
         return 0;
     if (ap_is_recursion_limit_exceeded(ctx->r)) {
@@ -120,6 +123,7 @@ static int expr_op_url(ap_expr_eval_ctx_t *ctx, const void *data, const char *ar
     request_rec *sub;
     int found;
 
+    BRG_ASSERT(arg);
     if (!expr_may_ask(ctx, arg))
         return 0;
     sub = ap_sub_req_lookup_uri(arg, ctx->r, NULL);

@@ -8,6 +8,7 @@
 #include "expr_private.h"
 #include "http_config.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 static ap_expr_t *expr_parse_or(expr_parser *p);
 static ap_expr_t *expr_parse_word(expr_parser *p);
@@ -22,6 +23,7 @@ static int expr_enter(expr_parser *p)
 
 static const char *expr_token_text(expr_parser *p, apr_size_t skip)
 {
+    BRG_ASSERT(skip <= p->len);
     return apr_pstrmemdup(p->pool, p->text + skip, p->len - skip);
 }
 
@@ -30,6 +32,7 @@ static ap_expr_t *expr_parse_call(expr_parser *p, expr_kind kind, int type, ap_e
 {
     ap_expr_t *node = expr_node(p, kind), *arg;
 
+    BRG_ASSERT(p->token == EXPR_T_ID || p->token == EXPR_T_UNARY || p->token == EXPR_T_BINARY);
     node->text = expr_token_text(p, 0);
     expr_next(p);
     if (p->token != EXPR_T_OPEN)
@@ -105,6 +108,7 @@ static ap_expr_t *expr_parse_in(expr_parser *p, ap_expr_t *left)
 {
     ap_expr_t *node;
 
+    BRG_ASSERT(left);
     expr_next(p);
     if (p->token == EXPR_T_ID)
         return expr_parse_call(p, EXPR_IN_CALL, AP_EXPR_FUNC_LIST, left);
@@ -131,6 +135,7 @@ static ap_expr_t *expr_parse_match(expr_parser *p, ap_expr_t *left)
 {
     ap_expr_t *node = expr_node(p, EXPR_MATCH);
 
+    BRG_ASSERT(left);
     node->op = p->op;
     node->regex = expr_lex_regex(p);
     if (!node->regex)
@@ -145,6 +150,7 @@ static ap_expr_t *expr_parse_two_words(expr_parser *p, ap_expr_t *left)
     int named = p->token == EXPR_T_BINARY;
     ap_expr_t *node = expr_node(p, named ? EXPR_BINARY : EXPR_COMPARE), *right;
 
+    BRG_ASSERT(left);
     node->op = p->op;
     if (named)
         node->text = expr_token_text(p, 1);

@@ -7,11 +7,13 @@
 #include "expr_private.h"
 #include "apr_strings.h"
 #include "util_char.h"
+#include "brigade/assert.h"
 
 ap_expr_t *expr_node(expr_parser *p, expr_kind kind)
 {
     ap_expr_t *node = apr_pcalloc(p->pool, sizeof(*node));
 
+    BRG_ASSERT(p->pool);
     node->kind = kind;
     return node;
 }
@@ -21,6 +23,7 @@ void expr_add_part(expr_parser *p, ap_expr_t *node, ap_expr_t *part)
 {
     int n = node->n;
 
+    BRG_ASSERT(node && part);
     if ((n & (n - 1)) == 0) {
         ap_expr_t **more = apr_palloc(p->pool, (n ? (apr_size_t)n * 2 : 1) * sizeof(*more));
 
@@ -53,6 +56,7 @@ ap_expr_t *expr_bind(expr_parser *p, ap_expr_t *node, int type, const ap_expr_t 
     };
     int rv = p->lookup(&parms);
 
+    BRG_ASSERT(node->text);
     if (rv == OK && node->func)
         return node;
     if (err)
@@ -65,6 +69,7 @@ static ap_expr_t *expr_parse_var_call(expr_parser *p, const char *name)
 {
     ap_expr_t *node = expr_node(p, EXPR_CALL), *arg;
 
+    BRG_ASSERT(name && *name);
     node->text = name;
     if (*p->at == '}')
         return expr_fail(p, "syntax error, function '%s' lacks an argument", name);

@@ -13,6 +13,7 @@
 #include "apr_optional.h"
 #include "apr_strings.h"
 #include "apr_user.h"
+#include "brigade/assert.h"
 
 typedef enum expr_var {
     EXPR_V_METHOD,
@@ -66,6 +67,7 @@ static const char *expr_var_owner(ap_expr_eval_ctx_t *ctx, int user)
     const apr_finfo_t *info = &ctx->r->finfo;
     char *name = NULL;
 
+    BRG_ASSERT(ctx->r);
     if (user && (info->valid & APR_FINFO_USER))
         apr_uid_name_get(&name, info->user, ctx->p);
     else if (!user && (info->valid & APR_FINFO_GROUP))
@@ -88,6 +90,7 @@ static const char *expr_var_request(ap_expr_eval_ctx_t *ctx, expr_var id)
 {
     request_rec *r = ctx->r;
 
+    BRG_ASSERT(ctx->r);
     switch (id) {
     case EXPR_V_METHOD:
         return r->method;

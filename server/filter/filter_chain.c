@@ -18,6 +18,7 @@
 #include "util_filter.h"
 #include "apr_strings.h"
 #include "memory_refusal.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -52,6 +53,7 @@ static filter_entries filter_input_entries(request_rec *r, conn_rec *c)
 
 static int filter_section(ap_filter_type ftype)
 {
+    BRG_ASSERT(ftype >= 0);
     if (ftype < AP_FTYPE_PROTOCOL)
         return FILTER_CONTENT;
     return ftype < AP_FTYPE_CONNECTION ? FILTER_PROTOCOL : FILTER_CONNECTION;
@@ -60,6 +62,7 @@ static int filter_section(ap_filter_type ftype)
 /* Of equal type and request, the one that was added first is called first. */
 static int filter_goes_before(const ap_filter_t *f, const ap_filter_t *other)
 {
+    BRG_ASSERT(f && f->frec);
     return !other || other->r != f->r || other->frec->ftype > f->frec->ftype;
 }
 
@@ -68,6 +71,8 @@ static void filter_link(ap_filter_t *f, const filter_entries *e, int section)
     ap_filter_t *first = *e->at[section];
     ap_filter_t *scan = first;
 
+    BRG_ASSERT(e->at[section] != NULL);
+    BRG_ASSERT(section >= 0 && section < FILTER_SECTIONS);
     if (!filter_goes_before(f, first)) {
         while (!filter_goes_before(f, scan->next))
             scan = scan->next;
@@ -97,6 +102,7 @@ static ap_filter_t *filter_add(ap_filter_rec_t *frec, void *ctx, request_rec *r,
     int section = filter_section(frec->ftype);
     ap_filter_t *f;
 
+    BRG_ASSERT(frec && c);
     if (!e->at[section]) {
         ap_log_cerror(APLOG_MARK, APLOG_ERR, 0, c, "%sa %s filter was added without a request: %s",
                       section == FILTER_CONTENT ? APLOGNO(00080) : APLOGNO(00081),
@@ -114,6 +120,7 @@ static ap_filter_t *filter_add(ap_filter_rec_t *frec, void *ctx, request_rec *r,
 
 static ap_filter_t *filter_unknown(const char *name, request_rec *r, conn_rec *c)
 {
+    BRG_ASSERT(name && c);
     if (r) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(00082) "an unknown filter was not added: %s", name);
@@ -161,6 +168,7 @@ static void filter_remove(ap_filter_t *f, const filter_entries *e)
 {
     ap_filter_t *scan = NULL;
 
+    BRG_ASSERT(e->at[FILTER_CONNECTION] != NULL);
     for (int i = 0; i < FILTER_SECTIONS; i++) {
         if (!e->at[i])
             continue;

@@ -12,6 +12,7 @@
 #include "apr_hooks.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 #define FILTER_OWNERS 64 /* answers that a thread keeps */
 
@@ -40,6 +41,7 @@ static unsigned filter_hash(const char *name)
 {
     unsigned hash = 2166136261u;
 
+    BRG_ASSERT(name);
     for (; *name; name++)
         hash = (hash ^ (unsigned char)apr_tolower(*name)) * 16777619u;
     return hash;
@@ -49,6 +51,7 @@ static filter_slot *filter_slot_find(const filter_registry *reg, const char *nam
 {
     unsigned at = hash;
 
+    BRG_ASSERT(name);
     for (;; at++) {
         filter_slot *slot = &reg->slots[at & (reg->size - 1)];
 
@@ -59,6 +62,7 @@ static filter_slot *filter_slot_find(const filter_registry *reg, const char *nam
 
 static ap_filter_rec_t *filter_find(const filter_registry *reg, const char *name)
 {
+    BRG_ASSERT(name);
     return reg->size ? filter_slot_find(reg, name, filter_hash(name))->frec : NULL;
 }
 

@@ -13,6 +13,7 @@
 #include "http_config.h"
 #include "http_log.h"
 #include "brigade/status.h"
+#include "brigade/assert.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -92,6 +93,7 @@ static void fstat_add(unsigned slot, int figure, uint64_t n)
 {
     fstat_thread *t = fstat_thread_self();
 
+    BRG_ASSERT(figure >= 0);
     if (t)
         atomic_store_explicit(
             &t->figures[slot][figure],
@@ -123,6 +125,7 @@ static uint64_t fstat_bytes(const apr_bucket_brigade *bb)
 
 static void fstat_enter(fstat_frame *frame, unsigned slot, int counts)
 {
+    BRG_ASSERT(frame);
     *frame =
         (fstat_frame){.below = fstat_top, .slot = slot, .counts = counts, .began = fstat_cpu()};
     fstat_top = frame;
@@ -132,6 +135,7 @@ static void fstat_leave(fstat_frame *frame)
 {
     uint64_t all = fstat_cpu() - frame->began;
 
+    BRG_ASSERT(frame);
     fstat_top = frame->below;
     if (frame->below)
         frame->below->inner += all;
@@ -218,6 +222,7 @@ static void fstat_wrap(void *baton, const ap_filter_rec_t *frec, int is_input)
     ap_filter_rec_t *record =
         (ap_filter_rec_t *)frec; /* the registry's, and this is before threads */
 
+    BRG_ASSERT(frec);
     if (n >= FSTAT_MOST) {
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, begin->s,
                      "FilterStatistics: %s filter %s is not counted: there are more than %d",

@@ -21,9 +21,10 @@
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
-#include "h1_fields.h"
+#include "http_fields.h"
 #include "mod_core.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 APLOG_USE_MODULE(http);
@@ -43,7 +44,10 @@ typedef enum body_kind {
     BODY_BROKEN
 } body_kind;
 
+#define BODY_TAG 0x424f4459u /* "BODY" */
+
 typedef struct body_ctx {
+    uint32_t tag; /* BODY_TAG: f->ctx leads here */
     body_kind kind;
     apr_off_t left;         /* LENGTH: bytes to come */
     apr_off_t limit, taken; /* LimitRequestBody (0 = none) and what counts against it */
@@ -59,6 +63,7 @@ typedef struct body_ctx {
 
 static apr_status_t body_break(ap_filter_t *f, body_ctx *ctx, apr_status_t rv)
 {
+    BRG_ASSERT(rv != APR_SUCCESS && ctx->kind != BODY_BROKEN);
     ctx->kind = BODY_BROKEN;
     ctx->error = rv;
     f->r->connection->keepalive = AP_CONN_CLOSE;
@@ -97,6 +102,8 @@ static apr_status_t body_too_large(ap_filter_t *f, body_ctx *ctx)
 
 static apr_status_t body_end(ap_filter_t *f, body_ctx *ctx, apr_bucket_brigade *out)
 {
+    BRG_ASSERT(ctx->kind != BODY_BROKEN);
+    BRG_ASSERT(ctx->kind != BODY_LENGTH || ctx->left == 0);
     APR_BRIGADE_INSERT_TAIL(out, apr_bucket_eos_create(f->c->bucket_alloc));
     ctx->kind = BODY_ENDED;
     return APR_SUCCESS;
@@ -108,7 +115,8 @@ static apr_status_t body_start_length(ap_filter_t *f, body_ctx *ctx, const char 
 {
     uint64_t n;
 
-    if (h1_parse_length(length, strlen(length), &n)) {
+    BRG_ASSERT(ctx->kind == BODY_NONE);
+    if (http_parse_length(length, strlen(length), &n)) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, f->r, APLOGNO(01587) "Invalid Content-Length");
         return body_break(f, ctx, APR_EGENERAL);
     }
@@ -124,6 +132,7 @@ static apr_status_t body_start(ap_filter_t *f, body_ctx *ctx)
     const char *length = apr_table_get(r->headers_in, "Content-Length");
     apr_status_t rv = APR_SUCCESS;
 
+    BRG_ASSERT(ctx->kind == BODY_NONE && !ctx->bb);
     ctx->limit = r->proxyreq == PROXYREQ_RESPONSE ? 0 : ap_get_limit_req_body(r);
     if (coding && ap_is_chunked(r->pool, coding))
         ctx->kind = BODY_CHUNKED;
@@ -179,6 +188,8 @@ static apr_status_t trailer_take(ap_filter_t *f, body_ctx *ctx, const char *line
     http_field field;
     const char *why;
 
+    BRG_ASSERT(ctx->kind == BODY_CHUNKED && ctx->chunked.state == H1_CHUNK_TRAILER);
+    BRG_ASSERT(len > 0);
     h1_limits_of(r->server, &limits);
     ctx->trailers++;
     ctx->trailer_bytes += len;
@@ -215,6 +226,7 @@ static apr_status_t trailer_end(ap_filter_t *f, body_ctx *ctx)
     h1_limits limits;
     apr_size_t most;
 
+    BRG_ASSERT(ctx->kind == BODY_CHUNKED && ctx->line_len == 0);
     if (!ctx->trailer)
         return APR_SUCCESS;
     h1_limits_of(r->server, &limits);
@@ -233,6 +245,7 @@ static apr_status_t trailer_append(ap_filter_t *f, body_ctx *ctx, const char *da
 {
     const apr_size_t most = (apr_size_t)f->r->server->limit_req_fieldsize + 2;
 
+    BRG_ASSERT(ctx->line_len <= ctx->line_cap);
     if (len > most || ctx->line_len > most - len)
         return body_malformed(f, ctx, "(trailer line too long)");
     if (ctx->line_len + len > ctx->line_cap) {
@@ -255,6 +268,7 @@ static apr_status_t trailer_feed(ap_filter_t *f, body_ctx *ctx, const char *data
 {
     apr_status_t rv = trailer_append(f, ctx, data, len);
 
+    BRG_ASSERT(ctx->chunked.state == H1_CHUNK_TRAILER);
     if (rv != APR_SUCCESS || ctx->line_len == 0 || ctx->line[ctx->line_len - 1] != '\n')
         return rv;
     len = ctx->line_len;
@@ -278,8 +292,12 @@ static apr_status_t chunked_feed(ap_filter_t *f, body_ctx *ctx, const char *data
         data += taken;
         len -= taken;
     }
-    /* GETLINE ends with a line, so what is left can only be the trailer's. */
-    return len ? trailer_feed(f, ctx, data, len, done) : APR_SUCCESS;
+    if (!len)
+        return APR_SUCCESS;
+    /* GETLINE ends with a line, so what is left can only be the trailer's, unless a filter below gives too much. */
+    if (ctx->chunked.state != H1_CHUNK_TRAILER)
+        return body_malformed(f, ctx, "(data behind the line of a chunk size)");
+    return trailer_feed(f, ctx, data, len, done);
 }
 
 /* Ask the filters below. Some of them (those of HTTP/2 streams) answer a blocking call with success
@@ -334,6 +352,7 @@ static apr_status_t chunked_framing(ap_filter_t *f, body_ctx *ctx, apr_read_type
 {
     apr_status_t rv = APR_SUCCESS;
 
+    BRG_ASSERT(ctx->kind == BODY_CHUNKED);
     *done = 0;
     while (rv == APR_SUCCESS && !*done && ctx->chunked.state != H1_CHUNK_DATA)
         rv = chunked_line(f, ctx, block, done);
@@ -348,6 +367,7 @@ static void body_count(apr_bucket_brigade *out, apr_off_t *n, int *over)
 {
     apr_bucket *e = APR_BRIGADE_LAST(out);
 
+    BRG_ASSERT(!APR_BRIGADE_EMPTY(out));
     *over = APR_BUCKET_IS_EOS(e);
     if (*over)
         apr_bucket_delete(e);
@@ -374,6 +394,7 @@ static apr_status_t body_read_length(ap_filter_t *f, body_ctx *ctx, apr_bucket_b
     apr_status_t rv =
         body_fetch(f, out, mode, block, most < ctx->left ? most : ctx->left, &n, &over);
 
+    BRG_ASSERT(ctx->left > 0);
     if (rv != APR_SUCCESS)
         return rv;
     /* GETLINE does not know of lengths: a line that runs into the next request was not the body's.
@@ -393,6 +414,7 @@ static apr_status_t body_read_chunked(ap_filter_t *f, body_ctx *ctx, apr_bucket_
     int done, over;
     apr_status_t rv = chunked_framing(f, ctx, block, &done);
 
+    BRG_ASSERT(!ctx->limit || ctx->taken <= ctx->limit);
     if (rv != APR_SUCCESS)
         return rv;
     if (done)
@@ -401,6 +423,7 @@ static apr_status_t body_read_chunked(ap_filter_t *f, body_ctx *ctx, apr_bucket_
         return body_too_large(f, ctx);
     if (ctx->limit && most > ctx->limit - ctx->taken)
         most = ctx->limit - ctx->taken;
+    BRG_ASSERT(ctx->chunked.state == H1_CHUNK_DATA && ctx->chunked.left > 0);
     if ((uint64_t)most > ctx->chunked.left)
         most = (apr_off_t)ctx->chunked.left;
     rv = body_fetch(f, out, mode, block, most, &n, &over);
@@ -430,6 +453,7 @@ static apr_status_t body_read_to_eof(ap_filter_t *f, body_ctx *ctx, apr_bucket_b
 static apr_status_t body_read(ap_filter_t *f, body_ctx *ctx, apr_bucket_brigade *out,
                               ap_input_mode_t mode, apr_read_type_e block, apr_off_t most)
 {
+    BRG_ASSERT_TAG(ctx, BODY_TAG);
     switch (ctx->kind) {
     case BODY_LENGTH:
         return body_read_length(f, ctx, out, mode, block, most);
@@ -455,6 +479,7 @@ apr_status_t ap_http_filter(ap_filter_t *f, apr_bucket_brigade *b, ap_input_mode
         return ap_get_brigade(f->next, b, mode, block, readbytes);
     if (!ctx) {
         ctx = f->ctx = apr_pcalloc(f->r->pool, sizeof(*ctx));
+        ctx->tag = BODY_TAG;
         rv = body_start(f, ctx);
         if (rv != APR_SUCCESS)
             return rv;
@@ -490,5 +515,6 @@ int h1_body_is_over(request_rec *r)
     while (f && f->frec != ap_http_input_filter_handle)
         f = f->next;
     ctx = f ? f->ctx : NULL;
+    BRG_ASSERT(!ctx || ctx->tag == BODY_TAG);
     return ctx && ctx->kind == BODY_ENDED;
 }

@@ -14,16 +14,29 @@
 #include "http_protocol.h"
 #include "mod_core.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
+
+#define CHUNK_TAG 0x43484e4bu /* "CHNK" */
 
 typedef struct chunk_ctx {
+    uint32_t tag;           /* CHUNK_TAG: f->ctx leads here */
     const apr_bucket *head; /* response head in front of the first brigade */
     int broken;
 } chunk_ctx;
 
-void h1_chunk_insert(request_rec *r, const apr_bucket *head)
+static chunk_ctx *chunk_ctx_make(request_rec *r)
 {
     chunk_ctx *ctx = apr_pcalloc(r->pool, sizeof(*ctx));
 
+    ctx->tag = CHUNK_TAG;
+    return ctx;
+}
+
+void h1_chunk_insert(request_rec *r, const apr_bucket *head)
+{
+    chunk_ctx *ctx = chunk_ctx_make(r);
+
+    BRG_ASSERT(head && r->chunked);
     ctx->head = head;
     ap_add_output_filter_handle(ap_chunk_filter_handle, ctx, r, r->connection);
 }
@@ -34,6 +47,7 @@ static apr_bucket *chunk_size_bucket(apr_off_t size, apr_bucket_alloc_t *alloc)
     static const char digits[] = "0123456789abcdef";
     char text[20], *end = text + sizeof(text), *p = end;
 
+    BRG_ASSERT(size > 0);
     *--p = '\n';
     *--p = '\r';
     do {
@@ -48,6 +62,7 @@ static void chunk_wrap(apr_bucket *from, apr_bucket *upto, apr_off_t size,
 {
     apr_bucket *e = chunk_size_bucket(size, alloc);
 
+    BRG_ASSERT(from != upto && size > 0);
     APR_BUCKET_INSERT_BEFORE(from, e);
     e = apr_bucket_immortal_create("\r\n", 2, alloc);
     APR_BUCKET_INSERT_BEFORE(upto, e);
@@ -57,6 +72,7 @@ static void chunk_last(apr_bucket *eos, apr_bucket_alloc_t *alloc)
 {
     apr_bucket *e = apr_bucket_immortal_create("0\r\n\r\n", 5, alloc);
 
+    BRG_ASSERT(APR_BUCKET_IS_EOS(eos));
     APR_BUCKET_INSERT_BEFORE(eos, e);
 }
 
@@ -126,7 +142,8 @@ apr_status_t ap_http_chunk_filter(ap_filter_t *f, apr_bucket_brigade *bb)
     apr_status_t rv;
 
     if (!ctx)
-        ctx = f->ctx = apr_pcalloc(f->r->pool, sizeof(*ctx));
+        f->ctx = ctx = chunk_ctx_make(f->r);
+    BRG_ASSERT_TAG(ctx, CHUNK_TAG);
     do {
         rv = chunk_find(ctx, bb, &span);
         if (rv != APR_SUCCESS)
@@ -135,6 +152,7 @@ apr_status_t ap_http_chunk_filter(ap_filter_t *f, apr_bucket_brigade *bb)
             rest = apr_brigade_split_ex(bb, span.upto, rest);
             span.upto = APR_BRIGADE_SENTINEL(bb);
         }
+        BRG_ASSERT(!span.from == !span.size);
         if (span.from)
             chunk_wrap(span.from, span.upto, span.size, alloc);
         if (span.eos && !ctx->broken)
@@ -148,38 +166,4 @@ apr_status_t ap_http_chunk_filter(ap_filter_t *f, apr_bucket_brigade *bb)
         APR_BRIGADE_CONCAT(bb, rest);
     } while (!APR_BRIGADE_EMPTY(bb));
     return APR_SUCCESS;
-}
-
-/* ---- HTTP_OUTERROR: what an error or the end of a response means for the connection ---- */
-
-/* What f->ctx points to when EOS or EOC went by. */
-static char outerror_ended;
-
-apr_status_t ap_http_outerror_filter(ap_filter_t *f, apr_bucket_brigade *bb)
-{
-    const int had_ended = f->ctx != NULL;
-    int ends = 0;
-    apr_bucket *e, *next;
-
-    for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = next) {
-        next = APR_BUCKET_NEXT(e);
-        if (!APR_BUCKET_IS_METADATA(e)) {
-            /* What a handler still writes after the answer was ended (by an error page) is not of
-             * it. */
-            if (had_ended)
-                apr_bucket_delete(e);
-            continue;
-        }
-        if (AP_BUCKET_IS_ERROR(e)) {
-            f->c->keepalive = AP_CONN_CLOSE;
-        } else if (AP_BUCKET_IS_EOC(e)) {
-            f->c->keepalive = AP_CONN_CLOSE;
-            ends = 1;
-        } else if (APR_BUCKET_IS_EOS(e)) {
-            ends = 1;
-        }
-    }
-    if (ends)
-        f->ctx = &outerror_ended;
-    return ap_pass_brigade(f->next, bb);
 }

@@ -6,9 +6,11 @@
  */
 #include "h1_chunked.h"
 #include "http_scan.h"
+#include "brigade/assert.h"
 
 static int chunked_hex(char c)
 {
+    BRG_ASSERT_DEBUG(http_is(c, HTTP_C_HEX));
     return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
 }
 
@@ -20,6 +22,7 @@ static void chunked_bad(h1_chunked *m, int too_large)
 
 static void chunked_digit(h1_chunked *m, char c)
 {
+    BRG_ASSERT(m->state == H1_CHUNK_SIZE || m->state == H1_CHUNK_DIGITS);
     if (m->left >> 59) { /* with the next digit it must stay below 2^63 */
         chunked_bad(m, 1);
         return;
@@ -42,6 +45,7 @@ static void chunked_after_size(h1_chunked *m, char c)
 
 static void chunked_step(h1_chunked *m, char c)
 {
+    BRG_ASSERT_DEBUG(m->state < H1_CHUNK_BAD);
     switch (m->state) {
     case H1_CHUNK_SIZE:
         m->left = 0;
@@ -90,6 +94,7 @@ size_t h1_chunked_feed(h1_chunked *m, const char *data, size_t len)
 {
     size_t i = 0;
 
+    BRG_ASSERT(m->state <= H1_CHUNK_BAD);
     while (i < len && m->state != H1_CHUNK_DATA && m->state != H1_CHUNK_TRAILER &&
            m->state != H1_CHUNK_BAD) {
         chunked_step(m, data[i++]);
@@ -101,6 +106,7 @@ size_t h1_chunked_feed(h1_chunked *m, const char *data, size_t len)
 
 void h1_chunked_took(h1_chunked *m, uint64_t n)
 {
+    BRG_ASSERT(m->state == H1_CHUNK_DATA && n <= m->left);
     m->left -= n;
     if (m->left == 0)
         m->state = H1_CHUNK_DATA_CR;

@@ -8,40 +8,22 @@
  * a proxy in front may have read it in the other way.
  */
 #include "h1_fields.h"
+#include "http_fields.h"
 #include "http_scan.h"
 #include "http_error.h"
 #include "h1_request.h"
 #include "request_parts.h"
 #include "http_log.h"
+#include "brigade/assert.h"
 
 const char h1_note_field_size[] = "Size of a request header field exceeds server limit.";
-
-/* The next element of a comma-separated list: its bounds without blanks; 0 at the end of the list.
- */
-static int h1_list_next(const char **p, const char *end, const char **item, size_t *len)
-{
-    const char *start, *stop;
-
-    while (*p < end && (**p == ',' || **p == ' ' || **p == '\t'))
-        (*p)++;
-    if (*p == end)
-        return 0;
-    start = *p;
-    while (*p < end && **p != ',')
-        (*p)++;
-    for (stop = *p; stop > start && (stop[-1] == ' ' || stop[-1] == '\t'); stop--) {
-    }
-    *item = start;
-    *len = (size_t)(stop - start);
-    return 1;
-}
 
 static void h1_note_connection(http_head *head, const http_field *field)
 {
     const char *p = field->value, *end = p + field->value_len, *item;
     size_t len;
 
-    while (h1_list_next(&p, end, &item, &len))
+    while (http_list_next(&p, end, &item, &len))
         if (len == 5 && http_same(item, "close", 5))
             head->close = 1;
         else if (len == 10 && http_same_wide(item, "keep-alive", 10))
@@ -54,6 +36,7 @@ void h1_field_note(http_head *head, uint16_t index)
 {
     http_field *field = &head->field[index];
 
+    BRG_ASSERT(index < head->n_fields || head->n_fields == index);
     if (field->id == HTTP_F_OTHER)
         return;
     if (head->known[field->id] >= 0)
@@ -66,6 +49,7 @@ void h1_field_note(http_head *head, uint16_t index)
 
 static int h1_refuse(http_head *head, const http_field *field, int status, const char *why)
 {
+    BRG_ASSERT(head->status == 0 && status >= 400);
     head->why = why;
     head->bad = field ? field->value : "";
     head->bad_len = field ? field->value_len : 0;
@@ -77,25 +61,11 @@ static const http_field *h1_second(const http_head *head, const http_field *firs
 {
     const http_field *end = head->field + head->n_fields;
 
+    BRG_ASSERT(first >= head->field && first < head->field + head->n_fields);
     for (const http_field *f = first + 1; f < end; f++)
         if (f->id == first->id)
             return f;
     return NULL;
-}
-
-int h1_parse_length(const char *value, size_t len, uint64_t *out)
-{
-    uint64_t n = 0;
-
-    if (len == 0)
-        return -1;
-    for (size_t i = 0; i < len; i++) {
-        if (!http_is(value[i], HTTP_C_DIGIT) || n > (INT64_MAX - 9) / 10)
-            return -1;
-        n = n * 10 + (uint64_t)(value[i] - '0');
-    }
-    *out = n;
-    return 0;
 }
 
 #define H1_WHY_LENGTH APLOGNO(10242) "client sent invalid Content-Length (%.*s): %s"
@@ -106,9 +76,10 @@ static int h1_judge_length(http_head *head)
 {
     const http_field *field = &head->field[head->known[HTTP_F_CONTENT_LENGTH]];
 
+    BRG_ASSERT(head->known[HTTP_F_CONTENT_LENGTH] < head->n_fields);
     if (head->repeated && h1_second(head, field))
         return h1_refuse(head, field, 400, H1_WHY_LENGTH);
-    if (h1_parse_length(field->value, field->value_len, &head->content_length))
+    if (http_parse_length(field->value, field->value_len, &head->content_length))
         return h1_refuse(head, field, 400, H1_WHY_LENGTH);
     head->has_body = head->content_length > 0;
     return 0;
@@ -128,6 +99,7 @@ static int h1_judge_codings(http_head *head)
     const http_field *end = head->field + head->n_fields, *f, *last = first;
     int unknown = 0;
 
+    BRG_ASSERT(!head->chunked);
     for (f = first; f < end; f++) {
         const char *p = f->value, *item;
         size_t len;
@@ -135,7 +107,7 @@ static int h1_judge_codings(http_head *head)
         if (f->id != HTTP_F_TRANSFER_ENCODING)
             continue;
         last = f;
-        while (h1_list_next(&p, f->value + f->value_len, &item, &len)) {
+        while (http_list_next(&p, f->value + f->value_len, &item, &len)) {
             if (head->chunked)
                 return h1_refuse(head, f, 400, H1_WHY_CODING);
             if (len == 7 && http_same(item, "chunked", 7))
@@ -156,6 +128,7 @@ static int h1_judge_framing(http_head *head)
 {
     const int length = head->known[HTTP_F_CONTENT_LENGTH] >= 0;
 
+    BRG_ASSERT(!head->has_body && !head->chunked);
     if (head->known[HTTP_F_TRANSFER_ENCODING] < 0)
         return length ? h1_judge_length(head) : 0;
     if (length)
@@ -163,45 +136,6 @@ static int h1_judge_framing(http_head *head)
     if (head->minor == 0)
         return h1_refuse(head, NULL, 400, "Transfer-Encoding in an HTTP/1.0 request%.*s: %s");
     return h1_judge_codings(head);
-}
-
-/* The port of a Host field: 1 to 65535. */
-static int h1_port_ok(const char *p, const char *end)
-{
-    uint32_t port = 0;
-
-    for (; p < end && http_is(*p, HTTP_C_DIGIT) && port < 65536; p++)
-        port = port * 10 + (uint32_t)(*p - '0');
-    return p == end && port > 0 && port < 65536;
-}
-
-static const char *h1_host_literal(const char *p, const char *end)
-{
-    const char *start = ++p;
-
-    while (p < end && (http_is(*p, HTTP_C_HEX) || *p == ':' || *p == '.'))
-        p++;
-    return p < end && *p == ']' && p - start >= 2 ? p + 1 : NULL;
-}
-
-static const char *h1_host_name(const char *p, const char *end)
-{
-    const char *start = p;
-
-    for (; p < end && http_is(*p, HTTP_C_HOST); p++)
-        if (*p == '.' && p > start && p[-1] == '.')
-            return NULL;
-    return p > start ? p : NULL;
-}
-
-static int h1_host_ok(const char *p, size_t len)
-{
-    const char *end = p + len;
-
-    if (len == 0)
-        return 0;
-    p = *p == '[' ? h1_host_literal(p, end) : h1_host_name(p, end);
-    return p && (p == end || (*p == ':' && h1_port_ok(p + 1, end)));
 }
 
 static const char h1_why_no_host[] =
@@ -223,7 +157,7 @@ static int h1_judge_host(http_head *head, int unsafe)
         return 0;
     if (head->repeated && h1_second(head, field))
         return h1_refuse(head, field, 400, H1_WHY_HOST);
-    if (!h1_host_ok(field->value, field->value_len))
+    if (!http_host_is_valid(field->value, field->value_len))
         return h1_refuse(head, field, 400, H1_WHY_HOST);
     return 0;
 }
@@ -247,6 +181,7 @@ int h1_fields_judge(http_head *head, const h1_limits *limits)
 {
     int status = h1_judge_size(head, limits->field_size);
 
+    BRG_ASSERT(head->major > 0 && head->status == 0);
     if (!status)
         status = h1_judge_framing(head);
     return status ? status : h1_judge_host(head, limits->unsafe);

@@ -24,10 +24,4 @@ void h1_field_note(http_head *head, uint16_t index);
  */
 int h1_fields_judge(http_head *head, const h1_limits *limits);
 
-/**
- * Content-Length's grammar: digits and nothing else, below 2^63.
- * @return 0 and *out set, or -1
- */
-int h1_parse_length(const char *value, size_t len, uint64_t *out);
-
 #endif

@@ -5,6 +5,7 @@
  * request fills is never touched.
  */
 #include "h1_parse.h"
+#include "brigade/assert.h"
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -21,6 +22,7 @@ void h1_fields_room(h1_limits *limits)
 {
     http_field *room;
 
+    BRG_ASSERT(limits->line > 0 && limits->field_size > 0);
     limits->room = NULL;
     if (limits->fields && limits->fields <= HTTP_HEAD_OWN_FIELDS)
         return;

@@ -12,6 +12,7 @@
 #include "http_protocol.h"
 #include "h1_fields.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 APLOG_USE_MODULE(core);
@@ -96,6 +97,7 @@ static apr_status_t getline_trim(getline_buf *b, apr_size_t from, int flags)
 {
     apr_size_t len = b->len;
 
+    BRG_ASSERT(from <= b->len);
     if (len > from && b->data[len - 1] == '\n') {
         len--;
         if (len > from && b->data[len - 1] == '\r')
@@ -132,6 +134,7 @@ static void getline_join(getline_buf *b, apr_size_t from)
 {
     apr_size_t i = from;
 
+    BRG_ASSERT(from <= b->len);
     while (i < b->len && (b->data[i] == ' ' || b->data[i] == '\t'))
         i++;
     if (i > from) {

@@ -6,11 +6,13 @@
  * The order of fields is Apache's: Date, Server, then headers_out as it was filled.
  */
 #include "h1_response.h"
+#include "http_fields.h"
 #include "http_scan.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,17 +40,6 @@ size_t h1_format_connection(char *buf, int close, int asked, apr_interval_time_t
     }
     p = H1_PUT(p, "\r\nConnection: Keep-Alive\r\n");
     return (size_t)(p - buf);
-}
-
-int h1_header_is_safe(const char *name, const char *value)
-{
-    if (!*name)
-        return 0;
-    while (http_is(*name, HTTP_C_TOKEN))
-        name++;
-    while (http_is(*value, HTTP_C_VALUE))
-        value++;
-    return *name == '\0' && *value == '\0';
 }
 
 /* The fields that the HTTP_HEADER filter sets after Connection. */
@@ -128,6 +119,7 @@ size_t h1_format_head(const request_rec *r, char *buf, size_t cap)
         if (strcasecmp(e[i].key, "Date") && strcasecmp(e[i].key, "Server"))
             p = h1_put_field(p, e[i].key, e[i].val);
     p = H1_PUT(p, "\r\n");
+    BRG_ASSERT((size_t)(p - buf) <= cap);
     return (size_t)(p - buf);
 }
 
@@ -146,6 +138,7 @@ static size_t h1_stored_size(const http_answer *a)
 /* Status line, room for Date, Server. */
 static char *h1_put_stored_top(const http_answer *a, char *p, http_stored_head *out)
 {
+    BRG_ASSERT(p == out->text);
     p = H1_PUT(p, AP_SERVER_PROTOCOL " ");
     p = h1_put(p, a->reason, strlen(a->reason));
     p = H1_PUT(p, "\r\nDate: ");
@@ -161,6 +154,7 @@ static int h1_serialise(http_stored_head *out, const http_answer *a)
     size_t size = h1_stored_size(a);
     char *p;
 
+    BRG_ASSERT(!out->text && a->status >= 200);
     if (size + H1_CONNECTION_MAX > HTTP_HEAD_ROOM || !(out->text = malloc(size)))
         return -1;
     out->conn_off = out->dated_off = 0;
@@ -179,6 +173,7 @@ static int h1_serialise(http_stored_head *out, const http_answer *a)
         out->conn_off = (uint32_t)(p - out->text);
     p = H1_PUT(p, "\r\n");
     out->len = (uint32_t)(p - out->text);
+    BRG_ASSERT(out->len <= size && out->conn_off < out->len && out->date_off < out->conn_off);
     return 0;
 }
 
@@ -187,6 +182,7 @@ static void h1_set_dated(http_stored_head *head, const http_answer *a, apr_time_
 {
     char date[APR_RFC822_DATE_LEN];
 
+    BRG_ASSERT(head->dated_off + HTTP_DATE_LEN <= head->len);
     if (apr_time_sec(now) == head->dated_second)
         return;
     head->dated_second = apr_time_sec(now);
@@ -203,6 +199,7 @@ static size_t h1_put_stored(char *out, http_stored_head *head, const http_answer
         h1_set_dated(head, a, t->now);
     memcpy(out, head->text, n);
     memcpy(out + head->date_off, http_date_now(t->now), HTTP_DATE_LEN);
+    BRG_ASSERT(head->conn_off <= head->len && head->len + H1_CONNECTION_MAX <= HTTP_HEAD_ROOM);
     n += h1_format_connection(out + n, t->close, t->asked, t->keep_alive, t->left);
     memcpy(out + n, head->text + head->conn_off, rest);
     return n + rest;

@@ -11,6 +11,7 @@
 #include "ap_mpm.h"
 #include "http_protocol.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 /* The client can tell where the response ends. May decide for chunks. */
@@ -42,6 +43,7 @@ static void keepalive_announce(request_rec *r)
     const server_rec *s = r->server;
     char *text = apr_palloc(r->pool, 64), *p = text;
 
+    BRG_ASSERT(s->keep_alive_max == 0 || r->connection->keepalives <= s->keep_alive_max);
     memcpy(p, "timeout=", 8);
     p += 8;
     p += http_put_number(p, (apr_uint64_t)apr_time_sec(s->keep_alive_timeout));

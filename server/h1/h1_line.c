@@ -4,6 +4,7 @@
  * grammar says; Unsafe takes more spaces, other methods and a fragment, as Apache does.
  */
 #include "h1_cursor.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 #define H1_WHY_MALFORMED APLOGNO(00566) "request failed: malformed request line"
@@ -33,6 +34,7 @@ static h1_result h1_skip_blank_lines(h1_cursor *cur)
 
 static uint8_t h1_method_of(const char *m, size_t len)
 {
+    BRG_ASSERT(len > 0);
     switch (len) {
     case 3:
         return memcmp(m, "GET", 3) == 0 ? HTTP_METHOD_GET : HTTP_METHOD_OTHER;
@@ -137,6 +139,7 @@ static h1_result h1_take_target(h1_cursor *cur)
 {
     http_head *head = cur->head;
 
+    BRG_ASSERT(cur->p <= cur->end);
     head->uri = cur->p;
     cur->p = http_scan_target(cur->p, cur->end);
     while (cur->limits->unsafe && cur->p < cur->end && *cur->p == '#')
@@ -181,6 +184,7 @@ static h1_result h1_bad_version(h1_cursor *cur, const char *p)
     const char *end = h1_text_end(cur, p, ' ');
     const int more = end == p || (end < cur->end && *end == ' ');
 
+    BRG_ASSERT(p < cur->end);
     if (more && !cur->limits->unsafe)
         return h1_bad(cur, 400, H1_WHY_BLANKS);
     if (more) {
@@ -236,6 +240,7 @@ static h1_result h1_end_line(h1_cursor *cur)
     const char *stop = cur->p, *blanks_end;
     int eol;
 
+    BRG_ASSERT(head->method && head->uri_len > 0);
     if (cur->limits->unsafe)
         h1_line_gap(cur);
     blanks_end = cur->p;

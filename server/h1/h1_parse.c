@@ -10,6 +10,7 @@
  */
 #include "h1_cursor.h"
 #include "h1_fields.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 /* What no byte of a name or value may be even in Unsafe, blanks aside. */
@@ -54,6 +55,7 @@ static h1_result h1_take_name(h1_cursor *cur, http_field *field)
 {
     const char *p = cur->p;
 
+    BRG_ASSERT(cur->p <= cur->end);
     field->name = p;
     p = h1_scan_token(p, cur->end);
     if (cur->limits->unsafe)
@@ -77,6 +79,7 @@ static h1_result h1_take_value(h1_cursor *cur, http_field *field)
     const char *start = cur->p + 1, *stop;
     int eol;
 
+    BRG_ASSERT(cur->p < cur->end && *cur->p == ':');
     cur->p = http_scan_value(start, cur->end);
     if (cur->limits->unsafe)
         while (cur->p < cur->end &&
@@ -111,6 +114,7 @@ static h1_result h1_field_lines(h1_cursor *cur)
     http_head *head = cur->head;
     const uint32_t limit = h1_fields_most(cur->limits);
 
+    BRG_ASSERT(head->n_fields == 0);
     head->bad_is_field = 1; /* if any is */
     for (;;) {
         h1_result res;
@@ -158,6 +162,7 @@ static void h1_keep_line(h1_cursor *cur, const char *start)
     const char *p = start;
     const size_t most = (size_t)cur->limits->line + 1;
 
+    BRG_ASSERT(start <= cur->end);
     while (p < cur->end && (size_t)(p - start) < most && *p != '\r' && *p != '\n')
         p++;
     cur->head->line = start;
@@ -169,6 +174,7 @@ static h1_result h1_walk(h1_cursor *cur)
     http_head *head = cur->head;
     h1_result res;
 
+    BRG_ASSERT(cur->p == cur->buf && cur->buf <= cur->end);
     h1_head_reset(head, cur->limits);
     res = h1_request_line(cur);
     if (res == H1_BAD)
@@ -190,6 +196,7 @@ static size_t h1_line_start(const char *buf, size_t at)
 {
     const char *lf = memrchr(buf, '\n', at);
 
+    BRG_ASSERT_DEBUG(buf != NULL);
     return lf ? (size_t)(lf - buf) + 1 : 0;
 }
 
@@ -201,6 +208,7 @@ static int h1_worth_a_walk(const char *buf, size_t from, size_t len, const h1_li
     const char *p = buf + from, *lf;
     const uint32_t least = limits->line < limits->field_size ? limits->line : limits->field_size;
 
+    BRG_ASSERT(from > 0 && from <= len);
     while ((lf = memchr(p, '\n', len - (size_t)(p - buf)))) {
         const size_t at = (size_t)(lf - buf);
 
@@ -223,6 +231,7 @@ h1_result h1_parse(http_head *head, const char *buf, size_t len, size_t *scanned
         .buf = buf, .p = buf, .end = buf + len, .line = buf, .head = head, .limits = limits};
     h1_result res;
 
+    BRG_ASSERT(*scanned <= len);
     if (*scanned != 0 && !h1_worth_a_walk(buf, *scanned, len, limits)) {
         *scanned = len;
         return H1_MORE;

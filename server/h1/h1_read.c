@@ -16,6 +16,7 @@
 #include "http_request.h"
 #include "request_parts.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ typedef struct head_reader {
 
 static void reader_append(head_reader *rd, const char *data, apr_size_t len)
 {
+    BRG_ASSERT(rd->len <= rd->cap);
     if (rd->len + len > rd->cap) {
         const size_t cap = 2 * (rd->len + len);
         char *bigger = apr_palloc(rd->p, cap);
@@ -53,6 +55,7 @@ static apr_status_t reader_take(head_reader *rd)
     apr_status_t rv = APR_SUCCESS;
     size_t before = rd->len;
 
+    BRG_ASSERT(rd->bb && rd->scanned <= rd->len);
     while (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(rd->bb)) {
         apr_bucket *e = APR_BRIGADE_FIRST(rd->bb);
         const char *data;
@@ -104,6 +107,7 @@ request_rec *h1_read_request(conn_rec *c)
     request_rec *r = NULL;
     apr_status_t rv;
 
+    BRG_ASSERT(c->pool && c->bucket_alloc && !conn_on_loop());
     apr_pool_create(&rd.p, c->pool);
     rd.bb = apr_brigade_create(rd.p, c->bucket_alloc);
     rd.head = apr_palloc(rd.p, sizeof(*rd.head));
@@ -140,6 +144,7 @@ static void connection_flush(conn_rec *c)
 {
     apr_bucket_brigade *bb = apr_brigade_create(c->pool, c->bucket_alloc);
 
+    BRG_ASSERT(c->output_filters != NULL);
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_flush_create(c->bucket_alloc));
     ap_pass_brigade(c->output_filters, bb);
     apr_brigade_destroy(bb);
@@ -160,6 +165,7 @@ int h1_process_connection(conn_rec *c)
     const int waits_elsewhere = connection_of(c) != NULL;
     request_rec *r;
 
+    BRG_ASSERT(!conn_on_loop());
     c->keepalive = AP_CONN_UNKNOWN;
     while ((r = h1_read_request(c)) != NULL) {
         const int status = r->status != HTTP_OK ? r->status : request_phases(r);

@@ -6,6 +6,7 @@
 #include "http_protocol.h"
 #include "request_parts.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 APLOG_USE_MODULE(core);
@@ -14,6 +15,7 @@ void h1_limits_of(const server_rec *s, h1_limits *out)
 {
     const core_server_config *conf = core_server_conf_of(s);
 
+    BRG_ASSERT(conf != NULL);
     memset(out, 0, sizeof(*out));
     out->line = (uint32_t)(s->limit_req_line > 0 ? s->limit_req_line : DEFAULT_LIMIT_REQUEST_LINE);
     out->field_size = (uint32_t)(s->limit_req_fieldsize > 0 ? s->limit_req_fieldsize

@@ -9,6 +9,7 @@
  * split the response must not leave.
  */
 #include "h1_response.h"
+#include "http_response.h"
 #include "http_error.h"
 #include "h1_request.h"
 #include "request_context.h"
@@ -21,6 +22,7 @@
 #include "mod_core.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 APLOG_USE_MODULE(http);
@@ -29,153 +31,28 @@ APLOG_USE_MODULE(http);
 static char header_dying; /* headers were refused once already */
 static char header_sent;  /* the head is out; what follows is body to be swallowed */
 
-/* ---- completing the header tables ---- */
-
-static void header_add_token(apr_array_header_t *list, const char *token)
+/* How HTTP/1 frames the body. */
+static void header_frame(request_rec *r)
 {
-    char **have = (char **)list->elts;
-
-    for (int i = 0; i < list->nelts; i++)
-        if (!strcasecmp(have[i], token))
-            return;
-    *(const char **)apr_array_push(list) = token;
-}
-
-static void header_add_tokens(apr_pool_t *p, apr_array_header_t *list, const char *value)
-{
-    char *state, *token = apr_strtok(apr_pstrdup(p, value), ", \t", &state);
-
-    for (; token; token = apr_strtok(NULL, ", \t", &state))
-        header_add_token(list, token);
-}
-
-static int header_collect(void *list, const char *key, const char *value)
-{
-    apr_array_header_t *tokens = list;
-
-    header_add_tokens(tokens->pool, tokens, value);
-    return 1;
-}
-
-/* Several modules name what the answer varies by: once each, in one field. */
-static void header_fix_vary(request_rec *r)
-{
-    apr_array_header_t *tokens;
-
-    if (apr_table_get(r->subprocess_env, "force-no-vary")) {
-        apr_table_unset(r->headers_out, "Vary");
-        r->proto_num = HTTP_VERSION(1, 0);
-        apr_table_setn(r->subprocess_env, "force-response-1.0", "1");
-        return;
-    }
-    if (!apr_table_get(r->headers_out, "Vary"))
-        return;
-    tokens = apr_array_make(r->pool, 5, sizeof(char *));
-    apr_table_do(header_collect, tokens, r->headers_out, "Vary", NULL);
-    if (tokens->nelts > 0)
-        apr_table_setn(r->headers_out, "Vary", apr_array_pstrcat(r->pool, tokens, ','));
-}
-
-static void header_fix_languages(request_rec *r)
-{
-    const char *set = apr_table_get(r->headers_out, "Content-Language");
-    apr_array_header_t *tokens;
-
-    if (apr_is_empty_array(r->content_languages))
-        return;
-    tokens = apr_array_copy(r->pool, r->content_languages);
-    if (set)
-        header_add_tokens(r->pool, tokens, set);
-    apr_table_setn(r->headers_out, "Content-Language", apr_array_pstrcat(r->pool, tokens, ','));
-}
-
-/* A status line made up by a module must begin with the status, or is replaced. */
-static void header_fix_status_line(request_rec *r)
-{
-    const char *line = r->status_line;
-    int status;
-
-    if (!line)
-        return;
-    if (!apr_isdigit(line[0]) || !apr_isdigit(line[1]) || !apr_isdigit(line[2]) || line[3] != ' ' ||
-        !h1_header_is_safe("Status", line)) {
-        r->status_line = NULL;
-        return;
-    }
-    status = (line[0] - '0') * 100 + (line[1] - '0') * 10 + (line[2] - '0');
-    if (status != r->status)
-        r->status_line = NULL;
-}
-
-static void header_fix_body(request_rec *r)
-{
-    const char *type, *length;
-
+    BRG_ASSERT(!r->assbackwards);
     if (AP_STATUS_IS_HEADER_ONLY(r->status)) {
-        apr_table_unset(r->headers_out, "Content-Length");
         apr_table_unset(r->headers_out, "Transfer-Encoding");
-        return;
-    }
-    if (r->chunked) {
+    } else if (r->chunked) {
         apr_table_mergen(r->headers_out, "Transfer-Encoding", "chunked");
         apr_table_unset(r->headers_out, "Content-Length");
     }
-    /* A handler that skipped the body of a HEAD must not claim that there is none. */
-    length = r->header_only ? apr_table_get(r->headers_out, "Content-Length") : NULL;
-    if (length && strcmp(length, "0") == 0)
-        apr_table_unset(r->headers_out, "Content-Length");
-    if (r->no_cache && !apr_table_get(r->headers_out, "Expires")) {
-        apr_table_setn(r->headers_out, "Expires",
-                       apr_pstrmemdup(r->pool, http_date_now(r->request_time), HTTP_DATE_LEN));
-    }
-    type = ap_make_content_type(r, r->content_type);
-    if (type)
-        apr_table_setn(r->headers_out, "Content-Type", type);
-    if (r->content_encoding)
-        apr_table_setn(r->headers_out, "Content-Encoding", r->content_encoding);
-    header_fix_languages(r);
 }
 
 static void header_complete(request_rec *r)
 {
-    if (!apr_is_empty_table(r->err_headers_out))
-        r->headers_out = apr_table_overlay(r->pool, r->err_headers_out, r->headers_out);
-    header_fix_status_line(r);
-    header_fix_vary(r);
+    BRG_ASSERT(!r->assbackwards && r->connection);
+    http_response_merge(r);
     ap_set_keepalive(r);
-    header_fix_body(r);
+    header_frame(r);
+    http_response_fields(r);
 }
 
 /* ---- refusing ---- */
-
-static int header_all_safe(request_rec *r)
-{
-    const apr_array_header_t *fields = apr_table_elts(r->headers_out);
-    const apr_table_entry_t *e = (const apr_table_entry_t *)fields->elts;
-
-    for (int i = 0; i < fields->nelts; i++) {
-        if (!e[i].key[0]) {
-            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                          APLOGNO(02428) "Empty response header name, aborting request");
-            return 0;
-        }
-        if (!h1_header_is_safe(e[i].key, "")) {
-            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                          APLOGNO(02429) "Response header name '%s' contains invalid characters, "
-                                         "aborting request",
-                          e[i].key);
-            return 0;
-        }
-        if (!h1_header_is_safe(e[i].key, e[i].val)) {
-            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                          APLOGNO(02430) "Response header '%s' value of '%s' contains invalid "
-                                         "characters, aborting request",
-                          e[i].key, e[i].val);
-            return 0;
-        }
-    }
-    return 1;
-}
 
 /* An error bucket's status, or 0; *eoc is set if the connection is to end without an answer. */
 static int header_wanted_status(apr_bucket_brigade *bb, int *eoc)
@@ -199,6 +76,7 @@ static void header_drop_body(apr_bucket_brigade *bb)
 {
     apr_bucket *e = APR_BRIGADE_FIRST(bb);
 
+    BRG_ASSERT_DEBUG(bb->p != NULL);
     while (e != APR_BRIGADE_SENTINEL(bb)) {
         apr_bucket *next = APR_BUCKET_NEXT(e);
 
@@ -215,6 +93,7 @@ static apr_bucket *header_bucket(request_rec *r)
     char *buf = apr_bucket_alloc(cap, alloc);
     const size_t len = h1_format_head(r, buf, cap);
 
+    BRG_ASSERT(len > 0 && len <= cap);
     return apr_bucket_heap_create(buf, len, apr_bucket_free, alloc);
 }
 
@@ -223,6 +102,7 @@ static apr_status_t header_send_bare(ap_filter_t *f, apr_bucket_brigade *bb, int
 {
     request_rec *r = f->r;
 
+    BRG_ASSERT(f->ctx == &header_dying);
     r->status = status;
     r->status_line = NULL;
     r->connection->keepalive = AP_CONN_CLOSE;
@@ -240,6 +120,7 @@ static apr_status_t header_die(ap_filter_t *f, apr_bucket_brigade *bb, int statu
 {
     request_rec *r = f->r;
 
+    BRG_ASSERT(f->r && f->r->pool);
     if (f->ctx == &header_dying)
         return header_send_bare(f, bb, status);
     apr_brigade_cleanup(bb);
@@ -258,26 +139,13 @@ static apr_status_t header_refuse(ap_filter_t *f, apr_bucket_brigade *bb)
     return header_die(f, bb, HTTP_INTERNAL_SERVER_ERROR);
 }
 
-/* To the client 1xx is not the response: it would take the body, and then its next response, for what follows. 101 is a
- * response where a module that has taken over the connection sends it. */
-static int header_is_interim(const request_rec *r)
-{
-    if (!ap_is_HTTP_INFO(r->status) || r->status == HTTP_SWITCHING_PROTOCOLS)
-        return 0;
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "Status %d is no final response, aborting request",
-                  r->status);
-    return 1;
-}
-
 static apr_status_t header_send(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     request_rec *r = f->r;
     apr_bucket *head;
 
-    if (header_is_interim(r))
-        return header_refuse(f, bb);
     header_complete(r);
-    if (!header_all_safe(r))
+    if (!http_response_is_sendable(r))
         return header_refuse(f, bb);
     head = header_bucket(r);
     r->sent_bodyct = 1;
@@ -299,6 +167,7 @@ AP_DECLARE_NONSTD(apr_status_t) ap_http_header_filter(ap_filter_t *f, apr_bucket
     request_rec *r = f->r;
     int status, eoc;
 
+    BRG_ASSERT(!f->ctx || f->ctx == &header_dying || f->ctx == &header_sent);
     if (f->ctx == &header_sent) {
         header_drop_body(bb);
         return ap_pass_brigade(f->next, bb);
@@ -327,7 +196,7 @@ AP_DECLARE(void) ap_basic_http_header(request_rec *r, apr_bucket_brigade *bb)
 
     if (r->assbackwards)
         return;
-    header_fix_status_line(r);
+    http_response_fix_status_line(r);
     /* Date and Server of an origin behind us are the only fields that count here. */
     r->headers_out = apr_table_make(r->pool, 2);
     if (r->proxyreq != PROXYREQ_NONE) {

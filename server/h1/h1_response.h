@@ -45,9 +45,6 @@ size_t h1_head_size(const request_rec *r);
 size_t h1_format_connection(char *buf, int close, int asked, apr_interval_time_t timeout, int left);
 #define H1_CONNECTION_MAX 96
 
-/** 1 if name is a token and value has no control bytes: safe to send. */
-int h1_header_is_safe(const char *name, const char *value);
-
 /**
  * For the CHUNK filter: the response head that leads the first brigade and must not be chunked.
  * @param head  the bucket; compared by address only

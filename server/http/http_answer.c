@@ -2,6 +2,7 @@
 #include "http_answer.h"
 #include "http_core.h"
 #include "http_protocol.h"
+#include "brigade/assert.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,7 @@ static size_t answer_text_size(const request_rec *r, const apr_table_entry_t *e,
 {
     size_t size = strlen(answer_reason(r)) + strlen(answer_server(r)) + 2;
 
+    BRG_ASSERT(n >= 0);
     for (int i = 0; i < n; i++)
         size += strlen(e[i].key) + strlen(e[i].val) + 2;
     return size + (dated_name ? strlen(dated_name) + 1 : 0);
@@ -59,6 +61,7 @@ http_answer *http_answer_of(const request_rec *r, const char *dated_name,
     http_answer *a;
     char *to;
 
+    BRG_ASSERT(r->status >= 200 && !r->main);
     if (text > HTTP_HEAD_ROOM ||
         (r->proxyreq != PROXYREQ_NONE && apr_table_get(r->headers_out, "Date")) ||
         !(a = calloc(1, fixed + text)))
@@ -81,5 +84,7 @@ http_answer *http_answer_of(const request_rec *r, const char *dated_name,
             f->value = answer_put(&to, e[i].val);
         }
     }
+    BRG_ASSERT(to <= (char *)a + a->bytes && a->n_fields <= table->nelts);
+    BRG_ASSERT(a->conn_at == HTTP_NO_FIELD || a->conn_at <= a->n_fields);
     return a;
 }

@@ -12,6 +12,7 @@
 #include "http_protocol.h"
 #include "apr_date.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 APLOG_USE_MODULE(http);
@@ -37,6 +38,7 @@ static apr_time_t condition_now(request_rec *r, apr_table_t *headers)
 {
     const apr_time_t date = condition_date(headers, "Date");
 
+    BRG_ASSERT(r->request_time >= 0);
     return apr_time_from_sec(apr_time_sec(date != APR_DATE_BAD ? date : r->request_time));
 }
 
@@ -131,6 +133,7 @@ AP_DECLARE(ap_condition_e) ap_condition_if_range(request_rec *r, apr_table_t *he
 
 static int condition_refuses(const char *name, request_rec *r)
 {
+    BRG_ASSERT(name && *name);
     ap_log_rerror(APLOG_MARK, APLOG_TRACE1, 0, r, "%s does not hold", name);
     return HTTP_PRECONDITION_FAILED;
 }

@@ -11,11 +11,13 @@
 #include "apr_date.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 /* 1 if the type belongs to those that AddDefaultCharset completes: text/plain and text/html. */
 static int content_type_takes_charset(const char *type, size_t len)
 {
+    BRG_ASSERT(type != NULL);
     return (len == 10 && strncasecmp(type, "text/plain", 10) == 0) ||
            (len == 9 && strncasecmp(type, "text/html", 9) == 0);
 }
@@ -80,6 +82,12 @@ AP_DECLARE(apr_time_t) ap_rationalize_mtime(request_rec *r, apr_time_t mtime)
     if (mtime == APR_DATE_BAD)
         return now;
     return mtime > now ? now : mtime;
+}
+
+AP_DECLARE(void) ap_update_mtime(request_rec *r, apr_time_t dependency_mtime)
+{
+    if (r->mtime < dependency_mtime)
+        r->mtime = dependency_mtime;
 }
 
 AP_DECLARE(void) ap_set_last_modified(request_rec *r)

@@ -12,6 +12,7 @@
 #include "http_request.h"
 #include "mod_core.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <stdlib.h>
 
 AP_DECLARE_DATA ap_filter_rec_t *ap_http_input_filter_handle;
@@ -93,6 +94,7 @@ static apr_port_t http_port(const request_rec *r)
  * the same chain. */
 static int http_create_request(request_rec *r)
 {
+    BRG_ASSERT(r->connection && r->pool);
     if (!r->main && !r->prev) {
         ap_add_output_filter_handle(ap_byterange_filter_handle, NULL, r, r->connection);
         ap_add_output_filter_handle(ap_content_length_filter_handle, NULL, r, r->connection);
@@ -133,6 +135,7 @@ static int http_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *pte
 {
     apr_uint64_t value;
 
+    BRG_ASSERT(pconf && s);
     ap_random_insecure_bytes(&value, sizeof(value));
     ap_multipart_boundary = apr_psprintf(pconf, "%" APR_UINT64_T_HEX_FMT, value);
     return OK;

@@ -13,6 +13,7 @@
 #include "mod_core.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 APR_HOOK_STRUCT(APR_HOOK_LINK(insert_error_filter))
@@ -49,6 +50,7 @@ static void error_reset_headers(request_rec *r, int status, int wanted, const ch
 {
     const int keeps_location = location && (ap_is_HTTP_REDIRECT(wanted) || wanted == HTTP_CREATED);
 
+    BRG_ASSERT(!r->assbackwards);
     apr_table_clear(r->headers_out);
     if (keeps_location) {
         if (*location)

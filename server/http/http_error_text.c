@@ -7,6 +7,7 @@
 #include "http_protocol.h"
 #include "apr_strings.h"
 #include "apr_tables.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 typedef struct canned_text {
@@ -129,11 +130,13 @@ static const char *canned_note(request_rec *r, const char *name)
 {
     const char *note = apr_table_get(r->notes, name);
 
+    BRG_ASSERT(name && *name);
     return note ? note : "";
 }
 
 static const char *canned_method(request_rec *r)
 {
+    BRG_ASSERT(r->method != NULL);
     return ap_escape_html(r->pool, r->method);
 }
 
@@ -229,6 +232,7 @@ const char *http_canned_text(int status, request_rec *r, const char *location)
 {
     const char *text = canned_about_request(status, r, location);
 
+    BRG_ASSERT(r && status > 0);
     if (text)
         return text;
     for (size_t i = 0; i < sizeof(canned) / sizeof(canned[0]); i++) {

@@ -12,6 +12,7 @@
 #include "apr_file_io.h"
 #include "apr_sha1.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 APLOG_USE_MODULE(core);
@@ -51,6 +52,7 @@ static int etag_digest_of(apr_file_t *fd, char *out)
     apr_size_t n;
     apr_status_t rv;
 
+    BRG_ASSERT(fd && out);
     if (apr_file_seek(fd, APR_CUR, &here) != APR_SUCCESS ||
         apr_file_seek(fd, APR_SET, &begin) != APR_SUCCESS)
         return 0;
@@ -74,6 +76,7 @@ static int etag_digest(request_rec *r, etag_rec *er, char *out)
     apr_file_t *fd = er->fd;
     int ok;
 
+    BRG_ASSERT(er && out);
     if (fd)
         return etag_digest_of(fd, out);
     if (!er->pathname ||
@@ -89,6 +92,7 @@ static int etag_digest(request_rec *r, etag_rec *er, char *out)
 
 static char *etag_with(request_rec *r, const char *weak, const char *opaque, const char *variants)
 {
+    BRG_ASSERT(weak && opaque);
     /* The validator of the list of variants comes as an entity tag itself; its mark and quotes are
      * dropped. */
     size_t len;

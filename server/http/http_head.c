@@ -52,6 +52,7 @@ static http_field_id http_short_id(const char *name, size_t len)
 
 http_field_id http_field_id_of(const char *name, size_t len)
 {
+    BRG_ASSERT_DEBUG(name && len > 0);
     if (len < 8)
         return http_short_id(name, len);
     switch (len) {
@@ -99,6 +100,7 @@ static int http_by_name(const void *left, const void *right, void *head)
     const http_field *a = &((const http_head *)head)->field[i],
                      *b = &((const http_head *)head)->field[j];
 
+    BRG_ASSERT_DEBUG(((const http_head *)head)->n_fields > *(const uint16_t *)left);
     if (a->name_len != b->name_len)
         return a->name_len < b->name_len ? -1 : 1;
     return strncasecmp(a->name, b->name, a->name_len) ?: (int)i - (int)j;
@@ -137,5 +139,6 @@ static __attribute__((noinline)) const http_field *http_find_oversized(const htt
 
 const http_field *http_head_oversized(const http_head *head, uint32_t most)
 {
+    BRG_ASSERT(head->n_fields == 0 || head->field);
     return head->head_len <= most ? NULL : http_find_oversized(head, most);
 }

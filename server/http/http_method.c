@@ -10,8 +10,10 @@
 #include "core_settings.h"
 #include "http_config.h"
 #include "http_log.h"
+#include "http_request.h"
 #include "http_protocol.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <stdarg.h>
 #include <string.h>
 
@@ -75,6 +77,7 @@ AP_DECLARE(void) ap_method_registry_init(apr_pool_t *p)
 
 static int method_lookup(const char *name)
 {
+    BRG_ASSERT(name != NULL);
     for (int i = 0; i < METHODS_KNOWN; i++)
         if (strcmp(methods_known[i].name, name) == 0)
             return methods_known[i].number;
@@ -159,6 +162,7 @@ static int method_list_index(const ap_method_list_t *list, const char *method)
 {
     char *const *names = (char *const *)list->method_list->elts;
 
+    BRG_ASSERT(list && list->method_list);
     for (int i = 0; i < list->method_list->nelts; i++)
         if (strcmp(method, names[i]) == 0)
             return i;
@@ -211,6 +215,7 @@ AP_DECLARE(void) ap_clear_method_list(ap_method_list_t *l)
 
 static void allow_add(apr_array_header_t *names, const char *name)
 {
+    BRG_ASSERT(name && *name);
     *(const char **)apr_array_push(names) = name;
 }
 
@@ -221,6 +226,7 @@ char *http_make_allow(request_rec *r)
     apr_array_header_t *names = apr_array_make(r->pool, 10, sizeof(char *));
     apr_int64_t mask = allowed->method_mask;
 
+    BRG_ASSERT(r->allowed_methods);
     /* TRACE is answered for any resource, when it is answered at all. */
     if (conf->trace_enable == AP_TRACE_ENABLE || conf->trace_enable == AP_TRACE_EXTENDED)
         mask |= AP_METHOD_BIT << M_TRACE;
@@ -234,4 +240,34 @@ char *http_make_allow(request_rec *r)
             allow_add(names, methods_extra[i]);
     apr_array_cat(names, allowed->method_list);
     return apr_array_pstrcat(r->pool, names, ',');
+}
+
+/* ---- methods ---- */
+
+AP_DECLARE(void) ap_allow_methods(request_rec *r, int reset, ...)
+{
+    const char *method;
+    va_list methods;
+
+    if (reset)
+        ap_clear_method_list(r->allowed_methods);
+    va_start(methods, reset);
+    while ((method = va_arg(methods, const char *)) != NULL)
+        ap_method_list_add(r->allowed_methods, method);
+    va_end(methods);
+}
+
+AP_DECLARE(void) ap_allow_standard_methods(request_rec *r, int reset, ...)
+{
+    apr_int64_t mask = 0;
+    va_list methods;
+    int method;
+
+    if (reset)
+        ap_clear_method_list(r->allowed_methods);
+    va_start(methods, reset);
+    while ((method = va_arg(methods, int)) != -1)
+        mask |= AP_METHOD_BIT << method;
+    va_end(methods);
+    r->allowed_methods->method_mask |= mask;
 }

@@ -11,6 +11,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 APLOG_USE_MODULE(core);
@@ -29,12 +30,14 @@ AP_IMPLEMENT_HOOK_RUN_FIRST(const char *, protocol_get, (const conn_rec *c), (c)
 
 static server_rec *protocol_server(conn_rec *c, request_rec *r, server_rec *s)
 {
+    BRG_ASSERT(c && c->base_server);
     return s ? s : r ? r->server : c->base_server;
 }
 
 /* Place in a list, by preference; -1 if it is not in it. */
 static int protocol_index(const apr_array_header_t *list, const char *protocol)
 {
+    BRG_ASSERT(list && protocol);
     for (int i = 0; list && i < list->nelts; i++)
         if (!strcmp(((const char *const *)list->elts)[i], protocol))
             return i;
@@ -162,6 +165,7 @@ void http_upgrade_announce(request_rec *r)
 {
     const apr_array_header_t *upgrades;
 
+    BRG_ASSERT(r->headers_out);
     if (core_server_conf_of(r->server)->protocols->nelts == 0 || r->main ||
         r->connection->keepalives > 0)
         return;
@@ -176,6 +180,7 @@ static int upgrade_perform(request_rec *r, const char *protocol)
 {
     conn_rec *c = r->connection;
 
+    BRG_ASSERT(!r->main && !r->prev && r->proto_num >= HTTP_VERSION(1, 1));
     r->status = HTTP_SWITCHING_PROTOCOLS;
     r->status_line = ap_get_status_line(r->status);
     apr_table_setn(r->headers_out, "Upgrade", protocol);

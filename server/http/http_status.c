@@ -14,6 +14,7 @@
 #include "ap_expr.h"
 #include "apr_strings.h"
 #include "apr_hash.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 APLOG_USE_MODULE(http);
@@ -145,6 +146,7 @@ static char *status_expr_string(request_rec *r, const core_dir_config *conf, int
     const char *err = NULL, *text;
     ap_expr_info_t *expr;
 
+    BRG_ASSERT(index >= 0 && index < RESPONSE_CODES);
     if (!conf->response_code_exprs)
         return NULL;
     expr = apr_hash_get(conf->response_code_exprs, &index, sizeof(index));

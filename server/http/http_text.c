@@ -2,6 +2,7 @@
 /* Dates and numbers as text, without printf. */
 #include "http_text.h"
 #include "apr_time.h"
+#include "brigade/assert.h"
 
 const char *http_date_now(apr_time_t now)
 {
@@ -20,6 +21,7 @@ size_t http_put_number(char *buf, apr_uint64_t n)
     char digits[20];
     size_t len = 0;
 
+    BRG_ASSERT(buf);
     do {
         digits[len++] = (char)('0' + n % 10);
     } while ((n /= 10) != 0);

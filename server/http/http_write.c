@@ -12,6 +12,7 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/memory.h"
+#include "brigade/assert.h"
 #include <limits.h>
 #include <stdarg.h>
 #include <string.h>
@@ -60,6 +61,7 @@ static apr_status_t write_pass_bucket(request_rec *r, apr_bucket *e)
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     apr_status_t rv;
 
+    BRG_ASSERT(e);
     APR_BRIGADE_INSERT_TAIL(bb, e);
     rv = ap_pass_brigade(r->output_filters, bb);
     apr_brigade_destroy(bb);
@@ -72,6 +74,7 @@ static apr_status_t write_buffer(request_rec *r, const char *data, apr_size_t le
     old_write_ctx *ctx;
     apr_status_t rv;
 
+    BRG_ASSERT(data || len == 0);
     if (len == 0)
         return APR_SUCCESS;
     f = write_filter(r);

@@ -9,6 +9,7 @@
 #include "apr_hash.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <stdlib.h>
 
 APLOG_USE_MODULE(core);
@@ -22,6 +23,7 @@ static char *script_field_variable(apr_pool_t *p, const char *field)
     apr_size_t len = strlen(field);
     char *name = apr_palloc(p, len + 6), *at = name + 5;
 
+    BRG_ASSERT(field && *field);
     memcpy(name, "HTTP_", 5);
     for (; *field; field++)
         if (apr_isalnum(*field))
@@ -65,6 +67,7 @@ AP_DECLARE(char **) ap_create_environment(apr_pool_t *p, apr_table_t *t)
 
 static void script_set(apr_table_t *env, const char *name, const char *value)
 {
+    BRG_ASSERT(env && name);
     if (value)
         apr_table_addn(env, name, value);
 }
@@ -93,6 +96,7 @@ static void script_add_server(request_rec *r, apr_table_t *env)
 {
     const char *path = apr_table_get(r->subprocess_env, "PATH");
 
+    BRG_ASSERT(env);
     if (!path && (path = getenv("PATH")) == NULL)
         path = DEFAULT_PATH;
     script_set(env, "PATH", apr_pstrdup(r->pool, path));
@@ -114,6 +118,7 @@ static void script_add_server(request_rec *r, apr_table_t *env)
 
 static void script_add_user(request_rec *r, apr_table_t *env)
 {
+    BRG_ASSERT(env);
     if (r->user) {
         script_set(env, "REMOTE_USER", r->user);
     } else {
@@ -137,6 +142,7 @@ static void script_add_redirect(request_rec *r, apr_table_t *env)
 {
     const core_dir_config *conf = ap_get_core_module_config(r->per_dir_config);
 
+    BRG_ASSERT(env);
     if (!r->prev)
         return;
     script_set(env, "REDIRECT_URL",

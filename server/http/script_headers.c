@@ -12,6 +12,7 @@
 #include "apr_date.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <stdlib.h>
 
 APLOG_USE_MODULE(core);
@@ -33,6 +34,7 @@ typedef struct script_scan {
 
 static int script_keep_cookie(void *table, const char *key, const char *value)
 {
+    BRG_ASSERT(table && key && value);
     apr_table_addn(table, key, value);
     return 1;
 }
@@ -82,6 +84,7 @@ static int script_take_field(script_scan *scan, const char *name, const char *va
 {
     request_rec *r = scan->r;
 
+    BRG_ASSERT(scan->fields && scan->cookies);
     if (!ap_cstr_casecmp(name, "Status"))
         return script_take_status(scan, value);
     if (!ap_cstr_casecmp(name, "Content-Type")) {
@@ -109,6 +112,7 @@ static int script_take_field(script_scan *scan, const char *name, const char *va
 
 static void script_soak(script_scan *scan)
 {
+    BRG_ASSERT(scan->gets && scan->line);
     if (!scan->keeps_line) {
         while (scan->gets(scan->line, MAX_STRING_LEN - 1, scan->gets_data) > 0) {
         }
@@ -119,6 +123,7 @@ static int script_no_line(script_scan *scan, int rv)
 {
     const char *name = apr_filepath_name_get(scan->r->filename);
 
+    BRG_ASSERT(rv <= 0);
     if (rv < 0) {
         ap_log_rerror(SCRIPT_MARK(scan), APLOG_ERR, 0, scan->r,
                       "Script timed out before returning headers: %s", name);
@@ -145,6 +150,7 @@ static int script_end(script_scan *scan)
     request_rec *r = scan->r;
     int status = !scan->status && r->method_number == M_GET ? ap_meets_conditions(r) : OK;
 
+    BRG_ASSERT(scan->r->headers_out);
     apr_table_overlap(r->err_headers_out, scan->fields, APR_OVERLAP_TABLES_MERGE);
     if (!apr_is_empty_table(scan->cookies)) {
         /* Each in a field of its own: cookies do not survive a merge. */
@@ -217,6 +223,7 @@ static int script_gets_file(char *buf, int len, void *file)
 {
     apr_status_t rv = apr_file_gets(buf, len, file);
 
+    BRG_ASSERT(file && len > 0);
     return rv == APR_SUCCESS ? 1 : APR_STATUS_IS_TIMEUP(rv) ? -1 : 0;
 }
 
@@ -240,6 +247,7 @@ static int script_gets_brigade(char *buf, int size, void *data)
     apr_size_t room = (apr_size_t)size - 1;
     char *at = buf;
 
+    BRG_ASSERT(data && size > 0);
     while (room && !APR_BRIGADE_EMPTY(bb)) {
         apr_bucket *e = APR_BRIGADE_FIRST(bb);
         const char *text, *lf;
@@ -294,6 +302,7 @@ static int script_gets_strings(char *buf, int size, void *data)
     script_strings *s = data;
     int n = 0;
 
+    BRG_ASSERT(data && size > 0);
     while (s->at && n < size - 1) {
         if (!*s->at) {
             s->at = va_arg(s->args, const char *);

@@ -10,6 +10,7 @@
 #include "apr_strings.h"
 #include "util_char.h"
 #include "util_cookies.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -18,6 +19,7 @@ static void util_cookie_add(const char *field, const char *value, va_list tables
 {
     apr_table_t *table;
 
+    BRG_ASSERT(field && value);
     while ((table = va_arg(tables, apr_table_t *)) != NULL)
         apr_table_addn(table, field, value);
 }
@@ -128,6 +130,7 @@ static void util_cookie_scan(ap_cookie_do *v, const char *field, const char **ke
     size_t len = strlen(v->name);
     int mine = 0;
 
+    BRG_ASSERT(v && field && kept);
     *kept = NULL;
     for (part = apr_strtok(copy, ";", &last); part; part = apr_strtok(NULL, ";", &last)) {
         const char *item = util_cookie_trim(part);
@@ -150,6 +153,7 @@ static int util_cookie_each(void *data, const char *key, const char *field)
     ap_cookie_do *v = data;
     const char *kept;
 
+    BRG_ASSERT(data && key && field);
     util_cookie_scan(v, field, &kept);
     if (kept)
         apr_table_addn(v->new_cookies, key, kept);
@@ -158,6 +162,7 @@ static int util_cookie_each(void *data, const char *key, const char *field)
 
 static int util_cookie_restore(void *headers, const char *key, const char *field)
 {
+    BRG_ASSERT(headers && key && field);
     apr_table_addn(headers, key, field);
     return 1;
 }

@@ -9,12 +9,14 @@
 #include "http_protocol.h"
 #include "apr_strings.h"
 #include "util_script.h"
+#include "brigade/assert.h"
 
 AP_DECLARE(int) ap_request_has_body(request_rec *r)
 {
     const char *length;
     apr_off_t bytes;
 
+    BRG_ASSERT(r->headers_in);
     if (r->header_only)
         return 0;
     if (r->kept_body || apr_table_get(r->headers_in, "Transfer-Encoding"))

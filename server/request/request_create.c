@@ -173,16 +173,29 @@ static char *request_line_word(apr_pool_t *p, const char **at, const char *end, 
     return *at > start ? apr_pstrmemdup(p, start, (apr_size_t)(*at - start)) : apr_pstrdup(p, none);
 }
 
-/* Of a refused head, what stands where its method and target should be: for access logs, and for modules that look at
- * any request. No part of a line that is too long counts. */
+/* Of a refused request line, what stands where its method and target should be. No part of a line that is too long
+ * counts. @return the target */
+static char *request_take_bad_line(request_rec *r, const http_head *head)
+{
+    const int whole = head->status != HTTP_REQUEST_URI_TOO_LARGE;
+    const char *at = head->line, *end = at + (whole ? head->line_len : 0);
+
+    r->method = request_line_word(r->pool, &at, end, "-");
+    return request_line_word(r->pool, &at, end, whole ? "/" : "-");
+}
+
+/* Of a refused head, as much as is known: for access logs, and for modules that look at any request. */
 static void request_take_refused(request_rec *r, const http_head *head)
 {
-    const int whole = head->line && head->status != HTTP_REQUEST_URI_TOO_LARGE;
-    const char *at = whole ? head->line : "", *end = at + (whole ? head->line_len : 0);
+    char *target;
 
     r->assbackwards = 0;
-    r->method = request_line_word(r->pool, &at, end, "-");
-    request_parse_uri(r, request_line_word(r->pool, &at, end, whole ? "/" : "-"));
+    if (head->line)
+        target = request_take_bad_line(r, head);
+    else
+        target = head->uri ? apr_pstrmemdup(r->pool, head->uri, head->uri_len)
+                           : apr_pstrdup(r->pool, "-");
+    request_parse_uri(r, target);
     r->hostname = NULL;
     r->status = HTTP_OK;
 }

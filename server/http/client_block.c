@@ -4,20 +4,20 @@
  */
 #include "http_error.h"
 #include "core_settings.h"
-#include "h1_request.h"
-#include "request_parts.h"
+#include "http_fields.h"
 #include "http_config.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
-#include "h1_fields.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 APLOG_USE_MODULE(http);
 
 static int block_setup_chunked(request_rec *r, const char *coding)
 {
+    BRG_ASSERT(coding && !r->read_chunked);
     if (!ap_is_chunked(r->pool, coding)) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, APLOGNO(01592) "Unknown Transfer-Encoding %s",
                       coding);
@@ -38,6 +38,7 @@ static int block_check_limit(request_rec *r)
 {
     const apr_off_t limit = ap_get_limit_req_body(r);
 
+    BRG_ASSERT(r->remaining >= 0);
     if (limit <= 0 || r->remaining <= limit)
         return OK;
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
@@ -60,7 +61,7 @@ AP_DECLARE(int) ap_setup_client_block(request_rec *r, int read_policy)
     if (coding) {
         rv = block_setup_chunked(r, coding);
     } else if (length) {
-        if (h1_parse_length(length, strlen(length), &n)) {
+        if (http_parse_length(length, strlen(length), &n)) {
             ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                           APLOGNO(01594) "Invalid Content-Length '%s'", length);
             return HTTP_BAD_REQUEST;
@@ -84,6 +85,7 @@ AP_DECLARE(int) ap_should_client_block(request_rec *r)
 /* The body could not be read: the answer becomes that error, whatever the handler makes of it. */
 static long block_failed(request_rec *r, apr_bucket_brigade *bb, apr_status_t rv)
 {
+    BRG_ASSERT(rv != APR_SUCCESS);
     r->connection->keepalive = AP_CONN_CLOSE;
     apr_brigade_cleanup(bb);
     if (rv != AP_FILTER_ERROR) {
@@ -103,6 +105,7 @@ static apr_status_t block_copy(apr_bucket_brigade *bb, char *buffer, apr_size_t 
 {
     apr_size_t room = *size, got = 0;
 
+    BRG_ASSERT(bb && *eos == 0);
     while (got < room && !APR_BRIGADE_EMPTY(bb)) {
         apr_bucket *e = APR_BRIGADE_FIRST(bb);
         const char *data;
@@ -126,6 +129,7 @@ static apr_status_t block_copy(apr_bucket_brigade *bb, char *buffer, apr_size_t 
         }
         apr_bucket_delete(e);
     }
+    BRG_ASSERT(got <= room);
     *size = got;
     return APR_SUCCESS;
 }
@@ -167,6 +171,7 @@ static int discard_brigade(apr_bucket_brigade *bb, apr_status_t *rv)
 {
     int eos = 0;
 
+    BRG_ASSERT(*rv == APR_SUCCESS);
     while (!APR_BRIGADE_EMPTY(bb) && !eos && *rv == APR_SUCCESS) {
         apr_bucket *e = APR_BRIGADE_FIRST(bb);
         const char *data;

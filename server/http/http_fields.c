@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The grammar of fields that each version of HTTP has alike. */
+#include "http_fields.h"
+#include "http_scan.h"
+#include "brigade/assert.h"
+
+int http_list_next(const char **p, const char *end, const char **item, size_t *len)
+{
+    const char *start, *stop;
+
+    BRG_ASSERT(*p <= end);
+    while (*p < end && (**p == ',' || **p == ' ' || **p == '\t'))
+        (*p)++;
+    if (*p == end)
+        return 0;
+    start = *p;
+    while (*p < end && **p != ',')
+        (*p)++;
+    for (stop = *p; stop > start && (stop[-1] == ' ' || stop[-1] == '\t'); stop--) {
+    }
+    BRG_ASSERT(stop > start);
+    *item = start;
+    *len = (size_t)(stop - start);
+    return 1;
+}
+
+int http_parse_length(const char *value, size_t len, uint64_t *out)
+{
+    uint64_t n = 0;
+
+    BRG_ASSERT(value && out);
+    if (len == 0)
+        return -1;
+    for (size_t i = 0; i < len; i++) {
+        if (!http_is(value[i], HTTP_C_DIGIT) || n > (INT64_MAX - 9) / 10)
+            return -1;
+        n = n * 10 + (uint64_t)(value[i] - '0');
+    }
+    *out = n;
+    return 0;
+}
+
+/* The port of a Host field: 1 to 65535. */
+static int http_port_is_valid(const char *p, const char *end)
+{
+    uint32_t port = 0;
+
+    BRG_ASSERT(p <= end);
+    for (; p < end && http_is(*p, HTTP_C_DIGIT) && port < 65536; p++)
+        port = port * 10 + (uint32_t)(*p - '0');
+    return p == end && port > 0 && port < 65536;
+}
+
+static const char *http_host_literal(const char *p, const char *end)
+{
+    const char *start = ++p;
+
+    BRG_ASSERT(p <= end && p[-1] == '[');
+    while (p < end && (http_is(*p, HTTP_C_HEX) || *p == ':' || *p == '.'))
+        p++;
+    return p < end && *p == ']' && p - start >= 2 ? p + 1 : NULL;
+}
+
+static const char *http_host_name(const char *p, const char *end)
+{
+    const char *start = p;
+
+    BRG_ASSERT(p <= end);
+    for (; p < end && http_is(*p, HTTP_C_HOST); p++)
+        if (*p == '.' && p > start && p[-1] == '.')
+            return NULL;
+    return p > start ? p : NULL;
+}
+
+int http_host_is_valid(const char *p, size_t len)
+{
+    const char *end = p + len;
+
+    if (len == 0)
+        return 0;
+    p = *p == '[' ? http_host_literal(p, end) : http_host_name(p, end);
+    return p && (p == end || (*p == ':' && http_port_is_valid(p + 1, end)));
+}
+
+int http_field_is_safe(const char *name, const char *value)
+{
+    if (!*name)
+        return 0;
+    while (http_is(*name, HTTP_C_TOKEN))
+        name++;
+    while (http_is(*value, HTTP_C_VALUE))
+        value++;
+    return *name == '\0' && *value == '\0';
+}

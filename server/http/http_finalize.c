@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of a request's output, its sub-requests' included, and what an error bucket or an early end means for the
+ * connection.
+ */
+#include "http_response.h"
+#include "http_connection.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "mod_core.h"
+#include "util_filter.h"
+#include "brigade/assert.h"
+
+AP_DECLARE(void) ap_finalize_request_protocol(request_rec *r)
+{
+    apr_bucket_brigade *bb;
+
+    /* A request that was redirected has eos_sent from the one that took over, unless that one
+     * failed and r itself answers for it. */
+    if (!r->eos_sent) {
+        bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+        APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(r->connection->bucket_alloc));
+        ap_pass_brigade(r->output_filters, bb);
+        apr_brigade_destroy(bb);
+    }
+    /* What is left of the request's body stands before the next request. */
+    if (!r->main && r->connection->keepalive == AP_CONN_KEEPALIVE &&
+        ap_discard_request_body(r) != OK)
+        r->connection->keepalive = AP_CONN_CLOSE;
+}
+
+/* The body belongs to the main request: a sub-request must not meet its length and kind. */
+static apr_table_t *subrequest_headers(apr_pool_t *p, const request_rec *r)
+{
+    static const char *const about_body[] = {
+        "Content-Encoding", "Content-Language", "Content-Length", "Content-Location",
+        "Content-MD5",      "Content-Range",    "Content-Type",   "Expires",
+        "Last-Modified",    "Transfer-Encoding"};
+    apr_table_t *headers;
+
+    BRG_ASSERT(p && r->headers_in);
+    if (!ap_request_has_body((request_rec *)r))
+        return r->headers_in;
+    headers = apr_table_copy(p, r->headers_in);
+    for (size_t i = 0; i < sizeof(about_body) / sizeof(about_body[0]); i++)
+        apr_table_unset(headers, about_body[i]);
+    return headers;
+}
+
+AP_DECLARE(void) ap_set_sub_req_protocol(request_rec *rnew, const request_rec *r)
+{
+    rnew->the_request = r->the_request; /* what the client sent */
+    rnew->assbackwards = 1;             /* no head of its own */
+    rnew->no_local_copy = 1;            /* no conditions */
+    rnew->method = "GET";
+    rnew->method_number = M_GET;
+    rnew->protocol = (char *)"INCLUDED";
+    rnew->status = HTTP_OK;
+    rnew->headers_in = subrequest_headers(rnew->pool, r);
+    rnew->trailers_in = r->trailers_in;
+    rnew->subprocess_env = apr_table_copy(rnew->pool, r->subprocess_env);
+    rnew->headers_out = apr_table_make(rnew->pool, 5);
+    rnew->trailers_out = apr_table_make(rnew->pool, 5);
+    rnew->err_headers_out = apr_table_make(rnew->pool, 5);
+    rnew->notes = apr_table_make(rnew->pool, 5);
+    rnew->expecting_100 = r->expecting_100;
+    rnew->read_length = r->read_length;
+    rnew->read_body = REQUEST_NO_BODY;
+    rnew->main = (request_rec *)r;
+}
+
+AP_DECLARE(void) ap_finalize_sub_req_protocol(request_rec *sub_r)
+{
+    apr_bucket_brigade *bb;
+
+    if (sub_r->eos_sent)
+        return;
+    bb = apr_brigade_create(sub_r->pool, sub_r->connection->bucket_alloc);
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(sub_r->connection->bucket_alloc));
+    ap_pass_brigade(sub_r->output_filters, bb);
+    apr_brigade_destroy(bb);
+}
+
+request_rec *http_original_request(request_rec *r)
+{
+    while (r->main)
+        r = r->main;
+    while (r->prev)
+        r = r->prev;
+    BRG_ASSERT(!r->main && !r->prev);
+    return r;
+}
+
+/* ---- HTTP_OUTERROR: what an error or the end of a response means for the connection ---- */
+
+/* What f->ctx points to when EOS or EOC went by. */
+static char outerror_ended;
+
+apr_status_t ap_http_outerror_filter(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    const int had_ended = f->ctx != NULL;
+    int ends = 0;
+    apr_bucket *e, *next;
+
+    BRG_ASSERT(!f->ctx || f->ctx == &outerror_ended);
+    for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = next) {
+        next = APR_BUCKET_NEXT(e);
+        if (!APR_BUCKET_IS_METADATA(e)) {
+            /* What a handler still writes after the answer was ended (by an error page) is not of
+             * it. */
+            if (had_ended)
+                apr_bucket_delete(e);
+            continue;
+        }
+        if (AP_BUCKET_IS_ERROR(e)) {
+            f->c->keepalive = AP_CONN_CLOSE;
+        } else if (AP_BUCKET_IS_EOC(e)) {
+            f->c->keepalive = AP_CONN_CLOSE;
+            ends = 1;
+        } else if (APR_BUCKET_IS_EOS(e)) {
+            ends = 1;
+        }
+    }
+    if (ends)
+        f->ctx = &outerror_ended;
+    return ap_pass_brigade(f->next, bb);
+}

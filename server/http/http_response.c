@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The head of a response before a version of HTTP gives it its form: header tables are merged and completed, and what
+ * must not leave is found.
+ */
+#include "http_response.h"
+#include "http_fields.h"
+#include "http_text.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "apr_lib.h"
+#include "apr_strings.h"
+#include "brigade/assert.h"
+#include <string.h>
+
+APLOG_USE_MODULE(http);
+
+static void response_add_token(apr_array_header_t *list, const char *token)
+{
+    char **have = (char **)list->elts;
+
+    BRG_ASSERT(token && *token);
+    for (int i = 0; i < list->nelts; i++)
+        if (!strcasecmp(have[i], token))
+            return;
+    *(const char **)apr_array_push(list) = token;
+}
+
+static void response_add_tokens(apr_pool_t *p, apr_array_header_t *list, const char *value)
+{
+    char *state, *token = apr_strtok(apr_pstrdup(p, value), ", \t", &state);
+
+    for (; token; token = apr_strtok(NULL, ", \t", &state))
+        response_add_token(list, token);
+}
+
+static int response_collect(void *list, const char *key, const char *value)
+{
+    apr_array_header_t *tokens = list;
+
+    BRG_ASSERT(list && value);
+    response_add_tokens(tokens->pool, tokens, value);
+    return 1;
+}
+
+/* Several modules name what the answer varies by: once each, in one field. */
+static void response_fix_vary(request_rec *r)
+{
+    apr_array_header_t *tokens;
+
+    if (apr_table_get(r->subprocess_env, "force-no-vary")) {
+        apr_table_unset(r->headers_out, "Vary");
+        r->proto_num = HTTP_VERSION(1, 0);
+        apr_table_setn(r->subprocess_env, "force-response-1.0", "1");
+        return;
+    }
+    if (!apr_table_get(r->headers_out, "Vary"))
+        return;
+    tokens = apr_array_make(r->pool, 5, sizeof(char *));
+    apr_table_do(response_collect, tokens, r->headers_out, "Vary", NULL);
+    if (tokens->nelts > 0)
+        apr_table_setn(r->headers_out, "Vary", apr_array_pstrcat(r->pool, tokens, ','));
+}
+
+static void response_fix_languages(request_rec *r)
+{
+    const char *set = apr_table_get(r->headers_out, "Content-Language");
+    apr_array_header_t *tokens;
+
+    BRG_ASSERT(r->headers_out);
+    if (apr_is_empty_array(r->content_languages))
+        return;
+    tokens = apr_array_copy(r->pool, r->content_languages);
+    if (set)
+        response_add_tokens(r->pool, tokens, set);
+    apr_table_setn(r->headers_out, "Content-Language", apr_array_pstrcat(r->pool, tokens, ','));
+}
+
+/* A status line made up by a module must begin with the status, or is replaced. */
+void http_response_fix_status_line(request_rec *r)
+{
+    const char *line = r->status_line;
+    int status;
+
+    if (!line)
+        return;
+    if (!apr_isdigit(line[0]) || !apr_isdigit(line[1]) || !apr_isdigit(line[2]) || line[3] != ' ' ||
+        !http_field_is_safe("Status", line)) {
+        r->status_line = NULL;
+        return;
+    }
+    status = (line[0] - '0') * 100 + (line[1] - '0') * 10 + (line[2] - '0');
+    if (status != r->status)
+        r->status_line = NULL;
+}
+
+void http_response_merge(request_rec *r)
+{
+    BRG_ASSERT(r->headers_out && r->err_headers_out);
+    if (!apr_is_empty_table(r->err_headers_out))
+        r->headers_out = apr_table_overlay(r->pool, r->err_headers_out, r->headers_out);
+    http_response_fix_status_line(r);
+    response_fix_vary(r);
+}
+
+void http_response_fields(request_rec *r)
+{
+    const char *type, *length;
+
+    BRG_ASSERT(r->headers_out && !r->assbackwards);
+    if (AP_STATUS_IS_HEADER_ONLY(r->status)) {
+        apr_table_unset(r->headers_out, "Content-Length");
+        return;
+    }
+    /* A handler that skipped the body of a HEAD must not claim that there is none. */
+    length = r->header_only ? apr_table_get(r->headers_out, "Content-Length") : NULL;
+    if (length && strcmp(length, "0") == 0)
+        apr_table_unset(r->headers_out, "Content-Length");
+    if (r->no_cache && !apr_table_get(r->headers_out, "Expires")) {
+        apr_table_setn(r->headers_out, "Expires",
+                       apr_pstrmemdup(r->pool, http_date_now(r->request_time), HTTP_DATE_LEN));
+    }
+    type = ap_make_content_type(r, r->content_type);
+    if (type)
+        apr_table_setn(r->headers_out, "Content-Type", type);
+    if (r->content_encoding)
+        apr_table_setn(r->headers_out, "Content-Encoding", r->content_encoding);
+    response_fix_languages(r);
+}
+
+static int response_fields_are_safe(request_rec *r)
+{
+    const apr_array_header_t *fields = apr_table_elts(r->headers_out);
+    const apr_table_entry_t *e = (const apr_table_entry_t *)fields->elts;
+
+    BRG_ASSERT(r->headers_out);
+    for (int i = 0; i < fields->nelts; i++) {
+        if (!e[i].key[0]) {
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                          APLOGNO(02428) "Empty response header name, aborting request");
+            return 0;
+        }
+        if (!http_field_is_safe(e[i].key, "")) {
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                          APLOGNO(02429) "Response header name '%s' contains invalid characters, "
+                                         "aborting request",
+                          e[i].key);
+            return 0;
+        }
+        if (!http_field_is_safe(e[i].key, e[i].val)) {
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                          APLOGNO(02430) "Response header '%s' value of '%s' contains invalid "
+                                         "characters, aborting request",
+                          e[i].key, e[i].val);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* To the client 1xx is not the response: it would take the body, and then its next response, for what follows. 101 is a
+ * response where a module that has taken over the connection sends it. */
+static int response_is_interim(const request_rec *r)
+{
+    if (!ap_is_HTTP_INFO(r->status) || r->status == HTTP_SWITCHING_PROTOCOLS)
+        return 0;
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "Status %d is no final response, aborting request",
+                  r->status);
+    return 1;
+}
+
+int http_response_is_sendable(request_rec *r)
+{
+    return !response_is_interim(r) && response_fields_are_safe(r);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_HTTP_HTTP_RESPONSE_H
+#define BRIGADE_HTTP_HTTP_RESPONSE_H
+
+/**
+ * @file http_response.h
+ * The head of a response in the tables of its request_rec, as each version of HTTP needs it: the filter of a protocol
+ * that writes heads calls http_response_merge(), decides about the connection and the framing of the body, then calls
+ * http_response_fields() and http_response_is_sendable(), and gives the tables its own form.
+ *
+ * Threads: r's. Blocking: no.
+ */
+#include "httpd.h"
+
+/**
+ * Put err_headers_out over headers_out, drop a status line that does not fit r->status, and name each field in Vary
+ * once. May set the environment variable force-response-1.0.
+ */
+void http_response_merge(request_rec *r);
+
+/**
+ * Set the fields that tell of the body: Content-Type, Content-Encoding, Content-Language, Expires. Takes away a
+ * Content-Length that the response may not have. Fields that frame the body are the protocol's.
+ */
+void http_response_fields(request_rec *r);
+
+/** A status line made up by a module must begin with r->status and have no control bytes, or is dropped. */
+void http_response_fix_status_line(request_rec *r);
+
+/**
+ * 1 if the response may leave: its status is final, and all names and values are such that they cannot split it.
+ * Else the error log says why.
+ */
+int http_response_is_sendable(request_rec *r);
+
+/** The request that the client sent: of sub-requests and internal redirects, the one that led to @a r. */
+request_rec *http_original_request(request_rec *r);
+
+#endif
