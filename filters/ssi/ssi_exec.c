@@ -88,7 +88,7 @@ static int exec_wait_ms(apr_time_t deadline)
 
     if (!deadline)
         return -1;
-    left = deadline - apr_time_now();
+    left = deadline - ssi_clock();
     return left <= 0 ? 0 : (int)(left / 1000 + 1);
 }
 
@@ -107,7 +107,9 @@ static int exec_read(include_ctx_t *ctx, int fd, apr_time_t deadline)
             ssi_out_flush(out);
             ready = poll(&p, 1, exec_wait_ms(deadline));
         }
-        if (ready == 0 || (deadline && apr_time_now() > deadline))
+        if (ready < 0 && errno == EINTR)
+            continue; /* never to read(), which knows no deadline */
+        if (ready <= 0 || (deadline && ssi_clock() > deadline))
             return 0;
         n = read(fd, buf, sizeof buf);
         if (n < 0 && errno == EINTR)
@@ -130,7 +132,7 @@ static int exec_reap(pid_t pid, apr_time_t deadline)
 
         if (got == pid || (got < 0 && errno != EINTR))
             return 1;
-        if (deadline && apr_time_now() > deadline)
+        if (deadline && ssi_clock() > deadline)
             return 0;
         poll(NULL, 0,
              deadline && exec_wait_ms(deadline) < EXEC_POLL_MS ? exec_wait_ms(deadline) : 1);
@@ -150,10 +152,38 @@ static void exec_kill(pid_t pid)
 static apr_time_t exec_deadline(include_ctx_t *ctx, const char **limit)
 {
     apr_interval_time_t most = ctx->intern->conf->exec_us;
-    apr_time_t own = most ? apr_time_now() + most : 0, page = ctx->intern->link->deadline;
+    apr_time_t own = most ? ssi_clock() + most : 0, page = ctx->intern->link->deadline;
 
     *limit = page && (!own || page < own) ? "SSIIncludeTimeout" : "SSIExecTimeout";
     return page && (!own || page < own) ? page : own;
+}
+
+static void exec_own_path(include_ctx_t *ctx, int replace)
+{
+    request_rec *r = ctx->r, *found;
+    apr_table_t *env = r->subprocess_env;
+    apr_pool_t *p = ctx->intern->top->r->pool;
+
+    if (!r->path_info || !*r->path_info || (!replace && apr_table_get(env, "PATH_INFO")))
+        return;
+    apr_table_setn(env, "PATH_INFO", apr_pstrdup(p, r->path_info));
+    found = ap_sub_req_lookup_uri(ap_escape_uri(ssi_dpool(ctx), r->path_info), r, NULL);
+    if (found->filename) {
+        apr_table_setn(env, "PATH_TRANSLATED",
+                       apr_pstrcat(p, found->filename, found->path_info, NULL));
+    }
+    ap_destroy_sub_req(found);
+}
+
+/* As in Apache: a command sees the query and path of the page that was included last, or of its own
+ * where none had any; after it those of its own page count. */
+static void exec_own_vars(include_ctx_t *ctx, int replace)
+{
+    request_rec *r = ctx->r;
+
+    exec_own_path(ctx, replace);
+    if (replace || !apr_table_get(r->subprocess_env, "QUERY_STRING"))
+        ssi_env_add_query(r, ctx->intern->top);
 }
 
 static int exec_cmd(include_ctx_t *ctx, const char *text)
@@ -166,9 +196,11 @@ static int exec_cmd(include_ctx_t *ctx, const char *text)
     pid_t pid;
 
     ssi_vars_resolve(ctx);
+    exec_own_vars(ctx, 0);
     command.core = ap_get_core_module_config(r->per_dir_config);
     command.env = ap_create_environment(ssi_dpool(ctx), r->subprocess_env);
     command.dir = ap_make_dirstr_parent(ctx->dpool, r->filename);
+    exec_own_vars(ctx, 1);
     pid = exec_start(&command, &fd);
     if (pid < 0) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, errno, r,

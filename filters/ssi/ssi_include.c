@@ -10,7 +10,6 @@
 #include "http_core.h"
 #include "http_request.h"
 #include "apr_strings.h"
-#include "brigade/loop.h"
 
 #define CAPTURE_GRACE_US 5000
 #define CAPTURE_KEEP (16 * 1024) /* longer buckets of unknown kinds are not copied */
@@ -23,7 +22,7 @@
  */
 static void capture_set_timeout(ssi_link *link, apr_bucket *e)
 {
-    apr_interval_time_t left = link->deadline - apr_time_now();
+    apr_interval_time_t left = link->deadline - ssi_clock();
 
     /* 0 would mean not to wait, less to wait for ever; and when it ends, the time must be over. */
     left = (left > 0 ? left : 0) + CAPTURE_GRACE_US;
@@ -39,7 +38,7 @@ static void capture_set_timeout(ssi_link *link, apr_bucket *e)
 
 static int capture_is_late(ssi_link *link)
 {
-    if (link && link->deadline && apr_time_now() > link->deadline)
+    if (link && link->deadline && ssi_clock() > link->deadline)
         link->late = 1;
     return link && link->late;
 }
@@ -136,7 +135,7 @@ apr_status_t ssi_capture(ap_filter_t *f, apr_bucket_brigade *bb)
 
 static apr_time_t include_deadline(const ssi_state *s)
 {
-    apr_time_t own = s->conf->include_us ? brg_now() + s->conf->include_us : 0;
+    apr_time_t own = s->conf->include_us ? ssi_clock() + s->conf->include_us : 0;
     apr_time_t page = s->link->deadline; /* if the page is an include itself */
 
     return page && (!own || page < own) ? page : own;
@@ -152,8 +151,8 @@ ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub, apr_time_t deadlin
     link->depth = s->link->depth + 1;
     link->deadline = deadline;
     ap_set_module_config(sub->request_config, &include_module, link);
-    if (deadline && deadline - brg_now() < sub->server->timeout) {
-        link->server = sub->server = apr_pmemdup(sub->pool, sub->server, sizeof *sub->server);
+    if (deadline && deadline - ssi_clock() < sub->server->timeout) {
+        link->server = sub->server = ssi_timeout_server(sub);
         capture_set_timeout(link, NULL);
     }
     return link;
