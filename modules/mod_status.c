@@ -84,6 +84,8 @@ static int status_handler(request_rec *r)
                       APLOGNO(01237) "Server status unavailable in inetd mode");
         return HTTP_INTERNAL_SERVER_ERROR;
     }
+    /* Requests that event loops answer leave no line of their own: this one is the exception. */
+    ap_update_child_status(r->connection->sbh, SERVER_BUSY_WRITE, r);
     status_set_refresh(r);
     flags = snap.extended ? AP_STATUS_EXTENDED : 0;
     if (status_query(r, "json")) {

@@ -28,7 +28,7 @@ static void context_join(request_rec *r, const ssi_link *link)
 }
 
 /* Of an included page too: its query is the current one, and stays after it. */
-static void context_add_query(request_rec *r, ssi_top *top)
+void ssi_env_add_query(request_rec *r, ssi_top *top)
 {
     apr_pool_t *p = top->r->pool;
     char *args;
@@ -77,7 +77,7 @@ include_ctx_t *ssi_context_create(ap_filter_t *f)
         context_join(r, s->link);
         ssi_variant_read(s->top, "QUERY_STRING", NULL, SSI_READ_OWN);
         ssi_variant_read(s->top, "QUERY_STRING_UNESCAPED", NULL, SSI_READ_OWN);
-        context_add_query(r, s->top);
+        ssi_env_add_query(r, s->top);
     }
     if (r->finfo.filetype == APR_REG)
         ssi_track_path(s->top, r->filename, &r->finfo);
@@ -94,7 +94,7 @@ void ssi_env_make(request_rec *r, ssi_top *top)
     ap_add_common_vars(r);
     ap_add_cgi_vars(r);
     ssi_vars_add(r);
-    context_add_query(r, top);
+    ssi_env_add_query(r, top);
 }
 
 void ssi_env_ready(include_ctx_t *ctx)

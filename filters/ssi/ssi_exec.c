@@ -109,7 +109,9 @@ static int exec_read(include_ctx_t *ctx, int fd, apr_time_t deadline)
             ssi_out_flush(out);
             ready = poll(&p, 1, exec_wait_ms(deadline));
         }
-        if (ready == 0 || (deadline && brg_monotonic_now() > deadline))
+        if (ready < 0 && errno == EINTR)
+            continue; /* never to read(), which knows no deadline */
+        if (ready <= 0 || (deadline && brg_monotonic_now() > deadline))
             return 0;
         n = read(fd, buf, sizeof buf);
         if (n < 0 && errno == EINTR)
@@ -158,6 +160,34 @@ static apr_time_t exec_deadline(include_ctx_t *ctx, const char **limit)
     return page && (!own || page < own) ? page : own;
 }
 
+static void exec_own_path(include_ctx_t *ctx, int replace)
+{
+    request_rec *r = ctx->r, *found;
+    apr_table_t *env = r->subprocess_env;
+    apr_pool_t *p = ctx->intern->top->r->pool;
+
+    if (!r->path_info || !*r->path_info || (!replace && apr_table_get(env, "PATH_INFO")))
+        return;
+    apr_table_setn(env, "PATH_INFO", apr_pstrdup(p, r->path_info));
+    found = ap_sub_req_lookup_uri(ap_escape_uri(ssi_dpool(ctx), r->path_info), r, NULL);
+    if (found->filename) {
+        apr_table_setn(env, "PATH_TRANSLATED",
+                       apr_pstrcat(p, found->filename, found->path_info, NULL));
+    }
+    ap_destroy_sub_req(found);
+}
+
+/* As in Apache: a command sees the query and path of the page that was included last, or of its own
+ * where none had any; after it those of its own page count. */
+static void exec_own_vars(include_ctx_t *ctx, int replace)
+{
+    request_rec *r = ctx->r;
+
+    exec_own_path(ctx, replace);
+    if (replace || !apr_table_get(r->subprocess_env, "QUERY_STRING"))
+        ssi_env_add_query(r, ctx->intern->top);
+}
+
 static int exec_cmd(include_ctx_t *ctx, const char *text)
 {
     request_rec *r = ctx->r;
@@ -168,9 +198,11 @@ static int exec_cmd(include_ctx_t *ctx, const char *text)
     pid_t pid;
 
     ssi_vars_resolve(ctx);
+    exec_own_vars(ctx, 0);
     command.core = ap_get_core_module_config(r->per_dir_config);
     command.env = ap_create_environment(ssi_dpool(ctx), r->subprocess_env);
     command.dir = ap_make_dirstr_parent(ctx->dpool, r->filename);
+    exec_own_vars(ctx, 1);
     pid = exec_start(&command, &fd);
     if (pid < 0) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, errno, r,

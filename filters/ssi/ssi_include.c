@@ -6,11 +6,11 @@
  * pieces over into the page's output and passes large ones straight on. So it can be destroyed as
  * soon as it is finished: memory does not grow with the number of includes.
  */
+#include "brigade/loop.h"
 #include "ssi_private.h"
 #include "http_core.h"
 #include "http_request.h"
 #include "apr_strings.h"
-#include "brigade/loop.h"
 
 #define CAPTURE_GRACE_US 5000
 #define CAPTURE_KEEP (16 * 1024) /* longer buckets of unknown kinds are not copied */
@@ -153,7 +153,7 @@ ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub, apr_time_t deadlin
     link->deadline = deadline;
     ap_set_module_config(sub->request_config, &include_module, link);
     if (deadline && deadline - brg_monotonic_now() < sub->server->timeout) {
-        link->server = sub->server = apr_pmemdup(sub->pool, sub->server, sizeof *sub->server);
+        link->server = sub->server = ssi_timeout_server(sub);
         capture_set_timeout(link, NULL);
     }
     return link;

@@ -144,9 +144,9 @@ typedef struct ssi_link {
     ssi_top *top;
     request_rec *parent; /* whose page includes this; NULL: top->r itself */
     int depth;
-    apr_time_t deadline; /* of the include; 0: none */
+    apr_time_t deadline; /* of the include, by ssi_clock(); 0: none */
     int late;
-    server_rec *server; /* the request's own, whose timeout ends with the include; or NULL */
+    server_rec *server; /* ssi_timeout_server(), whose timeout ends with the include; or NULL */
 } ssi_link;
 
 #define SSI_MATCHES AP_MAX_REG_MATCH
@@ -273,8 +273,13 @@ include_handler_fn_t ssi_do_comment, ssi_do_config, ssi_do_echo, ssi_do_set, ssi
     ssi_do_endif, ssi_do_block, ssi_do_endblock;
 const char *ssi_block_text(include_ctx_t *ctx, const char *name);
 
-/* ssi_include.c */
-apr_status_t ssi_capture(ap_filter_t *f, apr_bucket_brigade *bb);
+/** A copy of sub->server whose timeout may be changed until sub->pool ends. Valid for ever. (ssi_timeout.c)
+ * Threads: any. */
+server_rec *ssi_timeout_server(request_rec *sub);
+
+/** QUERY_STRING and QUERY_STRING_UNESCAPED of @a r, if it has a query. */
+void ssi_env_add_query(request_rec *r, ssi_top *top);
+
 /** A sub-request's link. From now on it has until @a deadline (0: any time), and what it waits for
  * with the server's timeout ends then. */
 ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub, apr_time_t deadline);

@@ -53,7 +53,9 @@ static int sup_scoreboard(server_rec *s)
 {
     /* Two generations side by side, and several that are slow to go. */
     int processes = (mpm_settings.prefork ? 2 : 3) * mpm_processes_most() + 16;
-    scoreboard_limits limits = {.loops = mpm_loops()};
+    scoreboard_limits limits = {.loops = mpm_loops(),
+                                .generation = mpm_generation,
+                                .totals_stay = sup.started && sup.was_graceful};
 
     limits.processes =
         mpm_settings.server_limit > processes ? mpm_settings.server_limit : processes;

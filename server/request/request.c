@@ -16,6 +16,7 @@
 #include "core_settings.h"
 #include "regex_limits.h"
 #include "request_parts.h"
+#include "scoreboard.h"
 #include "walk_private.h"
 #include "request_context.h"
 #include "brigade/assert.h"
@@ -315,7 +316,9 @@ int request_phases_resume(request_rec *r)
     return status == OK ? handler_prepare(r) : status;
 }
 
+/* Connections that modules drive come here. */
 void ap_process_async_request(request_rec *r)
 {
+    ap_update_child_status(r->connection->sbh, SERVER_BUSY_WRITE, r);
     request_finish(r, request_phases_read(r));
 }

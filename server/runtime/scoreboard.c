@@ -12,6 +12,8 @@
  */
 #include "scores.h"
 
+#include "brigade/assert.h"
+
 #include "ap_mpm.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -38,10 +40,11 @@ typedef struct score_global {
     _Atomic uint64_t ended_accesses, ended_bytes;
     _Atomic uint64_t log_lines_lost; /* by any process: added to atomically, for it is rare */
     apr_time_t started;
+    int counted_from; /* the oldest generation whose counts are part of the totals */
     _Atomic int full;
 } score_global;
 
-static scoreboard_limits score_limits = {16, 64, 1};
+static scoreboard_limits score_limits = {.processes = 16, .threads = 64, .loops = 1};
 static scoreboard_limits score_made; /* of the image */
 static loop_score *score_loops;
 static apr_shm_t *score_shm;
@@ -104,6 +107,12 @@ AP_DECLARE(void) ap_init_scoreboard(void *shared)
 
 /* ---- life ---- */
 
+static score_global *score_of_server(void)
+{
+    BRG_ASSERT(ap_scoreboard_image != NULL);
+    return (score_global *)(void *)ap_scoreboard_image->global;
+}
+
 static int score_has_room(void)
 {
     return ap_scoreboard_image && score_made.processes >= score_limits.processes &&
@@ -124,27 +133,45 @@ static int score_make(apr_pool_t *p)
     return OK;
 }
 
-int ap_create_scoreboard(apr_pool_t *p, ap_scoreboard_e type)
+/* A new image, with what the old one knew of the server. */
+static int score_grow(apr_pool_t *p)
 {
-    ap_generation_t generation = 0;
-    apr_time_t started = scoreboard_started();
-    uint64_t accesses, bytes, lost = scoreboard_log_lines_lost(0);
+    score_global old = {.started = apr_time_now()}, *g;
     int rc;
 
-    scoreboard_ended_totals(&accesses, &bytes);
     if (ap_scoreboard_image)
-        generation = ap_scoreboard_image->global->running_generation;
-    if (!score_has_room()) {
-        if ((rc = score_make(ap_pglobal ? ap_pglobal : p)) != OK)
-            return rc;
-        score_global *g = (score_global *)(void *)ap_scoreboard_image->global;
-        g->g.running_generation = generation;
-        g->started = started ? started : apr_time_now();
-        loop_score_set(&g->ended_accesses, accesses);
-        loop_score_set(&g->ended_bytes, bytes);
-        loop_score_set(&g->log_lines_lost, lost);
-    }
-    ap_scoreboard_image->global->restart_time = apr_time_now();
+        old = *score_of_server();
+    if ((rc = score_make(ap_pglobal ? ap_pglobal : p)) != OK)
+        return rc;
+    g = score_of_server();
+    g->g.running_generation = old.g.running_generation;
+    g->g.restart_time = old.g.restart_time;
+    g->started = old.started;
+    g->counted_from = old.counted_from;
+    loop_score_set(&g->ended_accesses, loop_score_get(&old.ended_accesses));
+    loop_score_set(&g->ended_bytes, loop_score_get(&old.ended_bytes));
+    loop_score_set(&g->log_lines_lost, loop_score_get(&old.log_lines_lost));
+    return OK;
+}
+
+static void score_begin_totals(void)
+{
+    score_global *g = score_of_server();
+
+    g->g.restart_time = apr_time_now();
+    g->counted_from = score_limits.generation;
+    loop_score_set(&g->ended_accesses, 0);
+    loop_score_set(&g->ended_bytes, 0);
+}
+
+int ap_create_scoreboard(apr_pool_t *p, ap_scoreboard_e type)
+{
+    int rc;
+
+    if (!score_has_room() && (rc = score_grow(p)) != OK)
+        return rc;
+    if (!score_limits.totals_stay)
+        score_begin_totals();
 #ifdef HAVE_TIMES
     times(&ap_scoreboard_image->global->times);
 #endif
@@ -233,15 +260,24 @@ apr_time_t scoreboard_started(void)
     return ap_scoreboard_image ? ((score_global *)(void *)ap_scoreboard_image->global)->started : 0;
 }
 
+int scoreboard_counts(int generation)
+{
+    return ap_scoreboard_image && generation >= score_of_server()->counted_from;
+}
+
 /* Totals outlive the process that made them. */
 static void score_harvest(int slot)
 {
-    score_global *g = (score_global *)(void *)ap_scoreboard_image->global;
+    score_global *g = score_of_server();
+    int counts = scoreboard_counts(ap_scoreboard_image->parent[slot].generation);
 
     for (int i = 0; i < score_made.loops; i++) {
         loop_score *score = scoreboard_loop(slot, i);
-        loop_score_add(&g->ended_accesses, loop_score_get(&score->accesses));
-        loop_score_add(&g->ended_bytes, loop_score_get(&score->bytes));
+
+        if (counts) {
+            loop_score_add(&g->ended_accesses, loop_score_get(&score->accesses));
+            loop_score_add(&g->ended_bytes, loop_score_get(&score->bytes));
+        }
         memset(score, 0, sizeof *score);
     }
 }

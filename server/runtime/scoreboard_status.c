@@ -103,6 +103,8 @@ BRG_DECLARE(int) brg_status_sum(brg_status_totals *out)
             continue;
         out->processes_n++;
         out->stopping_n += process.quiescing != 0;
+        if (!scoreboard_counts(process.generation))
+            process.counts.accesses = process.counts.bytes = process.counts.duration_us = 0;
         status_add(&out->counts, &process.counts);
         status_count_workers(out, &process);
     }

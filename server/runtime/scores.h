@@ -56,6 +56,9 @@ typedef struct scoreboard_limits {
     int processes; /**< slots for server processes, those of ending generations included */
     int threads;   /**< loops and workers of one process */
     int loops;     /**< loops of one process */
+    int generation;  /**< of the processes that will be started */
+    int totals_stay; /**< a graceful restart: totals and the time that they began at go on. Else they begin
+                          anew, and processes of generations before this one do not count */
 } scoreboard_limits;
 
 /** Every process has its connection, and no more processes may be started: set by the supervisor,
@@ -93,6 +96,9 @@ void scoreboard_slot_end(int slot);
 
 /** When the server was started, microseconds since the epoch; kept over restarts. */
 apr_time_t scoreboard_started(void);
+
+/** 1 if what processes of @a generation counted is part of the totals. */
+int scoreboard_counts(int generation);
 
 /** Totals of processes that have ended since the server started. */
 void scoreboard_ended_totals(uint64_t *accesses, uint64_t *bytes);

@@ -384,3 +384,16 @@ SSIUndefinedEcho "[undefined]"
             assert text.count(part) == 1 or (part.startswith("href") and part in text), (name, part)
     assert "a&amp;b" in body(server, "/live.shtml?a&b").decode()
     assert "<title>A live page</title>" in body(server, "/live.shtml").decode()
+
+
+def test_the_query_and_path_after_a_command_are_the_pages_own(serve):
+    """A command sees those of the page that was included last, as in Apache; what comes after it sees its own page's."""
+    server = serve(CONF + "AcceptPathInfo On\n", {
+                       "q.shtml": '<!--#include virtual="/r.shtml/x?k=v" -->\n'
+                                  '2 <!--#exec cmd="echo $PATH_INFO:$QUERY_STRING" -->'
+                                  '3 <!--#echo var="PATH_INFO" -->:<!--#echo var="QUERY_STRING" -->:'
+                                  '<!--#echo var="QUERY_STRING_UNESCAPED" -->',
+                       "r.shtml": '1 <!--#exec cmd="echo $PATH_INFO:$QUERY_STRING" -->'
+                                  '<!--#echo var="PATH_INFO" -->:<!--#echo var="QUERY_STRING" -->'})
+    assert server.get("/q.shtml/info?q=%41b").body == b"1 /info:k=v\n/x:k=v\n2 /x:k=v\n3 /info:q=%41b:q=Ab"
+    assert server.get("/q.shtml?q=c").body == b"1 /x:k=v\n/x:k=v\n2 /x:k=v\n3 /x:q=c:q=c"

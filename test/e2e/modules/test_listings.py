@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Directory listings: what they say of folders, and that nobody waits for a large one."""
+import gzip
+import os
+import re
+import statistics
+import threading
+import time
+
+import pytest
+
+ENTRIES = 20000
+LIMIT_S = 0.02  # in which nearly every small file is to be there while a large listing is made
+WORST_S = 0.15  # and all of them: the machine may be busy with something else
+
+
+def folder(server):
+    """Below /top: a folder with an index file, links to it, a folder without one."""
+    for name in ("top/sub", "top/plain"):
+        os.makedirs(server.path("htdocs", name))
+    server.write("top/sub/index.html", "abc")
+    os.utime(server.path("htdocs/top/sub/index.html"), (978307200, 978307200))
+    os.symlink("sub", server.path("htdocs/top/link"))
+    server.write("top/file.html", "<title>T</title>")
+
+
+CONFIG = """IndexOptions FancyIndexing
+AddDescription "the folder" sub
+AddDescription "the index" index.html
+AddIcon (SUB,/i/sub.png) sub
+AddIcon (IDX,/i/idx.png) index.html
+AddIcon (DIR,/i/dir.png) ^^DIRECTORY^^
+"""
+
+
+def test_a_folder_with_an_index_file_is_a_folder(serve):
+    server = serve(CONFIG)
+    folder(server)
+    page = server.get("/top/").body.decode()
+    for name in ("sub", "link"):
+        assert re.search(rf'<a href="{name}/">{name}/</a> +2001-01-01 \d\d:00 +-', page), page
+    assert '<img src="/i/sub.png" alt="[SUB]"> <a href="sub/">' in page
+    assert re.search(r'href="sub/".* the folder', page)
+    assert '<img src="/i/dir.png" alt="[DIR]"> <a href="plain/">' in page
+    assert '<img src="/i/dir.png" alt="[DIR]"> <a href="/">Parent Directory</a>' in page
+    assert "the index" not in page
+
+
+@pytest.mark.parametrize("n", [3, 500], ids=["short", "over 8 KB"])
+def test_listings_are_compressed(serve, n):
+    server = serve("LoadModule deflate_module @MODULES@/mod_deflate.so\nAddOutputFilterByType DEFLATE text/html\n",
+                   {f"top/{i}.txt": "" for i in range(n)})
+    plain = server.get("/top/")
+    packed = server.get("/top/", {"Accept-Encoding": "gzip"})
+    assert packed["Content-Encoding"] == "gzip" and packed["Content-Length"]
+    assert gzip.decompress(packed.body) == plain.body
+
+
+def slowest(server, target, asked):
+    """Ask for a small file until asked is set; the slowest answer and the 99th of 100, in seconds."""
+    times = []
+    with server.connect() as c:
+        while not asked.is_set() or len(times) < 20:
+            began = time.perf_counter()
+            c.send(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert c.read_response().status == 200
+            times.append(time.perf_counter() - began)
+    return max(times), statistics.quantiles(times, n=100)[98]
+
+
+@pytest.mark.only("brigade")
+@pytest.mark.slow
+def test_a_large_listing_stops_nobody(serve):
+    """One of some tries has to do. A listing that a loop makes takes hundreds of milliseconds in each of them."""
+    server = serve("EventLoops 1\nFileCacheEntries 0\nMaxKeepAliveRequests 0\n", {"small.txt": "s"})
+    os.mkdir(server.path("htdocs/large"))
+    for i in range(ENTRIES):
+        open(server.path(f"htdocs/large/{i}"), "w").close()
+    results = []
+    for _ in range(5):
+        ended = threading.Event()
+        listing = []
+
+        def ask():
+            listing.append(server.get("/large/"))
+            ended.set()
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        results.append(slowest(server, "/small.txt", ended))
+        thread.join()
+        assert listing[0].body.count(b"<li>") >= ENTRIES
+        if results[-1][0] < WORST_S and results[-1][1] < LIMIT_S:
+            return
+    raise AssertionError(f"slowest answers, and 99th percentiles: {results}")

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the status page tells, under the keys that Apache has; run with BRIGADE=/usr/sbin/apache2 too."""
+import re
+import signal
+
+import pytest
+
+from brigade import wait_until
+
+CONFIG = "ExtendedStatus On\n<Location /status>\nSetHandler server-status\n</Location>\n"
+
+
+def report(server):
+    lines = server.get("/status?auto").body.decode().splitlines()
+    return {key: value.strip() for key, value in (line.split(":", 1) for line in lines if ":" in line)}
+
+
+def generation(server):
+    return int(report(server)["ParentServerMPMGeneration"])
+
+
+def reload_with(server, number):
+    before = generation(server)
+    server.signal(number)
+    wait_until(lambda: generation(server) > before, "the new generation")
+
+
+def test_keys_are_those_of_apache(serve):
+    server = serve(CONFIG, {"a.txt": "A"})
+    server.get("/a.txt")
+    keys = set(report(server))
+    assert keys >= {"ServerVersion", "ServerMPM", "Server Built", "CurrentTime", "RestartTime",
+                    "ParentServerConfigGeneration", "ParentServerMPMGeneration", "ServerUptimeSeconds", "ServerUptime",
+                    "Load1", "Load5", "Load15", "Total Accesses", "Total kBytes", "Total Duration", "CPUUser",
+                    "CPUSystem", "CPUChildrenUser", "CPUChildrenSystem", "Uptime", "BusyWorkers",
+                    "GracefulWorkers", "IdleWorkers", "Processes", "Stopping", "ConnsTotal", "ConnsAsyncWaitIO",
+                    "ConnsAsyncWriting", "ConnsAsyncKeepAlive", "ConnsAsyncClosing", "Scoreboard"}
+
+
+def test_a_graceful_reload_keeps_totals_and_the_time_since_when_they_count(serve):
+    server = serve(CONFIG, {"a.txt": "A"})
+    for _ in range(20):
+        server.get("/a.txt")
+    before = wait_until(lambda: report(server)["Uptime"] != "0" and report(server), "a second to pass")
+    reload_with(server, signal.SIGUSR1)
+    after = report(server)
+    assert after["RestartTime"] == before["RestartTime"]
+    assert int(after["Total Accesses"]) >= int(before["Total Accesses"])
+
+
+def test_a_restart_begins_both_anew(serve):
+    server = serve(CONFIG, {"a.txt": "A"})
+    for _ in range(50):
+        server.get("/a.txt")
+    assert int(report(server)["Total Accesses"]) >= 50
+    reload_with(server, signal.SIGHUP)
+    assert int(report(server)["Total Accesses"]) < 30
+    wait_until(lambda: report(server)["Stopping"] == "0", "the old processes to end")
+    assert int(report(server)["Total Accesses"]) < 30
+
+
+def rows(server):
+    """(client, host, request) of the lines that say W."""
+    page = server.get("/status").body.decode()
+    lines = re.findall(r"<tr><td><b>\d+-(\d+)</b>.*?</tr>", page, re.S)
+    cells = [re.findall(r"<td[^>]*>(.*?)\s*</td>", m[0], re.S)
+             for m in re.finditer(r"<tr><td><b>\d+-\d+</b>.*?</tr>", page, re.S)]
+    assert len(lines) == len(cells)
+    return [(c[-4], c[-2], c[-1]) for c in cells if "<b>W</b>" in c[3]]
+
+
+def test_the_line_of_a_request_says_whose_it_is(serve):
+    server = serve(CONFIG)
+    found = rows(server)
+    assert ("127.0.0.1", f"localhost:{server.port}", "GET /status HTTP/1.1") in found, found
+    assert int(report(server)["BusyWorkers"]) >= 1
+
+
+@pytest.mark.only("brigade")
+def test_lines_of_a_generation_that_is_gone_are_gone(serve):
+    server = serve(CONFIG)
+    rows(server)
+    reload_with(server, signal.SIGUSR1)
+    wait_until(lambda: report(server)["Stopping"] == "0", "the old processes to end")
+    page = server.get("/status").body.decode()
+    assert set(re.findall(r"<b>\d+-(\d+)</b>", page)) == {"1"}, page
