@@ -97,6 +97,9 @@ apr_status_t conn_wait(brg_conn *bc, int for_write, apr_interval_time_t timeout)
 
 apr_status_t conn_read(brg_conn *bc, apr_read_type_e block, apr_interval_time_t timeout)
 {
+    /* What lies behind the body is a head, and must not be read after the look at the file watches. */
+    if (bc->state == CONN_BODY)
+        return bc->read_eof ? APR_EOF : APR_EAGAIN;
     for (;;) {
         apr_status_t rv = conn_recv(bc);
 
@@ -141,7 +144,7 @@ void conn_fill(brg_conn *bc)
         conn_sink(bc);
         return;
     }
-    if (!conn_in_size(bc) && bc->requests)
+    if (!conn_in_size(bc) && bc->requests && bc->state != CONN_BODY)
         bc->head_began = bc->loop->monotonic;
     rv = conn_recv(bc);
     if (bc->state == CONN_IDLE)

@@ -92,6 +92,8 @@ void mpm_settings_reset(void)
 {
     mpm_settings = (mpm_conf){.processes = 1,
                               .threads = MPM_DEFAULT_THREADS,
+                              .queue = MPM_DEFAULT_QUEUE,
+                              .queue_seconds = MPM_DEFAULT_QUEUE_SECONDS,
                               .prefork = mpm_prefork_module.module_index != -1,
                               .start = PREFORK_START,
                               .spare_min = PREFORK_SPARE_MIN,

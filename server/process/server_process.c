@@ -224,6 +224,8 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
                          .services = &services,
                          .n_loops = mpm_loops(),
                          .n_workers = mpm_settings.threads,
+                         .queue_most = mpm_settings.queue,
+                         .queue_us = apr_time_from_sec(mpm_settings.queue_seconds),
                          .slot = sp->slot,
                          .stack_bytes = ap_thread_stacksize,
                          .order_fds = {-1, sp->fd},
