@@ -139,6 +139,8 @@ void conn_fill(brg_conn *bc)
      * questions. */
     if (!bc->rd_ready || bc->state == CONN_WRITE || bc->state == CONN_WORKER)
         return;
+    if (bc->state == CONN_BODY && conn_in_size(bc) >= LOOP_BODY_BYTES)
+        return; /* what is here first; the rest is read in the next turn */
     bc->rd_ready = 0;
     if (bc->state == CONN_LINGER) {
         conn_sink(bc);
