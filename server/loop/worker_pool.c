@@ -331,6 +331,16 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc)
     return 0;
 }
 
+int worker_pool_is_short(worker_pool *wp)
+{
+    int is_short;
+
+    pthread_mutex_lock(&wp->lock);
+    is_short = wp->waiting > 0 && wp->running >= wp->limit;
+    pthread_mutex_unlock(&wp->lock);
+    return is_short;
+}
+
 void worker_pool_stop(worker_pool *wp)
 {
     pthread_mutex_lock(&wp->lock);

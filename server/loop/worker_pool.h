@@ -40,6 +40,9 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc);
  */
 brg_conn *worker_pool_refuse(worker_pool *wp, apr_time_t now);
 
+/** 1 if connections wait for a thread, and all that there may be are at work. Any thread. */
+int worker_pool_is_short(worker_pool *wp);
+
 /** With limit 0: what waits longest, for the calling loop to do; or NULL. */
 brg_conn *worker_pool_take(worker_pool *wp);
 

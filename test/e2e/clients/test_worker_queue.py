@@ -152,3 +152,23 @@ def test_requests_of_clients_that_left_are_not_run(serve):
 def test_bad_values_are_refused(serve, line, message):
     done = serve.unstarted(line + "\n").run("-t")
     assert done.returncode == 1 and message in done.stdout + done.stderr
+
+
+# ---- Clients that stand still ---------------------------------------------------------------------------------
+
+def test_readers_that_stopped_give_their_workers_up(serve):
+    """Answers far larger than what is kept for a slow client: it has its worker until others need it."""
+    server = serve(TWO + "Timeout 60\nWorkerStallTimeout 1\n" + with_sleep("<Location /endless>\nSetHandler endless\n</Location>\n"),
+                   FILES)
+    stopped = [server.connect() for _ in range(2)]
+    for c in stopped:
+        c.send(request_bytes("GET", "/endless"))
+        assert c.read_head().status == 200
+    wait_until(lambda: figures(server)["busy"] == 2, "two workers in their answers")
+    time.sleep(1.5)
+    assert figures(server)["busy"] == 2  # nobody needs them: they may take their time
+    begin = time.monotonic()
+    assert server.get("/sleep?1").status == 200
+    assert time.monotonic() - begin < 6
+    for c in stopped:
+        c.close()

@@ -41,9 +41,22 @@ static int sleep_handler(request_rec *r)
     return OK;
 }
 
+/* "endless": an answer without an end. */
+static int endless_handler(request_rec *r)
+{
+    static const char text[8192];
+
+    if (!r->handler || strcmp(r->handler, "endless"))
+        return DECLINED;
+    ap_set_content_type(r, "text/plain");
+    while (ap_rwrite(text, sizeof text, r) > 0)
+        continue;
+    return OK;
+}
+
 static int sleep_fixup(request_rec *r)
 {
-    if (r->handler && !strcmp(r->handler, "sleep"))
+    if (r->handler && (!strcmp(r->handler, "sleep") || !strcmp(r->handler, "endless")))
         brg_request_needs_worker(r);
     return DECLINED;
 }
@@ -52,6 +65,7 @@ static void busy_register_hooks(apr_pool_t *p)
 {
     ap_hook_fixups(sleep_fixup, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(sleep_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(endless_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(busy_handler, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&busy_module, NULL);
 }
