@@ -23,8 +23,6 @@
 #include "apr_portable.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <poll.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -264,16 +262,5 @@ apr_status_t core_write(struct core_output *out)
 
 apr_status_t core_write_wait(struct core_output *out, apr_interval_time_t timeout)
 {
-    struct pollfd pfd = {.fd = out->fd, .events = POLLOUT};
-    apr_interval_time_t ms = timeout / 1000 + 1;
-    int n;
-
-    if (timeout < 0 || ms > INT_MAX)
-        ms = -1;
-    do
-        n = poll(&pfd, 1, (int)ms);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return errno;
-    return n ? APR_SUCCESS : APR_TIMEUP;
+    return out->bc ? conn_wait(out->bc, 1, timeout) : socket_wait(out->fd, 1, timeout);
 }

@@ -18,10 +18,19 @@
 #include "response_cache.h"
 #include "scores.h"
 #include "crash.h"
+#include "brigade/assert.h"
+#include "http_log.h"
+
+APLOG_USE_MODULE(core);
+
+#define H1_RETRY_SECONDS 2                      /* Retry-After of what no worker could run */
+#define H1_REFUSED_LOG_US apr_time_from_sec(10) /* one such line per loop in this time */
 
 void h1_conn_close(brg_conn *bc)
 {
     pending_drop(bc);
+    if (bc->state == CONN_BODY)
+        h1_body_abandon(bc);
     if (bc->c)
         connection_detach(bc);
     loop_close(bc->loop, bc);
@@ -94,9 +103,35 @@ int h1_conn_hand_over(brg_conn *bc, request_rec *r)
     wheel_cancel(&bc->loop->wheel, &bc->timer);
     loop_unlist(bc->loop, bc);
     bc->r = r;
-    bc->head_began = bc->loop->monotonic;
+    bc->must_run = r && bc->r_status == SUSPENDED;
+    bc->queued_at = bc->loop->monotonic;
     conn_enter(bc, CONN_WORKER);
     return worker_pool_submit(bc->loop->workers, bc);
+}
+
+/* No worker runs bc's request: 503, unless the client has left. */
+static int h1_conn_refuse(brg_conn *bc, const char *why)
+{
+    static _Thread_local apr_time_t said;
+    request_rec *r = bc->r;
+
+    conn_enter(bc, CONN_REQUEST);
+    bc->r = NULL;
+    bc->refused = CONN_NOT_REFUSED;
+    cache_from_worker(bc);
+    if (bc->r_status == SUSPENDED) { /* nobody but its module can end it */
+        request_finish(r, SUSPENDED);
+        return h1_conn_after_request(bc);
+    }
+    if (!bc->c->aborted && bc->loop->monotonic - said >= H1_REFUSED_LOG_US) {
+        said = bc->loop->monotonic;
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      "no worker thread for this request, and possibly others: %s. All of the "
+                      "ThreadsPerChild threads are at work; see WorkerQueueSize",
+                      why);
+    }
+    request_end_with_error(r, HTTP_SERVICE_UNAVAILABLE, H1_RETRY_SECONDS);
+    return h1_conn_after_request(bc);
 }
 
 static int h1_conn_to_worker(brg_conn *bc, request_rec *r)
@@ -105,11 +140,21 @@ static int h1_conn_to_worker(brg_conn *bc, request_rec *r)
         cache_to_worker(bc, r);
     if (h1_conn_hand_over(bc, r) == 0)
         return 0;
-    conn_enter(bc, CONN_REQUEST);
-    bc->r = NULL;
-    cache_from_worker(bc);
-    request_finish(r, bc->r_status == SUSPENDED ? SUSPENDED : HTTP_SERVICE_UNAVAILABLE);
-    return h1_conn_after_request(bc);
+    return h1_conn_refuse(bc, "the queue is full");
+}
+
+/* A worker pool gave bc back without having run it. */
+static void h1_conn_refused(brg_conn *bc)
+{
+    BRG_ASSERT(bc->state == CONN_WORKER && bc->refused);
+    if (!bc->r) { /* modules drive it: there is no request to answer */
+        h1_conn_drop(bc);
+        return;
+    }
+    if (bc->refused == CONN_REFUSED_LEFT)
+        bc->c->aborted = 1;
+    connection_on_thread(bc);
+    h1_conn_refuse(bc, "it waited for WorkerQueueTimeout");
 }
 
 /* Answers to earlier requests shall not wait for this one's. */
@@ -133,6 +178,13 @@ static void h1_conn_work_request(brg_conn *bc, request_rec *r, int status)
         status = request_phases(r);
     else if (status == REQUEST_AUTH_PENDING)
         status = request_phases_resume(r);
+    if (status == OK &&
+        h1_body_is_unwanted(r)) { /* the loop throws it away, however slowly it comes */
+        bc->r = r;
+        bc->r_status = OK;
+        crash_serving(NULL);
+        return;
+    }
     cache_worker_fill_begin(bc);
     request_finish(r, status);
     cache_worker_fill_end();
@@ -163,6 +215,8 @@ static int h1_conn_phases(brg_conn *bc, request_rec *r)
     bc->r_status = request_phases(r);
     if (bc->r_status == REQUEST_AUTH_PENDING)
         return H1_TO_WORKER;
+    if (bc->r_status == OK && h1_body_is_unwanted(r))
+        return H1_DISCARD;
     return bc->r_status != OK || request_may_run_inline(r) ? bc->r_status : H1_TO_WORKER;
 }
 
@@ -170,6 +224,7 @@ static int h1_conn_phases(brg_conn *bc, request_rec *r)
 static int h1_conn_full(brg_conn *bc, const http_head *head)
 {
     request_rec *r;
+    uint32_t wait_for;
     int status;
 
     if (!bc->c && connection_attach(bc) != APR_SUCCESS) {
@@ -187,6 +242,19 @@ static int h1_conn_full(brg_conn *bc, const http_head *head)
     crash_serving(r);
     scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_BUSY_WRITE);
     status = h1_conn_phases(bc, r);
+    wait_for = status == H1_TO_WORKER ? h1_body_to_wait_for(bc, r) : 0;
+    if (status == H1_DISCARD || wait_for) {
+        crash_serving(NULL);
+        loop_request_ended(bc->loop);
+        return h1_body_begin(bc, r, wait_for);
+    }
+    return h1_conn_handle(bc, r, status);
+}
+
+int h1_conn_handle(brg_conn *bc, request_rec *r, int status)
+{
+    BRG_ASSERT(bc->state == CONN_REQUEST && !bc->r);
+    crash_serving(r);
     if (status != H1_TO_WORKER && !request_finish_on_loop(r, &status)) {
         bc->r_status = status;
         status = H1_TO_WORKER;
@@ -287,10 +355,20 @@ static void h1_conn_heads(brg_conn *bc)
 static int h1_conn_returned(brg_conn *bc)
 {
     connection_on_thread(bc);
-    loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->monotonic - bc->head_began));
+    loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->monotonic - bc->queued_at));
     bc->head_began = bc->loop->monotonic;
+    if (bc->refused) {
+        h1_conn_refused(bc);
+        return 0;
+    }
     conn_enter(bc, CONN_REQUEST);
     cache_from_worker(bc);
+    if (bc->r) {
+        request_rec *r = bc->r;
+
+        bc->r = NULL;
+        return h1_body_begin(bc, r, 0);
+    }
     return h1_conn_after_request(bc);
 }
 
@@ -325,6 +403,10 @@ static void h1_conn_run(brg_conn *bc)
             return;
         bc->head_began =
             bc->loop->monotonic; /* the time in which nothing was read is not the peer's */
+        break;
+    case CONN_BODY:
+        if (!h1_body_go_on(bc))
+            return;
         break;
     default:
         if (module_driven) {
@@ -372,6 +454,9 @@ static void h1_conn_expired(brg_conn *bc)
         return;
     case CONN_WORKER:
         return;
+    case CONN_BODY:
+        h1_body_expired(bc);
+        return;
     default:
         bc->failed = 1; /* the peer took nothing for Timeout, or lingers too long */
         h1_conn_close(bc);
@@ -382,4 +467,5 @@ const struct conn_driver h1_driver = {.name = "http/1",
                                       .run = h1_conn_run,
                                       .expired = h1_conn_expired,
                                       .drop = h1_conn_drop,
+                                      .refused = h1_conn_refused,
                                       .work = h1_conn_work};

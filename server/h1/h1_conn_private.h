@@ -14,6 +14,8 @@
 #define H1_LINGER_SECONDS 2       /**< silence after which a lingering connection is closed */
 #define H1_LINGER_MOST_SECONDS 30 /**< and closed after so long in any case */
 #define H1_TO_WORKER (-1001)      /**< h1_conn_phases(): the request goes to a worker */
+#define H1_DISCARD (-1002)        /**< the same: its body is to be thrown away first */
+#define H1_BODY_MORE (-1003)      /**< more of the body is to come */
 #define H1_PHASES_PENDING (-1000) /**< brg_conn.r_status: the worker is to run the phases too */
 
 /** The calling thread's http_head: it is too large for the stack of a deep call chain. */
@@ -54,7 +56,44 @@ void h1_conn_linger(brg_conn *bc);
 /** A lingering connection was read from. */
 void h1_conn_lingers(brg_conn *bc);
 
-/* ---- h1_conn.c, for h1_foreign.c; all on the loop that owns bc ---- */
+/**
+ * When what is read from bc->head_began on must have come.
+ * @param t     RequestReadTimeout for it
+ * @param came  bytes of it that came so far
+ */
+apr_time_t h1_conn_read_due(const brg_conn *bc, const brg_read_timeout *t, uint64_t came);
+
+/* ---- h1_conn_body.c; all but the first on the loop that owns bc ---- */
+
+/** 1 if r's handler throws its body away, and no filter wants it. The phases ran. Threads: the owner
+ * of the connection. */
+int h1_body_is_unwanted(request_rec *r);
+
+/** Bytes of r's body that should be here before a worker gets r; 0: there is no need to wait. */
+uint32_t h1_body_to_wait_for(const brg_conn *bc, const request_rec *r);
+
+/**
+ * Wait for r's body: for so much of it, or (0) to throw away all of it. bc->r is r meanwhile.
+ * @return as h1_conn_handle(), or 0 while it is waited for
+ */
+int h1_body_begin(brg_conn *bc, request_rec *r, uint32_t wait_for);
+
+/** More came, or the end. @return as h1_body_begin() */
+int h1_body_go_on(brg_conn *bc);
+
+/** It did not come in time: 408. */
+void h1_body_expired(brg_conn *bc);
+
+/** The connection is to be closed: end the request that waits for its body. */
+void h1_body_abandon(brg_conn *bc);
+
+/* ---- h1_conn.c, for h1_module_driven.c and h1_conn_body.c; all on the loop that owns bc ---- */
+
+/**
+ * r's handler, or what status asks for; H1_TO_WORKER: on a worker, with bc->r_status.
+ * @return 1: the request is over, go on with the next head; 0: bc waits, or is gone
+ */
+int h1_conn_handle(brg_conn *bc, request_rec *r, int status);
 
 void h1_conn_close(brg_conn *bc);
 

@@ -57,21 +57,24 @@ void h1_conn_wait(brg_conn *bc, apr_time_t due)
     wheel_set(&bc->loop->wheel, &bc->timer, due);
 }
 
-/* How long the head may still take: RequestReadTimeout for all of it, Timeout for the next piece of
- * it. */
-static apr_time_t h1_conn_head_due(const brg_conn *bc)
+/* RequestReadTimeout for all of it, Timeout for the next piece of it. */
+apr_time_t h1_conn_read_due(const brg_conn *bc, const brg_read_timeout *t, uint64_t came)
 {
-    const brg_read_timeout *t = &h1_read_timeouts(h1_conn_server(bc))->header;
     apr_time_t piece = bc->loop->monotonic + h1_conn_server(bc)->timeout;
     apr_interval_time_t limit = t->first_us;
 
     if (!limit)
         return piece;
     if (t->min_rate)
-        limit += apr_time_from_sec(conn_in_size(bc)) / t->min_rate;
+        limit += apr_time_from_sec((apr_time_t)came) / t->min_rate;
     if (t->max_us && limit > t->max_us)
         limit = t->max_us;
     return bc->head_began + limit < piece ? bc->head_began + limit : piece;
+}
+
+static apr_time_t h1_conn_head_due(const brg_conn *bc)
+{
+    return h1_conn_read_due(bc, &h1_read_timeouts(h1_conn_server(bc))->header, conn_in_size(bc));
 }
 
 /* How long the connection may stay silent between requests. A process that ends waits no longer

@@ -152,8 +152,14 @@ void h1_module_driven_readable(brg_conn *bc)
 
 void h1_module_driven_returned(brg_conn *bc)
 {
+    if (bc->refused) { /* its client left while it waited for a worker */
+        bc->refused = CONN_NOT_REFUSED;
+        bc->failed = 1;
+        h1_conn_close(bc);
+        return;
+    }
     connection_on_thread(bc);
-    loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->monotonic - bc->head_began));
+    loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->monotonic - bc->queued_at));
     bc->requests++;
     h1_conn_count_bytes(bc);
     if (bc->c->aborted)

@@ -55,8 +55,16 @@ typedef enum conn_state_id {
     CONN_WORKER,
     CONN_WRITE,
     CONN_LINGER,
+    CONN_BODY,
     CONN_STATES
 } conn_state_id;
+
+/** Why a worker pool gave a connection back without having run it. */
+typedef enum conn_refusal {
+    CONN_NOT_REFUSED,
+    CONN_REFUSED_LATE, /**< it waited for longer than WorkerQueueTimeout */
+    CONN_REFUSED_LEFT  /**< its client closed its side meanwhile */
+} conn_refusal;
 
 struct brg_conn_timer {
     struct brg_conn_timer *next, **prev; /**< wheel slot; prev NULL = not armed */
@@ -64,8 +72,11 @@ struct brg_conn_timer {
     apr_time_t tick;                     /**< the tick whose slot it hangs in */
 };
 
+#define CONN_TAG 0x434f4e4eu /**< brg_conn.tag */
+
 struct brg_conn {
     struct brg_conn_timer timer; /**< first: the wheel hands it back */
+    uint32_t tag;                /**< CONN_TAG from accept to the end of the object */
     brg_loop *loop;
     brg_listener *listener;
     const struct conn_driver *driver;       /**< the protocol (driver.h) */
@@ -81,6 +92,10 @@ struct brg_conn {
     uint8_t module_driven;     /**< modules take part in it (h1_foreign.c) */
     uint8_t
         resumed; /**< the suspend_connection hook ran, resume_connection is due (h1_foreign.c) */
+    uint8_t refused;        /**< conn_refusal: given back by the worker pool without having run */
+    uint8_t must_run;       /**< the worker pool may not refuse it */
+    uint8_t body_discard;   /**< in CONN_BODY: the body is thrown away; else it is waited for */
+    uint32_t body_wanted;   /**< in CONN_BODY: bytes of input to wait for */
     uint32_t requests;      /**< answered on this connection */
     _Atomic uint32_t ended; /**< foreign: requests that ended and are not counted yet; threads of
                                modules end some */
@@ -94,9 +109,11 @@ struct brg_conn {
     char *in;
     uint32_t in_off, in_len, in_cap;
     uint64_t consumed;     /**< bytes that requests took so far */
+    uint64_t body_from;    /**< in CONN_BODY: consumed when it was entered */
     uint32_t scanned;      /**< how far the search for the end of the head came */
-    apr_time_t head_began; /**< when the head being read began to arrive; in CONN_WORKER, when that
-                              was entered */
+    apr_time_t head_began; /**< when the head being read began to arrive; in CONN_BODY,
+                              when that was entered */
+    apr_time_t queued_at;  /**< in CONN_WORKER: when that was entered */
     apr_time_t idle_until; /**< keep-alive deadline that the last response left */
 
     struct conn_pending

@@ -6,10 +6,14 @@
  * request's body by conn_read(), and waits for it. */
 #include "loop.h"
 #include "transport.h"
+#include "brigade/assert.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <poll.h>
+
+#define CONN_WAIT_STEP_US APR_USEC_PER_SEC
 
 /* Make room for at least one more byte. Moves or grows the buffer, so pointers into it end here. */
 static int conn_in_room(brg_conn *bc)
@@ -84,19 +88,44 @@ static apr_status_t conn_recv(brg_conn *bc)
     return errno;
 }
 
-apr_status_t conn_wait(brg_conn *bc, int for_write, apr_interval_time_t timeout)
+apr_status_t socket_wait(int fd, int for_write, apr_interval_time_t timeout)
 {
-    struct pollfd p = {.fd = bc->fd, .events = for_write ? POLLOUT : POLLIN};
+    struct pollfd p = {.fd = fd, .events = for_write ? POLLOUT : POLLIN};
+    apr_interval_time_t ms = timeout < 0 ? -1 : (timeout + 999) / 1000;
     int n;
 
     do
-        n = poll(&p, 1, timeout < 0 ? -1 : (int)((timeout + 999) / 1000));
+        n = poll(&p, 1, ms > INT_MAX ? -1 : (int)ms);
     while (n < 0 && errno == EINTR);
     return n > 0 ? APR_SUCCESS : n == 0 ? APR_TIMEUP : errno;
 }
 
+/* In steps, to see whether somebody else needs this thread. */
+apr_status_t conn_wait(brg_conn *bc, int for_write, apr_interval_time_t timeout)
+{
+    apr_interval_time_t stall = bc->loop->config->stall_us, waited = 0, step;
+    apr_status_t rv;
+
+    BRG_ASSERT_TAG(bc, CONN_TAG);
+    BRG_ASSERT(!conn_on_loop());
+    if (!stall)
+        return socket_wait(bc->fd, for_write, timeout);
+    do {
+        step = waited < stall ? stall : CONN_WAIT_STEP_US;
+        if (timeout >= 0 && step > timeout - waited)
+            step = timeout - waited;
+        rv = socket_wait(bc->fd, for_write, step);
+        waited += step;
+    } while (rv == APR_TIMEUP && (timeout < 0 || waited < timeout) &&
+             !worker_pool_is_short(bc->loop->workers));
+    return rv;
+}
+
 apr_status_t conn_read(brg_conn *bc, apr_read_type_e block, apr_interval_time_t timeout)
 {
+    /* What lies behind the body is a head, and must not be read after the look at the file watches. */
+    if (bc->state == CONN_BODY)
+        return bc->read_eof ? APR_EOF : APR_EAGAIN;
     for (;;) {
         apr_status_t rv = conn_recv(bc);
 
@@ -136,12 +165,14 @@ void conn_fill(brg_conn *bc)
      * questions. */
     if (!bc->rd_ready || bc->state == CONN_WRITE || bc->state == CONN_WORKER)
         return;
+    if (bc->state == CONN_BODY && conn_in_size(bc) >= LOOP_BODY_BYTES)
+        return; /* what is here first; the rest is read in the next turn */
     bc->rd_ready = 0;
     if (bc->state == CONN_LINGER) {
         conn_sink(bc);
         return;
     }
-    if (!conn_in_size(bc) && bc->requests)
+    if (!conn_in_size(bc) && bc->requests && bc->state != CONN_BODY)
         bc->head_began = bc->loop->monotonic;
     rv = conn_recv(bc);
     if (bc->state == CONN_IDLE)

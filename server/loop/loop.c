@@ -126,6 +126,7 @@ static void loop_bury(brg_loop *loop)
     loop->dead = NULL;
     while ((bc = next) != NULL) {
         next = bc->all_next;
+        bc->tag = 0;
         if (bc->queued) { /* still on the list of the next turn */
             bc->all_next = loop->dead;
             loop->dead = bc;
@@ -177,7 +178,8 @@ static void loop_event_conn(brg_loop *loop, brg_conn *bc, uint32_t events)
         return; /* the worker reads by itself; loop_take_returned() looks again */
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
         bc->rd_ready = 1;
-        if (bc->state == CONN_HEAD || bc->state == CONN_IDLE || bc->state == CONN_LINGER)
+        if (bc->state == CONN_HEAD || bc->state == CONN_IDLE || bc->state == CONN_LINGER ||
+            bc->state == CONN_BODY)
             conn_fill(bc);
         else if (events & (EPOLLHUP | EPOLLERR))
             bc->failed = 1;
@@ -266,12 +268,26 @@ void loop_publish(brg_loop *loop)
     struct loop_score *score = loop->score;
 
     loop_score_set(&score->connections, loop->conns_n);
-    loop_score_set(&score->reading, loop->state_n[CONN_HEAD]);
+    loop_score_set(&score->reading, loop->state_n[CONN_HEAD] + loop->state_n[CONN_BODY]);
     loop_score_set(&score->keepalive, loop->state_n[CONN_IDLE]);
     loop_score_set(&score->writing, loop->state_n[CONN_WRITE]);
     loop_score_set(&score->busy, loop->state_n[CONN_WORKER]);
     loop_score_set(&score->lingering, loop->state_n[CONN_LINGER]);
     loop_score_add(&score->turns, 1);
+}
+
+/* Once a second: who waited too long for a worker, or is not there any more, waits no longer. */
+static void loop_refuse(brg_loop *loop)
+{
+    brg_conn *bc, *next;
+
+    if (loop->prefork)
+        return;
+    for (bc = worker_pool_refuse(loop->workers, loop->monotonic); bc; bc = next) {
+        next = bc->next;
+        bc->rd_ready = 1;
+        bc->driver->refused(bc);
+    }
 }
 
 static void loop_end_turn(brg_loop *loop)
@@ -281,8 +297,10 @@ static void loop_end_turn(brg_loop *loop)
     loop_publish(loop);
     if (loop->conns_n > loop->peak)
         loop->peak = loop->conns_n;
-    if (loop->monotonic - loop->trim_last >= apr_time_from_sec(1))
+    if (loop->monotonic - loop->trim_last >= apr_time_from_sec(1)) {
+        loop_refuse(loop);
         loop_trim(loop);
+    }
     if (loop->ended_n || loop->monotonic - loop->turn_end_last >= apr_time_from_sec(1)) {
         loop->ended_n = 0;
         loop->turn_end_last = loop->monotonic;

@@ -24,6 +24,7 @@
     apr_time_from_sec(1)  /**< silence after which a process that ends closes an idle connection */
 #define LOOP_IN_MOST \
     (1U << 20) /**< bytes of input kept for one connection, whatever the Limit* directives say */
+#define LOOP_BODY_BYTES 32768 /**< input kept in CONN_BODY, where it is consumed in each turn */
 #define LOOP_IN_SPARE 256 /**< empty input buffers kept */
 #define LOOP_CONN_SPARE 1024 /**< closed brg_conn objects kept */
 

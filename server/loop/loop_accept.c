@@ -42,6 +42,7 @@ static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
     } else if (!(bc = malloc(sizeof *bc)))
         return NULL;
     memset(bc, 0, sizeof *bc);
+    bc->tag = CONN_TAG;
     bc->loop = loop;
     bc->listener = l;
     bc->fd = fd;

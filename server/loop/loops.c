@@ -57,6 +57,9 @@ static apr_status_t loop_create(brg_loop **out, apr_pool_t *p, int index)
     loop->workers =
         worker_pool_create(p, loop, share, loop->prefork ? 0 : loops_conf.n_loops + index * share,
                            loops_conf.stack_bytes);
+    if (!loop->prefork)
+        worker_pool_bound(loop->workers, loops_conf.queue_most / loops_conf.n_loops,
+                          loops_conf.queue_us);
     loops_conf.services->begin(loop);
     *out = loop;
     return APR_SUCCESS;

@@ -14,6 +14,9 @@ typedef struct loops_config {
     int n_loops;               /**< at least 1 */
     brg_listener ***listeners; /**< [n_loops], each a NULL-terminated array */
     int n_workers;       /**< upper bound of worker threads (ThreadsPerChild); started on demand */
+    int queue_most;      /**< connections that may wait for a worker */
+    apr_interval_time_t queue_us; /**< how long each may wait, microseconds; 0 = any time */
+    apr_interval_time_t stall_us; /**< WorkerStallTimeout, microseconds; 0 = none: see conn_wait() */
     int max_files;       /**< files that the caches of this process may keep open */
     int max_connections; /**< open connections of this process; beyond it, loops stop accepting */
     int slot;            /**< this process's index in the scoreboard */

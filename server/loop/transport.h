@@ -80,9 +80,15 @@ static inline void transport_end(brg_conn *bc)
 }
 
 /**
- * Wait until the socket can be read from or written to; on a worker only.
+ * Wait until a socket can be read from or written to.
  * @param timeout  microseconds; negative = for ever
- * @return APR_SUCCESS, APR_TIMEUP, or an error
+ * @return APR_SUCCESS, APR_TIMEUP, or an error. Threads: any but an event loop. Blocks.
+ */
+apr_status_t socket_wait(int fd, int for_write, apr_interval_time_t timeout);
+
+/**
+ * The same for bc's socket, on the worker that owns bc. While requests wait for a worker, a client
+ * that neither sends nor takes anything for WorkerStallTimeout has no longer: APR_TIMEUP.
  */
 apr_status_t conn_wait(brg_conn *bc, int for_write, apr_interval_time_t timeout);
 

@@ -1,27 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker_pool.h"
+#include "clock.h"
 #include "crash.h"
 #include "loop.h"
 #include "memory_settings.h"
 #include "thread_self.h"
+#include "brigade/assert.h"
 #include "brigade/loop.h"
 #include "http_config.h"
 #include "http_log.h"
 #include "scoreboard.h"
+#include <poll.h>
 #include <pthread.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <time.h>
 
 APLOG_USE_MODULE(core);
 
-#define WORKER_TRIM_SECONDS 2  /* after so long it gives back memory */
-#define WORKER_IDLE_SECONDS 10 /* a thread without work for so long ends */
+#define WORKER_TRIM_SECONDS 2           /* after so long it gives back memory */
+#define WORKER_IDLE_SECONDS 10          /* a thread without work for so long ends */
+#define WORKER_LEFT_US APR_USEC_PER_SEC /* a client that waited for so long may be gone */
 
 struct worker_pool {
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t work;
     brg_conn *head, **tail; /* waiting connections, linked by next */
     int waiting, idle, alive, limit, stopping;
+    int running; /* threads at work for a connection */
+    int waiting_most;
+    apr_interval_time_t wait_most_us; /* 0 = any */
     int first_index;
     unsigned char *index_used; /* [limit] which thread indices are taken */
     size_t stack_bytes;
@@ -50,8 +59,99 @@ worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, int limit, int fi
     wp->index_used = apr_pcalloc(p, (apr_size_t)limit);
     wp->stack_bytes = stack_bytes;
     wp->loop = loop;
+    wp->waiting_most = INT_MAX;
     return wp;
 }
+
+void worker_pool_bound(worker_pool *wp, int waiting_most, apr_interval_time_t wait_most_us)
+{
+    wp->waiting_most = waiting_most > 0 ? waiting_most : 1;
+    wp->wait_most_us = wait_most_us;
+}
+
+/* ---- clients that left ---- */
+
+/* A client that shut its side may still wait for the answer (RFC 9112 section 9.6 lets it), so only
+ * one that had to wait for a worker is taken for gone. */
+static int worker_may_have_left(const brg_conn *bc, apr_time_t now)
+{
+    return !bc->must_run && now - bc->queued_at >= WORKER_LEFT_US;
+}
+
+static int worker_left(short events)
+{
+    return (events & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+/* The client of a connection that a worker took. 1: nobody waits for the answer. */
+static int worker_client_left(const brg_conn *bc)
+{
+    struct pollfd p = {.fd = bc->fd, .events = POLLRDHUP};
+
+    return worker_may_have_left(bc, clock_monotonic()) && poll(&p, 1, 0) > 0 &&
+           worker_left(p.revents);
+}
+
+/* With the lock held: which of those that wait for long have left, as p->revents. */
+static int worker_poll_all(worker_pool *wp, struct pollfd *p, apr_time_t now)
+{
+    nfds_t n = 0;
+
+    for (const brg_conn *bc = wp->head; bc; bc = bc->next)
+        p[n++] =
+            (struct pollfd){.fd = worker_may_have_left(bc, now) ? bc->fd : -1, .events = POLLRDHUP};
+    return poll(p, n, 0) >= 0;
+}
+
+static conn_refusal worker_refusal(const worker_pool *wp, const brg_conn *bc, short events,
+                                   apr_time_t now)
+{
+    if (bc->must_run)
+        return CONN_NOT_REFUSED;
+    if (worker_left(events))
+        return CONN_REFUSED_LEFT;
+    return wp->wait_most_us && now - bc->queued_at >= wp->wait_most_us ? CONN_REFUSED_LATE
+                                                                       : CONN_NOT_REFUSED;
+}
+
+/* With the lock held. */
+static brg_conn *worker_refuse_some(worker_pool *wp, const struct pollfd *p, apr_time_t now)
+{
+    brg_conn *bc, **at = &wp->head, *out = NULL, **out_tail = &out;
+
+    for (; (bc = *at) != NULL; p++) {
+        bc->refused = (uint8_t)worker_refusal(wp, bc, p->revents, now);
+        if (!bc->refused) {
+            at = &bc->next;
+            continue;
+        }
+        *at = bc->next;
+        bc->next = NULL;
+        *out_tail = bc;
+        out_tail = &bc->next;
+        wp->waiting--;
+    }
+    wp->tail = at;
+    return out;
+}
+
+brg_conn *worker_pool_refuse(worker_pool *wp, apr_time_t now)
+{
+    brg_conn *out = NULL;
+    struct pollfd *p;
+
+    BRG_ASSERT(loop_self() == wp->loop || !loop_self());
+    pthread_mutex_lock(&wp->lock);
+    if (wp->waiting && (p = calloc((size_t)wp->waiting, sizeof *p)) != NULL) {
+        if (worker_poll_all(wp, p, now))
+            out = worker_refuse_some(wp, p, now);
+        free(p);
+    }
+    pthread_mutex_unlock(&wp->lock);
+    return out;
+}
+
+/* ---- the queue ---- */
 
 /* With the lock held. */
 static brg_conn *worker_first(worker_pool *wp)
@@ -124,6 +224,16 @@ static void worker_show(const worker_pool *wp, int slot, int status)
                                         NULL);
 }
 
+static void worker_run(brg_conn *bc)
+{
+    BRG_ASSERT_TAG(bc, CONN_TAG);
+    BRG_ASSERT(bc->state == CONN_WORKER && !bc->queued && !bc->timer.prev);
+    if (worker_client_left(bc))
+        bc->refused = CONN_REFUSED_LEFT;
+    else
+        bc->driver->work(bc);
+}
+
 static void *worker_main(void *baton)
 {
     struct worker_start *start = baton;
@@ -140,11 +250,13 @@ static void *worker_main(void *baton)
     worker_show(wp, slot, SERVER_READY);
     pthread_mutex_lock(&wp->lock);
     while ((bc = worker_next(wp)) != NULL) {
+        wp->running++;
         pthread_mutex_unlock(&wp->lock);
-        bc->driver->work(bc);
+        worker_run(bc);
         brg_run_turn_end(apr_time_now());
         loop_return(bc);
         pthread_mutex_lock(&wp->lock);
+        wp->running--;
     }
     pthread_mutex_unlock(&wp->lock);
     brg_run_turn_end(apr_time_now());
@@ -194,7 +306,15 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc)
 {
     int rc = 0;
 
+    BRG_ASSERT_TAG(bc, CONN_TAG);
+    BRG_ASSERT(bc->state == CONN_WORKER && bc->loop == wp->loop && bc->fd >= 0);
+    BRG_ASSERT(!bc->queued && !bc->timer.prev && !bc->refused);
     pthread_mutex_lock(&wp->lock);
+    /* What the threads that are free, or may be started, take at once does not count as waiting. */
+    if (wp->waiting - (wp->limit - wp->running) >= wp->waiting_most && !bc->must_run) {
+        pthread_mutex_unlock(&wp->lock);
+        return WORKER_POOL_FULL;
+    }
     if (wp->idle <= wp->waiting && wp->alive < wp->limit)
         rc = worker_spawn(wp);
     if (rc && !wp->alive) {
@@ -209,6 +329,16 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc)
     pthread_cond_signal(&wp->work);
     pthread_mutex_unlock(&wp->lock);
     return 0;
+}
+
+int worker_pool_is_short(worker_pool *wp)
+{
+    int is_short;
+
+    pthread_mutex_lock(&wp->lock);
+    is_short = wp->waiting > 0 && wp->running >= wp->limit;
+    pthread_mutex_unlock(&wp->lock);
+    return is_short;
 }
 
 void worker_pool_stop(worker_pool *wp)

@@ -20,9 +20,28 @@ typedef struct worker_pool worker_pool;
 worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, int limit, int first_index,
                                 size_t stack_bytes);
 
-/** Queue bc; its driver's work() runs for it on a worker. 0, or -1 if there is no thread and none can be
- * started. */
+/** Bounds of the queue: most connections that wait, and how long each may (microseconds; 0 = any). */
+void worker_pool_bound(worker_pool *wp, int waiting_most, apr_interval_time_t wait_most_us);
+
+/**
+ * Queue bc, with bc->queued_at set; its driver's work() runs for it on a worker, which then owns it.
+ * Threads: the loop.
+ * @return 0; WORKER_POOL_FULL: as many wait as may, and bc is not one that must run; -1: there is no
+ * thread and none can be started. bc is the loop's as before unless 0 is returned.
+ */
 int worker_pool_submit(worker_pool *wp, brg_conn *bc);
+
+#define WORKER_POOL_FULL 1
+
+/**
+ * Take out of the queue what waited too long, and those that waited for a while and whose clients
+ * left: bc->refused says why. Costs one poll() call if anything waits. Threads: the loop.
+ * @return them, linked by next; the loop owns them again. NULL: none
+ */
+brg_conn *worker_pool_refuse(worker_pool *wp, apr_time_t now);
+
+/** 1 if connections wait for a thread, and all that there may be are at work. Any thread. */
+int worker_pool_is_short(worker_pool *wp);
 
 /** With limit 0: what waits longest, for the calling loop to do; or NULL. */
 brg_conn *worker_pool_take(worker_pool *wp);

@@ -234,13 +234,17 @@ static int filters_declared(const ap_filter_t *f)
     return 1;
 }
 
+int request_handler_may_run_inline(request_rec *r)
+{
+    return !request_may_block(r) && filters_declared(r->output_filters) &&
+           filters_declared(r->input_filters) && !stock_waits(r);
+}
+
 int request_may_run_inline(request_rec *r)
 {
-    return !request_may_block(r) && !r->read_chunked && r->remaining == 0 &&
+    return !r->read_chunked && r->remaining == 0 &&
            !apr_table_get(r->headers_in, "Content-Length") &&
-           !apr_table_get(r->headers_in, "Transfer-Encoding") &&
-           filters_declared(r->output_filters) && filters_declared(r->input_filters) &&
-           !stock_waits(r);
+           !apr_table_get(r->headers_in, "Transfer-Encoding") && request_handler_may_run_inline(r);
 }
 
 static int policy_ask_one(const declaration *d, request_rec *r, const char **why)

@@ -54,6 +54,9 @@ void policy_observe(request_rec *r);
  */
 int request_may_run_inline(request_rec *r);
 
+/** As request_may_run_inline(), for a request whose body was read or is not there. */
+int request_handler_may_run_inline(request_rec *r);
+
 /** Register the survey of hooks; called from the core module's register_hooks. */
 void policy_register_hooks(apr_pool_t *p);
 

@@ -10,6 +10,13 @@
 #include "apr_strings.h"
 #include "apr_thread_proc.h"
 #include "generation.h"
+#include "supervisor_private.h"
+
+#include "apr_portable.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
 
 APLOG_USE_MODULE(core);
 
@@ -65,18 +72,43 @@ static apr_status_t conf_check_start(const process_rec *process, apr_proc_t *chi
     return apr_proc_create(child, CONF_SELF, conf_check_args(process, p), NULL, attr, p);
 }
 
-/* The child's messages; kept until it is known whether they are complaints. */
+/* Until the child says something or ends. 0: the server is to end, which comes first. */
+static int conf_check_wait(const apr_proc_t *child)
+{
+    struct pollfd fds[] = {{.events = POLLIN}, {.fd = sup_signals_fd(), .events = POLLIN}};
+    apr_os_file_t fd = -1;
+
+    apr_os_file_get(&fd, child->err);
+    fds[0].fd = fd;
+    for (;;) {
+        if (sup_signals_end_is_asked())
+            return 0;
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            return 1;
+        if (fds[0].revents)
+            return 1;
+        if (fds[1].revents)
+            sup_signals_drain();
+    }
+}
+
+/* The child's messages; kept until it is known whether they are complaints. NULL: it was ended,
+ * since the server is to end. */
 static apr_array_header_t *conf_check_output(apr_proc_t *child, apr_pool_t *p)
 {
     apr_array_header_t *lines = apr_array_make(p, 8, sizeof(char *));
     char buf[HUGE_STRING_LEN];
 
-    while (apr_file_gets(buf, sizeof buf, child->err) == APR_SUCCESS) {
+    while (conf_check_wait(child) && apr_file_gets(buf, sizeof buf, child->err) == APR_SUCCESS) {
         buf[strcspn(buf, "\n")] = '\0';
         if (*buf)
             APR_ARRAY_PUSH(lines, char *) = apr_pstrdup(p, buf);
     }
-    return lines;
+    sup_signals_wake();
+    if (!sup_signals_end_is_asked())
+        return lines;
+    apr_proc_kill(child, SIGKILL);
+    return NULL;
 }
 
 static int conf_check_verdict(const process_rec *process, apr_pool_t *p)
@@ -94,6 +126,8 @@ static int conf_check_verdict(const process_rec *process, apr_pool_t *p)
     }
     lines = conf_check_output(&child, p);
     rv = apr_proc_wait(&child, &code, &why, APR_WAIT);
+    if (!lines)
+        return 0;
     if (rv == APR_CHILD_DONE && why == APR_PROC_EXIT && code == 0)
         return 1;
     for (int i = 0; i < lines->nelts; i++)

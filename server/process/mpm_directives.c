@@ -113,6 +113,9 @@ static const char no_start[] = "ServerProcesses says how many processes there ar
 
 static const mpm_number_spec spec_processes = {offsetof(mpm_conf, processes), 1, MPM_MAX_PROCESSES};
 static const mpm_number_spec spec_threads = {offsetof(mpm_conf, threads), 1, MPM_MAX_THREADS};
+static const mpm_number_spec spec_queue = {offsetof(mpm_conf, queue), 1, 1000000};
+static const mpm_number_spec spec_queue_seconds = {offsetof(mpm_conf, queue_seconds), 0, 86400};
+static const mpm_number_spec spec_stall = {offsetof(mpm_conf, stall_seconds), 0, 86400};
 static const mpm_number_spec spec_connections = {offsetof(mpm_conf, connections), 1, INT_MAX};
 static const mpm_number_spec spec_server_limit = {offsetof(mpm_conf, server_limit), 1, 20000};
 static const mpm_number_spec spec_thread_limit = {offsetof(mpm_conf, thread_limit), 1,
@@ -126,6 +129,13 @@ const command_rec mpm_commands[] = {
                   "auto, or number of event loops in each server process"),
     AP_INIT_TAKE1("ThreadsPerChild", mpm_set_number, MPM_DATA(&spec_threads), RSRC_CONF,
                   "most worker threads of a server process"),
+    AP_INIT_TAKE1("WorkerQueueSize", mpm_set_number, MPM_DATA(&spec_queue), RSRC_CONF,
+                  "most requests of a server process that wait for a worker thread"),
+    AP_INIT_TAKE1("WorkerQueueTimeout", mpm_set_number, MPM_DATA(&spec_queue_seconds), RSRC_CONF,
+                  "seconds that a request waits for a worker thread; 0 = any time"),
+    AP_INIT_TAKE1("WorkerStallTimeout", mpm_set_number, MPM_DATA(&spec_stall), RSRC_CONF,
+                  "seconds that a client may make no progress while requests wait for its worker "
+                  "thread; 0 = as long as Timeout"),
     AP_INIT_TAKE1("ThreadLimit", mpm_set_number, MPM_DATA(&spec_thread_limit), RSRC_CONF,
                   "upper bound of ThreadsPerChild"),
     AP_INIT_TAKE1("ServerLimit", mpm_set_number, MPM_DATA(&spec_server_limit), RSRC_CONF,

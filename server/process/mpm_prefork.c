@@ -92,6 +92,9 @@ void mpm_settings_reset(void)
 {
     mpm_settings = (mpm_conf){.processes = 1,
                               .threads = MPM_DEFAULT_THREADS,
+                              .queue = MPM_DEFAULT_QUEUE,
+                              .stall_seconds = MPM_DEFAULT_STALL_SECONDS,
+                              .queue_seconds = MPM_DEFAULT_QUEUE_SECONDS,
                               .prefork = mpm_prefork_module.module_index != -1,
                               .start = PREFORK_START,
                               .spare_min = PREFORK_SPARE_MIN,

@@ -15,6 +15,9 @@
 #define MPM_DEFAULT_CONNECTIONS                                      \
     0 /**< MaxRequestWorkers not given: as many as descriptors allow \
        */
+#define MPM_DEFAULT_QUEUE 1024       /**< WorkerQueueSize */
+#define MPM_DEFAULT_QUEUE_SECONDS 60 /**< WorkerQueueTimeout */
+#define MPM_DEFAULT_STALL_SECONDS 5  /**< WorkerStallTimeout */
 #define MPM_MAX_PROCESSES 64
 #define MPM_MAX_PREFORK 4096 /**< processes with mpm_prefork */
 #define MPM_MAX_LOOPS 256
@@ -26,6 +29,10 @@ typedef struct mpm_conf {
     int processes;    /**< ServerProcesses */
     int loops;        /**< EventLoops of each process; 0 = auto */
     int threads;      /**< ThreadsPerChild: most workers of one process */
+    int queue;        /**< WorkerQueueSize: requests of one process that may wait for a worker */
+    int queue_seconds; /**< WorkerQueueTimeout: how long each may; 0 = any time */
+    int stall_seconds; /**< WorkerStallTimeout: how long a client may make no progress while others wait for
+                            workers; 0 = for Timeout */
     int connections;  /**< MaxRequestWorkers, of all processes; 0 = no limit but descriptors */
     int server_limit; /**< ServerLimit; 0 = not given */
     int thread_limit; /**< ThreadLimit; 0 = not given */

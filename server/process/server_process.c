@@ -204,15 +204,19 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
                                            .end = cache_destroy,
                                            .refresh = cache_refresh,
                                            .thread_trim = connection_thread_fini};
-    loops_config conf = {.server = sp->s,
-                         .services = &services,
-                         .n_loops = mpm_loops(),
-                         .n_workers = mpm_settings.threads,
-                         .slot = sp->slot,
-                         .stack_bytes = ap_thread_stacksize,
-                         .order_fds = {-1, sp->fd},
-                         .orders = process_obey_prefork,
-                         .baton = sp};
+    loops_config conf = {
+        .server = sp->s,
+        .services = &services,
+        .n_loops = mpm_loops(),
+        .n_workers = mpm_settings.threads,
+        .queue_most = mpm_settings.queue,
+        .queue_us = apr_time_from_sec(mpm_settings.queue_seconds),
+        .stall_us = mpm_settings.prefork ? 0 : apr_time_from_sec(mpm_settings.stall_seconds),
+        .slot = sp->slot,
+        .stack_bytes = ap_thread_stacksize,
+        .order_fds = {-1, sp->fd},
+        .orders = process_obey_prefork,
+        .baton = sp};
     const char *error = memory_conf_apply(sp->s, pconf);
     apr_status_t rv;
 

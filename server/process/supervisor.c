@@ -87,6 +87,7 @@ static void sup_set_state(int state)
 static int sup_begin(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
 {
     ap_log_pid(pconf, ap_pid_fname);
+    sup_signals_reading(0);
     if (sup_signals_init() < 0 || sup_scoreboard(s) < 0) {
         ap_log_error(APLOG_MARK, APLOG_ALERT, errno, s, "the supervisor cannot start");
         return -1;
@@ -293,8 +294,10 @@ int supervisor_run(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
     do
         verdict = sup_turn(pconf, s);
     while (verdict == SUP_GO_ON);
-    if (verdict == SUP_RELOAD) /* who reads the new configuration is of the new generation: modules
-                                  name files by it */
-        ap_unixd_mpm_get_retained_data()->my_generation = ++mpm_generation;
-    return verdict == SUP_RELOAD ? OK : verdict == SUP_END ? DONE : !OK;
+    if (verdict != SUP_RELOAD)
+        return verdict == SUP_END ? DONE : !OK;
+    sup_signals_reading(1);
+    /* Who reads the new configuration is of the new generation: modules name files by it. */
+    ap_unixd_mpm_get_retained_data()->my_generation = ++mpm_generation;
+    return OK;
 }

@@ -286,10 +286,15 @@ void sup_children_retire(void)
     }
 }
 
-void sup_children_kill(void)
+void sup_children_signal_all(int sig)
 {
     for (sup_process *c = sup_processes; c; c = c->next)
-        kill(c->pid, SIGKILL);
+        kill(c->pid, sig);
+}
+
+void sup_children_kill(void)
+{
+    sup_children_signal_all(SIGKILL);
 }
 
 /* ---- ending ---- */

@@ -53,6 +53,19 @@ void sup_signals_drain(void);
 /** Take what was asked for. */
 sup_requests sup_signals_take(void);
 
+/**
+ * From on = 1 to on = 0 the configuration is read in place: an order to end that is not carried out
+ * within SUP_READING_SECONDS, since the reading waits for something, ends the server at once.
+ */
+void sup_signals_reading(int on);
+#define SUP_READING_SECONDS 3
+
+/** SIGTERM or SIGINT came and was not taken yet. */
+int sup_signals_end_is_asked(void);
+
+/** Make the descriptor readable, so that the supervisor's loop looks at everything. */
+void sup_signals_wake(void);
+
 /** In a new child: default actions again; the descriptor is closed. */
 void sup_signals_child(void);
 
@@ -104,6 +117,9 @@ void sup_children_stop_all(ap_generation_t except, int graceful);
 
 /** Replaced processes end as soon as their replacement is up. */
 void sup_children_retire(void);
+
+/** Send a signal to all. Async-signal-safe while nothing changes the table. */
+void sup_children_signal_all(int sig);
 
 /** Kill those that are left. */
 void sup_children_kill(void);

@@ -23,12 +23,16 @@ MPM_USE_LOG_MODULE;
 static atomic_int sup_flags[NSIG]; /* lock-free: written by a handler */
 static int sup_event_fd = -1;
 
+static atomic_int sup_reading; /* a configuration is read in place, which may wait without end */
+
 static void sup_handler(int sig)
 {
     static const uint64_t one = 1;
     int saved = errno;
 
     atomic_store(&sup_flags[sig], 1);
+    if ((sig == SIGTERM || sig == SIGINT) && atomic_load(&sup_reading))
+        alarm(SUP_READING_SECONDS);
     if (write(sup_event_fd, &one, sizeof one) < 0)
         atomic_store(&sup_flags[sig], 1); /* the counter is full: readable already */
     errno = saved;
@@ -101,6 +105,37 @@ int sup_signals_fd(void)
     return sup_event_fd;
 }
 
+/* The configuration that is read for a reload waits for something (a FIFO, a disk that hangs), and
+ * the order to end came a while ago. The table of processes is at rest meanwhile. */
+static void sup_give_up_reading(int sig)
+{
+    sup_children_signal_all(SIGTERM);
+    _exit(APEXIT_INIT);
+}
+
+void sup_signals_reading(int on)
+{
+    sup_install(SIGALRM, on ? sup_give_up_reading : SIG_DFL);
+    atomic_store(&sup_reading, on);
+    if (!on)
+        alarm(0);
+    else if (sup_signals_end_is_asked())
+        alarm(SUP_READING_SECONDS);
+}
+
+int sup_signals_end_is_asked(void)
+{
+    return atomic_load(&sup_flags[SIGTERM]) || atomic_load(&sup_flags[SIGINT]);
+}
+
+void sup_signals_wake(void)
+{
+    static const uint64_t one = 1;
+
+    if (write(sup_event_fd, &one, sizeof one) < 0)
+        return; /* the counter is full: readable already */
+}
+
 static int sup_taken(int sig)
 {
     return atomic_exchange(&sup_flags[sig], 0);
@@ -130,6 +165,8 @@ void sup_signals_child(void)
 {
     for (size_t i = 0; i < sizeof sup_signals / sizeof *sup_signals; i++)
         sup_install(sup_signals[i], SIG_DFL);
+    sup_install(SIGALRM, SIG_DFL);
+    atomic_store(&sup_reading, 0);
     for (size_t i = 0; i < NSIG; i++)
         atomic_store(&sup_flags[i], 0);
     close(sup_event_fd);

@@ -14,6 +14,8 @@
 #include "request_context.h"
 #include "request_parts.h"
 
+#include "apr_strings.h"
+
 #include <pthread.h>
 
 static void (*request_answered)(request_rec *r);
@@ -154,6 +156,18 @@ void request_finish(request_rec *r, int status)
         status = request_handle(r);
     if (status != SUSPENDED)
         request_answer(r, status);
+}
+
+void request_end_with_error(request_rec *r, int status, int retry_s)
+{
+    if (retry_s)
+        apr_table_setn(r->err_headers_out, "Retry-After", apr_itoa(r->pool, retry_s));
+    r->status = status;
+    r->connection->keepalive = AP_CONN_CLOSE;
+    ap_send_error_response(r, 0);
+    if (request_answered)
+        request_answered(r);
+    ap_process_request_after_handler(r);
 }
 
 AP_DECLARE(void) ap_process_request_after_handler(request_rec *r)

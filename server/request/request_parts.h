@@ -51,6 +51,13 @@ int request_phases_resume(request_rec *r);
 void request_finish(request_rec *r, int status);
 
 /**
+ * Answer with an error at once, without an error document of the site (which might wait), and end
+ * the request and its connection. In place of request_finish(). Threads: the owner of the connection.
+ * @param retry_s  seconds for Retry-After; 0: no such field
+ */
+void request_end_with_error(request_rec *r, int status, int retry_s);
+
+/**
  * As request_finish(), on an event loop.
  * @return 1: done. 0: it would wait; request_finish(r, *status) is to be called by a worker.
  */

@@ -4,6 +4,7 @@
 #include "httpd.h"
 #include "http_config.h"
 #include "http_protocol.h"
+#include "http_request.h"
 #include "brigade/response_cache.h"
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,47 @@ static int busy_handler(request_rec *r)
     return OK;
 }
 
+/* "sleep" waits, and so is left to a worker; it reads the body first. */
+static int sleep_handler(request_rec *r)
+{
+    char buf[512];
+
+    if (!r->handler || strcmp(r->handler, "sleep"))
+        return DECLINED;
+    if (ap_setup_client_block(r, REQUEST_CHUNKED_DECHUNK) == OK && ap_should_client_block(r))
+        while (ap_get_client_block(r, buf, sizeof buf) > 0)
+            continue;
+    apr_sleep(apr_time_from_msec(r->args ? atoi(r->args) : 0));
+    ap_set_content_type(r, "text/plain");
+    ap_rputs("slept\n", r);
+    return OK;
+}
+
+/* "endless": an answer without an end. */
+static int endless_handler(request_rec *r)
+{
+    static const char text[8192];
+
+    if (!r->handler || strcmp(r->handler, "endless"))
+        return DECLINED;
+    ap_set_content_type(r, "text/plain");
+    while (ap_rwrite(text, sizeof text, r) > 0)
+        continue;
+    return OK;
+}
+
+static int sleep_fixup(request_rec *r)
+{
+    if (r->handler && (!strcmp(r->handler, "sleep") || !strcmp(r->handler, "endless")))
+        brg_request_needs_worker(r);
+    return DECLINED;
+}
+
 static void busy_register_hooks(apr_pool_t *p)
 {
+    ap_hook_fixups(sleep_fixup, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_handler(sleep_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(endless_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(busy_handler, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&busy_module, NULL);
 }

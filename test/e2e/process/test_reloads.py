@@ -320,3 +320,43 @@ def test_a_graceful_end_serves_what_waits_in_the_queue(serve, number):
         c.close()
     assert lost == 0
     assert time.monotonic() - begin < 5
+
+
+# ---- A configuration that cannot be read to its end -----------------------------------------------------------
+
+@pytest.mark.only("brigade")
+@pytest.mark.parametrize("read_once", [False, True])
+def test_a_reload_that_waits_for_a_fifo_can_be_ended(serve, read_once):
+    """Where the check of the new configuration waits, and where its reading in place does."""
+    server = serve("", FILES)
+    fifo = server.path("conf/fifo.conf")
+    os.mkfifo(fifo)
+    os.chmod(fifo, 0o666)
+    server.write_config(f"Include {fifo}\n")
+    before = set(server.children())
+    server.signal(signal.SIGUSR1)
+    end = wait_until(lambda: writer(fifo), "a reader")
+    check = set(server.children()) - before
+    if read_once:
+        os.write(end, b"# read\n")
+        os.close(end)
+        wait_until(lambda: not check & set(server.children()), "the check to end")
+        end = wait_until(lambda: writer(fifo), "the next reader, the server itself")
+    try:
+        assert server.get("/a.txt").body == b"A\n"
+        children = server.children()
+        begin = time.monotonic()
+        server.signal(signal.SIGTERM)
+        server.process.wait(10)
+        assert time.monotonic() - begin < 6
+        wait_until(lambda: not [p for p in children if os.path.exists(f"/proc/{p}")], "all processes to end")
+    finally:
+        os.close(end)
+
+
+def writer(fifo):
+    """A descriptor to write to a FIFO, if somebody reads from it."""
+    try:
+        return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
