@@ -263,11 +263,18 @@ static int policy_ask_one(const declaration *d, request_rec *r, const char **why
     return d->fn && !d->never && !stock_rule_is_void(d->stock) ? d->fn(r) : BRG_CACHE_VOLATILE;
 }
 
+int policy_undeclared(policy_reason *reason)
+{
+    *reason = (policy_reason){phases_plain ? NULL : phases_undeclared,
+                              "it may depend on anything, or wait: it runs for each request"};
+    return !phases_plain;
+}
+
 int policy_ask_modules(request_rec *r, policy_reason *reason)
 {
     int worst = phases_plain ? BRG_CACHE_STATIC : BRG_CACHE_VOLATILE;
 
-    *reason = (policy_reason){phases_plain ? NULL : phases_undeclared, "nothing is known of it"};
+    (void)policy_undeclared(reason);
     for (int i = 0; i < declarations_n && worst < BRG_CACHE_VOLATILE; i++) {
         const char *why = NULL;
         int answer = policy_ask_one(&declarations[i], r, &why);

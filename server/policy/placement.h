@@ -25,6 +25,9 @@ typedef struct policy_reason {
     const char *why;
 } policy_reason;
 
+/** 1 if a module of which nothing is known hooks requests: no answer is stored. *reason names it. */
+int policy_undeclared(policy_reason *reason);
+
 /** The greatest answer of all modules for a request that is over: BRG_CACHE_*. *reason is whose it
  * was. */
 int policy_ask_modules(request_rec *r, policy_reason *reason);
