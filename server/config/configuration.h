@@ -129,6 +129,9 @@ void conf_unsupported_add(apr_pool_t *p, const ap_directive_t *d, const char *mo
  */
 int conf_unsupported_report(int lenient);
 
+/** What the last report returned. */
+int conf_unsupported_last(void);
+
 /** Forget without a report. */
 void conf_unsupported_reset(void);
 

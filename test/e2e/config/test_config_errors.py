@@ -12,7 +12,7 @@ MISTAKES = [
     ("ServerAdmin a \\\n  b\nNonsense\n", None, r"ServerAdmin takes one argument"),
     ("Timeout\n", 1, r"Timeout takes one argument"),
     ("Timeout 1 2\n", 1, r"Timeout takes one argument"),
-    ("Listen 127.0.0.1:@PORT@\n", 1, r"Cannot define multiple Listeners on the same IP:port"),
+    ("Listen 127.0.0.1:65111\nListen 127.0.0.1:65111\n", 2, r"Cannot define multiple Listeners on the same IP:port"),
     ("KeepAlive perhaps\n", 1, r"KeepAlive must be On or Off"),
     ("<Directory>\n</Directory>\n", 1, r"<Directory> directive requires additional arguments|<Directory > missing path"),
     ("<Directory /x>\n", 1, r"</Directory> without matching|was not closed|Expected </Directory>"),
