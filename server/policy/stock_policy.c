@@ -185,6 +185,7 @@ static const stock_rule rules[] = {
     {.name = "mod_authn_anon.c", .depends = stock_authentication},
     {.name = "mod_authn_core.c", .depends = stock_authentication},
     {.name = "mod_authn_file.c", .depends = stock_authentication},
+    {.name = "mod_authnz_fcgi.c", .depends = stock_authentication},
     {.name = "mod_authnz_ldap.c", .depends = stock_authentication},
     {.name = "mod_authz_groupfile.c", .depends = stock_authentication},
     {.name = "mod_authz_owner.c", .depends = stock_authentication},
