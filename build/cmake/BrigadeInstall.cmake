@@ -35,6 +35,7 @@ install(CODE "
 ")
 install(TARGETS brigade brigade-filter-test RUNTIME DESTINATION bin)
 install(PROGRAMS ${CMAKE_BINARY_DIR}/brigade-apxs DESTINATION bin)
+install(DIRECTORY DESTINATION modules) # also where no loadable module was built: brigade-apxs installs there
 install(DIRECTORY ${CMAKE_BINARY_DIR}/modules/ DESTINATION modules OPTIONAL FILES_MATCHING PATTERN "*.so")
 install(FILES build/apxs/rules.mk build/apxs/special.mk DESTINATION share/brigade/build)
 install(FILES build/conf/mime.types DESTINATION conf)

@@ -4,8 +4,9 @@
 
   module_table.py RESULTS.xml [MODULES.md]
 
-RESULTS.xml is what pytest --junit-xml wrote of test/compat/test_stock_modules.py and test_packages.py (build/test:
-out/test/compat.xml). Rows of packages that are not installed are taken from the file as it is.
+RESULTS.xml is what pytest --junit-xml wrote of test/compat/test_stock_modules.py, test_packages.py and
+test_loaded_modules.py (build/test: out/test/compat.xml). Rows of packages that are not installed, and tables whose tests
+were not run, are taken from the file as it is.
 """
 import glob
 import os
@@ -37,6 +38,19 @@ As Debian 12 packages them, with the .load and .conf files of the package, compa
 
 | module | package | result | remarks |
 |---|---|---|---|
+"""
+
+
+MEMORY = """
+## Modules and answers in memory
+
+What a module that is loaded as Debian has it, and that nothing is used of, does to answers from memory
+(`test/compat/test_loaded_modules.py`). *yes*: they stay there; those that the module's directives ask something of are
+made each time, or kept for each kind of request. Modules that Debian enables or that are built in keep none out. For one
+answer, `LogLevel debug` says which module kept it out, and why.
+
+| module | answers stay in memory | why not |
+|---|---|---|
 """
 
 
@@ -81,9 +95,9 @@ def former_rows(path):
     """Rows of the second table, by module."""
     try:
         with open(path) as f:
-            rows_ = re.findall(r"^\| (\S+) \| .* \|$", f.read().partition(PACKAGES.splitlines()[1])[2], re.M)
-            f.seek(0)
-            lines = f.read().partition(PACKAGES.splitlines()[1])[2].splitlines(True)
+            text = f.read().partition(PACKAGES.splitlines()[1])[2].partition(MEMORY.splitlines()[1])[0]
+            rows_ = re.findall(r"^\| (\S+) \| .* \|$", text, re.M)
+            lines = text.splitlines(True)
     except FileNotFoundError:
         return {}
     return {name: next(line for line in lines if line.startswith(f"| {name} |")) for name in rows_ if name != "module"}
@@ -110,13 +124,35 @@ def package_rows(path, former):
     return [rows_[name] for name in sorted(rows_)]
 
 
+def memory_rows(path):
+    for case in tree.parse(path).getroot().iter("testcase"):
+        name = re.match(r"test_loaded_and_unused\[(.+)\]$", case.get("name"))
+        said = [p.get("value") for p in case.iter("property") if p.get("name") == "memory"]
+        if name and said:
+            reason = said[0].partition("not kept in memory: ")[2]
+            yield f"| {name[1]} | {'no' if reason else 'yes'} | {reason} |\n"
+
+
+def table_as_it_is(path, heading):
+    """From that heading to the next one."""
+    with open(path) as f:
+        found = re.search(rf"(?ms)^{re.escape(heading)}$.*?(?=^## |\Z)", f.read())
+    return found[0].rstrip("\n") + "\n" if found else ""
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     to = sys.argv[2] if len(sys.argv) > 2 else os.path.join(ROOT, "MODULES.md")
     former = former_rows(to)
+    memory = "".join(memory_rows(sys.argv[1]))
+    memory = MEMORY + memory if memory else "\n" + table_as_it_is(to, "## Modules and answers in memory")
+    if results(sys.argv[1]):
+        text = HEAD + "".join(rows(sys.argv[1])) + PACKAGES + "".join(package_rows(sys.argv[1], former))
+    else:
+        text = table_as_it_is(to, "# Apache's modules on Brigade") + "\n" + table_as_it_is(to, "## Modules of other projects")
     with open(to, "w") as f:
-        f.write(HEAD + "".join(rows(sys.argv[1])) + PACKAGES + "".join(package_rows(sys.argv[1], former)))
+        f.write(text + memory)
 
 
 if __name__ == "__main__":

@@ -176,8 +176,6 @@ char *ap_get_local_host(apr_pool_t *p)
     if (apr_gethostname(name, sizeof(name), p) == APR_SUCCESS) {
         name[sizeof(name) - 1] = '\0';
         host = util_canonical_host(p, name);
-        if (!host)
-            host = apr_pstrdup(p, name);
     }
     if (!host)
         host = apr_pstrdup(p, "127.0.0.1");

@@ -242,7 +242,9 @@ static void store_tell(const response_cache *c, request_rec *r)
 {
     policy_reason reason = {NULL, NULL};
 
-    if (!request_offer_of(r))
+    if (policy_undeclared(&reason))
+        ;
+    else if (!request_offer_of(r))
         reason = (policy_reason){r->handler ? r->handler : "its handler",
                                  "the answer is no file or page that was offered, or a filter "
                                  "makes it anew"};
@@ -250,7 +252,7 @@ static void store_tell(const response_cache *c, request_rec *r)
         reason = (policy_reason){"the core", "it is no plain GET request"};
     else if (policy_ask_modules(r, &reason) == BRG_CACHE_VOLATILE)
         ;
-    else if (!store_answer_is_lasting(c, r))
+    else if (c && !store_answer_is_lasting(c, r))
         reason =
             (policy_reason){"the core", "the file is too new, or the answer not of a kind that "
                                         "is stored"};
@@ -268,10 +270,10 @@ void cache_consider(request_rec *r)
 {
     response_cache *c = cache_store_cache();
 
-    if (!c)
-        return;
     if (!r->main && request_is_debugged(r))
         store_tell(c, r);
+    if (!c)
+        return;
     if (request_offer_of(r))
         store_consider(c, r);
     request_offer_drop(r);

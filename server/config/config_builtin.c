@@ -30,6 +30,7 @@ typedef enum conf_presence {
 } conf_presence;
 
 static int conf_hooks_stale;       /* a module was taken out after its hooks had been registered */
+static int conf_stock_loaded;      /* there was a LoadModule line for a module of Apache */
 static int conf_reread;            /* reading has to start over, with what was found out */
 static conf_presence conf_present; /* what holds for the reading that goes on */
 static conf_presence conf_present_asked;         /* by BuiltinModules; AUTO: not yet */
@@ -112,7 +113,12 @@ AP_DECLARE(const char *) ap_setup_prelinked_modules(process_rec *process)
 void conf_builtin_begin(void)
 {
     conf_present = conf_present_asked = CONF_PRESENT_AUTO;
-    conf_reread = 0;
+    conf_reread = conf_stock_loaded = 0;
+}
+
+int conf_loads_stock(void)
+{
+    return conf_stock_loaded;
 }
 
 int conf_builtin_reread(void)
@@ -150,6 +156,7 @@ const char *conf_builtin_stock_load(const char *symbol)
 {
     const module *m = conf_builtin_find(symbol);
 
+    conf_stock_loaded |= stock_module_is(symbol);
     if (conf_present != CONF_PRESENT_AUTO || (m && conf_switched_off[conf_builtin_place(m)]) ||
         !stock_module_is(symbol))
         return NULL;

@@ -15,6 +15,7 @@ typedef struct conf_unsupported {
 } conf_unsupported;
 
 static apr_array_header_t *conf_unsupported_lines; /* in the generation's pool */
+static int conf_unsupported_n;                     /* lines that were reported last */
 
 void conf_unsupported_reset(void)
 {
@@ -48,5 +49,10 @@ int conf_unsupported_report(int lenient)
                      lenient ? "ignored (-D LENIENT)"
                              : "load it, remove the line, or start with -D LENIENT");
     }
-    return lines ? lines->nelts : 0;
+    return conf_unsupported_n = lines ? lines->nelts : 0;
+}
+
+int conf_unsupported_last(void)
+{
+    return conf_unsupported_n;
 }

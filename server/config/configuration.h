@@ -74,6 +74,10 @@ module *conf_builtin_absent(const char *symbol);
 /** 1 if the built-in module @a m counts as present only where LoadModule names it. */
 int conf_builtin_waits_for_load(const module *m);
 
+/** 1 if a LoadModule line named a module that comes with Apache, as sites of Apache's have them.
+ * Threads: any, once the configuration is read. */
+int conf_loads_stock(void);
+
 /** What -l prints. */
 void conf_builtin_print(void);
 /** @} */
@@ -124,6 +128,9 @@ void conf_unsupported_add(apr_pool_t *p, const ap_directive_t *d, const char *mo
  * @return number of lines
  */
 int conf_unsupported_report(int lenient);
+
+/** What the last report returned. */
+int conf_unsupported_last(void);
 
 /** Forget without a report. */
 void conf_unsupported_reset(void);

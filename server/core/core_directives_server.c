@@ -8,6 +8,7 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "core_private.h"
+#include <stdlib.h>
 
 APLOG_USE_MODULE(core);
 
@@ -143,8 +144,11 @@ const char *core_set_timeout(cmd_parms *cmd, void *dir, const char *arg)
 
     if (error)
         return error;
-    if (!apr_isdigit(*arg) || ap_timeout_parameter_parse(arg, &t, "s") != APR_SUCCESS || t < 0)
+    if (!apr_isdigit(*arg))
         return apr_pstrcat(cmd->pool, cmd->cmd->name, " has wrong format", NULL);
+    /* As in Apache, what follows the number may be anything; where it is a unit it counts. */
+    if (ap_timeout_parameter_parse(arg, &t, "s") != APR_SUCCESS)
+        t = apr_time_from_sec(atoi(arg));
     cmd->server->timeout = t;
     return NULL;
 }

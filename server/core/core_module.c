@@ -185,6 +185,8 @@ static const command_rec core_commands[] = {
     /* the whole process */
     AP_INIT_TAKE2("AcceptFilter", core_set_accept_filter, NULL, RSRC_CONF,
                   "a protocol and the kernel's filter for it"),
+    AP_INIT_TAKE1("ServerSoftware", core_set_software, NULL, RSRC_CONF,
+                  "what applications see in SERVER_SOFTWARE: apache, brigade, or a text"),
     AP_INIT_TAKE1("ServerTokens", core_set_tokens, NULL, RSRC_CONF,
                   "how much of the server's name is told"),
     AP_INIT_RAW_ARGS("Mutex", ap_set_mutex, NULL, RSRC_CONF, "a mechanism, and names of mutexes"),

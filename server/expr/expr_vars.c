@@ -4,6 +4,7 @@
  */
 #include <string.h>
 #include "expr_private.h"
+#include "core_settings.h"
 #include "ap_mmn.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -217,7 +218,7 @@ static const char *expr_var_conn_func(ap_expr_eval_ctx_t *ctx, const void *data)
 static const char *expr_var_server_func(ap_expr_eval_ctx_t *ctx, const void *data)
 {
     if (((const expr_offer *)data)->id == EXPR_V_SOFTWARE)
-        return ap_get_server_banner();
+        return core_software();
     return APR_STRINGIFY(MODULE_MAGIC_NUMBER_MAJOR);
 }
 

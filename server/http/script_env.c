@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environment of CGI scripts and their kin (RFC 3875, with Apache's additions). */
 #include "httpd.h"
+#include "core_settings.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -102,7 +103,7 @@ static void script_add_server(request_rec *r, apr_table_t *env)
     script_set(env, "PATH", apr_pstrdup(r->pool, path));
     script_set(env, "LD_LIBRARY_PATH", getenv("LD_LIBRARY_PATH"));
     script_set(env, "SERVER_SIGNATURE", ap_psignature("", r));
-    script_set(env, "SERVER_SOFTWARE", ap_get_server_banner());
+    script_set(env, "SERVER_SOFTWARE", core_software());
     script_set(env, "SERVER_NAME", ap_escape_html(r->pool, ap_get_server_name_for_url(r)));
     script_set(env, "SERVER_ADDR", r->connection->local_ip);
     script_set(env, "SERVER_PORT", apr_itoa(r->pool, ap_get_server_port(r)));

@@ -18,6 +18,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_hooks.h"
+#include <string.h>
 
 APLOG_USE_MODULE(core);
 
@@ -247,12 +248,15 @@ int request_may_run_inline(request_rec *r)
            !apr_table_get(r->headers_in, "Transfer-Encoding") && request_handler_may_run_inline(r);
 }
 
+static const char policy_unknown[] = "it may depend on anything, or wait: it runs for each request";
+static const char policy_each_time[] = "it has to run for each request";
+
 static int policy_ask_one(const declaration *d, request_rec *r, const char **why)
 {
     if (stock_rule_is_void(d->stock))
         *why = "an .htaccess file uses a directive with which it may depend on anything";
     else if (d->never && d->hooks_phases)
-        *why = "it has to run for each request";
+        *why = policy_each_time;
     else if (d->fn && d->hooks_requests)
         *why = "the answer depends on more than its target, files and request fields";
     else
@@ -260,11 +264,40 @@ static int policy_ask_one(const declaration *d, request_rec *r, const char **why
     return d->fn && !d->never && !stock_rule_is_void(d->stock) ? d->fn(r) : BRG_CACHE_VOLATILE;
 }
 
+static int policy_hooks_requests(const module *m)
+{
+    for (size_t i = 0; i < sizeof request_hooks / sizeof *request_hooks; i++) {
+        apr_array_header_t *links = request_hooks[i]();
+
+        for (int k = 0; links && k < links->nelts; k++) {
+            const hook_link *l = &((const hook_link *)(const void *)links->elts)[k];
+
+            if (l->name && !strcmp(l->name, m->name))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+int policy_keeps_out(const module *m, policy_reason *reason)
+{
+    const declaration *d = declaration_of(m->name);
+
+    *reason = (policy_reason){m->name, d ? policy_each_time : policy_unknown};
+    return d ? d->never && d->hooks_phases : policy_hooks_requests(m);
+}
+
+int policy_undeclared(policy_reason *reason)
+{
+    *reason = (policy_reason){phases_plain ? NULL : phases_undeclared, policy_unknown};
+    return !phases_plain;
+}
+
 int policy_ask_modules(request_rec *r, policy_reason *reason)
 {
     int worst = phases_plain ? BRG_CACHE_STATIC : BRG_CACHE_VOLATILE;
 
-    *reason = (policy_reason){phases_plain ? NULL : phases_undeclared, "nothing is known of it"};
+    (void)policy_undeclared(reason);
     for (int i = 0; i < declarations_n && worst < BRG_CACHE_VOLATILE; i++) {
         const char *why = NULL;
         int answer = policy_ask_one(&declarations[i], r, &why);

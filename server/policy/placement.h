@@ -25,6 +25,13 @@ typedef struct policy_reason {
     const char *why;
 } policy_reason;
 
+/** 1 if a module of which nothing is known hooks requests: no answer is stored. *reason names it. */
+int policy_undeclared(policy_reason *reason);
+
+/** 1 if the part of @a m in requests is such that no answer is stored, whatever is asked for. Once the
+ * survey is made. */
+int policy_keeps_out(const module *m, policy_reason *reason);
+
 /** The greatest answer of all modules for a request that is over: BRG_CACHE_*. *reason is whose it
  * was. */
 int policy_ask_modules(request_rec *r, policy_reason *reason);

@@ -37,6 +37,19 @@ static void daemon_await(int fd, pid_t child)
     _exit(1);
 }
 
+/* The starter's input and output are let go: whoever reads them shall see their end. Messages of the
+ * start go to standard error until the log is open. */
+static void daemon_leave_terminal(void)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (null < 0)
+        return;
+    dup2(null, STDIN_FILENO);
+    dup2(null, STDOUT_FILENO);
+    close(null);
+}
+
 apr_status_t daemon_detach(apr_pool_t *p)
 {
     int ends[2];
@@ -52,27 +65,15 @@ apr_status_t daemon_detach(apr_pool_t *p)
     }
     close(ends[0]);
     daemon_fd = ends[1];
+    /* At once: daemons of modules inherit what is open when they start. */
+    daemon_leave_terminal();
     return setsid() < 0 ? errno : APR_SUCCESS;
-}
-
-/* The starter's input and output are let go: whoever reads them shall see their end. Messages go to
- * the log. */
-static void daemon_leave_terminal(void)
-{
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-    if (null < 0)
-        return;
-    dup2(null, STDIN_FILENO);
-    dup2(null, STDOUT_FILENO);
-    close(null);
 }
 
 void daemon_child(void)
 {
     if (daemon_fd < 0)
         return;
-    daemon_leave_terminal();
     close(daemon_fd);
     daemon_fd = -1;
 }
@@ -81,7 +82,6 @@ void daemon_ready(void)
 {
     if (daemon_fd < 0)
         return;
-    daemon_leave_terminal();
     if (write(daemon_fd, "", 1) != 1)
         ap_log_error(APLOG_MARK, APLOG_DEBUG, errno, ap_server_conf, "nobody waits for the start");
     close(daemon_fd);

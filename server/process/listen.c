@@ -9,6 +9,7 @@
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
+#include "http_main.h"
 
 #include "apr_lib.h"
 #include "apr_portable.h"
@@ -64,6 +65,15 @@ static int listen_default_family(void)
     return usable ? APR_INET6 : APR_INET;
 }
 
+static int listen_is_there(const apr_sockaddr_t *sa)
+{
+    for (const ap_listen_rec *rec = ap_listeners; rec; rec = rec->next)
+        if (rec->bind_addr->port == sa->port && rec->bind_addr->family == sa->family &&
+            apr_sockaddr_equal(rec->bind_addr, sa))
+            return 1;
+    return 0;
+}
+
 static const char *listen_add_address(apr_pool_t *p, const char *host, apr_port_t port,
                                       const char *protocol)
 {
@@ -78,6 +88,8 @@ static const char *listen_add_address(apr_pool_t *p, const char *host, apr_port_
         return "Listen setup failed";
     }
     for (; sa; sa = sa->next) {
+        if (listen_is_there(sa))
+            return "Cannot define multiple Listeners on the same IP:port";
         ap_listen_rec *rec = apr_pcalloc(p, sizeof *rec);
         rec->bind_addr = sa;
         rec->protocol = protocol;
@@ -146,7 +158,7 @@ AP_DECLARE_NONSTD(const char *) ap_set_listencbratio(cmd_parms *cmd, void *dummy
     int ratio;
     const char *err = listen_number(cmd, arg, 0, &ratio);
 
-    if (!err)
+    if (!err && ap_run_mode == AP_SQ_RM_CONFIG_TEST)
         ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
                      "ListenCoresBucketsRatio means nothing here: every event loop has listening "
                      "sockets of its own");

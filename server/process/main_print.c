@@ -96,6 +96,7 @@ void main_print_usage(const char *program)
         "  -t -D DUMP_INCLUDES: print the files that make up the configuration",
         "  -T                 : start without checking DocumentRoots",
         "  -X                 : one process in the foreground, for a debugger",
+        "  --takeover-check d : would Apache's configuration in that directory serve here?",
         "  --check-module so..: would these modules load, and what do they bring?",
         "  --check-ssi file.. : report mistakes in pages with server-side includes",
         NULL};

@@ -29,6 +29,13 @@ void main_check_ssi(process_rec *process);
 /** `--check-module FILE...` as the first argument: likewise. */
 void main_check_module(process_rec *process);
 
+/** `--takeover-check [DIR]` as the first argument: the command line becomes that of a test of that
+ * configuration, with what its envvars file sets in the environment. (takeover.c) */
+void main_takeover(process_rec *process);
+
+/** test_config hook: what such a check ends with. Ends the program with 1 if lines are refused. */
+void main_takeover_report(apr_pool_t *p, server_rec *s);
+
 /** -v, -V, -h (main_print.c). */
 void main_print_version(void);
 void main_print_settings(const main_options *options);

@@ -66,7 +66,7 @@ static const char *mpm_set_loops(cmd_parms *cmd, void *dummy, const char *arg)
     return err;
 }
 
-/* ---- what means nothing here ---- */
+/* ---- what means nothing here: said when a configuration is tested ---- */
 
 static const char *mpm_set_nothing(cmd_parms *cmd, void *dummy, const char *arg)
 {
@@ -75,7 +75,7 @@ static const char *mpm_set_nothing(cmd_parms *cmd, void *dummy, const char *arg)
 
     if (!err)
         err = mpm_parse(cmd, arg, 0, INT_MAX, &value);
-    if (!err)
+    if (!err && ap_run_mode == AP_SQ_RM_CONFIG_TEST)
         ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
                      "%s means nothing here: %s", cmd->cmd->name, (const char *)cmd->cmd->cmd_data);
     return err;
@@ -90,8 +90,10 @@ static const char *mpm_set_factor(cmd_parms *cmd, void *dummy, const char *arg)
         return err;
     if (strtod(arg, &end) < 0 || end == arg || *end)
         return "AsyncRequestWorkerFactor must be a positive number";
-    ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
-                 "AsyncRequestWorkerFactor means nothing here: connections do not occupy workers");
+    if (ap_run_mode == AP_SQ_RM_CONFIG_TEST)
+        ap_log_error(
+            APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
+            "AsyncRequestWorkerFactor means nothing here: connections do not occupy workers");
     return NULL;
 }
 
@@ -211,6 +213,7 @@ void mpm_register_hooks(apr_pool_t *p)
     APR_REGISTER_OPTIONAL_FN(mpm_choose_prefork);
     brg_cache_declare(mpm_chosen_module(), NULL);
     ap_hook_test_config(main_dump_run_config, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_test_config(main_takeover_report, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_open_logs(supervisor_open, NULL, before, APR_HOOK_REALLY_FIRST);
     ap_hook_pre_config(mpm_pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_check_config(mpm_check_config, NULL, NULL, APR_HOOK_MIDDLE);

@@ -393,7 +393,7 @@ int sup_children_reap(apr_pool_t *pconf, server_rec *s)
         while (c && c->pid != pid)
             c = c->next;
         if (!c) {
-            child_is_other(pid, status);
+            child_is_other(pid, code); /* as APR tells it, not as the system does */
             continue;
         }
         if (WIFSIGNALED(status) && WCOREDUMP(status))

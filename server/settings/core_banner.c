@@ -5,6 +5,7 @@
 #include "http_config.h"
 #include "http_core.h"
 #include "apr_strings.h"
+#include "configuration.h"
 #include "core_settings.h"
 
 #ifndef BRIGADE_PLATFORM
@@ -15,11 +16,12 @@ enum { TOKENS_MAJOR, TOKENS_MINOR, TOKENS_MIN, TOKENS_OS, TOKENS_FULL, TOKENS_PR
 
 static int core_tokens = TOKENS_FULL;
 static const char *core_banner, *core_description; /* NULL: not yet composed */
+static const char *core_software_said;             /* ServerSoftware; NULL: nothing */
 static apr_pool_t *core_banner_pool;
 
 static apr_status_t core_banner_forget(void *unused)
 {
-    core_banner = core_description = NULL;
+    core_banner = core_description = core_software_said = NULL;
     core_banner_pool = NULL;
     core_tokens = TOKENS_FULL;
     return APR_SUCCESS;
@@ -66,7 +68,7 @@ void core_banner_reset(apr_pool_t *pconf)
 {
     core_banner_pool = pconf;
     core_tokens = TOKENS_FULL;
-    core_banner = core_description = NULL;
+    core_banner = core_description = core_software_said = NULL;
     apr_pool_cleanup_register(pconf, NULL, core_banner_forget, apr_pool_cleanup_null);
 }
 
@@ -102,6 +104,33 @@ const char *core_set_tokens(cmd_parms *cmd, void *unused, const char *arg)
     }
     return "ServerTokens takes 1 argument: 'Prod(uctOnly)', 'Major', 'Minor', 'Min(imal)', 'OS', "
            "or 'Full'";
+}
+
+/* ---- what applications are told ---- */
+
+const char *core_set_software(cmd_parms *cmd, void *unused, const char *arg)
+{
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    if (!error && !*arg)
+        error = "ServerSoftware must be followed by apache, brigade, or a text";
+    if (!error)
+        core_software_said = arg;
+    return error;
+}
+
+/* Applications look for "Apache" to find out whether there are .htaccess files and rewriting. */
+const char *core_software(void)
+{
+    static const char apache[] =
+        "Apache/" AP_SERVER_BASEREVISION " (" BRG_PRODUCT "/" BRIGADE_VERSION ")";
+    const char *said = core_software_said;
+
+    if (!said)
+        return conf_loads_stock() ? apache : ap_get_server_banner();
+    if (!ap_cstr_casecmp(said, "apache"))
+        return apache;
+    return ap_cstr_casecmp(said, "brigade") ? said : ap_get_server_banner();
 }
 
 AP_DECLARE(void) ap_add_version_component(apr_pool_t *pconf, const char *component)

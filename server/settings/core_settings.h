@@ -105,6 +105,13 @@ void core_banner_settle(void);
 /** ServerTokens. */
 const char *core_set_tokens(cmd_parms *cmd, void *unused, const char *arg);
 
+/** ServerSoftware. */
+const char *core_set_software(cmd_parms *cmd, void *unused, const char *arg);
+
+/** What applications see as SERVER_SOFTWARE; the Server field is ap_get_server_banner(). Lives as
+ * long as the configuration. Threads: any. */
+const char *core_software(void);
+
 /** Forget the components that modules added; called when a configuration is about to be read. */
 void core_banner_reset(apr_pool_t *pconf);
 

@@ -42,7 +42,7 @@ MORE_STEPS = DEFAULT_STEPS + [
     Step("/private/a.txt", GOOD), "/private/a.txt", Step("/private/a.txt", {**GOOD, **GZIP}),
 ]
 # Apache leaves the quotation mark at the end of a negotiated entity tag out.
-UNIFY = [(r"(;[0-9a-f-]+)$", r'\1"'), (r"Apache/[\d.]+ \(Debian\)|Brigade/[\d.]+ \(Unix\)|Brigade/[\d.]+|Apache/[\d.]+", "SERVER")]
+UNIFY = [(r"(;[0-9a-f-]+)$", r'\1"'), (r"Apache/[\d.]+ \((?:Debian|Brigade/[\d.]+)\)|Brigade/[\d.]+ \(Unix\)|Brigade/[\d.]+|Apache/[\d.]+", "SERVER")]
 ALLOW = "<Directory @ROOT@/www/>\nAllowOverride All\n</Directory>\n"
 
 
@@ -112,3 +112,93 @@ def test_every_line_is_offered_or_named():
             f.write("SSLEngine On\n")
         done = subprocess.run([brigade.BINARY, "-t", "-d", f"{root}/etc", "-f", f"{root}/etc/apache2.conf"], env=dict(os.environ, **env), capture_output=True, text=True)
         assert done.returncode == 1 and "zz-test.conf" in done.stderr and "SSLEngine" in done.stderr, done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists(f"{debian_tree.ETC}/mods-available/cgid.load"), reason="no cgid")
+def test_start_lets_go_of_the_callers_output():
+    """`brigade -k start | cat` returns, also where a module has daemons."""
+    with tempfile.TemporaryDirectory() as root:
+        os.chmod(root, 0o755)
+        env = dict(os.environ, **debian_tree.copy(root, brigade.free_port(), ["cgid"]))
+        os.makedirs(f"{root}/run/socks")
+        command = [brigade.BINARY, "-d", f"{root}/etc", "-f", f"{root}/etc/apache2.conf", "-k"]
+        try:
+            done = subprocess.run([*command, "start"], env=env, stdout=subprocess.PIPE, timeout=brigade.PATIENCE)
+            assert done.returncode == 0
+        finally:
+            subprocess.run([*command, "stop"], env=env, timeout=brigade.PATIENCE)
+
+
+SOFTWARE = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\necho \"$SERVER_SOFTWARE\"\n"
+
+
+@pytest.mark.parametrize("conf,seen", [("", r"Apache/2\.4\.\d+ \(Brigade/[\d.]+\)"), ("ServerSoftware brigade\nServerTokens Prod\n", "Brigade"), ('ServerSoftware "My server"\n', "My server")])
+def test_what_applications_see(conf, seen):
+    server = DebianServer(brigade.BINARY, ["cgi"], ALLOW + conf)
+    write = server.write_config
+
+    def write_all(config=None):
+        write(config)
+        os.chmod(server.write("cgi/soft.cgi", SOFTWARE, base="www/html"), 0o755)
+    server.write_config = write_all
+    with server:
+        answer = server.get("/cgi/soft.cgi")
+        assert re.fullmatch(seen, answer.body.decode().strip()) and answer["Server"].startswith("Brigade")
+
+
+APACHECTL = "/usr/sbin/apache2ctl"
+ENVVARS = """export APACHE_RUN_USER=www-data APACHE_RUN_GROUP=www-data APACHE_PID_FILE={root}/run/apache2.pid APACHE_RUN_DIR={root}/run
+export APACHE_LOCK_DIR={root}/lock APACHE_LOG_DIR={root}/log LANG=C
+"""
+WRAPPER = '#!/bin/bash\nexec -a /usr/sbin/apache2 {binary} "$@"\n'
+
+
+@pytest.mark.skipif(not os.path.exists(APACHECTL), reason="no apache2ctl")
+def test_debians_ways():
+    """What README says: apache2ctl starts it, and logrotate finds it."""
+    with tempfile.TemporaryDirectory() as root:
+        os.chmod(root, 0o755)
+        debian_tree.copy(root, brigade.free_port())
+        wrapper = f"{root}/brigade-apache2"
+        with open(wrapper, "w") as f:
+            f.write(WRAPPER.format(binary=os.path.abspath(brigade.BINARY)))
+        os.chmod(wrapper, 0o755)
+        with open(f"{root}/etc/envvars", "w") as f:
+            f.write(ENVVARS.format(root=root) + f'export APACHE_HTTPD={wrapper}\nexport APACHE_ARGUMENTS="-d {root}/etc -f apache2.conf"\n')
+        env = dict(os.environ, APACHE_CONFDIR=f"{root}/etc", APACHE_STARTED_BY_SYSTEMD="true")
+
+        def ctl(*args):
+            return subprocess.run([APACHECTL, *args], env=env, capture_output=True, text=True, timeout=brigade.PATIENCE)
+
+        def found():
+            return subprocess.run(["pgrep", "-f", f"^/usr/sbin/apache2 .*{root}"], capture_output=True, text=True).stdout.split()
+        assert ctl("configtest").returncode == 0
+        assert ctl("start").returncode == 0
+        try:
+            with open(f"{root}/run/apache2.pid") as f:
+                assert f.read().strip() in found()
+            os.rename(f"{root}/log/error.log", f"{root}/log/error.log.1")
+            assert ctl("graceful").returncode == 0
+            brigade.wait_until(lambda: os.path.exists(f"{root}/log/error.log"), "a new log")
+        finally:
+            assert ctl("stop").returncode == 0
+
+
+def test_takeover_check():
+    with tempfile.TemporaryDirectory() as root:
+        os.chmod(root, 0o755)
+        debian_tree.copy(root, 80, ["unique_id"])
+        with open(f"{root}/etc/envvars", "w") as f:
+            f.write(ENVVARS.format(root=root))
+
+        def check():
+            return subprocess.run([brigade.BINARY, "--takeover-check", f"{root}/etc"], capture_output=True, text=True, timeout=brigade.PATIENCE)
+        done = check()
+        assert done.returncode == 0 and "Can Brigade take over? Yes" in done.stdout, done
+        assert "mod_unique_id.c: it has to run" in done.stdout and "StartServers: ServerProcesses" in done.stdout and "Refused: 0 lines" in done.stdout
+        with open(f"{root}/etc/conf-enabled/zz-test.conf", "a") as f:
+            f.write("SSLEngine On\n")
+        done = check()
+        assert done.returncode == 1 and "Can Brigade take over? No" in done.stdout and "zz-test.conf:2: unsupported: SSLEngine" in done.stderr, done
+        os.unlink(f"{root}/etc/apache2.conf")
+        assert check().returncode == 1

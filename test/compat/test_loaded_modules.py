@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules whose answers Brigade keeps in memory, or not, by what their configuration says: every request is sent as often
+as it takes to be stored, and the answers are those of Apache. Modules that are loaded and have nothing to do keep nothing
+out of memory; which do, with Debian's own configuration, is what build/tools/module_table.py writes into MODULES.md."""
+import os
+import pwd
+import re
+
+import pytest
+
+import brigade
+import http_client
+import test_debian_config as debian
+import test_remembered as remembered
+from stock import driver
+from stock.driver import Case, Step
+from test_enabled_modules import ENABLED, names
+
+pytestmark = debian.pytestmark
+FORWARDED = [{}, {"X-Forwarded-For": "192.0.2.7"}, {"X-Forwarded-For": "192.0.2.8"}, {"X-Forwarded-For": "192.0.2.7, 192.0.2.9"}, {"X-Forwarded-For": "nonsense"}]
+PAGES = ["/index.html", "/big.html", "/image.png", "/none.html"]
+ROOT = pwd.getpwuid(0).pw_name
+CASES = {
+    "proxy": (["proxy", "proxy_http", "proxy_fcgi"], "ProxyPass /proxied http://127.0.0.1:1/\nProxyPass /proxied2/no !\nProxyPassMatch ^/im(.*) http://127.0.0.1:1/$1\n"
+              "<Location /big.html>\nProxyPass !\n</Location>\n<FilesMatch \\.php$>\nSetHandler proxy:fcgi://127.0.0.1:1\n</FilesMatch>\n", [*PAGES, "/proxied/x", "/proxied2/no", "/x.php"]),
+    "remoteip": (["remoteip"], "RemoteIPHeader X-Forwarded-For\nRemoteIPInternalProxy 127.0.0.1\n<Location /image.png>\nRequire ip 192.0.2.7\n</Location>\n"
+                 "SetEnvIf Remote_Addr 192.0.2.8 eight\nHeader set X-Eight yes env=eight\n", [Step(p, h) for p in PAGES for h in FORWARDED]),
+    "remoteip-setenvif": (["remoteip"], "RemoteIPHeader X-Forwarded-For\nRemoteIPInternalProxy 127.0.0.1\nSetEnvIf X-Forwarded-For 7 seven\nHeader set X-Seven yes env=seven\n", [Step(p, h) for p in PAGES for h in FORWARDED]),
+    "userdir": (["userdir"], f"UserDir @ROOT@/www/html/users\n", [*PAGES, f"/~{ROOT}/", f"/%7e{ROOT}/a.html", "/~nobody-at-all/a.html", f"/~{ROOT}/a.html"]),
+    "dav": (["dav", "dav_fs"], "DavLockDB @ROOT@/run/DavLock\n<Location />\nDav On\n</Location>\n", [*PAGES, Step("OPTIONS /index.html"), Step("PROPFIND /none.html", {"Depth": "0"})]),
+    "cache": (["cache", "cache_disk"], "CacheRoot @ROOT@/run\nCacheEnable disk /sub\nCacheEnable disk /big\nCacheIgnoreNoLastMod On\nCacheDefaultExpire 60\n",
+              [Step(p, unify=[(r"^\d+$", "N")]) for p in [*PAGES, "/sub/x.html", "/SUB/x.html", "/%73ub/x.html"]]),
+    "speling": (["speling"], "CheckSpelling On\n", [*PAGES, "/Index.html", "/image.pgn", "/index.html/more"]),
+    "usertrack": (["usertrack"], "<Location /big.html>\nCookieTracking On\n</Location>\n", [Step(p, h, unify=[(r"Apache=[^;]*", "COOKIE")]) for p in PAGES for h in ({}, {"Cookie": "Apache=1"})]),
+    "vhost_alias": (["vhost_alias"], "UseCanonicalName Off\n<VirtualHost *:@PORT@>\nServerName other\nServerAlias *.test\nVirtualDocumentRoot @ROOT@/www/html/%1\n</VirtualHost>\n",
+                    [Step(p, host=h) for p in ("/x.html", "/index.html") for h in ("sub.test", "users.test", "none.test", "localhost")]),
+    "security2": (["unique_id", "security2"], "SecRuleEngine DetectionOnly\nSecRule REQUEST_URI big \"id:1,phase:1,deny\"\n", PAGES),
+    "wsgi": (["wsgi"], "WSGIScriptAlias /app @ROOT@/www/html/app.wsgi\n", [*PAGES, "/app", "/app/x"]),
+    "actions": (["actions", "cgid"], "Action image/png /cgi-bin/none\n", PAGES),
+    "xsendfile": (["xsendfile"], "<Location /big.html>\nXSendFile On\n</Location>\n", PAGES),
+}
+FILES = {"sub/x.html": "x\n", "users/a.html": "a\n", f"users/{ROOT}/a.html": "a\n", f"users/{ROOT}/index.html": "i\n", "users/index.html": "users\n",
+         "app.wsgi": "def application(e, start):\n    start('200 OK', [('Content-Type', 'text/plain')])\n    return [e['PATH_INFO'].encode()]\n"}
+
+
+def there(modules):
+    missing = [m for m in modules if m not in names("mods-available")]
+    if missing:
+        pytest.skip(f"not installed: {missing}")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_answers(case):
+    modules, conf, steps = CASES[case]
+    there(modules)
+    servers = remembered.compare([s if isinstance(s, Step) else Step(s) for s in steps], FILES, ["headers", *modules], conf)
+    clients = [re.findall(rb"(?m)^\S+ (\S+) - - \[", s.read("log/access.log") + s.read("log/other_vhosts_access.log")) for s in servers]
+    assert sorted(clients[0]) == sorted(clients[1])
+
+
+# Out of memory by what they are for, or because nothing is known of them.
+KEEPS_OUT = {"dump_io", "echo", "case_filter", "lua", "md", "mime_magic", "qos", "evasive", "security2", "session", "session_cookie", "session_crypto", "session_dbd", "auth_form", "unique_id", "dnssd"}
+AVAILABLE = [m for m in names("mods-available") if not m.startswith(("mpm_", "php")) and m not in ENABLED]
+
+
+def answers_stay_in_memory(module):
+    """What the log says of a file, with that module loaded as Debian does, and nothing of it used."""
+    server = debian.DebianServer(brigade.BINARY, list(driver.depends(module)), "LogLevel debug\n")
+    if server.run("-t").returncode:
+        server.close()
+        pytest.skip("it wants more of the configuration than Debian has")
+    try:
+        server.start()
+        server.get("/")
+    except (AssertionError, OSError, http_client.Truncated):
+        refused = b"Configuration Failed" in server.error_log()
+        server.expect_trouble = True
+        server.close()
+        if refused:
+            pytest.skip("it wants more of the configuration than Debian has")
+        raise
+    try:
+        path = server.write("old.html", "old\n", base="www/html")
+        os.utime(path, (1e9, 1e9))
+        with server.connect() as c:
+            for _ in range(2):  # the first answer may say that there are other protocols
+                assert c.get("/old.html").body == b"old\n"
+        server.wait_for_log(r"answer (would be|not) kept", "log/error.log")
+        return re.findall(r"answer (?:would be|not) kept[^\n]*", server.read("log/error.log").decode())[-1]
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("module", AVAILABLE)
+def test_loaded_and_unused(module, record_property):
+    said = answers_stay_in_memory(module)
+    record_property("memory", said)
+    assert ("would be kept" in said) == (module not in KEEPS_OUT), said
