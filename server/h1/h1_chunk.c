@@ -11,9 +11,12 @@
 #include "h1_request.h"
 #include "request_parts.h"
 #include "http_connection.h"
+#include "http_log.h"
 #include "http_protocol.h"
 #include "mod_core.h"
 #include "apr_strings.h"
+
+APLOG_USE_MODULE(http);
 
 typedef struct chunk_ctx {
     const apr_bucket *head; /* response head in front of the first brigade */
@@ -152,14 +155,27 @@ apr_status_t ap_http_chunk_filter(ap_filter_t *f, apr_bucket_brigade *bb)
 
 /* ---- HTTP_OUTERROR: what an error or the end of a response means for the connection ---- */
 
-/* What f->ctx points to when EOS or EOC went by. */
-static char outerror_ended;
+/* What f->ctx points to when EOS or EOC went by, and when the connection did not take all of the
+ * response. request_finish.c asks whether there is anything. */
+static char outerror_ended, outerror_failed;
+
+/* Filters of the connection failed: what they lost is missing in the response. Where it is the
+ * peer that went, c->aborted says so. */
+static void outerror_cut(ap_filter_t *f, apr_status_t rv)
+{
+    if (f->ctx != &outerror_failed && !f->c->aborted)
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, f->r,
+                      "the response could not be sent whole: connection closed");
+    f->ctx = &outerror_failed;
+    f->c->keepalive = AP_CONN_CLOSE;
+}
 
 apr_status_t ap_http_outerror_filter(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     const int had_ended = f->ctx != NULL;
     int ends = 0;
     apr_bucket *e, *next;
+    apr_status_t rv;
 
     for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = next) {
         next = APR_BUCKET_NEXT(e);
@@ -181,5 +197,8 @@ apr_status_t ap_http_outerror_filter(ap_filter_t *f, apr_bucket_brigade *bb)
     }
     if (ends)
         f->ctx = &outerror_ended;
-    return ap_pass_brigade(f->next, bb);
+    rv = ap_pass_brigade(f->next, bb);
+    if (rv != APR_SUCCESS)
+        outerror_cut(f, rv);
+    return rv;
 }
