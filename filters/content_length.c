@@ -6,10 +6,13 @@
  */
 #include "httpd.h"
 #include "http_core.h"
+#include "http_log.h"
 #include "http_protocol.h"
 #include "util_filter.h"
 #include "apr_buckets.h"
 #include "brigade/assert.h"
+
+APLOG_USE_MODULE(core);
 
 /* What f->ctx points to when something went on already: the head may be out. */
 static char length_passed;
@@ -101,8 +104,10 @@ AP_DECLARE_NONSTD(apr_status_t) ap_content_length_filter(ap_filter_t *f, apr_buc
     for (;;) {
         scan = (length_scan){0};
         rv = length_run(bb, &scan);
-        if (rv != APR_SUCCESS)
+        if (rv != APR_SUCCESS) {
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "the response body cannot be read");
             return rv;
+        }
         if (!scan.stop)
             break;
         f->ctx = &length_passed;

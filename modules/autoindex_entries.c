@@ -5,6 +5,7 @@
  */
 #include "autoindex_private.h"
 #include "http_core.h"
+#include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_fnmatch.h"
@@ -12,7 +13,10 @@
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "brigade/memory.h"
+#include <errno.h>
 #include <stdlib.h>
+
+APLOG_USE_MODULE(autoindex);
 
 #define AI_TITLE_READ 8191 /* bytes at the start of a document in which its title is looked for */
 
@@ -239,6 +243,15 @@ static int ai_compare(const void *va, const void *vb, void *vview)
     return rv ? rv : ai_compare_names(a, b, view->opts);
 }
 
+/* What is gone since, or not for the server to see, is no error. */
+static void ai_left_out(request_rec *r, const char *name, apr_status_t rv)
+{
+    int usual = APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_EACCES(rv);
+
+    ap_log_rerror(APLOG_MARK, usual ? APLOG_INFO : APLOG_WARNING, rv, r,
+                  "left out of the listing of %s: %s", r->filename, name);
+}
+
 apr_array_header_t *ai_entries(request_rec *r, ai_view *view, apr_status_t *rv)
 {
     apr_array_header_t *entries = apr_array_make(r->pool, 32, sizeof(ai_entry *));
@@ -255,15 +268,20 @@ apr_array_header_t *ai_entries(request_rec *r, ai_view *view, apr_status_t *rv)
     if (entry)
         APR_ARRAY_PUSH(entries, ai_entry *) = entry;
     for (;;) {
+        errno = 0;
         *rv = apr_dir_read(&dirent, APR_FINFO_MIN | APR_FINFO_NAME, dir);
-        if (*rv == APR_INCOMPLETE)
-            continue; /* nothing is known of it, not even by lstat() */
+        if (*rv == APR_INCOMPLETE) {
+            ai_left_out(r, dirent.name, errno); /* not even lstat() knows anything of it */
+            continue;
+        }
         if (*rv != APR_SUCCESS || brg_pool_exhausted(r->pool))
             break; /* who was refused memory is not answered with a list */
         if ((entry = ai_entry_of(r, &dirent, view)))
             APR_ARRAY_PUSH(entries, ai_entry *) = entry;
     }
     apr_dir_close(dir);
+    if (*rv != APR_SUCCESS && !APR_STATUS_IS_ENOENT(*rv) && !brg_pool_exhausted(r->pool))
+        return NULL; /* a part of a directory is not shown as if it were the whole */
     *rv = APR_SUCCESS;
     qsort_r(entries->elts, (size_t)entries->nelts, sizeof(ai_entry *), ai_compare, view);
     return entries;

@@ -113,6 +113,15 @@ static void ai_write_page(request_rec *r, const ai_view *view, const apr_array_h
         apr_table_setn(r->headers_in, "Accept-Encoding", encoding);
 }
 
+/* 403, as Apache has it, tells of rights; a server in trouble says so. */
+static int ai_open_status(apr_status_t rv)
+{
+    if (APR_STATUS_IS_EMFILE(rv) || APR_STATUS_IS_ENFILE(rv) || APR_STATUS_IS_ENOMEM(rv))
+        return HTTP_SERVICE_UNAVAILABLE;
+    return APR_STATUS_IS_EACCES(rv) || APR_STATUS_IS_ENOENT(rv) ? HTTP_FORBIDDEN
+                                                                : HTTP_INTERNAL_SERVER_ERROR;
+}
+
 static int ai_index(request_rec *r, const ai_conf *conf)
 {
     ai_view view = {.conf = conf, .opts = conf->opts, .link_args = ""};
@@ -126,7 +135,7 @@ static int ai_index(request_rec *r, const ai_conf *conf)
     if (rv != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r,
                       APLOGNO(01275) "Can't open directory for index: %s", r->filename);
-        return HTTP_FORBIDDEN;
+        return ai_open_status(rv);
     }
     apr_dir_close(dir);
     ai_set_type(r, &view);
@@ -142,8 +151,11 @@ static int ai_index(request_rec *r, const ai_conf *conf)
     else
         ai_apply_query(r, &view);
     entries = ai_entries(r, &view, &rv);
-    if (!entries)
-        return HTTP_FORBIDDEN;
+    if (!entries) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r,
+                      APLOGNO(01275) "Can't open directory for index: %s", r->filename);
+        return ai_open_status(rv);
+    }
     ai_write_page(r, &view, entries);
     return OK;
 }

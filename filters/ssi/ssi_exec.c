@@ -94,7 +94,16 @@ static int exec_wait_ms(apr_time_t deadline)
     return left <= 0 ? 0 : (int)(left / 1000 + 1);
 }
 
-/* 1: the output ended; 0: time is over; -1: the client is gone, or the page came to a limit. */
+/* @return -2, after a message */
+static int exec_unread(const include_ctx_t *ctx, const char *call)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, errno, ctx->r,
+                  "the output of a command in %s cannot be read: %s", ctx->r->filename, call);
+    return -2;
+}
+
+/* 1: the output ended; 0: time is over; -1: the client is gone, or the page came to a limit; -2: it
+ * cannot be read. */
 static int exec_read(include_ctx_t *ctx, int fd, apr_time_t deadline)
 {
     ssi_out *out = &ctx->intern->out;
@@ -113,10 +122,16 @@ static int exec_read(include_ctx_t *ctx, int fd, apr_time_t deadline)
             continue; /* never to read(), which knows no deadline */
         if (ready <= 0 || (deadline && brg_monotonic_now() > deadline))
             return 0;
+        if (ready < 0 && errno != EINTR)
+            return exec_unread(ctx, "poll");
+        if (ready < 0)
+            continue;
         n = read(fd, buf, sizeof buf);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0)
+        if (n < 0)
+            return exec_unread(ctx, "read");
+        if (n == 0)
             return 1;
         ssi_out_bytes(out, buf, (apr_size_t)n);
         if (out->status != APR_SUCCESS || ctx->intern->top->over)
@@ -220,7 +235,7 @@ static int exec_cmd(include_ctx_t *ctx, const char *text)
         ap_log_rerror(APLOG_MARK, APLOG_ERR, APR_TIMEUP, r,
                       "command took longer than %s and was killed: \"%s\" in %s", limit, text,
                       r->filename);
-    return ended != 0;
+    return ended == -1;
 }
 
 /* ---- cgi ---- */

@@ -3,6 +3,7 @@
  * Small services of the operating system: random bytes, load, host name, the output of a command.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -47,6 +48,30 @@ static void util_random_watch(void)
     pthread_atfork(NULL, NULL, util_random_forked);
 }
 
+/* For kernels and sandboxes without getrandom(). A server does not go on with bytes that others can
+ * guess. */
+static void util_random_read(unsigned char *at, size_t n)
+{
+    int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : 1;
+
+    while (n > 0 && got > 0) {
+        do
+            got = read(fd, at, n);
+        while (got < 0 && errno == EINTR);
+        if (got > 0) {
+            at += got;
+            n -= (size_t)got;
+        }
+    }
+    if (n > 0) {
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, got < 0 ? errno : 0, NULL,
+                     "no random bytes, neither from getrandom() nor from /dev/urandom: ending");
+        exit(1);
+    }
+    close(fd);
+}
+
 static void util_random_fill(void *buf, size_t n)
 {
     unsigned char *at = buf;
@@ -58,8 +83,7 @@ static void util_random_fill(void *buf, size_t n)
             at += got;
             n -= (size_t)got;
         } else if (errno != EINTR) {
-            if (apr_generate_random_bytes(at, n) != APR_SUCCESS)
-                abort();
+            util_random_read(at, n);
             return;
         }
     }

@@ -260,6 +260,8 @@ apr_status_t connection_attach(brg_conn *bc)
     if (!p)
         return APR_ENOMEM;
     rv = connection_socket(&csd, bc, p, ap_server_conf->timeout);
+    if (rv != APR_SUCCESS)
+        conn_fail(bc, rv, "cannot set up a client's socket");
     c = rv == APR_SUCCESS ? connection_build(bc, p, csd) : NULL;
     if (!c) {
         if (csd)

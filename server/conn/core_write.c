@@ -236,6 +236,9 @@ static void core_write_log(const struct core_output *out, apr_status_t rv)
     if (APR_STATUS_IS_EOF(rv) || rv == EFAULT)
         ap_log_cerror(APLOG_MARK, APLOG_WARNING, 0, out->c,
                       "a file became shorter while it was sent: connection closed");
+    else if (!conn_error_is_peers(rv))
+        ap_log_cerror(APLOG_MARK, APLOG_ERR, rv, out->c,
+                      "a response could not be read or written: connection closed");
     else
         ap_log_cerror(APLOG_MARK, APLOG_TRACE1, rv, out->c, "write failed");
 }

@@ -11,6 +11,7 @@
 #include "h1_request.h"
 #include "request_parts.h"
 #include "http_connection.h"
+#include "http_log.h"
 #include "http_protocol.h"
 #include "mod_core.h"
 #include "apr_strings.h"

@@ -5,11 +5,14 @@
  */
 #include "http_response.h"
 #include "http_connection.h"
+#include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "mod_core.h"
 #include "util_filter.h"
 #include "brigade/assert.h"
+
+APLOG_USE_MODULE(http);
 
 AP_DECLARE(void) ap_finalize_request_protocol(request_rec *r)
 {
@@ -93,16 +96,29 @@ request_rec *http_original_request(request_rec *r)
 
 /* ---- HTTP_OUTERROR: what an error or the end of a response means for the connection ---- */
 
-/* What f->ctx points to when EOS or EOC went by. */
-static char outerror_ended;
+/* What f->ctx points to when EOS or EOC went by, and when the connection did not take all of the
+ * response. request_finish.c asks whether there is anything. */
+static char outerror_ended, outerror_failed;
+
+/* Filters of the connection failed: what they lost is missing in the response. If the peer has
+ * gone, c->aborted says so. */
+static void outerror_cut(ap_filter_t *f, apr_status_t rv)
+{
+    if (f->ctx != &outerror_failed && !f->c->aborted)
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, f->r,
+                      "the response could not be sent whole: connection closed");
+    f->ctx = &outerror_failed;
+    f->c->keepalive = AP_CONN_CLOSE;
+}
 
 apr_status_t ap_http_outerror_filter(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     const int had_ended = f->ctx != NULL;
     int ends = 0;
     apr_bucket *e, *next;
+    apr_status_t rv;
 
-    BRG_ASSERT(!f->ctx || f->ctx == &outerror_ended);
+    BRG_ASSERT(!f->ctx || f->ctx == &outerror_ended || f->ctx == &outerror_failed);
     for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = next) {
         next = APR_BUCKET_NEXT(e);
         if (!APR_BUCKET_IS_METADATA(e)) {
@@ -123,5 +139,8 @@ apr_status_t ap_http_outerror_filter(ap_filter_t *f, apr_bucket_brigade *bb)
     }
     if (ends)
         f->ctx = &outerror_ended;
-    return ap_pass_brigade(f->next, bb);
+    rv = ap_pass_brigade(f->next, bb);
+    if (rv != APR_SUCCESS)
+        outerror_cut(f, rv);
+    return rv;
 }

@@ -133,6 +133,8 @@ AP_DECLARE(int) ap_map_http_request_error(apr_status_t rv, int status)
     case APR_TIMEUP:
     case APR_ETIMEDOUT:
         return HTTP_REQUEST_TIME_OUT;
+    case APR_ENOMEM: /* no fault of the client's */
+        return HTTP_INTERNAL_SERVER_ERROR;
     default:
         return status;
     }

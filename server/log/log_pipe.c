@@ -144,22 +144,31 @@ static apr_status_t pipe_cleanup_for_exec(void *data)
     return APR_SUCCESS;
 }
 
+static piped_log *pipe_not_opened(const piped_log *pl, apr_status_t rv)
+{
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, rv, NULL,
+                 APLOGNO(00104) "unable to start piped log program '%s'", pl->program);
+    return NULL;
+}
+
 AP_DECLARE(piped_log *)
 ap_open_piped_log_ex(apr_pool_t *p, const char *program, apr_cmdtype_e cmdtype)
 {
     piped_log *pl = apr_pcalloc(p, sizeof *pl);
+    apr_status_t rv;
 
     pl->p = p;
     pl->program = apr_pstrdup(p, program);
     pl->type = cmdtype;
-    if (apr_file_pipe_create_ex(&pl->read_fd, &pl->write_fd, APR_FULL_BLOCK, p) != APR_SUCCESS)
-        return NULL;
+    rv = apr_file_pipe_create_ex(&pl->read_fd, &pl->write_fd, APR_FULL_BLOCK, p);
+    if (rv != APR_SUCCESS)
+        return pipe_not_opened(pl, rv);
     apr_file_inherit_unset(pl->read_fd);
     apr_file_inherit_unset(pl->write_fd);
     apr_pool_cleanup_register(p, pl, pipe_cleanup, pipe_cleanup_for_exec);
-    if (pipe_spawn(pl) != APR_SUCCESS) {
+    if ((rv = pipe_spawn(pl)) != APR_SUCCESS) {
         apr_pool_cleanup_run(p, pl, pipe_cleanup);
-        return NULL;
+        return pipe_not_opened(pl, rv);
     }
     return pl;
 }

@@ -129,6 +129,18 @@ struct brg_conn {
 
 /* ---- conn_input.c ---- */
 
+/** 1 if @a rv is how a socket says that the peer, or the way to it, is gone. */
+int conn_error_is_peers(apr_status_t rv);
+
+/**
+ * The connection cannot go on: bc->failed is set, and the error log says why, unless the peer is
+ * gone. Closing it is the caller's.
+ * @param rv    errno; APR_EOF: a file that was being sent ended early
+ * @param what  what failed, for the log
+ * Threads: the owner of bc. Blocking: no.
+ */
+void conn_fail(brg_conn *bc, apr_status_t rv, const char *what);
+
 /**
  * Make at least one more byte available in bc->in.
  *

@@ -7,6 +7,8 @@
 #include "loop.h"
 #include "transport.h"
 #include "brigade/assert.h"
+#include "http_config.h"
+#include "http_log.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -14,6 +16,43 @@
 #include <poll.h>
 
 #define CONN_WAIT_STEP_US APR_USEC_PER_SEC
+
+APLOG_USE_MODULE(core);
+
+int conn_error_is_peers(apr_status_t rv)
+{
+    switch (rv) {
+    case EPIPE:
+    case ECONNRESET:
+    case ECONNABORTED:
+    case ENOTCONN:
+    case ETIMEDOUT:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case EHOSTDOWN:
+    case ENETDOWN:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+void conn_fail(brg_conn *bc, apr_status_t rv, const char *what)
+{
+    bc->failed = 1;
+    if (conn_error_is_peers(rv))
+        return;
+    if (rv == APR_EOF) { /* as core_write.c says it */
+        rv = 0;
+        what = "a file became shorter while it was sent";
+    }
+    if (bc->c)
+        ap_log_cerror(APLOG_MARK, rv ? APLOG_ERR : APLOG_WARNING, rv, bc->c,
+                      "%s: connection closed", what);
+    else
+        ap_log_error(APLOG_MARK, rv ? APLOG_ERR : APLOG_WARNING, rv, bc->loop->server,
+                     "%s: connection closed", what);
+}
 
 /* Make room for at least one more byte. Moves or grows the buffer, so pointers into it end here. */
 static int conn_in_room(brg_conn *bc)
@@ -62,6 +101,7 @@ void conn_in_release(brg_conn *bc)
 /* One recv. APR_SUCCESS: bytes came. */
 static apr_status_t conn_recv(brg_conn *bc)
 {
+    apr_status_t rv;
     ssize_t n;
     size_t room;
 
@@ -81,11 +121,12 @@ static apr_status_t conn_recv(brg_conn *bc)
         bc->read_eof = 1;
         return APR_EOF;
     }
-    if (errno != EAGAIN) {
-        bc->failed = 1;
-        bc->read_eof = 1;
-    }
-    return errno;
+    if (errno == EAGAIN)
+        return errno;
+    rv = errno;
+    bc->read_eof = 1;
+    conn_fail(bc, rv, "cannot read from the client");
+    return rv;
 }
 
 apr_status_t socket_wait(int fd, int for_write, apr_interval_time_t timeout)

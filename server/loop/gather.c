@@ -113,9 +113,11 @@ apr_status_t pending_flush(brg_conn *bc)
             return APR_EAGAIN;
         if (n <= 0) { /* the peer is gone, or the file was cut short under way: no way to say so but
                          to close */
-            bc->failed = 1;
+            apr_status_t rv = n < 0 ? errno : APR_EOF;
+
+            conn_fail(bc, rv, "cannot write to the client");
             pending_drop(bc);
-            return n < 0 ? errno : APR_EOF;
+            return rv;
         }
         loop_score_add(&bc->loop->score->bytes, (uint64_t)n);
         part->len -= n;
@@ -197,7 +199,7 @@ void gather_flush(gather *g, brg_conn *bc, int more)
             n = transport_sendv(bc, g->iov, g->iov_n, more);
         while (n < 0 && errno == EINTR);
         if (n < 0 && errno != EAGAIN)
-            bc->failed = 1;
+            conn_fail(bc, errno, "cannot write to the client");
         if (n < 0)
             n = 0;
         loop_score_add(&bc->loop->score->bytes, (uint64_t)n);
@@ -220,7 +222,7 @@ void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, ap
         if (n < 0 && errno == EAGAIN)
             break;
         if (n <= 0) {
-            bc->failed = 1;
+            conn_fail(bc, n < 0 ? errno : APR_EOF, "cannot send a file to the client");
             return;
         }
         loop_score_add(&bc->loop->score->bytes, (uint64_t)n);

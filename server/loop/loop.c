@@ -20,6 +20,8 @@
 APLOG_USE_MODULE(core);
 
 #define LOOP_WAIT_MS 1000 /* the turn_end hook is promised once a second */
+#define LOOP_WAKE_TRIES 8
+#define LOOP_WAIT_FAILURES 16 /* of epoll_wait in a row, until the process is given up */
 
 atomic_int loops_phase;
 
@@ -70,8 +72,10 @@ int loop_poll(brg_loop *loop, brg_conn *bc)
 
     if (bc->polled)
         return 0;
-    if (epoll_ctl(loop->poll_fd, EPOLL_CTL_ADD, bc->fd, &e))
+    if (epoll_ctl(loop->poll_fd, EPOLL_CTL_ADD, bc->fd, &e)) {
+        conn_fail(bc, errno, "cannot wait for the client");
         return -1;
+    }
     bc->polled = 1;
     return 0;
 }
@@ -150,14 +154,29 @@ static void loop_returned(brg_loop *loop, brg_conn *bc)
                                                     memory_order_release, memory_order_relaxed));
 }
 
+/* EAGAIN: the counter is at its end, and the loop awake, or it is not meant so. */
+void loop_wake(brg_loop *loop)
+{
+    const uint64_t one = 1;
+    ssize_t n;
+    int tries = LOOP_WAKE_TRIES;
+
+    do
+        n = write(loop->wake_fd, &one, sizeof one);
+    while (n < 0 && (errno == EINTR || errno == EAGAIN) && --tries);
+    if (n >= 0)
+        return;
+    atomic_store(&loop->wakes, 0); /* the next one tries again */
+    ap_log_error(APLOG_MARK, APLOG_CRIT, errno, loop->server, "cannot wake an event loop");
+}
+
 void loop_return(brg_conn *bc)
 {
     brg_loop *loop = bc->loop;
-    const uint64_t one = 1;
 
     loop_returned(loop, bc);
-    if (!atomic_exchange(&loop->wakes, 1) && write(loop->wake_fd, &one, sizeof one) < 0)
-        ap_log_error(APLOG_MARK, APLOG_CRIT, errno, loop->server, "cannot wake an event loop");
+    if (!atomic_exchange(&loop->wakes, 1))
+        loop_wake(loop);
 }
 
 static void loop_take_returned(brg_loop *loop)
@@ -351,6 +370,21 @@ static void loop_hear_orders(brg_loop *loop)
                          "event loop: poll of its orders");
 }
 
+/* A poll set that is lost does not come back, and its connections with it: the supervisor starts
+ * another process. */
+static void loop_wait_failed(brg_loop *loop, int error)
+{
+    if (!loop->wait_failures++)
+        ap_log_error(APLOG_MARK, APLOG_CRIT, error, loop->server, "event loop: epoll_wait");
+    if (loop->wait_failures < LOOP_WAIT_FAILURES)
+        return;
+    ap_log_error(APLOG_MARK, APLOG_ALERT, error, loop->server,
+                 "event loop: epoll_wait failed %d times in a row: the process ends",
+                 loop->wait_failures);
+    crash_exit_expected();
+    _exit(APEXIT_CHILDSICK);
+}
+
 static void loop_turn(brg_loop *loop)
 {
     struct epoll_event events[LOOP_EVENTS];
@@ -361,8 +395,10 @@ static void loop_turn(brg_loop *loop)
     n = epoll_wait(loop->poll_fd, events, LOOP_EVENTS, wait);
     loop_read_clocks(loop);
     if (n < 0 && errno != EINTR)
-        ap_log_error(APLOG_MARK, APLOG_CRIT, errno, loop->server, "event loop: epoll_wait");
+        loop_wait_failed(loop, errno);
     loop_read_again(loop);
+    if (n >= 0)
+        loop->wait_failures = 0;
     for (int i = 0; i < n; i++)
         loop_event(loop, &events[i]);
     loop_take_returned(loop);

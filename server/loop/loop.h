@@ -85,6 +85,7 @@ struct brg_loop {
 
     worker_pool *workers;
     _Atomic(brg_conn *) returned; /**< pushed by workers, taken by the loop (release / acquire) */
+    int wait_failures;            /**< of epoll_wait, in a row */
     atomic_int wakes;             /**< 1 while wake_fd is signalled */
 
     struct response_cache *cache; /**< the response cache (services.begin) */
@@ -167,14 +168,21 @@ void loop_close(brg_loop *loop, brg_conn *bc);
 char *loop_in_get(brg_loop *loop);
 void loop_in_put(brg_loop *loop, char *buf);
 
+/** End the loop's wait. Threads: any. A failure is logged; the loop then goes on after a second. */
+void loop_wake(brg_loop *loop);
+
 /** Called by a worker: hand bc back to its loop. */
 void loop_return(brg_conn *bc);
 
 /** Accept what waits on a listener, at most a batch (loop_accept.c). Threads: the loop's own. */
 void loop_accept(brg_loop *loop, brg_listener *l);
 
-/** Put the listeners into the poll set (@a on 1) or take them out of it. Threads: the loop's own. */
-void loop_listeners(brg_loop *loop, int on);
+/**
+ * Put the listeners into the poll set (@a on 1) or take them out of it. If they cannot be put there,
+ * none is, and the loop tries again after a second.
+ * @return 0 or errno, logged. Threads: the loop's own; before it runs, who starts it
+ */
+int loop_listeners(brg_loop *loop, int on);
 
 /**
  * The process is to end, and its listeners are out of the poll set: accept all that waits on them,

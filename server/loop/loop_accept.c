@@ -15,21 +15,44 @@ APLOG_USE_MODULE(core);
     32 /* connections per listener and turn, so that those that are open are not starved */
 
 #define ACCEPT_LAST_BATCH 4096 /* the same for a process that ends */
+#define ACCEPT_IN_VAIN 1024    /* clients that gave up, in a row */
 
-void loop_listeners(brg_loop *loop, int on)
+static void accept_failed(brg_loop *loop, int error);
+
+/* @return 0, or the last errno; what is as wanted already is not an error */
+static int listeners_poll(brg_loop *loop, int on)
 {
-    if (loop->accepting == on)
-        return;
+    int error = 0;
+
     for (brg_listener **l = loop->listeners; *l; l++) {
         /* A socket that processes share wakes one of them. */
         struct epoll_event e = {.events = loop->prefork ? EPOLLIN | EPOLLEXCLUSIVE : EPOLLIN,
                                 .data.ptr = l};
 
-        if (epoll_ctl(loop->poll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, (*l)->fd, &e))
-            ap_log_error(APLOG_MARK, APLOG_ERR, errno, loop->server,
-                         "event loop: poll of a listening socket");
+        if (epoll_ctl(loop->poll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, (*l)->fd, &e) &&
+            errno != (on ? EEXIST : ENOENT))
+            error = errno;
     }
+    return error;
+}
+
+int loop_listeners(brg_loop *loop, int on)
+{
+    int error;
+
+    if (loop->accepting == on)
+        return 0;
+    error = listeners_poll(loop, on);
     loop->accepting = on;
+    if (!error)
+        return 0;
+    if (on) {
+        accept_failed(loop, error); /* not with some of them only */
+    } else {
+        ap_log_error(APLOG_MARK, APLOG_ERR, error, loop->server,
+                     "event loop: a listening socket stays in the poll set");
+    }
+    return error;
 }
 
 static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
@@ -61,8 +84,9 @@ static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
     return bc;
 }
 
-/* Descriptors or memory ran out: wait until a connection closes, or a second. Said at most once a
- * second by all loops of the process, since each return to accepting may fail again. */
+/* Connections cannot be accepted, for lack of descriptors or memory as a rule: wait until a
+ * connection closes, or a second. Logged at most once a second by all loops of the process, since
+ * each return to accepting may fail again. */
 static void accept_failed(brg_loop *loop, int error)
 {
     static _Atomic apr_time_t said;
@@ -78,9 +102,17 @@ static void accept_failed(brg_loop *loop, int error)
                  loop->conns_n);
 }
 
+/* A client that gave up, or a signal, does not matter, unless nothing else comes: the socket stays
+ * readable, and the loop would do nothing but ask. */
 static int accept_is_fatal(int error)
 {
-    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+    static _Thread_local unsigned in_vain;
+
+    if (error != EINTR && error != ECONNABORTED) {
+        in_vain = 0;
+        return error != EAGAIN;
+    }
+    return ++in_vain % ACCEPT_IN_VAIN == 0;
 }
 
 /* A thread that is alone takes one connection at a time: another would have to wait for whatever a

@@ -62,7 +62,7 @@ static apr_status_t loop_create(brg_loop **out, apr_pool_t *p, int index)
                           loops_conf.queue_us);
     loops_conf.services->begin(loop);
     *out = loop;
-    return APR_SUCCESS;
+    return loop_listeners(loop, 1); /* a process that cannot accept does not take over */
 }
 
 static apr_status_t loop_start(brg_loop *loop)
@@ -107,13 +107,9 @@ void loops_run_here(void)
 
 void loops_stop(int graceful)
 {
-    const uint64_t one = 1;
-
     atomic_store(&loops_phase, graceful ? LOOPS_DRAIN : LOOPS_DROP);
     for (int i = 0; i < loops_n; i++)
-        if (write(loops[i]->wake_fd, &one, sizeof one) < 0)
-            ap_log_error(APLOG_MARK, APLOG_CRIT, errno, loops_conf.server,
-                         "cannot wake an event loop");
+        loop_wake(loops[i]);
 }
 
 static int loops_ended(void)

@@ -78,9 +78,7 @@ apr_status_t pidfile_remove(apr_pool_t *p, const char *path, pid_t pid)
     return rv;
 }
 
-/* ---- Apache's names for it ---- */
-
-AP_DECLARE(void) ap_log_pid(apr_pool_t *p, const char *filename)
+apr_status_t pidfile_log(apr_pool_t *p, const char *filename)
 {
     static pid_t saved = -1;
     const char *path = filename ? ap_server_root_relative(p, filename) : NULL;
@@ -90,9 +88,13 @@ AP_DECLARE(void) ap_log_pid(apr_pool_t *p, const char *filename)
     if (!path) {
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_CRIT, APR_EBADPATH, NULL,
                      APLOGNO(00097) "Invalid PID file path %s, ignoring.", filename);
-        return;
+        return APR_SUCCESS;
     }
-    if (mine != saved && pidfile_read(p, path, &other) == APR_SUCCESS && other != mine)
+    if (pidfile_read(p, path, &other) != APR_SUCCESS)
+        other = -1;
+    if (mine == saved && other == mine)
+        return APR_SUCCESS; /* a reload needs no room on the disk */
+    if (mine != saved && other != -1 && other != mine)
         ap_log_perror(APLOG_MARK, APLOG_WARNING, 0, p,
                       APLOGNO(00098) "pid file %s overwritten -- Unclean shutdown of previous "
                                      "Apache run?",
@@ -101,9 +103,18 @@ AP_DECLARE(void) ap_log_pid(apr_pool_t *p, const char *filename)
         ap_log_error(APLOG_MARK, APLOG_ERR, rv, NULL, APLOGNO(00099) "could not create %s", path);
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, NULL,
                      APLOGNO(00100) "%s: could not log pid to file %s", ap_server_argv0, path);
-        exit(1);
+        return rv;
     }
     saved = mine;
+    return APR_SUCCESS;
+}
+
+/* ---- Apache's names for it ---- */
+
+AP_DECLARE(void) ap_log_pid(apr_pool_t *p, const char *filename)
+{
+    if (pidfile_log(p, filename) != APR_SUCCESS)
+        exit(1);
 }
 
 AP_DECLARE(apr_status_t) ap_read_pid(apr_pool_t *p, const char *filename, pid_t *mypid)

@@ -25,4 +25,11 @@ apr_status_t pidfile_write(apr_pool_t *p, const char *path, pid_t pid);
 /** Remove @a path if it still names @a pid: another server may have taken it over. */
 apr_status_t pidfile_remove(apr_pool_t *p, const char *path, pid_t pid);
 
+/**
+ * Write the calling process's number to @a filename (relative to DefaultRuntimeDir), unless it was
+ * written by an earlier call and stands there still: a reload with a full disk is no reason to end.
+ * @return APR_SUCCESS, also for a name that is ignored; else why not, which is logged
+ */
+apr_status_t pidfile_log(apr_pool_t *p, const char *filename);
+
 #endif

@@ -10,6 +10,7 @@
 #include "supervisor_private.h"
 #include "generation.h"
 #include "listen_private.h"
+#include "pidfile.h"
 #include "scores.h"
 
 #include "http_core.h"
@@ -86,7 +87,9 @@ static void sup_set_state(int state)
 
 static int sup_begin(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
 {
-    ap_log_pid(pconf, ap_pid_fname);
+    /* A server that runs already goes on without: whoever has its number still finds it. */
+    if (pidfile_log(pconf, ap_pid_fname) != APR_SUCCESS && !sup.started)
+        return -1;
     sup_signals_reading(0);
     if (sup_signals_init() < 0 || sup_scoreboard(s) < 0) {
         ap_log_error(APLOG_MARK, APLOG_ALERT, errno, s, "the supervisor cannot start");
@@ -270,8 +273,7 @@ static int sup_run_alone(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
 {
     if (sup_signals_alone() < 0)
         return !OK;
-    ap_log_pid(pconf, ap_pid_fname);
-    if (sup_scoreboard(s) < 0)
+    if (pidfile_log(pconf, ap_pid_fname) != APR_SUCCESS || sup_scoreboard(s) < 0)
         return !OK;
     scoreboard_slot_start(0, getpid(), mpm_generation);
     signal(SIGPIPE, SIG_IGN);

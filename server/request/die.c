@@ -17,7 +17,7 @@
 APLOG_USE_MODULE(http);
 
 /* While the filter that writes the head is on the chain, nothing was sent. */
-static int die_head_is_unsent(const request_rec *r)
+int request_head_is_unsent(const request_rec *r)
 {
     const ap_filter_t *f = r->output_filters;
 
@@ -87,7 +87,7 @@ void request_die(int type, request_rec *r, int recursive)
         return;
     }
     if (!ap_is_HTTP_VALID_RESPONSE(type)) {
-        if (!die_head_is_unsent(r))
+        if (!request_head_is_unsent(r))
             return; /* some of an answer went out; there can be no other */
         if (type != AP_FILTER_ERROR) {
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(01579) "Invalid response status %d",

@@ -12,6 +12,9 @@
 /** All filters from @a f on that belong to @a from belong to @a to from now on. */
 void redirect_filters(ap_filter_t *f, request_rec *from, request_rec *to);
 
+/** 1 as long as no head of a response was sent for @a r. (die.c) */
+int request_head_is_unsent(const request_rec *r);
+
 /**
  * As ap_die(), for a request whose r->status a handler may have set. (die.c)
  *

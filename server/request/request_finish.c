@@ -6,6 +6,7 @@
 #include "connection.h"
 #include "conn.h"
 #include "handler_private.h"
+#include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "memory_refusal.h"
@@ -17,6 +18,8 @@
 #include "apr_strings.h"
 
 #include <pthread.h>
+
+APLOG_USE_MODULE(core);
 
 static void (*request_answered)(request_rec *r);
 
@@ -79,6 +82,64 @@ static void request_set_state(conn_rec *c, conn_state_e state)
     pthread_mutex_unlock(&suspended_lock);
 }
 
+/* ---- responses that were lost on the way ---- */
+
+/* The request that is answered in the end: behind internal redirects and error documents. */
+static request_rec *request_last(request_rec *r)
+{
+    while (r->next)
+        r = r->next;
+    return r;
+}
+
+/* 0: the end of the response did not come down to HTTP_OUTERROR, because a filter could not read
+ * the body or gave up. Whoever took that filter off the chain sees to the end itself. */
+static int request_came_through(const request_rec *r)
+{
+    for (const ap_filter_t *f = r->proto_output_filters; f; f = f->next)
+        if (f->frec == ap_http_outerror_filter_handle)
+            return f->ctx != NULL;
+    return 1;
+}
+
+/* 1: a response was ended, nothing of it was sent, and the client waits for one. */
+static int request_may_answer_again(const request_rec *r)
+{
+    return r->eos_sent && !r->sent_bodyct && !r->connection->aborted && !request_came_through(r) &&
+           request_head_is_unsent(r);
+}
+
+/* What a handler returned, or 500 if its response was lost. */
+static int request_lost_status(const request_rec *r, int status)
+{
+    if (r->next || (status != OK && status != DONE && status != AP_FILTER_ERROR) ||
+        !request_may_answer_again(r))
+        return status;
+    return HTTP_INTERNAL_SERVER_ERROR;
+}
+
+/* An error document that was lost itself is not tried again. */
+static void request_answer_lost(request_rec *r)
+{
+    request_rec *last = request_last(r);
+
+    if (request_may_answer_again(last))
+        request_die(HTTP_INTERNAL_SERVER_ERROR, last,
+                    ap_is_HTTP_ERROR(last->status) ? last->status : HTTP_INTERNAL_SERVER_ERROR);
+}
+
+/* The client waits for the rest of a response, and would take the next one for it. */
+static void request_cut_off(request_rec *r)
+{
+    conn_rec *c = r->connection;
+
+    if (c->aborted || !connection_of(c) || request_came_through(request_last(r)))
+        return;
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                  "the response could not be completed: connection closed");
+    c->keepalive = AP_CONN_CLOSE;
+}
+
 static int request_handle(request_rec *r)
 {
     conn_rec *c = r->connection;
@@ -96,7 +157,7 @@ static int request_handle(request_rec *r)
         return status;
     }
     request_unlock(r);
-    return memory_request_status(r, status);
+    return request_lost_status(r, memory_request_status(r, status));
 }
 
 static int request_check_memory(request_rec *r, int status)
@@ -112,6 +173,7 @@ static void request_answer(request_rec *r, int status)
     if (__builtin_expect(brg_pool_exhausted(r->pool), 0) &&
         (status = memory_refusal_unanswered(r)) != OK)
         request_die(status, r, HTTP_OK);
+    request_answer_lost(r);
     if (request_answered)
         request_answered(r);
     ap_process_request_after_handler(r);
@@ -175,6 +237,7 @@ AP_DECLARE(void) ap_process_request_after_handler(request_rec *r)
     conn_rec *c = r->connection;
     apr_bucket_brigade bb = {.p = c->pool, .bucket_alloc = c->bucket_alloc};
 
+    request_cut_off(r);
     APR_RING_INIT(&bb.list, apr_bucket, link);
     APR_BRIGADE_INSERT_TAIL(&bb, ap_bucket_eor_create(c->bucket_alloc, r));
     ap_pass_brigade(c->output_filters, &bb);

@@ -291,7 +291,9 @@ void watch_drain(watch_set *w)
     char buf[16384] __attribute__((aligned(__alignof__(struct inotify_event))));
     ssize_t n;
 
-    while ((n = read(w->fd, buf, sizeof buf)) > 0) {
+    while ((n = read(w->fd, buf, sizeof buf)) > 0 || (n < 0 && errno == EINTR)) {
+        if (n < 0)
+            continue;
         for (char *p = buf; p < buf + n;) {
             const struct inotify_event *e = (const struct inotify_event *)(const void *)p;
 
@@ -301,6 +303,6 @@ void watch_drain(watch_set *w)
         if ((size_t)n < sizeof buf / 2)
             return; /* all that there was */
     }
-    if (n < 0 && errno != EAGAIN && errno != EINTR)
+    if (n < 0 && errno != EAGAIN)
         watch_overflow(w);
 }

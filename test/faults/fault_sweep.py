@@ -100,6 +100,13 @@ class Sweep:
         self._after(point, size)
 
     def _alive(self, point, size):
+        call, kind, n, last, fault = point
+        if last != n and (call, kind, fault) in table.ENDS_PROCESS:
+            wait_until(lambda: self.pid not in self.site.processes(), "the end of the process")
+            if "the process ends" not in self.site.log_since(size):
+                self._found("SILENT", point, "the process ended")
+            self._begin_anew()
+            return False
         now = self.site.processes()
         if now == [self.pid]:
             return True

@@ -94,6 +94,12 @@ FAULTS = {
 NOT_FOREVER = {EINTR, EAGAIN, *SHORT}  # EAGAIN of fork and the like is tried once only, too
 
 
+# Lasting faults with which no process can go on: it says so and ends, and the supervisor starts another.
+ENDS_PROCESS = {
+    ("epoll_wait", "none", EBADF): "a poll set that is lost does not come back, and with it the sockets of all connections",
+}
+
+
 def faults_for(call, kind):
     """errnos and shortnesses; everything may take its time."""
     found = FAULTS.get((call, kind)) or (FAULTS.get((call, "*")) if (call, "*") in FAULTS else None)

@@ -24,7 +24,7 @@ import collections
 
 COMPLETE = os.environ.get("TEST_FAULTS") == "all"
 MOST_CALLS = 16
-SAMPLE = {"start": 16, "reload": 10}
+SAMPLE = {"start": 8, "reload": 6}
 START_SECONDS = 12
 ROLES = {"supervisor": SUPERVISOR, "process": SERVER}
 

@@ -16,7 +16,7 @@ from fault_site import SHAPES, Site, has_module
 from fault_sweep import Sweep
 
 COMPLETE = os.environ.get("TEST_FAULTS") == "all"
-SAMPLE = int(os.environ.get("TEST_FAULTS_SAMPLE", "20"))
+SAMPLE = int(os.environ.get("TEST_FAULTS_SAMPLE", "8"))
 
 pytestmark = [pytest.mark.only("brigade"),
               pytest.mark.skipif(not os.path.exists(LIBRARY), reason=f"{LIBRARY} is not built")]

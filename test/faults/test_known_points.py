@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults that went wrong once, tried each time; the sweeps try them by chance or where all is tried."""
+import os
+from errno import EAGAIN, EBADF, ECONNABORTED, EINTR, EIO, EMFILE, ENFILE, ENOBUFS, ENOMEM, ENOSPC, ENOSYS, EPERM, EPROTO
+
+import pytest
+
+from brigade import wait_until
+from fault_control import FOREVER, LIBRARY, Faults
+from fault_report import report
+from fault_site import CGID, SHAPES, Site, exchange, has_module
+from fault_sweep import Sweep
+from test_life import ROLES, Reload, Start
+
+pytestmark = [pytest.mark.only("brigade"),
+              pytest.mark.skipif(not os.path.exists(LIBRARY), reason=f"{LIBRARY} is not built")]
+
+# Shape: (call, class, the number of the first call that fails, or a tuple of them, error[, it lasts])
+REQUESTS = {
+    "tls": [("read", "file", (17, 40, 65), EIO)],
+    "cgi": [("read", "pipe", (1, 2, 3, 4, 5, 6), EIO), ("epoll_wait", "none", (3, 4, 5), EBADF)],
+    "cgi-long": [("read", "pipe", (2, 25), EIO), ("sendmsg", "socket", 2, ENOMEM)],
+    "deflate": [("read", "file", (1, 3, 10, 40), EIO)],
+    "none": [("write", "other", 1, EAGAIN), ("write", "other", 1, EINTR)],
+    "remembered": [("accept", "socket", 1, EPROTO, True), ("accept", "socket", 1, ECONNABORTED, True),
+                   ("writev", "socket", 1, ENOBUFS, True), ("epoll_wait", "none", 1, EBADF, True)],
+    "sendfile": [("sendfile", "socket", 1, EIO, True), ("recv", "socket", 1, ENOMEM), ("sendmsg", "socket", 1, ENOMEM)],
+    "sendfile-cold": [("sendfile", "socket", 3, EIO), ("epoll_ctl", "socket", 1, ENOSPC)],
+    "exec": [("read", "pipe", 1, EIO), ("poll", "none", (1, 2), ENOMEM)],
+    "listing": [("readdir", "none", (1, 2, 3), EIO), ("opendir", "none", (1, 2), EMFILE), ("opendir", "none", 2, EIO),
+                ("stat", "none", (2, 3, 4), EIO)],
+    "upload": [("recv", "socket", (1, 2, 3), ENOMEM), ("fcntl", "socket", 1, EPERM), ("getpeername", "socket", 1, ENOBUFS)],
+}
+
+
+def points_of(rows):
+    for call, kind, numbers, fault, *lasts in rows:
+        for n in numbers if isinstance(numbers, tuple) else (numbers,):
+            yield call, kind, n, FOREVER if lasts else n, fault
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_request(serve, tmp_path, name):
+    shape = SHAPES[name]
+    if shape.needs and not has_module(shape.needs):
+        pytest.skip(f"no mod_{shape.needs}.so")
+    faults = Faults(str(tmp_path / "faults"))
+    site = Site(serve, faults, shape.config)
+    site.server.start()
+    faults.check()
+    sweep = Sweep(site, faults, name, shape)
+    points = list(points_of(REQUESTS[name]))
+    findings = sweep.run(points)
+    assert sweep.missed < len(points), "no fault was reached"
+    assert not findings, report(name, sweep.tried, findings, sweep.missed)
+
+
+@pytest.mark.skipif(not has_module("cgi"), reason="no mod_cgi.so")
+def test_an_answer_that_is_lost_before_its_head_is_500(serve, tmp_path):
+    shape, faults = SHAPES["cgi"], Faults(str(tmp_path / "faults"))
+    site = Site(serve, faults, shape.config)
+    site.server.start()
+    pid = wait_until(site.processes, "a server process")[0]
+    assert exchange(site, shape).end == "whole"
+    seen = []
+    for n in range(1, 8):
+        with faults.armed("read", "pipe", EIO, n, pid=pid):
+            outcome = exchange(site, shape)
+        seen.append([answer.status for answer in outcome.answers])
+        assert outcome.end in ("whole", "closed"), outcome
+    assert [500] in seen, seen
+
+
+def life(kind, serve, tmp_path, role, points, name):
+    tried = kind(serve, tmp_path, name, CGID if has_module("cgid") else "")
+    if kind is Reload:
+        tried.begin()
+    for point in points:
+        tried.one(ROLES[role], point)
+    assert not tried.findings, report(name, tried.tried, tried.findings, tried.missed)
+    return tried
+
+
+def test_a_full_disk_does_not_end_a_server_that_is_reloaded(serve, tmp_path):
+    """Its number stands in the file already."""
+    points = [("rename", "none", 1, FOREVER, ENOSPC), ("write", "file", 1, FOREVER, ENOSPC), ("close", "file", 1, FOREVER, EIO)]
+    life(Reload, serve, tmp_path, "supervisor", points, "known-reload")
+
+
+def test_a_start_that_fails_leaves_no_process_behind(serve, tmp_path):
+    points = [("rename", "none", 1, 1, ENOSPC), ("write", "file", 1, 1, ENOSPC), ("getrandom", "none", 1, FOREVER, ENOSYS),
+              ("dup", "file", 1, 1, EMFILE), ("fork", "none", 1, 1, EAGAIN), ("pipe", "none", 1, 1, ENFILE)]
+    started = life(Start, serve, tmp_path, "supervisor", points, "known-start")
+    assert started.tried, "no fault was reached"
+
+
+def test_a_process_that_cannot_accept_does_not_serve(serve, tmp_path):
+    """The fault lasts for three seconds; then another process takes its place."""
+    life(Start, serve, tmp_path, "process", [("epoll_ctl", "socket", 1, FOREVER, EPERM)], "known-process")
