@@ -273,6 +273,9 @@ include_handler_fn_t ssi_do_comment, ssi_do_config, ssi_do_echo, ssi_do_set, ssi
     ssi_do_endif, ssi_do_block, ssi_do_endblock;
 const char *ssi_block_text(include_ctx_t *ctx, const char *name);
 
+/* ssi_include.c */
+apr_status_t ssi_capture(ap_filter_t *f, apr_bucket_brigade *bb);
+
 /** A copy of sub->server whose timeout may be changed until sub->pool ends. Valid for ever. (ssi_timeout.c)
  * Threads: any. */
 server_rec *ssi_timeout_server(request_rec *sub);

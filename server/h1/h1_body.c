@@ -12,6 +12,7 @@
  * Framing bytes are fetched with GETLINE, which never returns bytes beyond a line end, data with
  * the mode that the caller asked for. 100 Continue is sent when the body is first asked for.
  */
+#include "http_response.h"
 #include "h1_chunked.h"
 #include "http_error.h"
 #include "core_settings.h"
@@ -492,25 +493,12 @@ apr_status_t ap_http_filter(ap_filter_t *f, apr_bucket_brigade *b, ap_input_mode
     return body_break(f, ctx, APR_STATUS_IS_EOF(rv) ? APR_INCOMPLETE : rv);
 }
 
-/* Not ap_request_has_body(), which says no for HEAD: a HEAD request may have a body all the same,
- * and read as the next request it would smuggle one (RFC 9112 section 6). */
-int h1_body_follows(const request_rec *r)
-{
-    const char *length;
-    apr_off_t bytes;
-
-    if (r->kept_body || apr_table_get(r->headers_in, "Transfer-Encoding"))
-        return 1;
-    length = apr_table_get(r->headers_in, "Content-Length");
-    return length && ap_parse_strict_length(&bytes, length) && bytes > 0;
-}
-
 int h1_body_is_over(request_rec *r)
 {
     const ap_filter_t *f = r->proto_input_filters;
     const body_ctx *ctx;
 
-    if (!h1_body_follows(r))
+    if (!http_body_follows(r))
         return 1;
     while (f && f->frec != ap_http_input_filter_handle)
         f = f->next;

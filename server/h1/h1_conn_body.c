@@ -8,6 +8,7 @@
  *
  * Both keep RequestReadTimeout and Timeout, as a worker does.
  */
+#include "http_fields.h"
 #include "connection.h"
 #include "h1_conn_private.h"
 #include "h1_fields.h"
@@ -58,7 +59,7 @@ uint32_t h1_body_to_wait_for(const brg_conn *bc, const request_rec *r)
 
     if (!length || r->expecting_100 || bc->read_eof ||
         apr_table_get(r->headers_in, "Transfer-Encoding") ||
-        h1_parse_length(length, strlen(length), &n))
+        http_parse_length(length, strlen(length), &n))
         return 0;
     if (n > H1_BODY_WAIT)
         n = H1_BODY_WAIT;

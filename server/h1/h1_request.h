@@ -10,9 +10,6 @@
 /** The limits in force for requests that arrive for server @a s (its core configuration). */
 void h1_limits_of(const server_rec *s, h1_limits *out);
 
-/** 1 if the framing of @a r says that a body follows its head, whatever the method is. */
-int h1_body_follows(const request_rec *r);
-
 /** 1 if @a r has no body, or all of it was read: what comes next is the next request. */
 int h1_body_is_over(request_rec *r);
 

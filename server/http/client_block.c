@@ -2,6 +2,7 @@
 /*
  * Reading request bodies the old way, block by block, and throwing away those that nobody wants.
  */
+#include "http_response.h"
 #include "http_error.h"
 #include "core_settings.h"
 #include "http_fields.h"
@@ -204,13 +205,26 @@ static apr_status_t discard_all(request_rec *r)
     return rv;
 }
 
+/* Not ap_request_has_body(), which says no for HEAD: a HEAD request may have a body all the same,
+ * and read as the next request it would smuggle one (RFC 9112 section 6). */
+int http_body_follows(const request_rec *r)
+{
+    const char *length;
+    apr_off_t bytes;
+
+    if (r->kept_body || apr_table_get(r->headers_in, "Transfer-Encoding"))
+        return 1;
+    length = apr_table_get(r->headers_in, "Content-Length");
+    return length && ap_parse_strict_length(&bytes, length) && bytes > 0;
+}
+
 AP_DECLARE(int) ap_discard_request_body(request_rec *r)
 {
     apr_status_t rv;
 
     /* Sub-requests have none; where the connection ends anyway, or the client still waits for leave
      * to send, the body need not be waited for. */
-    if (r->main || !h1_body_follows(r))
+    if (r->main || !http_body_follows(r))
         return OK;
     /* A filter of the request may want to see the body all the same. */
     if (r->input_filters == r->proto_input_filters &&

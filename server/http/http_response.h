@@ -36,4 +36,7 @@ int http_response_is_sendable(request_rec *r);
 /** The request that the client sent: of sub-requests and internal redirects, the one that led to @a r. */
 request_rec *http_original_request(request_rec *r);
 
+/** 1 if the framing of @a r says that a body follows its head, whatever the method is. */
+int http_body_follows(const request_rec *r);
+
 #endif

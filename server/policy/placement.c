@@ -99,7 +99,7 @@ static int survey(hook_get_fn *const *hooks, size_t n, const char *kind)
                 continue;
             }
             if (plain)
-                phases_undeclared = l->name;
+                phases_undeclared = l->module;
             plain = 0;
             ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, ap_server_conf,
                          "%s hooks %s without a declaration: these run on worker threads",
@@ -141,12 +141,12 @@ static void survey_observers(void)
 
     observers_n = 0;
     for (int k = 0; links && k < links->nelts; k++) {
-        const hook_link *l = &((const hook_link *)(const void *)links->elts)[k];
-        const declaration *d = declaration_of(l->name);
+        const hook_link *l = hook_link_at(links, k);
+        const declaration *d = declaration_of(l->module);
 
         if (d && d->stock && d->stock->observes &&
             observers_n < (int)(sizeof observers / sizeof *observers))
-            observers[observers_n++] = (ap_HOOK_post_read_request_t *)l->fn;
+            observers[observers_n++] = (ap_HOOK_post_read_request_t *)l->function;
     }
 }
 
@@ -270,9 +270,9 @@ static int policy_hooks_requests(const module *m)
         apr_array_header_t *links = request_hooks[i]();
 
         for (int k = 0; links && k < links->nelts; k++) {
-            const hook_link *l = &((const hook_link *)(const void *)links->elts)[k];
+            const hook_link *l = hook_link_at(links, k);
 
-            if (l->name && !strcmp(l->name, m->name))
+            if (l->module && !strcmp(l->module, m->name))
                 return 1;
         }
     }
