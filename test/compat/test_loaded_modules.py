@@ -13,7 +13,7 @@ import http_client
 import test_debian_config as debian
 import test_remembered as remembered
 from stock import driver
-from stock.driver import Case, Step
+from stock.driver import Step
 from test_enabled_modules import ENABLED, names
 
 pytestmark = debian.pytestmark
@@ -25,6 +25,7 @@ CASES = {
               "<Location /big.html>\nProxyPass !\n</Location>\n<FilesMatch \\.php$>\nSetHandler proxy:fcgi://127.0.0.1:1\n</FilesMatch>\n", [*PAGES, "/proxied/x", "/proxied2/no", "/x.php"]),
     "remoteip": (["remoteip"], "RemoteIPHeader X-Forwarded-For\nRemoteIPInternalProxy 127.0.0.1\n<Location /image.png>\nRequire ip 192.0.2.7\n</Location>\n"
                  "SetEnvIf Remote_Addr 192.0.2.8 eight\nHeader set X-Eight yes env=eight\n", [Step(p, h) for p in PAGES for h in FORWARDED]),
+    "remoteip-log": (["remoteip"], "RemoteIPHeader X-Forwarded-For\nRemoteIPInternalProxy 127.0.0.1\n", [Step(p, h) for p in PAGES for h in FORWARDED]),
     "remoteip-setenvif": (["remoteip"], "RemoteIPHeader X-Forwarded-For\nRemoteIPInternalProxy 127.0.0.1\nSetEnvIf X-Forwarded-For 7 seven\nHeader set X-Seven yes env=seven\n", [Step(p, h) for p in PAGES for h in FORWARDED]),
     "userdir": (["userdir"], f"UserDir @ROOT@/www/html/users\n", [*PAGES, f"/~{ROOT}/", f"/%7e{ROOT}/a.html", "/~nobody-at-all/a.html", f"/~{ROOT}/a.html"]),
     "dav": (["dav", "dav_fs"], "DavLockDB @ROOT@/run/DavLock\n<Location />\nDav On\n</Location>\n", [*PAGES, Step("OPTIONS /index.html"), Step("PROPFIND /none.html", {"Depth": "0"})]),
@@ -53,9 +54,34 @@ def there(modules):
 def test_answers(case):
     modules, conf, steps = CASES[case]
     there(modules)
-    servers = remembered.compare([s if isinstance(s, Step) else Step(s) for s in steps], FILES, ["headers", *modules], conf)
-    clients = [re.findall(rb"(?m)^\S+ (\S+) - - \[", s.read("log/access.log") + s.read("log/other_vhosts_access.log")) for s in servers]
-    assert sorted(clients[0]) == sorted(clients[1])
+    remembered.compare([s if isinstance(s, Step) else Step(s) for s in steps], FILES, ["headers", *modules], conf)
+
+
+def test_logged_addresses():
+    """Also of answers from memory the log has the address that mod_remoteip yields."""
+    there(["remoteip"])
+    logged = []
+    for binary in (driver.APACHE, brigade.BINARY):
+        server = debian.DebianServer(binary, ["remoteip"], CASES["remoteip-log"][1])
+        with server:
+            asked = [h for _ in range(remembered.TIMES) for h in FORWARDED]
+            with server.connect() as c:
+                for headers in asked:
+                    assert c.get("/a.txt", headers).status == 200
+            lines = brigade.wait_until(lambda: (lambda found: found if len(found) == len(asked) else None)(re.findall(rb"(?m)^(\S+) .*GET /a.txt", server.read("log/access.log"))), "the access log")
+            logged.append(lines)
+    assert logged[0] == logged[1] and len(set(logged[0])) > 2
+
+
+def test_a_name_like_one_that_was_missing():
+    """mod_speling looks at the whole folder: what was not found is looked for again."""
+    there(["speling"])
+    server = debian.DebianServer(brigade.BINARY, ["speling"], "CheckSpelling On\n")
+    with server:
+        for _ in range(remembered.TIMES):
+            assert server.get("/late.html").status == 404
+        server.write("Late.html", "late\n", base="www/html")
+        assert server.get("/late.html").status == 301
 
 
 # Out of memory by what they are for, or because nothing is known of them.

@@ -150,7 +150,7 @@ def test_every_hook_of_the_public_headers_is_known():
         if name.endswith(".h"):
             hooks |= set(re.findall(r"^\s*AP_DECLARE_HOOK\([^,]+,\s*(\w+)", open(os.path.join(INCLUDE, name)).read(), re.M))
     hooks -= {"fatal_exception"}  # for servers that are built with AP_ENABLE_EXCEPTION_HOOK
-    source = open(os.path.join(brigade.REPOSITORY, "server", "module_check_show.c")).read()
+    source = open(os.path.join(brigade.REPOSITORY, "server", "loader", "module_check_show.c")).read()
     assert len(hooks) > 60 and sorted(h for h in hooks if f"X({h})" not in source) == []
 
 
