@@ -82,8 +82,9 @@ static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
     return bc;
 }
 
-/* Connections cannot be accepted, for lack of descriptors or memory as a rule: wait until a connection closes, or a second. Said at most once a
- * second by all loops of the process, since each return to accepting may fail again. */
+/* Accepting fails, for want of descriptors or memory as a rule: wait until a connection closes, or a
+ * second. Said at most once a second by all loops of the process, since each return to accepting
+ * may fail again. */
 static void accept_failed(brg_loop *loop, int error)
 {
     static _Atomic apr_time_t said;
