@@ -144,12 +144,11 @@ static int accept_one(brg_loop *loop, brg_listener *l)
      * wants them. */
     fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
-        if (errno == ECONNABORTED || errno == EINTR)
-            return 1; /* this client gave up; behind it others may wait */
-        if (!accept_is_fatal(errno))
-            return 0;
-        accept_failed(loop, errno);
-        return -1;
+        if (accept_is_fatal(errno)) {
+            accept_failed(loop, errno);
+            return -1;
+        }
+        return errno == EAGAIN ? 0 : 1; /* a client gave up; behind it others may wait */
     }
     if (!(bc = accept_conn(loop, l, fd))) {
         close(fd);

@@ -72,7 +72,11 @@ class Sweep:
 
     def run(self, points):
         for point in points:
-            self._one(*point)
+            try:
+                self._one(*point)
+            except FileNotFoundError:  # no /proc/PID any more
+                self._found("CRASH", point, f"{self.pid} ended behind it; children {self.site.processes()}")
+                self._begin_anew()
         return self.findings
 
     def _found(self, what, point, detail=""):

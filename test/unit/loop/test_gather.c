@@ -18,6 +18,7 @@
 #include "loop.h"
 #include "cache_private.h"
 #include "scores.h"
+#include "apr_general.h"
 
 #define EXPECTED_MOST (8 << 20)
 
@@ -249,5 +250,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_peer_gone, bench_setup, bench_teardown),
     };
 
+    apr_initialize(); /* the log has pools of its own */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
