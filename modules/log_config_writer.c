@@ -7,6 +7,7 @@
 #include "log_config_writer.h"
 #include "http_log.h"
 #include "brigade/assert.h"
+#include "brigade/loop.h"
 #include "brigade/status.h"
 #include <pthread.h>
 #include <semaphore.h>
@@ -20,7 +21,7 @@ APLOG_USE_MODULE(log_config);
 
 #define LOG_WRITER_TAG 0x4c4f4757
 #define LOG_WRITER_STACK (256 * 1024) /* the error log formats its lines there */
-#define LOG_WRITER_PAUSE_NS 10000000 /* also the most that a line is late */
+#define LOG_WRITER_PAUSE_NS 10000000  /* also the most that a line is late */
 #define LOG_WRITER_VEC 64
 #define LOG_STOP_CHECK_NS 2000000
 #define LOG_STOP_GRACEFUL_NS 2000000000 /* without anything written */
@@ -173,6 +174,7 @@ static void log_writer_write(log_writer *w, log_file *file)
     log_parcel *p = file->batch;
     int good = 1;
 
+    BRG_ASSERT(p != NULL && file->writer == w);
     *file->batch_end = NULL;
     file->batch = NULL;
     while (p) {
@@ -370,6 +372,7 @@ static void log_writer_give_up(log_writer *w)
 
 static void log_writer_free(log_writer *w)
 {
+    BRG_ASSERT(atomic_load(&w->ended));
     for (log_channel *c = atomic_load(&w->channels), *next; c; c = next) {
         next = c->next;
         log_channel_free(c);
@@ -384,6 +387,7 @@ void log_writers_stop(log_file *files)
     apr_int64_t since_ns = log_clock_ns();
     log_writer *w;
 
+    BRG_ASSERT(!brg_thread_is_loop());
     for (w = log_writers; w; w = w->next) {
         atomic_store_explicit(&w->stop, 1, memory_order_release);
         log_writer_wake(w);

@@ -213,6 +213,7 @@ static void log_introduce(const log_target *target, const ap_errorlog_info *info
 
     if (!info->c || !info->s->module_config)
         return;
+    BRG_ASSERT(!info->r || info->rmain);
     conf = ap_get_core_module_config(info->s->module_config);
     first = !info->c->log_id;
     if (first)

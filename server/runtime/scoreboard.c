@@ -19,6 +19,7 @@
 #include "http_main.h"
 
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 #include <string.h>
 #include <sys/times.h>
@@ -49,6 +50,7 @@ static loop_score score_nowhere;
 
 void scoreboard_set_limits(const scoreboard_limits *limits)
 {
+    BRG_ASSERT(limits->processes > 0 && limits->loops > 0 && limits->threads >= limits->loops);
     score_limits = *limits;
 }
 
@@ -86,6 +88,7 @@ AP_DECLARE(void) ap_init_scoreboard(void *shared)
     apr_size_t processes = (apr_size_t)l->processes, threads = (apr_size_t)l->threads;
     char *at = (char *)score_round((apr_size_t)shared);
 
+    BRG_ASSERT(shared != NULL);
     free(ap_scoreboard_image);
     ap_scoreboard_image = ap_calloc(1, sizeof(scoreboard) + processes * sizeof(worker_score *));
     ap_scoreboard_image->servers = (worker_score **)(ap_scoreboard_image + 1);
@@ -97,8 +100,11 @@ AP_DECLARE(void) ap_init_scoreboard(void *shared)
         ap_scoreboard_image->servers[i] = (worker_score *)(void *)at + i * threads;
     at += score_round(processes * threads * sizeof(worker_score));
     score_loops = (loop_score *)(void *)at;
+    BRG_ASSERT((apr_size_t)at % LOOP_SCORE_LINE == 0);
     ap_scoreboard_image->global->server_limit = l->processes;
     ap_scoreboard_image->global->thread_limit = l->threads;
+    BRG_ASSERT(at + processes * (apr_size_t)l->loops * sizeof(loop_score) <=
+               (char *)shared + score_bytes(l));
     score_made = *l;
 }
 
@@ -236,6 +242,7 @@ apr_time_t scoreboard_started(void)
 /* Totals outlive the process that made them. */
 static void score_harvest(int slot)
 {
+    BRG_ASSERT(score_is_slot(slot));
     score_global *g = (score_global *)(void *)ap_scoreboard_image->global;
 
     for (int i = 0; i < score_made.loops; i++) {
@@ -248,6 +255,7 @@ static void score_harvest(int slot)
 
 void scoreboard_slot_start(int slot, pid_t pid, int generation)
 {
+    BRG_ASSERT(pid >= 0); /* 0: about to be forked */
     if (!score_is_slot(slot))
         return;
     score_harvest(slot);
