@@ -130,8 +130,7 @@ void log_parcel_hand_over(log_parcel *parcel)
     first = atomic_load_explicit(&c->handed, memory_order_relaxed);
     do {
         parcel->next = first;
-    } while (!atomic_compare_exchange_weak_explicit(&c->handed, &first, parcel,
-                                                    memory_order_release, memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak(&c->handed, &first, parcel));
     log_writer_wake(c->writer);
 }
 

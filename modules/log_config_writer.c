@@ -96,13 +96,11 @@ void log_writer_add_channel(log_writer *writer, log_channel *channel)
                                                     memory_order_release, memory_order_relaxed));
 }
 
-/* The fence pairs with the one between "asleep" and the last look: either the writer sees the parcel,
- * or this thread sees that it sleeps. */
+/* Hand over, then look whether the writer sleeps; set "asleep", then look once more for parcels: all in one order
+ * (sequential consistency), so one of the two threads sees what the other did. */
 void log_writer_wake(log_writer *writer)
 {
-    atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&writer->asleep, memory_order_relaxed) &&
-        atomic_exchange_explicit(&writer->asleep, 0, memory_order_relaxed))
+    if (atomic_load(&writer->asleep) && atomic_exchange(&writer->asleep, 0))
         sem_post(&writer->wake);
 }
 
@@ -227,16 +225,15 @@ static int log_writer_has_work(const log_writer *w)
 {
     log_channel *channel = atomic_load_explicit(&w->channels, memory_order_acquire);
 
-    while (channel && !log_channel_pending(channel))
+    while (channel && !channel->kept && !atomic_load(&channel->handed))
         channel = channel->next;
     return channel != NULL;
 }
 
 static void log_writer_sleep(log_writer *w)
 {
-    atomic_store_explicit(&w->asleep, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst);
-    if (!log_writer_has_work(w) && !atomic_load_explicit(&w->stop, memory_order_relaxed))
+    atomic_store(&w->asleep, 1);
+    if (!log_writer_has_work(w) && !atomic_load(&w->stop))
         while (sem_wait(&w->wake) != 0)
             continue;
     atomic_store_explicit(&w->asleep, 0, memory_order_relaxed);
@@ -389,7 +386,7 @@ void log_writers_stop(log_file *files)
 
     BRG_ASSERT(!brg_thread_is_loop());
     for (w = log_writers; w; w = w->next) {
-        atomic_store_explicit(&w->stop, 1, memory_order_release);
+        atomic_store(&w->stop, 1);
         log_writer_wake(w);
     }
     while ((w = log_writers) != NULL) {
