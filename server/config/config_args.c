@@ -18,8 +18,7 @@ int conf_is_htaccess(const cmd_parms *parms)
 
 /* ---- where ---- */
 
-/* Only the main section of an .htaccess file tells from a server configuration what may stand
- * there. */
+/* A directive that may not stand here: the message names the section around it, if there is one. */
 static const char *conf_misplaced(const command_rec *cmd, const cmd_parms *parms)
 {
     const ap_directive_t *parent = parms->directive ? parms->directive->parent : NULL;

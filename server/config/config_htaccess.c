@@ -3,7 +3,7 @@
  * resolved.
  *
  * Parsing (text to tree) is kept apart from applying (tree to a configuration vector), so that a
- * tree can be remembered while its file is unchanged and applied to each request anew.
+ * tree can be cached while its file is unchanged and applied to each request anew.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -158,8 +158,8 @@ conf_htaccess_seen(const request_rec *r, const conf_htaccess_scope *scope, const
     return NULL;
 }
 
-static void conf_htaccess_remember(request_rec *r, const conf_htaccess_scope *scope,
-                                   const char *dir, ap_conf_vector_t *dc)
+static void conf_htaccess_keep(request_rec *r, const conf_htaccess_scope *scope, const char *dir,
+                               ap_conf_vector_t *dc)
 {
     apr_size_t len = strlen(dir);
     struct htaccess_result *h = apr_palloc(r->pool, sizeof *h + len + 1);
@@ -217,6 +217,6 @@ ap_parse_htaccess(ap_conf_vector_t **result, request_rec *r, int override, int o
     }
     if (dc)
         *result = dc;
-    conf_htaccess_remember(r, &scope, path, dc);
+    conf_htaccess_keep(r, &scope, path, dc);
     return OK;
 }

@@ -48,7 +48,7 @@ static void *conf_merge_dir(const module *m, apr_pool_t *p, void *base, void *ov
     BRG_ASSERT_DEBUG(m->module_index >= 0 && m->module_index < conf_vector_slots());
     if (!over)
         return base;
-    /* Merge functions take both sides for granted, whatever the flags of the module are. */
+    /* Merge functions expect both sides, whatever the flags of the module are. */
     return base && m->merge_dir_config ? m->merge_dir_config(p, base, over) : over;
 }
 

@@ -147,7 +147,7 @@ typedef struct {
     unsigned forbidden; /* contexts in which it cannot stand */
     const char *(*path)(
         cmd_parms *cmd); /* makes cmd->path what requests are compared with; may be NULL */
-    int inherits;        /* below <Directory> or in .htaccess what is allowed is settled already */
+    int inherits;        /* below <Directory> or in .htaccess: keep the outer section's override */
     void (*add)(cmd_parms *cmd, void *dir, void *vector);
 } core_section_kind;
 

@@ -267,7 +267,7 @@ static void log_note_for_client(const request_rec *r, int level, const char *fmt
 
 /* ---- public: messages ---- */
 
-/* What each of the functions below is told of where a message comes from. */
+/* Where a message comes from: the parameters that all functions below have in common. */
 #define LOG_ORIGIN                                                            \
     .file = file, .line = line, .module_index = module_index, .level = level, \
     .status = level & APLOG_NOERRNO ? 0 : status
