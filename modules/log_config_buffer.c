@@ -58,6 +58,7 @@ static apr_size_t log_thread_size(const log_thread *self, int first, unsigned *l
 {
     apr_size_t len = 0;
 
+    BRG_ASSERT(first < self->segments_n && self->segments[first].file);
     *lines = 0;
     for (int i = first; i < self->segments_n; i++) {
         if (self->segments[i].file == self->segments[first].file) {
@@ -74,6 +75,7 @@ static int log_thread_gather(log_thread *self, int first, struct iovec *vec)
     log_file *file = self->segments[first].file;
     int n = 0;
 
+    BRG_ASSERT(file != NULL);
     for (int i = first; i < self->segments_n; i++) {
         log_segment *segment = &self->segments[i];
 
@@ -208,6 +210,7 @@ log_out *log_line_begin(void)
 
 const char *log_line_text(const log_out *out, apr_size_t *len)
 {
+    BRG_ASSERT(log_self && out == &log_self->out && out->used >= log_self->line);
     *len = out->used - log_self->line;
     return out->data + log_self->line;
 }
@@ -217,6 +220,8 @@ void log_line_end(log_file *file, apr_time_t now)
     log_thread *self = log_self;
     log_segment *last = self->segments_n ? &self->segments[self->segments_n - 1] : NULL;
 
+    BRG_ASSERT_TAG(self, LOG_THREAD_TAG);
+    BRG_ASSERT(self->out.used >= self->line && self->segments_n < LOG_SEGMENTS_MAX);
     if (!file) {
         self->out.used = self->line;
         return;

@@ -108,6 +108,7 @@ log_parcel *log_parcel_get(log_channels *channels, log_file *file, apr_size_t le
         log_file_lose(file, lines, 0);
         return NULL;
     }
+    BRG_ASSERT(parcel->size >= len);
     parcel->file = file;
     parcel->channel = c;
     parcel->used = 0;
@@ -129,8 +130,7 @@ void log_parcel_hand_over(log_parcel *parcel)
     first = atomic_load_explicit(&c->handed, memory_order_relaxed);
     do {
         parcel->next = first;
-    } while (!atomic_compare_exchange_weak_explicit(&c->handed, &first, parcel,
-                                                    memory_order_release, memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak(&c->handed, &first, parcel));
     log_writer_wake(c->writer);
 }
 
@@ -189,6 +189,7 @@ void log_channel_done(log_parcel *parcel)
     log_channel *c = parcel->channel;
 
     BRG_ASSERT_TAG(c, LOG_CHANNEL_TAG);
+    BRG_ASSERT(log_channel_pending(c) >= parcel->used);
     atomic_store_explicit(&c->done_lines, c->done_lines + parcel->lines, memory_order_relaxed);
     atomic_store_explicit(&c->done, c->done + parcel->used, memory_order_release);
     if (parcel->size <= LOG_SPARE_MAX)

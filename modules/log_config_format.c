@@ -6,6 +6,7 @@
 #include "log_config_private.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 /* Literal text up to the next '%', with its escapes resolved. */
 static void log_parse_literal(apr_pool_t *p, log_item *item, const char **format)
@@ -42,6 +43,7 @@ static void log_parse_literal(apr_pool_t *p, log_item *item, const char **format
         }
     }
     *d = '\0';
+    BRG_ASSERT(d >= item->arg);
     item->arg_len = (apr_size_t)(d - item->arg);
     *format = s;
 }

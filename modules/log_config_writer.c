@@ -7,6 +7,7 @@
 #include "log_config_writer.h"
 #include "http_log.h"
 #include "brigade/assert.h"
+#include "brigade/loop.h"
 #include "brigade/status.h"
 #include <pthread.h>
 #include <semaphore.h>
@@ -20,7 +21,7 @@ APLOG_USE_MODULE(log_config);
 
 #define LOG_WRITER_TAG 0x4c4f4757
 #define LOG_WRITER_STACK (256 * 1024) /* the error log formats its lines there */
-#define LOG_WRITER_PAUSE_NS 10000000 /* also the most that a line is late */
+#define LOG_WRITER_PAUSE_NS 10000000  /* also the most that a line is late */
 #define LOG_WRITER_VEC 64
 #define LOG_STOP_CHECK_NS 2000000
 #define LOG_STOP_GRACEFUL_NS 2000000000 /* without anything written */
@@ -95,13 +96,11 @@ void log_writer_add_channel(log_writer *writer, log_channel *channel)
                                                     memory_order_release, memory_order_relaxed));
 }
 
-/* The fence pairs with the one between "asleep" and the last look: either the writer sees the parcel,
- * or this thread sees that it sleeps. */
+/* Hand over, then look whether the writer sleeps; set "asleep", then look once more for parcels: all in one order
+ * (sequential consistency), so one of the two threads sees what the other did. */
 void log_writer_wake(log_writer *writer)
 {
-    atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&writer->asleep, memory_order_relaxed) &&
-        atomic_exchange_explicit(&writer->asleep, 0, memory_order_relaxed))
+    if (atomic_load(&writer->asleep) && atomic_exchange(&writer->asleep, 0))
         sem_post(&writer->wake);
 }
 
@@ -173,6 +172,7 @@ static void log_writer_write(log_writer *w, log_file *file)
     log_parcel *p = file->batch;
     int good = 1;
 
+    BRG_ASSERT(p != NULL && file->writer == w);
     *file->batch_end = NULL;
     file->batch = NULL;
     while (p) {
@@ -225,16 +225,15 @@ static int log_writer_has_work(const log_writer *w)
 {
     log_channel *channel = atomic_load_explicit(&w->channels, memory_order_acquire);
 
-    while (channel && !log_channel_pending(channel))
+    while (channel && !channel->kept && !atomic_load(&channel->handed))
         channel = channel->next;
     return channel != NULL;
 }
 
 static void log_writer_sleep(log_writer *w)
 {
-    atomic_store_explicit(&w->asleep, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst);
-    if (!log_writer_has_work(w) && !atomic_load_explicit(&w->stop, memory_order_relaxed))
+    atomic_store(&w->asleep, 1);
+    if (!log_writer_has_work(w) && !atomic_load(&w->stop))
         while (sem_wait(&w->wake) != 0)
             continue;
     atomic_store_explicit(&w->asleep, 0, memory_order_relaxed);
@@ -370,6 +369,7 @@ static void log_writer_give_up(log_writer *w)
 
 static void log_writer_free(log_writer *w)
 {
+    BRG_ASSERT(atomic_load(&w->ended));
     for (log_channel *c = atomic_load(&w->channels), *next; c; c = next) {
         next = c->next;
         log_channel_free(c);
@@ -384,8 +384,9 @@ void log_writers_stop(log_file *files)
     apr_int64_t since_ns = log_clock_ns();
     log_writer *w;
 
+    BRG_ASSERT(!brg_thread_is_loop());
     for (w = log_writers; w; w = w->next) {
-        atomic_store_explicit(&w->stop, 1, memory_order_release);
+        atomic_store(&w->stop, 1);
         log_writer_wake(w);
     }
     while ((w = log_writers) != NULL) {

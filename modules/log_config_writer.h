@@ -40,7 +40,7 @@ struct log_file {
     uint32_t tag; /**< LOG_FILE_TAG */
     int fd, is_pipe;
     const char *name;
-    server_rec *server; /**< whose error log tells of it */
+    server_rec *server; /**< in whose error log it is reported */
     log_writer *writer; /**< NULL: no thread writes it, those who log do */
     log_file *next;     /**< all files of a configuration */
     atomic_int failing; /**< lines are being lost */
@@ -112,7 +112,7 @@ int log_file_write(log_file *file, struct iovec *vec, int vec_n, unsigned lines)
 /** Lines for @a file are lost because of @a rv, 0: because nobody could take them so fast. */
 void log_file_lose(log_file *file, apr_uint64_t lines, apr_status_t rv);
 
-/** @a file can be written: tell of what was lost, if anything was. */
+/** @a file can be written again: report how many lines were lost, if any. */
 void log_file_works(log_file *file);
 
 #endif

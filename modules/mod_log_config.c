@@ -15,6 +15,7 @@
 #include "apr_strings.h"
 #include "brigade/loop.h"
 #include "brigade/response_cache.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(log_config);
 
@@ -149,6 +150,7 @@ static int log_transaction(request_rec *r)
     const apr_array_header_t *logs = log_logs_of(r->server, &server);
     log_entry entry = {.first = r, .last = r};
 
+    BRG_ASSERT(server != NULL);
     if (!logs)
         return OK;
     while (entry.first->prev)

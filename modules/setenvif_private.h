@@ -63,7 +63,7 @@ typedef struct setenvif_field {
                   */
 } setenvif_field;
 
-/** Tell what r's environment depended on (setenvif_depend.c). @return BRG_CACHE_* */
+/** Declare what r's environment depended on (setenvif_depend.c). @return BRG_CACHE_* */
 int setenvif_depends(request_rec *r);
 
 /** List the fields that the rules of a server look at, once its configuration is read. */

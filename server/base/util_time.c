@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times as text. Exploded times are remembered per thread for the last few seconds seen, so that
+ * Times as text. Exploded times of the last few seconds are cached per thread, so that
  * the loggers of a busy thread convert each second once and share nothing with other threads.
  */
 #include <string.h>

@@ -5,6 +5,7 @@
 #include "http_log.h"
 #include "apr_strings.h"
 #include "configuration.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -17,8 +18,7 @@ int conf_is_htaccess(const cmd_parms *parms)
 
 /* ---- where ---- */
 
-/* Only the main section of an .htaccess file tells from a server configuration what may stand
- * there. */
+/* A directive that may not stand here: the message names the section around it, if there is one. */
 static const char *conf_misplaced(const command_rec *cmd, const cmd_parms *parms)
 {
     const ap_directive_t *parent = parms->directive ? parms->directive->parent : NULL;
@@ -55,6 +55,7 @@ static int conf_cut(cmd_parms *parms, const char *args, char *w[3], unsigned all
 {
     int n = 0;
 
+    BRG_ASSERT(allowed != 0 && needed >= 0 && needed <= 3);
     while (*args && n < 3 && (1u << (n + 1)) <= allowed)
         w[n++] = conf_word(parms, &args);
     for (int i = 0; i < needed && i < n; i++)
@@ -81,6 +82,7 @@ static const char *conf_call_words(const command_rec *cmd, cmd_parms *parms, voi
     };
     char *w[3] = {NULL, NULL, NULL};
 
+    BRG_ASSERT((size_t)cmd->args_how < sizeof forms / sizeof *forms && forms[cmd->args_how].takes);
     if (!conf_cut(parms, args, w, forms[cmd->args_how].allowed, forms[cmd->args_how].needed))
         return conf_arity(cmd, parms, forms[cmd->args_how].takes);
     switch (cmd->args_how) {
@@ -190,6 +192,7 @@ static const char *conf_call(const command_rec *cmd, cmd_parms *parms, void *mco
 
 const char *conf_invoke(const command_rec *cmd, cmd_parms *parms, void *mconfig, const char *args)
 {
+    BRG_ASSERT(cmd->name != NULL && args != NULL);
     if (!conf_is_allowed(cmd, parms)) {
         const char *error = conf_misplaced(cmd, parms);
 

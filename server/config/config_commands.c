@@ -5,6 +5,7 @@
 #include "apr_hash.h"
 #include "apr_strings.h"
 #include "configuration.h"
+#include "brigade/assert.h"
 
 /* The pool of the index is emptied with every change of the set of modules that removes one:
  * rebuilding is cheap and happens while a configuration is read or torn down only. */
@@ -32,6 +33,7 @@ static void conf_index_clear(void)
 
 void conf_commands_add(module *m)
 {
+    BRG_ASSERT(m->module_index >= 0);
     if (!conf_index)
         conf_index_clear();
     for (const command_rec *cmd = m->cmds; cmd && cmd->name; cmd++) {

@@ -11,6 +11,7 @@
 #include "apr_file_io.h"
 #include "apr_strings.h"
 #include "configuration.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -28,11 +29,13 @@ static apr_status_t conf_source_fill(conf_source *src)
     apr_size_t n = CONF_READ_SIZE;
     apr_status_t rv;
 
+    BRG_ASSERT(src->at == src->end);
     if (!src->file)
         return APR_EOF;
     rv = apr_file_read(src->file, src->space, &n);
     if (rv != APR_SUCCESS)
         return rv;
+    BRG_ASSERT(n <= CONF_READ_SIZE);
     src->at = src->space;
     src->end = src->space + n;
     return n ? APR_SUCCESS : APR_EOF;
@@ -48,6 +51,7 @@ static apr_status_t conf_source_getch(char *ch, void *param)
         if (rv != APR_SUCCESS)
             return rv;
     }
+    BRG_ASSERT(src->at < src->end);
     *ch = *src->at++;
     return APR_SUCCESS;
 }
@@ -59,6 +63,7 @@ static apr_status_t conf_source_getstr(void *buf, apr_size_t bufsiz, void *param
     char *out = buf;
     apr_size_t room = bufsiz - 1;
 
+    BRG_ASSERT(bufsiz > 0);
     while (room) {
         apr_size_t n;
         const char *nl;
@@ -79,6 +84,7 @@ static apr_status_t conf_source_getstr(void *buf, apr_size_t bufsiz, void *param
             n = (apr_size_t)(nl - src->at) + 1;
         if (memchr(src->at, '\0', n))
             return APR_BADCH;
+        BRG_ASSERT(n > 0 && n <= room);
         memcpy(out, src->at, n);
         out += n;
         room -= n;

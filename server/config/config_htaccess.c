@@ -3,7 +3,7 @@
  * resolved.
  *
  * Parsing (text to tree) is kept apart from applying (tree to a configuration vector), so that a
- * tree can be remembered while its file is unchanged and applied to each request anew.
+ * tree can be cached while its file is unchanged and applied to each request anew.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -11,6 +11,7 @@
 #include "http_log.h"
 #include "apr_strings.h"
 #include "configuration.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -18,6 +19,7 @@ static const conf_htaccess_cache *conf_cache;
 
 void conf_htaccess_cache_set(const conf_htaccess_cache *cache)
 {
+    BRG_ASSERT(!cache || (cache->find && cache->begin && cache->store));
     conf_cache = cache;
 }
 
@@ -38,6 +40,7 @@ AP_CORE_DECLARE(void) ap_register_config_hooks(apr_pool_t *p)
 static void conf_htaccess_parms(cmd_parms *parms, apr_pool_t *p, request_rec *r,
                                 const conf_htaccess_scope *scope, const char *dir)
 {
+    BRG_ASSERT(scope != NULL && r->server != NULL);
     /* The same pool twice is how setters know an .htaccess file. */
     conf_parms_init(parms, p, p, r->server);
     parms->override = scope->override;
@@ -53,6 +56,7 @@ const char *conf_htaccess_parse(apr_pool_t *p, request_rec *r, const conf_htacce
     cmd_parms parms;
     const char *error;
 
+    BRG_ASSERT(f != NULL);
     conf_htaccess_parms(&parms, p, r, scope, dir);
     parms.config_file = f;
     *tree = NULL;
@@ -68,6 +72,7 @@ const char *conf_htaccess_apply(request_rec *r, const conf_htaccess_scope *scope
     cmd_parms parms;
     const char *error;
 
+    BRG_ASSERT(dc != NULL);
     conf_htaccess_parms(&parms, r->pool, r, scope, dir);
     error = ap_walk_config(tree, &parms, dc);
     *err = parms.err_directive;
@@ -136,6 +141,7 @@ static int conf_htaccess_get(request_rec *r, const conf_htaccess_scope *scope, c
 
     if (conf_cache)
         rv = conf_cache->find(r, dir, name, scope->override, tree, path);
+    BRG_ASSERT(rv == APR_SUCCESS || rv == APR_ENOENT || rv == APR_INCOMPLETE);
     if (rv == APR_INCOMPLETE)
         return conf_htaccess_load(r, scope, dir, name, tree, path);
     return rv == APR_SUCCESS ? OK : DECLINED;
@@ -152,12 +158,13 @@ conf_htaccess_seen(const request_rec *r, const conf_htaccess_scope *scope, const
     return NULL;
 }
 
-static void conf_htaccess_remember(request_rec *r, const conf_htaccess_scope *scope,
-                                   const char *dir, ap_conf_vector_t *dc)
+static void conf_htaccess_keep(request_rec *r, const conf_htaccess_scope *scope, const char *dir,
+                               ap_conf_vector_t *dc)
 {
     apr_size_t len = strlen(dir);
     struct htaccess_result *h = apr_palloc(r->pool, sizeof *h + len + 1);
 
+    BRG_ASSERT_DEBUG(!conf_htaccess_seen(r, scope, dir));
     h->dir = memcpy(h + 1, dir, len + 1);
     h->override = scope->override;
     h->override_opts = scope->override_opts;
@@ -210,6 +217,6 @@ ap_parse_htaccess(ap_conf_vector_t **result, request_rec *r, int override, int o
     }
     if (dc)
         *result = dc;
-    conf_htaccess_remember(r, &scope, path, dc);
+    conf_htaccess_keep(r, &scope, path, dc);
     return OK;
 }

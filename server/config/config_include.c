@@ -8,6 +8,7 @@
 #include "apr_fnmatch.h"
 #include "apr_strings.h"
 #include "configuration.h"
+#include "brigade/assert.h"
 
 #define CONF_INCLUDE_DEPTH 128
 #define CONF_INCLUDE_TRACE 10 /* nested files that a message names */
@@ -72,6 +73,7 @@ static const char *conf_include_file(conf_files *in, const char *name)
         return apr_psprintf(
             in->p, "Exceeded maximum include depth of %d, There appears to be a recursion.",
             CONF_INCLUDE_DEPTH);
+    BRG_ASSERT(conf_include_depth >= 0 && conf_include_depth < CONF_INCLUDE_DEPTH);
     conf_include_depth++;
     error = conf_build_file(in, name);
     conf_include_depth--;
@@ -122,6 +124,7 @@ const char *conf_include(cmd_parms *cmd, ap_directive_t **tree, const char *name
     int outer = conf_include_line;
     const char *error;
 
+    BRG_ASSERT(cmd->directive != NULL);
     conf_include_line = cmd->directive->line_num;
     error =
         ap_process_fnmatch_configs(cmd->server, name, tree, cmd->pool, cmd->temp_pool, optional);

@@ -6,6 +6,7 @@
 #include "apr_strings.h"
 #include "util_varbuf.h"
 #include "configuration.h"
+#include "brigade/assert.h"
 
 #define CONF_LINE_START 256
 
@@ -15,6 +16,7 @@ static apr_status_t conf_line_grow(conf_line *line, apr_size_t max)
     apr_size_t cap = line->cap ? line->cap * 2 : CONF_LINE_START;
     char *buf;
 
+    BRG_ASSERT(line->len <= line->cap);
     if (line->len + 2 <= line->cap)
         return APR_SUCCESS;
     if (cap > max)
@@ -50,6 +52,7 @@ static apr_status_t conf_line_append(conf_line *line, apr_size_t max, ap_configf
             return APR_EOF;
         *complete = line->buf[line->len - 1] == '\n';
     }
+    BRG_ASSERT(line->len < line->cap);
     f->line_number++;
     line->len -= (apr_size_t)*complete;
     if (line->len > start && line->buf[line->len - 1] == '\r')
@@ -66,6 +69,7 @@ static void conf_line_trim(conf_line *line)
         line->len--;
     while (skip < line->len && apr_isspace(line->buf[skip]))
         skip++;
+    BRG_ASSERT(skip <= line->len);
     line->len -= skip;
     memmove(line->buf, line->buf + skip, line->len);
     line->buf[line->len] = '\0';

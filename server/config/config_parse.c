@@ -12,6 +12,7 @@
 #include "http_log.h"
 #include "apr_strings.h"
 #include "configuration.h"
+#include "brigade/assert.h"
 
 /* Where the next node goes. */
 typedef struct conf_builder {
@@ -31,6 +32,7 @@ static ap_directive_t *conf_node(const conf_builder *b, const char *name, const 
 {
     ap_directive_t *d = apr_pcalloc(b->p, sizeof *d);
 
+    BRG_ASSERT(b->parms->config_file != NULL);
     d->filename = b->parms->config_file->name;
     d->line_num = (int)b->parms->config_file->line_number;
     d->directive = apr_pstrdup(b->p, name);
@@ -40,6 +42,7 @@ static ap_directive_t *conf_node(const conf_builder *b, const char *name, const 
 
 static void conf_attach(conf_builder *b, ap_directive_t *d, int section)
 {
+    BRG_ASSERT(d->next == NULL && d->first_child == NULL);
     b->current = ap_add_node(&b->parent, b->current, d, section);
     if (!b->first)
         b->first = d;
@@ -63,6 +66,7 @@ static void conf_splice(conf_builder *b, ap_directive_t *sub)
         if (!last->next)
             break;
     }
+    BRG_ASSERT(last->next == NULL);
     b->current = last;
 }
 
@@ -79,6 +83,7 @@ static const char *conf_close_section(conf_builder *b, const char *name, const c
         (ap_cstr_casecmp(name + 2, want) || strcmp(args, ">")))
         return apr_pstrcat(b->p, "Expected </", want, "> but saw ", name, *args ? " " : "", args,
                            NULL);
+    BRG_ASSERT(b->first != NULL);
     b->current = b->parent;
     b->parent = b->parent->parent;
     return NULL;

@@ -13,6 +13,7 @@
 #include "http_main.h"
 #include "apr_strings.h"
 #include "configuration.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -45,6 +46,7 @@ void conf_registry_open(void)
 
 void conf_registry_seal(void)
 {
+    BRG_ASSERT(conf_slots_used <= conf_vector_len);
     conf_vector_len = conf_slots_used;
 }
 
@@ -106,6 +108,8 @@ static int conf_slot_take(void)
 
 static void conf_slot_release(int index)
 {
+    BRG_ASSERT(index >= 0 && index < conf_slots_used);
+    BRG_ASSERT(conf_slots[index].mod != NULL);
     memset(&conf_slots[index], 0, sizeof conf_slots[index]);
     while (conf_slots_used > 0 && !conf_slots[conf_slots_used - 1].mod)
         conf_slots_used--;
@@ -126,12 +130,14 @@ static const char *conf_module_enter(module *m, apr_pool_t *p, const char *symbo
 {
     int index = -1;
 
+    BRG_ASSERT(m->module_index == -1);
     if (!m->dynamic_load_handle || conf_dynamic_n < DYNAMIC_MODULE_LIMIT)
         index = conf_slot_take();
     if (index < 0)
         return apr_psprintf(p, "module \"%s\" could not be loaded: %d modules are loaded already",
                             m->name, conf_dynamic_n);
     conf_dynamic_n += m->dynamic_load_handle != NULL;
+    BRG_ASSERT(index < CONF_MAX_MODULES);
     m->module_index = index;
     conf_slots[index].mod = m;
     conf_slots[index].symbol = symbol ? apr_pstrdup(p, symbol) : m->name;
@@ -181,10 +187,12 @@ AP_DECLARE(void) ap_remove_module(module *m)
     }
     *link = m->next;
     m->next = NULL;
+    BRG_ASSERT(m->module_index >= 0 && conf_slots[m->module_index].mod == m);
     conf_commands_remove(m);
     conf_slot_release(m->module_index);
     m->module_index = -1;
     conf_dynamic_n -= m->dynamic_load_handle != NULL;
+    BRG_ASSERT(conf_dynamic_n >= 0);
 }
 
 AP_DECLARE(const char *) ap_add_loaded_module(module *mod, apr_pool_t *p, const char *s)
@@ -194,10 +202,12 @@ AP_DECLARE(const char *) ap_add_loaded_module(module *mod, apr_pool_t *p, const 
 
     if (error)
         return error;
+    BRG_ASSERT(mod->module_index >= 0);
     ap_loaded_modules = conf_loaded;
     while (conf_loaded[n] && conf_loaded[n] != mod)
         n++;
     if (!conf_loaded[n]) {
+        BRG_ASSERT(n < CONF_MAX_MODULES);
         conf_loaded[n] = mod;
         conf_loaded[n + 1] = NULL;
     }

@@ -5,6 +5,7 @@
 #include "http_core.h"
 #include "apr_strings.h"
 #include "configuration.h"
+#include "brigade/assert.h"
 
 /* The macros of the same names are what code is compiled with; modules built with AP_DEBUG call
  * these. */
@@ -44,9 +45,10 @@ AP_CORE_DECLARE(ap_conf_vector_t *) ap_create_per_dir_config(apr_pool_t *p)
 /* Both sides merged by the module; a side that is missing gives way to the other. */
 static void *conf_merge_dir(const module *m, apr_pool_t *p, void *base, void *over)
 {
+    BRG_ASSERT_DEBUG(m->module_index >= 0 && m->module_index < conf_vector_slots());
     if (!over)
         return base;
-    /* Merge functions take both sides for granted, whatever the flags of the module are. */
+    /* Merge functions expect both sides, whatever the flags of the module are. */
     return base && m->merge_dir_config ? m->merge_dir_config(p, base, over) : over;
 }
 
@@ -73,9 +75,11 @@ static void conf_merge_server(apr_pool_t *p, const server_rec *main_server, serv
     void *const *base = (void *const *)main_server->module_config;
     void **virt = (void **)s->module_config;
 
+    BRG_ASSERT(base != NULL && virt != NULL);
     for (const module *m = ap_top_module; m; m = m->next) {
         int i = m->module_index;
 
+        BRG_ASSERT(i >= 0 && i < conf_vector_slots());
         if (!virt[i] && m->merge_server_config && m->create_server_config &&
             (ap_get_module_flags(m) & AP_MODULE_FLAG_ALWAYS_MERGE))
             virt[i] = m->create_server_config(p, s);
@@ -88,6 +92,7 @@ static void conf_merge_server(apr_pool_t *p, const server_rec *main_server, serv
 
 static void conf_inherit(apr_pool_t *p, const server_rec *main_server, server_rec *s)
 {
+    BRG_ASSERT(s->is_virtual && !main_server->is_virtual);
     if (!s->server_admin)
         s->server_admin = main_server->server_admin;
     if (s->timeout < 0)
@@ -126,6 +131,7 @@ ap_set_config_vectors(server_rec *server, ap_conf_vector_t *section_vector, cons
     void **dir = &((void **)section_vector)[mod->module_index];
     void **srv = &((void **)server->module_config)[mod->module_index];
 
+    BRG_ASSERT(mod->module_index >= 0 && mod->module_index < conf_vector_slots());
     if (!*dir && mod->create_dir_config)
         *dir = mod->create_dir_config(pconf, apr_pstrdup(pconf, section));
     if (!*srv && mod->create_server_config)
@@ -135,6 +141,7 @@ ap_set_config_vectors(server_rec *server, ap_conf_vector_t *section_vector, cons
 
 AP_DECLARE(void) ap_single_module_configure(apr_pool_t *p, server_rec *s, module *m)
 {
+    BRG_ASSERT(m->module_index >= 0 && m->module_index < conf_vector_slots());
     if (m->create_server_config)
         ((void **)s->module_config)[m->module_index] = m->create_server_config(p, s);
     if (m->create_dir_config)

@@ -8,6 +8,7 @@
 #include "apr_strings.h"
 #include "configuration.h"
 #include "regex_limits.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -89,6 +90,7 @@ ap_walk_config(ap_directive_t *conftree, cmd_parms *parms, ap_conf_vector_t *sec
     ap_directive_t *section = parms->directive;
     const char *error = NULL;
 
+    BRG_ASSERT(section_vector != NULL && parms->server != NULL);
     parms->context = section_vector;
     for (ap_directive_t *d = conftree; d && !error; d = d->next) {
         parms->directive = d;

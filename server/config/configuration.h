@@ -119,11 +119,11 @@ int stock_module_is(const char *symbol);
 /** The module symbol of one of Apache's other MPMs ("mpm_prefork_module", "mpm_worker_module")? */
 int stock_other_mpm(const char *symbol);
 
-/** Remember an unsupported line of the configuration that is being read. */
+/** Note an unsupported line of the configuration that is being read. */
 void conf_unsupported_add(apr_pool_t *p, const ap_directive_t *d, const char *mod);
 
 /**
- * Report all remembered lines (to the startup log) and forget them.
+ * Report all noted lines (to the startup log) and forget them.
  * @param lenient  1: go on without them
  * @return number of lines
  */
@@ -185,16 +185,16 @@ void conf_parms_init(cmd_parms *parms, apr_pool_t *p, apr_pool_t *ptemp, server_
  */
 const char *conf_invoke(const command_rec *cmd, cmd_parms *parms, void *mconfig, const char *args);
 
-/** Told of each directive that a module took for @a section (config_walk.c). */
+/** Called for each directive that a module took for @a section (config_walk.c). */
 typedef void conf_directive_fn(const module *m, const cmd_parms *cmd, ap_conf_vector_t *section,
                                const ap_directive_t *d);
 
-/** Who is told; one at most. Call before a configuration is read. Threads: main. */
+/** Set the function that is called; one at most. Call before a configuration is read. Threads: main. */
 void conf_on_directive(conf_directive_fn *fn);
 
 /** LoadModule mpm_prefork_module: this configuration's processes have one thread each. @return NULL
  * or a message. Offered by the process model. */
-APR_DECLARE_OPTIONAL_FN(const char *, mpm_choose_prefork, (apr_pool_t *pconf, server_rec *s));
+APR_DECLARE_OPTIONAL_FN(const char *, mpm_choose_prefork, (apr_pool_t * pconf, server_rec *s));
 
 /* ---- Define: config_vars.c ---- */
 
@@ -228,7 +228,7 @@ typedef struct conf_htaccess_cache {
     apr_pool_t *(*begin)(request_rec *r, const char *dir, const char *name);
     /**
      * What begin() prepared: @a tree with rv APR_SUCCESS, or why there is none (APR_ENOENT: no such
-     * file; any other: do not remember). The tree and its strings must live for as long as any
+     * file; any other: do not cache it). The tree and its strings must live for as long as any
      * request that was given it.
      */
     void (*store)(request_rec *r, const char *dir, const char *name, int override, apr_pool_t *pool,

@@ -10,6 +10,7 @@
 #include "configuration.h"
 #include "core_private.h"
 #include "core_section.h"
+#include "brigade/assert.h"
 
 typedef int core_condition_fn(cmd_parms *cmd, const char *arg);
 
@@ -49,6 +50,7 @@ const char *conf_conditional(cmd_parms *cmd, ap_directive_t **tree, int holds)
     char *name = apr_pstrdup(cmd->temp_pool, cmd->cmd->name);
     ap_directive_t *parent = NULL;
 
+    BRG_ASSERT(cmd->cmd->req_override & EXEC_ON_READ);
     *tree = NULL;
     if (!holds)
         return ap_soak_end_container(cmd, name);
@@ -68,6 +70,7 @@ static const char *core_conditional(cmd_parms *cmd, void *tree, const char *arg,
     text = ap_getword_conf(cmd->temp_pool, &text);
     if (!*text)
         return core_section_no_args(cmd);
+    BRG_ASSERT(condition != NULL && tree != NULL);
     holds = condition(cmd, text) != 0;
     return conf_conditional(cmd, tree, holds != negate);
 }

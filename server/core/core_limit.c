@@ -8,6 +8,7 @@
 #include "apr_strings.h"
 #include "core_private.h"
 #include "core_section.h"
+#include "brigade/assert.h"
 
 static const char *core_limit_add(cmd_parms *cmd, const char *name, int except)
 {
@@ -31,6 +32,7 @@ static const char *core_limit_narrow(cmd_parms *cmd, apr_int64_t outer, int exce
 {
     apr_int64_t limited = except ? ~cmd->limited : cmd->limited;
 
+    BRG_ASSERT(outer != 0);
     cmd->limited = outer & limited;
     if (!cmd->limited)
         return apr_pstrcat(cmd->pool, cmd->cmd->name, "> directive excludes all methods", NULL);

@@ -6,6 +6,7 @@
 #include "apr_strings.h"
 #include <stdlib.h>
 #include "core_private.h"
+#include "brigade/assert.h"
 
 static core_server_config *core_lists_of(server_rec *s)
 {
@@ -14,16 +15,19 @@ static core_server_config *core_lists_of(server_rec *s)
 
 AP_CORE_DECLARE(void) ap_add_per_dir_conf(server_rec *s, void *dir_config)
 {
+    BRG_ASSERT(dir_config != NULL);
     APR_ARRAY_PUSH(core_lists_of(s)->sec_dir, void *) = dir_config;
 }
 
 AP_CORE_DECLARE(void) ap_add_per_url_conf(server_rec *s, void *url_config)
 {
+    BRG_ASSERT(url_config != NULL);
     APR_ARRAY_PUSH(core_lists_of(s)->sec_url, void *) = url_config;
 }
 
 AP_CORE_DECLARE(void) ap_add_file_conf(apr_pool_t *p, core_dir_config *conf, void *url_config)
 {
+    BRG_ASSERT(conf != NULL && url_config != NULL);
     if (!conf->sec_file)
         conf->sec_file = apr_array_make(p, 2, sizeof(ap_conf_vector_t *));
     APR_ARRAY_PUSH(conf->sec_file, void *) = url_config;
@@ -34,6 +38,7 @@ ap_add_if_conf(apr_pool_t *p, core_dir_config *conf, void *if_config)
 {
     const core_dir_config *added = ap_get_core_module_config((ap_conf_vector_t *)if_config), *last;
 
+    BRG_ASSERT(added != NULL && conf != NULL);
     if (!conf->sec_if)
         conf->sec_if = apr_array_make(p, 2, sizeof(ap_conf_vector_t *));
     if (added->condition_ifelse & AP_CONDITION_ELSE) {
@@ -62,6 +67,7 @@ static int core_compare_ranks(const void *a_, const void *b_)
 {
     const core_dir_rank *a = a_, *b = b_;
 
+    BRG_ASSERT_DEBUG(a == b || a->position != b->position);
     if (a->group != b->group)
         return a->group < b->group ? -1 : 1;
     if (a->group == 0 && a->components != b->components)
@@ -73,6 +79,7 @@ static void core_rank(core_dir_rank *rank, ap_conf_vector_t *vector, int positio
 {
     const core_dir_config *d = ap_get_core_module_config(vector);
 
+    BRG_ASSERT(d != NULL && (d->r || d->d));
     rank->vector = vector;
     rank->position = position;
     rank->components = d->d_components;

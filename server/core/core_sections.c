@@ -11,6 +11,7 @@
 #include "apr_strings.h"
 #include "core_private.h"
 #include "core_section.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -76,6 +77,7 @@ static const char *core_scope_pattern(core_scope *sc, const char **rest, int mat
 
 static void core_scope_open(core_scope *sc, cmd_parms *cmd)
 {
+    BRG_ASSERT(cmd->cmd != NULL && cmd->directive != NULL);
     memset(sc, 0, sizeof *sc);
     sc->cmd = cmd;
     sc->command = cmd->cmd;
@@ -88,6 +90,7 @@ static void core_scope_open(core_scope *sc, cmd_parms *cmd)
 /* Walk the children; sc->vector is complete afterwards. */
 static const char *core_scope_walk(core_scope *sc)
 {
+    BRG_ASSERT(sc->vector != NULL && sc->cmd->directive != NULL);
     return ap_walk_config(sc->cmd->directive->first_child, sc->cmd, sc->vector);
 }
 
@@ -98,6 +101,7 @@ static core_dir_config *core_scope_conf(core_scope *sc, const char *d)
     core_dir_config *conf =
         ap_set_config_vectors(cmd->server, sc->vector, cmd->path, &core_module, cmd->pool);
 
+    BRG_ASSERT(conf != NULL && conf->r == NULL);
     conf->d = apr_pstrdup(cmd->pool, d);
     conf->d_is_fnmatch = !sc->regex && apr_fnmatch_test(d) != 0;
     conf->d_components = (unsigned)ap_count_dirs(d);
@@ -113,6 +117,7 @@ static const char *core_scope_close(core_scope *sc, const char *error, const cha
 {
     cmd_parms *cmd = sc->cmd;
 
+    BRG_ASSERT(sc->command != NULL);
     cmd->cmd = sc->command;
     cmd->info = sc->info;
     cmd->path = sc->path;
@@ -142,7 +147,7 @@ typedef struct {
     unsigned forbidden; /* contexts in which it cannot stand */
     const char *(*path)(
         cmd_parms *cmd); /* makes cmd->path what requests are compared with; may be NULL */
-    int inherits;        /* below <Directory> or in .htaccess what is allowed is settled already */
+    int inherits;        /* below <Directory> or in .htaccess: keep the outer section's override */
     void (*add)(cmd_parms *cmd, void *dir, void *vector);
 } core_section_kind;
 
@@ -157,6 +162,7 @@ static const char *core_section(cmd_parms *cmd, void *dir, const char *arg,
     if (error)
         return error;
     core_scope_open(&sc, cmd);
+    BRG_ASSERT(kind->add != NULL);
     error = core_scope_pattern(&sc, &rest, cmd->info != NULL);
     if (!error && kind->path && !sc.regex)
         error = kind->path(cmd);
@@ -243,6 +249,7 @@ const char *core_section_if(cmd_parms *cmd, void *dir, const char *arg)
     }
     if (error)
         return error;
+    BRG_ASSERT(condition || !(kind & AP_CONDITION_IF));
     core_scope_open(&sc, cmd);
     if (!sc.path) {
         cmd->override = OR_ALL | ACCESS_CONF;
@@ -281,6 +288,7 @@ const char *core_section_virtualhost(cmd_parms *cmd, void *dir, const char *arg)
     error = ap_init_virtual_host(cmd->pool, addresses, main_server, &s);
     if (error)
         return error;
+    BRG_ASSERT(!main_server->is_virtual && s->is_virtual);
     core_append_server(main_server, s);
     s->defn_name = cmd->directive->filename;
     s->defn_line_number = (unsigned)cmd->directive->line_num;

@@ -16,7 +16,7 @@
 #define CRASH_STACK_BYTES 32768
 
 /**
- * Remember what the calling thread serves from now on, for as long as it is valid. NULL: nothing.
+ * Note the request that the calling thread serves from now on; it must stay valid until the next call. NULL: none.
  * Threads: any. Async-signal-safety: the handler of this thread reads it.
  */
 void crash_serving(const request_rec *r);
@@ -39,7 +39,7 @@ void crash_stack_begin(void *stack, stack_t *old);
 void crash_stack_end(const stack_t *old);
 
 /**
- * Tell of a module that calls exit() in this process. To be called again in a process that was
+ * Report a module that calls exit() in this process. To be called again in a process that was
  * forked. Threads: the main thread.
  */
 void crash_exit_watch(void);

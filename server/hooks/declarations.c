@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "declarations.h"
 #include "apr_hooks.h"
+#include "brigade/assert.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -37,9 +38,11 @@ void declarations_forget(void)
 
 declaration *declaration_add(const module *m, brg_cache_fn *fn, int never)
 {
+    BRG_ASSERT(m->name != NULL && !(fn && never));
     declaration *d = declaration_of(m->name);
 
     if (!d) {
+        BRG_ASSERT(declarations_n >= 0 && declarations_n <= DECLARATIONS_MOST);
         if (declarations_n == DECLARATIONS_MOST)
             return NULL; /* an undeclared module is slower, never wrong */
         if (declarations_n == 0 && apr_hook_global_pool)
@@ -59,6 +62,7 @@ void declarations_drop_unloaded(void)
 {
     int kept = 0;
 
+    BRG_ASSERT(ap_loaded_modules != NULL);
     for (int i = 0; i < declarations_n; i++) {
         module *const *m = ap_loaded_modules;
 
@@ -67,6 +71,7 @@ void declarations_drop_unloaded(void)
         if (*m)
             declarations[kept++] = declarations[i];
     }
+    BRG_ASSERT(kept <= declarations_n);
     declarations_n = kept;
 }
 

@@ -36,6 +36,7 @@ void apr_hook_sort_register(const char *name, apr_array_header_t **list)
     if (!real)
         *(void **)&real = stock_function("apr_hook_sort_register");
     real(name, list);
+    BRG_ASSERT(hook_notes_n >= 0 && hook_notes_n <= HOOKS_MOST);
     if (hook_notes_n == HOOKS_MOST)
         return;
     snprintf(run, sizeof run, "ap_run_%s", name);

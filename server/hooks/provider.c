@@ -11,6 +11,7 @@
 #include "apr_strings.h"
 #include "apr_tables.h"
 #include "provider.h"
+#include "brigade/assert.h"
 
 typedef struct provider_group {
     const char *name, *version;
@@ -55,6 +56,7 @@ ap_register_provider(apr_pool_t *pool, const char *provider_group_name, const ch
         g->name = apr_pstrdup(pool, provider_group_name);
         g->version = apr_pstrdup(pool, provider_version);
         g->providers = apr_hash_make(pool);
+        BRG_ASSERT(g->name && g->version && g->providers);
         g->next = provider_groups;
         provider_groups = g;
     }

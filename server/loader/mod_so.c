@@ -18,6 +18,7 @@
 #include "configuration.h"
 #include "stock_policy.h"
 #include "brigade/response_cache.h"
+#include "brigade/assert.h"
 #include <unistd.h>
 
 AP_DECLARE_MODULE(so);
@@ -46,6 +47,7 @@ static module *so_find(server_rec *s, const char *symbol)
 {
     const so_conf *conf = ap_get_module_config(s->module_config, &so_module);
 
+    BRG_ASSERT(conf != NULL && symbol != NULL);
     for (int i = 0; i < conf->loaded->nelts; i++) {
         const so_loaded *l = &APR_ARRAY_IDX(conf->loaded, i, so_loaded);
 
@@ -117,6 +119,7 @@ static apr_status_t so_unload(void *data)
 {
     so_loaded *l = data;
 
+    BRG_ASSERT(l->symbol != NULL);
     /* Not if the whole was given up before it was entered. */
     if (l->mod && l->mod->module_index != -1) {
         ap_remove_loaded_module(l->mod);
@@ -149,6 +152,7 @@ static void so_enter(cmd_parms *cmd, const char *symbol, module *mod)
     so_conf *conf = ap_get_module_config(cmd->server->module_config, &so_module);
     so_loaded *l = apr_array_push(conf->loaded), *copy = apr_palloc(cmd->pool, sizeof *copy);
 
+    BRG_ASSERT(mod->module_index >= 0 && mod->dynamic_load_handle != NULL);
     l->symbol = symbol;
     l->mod = mod;
     *copy = *l;
@@ -221,6 +225,7 @@ static const char *so_load_module(cmd_parms *cmd, void *unused, const char *symb
         error = so_structure(cmd, symbol, file, handle, &mod);
     if (error)
         return error;
+    BRG_ASSERT(mod != NULL && handle != NULL);
     mod->dynamic_load_handle = handle;
     error = ap_add_loaded_module(mod, cmd->pool, symbol);
     if (error) {

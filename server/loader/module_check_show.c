@@ -164,8 +164,8 @@ static int hook_is_known(const char *name)
     return 0;
 }
 
-/* APR tells of every registration on standard output when asked to: that is how those of hooks that
- * other modules have are known. */
+/* APR can write every registration to standard output. From that come those for hooks that other modules
+ * define. */
 static void hooks_show_foreign(int told)
 {
     char line[400], name[100], seen[4000] = " ";

@@ -213,6 +213,7 @@ static void log_introduce(const log_target *target, const ap_errorlog_info *info
 
     if (!info->c || !info->s->module_config)
         return;
+    BRG_ASSERT(!info->r || info->rmain);
     conf = ap_get_core_module_config(info->s->module_config);
     first = !info->c->log_id;
     if (first)
@@ -266,7 +267,7 @@ static void log_note_for_client(const request_rec *r, int level, const char *fmt
 
 /* ---- public: messages ---- */
 
-/* What each of the functions below is told of where a message comes from. */
+/* Where a message comes from: the parameters that all functions below have in common. */
 #define LOG_ORIGIN                                                            \
     .file = file, .line = line, .module_index = module_index, .level = level, \
     .status = level & APLOG_NOERRNO ? 0 : status

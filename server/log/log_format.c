@@ -9,6 +9,7 @@
 #include "log_private.h"
 
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 #include <ctype.h>
 #include <pthread.h>
@@ -73,6 +74,7 @@ static void log_parser_char(log_parser *ps, char c, int escaped)
     ps->blank = blank;
     if (ps->literal_n == LOG_LITERAL_MAX)
         log_parser_end_literal(ps);
+    BRG_ASSERT(ps->literal_n >= 0 && ps->literal_n < LOG_LITERAL_MAX);
     ps->literal[ps->literal_n++] = c;
 }
 

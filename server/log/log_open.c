@@ -127,7 +127,7 @@ static int log_is_syslog(const char *name)
     return !strncasecmp(name, "syslog", 6) && (name[6] == ':' || !name[6]);
 }
 
-/* A log whose folder is missing is told of before anything is opened. */
+/* A missing folder is reported before any log is opened. */
 static int log_check_folder(const server_rec *s, apr_pool_t *p)
 {
     const char *path;

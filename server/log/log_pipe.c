@@ -16,6 +16,7 @@
 
 #include "apr_strings.h"
 #include "apr_thread_proc.h"
+#include "brigade/assert.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +26,10 @@ APLOG_USE_MODULE(core);
 #define PIPE_RESTART_MIN_US \
     APR_USEC_PER_SEC /* a program that dies faster is not started at once again */
 
+#define PIPE_TAG 0x50495045
+
 struct piped_log {
+    uint32_t tag;
     apr_pool_t *p;
     const char *program;
     apr_cmdtype_e type;
@@ -113,6 +117,7 @@ static void pipe_maintain(int reason, void *data, apr_wait_t status)
 {
     piped_log *pl = data;
 
+    BRG_ASSERT_TAG(pl, PIPE_TAG);
     if (reason == APR_OC_REASON_UNREGISTER)
         pl->process = NULL; /* its pool goes, or pipe_cleanup() asked for it */
     if (reason == APR_OC_REASON_DEATH || reason == APR_OC_REASON_LOST) {
@@ -127,6 +132,7 @@ static apr_status_t pipe_cleanup(void *data)
 {
     piped_log *pl = data;
 
+    BRG_ASSERT_TAG(pl, PIPE_TAG);
     if (pl->process)
         apr_proc_other_child_unregister(pl);
     pl->process = NULL;
@@ -139,6 +145,7 @@ static apr_status_t pipe_cleanup_for_exec(void *data)
 {
     piped_log *pl = data;
 
+    BRG_ASSERT_TAG(pl, PIPE_TAG);
     apr_file_close(pl->read_fd);
     apr_file_close(pl->write_fd);
     return APR_SUCCESS;
@@ -157,6 +164,7 @@ ap_open_piped_log_ex(apr_pool_t *p, const char *program, apr_cmdtype_e cmdtype)
     piped_log *pl = apr_pcalloc(p, sizeof *pl);
     apr_status_t rv;
 
+    pl->tag = PIPE_TAG;
     pl->p = p;
     pl->program = apr_pstrdup(p, program);
     pl->type = cmdtype;
@@ -180,15 +188,18 @@ AP_DECLARE(piped_log *) ap_open_piped_log(apr_pool_t *p, const char *program)
 
 AP_DECLARE(void) ap_close_piped_log(piped_log *pl)
 {
+    BRG_ASSERT_TAG(pl, PIPE_TAG);
     apr_pool_cleanup_run(pl->p, pl, pipe_cleanup);
 }
 
 AP_DECLARE(apr_file_t *) ap_piped_log_read_fd(piped_log *pl)
 {
+    BRG_ASSERT_TAG(pl, PIPE_TAG);
     return pl->read_fd;
 }
 
 AP_DECLARE(apr_file_t *) ap_piped_log_write_fd(piped_log *pl)
 {
+    BRG_ASSERT_TAG(pl, PIPE_TAG);
     return pl->write_fd;
 }

@@ -21,6 +21,7 @@
 #include "http_main.h"
 
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 #include <string.h>
 #include <sys/times.h>
@@ -52,6 +53,7 @@ static loop_score score_nowhere;
 
 void scoreboard_set_limits(const scoreboard_limits *limits)
 {
+    BRG_ASSERT(limits->processes > 0 && limits->loops > 0 && limits->threads >= limits->loops);
     score_limits = *limits;
 }
 
@@ -89,6 +91,7 @@ AP_DECLARE(void) ap_init_scoreboard(void *shared)
     apr_size_t processes = (apr_size_t)l->processes, threads = (apr_size_t)l->threads;
     char *at = (char *)score_round((apr_size_t)shared);
 
+    BRG_ASSERT(shared != NULL);
     free(ap_scoreboard_image);
     ap_scoreboard_image = ap_calloc(1, sizeof(scoreboard) + processes * sizeof(worker_score *));
     ap_scoreboard_image->servers = (worker_score **)(ap_scoreboard_image + 1);
@@ -100,8 +103,11 @@ AP_DECLARE(void) ap_init_scoreboard(void *shared)
         ap_scoreboard_image->servers[i] = (worker_score *)(void *)at + i * threads;
     at += score_round(processes * threads * sizeof(worker_score));
     score_loops = (loop_score *)(void *)at;
+    BRG_ASSERT((apr_size_t)at % LOOP_SCORE_LINE == 0);
     ap_scoreboard_image->global->server_limit = l->processes;
     ap_scoreboard_image->global->thread_limit = l->threads;
+    BRG_ASSERT(at + processes * (apr_size_t)l->loops * sizeof(loop_score) <=
+               (char *)shared + score_bytes(l));
     score_made = *l;
 }
 
@@ -271,6 +277,7 @@ static void score_harvest(int slot)
     score_global *g = score_of_server();
     int counts = scoreboard_counts(ap_scoreboard_image->parent[slot].generation);
 
+    BRG_ASSERT(score_is_slot(slot));
     for (int i = 0; i < score_made.loops; i++) {
         loop_score *score = scoreboard_loop(slot, i);
 
@@ -284,6 +291,7 @@ static void score_harvest(int slot)
 
 void scoreboard_slot_start(int slot, pid_t pid, int generation)
 {
+    BRG_ASSERT(pid >= 0); /* 0: about to be forked */
     if (!score_is_slot(slot))
         return;
     score_harvest(slot);

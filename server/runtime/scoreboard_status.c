@@ -6,6 +6,7 @@
 #include "http_core.h"
 #include "http_main.h"
 #include "brigade/status.h"
+#include "brigade/assert.h"
 
 #include <string.h>
 
@@ -31,6 +32,7 @@ static void status_add(brg_status_counts *sum, const brg_status_counts *more)
     const uint64_t *from = (const uint64_t *)more;
 
     _Static_assert(sizeof *sum % sizeof *to == 0, "counters only");
+    BRG_ASSERT(sum != more);
     for (size_t i = 0; i < sizeof *sum / sizeof *to; i++)
         to[i] += from[i];
 }

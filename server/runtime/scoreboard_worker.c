@@ -13,6 +13,7 @@
 #include "http_protocol.h"
 
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 #include <string.h>
 #include <sys/times.h>
@@ -72,6 +73,7 @@ static void score_put_string(char *field, apr_size_t n, const char *src)
 {
     apr_size_t i = 0;
 
+    BRG_ASSERT(n > 0);
     for (; src && src[i] && i < n - 1; i++)
         score_put(field[i], src[i]);
     score_put(field[i], '\0');
@@ -173,6 +175,7 @@ void scoreboard_thread(int slot, int thread, int status)
 {
     worker_score *ws = ap_get_scoreboard_worker_from_indexes(slot, thread);
 
+    BRG_ASSERT(status >= 0 && status < SERVER_NUM_STATUS);
     if (ws)
         score_put(ws->status, (unsigned char)status);
 }

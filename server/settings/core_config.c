@@ -10,14 +10,18 @@
 #include "apr_strings.h"
 #include "configuration.h"
 #include "core_settings.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
 #define CORE_PATH_INFO_UNSET 3
 #define CORE_UNSET (-1)
 
+#define CORE_DIR_TAG 0x434f4449
+
 typedef struct core_dir_full {
-    core_dir_config pub;
+    core_dir_config pub; /* first: what modules have a pointer to */
+    uint32_t tag;
     int encoded_slashes_set;
 } core_dir_full;
 
@@ -26,6 +30,7 @@ void *core_create_dir_config(apr_pool_t *p, char *dir)
     core_dir_full *full = apr_pcalloc(p, sizeof *full);
     core_dir_config *d = &full->pub;
 
+    full->tag = CORE_DIR_TAG;
     /* Outside all sections links are followed unless something else is said. */
     d->opts = dir ? OPT_UNSET : OPT_UNSET | OPT_SYM_LINKS;
     d->override = OR_UNSET | OR_NONE;
@@ -185,6 +190,8 @@ void *core_merge_dir_configs(apr_pool_t *p, void *base_, void *over_)
     core_dir_full *full = apr_pmemdup(p, base_, sizeof *full);
     core_dir_config *to = &full->pub;
 
+    BRG_ASSERT_TAG(full, CORE_DIR_TAG);
+    BRG_ASSERT_TAG((const core_dir_full *)over_, CORE_DIR_TAG);
     core_merge_identity(to, over);
     core_merge_options(to, base, over);
     core_merge_override(to, over);
@@ -204,6 +211,7 @@ void *core_merge_dir_configs(apr_pool_t *p, void *base_, void *over_)
 
 void core_set_encoded_slashes(core_dir_config *d, int allow, int decode)
 {
+    BRG_ASSERT_TAG((core_dir_full *)d, CORE_DIR_TAG);
     ((core_dir_full *)d)->encoded_slashes_set = 1;
     d->allow_encoded_slashes = allow ? 1 : 0;
     d->decode_encoded_slashes = decode ? 1 : 0;

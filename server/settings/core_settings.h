@@ -11,7 +11,7 @@
 #include "http_config.h"
 #include "http_core.h"
 
-/** FileCacheValidate: how a remembered file is known to be current. */
+/** FileCacheValidate: how a cached file is known to be current. */
 typedef enum brg_validate {
     BRG_VALIDATE_UNSET = 0,
     BRG_VALIDATE_INOTIFY, /**< change events, drained once per turn (the default) */
@@ -29,7 +29,7 @@ typedef struct brg_core_conf {
     apr_off_t
         file_cache_max_file_bytes; /**< FileCacheMaxFile: largest file kept in memory, bytes */
     int filter_statistics;         /**< FilterStatistics: filters are counted */
-    int file_cache_entries_n;      /**< FileCacheEntries: files remembered per loop; 0 = none */
+    int file_cache_entries_n;      /**< FileCacheEntries: files cached per loop; 0 = none */
 } brg_core_conf;
 
 #define BRG_DEFAULT_FILE_CACHE_BYTES (64 * 1024 * 1024)

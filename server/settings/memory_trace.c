@@ -13,6 +13,7 @@
 #include "memory_settings.h"
 #include "memory_scope.h"
 #include "pool_trace.h"
+#include "brigade/assert.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -138,6 +139,7 @@ static apr_status_t trace_close(void *data)
 {
     pool_trace_file *file = data;
 
+    BRG_ASSERT(file == &trace_conf.file && file->fd >= 0);
     pool_trace_to(NULL);
     close(file->fd);
     munmap(file->sums, sizeof(*file->sums));
@@ -199,6 +201,7 @@ int memory_trace_open(apr_pool_t *pconf, server_rec *s)
                      trace_error(pconf, errno));
         return !OK;
     }
+    BRG_ASSERT(trace_conf.requests > 0 && trace_conf.bytes > 0);
     file->requests_most = trace_conf.requests;
     file->bytes_most = trace_conf.bytes;
     file->ended = trace_ended;

@@ -55,6 +55,8 @@ DIFFERENCES = {
 # Differences that no single request shows.
 OTHERS = {
     "TRACE": "TraceEnable is off unless a configuration turns it on.",
+    "expressions that take too long": "The match of a regular expression is given up after RegexMatchLimit steps, and its "
+                                      "request gets 500. Apache takes it for an expression that does not match.",
     "a bad configuration at a reload": "The running configuration stays, and the log says why. Apache ends.",
 }
 
