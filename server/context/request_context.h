@@ -69,7 +69,7 @@ struct cache_capture;
 
 /** What a handler or filter offers to be stored as the body of a response. */
 typedef struct request_offer {
-    int codings;                   /**< content codings that filters on the way make if asked for */
+    int codings;                   /**< content codings that filters on the chain make if asked for */
     int coded;                     /**< and the request asks for one of them */
     const char *etag;              /**< before any filter changed it, or NULL */
     const char *path;              /**< the file that is the whole body, or NULL */
