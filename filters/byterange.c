@@ -4,7 +4,7 @@
  * response that is there as a whole, in one brigade. Buckets are split and copied by reference;
  * file buckets are never read.
  *
- * What is done with odd sets of ranges is Apache's way: a range that touches the one before it is
+ * Odd sets of ranges are treated as Apache does: a range that touches the one before it is
  * merged with that one, and a set that would cost more than the whole representation, or goes
  * beyond MaxRanges, MaxRangeOverlaps or MaxRangeReversals, is ignored.
  */

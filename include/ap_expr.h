@@ -15,6 +15,7 @@
 extern "C" {
 #endif
 
+/** A part of a parsed expression; its inside is the parser's. */
 typedef struct ap_expr_node ap_expr_t;
 
 /** A parsed expression and where it came from. */
@@ -55,18 +56,22 @@ typedef struct {
     void *data;                 /**< for lookup functions */
     int reclvl;                 /**< 0 at the start */
 } ap_expr_eval_ctx_t;
+/** Evaluate with a state of the caller's. > 0 true (or a string was made), 0 false, < 0 error. */
 AP_DECLARE(int) ap_expr_exec_ctx(ap_expr_eval_ctx_t *ctx);
 
 /* For string expressions. NULL with *err set on error. */
 AP_DECLARE(const char *)
 ap_expr_str_exec(request_rec *r, const ap_expr_info_t *expr, const char **err);
+/** The same, with captures as ap_expr_exec_re() has them. */
 AP_DECLARE(const char *)
 ap_expr_str_exec_re(request_rec *r, const ap_expr_info_t *expr, apr_size_t nmatch,
                     ap_regmatch_t *pmatch, const char **source, const char **err);
 
 /* ---- Offering operators, functions and variables ------------------------------------------------------- */
 
+/** An operator such as -f. @a data: as the lookup gave it. 0 or 1. */
 typedef int ap_expr_op_unary_t(ap_expr_eval_ctx_t *ctx, const void *data, const char *arg);
+/** An operator between two words. 0 or 1. */
 typedef int ap_expr_op_binary_t(ap_expr_eval_ctx_t *ctx, const void *data, const char *arg1,
                                 const char *arg2);
 typedef const char *(ap_expr_string_func_t)(ap_expr_eval_ctx_t *ctx, const void *data, const char *arg);
@@ -96,6 +101,7 @@ typedef struct {
 typedef int(ap_expr_lookup_fn_t)(ap_expr_lookup_parms *parms);
 /** Runs the hook below. */
 AP_DECLARE_NONSTD(int) ap_expr_lookup_default(ap_expr_lookup_parms *parms);
+/** Find out who offers a name. First that does not decline. */
 AP_DECLARE_HOOK(int, expr_lookup, (ap_expr_lookup_parms *parms))
 
 /* ---- Parsing ------------------------------------------------------------------------------------------- */
@@ -108,6 +114,7 @@ ap_expr_parse(apr_pool_t *pool, apr_pool_t *ptemp, ap_expr_info_t *info, const c
 AP_DECLARE(ap_expr_info_t *)
 ap_expr_parse_cmd_mi(const cmd_parms *cmd, const char *expr, unsigned int flags, const char **err,
                      ap_expr_lookup_fn_t *lookup_fn, int module_index);
+/** The same for the module of this file. */
 #define ap_expr_parse_cmd(cmd, expr, flags, err, lookup_fn) \
     ap_expr_parse_cmd_mi(cmd, expr, flags, err, lookup_fn, APLOG_MODULE_INDEX)
 

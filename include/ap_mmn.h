@@ -7,11 +7,14 @@
  * Version of the module interface: the one of Apache HTTP Server 2.4.71. A module binary loads if its major
  * number is equal; a greater minor number adds without breaking.
  */
+/** Marks a module of this interface. */
 #define MODULE_MAGIC_COOKIE 0x41503234UL
 
 #ifndef MODULE_MAGIC_NUMBER_MAJOR
+/** Changes where old modules cannot be loaded any more. */
 #define MODULE_MAGIC_NUMBER_MAJOR 20120211
 #endif
+/** Grows where something was added. */
 #define MODULE_MAGIC_NUMBER_MINOR 142
 
 /** For #if: is the interface at least this version? */

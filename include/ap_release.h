@@ -7,11 +7,13 @@
  * The version of Apache HTTP Server whose interface is offered, for modules that ask at compile time. What
  * the server calls itself is ap_get_server_banner().
  */
+/** Who Apache's interface is from. */
 #define AP_SERVER_COPYRIGHT "Copyright the Brigade authors."
 #define AP_SERVER_BASEVENDOR "Brigade"
 #define AP_SERVER_BASEPROJECT "Brigade"
 #define AP_SERVER_BASEPRODUCT "Apache"
 
+/** The version of Apache whose interface this is. */
 #define AP_SERVER_MAJORVERSION_NUMBER 2
 #define AP_SERVER_MINORVERSION_NUMBER 4
 #define AP_SERVER_PATCHLEVEL_NUMBER 71
@@ -19,6 +21,7 @@
 #define AP_SERVER_ADD_STRING ""
 
 #ifndef APR_STRINGIFY
+/** The value of a macro as a string. */
 #define APR_STRINGIFY(n) APR_STRINGIFY_HELPER(n)
 #define APR_STRINGIFY_HELPER(n) #n
 #endif

@@ -21,6 +21,7 @@
 extern "C" {
 #endif
 
+/** Group and version of the providers of shared memory slots. */
 #define AP_SLOTMEM_PROVIDER_GROUP "slotmem"
 #define AP_SLOTMEM_PROVIDER_VERSION "0"
 

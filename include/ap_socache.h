@@ -55,6 +55,7 @@ typedef struct ap_socache_provider_t {
                             ap_socache_iterator_t *iterator, apr_pool_t *pool);
 } ap_socache_provider_t;
 
+/** Group, version and default of the providers of shared object caches. */
 #define AP_SOCACHE_PROVIDER_GROUP "socache"
 #define AP_SOCACHE_PROVIDER_VERSION "0"
 #define AP_SOCACHE_DEFAULT_PROVIDER "default"

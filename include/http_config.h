@@ -37,6 +37,7 @@ enum cmd_how {
     TAKE_ARGV  /**< all words as an array */
 };
 
+/** A directive that is being read, see below. */
 typedef struct cmd_parms_struct cmd_parms;
 
 #ifdef AP_HAVE_DESIGNATED_INITIALIZER
@@ -50,9 +51,11 @@ typedef union {
     const char *(*take3)(cmd_parms *parms, void *mconfig, const char *w, const char *w2, const char *w3);
     const char *(*flag)(cmd_parms *parms, void *mconfig, int on);
 } cmd_func;
+/** How the function of a directive is kept in a command_rec, and given to it. */
 #define AP_CMD_FUNC_MEMBER(member) func.member
 #define AP_CMD_FUNC_INIT(member, f) { .member = f }
 #else
+/** The function of a directive, by its kind of arguments. */
 typedef const char *(*cmd_func)();
 #define AP_CMD_FUNC_MEMBER(member) func
 #define AP_CMD_FUNC_INIT(member, f) f
@@ -95,6 +98,7 @@ typedef const char *(*cmd_func)();
 #define AP_INIT_TAKE123(directive, func, mconfig, where, help) \
     { directive, AP_CMD_FUNC_INIT(take3, func), mconfig, where, TAKE123, help }
 
+/** A directive, see below. */
 typedef struct command_struct command_rec;
 /** One directive. A table of them ends with one whose name is NULL. */
 struct command_struct {
@@ -126,6 +130,7 @@ struct command_struct {
 /** Returned by a directive function: not mine, ask the next module that has it. */
 #define DECLINE_CMD "\a\b"
 
+/** A source of configuration lines, see below. */
 typedef struct ap_configfile_t ap_configfile_t;
 /** A source of lines. */
 struct ap_configfile_t {
@@ -179,10 +184,14 @@ AP_DECLARE(int) ap_method_is_limited(cmd_parms *cmd, const char *method);
 /* Ready-made directive functions: store at offset cmd->info of the module's configuration. */
 AP_DECLARE_NONSTD(const char *)
 ap_set_string_slot(cmd_parms *cmd, void *struct_ptr, const char *arg);
+/** The same, in lower case. */
 AP_DECLARE_NONSTD(const char *)
 ap_set_string_slot_lower(cmd_parms *cmd, void *struct_ptr, const char *arg);
+/** The same for a number. */
 AP_DECLARE_NONSTD(const char *) ap_set_int_slot(cmd_parms *cmd, void *struct_ptr, const char *arg);
+/** The same for On or Off, into an int. */
 AP_DECLARE_NONSTD(const char *) ap_set_flag_slot(cmd_parms *cmd, void *struct_ptr, int arg);
+/** The same, into an unsigned char. */
 AP_DECLARE_NONSTD(const char *) ap_set_flag_slot_char(cmd_parms *cmd, void *struct_ptr, int arg);
 /** The name relative to ServerRoot made absolute. */
 AP_DECLARE_NONSTD(const char *) ap_set_file_slot(cmd_parms *cmd, void *struct_ptr, const char *arg);
@@ -191,14 +200,17 @@ AP_DECLARE_NONSTD(const char *) ap_set_deprecated(cmd_parms *cmd, void *struct_p
 
 /* A file name relative to ServerRoot, DefaultRuntimeDir; NULL if it cannot be one. */
 AP_DECLARE(char *) ap_server_root_relative(apr_pool_t *p, const char *fname);
+/** A name below DefaultRuntimeDir, absolute names as they are. In @a p; NULL: it is not valid. */
 AP_DECLARE(char *) ap_runtime_dir_relative(apr_pool_t *p, const char *fname);
 
 /* ---- Modules ------------------------------------------------------------------------------------------- */
 
+/** Flags of a module: none. */
 #define AP_MODULE_FLAG_NONE (0)
 /** Merge this module's configuration even where a section has none of its directives. */
 #define AP_MODULE_FLAG_ALWAYS_MERGE (1 << 0)
 
+/** A module, see below. */
 typedef struct module_struct module;
 /** A module. Begin with STANDARD20_MODULE_STUFF, then the functions; any may be NULL. */
 struct module_struct {
@@ -224,6 +236,7 @@ struct module_struct {
 
 #ifndef AP_MAYBE_UNUSED
 #ifdef __GNUC__
+/** A name that a file need not use. */
 #define AP_MAYBE_UNUSED(x) x __attribute__((unused))
 #else
 #define AP_MAYBE_UNUSED(x) x
@@ -240,6 +253,7 @@ struct module_struct {
     APLOG_USE_MODULE(foo); \
     module AP_MODULE_DECLARE_DATA foo##_module
 
+/** The first members of a module, which the server fills in. */
 #define STANDARD_MODULE_STUFF this_module_needs_to_be_ported_to_apache_2_0
 #define MPM20_MODULE_STUFF \
     MODULE_MAGIC_NUMBER_MAJOR, MODULE_MAGIC_NUMBER_MINOR, -1, __FILE__, NULL, NULL, MODULE_MAGIC_COOKIE
@@ -253,6 +267,7 @@ struct module_struct {
 /** Its flags, 0 for a module that is too old to have any. */
 AP_DECLARE(int) ap_get_module_flags(const module *m);
 
+/** A built-in module and the name of its variable. */
 typedef struct {
     const char *name;
     module *modp;
@@ -260,49 +275,70 @@ typedef struct {
 
 AP_DECLARE_DATA extern module *ap_top_module;          /**< head of the list */
 AP_DECLARE_DATA extern module *ap_prelinked_modules[]; /**< built in, NULL at the end, as the next two */
+/** All built-in modules with their names, then NULL. */
 AP_DECLARE_DATA extern ap_module_symbol_t ap_prelinked_module_symbols[];
+/** Modules that are there before the configuration is read, then NULL. */
 AP_DECLARE_DATA extern module *ap_preloaded_modules[];
+/** All modules, then NULL. Changes while the configuration is read. */
 AP_DECLARE_DATA extern module **ap_loaded_modules;
 
 /* NULL, or a message. _loaded_ also appends to ap_loaded_modules. */
 AP_DECLARE(const char *) ap_add_module(module *m, apr_pool_t *p, const char *s);
+/** Add a module that LoadModule has opened. NULL or a message. */
 AP_DECLARE(const char *) ap_add_loaded_module(module *mod, apr_pool_t *p, const char *s);
+/** Take a module out; its index is free again. */
 AP_DECLARE(void) ap_remove_module(module *m);
+/** The same for one that LoadModule has opened. */
 AP_DECLARE(void) ap_remove_loaded_module(module *mod);
+/** Name of a module's source file, as <IfModule> takes it. */
 AP_DECLARE(const char *) ap_find_module_name(module *m);
 /** "core" for core.c, "alias" for mod_alias.c, by index. */
 AP_DECLARE(const char *) ap_find_module_short_name(int module_index);
 /** By file name, such as "mod_so.c". NULL if it is not there. */
 AP_DECLARE(module *) ap_find_linked_module(const char *name);
+/** Let a module register its hooks. */
 AP_DECLARE(void) ap_register_hooks(module *m, apr_pool_t *p);
+/** Make the configurations of a module that was added late. */
 AP_DECLARE(void) ap_single_module_configure(apr_pool_t *p, server_rec *s, module *m);
+/** Register the built-in modules at the start. NULL or a message. */
 AP_DECLARE(const char *) ap_setup_prelinked_modules(process_rec *process);
 /* Make room for modules that will be loaded, by number or for the section that will load them. */
 AP_DECLARE(void) ap_reserve_module_slots(int count);
+/** Keep room for the modules that a directive will add. */
 AP_DECLARE(void) ap_reserve_module_slots_directive(const char *directive);
 
 /* What -L, -l and -V print; does a loaded module have that directive? */
 AP_DECLARE(void) ap_show_directives(void);
+/** Print the built-in modules, for -l. */
 AP_DECLARE(void) ap_show_modules(void);
+/** Name of the MPM. */
 AP_DECLARE(const char *) ap_show_mpm(void);
+/** 1 if a loaded module has the directive. */
 AP_DECLARE(int) ap_exists_directive(apr_pool_t *p, const char *name);
 
 /* ---- Configuration vectors: one pointer per module ----------------------------------------------------- */
 
+/** Configurations of all modules, by module index. */
 typedef struct ap_conf_vector_t ap_conf_vector_t;
+/** Configuration of a module in a vector, NULL if it has none. */
 AP_DECLARE(void *) ap_get_module_config(const ap_conf_vector_t *cv, const module *m);
+/** Put one there. */
 AP_DECLARE(void) ap_set_module_config(ap_conf_vector_t *cv, const module *m, void *val);
 #ifndef AP_DEBUG
 #define ap_get_module_config(v, m) (((void **)(v))[(m)->module_index])
 #define ap_set_module_config(v, m, val) ((((void **)(v))[(m)->module_index]) = (val))
 #endif
 
+/** An empty vector for a request. */
 AP_DECLARE(ap_conf_vector_t *) ap_create_request_config(apr_pool_t *p);
+/** An empty vector for a connection. */
 AP_CORE_DECLARE(ap_conf_vector_t *) ap_create_conn_config(apr_pool_t *p);
+/** A vector for a section, empty but for the core's place. */
 AP_CORE_DECLARE(ap_conf_vector_t *) ap_create_per_dir_config(apr_pool_t *p);
 /** Every module's merge of the two, in @a p. */
 AP_CORE_DECLARE(ap_conf_vector_t *)
 ap_merge_per_dir_configs(apr_pool_t *p, ap_conf_vector_t *base, ap_conf_vector_t *new_conf);
+/** For module loaders: where a directive finds its configurations. */
 AP_CORE_DECLARE(void *)
 ap_set_config_vectors(server_rec *server, ap_conf_vector_t *section_vector, const char *section,
                       module *mod, apr_pool_t *pconf);
@@ -311,19 +347,25 @@ ap_set_config_vectors(server_rec *server, ap_conf_vector_t *section_vector, cons
 
 /* The level in force for a module, by server, connection, both, or request. */
 AP_DECLARE(int) ap_get_server_module_loglevel(const server_rec *s, int index);
+/** LogLevel for a module on a connection. */
 AP_DECLARE(int) ap_get_conn_module_loglevel(const conn_rec *c, int index);
+/** LogLevel for a module on a connection that belongs to @a s. */
 AP_DECLARE(int)
 ap_get_conn_server_module_loglevel(const conn_rec *c, const server_rec *s, int index);
+/** LogLevel for a module and a request. */
 AP_DECLARE(int) ap_get_request_module_loglevel(const request_rec *r, int index);
 #ifndef AP_DEBUG
+/** The settings that the levels below are read from. */
 #define ap_get_conn_logconf(c) ((c)->log ? (c)->log : &(c)->base_server->log)
 #define ap_get_conn_server_logconf(c, s) \
     (((c)->log != &(c)->base_server->log && (c)->log != NULL) ? (c)->log : &(s)->log)
 #define ap_get_request_logconf(r) \
     ((r)->log ? (r)->log : (r)->connection->log ? (r)->connection->log : &(r)->server->log)
+/** LogLevel for a module in these settings. */
 #define ap_get_module_loglevel(l, i) \
     (((i) < 0 || (l)->module_levels == NULL || (l)->module_levels[i] < 0) ? (l)->level \
                                                                           : (l)->module_levels[i])
+/** LogLevel for a module on a server. */
 #define ap_get_server_module_loglevel(s, i) (ap_get_module_loglevel(&(s)->log, i))
 #define ap_get_conn_module_loglevel(c, i) (ap_get_module_loglevel(ap_get_conn_logconf(c), i))
 #define ap_get_conn_server_module_loglevel(c, s, i) \
@@ -331,12 +373,15 @@ AP_DECLARE(int) ap_get_request_module_loglevel(const request_rec *r, int index);
 #define ap_get_request_module_loglevel(r, i) (ap_get_module_loglevel(ap_get_request_logconf(r), i))
 #endif
 
+/** Set it for one module, while the configuration is read. */
 AP_DECLARE(void) ap_set_module_loglevel(apr_pool_t *p, struct ap_logconf *l, int index, int level);
+/** Set it for all modules. */
 AP_DECLARE(void) ap_reset_module_loglevels(struct ap_logconf *l, int val);
 /** A level's name to its number. NULL or a message. */
 AP_DECLARE(const char *) ap_parse_log_level(const char *str, int *val);
 /** A copy of @a old, or one with defaults if that is NULL. */
 AP_DECLARE(struct ap_logconf *) ap_new_log_config(apr_pool_t *p, const struct ap_logconf *old);
+/** A server's settings over those of the main server. */
 AP_DECLARE(void)
 ap_merge_log_config(const struct ap_logconf *old_conf, struct ap_logconf *new_conf);
 
@@ -353,8 +398,11 @@ ap_pcfg_open_custom(apr_pool_t *p, const char *descr, void *param,
                     apr_status_t (*close_func)(void *param));
 /** A logical line: continued lines joined, outer white space gone. APR_EOF; APR_ENOSPC if it is too long. */
 AP_DECLARE(apr_status_t) ap_cfg_getline(char *buf, apr_size_t bufsize, ap_configfile_t *cfp);
+/** The next byte; APR_EOF at the end. */
 AP_DECLARE(apr_status_t) ap_cfg_getc(char *ch, ap_configfile_t *cfp);
+/** Close the source. */
 AP_DECLARE(int) ap_cfg_closefile(ap_configfile_t *cfp);
+/** What went wrong with a source, as a text in @a p. */
 AP_DECLARE(const char *) ap_pcfg_strerror(apr_pool_t *p, ap_configfile_t *cfp, apr_status_t rc);
 
 /** Read on, to the end of section @a directive, doing nothing. NULL or a message, as all of these. */
@@ -379,18 +427,22 @@ ap_dir_cfgmatch(cmd_parms *cmd, int flags, const char *(*cb)(ap_dir_match_t *w, 
 AP_DECLARE(server_rec *)
 ap_read_config(process_rec *process, apr_pool_t *temp_pool, const char *config_name,
                ap_directive_t **conftree);
+/** Read a file of directives into @a conftree. NULL or a message. */
 AP_DECLARE(const char *)
 ap_process_resource_config(server_rec *s, const char *fname, ap_directive_t **conftree, apr_pool_t *p,
                            apr_pool_t *ptemp);
+/** The same for all files that a pattern of Include names. */
 AP_DECLARE(const char *)
 ap_process_fnmatch_configs(server_rec *s, const char *fname, ap_directive_t **conftree, apr_pool_t *p,
                            apr_pool_t *ptemp, int optional);
 /** OK, or an HTTP status after logging. */
 AP_DECLARE(int)
 ap_process_config_tree(server_rec *s, ap_directive_t *conftree, apr_pool_t *p, apr_pool_t *ptemp);
+/** Let modules change the command line before it is read. */
 AP_DECLARE(void) ap_run_rewrite_args(process_rec *process);
 /** Merge the main server's configuration into each virtual host's. */
 AP_DECLARE(void) ap_fixup_virtual_hosts(apr_pool_t *p, server_rec *main_server);
+/** A server_rec for a <VirtualHost> section. NULL or a message. */
 AP_CORE_DECLARE(const char *)
 ap_init_virtual_host(apr_pool_t *p, const char *hostname, server_rec *main_server, server_rec **ps);
 /** OK with *result (NULL if there is no file), or an HTTP status. Blocks on the file. */
@@ -398,7 +450,9 @@ AP_CORE_DECLARE(int)
 ap_parse_htaccess(ap_conf_vector_t **result, request_rec *r, int override, int override_opts,
                   apr_table_t *override_list, const char *path, const char *access_name);
 
+/** The directive of that name in a table, or NULL. */
 AP_CORE_DECLARE(const command_rec *) ap_find_command(const char *name, const command_rec *cmds);
+/** The directive of that name from *mod on, which is set to the one that has it. */
 AP_CORE_DECLARE(const command_rec *)
 ap_find_command_in_modules(const char *cmd_name, module **mod);
 
@@ -407,6 +461,7 @@ AP_CORE_DECLARE(int) ap_invoke_handler(request_rec *r);
 
 /* Memory that outlives restarts, zeroed when made, by key. Get returns NULL if it was not made. */
 AP_DECLARE(void *) ap_retained_data_create(const char *key, apr_size_t size);
+/** Data that lives over restarts, NULL if it was not made. */
 AP_DECLARE(void *) ap_retained_data_get(const char *key);
 /** A cleanup that sets *(void **)data to NULL. */
 AP_DECLARE_NONSTD(apr_status_t) ap_pool_cleanup_set_null(void *data);

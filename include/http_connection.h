@@ -38,6 +38,7 @@ AP_DECLARE(int) ap_pre_connection(conn_rec *c, void *csd);
 
 /* End-of-connection bucket: write what is before it, then close. */
 AP_DECLARE_DATA extern const apr_bucket_type_t ap_bucket_type_eoc;
+/** 1 if @a e ends the connection. */
 #define AP_BUCKET_IS_EOC(e) (e->type == &ap_bucket_type_eoc)
 AP_DECLARE(apr_bucket *) ap_bucket_eoc_make(apr_bucket *b);
 AP_DECLARE(apr_bucket *) ap_bucket_eoc_create(apr_bucket_alloc_t *list);

@@ -58,6 +58,7 @@ extern "C" {
 
 AP_DECLARE(int) ap_allow_options(request_rec *r);   /**< OPT_* */
 AP_DECLARE(int) ap_allow_overrides(request_rec *r); /**< OR_* */
+/** DocumentRoot for this request; modules for mass hosting may have set it. */
 AP_DECLARE(const char *) ap_document_root(request_rec *r);
 /** Name or address (REMOTE_*) of the user agent. @a str_is_ip may be NULL. May ask the resolver and wait. */
 AP_DECLARE(const char *) ap_get_useragent_host(request_rec *req, int type, int *str_is_ip);
@@ -70,24 +71,32 @@ AP_DECLARE(const char *) ap_get_remote_logname(request_rec *r);
 AP_DECLARE(char *) ap_construct_url(apr_pool_t *p, const char *uri, request_rec *r);
 /** This server's name as UseCanonicalName says; _for_url puts brackets around an IPv6 address. */
 AP_DECLARE(const char *) ap_get_server_name(request_rec *r);
+/** The same, with brackets around an IPv6 address. */
 AP_DECLARE(const char *) ap_get_server_name_for_url(request_rec *r);
+/** The port for redirections and SERVER_PORT, by UseCanonicalPhysicalPort. */
 AP_DECLARE(apr_port_t) ap_get_server_port(const request_rec *r);
+/** ReadBufferSize for this request, bytes. */
 AP_DECLARE(apr_size_t) ap_get_read_buf_size(const request_rec *r);
+/** LimitRequestBody for this request, bytes; 0 = no limit. */
 AP_DECLARE(apr_off_t) ap_get_limit_req_body(const request_rec *r);
+/** LimitXMLRequestBody for this request, bytes. */
 AP_DECLARE(apr_size_t) ap_get_limit_xml_body(const request_rec *r);
 /** Body of an error response: text after a quote, a URL, or a local path. */
 AP_DECLARE(void) ap_custom_response(request_rec *r, int status, const char *string);
 /** Nonzero, after logging, if there are too many redirects or sub-requests. */
 AP_DECLARE(int) ap_is_recursion_limit_exceeded(const request_rec *r);
+/** 1 if -D or Define has set @a name. */
 AP_DECLARE(int) ap_exists_config_define(const char *name);
 /** The core's translate_name function. */
 AP_DECLARE_NONSTD(int) ap_core_translate(request_rec *r);
 
 /* What modules of authentication say, by their optional functions. */
 AP_DECLARE(const char *) ap_auth_type(request_rec *r);
+/** AuthName for this request, NULL if there is none. */
 AP_DECLARE(const char *) ap_auth_name(request_rec *r);
 AP_DECLARE(int) ap_satisfies(request_rec *r); /**< SATISFY_* */
 
+/** A Require line as modules of Apache 2.2 had it. */
 typedef struct require_line require_line;
 /** A Require line and the methods it is for. */
 struct require_line {
@@ -97,8 +106,10 @@ struct require_line {
 
 /* ---- Configuration of the core ------------------------------------------------------------------------- */
 
+/** The core, whose configurations the functions below fetch. */
 AP_DECLARE_DATA extern module core_module;
 
+/** The core's configuration in a vector: it has the first place. */
 AP_DECLARE(void *) ap_get_core_module_config(const ap_conf_vector_t *cv);
 AP_DECLARE(void) ap_set_core_module_config(ap_conf_vector_t *cv, void *val);
 /** The connection's socket; it stays the core's. */
@@ -157,6 +168,7 @@ typedef unsigned long etag_components_t; /**< ETAG_* */
 #define AP_CORE_MERGE_FLAG(field, to, base, over) \
     to->field = over->field != AP_CORE_CONFIG_UNSET ? over->field : base->field
 
+/** ServerSignature. */
 typedef enum {
     srv_sig_unset,
     srv_sig_off,
@@ -271,6 +283,7 @@ typedef struct {
     apr_size_t read_buf_size;
 } core_dir_config;
 
+/** 1 if EnableSendfile asks for it. */
 #define AP_SENDFILE_ENABLED(x) ((x) == ENABLE_SENDFILE_ON ? APR_SENDFILE_ENABLED : 0)
 
 /** Per server. */
@@ -329,8 +342,11 @@ typedef struct {
 
 /* Add a section while the configuration is read. */
 AP_CORE_DECLARE(void) ap_add_per_dir_conf(server_rec *s, void *dir_config);
+/** Add a <Location> section's configuration to a server. */
 AP_CORE_DECLARE(void) ap_add_per_url_conf(server_rec *s, void *url_config);
+/** Add a <Files> section's configuration to a directory's. */
 AP_CORE_DECLARE(void) ap_add_file_conf(apr_pool_t *p, core_dir_config *conf, void *url_config);
+/** Add an <If> section's configuration to a directory's. */
 AP_CORE_DECLARE(const char *) ap_add_if_conf(apr_pool_t *p, core_dir_config *conf, void *url_config);
 /** The Limit and LimitExcept sections, for modules that define their own. */
 AP_CORE_DECLARE_NONSTD(const char *) ap_limit_section(cmd_parms *cmd, void *dummy, const char *arg);
@@ -341,23 +357,30 @@ AP_DECLARE(void) ap_add_output_filters_by_type(request_rec *r);
 
 /* The Protocol directive. */
 AP_DECLARE(const char *) ap_get_server_protocol(server_rec *s);
+/** The protocol of a server's listeners: "http" or "https". */
 AP_DECLARE(void) ap_set_server_protocol(server_rec *s, const char *proto);
 
 /* ---- The socket's filters ------------------------------------------------------------------------------ */
 
+/** CORE_IN, the end of input chains: reads from the socket. */
 AP_DECLARE(apr_status_t)
 ap_core_input_filter(ap_filter_t *f, apr_bucket_brigade *b, ap_input_mode_t mode,
                      apr_read_type_e block, apr_off_t readbytes);
+/** CORE, the end of output chains: writes to the socket, and keeps what it does not take. */
 AP_DECLARE(apr_status_t) ap_core_output_filter(ap_filter_t *f, apr_bucket_brigade *b);
 
+/** What CORE keeps for a connection; its inside is the core's. */
 typedef struct core_output_filter_ctx core_output_filter_ctx_t;
+/** What CORE_IN keeps for a connection. */
 typedef struct core_filter_ctx core_ctx_t;
 
+/** As core_ctx_t. */
 struct core_filter_ctx {
     apr_bucket_brigade *b;
     apr_bucket_brigade *tmpbb;
 };
 
+/** A connection as the core's filters see it. */
 typedef struct core_net_rec {
     apr_socket_t *client_socket;
     conn_rec *c;
@@ -365,9 +388,13 @@ typedef struct core_net_rec {
     core_ctx_t *in_ctx;
 } core_net_rec;
 
+/** SUBREQ_CORE, the end of a sub-request's chain. */
 AP_DECLARE_DATA extern ap_filter_rec_t *ap_subreq_core_filter_handle;
+/** CORE. */
 AP_DECLARE_DATA extern ap_filter_rec_t *ap_core_output_filter_handle;
+/** CONTENT_LENGTH. */
 AP_DECLARE_DATA extern ap_filter_rec_t *ap_content_length_filter_handle;
+/** CORE_IN. */
 AP_DECLARE_DATA extern ap_filter_rec_t *ap_core_input_filter_handle;
 
 /** Put what stands for the socket at the end of a connection's input. First that does not decline. */
@@ -382,18 +409,21 @@ ap_get_pollfd_from_conn(conn_rec *c, struct apr_pollfd_t *pfd, apr_interval_time
 
 /* ---- Management values --------------------------------------------------------------------------------- */
 
+/** Kinds of values of the hook get_mgmt_items. */
 typedef enum {
     ap_mgmt_type_string,
     ap_mgmt_type_long,
     ap_mgmt_type_hash
 } ap_mgmt_type_e;
 
+/** Such a value. */
 typedef union {
     const char *s_value;
     long i_value;
     apr_hash_t *h_value;
 } ap_mgmt_value;
 
+/** A value with its name and description. */
 typedef struct {
     const char *description;
     const char *name;
@@ -426,19 +456,24 @@ typedef struct ap_errorlog_info {
 /** Write an item to @a buf and return its length; 0 stands for nothing. */
 typedef int ap_errorlog_handler_fn_t(const ap_errorlog_info *info, const char *arg, char *buf,
                                      int buflen);
+/** Offer an item of ErrorLogFormat, when modules are loaded. */
 AP_DECLARE(void)
 ap_register_errorlog_handler(apr_pool_t *p, char *tag, ap_errorlog_handler_fn_t *handler, int flags);
 
+/** An item that was offered, with its flags. */
 typedef struct ap_errorlog_handler {
     ap_errorlog_handler_fn_t *func;
     int flags;
 } ap_errorlog_handler;
 
+/** How an item is printed: a field of its own, the message, "-" where it is empty. */
 #define AP_ERRORLOG_FLAG_FIELD_SEP 1
 #define AP_ERRORLOG_FLAG_MESSAGE 2
 #define AP_ERRORLOG_FLAG_REQUIRED 4       /**< without it the line is not written */
+/** "-" is printed where it is empty. */
 #define AP_ERRORLOG_FLAG_NULL_AS_HYPHEN 8
 
+/** An item of a parsed ErrorLogFormat. */
 typedef struct {
     ap_errorlog_handler_fn_t *func;
     const char *arg;
@@ -450,6 +485,7 @@ typedef struct {
 AP_DECLARE_HOOK(void, error_log, (const ap_errorlog_info *info, const char *errstr))
 
 AP_CORE_DECLARE(void) ap_register_log_hooks(apr_pool_t *p);
+/** Register the hooks that the core needs to read the configuration. */
 AP_CORE_DECLARE(void) ap_register_config_hooks(apr_pool_t *p);
 
 /* ---- Optional functions of modules that the core uses -------------------------------------------------- */

@@ -20,14 +20,17 @@ extern "C" {
 /* ---- Levels -------------------------------------------------------------------------------------------- */
 
 #ifndef LOG_PRIMASK
+/** The bits of a level of syslog. */
 #define LOG_PRIMASK 7
 #endif
 #define APLOG_EMERG LOG_EMERG     /**< cannot go on */
 #define APLOG_ALERT LOG_ALERT     /**< act at once */
+/** Levels of messages, as LogLevel has them. */
 #define APLOG_CRIT LOG_CRIT
 #define APLOG_ERR LOG_ERR
 #define APLOG_WARNING LOG_WARNING
 #define APLOG_NOTICE LOG_NOTICE   /**< always logged, as those above */
+/** Levels that are off by default, down to the most talkative. */
 #define APLOG_INFO LOG_INFO
 #define APLOG_DEBUG LOG_DEBUG
 #define APLOG_TRACE1 (LOG_DEBUG + 1)
@@ -46,8 +49,10 @@ extern "C" {
 #define APLOG_STARTUP ((APLOG_LEVELMASK + 1) * 4)  /**< to the console: no time and process */
 
 #ifndef DEFAULT_LOGLEVEL
+/** LogLevel where the configuration has none. */
 #define DEFAULT_LOGLEVEL APLOG_WARNING
 #endif
+/** The same, -e taken into account. Set before the configuration is read. */
 AP_DECLARE_DATA extern int ap_default_loglevel;
 
 /** Number in front of a message, for administrators to search for. */
@@ -61,7 +66,9 @@ AP_DECLARE_DATA extern int ap_default_loglevel;
 #ifdef __cplusplus
 #define APLOG_MODULE_INDEX (*aplog_module_index)
 #else
+/** Index of the module that this file belongs to, if it says so. */
 static int *const aplog_module_index;
+/** Index of this file's module, for its messages. */
 #define APLOG_MODULE_INDEX (aplog_module_index ? *aplog_module_index : APLOG_NO_MODULE)
 #endif
 
@@ -99,6 +106,7 @@ static int *const aplog_module_index;
 #define APLOG_CS_IS_LEVEL(c, s, level) APLOG_CS_MODULE_IS_LEVEL(c, s, APLOG_MODULE_INDEX, level)
 #define APLOG_R_IS_LEVEL(r, level) APLOG_R_MODULE_IS_LEVEL(r, APLOG_MODULE_INDEX, level)
 
+/** Is a level on for a server and this file's module? */
 #define APLOGinfo(s) APLOG_IS_LEVEL(s, APLOG_INFO)
 #define APLOGdebug(s) APLOG_IS_LEVEL(s, APLOG_DEBUG)
 #define APLOGtrace1(s) APLOG_IS_LEVEL(s, APLOG_TRACE1)
@@ -110,6 +118,7 @@ static int *const aplog_module_index;
 #define APLOGtrace7(s) APLOG_IS_LEVEL(s, APLOG_TRACE7)
 #define APLOGtrace8(s) APLOG_IS_LEVEL(s, APLOG_TRACE8)
 
+/** The same for a request. */
 #define APLOGrinfo(r) APLOG_R_IS_LEVEL(r, APLOG_INFO)
 #define APLOGrdebug(r) APLOG_R_IS_LEVEL(r, APLOG_DEBUG)
 #define APLOGrtrace1(r) APLOG_R_IS_LEVEL(r, APLOG_TRACE1)
@@ -121,6 +130,7 @@ static int *const aplog_module_index;
 #define APLOGrtrace7(r) APLOG_R_IS_LEVEL(r, APLOG_TRACE7)
 #define APLOGrtrace8(r) APLOG_R_IS_LEVEL(r, APLOG_TRACE8)
 
+/** The same for a connection. */
 #define APLOGcinfo(c) APLOG_C_IS_LEVEL(c, APLOG_INFO)
 #define APLOGcdebug(c) APLOG_C_IS_LEVEL(c, APLOG_DEBUG)
 #define APLOGctrace1(c) APLOG_C_IS_LEVEL(c, APLOG_TRACE1)
@@ -179,6 +189,7 @@ static int *const aplog_module_index;
 #define ap_log_perror ap_log_perror_
 #endif
 
+/** What ap_log_error() calls when the level is on. Threads: any. */
 AP_DECLARE(void)
 ap_log_error_(const char *file, int line, int module_index, int level, apr_status_t status,
               const server_rec *s, const char *fmt, ...) __attribute__((format(printf, 7, 8)));
@@ -202,10 +213,12 @@ ap_log_cserror_(const char *file, int line, int module_index, int level, apr_sta
 
 /* ---- Bytes as hexadecimal and text --------------------------------------------------------------------- */
 
+/** Flags of the functions below: nothing, or the offset in front of each line. */
 #define AP_LOG_DATA_DEFAULT 0
 #define AP_LOG_DATA_SHOW_OFFSET 1
 
 #ifdef AP_HAVE_C99
+/** ap_log_data(APLOG_MARK, level, s, label, data, len, flags), and the same with r, c, or c and s. */
 #define ap_log_data(...) ap_log_data__(__VA_ARGS__)
 #define ap_log_data__(file, line, mi, level, s, ...) \
     do { \
@@ -238,15 +251,19 @@ ap_log_cserror_(const char *file, int line, int module_index, int level, apr_sta
 #define ap_log_csdata ap_log_csdata_
 #endif
 
+/** What ap_log_data() calls when the level is on; a line for each 16 bytes. */
 AP_DECLARE(void)
 ap_log_data_(const char *file, int line, int module_index, int level, const server_rec *s,
              const char *label, const void *data, apr_size_t len, unsigned int flags);
+/** The same for a request. */
 AP_DECLARE(void)
 ap_log_rdata_(const char *file, int line, int module_index, int level, const request_rec *r,
               const char *label, const void *data, apr_size_t len, unsigned int flags);
+/** The same for a connection. */
 AP_DECLARE(void)
 ap_log_cdata_(const char *file, int line, int module_index, int level, const conn_rec *c,
               const char *label, const void *data, apr_size_t len, unsigned int flags);
+/** The same for a connection, into the log of @a s. */
 AP_DECLARE(void)
 ap_log_csdata_(const char *file, int line, int module_index, int level, const conn_rec *c,
                const server_rec *s, const char *label, const void *data, apr_size_t len,
@@ -254,29 +271,41 @@ ap_log_csdata_(const char *file, int line, int module_index, int level, const co
 
 /* ---- Where the log goes -------------------------------------------------------------------------------- */
 
+/** Log to standard error until ErrorLog is known. */
 AP_DECLARE(void) ap_open_stderr_log(apr_pool_t *p);
+/** Let standard error go to @a file. */
 AP_DECLARE(apr_status_t) ap_replace_stderr_log(apr_pool_t *p, const char *file);
 /** Hook functions of the core: open all servers' logs; set a server process up. */
 AP_DECLARE(int)
 ap_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s_main);
+/** In a server process: take the logs over. */
 AP_DECLARE(void) ap_logs_child_init(apr_pool_t *p, server_rec *s);
+/** Let standard error be the log of @a s. */
 AP_DECLARE(void) ap_error_log2stderr(server_rec *s);
+/** Log how the server was started. */
 AP_DECLARE(void) ap_log_command_line(apr_pool_t *p, server_rec *s);
+/** Log what each MPM says when it starts. */
 AP_DECLARE(void) ap_log_mpm_common(server_rec *s);
 
 /* PID file; names are relative to DefaultRuntimeDir. Writing ends the process if it fails. */
 AP_DECLARE(void) ap_log_pid(apr_pool_t *p, const char *fname);
+/** Remove the file. */
 AP_DECLARE(void) ap_remove_pid(apr_pool_t *p, const char *fname);
+/** Read it. APR_ENOENT, or APR_EGENERAL if it holds no number. */
 AP_DECLARE(apr_status_t) ap_read_pid(apr_pool_t *p, const char *filename, pid_t *mypid);
 
 /* A program that reads a log from its standard input and is started again when it ends. */
 typedef struct piped_log piped_log;
 /** NULL after logging why. Without a shell, unless @a cmdtype asks for one. */
 AP_DECLARE(piped_log *) ap_open_piped_log(apr_pool_t *p, const char *program);
+/** The same with a choice how the program is run. */
 AP_DECLARE(piped_log *)
 ap_open_piped_log_ex(apr_pool_t *p, const char *program, apr_cmdtype_e cmdtype);
+/** End it: the program sees the end of its input. */
 AP_DECLARE(void) ap_close_piped_log(piped_log *pl);
+/** The end that the program reads from. */
 AP_DECLARE(apr_file_t *) ap_piped_log_read_fd(piped_log *pl);
+/** The end that the server writes to. */
 AP_DECLARE(apr_file_t *) ap_piped_log_write_fd(piped_log *pl);
 
 /** Make an identifier for the log of a connection (@a r NULL) or request. First that does not decline. */

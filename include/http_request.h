@@ -32,12 +32,16 @@ ap_check_pipeline(conn_rec *c, apr_bucket_brigade *bb, unsigned int max_blank_li
 
 /* Find the configuration for URI, directory, file name and conditions. OK or a status. */
 AP_DECLARE(int) ap_location_walk(request_rec *r);
+/** <Directory> sections and .htaccess files for r->filename. */
 AP_DECLARE(int) ap_directory_walk(request_rec *r);
+/** <Files> sections for the last part of r->filename. */
 AP_DECLARE(int) ap_file_walk(request_rec *r);
+/** <If> sections whose condition holds. */
 AP_DECLARE(int) ap_if_walk(request_rec *r);
 
 /* ---- Sub-requests -------------------------------------------------------------------------------------- */
 
+/** What ap_sub_req_lookup_dirent() does with the query: none, or that of the request above. */
 #define AP_SUBREQ_NO_ARGS 0
 #define AP_SUBREQ_MERGE_ARGS 1
 
@@ -45,16 +49,20 @@ AP_DECLARE(int) ap_if_walk(request_rec *r);
  * or it lives as long as @a r. @a next_filter: where its output would go, NULL for a mere lookup. */
 AP_DECLARE(request_rec *)
 ap_sub_req_lookup_uri(const char *new_uri, const request_rec *r, ap_filter_t *next_filter);
+/** By a file name, absolute or relative to the folder of r->filename. */
 AP_DECLARE(request_rec *)
 ap_sub_req_lookup_file(const char *new_file, const request_rec *r, ap_filter_t *next_filter);
+/** By an entry of the folder of r->filename; @a subtype: AP_SUBREQ_*. */
 AP_DECLARE(request_rec *)
 ap_sub_req_lookup_dirent(const apr_finfo_t *finfo, const request_rec *r, int subtype,
                          ap_filter_t *next_filter);
+/** By URI, with another method than GET. */
 AP_DECLARE(request_rec *)
 ap_sub_req_method_uri(const char *method, const char *new_uri, const request_rec *r,
                       ap_filter_t *next_filter);
 /** Run its handler. OK or a status. */
 AP_DECLARE(int) ap_run_sub_req(request_rec *r);
+/** End a sub-request and free its memory. */
 AP_DECLARE(void) ap_destroy_sub_req(request_rec *r);
 /** Ends a sub-request's chain: drops EOS. */
 AP_CORE_DECLARE_NONSTD(apr_status_t)
@@ -75,6 +83,7 @@ AP_DECLARE(void) ap_internal_fast_redirect(request_rec *sub_req, request_rec *r)
 AP_DECLARE(int) ap_is_initial_req(request_rec *r);
 /** Make r->mtime at least so late. */
 AP_DECLARE(void) ap_update_mtime(request_rec *r, apr_time_t dependency_mtime);
+/** @a reset of ap_allow_methods(): keep the methods that are allowed already, or forget them. */
 #define MERGE_ALLOW 0
 #define REPLACE_ALLOW 1
 /** Allow methods by name, then NULL. @a reset: forget the others. */
@@ -86,19 +95,24 @@ AP_DECLARE(void) ap_allow_standard_methods(request_rec *r, int reset, ...);
 
 /** Does a Require line apply? Old; ap_some_authn_required() asks whether a user must be known. */
 AP_DECLARE(int) ap_some_auth_required(request_rec *r);
+/** 1 if a user must be known for this request, as its access hooks say, which are run. */
 AP_DECLARE(int) ap_some_authn_required(request_rec *r);
 
 /* Must an internal request be checked again whenever its URI differs, or only if its configuration does? */
 #define AP_AUTH_INTERNAL_PER_URI 0
 #define AP_AUTH_INTERNAL_PER_CONF 1
 #define AP_AUTH_INTERNAL_MASK 0x000F
+/** Before the configuration is read: no phase asks for more than AP_AUTH_INTERNAL_PER_CONF. */
 AP_DECLARE(void) ap_clear_auth_internal(void);
+/** After it is read: find out what internal requests need. */
 AP_DECLARE(void) ap_setup_auth_internal(apr_pool_t *ptemp);
 /** ap_register_provider() for groups authn and authz, with one of the above. */
 AP_DECLARE(apr_status_t)
 ap_register_auth_provider(apr_pool_t *pool, const char *provider_group, const char *provider_name,
                           const char *provider_version, const void *provider, int type);
+/** Names of the providers of authentication, for lists of what is loaded. */
 APR_DECLARE_OPTIONAL_FN(apr_array_header_t *, authn_ap_list_provider_names, (apr_pool_t *ptemp));
+/** The same for authorization. */
 APR_DECLARE_OPTIONAL_FN(apr_array_header_t *, authz_ap_list_provider_names, (apr_pool_t *ptemp));
 
 /* ---- Phases, in their order ---------------------------------------------------------------------------- */
@@ -150,8 +164,11 @@ ap_hook_check_authz(ap_HOOK_auth_checker_t *pf, const char *const *aszPre, const
 
 /** Destroying one logs the request and destroys its pool. */
 AP_DECLARE_DATA extern const apr_bucket_type_t ap_bucket_type_eor;
+/** 1 if @a e ends a request. */
 #define AP_BUCKET_IS_EOR(e) ((e)->type == &ap_bucket_type_eor)
+/** Make @a b the end of @a r. */
 AP_DECLARE(apr_bucket *) ap_bucket_eor_make(apr_bucket *b, request_rec *r);
+/** A new bucket that ends @a r, from @a list. */
 AP_DECLARE(apr_bucket *) ap_bucket_eor_create(apr_bucket_alloc_t *list, request_rec *r);
 
 #ifdef __cplusplus

@@ -33,32 +33,42 @@
 /* ---- Defaults; an installation may define its own ------------------------------------------------------ */
 
 #ifndef HTTPD_ROOT
+/** ServerRoot where neither -d nor the configuration says one. */
 #define HTTPD_ROOT "/etc/brigade"
 #endif
 #ifndef DOCUMENT_LOCATION
+/** DocumentRoot where the configuration has none. */
 #define DOCUMENT_LOCATION "/var/www/html"
 #endif
 #ifndef SERVER_CONFIG_FILE
+/** The configuration, below ServerRoot, without -f. */
 #define SERVER_CONFIG_FILE "httpd.conf"
 #endif
 #ifndef AP_TYPES_CONFIG_FILE
+/** TypesConfig where the configuration has none, below ServerRoot. */
 #define AP_TYPES_CONFIG_FILE "mime.types"
 #endif
 #ifndef DEFAULT_ERRORLOG
+/** ErrorLog where the configuration has none, below ServerRoot. */
 #define DEFAULT_ERRORLOG "logs/error_log"
 #endif
 #ifndef DEFAULT_ACCESS_FNAME
+/** Apache's name for .htaccess files without AccessFileName. */
 #define DEFAULT_ACCESS_FNAME ".htaccess"
 #endif
 #ifndef DEFAULT_PATH
+/** PATH of scripts where the server has none itself. */
 #define DEFAULT_PATH "/bin:/usr/bin:/usr/ucb:/usr/bsd:/usr/local/bin"
 #endif
 #ifndef SUEXEC_BIN
+/** Where Apache's suexec would be. */
 #define SUEXEC_BIN HTTPD_ROOT "/bin/suexec"
 #endif
 #ifndef AP_DEFAULT_INDEX
+/** DirectoryIndex where the configuration has none. */
 #define AP_DEFAULT_INDEX "index.html"
 #endif
+/** ServerAdmin, and the charset of AddDefaultCharset On. */
 #define DEFAULT_ADMIN "[no address given]"
 #define DEFAULT_ADD_DEFAULT_CHARSET_NAME "iso-8859-1"
 
@@ -109,6 +119,7 @@
 
 /* ---- Protocol ------------------------------------------------------------------------------------------ */
 
+/** The version of HTTP in responses, and where http and https are found without a port. */
 #define AP_SERVER_PROTOCOL "HTTP/1.1"
 #define DEFAULT_HTTP_PORT 80
 #define DEFAULT_HTTPS_PORT 443
@@ -121,6 +132,7 @@
 #define HTTP_VERSION_MAJOR(number) ((number) / 1000)
 #define HTTP_VERSION_MINOR(number) ((number) % 1000)
 
+/** Bytes of line ends, and these as strings. */
 #define LF 10
 #define CR 13
 #define CRLF "\015\012"

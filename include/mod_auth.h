@@ -13,6 +13,7 @@
 extern "C" {
 #endif
 
+/** Groups and versions of providers, and the name of the usual one. */
 #define AUTHN_PROVIDER_GROUP "authn"
 #define AUTHZ_PROVIDER_GROUP "authz"
 #define AUTHN_PROVIDER_VERSION "0"
@@ -26,15 +27,19 @@ extern "C" {
 #define AUTHZ_PREFIX "AUTHORIZE_"
 
 #ifndef SATISFY_ALL
+/** Satisfy All. */
 #define SATISFY_ALL 0
 #endif
 #ifndef SATISFY_ANY
+/** Satisfy Any. */
 #define SATISFY_ANY 1
 #endif
 #ifndef SATISFY_NOSPEC
+/** Satisfy is not in the configuration. */
 #define SATISFY_NOSPEC 2
 #endif
 
+/** What a provider of authentication found. */
 typedef enum {
     AUTH_DENIED,
     AUTH_GRANTED,
@@ -43,6 +48,7 @@ typedef enum {
     AUTH_GENERAL_ERROR
 } authn_status;
 
+/** What a provider of authorization found. */
 typedef enum {
     AUTHZ_DENIED,
     AUTHZ_GRANTED,
@@ -58,6 +64,7 @@ typedef struct {
                                    char **rethash);
 } authn_provider;
 
+/** Providers in the order in which they are asked. */
 typedef struct authn_provider_list authn_provider_list;
 /** Those that a directory asks, in their order. */
 struct authn_provider_list {

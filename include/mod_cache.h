@@ -13,6 +13,7 @@
 extern "C" {
 #endif
 
+/** How functions and data of mod_cache are declared. */
 #define CACHE_DECLARE(type) AP_DECLARE(type)
 #define CACHE_DECLARE_NONSTD(type) AP_DECLARE(type)
 #define CACHE_DECLARE_DATA AP_DECLARE_DATA
@@ -44,6 +45,7 @@ struct cache_handle {
     apr_table_t *resp_hdrs;
 };
 
+/** Group of the providers that keep responses. */
 #define CACHE_PROVIDER_GROUP "cache"
 /** Storage. The functions that return int: OK or DECLINED. */
 typedef struct {

@@ -58,6 +58,7 @@ struct dav_hooks_propdb {
 
 /* ---- Locks --------------------------------------------------------------------------------------------- */
 
+/** A lock that does not end by itself. */
 #define DAV_TIMEOUT_INFINITE 0
 /** The Timeout field as a time. */
 DAV_DECLARE(time_t) dav_get_timeout(request_rec *r);
@@ -124,6 +125,7 @@ dav_lock_query(dav_lockdb *lockdb, const dav_resource *resource, dav_lock **lock
 DAV_DECLARE(dav_error *)
 dav_validate_request(request_rec *r, dav_resource *resource, int depth, dav_locktoken *locktoken,
                      dav_response **response, int flags, dav_lockdb *lockdb);
+/** Flags of dav_validate_request(). */
 #define DAV_VALIDATE_RESOURCE 0x0010
 #define DAV_VALIDATE_PARENT 0x0020
 #define DAV_VALIDATE_ADD_LD 0x0040
@@ -133,6 +135,7 @@ dav_validate_request(request_rec *r, dav_resource *resource, int depth, dav_lock
 
 /** DAV_RESOURCE_* */
 DAV_DECLARE(int) dav_get_resource_state(request_rec *r, const dav_resource *resource);
+/** What dav_get_resource_state() returns. */
 #define DAV_RESOURCE_LOCK_NULL 10
 #define DAV_RESOURCE_NULL 11
 #define DAV_RESOURCE_EXISTS 12
@@ -172,6 +175,7 @@ struct dav_hooks_locks {
 
 typedef struct dav_propdb dav_propdb;
 
+/** Flags of a property database. */
 #define DAV_PROPDB_NONE 0
 #define DAV_PROPDB_RO 1
 #define DAV_PROPDB_DISABLE_LOCKDISCOVERY 2
@@ -203,6 +207,7 @@ typedef struct dav_prop_ctx {
     dav_error *err;
     request_rec *r;
 } dav_prop_ctx;
+/** 1 if an operation on a property failed. */
 #define DAV_PROP_CTX_HAS_ERR(dpc) ((dpc).err && (dpc).err->status >= HTTP_MULTIPLE_CHOICES)
 
 /* Its steps; the result is ctx->err. */
@@ -385,6 +390,7 @@ typedef struct {
     const dav_hooks_liveprop *provider;
 } dav_elem_private;
 
+/** Group of the providers that add to OPTIONS. */
 #define DAV_OPTIONS_EXTENSION_GROUP "dav_options"
 /** Adds to the DAV and Allow fields. */
 typedef struct dav_options_provider {
@@ -396,6 +402,7 @@ DAV_DECLARE(const dav_options_provider *) dav_get_options_providers(const char *
 DAV_DECLARE(void)
 dav_options_provider_register(apr_pool_t *p, const char *name, const dav_options_provider *provider);
 
+/** Group of the providers that name types of resources. */
 #define DAV_RESOURCE_TYPE_GROUP "dav_resource_type"
 /** Names types of one's own. */
 typedef struct dav_resource_type_provider {

@@ -13,6 +13,7 @@
 extern "C" {
 #endif
 
+/** How functions and data of mod_dbd are declared. */
 #define DBD_DECLARE(type) AP_DECLARE(type)
 #define DBD_DECLARE_NONSTD(type) AP_DECLARE(type)
 #define DBD_DECLARE_DATA AP_DECLARE_DATA

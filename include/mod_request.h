@@ -14,17 +14,22 @@
 extern "C" {
 #endif
 
+/** The module that keeps bodies for those who read them again. */
 extern module AP_MODULE_DECLARE_DATA request_module;
 
+/** Names of its filters: one keeps a body, one gives it out. */
 #define KEEP_BODY_FILTER "KEEP_BODY"
 #define KEPT_BODY_FILTER "KEPT_BODY"
 
+/** Its configuration: KeptBodySize. */
 typedef struct {
     apr_off_t keep_body; /**< bytes */
     int keep_body_set;
 } request_dir_conf;
 
+/** Let sub-requests of @a r read the body that was kept. */
 APR_DECLARE_OPTIONAL_FN(void, ap_request_insert_filter, (request_rec * r));
+/** Let @a r read what comes from the client again. */
 APR_DECLARE_OPTIONAL_FN(void, ap_request_remove_filter, (request_rec * r));
 
 #ifdef __cplusplus

@@ -17,10 +17,12 @@
 extern "C" {
 #endif
 
+/** How functions and data of mod_session are declared. */
 #define SESSION_DECLARE(type) AP_DECLARE(type)
 #define SESSION_DECLARE_NONSTD(type) AP_DECLARE(type)
 #define SESSION_DECLARE_DATA AP_DECLARE_DATA
 
+/** The note of a request in which its session is. */
 #define MOD_SESSION_NOTES_KEY "mod_session_key"
 /* Names under which a login is kept. */
 #define MOD_SESSION_USER "user"

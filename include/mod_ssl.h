@@ -12,6 +12,7 @@
 extern "C" {
 #endif
 
+/** How functions and data of mod_ssl are declared. */
 #define SSL_DECLARE(type) AP_DECLARE(type)
 #define SSL_DECLARE_NONSTD(type) AP_DECLARE(type)
 #define SSL_DECLARE_DATA AP_DECLARE_DATA

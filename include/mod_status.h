@@ -10,6 +10,7 @@
 #define AP_STATUS_NOTABLE (0x2)  /**< no tables in HTML */
 #define AP_STATUS_EXTENDED (0x4) /**< ExtendedStatus is on */
 
+/** How functions and data of mod_status are declared. */
 #define STATUS_DECLARE(type) AP_DECLARE(type)
 #define STATUS_DECLARE_NONSTD(type) AP_DECLARE(type)
 #define STATUS_DECLARE_DATA AP_DECLARE_DATA

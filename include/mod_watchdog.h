@@ -41,6 +41,7 @@ extern "C" {
 typedef struct ap_watchdog_t ap_watchdog_t;
 
 #ifndef AP_WD_DECLARE
+/** How functions and data of mod_watchdog are declared. */
 #define AP_WD_DECLARE(type) AP_DECLARE(type)
 #define AP_WD_DECLARE_NONSTD(type) AP_DECLARE(type)
 #define AP_WD_DECLARE_DATA AP_DECLARE_DATA

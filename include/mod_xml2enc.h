@@ -15,6 +15,7 @@
 #define ENCIO (ENCIO_INPUT | ENCIO_OUTPUT | ENCIO_INPUT_CHECKS)
 #define ENCIO_SKIPTO 0x10
 
+/** How functions and data of mod_xml2enc are declared. */
 #define XML2ENC_DECLARE(type) AP_DECLARE(type)
 #define XML2ENC_DECLARE_NONSTD(type) AP_DECLARE(type)
 #define XML2ENC_DECLARE_DATA AP_DECLARE_DATA

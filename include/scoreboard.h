@@ -22,6 +22,7 @@ extern "C" {
 #endif
 
 #ifndef DEFAULT_SCOREBOARD
+/** ScoreBoardFile where the configuration has none. */
 #define DEFAULT_SCOREBOARD "logs/apache_runtime_status"
 #endif
 
@@ -42,11 +43,13 @@ extern "C" {
 /** Counts restarts. */
 typedef int ap_generation_t;
 
+/** Whether server processes share the scoreboard. */
 typedef enum {
     SB_NOT_SHARED = 1,
     SB_SHARED = 2
 } ap_scoreboard_e;
 
+/** What one thread does, see below. */
 typedef struct worker_score worker_score;
 /** One worker. Strings end with NUL, cut if need be. */
 struct worker_score {
@@ -88,6 +91,7 @@ typedef struct {
 #endif
 } global_score;
 
+/** What one server process does, see below. */
 typedef struct process_score process_score;
 /** One server process. */
 struct process_score {
@@ -104,62 +108,88 @@ struct process_score {
     apr_uint32_t wait_io;
 };
 
+/** The whole, in shared memory. */
 typedef struct {
     global_score *global;
     process_score *parent;  /**< by process */
     worker_score **servers; /**< by process, then worker */
 } scoreboard;
 
+/** The place of one thread; its inside is the server's. */
 typedef struct ap_sb_handle_t ap_sb_handle_t;
 
+/** The scoreboard, NULL before it is made. */
 AP_DECLARE_DATA extern scoreboard *ap_scoreboard_image;
+/** ScoreBoardFile. */
 AP_DECLARE_DATA extern const char *ap_scoreboard_fname;
+/** ExtendedStatus. */
 AP_DECLARE_DATA extern int ap_extended_status;
+/** SeeRequestTail. */
 AP_DECLARE_DATA extern int ap_mod_status_reqtail;
 
 /* Making it: by the supervisor, at each start. */
 AP_DECLARE(int) ap_create_scoreboard(apr_pool_t *p, ap_scoreboard_e t);
+/** A cleanup that frees it. */
 AP_DECLARE(apr_status_t) ap_cleanup_scoreboard(void *d);
+/** 1 if it was made. */
 AP_DECLARE(int) ap_exists_scoreboard_image(void);
+/** Attach to one that another process has made. */
 AP_DECLARE(apr_status_t) ap_reopen_scoreboard(apr_pool_t *p, apr_shm_t **shm, int detached);
+/** Lay it out in memory of ap_calc_scoreboard_size() bytes. */
 AP_DECLARE(void) ap_init_scoreboard(void *shared_score);
+/** Bytes that it needs, by the MPM's limits. */
 AP_DECLARE(int) ap_calc_scoreboard_size(void);
 
 /* A worker's own slot. */
 AP_DECLARE(void)
 ap_create_sb_handle(ap_sb_handle_t **new_sbh, apr_pool_t *p, int child_num, int thread_num);
+/** Let a handle stand for another place. */
 AP_DECLARE(void) ap_update_sb_handle(ap_sb_handle_t *sbh, int child_num, int thread_num);
+/** Count a request that was answered. */
 AP_DECLARE(void) ap_increment_counts(ap_sb_handle_t *sbh, request_rec *r);
+/** Note how many requests the connection has had. */
 AP_DECLARE(void) ap_set_conn_count(ap_sb_handle_t *sb, request_rec *r, unsigned short conn_count);
 /* Set its status and return the old one. */
 AP_DECLARE(int) ap_update_child_status(ap_sb_handle_t *sbh, int status, request_rec *r);
+/** The same for a place by its numbers. */
 AP_DECLARE(int)
 ap_update_child_status_from_indexes(int child_num, int thread_num, int status, request_rec *r);
+/** The same with the client of a connection. */
 AP_DECLARE(int) ap_update_child_status_from_conn(ap_sb_handle_t *sbh, int status, conn_rec *c);
+/** The same with a server, before there is a request. */
 AP_DECLARE(int)
 ap_update_child_status_from_server(ap_sb_handle_t *sbh, int status, conn_rec *c, server_rec *s);
+/** The same with a text in the place of the request. */
 AP_DECLARE(int) ap_update_child_status_descr(ap_sb_handle_t *sbh, int status, const char *descr);
 /* START_PREQUEST or STOP_PREQUEST: now, or at given times. */
 AP_DECLARE(void) ap_time_process_request(ap_sb_handle_t *sbh, int status);
+/** Note when a request of another place began or ended. */
 AP_DECLARE(void)
 ap_set_time_process_request(ap_sb_handle_t *const sbh, const apr_time_t timebeg,
                             const apr_time_t timeend);
+/** @a status of the functions above. */
 #define START_PREQUEST 1
 #define STOP_PREQUEST 2
 
 /* Reading. NULL where there is no such slot. */
 AP_DECLARE(int) ap_update_global_status(void);
 AP_DECLARE(int) ap_find_child_by_pid(apr_proc_t *pid); /**< -1: not one of ours */
+/** The entry that a handle stands for. */
 AP_DECLARE(worker_score *) ap_get_scoreboard_worker(ap_sb_handle_t *sbh);
+/** The entry of a place, NULL if there is none. */
 AP_DECLARE(worker_score *) ap_get_scoreboard_worker_from_indexes(int child_num, int thread_num);
 /** A consistent enough copy. */
 AP_DECLARE(void) ap_copy_scoreboard_worker(worker_score *dest, int child_num, int thread_num);
+/** The entry of a process, NULL if there is none. */
 AP_DECLARE(process_score *) ap_get_scoreboard_process(int x);
+/** The entry of the whole server. */
 AP_DECLARE(global_score *) ap_get_scoreboard_global(void);
 
 /* Directives ScoreBoardFile, ExtendedStatus, SeeRequestTail. */
 AP_DECLARE(const char *) ap_set_scoreboard(cmd_parms *cmd, void *dummy, const char *arg);
+/** ExtendedStatus. */
 AP_DECLARE(const char *) ap_set_extended_status(cmd_parms *cmd, void *dummy, int arg);
+/** SeeRequestTail. */
 AP_DECLARE(const char *) ap_set_reqtail(cmd_parms *cmd, void *dummy, int arg);
 
 /** The scoreboard is about to be made. Run all. */

@@ -35,9 +35,11 @@ typedef struct {
 AP_DECLARE_HOOK(ap_unix_identity_t *, get_suexec_identity, (const request_rec *r))
 
 #ifndef DEFAULT_USER
+/** User where the configuration has none. */
 #define DEFAULT_USER "#-1"
 #endif
 #ifndef DEFAULT_GROUP
+/** Group where the configuration has none. */
 #define DEFAULT_GROUP "#-1"
 #endif
 
@@ -51,6 +53,7 @@ typedef struct {
     const char *chroot_dir;
     const char *suexec_disabled_reason;
 } unixd_config_rec;
+/** User, Group and Chroot. */
 AP_DECLARE_DATA extern unixd_config_rec ap_unixd_config;
 
 /** Directives RLimit*: soft and hard limit, numbers or "max", to *plimit. Bad ones are logged. */
@@ -63,6 +66,7 @@ AP_DECLARE(apr_status_t) ap_unixd_set_global_mutex_perms(apr_global_mutex_t *gmu
 /** An accept_function: the socket in *accepted is in @a ptrans. APR_EGENERAL: give the process up. */
 AP_DECLARE(apr_status_t) ap_unixd_accept(void **accepted, ap_listen_rec *lr, apr_pool_t *ptrans);
 
+/** Send a signal to a group of processes. */
 #define ap_unixd_killpg(x, y) (killpg((x), (y)))
 #define ap_os_killpg(x, y) (killpg((x), (y)))
 
@@ -79,6 +83,7 @@ typedef struct {
     int num_buckets, max_buckets;
 } ap_unixd_mpm_retained_data;
 AP_DECLARE(ap_unixd_mpm_retained_data *) ap_unixd_mpm_get_retained_data(void);
+/** Let the MPM's signals be noted in its retained data. */
 AP_DECLARE(void) ap_unixd_mpm_set_signals(apr_pool_t *pconf, int once_process);
 
 #ifdef __cplusplus

@@ -10,6 +10,7 @@
 extern "C" {
 #endif
 
+/** Fields of cookies, old and of RFC 2965, and the attributes that set and remove one. */
 #define SET_COOKIE "Set-Cookie"
 #define SET_COOKIE2 "Set-Cookie2"
 #define DEFAULT_ATTRS "HttpOnly;Secure;Version=1"
@@ -28,11 +29,14 @@ typedef struct {
 AP_DECLARE(apr_status_t)
 ap_cookie_write(request_rec *r, const char *name, const char *val, const char *attrs, long maxage,
                 ...) AP_FN_ATTR_SENTINEL;
+/** The same by Set-Cookie2 of RFC 2965. */
 AP_DECLARE(apr_status_t)
 ap_cookie_write2(request_rec *r, const char *name2, const char *val, const char *attrs2, long maxage,
                  ...) AP_FN_ATTR_SENTINEL;
+/** Have the client forget a cookie: no value, an age of 0. */
 AP_DECLARE(apr_status_t)
 ap_cookie_remove(request_rec *r, const char *name, const char *attrs, ...) AP_FN_ATTR_SENTINEL;
+/** The same by Set-Cookie2. */
 AP_DECLARE(apr_status_t)
 ap_cookie_remove2(request_rec *r, const char *name2, const char *attrs2, ...) AP_FN_ATTR_SENTINEL;
 /** *val NULL if there is none, or more than one. @a remove: take it from the request. */

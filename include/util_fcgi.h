@@ -9,6 +9,7 @@
 extern "C" {
 #endif
 
+/** The head of a FastCGI record, in the host's byte order (FastCGI 1.0, 3.3). */
 typedef struct {
     unsigned char version;
     unsigned char type;
@@ -20,6 +21,7 @@ typedef struct {
     unsigned char reserved;
 } ap_fcgi_header;
 
+/** Bytes of a head, the most bytes of a body, and the version of the protocol. */
 #define AP_FCGI_HEADER_LEN 8
 #define AP_FCGI_MAX_CONTENT_LEN 65535
 #define AP_FCGI_VERSION_1 1
@@ -48,6 +50,7 @@ typedef struct {
 #define AP_FCGI_HDR_PADDING_LEN_OFFSET 6
 #define AP_FCGI_HDR_RESERVED_OFFSET 7
 
+/** The body of a begin-request record. */
 typedef struct {
     unsigned char roleB1;
     unsigned char roleB0;
@@ -61,6 +64,7 @@ typedef struct {
 #define AP_FCGI_FILTER 3
 #define AP_FCGI_KEEP_CONN 1
 
+/** Where its elements are in the record. */
 #define AP_FCGI_BRB_ROLEB1_OFFSET 0
 #define AP_FCGI_BRB_ROLEB0_OFFSET 1
 #define AP_FCGI_BRB_FLAGS_OFFSET 2
@@ -80,22 +84,28 @@ typedef struct {
 
 /* Between structures and the bytes on the wire. */
 AP_DECLARE(void) ap_fcgi_header_to_array(ap_fcgi_header *h, unsigned char a[]);
+/** Read a head from AP_FCGI_HEADER_LEN bytes. */
 AP_DECLARE(void) ap_fcgi_header_from_array(ap_fcgi_header *h, unsigned char a[]);
+/** The same, into variables. */
 AP_DECLARE(void)
 ap_fcgi_header_fields_from_array(unsigned char *version, unsigned char *type,
                                  apr_uint16_t *request_id, apr_uint16_t *content_len,
                                  unsigned char *padding_len, unsigned char a[]);
+/** Write the body of a begin-request record as eight bytes. */
 AP_DECLARE(void)
 ap_fcgi_begin_request_body_to_array(ap_fcgi_begin_request_body *h, unsigned char a[]);
+/** Set all elements of a head, the version among them. */
 AP_DECLARE(void)
 ap_fcgi_fill_in_header(ap_fcgi_header *header, unsigned char type, apr_uint16_t request_id,
                        apr_uint16_t content_len, unsigned char padding_len);
+/** Set all elements of the body. */
 AP_DECLARE(void)
 ap_fcgi_fill_in_request_body(ap_fcgi_begin_request_body *brb, int role, unsigned char flags);
 
 /* Variables as name-value pairs, as many as fit, from *starting_elem on, which moves on. */
 AP_DECLARE(apr_size_t)
 ap_fcgi_encoded_env_len(apr_table_t *env, apr_size_t maxlen, int *starting_elem);
+/** Write variables from *starting_elem on in FastCGI's form, as many as fit; the next one is left there. */
 AP_DECLARE(apr_status_t)
 ap_fcgi_encode_env(request_rec *r, apr_table_t *env, void *buffer, apr_size_t buflen,
                    int *starting_elem);

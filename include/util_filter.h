@@ -27,6 +27,7 @@ typedef enum {
     AP_MODE_INIT         /**< nothing: begin the connection */
 } ap_input_mode_t;
 
+/** An instance on a chain, see below. */
 typedef struct ap_filter_t ap_filter_t;
 
 /** Takes a brigade and leaves it empty; keeps nothing of it that was not set aside. */
@@ -37,6 +38,7 @@ typedef apr_status_t (*ap_in_filter_func)(ap_filter_t *f, apr_bucket_brigade *b,
 /** Before the handler runs. OK, or an HTTP status. */
 typedef int (*ap_init_filter_func)(ap_filter_t *f);
 
+/** The function of a filter, by direction. */
 typedef union ap_filter_func {
     ap_out_filter_func out_func;
     ap_in_filter_func in_func;
@@ -52,7 +54,9 @@ typedef enum {
     AP_FTYPE_NETWORK = 60      /**< the socket */
 } ap_filter_type;
 
+/** A registered filter, see below. */
 typedef struct ap_filter_rec_t ap_filter_rec_t;
+/** One of the filters that a filter of mod_filter chooses from. */
 typedef struct ap_filter_provider_t ap_filter_provider_t;
 
 /** A registered filter. */
@@ -97,31 +101,40 @@ ap_pass_brigade_fchk(request_rec *r, apr_bucket_brigade *bucket, const char *fmt
 AP_DECLARE(ap_filter_rec_t *)
 ap_register_input_filter(const char *name, ap_in_filter_func filter_func,
                          ap_init_filter_func filter_init, ap_filter_type ftype);
+/** The same for output. */
 AP_DECLARE(ap_filter_rec_t *)
 ap_register_output_filter(const char *name, ap_out_filter_func filter_func,
                           ap_init_filter_func filter_init, ap_filter_type ftype);
+/** The same, with AP_FILTER_PROTO_* flags. */
 AP_DECLARE(ap_filter_rec_t *)
 ap_register_output_filter_protocol(const char *name, ap_out_filter_func filter_func,
                                    ap_init_filter_func filter_init, ap_filter_type ftype,
                                    unsigned int proto_flags);
+/** The registered filter of that name (any case), or NULL. */
 AP_DECLARE(ap_filter_rec_t *) ap_get_input_filter_handle(const char *name);
+/** The same for output. */
 AP_DECLARE(ap_filter_rec_t *) ap_get_output_filter_handle(const char *name);
 
 /* Put an instance on the chain of @a r, or of @a c if that is NULL, by type. NULL if there is no such filter. */
 AP_DECLARE(ap_filter_t *)
 ap_add_input_filter(const char *name, void *ctx, request_rec *r, conn_rec *c);
+/** The same for a filter that is known; it always succeeds where its type fits. */
 AP_DECLARE(ap_filter_t *)
 ap_add_input_filter_handle(ap_filter_rec_t *f, void *ctx, request_rec *r, conn_rec *c);
+/** Put an instance on the output chain, by name. */
 AP_DECLARE(ap_filter_t *)
 ap_add_output_filter(const char *name, void *ctx, request_rec *r, conn_rec *c);
+/** The same for a filter that is known. */
 AP_DECLARE(ap_filter_t *)
 ap_add_output_filter_handle(ap_filter_rec_t *f, void *ctx, request_rec *r, conn_rec *c);
 
 /* Take an instance off, also from inside its own function. Its ctx is the filter's concern. */
 AP_DECLARE(void) ap_remove_input_filter(ap_filter_t *f);
+/** The same for output. */
 AP_DECLARE(void) ap_remove_output_filter(ap_filter_t *f);
 /* Take off the first with that name from @a next on. APR_NOTFOUND. */
 AP_DECLARE(apr_status_t) ap_remove_input_filter_byhandle(ap_filter_t *next, const char *handle);
+/** The same for output. */
 AP_DECLARE(apr_status_t) ap_remove_output_filter_byhandle(ap_filter_t *next, const char *handle);
 
 /** Set aside all of *b, for as long as @a p lives, onto *save_to (made if NULL). */
@@ -134,18 +147,21 @@ ap_save_brigade(ap_filter_t *f, apr_bucket_brigade **save_to, apr_bucket_brigade
 AP_DECLARE_NONSTD(apr_status_t) ap_filter_flush(apr_bucket_brigade *bb, void *ctx);
 /** Append a flush bucket and pass. Blocks until all is written. */
 AP_DECLARE(apr_status_t) ap_fflush(ap_filter_t *f, apr_bucket_brigade *bb);
+/** Append to @a bb, and pass it to @a f when it is full. */
 #define ap_fwrite(f, bb, data, nbyte) apr_brigade_write(bb, ap_filter_flush, f, data, nbyte)
 #define ap_fputs(f, bb, str) apr_brigade_write(bb, ap_filter_flush, f, str, strlen(str))
 #define ap_fputc(f, bb, c) apr_brigade_putc(bb, ap_filter_flush, f, c)
 /** Strings, then NULL. */
 AP_DECLARE_NONSTD(apr_status_t)
 ap_fputstrs(ap_filter_t *f, apr_bucket_brigade *bb, ...) AP_FN_ATTR_SENTINEL;
+/** Formatted text. */
 AP_DECLARE_NONSTD(apr_status_t)
 ap_fprintf(ap_filter_t *f, apr_bucket_brigade *bb, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* ---- What a filter does to the protocol ---------------------------------------------------------------- */
 
+/** Set the flags below for all instances of the filter. */
 AP_DECLARE(void) ap_filter_protocol(ap_filter_t *f, unsigned int proto_flags);
 #define AP_FILTER_PROTO_CHANGE 0x1        /**< changes content */
 #define AP_FILTER_PROTO_CHANGE_LENGTH 0x2 /**< and its length */

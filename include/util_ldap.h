@@ -16,6 +16,7 @@
 #if APR_HAS_LDAP
 
 #ifdef LDAP_UNAVAILABLE
+/** 1 if the error says that the LDAP server is not there. */
 #define AP_LDAP_IS_SERVER_DOWN(s) ((s) == LDAP_SERVER_DOWN || (s) == LDAP_UNAVAILABLE)
 #else
 #define AP_LDAP_IS_SERVER_DOWN(s) ((s) == LDAP_SERVER_DOWN)
@@ -31,6 +32,7 @@
 #include "apr_optional.h"
 #include "apr_global_mutex.h"
 
+/** How functions and data of mod_ldap are declared. */
 #define LDAP_DECLARE(type) AP_DECLARE(type)
 #define LDAP_DECLARE_NONSTD(type) AP_DECLARE(type)
 #define LDAP_DECLARE_DATA AP_DECLARE_DATA

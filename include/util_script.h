@@ -13,6 +13,7 @@ extern "C" {
 
 #ifndef APACHE_ARG_MAX
 #ifdef _POSIX_ARG_MAX
+/** The longest list of arguments that exec takes, bytes. */
 #define APACHE_ARG_MAX _POSIX_ARG_MAX
 #else
 #define APACHE_ARG_MAX 512
@@ -25,6 +26,7 @@ AP_DECLARE(char **) ap_create_environment(apr_pool_t *p, apr_table_t *t);
 AP_DECLARE(int) ap_find_path_info(const char *uri, const char *path_info);
 /* Fill r->subprocess_env: CGI's own variables; those that every request has. */
 AP_DECLARE(void) ap_add_cgi_vars(request_rec *r);
+/** Variables that are the same for all kinds of scripts, into r->subprocess_env. */
 AP_DECLARE(void) ap_add_common_vars(request_rec *r);
 /** Arguments of the query, by name. */
 AP_DECLARE(void) ap_args_to_table(request_rec *r, apr_table_t **table);
@@ -36,10 +38,13 @@ AP_DECLARE(void) ap_args_to_table(request_rec *r, apr_table_t **table);
  * script set; HTTP_INTERNAL_SERVER_ERROR after logging, with the bad line in @a buffer (of MAX_STRING_LEN,
  * may be NULL). _ex: log for that module. They block as their source does. */
 AP_DECLARE(int) ap_scan_script_header_err(request_rec *r, apr_file_t *f, char *buffer);
+/** The same; messages are those of module @a module_index. */
 AP_DECLARE(int)
 ap_scan_script_header_err_ex(request_rec *r, apr_file_t *f, char *buffer, int module_index);
+/** From the front of a brigade, whose buckets are used up. May block. */
 AP_DECLARE(int)
 ap_scan_script_header_err_brigade(request_rec *r, apr_bucket_brigade *bb, char *buffer);
+/** The same; messages are those of module @a module_index. */
 AP_DECLARE(int)
 ap_scan_script_header_err_brigade_ex(request_rec *r, apr_bucket_brigade *bb, char *buffer,
                                      int module_index);
@@ -47,9 +52,11 @@ ap_scan_script_header_err_brigade_ex(request_rec *r, apr_bucket_brigade *bb, cha
 AP_DECLARE_NONSTD(int)
 ap_scan_script_header_err_strs(request_rec *r, char *buffer, const char **termch, int *termarg, ...)
     AP_FN_ATTR_SENTINEL;
+/** The same; messages are those of module @a module_index. */
 AP_DECLARE_NONSTD(int)
 ap_scan_script_header_err_strs_ex(request_rec *r, char *buffer, int module_index,
                                   const char **termch, int *termarg, ...) AP_FN_ATTR_SENTINEL;
+/** Reads a line as fgets() does: 1, 0 at the end, negative on error. */
 AP_DECLARE(int)
 ap_scan_script_header_err_core(request_rec *r, char *buffer, int (*getsfunc)(char *, int, void *),
                                void *getsfunc_data);

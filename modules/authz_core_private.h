@@ -61,7 +61,7 @@ extern module authz_core_module;
 const char *authz_node_name(apr_pool_t *p, const authz_node *node);
 
 /** Recompute what is derived from conf->root. */
-void authz_tree_settle(authz_dir_conf *conf);
+void authz_tree_finish(authz_dir_conf *conf);
 
 /** Directive setters and merging (authz_core_tree.c). */
 const char *authz_cmd_require(cmd_parms *cmd, void *mconfig, const char *args);
@@ -71,7 +71,7 @@ void *authz_dir_create(apr_pool_t *p, char *dir);
 void *authz_dir_merge(apr_pool_t *p, void *base, void *add);
 
 /**
- * Rules read from now on are remembered for authz_tree_check; NULL stops that. Called on the thread
+ * Rules read from now on are recorded for authz_tree_check; NULL stops that. Called on the thread
  * that reads the configuration only.
  */
 void authz_tree_begin(apr_pool_t *pconf);

@@ -75,7 +75,7 @@ static authz_node *authz_open_node(cmd_parms *cmd, authz_dir_conf *conf)
     return conf->open;
 }
 
-void authz_tree_settle(authz_dir_conf *conf)
+void authz_tree_finish(authz_dir_conf *conf)
 {
     const authz_node *root = conf->root, *one = root ? root->first : NULL;
 
@@ -116,7 +116,7 @@ const char *authz_cmd_require(cmd_parms *cmd, void *mconfig, const char *args)
                             cmd->cmd->name, authz_node_name(cmd->temp_pool, parent));
     }
     authz_node_add(parent, node);
-    authz_tree_settle(conf);
+    authz_tree_finish(conf);
     return NULL;
 }
 
@@ -155,7 +155,7 @@ static const char *authz_container_close(cmd_parms *cmd, authz_dir_conf *conf, a
                             authz_node_name(cmd->temp_pool, parent));
     }
     authz_node_join(parent, node);
-    authz_tree_settle(conf);
+    authz_tree_finish(conf);
     return NULL;
 }
 
@@ -237,7 +237,7 @@ void *authz_dir_merge(apr_pool_t *p, void *basev, void *addv)
     /* Sections of one kind are merged with each other before they meet those of the kind before. */
     conf->merge = add->merge;
     conf->forbid = add->forbid >= 0 ? add->forbid : base->forbid;
-    authz_tree_settle(conf);
+    authz_tree_finish(conf);
     return conf;
 }
 

@@ -3,8 +3,8 @@
  * The harness: what stands in the output chain for a smart filter.
  *
  * Only the first data shows what the response is, so the choice of a provider waits until then.
- * From there on the harness lends the provider its place in the chain and keeps the provider's
- * context for it.
+ * From there on the provider runs in the harness's place in the chain; the harness keeps the
+ * provider's context for it.
  */
 #include "filter_private.h"
 #include "brigade/response_cache.h"

@@ -31,7 +31,7 @@ typedef struct mime_extension {
     const char *value[MIME_FIELDS];
 } mime_extension;
 
-/** MultiviewsMatch: which extensions content negotiation may take for granted. */
+/** MultiviewsMatch: which extensions content negotiation may assume. */
 enum {
     MIME_MATCH_ANY = 1,
     MIME_MATCH_NEGOTIATED = 2,

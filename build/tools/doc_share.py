@@ -15,7 +15,7 @@ import re
 import sys
 
 REPOSITORY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-NAME = re.compile(r"(?:AP_DECLARE_HOOK|APR_DECLARE_EXTERNAL_HOOK)\s*\([^,]*,\s*(\w+)|\(\s*\*\s*(\w+)\s*\)|(\w+)\s*(?:\(|\[|;|=|\{|$)")
+HOOK = re.compile(r"\w*(?:DECLARE_HOOK|DECLARE_EXTERNAL_HOOK|DECLARE_OPTIONAL_FN)\s*\(")
 
 
 def pieces(text):
@@ -52,7 +52,11 @@ def pieces(text):
             at = end
         else:
             end, depth = at, 0
+            hook = HOOK.match(text, at)
             while end < len(text):
+                if hook and depth == 1 and text[end] == ")":
+                    end += 1 + (text[end + 1:end + 2] == ";")
+                    break
                 if text.startswith("/*", end):
                     end = text.index("*/", end) + 2
                     continue
@@ -80,9 +84,11 @@ def name_of(kind, text):
         return re.match(r"#\s*define\s+(\w+)", text)[1]
     plain = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     plain = re.sub(r"__attribute__\s*\(\(.*?\)\)(?=\s*[;{(])", " ", plain, flags=re.S)
-    hook = re.search(r"(?:AP|APR|BRG|PROXY|SSL|DAV|AP_CORE|APR_DECLARE)_?\w*_HOOK\s*\(\s*[^,]+,\s*(\w+)", plain)
+    hook = HOOK.match(plain.strip())
     if hook:
-        return hook[1]
+        # Its result, then its name, behind the prefixes of an external hook.
+        first = re.split(r",(?![^(]*\))", plain.strip()[hook.end():])
+        return first[3 if "EXTERNAL" in hook[0] else 1].strip()
     if "{" in plain and plain.lstrip().startswith(("typedef", "struct", "union", "enum")):
         tail = plain[plain.rindex("}") + 1:].strip(" ;\n")
         head = re.match(r"\s*(?:typedef\s+)?(?:struct|union|enum)\s+(\w+)", plain)
@@ -125,7 +131,6 @@ def declarations(path):
         if kind == "directive":
             newlines = 0
             continue
-        new_line = newlines > 0
         newlines = 0
         if not counts(kind, piece, guard):
             continue
@@ -133,7 +138,6 @@ def declarations(path):
         found.append([name_of(kind, piece), comment or group == this, True])
         group = this if (comment or group == this) and this in ("macro", "hook") else None
         comment = False
-        del new_line
     return [(name, documented) for name, documented, _ in found]
 
 

@@ -25,11 +25,14 @@ extern "C" {
 #define namespace namespace_
 #endif
 
+/** The version that the DAV modules tell. */
 #define DAV_VERSION AP_SERVER_BASEREVISION
 
+/** How a document of XML begins, and its type. */
 #define DAV_XML_HEADER "<?xml version=\"1.0\" encoding=\"utf-8\"?>"
 #define DAV_XML_CONTENT_TYPE "text/xml; charset=\"utf-8\""
 
+/** Bytes of a body that are read at a time. */
 #define DAV_READ_BLOCKSIZE 2048
 
 /* A small page: title, heading, text. */
@@ -39,13 +42,16 @@ extern "C" {
 #define DAV_RESPONSE_BODY_4 "</p>\n"
 #define DAV_RESPONSE_BODY_5 "</body></html>\n"
 
+/** What a method does with a resource. */
 #define DAV_DO_COPY 0
 #define DAV_DO_MOVE 1
 
 #ifndef DAV_MAX_SHARED_LOCKS
+/** Most shared locks of a resource that are looked at. */
 #define DAV_MAX_SHARED_LOCKS (1024)
 #endif
 
+/** Messages for those who look for mistakes. */
 #define DAV_DEBUG 1
 #define DEBUG_CR "\n"
 #define DBG0(f) ap_log_error(APLOG_MARK, APLOG_ERR, 0, NULL, (f))
@@ -56,6 +62,7 @@ extern "C" {
 /** Depth: infinity */
 #define DAV_INFINITY INT_MAX
 
+/** How functions and data of mod_dav are declared. */
 #define DAV_DECLARE(type) AP_DECLARE(type)
 #define DAV_DECLARE_NONSTD(type) AP_DECLARE(type)
 #define DAV_DECLARE_DATA AP_DECLARE_DATA
@@ -162,6 +169,7 @@ typedef struct {
     apr_size_t cur_len;
     char *buf;
 } dav_buffer;
+/** Bytes that a buffer begins with, and grows by. */
 #define DAV_BUFFER_MINSIZE 256
 #define DAV_BUFFER_PAD 64
 
@@ -295,6 +303,7 @@ DAV_DECLARE(const dav_hooks_propdb *) dav_get_propdb_hooks(request_rec *r);
 DAV_DECLARE(const dav_hooks_vsn *) dav_get_vsn_hooks(request_rec *r);
 DAV_DECLARE(const dav_hooks_binding *) dav_get_binding_hooks(request_rec *r);
 DAV_DECLARE(const dav_hooks_search *) dav_get_search_hooks(request_rec *r);
+/** The functions that a provider offers, by kind. */
 #define DAV_GET_HOOKS_PROPDB(r) dav_get_propdb_hooks(r)
 #define DAV_GET_HOOKS_LOCKS(r) dav_get_lock_hooks(r)
 #define DAV_GET_HOOKS_VSN(r) dav_get_vsn_hooks(r)

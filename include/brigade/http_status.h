@@ -42,6 +42,7 @@ extern "C" {
 /** Number of status codes with a text of their own. */
 #define RESPONSE_CODES 104
 
+/** Status codes: RFC 9110, 15, and the registry of IANA. */
 #define HTTP_CONTINUE 100
 #define HTTP_SWITCHING_PROTOCOLS 101
 #define HTTP_PROCESSING 102
@@ -103,6 +104,7 @@ extern "C" {
 #define HTTP_NOT_EXTENDED 510
 #define HTTP_NETWORK_AUTHENTICATION_REQUIRED 511
 
+/** Classes of status codes. */
 #define ap_is_HTTP_INFO(x) (((x) >= 100) && ((x) < 200))
 #define ap_is_HTTP_SUCCESS(x) (((x) >= 200) && ((x) < 300))
 #define ap_is_HTTP_REDIRECT(x) (((x) >= 300) && ((x) < 400))
@@ -156,6 +158,7 @@ extern "C" {
 
 /** A set of methods: those with a number as bits, the rest by name. */
 typedef struct ap_method_list_t ap_method_list_t;
+/** A set of methods, see below. */
 struct ap_method_list_t {
     apr_int64_t method_mask;
     apr_array_header_t *method_list;

@@ -21,6 +21,7 @@
 extern "C" {
 #endif
 
+/** How functions and data of mod_proxy are declared. */
 #define PROXY_DECLARE(type) AP_DECLARE(type)
 #define PROXY_DECLARE_NONSTD(type) AP_DECLARE(type)
 #define PROXY_DECLARE_DATA AP_DECLARE_DATA
@@ -63,6 +64,7 @@ typedef struct {
     const char *name;
 } proxy_wstat_t;
 
+/** How the URL of a balancer begins; Max-Forwards where there is none. */
 #define BALANCER_PREFIX "balancer://"
 #define DEFAULT_MAX_FORWARDS -1
 
@@ -89,10 +91,12 @@ typedef struct {
 #define PROXY_MAX_PROVIDER_NAME_SIZE 16
 
 #define PROXY_WORKER_DEFAULT_RETRY 60 /**< seconds */
+/** Defaults: seconds between health checks, seconds between looks at them, microseconds before a flush. */
 #define HCHECK_WATHCHDOG_DEFAULT_INTERVAL (30)
 #define HCHECK_WATHCHDOG_INTERVAL (2)
 #define PROXY_FLUSH_WAIT 10000
 #define PROXY_LBMETHOD "proxylbmethod" /**< provider group */
+/** Most balancers that may be added while the server runs. */
 #define PROXY_DYNAMIC_BALANCER_LIMIT 16
 
 /* ---- Configuration ------------------------------------------------------------------------------------- */
@@ -276,6 +280,7 @@ struct proxy_conn_pool {
 #define PROXY_WORKER_HC_FAIL 0x0400
 #define PROXY_WORKER_HOT_SPARE 0x0800
 
+/** Letters of a worker's status bits, as the balancer manager shows them. */
 #define PROXY_WORKER_INITIALIZED_FLAG 'O'
 #define PROXY_WORKER_IGNORE_ERRORS_FLAG 'I'
 #define PROXY_WORKER_DRAIN_FLAG 'N'
@@ -289,10 +294,12 @@ struct proxy_conn_pool {
 #define PROXY_WORKER_HC_FAIL_FLAG 'C'
 #define PROXY_WORKER_HOT_SPARE_FLAG 'R'
 
+/** Bits of which none may be set in a worker that gets requests. */
 #define PROXY_WORKER_NOT_USABLE_BITMAP \
     (PROXY_WORKER_IN_SHUTDOWN | PROXY_WORKER_DISABLED | PROXY_WORKER_STOPPED | PROXY_WORKER_IN_ERROR \
      | PROXY_WORKER_HC_FAIL)
 
+/** Questions about a worker's status. */
 #define PROXY_WORKER_IS(f, b) ((f)->s->status & (b))
 #define PROXY_WORKER_IS_INITIALIZED(f) PROXY_WORKER_IS(f, PROXY_WORKER_INITIALIZED)
 #define PROXY_WORKER_IS_STANDBY(f) PROXY_WORKER_IS(f, PROXY_WORKER_HOT_STANDBY)
@@ -304,6 +311,7 @@ struct proxy_conn_pool {
 #define PROXY_WORKER_IS_USABLE(f) \
     (!PROXY_WORKER_IS(f, PROXY_WORKER_NOT_USABLE_BITMAP) && PROXY_WORKER_IS_INITIALIZED(f))
 
+/** Copy into a string of shared memory; APR_EGENERAL if it was cut. */
 #define PROXY_STRNCPY(dst, src) ap_proxy_strncpy((dst), (src), (sizeof(dst)))
 
 /** Settings that a worker takes from its server. */
@@ -400,6 +408,7 @@ typedef struct {
     apr_uint32_t address_expiry;
     unsigned int is_host_matchable : 1;
 } proxy_worker_shared;
+/** Bytes of a worker's entry in shared memory. */
 #define ALIGNED_PROXY_WORKER_SHARED_SIZE (APR_ALIGN_DEFAULT(sizeof(proxy_worker_shared)))
 
 /** A worker in this process. */
@@ -449,6 +458,7 @@ typedef struct {
     unsigned int nonce_set : 1;
     unsigned int sticky_separator_set : 1;
 } proxy_balancer_shared;
+/** Bytes of a balancer's entry in shared memory. */
 #define ALIGNED_PROXY_BALANCER_SHARED_SIZE (APR_ALIGN_DEFAULT(sizeof(proxy_balancer_shared)))
 
 /** A balancer in this process. */

@@ -27,6 +27,7 @@ typedef apr_uint64_t ap_request_bnotes_t;
 #define AP_REQUEST_STRONG_ETAG (1 << 0) /**< wait until a strong entity tag can be given */
 #define AP_REQUEST_TRUSTED_CT (1 << 1)  /**< the type came from the configuration, not from the content */
 
+/** The bits of r->bnotes that are set in @a mask, and how they are set and questioned. */
 #define AP_REQUEST_GET_BNOTE(r, mask) ((mask) & ((r)->bnotes))
 #define AP_REQUEST_SET_BNOTE(r, mask, val) (r)->bnotes = (((r)->bnotes & ~(mask)) | (val))
 #define AP_REQUEST_IS_STRONG_ETAG(r) AP_REQUEST_GET_BNOTE((r), AP_REQUEST_STRONG_ETAG)

@@ -21,7 +21,7 @@ void memory_refusal_asks(int (*body_is_over)(request_rec *r));
  */
 int memory_refusal_stops(request_rec *r, apr_bucket_brigade *bb, apr_status_t *result);
 
-/** The same for the result of its phases or its handler. @return the status to die with, or @a
+/** The same for the result of its phases or its handler. @return the status to answer with, or @a
  * status */
 int memory_refusal_result(request_rec *r, int status);
 
@@ -35,7 +35,7 @@ int memory_refusal_unanswered(request_rec *r);
  */
 int memory_refusal_keeps(request_rec *r);
 
-/** A connection with an exhausted pool: it ends with the response under way. */
+/** A connection with an exhausted pool: it ends with the response that is being sent. */
 void memory_refusal_of_connection(conn_rec *c);
 
 /** The same, seen by its output: it is aborted, if it must end at once. */

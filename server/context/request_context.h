@@ -5,6 +5,23 @@
 /**
  * @file request_context.h
  * The core's part in r->request_config.
+ *
+ * The life of a request. One thread at a time has it: the loop, or a worker between worker_pool_submit()
+ * and loop_return().
+ *
+ *   State       Begins with                  Owner of r->pool     What is legal
+ *   ---------   --------------------------   ------------------   -------------------------------------------
+ *   created     request_create()             who called it        no configuration of sections; the log
+ *   in phases   request_phases()             the same             sub-requests; no output. On a loop it may
+ *                                                                 stop at authentication and go on elsewhere
+ *   handled     request_finish(),            the same             reading the body, output, redirects. On a
+ *               request_finish_on_loop()                          loop it may be left for a worker, which
+ *                                                                 calls the handler again (request_mark_rerun)
+ *                                                                 or answers with an error
+ *                                                                 (request_rerun_fails)
+ *   suspended   the handler's SUSPENDED      the module           what the module does; the worker waits
+ *   answered    EOS on r->output_filters     the EOR bucket       nothing but what writes and logs it
+ *   over        the EOR bucket's end         nobody               r must not be touched
  */
 #include "httpd.h"
 #include "util_filter.h"
@@ -94,7 +111,7 @@ struct cache_capture;
 
 /** What a handler or filter offers to be stored as the body of a response. */
 typedef struct request_offer {
-    int codings;                   /**< content codings that filters on the way make if asked for */
+    int codings;                   /**< content codings that filters on the chain make if asked for */
     int coded;                     /**< and the request asks for one of them */
     const char *etag;              /**< before any filter changed it, or NULL */
     const char *path;              /**< the file that is the whole body, or NULL */

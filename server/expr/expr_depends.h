@@ -6,7 +6,7 @@
 
 /** Does the value of an expression depend on more than the URI, the configuration and the names of
  * files?
- *  @return 0 if certainly not, so that it may be remembered with them; else 1. */
+ *  @return 0 if certainly not, so that a response may be stored with them; else 1. */
 int expr_depends(const ap_expr_info_t *info);
 
 #endif

@@ -68,7 +68,7 @@ int filter_check_request_end(apr_bucket_alloc_t *list, const void *r);
 /** What is known of a block of a bucket allocator. */
 typedef struct filter_check_block {
     struct filter_check_block *next; /**< in the hash chain */
-    struct filter_check_list *home;
+    struct filter_check_list *owner;
     apr_size_t size;
     const char *maker, *ender; /**< names of the filters in which it was allocated and freed; NULL:
                                   outside filters */

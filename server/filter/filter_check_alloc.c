@@ -198,7 +198,7 @@ void *apr_bucket_alloc(apr_size_t size, apr_bucket_alloc_t *alloc)
     if (!b)
         return NULL;
     memset(b, 0, sizeof *b);
-    b->home = list;
+    b->owner = list;
     b->size = size;
     b->state = FILTER_CHECK_LIVE;
     if (f) {
@@ -225,7 +225,7 @@ void apr_bucket_free(void *mem)
 {
     filter_check_block *b = (filter_check_block *)(void *)((char *)mem - CHECK_HEADER);
     const ap_filter_t *f = filter_check_running();
-    filter_check_list *list = b->home;
+    filter_check_list *list = b->owner;
     filter_check_block **kept;
 
     if (b->state != FILTER_CHECK_LIVE) {

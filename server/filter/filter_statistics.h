@@ -10,7 +10,7 @@
 
 /**
  * Begin to count in this process: every registered filter gets a function around its own. Where it
- * is not called, nothing is in the way of filters. Call it after child_init and before there are
+ * is not called, filters are called directly. Call it after child_init and before there are
  * threads.
  */
 void filter_statistics_start(server_rec *s);

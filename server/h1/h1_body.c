@@ -148,7 +148,7 @@ static apr_status_t body_start(ap_filter_t *f, body_ctx *ctx)
     return rv;
 }
 
-/* The client waits for leave to send its body. */
+/* A client that sent Expect: 100-continue waits for 100 before it sends its body. */
 static void body_continue(request_rec *r)
 {
     const int status = r->status;
@@ -295,7 +295,7 @@ static apr_status_t chunked_feed(ap_filter_t *f, body_ctx *ctx, const char *data
     }
     if (!len)
         return APR_SUCCESS;
-    /* GETLINE ends with a line, so what is left can only be the trailer's, unless a filter below gives too much. */
+    /* GETLINE returns one line, so the rest can only be a line of the trailer section, unless a filter below returns too much. */
     if (ctx->chunked.state != H1_CHUNK_TRAILER)
         return body_malformed(f, ctx, "(data behind the line of a chunk size)");
     return trailer_feed(f, ctx, data, len, done);

@@ -3,9 +3,9 @@
  * Meaning of the fields that decide how a message is read: which field a name is, what Connection
  * asks for, how long the body is, whether Host is acceptable.
  *
- * The awkward part is framing. Whatever could be read in two ways (RFC 9112 section 6.3: two
+ * Framing is the difficult part. Whatever could be read in two ways (RFC 9112 section 6.3: two
  * lengths, a length and a transfer coding, a coding that does not end in chunked) is refused, since
- * a proxy in front may have read it in the other way.
+ * a proxy in front of this server may have read it otherwise.
  */
 #include "h1_fields.h"
 #include "http_fields.h"

@@ -2,7 +2,7 @@
 /*
  * Lines through input filters: for modules that speak line protocols over a request's filters, for
  * header blocks that come from elsewhere than a client, and for requests on connections with
- * foreign filters.
+ * filters of other modules.
  */
 #include "http_error.h"
 #include "h1_request.h"

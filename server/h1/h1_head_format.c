@@ -82,7 +82,7 @@ static char *h1_put_field(char *p, const char *name, const char *value)
     return H1_PUT(p, "\r\n");
 }
 
-/* Status line, Date, Server. An origin behind us may have named its own. */
+/* Status line, Date, Server. A proxied response may have its own Date and Server. */
 static char *h1_put_top(const request_rec *r, char *p)
 {
     const char *own = NULL, *text = h1_status_text(r);

@@ -51,7 +51,7 @@ static uint8_t h1_method_of(const char *m, size_t len)
     }
 }
 
-/* Unsafe forgives other bytes in a method, but no blanks, CR, LF or NUL. */
+/* Unsafe accepts other bytes in a method, but no blanks, CR, LF or NUL. */
 static const char *h1_scan_lenient(const char *p, const char *end)
 {
     while (p < end && *p != ' ' && *p != '\t' && *p != '\r' && *p != '\n' && *p != '\0')

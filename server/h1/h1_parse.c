@@ -3,7 +3,7 @@
  * HTTP/1 request heads, parsed in place in one pass.
  *
  * A head that is there as a whole, as nearly all are, is walked once. One that comes in pieces must
- * not be walked from its start for each piece; then *scanned remembers how far the search for the
+ * not be walked from its start for each piece; then *scanned holds how far the search for the
  * end went, and the walk is repeated only when there is something new to judge: the end, the first
  * line's end, a line that outgrows its limit, or twice as many bytes as before. So the work stays
  * linear and a refusal never waits for bytes that may not come.

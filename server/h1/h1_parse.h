@@ -39,7 +39,7 @@ typedef enum h1_result {
  * bytes that were searched, so that a head that arrives byte by byte costs linear time
  *
  * Folded lines, NUL, CR outside of a line end, a blank before a field's colon and two ways to tell
- * the length of a body are refused in every mode; "Unsafe" forgives only what cannot be read in two
+ * the length of a body are refused in every mode; "Unsafe" accepts only what cannot be read in two
  * ways.
  *
  * Threads: any. Blocking: no. Source: RFC 9112 sections 2 to 5.

@@ -4,7 +4,7 @@
  * brigade, and takes itself off the chain; a static answer passes it once, as one brigade of head,
  * body and EOS.
  *
- * The awkward parts: bodies that may not be sent (HEAD, 204, 304) are swallowed here although
+ * What is difficult: bodies that may not be sent (HEAD, 204, 304) are dropped here although
  * handlers produce them; an error bucket turns the answer into another one; and a field that could
  * split the response must not leave.
  */
@@ -97,7 +97,8 @@ static apr_bucket *header_bucket(request_rec *r)
     return apr_bucket_heap_create(buf, len, apr_bucket_free, alloc);
 }
 
-/* The error page ran into the same, since a configuration may add a field to each response: an answer that has none. */
+/* The error page has the same bad field, since a configuration may add it to each response: send a head without it and
+ * no body. */
 static apr_status_t header_send_bare(ap_filter_t *f, apr_bucket_brigade *bb, int status)
 {
     request_rec *r = f->r;
@@ -129,7 +130,7 @@ static apr_status_t header_die(ap_filter_t *f, apr_bucket_brigade *bb, int statu
     return AP_FILTER_ERROR;
 }
 
-/* What was made up so far cannot be sent. */
+/* The head as it is cannot be sent: drop its fields and answer with 500. */
 static apr_status_t header_refuse(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     apr_table_clear(f->r->headers_out);
@@ -197,7 +198,7 @@ AP_DECLARE(void) ap_basic_http_header(request_rec *r, apr_bucket_brigade *bb)
     if (r->assbackwards)
         return;
     http_response_fix_status_line(r);
-    /* Date and Server of an origin behind us are the only fields that count here. */
+    /* Date and Server of a proxied response are the only fields that count here. */
     r->headers_out = apr_table_make(r->pool, 2);
     if (r->proxyreq != PROXYREQ_NONE) {
         static const char *const kept[] = {"Date", "Server"};

@@ -5,7 +5,7 @@
 /**
  * @file h1_response.h
  * Response heads: how a request_rec's status and header tables become bytes (h1_head_format.c),
- * what the HTTP_HEADER filter does before that (h1_response.c), and the parts that a remembered
+ * what the HTTP_HEADER filter does before that (h1_response.c), and the parts that a stored
  * answer is patched with.
  */
 #include "httpd.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading request bodies the old way, block by block, and throwing away those that nobody wants.
+ * ap_get_client_block() and its companions, which read a request body block by block, and ap_discard_request_body().
  */
 #include "http_response.h"
 #include "http_error.h"

@@ -11,7 +11,7 @@ static int answer_is_connection(const char *name)
     return !strcasecmp(name, "Connection") || !strcasecmp(name, "Keep-Alive");
 }
 
-/* Said apart. */
+/* Kept apart: see http_answer.server and http_stored_head.date_off. */
 static int answer_leaves_out(const char *name)
 {
     return !strcasecmp(name, "Date") || !strcasecmp(name, "Server");
@@ -32,7 +32,7 @@ static const char *answer_reason(const request_rec *r)
     return r->status_line ? r->status_line : ap_get_status_line_ex(r->pool, r->status);
 }
 
-/* An origin behind us may have named its own. */
+/* A proxied response may have its own. */
 static const char *answer_server(const request_rec *r)
 {
     const char *own = r->proxyreq != PROXYREQ_NONE ? apr_table_get(r->headers_out, "Server") : NULL;

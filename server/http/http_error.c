@@ -81,7 +81,7 @@ static const char *error_title(request_rec *r, int status)
     return ap_get_status_line_ex(r->pool, status);
 }
 
-/* The built-in page, in one piece so that it can be remembered. */
+/* The built-in page, in one piece so that it can be stored. */
 static const char *error_page(request_rec *r, int status, int recursive_error, const char *location)
 {
     const char *title = error_title(r, status), *also = "";

@@ -78,7 +78,7 @@ static void response_fix_languages(request_rec *r)
     apr_table_setn(r->headers_out, "Content-Language", apr_array_pstrcat(r->pool, tokens, ','));
 }
 
-/* A status line made up by a module must begin with the status, or is replaced. */
+/* A status line that a module has set must begin with the status, or is replaced. */
 void http_response_fix_status_line(request_rec *r)
 {
     const char *line = r->status_line;

@@ -24,7 +24,7 @@ void http_response_merge(request_rec *r);
  */
 void http_response_fields(request_rec *r);
 
-/** A status line made up by a module must begin with r->status and have no control bytes, or is dropped. */
+/** A status line that a module has set must begin with r->status and have no control bytes, or is dropped. */
 void http_response_fix_status_line(request_rec *r);
 
 /**

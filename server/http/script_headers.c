@@ -143,7 +143,7 @@ static int script_bad_line(script_scan *scan)
     return HTTP_INTERNAL_SERVER_ERROR;
 }
 
-/* After the blank line. A script that gave a status has made up its mind: no "not modified" for it.
+/* After the blank line. A script that gave a status is never answered with "not modified".
  */
 static int script_end(script_scan *scan)
 {

@@ -18,7 +18,7 @@
 typedef struct util_form {
     request_rec *r;
     apr_array_header_t *pairs; /* of ap_form_pair_t */
-    apr_bucket_brigade *value; /* of the pair under way; NULL within its name */
+    apr_bucket_brigade *value; /* of the pair that is being read; NULL within its name */
     apr_size_t num, size;      /* still allowed, APR_SIZE_MAX = any */
     int escape;                /* characters of %xx seen, 0 outside */
     char high;                 /* the first of its digits */
