@@ -56,6 +56,8 @@ DIFFERENCES = {
 OTHERS = {
     "TRACE": "TraceEnable is off unless a configuration turns it on.",
     "a bad configuration at a reload": "The running configuration stays, and the log says why. Apache ends.",
+    "files without a size": "A file of /proc says that it is empty, and has a content: it is sent, without validators. "
+                            "Apache sends nothing.",
 }
 
 # The same for test_cases.py: key -> (pattern of file/name, reason).
