@@ -203,7 +203,7 @@ int ssi_check_files(apr_pool_t *p, int n, const char *const *files)
     int problems = 0;
 
     for (int i = 0; i < n; i++) {
-        ssi_page *page = ssi_page_read(files[i], tags, apr_time_now());
+        ssi_page *page = ssi_page_read(files[i], tags, p);
 
         if (!page) {
             printf("%s: cannot be read\n", files[i]);

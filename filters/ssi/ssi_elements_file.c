@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fsize and flastmod: what is known of a file. */
 #include "ssi_private.h"
+#include "brigade/files.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"
@@ -17,6 +18,17 @@ static int file_info(include_ctx_t *ctx, request_rec *sub, apr_finfo_t *finfo)
     return found;
 }
 
+/* A page that looked at a file which may not answer is made by a worker. */
+static int file_looked_up(include_ctx_t *ctx, request_rec *sub, apr_finfo_t *finfo)
+{
+    if (sub->status != BRG_WOULD_WAIT)
+        return file_info(ctx, sub, finfo);
+    ssi_waits(ctx);
+    memset(finfo, 0, sizeof *finfo);
+    ap_destroy_sub_req(sub);
+    return 1;
+}
+
 static int file_by_name(include_ctx_t *ctx, const char *name, apr_finfo_t *finfo)
 {
     request_rec *r = ctx->r;
@@ -30,7 +42,7 @@ static int file_by_name(include_ctx_t *ctx, const char *name, apr_finfo_t *finfo
                       r->filename);
         return 0;
     }
-    if (file_info(ctx, ap_sub_req_lookup_file(path, r, NULL), finfo))
+    if (file_looked_up(ctx, ap_sub_req_lookup_file(path, r, NULL), finfo))
         return 1;
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                   APLOGNO(02670) "unable to lookup information about \"%s\" in parsed file %s",
@@ -40,7 +52,7 @@ static int file_by_name(include_ctx_t *ctx, const char *name, apr_finfo_t *finfo
 
 static int file_by_uri(include_ctx_t *ctx, const char *uri, apr_finfo_t *finfo)
 {
-    if (file_info(ctx, ap_sub_req_lookup_uri(uri, ctx->r, NULL), finfo))
+    if (file_looked_up(ctx, ap_sub_req_lookup_uri(uri, ctx->r, NULL), finfo))
         return 1;
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
                   APLOGNO(01339) "unable to get information about \"%s\" in parsed file %s", uri,

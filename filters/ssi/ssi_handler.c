@@ -9,6 +9,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "brigade/loop.h"
+#include "brigade/files.h"
 #include "brigade/response_cache.h"
 
 /* No handler is named, so that it is the content type, or it is the one for files. */
@@ -96,7 +97,7 @@ static void choose_for_page(request_rec *r)
         (r->finfo.filetype == APR_NOFILE && handler_is_for_files(r)))
         return;
     if (f == r->output_filters && handler_is_file(r))
-        page = ssi_page_get(r->filename, &r->finfo, ssi_tags_of(r), r->request_time);
+        page = ssi_page_get(r, ssi_tags_of(r));
     if (!page || choose_worker(r, page))
         brg_request_needs_worker(r);
     if (page)
@@ -180,6 +181,7 @@ static void handler_note(request_rec *r, const ssi_page *page, handler_before *b
         return;
     before->top = ssi_link_of(r)->top;
     before->top->may_move = 1;
+    brg_request_let_lookups_fail(r);
     before->env = apr_table_copy(r->pool, r->subprocess_env);
     before->headers = apr_table_copy(r->pool, r->headers_out);
 }
@@ -246,7 +248,9 @@ int ssi_handler(request_rec *r)
 
     if ((!parsed && !(link && link->parent)) || !handler_is_file(r) || core->content_md5 == 1)
         return DECLINED;
-    page = ssi_page_get(r->filename, &r->finfo, parsed ? ssi_tags_of(r) : NULL, r->request_time);
+    if (!parsed && r->finfo.size == 0)
+        return DECLINED; /* it may have a content that is not told by its size, as in /proc */
+    page = ssi_page_get(r, parsed ? ssi_tags_of(r) : NULL);
     if (!page)
         return DECLINED;
     ap_allow_standard_methods(r, MERGE_ALLOW, M_GET, M_OPTIONS, M_POST, -1);

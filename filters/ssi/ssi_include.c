@@ -11,6 +11,7 @@
 #include "http_core.h"
 #include "http_request.h"
 #include "apr_strings.h"
+#include "brigade/files.h"
 
 #define CAPTURE_GRACE_US 5000
 #define CAPTURE_KEEP (16 * 1024) /* longer buckets of unknown kinds are not copied */
@@ -268,6 +269,11 @@ static int include_one(include_ctx_t *ctx, const ssi_arg *arg)
 
     if (include_limited(ctx) || !(sub = include_look_up(ctx, arg, target)))
         return 0;
+    if (sub->status == BRG_WOULD_WAIT) {
+        ssi_waits(ctx); /* a worker makes the page */
+        ap_destroy_sub_req(sub);
+        return 1;
+    }
     ssi_track_lookup(ctx, sub);
     ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, sub);
     ap_destroy_sub_req(sub);

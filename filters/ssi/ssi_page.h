@@ -131,13 +131,18 @@ typedef struct ssi_page {
 void ssi_compile(ssi_page *page);
 
 /**
- * The current version of a file, from this thread's cache or read now. @a finfo is a look at it in
- * this request. NULL if it cannot be read, is larger than pages may be, or changes under us.
- * The caller holds a reference until ssi_page_release().
+ * The current version of r->filename, from this thread's cache or read now; r->finfo is a look at it in
+ * this request.
+ * @return NULL if it cannot be read, is larger than pages may be, changes under us, or would have to be
+ *         waited for where the request may still go on on a worker (brigade/files.h). The caller holds
+ *         a reference until ssi_page_release().
+ * Threads: any; the cache is the thread's. Blocking: on a worker.
  */
-ssi_page *ssi_page_get(const char *path, const apr_finfo_t *finfo, const ssi_tags *tags,
-                       apr_time_t now);
-ssi_page *ssi_page_read(const char *path, const ssi_tags *tags, apr_time_t now);
+ssi_page *ssi_page_get(request_rec *r, const ssi_tags *tags);
+
+/** A file that no request asked for, read now and kept by the caller alone. @a p: for the open file.
+ * Blocking: yes. */
+ssi_page *ssi_page_read(const char *path, const ssi_tags *tags, apr_pool_t *p);
 void ssi_page_hold(ssi_page *page);
 void ssi_page_release(ssi_page *page);
 /** More is kept with the page, or less. Only on the thread whose cache it is in. */

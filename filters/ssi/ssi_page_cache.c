@@ -8,14 +8,14 @@
  * page is used once, and read again until it has been at rest for PAGE_SETTLED_US.
  */
 #include "ssi_private.h"
+#include "brigade/assert.h"
+#include "brigade/files.h"
 #include "apr_time.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define PAGE_SETTLED_US apr_time_from_sec(2)
+#define PAGE_FINFO (APR_FINFO_IDENT | APR_FINFO_MTIME | APR_FINFO_CTIME | APR_FINFO_SIZE)
 #define PAGE_POOL_BYTES 8192 /* the least that a pool takes */
 
 typedef struct ssi_page_cache {
@@ -49,6 +49,11 @@ void ssi_page_release(ssi_page *page)
     free(page);
 }
 
+static ssi_identity page_identity(const apr_finfo_t *f)
+{
+    return (ssi_identity){f->device, f->inode, f->size, f->mtime, f->ctime};
+}
+
 static int page_is_current(const ssi_page *page, const ssi_identity *id)
 {
     return page->id.ino == id->ino && page->id.dev == id->dev && page->id.size == id->size &&
@@ -57,62 +62,71 @@ static int page_is_current(const ssi_page *page, const ssi_identity *id)
                page->looked;
 }
 
-static int page_identity(ssi_identity *id, int fd)
+/* The page of an open file, not compiled. r: whose file it is, NULL: of a command line. */
+static int page_fill(ssi_page *page, request_rec *r, apr_file_t *file)
 {
-    struct stat st;
+    apr_finfo_t info;
+    apr_size_t len;
 
-    if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+    if (apr_file_info_get(&info, PAGE_FINFO | APR_FINFO_TYPE, file) != APR_SUCCESS ||
+        info.filetype != APR_REG || info.size > (apr_off_t)ssi_cache_budget())
         return -1;
-    ssi_identity_of(id, &st);
+    page->id = page_identity(&info);
+    len = page->len = (apr_size_t)info.size;
+    if (!(page->data = malloc(len + 1)))
+        return -1;
+    if (r ? brg_file_pread(r, file, page->data, &len, 0) != APR_SUCCESS
+          : len && apr_file_read_full(file, page->data, len, &len) != APR_SUCCESS)
+        return -1;
+    if (len != page->len)
+        return -1;
+    page->data[len] = '\0';
     return 0;
 }
 
-static int page_fill(ssi_page *page, int fd)
+static ssi_page *page_make(const char *path, request_rec *r, apr_file_t *file, const ssi_tags *tags,
+                           apr_time_t now)
 {
-    apr_size_t have = 0;
+    ssi_page *page = calloc(1, sizeof *page);
 
-    page->len = (apr_size_t)page->id.size;
-    if (!(page->data = malloc(page->len + 1)))
-        return -1;
-    while (have < page->len) {
-        ssize_t n = pread(fd, page->data + have, page->len - have, (off_t)have);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        have += (apr_size_t)n;
-    }
-    page->data[have] = '\0';
-    return 0;
-}
-
-ssi_page *ssi_page_read(const char *path, const ssi_tags *tags, apr_time_t now)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    ssi_page *page;
-
-    if (fd < 0)
-        return NULL;
-    page = calloc(1, sizeof *page);
     if (!page)
         ap_abort_on_oom();
     page->refs = 1;
     page->tags = tags;
     page->looked = now;
-    if (page_identity(&page->id, fd) || page->id.size > (apr_off_t)ssi_cache_budget() ||
-        !(page->path = strdup(path)) || page_fill(page, fd)) {
-        close(fd);
+    if (page_fill(page, r, file) || !(page->path = strdup(path))) {
         ssi_page_release(page);
         return NULL;
     }
-    close(fd);
     if (tags)
         ssi_compile(page);
     page->bytes = sizeof *page + strlen(path) + page->len + page->nodes_n * sizeof *page->nodes +
                   (page->pool ? PAGE_POOL_BYTES : 0) +
                   page->nodes_n * (sizeof(ssi_directive) + 2 * sizeof(ssi_arg));
     return page;
+}
+
+ssi_page *ssi_page_read(const char *path, const ssi_tags *tags, apr_pool_t *p)
+{
+    apr_file_t *file;
+    ssi_page *page;
+
+    if (apr_file_open(&file, path, APR_FOPEN_READ | APR_FOPEN_NONBLOCK, APR_FPROT_OS_DEFAULT, p) !=
+        APR_SUCCESS)
+        return NULL;
+    page = page_make(path, NULL, file, tags, apr_time_now());
+    apr_file_close(file);
+    return page;
+}
+
+/* On an event loop, of what is in memory alone. */
+static ssi_page *page_of_request(request_rec *r, const ssi_tags *tags)
+{
+    apr_file_t *file;
+
+    return brg_file_open(&file, r) == APR_SUCCESS
+               ? page_make(r->filename, r, file, tags, r->request_time)
+               : NULL;
 }
 
 /* ---- the cache of a thread ---- */
@@ -240,22 +254,20 @@ void ssi_page_charge(ssi_page *page, apr_ssize_t bytes)
     cache_self->bytes += (apr_size_t)bytes;
 }
 
-ssi_page *ssi_page_get(const char *path, const apr_finfo_t *finfo, const ssi_tags *tags,
-                       apr_time_t now)
+ssi_page *ssi_page_get(request_rec *r, const ssi_tags *tags)
 {
     ssi_page_cache *c = cache_get();
-    ssi_identity id = {finfo->device, finfo->inode, finfo->size, finfo->mtime, finfo->ctime};
+    ssi_identity id = page_identity(&r->finfo);
     unsigned hash;
     ssi_page *page;
 
-    if (finfo->size > (apr_off_t)ssi_cache_budget())
+    BRG_ASSERT(r->filename != NULL);
+    if (r->finfo.size > (apr_off_t)ssi_cache_budget())
         return NULL;
-    if (!c ||
-        (finfo->valid & (APR_FINFO_IDENT | APR_FINFO_MTIME | APR_FINFO_CTIME | APR_FINFO_SIZE)) !=
-            (APR_FINFO_IDENT | APR_FINFO_MTIME | APR_FINFO_CTIME | APR_FINFO_SIZE))
-        return ssi_page_read(path, tags, now);
-    hash = cache_hash(path, tags);
-    page = cache_find(c, path, tags, hash);
+    if (!c || (r->finfo.valid & PAGE_FINFO) != PAGE_FINFO)
+        return page_of_request(r, tags);
+    hash = cache_hash(r->filename, tags);
+    page = cache_find(c, r->filename, tags, hash);
     if (page && page_is_current(page, &id)) {
         if (c->newest != page) {
             cache_unlink_age(c, page);
@@ -266,7 +278,7 @@ ssi_page *ssi_page_get(const char *path, const apr_finfo_t *finfo, const ssi_tag
     }
     if (page)
         cache_drop(c, page);
-    page = ssi_page_read(path, tags, now);
+    page = page_of_request(r, tags);
     if (page)
         cache_add(c, page, hash);
     return page;

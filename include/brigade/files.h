@@ -23,7 +23,8 @@ extern "C" {
  *
  * @param file  [out] owned by r->pool, which closes it; O_NONBLOCK, close-on-exec
  * @return APR_SUCCESS; APR_EAGAIN on an event loop, if this would wait for a disk and
- *         brg_request_rerun_on_worker() is possible: call it and return OK; ELOOP if a link is not
+ *         brg_request_rerun_on_worker() is possible: call it and return OK (in hooks up to
+ *         insert_filter: brg_request_needs_worker()); ELOOP if a link is not
  *         allowed; APR_EACCES also if it is no regular file any more; other errors of open(2)
  * Threads: the request's. Blocking: on a worker.
  */
@@ -39,6 +40,19 @@ BRG_DECLARE(apr_status_t) brg_file_open(apr_file_t **file, request_rec *r);
  */
 BRG_DECLARE(apr_status_t)
 brg_file_pread(request_rec *r, apr_file_t *file, char *data, apr_size_t *len, apr_off_t offset);
+
+/** Status of a sub-request that was not looked up, since that might wait. */
+#define BRG_WOULD_WAIT (-1003)
+
+/**
+ * From now on the look-up of a sub-request of @a r (or of its sub-requests) that leads to a file system
+ * which may hang ends with status BRG_WOULD_WAIT on an event loop. For a handler that then calls
+ * brg_request_rerun_on_worker().
+ *
+ * @param r  what the network asked for
+ * Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(void) brg_request_let_lookups_fail(request_rec *r);
 
 #ifdef __cplusplus
 }

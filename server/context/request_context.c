@@ -58,6 +58,7 @@ typedef struct request_conf_block {
     int may_move, moves; /* its handler may be, and wants to be, called again by a worker */
     int fails;           /* with moves: the error that the worker answers with instead, or OK */
     int may_defer;       /* its phases may go on on a worker */
+    int lookups_may_fail; /* so may those of its sub-requests, which are then made once more */
     request_files files;
     apr_array_header_t *vary;
     request_dated dated;
@@ -189,6 +190,26 @@ int request_may_leave_thread(const request_rec *r)
     const request_conf_block *block = r->main || r->prev ? NULL : request_block_of(r);
 
     return block && (block->may_defer || block->may_move);
+}
+
+void request_allow_lookups_to_fail(request_rec *r, int on)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->lookups_may_fail = on;
+}
+
+int request_lookup_may_fail(const request_rec *r)
+{
+    const request_conf_block *block;
+
+    if (!r->main)
+        return 0;
+    while (r->main || r->prev)
+        r = r->prev ? r->prev : r->main;
+    block = request_block_of(r);
+    return block && block->may_move && block->lookups_may_fail;
 }
 
 request_files *request_files_of(const request_rec *r)

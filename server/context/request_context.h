@@ -66,6 +66,14 @@ void request_allow_defer(request_rec *r, int on);
  * request_allow_rerun(). 0 for sub-requests and internal redirects. */
 int request_may_leave_thread(const request_rec *r);
 
+/** Look-ups of sub-requests of @a r may be given up where they would wait (@a on), or not any more:
+ * brg_request_let_lookups_fail(). */
+void request_allow_lookups_to_fail(request_rec *r, int on);
+
+/** 1 if @a r is a sub-request whose look-up may be given up, since what came from the network can still
+ * be begun anew by a worker. */
+int request_lookup_may_fail(const request_rec *r);
+
 /** What the directory walk found out about the file of a request, for the one who opens it. */
 typedef struct request_files {
     apr_file_t *opened; /**< the walk's descriptor of r->filename, in r->pool, or NULL */

@@ -3,12 +3,14 @@
  * Which paths lie on file systems that another machine or a process serves. These may stop to answer,
  * and then even a file whose name the kernel knows cannot be opened: no loop may try.
  *
- * The list is read when a process starts, and again when a file turns up on a file system that it does
- * not know. A list is never freed, since loops read it without a lock; there are as
+ * The list is read when a process starts, again when the kernel says that it changed, which is asked for
+ * once a second, and when a file turns up on a file system that is not in it. A list is never freed, since loops read it without a lock; there are as
  * many as there were new mounts.
  */
 #include "file_open_private.h"
 #include "brigade/assert.h"
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,6 +20,7 @@
 
 #define MOUNTS_LINE 8192
 #define MOUNTS_MOST 4096
+#define MOUNTS_LOOK_US APR_USEC_PER_SEC
 
 typedef struct mounts_one {
     char *path; /* NULL: a local file system, of which the device alone counts */
@@ -150,6 +153,29 @@ void file_mounts_seen(apr_dev_t dev)
         list->one[list->n++] = (mounts_one){.dev = dev};
     }
     mounts_use(list);
+    pthread_mutex_unlock(&mounts_lock);
+}
+
+/* The kernel reports a change to whoever polls the file; each process has opened it itself, since a
+ * report is given once. */
+void file_mounts_turn(apr_time_t now)
+{
+    static int fd = -1;
+    static _Thread_local apr_time_t looked;
+    struct pollfd p = {.events = POLLPRI};
+
+    if (now - looked < MOUNTS_LOOK_US || pthread_mutex_trylock(&mounts_lock))
+        return;
+    looked = now;
+    if (fd < 0) {
+        fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+        p.revents = POLLPRI;
+    } else {
+        p.fd = fd;
+        poll(&p, 1, 0);
+    }
+    if (p.revents)
+        mounts_use(mounts_read());
     pthread_mutex_unlock(&mounts_lock);
 }
 

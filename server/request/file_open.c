@@ -191,9 +191,16 @@ apr_status_t walk_stat(apr_finfo_t *finfo, request_rec *r, apr_int32_t wanted)
     return rv == AP_DECLINED ? apr_stat(finfo, r->filename, wanted, r->pool) : rv;
 }
 
+BRG_DECLARE(void) brg_request_let_lookups_fail(request_rec *r)
+{
+    BRG_ASSERT(!r->main && !r->prev);
+    request_allow_lookups_to_fail(r, 1);
+}
+
 int walk_would_wait(const request_rec *r, apr_size_t levels)
 {
-    return file_in_flight(r) && (levels > WALK_LOOP_LEVELS || file_mounts_may_hang(r->filename));
+    return conn_on_loop() && (request_may_leave_thread(r) || request_lookup_may_fail(r)) &&
+           (levels > WALK_LOOP_LEVELS || file_mounts_may_hang(r->filename));
 }
 
 /* ---- reading ---- */

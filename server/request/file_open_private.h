@@ -42,6 +42,9 @@ int file_mounts_may_hang(const char *path);
  */
 void file_mounts_seen(apr_dev_t dev);
 
+/** turn_end hook: read the mount points again if they changed. One poll() a second. */
+void file_mounts_turn(apr_time_t now);
+
 /** Read the mount points. Main thread, before requests. */
 void file_mounts_open(void);
 

@@ -283,7 +283,12 @@ static int request_phases_read(request_rec *r)
     if (status != DECLINED)
         return status == OK ? DONE : status;
     status = request_internal(r, 1);
-    return status == OK ? handler_prepare(r) : status;
+    if (status != OK)
+        return status;
+    request_allow_defer(r, 1); /* what hooks find out here decides on the thread of the handler */
+    status = handler_prepare(r);
+    request_allow_defer(r, 0);
+    return status;
 }
 
 int request_phases(request_rec *r)

@@ -12,6 +12,7 @@
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"
+#include "brigade/loop.h"
 #include "apr_strings.h"
 
 APLOG_USE_MODULE(core);
@@ -192,5 +193,6 @@ void request_register_hooks(apr_pool_t *p)
     ap_hook_check_access(phase_ok, NULL, NULL, APR_HOOK_REALLY_LAST, AP_AUTH_INTERNAL_PER_CONF);
     ap_hook_type_checker(phase_ok, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_fixups(type_override, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    brg_hook_turn_end(file_mounts_turn, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_filter(filters_insert, NULL, NULL, APR_HOOK_MIDDLE);
 }

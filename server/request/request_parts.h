@@ -9,6 +9,7 @@
  */
 #include "httpd.h"
 #include "http_head.h"
+#include "brigade/files.h"
 
 /**
  * A request_rec for a parsed head of any version of HTTP (request_create.c): pool below c->pool with
@@ -36,7 +37,7 @@ int request_phases(request_rec *r);
 
 /** request_phases(): the next phase may take long: somebody has to say who he is, or the file is not
  * in memory. request_phases_resume() on a worker goes on. */
-#define REQUEST_AUTH_PENDING (-1003)
+#define REQUEST_AUTH_PENDING BRG_WOULD_WAIT
 
 /** The rest of the phases after REQUEST_AUTH_PENDING; as request_phases. */
 int request_phases_resume(request_rec *r);

@@ -58,6 +58,8 @@ OTHERS = {
     "expressions that take too long": "The match of a regular expression is given up after RegexMatchLimit steps, and its "
                                       "request gets 500. Apache takes it for an expression that does not match.",
     "a bad configuration at a reload": "The running configuration stays, and the log says why. Apache ends.",
+    "files without a size": "A file of /proc says that it is empty, and has a content: it is sent, without validators. "
+                            "Apache sends nothing.",
 }
 
 # The same for test_cases.py: key -> (pattern of file/name, reason).

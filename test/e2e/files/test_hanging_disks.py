@@ -7,6 +7,7 @@ import pytest
 
 from brigade import wait_until
 from fuse_fs import HangingFolder
+from ssi_site import CONF
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not os.path.exists("/dev/fuse"), reason="needs root and /dev/fuse")
 
@@ -66,3 +67,40 @@ def test_fifos_and_devices_are_refused_at_once(serve):
     os.mknod(server.path("htdocs/device"), 0o20644, os.makedev(5, 0))
     for target in ("/fifo", "/device"):
         assert server.get(target).status == 403
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["cold", "known to the kernel"])
+def test_pages_that_hang_stop_nobody_else(serve, known):
+    server = serve.unstarted(CONFIG + CONF, {"plain.txt": "P", "hung/below.txt": "not seen"})
+    try:
+        folder = HangingFolder(server.path("htdocs/hung"), {"a.shtml": b'<!--#echo var="DOCUMENT_NAME" -->', "i.txt": b"I"})
+    except OSError as e:
+        pytest.skip(f"no FUSE here: {e}")
+    server.start()
+    server.write("page.shtml", '<!--#include virtual="/hung/i.txt" -->')
+    with folder:
+        if known:
+            assert server.get("/hung/a.shtml").body == b"a.shtml"
+            assert server.get("/page.shtml").body == b"I"
+        folder.hang()
+        stuck = [ask(server, target) for target in ["/hung/a.shtml", "/page.shtml"] * 4]
+        wait_until(lambda: folder.asked >= 1, "a request to come to the file system")
+        serves_on(server)
+        for c in stuck:
+            c.close()
+
+
+@pytest.mark.parametrize("n", [1, 60], ids=["a few bytes", "over a megabyte"])
+def test_files_without_a_size_have_their_content(serve, n):
+    """Files of /proc say 0; Apache sends nothing for them."""
+    server = serve("Alias /proc /proc\n<Directory /proc>\nRequire all granted\n</Directory>\n" + CONF,
+                   {"page.shtml": '<!--#include virtual="/proc/version" -->'})
+    with open("/proc/version", "rb") as f:
+        version = f.read()
+    for _ in range(3):
+        r = server.get("/proc/version")
+        assert r.body == version and r["Content-Length"] == str(len(version)) and not r["ETag"] and not r["Last-Modified"]
+        assert server.request("HEAD", "/proc/version")["Content-Length"] == str(len(version))
+        assert server.get("/page.shtml").body == version
+    if n > 1:
+        assert server.get("/proc/kallsyms").body.count(b"\n") > 1000

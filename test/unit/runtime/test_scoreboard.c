@@ -122,7 +122,9 @@ static void totals_outlive_processes(void **state)
 
 static void more_room_keeps_what_counts(void **state)
 {
-    const scoreboard_limits more = {.processes = 9, .threads = 20, .loops = 5};
+    const scoreboard_limits more = {
+        .processes = 9, .threads = 20, .loops = 5, .generation = 5, .totals_stay = 1};
+    scoreboard_limits anew = more;
     uint64_t accesses, bytes;
     apr_time_t started = scoreboard_started();
 
@@ -137,6 +139,17 @@ static void more_room_keeps_what_counts(void **state)
     assert_int_equal(accesses, 7);
     assert_int_equal(ap_scoreboard_image->global->running_generation, 5);
     assert_int_equal(ap_scoreboard_image->global->server_limit, 9);
+    assert_true(scoreboard_started() == started);
+
+    /* A restart: the old generation's processes end later, and do not count. */
+    anew.totals_stay = 0;
+    scoreboard_set_limits(&anew);
+    assert_int_equal(ap_create_scoreboard(pool, SB_SHARED), OK);
+    scoreboard_slot_start(0, 1, 4);
+    loop_score_add(&scoreboard_loop(0, 0)->accesses, 3);
+    scoreboard_slot_end(0);
+    scoreboard_ended_totals(&accesses, &bytes);
+    assert_int_equal(accesses, 0);
     assert_true(scoreboard_started() == started);
     assert_non_null(ap_get_scoreboard_worker_from_indexes(8, 19));
 }
