@@ -14,6 +14,7 @@
 #include "loops.h"
 #include "timer_wheel.h"
 #include "worker_pool.h"
+#include "brigade/assert.h"
 #include "brigade/read_timeout.h"
 #include <stdatomic.h>
 
@@ -143,6 +144,7 @@ brg_loop *loop_self(void);
 /** Change bc's state, and the figures by state. */
 static inline void conn_enter(brg_conn *bc, conn_state_id state)
 {
+    BRG_ASSERT(bc->loop->state_n[bc->state] > 0 && state < CONN_STATES);
     bc->loop->state_n[bc->state]--;
     bc->loop->state_n[state]++;
     bc->state = (uint8_t)state;
