@@ -257,6 +257,8 @@ apr_status_t connection_attach(brg_conn *bc)
     apr_status_t rv;
     conn_rec *c;
 
+    BRG_ASSERT_TAG(bc, CONN_TAG);
+    BRG_ASSERT(!bc->c && !bc->out && bc->fd >= 0);
     if (!p)
         return APR_ENOMEM;
     rv = connection_socket(&csd, bc, p, ap_server_conf->timeout);
@@ -307,6 +309,7 @@ void connection_detach(brg_conn *bc)
 
     if (!cr)
         return;
+    BRG_ASSERT(cr->magic == CONNECTION_MAGIC && cr->bc == bc);
     p = cr->c.pool;
     connection_pre_close(&cr->c);
     if (cr->out)

@@ -18,6 +18,7 @@
  */
 #include "core_output_private.h"
 #include "memory_refusal.h"
+#include "brigade/assert.h"
 #include "brigade/connection.h"
 
 #include "http_config.h"
@@ -208,6 +209,7 @@ static apr_status_t core_output_wait(struct core_output *out, apr_size_t most)
     apr_interval_time_t timeout = connection_timeout(out->c);
     apr_status_t rv;
 
+    BRG_ASSERT(out->tag == &core_output_tag);
     while ((rv = core_write(out)) == APR_EAGAIN) {
         if (conn_on_loop() || (most && out->memory <= most))
             return APR_SUCCESS;
@@ -358,8 +360,10 @@ apr_status_t core_output_flush(brg_conn *bc)
     struct core_output *out = bc->out;
     apr_status_t rv;
 
+    BRG_ASSERT_TAG(bc, CONN_TAG);
     if (!out)
         return APR_SUCCESS;
+    BRG_ASSERT(out->tag == &core_output_tag && out->bc == bc);
     if (out->error)
         return out->error;
     if (out->c->aborted)

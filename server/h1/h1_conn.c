@@ -100,6 +100,7 @@ static int h1_conn_after_request(brg_conn *bc)
 /* From here on a worker owns bc: the loop has it on no list and waits for nothing. 0 on success. */
 int h1_conn_hand_over(brg_conn *bc, request_rec *r)
 {
+    BRG_ASSERT(loop_self() == bc->loop && bc->c && !bc->r && bc->state != CONN_WORKER);
     wheel_cancel(&bc->loop->wheel, &bc->timer);
     loop_unlist(bc->loop, bc);
     bc->r = r;
@@ -195,6 +196,7 @@ static void h1_conn_work(brg_conn *bc)
 {
     request_rec *r = bc->r;
 
+    BRG_ASSERT(bc->state == CONN_WORKER && bc->c);
     bc->r = NULL;
     connection_on_thread(bc);
     if (r)
@@ -376,6 +378,8 @@ static void h1_conn_run(brg_conn *bc)
 {
     int module_driven;
 
+    BRG_ASSERT(bc->fd >= 0 && loop_self() == bc->loop);
+    BRG_ASSERT(bc->state != CONN_REQUEST); /* that lasts for a part of a turn */
     if (bc->failed && bc->state != CONN_WORKER) {
         h1_conn_close(bc);
         return;

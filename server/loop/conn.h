@@ -8,18 +8,32 @@
  *
  * A brg_conn is small and belongs to one event loop. Its conn_rec, pool and filters (what Apache's
  * API calls a connection) are attached only when a request needs them: a connection that asks for
- * remembered files only, or that waits in keep-alive, costs a few hundred bytes.
+ * cached files only, or that waits in keep-alive, costs a few hundred bytes.
  *
- * Life:
- *   accepted -> HEAD (reads until a head is complete) -> answered at once from the resolution cache
- * -> HEAD
- *                                                     -> attached; phases run -> handler -> WRITE
- * -> HEAD
- *                                                     -> WORKER (a worker owns it) -> WRITE -> HEAD
- *   any -> LINGER (output shut, input drained for a while) -> closed
+ * Life (bc->state; conn_enter() moves it, but for the first and the last):
  *
- * Ownership: the loop owns the object, except in WORKER, where the worker does and the loop has it
- * neither in its poll set nor in its timer wheel.
+ *   state         what moves it on                            owner   legal in it
+ *   ------------  ------------------------------------------  ------  --------------------------------
+ *   (none)        loop_accept()                               loop    -> HEAD
+ *   CONN_HEAD     a head is complete                          loop    read, answers from memory
+ *   CONN_IDLE     the first byte of the next head             loop    read; closed when it stays silent
+ *   CONN_REQUEST  the driver has made a request of the head   loop    c, r, phases and handler; within
+ *                                                                     one turn only
+ *   CONN_BODY     the request's body came (h1_conn_body.c)    loop    read; r waits in bc->r
+ *   CONN_WORKER   worker_pool_submit() ... loop_return()      worker  everything, by the worker alone;
+ *                                                                     blocking reads and writes. The
+ *                                                                     loop looks at state only
+ *   CONN_WRITE    the socket takes the rest of the output     loop    write; nothing is read
+ *   CONN_LINGER   the peer closes, or time is over            loop    read and drop; c is gone
+ *   (closed)      loop_close(); the end of the turn           loop    fd is -1; tag becomes 0
+ *
+ *   HEAD -> answered from memory -> HEAD | WRITE
+ *   HEAD -> REQUEST -> [BODY ->] [WORKER ->] WRITE -> HEAD | IDLE | LINGER
+ *   any  -> closed, by an error, a deadline, or the end of the process
+ *
+ * In CONN_WORKER the connection is not in the timer wheel and on no list of the loop. It may still be in the poll
+ * set; its events are ignored, since the loop looks again when the worker returns it. Queued
+ * connections that the pool refuses (bc->refused) come back without having run.
  */
 #include "httpd.h"
 #include "apr_buckets.h"

@@ -202,6 +202,8 @@ void conn_fill(brg_conn *bc)
 {
     apr_status_t rv;
 
+    BRG_ASSERT_DEBUG(loop_self() == bc->loop);
+    BRG_ASSERT_DEBUG(bc->in_off <= bc->in_len && bc->in_len <= bc->in_cap);
     /* While output waits nothing is read: a peer that takes no answers shall not make us keep its
      * questions. */
     if (!bc->rd_ready || bc->state == CONN_WRITE || bc->state == CONN_WORKER)

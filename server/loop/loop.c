@@ -9,6 +9,7 @@
 #include "scores.h"
 #include "thread_self.h"
 #include "transport.h"
+#include "brigade/assert.h"
 #include "brigade/loop.h"
 #include "http_config.h"
 #include "http_log.h"
@@ -33,6 +34,8 @@ void loop_read_clocks(brg_loop *loop)
 
 void loop_ready(brg_loop *loop, brg_conn *bc)
 {
+    BRG_ASSERT(bc->loop == loop);
+    BRG_ASSERT_DEBUG(loop_self() == loop && bc->tag == CONN_TAG);
     if (bc->queued)
         return;
     bc->queued = 1;
@@ -43,6 +46,7 @@ void loop_ready(brg_loop *loop, brg_conn *bc)
 
 void loop_again(brg_loop *loop, brg_conn *bc)
 {
+    BRG_ASSERT(bc->loop == loop && bc->state != CONN_WORKER);
     if (bc->queued)
         return;
     bc->queued = 1;
@@ -70,6 +74,7 @@ int loop_poll(brg_loop *loop, brg_conn *bc)
 {
     struct epoll_event e = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = bc};
 
+    BRG_ASSERT(bc->loop == loop && bc->fd >= 0);
     if (bc->polled)
         return 0;
     if (epoll_ctl(loop->poll_fd, EPOLL_CTL_ADD, bc->fd, &e)) {
@@ -104,6 +109,9 @@ void loop_in_put(brg_loop *loop, char *buf)
 
 void loop_close(brg_loop *loop, brg_conn *bc)
 {
+    BRG_ASSERT_TAG(bc, CONN_TAG);
+    BRG_ASSERT(bc->loop == loop && bc->fd >= 0 && !bc->c);
+    BRG_ASSERT(loop->conns_n > 0 && loop->state_n[bc->state] > 0);
     wheel_cancel(&loop->wheel, &bc->timer);
     /* While a child process that was just forked has the socket too, closing does not take it out
      * of the poll set, and an event would reach an object that is another connection's by then. */
@@ -130,7 +138,9 @@ static void loop_bury(brg_loop *loop)
     loop->dead = NULL;
     while ((bc = next) != NULL) {
         next = bc->all_next;
-        bc->tag = 0;
+        BRG_ASSERT(bc->fd < 0 && !bc->timer.prev);
+        if (!bc->queued)
+            bc->tag = 0;
         if (bc->queued) { /* still on the list of the next turn */
             bc->all_next = loop->dead;
             loop->dead = bc;
@@ -174,6 +184,8 @@ void loop_return(brg_conn *bc)
 {
     brg_loop *loop = bc->loop;
 
+    BRG_ASSERT_TAG(bc, CONN_TAG);
+    BRG_ASSERT(bc->state == CONN_WORKER && !loop_self());
     loop_returned(loop, bc);
     if (!atomic_exchange(&loop->wakes, 1))
         loop_wake(loop);
@@ -186,6 +198,8 @@ static void loop_take_returned(brg_loop *loop)
     for (bc = atomic_exchange_explicit(&loop->returned, NULL, memory_order_acquire); bc;
          bc = next) {
         next = bc->next;
+        BRG_ASSERT_TAG(bc, CONN_TAG);
+        BRG_ASSERT(bc->state == CONN_WORKER && bc->loop == loop && !bc->timer.prev);
         bc->rd_ready = 1; /* whatever events came meanwhile: find out by reading */
         loop_ready(loop, bc);
     }
@@ -193,6 +207,7 @@ static void loop_take_returned(brg_loop *loop)
 
 static void loop_event_conn(brg_loop *loop, brg_conn *bc, uint32_t events)
 {
+    BRG_ASSERT_TAG(bc, CONN_TAG);
     if (bc->state == CONN_WORKER)
         return; /* the worker reads by itself; loop_take_returned() looks again */
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
@@ -247,6 +262,8 @@ static void loop_expired(struct brg_conn_timer *t, void *baton)
 {
     brg_conn *bc = (brg_conn *)(void *)t;
 
+    BRG_ASSERT_TAG(bc, CONN_TAG);
+    BRG_ASSERT(bc->fd >= 0 && bc->state != CONN_WORKER);
     bc->driver->expired(bc);
 }
 
@@ -417,6 +434,7 @@ static void loop_turn(brg_loop *loop)
  * the next answer, and closed without one only when it stays silent. */
 static void loop_begin_drain(brg_loop *loop)
 {
+    BRG_ASSERT(!loop->draining);
     loop->draining = 1;
     loop_listeners(loop, 0);
     loop->last_accepts = loop_accept_last(loop);
@@ -438,7 +456,9 @@ void loop_free(brg_loop *loop)
 {
     brg_conn *bc;
 
+    BRG_ASSERT(!loop_self());
     loop_drop(loop, 1);
+    BRG_ASSERT(loop->conns_n == 0);
     while ((bc = loop->dead) != NULL) {
         loop->dead = bc->all_next;
         free(bc);

@@ -14,6 +14,7 @@
 #include "loops.h"
 #include "timer_wheel.h"
 #include "worker_pool.h"
+#include "brigade/assert.h"
 #include "brigade/read_timeout.h"
 #include <stdatomic.h>
 
@@ -49,7 +50,7 @@ struct brg_loop {
     int accepting;           /**< listeners are in the poll set */
     int draining;            /**< LOOPS_DRAIN was seen */
     int last_accepts;        /**< draining: listeners on which connections wait still */
-    apr_time_t monotonic;    /**< clock_monotonic(), for deadlines: read at both ends of a turn, and after each
+    apr_time_t monotonic;    /**< clock_monotonic(), for deadlines: read once per turn, and after each
                                 request that was not answered from memory */
     apr_time_t turn_began;   /**< monotonic at the beginning of the turn */
     apr_time_t wall;         /**< microseconds since the epoch, read once per turn: for dates */
@@ -144,6 +145,7 @@ brg_loop *loop_self(void);
 /** Change bc's state, and the figures by state. */
 static inline void conn_enter(brg_conn *bc, conn_state_id state)
 {
+    BRG_ASSERT_DEBUG(bc->loop->state_n[bc->state] > 0 && state < CONN_STATES);
     bc->loop->state_n[bc->state]--;
     bc->loop->state_n[state]++;
     bc->state = (uint8_t)state;

@@ -8,8 +8,6 @@
 #include "http_log.h"
 #include "brigade/memory.h"
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -67,20 +65,12 @@ static apr_status_t loop_create(brg_loop **out, apr_pool_t *p, int index)
 
 static apr_status_t loop_start(brg_loop *loop)
 {
-    sigset_t old;
-    pthread_attr_t attr;
-    pthread_t id;
     int rc;
 
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    thread_block_signals(&old);
     atomic_fetch_add(&loops_alive, 1);
-    rc = pthread_create(&id, &attr, loops_thread, loop);
+    rc = thread_start(loops_thread, loop, 0, NULL);
     if (rc)
         atomic_fetch_sub(&loops_alive, 1);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
     return rc;
 }
 

@@ -54,7 +54,8 @@ BRG_DECLARE(int) brg_thread_is_loop(void)
     return self_loop != NULL;
 }
 
-void thread_block_signals(sigset_t *old)
+/* Before a thread is made, which inherits it. */
+static void thread_block_signals(sigset_t *old)
 {
     static const int own[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS, SIGTRAP};
     sigset_t all;
@@ -63,6 +64,25 @@ void thread_block_signals(sigset_t *old)
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         sigdelset(&all, own[i]);
     pthread_sigmask(SIG_SETMASK, &all, old);
+}
+
+int thread_start(void *(*fn)(void *), void *baton, size_t stack_bytes, pthread_t *id)
+{
+    pthread_attr_t attr;
+    pthread_t unused;
+    sigset_t old;
+    int rc;
+
+    pthread_attr_init(&attr);
+    if (!id)
+        pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    if (stack_bytes)
+        pthread_attr_setstacksize(&attr, stack_bytes);
+    thread_block_signals(&old);
+    rc = pthread_create(id ? id : &unused, &attr, fn, baton);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return rc;
 }
 
 static void thread_forked(void)

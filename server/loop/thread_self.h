@@ -7,6 +7,7 @@
  * What the calling thread is: an event loop, a worker, or neither.
  */
 #include "conn.h"
+#include <pthread.h>
 #include <signal.h>
 
 /** Called once at the start of a loop (with it) or worker (NULL). @param index see
@@ -17,11 +18,12 @@ void thread_self_set(brg_loop *loop, int index);
 void thread_self_end(void);
 
 /**
- * Before a thread is made: block in the caller, and so in the new thread, all signals but those
- * that a thread causes itself. Signals are the main thread's.
- * @param old  what is to be restored afterwards with pthread_sigmask()
+ * Start a thread that gets no signals but those that it causes itself: signals are the main thread's.
+ * @param stack_bytes  0 = the system's size
+ * @param id           filled, for pthread_join(); NULL: nobody waits for the thread (detached)
+ * @return 0 or an errno
  */
-void thread_block_signals(sigset_t *old);
+int thread_start(void *(*fn)(void *), void *baton, size_t stack_bytes, pthread_t *id);
 
 /** In each process that this one forks, block nothing: programs expect that. Once per process. */
 void thread_unblock_in_forks(void);

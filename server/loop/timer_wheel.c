@@ -2,6 +2,7 @@
 /* A single-level hashed wheel. Hierarchies pay off for many far deadlines; ours are nearly all
  * within a minute. */
 #include "timer_wheel.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 static apr_time_t wheel_tick_of(apr_time_t t)
@@ -32,6 +33,7 @@ static void wheel_link(timer_wheel *w, struct brg_conn_timer *t)
     apr_time_t tick = wheel_tick_of(t->due) + 1;
     struct brg_conn_timer **head;
 
+    BRG_ASSERT(!t->prev);
     if (tick <= w->tick)
         tick = w->tick + 1;
     else if (tick > w->tick + WHEEL_SLOTS - 1)
@@ -57,6 +59,7 @@ void wheel_cancel(timer_wheel *w, struct brg_conn_timer *t)
     else if (!w->slot[t->tick % WHEEL_SLOTS])
         wheel_unmark(w, t->tick);
     t->prev = NULL;
+    BRG_ASSERT(w->armed_n > 0);
     w->armed_n--;
 }
 

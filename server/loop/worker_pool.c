@@ -274,25 +274,17 @@ static void *worker_main(void *baton)
 static int worker_spawn(worker_pool *wp)
 {
     struct worker_start *start = malloc(sizeof *start);
-    pthread_attr_t attr;
-    sigset_t old;
-    pthread_t id;
     int slot = 0, rc;
 
     if (!start)
         return ENOMEM;
+    BRG_ASSERT(wp->alive < wp->limit);
     while (wp->index_used[slot])
         slot++;
     start->wp = wp;
     start->slot = slot;
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    if (wp->stack_bytes)
-        pthread_attr_setstacksize(&attr, wp->stack_bytes + CRASH_STACK_BYTES);
-    thread_block_signals(&old);
-    rc = pthread_create(&id, &attr, worker_main, start);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
+    rc = thread_start(worker_main, start, wp->stack_bytes ? wp->stack_bytes + CRASH_STACK_BYTES : 0,
+                      NULL);
     if (rc) {
         free(start);
         return rc;

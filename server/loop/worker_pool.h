@@ -7,6 +7,19 @@
  * Threads for requests that may block. Each loop has a pool of its own, so that its lock is shared
  * by nobody but this loop and its workers. Threads start when work waits and none is idle, and end
  * after a while without work.
+ *
+ * Hand-over of a connection (in bc->state CONN_WORKER throughout):
+ *
+ *   step        what moves it on                    owner    holds
+ *   ----------  ----------------------------------  -------  --------------------------------------------
+ *   submitted   the loop: worker_pool_submit()      pool     not in the wheel, on no list of the loop
+ *   queued      a thread is free                    pool     linked by bc->next, oldest first
+ *   refused     too late, or its client left        loop     bc->refused; the driver's refused() runs
+ *   running     the driver's work() returns         worker   bc and all that hangs on it; may block
+ *   returned    the worker: loop_return()           loop     on loop->returned until the loop's next turn
+ *   taken back  the loop: the driver's run()        loop     bc->state becomes another one
+ *
+ * The pool's lock and the release / acquire pair of loop->returned order what each side wrote.
  */
 #include "conn.h"
 

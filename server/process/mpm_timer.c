@@ -62,16 +62,13 @@ static void *timer_main(void *unused)
 static int timer_start(void)
 {
     pthread_condattr_t attr;
-    sigset_t old;
     int rc;
 
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&timer_wake, &attr);
     pthread_condattr_destroy(&attr);
-    thread_block_signals(&old);
-    rc = pthread_create(&timer_thread, NULL, timer_main, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    rc = thread_start(timer_main, NULL, 0, &timer_thread);
     timer_running = rc == 0;
     return rc;
 }

@@ -13,6 +13,7 @@
 #include "pidfile.h"
 #include "scores.h"
 
+#include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_main.h"
@@ -25,6 +26,7 @@
 
 MPM_USE_LOG_MODULE;
 
+#define SUP_DAEMONS_US APR_USEC_PER_SEC /* for requests that daemons of modules answer */
 #define SUP_MONITOR_US (10 * APR_USEC_PER_SEC)
 
 static struct {
@@ -201,7 +203,27 @@ static void sup_graceful_stop(apr_pool_t *pconf, server_rec *s)
 
 typedef enum { SUP_GO_ON, SUP_RELOAD, SUP_END, SUP_FAILED } sup_verdict;
 
-static sup_verdict sup_reload(server_rec *s, int graceful)
+/* mod_wsgi starts its daemons with the configuration, and they end with it, while processes of the
+ * old configuration would still send them requests. So these processes end first; who connects
+ * meanwhile waits in the queues of the sockets, which stay open. */
+static int sup_has_daemons(void)
+{
+    return ap_find_linked_module("mod_wsgi.c") != NULL;
+}
+
+static void sup_end_before_daemons(apr_pool_t *pconf, server_rec *s)
+{
+    apr_time_t deadline = clock_monotonic() + SUP_DAEMONS_US;
+
+    sup_children_stop_all(-1, 1);
+    sup_children_want(0);
+    while (sup_processes && clock_monotonic() < deadline && !sup_signals_end_is_asked()) {
+        sup_wait_for_news(deadline);
+        sup_children_reap(pconf, s);
+    }
+}
+
+static sup_verdict sup_reload(apr_pool_t *pconf, server_rec *s, int graceful)
 {
     if (graceful)
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
@@ -214,6 +236,8 @@ static sup_verdict sup_reload(server_rec *s, int graceful)
     /* What is replaced before it took over: the one before it still serves. */
     if (!sup.served && mpm_generation)
         sup_children_stop_all(sup.serving, 1);
+    if (graceful && sup_has_daemons())
+        sup_end_before_daemons(pconf, s);
     sup.was_graceful = graceful;
     ap_unixd_mpm_get_retained_data()->was_graceful = graceful;
     return SUP_RELOAD;
@@ -237,7 +261,7 @@ static sup_verdict sup_obey(apr_pool_t *pconf, server_rec *s)
         return SUP_END;
     }
     if (asked.restart || asked.graceful)
-        return sup_reload(s, !asked.restart);
+        return sup_reload(pconf, s, !asked.restart);
     return SUP_GO_ON;
 }
 

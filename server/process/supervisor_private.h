@@ -12,6 +12,17 @@
  * supervisor_signals.c  from signal handlers to flags and a descriptor to poll
  * server_process.c      the other side: what a server process does on its main thread
  *
+ * Life of a server process, as the supervisor's table has it (sup_process):
+ *
+ *   state      what moves it on                         serves its index  legal
+ *   ---------  ---------------------------------------  ----------------  -----------------------------
+ *   forked     child_enter()                            yes, is about to  its end counts as an early death
+ *   up         SERVER_UP: it accepts connections        yes               processes before it may be stopped
+ *   worn       SERVER_WORN: old enough                  no: the next for  it serves until that one is up
+ *                                                       the index starts
+ *   stopping   SUP_GRACEFUL, SUP_TERMINATE or a signal  no                a graceful end can be cut short
+ *   (reaped)   waitpid(): child_remove()                no                its slot and its index are free
+ *
  * Each process has a socket to the supervisor. Down it go single characters (SUP_*); up come
  * SERVER_*. Its end tells each side that the other is gone.
  */

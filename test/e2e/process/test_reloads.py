@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from brigade import free_port, wait_until
+from brigade import APACHE_MODULES, BINARY, free_port, is_apache, wait_until
 from http_client import Truncated, request_bytes
 from processes import Load, accepts, configured, reload
 from trouble import answers, descriptors, sanitizer, slow_client
@@ -360,3 +360,24 @@ def writer(fifo):
         return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
     except OSError:
         return None
+
+
+# ---- Daemons of modules ---------------------------------------------------------------------------------------
+
+@pytest.mark.skipif(not os.path.exists(os.path.join(APACHE_MODULES, "mod_wsgi.so")), reason="needs mod_wsgi")
+@pytest.mark.slow
+def test_reloads_with_wsgi_daemons_lose_no_request(serve):
+    """The daemons go with their configuration: no process of it may still need them then."""
+    server = serve("MaxKeepAliveRequests 0\n" + ("" if is_apache(BINARY) else "EventLoops 1\n") +
+                   "LoadModule wsgi_module @MODULES@/mod_wsgi.so\nWSGISocketPrefix @ROOT@/logs/wsgi\n"
+                   "WSGIDaemonProcess app processes=2 threads=5\nWSGIProcessGroup app\n"
+                   "WSGIScriptAlias /app @ROOT@/htdocs/app.wsgi\n",
+                   dict(FILES, **{"app.wsgi": "def application(environ, start_response):\n"
+                                              "    start_response('200 OK', [('Content-Length', '2')])\n    return [b'A\\n']\n"}))
+    wait_until(lambda: server.get("/app").body == b"A\n", "the application")
+    with Load(server, clients=6, keepalive=False, target="/app") as load:
+        for _ in range(3):
+            reload(server)
+            count = load.done
+            wait_until(lambda: load.done > count + 100, "more requests")
+    assert len(load.failed) <= (40 * 3 if is_apache(BINARY) else 0)

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worker pool with a driver of the test's own: order, bounds, deadlines, and clients that left. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "clock.h"
+#include "driver.h"
+#include "loop.h"
+#include "scoreboard.h"
+#include "worker_pool.h"
+
+#define WORKERS 2
+
+static apr_pool_t *pool;
+static brg_loop loop;
+static loops_config config;
+
+/* Workers stand at the gate until it is opened; what they ran is noted in order. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t gate = PTHREAD_COND_INITIALIZER, begun = PTHREAD_COND_INITIALIZER;
+static int is_open, running, ran_n;
+static brg_conn *ran[64];
+
+static void mock_work(brg_conn *bc)
+{
+    pthread_mutex_lock(&lock);
+    assert_int_equal(bc->state, CONN_WORKER);
+    assert_null(loop_self());
+    running++;
+    pthread_cond_broadcast(&begun);
+    while (!is_open)
+        pthread_cond_wait(&gate, &lock);
+    ran[ran_n++] = bc;
+    pthread_mutex_unlock(&lock);
+}
+
+static void mock_trim(void)
+{
+}
+
+static const struct conn_driver driver = {.name = "mock", .work = mock_work};
+static const loop_services services = {.driver = &driver, .thread_trim = mock_trim};
+
+static int setup(void **state)
+{
+    apr_pool_create(&pool, NULL);
+    memset(&loop, 0, sizeof loop);
+    config = (loops_config){.services = &services, .slot = -1};
+    loop.config = &config;
+    loop.wake_fd = eventfd(0, EFD_NONBLOCK);
+    loop.workers = worker_pool_create(pool, &loop, WORKERS, 1, 0);
+    is_open = running = ran_n = 0;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    pthread_mutex_lock(&lock);
+    is_open = 1;
+    pthread_cond_broadcast(&gate);
+    pthread_mutex_unlock(&lock);
+    worker_pool_stop(loop.workers);
+    while (!worker_pool_ended(loop.workers))
+        usleep(1000);
+    close(loop.wake_fd);
+    apr_pool_destroy(pool);
+    return 0;
+}
+
+static void make(brg_conn *bc, int ends[2], apr_time_t queued_at)
+{
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    *bc = (brg_conn){.tag = CONN_TAG,
+                     .loop = &loop,
+                     .driver = &driver,
+                     .fd = ends[0],
+                     .state = CONN_WORKER,
+                     .queued_at = queued_at};
+}
+
+/* Both workers are at the gate. */
+static void occupy(brg_conn *bc, int ends[][2])
+{
+    for (int i = 0; i < WORKERS; i++) {
+        make(&bc[i], ends[i], clock_monotonic());
+        assert_int_equal(worker_pool_submit(loop.workers, &bc[i]), 0);
+    }
+    pthread_mutex_lock(&lock);
+    while (running < WORKERS)
+        pthread_cond_wait(&begun, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static int returned(void)
+{
+    int n = 0;
+
+    for (brg_conn *bc = atomic_load(&loop.returned); bc; bc = bc->next)
+        n++;
+    return n;
+}
+
+static void open_gate(int expected)
+{
+    pthread_mutex_lock(&lock);
+    is_open = 1;
+    pthread_cond_broadcast(&gate);
+    pthread_mutex_unlock(&lock);
+    while (returned() < expected)
+        usleep(1000);
+}
+
+static void end(int ends[][2], int n)
+{
+    for (int i = 0; i < n; i++) {
+        close(ends[i][0]);
+        if (ends[i][1] >= 0)
+            close(ends[i][1]);
+    }
+}
+
+static void test_queue_is_bounded(void **state)
+{
+    brg_conn bc[WORKERS + 4];
+    int ends[WORKERS + 4][2], alive, busy, waiting;
+
+    worker_pool_bound(loop.workers, 2, 0);
+    occupy(bc, ends);
+    for (int i = WORKERS; i < WORKERS + 4; i++)
+        make(&bc[i], ends[i], clock_monotonic());
+    assert_false(worker_pool_is_short(loop.workers));
+    assert_int_equal(worker_pool_submit(loop.workers, &bc[WORKERS]), 0);
+    assert_true(worker_pool_is_short(loop.workers));
+    assert_int_equal(worker_pool_submit(loop.workers, &bc[WORKERS + 1]), 0);
+    assert_int_equal(worker_pool_submit(loop.workers, &bc[WORKERS + 2]), WORKER_POOL_FULL);
+    bc[WORKERS + 3].must_run = 1;
+    assert_int_equal(worker_pool_submit(loop.workers, &bc[WORKERS + 3]), 0);
+    worker_pool_figures(loop.workers, &alive, &busy, &waiting);
+    assert_int_equal(alive, WORKERS);
+    assert_int_equal(waiting, 3);
+    open_gate(WORKERS + 3);
+    assert_int_equal(ran_n, WORKERS + 3);
+    end(ends, WORKERS + 4);
+}
+
+static void test_late_ones_are_refused_in_order(void **state)
+{
+    brg_conn bc[WORKERS + 4], *out;
+    int ends[WORKERS + 4][2];
+    apr_time_t now = clock_monotonic();
+
+    worker_pool_bound(loop.workers, 100, apr_time_from_sec(10));
+    occupy(bc, ends);
+    for (int i = 0; i < 4; i++) {
+        make(&bc[WORKERS + i], ends[WORKERS + i], now - apr_time_from_sec(i == 3 ? 1 : 20 - i));
+        bc[WORKERS + i].must_run = i == 1;
+        assert_int_equal(worker_pool_submit(loop.workers, &bc[WORKERS + i]), 0);
+    }
+    out = worker_pool_refuse(loop.workers, now);
+    assert_ptr_equal(out, &bc[WORKERS]);
+    assert_int_equal(out->refused, CONN_REFUSED_LATE);
+    assert_ptr_equal(out->next, &bc[WORKERS + 2]);
+    assert_null(out->next->next);
+    assert_null(worker_pool_refuse(loop.workers, now));
+    open_gate(WORKERS + 2);
+    assert_ptr_equal(ran[WORKERS], &bc[WORKERS + 1]);
+    assert_ptr_equal(ran[WORKERS + 1], &bc[WORKERS + 3]);
+    end(ends, WORKERS + 4);
+}
+
+/* The queue is still whole after its last one was taken out. */
+static void test_clients_that_left(void **state)
+{
+    brg_conn bc[WORKERS + 4], *out;
+    int ends[WORKERS + 4][2];
+    apr_time_t now = clock_monotonic();
+
+    occupy(bc, ends);
+    for (int i = WORKERS; i < WORKERS + 3; i++) {
+        make(&bc[i], ends[i], now - (i == WORKERS ? 0 : apr_time_from_sec(2)));
+        assert_int_equal(worker_pool_submit(loop.workers, &bc[i]), 0);
+    }
+    close(ends[WORKERS][1]); /* just came: it may only have shut its side */
+    close(ends[WORKERS + 2][1]);
+    ends[WORKERS][1] = ends[WORKERS + 2][1] = -1;
+    out = worker_pool_refuse(loop.workers, now);
+    assert_ptr_equal(out, &bc[WORKERS + 2]);
+    assert_int_equal(out->refused, CONN_REFUSED_LEFT);
+    assert_null(out->next);
+    make(&bc[WORKERS + 3], ends[WORKERS + 3], now);
+    assert_int_equal(worker_pool_submit(loop.workers, &bc[WORKERS + 3]), 0);
+    open_gate(WORKERS + 3);
+    assert_int_equal(ran_n, WORKERS + 3);
+    end(ends, WORKERS + 4);
+}
+
+/* A worker looks before it begins. */
+static void test_work_for_nobody_is_not_begun(void **state)
+{
+    brg_conn bc[WORKERS + 1];
+    int ends[WORKERS + 1][2];
+
+    occupy(bc, ends);
+    make(&bc[WORKERS], ends[WORKERS], clock_monotonic() - apr_time_from_sec(2));
+    assert_int_equal(worker_pool_submit(loop.workers, &bc[WORKERS]), 0);
+    close(ends[WORKERS][1]);
+    ends[WORKERS][1] = -1;
+    open_gate(WORKERS + 1);
+    assert_int_equal(ran_n, WORKERS);
+    assert_int_equal(bc[WORKERS].refused, CONN_REFUSED_LEFT);
+    end(ends, WORKERS + 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_queue_is_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_late_ones_are_refused_in_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_clients_that_left, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_work_for_nobody_is_not_begun, setup, teardown),
+    };
+    int rc;
+
+    apr_initialize();
+    rc = cmocka_run_group_tests(tests, NULL, NULL);
+    apr_terminate();
+    return rc;
+}
