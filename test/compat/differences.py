@@ -54,6 +54,8 @@ DIFFERENCES = {
 
 # Differences that no single request shows.
 OTHERS = {
+    "bare line feeds": "An empty line before a request ends with CR LF; a bare line feed is refused. Apache passes it over "
+                       "if it came together with the request before.",
     "TRACE": "TraceEnable is off unless a configuration turns it on.",
     "a bad configuration at a reload": "The running configuration stays, and the log says why. Apache ends.",
 }
