@@ -92,6 +92,13 @@ static int h1_ends_in_chunked(const http_field *f)
     return f->value_len >= 7 && http_same(f->value + f->value_len - 7, "chunked", 7);
 }
 
+/* Empty elements before "chunked" mean nothing; handlers such as mod_proxy know the word alone. */
+static void h1_keep_chunked(http_field *f)
+{
+    f->value += f->value_len - 7;
+    f->value_len = 7;
+}
+
 /* "chunked" must be the last coding, must come once, and is the only one that is understood. */
 static int h1_judge_codings(http_head *head)
 {
@@ -120,6 +127,9 @@ static int h1_judge_codings(http_head *head)
         return h1_refuse(head, last, 400, H1_WHY_CODING);
     if (unknown)
         return h1_refuse(head, first, 501, H1_WHY_CODING);
+    if (first != last)
+        return h1_refuse(head, first, 400, H1_WHY_CODING); /* the others are empty */
+    h1_keep_chunked(&head->field[head->known[HTTP_F_TRANSFER_ENCODING]]);
     head->has_body = 1;
     return 0;
 }

@@ -77,6 +77,40 @@ static int die_custom(request_rec *r, const char *custom, int *recursive)
     return 0;
 }
 
+/* Whether a head went out, for the request or for one that it was redirected to or from, and its body has not ended. */
+static int die_is_under_way(const request_rec *r)
+{
+    while (r->next)
+        r = r->next;
+    if (r->eos_sent)
+        return 0;
+    for (; r; r = r->prev)
+        if (r->sent_bodyct)
+            return 1;
+    return 0;
+}
+
+/* There can be no other answer, and this one must not look complete: it ends without a last chunk or short of its
+ * length, and the connection with it. Filters of the content are left out, as for an error page. */
+static void die_cut_off(request_rec *r, int type)
+{
+    conn_rec *c = r->connection;
+    apr_bucket_brigade *bb = apr_brigade_create(r->pool, c->bucket_alloc);
+    const int status = ap_is_HTTP_VALID_RESPONSE(type) ? type : HTTP_INTERNAL_SERVER_ERROR;
+
+    while (r->next)
+        r = r->next;
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+                  "an error (%d) ends the response, whose head was sent: it is cut off", status);
+    if (ap_is_HTTP_VALID_RESPONSE(type))
+        r->status = type;
+    c->keepalive = AP_CONN_CLOSE;
+    APR_BRIGADE_INSERT_TAIL(bb, ap_bucket_error_create(status, NULL, r->pool, c->bucket_alloc));
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(c->bucket_alloc));
+    ap_pass_brigade(r->proto_output_filters, bb);
+    apr_brigade_cleanup(bb);
+}
+
 void request_die(int type, request_rec *r, int recursive)
 {
     const char *custom = NULL;
@@ -86,9 +120,13 @@ void request_die(int type, request_rec *r, int recursive)
         ap_finalize_request_protocol(r);
         return;
     }
+    if (die_is_under_way(r)) {
+        die_cut_off(r, type);
+        return;
+    }
     if (!ap_is_HTTP_VALID_RESPONSE(type)) {
         if (!request_head_is_unsent(r))
-            return; /* some of an answer went out; there can be no other */
+            return; /* the answer is complete; there can be no other */
         if (type != AP_FILTER_ERROR) {
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(01579) "Invalid response status %d",
                           type);

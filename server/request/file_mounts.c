@@ -3,9 +3,9 @@
  * Which paths lie on file systems that another machine or a process serves. These may stop to answer,
  * and then even a file whose name the kernel knows cannot be opened: no loop may try.
  *
- * The list is read when a process starts, again when the kernel says that it changed, which is asked for
- * once a second, and when a file turns up on a file system that is not in it. A list is never freed, since loops read it without a lock; there are as
- * many as there were new mounts.
+ * The list is read when a process starts, again when the kernel says that it changed (asked once a
+ * second), and when a file turns up on a file system that is not in it. A list in use is never freed,
+ * since loops read it without a lock; there are as many as there were new mounts.
  */
 #include "file_open_private.h"
 #include "brigade/assert.h"
@@ -29,6 +29,7 @@ typedef struct mounts_one {
 } mounts_one;
 
 typedef struct mounts_list {
+    struct mounts_list *older; /* what it replaced, which loops may still read */
     size_t n, remote_n, room;
     mounts_one one[];
 } mounts_list;
@@ -77,7 +78,7 @@ static mounts_list *mounts_grow(mounts_list *list)
     if (room > MOUNTS_MOST || !(grown = realloc(list, sizeof *list + room * sizeof *list->one)))
         return NULL;
     if (!list)
-        grown->n = grown->remote_n = 0;
+        *grown = (mounts_list){0};
     grown->room = room;
     return grown;
 }
@@ -110,7 +111,7 @@ static mounts_list *mounts_read(void)
     mounts_list *list = NULL, *grown;
     char line[MOUNTS_LINE];
 
-    while (f && (grown = mounts_grow(list)) != NULL && fgets(line, sizeof line, f))
+    while (f && fgets(line, sizeof line, f) && (grown = mounts_grow(list)) != NULL)
         mounts_take_line(list = grown, line);
     if (f)
         fclose(f);
@@ -125,10 +126,39 @@ static int mounts_knows(const mounts_list *list, dev_t dev)
     return list && list->n >= MOUNTS_MOST / 2;
 }
 
+static int mounts_are_same(const mounts_list *a, const mounts_list *b)
+{
+    if (!a || a->n != b->n || a->remote_n != b->remote_n)
+        return 0;
+    for (size_t i = 0; i < a->n; i++) {
+        const mounts_one *x = &a->one[i], *y = &b->one[i];
+
+        if (x->dev != y->dev || !x->path != !y->path || (x->path && strcmp(x->path, y->path)))
+            return 0;
+    }
+    return 1;
+}
+
+static void mounts_free(mounts_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->one[i].path);
+    free(list);
+}
+
+/* Under the lock. A reload that finds the same mounts keeps the list that there is. */
 static void mounts_use(mounts_list *list)
 {
-    if (list)
-        atomic_store_explicit(&mounts, list, memory_order_release);
+    mounts_list *older = atomic_load_explicit(&mounts, memory_order_relaxed);
+
+    if (!list)
+        return;
+    if (mounts_are_same(older, list)) {
+        mounts_free(list);
+        return;
+    }
+    list->older = older;
+    atomic_store_explicit(&mounts, list, memory_order_release);
 }
 
 void file_mounts_open(void)

@@ -62,11 +62,25 @@ static int handler_result_is_valid(request_rec *r, int result)
     }
 }
 
+/* A FIFO, a socket or a device: whoever opens it may wait for ever. The name is no longer a path where a fixup chose
+ * another target, as mod_rewrite does ("redirect:/..."). */
+static int handler_is_for_special_file(const request_rec *r)
+{
+    return r->finfo.filetype > APR_DIR && r->finfo.filetype != APR_LNK && r->filename &&
+           r->filename[0] == '/';
+}
+
 int handler_run(request_rec *r)
 {
     const char *configured = r->handler;
     int result;
 
+    if (__builtin_expect(handler_is_for_special_file(r), 0)) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(00038) "Forbidden: %s doesn't point to a file or directory",
+                      r->filename);
+        return HTTP_FORBIDDEN;
+    }
     if (!r->handler)
         r->handler = handler_of_type(r);
     result = ap_run_handler(r);

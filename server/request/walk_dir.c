@@ -101,8 +101,9 @@ static int dir_survey(dir_walk *w)
         return WALK_WOULD_WAIT;
     memset(&r->finfo, 0, sizeof r->finfo);
     r->finfo.filetype = APR_NOFILE;
-    if (!APR_STATUS_IS_ENOENT(rv) ||
-        dir_stat(w, w->len, APR_FINFO_MIN | APR_FINFO_LINK, &link) == APR_SUCCESS)
+    /* A link that leads nowhere, also with a slash behind it, which the kernel would follow it for. */
+    if (!APR_STATUS_IS_ENOENT(rv) || dir_stat(w, w->len - (w->path[w->len - 1] == '/'),
+                                              APR_FINFO_MIN | APR_FINFO_LINK, &link) == APR_SUCCESS)
         return OK;
     for (slash = w->len - 1; slash > 0 && w->path[slash - 1] != '/'; slash--) {
     }
@@ -228,7 +229,10 @@ static int dir_component(dir_walk *w, apr_size_t end, unsigned level, int *is_di
             return res;
     }
     *is_dir = finfo->filetype == APR_DIR;
-    if (!*is_dir && finfo->filetype != APR_REG && finfo->filetype != APR_NOFILE) {
+    /* What is known at once may be a FIFO or a device: index files and rewrite rules pass it over, as in Apache, and no
+     * handler gets to open it (handler_run). */
+    if (finfo != &r->finfo && !*is_dir && finfo->filetype != APR_REG &&
+        finfo->filetype != APR_NOFILE) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(00038) "Forbidden: %s doesn't point to a file or directory",
                       dir_prefix(w, end));

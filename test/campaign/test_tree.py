@@ -12,7 +12,7 @@ from support import brigade
 
 pytestmark = [pytest.mark.only("brigade")]
 STEPS = os.environ.get("TREE_STEPS", "10000")
-SECONDS = float(os.environ.get("TREE_SECONDS", "30"))
+SECONDS = float(os.environ.get("TREE_SECONDS", "20"))
 SEED = os.environ.get("TREE_SEED", "1")
 
 

@@ -3,16 +3,19 @@
 issue 10 beside it; when it is mended, its line in MISSED goes (tree.py reports such a kind that passes)."""
 import ctypes
 import os
+import platform
 import pwd
 import shutil
 import socket
 import stat
+import struct
 import subprocess
 
 from tree_site import DENY, GRANT, PLAN
 
 libc = ctypes.CDLL(None, use_errno=True)
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
+IO_SETUP, IO_DESTROY, IO_GETEVENTS, IO_SUBMIT, IOCB_PWRITE = 206, 207, 208, 209, 1  # of x86-64
 
 
 class Skip(Exception):
@@ -160,6 +163,25 @@ def kept_open(site, name, path, rng):
         os.rename(path + ".away", path)
         f.write("kept ")
     site.settle(path)
+
+
+def written_by_aio(site, name, path, rng):
+    """Linux AIO tells inotify nothing of the write (and no time is set afterwards, which would)."""
+    if platform.machine() != "x86_64" or name.endswith((".htaccess", "acl", ".shtml")) or not os.path.getsize(_file(path)):
+        raise Skip()
+    data = (site.text() + "\n" * os.path.getsize(path)).encode()[:os.path.getsize(path)]
+    text, context, events = ctypes.create_string_buffer(data, len(data)), ctypes.c_ulong(), ctypes.create_string_buffer(32)
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        if libc.syscall(IO_SETUP, 1, ctypes.byref(context)):
+            raise Skip(os.strerror(ctypes.get_errno()))
+        control = ctypes.create_string_buffer(struct.pack("<QIIHhIQQqQII", 0, 0, 0, IOCB_PWRITE, 0, fd, ctypes.addressof(text), len(data), 0, 0, 0, 0), 64)
+        submitted = libc.syscall(IO_SUBMIT, context, 1, ctypes.byref(ctypes.pointer(control)))
+        assert submitted == 1 and libc.syscall(IO_GETEVENTS, context, 1, 1, events, None) == 1
+        assert struct.unpack("<QQqq", events.raw)[2] == len(data)
+        libc.syscall(IO_DESTROY, context)
+    finally:
+        os.close(fd)
 
 
 def replace(site, name, path, rng):
@@ -449,7 +471,7 @@ def new_folder(site, name, path, rng):
     os.mkdir(new)
 
 
-FILE_OPS = {"write": write, "same size and time": write_same_size_and_time, "append": append, "truncate": truncate, "truncate by half": truncate_half, "extend": extend, "punch a hole": punch, "copy_file_range": copy_range, "splice": splice_into, "writer that kept it open": kept_open, "replace": replace,
+FILE_OPS = {"write": write, "same size and time": write_same_size_and_time, "append": append, "truncate": truncate, "truncate by half": truncate_half, "extend": extend, "punch a hole": punch, "copy_file_range": copy_range, "splice": splice_into, "writer that kept it open": kept_open, "Linux AIO": written_by_aio, "replace": replace,
             "replace, all the same": replace_same, "unlink": unlink, "create again": create_again, "restore": restore, "touch": touch, "touch back": touch_back, "touch now": touch_now, "touch future": touch_future, "mode 000": _mode(0), "mode 600": _mode(0o600), "mode 644": _mode(0o644), "mode 755": _mode(0o755), "owner nobody": _owner("nobody"), "owner www-data": _owner("www-data"),
             "hard link": hard_link, "write by another name": written_through_other_name, "mode by another name": mode_through_other_name, "O_TMPFILE": tmpfile_link, "link to a file": _link("SITE/other/o.html"), "link that dangles": _link("nowhere"), "link to itself": _link("loop"), "link to a folder": _link("SITE/other"), "FIFO": fifo_over, "socket": socket_over, "folder": folder_over,
             "move away": move_away, "move out": move_out, "move back": move_back, "swap with another": swap("htdocs/later.txt"), "bind": bind_file, "unmount": unmount}
@@ -501,6 +523,7 @@ ROLES = {
 # What misses a change: a pattern of "operation of role" or of "operation of role: name", the item of issue 10, and an
 # example, which each sweep begins with: when it passes, the line goes.
 MISSED = {
+    r"Linux AIO of .*": ("18: files written by Linux AIO", "Linux AIO of a file: htdocs/a.html"),
     r"(bind|unmount|tmpfs|remount read-only) of .*": ("10: mounts are not watched", "bind of a file: htdocs/a.html"),
     r"FIFO of (an access file.*|the target of an access file|a target that was not there)": ("7: a FIFO in place of an access file stops the loop", "FIFO of an access file: htdocs/ht/.htaccess"),
     r".* of a link to the folder of access files": ("18: links of folders on the way to an access file", "another target of a link to the folder of access files: acls/cur"),

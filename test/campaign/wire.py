@@ -18,6 +18,7 @@ them on one connection. A disagreement is of one of these classes:
 """
 import argparse
 import collections
+import concurrent.futures
 import re
 import sys
 import time
@@ -75,6 +76,7 @@ class Campaign:
         self.seed, self.counts, self.findings, self.readings = seed, collections.Counter(), [], 0
         self.alone, self.fronts = {}, {}
         self.suspects = []
+        self.threads = concurrent.futures.ThreadPoolExecutor(12)  # they wait for servers
         try:
             for kind in alone:
                 if wire_servers.there(kind):
@@ -87,14 +89,15 @@ class Campaign:
             raise
 
     def close(self, failed=False):
+        self.threads.shutdown()
         for reader in [*self.alone.values(), *self.fronts.values()]:
             reader.close(failed)
 
     def look(self, stream, **more):
         """(readings by name, [(pair, class, detail)])"""
         found = []
-        alone = {k: r.read(stream, **more) for k, r in self.alone.items()}
-        fronts = {k: r.read(stream, **more) for k, r in self.fronts.items()}
+        asked = [{k: self.threads.submit(r.read, stream, **more) for k, r in readers.items()} for readers in (self.alone, self.fronts)]
+        alone, fronts = ({k: answer.result() for k, answer in some.items()} for some in asked)
         self.readings += len(alone) + len(fronts)
         ours = alone["brigade"]
 
@@ -105,18 +108,19 @@ class Campaign:
         for name in alone:
             if name != "brigade":
                 note(f"brigade, {name}", ours, alone[name])
+        again = {}
+        for name, reading in fronts.items():
+            if reading.raw and not reading.odd and (len(reading.raw) > 1 or stream.tags):
+                data = b"".join(map(self._plain, reading.raw)) + LAST
+                again[name] = {back: self.threads.submit(reader.read_bytes, data, **more) for back, reader in self.alone.items()}
         for name, reading in fronts.items():
             if name == "brigade":
                 note("brigade >, brigade", reading, ours, proxy=True)
             for odd in reading.odd:
                 found.append((f"{name} >", "odd", odd))
-            if not reading.raw or reading.odd:
-                continue
-            for back, reader in self.alone.items():
-                if len(reading.raw) > 1 or stream.tags:
-                    again = reader.read_bytes(b"".join(map(self._plain, reading.raw)) + LAST, **more)
-                    self.readings += 1
-                    note(f"{name} > {back}, strict", again, wire_servers.Reading([*reading.requests, LAST_SEEN], "closed"), but=("stricter",))
+            for back, answer in again.get(name, {}).items():
+                self.readings += 1
+                note(f"{name} > {back}, strict", answer.result(), wire_servers.Reading([*reading.requests, LAST_SEEN], "closed"), but=("stricter",))
         return {**alone, **{f"{k} >": r for k, r in fronts.items()}}, found
 
     @staticmethod
@@ -137,24 +141,23 @@ class Campaign:
         return done
 
     def take(self, stream):
-        _, found = self.look(stream)
-        if found:
-            self.suspects.append((stream, {(pair, kind) for pair, kind, _ in found}))
+        found = [Finding(pair, kind, stream, detail) for pair, kind, detail in self.look(stream)[1]]
+        if all(f.known() for f in found):
+            self.count(found)
         else:
-            self.counts["one reading"] += 1
+            self.suspects.append((stream, {(f.pair, f.kind) for f in found}))
+
+    def count(self, found, none="one reading"):
+        self.findings += found
+        self.counts.update(f"{f.kind}: {'explained' if f.known() else 'NOT EXPLAINED'}" for f in found)
+        if not found:
+            self.counts[none] += 1
 
     def confirm(self):
-        """What disagreed is looked at once more, with patience: a late answer is no other reading."""
+        """What has no explanation is looked at once more, with patience: a late answer is no other reading."""
         for stream, kinds in self.suspects:
             _, found = self.look(stream, quiet=0.4, patience=4.0)
-            seen = False
-            for pair, kind, detail in found:
-                if (pair, kind) in kinds:
-                    finding, seen = Finding(pair, kind, stream, detail), True
-                    self.findings.append(finding)
-                    self.counts[f"{kind}: {'explained' if finding.known() else 'NOT EXPLAINED'}"] += 1
-            if not seen:
-                self.counts["one reading, with patience"] += 1
+            self.count([Finding(pair, kind, stream, detail) for pair, kind, detail in found if (pair, kind) in kinds], "one reading, with patience")
         self.suspects = []
 
     def shrink(self, finding, budget=150):
@@ -209,15 +212,18 @@ def main():
             print(*found, sep="\n")
             return 0
         until = time.monotonic() + options.seconds if options.seconds else None
-        began, done = time.monotonic(), 0
+        began, done, told = time.monotonic(), 0, 0
         for first in range(options.first, options.first + options.count, 2000):
             done += campaign.streams(range(first, min(first + 2000, options.first + options.count)), until)
             print(f"{done} streams, {campaign.readings} readings, {time.monotonic() - began:.0f} s, {dict(campaign.counts)}", flush=True)
+            for f in [f for f in campaign.findings if not f.known()][told:options.details]:
+                print(f"\nstream {f.stream.number} {f.stream.tags} {f.pair}: {f.kind} {f.detail}\n    {f.stream.data!r}"[:3000], flush=True)
+                told += 1
+            if until and time.monotonic() > until:
+                break
         print("Explained:", *table(campaign.findings, True), sep="\n")
         print("Not explained:", *table(campaign.findings, False), sep="\n")
         left = [f for f in campaign.findings if not f.known()]
-        for f in left[:options.details]:
-            print(f"\nstream {f.stream.number} {f.stream.tags} {f.pair}: {f.kind} {f.detail}\n    {f.stream.data!r}"[:3000])
         shrunk = set()
         for f in left:
             if len(shrunk) < options.shrink and (f.pair, f.kind, *f.stream.tags) not in shrunk:

@@ -54,6 +54,8 @@ DIFFERENCES = {
 
 # Differences that no single request shows.
 OTHERS = {
+    "bare line feeds": "An empty line before a request ends with CR LF; a bare line feed is refused. Apache passes it over "
+                       "if it came together with the request before.",
     "TRACE": "TraceEnable is off unless a configuration turns it on.",
     "expressions that take too long": "The match of a regular expression is given up after RegexMatchLimit steps, and its "
                                       "request gets 500. Apache takes it for an expression that does not match.",

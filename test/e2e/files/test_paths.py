@@ -7,6 +7,7 @@ import stat
 
 import pytest
 
+import brigade
 from http_client import Truncated
 
 FILES = {"index.html": "home\n", "a.txt": "A\n"}
@@ -90,6 +91,35 @@ def test_special_files(serve, make):
         os.rename(server.path("htdocs/d/odd.txt"), server.path("htdocs/d/x.txt"))
         assert c.get("/d/x.txt").status == 403
         assert c.get("/a.txt").body == b"A\n"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, make_socket, make_device])
+def test_special_files_are_passed_over(serve, make):
+    """As an index file, and as what a rewrite rule asks for: the next one is taken."""
+    if not os.path.exists(f"{brigade.APACHE_MODULES}/mod_rewrite.so"):
+        pytest.skip("no mod_rewrite")
+    load = "" if brigade.is_apache(brigade.BINARY) else "LoadModule rewrite_module @MODULES@/mod_rewrite.so\n"
+    server = serve(load + "DirectoryIndex index.html index.txt\n<Directory @ROOT@/htdocs>\nOptions Indexes FollowSymLinks\n</Directory>\n"
+                   "<Directory @ROOT@/htdocs/rw>\nRewriteEngine On\nRewriteCond %{REQUEST_FILENAME} !-f\n"
+                   "RewriteRule ^(.*)\\.htm$ $1.html [L]\n</Directory>\n",
+                   {"alone/seen": "", "next/index.txt": "next", "rw/page.html": "page"}, modules=("rewrite",))
+    for name in ("alone/index.html", "next/index.html", "rw/page.htm"):
+        make(server.path("htdocs", name))
+    for _ in range(3):
+        assert b"seen" in server.get("/alone/").body
+        assert server.get("/next/").body == b"next"
+        assert server.get("/rw/page.htm").body == b"page"
+    os.unlink(server.path("htdocs/alone/index.html"))
+    server.write("alone/index.html", "there")
+    assert server.get("/alone/").body == b"there"
+
+
+def test_links_that_lead_nowhere(serve):
+    """A slash behind one makes no difference."""
+    server = serve("<Directory @ROOT@/htdocs>\nOptions FollowSymLinks\n</Directory>\n", {"a.txt": "A"})
+    os.symlink("nowhere", server.path("htdocs/link"))
+    os.symlink("a.txt", server.path("htdocs/file"))
+    assert [server.get(t).status for t in ("/link", "/link/", "/link/x", "/none/", "/file/", "/a.txt/")] == [403, 403, 403, 404, 404, 404]
 
 
 def test_link_loops(serve):

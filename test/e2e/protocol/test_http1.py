@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTTP/1.1 and 1.0: what is well formed, what is not, and that nothing is ever read in two ways."""
+import os
 import socket
 import time
 
 import pytest
 
+import brigade
 from http_client import split_responses
 
 FILES = {"a.txt": "text of a\n", "index.html": "home\n"}
@@ -414,3 +416,22 @@ def test_body_of_head_is_no_request(server, target, chunked, before):
     answers = server.raw(head + framing + last)
     assert answers.count(b"HTTP/1.1 ") == 2
     assert b"secret" not in answers
+
+
+# ---- Answers that fail half way -------------------------------------------------------------------------------
+
+@pytest.mark.only("brigade")
+@pytest.mark.parametrize("document", ["", "ErrorDocument 400 /a.txt\n", "ErrorDocument 400 told\n"])
+def test_an_answer_that_was_begun_is_cut_off(serve, document):
+    """No error page in it, no last chunk behind it, and nothing more on the connection."""
+    if not os.path.exists(f"{brigade.APACHE_MODULES}/mod_reflector.so"):
+        pytest.skip("no mod_reflector")
+    server = serve("LoadModule reflector_module @MODULES@/mod_reflector.so\n" + document +
+                   "CustomLog logs/access \"%>s %X\"\n<Location /echo>\nSetHandler reflector\n</Location>\n", FILES)
+    head = b"POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    begun = server.raw(head + b"5\r\nhello\r\nzz\r\n\r\n" + GET + END)
+    assert begun.count(b"HTTP/1.1 ") == 1 and begun.startswith(b"HTTP/1.1 200 ")
+    assert begun.partition(b"\r\n\r\n")[2] == b"5\r\nhello\r\n"
+    unbegun = server.raw(head + b"zz\r\n\r\n" + GET + END)
+    assert unbegun.count(b"HTTP/1.1 ") == 1 and unbegun.startswith(b"HTTP/1.1 400 ")
+    assert server.raw(head + b"5\r\nhello\r\n0\r\n\r\n" + GET + END).count(b"HTTP/1.1 200 ") == 2

@@ -140,6 +140,9 @@ static const head_case cases[] = {
     {G H "Transfer-Encoding:\r\n\r\n", 400, 400},
     {G H "Transfer-Encoding: ChunKed\r\n\r\n", 0, 0},
     {G H "Transfer-Encoding: , chunked ,\r\n\r\n", 400, 400},
+    {G H "Transfer-Encoding: ,chunked\r\n\r\n", 0, 0},
+    {G H "Transfer-Encoding:\r\nTransfer-Encoding: chunked\r\n\r\n", 400, 400},
+    {G H "Transfer-Encoding: ,\r\n\r\n", 400, 400},
     {G H "Transfer-Encoding: xchunked\r\n\r\n", 400, 400},
     {G H "Transfer-Encoding : chunked\r\n\r\n", 400, 400},
 };
@@ -188,6 +191,22 @@ static void check_case(const char *text, size_t len, const h1_limits *limits, in
     if (got != want)
         print_error("byte by byte: got %d, want %d: %s\n", got, want, text);
     assert_int_equal(got, want);
+    free(head);
+}
+
+/* Handlers find the word alone, whatever empty elements came before it. */
+static void test_coding_is_kept_as_a_word(void **state)
+{
+    static const char text[] = G H "Transfer-Encoding: , ,\tChunked \r\n\r\n";
+    http_head *head = malloc(sizeof(*head));
+    const http_field *field;
+    size_t scanned = 0;
+
+    assert_int_equal(h1_parse(head, text, sizeof(text) - 1, &scanned, &strict), H1_DONE);
+    assert_true(head->chunked);
+    field = &head->field[head->known[HTTP_F_TRANSFER_ENCODING]];
+    assert_int_equal(field->value_len, 7);
+    assert_memory_equal(field->value, "Chunked", 7);
     free(head);
 }
 

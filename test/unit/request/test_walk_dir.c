@@ -186,7 +186,8 @@ static const struct name_case {
     {"/a/dangling", NULL, "", APR_NOFILE, HTTP_FORBIDDEN, 7},
     {"/a/./b//file", "/a/b/file", "", APR_REG, OK, 1},
     {"/a/b/../other", "/a/other", "", APR_REG, OK, 1},
-    {"/a/fifo", NULL, "", 0, HTTP_FORBIDDEN, 9},
+    {"/a/dangling/", NULL, "", APR_NOFILE, HTTP_FORBIDDEN, 7},
+    {"/a/fifo/", NULL, "", 0, HTTP_FORBIDDEN, 9},
     {"/a/loop", NULL, "", 0, HTTP_FORBIDDEN, 9},
 };
 
@@ -219,6 +220,17 @@ static void names_where_owners_match(void **state)
 {
     only_options(OPT_SYM_OWNER);
     check_names(0);
+}
+
+/* What one stat tells is left to those who would open it; what is looked at one by one is refused, as in Apache. */
+static void special_files(void **state)
+{
+    request_rec *r = request(under("/a/fifo"));
+
+    assert_int_equal(ap_directory_walk(r), OK);
+    assert_int_equal(r->finfo.filetype, APR_PIPE);
+    only_options(OPT_SYM_OWNER);
+    assert_int_equal(ap_directory_walk(request(under("/a/fifo"))), HTTP_FORBIDDEN);
 }
 
 static void links_need_permission(void **state)
@@ -501,6 +513,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WALK_TEST(names),
         WALK_TEST(names_where_owners_match),
+        WALK_TEST(special_files),
         WALK_TEST(links_need_permission),
         WALK_TEST(links_are_judged_by_their_directory),
         WALK_TEST(not_a_path),
