@@ -49,7 +49,7 @@ static const char *const *store_access_names(request_rec *r)
 static int store_watch(response_cache *c, cache_entry *e, const char *path,
                        const char *const *names, int index)
 {
-    return c->watch ? watch_add(c->watch, &e->owner, path, "/", names, index) : -1;
+    return c->watch ? watch_add(c->watch, &e->owner, path, names, index) : -1;
 }
 
 /* How the URI came to the file. An index file depends on every entry of its directory, since
@@ -174,6 +174,12 @@ static int store_ask(request_rec *r)
     return kind;
 }
 
+/* A shadow entry has no watches of its own. */
+static int store_has_changed(response_cache *c, cache_entry *e)
+{
+    return c->watch && !c->is_workers && watch_changed(c->watch, &e->owner);
+}
+
 static void store_consider(response_cache *c, request_rec *r)
 {
     cache_entry *e;
@@ -211,7 +217,7 @@ static void store_consider(response_cache *c, request_rec *r)
         }
     }
     e->observed = kind == BRG_CACHE_OBSERVED;
-    if (e->owner.changed || cache_fill(c, e, r))
+    if (store_has_changed(c, e) || cache_fill(c, e, r))
         cache_forget(c, e);
     cache_trim(c, core_conf_of(r->server));
 }

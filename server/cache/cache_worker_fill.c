@@ -87,7 +87,7 @@ void cache_to_worker(brg_conn *bc, request_rec *r)
     if (!c || !c->watch || !cache_offer_early(r))
         return;
     e = cache_armed_for(c, r);
-    if (e && !e->filled && !e->uncacheable && !e->fill && e->watched && !e->owner.changed)
+    if (e && !e->filled && !e->uncacheable && !e->fill && e->watched && !watch_changed(c->watch, &e->owner))
         lend_entry(c, e, bc, r);
     request_offer_drop(r);
 }
@@ -141,7 +141,7 @@ void cache_from_worker(brg_conn *bc)
     e = lent->entry;
     t = lent->twin;
     e->fill = 0;
-    if (t->filled && e->in_cache && !e->filled && !e->owner.changed)
+    if (t->filled && e->in_cache && !e->filled && !watch_changed(c->watch, &e->owner))
         lend_adopt(c, e, t);
     else if (!e->filled)
         e->uncacheable = t->uncacheable || ++e->tries >= LEND_TRIES;

@@ -166,7 +166,7 @@ void cache_forget(response_cache *c, cache_entry *e)
         p = &(*p)->next;
     *p = e->next;
     cache_unlink_age(c, e);
-    if (c->watch)
+    if (c->watch && !c->is_workers) /* a shadow entry has no watches, and the set is the loop's */
         watch_remove(c->watch, &e->owner);
     c->entries_n--;
     c->bytes -= e->bytes;
@@ -214,7 +214,7 @@ static int entry_is_current(response_cache *c, cache_entry *e)
     const brg_core_conf *conf;
 
     if (e->watched)
-        return !e->owner.changed;
+        return !watch_changed(c->watch, &e->owner);
     conf = core_conf_of(e->server);
     if (conf->file_cache_validate == BRG_VALIDATE_AGE &&
         c->loop->now - e->checked < conf->file_cache_age_us)
@@ -389,7 +389,7 @@ void cache_create(brg_loop *loop)
     if (!c->bucket)
         c->buckets_n = 0;
     if (conf->file_cache_validate == BRG_VALIDATE_INOTIFY)
-        c->watch = watch_set_create();
+        c->watch = watch_set_create((size_t)conf->file_cache_entries_n);
 }
 
 void cache_destroy(brg_loop *loop)
