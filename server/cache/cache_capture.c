@@ -99,7 +99,8 @@ static void capture_frame(cache_capture *cap, cache_entry *e)
     e->frame_after = CAPTURE_AFTER;
 }
 
-char *cache_capture_take(cache_capture *cap, request_rec *r, cache_entry *e, int *too_long)
+char *cache_capture_take(cache_capture *cap, request_rec *r, cache_entry *e, size_t *len,
+                         int *too_long)
 {
     char *body = cap->data;
 
@@ -111,7 +112,7 @@ char *cache_capture_take(cache_capture *cap, request_rec *r, cache_entry *e, int
         capture_frame(cap, e);
     else
         memmove(body, body + CAPTURE_BEFORE, cap->len);
-    e->body_len = (apr_off_t)cap->len + e->frame_before + e->frame_after;
+    *len = cap->len + e->frame_before + e->frame_after;
     cap->data = NULL;
     return body;
 }

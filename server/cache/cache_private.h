@@ -12,6 +12,8 @@
  * changed in between. So there is no moment between "looked at" and "watched" in which a change
  * could be missed.
  */
+#include "cache_admission.h"
+#include "file_identity.h"
 #include "http_answer.h"
 #include "loop.h"
 #include "response_cache.h"
@@ -19,6 +21,7 @@
 #include "core_settings.h"
 #include "request_context.h"
 #include "placement.h"
+#include "brigade/assert.h"
 #include "brigade/response_cache.h"
 
 typedef struct cache_capture cache_capture;
@@ -53,73 +56,167 @@ typedef struct cache_asked {
     const request_rec *r;
 } cache_asked;
 
+/**
+ * The body of stored answers. Reference counted: by entries, also those that have left the cache and
+ * are being sent still. Charged to the cache once, while an entry of the cache uses it.
+ */
+typedef struct cache_body {
+    struct cache_body *next; /**< in the bucket of identity, while used */
+    uint32_t refs;           /**< entries */
+    uint32_t users;          /**< of them in the cache */
+    char *data;              /**< in memory, or NULL */
+    int fd;                  /**< open file for sendfile, or -1 */
+    apr_off_t len;
+    size_t bytes;           /**< of memory */
+    file_identity identity; /**< of the file that it is all of; all zero: of none, not shared */
+} cache_body;
+
+/** What is held against one limit: entries by last use. */
+typedef struct cache_queue {
+    cache_entry *newest, *oldest;
+    uint32_t n;
+    uint32_t moves; /**< how often an entry became the newest */
+    size_t bytes;   /**< of entries, without bodies and watches */
+} cache_queue;
+
+/** Answers that are errors have a queue, and so a limit, of their own. */
+enum { CACHE_ANSWERS, CACHE_ERRORS, CACHE_QUEUES };
+
+/** The share of FileCacheEntries and FileCacheSize that errors may take is one part of so many. */
+#define CACHE_ERRORS_PART 16
+
+/**
+ * A stored answer.
+ *
+ * | State       | What moves it on                              | What is legal                      |
+ * |-------------|-----------------------------------------------|------------------------------------|
+ * | new         | cache_add(), cache_vary_take()                | to arm it, or to forget it         |
+ * | armed       | a full run of the same request: cache_fill()  | look-up; answers nothing;          |
+ * |             |                                               | watches are set (e->watched)       |
+ * | armed, fill | a worker has it: cache_to_worker(); back:     | look-up; answers nothing; another  |
+ * |             | cache_from_worker()                           | request does not fill it           |
+ * | uncacheable | a change, or displacement                     | look-up; answers nothing           |
+ * | filled_304  | a full run that was answered with 200         | answers conditional requests alone |
+ * | filled      | a change, or displacement                     | answers; the head for 304 may come |
+ * | forgotten   | the last answer that is sent from it          | not in the cache; no watches       |
+ *
+ * Owner: the cache, and each answer that is being sent from it (ref).
+ */
 struct cache_entry {
-    watch_owner owner;               /**< first */
+    watch_owner owner;          /**< first */
     cache_entry *next;          /**< in the bucket */
-    cache_entry *newer, *older; /**< by last use */
+    cache_entry *newer, *older; /**< in the queue, by last use */
     uint64_t hash;
     const brg_listener *listener; /**< key: where it came in */
     const void *chain;            /**< key: virtual hosts of the local address */
     uint32_t host_len, uri_len;
     char *key;      /**< host, then URI, as sent */
     shared_ref ref; /**< one for the cache, one for each answer that is being written */
-    uint8_t filled; /**< else primed only */
-    char *
-        fingerprint; /**< primed: store_fingerprint() of the answer whose dependencies are watched; else NULL */
-    uint8_t observed; /**< log_transaction hooks want every request */
-    uint8_t watched;  /**< else validated by stat */
+    admission_stamp stamp; /**< when it was used last */
+    uint32_t moved;        /**< queue's moves when it became the newest */
+    uint8_t uses;          /**< how often it was used in the recent past */
+    uint8_t queue;         /**< CACHE_ANSWERS or CACHE_ERRORS */
+    uint8_t filled;        /**< else armed only */
+    uint8_t filled_304;    /**< validators and the head of 304 are there, the rest may not be */
+    uint8_t observed;      /**< log_transaction hooks want every request */
+    uint8_t watched;       /**< else validated by stat */
     uint8_t in_cache;
-    uint8_t fill;      /**< a worker makes what is to fill it */
-    uint8_t tries;     /**< how often that came to nothing */
-    uint8_t not_first; /**< the first answer on a connection is another one */
-    uint8_t coded;     /**< a filter made the body: the answer to HEAD is another one */
-    uint8_t uncacheable;  /**< primed, but its body is too long to be kept */
+    uint8_t fill;         /**< a worker makes what is to fill it */
+    uint8_t tries;        /**< how often that came to nothing */
+    uint8_t not_first;    /**< the first response on a connection carries an Upgrade field */
+    uint8_t coded;        /**< a filter made the body: the answer to HEAD is another one */
+    uint8_t uncacheable;  /**< armed, but its body is too long to be stored */
     uint8_t vary_n;
-    cache_vary_key *vary;    /**< the request fields that it is for */
     uint8_t frame_before, frame_after; /**< parts of body that frame it: a chunk's size, and ends */
+    cache_vary_key *vary;              /**< the request fields that it is for */
+    char *fingerprint; /**< armed: store_fingerprint() of the answer whose dependencies are watched;
+                          else NULL */
     int status;
     server_rec *server;
     cache_head head, head_304;
-    char *body; /**< in memory, or NULL */
-    int fd;     /**< open file for sendfile, or -1 */
-    apr_off_t body_len;
-    size_t bytes; /**< charged to the cache's budget */
-    char *path;   /**< of the file, for validation and logs */
-    struct cache_stat {
-        uint64_t dev, ino, size;
-        apr_time_t mtime_ns, ctime_ns;
-    } stat;
-    apr_time_t checked;     /**< when stat was last compared */
+    cache_body *body; /**< NULL: none */
+    size_t bytes;     /**< charged to its queue */
+    char *path;       /**< of the file, for validation */
+    file_identity identity; /**< of the file, where it is validated by stat */
+    apr_time_t checked;     /**< when identity was last compared */
     apr_time_t mtime;       /**< Last-Modified, microseconds */
     char last_modified[32]; /**< its text, "" = the answer has none */
     char etag[64];          /**< what If-None-Match is compared with; "" = none, or too long */
     struct cache_observed *log; /**< what log hooks are shown, when observed */
 };
 
-#define CACHE_SEEN 8192 /**< a power of two */
+/** The body's length in bytes, with what frames it. */
+static inline apr_off_t cache_body_len(const cache_entry *e)
+{
+    return e->body ? e->body->len : 0;
+}
+
+#define CACHE_BODY_BUCKETS 4096 /**< a power of two */
+#define CACHE_CHAIN_MOST 64     /**< entries at most in one bucket */
 
 struct response_cache {
     brg_loop *loop;
     watch_set *watch; /**< NULL: stat */
-    int is_workers;      /**< to a worker, for one request */
+    int is_workers;   /**< to a worker, for one request */
     cache_entry **bucket;
     uint32_t buckets_n; /**< a power of two */
     uint32_t entries_n;
-    size_t bytes;
-    int files_n, files_most; /**< entries with an open file */
-    cache_entry *newest, *oldest;
-    uint32_t seen[CACHE_SEEN]; /**< a part of the hash of what was asked for once, by another
-                                       part of it */
+    size_t bytes;            /**< of entries and bodies; those of watches: watch_bytes() */
+    int files_n, files_most; /**< bodies with an open file */
+    cache_queue queue[CACHE_QUEUES];
+    cache_body **bodies; /**< CACHE_BODY_BUCKETS of them */
+    cache_admission admission;
+    cache_figures figures;
     gather gather;
     cache_classified kinds[CACHE_CLASSIFIED];
 };
+
+/** What a block from malloc() takes. */
+static inline size_t cache_block(size_t size)
+{
+    return (size + 8 + 15) & ~(size_t)15;
+}
+
+/** @name bodies (cache_body.c) */
+/** @{ */
+/** A body that is not shared. Takes over @a data, from malloc(). NULL: no memory, data is kept. */
+cache_body *cache_body_create(char *data, size_t len);
+/** The stored body of that file, with a reference, or NULL. */
+cache_body *cache_body_of_file(response_cache *c, const file_identity *id);
+/** As cache_body_of_file(), or else made from @a fd, which is taken over: content up to @a most
+ * bytes is read, a longer file is kept open. NULL: it could not be read as a whole. May block. */
+cache_body *cache_body_read(response_cache *c, int fd, const file_identity *id, apr_off_t most);
+/** Give a reference back. NULL: nothing. */
+void cache_body_put(cache_body *b);
+/** An entry of the cache begins to use it: charge it. */
+void cache_body_use(response_cache *c, cache_body *b);
+/** And ends. */
+void cache_body_unuse(response_cache *c, cache_body *b);
+/** @} */
+
+/** Count anew what @a e takes, after something was added to it. */
+void cache_account(response_cache *c, cache_entry *e);
+
+/** @return bytes that @a e's key fields take (cache_vary.c) */
+size_t cache_vary_bytes(const cache_entry *e);
+
+/** @return bytes of what is kept for logs (cache_observe.c) */
+size_t cache_observed_bytes(const cache_entry *e);
+
+/** Everything that counts against FileCacheSize. */
+size_t cache_bytes(const response_cache *c);
+
+/**
+ * Make room for an answer that was asked for @a count times and needs @a bytes.
+ * @return 0: what is stored is asked for more often, or it is too large
+ */
+int cache_make_room(response_cache *c, const brg_core_conf *conf, int queue, unsigned count,
+                    size_t bytes);
 
 /** Find the entry for a head, or NULL. */
 cache_entry *cache_find(response_cache *c, const brg_listener *l, const void *chain,
                                   const char *host, size_t host_len, const char *uri,
                                   size_t uri_len, const cache_asked *asked, uint64_t *hash);
-
-uint64_t cache_mix(uint64_t h, const char *s, size_t len);
 
 /** 1 if both are for the same target (entries of equal hash). */
 int cache_same_key(const cache_entry *a, const cache_entry *b);
@@ -147,13 +244,13 @@ cache_capture *cache_capture_begin(request_rec *r, apr_size_t most);
 /** The whole body, as sent: in chunks if r->chunked. From malloc(), the caller's. NULL if it did
  * not come as a whole. @a too_long: it had more bytes than were to be kept. */
 char *cache_capture_take(cache_capture *capture, request_rec *r, cache_entry *e,
-                              int *too_long);
+                         size_t *len, int *too_long);
 void cache_capture_register(void);
 /** @} */
 
 cache_entry *cache_add(response_cache *c, const brg_listener *l, const void *chain,
                                  const char *host, size_t host_len, const char *uri, size_t uri_len,
-                                 uint64_t hash);
+                                 uint64_t hash, int queue);
 
 /** Take an entry out of the cache; answers that still hold it finish first. */
 void cache_forget(response_cache *c, cache_entry *e);
@@ -161,7 +258,7 @@ void cache_forget(response_cache *c, cache_entry *e);
 /** Keep within FileCacheEntries, FileCacheSize and this loop's share of the descriptors. */
 void cache_trim(response_cache *c, const brg_core_conf *conf);
 
-/** Remember when the entry was used last. */
+/** The entry is used. */
 void cache_touch(response_cache *c, cache_entry *e);
 
 /** The cache of the calling thread's loop; NULL on other threads, and where nothing is kept. */
@@ -187,17 +284,20 @@ cache_entry *cache_armed_for(response_cache *c, request_rec *r);
  * it cannot be kept, and the entry is to be forgotten. (cache_fill.c) */
 int cache_fill(response_cache *c, cache_entry *e, request_rec *r);
 
+/** Take what answers conditional requests from @a r, which was answered with 304. -1: nothing was
+ * taken. */
+int cache_fill_304(response_cache *c, cache_entry *e, request_rec *r);
+
 /** Take the head of the answer to @a r. -1: it has none that could be sent again. */
 int cache_fill_head(request_rec *r, cache_head *out);
 
 /** Forget a head. */
 void cache_head_drop(cache_head *head);
 
-/** stat() now and compare. 1: as it was. */
+/** stat() now and compare. 1: as it was. May block. */
 int cache_stat_same(cache_entry *e);
-int cache_stat_take(struct cache_stat *out, int fd, const char *path);
 
-/** Show a remembered answer to the log_transaction hooks. */
+/** Show a stored answer to the log_transaction hooks. */
 void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head, int status,
                         size_t head_sent, apr_off_t body_sent);
 

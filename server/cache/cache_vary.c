@@ -3,6 +3,7 @@
  * values that its request had. The kind of a long value (User-Agent, by a list of expressions) is
  * kept, since few clients send many requests each. */
 #include "cache_private.h"
+#include "keyed_hash.h"
 #include "request_context.h"
 #include "apr_strings.h"
 #include <string.h>
@@ -119,7 +120,7 @@ static int select_kind(response_cache *c, const cache_vary_key *s, const char *v
 
     if (!value || len < 16 || len > sizeof k->value)
         return s->kind(s->data, value, len);
-    hash = cache_mix((uint64_t)(uintptr_t)s->data, value, len);
+    hash = keyed_hash_of((uint64_t)(uintptr_t)s->data, value, len);
     k = &c->kinds[hash & (CACHE_CLASSIFIED - 1)];
     if (k->hash != hash || k->fn != s->kind || k->data != s->data || k->len != len ||
         memcmp(k->value, value, len)) {
@@ -216,6 +217,15 @@ int cache_vary_same(const cache_entry *e, request_rec *r)
             return 0;
     }
     return 1;
+}
+
+size_t cache_vary_bytes(const cache_entry *e)
+{
+    size_t bytes = e->vary_n ? cache_block(e->vary_n * sizeof(*e->vary)) : 0;
+
+    for (int i = 0; i < e->vary_n; i++)
+        bytes += cache_block(e->vary[i].name_len + e->vary[i].value_len + 2);
+    return bytes;
 }
 
 void cache_vary_drop(cache_entry *e)

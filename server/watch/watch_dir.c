@@ -205,6 +205,7 @@ static watch_dir *dir_create(watch_set *w, const char *path, size_t len, uint32_
     if (dir_attach(w, d, links)) {
         error = errno;
         watch_dir_put(w, d);
+        w->failed_len = (uint32_t)len;
         errno = error;
         return NULL;
     }

@@ -26,7 +26,8 @@ static watch_dir *path_existing(watch_set *w, const char *path, size_t *len, int
 
         if (d || !is_missing(errno) || up <= 1)
             return d;
-        *len = up;
+        BRG_ASSERT(w->failed_len > 1 && w->failed_len <= up);
+        *len = w->failed_len;
     }
 }
 

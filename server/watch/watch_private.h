@@ -82,6 +82,7 @@ struct watch_set {
     size_t bytes;
     uint64_t generation, epoch;
     uint32_t mask; /**< buckets of each table, less one */
+    uint32_t failed_len; /**< bytes of the path that watch_dir_get() failed at */
     watch_inode **inodes;
     watch_dir **dirs;
     watch_node **entries;
