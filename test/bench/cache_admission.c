@@ -131,8 +131,6 @@ static long zipf(long n)
     return low;
 }
 
-static double zipf_power = 1.0;
-
 static long trace_cyclic(long i, double size)
 {
     return i % (long)(size * (double)capacity);
