@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WATCH_FILE_MASK (IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF)
+/* Writes through a mapping or by Linux AIO make no event; that the writer closes the file does. */
+#define WATCH_FILE_MASK (IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF)
 
 static int is_missing(int error)
 {
