@@ -33,7 +33,10 @@ cache_body *cache_body_create(char *data, size_t len)
 
 void cache_body_put(cache_body *b)
 {
-    if (!b || --b->refs)
+    if (!b)
+        return;
+    BRG_ASSERT(b->refs > 0);
+    if (--b->refs)
         return;
     BRG_ASSERT(b->users == 0);
     if (b->fd >= 0)
@@ -109,7 +112,7 @@ void cache_body_use(response_cache *c, cache_body *b)
 
 void cache_body_unuse(response_cache *c, cache_body *b)
 {
-    BRG_ASSERT(b->users > 0);
+    BRG_ASSERT(b->users > 0 && c->bytes >= b->bytes);
     if (--b->users)
         return;
     c->bytes -= b->bytes;

@@ -80,6 +80,7 @@ cache_capture *cache_capture_begin(request_rec *r, apr_size_t most)
 {
     cache_capture *cap = apr_pcalloc(r->pool, sizeof *cap);
 
+    BRG_ASSERT(capture_handle && !r->main);
     cap->most = most;
     apr_pool_cleanup_register(r->pool, cap, capture_end, apr_pool_cleanup_null);
     ap_add_output_filter_handle(capture_handle, cap, r, r->connection);
@@ -104,6 +105,7 @@ char *cache_capture_take(cache_capture *cap, request_rec *r, cache_entry *e, siz
 {
     char *body = cap->data;
 
+    BRG_ASSERT(!e->filled && !e->body);
     *too_long = cap->too_long;
     if (cap->failed || !cap->complete || !cap->len ||
         (!r->chunked && !apr_table_get(r->headers_out, "Content-Length")))

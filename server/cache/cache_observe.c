@@ -154,6 +154,8 @@ void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head, int stat
 {
     request_rec *r;
 
+    BRG_ASSERT(e->observed && e->log && (e->filled || e->filled_304));
+    BRG_ASSERT(loop_self() == bc->loop);
     if (!bc->c && connection_attach(bc) != APR_SUCCESS)
         return; /* the answer stands; there is just no memory to log it with */
     bc->c->keepalives = (int)bc->requests + (bc->close_after == CONN_KEEP);

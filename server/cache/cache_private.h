@@ -4,13 +4,19 @@
 
 /**
  * @file cache_private.h
- * Shared by resolution.c (look-up and answer), cache_store.c (which answers are remembered,
- * and when), cache_fill.c (what is kept of one) and cache_declare.c.
+ * Shared by the files of this room: response_cache.c (answers), cache_table.c (look-up, memory,
+ * displacement), cache_body.c (bodies), cache_admission.c (what is worth a place), cache_store.c
+ * (which answers are stored, and when), cache_fill.c (what is taken of one), cache_offer.c (what
+ * handlers and filters offer), cache_capture.c (what filters make of it), cache_vary.c (fields that
+ * answers depend on), cache_worker_fill.c (answers made by workers), cache_observe.c (logs).
  *
- * An entry is made in two steps. The first request for a URI only *primes* it: its dependencies are
- * put under watch. The next full run, all of which came after the watches, fills it, if nothing
- * changed in between. So there is no moment between "looked at" and "watched" in which a change
- * could be missed.
+ * An entry is made in two steps. A full run of a request that is asked for often enough only *arms*
+ * it: all that the answer depends on is put under watch. The next full run, which begins after the
+ * watches were set, fills it, if nothing changed in between. So there is no moment between "looked
+ * at" and "watched" in which a change could be missed.
+ *
+ * Threads, unless a declaration says otherwise: the loop that the cache belongs to; for a cache with
+ * is_workers, the worker that has it. Blocking: no.
  */
 #include "cache_admission.h"
 #include "file_identity.h"
@@ -33,12 +39,12 @@ typedef struct cache_head {
     http_stored_head form[HTTP_CODECS];
 } cache_head;
 
-/** A field that an entry depends on (cache_select.c). */
+/** A request field that an entry depends on, and the value or variant it is for (cache_vary.c). */
 typedef struct cache_vary_key cache_vary_key;
 
 #define CACHE_VARY_MOST 4 /**< fields at most that one answer may depend on */
 #define CACHE_VARIANTS 8  /**< entries at most for one target */
-#define CACHE_CLASSIFIED 128   /**< values whose kind is kept; a power of two */
+#define CACHE_CLASSIFIED 128   /**< values whose variant is kept; a power of two */
 
 /** A value that was classified before. */
 typedef struct cache_classified {
@@ -46,7 +52,7 @@ typedef struct cache_classified {
     brg_cache_variant_fn *fn;
     const void *data;
     uint32_t len;
-    int kind;
+    int variant;
     char value[224];
 } cache_classified;
 
@@ -168,7 +174,7 @@ struct response_cache {
     cache_admission admission;
     cache_figures figures;
     gather gather;
-    cache_classified kinds[CACHE_CLASSIFIED];
+    cache_classified classified[CACHE_CLASSIFIED];
 };
 
 /** What a block from malloc() takes. */
@@ -221,7 +227,7 @@ cache_entry *cache_find(response_cache *c, const brg_listener *l, const void *ch
 /** 1 if both are for the same target (entries of equal hash). */
 int cache_same_key(const cache_entry *a, const cache_entry *b);
 
-/** 1 if the request has the kinds of values that @a e is for. */
+/** 1 if the request has the variants of values that @a e is for. */
 int cache_vary_matches(response_cache *c, const cache_entry *e,
                         const cache_asked *asked);
 
@@ -270,17 +276,17 @@ int cache_request_is_plain(const request_rec *r);
 /** The entry for a request that is plain, or NULL. */
 cache_entry *cache_find_for(response_cache *c, const request_rec *r, uint64_t *hash);
 
-/** The cache that was lent to the calling worker for its request, or NULL (cache_to_worker.c). */
+/** The cache that the calling worker fills for its request, or NULL (cache_worker_fill.c). */
 response_cache *cache_of_worker(void);
 
 /** As if the handler for files had offered the file of @a r, which filters are going to compress: 1
  * if it would be taken. */
 int cache_offer_early(request_rec *r);
 
-/** For a request that was offered early: its entry; else NULL, and one may be primed. */
+/** For a request that was offered early: its entry; else NULL, and one may be armed. */
 cache_entry *cache_armed_for(response_cache *c, request_rec *r);
 
-/** Take into a primed or new entry what @a r, which is over but for its end, was answered with. -1:
+/** Take into an armed or new entry what @a r, which is over but for its end, was answered with. -1:
  * it cannot be kept, and the entry is to be forgotten. (cache_fill.c) */
 int cache_fill(response_cache *c, cache_entry *e, request_rec *r);
 

@@ -13,8 +13,8 @@
 #include <string.h>
 
 /* A file that was changed within this time may change again without a new time stamp, and has a
- * weak ETag for so long: it is not remembered yet. */
-#define STORE_SETTLED_US apr_time_from_sec(2)
+ * weak ETag for so long: it is not stored yet. */
+#define STORE_REST_US apr_time_from_sec(2)
 
 /* An entry without its body, and its watches. */
 #define STORE_ENTRY_BYTES 4096
@@ -150,9 +150,9 @@ static int store_arm(response_cache *c, cache_entry *e, request_rec *r)
 
 /* ---- deciding ---- */
 
-static int store_is_settled(const request_rec *r, const apr_finfo_t *finfo)
+static int store_is_at_rest(const request_rec *r, const apr_finfo_t *finfo)
 {
-    return finfo->filetype == APR_REG && finfo->mtime + STORE_SETTLED_US < r->request_time;
+    return finfo->filetype == APR_REG && finfo->mtime + STORE_REST_US < r->request_time;
 }
 
 /* A file that has been at rest, a body made from such, or a file that is not there: what else an
@@ -163,7 +163,7 @@ static int store_answer_is_lasting(const response_cache *c, const request_rec *r
 
     if (offer->path)
         return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED) &&
-               (!r->path_info || !*r->path_info) && store_is_settled(r, &r->finfo);
+               (!r->path_info || !*r->path_info) && store_is_at_rest(r, &r->finfo);
     if (!c->watch || !r->filename || r->filename[0] != '/')
         return 0;
     if (offer->from)
@@ -229,11 +229,11 @@ static cache_entry *store_new(response_cache *c, request_rec *r, uint64_t hash)
 /* What all who took part say, and the fields that the answer depended on. */
 static int store_ask(request_rec *r)
 {
-    int kind = policy_ask_modules(r), codings = request_offer_of(r)->codings;
+    int depends = policy_ask_modules(r), codings = request_offer_of(r)->codings;
 
-    if (kind != BRG_CACHE_VOLATILE && codings)
+    if (depends != BRG_CACHE_VOLATILE && codings)
         brg_cache_vary(r, "Accept-Encoding", coding_accepted, (const void *)(intptr_t)codings);
-    return kind;
+    return depends;
 }
 
 /* A shadow entry has no watches of its own. */
@@ -280,15 +280,15 @@ static void store_consider(response_cache *c, request_rec *r)
 {
     cache_entry *e;
     uint64_t hash;
-    int kind;
+    int depends;
 
     if (!cache_request_is_plain(r) || !store_answer_is_lasting(c, r))
         return;
     e = cache_find_for(c, r, &hash);
     if (e && store_has_all(e, r))
         return;
-    kind = store_ask(r);
-    if (kind == BRG_CACHE_VOLATILE) {
+    depends = store_ask(r);
+    if (depends == BRG_CACHE_VOLATILE) {
         if (e && !e->filled)
             cache_forget(c, e);
         return;
@@ -296,7 +296,7 @@ static void store_consider(response_cache *c, request_rec *r)
     if (!(e = store_entry(c, r, e, hash)))
         return;
     if (!e->filled)
-        e->observed = kind == BRG_CACHE_OBSERVED;
+        e->observed = depends == BRG_CACHE_OBSERVED;
     if (store_has_changed(c, e))
         cache_forget(c, e);
     else if (r->status == HTTP_NOT_MODIFIED)

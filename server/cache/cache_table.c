@@ -154,6 +154,7 @@ cache_entry *cache_add(response_cache *c, const brg_listener *l, const void *cha
 {
     cache_entry *e = calloc(1, sizeof *e), **bucket;
 
+    BRG_ASSERT(queue >= 0 && queue < CACHE_QUEUES);
     if (!e || !(e->key = malloc(host_len + uri_len + 1))) {
         free(e);
         return NULL;
@@ -188,6 +189,8 @@ void cache_forget(response_cache *c, cache_entry *e)
 
     if (!e->in_cache)
         return;
+    BRG_ASSERT(e->ref.n > 0 && c->entries_n > 0);
+    BRG_ASSERT(c->is_workers || !c->loop || loop_self() == c->loop || !loop_self());
     while (*p != e)
         p = &(*p)->next;
     *p = e->next;
@@ -196,6 +199,7 @@ void cache_forget(response_cache *c, cache_entry *e)
         watch_remove(c->watch, &e->owner);
     if (e->body)
         cache_body_unuse(c, e->body);
+    BRG_ASSERT(c->queue[e->queue].bytes >= e->bytes && c->bytes >= e->bytes);
     c->entries_n--;
     c->queue[e->queue].n--;
     c->queue[e->queue].bytes -= e->bytes;
@@ -230,7 +234,7 @@ void cache_account(response_cache *c, cache_entry *e)
 {
     size_t bytes = entry_bytes(e);
 
-    BRG_ASSERT(e->in_cache);
+    BRG_ASSERT(e->in_cache && e->queue < CACHE_QUEUES);
     c->queue[e->queue].bytes += bytes - e->bytes;
     c->bytes += bytes - e->bytes;
     e->bytes = bytes;
@@ -301,6 +305,7 @@ int cache_make_room(response_cache *c, const brg_core_conf *conf, int queue, uns
     size_t entries = 1, need = bytes, freed = 0, n = 0;
     cache_entry *victim = c->queue[queue].oldest;
 
+    BRG_ASSERT(!c->is_workers); /* a shadow cache has one entry, which is there */
     if (bytes > limits_of(conf, queue).bytes)
         return 0;
     if (!is_over(c, conf, queue, entries, need))

@@ -38,6 +38,8 @@ response_cache *cache_of_worker(void)
 
 void cache_worker_fill_begin(brg_conn *bc)
 {
+    BRG_ASSERT(!fill_here); /* a worker serves one request at a time */
+    BRG_ASSERT(!bc->fill || bc->fill->entry->fill);
     fill_here = bc->fill;
 }
 
@@ -80,6 +82,7 @@ static void fill_begin(response_cache *c, cache_entry *e, brg_conn *bc, request_
         free(work);
         return;
     }
+    BRG_ASSERT(!bc->fill && !e->fill && e->in_cache);
     work->entry = e;
     e->fill = 1;
     cache_hold(e);
@@ -155,6 +158,7 @@ void cache_from_worker(brg_conn *bc)
     bc->fill = NULL;
     e = work->entry;
     t = work->shadow;
+    BRG_ASSERT(e->fill && work->cache.is_workers);
     e->fill = 0;
     if (t->filled && t->in_cache && e->in_cache && !e->filled &&
         !watch_changed(c->watch, &e->owner))

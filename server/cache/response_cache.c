@@ -24,6 +24,7 @@ static int entry_is_current(response_cache *c, cache_entry *e)
 {
     const brg_core_conf *conf;
 
+    BRG_ASSERT_DEBUG(e->in_cache);
     if (e->watched)
         return !watch_changed(c->watch, &e->owner);
     conf = core_conf_of(e->server);
@@ -126,6 +127,7 @@ static int answer(response_cache *c, cache_entry *e, brg_conn *bc, const http_he
     int keep = answer_keeps(bc, s, h), with_body = !not_modified && h->method_id == HTTP_METHOD_GET;
     size_t head_sent;
 
+    BRG_ASSERT(not_modified ? e->head_304.answer != NULL : e->filled);
     if (!gather_has_room(&c->gather))
         gather_flush(&c->gather, bc, 0);
     head_sent = put_head(c, not_modified ? &e->head_304 : &e->head, bc, s, h, codec, keep);

@@ -48,16 +48,18 @@ void cache_refresh(brg_loop *loop);
 int cache_answer(response_cache *cache, brg_conn *bc, const http_head *head,
                       const http_codec *codec);
 
+/** Keep an entry while an answer is sent from it, also if the cache forgets it. */
 void cache_hold(cache_entry *e);
+/** Give the reference back. */
 void cache_release(cache_entry *e);
 
 /**
- * A full-way request is answered, its pool still lives: is there something to remember? Called by
+ * A request that took the full way is answered, its pool still lives: is there something to store? Called by
  * request_finish(). Threads: any; does nothing off the loops.
  */
 void cache_consider(request_rec *r);
 
-/** @name answers that a worker makes and the loop remembers (cache_to_worker.c) */
+/** @name answers that a worker makes and the loop stores (cache_worker_fill.c) */
 /** @{ */
 void cache_to_worker(brg_conn *bc, request_rec *r); /**< on the loop: r is about to leave */
 void cache_worker_fill_begin(brg_conn *bc);           /**< on the worker, before it is answered */

@@ -105,6 +105,7 @@ static void set_flush(watch_set *w)
 /* What lies below finds out by itself, when it is asked. */
 static void dir_kill(watch_set *w, watch_dir *d)
 {
+    BRG_ASSERT(d->refs > 0);
     if (d->dead)
         return;
     d->dead = 1;
@@ -132,6 +133,7 @@ static void watch_event(watch_set *w, const struct inotify_event *e)
     }
     if (!(x = watch_inode_find(w, e->wd)))
         return; /* of a watch that was removed */
+    BRG_ASSERT(x->refs > 0);
     if (!e->len)
         watch_node_change(w, x->node);
     for (watch_dir *d = x->dirs; d; d = d->next_of_inode)

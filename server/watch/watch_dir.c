@@ -30,6 +30,7 @@ static void dir_map(watch_set *w, watch_dir *d)
 {
     watch_dir **bucket = &w->dirs[d->hash & w->mask];
 
+    BRG_ASSERT(!d->mapped && !d->dead);
     d->next = *bucket;
     *bucket = d;
     d->mapped = 1;
@@ -39,7 +40,7 @@ static void dir_free(watch_set *w, watch_dir *d)
 {
     watch_dir *parent = d->parent, *target = d->target;
 
-    BRG_ASSERT(!d->any);
+    BRG_ASSERT(!d->any && d->refs == 0);
     dir_unmap(w, d);
     if (d->prev_of_inode) {
         *d->prev_of_inode = d->next_of_inode;

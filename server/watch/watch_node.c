@@ -52,6 +52,7 @@ void watch_node_change(watch_set *w, watch_node *node)
     if (!node)
         return;
     BRG_ASSERT(!node->changed && node->refs > 0);
+    BRG_ASSERT((node->kind == WATCH_INODE) == (node->inode != NULL));
     node_detach(w, node);
     node->changed = 1;
     if (node->refs == 1 && node->last)
@@ -62,6 +63,7 @@ void watch_node_change(watch_set *w, watch_node *node)
 
 static void node_put(watch_set *w, watch_node *node)
 {
+    BRG_ASSERT(node->refs > 0);
     if (--node->refs)
         return;
     node_detach(w, node);
@@ -89,6 +91,7 @@ static int owner_grow(watch_set *w, watch_owner *owner)
 /* Owners are filled one at a time, so one that depends on a node already was its last. */
 static int owner_take(watch_set *w, watch_owner *owner, watch_node *node)
 {
+    BRG_ASSERT(!node->changed);
     if (node->last == owner)
         return 0;
     if (owner->n == owner->room && owner_grow(w, owner))
@@ -178,6 +181,7 @@ size_t watch_owner_bytes(const watch_owner *owner)
 
 void watch_remove(watch_set *w, watch_owner *owner)
 {
+    BRG_ASSERT(owner->n <= owner->room);
     for (uint32_t i = 0; i < owner->n; i++) {
         if (owner->nodes[i]->last == owner)
             owner->nodes[i]->last = NULL;

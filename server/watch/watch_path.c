@@ -76,6 +76,7 @@ static int path_entry(watch_set *w, watch_owner *owner, const char *path, size_t
     watch_dir *d;
     int rc;
 
+    BRG_ASSERT(path[0] == '/' && links <= WATCH_LINKS_MOST);
     *missing = 0;
     if (len == 1)
         return 0; /* "/" is no entry */
