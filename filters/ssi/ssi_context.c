@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State of a page, and of the outermost request that it and its includes belong to. */
 #include "ssi_private.h"
+#include "brigade/response_cache.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"
@@ -16,6 +17,7 @@ ssi_link *ssi_link_of(request_rec *r)
     link = apr_pcalloc(r->pool, sizeof *link);
     link->top = apr_pcalloc(r->pool, sizeof *link->top);
     link->top->r = r;
+    link->top->depends_n = brg_cache_dependencies(r, 0, NULL, 0);
     ap_set_module_config(r->request_config, &include_module, link);
     return link;
 }

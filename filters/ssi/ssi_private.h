@@ -122,6 +122,7 @@ typedef struct ssi_top {
     int track;                 /* SSI_TRACK_* */
     apr_array_header_t *paths; /* files that output was made of, or that were not there */
     apr_hash_t *paths_seen;
+    int depends_n; /* of the paths that brg_cache_dependencies() tells, those that were seen to */
     apr_array_header_t *vary;
     /* for ssi_variants.c */
     ssi_page *document; /* held by its handler; NULL: nothing is kept of this rendering */
@@ -290,6 +291,9 @@ ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub, apr_time_t deadlin
 int ssi_sub_is_late(request_rec *sub, int status);
 /** The page depends on how a look-up came out. */
 void ssi_track_lookup(include_ctx_t *ctx, request_rec *sub);
+
+/** A look-up asked for @a path, absolute, and took nothing from it: it is missing, or a directory. */
+void ssi_variant_asked(ssi_top *top, const char *path);
 
 /* ssi_validators.c */
 void ssi_track(include_ctx_t *ctx, int what);

@@ -108,6 +108,31 @@ void ssi_track_name(include_ctx_t *ctx, const char *name)
             top->track |= SSI_TRACK_VOLATILE;
 }
 
+/* What the look-up went by on its way to sub->filename: a folder, index files that are not there. */
+static void track_asked(ssi_top *top, const request_rec *sub)
+{
+    const char *paths[16];
+    int n = top->depends_n, most = (int)(sizeof paths / sizeof *paths), all;
+
+    do {
+        all = brg_cache_dependencies(sub, n, paths, most);
+        for (int i = 0; n + i < all && i < most && top->document; i++) {
+            const char *path = paths[i];
+
+            if (!strcmp(path, sub->filename) ||
+                apr_hash_get(top->paths_seen, path, APR_HASH_KEY_STRING))
+                continue;
+            path = apr_pstrdup(top->r->pool, path);
+            apr_hash_set(top->paths_seen, path, APR_HASH_KEY_STRING, path);
+            ssi_variant_asked(top, path);
+        }
+        n += most;
+    } while (n < all);
+    if (all < 0)
+        top->track |= SSI_TRACK_VOLATILE;
+    top->depends_n = all;
+}
+
 /* A look-up is a matter of files, if the modules that took part in it say so. Whatever it found:
  * its path is watched. */
 void ssi_track_lookup(include_ctx_t *ctx, request_rec *sub)
@@ -124,8 +149,10 @@ void ssi_track_lookup(include_ctx_t *ctx, request_rec *sub)
     if (brg_cache_ask(sub) == BRG_CACHE_VOLATILE)
         top->track |= SSI_TRACK_ASKED;
     ssi_track_path(top, sub->filename, sub->finfo.filetype == APR_REG ? &sub->finfo : NULL);
-    if (top->document)
+    if (top->document && !(top->track & SSI_TRACK_VOLATILE)) {
+        track_asked(top, sub);
         ssi_variant_htaccess(top, sub, ctx->r->htaccess);
+    }
 }
 
 /* ---- the ETag ---- */

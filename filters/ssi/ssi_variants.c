@@ -91,6 +91,21 @@ void ssi_variant_part(ssi_top *top, const char *path, const apr_finfo_t *finfo)
     }
 }
 
+void ssi_variant_asked(ssi_top *top, const char *path)
+{
+    ssi_identity id = {0};
+    struct stat st;
+
+    if (!stat(path, &st)) {
+        if (!S_ISDIR(st.st_mode)) {
+            top->document = NULL; /* it came meanwhile, or may not be read */
+            return;
+        }
+        ssi_identity_of(&id, &st);
+    }
+    part_add(top, path, &id);
+}
+
 /* The .htaccess files that a look-up asked for, present or not. */
 void ssi_variant_htaccess(ssi_top *top, const request_rec *r, const struct htaccess_result *until)
 {

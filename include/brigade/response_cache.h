@@ -6,10 +6,9 @@
  * @file brigade/response_cache.h
  * How a module tells what its part of a request depends on.
  *
- * Resolution is all that lies between a URI and "which file, which configuration, which filters,
- * which headers". The core remembers its result per loop and answers the next request for the same
- * URI without running the hooks, if every module that hooked a request phase says that this is
- * right. A module that says nothing is believed to depend on everything: its hooks run on every
+ * The server stores answers, per event loop, and sends them to the next client that asks for the
+ * same target without running the hooks, if every module that hooked a request phase says that this
+ * is right. A module that says nothing is taken to depend on everything: its hooks run on every
  * request, on a worker thread.
  */
 #include "httpd.h"
@@ -120,6 +119,27 @@ BRG_DECLARE(void) brg_cache_offer_file(request_rec *r, const char *path);
 BRG_DECLARE(void)
 brg_cache_offer_body(request_rec *r, ap_filter_t *next, const char *body, apr_size_t len,
                           const char *const *paths);
+
+/**
+ * The outcome of @a r depends on what @a path leads to, or on its not being there. The directory walk
+ * says so for r->filename of every request and sub-request, and the cache adds the access files and
+ * symbolic links on the way; so a module calls this only for files that it looks at by itself.
+ *
+ * @param path  absolute; lives as long as r->pool
+ * Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(void) brg_cache_depends_on(request_rec *r, const char *path);
+
+/**
+ * The paths that @a r, its sub-requests and the requests that led to it depend on so far, in the
+ * order in which they were named first.
+ *
+ * @param from   index of the first that is wanted
+ * @param paths  at most @a most of them are put here
+ * @return how many there are, from the beginning; -1: more than are kept
+ * Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(int) brg_cache_dependencies(const request_rec *r, int from, const char **paths, int most);
 
 /**
  * What all modules say of a sub-request that was looked up: the greatest of BRG_CACHE_*. For

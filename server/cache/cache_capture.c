@@ -80,6 +80,7 @@ cache_capture *cache_capture_begin(request_rec *r, apr_size_t most)
 {
     cache_capture *cap = apr_pcalloc(r->pool, sizeof *cap);
 
+    BRG_ASSERT(capture_handle && !r->main);
     cap->most = most;
     apr_pool_cleanup_register(r->pool, cap, capture_end, apr_pool_cleanup_null);
     ap_add_output_filter_handle(capture_handle, cap, r, r->connection);
@@ -99,10 +100,12 @@ static void capture_frame(cache_capture *cap, cache_entry *e)
     e->frame_after = CAPTURE_AFTER;
 }
 
-char *cache_capture_take(cache_capture *cap, request_rec *r, cache_entry *e, int *too_long)
+char *cache_capture_take(cache_capture *cap, request_rec *r, cache_entry *e, size_t *len,
+                         int *too_long)
 {
     char *body = cap->data;
 
+    BRG_ASSERT(!e->filled && !e->body);
     *too_long = cap->too_long;
     if (cap->failed || !cap->complete || !cap->len ||
         (!r->chunked && !apr_table_get(r->headers_out, "Content-Length")))
@@ -111,7 +114,7 @@ char *cache_capture_take(cache_capture *cap, request_rec *r, cache_entry *e, int
         capture_frame(cap, e);
     else
         memmove(body, body + CAPTURE_BEFORE, cap->len);
-    e->body_len = (apr_off_t)cap->len + e->frame_before + e->frame_after;
+    *len = cap->len + e->frame_before + e->frame_after;
     cap->data = NULL;
     return body;
 }

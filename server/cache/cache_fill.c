@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an entry of the resolution cache holds, taken from a request that was answered: the
+/* What an entry of the response cache holds, taken from a request that was answered: the
  * formatted head, and the body or the open file. cache_store.c decides when. */
 #include "cache_private.h"
 #include "brigade/loop.h"
@@ -8,35 +8,16 @@
 #include "http_core.h"
 #include "http_error.h"
 #include "apr_strings.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-int cache_stat_take(struct cache_stat *out, int fd, const char *path)
-{
-    struct stat st;
-
-    if (fd >= 0 ? fstat(fd, &st) : stat(path, &st))
-        return -1;
-    if (!S_ISREG(st.st_mode))
-        return -1;
-    out->dev = st.st_dev;
-    out->ino = st.st_ino;
-    out->size = (uint64_t)st.st_size;
-    out->mtime_ns = (apr_time_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-    out->ctime_ns = (apr_time_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
-    return 0;
-}
 
 int cache_stat_same(cache_entry *e)
 {
-    struct cache_stat now;
+    file_identity now;
 
-    memset(&now, 0, sizeof now);
-    return !cache_stat_take(&now, -1, e->path) && !memcmp(&now, &e->stat, sizeof now);
+    return !file_identity_take(&now, -1, e->path) && file_identity_same(&now, &e->identity);
 }
 
 void cache_head_drop(cache_head *head)
@@ -89,99 +70,92 @@ static void fill_last_modified(cache_entry *e, const request_rec *r)
     fill_text(e->last_modified, sizeof e->last_modified, sent && !strcmp(sent, date) ? sent : NULL);
 }
 
-static int fill_read(cache_entry *e)
+/* The file as it is now must be the one that the request was answered from. @return a descriptor */
+static int fill_open(cache_entry *e, const request_rec *r, const char *path)
 {
-    size_t have = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
-    if (!(e->body = malloc((size_t)e->body_len + 1)))
+    if (fd < 0)
         return -1;
-    while (have < (size_t)e->body_len) {
-        ssize_t n = pread(e->fd, e->body + have, (size_t)e->body_len - have, (off_t)have);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        have += (size_t)n;
+    free(e->path);
+    if (file_identity_take(&e->identity, fd, path) || !(e->path = strdup(path)) ||
+        e->identity.ino != (uint64_t)r->finfo.inode ||
+        (apr_off_t)e->identity.size != r->finfo.size ||
+        e->identity.mtime_ns / 1000 != r->finfo.mtime) {
+        close(fd);
+        return -1;
     }
-    brg_buffer_created();
-    return 0;
-}
-
-/* The file as it is now must be the one that the request was answered from. */
-static int fill_open(response_cache *c, cache_entry *e, const request_rec *r, const char *path)
-{
-    e->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    c->files_n += e->fd >= 0;
-    if (e->fd < 0 || cache_stat_take(&e->stat, e->fd, path) || !(e->path = strdup(path)))
-        return -1;
-    if (e->stat.ino != (uint64_t)r->finfo.inode || (apr_off_t)e->stat.size != r->finfo.size ||
-        e->stat.mtime_ns / 1000 != r->finfo.mtime)
-        return -1;
     e->checked = brg_monotonic_now();
-    return 0;
+    return fd;
 }
 
-static void fill_close(response_cache *c, cache_entry *e)
+/* The reference is taken over. */
+static void fill_take_body(response_cache *c, cache_entry *e, cache_body *body)
 {
-    close(e->fd);
-    e->fd = -1;
-    c->files_n--;
-}
-
-static void fill_charge(response_cache *c, cache_entry *e)
-{
-    e->bytes += (size_t)e->body_len;
-    c->bytes += (size_t)e->body_len;
+    BRG_ASSERT(e->in_cache && !e->body);
+    c->figures.shared += body->users > 0;
+    e->body = body;
+    cache_body_use(c, body);
 }
 
 static int fill_file(response_cache *c, cache_entry *e, request_rec *r, const char *path)
 {
     const brg_core_conf *conf = core_conf_of(r->server);
     const core_dir_config *dir = ap_get_core_module_config(r->per_dir_config);
+    int fd = fill_open(e, r, path);
+    cache_body *body;
 
-    if (fill_open(c, e, r, path))
+    if (fd < 0)
         return -1;
-    e->body_len = (apr_off_t)e->stat.size;
-    if (e->body_len <= conf->file_cache_max_file_bytes) {
-        if (fill_read(e))
-            return -1;
-        fill_close(c, e);
-        fill_charge(c, e);
-        return 0;
+    body = cache_body_read(c, fd, &e->identity, conf->file_cache_max_file_bytes);
+    if (!body)
+        return -1;
+    fill_take_body(c, e, body);
+    return body->data || dir->enable_sendfile == ENABLE_SENDFILE_ON ? 0 : -1;
+}
+
+/* @param data  from malloc(), taken over */
+static int fill_data(response_cache *c, cache_entry *e, char *data, size_t len)
+{
+    cache_body *body = cache_body_create(data, len);
+
+    if (!body) {
+        free(data);
+        return -1;
     }
-    return dir->enable_sendfile == ENABLE_SENDFILE_ON ? 0 : -1;
+    fill_take_body(c, e, body);
+    return 0;
 }
 
 static int fill_body(response_cache *c, cache_entry *e, const request_offer *offer)
 {
-    if (!(e->body = malloc(offer->len + 1)))
+    char *data = malloc(offer->len + 1);
+
+    if (!data)
         return -1;
-    memcpy(e->body, offer->body, offer->len);
+    memcpy(data, offer->body, offer->len);
     brg_buffer_created();
     brg_buffer_copied(offer->len);
-    e->body_len = (apr_off_t)offer->len;
-    fill_charge(c, e);
-    return 0;
+    return fill_data(c, e, data, offer->len);
 }
 
 /* What filters made of the file or of the page. */
 static int fill_captured(response_cache *c, cache_entry *e, request_rec *r,
                          const request_offer *offer)
 {
-    int too_long;
+    int too_long, fd;
+    size_t len;
+    char *data;
 
     if (offer->path) {
-        if (fill_open(c, e, r, offer->path))
+        if ((fd = fill_open(e, r, offer->path)) < 0)
             return -1;
-        fill_close(c, e);
+        close(fd);
     }
-    e->body = cache_capture_take(offer->capture, r, e, &too_long);
+    data = cache_capture_take(offer->capture, r, e, &len, &too_long);
     e->uncacheable = too_long != 0;
     e->coded = 1;
-    if (e->body)
-        fill_charge(c, e);
-    return e->body ? 0 : -1;
+    return data ? fill_data(c, e, data, len) : -1;
 }
 
 static int fill_any_body(response_cache *c, cache_entry *e, request_rec *r)
@@ -195,20 +169,46 @@ static int fill_any_body(response_cache *c, cache_entry *e, request_rec *r)
     return offer->path ? fill_file(c, e, r, offer->path) : fill_body(c, e, offer);
 }
 
-int cache_fill(response_cache *c, cache_entry *e, request_rec *r)
+static void fill_validators(cache_entry *e, request_rec *r)
 {
-    if (cache_fill_head(r, &e->head) || (e->observed && cache_observe_keep(e, r)))
-        return -1;
-    if (fill_any_body(c, e, r))
-        return e->uncacheable ? 0 : -1;
-    e->status = r->status;
     e->not_first = core_server_conf_of(r->server)->protocols->nelts > 0;
     e->server = r->server;
     e->mtime = r->mtime;
     fill_last_modified(e, r);
     fill_text(e->etag, sizeof e->etag, request_offer_of(r)->etag);
+}
+
+int cache_fill_304(response_cache *c, cache_entry *e, request_rec *r)
+{
+    BRG_ASSERT(e->in_cache && r->status == HTTP_NOT_MODIFIED);
+    if (cache_fill_head(r, &e->head_304) || (e->observed && !e->log && cache_observe_keep(e, r))) {
+        cache_head_drop(&e->head_304);
+        return -1;
+    }
+    if (!e->filled) {
+        e->status = HTTP_OK; /* that is what conditions are about */
+        fill_validators(e, r);
+        e->filled_304 = 1;
+    }
+    cache_account(c, e);
+    return 0;
+}
+
+int cache_fill(response_cache *c, cache_entry *e, request_rec *r)
+{
+    BRG_ASSERT(e->in_cache && !e->filled);
+    cache_observe_drop(e);
+    if (cache_fill_head(r, &e->head) || (e->observed && cache_observe_keep(e, r)))
+        return -1;
+    if (fill_any_body(c, e, r))
+        return e->uncacheable ? 0 : -1;
+    e->status = r->status;
+    fill_validators(e, r);
     e->filled = 1;
+    e->filled_304 = 0;
     free(e->fingerprint);
     e->fingerprint = NULL;
+    c->figures.filled++;
+    cache_account(c, e);
     return 0;
 }

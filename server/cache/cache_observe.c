@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Access logs and other log_transaction hooks see remembered answers too: a request_rec is made for
+/* Access logs and other log_transaction hooks see stored answers too: a request_rec is made for
  * them from the head and from what was kept of the request that filled the entry. */
 #include "connection.h"
 #include "cache_private.h"
@@ -8,55 +8,104 @@
 #include "http_config.h"
 #include "http_protocol.h"
 #include "apr_strings.h"
+#include <stdlib.h>
 #include <string.h>
 
+typedef struct observed_pair {
+    const char *name, *value;
+} observed_pair;
+
+/* One block from malloc(); everything in it points into it. The response fields are those of the
+ * stored head. */
 struct cache_observed {
-    apr_pool_t *pool;
-    apr_table_t *headers_out, *env, *notes;
+    size_t bytes;
     const char *filename, *handler, *content_type, *uri, *args;
     apr_finfo_t finfo;
+    uint32_t env_n, notes_n;
+    observed_pair pair[]; /* the environment, then the notes */
 };
 
-static apr_table_t *observe_copy(apr_pool_t *p, const apr_table_t *t)
+static size_t text_size(const char *text)
 {
-    const apr_array_header_t *from = apr_table_elts(t);
-    const apr_table_entry_t *e = (const apr_table_entry_t *)(const void *)from->elts;
-    apr_table_t *copy = apr_table_make(p, from->nelts + 1);
+    return text ? strlen(text) + 1 : 0;
+}
 
-    for (int i = 0; i < from->nelts; i++)
-        apr_table_add(copy, e[i].key, e[i].val);
-    return copy;
+static size_t table_size(const apr_table_t *t)
+{
+    const apr_array_header_t *table = apr_table_elts(t);
+    const apr_table_entry_t *e = (const apr_table_entry_t *)(const void *)table->elts;
+    size_t size = 0;
+
+    for (int i = 0; i < table->nelts; i++)
+        size += sizeof(observed_pair) + text_size(e[i].key) + text_size(e[i].val);
+    return size;
+}
+
+static const char *put_text(char **to, const char *text)
+{
+    size_t size = text_size(text);
+    char *at = *to;
+
+    if (!text)
+        return NULL;
+    memcpy(at, text, size);
+    *to += size;
+    return at;
+}
+
+static uint32_t put_table(observed_pair *pair, char **to, const apr_table_t *t)
+{
+    const apr_array_header_t *table = apr_table_elts(t);
+    const apr_table_entry_t *e = (const apr_table_entry_t *)(const void *)table->elts;
+
+    for (int i = 0; i < table->nelts; i++)
+        pair[i] = (observed_pair){put_text(to, e[i].key), put_text(to, e[i].val)};
+    return (uint32_t)table->nelts;
 }
 
 int cache_observe_keep(cache_entry *e, request_rec *r)
 {
-    struct cache_observed *o;
-    apr_pool_t *pool;
+    size_t bytes = sizeof(struct cache_observed) + table_size(r->subprocess_env) +
+                   table_size(r->notes) + text_size(r->filename) + text_size(r->handler) +
+                   text_size(r->content_type) + text_size(r->uri) + text_size(r->args);
+    struct cache_observed *o = malloc(bytes);
+    char *to;
 
-    if (apr_pool_create_unmanaged_ex(&pool, NULL, NULL) != APR_SUCCESS)
+    if (!o)
         return -1;
-    o = apr_pcalloc(pool, sizeof *o);
-    o->pool = pool;
-    o->headers_out = observe_copy(pool, r->headers_out);
-    apr_table_unset(o->headers_out, "Connection");
-    apr_table_unset(o->headers_out, "Keep-Alive");
-    o->env = observe_copy(pool, r->subprocess_env);
-    o->notes = observe_copy(pool, r->notes);
-    o->filename = apr_pstrdup(pool, r->filename);
-    o->handler = apr_pstrdup(pool, r->handler);
-    o->content_type = apr_pstrdup(pool, r->content_type);
-    o->uri = apr_pstrdup(pool, r->uri);
-    o->args = apr_pstrdup(pool, r->args);
+    to = (char *)&o
+             ->pair[apr_table_elts(r->subprocess_env)->nelts + apr_table_elts(r->notes)->nelts];
+    o->bytes = bytes;
+    o->env_n = put_table(o->pair, &to, r->subprocess_env);
+    o->notes_n = put_table(o->pair + o->env_n, &to, r->notes);
+    o->filename = put_text(&to, r->filename);
+    o->handler = put_text(&to, r->handler);
+    o->content_type = put_text(&to, r->content_type);
+    o->uri = put_text(&to, r->uri);
+    o->args = put_text(&to, r->args);
     o->finfo = r->finfo;
+    BRG_ASSERT(to == (char *)o + bytes);
+    free(e->log);
     e->log = o;
     return 0;
 }
 
 void cache_observe_drop(cache_entry *e)
 {
-    if (e->log)
-        apr_pool_destroy(e->log->pool);
+    free(e->log);
     e->log = NULL;
+}
+
+size_t cache_observed_bytes(const cache_entry *e)
+{
+    return e->log ? cache_block(e->log->bytes) : 0;
+}
+
+/* The entry is held while the table is used. */
+static void observe_set(apr_table_t *t, const observed_pair *pair, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        apr_table_addn(t, pair[i].name, pair[i].value);
 }
 
 static void observe_dated(request_rec *r, const http_answer *answer)
@@ -65,6 +114,15 @@ static void observe_dated(request_rec *r, const http_answer *answer)
 
     apr_rfc822_date(date, r->request_time + answer->dated_after);
     apr_table_setn(r->headers_out, answer->dated_name, date);
+}
+
+static void observe_fields(request_rec *r, const http_answer *answer)
+{
+    BRG_ASSERT(answer != NULL);
+    for (int i = 0; i < answer->n_fields; i++)
+        apr_table_addn(r->headers_out, answer->field[i].name, answer->field[i].value);
+    if (answer->dated_name)
+        observe_dated(r, answer);
 }
 
 /* The entry is held while r lives, so r may point into it. */
@@ -85,11 +143,11 @@ static void observe_fill(request_rec *r, const cache_entry *e, int status, apr_o
     r->bytes_sent = body_sent;
     r->clength = body_sent;
     r->sent_bodyct = 1;
-    r->headers_out = apr_table_copy(r->pool, o->headers_out);
-    if (e->head.answer->dated_name)
-        observe_dated(r, e->head.answer);
-    apr_table_overlap(r->subprocess_env, o->env, APR_OVERLAP_TABLES_SET);
-    apr_table_overlap(r->notes, o->notes, APR_OVERLAP_TABLES_SET);
+    observe_fields(r, e->head.answer ? e->head.answer : e->head_304.answer);
+    apr_table_clear(r->subprocess_env);
+    observe_set(r->subprocess_env, o->pair, o->env_n);
+    apr_table_clear(r->notes);
+    observe_set(r->notes, o->pair + o->env_n, o->notes_n);
 }
 
 void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head, int status,
@@ -97,6 +155,8 @@ void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head, int stat
 {
     request_rec *r;
 
+    BRG_ASSERT(e->observed && e->log && (e->filled || e->filled_304));
+    BRG_ASSERT(loop_self() == bc->loop);
     if (!bc->c && connection_attach(bc) != APR_SUCCESS)
         return; /* the answer stands; there is just no memory to log it with */
     bc->c->keepalives = (int)bc->requests + (bc->close_after == CONN_KEEP);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What handlers and filters offer to be remembered: a file, a page, or what filters that compress
- * make of them. cache_store.c decides when the request is over. */
+/* What handlers and filters offer to be stored: a file, a page, or what filters that compress make
+ * of them. cache_store.c decides when the request is over. */
 #include "coding.h"
 #include "connection.h"
 #include "cache_private.h"
@@ -139,8 +139,8 @@ int cache_offer_early(request_rec *r)
     return 1;
 }
 
-/* Every offer takes the place of the one before: a filter's comes after that of the handler whose
- * data it changed. */
+/* Every offer replaces the one before: a filter's comes after that of the handler whose data it
+ * changed. */
 static request_offer *offer_take(request_rec *r, const ap_filter_t *next)
 {
     response_cache *c = cache_store_cache();

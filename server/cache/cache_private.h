@@ -4,14 +4,22 @@
 
 /**
  * @file cache_private.h
- * Shared by resolution.c (look-up and answer), cache_store.c (which answers are remembered,
- * and when), cache_fill.c (what is kept of one) and cache_declare.c.
+ * Shared by the files of this room: response_cache.c (answers), cache_table.c (look-up, memory,
+ * displacement), cache_body.c (bodies), cache_admission.c (what is worth a place), cache_store.c
+ * (which answers are stored, and when), cache_fill.c (what is taken of one), cache_offer.c (what
+ * handlers and filters offer), cache_capture.c (what filters make of it), cache_vary.c (fields that
+ * answers depend on), cache_worker_fill.c (answers made by workers), cache_observe.c (logs).
  *
- * An entry is made in two steps. The first request for a URI only *primes* it: its dependencies are
- * put under watch. The next full run, all of which came after the watches, fills it, if nothing
- * changed in between. So there is no moment between "looked at" and "watched" in which a change
- * could be missed.
+ * An entry is made in two steps. A full run of a request that is asked for often enough only *arms*
+ * it: all that the answer depends on is put under watch. The next full run, which begins after the
+ * watches were set, fills it, if nothing changed in between. So there is no moment between "looked
+ * at" and "watched" in which a change could be missed.
+ *
+ * Threads, unless a declaration says otherwise: the loop that the cache belongs to; for a cache with
+ * is_workers, the worker that has it. Blocking: no.
  */
+#include "cache_admission.h"
+#include "file_identity.h"
 #include "http_answer.h"
 #include "loop.h"
 #include "response_cache.h"
@@ -19,6 +27,7 @@
 #include "core_settings.h"
 #include "request_context.h"
 #include "placement.h"
+#include "brigade/assert.h"
 #include "brigade/response_cache.h"
 
 typedef struct cache_capture cache_capture;
@@ -30,12 +39,12 @@ typedef struct cache_head {
     http_stored_head form[HTTP_CODECS];
 } cache_head;
 
-/** A field that an entry depends on (cache_select.c). */
+/** A request field that an entry depends on, and the value or variant it is for (cache_vary.c). */
 typedef struct cache_vary_key cache_vary_key;
 
 #define CACHE_VARY_MOST 4 /**< fields at most that one answer may depend on */
 #define CACHE_VARIANTS 8  /**< entries at most for one target */
-#define CACHE_CLASSIFIED 128   /**< values whose kind is kept; a power of two */
+#define CACHE_CLASSIFIED 128   /**< values whose variant is kept; a power of two */
 
 /** A value that was classified before. */
 typedef struct cache_classified {
@@ -43,7 +52,7 @@ typedef struct cache_classified {
     brg_cache_variant_fn *fn;
     const void *data;
     uint32_t len;
-    int kind;
+    int variant;
     char value[224];
 } cache_classified;
 
@@ -53,78 +62,172 @@ typedef struct cache_asked {
     const request_rec *r;
 } cache_asked;
 
+/**
+ * The body of stored answers. Reference counted: by entries, also those that have left the cache and
+ * are being sent still. Charged to the cache once, while an entry of the cache uses it.
+ */
+typedef struct cache_body {
+    struct cache_body *next; /**< in the bucket of identity, while used */
+    uint32_t refs;           /**< entries */
+    uint32_t users;          /**< of them in the cache */
+    char *data;              /**< in memory, or NULL */
+    int fd;                  /**< open file for sendfile, or -1 */
+    apr_off_t len;
+    size_t bytes;           /**< of memory */
+    file_identity identity; /**< of the file that it is all of; all zero: of none, not shared */
+} cache_body;
+
+/** What is held against one limit: entries by last use. */
+typedef struct cache_queue {
+    cache_entry *newest, *oldest;
+    uint32_t n;
+    uint32_t moves; /**< how often an entry became the newest */
+    size_t bytes;   /**< of entries, without bodies and watches */
+} cache_queue;
+
+/** Answers that are errors have a queue, and so a limit, of their own. */
+enum { CACHE_ANSWERS, CACHE_ERRORS, CACHE_QUEUES };
+
+/** The share of FileCacheEntries and FileCacheSize that errors may take is one part of so many. */
+#define CACHE_ERRORS_PART 16
+
+/**
+ * A stored answer.
+ *
+ * | State       | What moves it on                              | What is legal                      |
+ * |-------------|-----------------------------------------------|------------------------------------|
+ * | new         | cache_add(), cache_vary_take()                | to arm it, or to forget it         |
+ * | armed       | a full run of the same request: cache_fill()  | look-up; answers nothing;          |
+ * |             |                                               | watches are set (e->watched)       |
+ * | armed, fill | a worker has it: cache_to_worker(); back:     | look-up; answers nothing; another  |
+ * |             | cache_from_worker()                           | request does not fill it           |
+ * | uncacheable | a change, or displacement                     | look-up; answers nothing           |
+ * | filled_304  | a full run that was answered with 200         | answers conditional requests alone |
+ * | filled      | a change, or displacement                     | answers; the head for 304 may come |
+ * | forgotten   | the last answer that is sent from it          | not in the cache; no watches       |
+ *
+ * Owner: the cache, and each answer that is being sent from it (ref).
+ */
 struct cache_entry {
-    watch_owner owner;               /**< first */
+    watch_owner owner;          /**< first */
     cache_entry *next;          /**< in the bucket */
-    cache_entry *newer, *older; /**< by last use */
+    cache_entry *newer, *older; /**< in the queue, by last use */
     uint64_t hash;
     const brg_listener *listener; /**< key: where it came in */
     const void *chain;            /**< key: virtual hosts of the local address */
     uint32_t host_len, uri_len;
     char *key;      /**< host, then URI, as sent */
     shared_ref ref; /**< one for the cache, one for each answer that is being written */
-    uint8_t filled; /**< else primed only */
-    char *
-        fingerprint; /**< primed: store_fingerprint() of the answer whose dependencies are watched; else NULL */
-    uint8_t observed; /**< log_transaction hooks want every request */
-    uint8_t watched;  /**< else validated by stat */
+    admission_stamp stamp; /**< when it was used last */
+    uint32_t moved;        /**< queue's moves when it became the newest */
+    uint8_t uses;          /**< how often it was used in the recent past */
+    uint8_t queue;         /**< CACHE_ANSWERS or CACHE_ERRORS */
+    uint8_t filled;        /**< else armed only */
+    uint8_t filled_304;    /**< validators and the head of 304 are there, the rest may not be */
+    uint8_t observed;      /**< log_transaction hooks want every request */
+    uint8_t watched;       /**< else validated by stat */
     uint8_t in_cache;
-    uint8_t fill;      /**< a worker makes what is to fill it */
-    uint8_t tries;     /**< how often that came to nothing */
-    uint8_t not_first; /**< the first answer on a connection is another one */
-    uint8_t coded;     /**< a filter made the body: the answer to HEAD is another one */
-    uint8_t uncacheable;  /**< primed, but its body is too long to be kept */
+    uint8_t fill;         /**< a worker makes what is to fill it */
+    uint8_t tries;        /**< how often that came to nothing */
+    uint8_t not_first;    /**< the first response on a connection carries an Upgrade field */
+    uint8_t coded;        /**< a filter made the body: the answer to HEAD is another one */
+    uint8_t uncacheable;  /**< armed, but its body is too long to be stored */
     uint8_t vary_n;
-    cache_vary_key *vary;    /**< the request fields that it is for */
     uint8_t frame_before, frame_after; /**< parts of body that frame it: a chunk's size, and ends */
+    cache_vary_key *vary;              /**< the request fields that it is for */
+    char *fingerprint; /**< armed: store_fingerprint() of the answer whose dependencies are watched;
+                          else NULL */
     int status;
     server_rec *server;
     cache_head head, head_304;
-    char *body; /**< in memory, or NULL */
-    int fd;     /**< open file for sendfile, or -1 */
-    apr_off_t body_len;
-    size_t bytes; /**< charged to the cache's budget */
-    char *path;   /**< of the file, for validation and logs */
-    struct cache_stat {
-        uint64_t dev, ino, size;
-        apr_time_t mtime_ns, ctime_ns;
-    } stat;
-    apr_time_t checked;     /**< when stat was last compared */
+    cache_body *body; /**< NULL: none */
+    size_t bytes;     /**< charged to its queue */
+    char *path;       /**< of the file, for validation */
+    file_identity identity; /**< of the file, where it is validated by stat */
+    apr_time_t checked;     /**< when identity was last compared */
     apr_time_t mtime;       /**< Last-Modified, microseconds */
     char last_modified[32]; /**< its text, "" = the answer has none */
     char etag[64];          /**< what If-None-Match is compared with; "" = none, or too long */
     struct cache_observed *log; /**< what log hooks are shown, when observed */
 };
 
-#define CACHE_SEEN 8192 /**< a power of two */
+/** The body's length in bytes, with what frames it. */
+static inline apr_off_t cache_body_len(const cache_entry *e)
+{
+    return e->body ? e->body->len : 0;
+}
+
+#define CACHE_BODY_BUCKETS 4096 /**< a power of two */
+#define CACHE_CHAIN_MOST 64     /**< entries at most in one bucket */
 
 struct response_cache {
     brg_loop *loop;
     watch_set *watch; /**< NULL: stat */
-    int is_workers;      /**< to a worker, for one request */
+    int is_workers;   /**< to a worker, for one request */
     cache_entry **bucket;
     uint32_t buckets_n; /**< a power of two */
     uint32_t entries_n;
-    size_t bytes;
-    int files_n, files_most; /**< entries with an open file */
-    cache_entry *newest, *oldest;
-    uint32_t seen[CACHE_SEEN]; /**< a part of the hash of what was asked for once, by another
-                                       part of it */
+    size_t bytes;            /**< of entries and bodies; those of watches: watch_bytes() */
+    int files_n, files_most; /**< bodies with an open file */
+    cache_queue queue[CACHE_QUEUES];
+    cache_body **bodies; /**< CACHE_BODY_BUCKETS of them */
+    cache_admission admission;
+    cache_figures figures;
     gather gather;
-    cache_classified kinds[CACHE_CLASSIFIED];
+    cache_classified classified[CACHE_CLASSIFIED];
 };
+
+/** What a block from malloc() takes. */
+static inline size_t cache_block(size_t size)
+{
+    return (size + 8 + 15) & ~(size_t)15;
+}
+
+/** @name bodies (cache_body.c) */
+/** @{ */
+/** A body that is not shared. Takes over @a data, from malloc(). NULL: no memory, data is kept. */
+cache_body *cache_body_create(char *data, size_t len);
+/** The stored body of that file, with a reference, or NULL. */
+cache_body *cache_body_of_file(response_cache *c, const file_identity *id);
+/** As cache_body_of_file(), or else made from @a fd, which is taken over: content up to @a most
+ * bytes is read, a longer file is kept open. NULL: it could not be read as a whole. May block. */
+cache_body *cache_body_read(response_cache *c, int fd, const file_identity *id, apr_off_t most);
+/** Give a reference back. NULL: nothing. */
+void cache_body_put(cache_body *b);
+/** An entry of the cache begins to use it: charge it. */
+void cache_body_use(response_cache *c, cache_body *b);
+/** And ends. */
+void cache_body_unuse(response_cache *c, cache_body *b);
+/** @} */
+
+/** Count anew what @a e takes, after something was added to it. */
+void cache_account(response_cache *c, cache_entry *e);
+
+/** @return bytes that @a e's key fields take (cache_vary.c) */
+size_t cache_vary_bytes(const cache_entry *e);
+
+/** @return bytes of what is kept for logs (cache_observe.c) */
+size_t cache_observed_bytes(const cache_entry *e);
+
+/** Everything that counts against FileCacheSize. */
+size_t cache_bytes(const response_cache *c);
+
+/**
+ * Make room for an answer that was asked for @a count times and needs @a bytes.
+ * @return 0: what is stored is asked for more often, or it is too large
+ */
+int cache_make_room(response_cache *c, const brg_core_conf *conf, int queue, unsigned count,
+                    size_t bytes);
 
 /** Find the entry for a head, or NULL. */
 cache_entry *cache_find(response_cache *c, const brg_listener *l, const void *chain,
                                   const char *host, size_t host_len, const char *uri,
                                   size_t uri_len, const cache_asked *asked, uint64_t *hash);
 
-uint64_t cache_mix(uint64_t h, const char *s, size_t len);
-
 /** 1 if both are for the same target (entries of equal hash). */
 int cache_same_key(const cache_entry *a, const cache_entry *b);
 
-/** 1 if the request has the kinds of values that @a e is for. */
+/** 1 if the request has the variants of values that @a e is for. */
 int cache_vary_matches(response_cache *c, const cache_entry *e,
                         const cache_asked *asked);
 
@@ -147,13 +250,13 @@ cache_capture *cache_capture_begin(request_rec *r, apr_size_t most);
 /** The whole body, as sent: in chunks if r->chunked. From malloc(), the caller's. NULL if it did
  * not come as a whole. @a too_long: it had more bytes than were to be kept. */
 char *cache_capture_take(cache_capture *capture, request_rec *r, cache_entry *e,
-                              int *too_long);
+                         size_t *len, int *too_long);
 void cache_capture_register(void);
 /** @} */
 
 cache_entry *cache_add(response_cache *c, const brg_listener *l, const void *chain,
                                  const char *host, size_t host_len, const char *uri, size_t uri_len,
-                                 uint64_t hash);
+                                 uint64_t hash, int queue);
 
 /** Take an entry out of the cache; answers that still hold it finish first. */
 void cache_forget(response_cache *c, cache_entry *e);
@@ -161,7 +264,7 @@ void cache_forget(response_cache *c, cache_entry *e);
 /** Keep within FileCacheEntries, FileCacheSize and this loop's share of the descriptors. */
 void cache_trim(response_cache *c, const brg_core_conf *conf);
 
-/** Remember when the entry was used last. */
+/** The entry is used. */
 void cache_touch(response_cache *c, cache_entry *e);
 
 /** The cache of the calling thread's loop; NULL on other threads, and where nothing is kept. */
@@ -173,19 +276,23 @@ int cache_request_is_plain(const request_rec *r);
 /** The entry for a request that is plain, or NULL. */
 cache_entry *cache_find_for(response_cache *c, const request_rec *r, uint64_t *hash);
 
-/** The cache that was lent to the calling worker for its request, or NULL (cache_to_worker.c). */
+/** The cache that the calling worker fills for its request, or NULL (cache_worker_fill.c). */
 response_cache *cache_of_worker(void);
 
 /** As if the handler for files had offered the file of @a r, which filters are going to compress: 1
  * if it would be taken. */
 int cache_offer_early(request_rec *r);
 
-/** For a request that was offered early: its entry; else NULL, and one may be primed. */
+/** For a request that was offered early: its entry; else NULL, and one may be armed. */
 cache_entry *cache_armed_for(response_cache *c, request_rec *r);
 
-/** Take into a primed or new entry what @a r, which is over but for its end, was answered with. -1:
+/** Take into an armed or new entry what @a r, which is over but for its end, was answered with. -1:
  * it cannot be kept, and the entry is to be forgotten. (cache_fill.c) */
 int cache_fill(response_cache *c, cache_entry *e, request_rec *r);
+
+/** Take what answers conditional requests from @a r, which was answered with 304. -1: nothing was
+ * taken. */
+int cache_fill_304(response_cache *c, cache_entry *e, request_rec *r);
 
 /** Take the head of the answer to @a r. -1: it has none that could be sent again. */
 int cache_fill_head(request_rec *r, cache_head *out);
@@ -193,11 +300,10 @@ int cache_fill_head(request_rec *r, cache_head *out);
 /** Forget a head. */
 void cache_head_drop(cache_head *head);
 
-/** stat() now and compare. 1: as it was. */
+/** stat() now and compare. 1: as it was. May block. */
 int cache_stat_same(cache_entry *e);
-int cache_stat_take(struct cache_stat *out, int fd, const char *path);
 
-/** Show a remembered answer to the log_transaction hooks. */
+/** Show a stored answer to the log_transaction hooks. */
 void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head, int status,
                         size_t head_sent, apr_off_t body_sent);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which finished requests are remembered, and when. See cache_private.h for why it takes two
- * requests. */
+/* Which finished requests are stored, and when. See cache_private.h for why it takes two full
+ * runs. */
 #include "coding.h"
 #include "request_parts.h"
 #include "connection.h"
@@ -16,10 +16,13 @@
 APLOG_USE_MODULE(core);
 
 /* A file that was changed within this time may change again without a new time stamp, and has a
- * weak ETag for so long: it is not remembered yet. */
-#define STORE_SETTLED_US apr_time_from_sec(2)
+ * weak ETag for so long: it is not stored yet. */
+#define STORE_REST_US apr_time_from_sec(2)
 
-/* ---- priming ---- */
+/* An entry without its body, and its watches. */
+#define STORE_ENTRY_BYTES 4096
+
+/* ---- arming the watches ---- */
 
 /* .htaccess files may count: some section for directories allows them. */
 static int store_overrides_possible(const request_rec *r)
@@ -49,18 +52,12 @@ static const char *const *store_access_names(request_rec *r)
     return (const char *const *)(const void *)names->elts;
 }
 
-static int store_watch(response_cache *c, cache_entry *e, const char *path,
-                       const char *const *names, int index)
-{
-    return c->watch ? watch_add(c->watch, &e->owner, path, "/", names, index) : -1;
-}
-
 /* How the URI came to the file. An index file depends on every entry of its directory, since
  * another one of the DirectoryIndex list may appear; anything farther away (FallbackResource, say)
  * on files that nobody tells us of. */
 enum { STORE_DIRECT, STORE_INDEX, STORE_FAR };
 
-static int store_way(request_rec *r)
+static int store_origin(request_rec *r)
 {
     char *asked = apr_pstrdup(r->pool, r->parsed_uri.path ? r->parsed_uri.path : "");
     size_t len;
@@ -83,44 +80,82 @@ static const char *store_main_path(const request_rec *r)
     return offer->path ? offer->path : r->filename;
 }
 
+/* All paths that the answer depends on: the main one first, then what the request looked at, then
+ * what its page was made of. */
+static apr_array_header_t *store_paths(request_rec *r)
+{
+    const request_dependencies *found = request_dependencies_of(r);
+    apr_array_header_t *paths = apr_array_make(r->pool, 8, sizeof(char *));
+    const char *main_path = store_main_path(r);
+
+    APR_ARRAY_PUSH(paths, const char *) = main_path;
+    if (found && found->first && strcmp(found->first, main_path))
+        APR_ARRAY_PUSH(paths, const char *) = found->first;
+    for (int i = 0; found && found->more && i < found->more->nelts; i++)
+        APR_ARRAY_PUSH(paths, const char *) = APR_ARRAY_IDX(found->more, i, const char *);
+    for (const char *const *from = request_offer_of(r)->from; from && *from; from++)
+        APR_ARRAY_PUSH(paths, const char *) = *from;
+    return paths;
+}
+
 /* All that decides what is put under watch, as one string. The answer that fills an entry must have
- * the basis of the one that primed it: between the two, a missing directory may have come, or a
+ * the fingerprint of the one that armed it: between the two, a missing directory may have come, or a
  * page have got another part. */
 static const char *store_fingerprint(request_rec *r)
 {
-    apr_array_header_t *parts = apr_array_make(r->pool, 8, sizeof(char *));
+    apr_array_header_t *parts = store_paths(r);
 
-    APR_ARRAY_PUSH(parts, const char *) = store_main_path(r);
     APR_ARRAY_PUSH(parts, const char *) =
-        apr_psprintf(r->pool, "%d%d", store_way(r), store_overrides_possible(r));
-    for (const char *const *from = request_offer_of(r)->from; from && *from; from++)
-        APR_ARRAY_PUSH(parts, const char *) = *from;
+        apr_psprintf(r->pool, "%d%d", store_origin(r), store_overrides_possible(r));
     return apr_array_pstrcat(r->pool, parts, '\n');
+}
+
+static int store_watch(response_cache *c, cache_entry *e, request_rec *r)
+{
+    const char *const *names = store_overrides_possible(r) ? store_access_names(r) : NULL;
+    const apr_array_header_t *paths = store_paths(r);
+
+    if (!c->watch)
+        return -1;
+    for (int i = 0; i < paths->nelts; i++)
+        if (watch_add(c->watch, &e->owner, APR_ARRAY_IDX(paths, i, const char *), names,
+                      i == 0 && store_origin(r) == STORE_INDEX ? WATCH_ENTRIES : 0))
+            return -1;
+    return 0;
+}
+
+/* One stat for each answer sees changes of the file; not those of access files and of links, and not
+ * that a better index appears. */
+static int store_stat_is_enough(request_rec *r)
+{
+    const request_dependencies *found = request_dependencies_of(r);
+
+    return request_offer_of(r)->path && store_origin(r) == STORE_DIRECT &&
+           !store_overrides_possible(r) && found && !found->more && !found->link_policy;
 }
 
 static int store_arm(response_cache *c, cache_entry *e, request_rec *r)
 {
-    const char *const *names = store_overrides_possible(r) ? store_access_names(r) : NULL;
-    const char *path = store_main_path(r);
-    int way = store_way(r), index = way == STORE_INDEX;
+    const request_dependencies *found = request_dependencies_of(r);
 
     e->server = r->server;
-    if (way == STORE_FAR)
+    if (!found || found->too_many || store_origin(r) == STORE_FAR)
         return -1;
-    if (store_watch(c, e, path, names, index)) /* then one stat per request must be enough */
-        return names || index || !request_offer_of(r)->path ? -1 : 0;
-    for (const char *const *from = request_offer_of(r)->from; from && *from; from++)
-        if (store_watch(c, e, *from, names, 0))
-            return -1;
+    if (store_watch(c, e, r))
+        return store_stat_is_enough(r) ? 0 : -1;
     e->watched = 1;
-    return (e->fingerprint = strdup(store_fingerprint(r))) != NULL ? 0 : -1;
+    if (!(e->fingerprint = strdup(store_fingerprint(r))))
+        return -1;
+    c->figures.armed++;
+    cache_account(c, e);
+    return 0;
 }
 
 /* ---- deciding ---- */
 
-static int store_is_settled(const request_rec *r, const apr_finfo_t *finfo)
+static int store_is_at_rest(const request_rec *r, const apr_finfo_t *finfo)
 {
-    return finfo->filetype == APR_REG && finfo->mtime + STORE_SETTLED_US < r->request_time;
+    return finfo->filetype == APR_REG && finfo->mtime + STORE_REST_US < r->request_time;
 }
 
 /* A file that has been at rest, a body made from such, or a file that is not there: what else an
@@ -131,7 +166,7 @@ static int store_answer_is_lasting(const response_cache *c, const request_rec *r
 
     if (offer->path)
         return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED) &&
-               (!r->path_info || !*r->path_info) && store_is_settled(r, &r->finfo);
+               (!r->path_info || !*r->path_info) && store_is_at_rest(r, &r->finfo);
     if (!c->watch || !r->filename || r->filename[0] != '/')
         return 0;
     if (offer->from)
@@ -140,85 +175,141 @@ static int store_answer_is_lasting(const response_cache *c, const request_rec *r
     return r->status == HTTP_NOT_FOUND && r->finfo.filetype == APR_NOFILE;
 }
 
-/* Watches are system calls: what is asked for only once, by a crawler say, gets none. */
-static int store_seen_before(response_cache *c, uint64_t hash)
+static int store_queue(const request_rec *r)
 {
-    uint32_t *seen = &c->seen[hash & (CACHE_SEEN - 1)], mark = (uint32_t)(hash >> 32) | 1;
+    return r->status >= HTTP_BAD_REQUEST ? CACHE_ERRORS : CACHE_ANSWERS;
+}
 
-    if (*seen == mark)
+/* What the answer will take, about. */
+static size_t store_bytes_wanted(const request_rec *r)
+{
+    const request_offer *offer = request_offer_of(r);
+    apr_off_t most = core_conf_of(r->server)->file_cache_max_file_bytes;
+
+    if (r->status == HTTP_NOT_MODIFIED || (offer->path && r->finfo.size > most))
+        return STORE_ENTRY_BYTES;
+    return STORE_ENTRY_BYTES + (size_t)(offer->path ? r->finfo.size : (apr_off_t)offer->len);
+}
+
+/* Watches are system calls: what is asked for only once, by a crawler say, gets none. */
+static int store_is_wanted(response_cache *c, const request_rec *r, uint64_t hash, int *count)
+{
+    const brg_core_conf *conf = core_conf_of(r->server);
+
+    admission_sample(&c->admission, c->entries_n);
+    *count = (int)admission_count(&c->admission, hash);
+    if (*count > 1 &&
+        cache_make_room(c, conf, store_queue(r), (unsigned)*count, store_bytes_wanted(r)))
         return 1;
-    *seen = mark;
+    c->figures.rejected++;
     return 0;
 }
 
+/* Armed, or validated by stat; NULL: it cannot be stored, or is not worth it. */
 static cache_entry *store_new(response_cache *c, request_rec *r, uint64_t hash)
 {
     const brg_conn *bc = connection_of(r->connection);
     const char *host = apr_table_get(r->headers_in, "Host");
-    cache_entry *e = cache_add(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri,
-                               strlen(r->unparsed_uri), hash);
+    cache_entry *e;
+    int count;
 
-    if (e && (cache_vary_take(c, e, r) || store_arm(c, e, r))) {
+    if (c->is_workers || !store_is_wanted(c, r, hash, &count))
+        return NULL;
+    e = cache_add(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri,
+                  strlen(r->unparsed_uri), hash, store_queue(r));
+    if (!e)
+        return NULL;
+    e->uses = (uint8_t)count;
+    if (cache_vary_take(c, e, r) || store_arm(c, e, r)) {
         cache_forget(c, e);
         return NULL;
     }
-    if (e)
-        cache_limit_variants(c, e);
-    return e;
+    cache_limit_variants(c, e);
+    cache_trim(c, core_conf_of(r->server));
+    return e->in_cache ? e : NULL;
 }
 
 /* What all who took part say, and the fields that the answer depended on. */
 static int store_ask(request_rec *r)
 {
-    int codings = request_offer_of(r)->codings, kind;
+    int codings = request_offer_of(r)->codings, depends;
     policy_reason reason;
 
     if (request_is_debugged(r))
         return BRG_CACHE_VOLATILE;
-    kind = policy_ask_modules(r, &reason);
-    if (kind != BRG_CACHE_VOLATILE && codings)
+    depends = policy_ask_modules(r, &reason);
+
+    if (depends != BRG_CACHE_VOLATILE && codings)
         brg_cache_vary(r, "Accept-Encoding", coding_accepted, (const void *)(intptr_t)codings);
-    return kind;
+    return depends;
+}
+
+/* A shadow entry has no watches of its own. */
+static int store_has_changed(response_cache *c, cache_entry *e)
+{
+    return c->watch && !c->is_workers && watch_changed(c->watch, &e->owner);
+}
+
+/* 1 if there is nothing that this answer could add to the entry. */
+static int store_has_all(const cache_entry *e, const request_rec *r)
+{
+    int not_modified = r->status == HTTP_NOT_MODIFIED;
+
+    if (e->filled || (not_modified && e->filled_304))
+        return !not_modified || e->head_304.answer != NULL;
+    return e->uncacheable || e->fill;
+}
+
+/* The entry that the answer may fill; it has been armed by another one. NULL: none. */
+static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *e, uint64_t hash)
+{
+    if (e && !e->filled &&
+        (strcmp(e->fingerprint, store_fingerprint(r)) || !cache_vary_same(e, r) ||
+         e->queue != store_queue(r))) {
+        cache_forget(c, e);
+        e = NULL;
+    }
+    if (e) {
+        if (!c->is_workers)
+            cache_touch(c, e);
+        return e;
+    }
+    e = store_new(c, r, hash);
+    if (!e || e->watched)
+        return NULL;                      /* armed: the next full run fills it */
+    if (r->status == HTTP_NOT_MODIFIED) { /* not enough to be validated by stat later */
+        cache_forget(c, e);
+        return NULL;
+    }
+    return e;
 }
 
 static void store_consider(response_cache *c, request_rec *r)
 {
     cache_entry *e;
     uint64_t hash;
-    int kind;
+    int depends;
 
     if (!cache_request_is_plain(r) || !store_answer_is_lasting(c, r))
         return;
     e = cache_find_for(c, r, &hash);
-    if (r->status == HTTP_NOT_MODIFIED) {
-        if (e && e->filled && !e->head_304.answer && store_ask(r) != BRG_CACHE_VOLATILE &&
-            cache_fill_head(r, &e->head_304))
-            cache_head_drop(&e->head_304);
+    if (e && store_has_all(e, r))
         return;
-    }
-    if (e && (e->filled || e->uncacheable || e->fill))
-        return;
-    kind = store_ask(r);
-    if (kind == BRG_CACHE_VOLATILE) {
-        if (e)
+    depends = store_ask(r);
+    if (depends == BRG_CACHE_VOLATILE) {
+        if (e && !e->filled)
             cache_forget(c, e);
         return;
     }
-    if (e && (strcmp(e->fingerprint, store_fingerprint(r)) || !cache_vary_same(e, r))) {
+    if (!(e = store_entry(c, r, e, hash)))
+        return;
+    if (!e->filled)
+        e->observed = depends == BRG_CACHE_OBSERVED;
+    if (store_has_changed(c, e))
         cache_forget(c, e);
-        e = NULL;
-    }
-    if (!e) {
-        if (c->is_workers || !store_seen_before(c, hash))
-            return;
-        e = store_new(c, r, hash);
-        if (!e || e->watched) { /* primed: the next full run fills it */
-            cache_trim(c, core_conf_of(r->server));
-            return;
-        }
-    }
-    e->observed = kind == BRG_CACHE_OBSERVED;
-    if (e->owner.changed || cache_fill(c, e, r))
+    else if (r->status == HTTP_NOT_MODIFIED)
+        cache_fill_304(c, e, r);
+    else if (cache_fill(c, e, r))
         cache_forget(c, e);
     cache_trim(c, core_conf_of(r->server));
 }
@@ -232,8 +323,8 @@ cache_entry *cache_armed_for(response_cache *c, request_rec *r)
         return NULL;
     if ((e = cache_find_for(c, r, &hash)) != NULL)
         return !e->filled && store_ask(r) != BRG_CACHE_VOLATILE && cache_vary_same(e, r) ? e : NULL;
-    if (store_ask(r) != BRG_CACHE_VOLATILE && store_seen_before(c, hash) && store_new(c, r, hash))
-        cache_trim(c, core_conf_of(r->server));
+    if (store_ask(r) != BRG_CACHE_VOLATILE)
+        store_new(c, r, hash);
     return NULL;
 }
 

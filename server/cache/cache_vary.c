@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers that depend on request fields: one target may have several entries, each for the kinds of
- * values that its request had. The kind of a long value (User-Agent, by a list of expressions) is
- * kept, since few clients send many requests each. */
+/* Answers that depend on request fields: one target may have several entries, each for the variants
+ * of the values that its request had. The variant of a long value (User-Agent, by a list of
+ * expressions) is kept, since few clients send many requests each. */
 #include "cache_private.h"
+#include "keyed_hash.h"
 #include "request_context.h"
 #include "apr_strings.h"
 #include <string.h>
 #include <strings.h>
 
-/* What a request says to be selected by, while it is answered. */
-typedef struct select_wish {
+/* What a request says that its answer depends on, while it is answered. */
+typedef struct vary_wish {
     const char *name;
     brg_cache_variant_fn *kind;
     const void *data;
-} select_wish;
+} vary_wish;
 
 struct cache_vary_key {
     char *name; /* followed by the value, in one block */
@@ -21,14 +22,14 @@ struct cache_vary_key {
     uint8_t id; /* http_field_id */
     brg_cache_variant_fn *kind;
     const void *data;
-    int value_kind;
-    const char *value; /* without a kind function; NULL: absent */
+    int value_variant;
+    const char *value; /* without a variant function; NULL: absent */
     uint32_t value_len;
 };
 
 /* ---- what a request depends on ---- */
 
-static const request_rec *select_first(const request_rec *r)
+static const request_rec *vary_first(const request_rec *r)
 {
     while (r->prev || r->main)
         r = r->prev ? r->prev : r->main;
@@ -38,28 +39,27 @@ static const request_rec *select_first(const request_rec *r)
 BRG_DECLARE(void)
 brg_cache_vary(request_rec *r, const char *name, brg_cache_variant_fn *kind, const void *data)
 {
-    const request_rec *first = select_first(r);
+    const request_rec *first = vary_first(r);
     apr_array_header_t **list = request_vary_fields(first);
-    const select_wish *have;
+    const vary_wish *have;
 
     if (!list) {
         request_mark_volatile(r);
         return;
     }
     if (!*list)
-        *list = apr_array_make(first->pool, 2, sizeof(select_wish));
-    have = (const select_wish *)(const void *)(*list)->elts;
+        *list = apr_array_make(first->pool, 2, sizeof(vary_wish));
+    have = (const vary_wish *)(const void *)(*list)->elts;
     for (int i = 0; i < (*list)->nelts; i++)
         if (!strcasecmp(have[i].name, name) && have[i].kind == kind && have[i].data == data)
             return;
-    APR_ARRAY_PUSH(*list, select_wish) = (select_wish){name, kind, data};
+    APR_ARRAY_PUSH(*list, vary_wish) = (vary_wish){name, kind, data};
 }
 
 BRG_DECLARE(int) brg_cache_vary_fields(const request_rec *r, const char **names, int most)
 {
-    apr_array_header_t **list = request_vary_fields(select_first(r));
-    const select_wish *have =
-        list && *list ? (const select_wish *)(const void *)(*list)->elts : NULL;
+    apr_array_header_t **list = request_vary_fields(vary_first(r));
+    const vary_wish *have = list && *list ? (const vary_wish *)(const void *)(*list)->elts : NULL;
     int n = have ? (*list)->nelts : 0;
 
     for (int i = 0; i < n && i < most; i++)
@@ -70,8 +70,8 @@ BRG_DECLARE(int) brg_cache_vary_fields(const request_rec *r, const char **names,
 /* ---- values of a request ---- */
 
 /* 1 and the value, NULL when absent; 0 if that cannot be told: a field that stands there twice. */
-static int select_value_in_head(const http_head *h, const cache_vary_key *s, const char **value,
-                                size_t *len)
+static int vary_value_in_head(const http_head *h, const cache_vary_key *s, const char **value,
+                              size_t *len)
 {
     int at = h->known[s->id];
 
@@ -97,30 +97,30 @@ static int select_value_in_head(const http_head *h, const cache_vary_key *s, con
     return 1;
 }
 
-static const char *select_value_in_request(const request_rec *r, const char *name)
+static const char *vary_value_in_request(const request_rec *r, const char *name)
 {
     return strcmp(name, REQUEST_VARY_LINE) ? apr_table_get(r->headers_in, name) : r->protocol;
 }
 
-static int select_value(const cache_asked *asked, const cache_vary_key *s, const char **value,
-                        size_t *len)
+static int vary_value(const cache_asked *asked, const cache_vary_key *s, const char **value,
+                      size_t *len)
 {
     if (asked->head)
-        return select_value_in_head(asked->head, s, value, len);
-    *value = select_value_in_request(asked->r, s->name);
+        return vary_value_in_head(asked->head, s, value, len);
+    *value = vary_value_in_request(asked->r, s->name);
     *len = *value ? strlen(*value) : 0;
     return 1;
 }
 
-static int select_kind(response_cache *c, const cache_vary_key *s, const char *value, size_t len)
+static int vary_variant(response_cache *c, const cache_vary_key *s, const char *value, size_t len)
 {
     cache_classified *k;
     uint64_t hash;
 
     if (!value || len < 16 || len > sizeof k->value)
         return s->kind(s->data, value, len);
-    hash = cache_mix((uint64_t)(uintptr_t)s->data, value, len);
-    k = &c->kinds[hash & (CACHE_CLASSIFIED - 1)];
+    hash = keyed_hash_of((uint64_t)(uintptr_t)s->data, value, len);
+    k = &c->classified[hash & (CACHE_CLASSIFIED - 1)];
     if (k->hash != hash || k->fn != s->kind || k->data != s->data || k->len != len ||
         memcmp(k->value, value, len)) {
         k->hash = hash;
@@ -128,9 +128,9 @@ static int select_kind(response_cache *c, const cache_vary_key *s, const char *v
         k->data = s->data;
         k->len = (uint32_t)len;
         memcpy(k->value, value, len);
-        k->kind = s->kind(s->data, value, len);
+        k->variant = s->kind(s->data, value, len);
     }
-    return k->kind;
+    return k->variant;
 }
 
 int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_asked *asked)
@@ -140,10 +140,10 @@ int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_aske
         const char *value;
         size_t len;
 
-        if (!asked || !select_value(asked, s, &value, &len))
+        if (!asked || !vary_value(asked, s, &value, &len))
             return 0;
         if (s->kind) {
-            if (select_kind(c, s, value, len) != s->value_kind)
+            if (vary_variant(c, s, value, len) != s->value_variant)
                 return 0;
         } else if (!value != !s->value || len != s->value_len ||
                    (len && memcmp(value, s->value, len)))
@@ -154,8 +154,8 @@ int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_aske
 
 /* ---- of an entry ---- */
 
-static int select_take(response_cache *c, cache_vary_key *s, const select_wish *wish,
-                       const cache_asked *asked)
+static int vary_take(response_cache *c, cache_vary_key *s, const vary_wish *wish,
+                     const cache_asked *asked)
 {
     const char *value;
     size_t len;
@@ -164,13 +164,13 @@ static int select_take(response_cache *c, cache_vary_key *s, const select_wish *
     s->id = (uint8_t)http_field_id_of(wish->name, s->name_len);
     s->kind = wish->kind;
     s->data = wish->data;
-    value = select_value_in_request(asked->r, wish->name);
+    value = vary_value_in_request(asked->r, wish->name);
     len = value ? strlen(value) : 0;
     if (!(s->name = malloc(s->name_len + len + 2)))
         return -1;
     memcpy(s->name, wish->name, s->name_len + 1);
     if (s->kind)
-        return (s->value_kind = select_kind(c, s, value, len)) >= 0 ? 0 : -1;
+        return (s->value_variant = vary_variant(c, s, value, len)) >= 0 ? 0 : -1;
     s->value_len = (uint32_t)len;
     if (value)
         s->value = memcpy(s->name + s->name_len + 1, value, len + 1);
@@ -182,6 +182,7 @@ int cache_vary_take(response_cache *c, cache_entry *e, request_rec *r)
     apr_array_header_t **list = request_vary_fields(r);
     const cache_asked asked = {.r = r};
 
+    BRG_ASSERT(!e->vary && !e->filled);
     if (!list || !*list)
         return 0;
     if ((*list)->nelts > CACHE_VARY_MOST)
@@ -191,7 +192,7 @@ int cache_vary_take(response_cache *c, cache_entry *e, request_rec *r)
         return -1;
     for (int i = 0; i < (*list)->nelts; i++) {
         e->vary_n = i + 1;
-        if (select_take(c, &e->vary[i], &APR_ARRAY_IDX(*list, i, select_wish), &asked))
+        if (vary_take(c, &e->vary[i], &APR_ARRAY_IDX(*list, i, vary_wish), &asked))
             return -1;
     }
     return 0;
@@ -206,7 +207,7 @@ int cache_vary_same(const cache_entry *e, request_rec *r)
     if (e->vary_n != n)
         return 0;
     for (int i = 0; i < n; i++) {
-        const select_wish *wish = &APR_ARRAY_IDX(*list, i, select_wish);
+        const vary_wish *wish = &APR_ARRAY_IDX(*list, i, vary_wish);
         int k = 0;
 
         while (k < n && (strcasecmp(e->vary[k].name, wish->name) || e->vary[k].kind != wish->kind ||
@@ -216,6 +217,15 @@ int cache_vary_same(const cache_entry *e, request_rec *r)
             return 0;
     }
     return 1;
+}
+
+size_t cache_vary_bytes(const cache_entry *e)
+{
+    size_t bytes = e->vary_n ? cache_block(e->vary_n * sizeof(*e->vary)) : 0;
+
+    for (int i = 0; i < e->vary_n; i++)
+        bytes += cache_block(e->vary[i].name_len + e->vary[i].value_len + 2);
+    return bytes;
 }
 
 void cache_vary_drop(cache_entry *e)

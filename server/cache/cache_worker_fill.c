@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers that a worker makes, since it takes long to compress them, and that the loop remembers.
+ * Answers that a worker makes, since it takes long to compress them, and that the loop stores.
  *
- * The loop primes an entry when the request leaves for a worker. The next such request takes a
- * cache of its own along, whose only entry is a twin of the primed one; what is offered on the
- * worker goes there. When the connection is back, the loop moves what the twin was filled with into
- * its entry, if nothing changed in between. The two never touch the same cache.
+ * The loop arms an entry when the request leaves for a worker. The next such request takes a cache
+ * of its own along, whose only entry is a shadow of the armed one; what is offered on the worker
+ * goes there. When the connection is back, the loop moves what the shadow entry was filled with into
+ * its own entry, if nothing changed in between. The two threads never touch the same cache.
+ *
+ * | State of the hand-over | What moves it on                  | Owner of shadow cache and entry |
+ * |------------------------|-----------------------------------|---------------------------------|
+ * | begun                  | cache_to_worker(), on the loop    | the loop, then with bc the worker |
+ * | in use                 | cache_worker_fill_begin()         | the worker                      |
+ * | over                   | cache_worker_fill_end()           | the worker, then with bc the loop |
+ * | taken back             | cache_from_worker(), on the loop  | nobody: it is freed             |
  */
 #include "cache_private.h"
 #include "request_parts.h"
@@ -14,69 +21,72 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEND_TRIES 4 /* runs that may fail to fill an entry, before it is left alone */
+#define FILL_TRIES 4 /* runs that may fail to fill an entry, before it is left alone */
 
 struct cache_worker_fill {
     response_cache cache;
     cache_entry *bucket;
-    cache_entry *entry, *twin; /* held */
+    cache_entry *entry, *shadow; /* held */
 };
 
-static _Thread_local cache_worker_fill *lend_here;
+static _Thread_local cache_worker_fill *fill_here;
 
 response_cache *cache_of_worker(void)
 {
-    return lend_here ? &lend_here->cache : NULL;
+    return fill_here ? &fill_here->cache : NULL;
 }
 
 void cache_worker_fill_begin(brg_conn *bc)
 {
-    lend_here = bc->fill;
+    BRG_ASSERT(!fill_here); /* a worker serves one request at a time */
+    BRG_ASSERT(!bc->fill || bc->fill->entry->fill);
+    fill_here = bc->fill;
 }
 
 void cache_worker_fill_end(void)
 {
-    lend_here = NULL;
+    fill_here = NULL;
 }
 
 /* ---- on the loop, on the way to a worker ---- */
 
-static cache_entry *lend_twin(cache_worker_fill *lent, const cache_entry *e, request_rec *r)
+static cache_entry *shadow_create(cache_worker_fill *work, const cache_entry *e, request_rec *r)
 {
-    cache_entry *t = cache_add(&lent->cache, e->listener, e->chain, e->key, e->host_len,
-                               e->key + e->host_len, e->uri_len, e->hash);
+    cache_entry *t = cache_add(&work->cache, e->listener, e->chain, e->key, e->host_len,
+                               e->key + e->host_len, e->uri_len, e->hash, e->queue);
 
     if (!t)
         return NULL;
     cache_hold(t);
     t->watched = 1;
     t->server = e->server;
-    if (!cache_vary_take(&lent->cache, t, r) && (t->fingerprint = strdup(e->fingerprint)) != NULL)
+    if (!cache_vary_take(&work->cache, t, r) && (t->fingerprint = strdup(e->fingerprint)) != NULL)
         return t;
-    cache_forget(&lent->cache, t);
+    cache_forget(&work->cache, t);
     cache_release(t);
     return NULL;
 }
 
-static void lend_entry(response_cache *c, cache_entry *e, brg_conn *bc, request_rec *r)
+static void fill_begin(response_cache *c, cache_entry *e, brg_conn *bc, request_rec *r)
 {
-    cache_worker_fill *lent = calloc(1, sizeof *lent);
+    cache_worker_fill *work = calloc(1, sizeof *work);
 
-    if (!lent)
+    if (!work)
         return;
-    lent->cache.is_workers = 1;
-    lent->cache.watch = c->watch; /* says that there is one; the twin has no watches */
-    lent->cache.bucket = &lent->bucket;
-    lent->cache.buckets_n = 1;
-    lent->cache.files_most = 1;
-    if (!(lent->twin = lend_twin(lent, e, r))) {
-        free(lent);
+    work->cache.is_workers = 1;
+    work->cache.watch = c->watch; /* says that there is one; the shadow entry has no watches */
+    work->cache.bucket = &work->bucket;
+    work->cache.buckets_n = 1;
+    work->cache.files_most = 1;
+    if (!(work->shadow = shadow_create(work, e, r))) {
+        free(work);
         return;
     }
-    lent->entry = e;
+    BRG_ASSERT(!bc->fill && !e->fill && e->in_cache);
+    work->entry = e;
     e->fill = 1;
     cache_hold(e);
-    bc->fill = lent;
+    bc->fill = work;
 }
 
 void cache_to_worker(brg_conn *bc, request_rec *r)
@@ -87,28 +97,34 @@ void cache_to_worker(brg_conn *bc, request_rec *r)
     if (!c || !c->watch || !cache_offer_early(r))
         return;
     e = cache_armed_for(c, r);
-    if (e && !e->filled && !e->uncacheable && !e->fill && e->watched && !e->owner.changed)
-        lend_entry(c, e, bc, r);
+    if (e && !e->filled && !e->uncacheable && !e->fill && e->watched &&
+        !watch_changed(c->watch, &e->owner))
+        fill_begin(c, e, bc, r);
     request_offer_drop(r);
 }
 
 /* ---- and back ---- */
 
-static void lend_move_head(cache_head *to, cache_head *from)
+static void move_head(cache_head *to, cache_head *from)
 {
     cache_head_drop(to);
     *to = *from;
     memset(from, 0, sizeof *from);
 }
 
-static void lend_adopt(response_cache *c, cache_entry *e, cache_entry *t)
+static void adopt(response_cache *c, cache_entry *e, response_cache *from, cache_entry *t)
 {
-    lend_move_head(&e->head, &t->head);
-    e->body = t->body;
-    e->body_len = t->body_len;
+    move_head(&e->head, &t->head);
+    if ((e->body = t->body) != NULL) {
+        cache_body_unuse(from, t->body);
+        cache_body_use(c, e->body);
+    }
+    free(e->path);
+    cache_observe_drop(e);
     e->path = t->path;
     e->log = t->log;
-    t->body = t->path = NULL;
+    t->body = NULL;
+    t->path = NULL;
     t->log = NULL;
     e->frame_before = t->frame_before;
     e->frame_after = t->frame_after;
@@ -117,38 +133,42 @@ static void lend_adopt(response_cache *c, cache_entry *e, cache_entry *t)
     e->not_first = t->not_first;
     e->status = t->status;
     e->server = t->server;
-    e->stat = t->stat;
+    e->identity = t->identity;
     e->checked = t->checked;
     e->mtime = t->mtime;
     memcpy(e->last_modified, t->last_modified, sizeof e->last_modified);
     memcpy(e->etag, t->etag, sizeof e->etag);
-    e->bytes += (size_t)e->body_len;
-    c->bytes += (size_t)e->body_len;
     e->filled = 1;
+    e->filled_304 = 0;
     free(e->fingerprint);
     e->fingerprint = NULL;
+    c->figures.filled++;
+    cache_account(c, e);
 }
 
 void cache_from_worker(brg_conn *bc)
 {
     response_cache *c = bc->loop->cache;
-    cache_worker_fill *lent = bc->fill;
+    cache_worker_fill *work = bc->fill;
     cache_entry *e, *t;
 
-    if (!lent)
+    BRG_ASSERT(loop_self() == bc->loop);
+    if (!work)
         return;
     bc->fill = NULL;
-    e = lent->entry;
-    t = lent->twin;
+    e = work->entry;
+    t = work->shadow;
+    BRG_ASSERT(e->fill && work->cache.is_workers);
     e->fill = 0;
-    if (t->filled && e->in_cache && !e->filled && !e->owner.changed)
-        lend_adopt(c, e, t);
+    if (t->filled && t->in_cache && e->in_cache && !e->filled &&
+        !watch_changed(c->watch, &e->owner))
+        adopt(c, e, &work->cache, t);
     else if (!e->filled)
-        e->uncacheable = t->uncacheable || ++e->tries >= LEND_TRIES;
+        e->uncacheable = t->uncacheable || ++e->tries >= FILL_TRIES;
     if (t->in_cache)
-        cache_forget(&lent->cache, t);
+        cache_forget(&work->cache, t);
     cache_release(t);
     cache_release(e);
-    free(lent);
+    free(work);
     cache_trim(c, core_conf_of(bc->loop->server));
 }

@@ -1,200 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Look-up in the resolution cache, and answers from it. cache_store.c fills it. */
+/* Answers from the response cache. cache_store.c fills it. */
 #include "cache_private.h"
+#include "keyed_hash.h"
 #include "scores.h"
 #include "apr_date.h"
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* ---- table ---- */
-
-uint64_t cache_mix(uint64_t h, const char *s, size_t len)
-{
-    uint64_t w;
-
-    for (; len >= 8; s += 8, len -= 8) {
-        memcpy(&w, s, 8);
-        h = (h ^ w) * 0x9e3779b97f4a7c15ull;
-        h ^= h >> 32;
-    }
-    w = len;
-    while (len--)
-        w = w << 8 | (unsigned char)*s++;
-    h = (h ^ w) * 0x9e3779b97f4a7c15ull;
-    return h ^ (h >> 29);
-}
-
-cache_entry *cache_find(response_cache *c, const brg_listener *l, const void *chain,
-                        const char *host, size_t host_len, const char *uri, size_t uri_len,
-                        const cache_asked *asked, uint64_t *hash)
-{
-    cache_entry *e;
-    uint64_t h = cache_mix((uint64_t)(uintptr_t)l ^ (uint64_t)(uintptr_t)chain, host, host_len);
-
-    *hash = h = cache_mix(h, uri, uri_len);
-    for (e = c->bucket[h & (c->buckets_n - 1)]; e; e = e->next)
-        if (e->hash == h && e->host_len == host_len && e->uri_len == uri_len && e->listener == l &&
-            e->chain == chain && !memcmp(e->key, host, host_len) &&
-            !memcmp(e->key + host_len, uri, uri_len) &&
-            (!e->vary_n || cache_vary_matches(c, e, asked)))
-            return e;
-    return NULL;
-}
-
-int cache_same_key(const cache_entry *a, const cache_entry *b)
-{
-    return a->host_len == b->host_len && a->uri_len == b->uri_len && a->listener == b->listener &&
-           a->chain == b->chain && !memcmp(a->key, b->key, a->host_len + a->uri_len);
-}
-
-static void cache_unlink_age(response_cache *c, cache_entry *e)
-{
-    if (e->newer)
-        e->newer->older = e->older;
-    else
-        c->newest = e->older;
-    if (e->older)
-        e->older->newer = e->newer;
-    else
-        c->oldest = e->newer;
-}
-
-static void cache_link_age(response_cache *c, cache_entry *e)
-{
-    e->newer = NULL;
-    e->older = c->newest;
-    if (c->newest)
-        c->newest->newer = e;
-    else
-        c->oldest = e;
-    c->newest = e;
-}
-
-void cache_touch(response_cache *c, cache_entry *e)
-{
-    if (c->newest == e)
-        return;
-    cache_unlink_age(c, e);
-    cache_link_age(c, e);
-}
-
-static void cache_grow(response_cache *c)
-{
-    uint32_t n = c->buckets_n * 2;
-    cache_entry **bucket = calloc(n, sizeof *bucket), *e, *next;
-
-    if (!bucket)
-        return;
-    for (uint32_t i = 0; i < c->buckets_n; i++)
-        for (e = c->bucket[i]; e; e = next) {
-            next = e->next;
-            e->next = bucket[e->hash & (n - 1)];
-            bucket[e->hash & (n - 1)] = e;
-        }
-    free(c->bucket);
-    c->bucket = bucket;
-    c->buckets_n = n;
-}
-
-void cache_hold(cache_entry *e)
-{
-    shared_hold(&e->ref);
-}
-
-void cache_release(cache_entry *e)
-{
-    shared_release(&e->ref);
-}
-
-/* The last reference is gone. */
-static void cache_end(shared_ref *ref)
-{
-    cache_entry *e = (cache_entry *)(void *)((char *)ref - offsetof(cache_entry, ref));
-
-    if (e->fd >= 0)
-        close(e->fd);
-    cache_observe_drop(e);
-    cache_vary_drop(e);
-    cache_head_drop(&e->head);
-    cache_head_drop(&e->head_304);
-    free(e->body);
-    free(e->path);
-    free(e->fingerprint);
-    free(e->key);
-    free(e);
-}
-
-cache_entry *cache_add(response_cache *c, const brg_listener *l, const void *chain,
-                       const char *host, size_t host_len, const char *uri, size_t uri_len,
-                       uint64_t hash)
-{
-    cache_entry *e = calloc(1, sizeof *e), **p;
-
-    if (!e || !(e->key = malloc(host_len + uri_len + 1))) {
-        free(e);
-        return NULL;
-    }
-    memcpy(e->key, host, host_len);
-    memcpy(e->key + host_len, uri, uri_len);
-    e->host_len = (uint32_t)host_len;
-    e->uri_len = (uint32_t)uri_len;
-    e->listener = l;
-    e->chain = chain;
-    e->hash = hash;
-    e->fd = -1;
-    e->ref = (shared_ref){1, cache_end};
-    e->in_cache = 1;
-    if (c->entries_n >= c->buckets_n)
-        cache_grow(c);
-    p = &c->bucket[hash & (c->buckets_n - 1)];
-    e->next = *p;
-    *p = e;
-    cache_link_age(c, e);
-    c->entries_n++;
-    e->bytes = sizeof *e + host_len + uri_len;
-    c->bytes += e->bytes;
-    return e;
-}
-
-void cache_forget(response_cache *c, cache_entry *e)
-{
-    cache_entry **p = &c->bucket[e->hash & (c->buckets_n - 1)];
-
-    if (!e->in_cache)
-        return;
-    while (*p != e)
-        p = &(*p)->next;
-    *p = e->next;
-    cache_unlink_age(c, e);
-    if (c->watch)
-        watch_remove(c->watch, &e->owner);
-    c->entries_n--;
-    c->bytes -= e->bytes;
-    c->files_n -= e->fd >= 0;
-    e->in_cache = 0;
-    cache_release(e);
-}
-
-/* Those that were not used for longest let their files go. */
-static void cache_trim_files(response_cache *c)
-{
-    cache_entry *e = c->oldest, *next;
-
-    for (; e && c->files_n > c->files_most; e = next) {
-        next = e->newer;
-        if (e->fd >= 0)
-            cache_forget(c, e);
-    }
-}
-
-void cache_trim(response_cache *c, const brg_core_conf *conf)
-{
-    while (c->oldest && (c->entries_n > (uint32_t)conf->file_cache_entries_n ||
-                         (apr_off_t)c->bytes > conf->file_cache_bytes))
-        cache_forget(c, c->oldest);
-    if (c->files_n > c->files_most)
-        cache_trim_files(c);
-}
 
 /* ---- answering ---- */
 
@@ -213,8 +24,9 @@ static int entry_is_current(response_cache *c, cache_entry *e)
 {
     const brg_core_conf *conf;
 
+    BRG_ASSERT_DEBUG(e->in_cache);
     if (e->watched)
-        return !e->owner.changed;
+        return !watch_changed(c->watch, &e->owner);
     conf = core_conf_of(e->server);
     if (conf->file_cache_validate == BRG_VALIDATE_AGE &&
         c->loop->monotonic - e->checked < conf->file_cache_age_us)
@@ -298,12 +110,14 @@ static size_t put_head(response_cache *c, cache_head *head, const brg_conn *bc, 
 
 static void put_body(response_cache *c, cache_entry *e, brg_conn *bc)
 {
-    if (e->body) {
-        gather_add_body(&c->gather, e->body, (size_t)e->body_len, &e->ref);
+    const cache_body *b = e->body;
+
+    if (b->data) {
+        gather_add_body(&c->gather, b->data, (size_t)b->len, &e->ref);
         return;
     }
     gather_flush(&c->gather, bc, 1);
-    gather_send_file(bc, &e->ref, e->fd, 0, e->body_len);
+    gather_send_file(bc, &e->ref, b->fd, 0, b->len);
 }
 
 static int answer(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
@@ -314,12 +128,13 @@ static int answer(response_cache *c, cache_entry *e, brg_conn *bc, const http_he
     int keep = answer_keeps(bc, s, h), with_body = !not_modified && h->method_id == HTTP_METHOD_GET;
     size_t head_sent;
 
+    BRG_ASSERT(not_modified ? e->head_304.answer != NULL : e->filled);
     if (!gather_has_room(&c->gather))
         gather_flush(&c->gather, bc, 0);
     head_sent = put_head(c, not_modified ? &e->head_304 : &e->head, bc, s, h, codec, keep);
     if (!head_sent)
         return 0;
-    if (with_body && e->body_len)
+    if (with_body && cache_body_len(e))
         put_body(c, e, bc);
     if (!keep)
         bc->close_after = h->close || h->minor == 0 ? CONN_SHUT : CONN_DRAIN;
@@ -327,8 +142,26 @@ static int answer(response_cache *c, cache_entry *e, brg_conn *bc, const http_he
     if (e->observed)
         cache_observe(e, bc, h, not_modified ? HTTP_NOT_MODIFIED : e->status,
                       head_sent + (size_t)(with_body ? frame : 0),
-                      with_body ? e->body_len - frame : 0);
+                      with_body ? cache_body_len(e) - frame : 0);
     return 1;
+}
+
+/* 0: it is for the full way; an entry that is out of date is forgotten. */
+static int entry_may_answer(response_cache *c, cache_entry *e, const brg_conn *bc,
+                            const http_head *h)
+{
+    if (!entry_is_current(c, e)) {
+        c->figures.changed++;
+        cache_forget(c, e);
+        return 0;
+    }
+    if (!e->filled && !e->filled_304)
+        return 0;
+    if ((e->status != HTTP_OK || e->coded || !cache_body_len(e)) && h->method_id != HTTP_METHOD_GET)
+        return 0; /* the head of the answer to HEAD is another one */
+    if (e->not_first && bc->requests == 0)
+        return 0; /* the first response on a connection carries an Upgrade field */
+    return !e->frame_before || h->minor > 0; /* HTTP/1.0 knows no chunks */
 }
 
 int cache_answer(response_cache *c, brg_conn *bc, const http_head *h, const http_codec *codec)
@@ -344,23 +177,17 @@ int cache_answer(response_cache *c, brg_conn *bc, const http_head *h, const http
     host = &h->field[h->known[HTTP_F_HOST]];
     e = cache_find(c, bc->listener, bc->chain, host->value, host->value_len, h->uri, h->uri_len,
                    &asked, &hash);
-    if (!e)
-        return 0;
-    if (!entry_is_current(c, e)) {
-        cache_forget(c, e);
+    if (!e || !entry_may_answer(c, e, bc, h)) {
+        c->figures.misses++;
         return 0;
     }
-    if (!e->filled ||
-        ((e->status != HTTP_OK || e->coded || !e->body_len) && h->method_id != HTTP_METHOD_GET))
-        return 0; /* the head of the answer to HEAD is another one */
-    if (e->not_first && bc->requests == 0)
-        return 0; /* it says which other protocols there are */
-    if (e->frame_before && h->minor == 0)
-        return 0; /* knows no chunks */
     cond = e->status == HTTP_OK ? entry_condition(e, h, c->loop->wall) : COND_NONE;
-    if (cond == COND_ASK || (cond == COND_NOT_MODIFIED && !e->head_304.answer))
+    if (cond == COND_ASK || (cond == COND_NOT_MODIFIED ? !e->head_304.answer : !e->filled)) {
+        c->figures.misses++;
         return 0;
+    }
     cache_touch(c, e);
+    c->figures.hits++;
     return answer(c, e, bc, h, codec, cond == COND_NOT_MODIFIED);
 }
 
@@ -375,6 +202,16 @@ void cache_refresh(brg_loop *loop)
         watch_drain(loop->cache->watch);
 }
 
+static uint32_t buckets_for(const brg_core_conf *conf)
+{
+    uint32_t n = 1024;
+
+    while (n < (uint32_t)conf->file_cache_entries_n && n < 1u << 20)
+        n *= 2;
+    return n;
+}
+
+/* The tables have their size from the beginning: none grows while requests wait. */
 void cache_create(brg_loop *loop)
 {
     response_cache *c = apr_pcalloc(loop->pool, sizeof *c);
@@ -385,24 +222,41 @@ void cache_create(brg_loop *loop)
     c->files_most = loop->config->max_files / loop->config->n_loops;
     if (conf->file_cache_entries_n <= 0)
         return;
-    c->buckets_n = 1024;
-    c->bucket = calloc(c->buckets_n, sizeof *c->bucket);
-    if (!c->bucket)
-        c->buckets_n = 0;
+    keyed_hash_seed();
+    c->bucket = calloc(buckets_for(conf), sizeof(*c->bucket));
+    c->bodies = calloc(CACHE_BODY_BUCKETS, sizeof(*c->bodies));
+    if (!c->bucket || !c->bodies ||
+        admission_create(&c->admission, (size_t)conf->file_cache_entries_n))
+        return; /* without memory: without a cache */
+    c->buckets_n = buckets_for(conf);
     if (conf->file_cache_validate == BRG_VALIDATE_INOTIFY)
-        c->watch = watch_set_create();
+        c->watch = watch_set_create((size_t)conf->file_cache_entries_n);
 }
 
 void cache_destroy(brg_loop *loop)
 {
     response_cache *c = loop->cache;
 
-    while (c->oldest)
-        cache_forget(c, c->oldest);
+    for (int queue = 0; queue < CACHE_QUEUES; queue++)
+        while (c->queue[queue].oldest)
+            cache_forget(c, c->queue[queue].oldest);
+    BRG_ASSERT(c->entries_n == 0 && c->bytes == 0 && c->files_n == 0);
     if (c->watch)
         watch_set_destroy(c->watch);
     c->watch = NULL;
+    admission_destroy(&c->admission);
+    free(c->bodies);
     free(c->bucket);
+    c->bodies = NULL;
     c->bucket = NULL;
     c->buckets_n = 0;
+}
+
+void cache_figures_of(const response_cache *c, cache_figures *out)
+{
+    *out = c->figures;
+    out->answers = c->queue[CACHE_ANSWERS].n;
+    out->errors = c->queue[CACHE_ERRORS].n;
+    out->bytes = cache_bytes(c);
+    out->watches = c->watch ? watch_count(c->watch) : 0;
 }

@@ -4,7 +4,7 @@
 
 /**
  * @file response_cache.h
- * The resolution cache of an event loop: finished answers by virtual host and raw URI, and what
+ * The response cache of an event loop: finished answers by virtual host and raw target, and what
  * they depend on. Public side: brigade/response_cache.h. Threads: the owning loop only, but for the
  * questions about the configuration.
  */
@@ -16,6 +16,17 @@
 
 typedef struct response_cache response_cache;
 typedef struct cache_entry cache_entry;
+
+/** Figures of one cache; written by its loop alone, plainly: a reader on another thread sees values
+ * that may be a moment old. */
+typedef struct cache_figures {
+    uint64_t hits;      /**< answers sent from the cache, 304 included */
+    uint64_t misses;    /**< requests that could have been answered from it */
+    uint64_t armed, filled, displaced, rejected; /**< entries; rejected: asked for too seldom */
+    uint64_t changed;   /**< entries forgotten since what they depend on changed */
+    uint64_t shared;    /**< entries that found their body stored */
+    uint64_t answers, errors, bytes, watches; /**< now; bytes as counted against FileCacheSize */
+} cache_figures;
 
 /** Make the cache of a loop: loop->cache. */
 void cache_create(brg_loop *loop);
@@ -37,22 +48,27 @@ void cache_refresh(brg_loop *loop);
 int cache_answer(response_cache *cache, brg_conn *bc, const http_head *head,
                       const http_codec *codec);
 
+/** Keep an entry while an answer is sent from it, also if the cache forgets it. */
 void cache_hold(cache_entry *e);
+/** Give the reference back. */
 void cache_release(cache_entry *e);
 
 /**
- * A full-way request is answered, its pool still lives: is there something to remember? Called by
+ * A request that took the full way is answered, its pool still lives: is there something to store? Called by
  * request_finish(). Threads: any; does nothing off the loops.
  */
 void cache_consider(request_rec *r);
 
-/** @name answers that a worker makes and the loop remembers (cache_to_worker.c) */
+/** @name answers that a worker makes and the loop stores (cache_worker_fill.c) */
 /** @{ */
 void cache_to_worker(brg_conn *bc, request_rec *r); /**< on the loop: r is about to leave */
 void cache_worker_fill_begin(brg_conn *bc);           /**< on the worker, before it is answered */
 void cache_worker_fill_end(void);                     /**< and after */
 void cache_from_worker(brg_conn *bc);            /**< on the loop: bc is back */
 /** @} */
+
+/** The figures of a cache, for status pages. Threads: any, while the loop lives. Blocking: no. */
+void cache_figures_of(const response_cache *cache, cache_figures *out);
 
 /** The loop's output scratch. */
 gather *cache_gather(response_cache *cache);

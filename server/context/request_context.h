@@ -115,6 +115,26 @@ typedef struct request_dated {
 /** @return NULL if r->request_config is not the core's */
 request_dated *request_dated_field(const request_rec *r);
 
+#define REQUEST_DEPENDENCIES_MOST 256
+
+/**
+ * What a request, with its sub-requests and redirects, looked at in the file system: the one list
+ * from which the response cache draws up its watches. brg_cache_depends_on() adds to it; the walks
+ * do for every name that they look at, found or not.
+ */
+typedef struct request_dependencies {
+    const char *first;        /**< absolute path, or NULL: none yet */
+    apr_array_header_t *more; /**< const char *, or NULL */
+    uint8_t too_many;         /**< there were more than are kept: nothing is to be stored */
+    uint8_t link_policy;      /**< whether links were allowed was looked at, component by component */
+} request_dependencies;
+
+/** The list of @a r and those that led to it. NULL if r->request_config is not the core's. */
+const request_dependencies *request_dependencies_of(const request_rec *r);
+
+/** The Options of a directory on the way did not allow all symbolic links. */
+void request_link_policy_counts(const request_rec *r);
+
 struct cache_capture;
 
 /** What a handler or filter offers to be stored as the body of a response. */

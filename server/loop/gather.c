@@ -3,27 +3,36 @@
 #include "transport.h"
 #include "loop.h"
 #include "scores.h"
+#include "http_log.h"
 #include "brigade/memory.h"
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
-/* One stretch of output that waits: bytes (own copy or the owner's), or a part of the owner's file.
- */
+APLOG_USE_MODULE(core);
+
+#define FILE_SEND_MOST 0x40000000
+#define FILE_READ_BYTES (64 * 1024)
+
+/* One piece of output that waits: bytes (a copy, or the owner's), or a part of the owner's file. */
 struct pending_part {
     struct pending_part *next;
     shared_ref *owner;  /* held, or NULL for own bytes */
     const char *data;   /* NULL: a file */
     apr_off_t off, len; /* of the file; for bytes only len */
     int fd;
+    int by_reads; /* sendfile cannot send it */
 };
 
 struct conn_pending {
     struct pending_part *first, **tail;
 };
 
+/* NULL: out of memory. This connection ends and others go on: nothing that was to follow may be sent
+ * now, since a part of the stream would be missing. */
 static struct pending_part *pending_add(brg_conn *bc, size_t extra)
 {
-    struct pending_part *part = malloc(sizeof *part + extra);
+    struct pending_part *part = bc->failed ? NULL : malloc(sizeof *part + extra);
 
     if (part && !bc->pending) {
         if ((bc->pending = malloc(sizeof *bc->pending)) != NULL) {
@@ -33,7 +42,8 @@ static struct pending_part *pending_add(brg_conn *bc, size_t extra)
     }
     if (!part || !bc->pending) {
         free(part);
-        bc->failed = 1; /* out of memory: this connection ends, others go on */
+        bc->failed = 1;
+        pending_drop(bc);
         return NULL;
     }
     memset(part, 0, sizeof *part);
@@ -86,18 +96,50 @@ void pending_drop(brg_conn *bc)
     bc->pending = NULL;
 }
 
-/* >0 bytes went out; 0 the file ended early; -1 errno */
+/* Some file systems and transports cannot: EINVAL and the like come before the first byte. */
+static int file_needs_reads(int error)
+{
+    return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP || error == EOVERFLOW;
+}
+
+static ssize_t file_send_read(brg_conn *bc, int fd, off_t off, size_t len)
+{
+    static _Thread_local char
+        buffer[FILE_READ_BYTES]; /* between a read and the write that follows */
+    struct iovec iov = {buffer, 0};
+    ssize_t n;
+
+    do
+        n = pread(fd, buffer, len < sizeof buffer ? len : sizeof buffer, off);
+    while (n < 0 && errno == EINTR);
+    if (n <= 0)
+        return n;
+    iov.iov_len = (size_t)n;
+    brg_buffer_copied((size_t)n);
+    return transport_sendv(bc, &iov, 1, len > (size_t)n);
+}
+
+/* >0 bytes went out; 0 the file ended early; -1 errno. *by_reads is set once sendfile has failed. */
+static ssize_t file_send(brg_conn *bc, int fd, off_t off, apr_off_t len, int *by_reads)
+{
+    size_t most = (size_t)(len > FILE_SEND_MOST ? FILE_SEND_MOST : len);
+    ssize_t n;
+
+    if (!*by_reads && transport_sends_files(bc)) {
+        n = transport_sendfile(bc, fd, &off, most);
+        if (n >= 0 || !file_needs_reads(errno))
+            return n;
+        *by_reads = 1;
+    }
+    return file_send_read(bc, fd, off, most);
+}
+
 static ssize_t pending_write(brg_conn *bc, struct pending_part *part)
 {
-    off_t off = part->off;
+    struct iovec iov = {(void *)(uintptr_t)part->data, (size_t)part->len};
 
-    if (part->data) {
-        struct iovec iov = {(void *)(uintptr_t)part->data, (size_t)part->len};
-
-        return transport_sendv(bc, &iov, 1, part->next != NULL);
-    }
-    return transport_sendfile(bc, part->fd, &off,
-                              (size_t)(part->len > 0x40000000 ? 0x40000000 : part->len));
+    return part->data ? transport_sendv(bc, &iov, 1, part->next != NULL)
+                      : file_send(bc, part->fd, part->off, part->len, &part->by_reads);
 }
 
 apr_status_t pending_flush(brg_conn *bc)
@@ -111,11 +153,10 @@ apr_status_t pending_flush(brg_conn *bc)
             continue;
         if (n < 0 && errno == EAGAIN)
             return APR_EAGAIN;
-        if (n <= 0) { /* the peer is gone, or the file was cut short under way: no way to say so but
-                         to close */
+        if (n <= 0) { /* the peer is gone, or the file was cut short under way */
             apr_status_t rv = n < 0 ? errno : APR_EOF;
 
-            conn_fail(bc, rv, "cannot write to the client");
+            conn_fail(bc, rv, part->data ? "cannot write to the client" : "cannot send a file");
             pending_drop(bc);
             return rv;
         }
@@ -170,7 +211,7 @@ static void gather_keep(gather *g, brg_conn *bc, size_t written)
 {
     int held = 0;
 
-    for (int i = 0; i < g->iov_n; i++) {
+    for (int i = 0; i < g->iov_n && !bc->failed; i++) {
         const char *data = g->iov[i].iov_base;
         size_t len = g->iov[i].iov_len;
         int ours = data >= g->scratch && data < g->scratch + GATHER_SCRATCH;
@@ -213,16 +254,17 @@ void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, ap
 {
     struct pending_part *part;
 
+    int by_reads = 0;
+
     while (!bc->pending && !bc->failed && len > 0) {
-        off_t at = off;
-        ssize_t n = transport_sendfile(bc, fd, &at, (size_t)(len > 0x40000000 ? 0x40000000 : len));
+        ssize_t n = file_send(bc, fd, off, len, &by_reads);
 
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
             break;
         if (n <= 0) {
-            conn_fail(bc, n < 0 ? errno : APR_EOF, "cannot send a file to the client");
+            conn_fail(bc, n < 0 ? errno : APR_EOF, "cannot send a file");
             return;
         }
         loop_score_add(&bc->loop->score->bytes, (uint64_t)n);
@@ -232,6 +274,7 @@ void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, ap
     if (len <= 0 || bc->failed || !(part = pending_add(bc, 0)))
         return;
     part->fd = fd;
+    part->by_reads = by_reads;
     part->off = off;
     part->len = len;
     part->owner = owner;

@@ -4,8 +4,9 @@
 
 /**
  * @file gather.h
-XX, bodies are referenced, and all answers to pipelined requests leave in one
- * writev. What the socket does not take is kept with the connection as a conn_pending.
+ * Output of stored answers: heads are written into a scratch area, bodies are referenced, and all
+ * answers to pipelined requests leave in one writev. What the socket does not take is kept with the
+ * connection as a conn_pending.
  *
  * Threads: the owning loop only.
  */
@@ -49,8 +50,11 @@ void gather_add_body(gather *g, const char *data, size_t len, shared_ref *owner)
  */
 void gather_flush(gather *g, brg_conn *bc, int more);
 
-/** Send @a len bytes of the owner's file from @a off, after gather_flush(). Takes a reference where
- * needed. */
+/**
+ * Send @a len bytes of the owner's file from @a off, after gather_flush(): by sendfile, or by reads
+ * where that cannot send it. Takes a reference where needed. If it cannot be sent, or memory is
+ * short, bc->failed is set and nothing more is sent.
+ */
 void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off,
                       apr_off_t len);
 

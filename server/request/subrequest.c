@@ -10,6 +10,7 @@
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
+#include "brigade/response_cache.h"
 #include "util_script.h"
 #include "apr_strings.h"
 
@@ -154,6 +155,7 @@ static int subreq_entry_info(request_rec *sub, const apr_finfo_t *entry)
 {
     int opts = ap_allow_options(sub);
 
+    brg_cache_depends_on(sub, sub->filename);
     if ((entry->valid & APR_FINFO_MIN) == APR_FINFO_MIN) {
         sub->finfo = *entry;
     } else {

@@ -12,6 +12,7 @@
 #include "walk_private.h"
 #include "request_context.h"
 #include "brigade/assert.h"
+#include "brigade/response_cache.h"
 #include "http_log.h"
 #include "http_request.h"
 #include "apr_fnmatch.h"
@@ -89,6 +90,7 @@ static int dir_survey(dir_walk *w)
     apr_size_t slash;
     apr_status_t rv = APR_SUCCESS;
 
+    brg_cache_depends_on(r, w->path);
     w->was_given = r->finfo.filetype != APR_NOFILE;
     if (r->finfo.filetype == APR_NOFILE || r->finfo.filetype == APR_LNK)
         rv = dir_stat(w, w->len, APR_FINFO_MIN, &r->finfo);
@@ -164,6 +166,8 @@ static int dir_look(dir_walk *w, apr_size_t end, int opts, apr_finfo_t *finfo)
     int follow = (opts & (OPT_SYM_LINKS | OPT_SYM_OWNER)) == OPT_SYM_LINKS;
     apr_status_t rv;
 
+    if (!follow)
+        request_link_policy_counts(w->r);
     rv = dir_stat(w, end, APR_FINFO_MIN | (follow ? 0 : APR_FINFO_LINK), finfo);
     if (follow && (APR_STATUS_IS_ENOENT(rv) || rv == ELOOP)) /* or a link that leads nowhere */
         rv = dir_stat(w, end, APR_FINFO_MIN | APR_FINFO_LINK, finfo);

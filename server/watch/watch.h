@@ -4,30 +4,48 @@
 
 /**
  * @file watch.h
- * What a remembered answer depends on in the file system, watched with inotify.
+ * What a stored answer depends on in the file system, watched with inotify.
  *
  * An answer for /a/b/c depends on the entry "c" of the directory /a/b, on the inode that it leads
  * to, and on /a/b still being what that path means: on the entry "b" of /a, on "a" of /, on the
- * permissions of each, and where one of them is a symbolic link, on the same for its target.
- * Directories are therefore shared nodes: one that is moved, replaced or changed dies with all
- * below it, and answers hold references to the node that they came from.
+ * permissions of each, and where one of them is a symbolic link, on the same for its target. A name
+ * that does not exist is watched where it would appear.
  *
- * Threads: the owning loop only.
+ * Nothing here takes time that grows with the number of owners: an event marks what it is about (a
+ * directory, an entry, an inode) and, if more than one owner depends on that, moves the generation
+ * of the set on. An owner looks at its own dependencies when it is asked for the next time after
+ * that: watch_changed().
+ *
+ * | State of an owner | What moves it on              | What is legal                          |
+ * |-------------------|-------------------------------|----------------------------------------|
+ * | empty (all zero)  | watch_add()                   | watch_add(), watch_remove()            |
+ * | watching          | an event, seen by watch_drain | watch_add(), watch_changed(), _remove()|
+ * | changed           | watch_remove()                | watch_changed(): 1; watch_remove()     |
+ *
+ * Threads: the owning loop only. Blocking: watch_add() makes system calls for paths (the directory
+ * entries are cached by the kernel as a rule, since the path was just used); nothing else does.
  */
-#include "apr_pools.h"
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct watch_set watch_set;
-typedef struct watch_dir watch_dir;
+struct watch_node;
 
 /** Something that depends on files: embed it. All zero before use. */
 typedef struct watch_owner {
-    struct watch_dep *deps;
-    int changed; /**< set when anything that it depends on changed; never cleared */
+    struct watch_node **nodes; /**< what it depends on */
+    uint32_t n, room;
+    uint64_t generation; /**< of the set, when nothing had changed yet */
+    uint64_t epoch;      /**< of the set, when the first dependency was added */
+    int changed;         /**< internal: ask watch_changed() */
 } watch_owner;
 
-/** A set with an inotify instance of its own, or NULL when there is none to be had. */
-watch_set *watch_set_create(void);
+/**
+ * A set with an inotify instance of its own.
+ * @param expected  how many owners it is made for; it may have more
+ * @return NULL when there is none to be had, or changes of the mount table cannot be seen
+ */
+watch_set *watch_set_create(size_t expected);
 
 /** All owners must have been removed. */
 void watch_set_destroy(watch_set *w);
@@ -35,24 +53,43 @@ void watch_set_destroy(watch_set *w);
 /** Read what happened since the last call. One system call when nothing did. */
 void watch_drain(watch_set *w);
 
-/**
- * Let @a owner depend on the meaning and content of @a path (absolute; need not exist) and on the
- * entries
- * @a also_names[] (NULL-terminated, may be NULL) of each directory on the way from @a tree_root
- * down.
- *
- * @param any_entry  the owner depends on every entry of the last directory (an index was looked
- * for)
- * @return 0; -1 where changes cannot be seen (network or FUSE file system, watches exhausted):
- * nothing is left
- */
-int watch_add(watch_set *w, watch_owner *owner, const char *path, const char *tree_root,
-              const char *const *also_names, int any_entry);
+/** For watch_add(): the owner depends on every entry of the path's last directory: one that the
+ * path is, or else that it is in. */
+#define WATCH_ENTRIES 1
 
-/** End all dependencies of @a owner. */
+/**
+ * Let @a owner depend on the meaning and content of @a path, absolute; it need not exist.
+ * @param names  NULL-terminated, may be NULL: file names (AccessFileName) that it depends on in
+ *               the same way in each directory on the way from the root to the path, and in the
+ *               path itself if that is a directory; relative, may have slashes
+ * @return 0; -1 where changes cannot be seen (a file system that is not local, a directory that
+ *         may not be read, watches exhausted): nothing is left of owner's dependencies
+ */
+int watch_add(watch_set *w, watch_owner *owner, const char *path, const char *const *names,
+              int flags);
+
+/** 1 if anything that @a owner depends on has changed, as far as watch_drain() has read. */
+int watch_changed(watch_set *w, watch_owner *owner);
+
+/** End all dependencies of @a owner; it is as if new. */
 void watch_remove(watch_set *w, watch_owner *owner);
 
 /** Watches in use. */
 unsigned watch_count(const watch_set *w);
+
+/** Bytes of all that the owners' dependencies take, with an estimate of the kernel's part. */
+size_t watch_bytes(const watch_set *w);
+
+/** Bytes of @a owner's own share of that. */
+size_t watch_owner_bytes(const watch_owner *owner);
+
+/** What has happened since the set was made. */
+typedef struct watch_counts {
+    uint64_t events;   /**< read from inotify */
+    uint64_t flushes;  /**< how often everything was dropped: events lost, or mounts changed */
+    uint64_t rechecks; /**< how often an owner looked at its dependencies */
+} watch_counts;
+
+const watch_counts *watch_counts_of(const watch_set *w);
 
 #endif

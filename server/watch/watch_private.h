@@ -4,71 +4,90 @@
 
 /**
  * @file watch_private.h
- * Shared by watch.c (inotify watches, dependencies of owners, events) and watch_dir.c (the nodes
- * for directories).
+ * Shared by watch.c (the set, events), watch_path.c (what an owner depends on for a path),
+ * watch_dir.c (the objects for directories) and watch_inode.c (inotify watches, file systems).
+ *
+ * | Object      | Made by          | Referenced by                       | Dies                    |
+ * |-------------|------------------|-------------------------------------|-------------------------|
+ * | watch_inode | watch_inode_get  | directories, inode nodes            | with the last reference |
+ * | watch_dir   | watch_dir_get    | entry nodes, directories below,     | with the last reference;|
+ * |             |                  | symbolic links that lead there      | "dead" before: its path |
+ * |             |                  |                                     | means something else    |
+ * | watch_node  | watch_node_get   | owners                              | with the last reference;|
+ * |             |                  |                                     | "changed" before: new   |
+ * |             |                  |                                     | owners get another one  |
  */
 #include "watch.h"
+#include "keyed_hash.h"
+#include "brigade/assert.h"
 
-#define WATCH_BUCKETS 4096
-#define WATCH_LINKS_MOST \
-    16 /* symbolic links followed for one path; more is treated as not watchable */
+#define WATCH_LINKS_MOST 16 /**< symbolic links followed for one path; more: not watchable */
+#define WATCH_DEPTH_MOST 256 /**< components of a path; more: not watchable */
 
-/* An inotify watch: one per inode, whatever number of paths lead to it. */
-typedef struct watch_wd {
-    struct watch_wd *next; /* in the bucket of wd */
+/** What the kernel keeps for one watch: its mark, and the inode that the mark holds in memory. */
+#define WATCH_KERNEL_BYTES 1024
+
+typedef struct watch_dir watch_dir;
+typedef struct watch_node watch_node;
+
+/** An inotify watch: one per inode, whatever number of paths lead to it. */
+typedef struct watch_inode {
+    struct watch_inode *next; /**< in the bucket of wd */
     int wd;
-    unsigned refs;          /* directories and file dependencies below */
-    watch_dir *dirs;        /* by next_of_wd */
-    struct watch_dep *deps; /* on the inode itself, by next_of_target */
-} watch_wd;
-
-struct watch_dir {
-    watch_dir *next; /* in the bucket of path; only while alive */
-    watch_dir *next_of_wd;
-    watch_wd *wd;
-    watch_dir *parent;               /* NULL for / and for a link's far end */
-    watch_dir *target;               /* what a symbolic link leads to, else NULL */
-    struct watch_dep *any;           /* on every entry */
-    struct watch_dir_list *children; /* directories that die with this one */
     unsigned refs;
-    int dead;
+    watch_dir *dirs;  /**< by next_of_inode */
+    watch_node *node; /**< on the inode itself and unchanged, or NULL */
+} watch_inode;
+
+/** A directory by its path. */
+struct watch_dir {
+    watch_dir *next; /**< in the bucket of path, while mapped */
+    watch_dir *next_of_inode, **prev_of_inode;
+    watch_inode *inode;
+    watch_dir *parent; /**< NULL for / */
+    watch_dir *target; /**< what a symbolic link leads to, else NULL */
+    watch_node *any;   /**< on every entry and unchanged, or NULL */
+    uint64_t generation; /**< of the set, when it was last found alive */
+    uint64_t epoch;
+    unsigned refs;
+    uint8_t dead;
+    uint8_t mapped;
     uint32_t hash;
-    size_t path_len;
+    uint32_t path_len;
     char path[];
 };
 
-struct watch_dir_list {
-    struct watch_dir_list *next;
-    watch_dir *dir;
-};
+enum { WATCH_ENTRY, WATCH_ANY, WATCH_INODE };
 
-/* One thing that an owner depends on: an entry of a directory, all entries, or an inode. */
-struct watch_dep {
-    struct watch_dep *next_of_owner;
-    struct watch_dep *next_of_target,
-        **prev_of_target; /* bucket of (dir, name), dir->any or wd->deps */
-    watch_owner *owner;
-    watch_dir *dir; /* referenced; NULL for an inode */
-    watch_wd *wd;   /* of an inode */
+/** One thing that owners depend on. */
+struct watch_node {
+    watch_node *next;        /**< an entry: in the bucket of (directory, name), while unchanged */
+    const watch_owner *last; /**< the owner that was added last; NULL: it is gone */
+    watch_dir *dir;          /**< referenced; NULL for an inode */
+    watch_inode *inode;      /**< referenced; NULL but for an inode */
+    uint32_t refs;           /**< owners */
     uint32_t hash;
-    char name[]; /* "" for all entries and for an inode */
+    uint8_t kind;    /**< WATCH_* */
+    uint8_t changed; /**< not found any more */
+    uint8_t missing; /**< an entry that did not exist when it was put under watch */
+    uint32_t len;
+    char name[]; /**< of an entry, else "" */
 };
 
 struct watch_set {
-    int fd;
+    int fd;    /**< inotify */
+    int mounts; /**< /proc/self/mountinfo */
+    int ready; /**< epoll of the two */
     unsigned count;
-    watch_wd *wds[WATCH_BUCKETS];
-    watch_dir *dirs[WATCH_BUCKETS];
-    struct watch_dep *names[WATCH_BUCKETS];
+    size_t bytes;
+    uint64_t generation, epoch;
+    uint32_t mask; /**< buckets of each table, less one */
+    uint32_t failed_len; /**< bytes of the path that watch_dir_get() failed at */
+    watch_inode **inodes;
+    watch_dir **dirs;
+    watch_node **entries;
+    watch_counts counts;
 };
-
-static inline uint32_t watch_hash(const char *s, size_t len, uint32_t h)
-{
-    h ^= 2166136261u;
-    for (size_t i = 0; i < len; i++)
-        h = (h ^ (unsigned char)s[i]) * 16777619u;
-    return h ^ (h >> 15);
-}
 
 /** Bytes of what comes before the last component: "/" alone keeps its slash. */
 static inline size_t watch_parent_len(const char *path, size_t len)
@@ -78,31 +97,65 @@ static inline size_t watch_parent_len(const char *path, size_t len)
     return len > 1 ? len - 1 : len;
 }
 
-static inline void watch_tell(struct watch_dep *dep)
+/** What a block from malloc() takes. */
+static inline size_t watch_block(size_t size)
 {
-    for (; dep; dep = dep->next_of_target)
-        dep->owner->changed = 1;
+    return (size + 8 + 15) & ~(size_t)15;
 }
 
-/* ---- watch.c ---- */
+/** @name watch_inode.c */
+/** @{ */
 
-/** Watch the inode at @a path for @a mask as well. NULL: errno says why not. Counts a reference. */
-watch_wd *watch_wd_get(watch_set *w, const char *path, uint32_t mask);
-void watch_wd_put(watch_set *w, watch_wd *x);
+/** Watch the inode at @a path for @a mask as well. Counts a reference. NULL: errno says why not. */
+watch_inode *watch_inode_get(watch_set *w, const char *path, uint32_t mask);
+void watch_inode_put(watch_set *w, watch_inode *x);
+watch_inode *watch_inode_find(watch_set *w, int wd);
 
-/* ---- watch_dir.c ---- */
+/** 1 if inotify tells of every change to what lies at @a path. */
+int watch_is_local(const char *path);
+/** @} */
 
-/** A referenced node for a directory's path, or NULL. @param links  symbolic links followed so far
+/** @name watch_dir.c */
+/** @{ */
+
+/**
+ * The object for a directory's path, normalised. Counts a reference.
+ * @param links  symbolic links followed so far
+ * @return NULL: errno is ENOENT or ENOTDIR if there is no such directory
  */
 watch_dir *watch_dir_get(watch_set *w, const char *path, size_t len, int links);
 void watch_dir_put(watch_set *w, watch_dir *d);
 
-/** The path no longer means what it meant: the node and all below it are not found any more, and
- * their owners are told. */
-void watch_dir_kill(watch_set *w, watch_dir *d);
+/** 1 while its path means what it meant when d was made. */
+int watch_dir_is_alive(const watch_set *w, watch_dir *d);
+
+/** The object for @a name in @a d, if there is one and it hangs below d. */
+watch_dir *watch_dir_below(watch_set *w, const watch_dir *d, const char *name);
+
+/** Take empty components and "." out of an absolute path, in place; it needs room for one more byte
+ * than @a len. @return its length */
+size_t watch_normalise(char *path, size_t len);
 
 /** The far end of a symbolic link whose text is @a text, met at path[0..dir_len) + "/" + name.
  * Needs PATH_MAX bytes in @a out. @return its length; 0: too long */
 size_t watch_link_path(char *out, const char *path, size_t dir_len, const char *text, size_t len);
+/** @} */
+
+/** @name watch_node.c */
+/** @{ */
+
+/** Let @a owner depend on an entry of @a d. NULL: out of memory. */
+watch_node *watch_on_entry(watch_set *w, watch_owner *owner, watch_dir *d, const char *name,
+                           size_t len);
+/** On every entry of @a d. 0; -1: out of memory */
+int watch_on_any(watch_set *w, watch_owner *owner, watch_dir *d);
+/** On an inode, whose reference is taken over. 0; -1: out of memory */
+int watch_on_inode(watch_set *w, watch_owner *owner, watch_inode *x);
+
+watch_node *watch_entry_find(watch_set *w, const watch_dir *d, const char *name, size_t len);
+
+/** It changed: owners learn of it, and new ones do not find it. NULL: nothing. */
+void watch_node_change(watch_set *w, watch_node *node);
+/** @} */
 
 #endif

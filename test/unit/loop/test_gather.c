@@ -13,12 +13,15 @@
 #include <string.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include "gather.h"
 #include "loop.h"
 #include "cache_private.h"
 #include "scores.h"
 #include "apr_general.h"
+#include "http_log.h"
+#include "transport.h"
 
 #define EXPECTED_MOST (8 << 20)
 
@@ -67,12 +70,13 @@ static cache_entry *bench_entry(bench *b, size_t len, int i)
 
     snprintf(uri, sizeof uri, "/%d", i);
     assert_null(cache_find(&b->cache, NULL, NULL, "h", 1, uri, strlen(uri), NULL, &hash));
-    e = cache_add(&b->cache, NULL, NULL, "h", 1, uri, strlen(uri), hash);
+    e = cache_add(&b->cache, NULL, NULL, "h", 1, uri, strlen(uri), hash, CACHE_ANSWERS);
     assert_non_null(e);
-    e->body = malloc(len);
-    e->body_len = (apr_off_t)len;
+    e->body = cache_body_create(malloc(len), len);
+    assert_non_null(e->body);
+    cache_body_use(&b->cache, e->body);
     for (size_t k = 0; k < len; k++)
-        e->body[k] = (char)rand();
+        e->body->data[k] = (char)rand();
     return e;
 }
 
@@ -80,6 +84,7 @@ static int bench_setup(void **state)
 {
     static const size_t sizes[] = {1, 100, 10240, 700000};
     static _Alignas(LOOP_SCORE_LINE) struct loop_score score;
+    static server_rec server;
     bench *b = calloc(1, sizeof *b);
     int pair[2], small = 4096;
 
@@ -88,6 +93,8 @@ static int bench_setup(void **state)
     setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
     fcntl(pair[0], F_SETFL, O_NONBLOCK);
     b->loop.score = &score;
+    server.log.level = APLOG_EMERG; /* what is tested is not logged */
+    b->loop.server = &server;
     b->bc.loop = &b->loop;
     b->bc.fd = pair[0];
     b->peer = pair[1];
@@ -127,13 +134,13 @@ static void bench_answer(bench *b, gather *g, int number)
     if (!gather_has_room(g))
         gather_flush(g, &b->bc, 0);
     len = (size_t)snprintf(gather_head(g), GATHER_HEAD_MAX, "head %d of %ld bytes\n", number,
-                           (long)e->body_len);
+                           (long)cache_body_len(e));
     bench_expect(b, gather_head(g), len);
     gather_add_head(g, len);
     if (rand() % 4 == 0)
         return; /* as for HEAD */
-    gather_add_body(g, e->body, (size_t)e->body_len, &e->ref);
-    bench_expect(b, e->body, (size_t)e->body_len);
+    gather_add_body(g, e->body->data, (size_t)cache_body_len(e), &e->ref);
+    bench_expect(b, e->body->data, (size_t)cache_body_len(e));
 }
 
 static void test_random_answers(void **state)
@@ -182,16 +189,113 @@ static void test_file_after_a_head(void **state)
 
     assert_true(fd >= 0);
     unlink(path);
-    assert_int_equal(write(fd, e->body, (size_t)e->body_len), e->body_len);
+    assert_int_equal(write(fd, e->body->data, (size_t)cache_body_len(e)), cache_body_len(e));
     memcpy(gather_head(&g), "head", 4);
     gather_add_head(&g, 4);
     bench_expect(b, "head", 4);
     gather_flush(&g, &b->bc, 1);
-    gather_send_file(&b->bc, &e->ref, fd, 10, e->body_len - 10);
-    bench_expect(b, e->body + 10, (size_t)e->body_len - 10);
+    gather_send_file(&b->bc, &e->ref, fd, 10, cache_body_len(e) - 10);
+    bench_expect(b, e->body->data + 10, (size_t)cache_body_len(e) - 10);
     bench_drain(b);
     close(fd);
 }
+
+/* ---- where sendfile cannot send ---- */
+
+static ssize_t plain_sendv(brg_conn *bc, const struct iovec *iov, int n, int more)
+{
+    return writev(bc->fd, iov, n);
+}
+
+static int sendfile_calls;
+
+static ssize_t no_sendfile(brg_conn *bc, int fd, off_t *off, size_t len)
+{
+    sendfile_calls++;
+    errno = EINVAL;
+    return -1;
+}
+
+static void send_file_over(bench *b, const struct conn_transport *transport)
+{
+    char path[] = "/tmp/brigade-gather-XXXXXX";
+    const cache_entry *e = b->entry[3];
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    unlink(path);
+    assert_int_equal(write(fd, e->body->data, (size_t)cache_body_len(e)), cache_body_len(e));
+    b->bc.transport = transport;
+    sendfile_calls = 0;
+    gather_send_file(&b->bc, &b->entry[3]->ref, fd, 10, cache_body_len(e) - 10);
+    bench_expect(b, e->body->data + 10, (size_t)cache_body_len(e) - 10);
+    bench_drain(b);
+    assert_false(b->bc.failed);
+    close(fd);
+}
+
+static void test_file_that_sendfile_refuses(void **state)
+{
+    static const struct conn_transport refuses = {"refuses", NULL, plain_sendv, no_sendfile, NULL, NULL};
+
+    send_file_over(*state, &refuses);
+    assert_int_equal(sendfile_calls, 1); /* it is not tried again */
+}
+
+static void test_file_over_a_transport_without_sendfile(void **state)
+{
+    static const struct conn_transport without = {"without", NULL, plain_sendv, NULL, NULL, NULL};
+
+    send_file_over(*state, &without);
+    assert_int_equal(sendfile_calls, 0);
+}
+
+/* ---- out of memory ---- */
+
+#ifndef __SANITIZE_ADDRESS__
+extern void *__libc_malloc(size_t size);
+static int malloc_fails_at; /* 0: never */
+
+void *malloc(size_t size)
+{
+    if (malloc_fails_at && --malloc_fails_at == 0)
+        return NULL;
+    return __libc_malloc(size);
+}
+
+/* The n-th part that has to wait is lost: nothing behind it may be sent. */
+static void test_no_memory_for_a_part(void **state)
+{
+    static gather g;
+    bench *b = *state;
+
+    for (int n = 1; n <= 4; n++) {
+        size_t sent = b->got_n;
+
+        for (int i = 0; i < 3; i++)
+            bench_answer(b, &g, i);
+        gather_add_body(&g, b->entry[3]->body->data, (size_t)cache_body_len(b->entry[3]),
+                        &b->entry[3]->ref);
+        memcpy(gather_head(&g), "last", 4);
+        gather_add_head(&g, 4);
+        bench_expect(b, b->entry[3]->body->data, (size_t)cache_body_len(b->entry[3]));
+        malloc_fails_at = n;
+        gather_flush(&g, &b->bc, 0);
+        if (!malloc_fails_at) {
+            assert_true(b->bc.failed);
+            assert_null(b->bc.pending);
+            assert_int_equal(pending_flush(&b->bc), APR_ECONNABORTED);
+        }
+        malloc_fails_at = 0;
+        pending_drop(&b->bc);
+        while (bench_read(b, 1 << 16))
+            ;
+        assert_memory_equal(b->got + sent, b->expected + sent, b->got_n - sent);
+        b->expected_n = b->got_n; /* the next one begins anew */
+        b->bc.failed = 0;
+    }
+}
+#endif
 
 static void test_file_cut_short(void **state)
 {
@@ -215,7 +319,8 @@ static void test_dropped_output_is_let_go(void **state)
 
     memcpy(gather_head(&g), "head", 4);
     gather_add_head(&g, 4);
-    gather_add_body(&g, b->entry[3]->body, (size_t)b->entry[3]->body_len, &b->entry[3]->ref);
+    gather_add_body(&g, b->entry[3]->body->data, (size_t)cache_body_len(b->entry[3]),
+                    &b->entry[3]->ref);
     gather_flush(&g, &b->bc, 0);
     assert_non_null(b->bc.pending);
     assert_int_equal(b->entry[3]->ref.n, 2);
@@ -245,6 +350,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_many_without_bodies_share_a_vector, bench_setup,
                                         bench_teardown),
         cmocka_unit_test_setup_teardown(test_file_after_a_head, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_file_that_sendfile_refuses, bench_setup,
+                                        bench_teardown),
+        cmocka_unit_test_setup_teardown(test_file_over_a_transport_without_sendfile, bench_setup,
+                                        bench_teardown),
+#ifndef __SANITIZE_ADDRESS__
+        cmocka_unit_test_setup_teardown(test_no_memory_for_a_part, bench_setup, bench_teardown),
+#endif
         cmocka_unit_test_setup_teardown(test_file_cut_short, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_dropped_output_is_let_go, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_peer_gone, bench_setup, bench_teardown),

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CACHE_CACHE_ADMISSION_H
+#define BRIGADE_CACHE_CACHE_ADMISSION_H
+
+/**
+ * @file cache_admission.h
+ * Which answers are worth a place in the cache, in the manner of TinyLFU: what is asked for is
+ * counted, also while it is not stored, and a new answer displaces a stored one only if it is asked
+ * for more often. So a crawler leaves a hot set alone, and a working set that is larger than the
+ * cache, and asked for in turn, keeps a part of it stored instead of chasing itself out.
+ *
+ * Stored entries have a count of their own (cache_entry.uses). What is not stored has a mark: 28
+ * bits of its hash and a count, in sets of 16 marks (a cache line each) of which the one that was
+ * counted first goes when a new one comes. There are twice as many marks as entries: what is asked
+ * for twice in the time that the cache could hold it is counted twice, in whatever order. Counts
+ * are halved from time to time, so that what was popular once does not stay for ever.
+ *
+ * Threads: the owner of the cache. Blocking: no.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#define ADMISSION_WAYS 16
+#define ADMISSION_COUNT_BITS 4
+#define ADMISSION_COUNT_MOST 15
+
+typedef struct cache_admission {
+    uint32_t (*sets)[ADMISSION_WAYS]; /**< NULL: nothing is counted */
+    uint32_t mask;                    /**< sets, less one */
+    uint32_t epoch;                   /**< how often counts were halved */
+    uint32_t samples, period;         /**< requests since then, and until the next time */
+    uint32_t now;                     /**< requests in all */
+    uint32_t idle;                    /**< requests after which an unused entry counts for half */
+} cache_admission;
+
+/** Marks for a cache of @a entries entries. 0; -1: no memory */
+int admission_create(cache_admission *a, size_t entries);
+void admission_destroy(cache_admission *a);
+
+/** What is not stored was asked for. @return how often in the recent past, at least 1 */
+unsigned admission_count(cache_admission *a, uint64_t hash);
+
+/** What was asked for @a uses times leaves the cache. */
+void admission_keep(cache_admission *a, uint64_t hash, unsigned uses);
+
+/** Halve all counts. @param entries  stored now */
+void admission_age(cache_admission *a, size_t entries);
+
+/** A request was seen. */
+static inline void admission_sample(cache_admission *a, size_t entries)
+{
+    a->now++;
+    if (++a->samples >= a->period)
+        admission_age(a, entries);
+}
+
+/** What the count of a stored entry refers to. */
+typedef struct admission_stamp {
+    uint32_t epoch, last;
+} admission_stamp;
+
+static inline admission_stamp admission_now(const cache_admission *a)
+{
+    return (admission_stamp){a->epoch, a->now};
+}
+
+/** A stored entry's count, @a uses at the time of @a then, as it is now: for a comparison. */
+static inline unsigned admission_uses(const cache_admission *a, unsigned uses, admission_stamp then)
+{
+    uint32_t halved = a->epoch - then.epoch + (a->now - then.last) / a->idle;
+
+    return halved < ADMISSION_COUNT_BITS ? uses >> halved : 0;
+}
+
+/** 1 if what was asked for @a count times is to take the place of what was asked for @a uses times.
+ * Two that are asked for in turn differ by one as a rule. */
+static inline int admission_beats(unsigned count, unsigned uses)
+{
+    return count > uses + 1;
+}
+
+#endif

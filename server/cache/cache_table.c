@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of stored answers, what they are charged with, and which of them go when there are too
+ * many. */
+#include "cache_private.h"
+#include "keyed_hash.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Victims that are looked at for one new answer. */
+#define VICTIMS_MOST 64
+
+/* ---- look-up ---- */
+
+static uint64_t key_hash(const brg_listener *l, const void *chain, const char *host,
+                         size_t host_len, const char *uri, size_t uri_len)
+{
+    keyed_hash h;
+
+    keyed_hash_begin(&h);
+    keyed_hash_number(&h, (uint64_t)(uintptr_t)l ^ (uint64_t)(uintptr_t)chain << 16);
+    keyed_hash_bytes(&h, host, host_len);
+    keyed_hash_bytes(&h, uri, uri_len);
+    return keyed_hash_end(&h);
+}
+
+cache_entry *cache_find(response_cache *c, const brg_listener *l, const void *chain,
+                        const char *host, size_t host_len, const char *uri, size_t uri_len,
+                        const cache_asked *asked, uint64_t *hash)
+{
+    uint64_t h = key_hash(l, chain, host, host_len, uri, uri_len);
+    cache_entry *e = c->bucket[h & (c->buckets_n - 1)];
+
+    *hash = h;
+    for (; e; e = e->next)
+        if (e->hash == h && e->host_len == host_len && e->uri_len == uri_len && e->listener == l &&
+            e->chain == chain && !memcmp(e->key, host, host_len) &&
+            !memcmp(e->key + host_len, uri, uri_len) &&
+            (!e->vary_n || cache_vary_matches(c, e, asked)))
+            return e;
+    return NULL;
+}
+
+int cache_same_key(const cache_entry *a, const cache_entry *b)
+{
+    return a->host_len == b->host_len && a->uri_len == b->uri_len && a->listener == b->listener &&
+           a->chain == b->chain && !memcmp(a->key, b->key, a->host_len + a->uri_len);
+}
+
+/* ---- by last use ---- */
+
+static void queue_take_out(response_cache *c, cache_entry *e)
+{
+    cache_queue *q = &c->queue[e->queue];
+
+    *(e->newer ? &e->newer->older : &q->newest) = e->older;
+    *(e->older ? &e->older->newer : &q->oldest) = e->newer;
+}
+
+static void queue_put(response_cache *c, cache_entry *e)
+{
+    cache_queue *q = &c->queue[e->queue];
+
+    e->newer = NULL;
+    e->older = q->newest;
+    *(q->newest ? &q->newest->newer : &q->oldest) = e;
+    q->newest = e;
+    e->moved = ++q->moves;
+}
+
+/* One that is among the newest stays where it is: what is asked for all the time does not write to
+ * its neighbours. */
+void cache_touch(response_cache *c, cache_entry *e)
+{
+    const cache_queue *q = &c->queue[e->queue];
+    cache_admission *a = &c->admission;
+
+    BRG_ASSERT(e->in_cache);
+    admission_sample(a, c->entries_n);
+    if (e->stamp.epoch != a->epoch)
+        e->uses = (uint8_t)(a->epoch - e->stamp.epoch < ADMISSION_COUNT_BITS
+                                ? e->uses >> (a->epoch - e->stamp.epoch)
+                                : 0);
+    e->uses += e->uses < ADMISSION_COUNT_MOST;
+    e->stamp = admission_now(a);
+    if (q->moves - e->moved > q->n / 4) {
+        queue_take_out(c, e);
+        queue_put(c, e);
+    }
+}
+
+/* ---- entries ---- */
+
+static void table_grow(response_cache *c)
+{
+    uint32_t n = c->buckets_n * 2;
+    cache_entry **bucket = calloc(n, sizeof *bucket), *e, *next;
+
+    if (!bucket)
+        return;
+    for (uint32_t i = 0; i < c->buckets_n; i++)
+        for (e = c->bucket[i]; e; e = next) {
+            next = e->next;
+            e->next = bucket[e->hash & (n - 1)];
+            bucket[e->hash & (n - 1)] = e;
+        }
+    free(c->bucket);
+    c->bucket = bucket;
+    c->buckets_n = n;
+}
+
+/* Nobody who does not know the key of the hash makes a long chain; should there be one, it ends. */
+static void table_bound_chain(response_cache *c, const cache_entry *e)
+{
+    cache_entry *last = NULL;
+    int n = 0;
+
+    for (cache_entry *o = e->next; o; o = o->next, n++)
+        last = o;
+    if (n >= CACHE_CHAIN_MOST)
+        cache_forget(c, last);
+}
+
+/* The last reference is gone. */
+static void entry_end(shared_ref *ref)
+{
+    cache_entry *e = (cache_entry *)(void *)((char *)ref - offsetof(cache_entry, ref));
+
+    BRG_ASSERT(!e->in_cache && !e->owner.n);
+    cache_observe_drop(e);
+    cache_vary_drop(e);
+    cache_head_drop(&e->head);
+    cache_head_drop(&e->head_304);
+    cache_body_put(e->body);
+    free(e->path);
+    free(e->fingerprint);
+    free(e->key);
+    free(e);
+}
+
+void cache_hold(cache_entry *e)
+{
+    shared_hold(&e->ref);
+}
+
+void cache_release(cache_entry *e)
+{
+    BRG_ASSERT(e->ref.n > 0);
+    shared_release(&e->ref);
+}
+
+cache_entry *cache_add(response_cache *c, const brg_listener *l, const void *chain,
+                       const char *host, size_t host_len, const char *uri, size_t uri_len,
+                       uint64_t hash, int queue)
+{
+    cache_entry *e = calloc(1, sizeof *e), **bucket;
+
+    BRG_ASSERT(queue >= 0 && queue < CACHE_QUEUES);
+    if (!e || !(e->key = malloc(host_len + uri_len + 1))) {
+        free(e);
+        return NULL;
+    }
+    memcpy(e->key, host, host_len);
+    memcpy(e->key + host_len, uri, uri_len);
+    e->host_len = (uint32_t)host_len;
+    e->uri_len = (uint32_t)uri_len;
+    e->listener = l;
+    e->chain = chain;
+    e->hash = hash;
+    e->queue = (uint8_t)queue;
+    e->stamp = admission_now(&c->admission);
+    e->ref = (shared_ref){1, entry_end};
+    e->in_cache = 1;
+    if (c->entries_n >= c->buckets_n && !c->is_workers)
+        table_grow(c);
+    bucket = &c->bucket[hash & (c->buckets_n - 1)];
+    e->next = *bucket;
+    *bucket = e;
+    queue_put(c, e);
+    c->queue[queue].n++;
+    c->entries_n++;
+    cache_account(c, e);
+    table_bound_chain(c, e);
+    return e;
+}
+
+void cache_forget(response_cache *c, cache_entry *e)
+{
+    cache_entry **p = &c->bucket[e->hash & (c->buckets_n - 1)];
+
+    if (!e->in_cache)
+        return;
+    BRG_ASSERT(e->ref.n > 0 && c->entries_n > 0);
+    BRG_ASSERT(c->is_workers || !c->loop || loop_self() == c->loop || !loop_self());
+    while (*p != e)
+        p = &(*p)->next;
+    *p = e->next;
+    queue_take_out(c, e);
+    if (c->watch && !c->is_workers) /* a shadow entry has no watches, and the set is the loop's */
+        watch_remove(c->watch, &e->owner);
+    if (e->body)
+        cache_body_unuse(c, e->body);
+    BRG_ASSERT(c->queue[e->queue].bytes >= e->bytes && c->bytes >= e->bytes);
+    c->entries_n--;
+    c->queue[e->queue].n--;
+    c->queue[e->queue].bytes -= e->bytes;
+    c->bytes -= e->bytes;
+    e->in_cache = 0;
+    cache_release(e);
+}
+
+/* ---- memory ---- */
+
+/* A head is stored in a neutral form, and in that of each protocol once that has been used. */
+static size_t head_bytes(const cache_head *head)
+{
+    size_t one = head->answer ? cache_block(head->answer->bytes) : 0;
+
+    return one * (1 + HTTP_CODECS);
+}
+
+static size_t text_bytes(const char *text)
+{
+    return text ? cache_block(strlen(text) + 1) : 0;
+}
+
+static size_t entry_bytes(const cache_entry *e)
+{
+    return cache_block(sizeof *e) + cache_block(e->host_len + e->uri_len + 1) +
+           cache_vary_bytes(e) + head_bytes(&e->head) + head_bytes(&e->head_304) +
+           cache_observed_bytes(e) + text_bytes(e->path) + text_bytes(e->fingerprint);
+}
+
+void cache_account(response_cache *c, cache_entry *e)
+{
+    size_t bytes = entry_bytes(e);
+
+    BRG_ASSERT(e->in_cache && e->queue < CACHE_QUEUES);
+    c->queue[e->queue].bytes += bytes - e->bytes;
+    c->bytes += bytes - e->bytes;
+    e->bytes = bytes;
+}
+
+size_t cache_bytes(const response_cache *c)
+{
+    return c->bytes + (c->watch && !c->is_workers ? watch_bytes(c->watch) : 0);
+}
+
+/* ---- displacement ---- */
+
+typedef struct cache_limits {
+    size_t entries, bytes;
+} cache_limits;
+
+static cache_limits limits_of(const brg_core_conf *conf, int queue)
+{
+    cache_limits l = {(size_t)conf->file_cache_entries_n, (size_t)conf->file_cache_bytes};
+
+    if (queue == CACHE_ERRORS) {
+        l.entries = l.entries / CACHE_ERRORS_PART + 1;
+        l.bytes = l.bytes / CACHE_ERRORS_PART + 1;
+    }
+    return l;
+}
+
+/* An error depends on names that do not exist, which are not shared as a rule: what they take is
+ * charged to the share of errors. */
+static size_t error_bytes(const response_cache *c)
+{
+    return c->queue[CACHE_ERRORS].bytes + c->queue[CACHE_ERRORS].n * 256;
+}
+
+static int is_over(const response_cache *c, const brg_core_conf *conf, int queue, size_t entries,
+                   size_t bytes)
+{
+    cache_limits l = limits_of(conf, queue);
+
+    if (queue == CACHE_ERRORS)
+        return c->queue[queue].n + entries > l.entries || error_bytes(c) + bytes > l.bytes;
+    return c->entries_n + entries > l.entries || cache_bytes(c) + bytes > l.bytes;
+}
+
+static void displace(response_cache *c, cache_entry *e)
+{
+    admission_keep(&c->admission, e->hash, e->uses);
+    c->figures.displaced++;
+    cache_forget(c, e);
+}
+
+static unsigned entry_uses(response_cache *c, cache_entry *e)
+{
+    if (e->watched && watch_changed(c->watch, &e->owner))
+        return 0; /* it would never be sent again */
+    return admission_uses(&c->admission, e->uses, e->stamp);
+}
+
+/* Bytes that are free when e has gone, at least. */
+static size_t entry_frees(const cache_entry *e)
+{
+    return e->bytes + (e->body && e->body->users == 1 ? e->body->bytes : 0);
+}
+
+int cache_make_room(response_cache *c, const brg_core_conf *conf, int queue, unsigned count,
+                    size_t bytes)
+{
+    size_t entries = 1, need = bytes, freed = 0, n = 0;
+    cache_entry *victim = c->queue[queue].oldest;
+
+    BRG_ASSERT(!c->is_workers); /* a shadow cache has one entry, which is there */
+    if (bytes > limits_of(conf, queue).bytes)
+        return 0;
+    if (!is_over(c, conf, queue, entries, need))
+        return 1;
+    for (; victim && n < VICTIMS_MOST; victim = victim->newer) {
+        if (!admission_beats(count, entry_uses(c, victim)))
+            return 0;
+        n++;
+        freed += entry_frees(victim);
+        if (freed >= need)
+            break;
+    }
+    while (n-- && c->queue[queue].oldest && is_over(c, conf, queue, entries, need))
+        displace(c, c->queue[queue].oldest);
+    return !is_over(c, conf, queue, entries, need);
+}
+
+/* Those that were not used for longest let their files go. */
+static void trim_files(response_cache *c)
+{
+    cache_entry *e = c->queue[CACHE_ANSWERS].oldest, *next;
+
+    for (; e && c->files_n > c->files_most; e = next) {
+        next = e->newer;
+        if (e->body && e->body->fd >= 0)
+            displace(c, e);
+    }
+}
+
+void cache_trim(response_cache *c, const brg_core_conf *conf)
+{
+    for (int queue = CACHE_QUEUES; queue-- > 0;)
+        while (c->queue[queue].oldest && is_over(c, conf, queue, 0, 0))
+            displace(c, c->queue[queue].oldest);
+    if (c->files_n > c->files_most)
+        trim_files(c);
+}

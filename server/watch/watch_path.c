@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an owner depends on for a path: the entry, symbolic links and what they lead to, the inode,
+ * and access files in each directory on the way. */
+#include "watch_private.h"
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Writes through a mapping or by Linux AIO make no event; that the writer closes the file does. */
+#define WATCH_FILE_MASK (IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF)
+
+static int is_missing(int error)
+{
+    return error == ENOENT || error == ENOTDIR;
+}
+
+/* The directory of path, or of the first of the directories above that is missing: *len is cut to
+ * what is to be an entry of the result. NULL: it cannot be watched. */
+static watch_dir *path_existing(watch_set *w, const char *path, size_t *len, int links)
+{
+    for (;;) {
+        size_t up = watch_parent_len(path, *len);
+        watch_dir *d = watch_dir_get(w, path, up, links);
+
+        if (d || !is_missing(errno) || up <= 1)
+            return d;
+        BRG_ASSERT(w->failed_len > 1 && w->failed_len <= up);
+        *len = w->failed_len;
+    }
+}
+
+/* What was missing has come while watches were set: nothing of it is under watch. */
+static int path_has_come(const char *path, size_t len)
+{
+    char copy[PATH_MAX];
+    struct stat st;
+
+    memcpy(copy, path, len);
+    copy[len] = '\0';
+    return stat(copy, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int path_entry(watch_set *w, watch_owner *owner, const char *path, size_t len, int links,
+                      int *missing);
+
+/* 1: it is a link; 0: it is none, and *missing tells whether anything is there; -1: not watchable. */
+static int path_link(watch_set *w, watch_owner *owner, const char *path, size_t len, int links,
+                     int *missing)
+{
+    char text[PATH_MAX], far_end[PATH_MAX];
+    size_t up = watch_parent_len(path, len), n;
+    ssize_t text_len;
+
+    memcpy(far_end, path, len);
+    far_end[len] = '\0';
+    text_len = readlink(far_end, text, sizeof text - 1);
+    if (text_len <= 0) {
+        *missing = text_len < 0 && is_missing(errno);
+        return 0;
+    }
+    if (links >= WATCH_LINKS_MOST)
+        return -1;
+    n = watch_link_path(far_end, path, up > 1 ? up : 0, text, (size_t)text_len);
+    return n && !path_entry(w, owner, far_end, n, links + 1, missing) ? 1 : -1;
+}
+
+/* @param missing  set to whether the path leads to nothing */
+static int path_entry(watch_set *w, watch_owner *owner, const char *path, size_t len, int links,
+                      int *missing)
+{
+    size_t have = len, up;
+    watch_node *node;
+    watch_dir *d;
+    int rc;
+
+    BRG_ASSERT(path[0] == '/' && links <= WATCH_LINKS_MOST);
+    *missing = 0;
+    if (len == 1)
+        return 0; /* "/" is no entry */
+    if (!(d = path_existing(w, path, &have, links)))
+        return -1;
+    up = watch_parent_len(path, have);
+    up += up > 1;
+    node = watch_on_entry(w, owner, d, path + up, have - up);
+    watch_dir_put(w, d);
+    if (!node)
+        return -1;
+    if (node->missing) { /* found out before, and it is under watch since then */
+        *missing = 1;
+        return 0;
+    }
+    rc = path_link(w, owner, path, have, links, missing);
+    node->missing = rc == 0 && *missing;
+    if (rc < 0 || (have < len && path_has_come(path, have)))
+        return -1;
+    *missing |= have < len;
+    return 0;
+}
+
+/* The file itself, whatever links lead to it. */
+static int path_inode(watch_set *w, watch_owner *owner, const char *path)
+{
+    watch_inode *x = watch_inode_get(w, path, WATCH_FILE_MASK);
+
+    if (!x)
+        return is_missing(errno) ? 0 : -1;
+    if (watch_on_inode(w, owner, x))
+        return -1;
+    return watch_is_local(path) ? 0 : -1; /* a file may be mounted over a file */
+}
+
+static int path_file(watch_set *w, watch_owner *owner, const char *path, size_t len)
+{
+    int missing, rc = path_entry(w, owner, path, len, 0, &missing);
+
+    return rc || missing ? rc : path_inode(w, owner, path);
+}
+
+static int path_names_in(watch_set *w, watch_owner *owner, const watch_dir *d,
+                         const char *const *names)
+{
+    char path[PATH_MAX];
+    size_t at = d->path_len > 1 ? d->path_len : 0;
+
+    for (; *names; names++) {
+        size_t len = strlen(*names);
+
+        if (at + len + 2 > sizeof path)
+            return -1;
+        memcpy(path, d->path, at);
+        path[at] = '/';
+        memcpy(path + at + 1, *names, len);
+        if (path_file(w, owner, path, watch_normalise(path, at + 1 + len)))
+            return -1;
+    }
+    return 0;
+}
+
+/* In the directory that path is, or the last of those that exist on its way, and all above. */
+static int path_names(watch_set *w, watch_owner *owner, const char *path, size_t len,
+                      const char *const *names)
+{
+    watch_dir *d = watch_dir_get(w, path, len, 0);
+    int rc = 0;
+
+    if (!d && is_missing(errno) && len > 1)
+        d = path_existing(w, path, &len, 0);
+    if (!d)
+        return -1;
+    for (const watch_dir *at = d; at && !rc; at = at->parent)
+        rc = path_names_in(w, owner, at, names);
+    watch_dir_put(w, d);
+    return rc;
+}
+
+static int path_any(watch_set *w, watch_owner *owner, const char *path, size_t len)
+{
+    watch_dir *d = watch_dir_get(w, path, len, 0);
+    int rc;
+
+    if (!d && is_missing(errno) && len > 1)
+        d = path_existing(w, path, &len, 0);
+    if (!d)
+        return -1;
+    rc = watch_on_any(w, owner, d);
+    watch_dir_put(w, d);
+    return rc;
+}
+
+int watch_add(watch_set *w, watch_owner *owner, const char *path, const char *const *names,
+              int flags)
+{
+    size_t len = strlen(path);
+    char clean[PATH_MAX];
+    int rc = -1;
+
+    if (path[0] == '/' && len + 1 < sizeof clean) {
+        memcpy(clean, path, len);
+        len = watch_normalise(clean, len);
+        rc = path_file(w, owner, clean, len);
+    }
+    if (!rc && (flags & WATCH_ENTRIES))
+        rc = path_any(w, owner, clean, len);
+    if (!rc && names && *names)
+        rc = path_names(w, owner, clean, len, names);
+    if (rc)
+        watch_remove(w, owner);
+    return rc;
+}
