@@ -148,6 +148,7 @@ static brg_loop loop;
 static void become_loop(void)
 {
     memset(&loop, 0, sizeof loop);
+    loop.config = test_loop()->config;
     loop.again_tail = &loop.again;
     conn.loop = &loop;
     thread_self_set(&loop, 0);

@@ -449,7 +449,7 @@ int main(void)
         cmocka_unit_test(test_limits),        cmocka_unit_test(test_too_many_without_end),
         cmocka_unit_test(test_result),        cmocka_unit_test(test_field_ids),
         cmocka_unit_test(test_bad_line_kept), cmocka_unit_test(test_room),
-        cmocka_unit_test(test_why),
+        cmocka_unit_test(test_why),           cmocka_unit_test(test_coding_is_kept_as_a_word),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

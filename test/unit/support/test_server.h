@@ -13,6 +13,7 @@
 #include "http_main.h"
 #include "generation.h"
 #include "connection.h"
+#include "loop.h"
 
 #include <apr_general.h>
 #include <apr_strings.h>
@@ -94,10 +95,22 @@ static void test_tcp_pair(int *server, int *client)
     close(l);
 }
 
+/* The loop that connections are of, until a test gives them another. */
+static inline brg_loop *test_loop(void)
+{
+    static loops_config config;
+    static brg_loop loop = {.config = &config};
+
+    loop.server = ap_server_conf;
+    return &loop;
+}
+
 /* An attached connection; *client is the other end. */
 static inline void test_connect(brg_conn *bc, int *client)
 {
     memset(bc, 0, sizeof *bc);
+    bc->tag = CONN_TAG;
+    bc->loop = test_loop();
     test_tcp_pair(&bc->fd, client);
     assert_int_equal(connection_attach(bc), APR_SUCCESS);
 }
