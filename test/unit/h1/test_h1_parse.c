@@ -445,7 +445,8 @@ static void test_why(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),         cmocka_unit_test(test_nul),
+        cmocka_unit_test(test_table), cmocka_unit_test(test_coding_is_kept_as_a_word),
+        cmocka_unit_test(test_nul),
         cmocka_unit_test(test_limits),        cmocka_unit_test(test_too_many_without_end),
         cmocka_unit_test(test_result),        cmocka_unit_test(test_field_ids),
         cmocka_unit_test(test_bad_line_kept), cmocka_unit_test(test_room),
