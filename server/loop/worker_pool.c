@@ -323,6 +323,16 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc)
     return 0;
 }
 
+int worker_pool_is_busy(worker_pool *wp)
+{
+    int is_busy;
+
+    pthread_mutex_lock(&wp->lock);
+    is_busy = wp->waiting > 0 || wp->running >= wp->limit;
+    pthread_mutex_unlock(&wp->lock);
+    return is_busy;
+}
+
 int worker_pool_is_short(worker_pool *wp)
 {
     int is_short;

@@ -53,6 +53,9 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc);
  */
 brg_conn *worker_pool_refuse(worker_pool *wp, apr_time_t now);
 
+/** 1 if a connection that is submitted now would have to wait for a thread. Any thread. */
+int worker_pool_is_busy(worker_pool *wp);
+
 /** 1 if connections wait for a thread, and all that there may be are at work. Any thread. */
 int worker_pool_is_short(worker_pool *wp);
 

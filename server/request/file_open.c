@@ -13,6 +13,7 @@
 #include "brigade/files.h"
 #include "conn.h"
 #include "core_settings.h"
+#include "loop.h"
 #include "http_core.h"
 #include "request_context.h"
 #include "walk_private.h"
@@ -32,13 +33,19 @@
 /* FIFOs and devices must not make an open wait, nor become a controlling terminal. */
 #define FILE_OPEN_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-/* APR's own, so that its functions that move a file to another pool find them. */
-APR_DECLARE(apr_status_t) apr_unix_file_cleanup(void *file);
-APR_DECLARE(apr_status_t) apr_unix_child_file_cleanup(void *file);
-
 static int file_in_flight(const request_rec *r)
 {
     return conn_on_loop() && request_may_leave_thread(r);
+}
+
+/* The kernel would have to ask a disk. While all workers are at work for others (sleeping scripts, say),
+ * the loop waits for a local disk itself: else files would wait for scripts. */
+static int file_waits_here(const char *name, int error, int cached)
+{
+    const brg_loop *loop = loop_self();
+
+    return cached && error == EAGAIN && loop && !file_mounts_may_hang(name) &&
+           worker_pool_is_busy(loop->workers);
 }
 
 /* Kernels before 5.6 have no openat2(), those before 5.12 no RESOLVE_CACHED, and sandboxes may forbid
@@ -69,16 +76,15 @@ static apr_status_t file_wrap(apr_file_t **file, request_rec *r, int fd)
     BRG_ASSERT(fd >= 0);
     if (core->enable_sendfile == ENABLE_SENDFILE_ON)
         flags |= APR_FOPEN_SENDFILE_ENABLED;
-    *file = NULL;
-    apr_os_file_put(file, &fd, flags, r->pool);
-    apr_pool_cleanup_register(r->pool, *file, apr_unix_file_cleanup, apr_unix_child_file_cleanup);
-    return APR_SUCCESS;
+    return file_of_descriptor(file, fd, flags, r->pool);
 }
 
 apr_status_t file_open_name(apr_file_t **file, request_rec *r, const char *name, int cached)
 {
     int fd = file_openat2(name, cached ? RESOLVE_CACHED : 0);
 
+    if (fd < 0 && file_waits_here(name, errno, cached))
+        fd = file_openat2(name, 0);
     return fd < 0 ? errno : file_wrap(file, r, fd);
 }
 
@@ -143,6 +149,8 @@ BRG_DECLARE(apr_status_t) brg_file_open(apr_file_t **file, request_rec *r)
     if (file_in_flight(r) && file_mounts_may_hang(r->filename))
         return APR_EAGAIN;
     fd = file_open_allowed(r, files ? files->links : NULL, file_in_flight(r));
+    if (fd < 0 && file_waits_here(r->filename, errno, file_in_flight(r)))
+        fd = file_open_allowed(r, files ? files->links : NULL, 0);
     if (fd < 0)
         return errno;
     rv = file_wrap(file, r, fd);
@@ -231,6 +239,8 @@ brg_file_pread(request_rec *r, apr_file_t *file, char *data, apr_size_t *len, ap
 
         if (n < 0 && errno == EINTR)
             continue;
+        if (n < 0 && file_waits_here(r->filename, errno, cached))
+            n = file_pread(fd, data + have, *len - have, offset + (off_t)have, 0);
         if (n < 0)
             return errno;
         if (n == 0)

@@ -48,4 +48,10 @@ void file_mounts_turn(apr_time_t now);
 /** Read the mount points. Main thread, before requests. */
 void file_mounts_open(void);
 
+/**
+ * An apr_file_t that owns @a fd, as if apr_file_open() had made it: it is closed with @a p, or with
+ * the pool that it is set aside to. On failure @a fd is closed. (file_descriptor.c)
+ */
+apr_status_t file_of_descriptor(apr_file_t **file, int fd, apr_int32_t flags, apr_pool_t *p);
+
 #endif

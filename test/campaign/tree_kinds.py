@@ -74,6 +74,8 @@ def _in_the_way(path):
 # ---- operations: function(site, name, path, rng) ----
 
 def write(site, name, path, rng):
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise Skip()  # a FIFO waits for a reader
     _in_the_way(path)
     _parent(path)
     if os.path.islink(path):

@@ -113,7 +113,7 @@ def test_where_the_fault_is(serve):
     server = serve(with_mishap(f"{FILTERED}Mishap handler segv"), FILES)
     server.expect_trouble = True
     asked(server, "/handled?now")
-    server.wait_for_log(r'fatal signal SIGSEGV while serving "GET /handled\?now HTTP/1.1" for localhost, handler mishap')
+    server.wait_for_log(r'fatal signal SIGSEGV on connection \d+ from 127.0.0.1 while serving "GET /handled\?now HTTP/1.1" for localhost, handler mishap')
     server.wait_for_log(r"crashed in module mod_mishap\.c, hook handler, at \S+/mod_mishap\.so\+0x[0-9a-f]{3,}\n")
 
 

@@ -30,7 +30,7 @@ def test_crash_tells_what_was_served(serve, method):
     with server.connect() as c:
         c.send(request_bytes(method, "/trouble?crash&n=17", {"Host": "some.example"}, b"x" if method == "POST" else b""))
         assert c.at_end()
-    server.wait_for_log(rf'fatal signal SIGSEGV while serving "{method} /trouble\?crash&n=17 HTTP/1.1" for some.example')
+    server.wait_for_log(rf'fatal signal SIGSEGV on connection \d+ from 127.0.0.1 while serving "{method} /trouble\?crash&n=17 HTTP/1.1" for some.example')
     server.wait_for_log(rf"child pid {child} exit signal Segmentation fault")
     wait_until(lambda: answers(server), "an answer from the next process")
     assert child not in server.children()
