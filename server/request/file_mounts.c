@@ -186,17 +186,13 @@ void file_mounts_seen(apr_dev_t dev)
     pthread_mutex_unlock(&mounts_lock);
 }
 
-/* The kernel reports a change to whoever polls the file; each process has opened it itself, since a
- * report is given once. */
-void file_mounts_turn(apr_time_t now)
+/* Under the lock. The kernel reports a change to whoever polls the file; each process has opened it
+ * itself, since a report is given once. */
+static void mounts_poll(void)
 {
     static int fd = -1;
-    static _Thread_local apr_time_t looked;
     struct pollfd p = {.events = POLLPRI};
 
-    if (now - looked < MOUNTS_LOOK_US || pthread_mutex_trylock(&mounts_lock))
-        return;
-    looked = now;
     if (fd < 0) {
         fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
         p.revents = POLLPRI;
@@ -206,6 +202,23 @@ void file_mounts_turn(apr_time_t now)
     }
     if (p.revents)
         mounts_use(mounts_read());
+}
+
+void file_mounts_turn(apr_time_t now)
+{
+    static _Thread_local apr_time_t looked;
+
+    if (now - looked < MOUNTS_LOOK_US || pthread_mutex_trylock(&mounts_lock))
+        return;
+    looked = now;
+    mounts_poll();
+    pthread_mutex_unlock(&mounts_lock);
+}
+
+void file_mounts_look(void)
+{
+    pthread_mutex_lock(&mounts_lock);
+    mounts_poll();
     pthread_mutex_unlock(&mounts_lock);
 }
 

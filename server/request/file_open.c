@@ -44,8 +44,10 @@ static int file_waits_here(const char *name, int error, int cached)
 {
     const brg_loop *loop = loop_self();
 
-    return cached && error == EAGAIN && loop && !file_mounts_may_hang(name) &&
-           worker_pool_is_busy(loop->workers);
+    if (!cached || error != EAGAIN || !loop || !worker_pool_is_busy(loop->workers))
+        return 0;
+    file_mounts_look();
+    return !file_mounts_may_hang(name);
 }
 
 /* Kernels before 5.6 have no openat2(), those before 5.12 no RESOLVE_CACHED, and sandboxes may forbid

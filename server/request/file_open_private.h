@@ -48,6 +48,9 @@ void file_mounts_turn(apr_time_t now);
 /** Read the mount points. Main thread, before requests. */
 void file_mounts_open(void);
 
+/** Ask the kernel now whether mounts changed, for a decision that must not be a second old. Seldom. */
+void file_mounts_look(void);
+
 /**
  * An apr_file_t that owns @a fd, as if apr_file_open() had made it: it is closed with @a p, or with
  * the pool that it is set aside to. On failure @a fd is closed. (file_descriptor.c)
