@@ -120,6 +120,7 @@ struct cache_entry {
     shared_ref ref; /**< one for the cache, one for each answer that is being written */
     admission_stamp stamp; /**< when it was used last */
     uint32_t moved;        /**< queue's moves when it became the newest */
+    size_t reserved;       /**< while armed: bytes of the body that will come, charged already */
     uint8_t uses;          /**< how often it was used in the recent past */
     uint8_t queue;         /**< CACHE_ANSWERS or CACHE_ERRORS */
     uint8_t filled;        /**< else armed only */

@@ -220,6 +220,10 @@ static cache_entry *store_new(response_cache *c, request_rec *r, uint64_t hash)
     if (!e)
         return NULL;
     e->uses = (uint8_t)count;
+    /* Else many entries would be armed for which there is no room once their bodies come, and each
+     * that is filled would drive another one out. */
+    e->reserved = store_bytes_wanted(r) - STORE_ENTRY_BYTES;
+    cache_account(c, e);
     if (cache_vary_take(c, e, r) || store_arm(c, e, r)) {
         cache_forget(c, e);
         return NULL;
