@@ -79,7 +79,7 @@ static void test_unloaded_modules(void **state)
 static void test_no_more_room(void **state)
 {
     static module many[DECLARATIONS_MOST + 1];
-    static char names[DECLARATIONS_MOST + 1][16];
+    static char names[DECLARATIONS_MOST + 1][32];
 
     for (int i = 0; i <= DECLARATIONS_MOST; i++) {
         snprintf(names[i], sizeof names[i], "mod_%d.c", i);
