@@ -525,15 +525,8 @@ ROLES = {
 # What misses a change: a pattern of "operation of role" or of "operation of role: name", the item of issue 10, and an
 # example, which each sweep begins with: when it passes, the line goes.
 MISSED = {
-    r"Linux AIO of .*": ("18: files written by Linux AIO", "Linux AIO of a file: htdocs/a.html"),
-    r"(bind|unmount|tmpfs|remount read-only) of .*": ("10: mounts are not watched", "bind of a file: htdocs/a.html"),
     r"FIFO of (an access file.*|the target of an access file|a target that was not there)": ("7: a FIFO in place of an access file stops the loop", "FIFO of an access file: htdocs/ht/.htaccess"),
-    r".* of a link to the folder of access files": ("18: links of folders on the way to an access file", "another target of a link to the folder of access files: acls/cur"),
-    r".* of the folder of an access file's target": ("18: the folder of an access file that is a link", "move away of the folder of an access file's target: acls"),
-    r"move back of (an access file in a folder|the target of an access file)": ("18: AccessFileName .conf/acl, and links to access files", "move back of an access file in a folder: htdocs/acl/.conf/acl"),
-    r".* of a folder of access files: htdocs/(acl/\.conf|noacl)": ("18: the folder of AccessFileName .conf/acl", "mode 000 of a folder of access files: htdocs/acl/.conf"),
     r".* of a folder that was not there: htdocs/noacl/\.conf": ("18: AccessFileName .conf/acl that was not there", "arrives whole of a folder that was not there: htdocs/noacl/.conf"),
-    r".* of a target that was not there: acls/none/acl": ("18: an access file that is a link, and dangles", "replace of a target that was not there: acls/none/acl"),
     r".* of a folder that was not there: acls/none": ("18: an access file that is a link into a folder that is not there", "arrives whole of a folder that was not there: acls/none"),
 }
 
