@@ -160,7 +160,7 @@ def expect(name, difference):
         assert not difference, difference
 
 
-COMPARED = [page.name for page in corpus.PAGES if not page.prefork]
+COMPARED = [page.name for page in corpus.PAGES if not page.alone]
 
 
 @pytest.mark.parametrize("name", COMPARED)

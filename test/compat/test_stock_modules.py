@@ -31,7 +31,7 @@ def test_alone(case):
 
 @pytest.mark.parametrize("group", table.GROUPS)
 def test_together(group):
-    cases = [c for c in table.GROUPS[group] if not c.prefork and all(
+    cases = [c for c in table.GROUPS[group] if not c.alone and all(
         os.path.exists(f"{driver.MODULES}/mod_{m}.so") for m in [*c.needs, c.module] if m != "watchdog")]
     found = driver.compare(cases)
     differences = [f"{name}: {d}" for name, list_ in found.items() for d in list_]

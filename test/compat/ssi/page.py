@@ -28,7 +28,7 @@ class Page:
         self.files = {k: encode(v) for k, v in (files or {}).items()}
         self.folder = folder or (name if htaccess is not None or files else "p")
         self.host, self.method, self.data = host, method, data
-        self.repeat, self.runs, self.prefork = repeat, runs, alone
+        self.repeat, self.runs, self.alone = repeat, runs, alone
 
     @property
     def target(self):

@@ -48,7 +48,7 @@ class Case:
         self.packaged, self.prefork = list(packaged), prefork
         self.module, self.name, self.config, self.needs, self.replaces = module, name or module, config, list(needs), replaces
         self.requests = [r if isinstance(r, Step) else Step(r) for r in requests]
-        self.files, self.unify, self.logs, self.prefork, self.host = dict(files or {}), list(unify), dict(logs or {}), alone, host
+        self.files, self.unify, self.logs, self.alone, self.host = dict(files or {}), list(unify), dict(logs or {}), alone, host
 
     def expanded(self):
         return self.config.replace("@D@", f"@ROOT@/htdocs/{self.name}")
