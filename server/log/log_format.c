@@ -223,7 +223,7 @@ const char *log_set_error_format(cmd_parms *cmd, void *dummy, const char *arg1, 
 
 /* ---- built-in formats ---- */
 
-#define LOG_FORMAT_REST " [pid %P:tid %T] %7F: %E: [client\\ %a] %M% ,\\ referer\\ %{Referer}i"
+#define LOG_FORMAT_REST " [pid %P:tid %T] %7F: %E: [client\\ %a] %M% ,\\ referer:\\ %{Referer}i"
 
 static apr_array_header_t *log_builtin[5];
 static apr_pool_t *log_builtin_pool; /* for ever */

@@ -185,7 +185,7 @@ static void builtin_format_is_apaches(void **state)
                     sizeof line);
     apr_snprintf(expect, sizeof expect,
                  "] [:error] [pid %d:tid %d] (13)Permission denied: [client 198.51.100.7:4711] "
-                 "AH00035: text, referer http://example.org/\\n",
+                 "AH00035: text, referer: http://example.org/\\n",
                  (int)getpid(), (int)gettid());
     assert_int_equal(line[0], '[');
     assert_string_equal(strchr(line, ']'), expect);
