@@ -121,7 +121,7 @@ static int h1_conn_refuse(brg_conn *bc, const char *why)
     bc->refused = CONN_NOT_REFUSED;
     cache_from_worker(bc);
     if (bc->r_status == SUSPENDED) { /* nobody but its module can end it */
-        request_finish(r, SUSPENDED);
+        request_await_module(bc->c);
         return h1_conn_after_request(bc);
     }
     if (!bc->c->aborted && bc->loop->monotonic - said >= H1_REFUSED_LOG_US) {
@@ -169,7 +169,7 @@ static void h1_conn_work_flush(brg_conn *bc)
 static void h1_conn_work_request(brg_conn *bc, request_rec *r, int status)
 {
     if (status == SUSPENDED) { /* a handler on the loop left it to a thread of its module */
-        request_finish(r, status);
+        request_await_module(bc->c);
         return;
     }
     h1_conn_work_flush(bc);

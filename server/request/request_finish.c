@@ -13,6 +13,7 @@
 #include "mod_core.h"
 #include "redirect_private.h"
 #include "request_context.h"
+#include "brigade/assert.h"
 #include "request_parts.h"
 
 #include "apr_strings.h"
@@ -54,8 +55,9 @@ static void request_unlock(request_rec *r)
 static pthread_mutex_t suspended_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t suspended_ended = PTHREAD_COND_INITIALIZER;
 
-/* The worker waits: nobody else may touch the connection until the module is done with it. */
-static void request_await_module(conn_rec *c)
+/* The worker waits: nobody else may touch the connection until the module is done with it. The
+ * request is gone by then, and may be so before. */
+void request_await_module(conn_rec *c)
 {
     pthread_mutex_lock(&suspended_lock);
     while (c->cs->state == CONN_STATE_SUSPENDED)
@@ -209,10 +211,7 @@ int request_finish_on_loop(request_rec *r, int *status)
 
 void request_finish(request_rec *r, int status)
 {
-    if (status == SUSPENDED) {
-        request_await_module(r->connection);
-        return;
-    }
+    BRG_ASSERT(status != SUSPENDED);
     status = request_check_memory(r, status);
     if (status == OK)
         status = request_handle(r);

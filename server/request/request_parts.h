@@ -46,10 +46,16 @@ int request_phases_resume(request_rec *r);
  * Handler, error document where needed, end of request: what ap_process_async_request does after
  * the phases. Ends with an EOR bucket passed to the connection's filters; r must not be touched
  * after the call.
- * @param status  what request_phases returned; SUSPENDED: a handler left r to a module, and all that
- *                is to be done is to wait until the module ends it (blocks; on a worker)
+ * @param status  what request_phases returned
  */
 void request_finish(request_rec *r, int status);
+
+/**
+ * A handler left the request that c serves to a thread of its module: wait until the module has
+ * ended it by ap_process_request_after_handler(). The module may have done so already, so nothing
+ * of the request may be touched. Blocks. Threads: a worker, the owner of the connection.
+ */
+void request_await_module(conn_rec *c);
 
 /**
  * Answer with an error at once, without an error document of the site (which might wait), and end
@@ -60,7 +66,8 @@ void request_end_with_error(request_rec *r, int status, int retry_s);
 
 /**
  * As request_finish(), on an event loop.
- * @return 1: done. 0: it would wait; request_finish(r, *status) is to be called by a worker.
+ * @return 1: done. 0: a worker has to go on: by request_finish(r, *status), or, where *status is
+ *         SUSPENDED, by request_await_module(), and r must not be touched after the call.
  */
 int request_finish_on_loop(request_rec *r, int *status);
 

@@ -29,6 +29,13 @@ def compile_file(source, so, *more):
     return str(so)
 
 
+def preloaded(so):
+    """LD_PRELOAD for a library of the test's: the sanitizer's run-time library, where the binary has one, wants to be the first."""
+    shown = run("ldd", brigade.BINARY)
+    first = [line.split("=>")[1].split()[0] for line in shown.splitlines() if "libasan" in line]
+    return " ".join([*first, str(so)])
+
+
 def compile_text(folder, name, body, *more, structure=None):
     """mod_NAME.so from the text of its functions; the last of them is NAME_hooks(apr_pool_t *)."""
     structure = structure or (f"AP_DECLARE_MODULE({name}) = {{STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, "

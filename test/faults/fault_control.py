@@ -15,6 +15,7 @@ import os
 import subprocess
 
 import brigade
+import module_source
 from brigade import wait_until
 
 LIBRARY = os.environ.get("BRIGADE_FAULTS_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(brigade.BINARY)),
@@ -74,12 +75,7 @@ class Faults:
         self.control = Control.from_buffer(self._map)
 
     def environment(self):
-        first = ""
-        shown = subprocess.run(["ldd", brigade.BINARY], capture_output=True, text=True).stdout
-        for line in shown.splitlines():
-            if "libasan" in line:  # wants to be the first
-                first = line.split("=>")[1].split()[0] + " "
-        return {"LD_PRELOAD": first + LIBRARY, "BRIGADE_FAULTS": self.path}
+        return {"LD_PRELOAD": module_source.preloaded(LIBRARY), "BRIGADE_FAULTS": self.path}
 
     def check(self):
         """The library is there, and is the one that this file knows."""

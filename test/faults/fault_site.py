@@ -83,7 +83,7 @@ def has_module(name):
 def threads_of(pid):
     try:
         return len(os.listdir(f"/proc/{pid}/task"))
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return 0
 
 

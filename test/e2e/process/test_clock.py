@@ -43,7 +43,7 @@ def stepped(serve, clock_so, tmp_path):
     clock = Clock(str(tmp_path / "step"))
 
     def start(config, files=FILES):
-        return serve(config, files, env={"LD_PRELOAD": clock_so, "STEP_FILE": clock.path}), clock
+        return serve(config, files, env={"LD_PRELOAD": module_source.preloaded(clock_so), "STEP_FILE": clock.path}), clock
     return start
 
 
