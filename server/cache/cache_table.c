@@ -2,7 +2,7 @@
 /* The table of stored answers, what they are charged with, and which of them go when there are too
  * many. */
 #include "cache_private.h"
-#include "keyed_hash.h"
+#include "universal_hash.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,23 +11,12 @@
 
 /* ---- look-up ---- */
 
-static uint64_t key_hash(const brg_listener *l, const void *chain, const char *host,
-                         size_t host_len, const char *uri, size_t uri_len)
-{
-    keyed_hash h;
-
-    keyed_hash_begin(&h);
-    keyed_hash_number(&h, (uint64_t)(uintptr_t)l ^ (uint64_t)(uintptr_t)chain << 16);
-    keyed_hash_bytes(&h, host, host_len);
-    keyed_hash_bytes(&h, uri, uri_len);
-    return keyed_hash_end(&h);
-}
-
 cache_entry *cache_find(response_cache *c, const brg_listener *l, const void *chain,
                         const char *host, size_t host_len, const char *uri, size_t uri_len,
                         const cache_asked *asked, uint64_t *hash)
 {
-    uint64_t h = key_hash(l, chain, host, host_len, uri, uri_len);
+    uint64_t h = universal_hash((uint64_t)(uintptr_t)l ^ (uint64_t)(uintptr_t)chain << 16, host,
+                                host_len, uri, uri_len);
     cache_entry *e = c->bucket[h & (c->buckets_n - 1)];
 
     *hash = h;

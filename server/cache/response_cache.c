@@ -3,6 +3,7 @@
 #include "cache_private.h"
 #include "keyed_hash.h"
 #include "scores.h"
+#include "universal_hash.h"
 #include "apr_date.h"
 #include <stdlib.h>
 #include <string.h>
@@ -223,6 +224,7 @@ void cache_create(brg_loop *loop)
     if (conf->file_cache_entries_n <= 0)
         return;
     keyed_hash_seed();
+    universal_hash_seed();
     c->bucket = calloc(buckets_for(conf), sizeof(*c->bucket));
     c->bodies = calloc(CACHE_BODY_BUCKETS, sizeof(*c->bodies));
     if (!c->bucket || !c->bodies ||

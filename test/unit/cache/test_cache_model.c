@@ -14,6 +14,7 @@
 #include <string.h>
 #include "cache_private.h"
 #include "keyed_hash.h"
+#include "universal_hash.h"
 
 #define KEYS 300
 #define FILES 12
@@ -201,6 +202,7 @@ static void test_random_operations(void **state)
     m->cache.bodies = calloc(CACHE_BODY_BUCKETS, sizeof(*m->cache.bodies));
     assert_int_equal(admission_create(&m->cache.admission, 120), 0);
     keyed_hash_seed();
+    universal_hash_seed();
     for (long i = 0; i < steps; i++) {
         operate(m);
         if (i % 16 == 0)
