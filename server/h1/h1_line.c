@@ -14,6 +14,9 @@
     "HTTP Request Line; Excess whitespace (disallowed " \
     "by HttpProtocolOptions Strict)"
 
+#define H1_PLAIN_TAIL 11                   /* bytes of " HTTP/1.1" and the end of the line */
+#define H1_PLAIN_LEAST (5 + H1_PLAIN_TAIL) /* of "GET /" and that */
+
 static h1_result h1_skip_blank_lines(h1_cursor *cur)
 {
     for (int n = 0; cur->p < cur->end && (*cur->p == '\r' || *cur->p == '\n'); n++) {
@@ -283,9 +286,60 @@ static h1_result h1_line_elements(h1_cursor *cur)
     return h1_end_line(cur);
 }
 
+/* What the line begins with, of which H1_PLAIN_LEAST bytes are there; OTHER: see h1_take_method(). */
+static uint8_t h1_plain_method(const char *p, uint32_t *len)
+{
+    *len = 3;
+    if (memcmp(p, "GET ", 4) == 0)
+        return HTTP_METHOD_GET;
+    *len = 4;
+    if (memcmp(p, "POST ", 5) == 0)
+        return HTTP_METHOD_POST;
+    return memcmp(p, "HEAD ", 5) == 0 ? HTTP_METHOD_HEAD : HTTP_METHOD_OTHER;
+}
+
+/* Nearly all request lines: a usual method, one space, a target, one space, HTTP/1.x, and the end of
+ * the line, all of it there. Such a line means the same with any options, so that it is read in a
+ * few steps. 0: it is none, and nothing was done. */
+static int h1_plain_line(h1_cursor *cur)
+{
+    http_head *head = cur->head;
+    const char *uri, *p;
+    uint32_t len;
+    uint8_t method;
+
+    if (cur->end - cur->p < H1_PLAIN_LEAST)
+        return 0;
+    method = h1_plain_method(cur->p, &len);
+    uri = cur->p + len + 1;
+    if (method == HTTP_METHOD_OTHER)
+        return 0;
+    p = http_scan_target(uri, cur->end);
+    if (p == uri || cur->end - p < H1_PLAIN_TAIL || memcmp(p, " HTTP/1.", 8) != 0 ||
+        !http_is(p[8], HTTP_C_DIGIT) || p[9] != '\r' || p[10] != '\n' ||
+        h1_over(cur->p, p + 9, cur->limits->line))
+        return 0;
+    head->method = head->line = cur->p;
+    head->method_len = len;
+    head->method_id = method;
+    head->uri = uri;
+    head->uri_len = (uint32_t)(p - uri);
+    head->protocol = p + 1;
+    head->protocol_len = 8;
+    head->major = 1;
+    head->minor = (uint8_t)(p[8] - '0');
+    head->line_len = (uint32_t)(p + 9 - cur->p);
+    cur->line = cur->p = p + H1_PLAIN_TAIL;
+    return 1;
+}
+
 h1_result h1_request_line(h1_cursor *cur)
 {
-    const h1_result res = h1_skip_blank_lines(cur);
+    h1_result res;
+
+    if (h1_plain_line(cur))
+        return H1_DONE;
+    res = h1_skip_blank_lines(cur);
 
     return res == H1_DONE ? h1_judge_line(cur, h1_line_elements(cur)) : res;
 }

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "h1_parse.h"
@@ -442,11 +443,82 @@ static void test_why(void **state)
     free(head);
 }
 
+/* ---- request lines that are read in a few steps ---- */
+
+#define LINE(head, base, part) ((head)->part - (base)), (head)->part##_len
+
+static void check_same(const char *line, const h1_limits *limits)
+{
+    http_head *a = calloc(1, sizeof *a), *b = calloc(1, sizeof *b);
+    char text[256], after[sizeof text + 2];
+    size_t scanned = 0;
+    h1_result res;
+
+    snprintf(text, sizeof text, "%s" H "\r\n", line);
+    snprintf(after, sizeof after, "\r\n%s", text);
+    res = h1_parse(a, text, strlen(text), &scanned, limits);
+    scanned = 0;
+    /* Behind an empty line a request line is read element by element. */
+    if (h1_parse(b, after, strlen(after), &scanned, limits) != res)
+        fail_msg("not the same behind an empty line: %s", line);
+    assert_int_equal(a->status, b->status);
+    assert_int_equal(a->method_id, b->method_id);
+    assert_int_equal(a->major, b->major);
+    assert_int_equal(a->minor, b->minor);
+    if (res == H1_DONE) {
+        const char *base = after + 2;
+        const size_t of_a[] = {(size_t)LINE(a, text, line), (size_t)LINE(a, text, method),
+                               (size_t)LINE(a, text, uri), (size_t)a->head_len, a->n_fields};
+        const size_t of_b[] = {(size_t)LINE(b, base, line), (size_t)LINE(b, base, method),
+                               (size_t)LINE(b, base, uri), (size_t)b->head_len - 2, b->n_fields};
+
+        assert_memory_equal(of_a, of_b, sizeof of_a);
+        assert_int_equal(a->protocol_len, b->protocol_len);
+        assert_memory_equal(a->protocol, b->protocol, a->protocol_len);
+    }
+    free(a);
+    free(b);
+}
+
+static void test_plain_lines(void **state)
+{
+    static const char *const methods[] = {"GET", "HEAD", "POST", "PUT",
+                                          "get", "GETS", "GE",   "HEAD:"};
+    static const char *const gaps[] = {" ", "  ", "\t", ""};
+    static const char *const targets[] = {"/",
+                                          "/a",
+                                          "*",
+                                          "/a#b",
+                                          "/a\x7f",
+                                          "/0123456789abcdef0123456789",
+                                          "/0123456789abcdef0123456789ab",
+                                          "/0123456789abcdef0123456789abc",
+                                          "/0123456789abcdef0123456789abcd",
+                                          "/\xff"};
+    static const char *const ends[] = {" HTTP/1.1\r\n",  " HTTP/1.0\r\n",   " HTTP/1.9\r\n",
+                                       " HTTP/1.x\r\n",  " HTTP/2.0\r\n",   " http/1.1\r\n",
+                                       " HTTP/1.1 \r\n", " HTTP/1.1\n",     "  HTTP/1.1\r\n",
+                                       " HTTP/1.10\r\n", " HTTP/1.1\r\r\n", "\r\n"};
+    static const h1_limits short_lines = {.line = 42, .field_size = 100, .fields = 3};
+    static const h1_limits *const limits[] = {&strict, &unsafe, &short_lines};
+    char line[128];
+
+    for (size_t m = 0; m < sizeof methods / sizeof *methods; m++)
+        for (size_t g = 0; g < sizeof gaps / sizeof *gaps; g++)
+            for (size_t t = 0; t < sizeof targets / sizeof *targets; t++)
+                for (size_t e = 0; e < sizeof ends / sizeof *ends; e++)
+                    for (size_t l = 0; l < sizeof limits / sizeof *limits; l++) {
+                        snprintf(line, sizeof line, "%s%s%s%s", methods[m], gaps[g], targets[t],
+                                 ends[e]);
+                        check_same(line, limits[l]);
+                    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table), cmocka_unit_test(test_coding_is_kept_as_a_word),
-        cmocka_unit_test(test_nul),
+        cmocka_unit_test(test_table),         cmocka_unit_test(test_coding_is_kept_as_a_word),
+        cmocka_unit_test(test_nul),           cmocka_unit_test(test_plain_lines),
         cmocka_unit_test(test_limits),        cmocka_unit_test(test_too_many_without_end),
         cmocka_unit_test(test_result),        cmocka_unit_test(test_field_ids),
         cmocka_unit_test(test_bad_line_kept), cmocka_unit_test(test_room),
