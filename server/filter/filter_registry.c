@@ -132,23 +132,46 @@ static const char *filter_owner_find(const ap_filter_rec_t *frec)
     return ((const filter_record *)frec)->owner;
 }
 
+typedef struct filter_found {
+    const ap_filter_rec_t *frec;
+    const char *owner;
+    const declaration *declared;
+    unsigned generation;
+} filter_found;
+
+static __attribute__((noinline)) void filter_look_up(filter_found *f, const ap_filter_rec_t *frec)
+{
+    f->owner = filter_owner_find(frec);
+    f->declared = declaration_of(f->owner);
+    f->frec = frec;
+    f->generation = filter_generation;
+}
+
 /* Asked for each filter of each request, of a few that are always the same. What was found stays
  * true while a generation serves, in which no filter is registered any more. */
+static const filter_found *filter_find_owner(const ap_filter_rec_t *frec)
+{
+    static _Thread_local filter_found found[FILTER_OWNERS];
+    filter_found *f = &found[((uintptr_t)frec >> 5) % FILTER_OWNERS];
+
+    if (f->frec != frec || f->generation != filter_generation)
+        filter_look_up(f, frec);
+    return f;
+}
+
 const char *filter_owner(const ap_filter_rec_t *frec)
 {
-    static _Thread_local struct {
-        const ap_filter_rec_t *frec;
-        const char *owner;
-        unsigned generation;
-    } found[FILTER_OWNERS];
-    unsigned at = (unsigned)((uintptr_t)frec >> 5) % FILTER_OWNERS;
+    return filter_find_owner(frec)->owner;
+}
 
-    if (found[at].frec != frec || found[at].generation != filter_generation) {
-        found[at].owner = filter_owner_find(frec);
-        found[at].frec = frec;
-        found[at].generation = filter_generation;
-    }
-    return found[at].owner;
+const declaration *filter_declaration(const ap_filter_rec_t *frec)
+{
+    return filter_find_owner(frec)->declared;
+}
+
+void filter_declarations_changed(void)
+{
+    filter_generation++;
 }
 
 AP_DECLARE(ap_filter_rec_t *)

@@ -7,6 +7,7 @@
  * Registered filters by name. There is one registry per direction; names are compared without
  * regard to case.
  */
+#include "declarations.h"
 #include "util_filter.h"
 
 /**
@@ -19,5 +20,12 @@ void filter_registry_each(void (*visit)(void *baton, const ap_filter_rec_t *frec
 /** Name (module->name) of the module that registered a filter; NULL if it was not registered, or
  * not from a module. */
 const char *filter_owner(const ap_filter_rec_t *frec);
+
+/** What that module declared of itself; NULL: nothing, or there is no such module. Threads: any, once
+ * the configuration was read. */
+const declaration *filter_declaration(const ap_filter_rec_t *frec);
+
+/** Declarations were made, changed or dropped: they are looked up anew. Threads: main. */
+void filter_declarations_changed(void);
 
 #endif

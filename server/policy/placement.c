@@ -26,6 +26,10 @@ static const char *phases_undeclared; /* the first module without a declaration,
 static int phases_plain, phases_authenticate, phases_differ;
 static ap_HOOK_post_read_request_t *observers[4]; /* hooks of modules whose rule observes */
 static int observers_n;
+static const declaration
+    *asked[DECLARATIONS_MOST]; /* whose answer may be other than BRG_CACHE_STATIC */
+static const declaration *stock[DECLARATIONS_MOST]; /* of stock modules */
+static int asked_n, stock_n, stock_filters_wait; /* the latter: filters of some of them may wait */
 static enum { CONNS_PLAIN, CONNS_BY_FILTERS, CONNS_MODULE_DRIVEN } connections_kind;
 
 typedef apr_array_header_t *hook_get_fn(void);
@@ -65,7 +69,7 @@ static void declare_stock(void)
 static int stock_filter_waits(const ap_filter_t *f)
 {
     for (; f; f = f->next) {
-        const declaration *d = declaration_of(filter_owner(f->frec));
+        const declaration *d = filter_declaration(f->frec);
 
         if (d && d->stock && !d->stock->filters_work)
             return 1;
@@ -75,9 +79,11 @@ static int stock_filter_waits(const ap_filter_t *f)
 
 static int stock_waits(request_rec *r)
 {
-    for (int i = 0; i < declarations_n; i++)
-        if (declarations[i].stock && stock_rule_waits(declarations[i].stock, r))
+    for (int i = 0; i < stock_n; i++)
+        if (stock_rule_waits(stock[i]->stock, r))
             return 1;
+    if (!stock_filters_wait)
+        return 0;
     return stock_filter_waits(r->output_filters) || stock_filter_waits(r->input_filters);
 }
 
@@ -156,20 +162,34 @@ void policy_observe(request_rec *r)
         (void)observers[i](r);
 }
 
+/* Of whom requests have to ask something. */
+static void survey_declarations(void)
+{
+    asked_n = stock_n = stock_filters_wait = 0;
+    phases_authenticate = phases_differ = 0;
+    for (const declaration *d = declarations; d < declarations + declarations_n; d++) {
+        if (d->stock || (d->never && d->hooks_phases) || (d->fn && d->hooks_requests))
+            asked[asked_n++] = d;
+        if (!d->stock)
+            continue;
+        stock[stock_n++] = d;
+        stock_filters_wait |= !d->stock->filters_work;
+        phases_authenticate |= stock_rule_authenticates(d->stock);
+        phases_differ |= d->stock->phases_wait != NULL;
+    }
+    filter_declarations_changed();
+}
+
 void policy_survey_hooks(void)
 {
     declarations_drop_unloaded();
     declare_stock();
     for (int i = 0; i < declarations_n; i++)
         declarations[i].hooks_requests = declarations[i].hooks_phases = 0;
-    phases_authenticate = phases_differ = 0;
-    for (int i = 0; i < declarations_n; i++) {
-        phases_authenticate |= stock_rule_authenticates(declarations[i].stock);
-        phases_differ |= declarations[i].stock && declarations[i].stock->phases_wait;
-    }
     survey_observers();
     survey_connections();
     phases_plain = survey(request_hooks, sizeof request_hooks / sizeof *request_hooks, "requests");
+    survey_declarations();
 }
 
 int phases_may_run_inline(void)
@@ -179,9 +199,8 @@ int phases_may_run_inline(void)
 
 static int phases_wait_for(const request_rec *r)
 {
-    for (int i = 0; i < declarations_n; i++)
-        if (declarations[i].stock && declarations[i].stock->phases_wait &&
-            declarations[i].stock->phases_wait(r))
+    for (int i = 0; i < stock_n; i++)
+        if (stock[i]->stock->phases_wait && stock[i]->stock->phases_wait(r))
             return 1;
     return 0;
 }
@@ -224,7 +243,7 @@ int connections_tell_by_filters(void)
 
 BRG_DECLARE(int) brg_filter_is_declared(const ap_filter_rec_t *frec)
 {
-    return declaration_of(filter_owner(frec)) != NULL;
+    return filter_declaration(frec) != NULL;
 }
 
 static int filters_declared(const ap_filter_t *f)
@@ -298,14 +317,14 @@ int policy_ask_modules(request_rec *r, policy_reason *reason)
     int worst = phases_plain ? BRG_CACHE_STATIC : BRG_CACHE_VOLATILE;
 
     (void)policy_undeclared(reason);
-    for (int i = 0; i < declarations_n && worst < BRG_CACHE_VOLATILE; i++) {
+    for (int i = 0; i < asked_n && worst < BRG_CACHE_VOLATILE; i++) {
         const char *why = NULL;
-        int answer = policy_ask_one(&declarations[i], r, &why);
+        int answer = policy_ask_one(asked[i], r, &why);
 
         if (answer <= worst)
             continue;
         worst = answer;
-        *reason = (policy_reason){declarations[i].name, why};
+        *reason = (policy_reason){asked[i]->name, why};
     }
     if (worst < BRG_CACHE_VOLATILE && stock_remoteip_changes_vary(r)) {
         *reason =
