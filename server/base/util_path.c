@@ -60,11 +60,24 @@ static size_t util_path_pop(const char *path, size_t w)
     return w;
 }
 
+/* Nearly all paths: nothing in it could be a dot segment, an empty one, or decoded. */
+static int util_path_is_plain(const char *s)
+{
+    if (*s++ != '/' || *s == '/' || *s == '.')
+        return 0;
+    for (; *s; s++)
+        if (*s == '%' || (*s == '/' && (s[1] == '/' || s[1] == '.')))
+            return 0;
+    return 1;
+}
+
 AP_DECLARE(int) ap_normalize_path(char *path, unsigned int flags)
 {
     int ok = 1;
     size_t r = 0, w = 0;
 
+    if (util_path_is_plain(path))
+        return 1;
     if (path[0] != '/') {
         if (path[0] == '*' && path[1] == '\0')
             return 1;
