@@ -13,12 +13,16 @@
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "brigade/memory.h"
+#include "brigade/response_cache.h"
 #include <errno.h>
 #include <stdlib.h>
 
 APLOG_USE_MODULE(autoindex);
 
-#define AI_TITLE_READ 8191 /* bytes at the start of a document in which its title is looked for */
+#define AI_LOOP_ENTRIES 100 /* of a folder that a loop reads */
+#define AI_LOOP_US 2000     /* in which it has to be done */
+#define AI_LOOP_STEP 8      /* entries between two looks at the clock */
+#define AI_TITLE_READ 8191  /* bytes at the start of a document in which its title is looked for */
 
 int ai_is_html(const request_rec *r)
 {
@@ -126,12 +130,16 @@ static int ai_is_visible(const request_rec *sub, const ai_view *view)
  * it stays one if the directory says so, or if what was found lies below the name. */
 static int ai_is_dir(const request_rec *r, const apr_finfo_t *dirent, const request_rec *sub)
 {
-    apr_size_t dir_len = strlen(r->filename), name_len = strlen(dirent->name);
+    apr_size_t dir_len, name_len;
     const char *below;
 
     if (sub->finfo.filetype == APR_DIR ||
         ((dirent->valid & APR_FINFO_TYPE) && dirent->filetype == APR_DIR))
         return 1;
+    if ((dirent->valid & APR_FINFO_TYPE) && dirent->filetype == APR_REG)
+        return 0;
+    dir_len = strlen(r->filename);
+    name_len = strlen(dirent->name);
     BRG_ASSERT(dir_len && r->filename[dir_len - 1] == '/'); /* ai_handler() sees to it */
     if (strncmp(sub->filename, r->filename, dir_len) != 0)
         return 0;
@@ -243,6 +251,16 @@ static int ai_compare(const void *va, const void *vb, void *vview)
     return rv ? rv : ai_compare_names(a, b, view->opts);
 }
 
+/* A loop stops where it takes long: many entries, a disk that has to be asked for them, or a link, which
+ * may lead anywhere. */
+static int ai_is_for_worker(request_rec *r, const ai_view *view, int n, const apr_finfo_t *dirent)
+{
+    int late = n % AI_LOOP_STEP == AI_LOOP_STEP - 1 && apr_time_now() - view->began > AI_LOOP_US;
+
+    return (late || n >= AI_LOOP_ENTRIES || dirent->filetype == APR_LNK) &&
+           brg_request_rerun_on_worker(r);
+}
+
 /* What is gone since, or not for the server to see, is no error. */
 static void ai_left_out(request_rec *r, const char *name, apr_status_t rv)
 {
@@ -267,7 +285,7 @@ apr_array_header_t *ai_entries(request_rec *r, ai_view *view, apr_status_t *rv)
         return NULL;
     if (entry)
         APR_ARRAY_PUSH(entries, ai_entry *) = entry;
-    for (;;) {
+    for (int n = 0;; n++) {
         errno = 0;
         *rv = apr_dir_read(&dirent, APR_FINFO_MIN | APR_FINFO_NAME, dir);
         if (*rv == APR_INCOMPLETE) {
@@ -276,10 +294,16 @@ apr_array_header_t *ai_entries(request_rec *r, ai_view *view, apr_status_t *rv)
         }
         if (*rv != APR_SUCCESS || brg_pool_exhausted(r->pool))
             break; /* who was refused memory is not answered with a list */
+        if (ai_is_for_worker(r, view, n, &dirent)) {
+            *rv = APR_EAGAIN;
+            break;
+        }
         if ((entry = ai_entry_of(r, &dirent, view)))
             APR_ARRAY_PUSH(entries, ai_entry *) = entry;
     }
     apr_dir_close(dir);
+    if (APR_STATUS_IS_EAGAIN(*rv))
+        return NULL;
     if (*rv != APR_SUCCESS && !APR_STATUS_IS_ENOENT(*rv) && !brg_pool_exhausted(r->pool))
         return NULL; /* a part of a directory is not shown as if it were the whole */
     *rv = APR_SUCCESS;

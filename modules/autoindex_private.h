@@ -91,6 +91,7 @@ typedef struct ai_view {
     int opts;
     char key, direction;   /**< "NMSD", "AD" */
     const char *pattern;   /**< only names that match; NULL: all */
+    apr_time_t began;      /**< when it began to be made */
     const char *link_args; /**< what the sort links carry on, ready for HTML */
 } ai_view;
 
@@ -109,7 +110,7 @@ const char *ai_find_desc(const ai_conf *conf, const char *path);
 int ai_is_ignored(const ai_conf *conf, const char *path);
 
 /** All lines of the list in order; turns a mere HTMLTable into a fancy one. @return array of
- * ai_entry *, or NULL: the directory cannot be read */
+ * ai_entry *, or NULL: the directory cannot be read, or, if *rv is APR_EAGAIN, a worker has to make the listing */
 apr_array_header_t *ai_entries(request_rec *r, ai_view *view, apr_status_t *rv);
 
 void ai_list(request_rec *r, const ai_view *view, const apr_array_header_t *entries);

@@ -8,9 +8,12 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_strings.h"
+#include "brigade/files.h"
 #include "brigade/response_cache.h"
 
 APLOG_USE_MODULE(autoindex);
+
+#define AI_LOOP_BYTES 4096 /* of a directory that a loop reads: one block of most file systems */
 
 /* One "X=v" of the query; @return what follows it, or NULL where it is none of ours: the rest is
  * ignored. */
@@ -124,7 +127,7 @@ static int ai_open_status(apr_status_t rv)
 
 static int ai_index(request_rec *r, const ai_conf *conf)
 {
-    ai_view view = {.conf = conf, .opts = conf->opts, .link_args = ""};
+    ai_view view = {.conf = conf, .opts = conf->opts, .link_args = "", .began = apr_time_now()};
     apr_array_header_t *entries;
     apr_status_t rv;
     apr_dir_t *dir;
@@ -151,6 +154,8 @@ static int ai_index(request_rec *r, const ai_conf *conf)
     else
         ai_apply_query(r, &view);
     entries = ai_entries(r, &view, &rv);
+    if (!entries && APR_STATUS_IS_EAGAIN(rv))
+        return OK; /* called again on a worker */
     if (!entries) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r,
                       APLOGNO(01275) "Can't open directory for index: %s", r->filename);
@@ -193,11 +198,25 @@ static int ai_handler(request_rec *r)
     return ai_index(r, conf);
 }
 
-/* Reading a directory has no form that does not wait for the disk, and takes as long as the
- * directory is large: listings are made by workers, also those that a page includes. */
+/* Reading a directory has no form that does not wait for the disk, and takes as long as the directory is
+ * large. So a loop lists only what is small, on a local disk, and asks for no other file's content; and
+ * only where a worker can take over (ai_is_for_worker()). */
+static int ai_may_use_loop(request_rec *r)
+{
+    const ai_conf *conf = ap_get_module_config(r->per_dir_config, &autoindex_module);
+
+    return !r->main && !r->prev && r->finfo.filetype == APR_DIR && r->finfo.size <= AI_LOOP_BYTES &&
+           !conf->header && !conf->readme && !(conf->opts & AI_SCAN_HTML_TITLES) &&
+           !brg_folder_may_hang(r->filename);
+}
+
+/* A listing tells of every file in its folder: what it looked at need not be kept. */
 static void ai_insert_filter(request_rec *r)
 {
-    if (ai_is_asked(r) && r->method_number == M_GET)
+    if (!ai_is_asked(r) || r->method_number != M_GET)
+        return;
+    brg_cache_depends_on(r, NULL);
+    if (!ai_may_use_loop(r))
         brg_request_needs_worker(r);
 }
 

@@ -41,6 +41,14 @@ BRG_DECLARE(apr_status_t) brg_file_open(apr_file_t **file, request_rec *r);
 BRG_DECLARE(apr_status_t)
 brg_file_pread(request_rec *r, apr_file_t *file, char *data, apr_size_t *len, apr_off_t offset);
 
+/**
+ * 1 if @a path, or something that may stand in or below the folder @a path, lies on a file system that asks
+ * another machine or process for its files, and so may not answer: nothing in that folder may be looked at
+ * on an event loop. Decided by the mount points alone.
+ * Threads: any. Blocking: no.
+ */
+BRG_DECLARE(int) brg_folder_may_hang(const char *path);
+
 /** Status of a sub-request that was not looked up, since that might wait. */
 #define BRG_WOULD_WAIT (-1003)
 

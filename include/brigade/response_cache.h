@@ -125,7 +125,8 @@ brg_cache_offer_body(request_rec *r, ap_filter_t *next, const char *body, apr_si
  * says so for r->filename of every request and sub-request, and the cache adds the access files and
  * symbolic links on the way; so a module calls this only for files that it looks at by itself.
  *
- * @param path  absolute; lives as long as r->pool
+ * @param path  absolute; lives as long as r->pool. NULL: on more than is worth naming, as a listing does on
+ *              its whole folder: no further path is kept, and the response is not stored
  * Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(void) brg_cache_depends_on(request_rec *r, const char *path);

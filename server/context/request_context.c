@@ -327,8 +327,12 @@ BRG_DECLARE(void) brg_cache_depends_on(request_rec *r, const char *path)
     request_dependencies *d = block ? &block->depends : NULL;
     apr_pool_t *p;
 
-    if (!d || !path || d->too_many)
+    if (!d || d->too_many)
         return;
+    if (!path) {
+        d->too_many = 1;
+        return;
+    }
     if (!d->first && !r->main && !r->prev) { /* nearly always the only one: it lives as long */
         d->first = path;
         return;

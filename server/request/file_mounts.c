@@ -9,6 +9,7 @@
  */
 #include "file_open_private.h"
 #include "brigade/assert.h"
+#include "brigade/files.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -237,4 +238,15 @@ int file_mounts_may_hang(const char *path)
             return 1;
     }
     return 0;
+}
+
+BRG_DECLARE(int) brg_folder_may_hang(const char *path)
+{
+    const mounts_list *list = atomic_load_explicit(&mounts, memory_order_acquire);
+    size_t len = strlen(path);
+
+    for (size_t i = 0; list && list->remote_n && i < list->n; i++)
+        if (list->one[i].path && strncmp(list->one[i].path, path, len) == 0)
+            return 1;
+    return file_mounts_may_hang(path);
 }

@@ -3,11 +3,15 @@
 import gzip
 import os
 import re
+import select
 import statistics
 import threading
 import time
 
 import pytest
+
+from brigade import wait_until
+from trouble import STATUS, compiled, status
 
 ENTRIES = 20000
 LIMIT_S = 0.02  # in which nearly every small file is to be there while a large listing is made
@@ -54,6 +58,27 @@ def test_listings_are_compressed(serve, n):
     packed = server.get("/top/", {"Accept-Encoding": "gzip"})
     assert packed["Content-Encoding"] == "gzip" and packed["Content-Length"]
     assert gzip.decompress(packed.body) == plain.body
+
+
+@pytest.mark.only("brigade")
+@pytest.mark.parametrize("kind", ["small", "many", "link", "framed"])
+def test_small_listings_wait_for_no_worker(serve, kind):
+    """A loop lists a small folder itself. What may take longer is for a worker, who is busy here."""
+    server = serve(f'LoadModule busy_module "{compiled("mod_busy")}"\n<Location /sleep>\nSetHandler sleep\n</Location>\n'
+                   "EventLoops 1\nThreadsPerChild 1\n" + STATUS + ("ReadmeName README.html\n" if kind == "framed" else ""),
+                   {f"top/{i:03}": "" for i in range(110 if kind == "many" else 3)} | {"top/README.html": "read me"})
+    if kind == "link":
+        os.symlink("000", server.path("htdocs/top/111"))
+    want = server.get("/top/").body
+    assert want.count(b"<li>") == len(os.listdir(server.path("htdocs/top"))) + 1
+    with server.connect() as busy, server.connect() as c:
+        busy.send("GET /sleep?1000 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        wait_until(lambda: status(server)["totals"]["connections"]["busy"] == 1, "the worker to sleep")
+        c.send("GET /top/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert c.read_response().body == want
+        still_asleep = not select.select([busy.socket], [], [], 0)[0]
+        assert busy.read_response().body == b"slept\n"
+    assert still_asleep == (kind == "small")
 
 
 def slowest(server, target, asked):
