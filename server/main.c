@@ -43,7 +43,7 @@ static void main_first_pass(process_rec *process)
     if (ap_run_mode != AP_SQ_RM_NORMAL)
         main_end_test(process);
     main_signal(process);
-    if (conf_generation_open(process) != APR_SUCCESS)
+    if (conf_generation_open(process, CONF_DEPTH_FULL) != APR_SUCCESS)
         main_process_exit(process, 1);
 }
 
@@ -68,7 +68,7 @@ static int main_serve(process_rec *process)
 int main(int argc, const char *const *argv)
 {
     process_rec *process = main_process_create(argc, argv);
-    main_options options = {NULL, NULL};
+    main_options options = {NULL, NULL, NULL};
     const char *error;
 
     ap_fatal_signal_setup(
@@ -87,6 +87,8 @@ int main(int argc, const char *const *argv)
     ap_run_rewrite_args(process);
     main_options_read(process, &options);
     conf_generation_source(options.confname, options.root);
+    if (options.tried)
+        main_try(process, options.tried);
     main_first_pass(process);
     main_process_exit(process, main_serve(process));
 }

@@ -47,7 +47,7 @@ MEMORY = """
 What a module that is loaded as Debian has it, and that nothing is used of, does to answers from memory
 (`test/compat/test_loaded_modules.py`). *yes*: they stay there; those that the module's directives ask something of are
 made each time, or kept for each kind of request. Modules that Debian enables or that are built in keep none out. For one
-answer, `LogLevel debug` says which module kept it out, and why.
+answer, `brigade -t -D DUMP_CACHE URL` or `LogLevel debug` says which module kept it out, and why.
 
 | module | answers stay in memory | why not |
 |---|---|---|

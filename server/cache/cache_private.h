@@ -7,7 +7,7 @@
  * Shared by the files of this room: response_cache.c (answers), cache_table.c (look-up, memory,
  * displacement), cache_body.c (bodies), cache_admission.c (what is worth a place), cache_store.c
  * (which answers are stored, and when), cache_fill.c (what is taken of one), cache_offer.c (what
- * handlers and filters offer), cache_capture.c (what filters make of it), cache_vary.c (fields that
+ * handlers and filters offer), cache_tell.c (why not), cache_capture.c (what filters make of it), cache_vary.c (fields that
  * answers depend on), cache_worker_fill.c (answers made by workers), cache_observe.c (logs).
  *
  * An entry is made in two steps. A full run of a request that is asked for often enough only *arms*
@@ -270,6 +270,16 @@ void cache_touch(response_cache *c, cache_entry *e);
 
 /** The cache of the calling thread's loop; NULL on other threads, and where nothing is kept. */
 response_cache *cache_store_cache(void);
+
+/** Store the answer to @a r, which is over but for its end, if that is right. *reason: why nothing
+ * was stored, if that is so; module NULL before. (cache_store.c) */
+void cache_store(response_cache *c, request_rec *r, policy_reason *reason);
+
+/** Why answers of this kind are not stored, whatever modules say of them; NULL if they are. */
+const char *cache_kind_is_not(const response_cache *c, const request_rec *r);
+
+/** Set *reason to one of the core's own. @return -1 */
+int cache_refuse(policy_reason *reason, const char *why);
 
 /** 1 if the answer to such a request may be kept. */
 int cache_request_is_plain(const request_rec *r);

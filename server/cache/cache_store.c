@@ -8,12 +8,9 @@
 #include "core_settings.h"
 #include "brigade/response_cache.h"
 #include "http_core.h"
-#include "http_log.h"
 #include "apr_strings.h"
 #include <stdlib.h>
 #include <string.h>
-
-APLOG_USE_MODULE(core);
 
 /* A file that was changed within this time may change again without a new time stamp, and has a
  * weak ETag for so long: it is not stored yet. */
@@ -21,6 +18,12 @@ APLOG_USE_MODULE(core);
 
 /* An entry without its body, and its watches. */
 #define STORE_ENTRY_BYTES 4096
+
+int cache_refuse(policy_reason *reason, const char *why)
+{
+    *reason = (policy_reason){"the core", why};
+    return -1;
+}
 
 /* ---- arming the watches ---- */
 
@@ -134,24 +137,34 @@ static int store_stat_is_enough(request_rec *r)
            !store_overrides_possible(r) && found && !found->more && !found->link_policy;
 }
 
-static int store_arm(response_cache *c, cache_entry *e, request_rec *r)
+static int store_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason)
 {
     const request_dependencies *found = request_dependencies_of(r);
 
     e->server = r->server;
-    if (!found || found->too_many || store_origin(r) == STORE_FAR)
-        return -1;
+    if (!found || found->too_many)
+        return cache_refuse(reason, "it depends on more files than are kept");
+    if (store_origin(r) == STORE_FAR)
+        return cache_refuse(reason,
+                            "its target led to another file, by rules that may look at more "
+                            "than is watched");
     if (store_watch(c, e, r))
-        return store_stat_is_enough(r) ? 0 : -1;
+        return store_stat_is_enough(r)
+                   ? 0
+                   : cache_refuse(reason, "what it depends on cannot be watched (kind of file "
+                                          "system, rights, or FileCacheValidate)");
     e->watched = 1;
     if (!(e->fingerprint = strdup(store_fingerprint(r))))
-        return -1;
+        return cache_refuse(reason, "out of memory");
     c->figures.armed++;
     cache_account(c, e);
     return 0;
 }
 
 /* ---- deciding ---- */
+
+static const char store_not_lasting[] =
+    "the file changed in the last two seconds, or the answer is not of a kind that is stored";
 
 static int store_is_at_rest(const request_rec *r, const apr_finfo_t *finfo)
 {
@@ -206,25 +219,32 @@ static int store_is_wanted(response_cache *c, const request_rec *r, uint64_t has
 }
 
 /* Armed, or validated by stat; NULL: it cannot be stored, or is not worth it. */
-static cache_entry *store_new(response_cache *c, request_rec *r, uint64_t hash)
+static cache_entry *store_new(response_cache *c, request_rec *r, uint64_t hash,
+                              policy_reason *reason)
 {
     const brg_conn *bc = connection_of(r->connection);
     const char *host = apr_table_get(r->headers_in, "Host");
     cache_entry *e;
     int count;
 
-    if (c->is_workers || !store_is_wanted(c, r, hash, &count))
+    if (c->is_workers || !store_is_wanted(c, r, hash, &count)) {
+        cache_refuse(reason, "it is asked for too seldom, or too large for FileCacheSize");
         return NULL;
+    }
     e = cache_add(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri,
                   strlen(r->unparsed_uri), hash, store_queue(r));
-    if (!e)
+    if (!e) {
+        cache_refuse(reason, "there is no room in the cache");
         return NULL;
+    }
     e->uses = (uint8_t)count;
     /* Else many entries would be armed for which there is no room once their bodies come, and each
      * that is filled would drive another one out. */
     e->reserved = store_bytes_wanted(r) - STORE_ENTRY_BYTES;
     cache_account(c, e);
-    if (cache_vary_take(c, e, r) || store_arm(c, e, r)) {
+    if (cache_vary_take(c, e, r))
+        cache_refuse(reason, "it depends on more request fields than are kept");
+    if (reason->module || store_arm(c, e, r, reason)) {
         cache_forget(c, e);
         return NULL;
     }
@@ -234,17 +254,20 @@ static cache_entry *store_new(response_cache *c, request_rec *r, uint64_t hash)
 }
 
 /* What all who took part say, and the fields that the answer depended on. */
-static int store_ask(request_rec *r)
+static int store_ask(request_rec *r, policy_reason *reason)
 {
     int codings = request_offer_of(r)->codings, depends;
-    policy_reason reason;
 
-    if (request_is_debugged(r))
+    if (request_is_debugged(r)) {
+        cache_refuse(reason, "LogLevel asks for debug messages: what phases say is said each time");
         return BRG_CACHE_VOLATILE;
-    depends = policy_ask_modules(r, &reason);
+    }
+    depends = policy_ask_modules(r, reason);
 
     if (depends != BRG_CACHE_VOLATILE && codings)
         brg_cache_vary(r, "Accept-Encoding", coding_accepted, (const void *)(intptr_t)codings);
+    if (depends != BRG_CACHE_VOLATILE)
+        reason->module = NULL;
     return depends;
 }
 
@@ -265,7 +288,8 @@ static int store_has_all(const cache_entry *e, const request_rec *r)
 }
 
 /* The entry that the answer may fill; it has been armed by another one. NULL: none. */
-static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *e, uint64_t hash)
+static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *e, uint64_t hash,
+                                policy_reason *reason)
 {
     if (e && !e->filled &&
         (strcmp(e->fingerprint, store_fingerprint(r)) || !cache_vary_same(e, r) ||
@@ -278,7 +302,7 @@ static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *
             cache_touch(c, e);
         return e;
     }
-    e = store_new(c, r, hash);
+    e = store_new(c, r, hash, reason);
     if (!e || e->watched)
         return NULL;                      /* armed: the next full run fills it */
     if (r->status == HTTP_NOT_MODIFIED) { /* not enough to be validated by stat later */
@@ -288,94 +312,69 @@ static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *
     return e;
 }
 
-static void store_consider(response_cache *c, request_rec *r)
+const char *cache_kind_is_not(const response_cache *c, const request_rec *r)
 {
+    if (!cache_request_is_plain(r))
+        return "it is no plain GET request";
+    return store_answer_is_lasting(c, r) ? NULL : store_not_lasting;
+}
+
+static void store_fill(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason)
+{
+    if (store_has_changed(c, e)) {
+        cache_refuse(reason, "what it depends on changes while it is answered");
+        cache_forget(c, e);
+    } else if (r->status == HTTP_NOT_MODIFIED) {
+        cache_fill_304(c, e, r);
+    } else if (cache_fill(c, e, r)) {
+        cache_refuse(reason, "its head or its body cannot be stored as a whole");
+        cache_forget(c, e);
+    } else if (e->uncacheable) {
+        cache_refuse(reason, "what filters made of it is longer than FileCacheMaxFile");
+    }
+    cache_trim(c, core_conf_of(r->server));
+}
+
+void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
+{
+    const char *why = cache_kind_is_not(c, r);
     cache_entry *e;
     uint64_t hash;
     int depends;
 
-    if (!cache_request_is_plain(r) || !store_answer_is_lasting(c, r))
+    if (why) {
+        cache_refuse(reason, why);
         return;
+    }
     e = cache_find_for(c, r, &hash);
     if (e && store_has_all(e, r))
         return;
-    depends = store_ask(r);
+    depends = store_ask(r, reason);
     if (depends == BRG_CACHE_VOLATILE) {
         if (e && !e->filled)
             cache_forget(c, e);
         return;
     }
-    if (!(e = store_entry(c, r, e, hash)))
+    if (!(e = store_entry(c, r, e, hash, reason)))
         return;
     if (!e->filled)
         e->observed = depends == BRG_CACHE_OBSERVED;
-    if (store_has_changed(c, e))
-        cache_forget(c, e);
-    else if (r->status == HTTP_NOT_MODIFIED)
-        cache_fill_304(c, e, r);
-    else if (cache_fill(c, e, r))
-        cache_forget(c, e);
-    cache_trim(c, core_conf_of(r->server));
+    store_fill(c, e, r, reason);
 }
 
 cache_entry *cache_armed_for(response_cache *c, request_rec *r)
 {
+    policy_reason reason = {NULL, NULL};
     cache_entry *e;
     uint64_t hash;
 
     if (!store_answer_is_lasting(c, r))
         return NULL;
     if ((e = cache_find_for(c, r, &hash)) != NULL)
-        return !e->filled && store_ask(r) != BRG_CACHE_VOLATILE && cache_vary_same(e, r) ? e : NULL;
-    if (store_ask(r) != BRG_CACHE_VOLATILE)
-        store_new(c, r, hash);
+        return !e->filled && store_ask(r, &reason) != BRG_CACHE_VOLATILE && cache_vary_same(e, r)
+                   ? e
+                   : NULL;
+    if (store_ask(r, &reason) != BRG_CACHE_VOLATILE)
+        store_new(c, r, hash, &reason);
     return NULL;
-}
-
-/* For who debugs: what, but for that, would keep the answer from being stored. */
-static void store_tell(const response_cache *c, request_rec *r)
-{
-    policy_reason reason = {NULL, NULL};
-
-    if (policy_undeclared(&reason))
-        ;
-    else if (!request_offer_of(r))
-        reason = (policy_reason){r->handler ? r->handler : "its handler",
-                                 "the answer is no file or page that was offered, or a filter "
-                                 "makes it anew"};
-    else if (!cache_request_is_plain(r))
-        reason = (policy_reason){"the core", "it is no plain GET request"};
-    else if (policy_ask_modules(r, &reason) == BRG_CACHE_VOLATILE)
-        ;
-    else if (c && !store_answer_is_lasting(c, r))
-        reason =
-            (policy_reason){"the core", "the file is too new, or the answer not of a kind that "
-                                        "is stored"};
-    else
-        reason.module = NULL;
-    if (reason.module)
-        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "answer not kept in memory: %s: %s",
-                      reason.module, reason.why);
-    else
-        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
-                      "answer would be kept in memory if LogLevel did not ask for debug messages");
-}
-
-void cache_consider(request_rec *r)
-{
-    response_cache *c = cache_store_cache();
-
-    if (!r->main && request_is_debugged(r))
-        store_tell(c, r);
-    if (!c)
-        return;
-    if (request_offer_of(r))
-        store_consider(c, r);
-    request_offer_drop(r);
-}
-
-void cache_register_hooks(apr_pool_t *p)
-{
-    cache_capture_register();
-    request_on_answered(cache_consider);
 }

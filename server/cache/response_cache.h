@@ -11,6 +11,7 @@
 #include "gather.h"
 #include "http_answer.h"
 #include "http_head.h"
+#include "placement.h"
 #include "httpd.h"
 #include "http_config.h"
 
@@ -58,6 +59,16 @@ void cache_release(cache_entry *e);
  * request_finish(). Threads: any; does nothing off the loops.
  */
 void cache_consider(request_rec *r);
+
+/**
+ * Told of each request that took the full way why its answer was not stored.
+ * @param reason  module NULL: nothing keeps it out
+ * Threads: that of the request.
+ */
+typedef void cache_teller_fn(void *baton, request_rec *r, const policy_reason *reason);
+
+/** Set who is told; NULL: nobody. Before the loops run. */
+void cache_tell_to(cache_teller_fn *fn, void *baton);
 
 /** @name answers that a worker makes and the loop stores (cache_worker_fill.c) */
 /** @{ */

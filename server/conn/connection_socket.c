@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #define SOCKET_KEY "brigade connection"
@@ -22,13 +23,20 @@
 static apr_status_t connection_peer(const brg_conn *bc, apr_os_sock_info_t *info,
                                     struct sockaddr_storage *peer)
 {
+    const apr_sockaddr_t *pretended = bc->listener ? bc->listener->pretended : NULL;
     socklen_t len = sizeof *peer;
 
+    info->type = SOCK_STREAM;
+    if (pretended) {
+        memcpy(peer, &pretended->sa, sizeof pretended->sa);
+        info->local = info->remote = (struct sockaddr *)peer;
+        info->family = pretended->family;
+        return APR_SUCCESS;
+    }
     if (getpeername(bc->fd, (struct sockaddr *)peer, &len) < 0)
         return errno;
     info->remote = (struct sockaddr *)peer;
     info->family = peer->ss_family;
-    info->type = SOCK_STREAM;
     return APR_SUCCESS;
 }
 

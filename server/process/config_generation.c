@@ -119,14 +119,15 @@ static apr_status_t conf_phase_walk(apr_pool_t *pconf)
                       APLOGNO(00014) "Configuration check failed");
 }
 
-static apr_status_t conf_phase_open(apr_pool_t *pconf)
+static apr_status_t conf_phase_open(apr_pool_t *pconf, conf_depth depth)
 {
     apr_pool_t *plog = conf_gen.plog, *ptemp = conf_gen.ptemp;
-    apr_status_t rv;
+    apr_status_t rv = APR_SUCCESS;
 
     apr_pool_clear(plog);
-    rv = conf_phase(ap_run_open_logs(pconf, plog, ptemp, ap_server_conf),
-                    APLOGNO(00015) "Unable to open logs");
+    if (depth == CONF_DEPTH_FULL)
+        rv = conf_phase(ap_run_open_logs(pconf, plog, ptemp, ap_server_conf),
+                        APLOGNO(00015) "Unable to open logs");
     core_banner_settle();
     if (rv == APR_SUCCESS)
         rv = conf_phase(ap_run_post_config(pconf, plog, ptemp, ap_server_conf),
@@ -134,9 +135,9 @@ static apr_status_t conf_phase_open(apr_pool_t *pconf)
     return rv;
 }
 
-apr_status_t conf_generation_open(process_rec *process)
+apr_status_t conf_generation_open(process_rec *process, conf_depth depth)
 {
-    apr_status_t rv = conf_phase_open(process->pconf);
+    apr_status_t rv = conf_phase_open(process->pconf, depth);
 
     apr_pool_destroy(conf_gen.ptemp);
     conf_gen.ptemp = NULL;
@@ -189,9 +190,9 @@ apr_status_t conf_generation_read(process_rec *process, conf_depth depth)
 
     if (rv == APR_SUCCESS)
         rv = conf_phase_walk(pconf);
-    if (rv != APR_SUCCESS || depth != CONF_DEPTH_FULL)
+    if (rv != APR_SUCCESS || depth == CONF_DEPTH_CHECK)
         return rv;
-    rv = conf_generation_open(process);
+    rv = conf_generation_open(process, depth);
     /* As Apache has it: once, for a configuration that is going to serve, when all is ready. */
     if (rv == APR_SUCCESS)
         ap_run_optional_fn_retrieve();

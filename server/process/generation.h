@@ -15,6 +15,7 @@
 /** How far conf_generation_read goes. */
 typedef enum conf_depth {
     CONF_DEPTH_CHECK, /**< read, walked and checked: what -t does */
+    CONF_DEPTH_TRIAL, /**< also post_config run, without logs and listening sockets: for a trial */
     CONF_DEPTH_FULL   /**< also logs opened and post_config run: ready to serve */
 } conf_depth;
 
@@ -27,8 +28,8 @@ typedef enum conf_depth {
  */
 apr_status_t conf_generation_read(process_rec *process, conf_depth depth);
 
-/** The rest of CONF_DEPTH_FULL behind CONF_DEPTH_CHECK: open the logs, run post_config. */
-apr_status_t conf_generation_open(process_rec *process);
+/** The rest of @a depth behind CONF_DEPTH_CHECK: open the logs, run post_config. */
+apr_status_t conf_generation_open(process_rec *process, conf_depth depth);
 
 /** Undo a generation: hooks forgotten, pconf and plog cleared, built-in modules registered again.
  */

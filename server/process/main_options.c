@@ -140,8 +140,8 @@ static const char *main_root(process_rec *process, const char *arg)
 
 static void main_define(const char *name)
 {
-    static const char *const dumps[] = {"DUMP_VHOSTS", "DUMP_RUN_CFG", "DUMP_MODULES",
-                                        "DUMP_INCLUDES", "DUMP_CERTS"};
+    static const char *const dumps[] = {"DUMP_VHOSTS",   "DUMP_RUN_CFG", "DUMP_MODULES",
+                                        "DUMP_INCLUDES", "DUMP_CERTS",   "DUMP_CACHE"};
 
     APR_ARRAY_PUSH(ap_server_config_defines, const char *) = name;
     for (unsigned i = 0; i < sizeof dumps / sizeof *dumps; i++)
@@ -269,7 +269,12 @@ void main_options_read(process_rec *process, main_options *options)
     }
     if (!options->root)
         options->root = main_default_root(process->pool);
-    if (!APR_STATUS_IS_EOF(rv) || opt->ind < opt->argc)
+    if (ap_exists_config_define("DUMP_CACHE") && opt->ind == opt->argc - 1) {
+        options->tried = opt->argv[opt->ind++];
+        ap_run_mode = AP_SQ_RM_NORMAL; /* modules are to do all that they do for a server */
+    }
+    if (!APR_STATUS_IS_EOF(rv) || opt->ind < opt->argc ||
+        (ap_exists_config_define("DUMP_CACHE") && !options->tried))
         printing = '?';
     if (printing)
         main_print(process, printing, options);

@@ -12,6 +12,7 @@
 typedef struct main_options {
     const char *root;     /**< -d, or where the program lies */
     const char *confname; /**< -f; relative to root */
+    const char *tried;    /**< with -D DUMP_CACHE: the URL behind the options; else NULL */
 } main_options;
 
 /** Pools, APR and the command line. Ends the program if that fails. */
@@ -35,6 +36,11 @@ void main_takeover(process_rec *process);
 
 /** test_config hook: what such a check ends with. Ends the program with 1 if lines are refused. */
 void main_takeover_report(apr_pool_t *p, server_rec *s);
+
+/** -t -D DUMP_CACHE URL: answer that request with the configuration, and print whether the answer would
+ * be kept in memory, or what keeps it out. Ends the program: 0 if it would, 1 if not, 2 if it cannot be
+ * tried. (main_try.c) */
+void main_try(process_rec *process, const char *url) __attribute__((noreturn));
 
 /** -v, -V, -h (main_print.c). */
 void main_print_version(void);

@@ -196,17 +196,18 @@ static void process_obey_prefork(void *baton, int come)
 
 /* ---- the whole ---- */
 
+const loop_services server_process_services = {.driver = &h1_driver,
+                                               .accepted = vhost_of_connection,
+                                               .begin = cache_create,
+                                               .end = cache_destroy,
+                                               .refresh = cache_refresh,
+                                               .thread_trim = connection_thread_fini};
+
 static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
 {
-    static const loop_services services = {.driver = &h1_driver,
-                                           .accepted = vhost_of_connection,
-                                           .begin = cache_create,
-                                           .end = cache_destroy,
-                                           .refresh = cache_refresh,
-                                           .thread_trim = connection_thread_fini};
     loops_config conf = {
         .server = sp->s,
-        .services = &services,
+        .services = &server_process_services,
         .n_loops = mpm_loops(),
         .n_workers = mpm_settings.threads,
         .queue_most = mpm_settings.queue,

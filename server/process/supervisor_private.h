@@ -149,6 +149,9 @@ apr_time_t sup_spare_due(void);
 
 /* ---- server_process.c ---- */
 
+/** What lives on the loops of a server process. */
+extern const struct loop_services server_process_services;
+
 /**
  * A server process, after the fork: sets itself up, runs the event loops, waits for its orders, and
  * ends.

@@ -13,6 +13,10 @@ void vhost_of_connection(brg_conn *bc)
     socklen_t len = sizeof local.sa;
 
     bc->base = ap_server_conf;
+    if (bc->listener->pretended) {
+        bc->chain = vhost_chain_of(bc->listener->pretended, &bc->base);
+        return;
+    }
     if (!vhost_wants_local_address()) {
         bc->chain = vhost_chain_of(bc->listener->addr, &bc->base);
         return;

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request that took the full way is over: let the cache store its answer, and tell who asks why it
+ * did not. */
+#include "cache_private.h"
+#include "request_parts.h"
+#include "http_log.h"
+
+APLOG_USE_MODULE(core);
+
+static struct {
+    cache_teller_fn *fn;
+    void *baton;
+} tell_whom; /* set before the loops run */
+
+void cache_tell_to(cache_teller_fn *fn, void *baton)
+{
+    tell_whom.fn = fn;
+    tell_whom.baton = baton;
+}
+
+/* What keeps the answer from being stored, but for LogLevel. */
+static void tell_judge(const response_cache *c, request_rec *r, policy_reason *reason)
+{
+    const char *why;
+
+    if (policy_undeclared(reason))
+        return;
+    if (!request_offer_of(r))
+        *reason = (policy_reason){r->handler ? r->handler : "its handler",
+                                  "the answer is no file or page that was offered, or a filter "
+                                  "makes it anew"};
+    else if (!cache_request_is_plain(r))
+        cache_refuse(reason, "it is no plain GET request");
+    else if (policy_ask_modules(r, reason) == BRG_CACHE_VOLATILE)
+        return;
+    else if (c && (why = cache_kind_is_not(c, r)) != NULL)
+        cache_refuse(reason, why);
+    else
+        reason->module = NULL;
+}
+
+static void tell_log(const response_cache *c, request_rec *r)
+{
+    policy_reason reason = {NULL, NULL};
+
+    tell_judge(c, r, &reason);
+    if (reason.module)
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "answer not kept in memory: %s: %s",
+                      reason.module, reason.why);
+    else
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
+                      "answer would be kept in memory if LogLevel did not ask for debug messages");
+}
+
+/* @param reason  what cache_store() found, if it was called */
+static void tell_teller(const response_cache *c, request_rec *r, policy_reason *reason)
+{
+    if (core_conf_of(r->server)->file_cache_entries_n <= 0) {
+        cache_refuse(reason, "FileCacheEntries is 0");
+    } else if (!c || !request_offer_of(r)) {
+        tell_judge(c, r, reason);
+        if (!reason->module)
+            cache_refuse(reason, "a worker thread had to answer");
+    }
+    tell_whom.fn(tell_whom.baton, r, reason);
+}
+
+void cache_consider(request_rec *r)
+{
+    response_cache *c = cache_store_cache();
+    policy_reason reason = {NULL, NULL};
+
+    if (!r->main && request_is_debugged(r))
+        tell_log(c, r);
+    if (c && request_offer_of(r))
+        cache_store(c, r, &reason);
+    if (!r->main && tell_whom.fn)
+        tell_teller(c, r, &reason);
+    if (c)
+        request_offer_drop(r);
+}
+
+void cache_register_hooks(apr_pool_t *p)
+{
+    cache_capture_register();
+    request_on_answered(cache_consider);
+}

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`-t -D DUMP_CACHE URL` says whether the answer to a request would be kept in memory, and if not, what keeps it out."""
+import os
+import socket
+
+import pytest
+
+import brigade
+
+pytestmark = pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="an option of Brigade's")
+FILES = {"a.html": "a\n", "b.html": "b\n", "list/x.txt": "x\n", "page.shtml": '<!--#include file="a.html" -->\n', "clock.shtml": '<!--#echo var="DATE_LOCAL" -->\n',
+         "cgi/a.cgi": "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\necho cgi\n", "host/a.html": "host\n", "far.html": "far\n",
+         "coded.txt": "coded\n" * 50}
+CONFIG = """LoadModule cgid_module @MODULES@/mod_cgid.so
+LoadModule deflate_module @MODULES@/mod_deflate.so
+ScriptSock @ROOT@/logs/cgisock
+CustomLog @ROOT@/logs/access_log "%h %U"
+<Directory @ROOT@/htdocs>
+    Options +Includes +ExecCGI
+    AddHandler cgi-script .cgi
+    AddType text/html .shtml
+    AddOutputFilter INCLUDES .shtml
+</Directory>
+<Location /coded.txt>
+    SetOutputFilter DEFLATE
+</Location>
+<Location /b.html>
+    SetEnvIf X-Kind one kind=one
+    Header set X-Kind yes env=kind
+</Location>
+<VirtualHost 192.0.2.1:@PORT@>
+    ServerName bound.example
+    DocumentRoot @ROOT@/htdocs/host
+</VirtualHost>
+<VirtualHost *:@PORT@>
+    ServerName first.example
+    DocumentRoot @ROOT@/htdocs
+</VirtualHost>
+"""
+
+
+@pytest.fixture(scope="module")
+def site():
+    server = brigade.Server(CONFIG, FILES)
+    for name in FILES:
+        os.utime(server.path("htdocs", name), (1e9, 1e9))
+    os.chmod(server.path("htdocs/cgi/a.cgi"), 0o755)
+    yield server
+    server.remove()
+
+
+def dump(server, url, *options):
+    done = server.run("-t", *options, "-D", "DUMP_CACHE", url)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+@pytest.mark.parametrize("url,said", [
+    ("/a.html", "200, by first.example, virtual host of "), ("http://first.example/a.html?x=1", "200, by first.example, virtual host of "), ("/page.shtml", "200, by"), ("/none.html", "404, by"),
+    ("http://bound.example/a.html", "/htdocs/host/a.html\n"), ("/b.html", "one answer for each kind of value of X-Kind\n"),
+    ("/coded.txt", "one answer for each kind of value of Accept-Encoding\n"), ("http://192.0.2.1/a.html", "/htdocs/host/a.html\n")])
+def test_kept(site, url, said):
+    status, out, err = dump(site, url)
+    assert status == 0 and "Kept in memory: yes\n" in out and said in out, (out, err)
+
+
+@pytest.mark.parametrize("url,options,said", [
+    ("/list/", [], "httpd/unix-directory: the answer is no file"), ("/cgi/a.cgi", [], "cgi-script: the answer is no file"), ("/clock.shtml", [], "no file or page that was offered"),
+    ("/a.html", ["-c", "LogLevel debug"], "LogLevel asks for debug messages"), ("/a.html", ["-c", "FileCacheEntries 0"], "FileCacheEntries is 0"),
+    ("/far", ["-c", "FallbackResource /far.html"], "its target led to another file"), ("/a.html", ["-C", f"LoadModule unique_id_module {brigade.APACHE_MODULES}/mod_unique_id.so"], "mod_unique_id.c: it has to run for each request")])
+def test_not_kept(site, url, options, said):
+    status, out, err = dump(site, url, *options)
+    assert status == 1 and "Kept in memory: no\n" in out and said in out, (out, err)
+
+
+def test_a_new_file(site):
+    site.write("new.html", "new\n")
+    status, out, _ = dump(site, "/new.html")
+    assert status == 1 and "changed in the last two seconds" in out
+
+
+def test_over_tls(site):
+    status, out, _ = dump(site, "https://first.example/a.html")
+    assert status == 1 and "over TLS" in out
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["ftp://x/y"], ["/a", "/b"], ["/a\r\nX: y"]])
+def test_mistakes(site, arguments):
+    done = site.run("-t", "-D", "DUMP_CACHE", *arguments)
+    assert done.returncode in (1, 2) and b"Kept" not in done.stdout and done.stderr
+
+
+def test_nothing_is_opened(site):
+    """It runs beside the server, and leaves its port and its logs alone."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = site.run("-t", "-D", "DUMP_CACHE", "/a.html", port=taken.getsockname()[1])
+    assert done.returncode == 0, done.stderr
+    assert not os.path.exists(site.path("logs/access_log")) and not os.path.exists(site.path("logs/error_log")) and not os.path.exists(site.path("logs/httpd.pid"))
+
+
+def test_prefork(site):
+    status, out, err = dump(site, "/a.html", "-C", "LoadModule mpm_prefork_module modules/mod_mpm_prefork.so")
+    assert status == 0 and "Kept in memory: yes" in out, (out, err)
