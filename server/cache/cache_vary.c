@@ -44,7 +44,7 @@ brg_cache_vary(request_rec *r, const char *name, brg_cache_variant_fn *kind, con
     const vary_wish *have;
 
     if (!list) {
-        request_mark_volatile(r);
+        request_mark_volatile(r, "core.c", "it was made by a module");
         return;
     }
     if (!*list)

@@ -53,11 +53,11 @@ typedef struct request_conf_block {
     core_request_config conf;
     apr_bucket_brigade bb;
     unsigned filters_used;
-    int is_volatile;
+    const char *volatile_module, *volatile_why; /* see request_mark_volatile(); NULL: not marked */
     int may_block;
-    int may_move, moves; /* its handler may be, and wants to be, called again by a worker */
-    int fails;           /* with moves: the error that the worker answers with instead, or OK */
-    int may_defer;       /* its phases may go on on a worker */
+    int may_move, moves;  /* its handler may be, and wants to be, called again by a worker */
+    int fails;            /* with moves: the error that the worker answers with instead, or OK */
+    int may_defer;        /* its phases may go on on a worker */
     int lookups_may_fail; /* so may those of its sub-requests, which are then made once more */
     request_files files;
     apr_array_header_t *vary;
@@ -103,14 +103,24 @@ static request_conf_block *request_block_of(const request_rec *r)
     return block && block->conf.notes == block->notes ? block : NULL;
 }
 
-void request_mark_volatile(request_rec *r)
+void request_mark_volatile(request_rec *r, const char *who, const char *why)
 {
     for (; r; r = r->prev ? r->prev : r->main) {
         request_conf_block *block = request_block_of(r);
 
-        if (block)
-            block->is_volatile = 1;
+        if (block && !block->volatile_why) {
+            block->volatile_why = why;
+            block->volatile_module = who;
+        }
     }
+}
+
+const char *request_volatile_why(const request_rec *r, const char **who)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    *who = block ? block->volatile_module : NULL;
+    return block ? block->volatile_why : NULL;
 }
 
 void request_mark_blocking(request_rec *r)
@@ -237,7 +247,7 @@ int request_depends(request_rec *r)
 {
     const request_conf_block *block = request_block_of(r);
 
-    return !block || block->is_volatile ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
+    return !block || block->volatile_why ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
 }
 
 apr_array_header_t **request_vary_fields(const request_rec *r)
@@ -372,7 +382,7 @@ brg_cache_dated_field(request_rec *r, const char *name, apr_interval_time_t afte
     request_dated *dated = request_dated_field(r);
 
     if (!dated || (dated->name && (strcmp(dated->name, name) || dated->after != after))) {
-        request_mark_volatile(r);
+        request_mark_volatile(r, "core.c", "two modules set dates that go with the time");
         return;
     }
     dated->name = name;

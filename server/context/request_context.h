@@ -32,8 +32,13 @@ int request_conf_create(request_rec *r);
 /**
  * The outcome of @a r depends on more than its URI, its virtual host and files: an expression was
  * evaluated. Also holds for the requests that led to r.
+ * @param who  the module whose reason that is
+ * @param why  for logs; both live for ever
  */
-void request_mark_volatile(request_rec *r);
+void request_mark_volatile(request_rec *r, const char *who, const char *why);
+
+/** The first such reason; NULL: r is not marked. *who is set with it. */
+const char *request_volatile_why(const request_rec *r, const char **who);
 
 /** The handler of @a r, or of one of its sub-requests, may wait: it is to run on a worker. */
 void request_mark_blocking(request_rec *r);

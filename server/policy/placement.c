@@ -283,6 +283,15 @@ static int policy_ask_one(const declaration *d, request_rec *r, const char **why
     return d->fn && !d->never && !stock_rule_is_void(d->stock) ? d->fn(r) : BRG_CACHE_VOLATILE;
 }
 
+/* What the core says may be what another module said of the request that led to this one. */
+static policy_reason policy_reason_of(const declaration *d, const request_rec *r, const char *why)
+{
+    const char *who, *marked = request_volatile_why(r, &who);
+
+    return d->fn == request_depends && marked ? (policy_reason){who, marked}
+                                              : (policy_reason){d->name, why};
+}
+
 static int policy_hooks_requests(const module *m)
 {
     for (size_t i = 0; i < sizeof request_hooks / sizeof *request_hooks; i++) {
@@ -324,7 +333,7 @@ int policy_ask_modules(request_rec *r, policy_reason *reason)
         if (answer <= worst)
             continue;
         worst = answer;
-        *reason = (policy_reason){asked[i]->name, why};
+        *reason = policy_reason_of(asked[i], r, why);
     }
     if (worst < BRG_CACHE_VOLATILE && stock_remoteip_changes_vary(r)) {
         *reason =

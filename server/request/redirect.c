@@ -11,6 +11,7 @@
  */
 #include "redirect_private.h"
 #include "handler_private.h"
+#include "placement.h"
 #include "request_context.h"
 #include "brigade/response_cache.h"
 #include "http_config.h"
@@ -215,11 +216,17 @@ static void redirect_move_resource(request_rec *r, request_rec *rr)
     r->subprocess_env = apr_table_overlay(r->pool, rr->subprocess_env, r->subprocess_env);
 }
 
-/* What r was until now had a configuration of its own, which counts for the outcome as well. */
+/* What r was until now had a configuration of its own, which counts for the outcome as well; not so the
+ * handler that it would have had. */
 static void redirect_note_dependence(request_rec *r)
 {
-    if (brg_cache_ask(r) == BRG_CACHE_VOLATILE)
-        request_mark_volatile(r);
+    policy_reason reason = {"core.c", "LogLevel asks for debug messages"};
+    const char *handler = r->handler;
+
+    r->handler = NULL;
+    if (request_is_debugged(r) || policy_ask_modules(r, &reason) == BRG_CACHE_VOLATILE)
+        request_mark_volatile(r, reason.module, reason.why);
+    r->handler = handler;
 }
 
 AP_DECLARE(void) ap_internal_fast_redirect(request_rec *rr, request_rec *r)

@@ -109,7 +109,7 @@ static int type_set_handler(request_rec *r, const core_dir_config *conf)
 
     if (conf->expr_handler) {
         if (expr_depends(conf->expr_handler))
-            request_mark_volatile(r);
+            request_mark_volatile(r, "core.c", "the expression of SetHandler looks at the request");
         handler = ap_expr_str_exec(r, conf->expr_handler, &err);
         if (err) {
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
@@ -131,7 +131,7 @@ static int type_override(request_rec *r)
                      conf->hostname_lookups == HOSTNAME_LOOKUP_DOUBLE)) {
         /* Now, while the request may wait: logs are written by event loops. */
         ap_get_useragent_host(r, REMOTE_NAME, NULL);
-        request_mark_volatile(r);
+        request_mark_volatile(r, "core.c", "HostnameLookups asks for the name of the client");
     }
     if (conf->mime_type && strcmp(conf->mime_type, "none"))
         ap_set_content_type_ex(r, conf->mime_type, 1);

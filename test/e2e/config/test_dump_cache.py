@@ -8,7 +8,7 @@ import pytest
 import brigade
 
 pytestmark = pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="an option of Brigade's")
-FILES = {"a.html": "a\n", "b.html": "b\n", "list/x.txt": "x\n", "page.shtml": '<!--#include file="a.html" -->\n', "clock.shtml": '<!--#echo var="DATE_LOCAL" -->\n',
+FILES = {"a.html": "a\n", "b.html": "b\n", "index.html": "index\n", "list/x.txt": "x\n", "page.shtml": '<!--#include file="a.html" -->\n', "clock.shtml": '<!--#echo var="DATE_LOCAL" -->\n',
          "cgi/a.cgi": "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\necho cgi\n", "host/a.html": "host\n", "far.html": "far\n",
          "coded.txt": "coded\n" * 50}
 CONFIG = """LoadModule cgid_module @MODULES@/mod_cgid.so
@@ -55,7 +55,7 @@ def dump(server, url, *options):
 
 
 @pytest.mark.parametrize("url,said", [
-    ("/a.html", "200, by first.example, virtual host of "), ("http://first.example/a.html?x=1", "200, by first.example, virtual host of "), ("/page.shtml", "200, by"), ("/none.html", "404, by"),
+    ("/a.html", "200, by first.example, virtual host of "), ("http://first.example/a.html?x=1", "200, by first.example, virtual host of "), ("/page.shtml", "200, by"), ("/none.html", "404, by"), ("/", "/htdocs/index.html"),
     ("http://bound.example/a.html", "/htdocs/host/a.html\n"), ("/b.html", "one answer for each kind of value of X-Kind\n"),
     ("/coded.txt", "one answer for each kind of value of Accept-Encoding\n"), ("http://192.0.2.1/a.html", "/htdocs/host/a.html\n")])
 def test_kept(site, url, said):
@@ -65,6 +65,7 @@ def test_kept(site, url, said):
 
 @pytest.mark.parametrize("url,options,said", [
     ("/list/", [], "httpd/unix-directory: the answer is no file"), ("/cgi/a.cgi", [], "cgi-script: the answer is no file"), ("/clock.shtml", [], "no file or page that was offered"),
+    ("/", ["-c", "<If \"%{REMOTE_ADDR} == '192.0.2.9'\">\nSetEnv X 1\n</If>"], "core.c: the condition of an <If>"),
     ("/a.html", ["-c", "LogLevel debug"], "LogLevel asks for debug messages"), ("/a.html", ["-c", "FileCacheEntries 0"], "FileCacheEntries is 0"),
     ("/far", ["-c", "FallbackResource /far.html"], "its target led to another file"), ("/a.html", ["-C", f"LoadModule unique_id_module {brigade.APACHE_MODULES}/mod_unique_id.so"], "mod_unique_id.c: it has to run for each request")])
 def test_not_kept(site, url, options, said):
