@@ -111,8 +111,8 @@ class Server:
         self.binary = binary or BINARY
         self.apache = is_apache(self.binary)
         self.config, self.args, self.bare, self.modules = config, list(args), bare, modules
-        self.env = dict(os.environ, ASAN_OPTIONS="detect_leaks=1:abort_on_error=0:exitcode=66",
-                        TSAN_OPTIONS="exitcode=66:halt_on_error=0", UBSAN_OPTIONS="print_stacktrace=1", **(env or {}))
+        self.env = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:exitcode=66",
+                    "TSAN_OPTIONS": "exitcode=66:halt_on_error=0", "UBSAN_OPTIONS": "print_stacktrace=1", **(env or {})}
         self.address, self.wait, self.limits = address, wait, limits or {}
         self.expect_trouble = False
         self.process = None
