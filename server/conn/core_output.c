@@ -5,12 +5,14 @@
  * It decides three things about the buckets that arrive; core_write.c does the writing.
  *
  *   Now or later?   A response that is complete is written at once, straight from the buckets as
- * they came. If the next request already waits in the input, it is set aside, so that both answers
- * share a system call (FlushMaxPipelined bounds that). Pieces of a response gather until they are
- * worth a call. Wait or not?    A loop never waits: what the socket does not take stays for
- * core_output_flush. A worker waits when a FLUSH asks for it or when more than FlushMaxThreshold
- * bytes of memory are pending. Copy or keep?   What stays is set aside: transient data is copied,
- * files are kept by reference.
+ *                   they came. If the next request already waits in the input, it is set aside, so
+ *                   that both answers share a system call (FlushMaxPipelined bounds that). Pieces of
+ *                   a response gather until they are worth a call.
+ *   Wait or not?    A loop never waits: what the socket does not take stays for core_output_flush.
+ *                   A worker waits when a FLUSH asks for it or when more than FlushMaxThreshold bytes
+ *                   of memory are pending, but for no longer than OUTPUT_PATIENCE_US in a response:
+ *                   then the output goes to disk, and the loop sends it (core_spool.c).
+ *   Copy or keep?   What stays is set aside: transient data is copied, files are kept by reference.
  *
  * Buckets that wait are always set aside already. So when something waits, new buckets are set
  * aside before they join the queue; when nothing waits, they are written first and only the rest is
@@ -27,12 +29,16 @@
 #include "http_protocol.h"
 #include "http_request.h"
 
+#include "clock.h"
+
 #include "apr_portable.h"
 
 APLOG_USE_MODULE(core);
 
 #define OUTPUT_WORTH_A_CALL (16 * 1024)
-#define OUTPUT_MEMORY_MAX 65535 /* FlushMaxThreshold, where nothing is configured */
+#define OUTPUT_PATIENCE_US 250000     /* a worker's, with the client of one response */
+#define OUTPUT_SPOOL_FILE (64 * 1024) /* a larger file ends the spool, and waits as it is */
+#define OUTPUT_MEMORY_MAX 65535       /* FlushMaxThreshold, where nothing is configured */
 
 AP_DECLARE_DATA ap_filter_rec_t *ap_core_output_filter_handle;
 
@@ -70,9 +76,15 @@ static struct core_output *core_output_of(ap_filter_t *f)
 
 /* ---- state ---- */
 
+static int core_output_waits(const struct core_output *out)
+{
+    return !APR_BRIGADE_EMPTY(out->bb) || core_spool_is_active(out);
+}
+
 static void core_output_settle(struct core_output *out)
 {
-    out->c->data_in_output_filters = !APR_BRIGADE_EMPTY(out->bb);
+    core_spool_count(out);
+    out->c->data_in_output_filters = core_output_waits(out);
     if (APR_BRIGADE_EMPTY(out->bb)) {
         if (out->kept)
             apr_pool_clear(out->kept);
@@ -89,6 +101,7 @@ static apr_status_t core_output_fail(struct core_output *out, apr_status_t rv)
     if (!out->error)
         out->error = rv;
     connection_abort(out->c);
+    core_spool_fail(out, rv);
     apr_brigade_cleanup(out->bb);
     apr_brigade_cleanup(out->unsent);
     core_output_settle(out);
@@ -97,13 +110,14 @@ static apr_status_t core_output_fail(struct core_output *out, apr_status_t rv)
 
 void core_output_drop(struct core_output *out)
 {
-    if (!APR_BRIGADE_EMPTY(out->bb))
+    if (core_output_waits(out))
         core_output_fail(out, APR_ECONNABORTED);
+    core_spool_drop(out);
 }
 
 int core_output_pending(const brg_conn *bc)
 {
-    return bc->out && !APR_BRIGADE_EMPTY(bc->out->bb);
+    return bc->out && core_output_waits(bc->out);
 }
 
 apr_off_t core_output_bytes(const conn_rec *c)
@@ -136,8 +150,9 @@ int core_output_gathers(const brg_conn *bc)
 {
     const struct core_output *out = bc->out;
 
-    return core_output_pending(bc) && !out->error && !out->c->aborted && !out->blocked &&
-           out->memory <= core_output_threshold(out) && core_output_may_gather(out);
+    return core_output_pending(bc) && !core_spool_is_active(out) && !out->error &&
+           !out->c->aborted && !out->blocked && out->memory <= core_output_threshold(out) &&
+           core_output_may_gather(out);
 }
 
 void core_output_add_bytes(brg_conn *bc, apr_off_t n)
@@ -195,25 +210,69 @@ static apr_status_t core_output_keep_all(struct core_output *out, apr_bucket_bri
 
 /* ---- writing ---- */
 
+/* In order: what is on disk comes first. */
+static apr_status_t core_output_write(struct core_output *out)
+{
+    apr_status_t rv = core_spool_is_active(out) ? core_spool_next(out) : APR_SUCCESS;
+
+    return rv == APR_SUCCESS ? core_write(out) : rv;
+}
+
 /* Write without waiting. APR_EAGAIN is not an error here: what is left waits. */
 static apr_status_t core_output_try(struct core_output *out)
 {
-    apr_status_t rv = core_write(out);
+    apr_status_t rv = core_output_write(out);
     return rv == APR_EAGAIN ? APR_SUCCESS : rv;
 }
 
-/* Write until no more than `most` bytes of memory are left; 0 = until nothing is left at all. Each
- * write that makes progress starts the timeout anew. */
+/* Wait for the client until the patience of this response is used up. */
+static apr_status_t core_output_be_patient(struct core_output *out, apr_interval_time_t timeout)
+{
+    apr_interval_time_t left = OUTPUT_PATIENCE_US - out->waited_us;
+    apr_time_t began = clock_monotonic();
+    apr_status_t rv = core_write_wait(out, timeout < 0 || left < timeout ? left : timeout);
+
+    out->waited_us += clock_monotonic() - began;
+    return APR_STATUS_IS_TIMEUP(rv) && (timeout < 0 || left < timeout) ? APR_SUCCESS : rv;
+}
+
+/* A worker's output waits for the client: give the worker something better to do. */
+static apr_status_t core_output_wait_once(struct core_output *out, apr_interval_time_t timeout)
+{
+    apr_status_t rv;
+
+    if (core_spool_is_active(out))
+        return core_spool_wait(out);
+    if (!core_spool_may_begin(out))
+        return core_write_wait(out, timeout);
+    if (out->waited_us < OUTPUT_PATIENCE_US)
+        return core_output_be_patient(out, timeout);
+    rv = core_spool_begin(out);
+    return rv == CORE_SPOOL_NONE ? core_write_wait(out, timeout) : rv;
+}
+
+/* The rest is the loop's to send, and what stands behind it waits for nothing but that. */
+static int core_output_is_left(const struct core_output *out)
+{
+    const apr_bucket *e = APR_BRIGADE_FIRST(out->bb);
+
+    while (e != APR_BRIGADE_SENTINEL(out->bb) && APR_BUCKET_IS_METADATA(e))
+        e = APR_BUCKET_NEXT(e);
+    return core_spool_is_active(out) && e == APR_BRIGADE_SENTINEL(out->bb);
+}
+
+/* Write until no more than `most` bytes of memory are left; 0 = until nothing is left at all, or
+ * the loop has it. Each write that makes progress starts the timeout anew. */
 static apr_status_t core_output_wait(struct core_output *out, apr_size_t most)
 {
     apr_interval_time_t timeout = connection_timeout(out->c);
     apr_status_t rv;
 
     BRG_ASSERT(out->tag == &core_output_tag);
-    while ((rv = core_write(out)) == APR_EAGAIN) {
-        if (conn_on_loop() || (most && out->memory <= most))
+    while ((rv = core_output_write(out)) == APR_EAGAIN) {
+        if (conn_on_loop() || (most && out->memory <= most) || core_output_is_left(out))
             return APR_SUCCESS;
-        if ((rv = core_write_wait(out, timeout)) != APR_SUCCESS)
+        if ((rv = core_output_wait_once(out, timeout)) != APR_SUCCESS)
             return rv;
     }
     return rv;
@@ -225,7 +284,7 @@ typedef enum { OUTPUT_KEEP, OUTPUT_TRY, OUTPUT_LIMIT, OUTPUT_ALL } output_want;
 /* Queue all of unsent and do what is wanted. */
 static apr_status_t core_output_push(struct core_output *out, apr_size_t memory, output_want want)
 {
-    int queue = want == OUTPUT_KEEP || !APR_BRIGADE_EMPTY(out->bb);
+    int queue = want == OUTPUT_KEEP || core_output_waits(out);
     apr_status_t rv = APR_SUCCESS;
 
     if (queue)
@@ -268,6 +327,17 @@ static apr_status_t core_output_push_before(struct core_output *out, apr_bucket 
     return rv;
 }
 
+/* 1: e is the next of all, and of the kind that a spool takes. */
+static int core_output_is_spools(const struct core_output *out, const apr_bucket *e)
+{
+    if (!core_spool_takes(out) || !APR_BRIGADE_EMPTY(out->bb) ||
+        e != APR_BRIGADE_FIRST(out->unsent))
+        return 0;
+    if (APR_BUCKET_IS_METADATA(e))
+        return APR_BUCKET_IS_FLUSH(e) || APR_BUCKET_IS_EOS(e);
+    return !APR_BUCKET_IS_FILE(e) || e->length <= OUTPUT_SPOOL_FILE;
+}
+
 /* Data of unknown length: have it at hand before it is queued. What came before must not wait for
  * it. */
 static apr_status_t core_output_resolve(struct core_output *out, apr_bucket *e, output_scan *seen)
@@ -279,6 +349,8 @@ static apr_status_t core_output_resolve(struct core_output *out, apr_bucket *e, 
     if (!APR_STATUS_IS_EAGAIN(rv))
         return rv;
     rv = core_output_push_before(out, e, seen, OUTPUT_ALL);
+    if (core_output_is_spools(out, e)) /* that reads it */
+        return rv;
     return rv == APR_SUCCESS ? apr_bucket_read(e, &data, &len, APR_BLOCK_READ) : rv;
 }
 
@@ -303,17 +375,49 @@ static output_want core_output_last_want(struct core_output *out, const output_s
     return (apr_off_t)out->memory + seen->bytes >= OUTPUT_WORTH_A_CALL ? OUTPUT_TRY : OUTPUT_KEEP;
 }
 
+/* The first of unsent goes to disk. What the loop sends needs no FLUSH, and an EOS carries nothing. */
+static apr_status_t core_output_spool_first(struct core_output *out)
+{
+    apr_bucket *e = APR_BRIGADE_FIRST(out->unsent);
+    apr_size_t len, taken = 0;
+    apr_status_t rv = APR_SUCCESS;
+    const char *data;
+
+    if (APR_BUCKET_IS_EOS(e))
+        out->waited_us = 0;
+    if (!APR_BUCKET_IS_METADATA(e)) {
+        rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
+        if (rv == APR_SUCCESS && len)
+            rv = core_spool_append(out, data, len, &taken);
+        if (rv == CORE_SPOOL_NONE && taken)
+            apr_bucket_split(e, taken);
+        else if (rv == CORE_SPOOL_NONE)
+            return APR_SUCCESS;
+        else if (rv != APR_SUCCESS)
+            return rv;
+    }
+    apr_bucket_delete(e);
+    return APR_SUCCESS;
+}
+
 static apr_status_t core_output_todo(struct core_output *out)
 {
     apr_size_t threshold = core_output_threshold(out);
     apr_bucket_brigade *unsent = out->unsent;
-    output_scan seen = {0};
-    apr_bucket *e, *next;
+    apr_bucket *e = APR_BRIGADE_FIRST(unsent), *next;
     apr_status_t rv = APR_SUCCESS;
+    output_scan seen = {0};
 
-    for (e = APR_BRIGADE_FIRST(unsent); e != APR_BRIGADE_SENTINEL(unsent); e = next) {
-        if (e->length == (apr_size_t)-1)
+    for (; e != APR_BRIGADE_SENTINEL(unsent); e = next) {
+        if (!core_output_is_spools(out, e) && e->length == (apr_size_t)-1)
             rv = core_output_resolve(out, e, &seen);
+        if (rv == APR_SUCCESS && core_output_is_spools(out, e)) {
+            rv = core_output_spool_first(out);
+            next = APR_BRIGADE_FIRST(unsent);
+            if (rv != APR_SUCCESS)
+                return rv;
+            continue;
+        }
         if (rv != APR_SUCCESS)
             return rv;
         next = APR_BUCKET_NEXT(e);
@@ -327,6 +431,8 @@ static apr_status_t core_output_todo(struct core_output *out)
     }
     if (APR_BRIGADE_EMPTY(unsent))
         return APR_SUCCESS;
+    if (seen.ends)
+        out->waited_us = 0;
     out->responses += seen.ends;
     return core_output_push(out, seen.memory, core_output_last_want(out, &seen));
 }
@@ -368,7 +474,7 @@ apr_status_t core_output_flush(brg_conn *bc)
         return out->error;
     if (out->c->aborted)
         return core_output_fail(out, APR_ECONNABORTED);
-    rv = core_write(out);
+    rv = core_output_write(out);
     if (rv != APR_SUCCESS && rv != APR_EAGAIN)
         return core_output_fail(out, rv);
     core_output_settle(out);

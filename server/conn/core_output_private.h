@@ -26,9 +26,71 @@ struct core_output {
                            brg_connection_octets() */
     apr_off_t taken;    /**< of these, told by core_output_take_bytes() */
     int responses;      /**< whole responses that wait in bb */
-    unsigned blocked : 1;     /**< the last write left something: bb waits for the socket */
-    unsigned no_sendfile : 1; /**< the kernel refused it once on this connection */
+    apr_interval_time_t waited_us; /**< that workers waited for the client in this response */
+    struct core_spool *spool;      /**< output on disk, in front of bb; NULL until it is needed */
+    unsigned blocked : 1;          /**< the last write left something: bb waits for the socket */
+    unsigned no_sendfile : 1;      /**< the kernel refused it once on this connection */
 };
+
+/** The filter's answer to what went wrong with a spool and leaves the connection as it was. */
+#define CORE_SPOOL_NONE APR_ENOTIMPL
+
+/**
+ * core_spool.c: what a worker produces faster than the client takes it goes into a file without a name,
+ * from which the loop sends it meanwhile (loop_drain.h). The file is a ring of OutputSpoolSize bytes.
+ * Buckets of out->bb come after it.
+ *
+ *   state      what moves it on                              file   who sends from it
+ *   ---------  --------------------------------------------  -----  ----------------------------------
+ *   none       core_spool_begin() by a worker                no     -
+ *   active     all was sent: core_spool_next() ends it       open   CONN_WORKER: the loop;
+ *                                                                   else core_spool_next()
+ *   failed     the connection ends: core_spool_drop()        open   nobody
+ */
+
+/** 1 while output is, or was until just now, in the spool: what comes next goes behind it. */
+int core_spool_is_active(const struct core_output *out);
+
+/** 1 if core_spool_append() is possible: a worker runs, it is active, and its file did not fail. */
+int core_spool_takes(const struct core_output *out);
+
+/** 1 if this thread, and this connection, may begin a spool. */
+int core_spool_may_begin(const struct core_output *out);
+
+/**
+ * Begin with the data at the front of out->bb, which leaves it. Metadata but FLUSH and EOS stay.
+ * @return APR_SUCCESS; CORE_SPOOL_NONE: bb is as before; else the connection is lost
+ * Threads: a worker that owns the connection. Blocking: on disks, and for room as core_spool_append().
+ */
+apr_status_t core_spool_begin(struct core_output *out);
+
+/**
+ * Append data while the spool is active and bb is empty. Waits for room where the ring is full; while
+ * others need the thread, for no longer than the client makes progress (WorkerStallTimeout).
+ * @return APR_SUCCESS; CORE_SPOOL_NONE: the disk failed, and @a len bytes less *@a taken are not in it;
+ * else the connection is lost
+ */
+apr_status_t core_spool_append(struct core_output *out, const char *data, apr_size_t len,
+                               apr_size_t *taken);
+
+/** Wait on a worker until all of an active spool is sent. @return as core_spool_append() */
+apr_status_t core_spool_wait(struct core_output *out);
+
+/**
+ * Send from an active spool what the socket takes, unless another thread does; end it when it is empty.
+ * @return APR_SUCCESS: it is not active any more; APR_EAGAIN: bytes are left; else the error
+ * Threads: the owner of the connection. Blocking: no.
+ */
+apr_status_t core_spool_next(struct core_output *out);
+
+/** Bring out->bytes and out->reported up to date. Threads: the owner. */
+void core_spool_count(struct core_output *out);
+
+/** Nothing more is to be sent. Threads: the owner. */
+void core_spool_fail(struct core_output *out, apr_status_t error);
+
+/** The connection ends. Threads: its loop, or the last thread of the process. */
+void core_spool_drop(struct core_output *out);
 
 /** 1 if bucket @a e holds memory of its own as long as it waits, which FlushMaxThreshold bounds. */
 static inline int core_output_is_memory(const apr_bucket *e)

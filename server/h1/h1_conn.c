@@ -407,6 +407,7 @@ static void h1_conn_run(brg_conn *bc)
             return;
         bc->head_began =
             bc->loop->monotonic; /* the time in which nothing was read is not the peer's */
+        bc->idle_until = bc->loop->monotonic + h1_conn_server(bc)->keep_alive_timeout;
         break;
     case CONN_BODY:
         if (!h1_body_go_on(bc))

@@ -32,7 +32,8 @@
  *   any  -> closed, by an error, a deadline, or the end of the process
  *
  * In CONN_WORKER the connection is not in the timer wheel and on no list of the loop. It may still be in the poll
- * set; its events are ignored, since the loop looks again when the worker returns it. Queued
+ * set; its events are ignored, since the loop looks again when the worker returns it, unless the worker left output
+ * to the loop (loop_drain.h): the loop then sends that, and touches nothing else of the connection. Queued
  * connections that the pool refuses (bc->refused) come back without having run.
  */
 #include "httpd.h"
@@ -45,6 +46,7 @@ typedef struct brg_loop brg_loop;
 typedef struct brg_conn brg_conn;
 struct conn_driver;
 struct conn_transport;
+struct conn_drain;
 
 /** A listening socket of one loop. Made by listen.c; lives as long as the generation that inherits
  * it. */
@@ -139,6 +141,7 @@ struct brg_conn {
     conn_rec *c;
     struct core_output *out;      /**< core_output.c's state; NULL until attached */
     struct cache_worker_fill *fill; /**< with a worker: where its answer may be kept, or NULL */
+    struct conn_drain *drain;     /**< the loop's: with a worker, output that the loop sends */
     request_rec *r;               /**< with a worker: the request that it runs */
     int r_status;                 /**< with a worker: what the phases said; see H1_PHASES_PENDING */
 };

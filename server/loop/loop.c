@@ -4,6 +4,7 @@
  * an idle connection needs, and level-triggered polling costs two system calls whenever a worker
  * takes a connection and gives it back. */
 #include "loop.h"
+#include "loop_drain.h"
 #include "clock.h"
 #include "crash.h"
 #include "scores.h"
@@ -194,13 +195,16 @@ void loop_return(brg_conn *bc)
 static void loop_take_returned(brg_loop *loop)
 {
     brg_conn *bc, *next;
+    brg_conn *first = atomic_exchange_explicit(&loop->returned, NULL, memory_order_acquire);
 
-    for (bc = atomic_exchange_explicit(&loop->returned, NULL, memory_order_acquire); bc;
-         bc = next) {
+    loop_take_drains(loop); /* of those that were returned, too: it was posted before */
+    for (bc = first; bc; bc = next) {
         next = bc->next;
         BRG_ASSERT_TAG(bc, CONN_TAG);
         BRG_ASSERT(bc->state == CONN_WORKER && bc->loop == loop && !bc->timer.prev);
-        bc->rd_ready = 1; /* whatever events came meanwhile: find out by reading */
+        if (bc->drain)
+            loop_drain_end(bc->drain); /* the rest is the driver's */
+        bc->rd_ready = 1;              /* whatever events came meanwhile: find out by reading */
         loop_ready(loop, bc);
     }
 }
@@ -208,8 +212,12 @@ static void loop_take_returned(brg_loop *loop)
 static void loop_event_conn(brg_loop *loop, brg_conn *bc, uint32_t events)
 {
     BRG_ASSERT_TAG(bc, CONN_TAG);
-    if (bc->state == CONN_WORKER)
-        return; /* the worker reads by itself; loop_take_returned() looks again */
+    if (bc->state ==
+        CONN_WORKER) { /* the worker reads by itself; loop_take_returned() looks again */
+        if (bc->drain && events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
+            loop_drain_event(loop, bc->drain);
+        return;
+    }
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
         bc->rd_ready = 1;
         if (bc->state == CONN_HEAD || bc->state == CONN_IDLE || bc->state == CONN_LINGER ||
@@ -335,6 +343,7 @@ static void loop_end_turn(brg_loop *loop)
         loop->peak = loop->conns_n;
     if (loop->monotonic - loop->trim_last >= apr_time_from_sec(1)) {
         loop_refuse(loop);
+        loop_drains_expire(loop);
         loop_trim(loop);
     }
     if (loop->ended_n || loop->monotonic - loop->turn_end_last >= apr_time_from_sec(1)) {
@@ -402,18 +411,28 @@ static void loop_wait_failed(brg_loop *loop, int error)
     _exit(APEXIT_CHILDSICK);
 }
 
+static int loop_wait_ms(const brg_loop *loop)
+{
+    int wait, again = loop->drains ? loop_drains_wait_ms(loop) : -1;
+
+    if (loop->again || loop->ready || loop->work_waits)
+        return 0;
+    wait = wheel_wait_ms(&loop->wheel, loop->monotonic, LOOP_WAIT_MS);
+    return again >= 0 && again < wait ? again : wait;
+}
+
 static void loop_turn(brg_loop *loop)
 {
     struct epoll_event events[LOOP_EVENTS];
-    int n, wait = loop->again || loop->ready || loop->work_waits
-                      ? 0
-                      : wheel_wait_ms(&loop->wheel, loop->monotonic, LOOP_WAIT_MS);
+    int n, wait = loop_wait_ms(loop);
 
     n = epoll_wait(loop->poll_fd, events, LOOP_EVENTS, wait);
     loop_read_clocks(loop);
     if (n < 0 && errno != EINTR)
         loop_wait_failed(loop, errno);
     loop_read_again(loop);
+    if (loop->drains)
+        loop_drains_again(loop);
     if (n >= 0)
         loop->wait_failures = 0;
     for (int i = 0; i < n; i++)

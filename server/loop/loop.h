@@ -86,6 +86,8 @@ struct brg_loop {
 
     worker_pool *workers;
     _Atomic(brg_conn *) returned; /**< pushed by workers, taken by the loop (release / acquire) */
+    _Atomic(struct conn_drain *) drains_posted; /**< the same for loop_drain_post() */
+    struct conn_drain *drains;    /**< output that workers still produce (loop_drain.h) */
     int wait_failures;            /**< of epoll_wait, in a row */
     atomic_int wakes;             /**< 1 while wake_fd is signalled */
 
@@ -175,6 +177,23 @@ void loop_wake(brg_loop *loop);
 
 /** Called by a worker: hand bc back to its loop. */
 void loop_return(brg_conn *bc);
+
+/* ---- loop_drain.c; all on the loop ---- */
+
+/** Take over what workers posted, and send as much of it as the sockets take. */
+void loop_take_drains(brg_loop *loop);
+
+/** The socket of @a d, whose connection a worker has, may take more. */
+void loop_drain_event(brg_loop *loop, struct conn_drain *d);
+
+/** Milliseconds after which one of them wants to be run again; -1: none does. */
+int loop_drains_wait_ms(const brg_loop *loop);
+
+/** Run those that asked for it. */
+void loop_drains_again(brg_loop *loop);
+
+/** Once a second: end those whose clients took nothing for too long. */
+void loop_drains_expire(brg_loop *loop);
 
 /** Accept what waits on a listener, at most a batch (loop_accept.c). Threads: the loop's own. */
 void loop_accept(brg_loop *loop, brg_listener *l);

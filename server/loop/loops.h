@@ -17,6 +17,10 @@ typedef struct loops_config {
     int queue_most;      /**< connections that may wait for a worker */
     apr_interval_time_t queue_us; /**< how long each may wait, microseconds; 0 = any time */
     apr_interval_time_t stall_us; /**< WorkerStallTimeout, microseconds; 0 = none: see conn_wait() */
+    apr_off_t spool_most;  /**< OutputSpoolSize: bytes of a response on disk for a client that is slower
+                                than its worker; 0 = none */
+    apr_off_t spool_total; /**< the same of all responses of this process together */
+    const char *spool_dir; /**< OutputSpoolDir */
     int max_files;       /**< files that the caches of this process may keep open */
     int max_connections; /**< open connections of this process; beyond it, loops stop accepting */
     int slot;            /**< this process's index in the scoreboard */

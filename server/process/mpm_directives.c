@@ -8,6 +8,7 @@
  * once per configuration.
  */
 #include "configuration.h"
+#include "core_settings.h"
 #include "mpm_private.h"
 #include "main_private.h"
 #include "brigade/response_cache.h"
@@ -26,6 +27,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MPM_LEAST_SPOOL 65536
 
 /* ---- numbers ---- */
 
@@ -64,6 +67,44 @@ static const char *mpm_set_loops(cmd_parms *cmd, void *dummy, const char *arg)
     if (!err)
         mpm_settings.loops = (int)value;
     return err;
+}
+
+/* ---- output on disk ---- */
+
+static const char *mpm_set_spool(cmd_parms *cmd, void *dummy, const char *one, const char *total)
+{
+    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    apr_int64_t n, all = 0;
+
+    if (!err)
+        err = core_number(cmd, one, 0, APR_INT64_MAX, &n);
+    if (!err && total)
+        err = core_number(cmd, total, 0, APR_INT64_MAX, &all);
+    if (err)
+        return err;
+    if (n && n < MPM_LEAST_SPOOL)
+        return "OutputSpoolSize takes 0 (off) or at least 65536 bytes";
+    if (total && all < n)
+        return "OutputSpoolSize: all responses together need at least what one may have";
+    mpm_settings.spool = n;
+    if (total)
+        mpm_settings.spool_total = all;
+    else if (mpm_settings.spool_total < n)
+        mpm_settings.spool_total = n;
+    return NULL;
+}
+
+static const char *mpm_set_spool_dir(cmd_parms *cmd, void *dummy, const char *arg)
+{
+    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    const char *dir = ap_server_root_relative(cmd->pool, arg);
+
+    if (err)
+        return err;
+    if (!dir || !ap_is_directory(cmd->pool, dir))
+        return apr_psprintf(cmd->pool, "OutputSpoolDir: %s is not a directory", arg);
+    mpm_settings.spool_dir = dir;
+    return NULL;
 }
 
 /* ---- what means nothing here: said when a configuration is tested ---- */
@@ -138,6 +179,12 @@ const command_rec mpm_commands[] = {
     AP_INIT_TAKE1("WorkerStallTimeout", mpm_set_number, MPM_DATA(&spec_stall), RSRC_CONF,
                   "seconds that a client may make no progress while requests wait for its worker "
                   "thread; 0 = as long as Timeout"),
+    AP_INIT_TAKE12(
+        "OutputSpoolSize", mpm_set_spool, NULL, RSRC_CONF,
+        "bytes of a response, and of all of a server process together, that wait on disk "
+        "for slow clients; 0 = none: worker threads wait"),
+    AP_INIT_TAKE1("OutputSpoolDir", mpm_set_spool_dir, NULL, RSRC_CONF,
+                  "directory for files without a name, in which output waits for slow clients"),
     AP_INIT_TAKE1("ThreadLimit", mpm_set_number, MPM_DATA(&spec_thread_limit), RSRC_CONF,
                   "upper bound of ThreadsPerChild"),
     AP_INIT_TAKE1("ServerLimit", mpm_set_number, MPM_DATA(&spec_server_limit), RSRC_CONF,

@@ -18,6 +18,9 @@
 #define MPM_DEFAULT_QUEUE 1024       /**< WorkerQueueSize */
 #define MPM_DEFAULT_QUEUE_SECONDS 60 /**< WorkerQueueTimeout */
 #define MPM_DEFAULT_STALL_SECONDS 5  /**< WorkerStallTimeout */
+#define MPM_DEFAULT_SPOOL ((apr_int64_t)1 << 30)       /**< OutputSpoolSize, of one response */
+#define MPM_DEFAULT_SPOOL_TOTAL ((apr_int64_t)4 << 30) /**< and of all of a process */
+#define MPM_DEFAULT_SPOOL_DIR "/var/tmp"               /**< OutputSpoolDir: on a disk, unlike many a /tmp */
 #define MPM_MAX_PROCESSES 64
 #define MPM_MAX_PREFORK 4096 /**< processes with mpm_prefork */
 #define MPM_MAX_LOOPS 256
@@ -33,6 +36,9 @@ typedef struct mpm_conf {
     int queue_seconds; /**< WorkerQueueTimeout: how long each may; 0 = any time */
     int stall_seconds; /**< WorkerStallTimeout: how long a client may make no progress while others wait for
                             workers; 0 = for Timeout */
+    apr_int64_t spool;       /**< OutputSpoolSize: bytes of a response on disk; 0 = none */
+    apr_int64_t spool_total; /**< of all responses of a process */
+    const char *spool_dir;   /**< OutputSpoolDir */
     int connections;  /**< MaxRequestWorkers, of all processes; 0 = no limit but descriptors */
     int server_limit; /**< ServerLimit; 0 = not given */
     int thread_limit; /**< ThreadLimit; 0 = not given */

@@ -107,17 +107,17 @@ class Client:
         return Response(self.read_until(b"\r\n\r\n"))
 
     def _chunked(self):
-        body, trailers = b"", []
+        pieces, trailers = [], []
         while True:
             size = int(self.read_until(b"\r\n").split(b";")[0], 16)
             if size == 0:
                 break
-            body += self.read_exactly(size)
+            pieces.append(self.read_exactly(size))
             assert self.read_exactly(2) == b"\r\n", "no line end after a chunk"
         while True:
             line = self.read_until(b"\r\n")
             if not line:
-                return body, trailers
+                return b"".join(pieces), trailers
             trailers.append(line.decode("latin-1"))
 
     def read_response(self, method="GET", interim=False):

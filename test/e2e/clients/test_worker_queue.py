@@ -158,7 +158,7 @@ def test_bad_values_are_refused(serve, line, message):
 
 def test_readers_that_stopped_give_their_workers_up(serve):
     """Answers far larger than what is kept for a slow client: it has its worker until others need it."""
-    server = serve(TWO + "Timeout 60\nWorkerStallTimeout 1\n" + with_sleep("<Location /endless>\nSetHandler endless\n</Location>\n"),
+    server = serve(TWO + "Timeout 60\nWorkerStallTimeout 1\nOutputSpoolSize 65536\n" + with_sleep("<Location /endless>\nSetHandler endless\n</Location>\n"),
                    FILES)
     stopped = [server.connect() for _ in range(2)]
     for c in stopped:

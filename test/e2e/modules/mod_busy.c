@@ -6,6 +6,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "brigade/response_cache.h"
+#include "apr_strings.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,9 +55,50 @@ static int endless_handler(request_rec *r)
     return OK;
 }
 
+/* "much": as many bytes as the query says, a counter in each eight of them; "flush-" before the number: a flush after
+ * each block. "drip": so many bytes, flushed, and the rest of the answer so many milliseconds later. */
+static int much_handler(request_rec *r)
+{
+    uint64_t block[1024], n = 0, size;
+    const char *number = r->args;
+    int flush = number && !strncmp(number, "flush-", 6);
+
+    if (!r->handler || strcmp(r->handler, "much"))
+        return DECLINED;
+    size = number ? (uint64_t)apr_atoi64(flush ? number + 6 : number) / 8 : 0;
+    ap_set_content_type(r, "application/octet-stream");
+    while (n < size) {
+        size_t i;
+
+        for (i = 0; i < 1024 && n < size; i++)
+            block[i] = n++;
+        if (ap_rwrite(block, (int)(i * 8), r) < 0 || (flush && ap_rflush(r) < 0))
+            break;
+    }
+    return OK;
+}
+
+static int drip_handler(request_rec *r)
+{
+    static const char text[8192];
+    char *rest;
+
+    if (!r->handler || strcmp(r->handler, "drip"))
+        return DECLINED;
+    ap_set_content_type(r, "application/octet-stream");
+    for (long n = r->args ? strtol(r->args, &rest, 10) : 0; n > 0; n -= (long)sizeof text)
+        if (ap_rwrite(text, sizeof text, r) < 0)
+            return OK;
+    ap_rflush(r);
+    apr_sleep(apr_time_from_msec(r->args && *rest ? atoi(rest + 1) : 0));
+    ap_rputs("end", r);
+    return OK;
+}
+
 static int sleep_fixup(request_rec *r)
 {
-    if (r->handler && (!strcmp(r->handler, "sleep") || !strcmp(r->handler, "endless")))
+    if (r->handler && (!strcmp(r->handler, "sleep") || !strcmp(r->handler, "endless") || !strcmp(r->handler, "much") ||
+                       !strcmp(r->handler, "drip")))
         brg_request_needs_worker(r);
     return DECLINED;
 }
@@ -66,6 +108,8 @@ static void busy_register_hooks(apr_pool_t *p)
     ap_hook_fixups(sleep_fixup, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(sleep_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(endless_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(much_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(drip_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(busy_handler, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&busy_module, NULL);
 }

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker whose client takes its answer slowly leaves the rest to the loop, on disk, within bounds."""
+import os
+import re
+import socket
+import struct
+import time
+
+import pytest
+
+from brigade import wait_until
+from http_client import request_bytes
+from trouble import STATUS, compiled, status
+
+pytestmark = pytest.mark.only("brigade")
+
+TWO = "EventLoops 1\nThreadsPerChild 2\nMaxKeepAliveRequests 0\nTimeout 60\n"
+LOG = 'LogFormat "%U%q %>s %B %O %X" sent\nCustomLog @ROOT@/logs/sent_log sent\n'
+HANDLERS = "".join(f"<Location /{name}>\nSetHandler {name}\n</Location>\n" for name in ("sleep", "much", "drip"))
+
+
+def with_handlers(config=""):
+    return TWO + f'LoadModule busy_module "{compiled("mod_busy")}"\n' + HANDLERS + STATUS + config
+
+
+def ask(server, target):
+    """A client that reads nothing yet; the kernel keeps some three megabytes for it."""
+    c = server.connect()
+    c.send(request_bytes("GET", target))
+    return c
+
+
+def counters(size):
+    return struct.pack(f"={size // 8}Q", *range(size // 8))
+
+
+def busy(server):
+    return status(server)["totals"]["connections"]["busy"]
+
+
+def spools(server):
+    """Descriptors of files without a name, of all processes of the server."""
+    n = 0
+    for pid in server.children():
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            try:
+                n += bool(re.search(r"/#\d+ \(deleted\)|brigade-output", os.readlink(f"/proc/{pid}/fd/{fd}")))
+            except OSError:
+                pass
+    return n
+
+
+def sent_lines(server, n):
+    """Lines of the log about answers of /much and /drip, once there are so many."""
+    def lines():
+        return [line for line in server.read("logs/sent_log").decode().splitlines() if line.startswith(("/much", "/drip"))]
+    wait_until(lambda: len(lines()) >= n, f"{n} lines in the log")
+    return lines()
+
+
+@pytest.mark.parametrize("flush", ["", "flush-"])
+def test_readers_that_stop_hold_no_worker(serve, flush):
+    server = serve(with_handlers(LOG))
+    size = 12_000_000
+    want = counters(size)
+    readers = [ask(server, f"/much?{flush}{size}") for _ in range(6)]
+    wait_until(lambda: busy(server) == 0 and spools(server) == 6, "all handlers to end")
+    assert server.get("/sleep?1").status == 200
+    for c in readers:
+        assert c.read_response().body == want
+        assert c.get("/much?8").body == counters(8)
+        c.close()
+    wait_until(lambda: spools(server) == 0, "the files to go")
+    lines = [line.split() for line in sent_lines(server, 12) if "?8 " not in line]
+    assert all(line[1] == "200" and int(line[2]) == size and int(line[3]) > size and line[4] == "+" for line in lines), lines
+
+
+@pytest.mark.parametrize("target", ["/much?16000000", "/big.bin"])
+def test_keep_alive_begins_when_the_answer_is_out(serve, target):
+    """However long the client took for it."""
+    server = serve(with_handlers("KeepAliveTimeout 1\n"), {"big.bin": counters(16_000_000)})
+    with ask(server, target) as c:
+        time.sleep(1.5)
+        assert c.read_response().body == counters(16_000_000)
+        assert c.get("/much?8").body == counters(8)
+
+
+def read_bytes(c, n):
+    """Of a chunked body, its framing counted too."""
+    got = len(c.buffer)
+    c.buffer = b""
+    while got < n:
+        data = c.socket.recv(65536)
+        assert data
+        got += len(data)
+
+
+def test_what_was_flushed_is_sent_while_its_handler_goes_on(serve):
+    server = serve(with_handlers("ThreadsPerChild 4\n"))
+    size = 8_000_000
+    target = f"/drip?{size},6000"
+    with ask(server, target) as c, ask(server, target) as other:
+        for one in (c, other):
+            one.read_head()
+        wait_until(lambda: spools(server) == 2, "output on disk")
+        begin = time.monotonic()
+        read_bytes(c, size)
+        read_bytes(other, size)
+        assert time.monotonic() - begin < 4
+        assert busy(server) >= 2  # their handlers sleep still
+
+
+def test_a_small_ring_comes_round(serve):
+    """Clients that go on taking something get all of it, whatever the limit is."""
+    server = serve(with_handlers("OutputSpoolSize 262144\n"))
+    size = 16_000_000
+    want = counters(size)
+    readers = [ask(server, f"/much?{size}") for _ in range(2)]
+    wait_until(lambda: spools(server) == 2, "output on disk")
+    for c in readers:
+        assert c.read_response().body == want
+        c.close()
+
+
+def test_all_together_have_a_limit(serve):
+    server = serve(with_handlers("OutputSpoolSize 67108864 67108864\nThreadsPerChild 8\n"))
+    size = 16_000_000
+    readers = [ask(server, f"/much?{size}") for _ in range(8)]
+    server.wait_for_log("OutputSpoolSize: all responses together have reached their limit")
+    assert server.get("/server-status?json").status == 200
+    want = counters(size)
+    for c in readers:
+        assert c.read_response().body == want
+        c.close()
+    wait_until(lambda: spools(server) == 0, "the files to go")
+
+
+def test_readers_beyond_the_limit_give_their_workers_up(serve):
+    """64 readers that stop in 300 MB each: whatever has room for them, others are served."""
+    server = serve(with_handlers("ThreadsPerChild 64\nOutputSpoolSize 65536\nWorkerStallTimeout 1\n"))
+    stopped = [ask(server, "/much?300000000") for _ in range(64)]
+    wait_until(lambda: busy(server) == 64, "all workers in their answers")
+    begin = time.monotonic()
+    assert server.get("/sleep?1").status == 200
+    assert time.monotonic() - begin < 8
+    for c in stopped:
+        c.close()
+    wait_until(lambda: busy(server) == 0, "the workers to be free")
+
+
+@pytest.mark.parametrize("off", ["OutputSpoolSize 0\n", "OutputSpoolDir @ROOT@/gone\n"])
+def test_without_a_file_the_worker_waits(serve, off):
+    server = serve.unstarted(with_handlers("ThreadsPerChild 4\n" + off))
+    if "gone" in off:
+        os.mkdir(server.path("gone"))
+    server.start()
+    assert server.get("/sleep?1").status == 200  # the configuration is read for the last time
+    if "gone" in off:
+        os.rmdir(server.path("gone"))
+    size = 8_000_000
+    with ask(server, f"/much?{size}") as c, ask(server, f"/much?{size}") as other:
+        if "gone" in off:
+            server.wait_for_log("cannot make a file for output")
+        wait_until(lambda: busy(server) >= 2, "two handlers at work")
+        assert spools(server) == 0
+        for one in (c, other):
+            assert one.read_response().body == counters(size)
+
+
+def test_a_client_that_leaves_takes_its_file_along(serve):
+    server = serve(with_handlers(LOG))
+    with ask(server, "/much?12000000") as first, ask(server, "/drip?12000000,1500") as second:
+        wait_until(lambda: spools(server) == 2, "output on disk")
+        for c in (first, second):
+            c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    wait_until(lambda: spools(server) == 0, "the files to go")
+    for line in sent_lines(server, 2):
+        assert line.split()[4] == "X", line
+
+
+def test_a_client_that_takes_nothing_for_the_timeout(serve):
+    server = serve(with_handlers("Timeout 2\n"))
+    with ask(server, "/much?12000000"), ask(server, "/drip?12000000,5000"):
+        wait_until(lambda: spools(server) == 2, "output on disk")
+        wait_until(lambda: spools(server) == 0, "both to be given up")
+
+
+@pytest.mark.parametrize("line,message", [
+    ("OutputSpoolSize x", b"OutputSpoolSize"), ("OutputSpoolSize 1000", b"at least 65536"),
+    ("OutputSpoolSize 1000000 65536", b"all responses together"), ("OutputSpoolDir /nothing/there", b"not a directory")])
+def test_bad_values_are_refused(serve, line, message):
+    done = serve.unstarted(line + "\n").run("-t")
+    assert done.returncode == 1 and message in done.stdout + done.stderr
