@@ -14,6 +14,7 @@
  */
 #include "http_response.h"
 #include "h1_chunked.h"
+#include "h1_trailers.h"
 #include "http_error.h"
 #include "core_settings.h"
 #include "h1_request.h"
@@ -33,9 +34,6 @@ APLOG_USE_MODULE(http);
 /* Empty answers to a blocking call that are taken in a row. */
 #define BODY_EMPTY_ANSWERS 100
 
-/* All lines of a trailer section together may be as long as so many fields. */
-#define H1_TRAILER_SIZES 8
-
 typedef enum body_kind {
     BODY_NONE,
     BODY_LENGTH,
@@ -54,12 +52,8 @@ typedef struct body_ctx {
     apr_off_t limit, taken; /* LimitRequestBody (0 = none) and what counts against it */
     h1_chunked chunked;
     apr_bucket_brigade *bb; /* for framing lines */
-    char *line;             /* trailer line that is not complete */
-    apr_size_t line_len, line_cap;
-    int trailers;             /* lines of the trailer section so far */
-    apr_size_t trailer_bytes; /* and their bytes */
-    apr_table_t *trailer;     /* the fields, as they came; merged at the end */
-    apr_status_t error;       /* with BROKEN: what every further call returns */
+    h1_trailers trailers;
+    apr_status_t error; /* with BROKEN: what every further call returns */
 } body_ctx;
 
 static apr_status_t body_break(ap_filter_t *f, body_ctx *ctx, apr_status_t rv)
@@ -163,128 +157,13 @@ static void body_continue(request_rec *r)
     r->status_line = line;
 }
 
-/* ---- trailers ---- */
-
-/* A trailer may not change how the message is read, where it goes or who sent it. */
-static int trailer_may_merge(const char *name)
-{
-    return http_field_id_of(name, strlen(name)) == HTTP_F_OTHER;
-}
-
-static const char *trailer_over(const body_ctx *ctx, const h1_limits *limits)
-{
-    const uint32_t most = limits->fields ? limits->fields : HTTP_HEAD_MAX_FIELDS;
-
-    if (ctx->trailers > (int)most)
-        return "too many trailers";
-    return ctx->trailer_bytes > (apr_size_t)H1_TRAILER_SIZES * limits->field_size
-               ? "trailers exceed " APR_STRINGIFY(H1_TRAILER_SIZES) " times LimitRequestFieldSize"
-               : NULL;
-}
-
-static apr_status_t trailer_take(ap_filter_t *f, body_ctx *ctx, const char *line, apr_size_t len)
-{
-    request_rec *r = f->r;
-    h1_limits limits;
-    http_field field;
-    const char *why;
-
-    BRG_ASSERT(ctx->kind == BODY_CHUNKED && ctx->chunked.state == H1_CHUNK_TRAILER);
-    BRG_ASSERT(len > 0);
-    h1_limits_of(r->server, &limits);
-    ctx->trailers++;
-    ctx->trailer_bytes += len;
-    why = trailer_over(ctx, &limits);
-    if (!why)
-        why = h1_parse_field(&field, line, len, &limits);
-    if (why)
-        return body_malformed(f, ctx, why);
-    if (!ctx->trailer)
-        ctx->trailer = apr_table_make(r->pool, 5);
-    apr_table_addn(ctx->trailer, apr_pstrmemdup(r->pool, field.name, field.name_len),
-                   apr_pstrmemdup(r->pool, field.value, field.value_len));
-    return APR_SUCCESS;
-}
-
-/* As the values of a head: those of one name are one value, which has a limit as well. */
-static int trailer_value_over(void *limit, const char *name, const char *value)
-{
-    return strlen(value) <= *(const apr_size_t *)limit;
-}
-
-static int trailer_merge(void *headers, const char *name, const char *value)
-{
-    if (trailer_may_merge(name))
-        apr_table_mergen(headers, name, value);
-    return 1;
-}
-
-/* The trailer section is complete: fields of one name become one in a single pass, since one by one takes memory with
- * the square of their number. */
-static apr_status_t trailer_end(ap_filter_t *f, body_ctx *ctx)
-{
-    request_rec *r = f->r;
-    h1_limits limits;
-    apr_size_t most;
-
-    BRG_ASSERT(ctx->kind == BODY_CHUNKED && ctx->line_len == 0);
-    if (!ctx->trailer)
-        return APR_SUCCESS;
-    h1_limits_of(r->server, &limits);
-    most = limits.field_size;
-    apr_table_compress(ctx->trailer, APR_OVERLAP_TABLES_MERGE);
-    if (!apr_table_do(trailer_value_over, &most, ctx->trailer, NULL))
-        return body_malformed(f, ctx, "(trailer exceeds LimitRequestFieldSize after merging)");
-    apr_table_overlap(r->trailers_in, ctx->trailer, APR_OVERLAP_TABLES_MERGE);
-    if (core_server_conf_of(r->server)->merge_trailers == AP_MERGE_TRAILERS_ENABLE)
-        apr_table_do(trailer_merge, r->headers_in, ctx->trailer, NULL);
-    ctx->trailer = NULL;
-    return APR_SUCCESS;
-}
-
-static apr_status_t trailer_append(ap_filter_t *f, body_ctx *ctx, const char *data, apr_size_t len)
-{
-    const apr_size_t most = (apr_size_t)f->r->server->limit_req_fieldsize + 2;
-
-    BRG_ASSERT(ctx->line_len <= ctx->line_cap);
-    if (len > most || ctx->line_len > most - len)
-        return body_malformed(f, ctx, "(trailer line too long)");
-    if (ctx->line_len + len > ctx->line_cap) {
-        const apr_size_t cap = 2 * (ctx->line_len + len) + 64;
-        char *bigger = apr_palloc(f->r->pool, cap);
-
-        if (ctx->line_len)
-            memcpy(bigger, ctx->line, ctx->line_len);
-        ctx->line = bigger;
-        ctx->line_cap = cap;
-    }
-    memcpy(ctx->line + ctx->line_len, data, len);
-    ctx->line_len += len;
-    return APR_SUCCESS;
-}
-
-/* A piece of at most one line. *done: the blank line came. */
-static apr_status_t trailer_feed(ap_filter_t *f, body_ctx *ctx, const char *data, apr_size_t len,
-                                 int *done)
-{
-    apr_status_t rv = trailer_append(f, ctx, data, len);
-
-    BRG_ASSERT(ctx->chunked.state == H1_CHUNK_TRAILER);
-    if (rv != APR_SUCCESS || ctx->line_len == 0 || ctx->line[ctx->line_len - 1] != '\n')
-        return rv;
-    len = ctx->line_len;
-    ctx->line_len = 0;
-    if (len < 2 || ctx->line[len - 2] != '\r')
-        return body_malformed(f, ctx, "(bare LF in the trailers)");
-    *done = len == 2;
-    return *done ? trailer_end(f, ctx) : trailer_take(f, ctx, ctx->line, len - 2);
-}
-
 /* ---- chunked ---- */
 
 static apr_status_t chunked_feed(ap_filter_t *f, body_ctx *ctx, const char *data, apr_size_t len,
                                  int *done)
 {
+    const char *why;
+
     if (ctx->chunked.state != H1_CHUNK_TRAILER) {
         const size_t taken = h1_chunked_feed(&ctx->chunked, data, len);
 
@@ -298,7 +177,8 @@ static apr_status_t chunked_feed(ap_filter_t *f, body_ctx *ctx, const char *data
     /* GETLINE returns one line, so the rest can only be a line of the trailer section, unless a filter below returns too much. */
     if (ctx->chunked.state != H1_CHUNK_TRAILER)
         return body_malformed(f, ctx, "(data behind the line of a chunk size)");
-    return trailer_feed(f, ctx, data, len, done);
+    why = h1_trailers_feed(&ctx->trailers, f->r, data, len, done);
+    return why ? body_malformed(f, ctx, why) : APR_SUCCESS;
 }
 
 /* Ask the filters below. Some of them (those of HTTP/2 streams) answer a blocking call with success

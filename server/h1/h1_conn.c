@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The driver of HTTP/1 connections on an event loop.
  *
- * Requests that the resolution cache can answer never get a conn_rec or request_rec: their answers
- * gather in the loop's output scratch and leave in one write when the input is used up. All others
- * take Apache's way: attach, request_rec, phases, handler, filters; on the loop where nothing can
- * block, else on a worker.
+ * A request that the response cache can answer never gets a conn_rec or request_rec: its answer is put
+ * behind those to earlier requests in the loop's scratch area, and all of them leave in one write when the
+ * input is used up. Any other request gets what Apache's API knows: conn_rec, request_rec, phases, handler
+ * and filters; on the loop where nothing can block, else on a worker (h1_conn_worker.c).
  *
- * Reading is in h1_conn_input.c, deadlines are in h1_conn_wait.c. */
-#include "transport.h"
+ * Deadlines are in h1_conn_wait.c, request bodies that are awaited in h1_conn_body.c, connections that
+ * modules drive in h1_module_driven.c. */
 #include "placement.h"
 #include "connection.h"
 #include "h1_conn.h"
@@ -23,9 +23,6 @@
 
 APLOG_USE_MODULE(core);
 
-#define H1_RETRY_SECONDS 2                      /* Retry-After of what no worker could run */
-#define H1_REFUSED_LOG_US apr_time_from_sec(10) /* one such line per loop in this time */
-
 void h1_conn_close(brg_conn *bc)
 {
     pending_drop(bc);
@@ -36,7 +33,7 @@ void h1_conn_close(brg_conn *bc)
     loop_close(bc->loop, bc);
 }
 
-static void h1_conn_drop(brg_conn *bc)
+void h1_conn_drop(brg_conn *bc)
 {
     bc->failed = 1;
     h1_conn_close(bc);
@@ -77,7 +74,7 @@ int h1_conn_written(brg_conn *bc)
 }
 
 /* After request_finish(), on the loop. 1: go on with the next head. */
-static int h1_conn_after_request(brg_conn *bc)
+int h1_conn_after_request(brg_conn *bc)
 {
     conn_rec *c = bc->c;
 
@@ -95,115 +92,6 @@ static int h1_conn_after_request(brg_conn *bc)
         return 1; /* h1_conn_heads() flushes, at the latest when the input is used up */
     }
     return h1_conn_written(bc);
-}
-
-/* From here on a worker owns bc: the loop has it on no list and waits for nothing. 0 on success. */
-int h1_conn_hand_over(brg_conn *bc, request_rec *r)
-{
-    BRG_ASSERT(loop_self() == bc->loop && bc->c && !bc->r && bc->state != CONN_WORKER);
-    wheel_cancel(&bc->loop->wheel, &bc->timer);
-    loop_unlist(bc->loop, bc);
-    bc->r = r;
-    bc->must_run = r && bc->r_status == SUSPENDED;
-    bc->queued_at = bc->loop->monotonic;
-    conn_enter(bc, CONN_WORKER);
-    return worker_pool_submit(bc->loop->workers, bc);
-}
-
-/* No worker runs bc's request: 503, unless the client has left. */
-static int h1_conn_refuse(brg_conn *bc, const char *why)
-{
-    static _Thread_local apr_time_t said;
-    request_rec *r = bc->r;
-
-    conn_enter(bc, CONN_REQUEST);
-    bc->r = NULL;
-    bc->refused = CONN_NOT_REFUSED;
-    cache_from_worker(bc);
-    if (bc->r_status == SUSPENDED) { /* nobody but its module can end it */
-        request_await_module(bc->c);
-        return h1_conn_after_request(bc);
-    }
-    if (!bc->c->aborted && bc->loop->monotonic - said >= H1_REFUSED_LOG_US) {
-        said = bc->loop->monotonic;
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      "no worker thread for this request, and possibly others: %s. All of the "
-                      "ThreadsPerChild threads are at work; see WorkerQueueSize",
-                      why);
-    }
-    request_end_with_error(r, HTTP_SERVICE_UNAVAILABLE, H1_RETRY_SECONDS);
-    return h1_conn_after_request(bc);
-}
-
-static int h1_conn_to_worker(brg_conn *bc, request_rec *r)
-{
-    if (bc->r_status == OK)
-        cache_to_worker(bc, r);
-    if (h1_conn_hand_over(bc, r) == 0)
-        return 0;
-    return h1_conn_refuse(bc, "the queue is full");
-}
-
-/* A worker pool gave bc back without having run it. */
-static void h1_conn_refused(brg_conn *bc)
-{
-    BRG_ASSERT(bc->state == CONN_WORKER && bc->refused);
-    if (!bc->r) { /* modules drive it: there is no request to answer */
-        h1_conn_drop(bc);
-        return;
-    }
-    if (bc->refused == CONN_REFUSED_LEFT)
-        bc->c->aborted = 1;
-    connection_on_thread(bc);
-    h1_conn_refuse(bc, "it waited for WorkerQueueTimeout");
-}
-
-/* Answers to earlier requests shall not wait for this one's. */
-static void h1_conn_work_flush(brg_conn *bc)
-{
-    while (core_output_pending(bc) && APR_STATUS_IS_EAGAIN(core_output_flush(bc)))
-        if (conn_wait(bc, 1, h1_conn_server(bc)->timeout) != APR_SUCCESS)
-            bc->c->aborted = 1;
-}
-
-static void h1_conn_work_request(brg_conn *bc, request_rec *r, int status)
-{
-    if (status == SUSPENDED) { /* a handler on the loop left it to a thread of its module */
-        request_await_module(bc->c);
-        return;
-    }
-    h1_conn_work_flush(bc);
-    crash_serving(r);
-    ap_update_child_status(bc->c->sbh, SERVER_BUSY_WRITE, r);
-    if (status == H1_PHASES_PENDING)
-        status = request_phases(r);
-    else if (status == REQUEST_AUTH_PENDING)
-        status = request_phases_resume(r);
-    if (status == OK &&
-        h1_body_is_unwanted(r)) { /* the loop throws it away, however slowly it comes */
-        bc->r = r;
-        bc->r_status = OK;
-        crash_serving(NULL);
-        return;
-    }
-    cache_worker_fill_begin(bc);
-    request_finish(r, status);
-    cache_worker_fill_end();
-    crash_serving(NULL);
-}
-
-static void h1_conn_work(brg_conn *bc)
-{
-    request_rec *r = bc->r;
-
-    BRG_ASSERT(bc->state == CONN_WORKER && bc->c);
-    bc->r = NULL;
-    connection_on_thread(bc);
-    if (r)
-        h1_conn_work_request(bc, r, bc->r_status);
-    else
-        h1_module_driven_work(bc);
-    ap_update_child_status(bc->c->sbh, SERVER_READY, NULL);
 }
 
 /* What the phases say, or H1_TO_WORKER: the rest, as bc->r_status tells, is a worker's. */
@@ -352,26 +240,6 @@ static void h1_conn_heads(brg_conn *bc)
         h1_conn_head_ended(bc);
     else
         h1_conn_wait_head(bc);
-}
-
-static int h1_conn_returned(brg_conn *bc)
-{
-    connection_on_thread(bc);
-    loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->monotonic - bc->queued_at));
-    bc->head_began = bc->loop->monotonic;
-    if (bc->refused) {
-        h1_conn_refused(bc);
-        return 0;
-    }
-    conn_enter(bc, CONN_REQUEST);
-    cache_from_worker(bc);
-    if (bc->r) {
-        request_rec *r = bc->r;
-
-        bc->r = NULL;
-        return h1_body_begin(bc, r, 0);
-    }
-    return h1_conn_after_request(bc);
 }
 
 static void h1_conn_run(brg_conn *bc)

@@ -4,8 +4,9 @@
 
 /**
  * @file h1_conn_private.h
- * The connection driver in its parts: h1_conn.c, h1_conn_input.c, h1_conn_wait.c, h1_foreign.c, and
- * helpers in h1_conn_limits.c.
+ * The connection driver in its parts: h1_conn.c (heads and answers), h1_conn_worker.c (requests that may
+ * wait), h1_conn_body.c (request bodies that are awaited), h1_conn_wait.c (deadlines), h1_module_driven.c
+ * (connections that modules drive), h1_conn_limits.c (settings).
  */
 #include "conn.h"
 #include "h1_parse.h"
@@ -87,7 +88,7 @@ void h1_body_expired(brg_conn *bc);
 /** The connection is to be closed: end the request that waits for its body. */
 void h1_body_abandon(brg_conn *bc);
 
-/* ---- h1_conn.c, for h1_module_driven.c and h1_conn_body.c; all on the loop that owns bc ---- */
+/* ---- h1_conn.c, for the other parts; all on the loop that owns bc ---- */
 
 /**
  * r's handler, or what status asks for; H1_TO_WORKER: on a worker, with bc->r_status.
@@ -95,16 +96,44 @@ void h1_body_abandon(brg_conn *bc);
  */
 int h1_conn_handle(brg_conn *bc, request_rec *r, int status);
 
+/** The request is over, and its pool may be gone. @return as h1_conn_written() */
+int h1_conn_after_request(brg_conn *bc);
+
+/** Close at once: what was not written is lost, and bc with it at the end of the turn. */
 void h1_conn_close(brg_conn *bc);
+
+/** As h1_conn_close(), because of an error. */
+void h1_conn_drop(brg_conn *bc);
 
 /** Go on with what is to be written. 1: all is out, and the connection is kept; else bc may be
  * gone. */
 int h1_conn_written(brg_conn *bc);
 
-/** From here on a worker owns bc. 0 on success. */
+/** Bring the figure of bytes sent up to date. */
+void h1_conn_count_bytes(brg_conn *bc);
+
+/* ---- h1_conn_worker.c; on the loop that owns bc, but for h1_conn_work() ---- */
+
+/**
+ * A worker is to go on with bc: with r as bc->r_status says, or with NULL, where modules drive bc.
+ * @return 0: from here on the worker owns bc, and it is on no list of the loop; else the queue is full, and the
+ *         loop has it still, in CONN_WORKER
+ */
 int h1_conn_hand_over(brg_conn *bc, request_rec *r);
 
-/* ---- h1_foreign.c: connections in which modules take part ---- */
+/** As h1_conn_hand_over(), and 503 where the queue is full. @return as h1_conn_handle() */
+int h1_conn_to_worker(brg_conn *bc, request_rec *r);
+
+/** conn_driver.work: what bc->r_status left to a worker, to its end. On the worker; may block. */
+void h1_conn_work(brg_conn *bc);
+
+/** A worker gave bc back. @return as h1_conn_handle() */
+int h1_conn_returned(brg_conn *bc);
+
+/** conn_driver.refused: the queue gave bc back without a worker having run it. bc may be gone. */
+void h1_conn_refused(brg_conn *bc);
+
+/* ---- h1_module_driven.c: connections that filters or hooks of modules take part in ---- */
 
 /** 1 if modules take part in bc, as far as is known: it may become so (h1_module_driven_take). */
 int h1_module_driven_is(brg_conn *bc);
@@ -112,13 +141,17 @@ int h1_module_driven_is(brg_conn *bc);
 /** A request head that asks for another protocol, not yet consumed: is it for modules? */
 int h1_module_driven_wants(const brg_conn *bc, const http_head *head);
 
-/** From this request on modules take part in bc, whose output is flushed. */
+/** From this request on modules take part in bc, whose output is flushed: a worker gets it. */
 void h1_module_driven_take(brg_conn *bc);
+
+/** bc has something to read for the first time: attach its conn_rec, and let a worker run the hooks. */
 void h1_module_driven_start(brg_conn *bc);
 
-/** Bring the figure of bytes sent up to date. */
-void h1_conn_count_bytes(brg_conn *bc);
-void h1_module_driven_work(brg_conn *bc); /**< on a worker */
+/** Run the hooks until they wait for something. On a worker; may block. */
+void h1_module_driven_work(brg_conn *bc);
+
+/** conn_driver.run and conn_driver.expired for such a connection: a worker gave it back; output went on; it was
+ * read from; it was silent for too long. bc may be gone afterwards. */
 void h1_module_driven_returned(brg_conn *bc);
 void h1_module_driven_written(brg_conn *bc);
 void h1_module_driven_readable(brg_conn *bc);

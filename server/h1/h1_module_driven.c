@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections in which modules take part (mod_ssl, mod_http2, protocols of modules): a worker runs
- * their hooks, and the loop waits in between, so that a silent client holds no thread.
+/* Connections that filters or hooks of modules take part in (mod_ssl, mod_http2, protocols of modules): a
+ * worker runs the hooks, and the loop waits in between, so that a silent client holds no thread.
  *
- *   accepted -> attached -> WORKER: process_connection hooks -> c->cs->state says what they wait
- * for keep-alive, more input: output flushed -> IDLE on the loop -> readable -> WORKER ... anything
- * else, or silent too long -> WORKER: pre_close_connection, last output -> DRAIN
+ *   accepted -> attached -> WORKER: process_connection hooks; then c->cs->state says what is waited for
+ *     keep-alive, more input   output is flushed -> IDLE on the loop -> readable -> WORKER ...
+ *     anything else            WORKER: pre_close_connection, the last output -> lingering close
+ *     silent for too long      as anything else
  *
- * A module that read ahead has told so: c->data_in_input_filters, or h1_process_connection() went
- * on by itself. */
+ * A module that read ahead says so by c->data_in_input_filters; then the hooks run again at once. */
 #include "placement.h"
 #include "connection.h"
 #include "h1_conn_private.h"
@@ -26,7 +26,7 @@ APLOG_USE_MODULE(core);
 /* ---- on a worker ---- */
 
 /* The hooks returned: is the connection to be kept, and for what? */
-static int foreign_goes_on(const conn_rec *c)
+static int driven_goes_on(const conn_rec *c)
 {
     if (c->aborted)
         return 0;
@@ -41,7 +41,7 @@ static int foreign_goes_on(const conn_rec *c)
     }
 }
 
-static void foreign_end(conn_rec *c)
+static void driven_end(conn_rec *c)
 {
     c->cs->state = CONN_STATE_LINGER;
     if (!c->aborted && ap_prep_lingering_close(c) == 0)
@@ -61,12 +61,12 @@ void h1_module_driven_work(brg_conn *bc)
         c->cs->state = CONN_STATE_PROCESSING;
         c->cs->sense = CONN_SENSE_DEFAULT;
         ap_process_connection(c, ap_get_conn_socket(c));
-        if (!foreign_goes_on(c))
+        if (!driven_goes_on(c))
             bc->close_after = CONN_DRAIN;
     } while (bc->close_after == CONN_KEEP && c->data_in_input_filters &&
              c->cs->state != CONN_STATE_ASYNC_WAITIO);
     if (bc->close_after != CONN_KEEP) {
-        foreign_end(c);
+        driven_end(c);
         return;
     }
     ap_run_suspend_connection(c, NULL);
@@ -75,7 +75,7 @@ void h1_module_driven_work(brg_conn *bc)
 
 /* ---- on the loop ---- */
 
-static void foreign_submit(brg_conn *bc)
+static void driven_submit(brg_conn *bc)
 {
     if (h1_conn_hand_over(bc, NULL))
         h1_conn_close(bc);
@@ -88,7 +88,7 @@ void h1_module_driven_start(brg_conn *bc)
         return;
     }
     bc->close_after = CONN_KEEP;
-    foreign_submit(bc);
+    driven_submit(bc);
 }
 
 /* Which connections are: all, or those on which a module put a filter, before anything is read. */
@@ -118,18 +118,18 @@ void h1_module_driven_take(brg_conn *bc)
     bc->c->keepalive = AP_CONN_UNKNOWN;
     bc->close_after = CONN_KEEP;
     bc->scanned = 0;
-    foreign_submit(bc);
+    driven_submit(bc);
 }
 
 /* Its output is written: wait for input, unless the module wants to write more. */
-static void foreign_wait(brg_conn *bc)
+static void driven_wait(brg_conn *bc)
 {
     const server_rec *s = bc->c->base_server;
     const conn_state_t *cs = bc->c->cs;
 
     if (conn_in_size(bc) ||
         (cs->state == CONN_STATE_ASYNC_WAITIO && cs->sense == CONN_SENSE_WANT_WRITE)) {
-        foreign_submit(bc);
+        driven_submit(bc);
         return;
     }
     conn_enter(bc, CONN_IDLE);
@@ -143,7 +143,7 @@ static void foreign_wait(brg_conn *bc)
 void h1_module_driven_readable(brg_conn *bc)
 {
     if (conn_in_size(bc) || bc->read_eof) {
-        foreign_submit(bc);
+        driven_submit(bc);
         return;
     }
     conn_enter(bc, CONN_IDLE); /* there was nothing to read after all */
@@ -171,15 +171,15 @@ void h1_module_driven_written(brg_conn *bc)
 {
     int goes_on = h1_conn_written(bc);
 
-    /* A closed connection is buried at the end of the turn only: what it gave up is counted too. */
+    /* The object of a closed connection lives until the end of the turn: its last requests are counted too. */
     loop_score_add(&bc->loop->score->accesses,
                    atomic_exchange_explicit(&bc->ended, 0, memory_order_relaxed));
     if (goes_on)
-        foreign_wait(bc);
+        driven_wait(bc);
 }
 
 void h1_module_driven_expired(brg_conn *bc)
 {
     bc->close_after = CONN_DRAIN;
-    foreign_submit(bc);
+    driven_submit(bc);
 }

@@ -107,17 +107,16 @@ struct brg_conn {
     uint8_t failed;      /**< a read or write failed: close without lingering */
     uint8_t queued;      /**< on the loop's list of this turn */
     uint8_t close_after; /**< conn_close_mode: what follows when all output is written */
-    uint8_t module_driven;     /**< modules take part in it (h1_foreign.c) */
-    uint8_t
-        resumed; /**< the suspend_connection hook ran, resume_connection is due (h1_foreign.c) */
+    uint8_t module_driven; /**< filters or hooks of modules take part in it (h1_module_driven.c) */
+    uint8_t resumed;       /**< module-driven: suspend_connection ran, resume_connection is due */
     uint8_t refused;        /**< conn_refusal: given back by the worker pool without having run */
     uint8_t must_run;       /**< the worker pool may not refuse it */
     uint8_t body_discard;   /**< in CONN_BODY: the body is thrown away; else it is waited for */
     uint32_t body_wanted;   /**< in CONN_BODY: bytes of input to wait for */
     uint32_t requests;      /**< answered on this connection */
-    _Atomic uint32_t ended; /**< foreign: requests that ended and are not counted yet; threads of
+    _Atomic uint32_t ended; /**< module-driven: requests that ended and are not counted yet; threads of
                                modules end some */
-    brg_conn *next;         /**< list link: ready, returned by a worker, dead or spare */
+    brg_conn *next;         /**< list link: ready, returned by a worker, closed or spare */
     brg_conn *all_next, **all_prev; /**< the loop's open connections */
 
     const void *chain; /**< virtual hosts of the local address (vhost_private.h) */

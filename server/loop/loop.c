@@ -71,90 +71,6 @@ void loop_unlist(brg_loop *loop, brg_conn *bc)
     bc->queued = 0;
 }
 
-int loop_poll(brg_loop *loop, brg_conn *bc)
-{
-    struct epoll_event e = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = bc};
-
-    BRG_ASSERT(bc->loop == loop && bc->fd >= 0);
-    if (bc->polled)
-        return 0;
-    if (epoll_ctl(loop->poll_fd, EPOLL_CTL_ADD, bc->fd, &e)) {
-        conn_fail(bc, errno, "cannot wait for the client");
-        return -1;
-    }
-    bc->polled = 1;
-    return 0;
-}
-
-char *loop_in_get(brg_loop *loop)
-{
-    void *buf = loop->spare_in;
-
-    if (!buf)
-        return malloc(LOOP_IN_BYTES);
-    loop->spare_in = *(void **)buf;
-    loop->spare_in_n--;
-    return buf;
-}
-
-void loop_in_put(brg_loop *loop, char *buf)
-{
-    if (loop->spare_in_n >= LOOP_IN_SPARE) {
-        free(buf);
-        return;
-    }
-    *(void **)(void *)buf = loop->spare_in;
-    loop->spare_in = buf;
-    loop->spare_in_n++;
-}
-
-void loop_close(brg_loop *loop, brg_conn *bc)
-{
-    BRG_ASSERT_TAG(bc, CONN_TAG);
-    BRG_ASSERT(bc->loop == loop && bc->fd >= 0 && !bc->c);
-    BRG_ASSERT(loop->conns_n > 0 && loop->state_n[bc->state] > 0);
-    wheel_cancel(&loop->wheel, &bc->timer);
-    /* While a child process that was just forked has the socket too, closing does not take it out
-     * of the poll set, and an event would reach an object that is another connection's by then. */
-    if (bc->polled)
-        epoll_ctl(loop->poll_fd, EPOLL_CTL_DEL, bc->fd, NULL);
-    transport_end(bc);
-    close(bc->fd);
-    bc->fd = -1;
-    conn_in_release(bc);
-    *bc->all_prev = bc->all_next;
-    if (bc->all_next)
-        bc->all_next->all_prev = bc->all_prev;
-    bc->all_next = loop->dead;
-    loop->dead = bc;
-    loop->conns_n--;
-    loop->state_n[bc->state]--;
-    loop->accept_again = loop->monotonic; /* if descriptors had run out: here is one */
-}
-
-static void loop_bury(brg_loop *loop)
-{
-    brg_conn *bc, *next = loop->dead;
-
-    loop->dead = NULL;
-    while ((bc = next) != NULL) {
-        next = bc->all_next;
-        BRG_ASSERT(bc->fd < 0 && !bc->timer.prev);
-        if (!bc->queued)
-            bc->tag = 0;
-        if (bc->queued) { /* still on the list of the next turn */
-            bc->all_next = loop->dead;
-            loop->dead = bc;
-        } else if (loop->spare_n >= LOOP_CONN_SPARE) {
-            free(bc);
-        } else {
-            bc->next = loop->spare;
-            loop->spare = bc;
-            loop->spare_n++;
-        }
-    }
-}
-
 static void loop_returned(brg_loop *loop, brg_conn *bc)
 {
     brg_conn *head = atomic_load_explicit(&loop->returned, memory_order_relaxed);
@@ -336,7 +252,8 @@ static void loop_refuse(brg_loop *loop)
 
 static void loop_end_turn(brg_loop *loop)
 {
-    loop_bury(loop);
+    if (loop->closed)
+        loop_reap(loop);
     loop_slow_check(loop);
     loop_publish(loop);
     if (loop->conns_n > loop->peak)
@@ -478,8 +395,8 @@ void loop_free(brg_loop *loop)
     BRG_ASSERT(!loop_self());
     loop_drop(loop, 1);
     BRG_ASSERT(loop->conns_n == 0);
-    while ((bc = loop->dead) != NULL) {
-        loop->dead = bc->all_next;
+    while ((bc = loop->closed) != NULL) {
+        loop->closed = bc->all_next;
         free(bc);
     }
     loop_spares_free(loop);

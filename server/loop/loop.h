@@ -4,8 +4,8 @@
 
 /**
  * @file loop.h
- * The insides of an event loop, shared by loop.c, loop_accept.c, h1_conn*.c and the caches that
- * live on a loop.
+ * The insides of an event loop, for its own files (loop.c: the turn; loop_conns.c: its connections;
+ * loop_accept.c, loop_slow.c, loop_trim.c), for drivers of protocols, and for what else lives on a loop.
  *
  * A turn: wait for events; read from every ready socket; take back what workers return; drain the
  * file watches once; answer every connection that was read from. A change to a file that was made
@@ -44,8 +44,8 @@ struct brg_loop {
     int index;               /**< among the loops of this process */
     int poll_fd;             /**< epoll */
     int wake_fd;             /**< eventfd: workers and the main thread end the wait with it */
-    int prefork;               /**< the thread of this loop is the process's only one */
-    int work_waits;          /**< alone: the next turn does not wait */
+    int prefork;             /**< the thread of this loop is the process's only one */
+    int work_waits;          /**< prefork: the next turn does not wait */
     int orders_come;         /**< see loops_config.orders */
     int accepting;           /**< listeners are in the poll set */
     int draining;            /**< LOOPS_DRAIN was seen */
@@ -64,7 +64,7 @@ struct brg_loop {
     server_rec *server;
 
     brg_conn *ready, **ready_tail; /**< to be looked at in this turn */
-    brg_conn *dead;                /**< closed in this turn; events for them may still be in hand */
+    brg_conn *closed;              /**< in this turn; events for them may still be in hand */
     brg_conn *again, **again_tail; /**< to be looked at in the next turn without waiting */
     brg_conn *all;                 /**< open connections, by all_next */
     brg_conn *spare;
@@ -165,10 +165,13 @@ void loop_unlist(brg_loop *loop, brg_conn *bc);
 /** bc->fd into the poll set, once per connection, when it first has to wait. 0 on success. */
 int loop_poll(brg_loop *loop, brg_conn *bc);
 
-/** Close the socket and let the object go at the end of the turn. */
+/** Close the socket and let the object go at the end of the turn. bc has no conn_rec any more. */
 void loop_close(brg_loop *loop, brg_conn *bc);
 
-/** An input buffer of LOOP_IN_BYTES, or NULL. */
+/** The turn ends: keep or free the objects of the connections that were closed in it. */
+void loop_reap(brg_loop *loop);
+
+/** An input buffer of LOOP_IN_BYTES, or NULL; and give one back. Threads: the loop's own. */
 char *loop_in_get(brg_loop *loop);
 void loop_in_put(brg_loop *loop, char *buf);
 

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests that may wait: how a connection comes to a worker, what the worker does, and how it comes back.
+ *
+ *   loop                                worker
+ *   h1_conn_to_worker()
+ *     h1_conn_hand_over()  -- queue --> h1_conn_work(): the rest of the phases, the handler, filters
+ *   h1_conn_returned()     <--------    loop_return()
+ *   h1_conn_refused()      <- the queue: it waited too long, or its client left
+ *
+ * Nobody else touches the connection between h1_conn_hand_over() and h1_conn_returned(). */
+#include "connection.h"
+#include "crash.h"
+#include "h1_conn_private.h"
+#include "loop.h"
+#include "request_parts.h"
+#include "response_cache.h"
+#include "scores.h"
+#include "transport.h"
+#include "brigade/assert.h"
+#include "http_log.h"
+
+APLOG_USE_MODULE(core);
+
+#define H1_RETRY_SECONDS 2                      /* Retry-After of what no worker could run */
+#define H1_REFUSED_LOG_US apr_time_from_sec(10) /* one such line per loop in this time */
+
+/* From here on a worker owns bc: the loop has it on no list and waits for nothing. 0 on success. */
+int h1_conn_hand_over(brg_conn *bc, request_rec *r)
+{
+    BRG_ASSERT(loop_self() == bc->loop && bc->c && !bc->r && bc->state != CONN_WORKER);
+    wheel_cancel(&bc->loop->wheel, &bc->timer);
+    loop_unlist(bc->loop, bc);
+    bc->r = r;
+    bc->must_run = r && bc->r_status == SUSPENDED;
+    bc->queued_at = bc->loop->monotonic;
+    conn_enter(bc, CONN_WORKER);
+    return worker_pool_submit(bc->loop->workers, bc);
+}
+
+/* No worker runs bc's request: 503, unless the client has left. */
+static int worker_refuse(brg_conn *bc, const char *why)
+{
+    static _Thread_local apr_time_t said;
+    request_rec *r = bc->r;
+
+    conn_enter(bc, CONN_REQUEST);
+    bc->r = NULL;
+    bc->refused = CONN_NOT_REFUSED;
+    cache_from_worker(bc);
+    if (bc->r_status == SUSPENDED) { /* nobody but its module can end it */
+        request_await_module(bc->c);
+        return h1_conn_after_request(bc);
+    }
+    if (!bc->c->aborted && bc->loop->monotonic - said >= H1_REFUSED_LOG_US) {
+        said = bc->loop->monotonic;
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      "no worker thread for this request, and possibly others: %s. All of the "
+                      "ThreadsPerChild threads are at work; see WorkerQueueSize",
+                      why);
+    }
+    request_end_with_error(r, HTTP_SERVICE_UNAVAILABLE, H1_RETRY_SECONDS);
+    return h1_conn_after_request(bc);
+}
+
+int h1_conn_to_worker(brg_conn *bc, request_rec *r)
+{
+    if (bc->r_status == OK)
+        cache_to_worker(bc, r);
+    if (h1_conn_hand_over(bc, r) == 0)
+        return 0;
+    return worker_refuse(bc, "the queue is full");
+}
+
+/* A worker pool gave bc back without having run it. */
+void h1_conn_refused(brg_conn *bc)
+{
+    BRG_ASSERT(bc->state == CONN_WORKER && bc->refused);
+    if (!bc->r) { /* modules drive it: there is no request to answer */
+        h1_conn_drop(bc);
+        return;
+    }
+    if (bc->refused == CONN_REFUSED_LEFT)
+        bc->c->aborted = 1;
+    connection_on_thread(bc);
+    worker_refuse(bc, "it waited for WorkerQueueTimeout");
+}
+
+/* Answers to earlier requests shall not wait for this one's. */
+static void worker_flush(brg_conn *bc)
+{
+    while (core_output_pending(bc) && APR_STATUS_IS_EAGAIN(core_output_flush(bc)))
+        if (conn_wait(bc, 1, h1_conn_server(bc)->timeout) != APR_SUCCESS)
+            bc->c->aborted = 1;
+}
+
+static void worker_run(brg_conn *bc, request_rec *r, int status)
+{
+    if (status == SUSPENDED) { /* a handler on the loop left it to a thread of its module */
+        request_await_module(bc->c);
+        return;
+    }
+    worker_flush(bc);
+    crash_serving(r);
+    ap_update_child_status(bc->c->sbh, SERVER_BUSY_WRITE, r);
+    if (status == H1_PHASES_PENDING)
+        status = request_phases(r);
+    else if (status == REQUEST_AUTH_PENDING)
+        status = request_phases_resume(r);
+    if (status == OK &&
+        h1_body_is_unwanted(r)) { /* the loop throws it away, however slowly it comes */
+        bc->r = r;
+        bc->r_status = OK;
+        crash_serving(NULL);
+        return;
+    }
+    cache_worker_fill_begin(bc);
+    request_finish(r, status);
+    cache_worker_fill_end();
+    crash_serving(NULL);
+}
+
+void h1_conn_work(brg_conn *bc)
+{
+    request_rec *r = bc->r;
+
+    BRG_ASSERT(bc->state == CONN_WORKER && bc->c);
+    bc->r = NULL;
+    connection_on_thread(bc);
+    if (r)
+        worker_run(bc, r, bc->r_status);
+    else
+        h1_module_driven_work(bc);
+    ap_update_child_status(bc->c->sbh, SERVER_READY, NULL);
+}
+
+int h1_conn_returned(brg_conn *bc)
+{
+    connection_on_thread(bc);
+    loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->monotonic - bc->queued_at));
+    bc->head_began = bc->loop->monotonic;
+    if (bc->refused) {
+        h1_conn_refused(bc);
+        return 0;
+    }
+    conn_enter(bc, CONN_REQUEST);
+    cache_from_worker(bc);
+    if (bc->r) {
+        request_rec *r = bc->r;
+
+        bc->r = NULL;
+        return h1_body_begin(bc, r, 0);
+    }
+    return h1_conn_after_request(bc);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a loop keeps of its connections: their sockets in the poll set, input buffers, and the objects of those that
+ * are closed.
+ *
+ * An object whose connection was closed stays as it is until the end of the turn (loop->closed), since an event
+ * for it may be in hand still; then it is kept for connections to come (loop->spare), or freed. */
+#include "loop.h"
+#include "transport.h"
+#include "brigade/assert.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+int loop_poll(brg_loop *loop, brg_conn *bc)
+{
+    struct epoll_event e = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = bc};
+
+    BRG_ASSERT(bc->loop == loop && bc->fd >= 0);
+    if (bc->polled)
+        return 0;
+    if (epoll_ctl(loop->poll_fd, EPOLL_CTL_ADD, bc->fd, &e)) {
+        conn_fail(bc, errno, "cannot wait for the client");
+        return -1;
+    }
+    bc->polled = 1;
+    return 0;
+}
+
+char *loop_in_get(brg_loop *loop)
+{
+    void *buf = loop->spare_in;
+
+    if (!buf)
+        return malloc(LOOP_IN_BYTES);
+    loop->spare_in = *(void **)buf;
+    loop->spare_in_n--;
+    return buf;
+}
+
+void loop_in_put(brg_loop *loop, char *buf)
+{
+    if (loop->spare_in_n >= LOOP_IN_SPARE) {
+        free(buf);
+        return;
+    }
+    *(void **)(void *)buf = loop->spare_in;
+    loop->spare_in = buf;
+    loop->spare_in_n++;
+}
+
+void loop_close(brg_loop *loop, brg_conn *bc)
+{
+    BRG_ASSERT_TAG(bc, CONN_TAG);
+    BRG_ASSERT(bc->loop == loop && bc->fd >= 0 && !bc->c);
+    BRG_ASSERT(loop->conns_n > 0 && loop->state_n[bc->state] > 0);
+    wheel_cancel(&loop->wheel, &bc->timer);
+    /* While a child process that was just forked has the socket too, closing does not take it out
+     * of the poll set, and an event would reach an object that is another connection's by then. */
+    if (bc->polled)
+        epoll_ctl(loop->poll_fd, EPOLL_CTL_DEL, bc->fd, NULL);
+    transport_end(bc);
+    close(bc->fd);
+    bc->fd = -1;
+    conn_in_release(bc);
+    *bc->all_prev = bc->all_next;
+    if (bc->all_next)
+        bc->all_next->all_prev = bc->all_prev;
+    bc->all_next = loop->closed;
+    loop->closed = bc;
+    loop->conns_n--;
+    loop->state_n[bc->state]--;
+    loop->accept_again = loop->monotonic; /* if descriptors had run out: here is one */
+}
+
+void loop_reap(brg_loop *loop)
+{
+    brg_conn *bc, *next = loop->closed;
+
+    loop->closed = NULL;
+    while ((bc = next) != NULL) {
+        next = bc->all_next;
+        BRG_ASSERT(bc->fd < 0 && !bc->timer.prev);
+        if (bc->queued) { /* still on the list of the next turn */
+            bc->all_next = loop->closed;
+            loop->closed = bc;
+            continue;
+        }
+        bc->tag = 0;
+        if (loop->spare_n >= LOOP_CONN_SPARE) {
+            free(bc);
+            continue;
+        }
+        bc->next = loop->spare;
+        loop->spare = bc;
+        loop->spare_n++;
+    }
+}
