@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small services around a request: notes, allowed methods, recursion, what the input holds. */
+/*
+ * The block behind r->request_config: notes of modules, and what the core marks about a request. What it
+ * looked at in the file system is in request_depends.c, what modules set for it in request_info.c.
+ */
 #include "httpd.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
-#include "http_request.h"
 #include "configuration.h"
-#include "request_context.h"
+#include "request_context_private.h"
 #include "brigade/assert.h"
 #include "brigade/response_cache.h"
 #include "apr_hooks.h"
-#include "apr_strings.h"
 #include <stddef.h>
 
 APLOG_USE_MODULE(core);
@@ -45,30 +46,6 @@ AP_DECLARE(void **) ap_get_request_note(request_rec *r, apr_size_t note_num)
     return conf ? &conf->notes[note_num] : NULL;
 }
 
-/* Filter instances that a request has without an allocation: those of HTTP and a few more. */
-#define REQUEST_FILTERS 10
-
-/* The parts of one allocation. */
-typedef struct request_conf_block {
-    core_request_config conf;
-    apr_bucket_brigade bb;
-    unsigned filters_used;
-    const char *volatile_module, *volatile_why; /* see request_mark_volatile(); NULL: not marked */
-    int may_block;
-    int may_move, moves;  /* its handler may be, and wants to be, called again by a worker */
-    int fails;            /* with moves: the error that the worker answers with instead, or OK */
-    int may_defer;        /* its phases may go on on a worker */
-    int lookups_may_fail; /* so may those of its sub-requests, which are then made once more */
-    request_files files;
-    apr_array_header_t *vary;
-    request_dated dated;
-    request_dependencies depends;
-    int offered;         /* offer is set */
-    request_offer offer; /* from here on not cleared */
-    ap_filter_t filters[REQUEST_FILTERS];
-    void *notes[];
-} request_conf_block;
-
 int request_conf_create(request_rec *r)
 {
     request_conf_block *block =
@@ -94,7 +71,7 @@ int request_conf_create(request_rec *r)
     return OK;
 }
 
-static request_conf_block *request_block_of(const request_rec *r)
+request_conf_block *request_block_of(const request_rec *r)
 {
     request_conf_block *block =
         r->request_config ? ap_get_core_module_config(r->request_config) : NULL;
@@ -105,6 +82,7 @@ static request_conf_block *request_block_of(const request_rec *r)
 
 void request_mark_volatile(request_rec *r, const char *who, const char *why)
 {
+    BRG_ASSERT(who && why);
     for (; r; r = r->prev ? r->prev : r->main) {
         request_conf_block *block = request_block_of(r);
 
@@ -145,32 +123,32 @@ void request_allow_rerun(request_rec *r)
     request_conf_block *block = request_block_of(r);
 
     if (block)
-        block->may_move = 1;
+        block->may_rerun = 1;
 }
 
 int request_mark_rerun(request_rec *r)
 {
     request_conf_block *block = r->main || r->prev ? NULL : request_block_of(r);
 
-    if (!block || !block->may_move)
+    if (!block || !block->may_rerun)
         return 0;
     request_mark_blocking(r);
-    return block->moves = 1;
+    return block->reruns = 1;
 }
 
 void request_rerun_fails(request_rec *r, int status)
 {
     request_conf_block *block = request_block_of(r);
 
-    BRG_ASSERT(block && block->moves);
-    block->fails = status;
+    BRG_ASSERT(block && block->reruns);
+    block->rerun_status = status;
 }
 
 int request_is_left(const request_rec *r)
 {
     const request_conf_block *block = request_block_of(r);
 
-    return block && block->moves;
+    return block && block->reruns;
 }
 
 int request_takes_rerun(request_rec *r, int *status)
@@ -180,11 +158,11 @@ int request_takes_rerun(request_rec *r, int *status)
     BRG_ASSERT(status && *status != SUSPENDED);
     if (!block)
         return 0;
-    block->may_move = 0;
-    if (!block->moves)
+    block->may_rerun = 0;
+    if (!block->reruns)
         return 0;
-    *status = block->fails;
-    block->moves = block->fails = 0;
+    *status = block->rerun_status;
+    block->reruns = block->rerun_status = 0;
     return 1;
 }
 
@@ -200,7 +178,7 @@ int request_may_leave_thread(const request_rec *r)
 {
     const request_conf_block *block = r->main || r->prev ? NULL : request_block_of(r);
 
-    return block && (block->may_defer || block->may_move);
+    return block && (block->may_defer || block->may_rerun);
 }
 
 void request_allow_lookups_to_fail(request_rec *r, int on)
@@ -220,7 +198,7 @@ int request_lookup_may_fail(const request_rec *r)
     while (r->main || r->prev)
         r = r->prev ? r->prev : r->main;
     block = request_block_of(r);
-    return block && block->may_move && block->lookups_may_fail;
+    return block && block->may_rerun && block->lookups_may_fail;
 }
 
 request_files *request_files_of(const request_rec *r)
@@ -292,90 +270,6 @@ void request_offer_drop(request_rec *r)
     }
 }
 
-/* ---- what it looked at in the file system ---- */
-
-static request_conf_block *request_first_block(const request_rec *r)
-{
-    while (r->prev || r->main)
-        r = r->prev ? r->prev : r->main;
-    return request_block_of(r);
-}
-
-const request_dependencies *request_dependencies_of(const request_rec *r)
-{
-    const request_conf_block *block = request_first_block(r);
-
-    return block ? &block->depends : NULL;
-}
-
-void request_link_policy_counts(const request_rec *r)
-{
-    request_conf_block *block = request_first_block(r);
-
-    if (block)
-        block->depends.link_policy = 1;
-}
-
-/* A path is looked at several times within a short while, if at all; a second mention is harmless. */
-#define DEPENDS_COMPARED 16
-
-static int depends_already(const request_dependencies *d, const char *path)
-{
-    int n = d->more ? d->more->nelts : 0;
-
-    if (!strcmp(d->first, path))
-        return 1;
-    for (int i = n > DEPENDS_COMPARED ? n - DEPENDS_COMPARED : 0; i < n; i++)
-        if (!strcmp(APR_ARRAY_IDX(d->more, i, const char *), path))
-            return 1;
-    return 0;
-}
-
-BRG_DECLARE(void) brg_cache_depends_on(request_rec *r, const char *path)
-{
-    request_conf_block *block = request_first_block(r);
-    request_dependencies *d = block ? &block->depends : NULL;
-    apr_pool_t *p;
-
-    if (!d || d->too_many)
-        return;
-    if (!path) {
-        d->too_many = 1;
-        return;
-    }
-    if (!d->first && !r->main && !r->prev) { /* nearly always the only one: it lives as long */
-        d->first = path;
-        return;
-    }
-    if (d->first && depends_already(d, path))
-        return;
-    while (r->prev || r->main)
-        r = r->prev ? r->prev : r->main;
-    p = r->pool;
-    if (!d->first) {
-        d->first = apr_pstrdup(p, path);
-        return;
-    }
-    if (!d->more)
-        d->more = apr_array_make(p, 8, sizeof(char *));
-    d->too_many = d->more->nelts >= REQUEST_DEPENDENCIES_MOST;
-    if (!d->too_many)
-        APR_ARRAY_PUSH(d->more, const char *) = apr_pstrdup(p, path);
-}
-
-BRG_DECLARE(int)
-brg_cache_dependencies(const request_rec *r, int from, const char **paths, int most)
-{
-    const request_dependencies *d = request_dependencies_of(r);
-    int n = d && d->first ? 1 + (d->more ? d->more->nelts : 0) : 0;
-
-    if (!d || d->too_many)
-        return -1;
-    for (int i = from; i < n && i - from < most; i++)
-        paths[i - from] = i ? APR_ARRAY_IDX(d->more, i - 1, const char *) : d->first;
-    return n;
-}
-
 BRG_DECLARE(void)
 brg_cache_dated_field(request_rec *r, const char *name, apr_interval_time_t after)
 {
@@ -406,64 +300,4 @@ void request_conf_end(request_rec *r)
 
     if (conf && conf->bb)
         apr_brigade_cleanup(conf->bb);
-}
-
-/* ---- what the core's per-request configuration tells ---- */
-
-static core_request_config *request_conf_of(const request_rec *r)
-{
-    return ap_get_core_module_config(r->request_config);
-}
-
-AP_DECLARE(const char *) ap_document_root(request_rec *r)
-{
-    const core_request_config *conf = request_conf_of(r);
-    const core_server_config *sconf = ap_get_core_module_config(r->server->module_config);
-
-    return conf && conf->document_root ? conf->document_root : sconf->ap_document_root;
-}
-
-AP_DECLARE(void) ap_set_document_root(request_rec *r, const char *document_root)
-{
-    request_conf_of(r)->document_root = document_root;
-}
-
-AP_DECLARE(const char *) ap_context_prefix(request_rec *r)
-{
-    const core_request_config *conf = request_conf_of(r);
-
-    return conf->context_prefix ? conf->context_prefix : "";
-}
-
-AP_DECLARE(const char *) ap_context_document_root(request_rec *r)
-{
-    const core_request_config *conf = request_conf_of(r);
-
-    return conf->context_document_root ? conf->context_document_root : ap_document_root(r);
-}
-
-AP_DECLARE(void)
-ap_set_context_info(request_rec *r, const char *context_prefix, const char *context_document_root)
-{
-    core_request_config *conf = request_conf_of(r);
-
-    if (context_prefix)
-        conf->context_prefix = context_prefix;
-    if (context_document_root)
-        conf->context_document_root = context_document_root;
-}
-
-/* A response for one status, set by a module: a URL, a path, or else a text, which is marked by a
- * quote. */
-AP_DECLARE(void) ap_custom_response(request_rec *r, int status, const char *string)
-{
-    core_request_config *conf = request_conf_of(r);
-    int is_place = ap_is_url(string) || *string == '/';
-
-    if (!conf->response_code_strings) {
-        conf->response_code_strings =
-            apr_pcalloc(r->pool, RESPONSE_CODES * sizeof *conf->response_code_strings);
-    }
-    conf->response_code_strings[ap_index_of_response(status)] =
-        apr_pstrcat(r->pool, is_place ? "" : "\"", string, NULL);
 }

@@ -131,7 +131,7 @@ typedef struct request_dependencies {
     const char *first;        /**< absolute path, or NULL: none yet */
     apr_array_header_t *more; /**< const char *, or NULL */
     uint8_t too_many;         /**< there were more than are kept: nothing is to be stored */
-    uint8_t link_policy;      /**< whether links were allowed was looked at, component by component */
+    uint8_t link_policy; /**< whether links were allowed was looked at, component by component */
 } request_dependencies;
 
 /** The list of @a r and those that led to it. NULL if r->request_config is not the core's. */
@@ -144,13 +144,13 @@ struct cache_capture;
 
 /** What a handler or filter offers to be stored as the body of a response. */
 typedef struct request_offer {
-    int codings;                   /**< content codings that filters on the chain make if asked for */
-    int coded;                     /**< and the request asks for one of them */
-    const char *etag;              /**< before any filter changed it, or NULL */
-    const char *path;              /**< the file that is the whole body, or NULL */
-    const char *body;              /**< the bytes that are the whole body, or NULL */
-    apr_size_t len;                /**< of body */
-    const char *const *from;       /**< with body: the files that it was made from, or NULL */
+    int codings;             /**< content codings that filters on the chain make if asked for */
+    int coded;               /**< and the request asks for one of them */
+    const char *etag;        /**< before any filter changed it, or NULL */
+    const char *path;        /**< the file that is the whole body, or NULL */
+    const char *body;        /**< the bytes that are the whole body, or NULL */
+    apr_size_t len;          /**< of body */
+    const char *const *from; /**< with body: the files that it was made from, or NULL */
     struct cache_capture *capture; /**< collects what filters make of the body, or NULL */
 } request_offer;
 

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a request looked at in the file system. The list is kept with the first request: sub-requests
+ * and internal redirects add to the same one.
+ */
+#include "request_context_private.h"
+#include "brigade/assert.h"
+#include "brigade/response_cache.h"
+#include "apr_strings.h"
+
+static request_conf_block *request_first_block(const request_rec *r)
+{
+    while (r->prev || r->main)
+        r = r->prev ? r->prev : r->main;
+    return request_block_of(r);
+}
+
+const request_dependencies *request_dependencies_of(const request_rec *r)
+{
+    const request_conf_block *block = request_first_block(r);
+
+    return block ? &block->depends : NULL;
+}
+
+void request_link_policy_counts(const request_rec *r)
+{
+    request_conf_block *block = request_first_block(r);
+
+    if (block)
+        block->depends.link_policy = 1;
+}
+
+/* A path is looked at several times within a short while, if at all; a second mention is harmless. */
+#define DEPENDS_COMPARED 16
+
+static int depends_already(const request_dependencies *d, const char *path)
+{
+    int n = d->more ? d->more->nelts : 0;
+
+    if (!strcmp(d->first, path))
+        return 1;
+    for (int i = n > DEPENDS_COMPARED ? n - DEPENDS_COMPARED : 0; i < n; i++)
+        if (!strcmp(APR_ARRAY_IDX(d->more, i, const char *), path))
+            return 1;
+    return 0;
+}
+
+BRG_DECLARE(void) brg_cache_depends_on(request_rec *r, const char *path)
+{
+    request_conf_block *block = request_first_block(r);
+    request_dependencies *d = block ? &block->depends : NULL;
+    apr_pool_t *p;
+
+    if (!d || d->too_many)
+        return;
+    if (!path) {
+        d->too_many = 1;
+        return;
+    }
+    if (!d->first && !r->main && !r->prev) { /* nearly always the only one: it lives as long */
+        d->first = path;
+        return;
+    }
+    if (d->first && depends_already(d, path))
+        return;
+    while (r->prev || r->main)
+        r = r->prev ? r->prev : r->main;
+    p = r->pool;
+    if (!d->first) {
+        d->first = apr_pstrdup(p, path);
+        return;
+    }
+    if (!d->more)
+        d->more = apr_array_make(p, 8, sizeof(char *));
+    d->too_many = d->more->nelts >= REQUEST_DEPENDENCIES_MOST;
+    if (!d->too_many)
+        APR_ARRAY_PUSH(d->more, const char *) = apr_pstrdup(p, path);
+}
+
+BRG_DECLARE(int)
+brg_cache_dependencies(const request_rec *r, int from, const char **paths, int most)
+{
+    const request_dependencies *d = request_dependencies_of(r);
+    int n = d && d->first ? 1 + (d->more ? d->more->nelts : 0) : 0;
+
+    if (!d || d->too_many)
+        return -1;
+    for (int i = from; i < n && i - from < most; i++)
+        paths[i - from] = i ? APR_ARRAY_IDX(d->more, i - 1, const char *) : d->first;
+    return n;
+}
