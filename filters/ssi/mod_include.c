@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Server-side includes: the module. ssi_private.h lists its parts. */
+/* Server-side includes: the module. ssi_private.h has a map of its files. */
 #include "ssi_private.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -23,45 +23,46 @@ static const ssi_element include_elements[] = {
     {"endblock", ssi_do_endblock, 1, 1},
 };
 
-static apr_hash_t *include_foreign; /* of other modules; complete before the first request */
+static apr_hash_t *include_registered; /* of other modules; complete before the first request */
 
 const ssi_element *ssi_element_find(const char *name)
 {
     for (size_t i = 0; i < sizeof include_elements / sizeof *include_elements; i++)
         if (!strcmp(include_elements[i].name, name))
             return &include_elements[i];
-    return include_foreign ? apr_hash_get(include_foreign, name, APR_HASH_KEY_STRING) : NULL;
+    return include_registered ? apr_hash_get(include_registered, name, APR_HASH_KEY_STRING) : NULL;
 }
 
-/* A module cannot take the place of an element of ours. mod_cgi tries to, with exec; ours has time
- * limits and runs the program in a group that can be ended. */
+/* A module cannot replace a built-in element. mod_cgi tries to, with exec; the built-in exec has time limits
+ * and runs the program in a process group that can be killed. */
 void ssi_element_register(const char *name, include_handler_fn_t *fn)
 {
     apr_pool_t *p;
     ssi_element *element;
     char *lower;
 
-    if (!include_foreign)
+    if (!include_registered)
         return;
-    p = apr_hash_pool_get(include_foreign);
+    p = apr_hash_pool_get(include_registered);
     lower = apr_pstrdup(p, name);
     for (char *c = lower; *c; c++)
         *c = (char)apr_tolower(*c);
     element = apr_pcalloc(p, sizeof *element);
     element->name = lower;
     element->fn = fn;
-    apr_hash_set(include_foreign, lower, APR_HASH_KEY_STRING, element);
+    apr_hash_set(include_registered, lower, APR_HASH_KEY_STRING, element);
 }
 
+/* The table was in a pool that ends. */
 static apr_status_t include_forget(void *unused)
 {
-    include_foreign = NULL;
+    include_registered = NULL;
     return APR_SUCCESS;
 }
 
 void ssi_elements_init(apr_pool_t *p)
 {
-    include_foreign = apr_hash_make(p);
+    include_registered = apr_hash_make(p);
     apr_pool_cleanup_register(p, NULL, include_forget, apr_pool_cleanup_null);
 }
 
@@ -77,6 +78,7 @@ static void ap_ssi_get_tag_and_value(include_ctx_t *ctx, char **tag, char **valu
     ssi_state *s = ctx->intern;
     const ssi_arg *arg;
 
+    BRG_ASSERT_TAG(s, SSI_STATE_TAG);
     *tag = *value = NULL;
     if (!s->directive || s->arg_next >= s->directive->args_n)
         return;
@@ -109,7 +111,7 @@ static int include_is_html(const request_rec *r)
            (!type[9] || type[9] == ';' || apr_isspace(type[9]));
 }
 
-/* The types that stand for parsed pages by themselves, as in NCSA's server. */
+/* The types of parsed pages that NCSA's server introduced. */
 static int include_is_magic_type(const request_rec *r)
 {
     return r->content_type && (!strcmp(r->content_type, INCLUDES_MAGIC_TYPE) ||
@@ -153,7 +155,7 @@ static int include_depends(request_rec *r)
 {
     const ssi_link *link = ap_get_module_config(r->request_config, &include_module);
 
-    return link && link->top->track ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
+    return link && link->top->depends ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
 }
 
 static void include_register_hooks(apr_pool_t *p)

@@ -8,7 +8,7 @@
 #include "apr_strings.h"
 #include <stdio.h>
 
-#define CHECK_DEEP 64 /* conditions within each other whose beginnings are remembered */
+#define CHECK_DEEP 64 /* levels of nested conditions of which the place of the if is known */
 
 typedef struct check_state {
     const ssi_page *page;
@@ -24,6 +24,7 @@ static void check_report(check_state *c, apr_size_t off, const char *what, const
 {
     unsigned line = 1, column = 1;
 
+    BRG_ASSERT(off <= c->page->len);
     for (apr_size_t i = 0; i < off; i++) {
         column = c->page->data[i] == '\n' ? 1 : column + 1;
         line += c->page->data[i] == '\n';
@@ -119,6 +120,7 @@ static void check_flow(check_state *c, const ssi_directive *d)
 {
     int top = c->depth - 1;
 
+    BRG_ASSERT(c->depth >= 0);
     if (!strcmp(d->name, "if")) {
         check_condition(c, d);
         if (c->depth < CHECK_DEEP) {
@@ -187,6 +189,7 @@ static int check_page(apr_pool_t *p, const ssi_page *page, const char *path)
 {
     check_state c = {.page = page, .path = path, .p = p};
 
+    BRG_ASSERT_TAG(page, SSI_PAGE_TAG);
     for (unsigned i = 0; i < page->nodes_n; i++)
         if (page->nodes[i].directive)
             check_directive(&c, page->nodes[i].directive);

@@ -16,6 +16,7 @@ static ssi_node *compile_node(ssi_compiler *c)
 {
     ssi_page *page = c->page;
 
+    BRG_ASSERT(page->nodes_n <= c->room);
     if (page->nodes_n == c->room) {
         unsigned room = c->room ? c->room * 2 : 4;
         ssi_node *nodes = realloc(page->nodes, room * sizeof *nodes);
@@ -35,6 +36,7 @@ static void compile_literal(ssi_compiler *c, apr_size_t off, apr_size_t len)
 
     if (!len)
         return;
+    BRG_ASSERT(off <= c->page->len && len <= c->page->len - off);
     node = compile_node(c);
     node->off = off;
     node->len = len;
@@ -49,13 +51,15 @@ static apr_size_t compile_directive(ssi_compiler *c, apr_size_t at)
     ssi_directive *d;
     int complete;
 
+    BRG_ASSERT(from <= page->len);
     if (!page->pool) {
         apr_pool_create(&page->pool, NULL);
         apr_pool_tag(page->pool, "ssi_page");
         apr_pool_create(&c->scratch, page->pool);
     }
     complete = ssi_lex(&lexer, page->tags, page->data + from, page->len - from, c->scratch);
-    if (complete ? lexer.foreign : ssi_lex_is_text(&lexer, page->tags)) {
+    BRG_ASSERT(lexer.pos <= page->len - from);
+    if (complete ? lexer.unknown : ssi_lex_is_text(&lexer, page->tags)) {
         apr_size_t end = complete ? from + lexer.pos : page->len;
 
         compile_literal(c, at, end - at);
@@ -74,13 +78,13 @@ static apr_size_t compile_directive(ssi_compiler *c, apr_size_t at)
         page->has_include = 1;
     if (d->element && d->element->fn == ssi_do_exec)
         page->has_exec = 1;
-    if (d->element && !d->element->own)
-        page->has_foreign = 1;
-    if (c->scratch)
-        apr_pool_clear(c->scratch);
+    if (d->element && !d->element->builtin)
+        page->has_module_element = 1;
+    apr_pool_clear(c->scratch);
     return complete ? from + lexer.pos : 0;
 }
 
+/* Where a branch that is not shown goes on: next_flow of all nodes. */
 static void compile_link(ssi_page *page)
 {
     unsigned next = page->nodes_n;
@@ -88,8 +92,9 @@ static void compile_link(ssi_page *page)
     for (unsigned i = page->nodes_n; i-- > 0;) {
         const ssi_directive *d = page->nodes[i].directive;
 
+        BRG_ASSERT(next > i);
         page->nodes[i].next_flow = next;
-        /* Mistakes are logged, and unknown names, in branches that are skipped too. */
+        /* Mistakes and unknown names are logged in branches that are not shown, too. */
         if (d && (!d->element || d->element->when_hidden || d->mistakes))
             next = i;
     }
@@ -100,9 +105,12 @@ void ssi_compile(ssi_page *page)
     ssi_compiler c = {.page = page};
     apr_size_t at = 0;
 
+    BRG_ASSERT_TAG(page, SSI_PAGE_TAG);
+    BRG_ASSERT(page->tags && !page->nodes);
     while (at < page->len) {
         apr_size_t hit = at + ssi_scan_find(page->tags->pattern, page->data + at, page->len - at);
 
+        BRG_ASSERT(hit >= at && hit <= page->len);
         compile_literal(&c, at, hit - at);
         if (hit >= page->len)
             break;

@@ -4,6 +4,7 @@
 #include "http_core.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 #define SSI_ERROR_MESSAGE "[an error occurred while processing this directive]"
 #define SSI_TIME_FORMAT "%A, %d-%b-%Y %H:%M:%S %Z"
@@ -57,6 +58,9 @@ const ssi_dir_conf *ssi_conf_resolved(const request_rec *r)
     conf_default64(&conf->value_bytes_most, SSI_VALUE_BYTES_MOST);
     conf_default64(&conf->include_us, SSI_INCLUDE_US);
     conf_default64(&conf->exec_us, SSI_EXEC_US);
+    BRG_ASSERT(conf->includes_most >= 0 && conf->depth_most >= 0);
+    BRG_ASSERT(conf->bytes_most >= 0 && conf->value_bytes_most >= 0);
+    BRG_ASSERT(conf->include_us >= 0 && conf->exec_us >= 0);
     return conf;
 }
 
@@ -78,8 +82,10 @@ const char *ssi_undefined_echo(const ssi_dir_conf *conf)
 const ssi_tags *ssi_tags_of(const request_rec *r)
 {
     const ssi_server_conf *conf = ap_get_module_config(r->server->module_config, &include_module);
+    const ssi_tags *tags = conf->tags[ssi_conf_of(r)->pass_unknown == 1];
 
-    return conf->tags[ssi_conf_of(r)->pass_unknown == 1];
+    BRG_ASSERT(tags != NULL); /* ssi_tags_prepare() made them for every server */
+    return tags;
 }
 
 apr_size_t ssi_cache_budget(void)
@@ -153,11 +159,13 @@ ssi_tags *ssi_tags_make(apr_pool_t *p, const char *start, const char *end)
     tags->start = start ? start : SSI_START_TAG;
     tags->end = end ? end : SSI_END_TAG;
     tags->end_len = strlen(tags->end);
+    BRG_ASSERT(*tags->start && tags->end_len > 0); /* the setters refuse empty ones */
     tags->pattern = ssi_pattern_make(p, tags->start, strlen(tags->start));
     tags->pass_unknown = 0;
     return tags;
 }
 
+/* One object for each pair, so that the pages of all servers with that pair are shared. */
 static ssi_tags *ssi_tags_shared(apr_pool_t *p, const char *start, const char *end, int pass)
 {
     ssi_tags *tags;

@@ -12,24 +12,28 @@ ssi_link *ssi_link_of(request_rec *r)
 {
     ssi_link *link = ap_get_module_config(r->request_config, &include_module);
 
-    if (link)
+    if (link) {
+        BRG_ASSERT_TAG(link->top, SSI_TOP_TAG);
         return link;
+    }
     link = apr_pcalloc(r->pool, sizeof *link);
     link->top = apr_pcalloc(r->pool, sizeof *link->top);
+    link->top->tag = SSI_TOP_TAG;
     link->top->r = r;
-    link->top->depends_n = brg_cache_dependencies(r, 0, NULL, 0);
+    link->top->cache_paths_n = brg_cache_dependencies(r, 0, NULL, 0);
     ap_set_module_config(r->request_config, &include_module, link);
     return link;
 }
 
-/* An included page works on the environment of the page that includes it, and has its date. */
+/* An included page uses the environment of the page that includes it, and has its date. */
 static void context_join(request_rec *r, const ssi_link *link)
 {
+    BRG_ASSERT(link->parent && link->parent != r);
     r->subprocess_env = link->parent->subprocess_env;
     r->finfo.mtime = link->parent->finfo.mtime;
 }
 
-/* Of an included page too: its query is the current one, and stays after it. */
+/* For an included page, too: its query is the current one, and stays so after it. */
 void ssi_env_add_query(request_rec *r, ssi_top *top)
 {
     apr_pool_t *p = top->r->pool;
@@ -49,6 +53,7 @@ include_ctx_t *ssi_context_create(ap_filter_t *f)
     include_ctx_t *ctx = apr_pcalloc(r->pool, sizeof *ctx);
     ssi_state *s = apr_pcalloc(r->pool, sizeof *s);
 
+    BRG_ASSERT(!f->ctx);
     f->ctx = ctx;
     ctx->pool = r->pool;
     apr_pool_create(&ctx->dpool, r->pool);
@@ -58,12 +63,14 @@ include_ctx_t *ssi_context_create(ap_filter_t *f)
     ctx->flags = SSI_FLAG_PRINTING | SSI_FLAG_COND_TRUE;
     if (!(ap_allow_options(r) & OPT_INC_WITH_EXEC))
         ctx->flags |= SSI_FLAG_NO_EXEC;
+    s->tag = SSI_STATE_TAG;
     s->ctx = ctx;
     s->f = f;
     s->conf = ssi_conf_resolved(r);
     s->tags = ssi_tags_of(r);
     s->link = ssi_link_of(r);
     s->top = s->link->top;
+    BRG_ASSERT((s->link->depth == 0) == (s->link->parent == NULL));
     ctx->error_str = ssi_error_message(s->conf);
     ctx->time_str = ssi_time_format(s->conf);
     s->undefined_echo = ssi_undefined_echo(s->conf);
@@ -77,19 +84,20 @@ include_ctx_t *ssi_context_create(ap_filter_t *f)
     s->capture.c = f->c;
     if (s->link->parent) {
         context_join(r, s->link);
-        ssi_variant_read(s->top, "QUERY_STRING", NULL, SSI_READ_OWN);
-        ssi_variant_read(s->top, "QUERY_STRING_UNESCAPED", NULL, SSI_READ_OWN);
+        ssi_rendering_read(s->top, "QUERY_STRING", NULL, SSI_READ_PAGE);
+        ssi_rendering_read(s->top, "QUERY_STRING_UNESCAPED", NULL, SSI_READ_PAGE);
         ssi_env_add_query(r, s->top);
     }
     if (r->finfo.filetype == APR_REG)
-        ssi_track_path(s->top, r->filename, &r->finfo);
+        ssi_depends_path(s->top, r->filename, &r->finfo);
     else
-        ssi_track(ctx, SSI_TRACK_VOLATILE);
+        ssi_depends(ctx, SSI_DEPENDS_VOLATILE);
     return ctx;
 }
 
 void ssi_env_make(request_rec *r, ssi_top *top)
 {
+    BRG_ASSERT_TAG(top, SSI_TOP_TAG);
     if (top->env_ready)
         return;
     top->env_ready = 1;
@@ -110,6 +118,7 @@ static int context_group_may_execute(const ssi_dir_conf *conf, const request_rec
            (r->finfo.protection & APR_GEXECUTE);
 }
 
+/* Last-Modified is the file's modification time. */
 static void context_take_mtime(request_rec *r)
 {
     ap_update_mtime(r, r->finfo.mtime);
@@ -129,8 +138,7 @@ void ssi_headers_prepare(request_rec *r, const ssi_dir_conf *conf)
     }
 }
 
-/* Runs before the handler: it must not answer 304 from the file's date, nor give the file's ETag.
- */
+/* The handler must not send 304 by the file's date, nor the file's ETag. */
 int ssi_filter_init(ap_filter_t *f)
 {
     const ssi_dir_conf *conf = ssi_conf_of(f->r);

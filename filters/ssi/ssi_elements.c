@@ -1,7 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The elements that are about variables and formats: comment, config, echo, set, printenv. */
+/* The elements for variables and formats: comment, config, echo, set, printenv; and what all elements share. */
 #include "ssi_private.h"
 #include "apr_strings.h"
+
+void ssi_attributes(include_ctx_t *ctx, const char *ah, unsigned least, ssi_attribute_fn *fn,
+                    void *state)
+{
+    const ssi_directive *d = ctx->intern->directive;
+
+    BRG_ASSERT_TAG(ctx->intern, SSI_STATE_TAG);
+    BRG_ASSERT(d && d->element && !d->mistakes);
+    if (d->args_n < least) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r, "%smissing argument for %s element in %s",
+                      ah, d->name, ctx->r->filename);
+        ssi_error(ctx);
+        return;
+    }
+    for (unsigned i = 0; i < d->args_n && d->args[i].value; i++) {
+        BRG_ASSERT(d->args[i].name && d->args[i].decoded);
+        if (!fn(ctx, state, &d->args[i])) {
+            ssi_error(ctx);
+            return;
+        }
+    }
+}
 
 apr_status_t ssi_do_comment(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade *bb)
 {
@@ -34,7 +56,7 @@ static int config_size(include_ctx_t *ctx, const char *raw)
     return 1;
 }
 
-static int config_one(include_ctx_t *ctx, const ssi_arg *arg)
+static int config_one(include_ctx_t *ctx, void *unused, const ssi_arg *arg)
 {
     if (!strcmp(arg->name, "errmsg")) {
         ctx->error_str = config_value(ctx, arg->value, SSI_EXPAND_DROP_NAME);
@@ -56,31 +78,19 @@ static int config_one(include_ctx_t *ctx, const ssi_arg *arg)
 
 apr_status_t ssi_do_config(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade *bb)
 {
-    const ssi_directive *d = ctx->intern->directive;
-
-    if (!d->args_n) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
-                      APLOGNO(01347) "missing argument for config element in %s", ctx->r->filename);
-        ssi_error(ctx);
-        return APR_SUCCESS;
-    }
-    for (unsigned i = 0; i < d->args_n && d->args[i].value; i++)
-        if (!config_one(ctx, &d->args[i])) {
-            ssi_error(ctx);
-            break;
-        }
+    ssi_attributes(ctx, APLOGNO(01347), 1, config_one, NULL);
     return APR_SUCCESS;
 }
 
 /* ---- echo ---- */
 
 typedef struct echo_state {
-    const char *decoding, *encoding; /* NULL: none. Encoding begins as entity. */
-    int entity;                      /* encoding is entity alone, as most often */
-    const char *otherwise;           /* default="..." of this element; NULL: echomsg */
+    const char *decoding, *encoding; /* NULL: none. Encoding starts as entity. */
+    int entity;                      /* encoding is entity alone, as in most pages */
+    const char *otherwise;           /* default="..." of this element; NULL: SSIUndefinedEcho */
 } echo_state;
 
-/* The usual case, without a copy of the value: special characters are written as they come. */
+/* The usual case, without a copy of the value. */
 static void echo_entity(ssi_out *out, const char *value)
 {
     while (*value) {
@@ -107,6 +117,7 @@ static int echo_encoded(include_ctx_t *ctx, const echo_state *echo, const char *
     const char *bad = NULL, *which = "decoding";
     apr_pool_t *p = ssi_dpool(ctx);
 
+    BRG_ASSERT(value != NULL);
     value = ssi_decode(p, echo->decoding, value, &bad);
     if (value) {
         which = "encoding";
@@ -146,8 +157,10 @@ static int echo_var(include_ctx_t *ctx, const echo_state *echo, const char *name
     return echo_encoded(ctx, echo, value);
 }
 
-static int echo_one(include_ctx_t *ctx, echo_state *echo, const ssi_arg *arg)
+static int echo_one(include_ctx_t *ctx, void *state, const ssi_arg *arg)
 {
+    echo_state *echo = state;
+
     if (!strcmp(arg->name, "var"))
         return echo_var(ctx, echo, arg->decoded);
     if (!strcmp(arg->name, "decoding")) {
@@ -169,21 +182,11 @@ apr_status_t ssi_do_echo(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade 
     const ssi_directive *d = ctx->intern->directive;
     echo_state echo = {.encoding = "entity", .entity = 1};
 
-    if (!d->args_n) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
-                      APLOGNO(01343) "missing argument for echo element in %s", ctx->r->filename);
-        ssi_error(ctx);
-        return APR_SUCCESS;
-    }
     /* nginx's default= may stand behind the variable that it is for. */
     for (unsigned i = 0; i < d->args_n; i++)
         if (d->args[i].decoded && !strcmp(d->args[i].name, "default"))
             echo.otherwise = d->args[i].decoded;
-    for (unsigned i = 0; i < d->args_n && d->args[i].value; i++)
-        if (!echo_one(ctx, &echo, &d->args[i])) {
-            ssi_error(ctx);
-            break;
-        }
+    ssi_attributes(ctx, APLOGNO(01343), 1, echo_one, &echo);
     return APR_SUCCESS;
 }
 
@@ -224,8 +227,10 @@ static int set_value(include_ctx_t *ctx, const set_state *set, const char *raw)
     return 1;
 }
 
-static int set_one(include_ctx_t *ctx, set_state *set, const ssi_arg *arg)
+static int set_one(include_ctx_t *ctx, void *state, const ssi_arg *arg)
 {
+    set_state *set = state;
+
     if (!strcmp(arg->name, "var"))
         set->name = ssi_expand(ctx, arg->value, SSI_EXPAND_DROP_NAME);
     else if (!strcmp(arg->name, "value"))
@@ -244,20 +249,9 @@ static int set_one(include_ctx_t *ctx, set_state *set, const ssi_arg *arg)
 
 apr_status_t ssi_do_set(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade *bb)
 {
-    const ssi_directive *d = ctx->intern->directive;
     set_state set = {NULL, NULL, NULL};
 
-    if (d->args_n < 2) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
-                      APLOGNO(01362) "missing argument for set element in %s", ctx->r->filename);
-        ssi_error(ctx);
-        return APR_SUCCESS;
-    }
-    for (unsigned i = 0; i < d->args_n && d->args[i].value; i++)
-        if (!set_one(ctx, &set, &d->args[i])) {
-            ssi_error(ctx);
-            break;
-        }
+    ssi_attributes(ctx, APLOGNO(01362), 2, set_one, &set);
     return APR_SUCCESS;
 }
 
@@ -276,7 +270,7 @@ apr_status_t ssi_do_printenv(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brig
         ssi_error(ctx);
         return APR_SUCCESS;
     }
-    ssi_track(ctx, SSI_TRACK_VOLATILE);
+    ssi_depends(ctx, SSI_DEPENDS_VOLATILE);
     ssi_vars_resolve(ctx);
     env = apr_table_elts(ctx->r->subprocess_env);
     e = (const apr_table_entry_t *)(const void *)env->elts;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fsize and flastmod: what is known of a file. */
+/* fsize and flastmod: size and modification time of a file. */
 #include "ssi_private.h"
 #include "brigade/files.h"
 #include "http_core.h"
@@ -7,23 +7,24 @@
 #include "http_request.h"
 #include "apr_strings.h"
 
-/* A sub-request finds the file; it is never run. 0 after logging. */
+/* The outcome of a look-up by a sub-request that is never run. @return 1: there is such a file */
 static int file_info(include_ctx_t *ctx, request_rec *sub, apr_finfo_t *finfo)
 {
     int found = sub->status == HTTP_OK && sub->finfo.filetype != APR_NOFILE;
 
-    ssi_track_lookup(ctx, sub);
+    BRG_ASSERT(sub->main == ctx->r);
+    ssi_depends_lookup(ctx, sub);
     *finfo = sub->finfo;
     ap_destroy_sub_req(sub);
     return found;
 }
 
-/* A page that looked at a file which may not answer is made by a worker. */
+/* Where a loop would wait for the file, the page runs again on a worker. */
 static int file_looked_up(include_ctx_t *ctx, request_rec *sub, apr_finfo_t *finfo)
 {
     if (sub->status != BRG_WOULD_WAIT)
         return file_info(ctx, sub, finfo);
-    ssi_waits(ctx);
+    ssi_about_to_wait(ctx);
     memset(finfo, 0, sizeof *finfo);
     ap_destroy_sub_req(sub);
     return 1;
@@ -89,50 +90,38 @@ static void file_size_in_bytes(ssi_out *out, apr_off_t size)
     ssi_out_bytes(out, text, (apr_size_t)to);
 }
 
+static int file_show_size(include_ctx_t *ctx, void *unused, const ssi_arg *arg)
+{
+    apr_finfo_t finfo;
+    char text[5];
+
+    if (!file_find(ctx, "fsize", arg, &finfo))
+        return 0;
+    if (ctx->flags & SSI_FLAG_SIZE_IN_BYTES)
+        file_size_in_bytes(&ctx->intern->out, finfo.size);
+    else
+        ssi_out_text(&ctx->intern->out, apr_strfsize(finfo.size, text));
+    return 1;
+}
+
 apr_status_t ssi_do_fsize(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade *bb)
 {
-    const ssi_directive *d = ctx->intern->directive;
+    ssi_attributes(ctx, APLOGNO(01350), 1, file_show_size, NULL);
+    return APR_SUCCESS;
+}
+
+static int file_show_time(include_ctx_t *ctx, void *unused, const ssi_arg *arg)
+{
     apr_finfo_t finfo;
 
-    if (!d->args_n) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
-                      APLOGNO(01350) "missing argument for fsize element in %s", ctx->r->filename);
-        ssi_error(ctx);
-        return APR_SUCCESS;
-    }
-    for (unsigned i = 0; i < d->args_n && d->args[i].value; i++) {
-        char text[5];
-
-        if (!file_find(ctx, "fsize", &d->args[i], &finfo)) {
-            ssi_error(ctx);
-            break;
-        }
-        if (ctx->flags & SSI_FLAG_SIZE_IN_BYTES)
-            file_size_in_bytes(&ctx->intern->out, finfo.size);
-        else
-            ssi_out_text(&ctx->intern->out, apr_strfsize(finfo.size, text));
-    }
-    return APR_SUCCESS;
+    if (!file_find(ctx, "flastmod", arg, &finfo))
+        return 0;
+    ssi_out_text(&ctx->intern->out, ap_ht_time(ssi_dpool(ctx), finfo.mtime, ctx->time_str, 0));
+    return 1;
 }
 
 apr_status_t ssi_do_flastmod(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade *bb)
 {
-    const ssi_directive *d = ctx->intern->directive;
-    apr_finfo_t finfo;
-
-    if (!d->args_n) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
-                      APLOGNO(01351) "missing argument for flastmod element in %s",
-                      ctx->r->filename);
-        ssi_error(ctx);
-        return APR_SUCCESS;
-    }
-    for (unsigned i = 0; i < d->args_n && d->args[i].value; i++) {
-        if (!file_find(ctx, "flastmod", &d->args[i], &finfo)) {
-            ssi_error(ctx);
-            break;
-        }
-        ssi_out_text(&ctx->intern->out, ap_ht_time(ssi_dpool(ctx), finfo.mtime, ctx->time_str, 0));
-    }
+    ssi_attributes(ctx, APLOGNO(01351), 1, file_show_time, NULL);
     return APR_SUCCESS;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encodings of values, alone or in a chain, and HTML entities. */
+/* Encodings of values, one or a list of them, and HTML entities. */
 #include "ssi_private.h"
 #include "http_protocol.h"
 #include "apr_lib.h"
@@ -39,11 +39,12 @@ static int entity_code(const char *name, apr_size_t len)
     return -1;
 }
 
-/* Characters that may not be written by number vanish. */
+/* The character of "&#digits;", or -1: such an entity is removed. */
 static int entity_number(const char *digits, const char *end)
 {
     int code = 0;
 
+    BRG_ASSERT(digits <= end);
     for (; apr_isdigit(*digits) && code < 256; digits++)
         code = code * 10 + (*digits - '0');
     if (digits < end)
@@ -81,7 +82,7 @@ const char *ssi_decode_entities(apr_pool_t *p, const char *text)
     return out;
 }
 
-/* ---- chains ---- */
+/* ---- lists of encodings ---- */
 
 static const char *decode_one(apr_pool_t *p, const char *how, const char *value)
 {
@@ -125,6 +126,7 @@ static const char *encode_chain(apr_pool_t *p, const char *chain, const char *va
 {
     char *last, *how;
 
+    BRG_ASSERT(value != NULL);
     if (!chain)
         return value;
     for (how = apr_strtok(apr_pstrdup(p, chain), ", \t", &last); how;

@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define EXEC_POLL_MS 100 /* while a command that closed its output goes on */
+#define EXEC_POLL_MS 100 /* before the deadline of a command that closed its output and continues */
 #define EXEC_CGI_TYPE "application/x-httpd-cgi"
 
 /* ---- the child ---- */
@@ -84,6 +84,7 @@ static pid_t exec_start(const exec_command *command, int *out)
 
 /* ---- its output ---- */
 
+/* Milliseconds until the deadline, for poll(). */
 static int exec_wait_ms(apr_time_t deadline)
 {
     apr_interval_time_t left;
@@ -94,21 +95,28 @@ static int exec_wait_ms(apr_time_t deadline)
     return left <= 0 ? 0 : (int)(left / 1000 + 1);
 }
 
-/* @return -2, after a message */
+/* What became of a command. */
+enum {
+    EXEC_ENDED,
+    EXEC_LATE,    /* its time is over */
+    EXEC_STOPPED, /* the client is gone, or the page reached a limit */
+    EXEC_UNREAD   /* its output cannot be read; there was a message */
+};
+
 static int exec_unread(const include_ctx_t *ctx, const char *call)
 {
     ap_log_rerror(APLOG_MARK, APLOG_ERR, errno, ctx->r,
                   "the output of a command in %s cannot be read: %s", ctx->r->filename, call);
-    return -2;
+    return EXEC_UNREAD;
 }
 
-/* 1: the output ended; 0: time is over; -1: the client is gone, or the page came to a limit; -2: it
- * cannot be read. */
+/* Copies the command's output into the page until it ends. @return EXEC_... */
 static int exec_read(include_ctx_t *ctx, int fd, apr_time_t deadline)
 {
     ssi_out *out = &ctx->intern->out;
     char buf[8000];
 
+    BRG_ASSERT(fd >= 0);
     for (;;) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         int ready = poll(&p, 1, 0);
@@ -120,37 +128,36 @@ static int exec_read(include_ctx_t *ctx, int fd, apr_time_t deadline)
         }
         if (ready < 0 && errno == EINTR)
             continue; /* never to read(), which knows no deadline */
-        if (ready <= 0 || (deadline && brg_monotonic_now() > deadline))
-            return 0;
-        if (ready < 0 && errno != EINTR)
-            return exec_unread(ctx, "poll");
         if (ready < 0)
-            continue;
+            return exec_unread(ctx, "poll");
+        if (ready == 0 || (deadline && brg_monotonic_now() > deadline))
+            return EXEC_LATE;
         n = read(fd, buf, sizeof buf);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return exec_unread(ctx, "read");
         if (n == 0)
-            return 1;
+            return EXEC_ENDED;
         ssi_out_bytes(out, buf, (apr_size_t)n);
-        if (out->status != APR_SUCCESS || ctx->intern->top->over)
-            return -1;
+        if (out->status != APR_SUCCESS || ctx->intern->top->stopped)
+            return EXEC_STOPPED;
     }
 }
 
-/* A command may close its output and go on. @return 1 if it ended in time */
+/* A command may close its output and continue. @return EXEC_ENDED or EXEC_LATE */
 static int exec_reap(pid_t pid, apr_time_t deadline)
 {
     int status;
 
+    BRG_ASSERT(pid > 1);
     for (;;) {
         pid_t got = waitpid(pid, &status, WNOHANG);
 
         if (got == pid || (got < 0 && errno != EINTR))
-            return 1;
+            return EXEC_ENDED;
         if (deadline && brg_monotonic_now() > deadline)
-            return 0;
+            return EXEC_LATE;
         poll(NULL, 0,
              deadline && exec_wait_ms(deadline) < EXEC_POLL_MS ? exec_wait_ms(deadline) : 1);
     }
@@ -160,12 +167,13 @@ static void exec_kill(pid_t pid)
 {
     int status;
 
+    BRG_ASSERT(pid > 1); /* -1 would be every process */
     kill(-pid, SIGKILL);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
 }
 
-/* Its own, or that of the include whose page it is in. */
+/* The command's own, or that of the include that its page belongs to. */
 static apr_time_t exec_deadline(include_ctx_t *ctx, const char **limit)
 {
     apr_interval_time_t most = ctx->intern->conf->exec_us;
@@ -192,8 +200,8 @@ static void exec_own_path(include_ctx_t *ctx, int replace)
     ap_destroy_sub_req(found);
 }
 
-/* As in Apache: a command sees the query and path of the page that was included last, or of its own
- * where none had any; after it those of its own page count. */
+/* As in Apache, a command sees the query and the path of the page that was included last, or of its own page
+ * if no included one had any. After the command those of its own page are set. */
 static void exec_own_vars(include_ctx_t *ctx, int replace)
 {
     request_rec *r = ctx->r;
@@ -226,16 +234,16 @@ static int exec_cmd(include_ctx_t *ctx, const char *text)
     }
     ended = exec_read(ctx, fd, deadline);
     close(fd);
-    if (ended == 1)
+    if (ended == EXEC_ENDED)
         ended = exec_reap(pid, deadline);
-    if (ended == 1)
+    if (ended == EXEC_ENDED)
         return 1;
     exec_kill(pid);
-    if (ended == 0)
+    if (ended == EXEC_LATE)
         ap_log_rerror(APLOG_MARK, APLOG_ERR, APR_TIMEUP, r,
                       "command took longer than %s and was killed: \"%s\" in %s", limit, text,
                       r->filename);
-    return ended == -1;
+    return ended == EXEC_STOPPED;
 }
 
 /* ---- cgi ---- */
@@ -256,6 +264,7 @@ static int exec_cgi_run(include_ctx_t *ctx, request_rec *sub)
     const char *limit;
     int status;
 
+    BRG_ASSERT(sub->main == ctx->r);
     sub->path_info = ctx->r->path_info;
     sub->args = ctx->r->args;
     ap_set_content_type(sub, EXEC_CGI_TYPE);
@@ -301,7 +310,7 @@ static int exec_cgi(include_ctx_t *ctx, const char *target)
 
 /* ---- the element ---- */
 
-static int exec_one(include_ctx_t *ctx, const ssi_arg *arg)
+static int exec_one(include_ctx_t *ctx, void *unused, const ssi_arg *arg)
 {
     request_rec *r = ctx->r;
 
@@ -329,25 +338,14 @@ apr_status_t ssi_do_exec(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade 
 {
     const ssi_directive *d = ctx->intern->directive;
 
-    ssi_track(ctx, SSI_TRACK_VOLATILE);
-    if (!d->args_n) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
-                      APLOGNO(03195) "missing argument for exec element in %s", ctx->r->filename);
-        ssi_error(ctx);
-        return APR_SUCCESS;
-    }
-    if (ctx->flags & SSI_FLAG_NO_EXEC) {
+    ssi_depends(ctx, SSI_DEPENDS_VOLATILE);
+    if (d->args_n && (ctx->flags & SSI_FLAG_NO_EXEC)) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
                       APLOGNO(01228) "exec used but not allowed in %s", ctx->r->filename);
         ssi_error(ctx);
         return APR_SUCCESS;
     }
-    if (ssi_waits(ctx))
-        return APR_SUCCESS;
-    for (unsigned i = 0; i < d->args_n && d->args[i].value; i++)
-        if (!exec_one(ctx, &d->args[i])) {
-            ssi_error(ctx);
-            break;
-        }
+    if (!d->args_n || !ssi_about_to_wait(ctx))
+        ssi_attributes(ctx, APLOGNO(03195), 1, exec_one, NULL);
     return APR_SUCCESS;
 }

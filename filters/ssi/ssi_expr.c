@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conditions in the server's expression language. They are parsed once per compiled page. What an
- * expression asks for is seen while it is parsed, through the look-up function: all but a few names
- * make the page depend on something that cannot be watched.
+ * Conditions in the server's expression language. They are parsed once per compiled page. While one is
+ * parsed, the look-up function sees all names in it: all but a few make the page depend on something that
+ * cannot be watched.
  */
 #include "ssi_private.h"
 #include "apr_lib.h"
@@ -17,12 +17,14 @@ struct ssi_expr {
     const char *fields[EXPR_FIELDS_MOST + 1]; /* of the request, that it may look at */
 };
 
+/* What the expression that this thread parses depends on. */
 static __thread int expr_seen_volatile;
 static __thread const char *expr_seen_fields[EXPR_FIELDS_MOST];
 static __thread int expr_seen_fields_n;
 
 static const char *expr_var(ap_expr_eval_ctx_t *eval, const void *data, const char *arg)
 {
+    BRG_ASSERT_TAG(((include_ctx_t *)eval->data)->intern, SSI_STATE_TAG);
     return ssi_var_get(eval->data, arg);
 }
 
@@ -32,8 +34,9 @@ static const char *expr_env(ap_expr_eval_ctx_t *eval, const void *data, const ch
     include_ctx_t *ctx = eval->data;
     const char *value = apr_table_get(ctx->r->notes, arg);
 
+    BRG_ASSERT_TAG(ctx->intern, SSI_STATE_TAG);
     if (value)
-        ssi_track(ctx, SSI_TRACK_VOLATILE);
+        ssi_depends(ctx, SSI_DEPENDS_VOLATILE);
     else
         value = ssi_var_get(ctx, arg);
     return value ? value : getenv(arg);
@@ -44,7 +47,8 @@ static const char *expr_field(ap_expr_eval_ctx_t *eval, const void *data, const 
 {
     include_ctx_t *ctx = eval->data;
 
-    ssi_track_field(ctx->intern->top, arg);
+    BRG_ASSERT_TAG(ctx->intern, SSI_STATE_TAG);
+    ssi_depends_field(ctx->intern->top, arg);
     if (eval->vary_this && strcasecmp(arg, "Host"))
         *eval->vary_this =
             *eval->vary_this ? apr_pstrcat(eval->p, *eval->vary_this, ", ", arg, NULL) : arg;
@@ -148,11 +152,12 @@ static struct ssi_expr *expr_parse(include_ctx_t *ctx, apr_pool_t *p, const char
     if (expr->error)
         expr->error = apr_pstrdup(p, expr->error);
     expr->is_volatile = expr_seen_volatile;
+    BRG_ASSERT(expr_seen_fields_n >= 0 && expr_seen_fields_n <= EXPR_FIELDS_MOST);
     memcpy(expr->fields, expr_seen_fields, (apr_size_t)expr_seen_fields_n * sizeof(char *));
     return expr;
 }
 
-/* The subject of the match may be in a pool that is cleared soon. */
+/* Keep what $0 refers to: the subject of the match is in a pool that is cleared after the directive. */
 static void expr_keep_match(include_ctx_t *ctx, const char *source)
 {
     ssi_match *m = &ctx->intern->match;
@@ -161,7 +166,7 @@ static void expr_keep_match(include_ctx_t *ctx, const char *source)
     m->matched = source != NULL;
     m->source = source ? apr_pstrdup(ctx->pool, source) : NULL;
     m->pattern = NULL;
-    m->groups = 0; /* only $0 is offered outside of expressions, as Apache does */
+    m->groups = 0; /* outside of the expression there is only $0, as in Apache */
 }
 
 int ssi_expr_true(include_ctx_t *ctx, const ssi_directive *d, const char *text)
@@ -184,15 +189,16 @@ int ssi_expr_true(include_ctx_t *ctx, const ssi_directive *d, const char *text)
     if (!expr)
         expr = ((ssi_directive *)(apr_uintptr_t)d)->expr = expr_parse(ctx, d->pool, text);
     if (expr->is_volatile)
-        ssi_track(ctx, SSI_TRACK_VOLATILE);
+        ssi_depends(ctx, SSI_DEPENDS_VOLATILE);
     for (const char **field = expr->fields; *field; field++)
-        ssi_track_field(ctx->intern->top, *field);
+        ssi_depends_field(ctx->intern->top, *field);
     if (expr->error) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(01337) "Could not parse expr \"%s\" in %s: %s", text, r->filename,
                       expr->error);
         return -1;
     }
+    BRG_ASSERT(expr->info.module_index == APLOG_MODULE_INDEX);
     eval.p = ssi_dpool(ctx);
     eval.info = &expr->info;
     yes = ap_expr_exec_ctx(&eval);

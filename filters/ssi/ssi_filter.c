@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The INCLUDES filter. Input that is a whole compiled page, from ssi_handler.c, is rendered at
- * once. Any other input is parsed as it comes: literal parts stay in the buckets that they came in,
- * the text of a directive is gathered until its end tag, wherever buckets and brigades are cut.
+ * The INCLUDES filter. Input that is a whole compiled page, from ssi_handler.c, is rendered at once. Any
+ * other input is parsed as it comes: text stays in the buckets that it came in, and a directive is copied
+ * together until its end tag, wherever buckets and brigades are cut.
  *
- * The bytes that may be the beginning of a start tag are kept back as a number: they are that many
- * bytes of the tag.
+ * Bytes at the end of a bucket that may be the start of a start tag are held back. Only their number is
+ * kept (s->scan.held): they are the first so many bytes of the tag.
  */
 #include "ssi_private.h"
 #include "http_core.h"
@@ -15,11 +15,12 @@
 
 ap_filter_rec_t *ssi_includes_handle, *ssi_capture_handle;
 
-/* ---- literal data ---- */
+/* ---- text ---- */
 
 /*
- * The first @a len of the @a left bytes that are left of the bucket; they leave with the bucket, or
- * a part of it, where that is cheaper than a copy. Returns what stays, NULL if that is nothing.
+ * Output of the first @a len of the @a left bytes that remain of the bucket. Where that is cheaper than a
+ * copy, the bucket itself, or its first part, is passed on.
+ * @return the bucket that remains, NULL if there is none
  */
 static apr_bucket *stream_literal(include_ctx_t *ctx, apr_bucket *e, const char *data,
                                   apr_size_t len, apr_size_t left)
@@ -27,6 +28,7 @@ static apr_bucket *stream_literal(include_ctx_t *ctx, apr_bucket *e, const char 
     ssi_out *out = &ctx->intern->out;
     apr_bucket *rest = NULL;
 
+    BRG_ASSERT(len > 0 && len <= left);
     if (!ssi_printing(ctx))
         return e;
     if (len <= SSI_OUT_COPY || out->memory || e->length != left ||
@@ -41,8 +43,10 @@ static apr_bucket *stream_literal(include_ctx_t *ctx, apr_bucket *e, const char 
     return rest;
 }
 
+/* The first @a n bytes that were held back turned out not to be a start tag. */
 static void stream_held(include_ctx_t *ctx, apr_size_t n)
 {
+    BRG_ASSERT(n < ctx->intern->tags->pattern->len);
     if (n && ssi_printing(ctx))
         ssi_out_bytes(&ctx->intern->out, ctx->intern->tags->pattern->bytes, n);
 }
@@ -58,6 +62,7 @@ static void stream_begin_directive(ssi_state *s)
 
 static void stream_gather(ssi_state *s, const char *data, apr_size_t len)
 {
+    BRG_ASSERT(s->in_directive && s->text_len <= s->text_room);
     if (s->text_len + len > s->text_room) {
         apr_size_t room = (s->text_len + len) * 2 + 256;
         char *text = apr_palloc(s->f->r->pool, room);
@@ -85,11 +90,12 @@ static void stream_run(include_ctx_t *ctx)
     apr_pool_destroy(p);
 }
 
-/* What was taken for a directive goes out as it is. */
+/* What looked like a directive is text. */
 static void stream_text(include_ctx_t *ctx, apr_size_t len)
 {
     ssi_state *s = ctx->intern;
 
+    BRG_ASSERT(s->in_directive && len <= s->text_len);
     s->in_directive = 0;
     if (!ssi_printing(ctx))
         return;
@@ -97,7 +103,7 @@ static void stream_text(include_ctx_t *ctx, apr_size_t len)
     ssi_out_bytes(&s->out, s->text, len);
 }
 
-/* @return how many of the bytes belong to the directive */
+/* Bytes of a directive came. @return how many of them belong to it */
 static apr_size_t stream_directive(include_ctx_t *ctx, const char *data, apr_size_t len)
 {
     ssi_state *s = ctx->intern;
@@ -106,8 +112,9 @@ static apr_size_t stream_directive(include_ctx_t *ctx, const char *data, apr_siz
     stream_gather(s, data, len);
     if (!ssi_lex(&s->lexer, s->tags, s->text, s->text_len, ctx->pool))
         return len;
+    BRG_ASSERT(s->lexer.pos > before && s->lexer.pos <= s->text_len);
     used = s->lexer.pos - before;
-    if (s->lexer.foreign)
+    if (s->lexer.unknown)
         stream_text(ctx, s->lexer.pos);
     else
         stream_run(ctx);
@@ -117,7 +124,8 @@ static apr_size_t stream_directive(include_ctx_t *ctx, const char *data, apr_siz
 
 /* ---- buckets ---- */
 
-/* One step through a data bucket: up to the next start tag, or through a directive. */
+/* One step through a data bucket: up to the next start tag, or through a directive. *skip: how many of the
+ * remaining bytes are done with. */
 static apr_bucket *stream_step(include_ctx_t *ctx, apr_bucket *e, const char **data,
                                apr_size_t *len, apr_size_t *skip)
 {
@@ -147,7 +155,8 @@ static apr_bucket *stream_step(include_ctx_t *ctx, apr_bucket *e, const char **d
     if (plain) {
         apr_bucket *rest = stream_literal(ctx, e, *data, plain, *len);
 
-        if (rest != e) { /* the literal part is gone from the bucket */
+        if (rest != e) { /* the bucket with the text was passed on */
+            BRG_ASSERT(*skip >= plain && *len >= plain);
             *data += plain;
             *len -= plain;
             *skip -= plain;
@@ -170,7 +179,8 @@ static apr_status_t stream_data(include_ctx_t *ctx, apr_bucket *e)
     }
     while (rv == APR_SUCCESS && e && len) {
         e = stream_step(ctx, e, &data, &len, &skip);
-        /* The bucket begins where data does, if it can be split. */
+        BRG_ASSERT(skip <= len);
+        /* Split off what is done with, so that the bucket begins where data does. */
         if (skip && skip < len && e->length == len && apr_bucket_split(e, skip) == APR_SUCCESS) {
             apr_bucket *rest = APR_BUCKET_NEXT(e);
 
@@ -214,15 +224,16 @@ static apr_status_t filter_end(include_ctx_t *ctx, apr_bucket *eos)
     ssi_state *s = ctx->intern;
     int status;
 
+    BRG_ASSERT(APR_BUCKET_IS_EOS(eos));
     stream_finish(ctx);
-    if (s->top->moves) {
-        ssi_out_settle(&s->out);
+    if (s->top->rerun) {
+        ssi_out_end_block(&s->out);
         apr_brigade_cleanup(s->out.bb);
         apr_bucket_delete(eos);
         return APR_SUCCESS;
     }
     if (s->link->depth == 0)
-        s->top->may_move = 0; /* the whole is there */
+        s->top->may_rerun = 0; /* the page is complete */
     status = ssi_complete(ctx);
     if (status == HTTP_NOT_MODIFIED)
         s->f->r->status = status;
@@ -232,7 +243,7 @@ static apr_status_t filter_end(include_ctx_t *ctx, apr_bucket *eos)
         APR_BRIGADE_INSERT_TAIL(
             s->out.bb, ap_bucket_error_create(status, NULL, s->f->r->pool, s->f->c->bucket_alloc));
     APR_BUCKET_REMOVE(eos);
-    ssi_out_settle(&s->out);
+    ssi_out_end_block(&s->out);
     APR_BRIGADE_INSERT_TAIL(s->out.bb, eos);
     return ssi_out_pass(&s->out);
 }
@@ -267,16 +278,17 @@ static apr_status_t filter_bucket(include_ctx_t *ctx, apr_bucket *e)
     }
     if (!s->begun) {
         s->begun = 1;
-        ssi_track(ctx, SSI_TRACK_VOLATILE);
+        ssi_depends(ctx, SSI_DEPENDS_VOLATILE);
     }
     return stream_data(ctx, e);
 }
 
 static apr_status_t filter_includes(ap_filter_t *f, apr_bucket_brigade *bb)
 {
-    include_ctx_t *ctx = f->ctx;
+    include_ctx_t *ctx = f->ctx ? ssi_ctx_of(f) : NULL;
     apr_status_t rv = APR_SUCCESS;
 
+    BRG_ASSERT(!ctx || ctx->intern->f == f);
     if (APR_BRIGADE_EMPTY(bb))
         return APR_SUCCESS;
     if (!ctx) {
@@ -297,7 +309,7 @@ static apr_status_t filter_includes(ap_filter_t *f, apr_bucket_brigade *bb)
     apr_brigade_cleanup(bb);
     if (rv == APR_SUCCESS)
         return ssi_out_pass(&ctx->intern->out);
-    ssi_out_settle(&ctx->intern->out); /* what is not passed on ends with the request */
+    ssi_out_end_block(&ctx->intern->out); /* the brigade frees it when the request ends */
     return rv;
 }
 

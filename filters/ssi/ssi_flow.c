@@ -2,28 +2,30 @@
 /*
  * if, elif, else, endif; block and endblock.
  *
- * Within a branch that is skipped, only the nesting is counted. A condition that cannot be
- * evaluated leaves SSI_FLAG_COND_ERROR behind: its content is hidden, a later elif is still asked,
- * an else changes nothing.
+ * In a branch that is not shown, only the nesting is counted. A condition that cannot be evaluated sets
+ * SSI_FLAG_COND_ERROR: its branch is not shown, a later elif is still evaluated, an else shows nothing.
  */
 #include "ssi_private.h"
 #include "apr_strings.h"
 
 static int flow_evaluate(include_ctx_t *ctx, const ssi_directive *d, const char *text)
 {
+    BRG_ASSERT(d && d->pool);
     return ctx->intern->conf->legacy_expr == 1 ? ssi_legacy_true(ctx, d, text)
                                                : ssi_expr_true(ctx, d, text);
 }
 
+/* The condition cannot be evaluated. */
 static void flow_fail(include_ctx_t *ctx)
 {
     ssi_error(ctx);
     ctx->flags = (ctx->flags & SSI_FLAG_CLEAR_PRINT_COND) | SSI_FLAG_COND_ERROR;
 }
 
-static void flow_take(include_ctx_t *ctx, const ssi_directive *d, const char *text)
+/* Choose the branch by its condition. */
+static void flow_choose(include_ctx_t *ctx, const char *text)
 {
-    int yes = flow_evaluate(ctx, d, text);
+    int yes = flow_evaluate(ctx, ctx->intern->directive, text);
 
     if (yes < 0)
         flow_fail(ctx);
@@ -33,81 +35,74 @@ static void flow_take(include_ctx_t *ctx, const ssi_directive *d, const char *te
         ctx->flags &= SSI_FLAG_CLEAR_PRINT_COND;
 }
 
-/* 1: the element has another number of attributes than one. */
+/* @return 1 after a message: the element does not have exactly one attribute */
 static int flow_not_one(include_ctx_t *ctx, int level, int elif)
 {
     unsigned n = ctx->intern->directive->args_n;
-    request_rec *r = ctx->r;
+    const char *what =
+        elif ? APLOGNO(01356) "too many arguments" : APLOGNO(01352) "too many arguments";
 
     if (n == 1)
         return 0;
-    if (!n && elif)
-        ap_log_rerror(APLOG_MARK, level, 0, r,
-                      APLOGNO(01357) "missing expr argument for if element in %s", r->filename);
-    else if (!n)
-        ap_log_rerror(APLOG_MARK, level, 0, r,
-                      APLOGNO(01353) "missing expr argument for if element in %s", r->filename);
-    else if (elif)
-        ap_log_rerror(APLOG_MARK, level, 0, r,
-                      APLOGNO(01356) "too many arguments for if element in %s", r->filename);
-    else
-        ap_log_rerror(APLOG_MARK, level, 0, r,
-                      APLOGNO(01352) "too many arguments for if element in %s", r->filename);
+    if (!n)
+        what =
+            elif ? APLOGNO(01357) "missing expr argument" : APLOGNO(01353) "missing expr argument";
+    ap_log_rerror(APLOG_MARK, level, 0, ctx->r, "%s for if element in %s", what, ctx->r->filename);
     return 1;
+}
+
+/* The text of the condition of if or elif; NULL after a message, which is Apache's. */
+static const char *flow_condition(include_ctx_t *ctx, int elif)
+{
+    const ssi_arg *arg = ctx->intern->directive->args;
+    request_rec *r = ctx->r;
+
+    BRG_ASSERT(ctx->intern->directive->args_n == 1);
+    if (strcmp(arg->name, "expr")) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "%sunknown parameter \"%s\" to tag if in %s",
+                      elif ? APLOGNO(01358) : APLOGNO(01354), arg->name, r->filename);
+        return NULL;
+    }
+    if (!arg->value)
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "%s %s",
+                      elif ? APLOGNO(01359) "missing expr in elif statement:"
+                           : APLOGNO(01355) "missing expr value for if element in",
+                      r->filename);
+    return arg->value;
 }
 
 apr_status_t ssi_do_if(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade *bb)
 {
-    request_rec *r = ctx->r;
-    const ssi_arg *arg = ctx->intern->directive->args;
     int printing = ssi_printing(ctx);
     int wrong = flow_not_one(ctx, printing ? APLOG_ERR : APLOG_WARNING, 0);
+    const char *text;
 
     if (!printing) {
         ++ctx->if_nesting_level;
         return APR_SUCCESS;
     }
-    if (wrong) {
+    text = wrong ? NULL : flow_condition(ctx, 0);
+    if (text)
+        flow_choose(ctx, text);
+    else
         flow_fail(ctx);
-    } else if (strcmp(arg->name, "expr")) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      APLOGNO(01354) "unknown parameter \"%s\" to tag if in %s", arg->name,
-                      r->filename);
-        flow_fail(ctx);
-    } else if (!arg->value) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      APLOGNO(01355) "missing expr value for if element in %s", r->filename);
-        flow_fail(ctx);
-    } else {
-        flow_take(ctx, ctx->intern->directive, arg->value);
-    }
     return APR_SUCCESS;
 }
 
 apr_status_t ssi_do_elif(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade *bb)
 {
-    request_rec *r = ctx->r;
-    const ssi_arg *arg = ctx->intern->directive->args;
     int wrong = flow_not_one(ctx, ctx->if_nesting_level ? APLOG_WARNING : APLOG_ERR, 1);
+    const char *text;
 
     if (ctx->if_nesting_level)
         return APR_SUCCESS;
-    if (wrong) {
+    text = wrong ? NULL : flow_condition(ctx, 1);
+    if (!text)
         flow_fail(ctx);
-    } else if (strcmp(arg->name, "expr")) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      APLOGNO(01358) "unknown parameter \"%s\" to tag if in %s", arg->name,
-                      r->filename);
-        flow_fail(ctx);
-    } else if (!arg->value) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      APLOGNO(01359) "missing expr in elif statement: %s", r->filename);
-        flow_fail(ctx);
-    } else if (ctx->flags & SSI_FLAG_COND_TRUE) {
+    else if (ctx->flags & SSI_FLAG_COND_TRUE)
         ctx->flags &= SSI_FLAG_CLEAR_PRINTING;
-    } else {
-        flow_take(ctx, ctx->intern->directive, arg->value);
-    }
+    else
+        flow_choose(ctx, text);
     return APR_SUCCESS;
 }
 
@@ -163,6 +158,7 @@ apr_status_t ssi_do_block(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade
         ssi_error(ctx);
         return APR_SUCCESS;
     }
+    BRG_ASSERT(!s->out.memory);
     s->block_name = apr_pstrdup(ctx->pool, ssi_expand(ctx, d->args[0].value, SSI_EXPAND_DROP_NAME));
     ssi_out_divert(&s->out, &s->block_memory, (apr_size_t)s->conf->value_bytes_most);
     return APR_SUCCESS;
@@ -181,6 +177,7 @@ apr_status_t ssi_do_endblock(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brig
         ssi_error(ctx);
         return APR_SUCCESS;
     }
+    BRG_ASSERT(s->out.memory == &s->block_memory);
     block = apr_palloc(ctx->pool, sizeof *block);
     block->name = s->block_name;
     block->text = ssi_out_restore(&s->out, &s->block_memory, ctx->pool);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Serves files out of the page cache: those whose first output filter is INCLUDES, and those that a
- * page includes as they are. Everything that is not simply a file is left to others, and what goes
- * wrong with it too: the server's own handler for files knows the right errors.
+ * Serves files from the page cache: those whose first output filter is INCLUDES, and those that a page
+ * includes as they are. Everything else is declined, errors too: the server's handler for files answers
+ * with the right ones.
  */
 #include "ssi_private.h"
 #include "http_core.h"
@@ -12,7 +12,7 @@
 #include "brigade/files.h"
 #include "brigade/response_cache.h"
 
-/* No handler is named, so that it is the content type, or it is the one for files. */
+/* The handler is the one for files: by name, or since none is named and the content type stands for it. */
 static int handler_is_for_files(const request_rec *r)
 {
     if (!r->handler || !strcmp(r->handler, "default-handler"))
@@ -40,52 +40,49 @@ int ssi_is_plain_sub(const request_rec *sub)
 /* ---- which thread ---- */
 
 /*
- * exec waits for a program, so a page that leads to one belongs on a worker, and so does one that
- * includes what a handler makes that may wait. But what the included pages hold is not known before
- * they are looked up. So a page with includes that begins on an event loop keeps all its output
- * back; where it comes to something that waits, it is given up, and made anew by a worker. What
- * became of a page is remembered: the next time it begins where it ends. A slot is written and read
- * as a whole.
+ * exec waits for a program, so a page with exec belongs on a worker. So does a page that includes output
+ * of a handler that may wait. But what included pages need is not known before they are looked up. So a
+ * page with includes that starts on an event loop gathers all its output; where it comes to something
+ * that waits, its output is dropped, and a worker runs it again from the beginning. A hint is kept for the
+ * page: the next request of it starts on the kind of thread where this one ends. Hints are shared by all
+ * threads; one is written and read as a whole, and a wrong one costs time only.
  */
-#define LEARN_SLOTS 8192
-enum { LEARNED_NOTHING, LEARNED_PLAIN, LEARNED_WAITS };
+#define HINT_SLOTS 8192
+enum { HINT_NONE, HINT_LOOP, HINT_WORKER };
 
-static unsigned learned[LEARN_SLOTS]; /* hash of a path, with one of these in the low bits */
+static unsigned hints[HINT_SLOTS]; /* page->hash, with HINT_... in the low two bits */
 
-static unsigned *learn_slot(const char *path, unsigned *key)
+static unsigned *hint_slot(const ssi_page *page, unsigned *key)
 {
-    apr_ssize_t len = APR_HASH_KEY_STRING;
-    unsigned hash = apr_hashfunc_default(path, &len);
-
-    *key = hash & ~3u;
-    return &learned[(hash ^ hash >> 13) % LEARN_SLOTS];
+    *key = page->hash & ~3u;
+    return &hints[(page->hash ^ page->hash >> 13) % HINT_SLOTS];
 }
 
-void ssi_learn(const char *path, int waits)
+void ssi_thread_hint(const ssi_page *page, int waits)
 {
-    unsigned key, *slot = learn_slot(path, &key);
-    unsigned value = key | (waits ? LEARNED_WAITS : LEARNED_PLAIN);
+    unsigned key, *slot = hint_slot(page, &key);
+    unsigned value = key | (waits ? HINT_WORKER : HINT_LOOP);
 
     if (__atomic_load_n(slot, __ATOMIC_RELAXED) != value)
         __atomic_store_n(slot, value, __ATOMIC_RELAXED);
 }
 
-static int learned_of(const char *path)
+static int hint_of(const ssi_page *page)
 {
-    unsigned key, *slot = learn_slot(path, &key);
+    unsigned key, *slot = hint_slot(page, &key);
     unsigned value = __atomic_load_n(slot, __ATOMIC_RELAXED);
 
-    return (value & ~3u) == key ? (int)(value & 3) : LEARNED_NOTHING;
+    return (value & ~3u) == key ? (int)(value & 3) : HINT_NONE;
 }
 
 static int choose_worker(request_rec *r, const ssi_page *page)
 {
-    if (page->has_foreign || (page->has_exec && (ap_allow_options(r) & OPT_INC_WITH_EXEC)))
+    if (page->has_module_element || (page->has_exec && (ap_allow_options(r) & OPT_INC_WITH_EXEC)))
         return 1;
-    return page->has_include && learned_of(page->path) == LEARNED_WAITS;
+    return page->has_include && hint_of(page) == HINT_WORKER;
 }
 
-/* Content that is not a file in memory is parsed as it comes and goes, so it cannot begin anew. */
+/* Content that is not a file in memory is parsed and sent as it comes, so it cannot run again. */
 static void choose_for_page(request_rec *r)
 {
     const ap_filter_t *f = r->output_filters;
@@ -104,12 +101,13 @@ static void choose_for_page(request_rec *r)
         ssi_page_release(page);
 }
 
-static int ssi_top_waits(ssi_top *top)
+static int ssi_top_about_to_wait(ssi_top *top)
 {
+    BRG_ASSERT_TAG(top, SSI_TOP_TAG);
     top->waits = 1;
-    if (top->may_move)
-        top->moves = top->over = 1;
-    return top->moves;
+    if (top->may_rerun)
+        top->rerun = top->stopped = 1;
+    return top->rerun;
 }
 
 void ssi_choose_thread(request_rec *r)
@@ -123,21 +121,20 @@ void ssi_choose_thread(request_rec *r)
     }
     link = ap_get_module_config(r->request_config, &include_module);
     if (link && link->parent && brg_request_may_wait(r))
-        ssi_top_waits(link->top);
+        ssi_top_about_to_wait(link->top);
 }
 
-int ssi_waits(include_ctx_t *ctx)
+int ssi_about_to_wait(include_ctx_t *ctx)
 {
-    return ssi_top_waits(ctx->intern->top);
+    return ssi_top_about_to_wait(ctx->intern->top);
 }
 
-/* Before all other handlers: of a page that is given up nothing more is run. */
 int ssi_handler_stop(request_rec *r)
 {
     const ssi_link *link =
         r->main ? ap_get_module_config(r->request_config, &include_module) : NULL;
 
-    return link && link->top->moves ? OK : DECLINED;
+    return link && link->top->rerun ? OK : DECLINED;
 }
 
 /* ---- the handler ---- */
@@ -148,6 +145,7 @@ static int handler_send(request_rec *r, ssi_page *page)
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, ba);
     apr_status_t rv;
 
+    BRG_ASSERT(!page || page->refs > 0);
     if (page) {
         APR_BRIGADE_INSERT_TAIL(bb, ssi_span_create(page, 0, page->len, ba));
         ssi_page_release(page);
@@ -168,9 +166,9 @@ static void handler_headers(request_rec *r)
     ap_set_content_length(r, r->finfo.size);
 }
 
-/* What a page changes in its request before its first byte is sent. */
+/* What a page changes in its request before its first byte is sent: put back if it runs again. */
 typedef struct handler_before {
-    ssi_top *top; /* NULL: it stays on this thread */
+    ssi_top *top; /* NULL: it cannot run again */
     apr_table_t *env, *headers;
 } handler_before;
 
@@ -180,16 +178,17 @@ static void handler_note(request_rec *r, const ssi_page *page, handler_before *b
     if (r->main || r->prev || !page->has_include || !brg_thread_is_loop())
         return;
     before->top = ssi_link_of(r)->top;
-    before->top->may_move = 1;
+    before->top->may_rerun = 1;
     brg_request_let_lookups_fail(r);
     before->env = apr_table_copy(r->pool, r->subprocess_env);
     before->headers = apr_table_copy(r->pool, r->headers_out);
 }
 
-static int handler_moves(request_rec *r, const handler_before *before)
+static int handler_reruns(request_rec *r, const handler_before *before)
 {
-    if (!before->top || !before->top->moves || !brg_request_rerun_on_worker(r))
+    if (!before->top || !before->top->rerun || !brg_request_rerun_on_worker(r))
         return 0;
+    BRG_ASSERT(brg_thread_is_loop() && !r->main && !r->prev);
     r->subprocess_env = before->env;
     r->headers_out = before->headers;
     r->output_filters->ctx = NULL;
@@ -197,14 +196,15 @@ static int handler_moves(request_rec *r, const handler_before *before)
     return 1;
 }
 
-static int handler_is_asked(const request_rec *r, const ssi_page *page)
+/* Validators of an earlier rendering are of use to this request. */
+static int handler_wants_validators(const request_rec *r, const ssi_page *page)
 {
-    return page->variants && (apr_table_get(r->headers_in, "If-None-Match") ||
-                              apr_table_get(r->headers_in, "If-Modified-Since") || page->large);
+    return page->renderings && (apr_table_get(r->headers_in, "If-None-Match") ||
+                                apr_table_get(r->headers_in, "If-Modified-Since") || page->large);
 }
 
-/* What is known of the page from earlier. @return OK: it is to be rendered */
-static int handler_known(request_rec *r, ssi_page *page)
+/* Answer by validators of an earlier rendering. @return OK: the page is to be rendered */
+static int handler_validate(request_rec *r, ssi_page *page)
 {
     const ssi_dir_conf *conf = ssi_conf_of(r);
     const ssi_validators *known;
@@ -213,8 +213,8 @@ static int handler_known(request_rec *r, ssi_page *page)
     if (r->main || r->prev || (conf->last_modified != SSI_PARTS && conf->etag != SSI_PARTS))
         return OK;
     top = ssi_link_of(r)->top;
-    top->document = page;
-    known = handler_is_asked(r, page) ? ssi_variant_find(r, top, page) : NULL;
+    top->kept_page = page;
+    known = handler_wants_validators(r, page) ? ssi_rendering_find(r, top, page) : NULL;
     return known ? ssi_validators_meet(r, known) : OK;
 }
 
@@ -223,8 +223,10 @@ static int handler_render(request_rec *r, ssi_page *page)
     handler_before before;
     int status;
 
+    BRG_ASSERT_TAG(page, SSI_PAGE_TAG);
+    BRG_ASSERT(page->tags && r->output_filters->frec == ssi_includes_handle);
     handler_note(r, page, &before);
-    status = handler_known(r, page);
+    status = handler_validate(r, page);
     if (status == HTTP_NOT_MODIFIED) {
         r->status = status;
         ap_remove_output_filter(r->output_filters);
@@ -234,7 +236,7 @@ static int handler_render(request_rec *r, ssi_page *page)
         return status;
     ssi_page_hold(page);
     status = handler_send(r, page);
-    return handler_moves(r, &before) ? OK : status;
+    return handler_reruns(r, &before) ? OK : status;
 }
 
 int ssi_handler(request_rec *r)
@@ -249,7 +251,7 @@ int ssi_handler(request_rec *r)
     if ((!parsed && !(link && link->parent)) || !handler_is_file(r) || core->content_md5 == 1)
         return DECLINED;
     if (!parsed && r->finfo.size == 0)
-        return DECLINED; /* it may have a content that is not told by its size, as in /proc */
+        return DECLINED; /* a file of /proc has a content, though its size is 0 */
     page = ssi_page_get(r, parsed ? ssi_tags_of(r) : NULL);
     if (!page)
         return DECLINED;

@@ -2,9 +2,9 @@
 /*
  * include: the output of a sub-request in place of the element.
  *
- * The sub-request's output ends in ssi_capture(), behind all filters of its own, which takes small
- * pieces over into the page's output and passes large ones straight on. So it can be destroyed as
- * soon as it is finished: memory does not grow with the number of includes.
+ * Behind all filters of the sub-request there is ssi_capture(). It copies small pieces into the page's
+ * output and passes large ones on at once. So a sub-request can be destroyed as soon as it is finished,
+ * and memory does not grow with the number of includes.
  */
 #include "brigade/loop.h"
 #include "ssi_private.h"
@@ -13,20 +13,23 @@
 #include "apr_strings.h"
 #include "brigade/files.h"
 
-#define CAPTURE_GRACE_US 5000
+#define CAPTURE_GRACE_US 5000    /* a timeout fires so much after the deadline */
 #define CAPTURE_KEEP (16 * 1024) /* longer buckets of unknown kinds are not copied */
 
-/* ---- where sub-requests send ---- */
+/* ---- output of sub-requests ---- */
 
 /*
- * A handler that waits does so with the timeout of its server, which is the sub-request's own here;
- * and what comes from a program or a socket is waited for as long as there is time.
+ * Handlers wait with the timeout of r->server. A sub-request with a deadline has a server of its own
+ * (ssi_timeout.c), whose timeout becomes the time that is left. So do the timeouts of pipes and sockets
+ * that its output is read from.
  */
 static void capture_set_timeout(ssi_link *link, apr_bucket *e)
 {
     apr_interval_time_t left = link->deadline - brg_monotonic_now();
 
-    /* 0 would mean not to wait, less to wait for ever; and when it ends, the time must be over. */
+    BRG_ASSERT(link->deadline != 0);
+    /* A timeout of 0 would mean not to wait, a negative one to wait for ever; and when it fires, the
+     * deadline must be over. */
     left = (left > 0 ? left : 0) + CAPTURE_GRACE_US;
     if (link->server)
         link->server->timeout = left;
@@ -45,17 +48,18 @@ static int capture_is_late(ssi_link *link)
     return link && link->late;
 }
 
-/* Types that do not depend on the sub-request's pool. */
-static int capture_may_move(const apr_bucket *e)
+/* The bucket is long, and its data does not depend on the sub-request's pool. */
+static int capture_takes_over(const apr_bucket *e)
 {
     return e->length > SSI_OUT_COPY && (SSI_BUCKET_IS_SPAN(e) || APR_BUCKET_IS_HEAP(e));
 }
 
-/* By its type's own means, or by those of the filters below, which set aside what they keep. */
+/* Pass the bucket on at once: filters below set aside what they keep. */
 static apr_status_t capture_pass(ssi_out *out, apr_bucket *e)
 {
+    BRG_ASSERT(!out->memory);
     APR_BUCKET_REMOVE(e);
-    ssi_out_settle(out);
+    ssi_out_end_block(out);
     APR_BRIGADE_INSERT_TAIL(out->bb, e);
     return ssi_out_pass(out);
 }
@@ -66,7 +70,7 @@ static apr_status_t capture_wait(include_ctx_t *ctx, apr_bucket *e, const char *
     ssi_link *link = ctx->intern->capture_link;
     apr_status_t rv;
 
-    if (ssi_waits(ctx))
+    if (ssi_about_to_wait(ctx))
         return APR_EGENERAL;
     ssi_out_flush(&ctx->intern->out);
     if (link && link->deadline)
@@ -90,7 +94,7 @@ static apr_status_t capture_read(ssi_out *out, apr_bucket *e)
 
 static apr_status_t capture_bucket(ssi_out *out, apr_bucket *e)
 {
-    apr_status_t rv = APR_SUCCESS;
+    apr_status_t rv;
 
     if (APR_BUCKET_IS_METADATA(e)) {
         APR_BUCKET_REMOVE(e);
@@ -102,11 +106,11 @@ static apr_status_t capture_bucket(ssi_out *out, apr_bucket *e)
             ssi_out_bucket(out, e);
             return out->status;
         }
-        ssi_out_settle(out);
+        ssi_out_end_block(out);
         APR_BRIGADE_INSERT_TAIL(out->bb, e);
         return ssi_out_pass(out);
     }
-    if (!out->memory && capture_may_move(e)) {
+    if (!out->memory && capture_takes_over(e)) {
         APR_BUCKET_REMOVE(e);
         ssi_out_bucket(out, e);
         return out->status;
@@ -120,11 +124,12 @@ static apr_status_t capture_bucket(ssi_out *out, apr_bucket *e)
 
 apr_status_t ssi_capture(ap_filter_t *f, apr_bucket_brigade *bb)
 {
-    include_ctx_t *ctx = f->ctx;
+    include_ctx_t *ctx = ssi_ctx_of(f);
     ssi_out *out = &ctx->intern->out;
     ssi_link *link = ctx->intern->capture_link;
     apr_status_t rv = APR_SUCCESS;
 
+    BRG_ASSERT(f == &ctx->intern->capture);
     if (capture_is_late(link))
         rv = APR_TIMEUP;
     while (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(bb))
@@ -148,6 +153,8 @@ ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub, apr_time_t deadlin
     ssi_state *s = ctx->intern;
     ssi_link *link = apr_pcalloc(sub->pool, sizeof *link);
 
+    BRG_ASSERT(sub->main == ctx->r);
+    BRG_ASSERT_TAG(s->top, SSI_TOP_TAG);
     link->top = s->top;
     link->parent = ctx->r;
     link->depth = s->link->depth + 1;
@@ -164,12 +171,15 @@ int ssi_sub_is_late(request_rec *sub, int status)
 {
     ssi_link *link = ap_get_module_config(sub->request_config, &include_module);
 
+    BRG_ASSERT(link && link->parent);
     return link->late || (status && capture_is_late(link));
 }
 
 typedef struct include_state {
-    int failed, given_up;   /* the last attempt; the last two of them */
-    const char *stub, *set; /* nginx's */
+    int failed;   /* the last attempt */
+    int given_up; /* the last two attempts failed: there is no further one */
+    const char *stub,
+        *set; /* nginx's attributes: the block to show instead; a variable for the output */
 } include_state;
 
 static int include_limited(include_ctx_t *ctx)
@@ -214,7 +224,7 @@ static request_rec *include_look_up(include_ctx_t *ctx, const ssi_arg *arg, cons
     return NULL;
 }
 
-/* 1 if the sub-request may be run. */
+/* 1 if the sub-request may be run. Without exec, only text may be included, as in Apache. */
 static int include_allowed(include_ctx_t *ctx, const ssi_arg *arg, const request_rec *sub)
 {
     request_rec *r = ctx->r;
@@ -242,11 +252,12 @@ static int include_run(include_ctx_t *ctx, const ssi_arg *arg, request_rec *sub)
     ssi_link *outer = s->capture_link;
     int plain = ssi_is_plain_sub(sub), status;
 
+    BRG_ASSERT(sub->status == HTTP_OK);
     s->capture_link = ssi_sub_begin(ctx, sub, include_deadline(s));
     status = ap_run_sub_req(sub);
     s->capture_link = outer;
     if (!plain && (sub->finfo.filetype != APR_NOFILE || status != HTTP_NOT_FOUND))
-        ssi_track(ctx, SSI_TRACK_VOLATILE);
+        ssi_depends(ctx, SSI_DEPENDS_VOLATILE);
     if (ssi_sub_is_late(sub, status)) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
                       "include of \"%s\" in parsed file %s took longer than SSIIncludeTimeout",
@@ -270,17 +281,17 @@ static int include_one(include_ctx_t *ctx, const ssi_arg *arg)
     if (include_limited(ctx) || !(sub = include_look_up(ctx, arg, target)))
         return 0;
     if (sub->status == BRG_WOULD_WAIT) {
-        ssi_waits(ctx); /* a worker makes the page */
+        ssi_about_to_wait(ctx); /* the page runs again on a worker */
         ap_destroy_sub_req(sub);
         return 1;
     }
-    ssi_track_lookup(ctx, sub);
+    ssi_depends_lookup(ctx, sub);
     ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, sub);
     ap_destroy_sub_req(sub);
     return ok;
 }
 
-/* With set= the output becomes a variable, with stub= it is looked at before it is shown. */
+/* With set= the output becomes a variable; with stub= a block is shown instead if it is empty. */
 static int include_kept(include_ctx_t *ctx, const ssi_arg *arg, const include_state *inc)
 {
     ssi_state *s = ctx->intern;
@@ -313,7 +324,7 @@ static int include_attempt(include_ctx_t *ctx, const ssi_arg *arg, const include
     return inc->set || inc->stub ? include_kept(ctx, arg, inc) : include_one(ctx, arg);
 }
 
-/* A second failure in a row is the end: what would come to its aid is not asked any more. */
+/* After two failures in a row the attributes that follow are not tried any more. */
 static void include_next(include_ctx_t *ctx, const ssi_arg *arg, include_state *inc)
 {
     int ok = include_attempt(ctx, arg, inc);
@@ -322,9 +333,13 @@ static void include_next(include_ctx_t *ctx, const ssi_arg *arg, include_state *
     inc->failed = !ok;
 }
 
-/* 0: an attribute that does not exist. */
-static int include_attribute(include_ctx_t *ctx, const ssi_arg *arg, include_state *inc)
+/* @return 0: there is no such attribute */
+static int include_attribute(include_ctx_t *ctx, void *state, const ssi_arg *arg)
 {
+    include_state *inc = state;
+
+    if (inc->given_up)
+        return 1;
     if (!strcmp(arg->name, "virtual")) {
         if (!inc->failed)
             include_next(ctx, arg, inc);
@@ -347,24 +362,13 @@ apr_status_t ssi_do_include(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_briga
     const ssi_directive *d = ctx->intern->directive;
     include_state inc = {0};
 
-    if (!d->args_n) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
-                      APLOGNO(01341) "missing argument for include element in %s",
-                      ctx->r->filename);
-        ssi_error(ctx);
-        return APR_SUCCESS;
-    }
     for (unsigned i = 0; i < d->args_n; i++) {
         if (d->args[i].decoded && !strcmp(d->args[i].name, "stub"))
             inc.stub = ssi_expand(ctx, d->args[i].decoded, SSI_EXPAND_DROP_NAME);
         if (d->args[i].decoded && !strcmp(d->args[i].name, "set"))
             inc.set = ssi_expand(ctx, d->args[i].decoded, SSI_EXPAND_DROP_NAME);
     }
-    for (unsigned i = 0; i < d->args_n && d->args[i].value && !inc.given_up; i++)
-        if (!include_attribute(ctx, &d->args[i], &inc)) {
-            ssi_error(ctx);
-            break;
-        }
+    ssi_attributes(ctx, APLOGNO(01341), 1, include_attribute, &inc);
     if (inc.failed)
         ssi_error(ctx);
     return APR_SUCCESS;

@@ -27,6 +27,7 @@ static int legacy_value(legacy_eval *e, const legacy_node *node);
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, (e)->ctx->r, APLOGNO(number) fmt, (e)->text, \
                   (e)->ctx->r->filename)
 
+/* The expression has no value. */
 static int legacy_fail(legacy_eval *e)
 {
     e->failed = 1;
@@ -62,6 +63,7 @@ static void legacy_log_parse(legacy_eval *e, const char *error)
 
 static const char *legacy_text(legacy_eval *e, const legacy_node *node)
 {
+    BRG_ASSERT(node->text != NULL);
     return ssi_expand(e->ctx, node->text, SSI_EXPAND_DROP_NAME);
 }
 
@@ -91,6 +93,8 @@ static int legacy_equal(legacy_eval *e, const legacy_node *node)
     const char *left;
     int same;
 
+    BRG_ASSERT(node->kind == LEGACY_EQ || node->kind == LEGACY_NE);
+    BRG_ASSERT(node->left != NULL);
     if (!node->right || (node->right->kind != LEGACY_STRING && node->right->kind != LEGACY_REGEX))
         return legacy_no_operand(e, node);
     left = legacy_text(e, node->left);
@@ -103,6 +107,8 @@ static int legacy_order(legacy_eval *e, const legacy_node *node)
 {
     int order;
 
+    BRG_ASSERT(node->kind >= LEGACY_LT && node->kind <= LEGACY_GE);
+    BRG_ASSERT(node->left != NULL);
     if (!node->right || node->right->kind != LEGACY_STRING)
         return legacy_no_operand(e, node);
     order = strcmp(legacy_text(e, node->left), legacy_text(e, node->right));
@@ -127,7 +133,7 @@ static int legacy_access(legacy_eval *e, const legacy_node *node)
 
     if (!node->right || node->right->kind != LEGACY_STRING)
         return legacy_no_operand(e, node);
-    ssi_track(e->ctx, SSI_TRACK_VOLATILE);
+    ssi_depends(e->ctx, SSI_DEPENDS_VOLATILE);
     uri = legacy_text(e, node->right);
     sub = ap_sub_req_lookup_uri(uri, r, NULL);
     allowed = sub->status < HTTP_BAD_REQUEST;
@@ -140,12 +146,13 @@ static int legacy_access(legacy_eval *e, const legacy_node *node)
     return allowed;
 }
 
-/* The right side is skipped where the left one decides, unless it holds a regex, whose groups later
- * directives may use. */
+/* The right side is not evaluated where the left one decides, unless it has a regular expression, whose
+ * groups later directives may use. */
 static int legacy_logic(legacy_eval *e, const legacy_node *node)
 {
     int left, right, decided;
 
+    BRG_ASSERT(node->kind == LEGACY_AND || node->kind == LEGACY_OR);
     if (!node->right)
         return legacy_no_operand(e, node);
     left = legacy_value(e, node->left);
@@ -161,7 +168,7 @@ static int legacy_value(legacy_eval *e, const legacy_node *node)
     if (e->failed)
         return 0;
     if (!node)
-        return 1; /* "()", and what "!" stands before when nothing follows */
+        return 1; /* "()", and a "!" that nothing follows */
     switch (node->kind) {
     case LEGACY_STRING:
         return *legacy_text(e, node) != '\0';
@@ -193,6 +200,7 @@ int ssi_legacy_true(include_ctx_t *ctx, const ssi_directive *d, const char *text
         expr->tree = legacy_parse(d->pool, text, &expr->error);
         ((ssi_directive *)(apr_uintptr_t)d)->legacy = expr;
     }
+    BRG_ASSERT(!expr->error || !expr->tree);
     if (expr->error) {
         legacy_log_parse(&e, expr->error);
         return -1;

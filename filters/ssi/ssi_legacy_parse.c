@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The expression language of Apache 2.2, into a tree.
+ * The parser of the expression language of Apache 2.2. It makes a tree.
  *
  *   expr    = operand [ ("&&" | "||") expr ]          both bind alike, and to the right
  *   operand = "!" primary | "-A" primary | "(" [expr] ")" | string [ compare right ]
  *   primary = "!" primary | "-A" primary | "(" [expr] ")" | string
  *   right   = string | regex                          a regex after = == != only
  *
- * Words that follow one another are one string. Some operands may be missing: that is told when,
- * and only if, they are evaluated. "!" binds to a single word, so "! $a = b" is no expression.
+ * Words that follow one another are one string. An operand that is missing is a mistake only when it is
+ * evaluated. "!" binds to a single word, so "! $a = b" is not an expression.
  */
 #include "ssi_legacy.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
-#define LEGACY_DEEP 1000 /* groups and negations within each other */
+#define LEGACY_DEEP 1000 /* levels of groups and negations */
 
 typedef struct legacy_parser {
     const char *at; /* behind the token */
@@ -62,13 +63,14 @@ static int legacy_take_operator(legacy_parser *l)
     }
 }
 
-/* Up to the same character again; without it, the rest is lost and the text is empty. A backslash
- * goes, whatever it stands before, in a regex too. */
+/* Up to the same character again; if it is missing, the text is empty. Backslashes are removed, whatever
+ * they stand before, in a regular expression, too. */
 static void legacy_take_quoted(legacy_parser *l, char quote)
 {
     const char *s = l->at + 1;
     char *out = apr_palloc(l->p, strlen(s) + 1), *to = out;
 
+    BRG_ASSERT(*l->at == quote);
     for (; *s && *s != quote; s++) {
         if (*s == '\\' && s[1])
             s++;
@@ -160,6 +162,7 @@ static legacy_node *legacy_string(legacy_parser *l)
 {
     legacy_node *node = legacy_new(l, LEGACY_STRING);
 
+    BRG_ASSERT(l->token == LEGACY_STRING && l->value);
     for (node->text = l->value, legacy_next(l); l->token == LEGACY_STRING; legacy_next(l))
         node->text = apr_pstrcat(l->p, node->text, " ", l->value, NULL);
     return node;
@@ -169,6 +172,7 @@ static legacy_node *legacy_group(legacy_parser *l)
 {
     legacy_node *node = legacy_new(l, LEGACY_GROUP);
 
+    BRG_ASSERT(l->token == LEGACY_GROUP);
     legacy_next(l);
     if (l->token != LEGACY_CLOSE)
         node->right = legacy_expr(l);
@@ -180,7 +184,7 @@ static legacy_node *legacy_group(legacy_parser *l)
     return node;
 }
 
-/* NULL without an error: there is none, which is for the evaluation to tell. */
+/* NULL without an error: there is none. Evaluation reports it. */
 static legacy_node *legacy_primary(legacy_parser *l)
 {
     legacy_node *node = NULL;
@@ -211,6 +215,7 @@ static legacy_node *legacy_compare(legacy_parser *l, legacy_node *left)
 {
     legacy_node *node = legacy_new(l, l->token);
 
+    BRG_ASSERT(legacy_is_compare(l->token) && left && left->kind == LEGACY_STRING);
     node->left = left;
     legacy_next(l);
     if (l->token == LEGACY_REGEX && (node->kind == LEGACY_EQ || node->kind == LEGACY_NE)) {
@@ -267,6 +272,7 @@ legacy_node *legacy_parse(apr_pool_t *p, const char *text, const char **error)
     tree = legacy_expr(&l);
     if (!l.error && l.token == LEGACY_CLOSE)
         l.error = LEGACY_E_CLOSE;
+    BRG_ASSERT(l.error || l.depth == 0);
     *error = l.error;
     legacy_mark_regex(tree);
     return l.error ? NULL : tree;

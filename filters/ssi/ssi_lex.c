@@ -2,10 +2,10 @@
 /*
  * One directive: its name, then attributes with or without values, up to the end tag.
  *
- * The text may arrive in pieces. The lexer keeps offsets, not pointers, and stops in front of bytes
- * that may be the beginning of the end tag as long as it cannot tell. The end tag counts where an
- * attribute could begin and within the directive's name, but not in values, quoted or bare: a bare
- * value ends at white space only.
+ * The text may arrive in pieces, so the lexer keeps offsets and no pointers. It stops before bytes that may
+ * be the start of the end tag until it can tell. The end tag counts within the directive's name and where
+ * an attribute could start, but not within a value, quoted or not: a value without quotes ends at white
+ * space only.
  */
 #include "ssi_private.h"
 #include "apr_lib.h"
@@ -26,7 +26,7 @@ enum {
     LEX_BEFORE_VALUE,
     LEX_BARE,
     LEX_QUOTED,
-    LEX_FOREIGN /* SSIUnknownDirectives pass: only the end tag counts */
+    LEX_UNKNOWN /* SSIUnknownDirectives Pass: only the end tag counts */
 };
 
 enum { TAG_NO, TAG_YES, TAG_MAYBE };
@@ -60,6 +60,7 @@ static ssi_lex_arg *lex_arg_new(ssi_lexer *l, apr_pool_t *p)
 
 static ssi_lex_arg *lex_arg(const ssi_lexer *l)
 {
+    BRG_ASSERT(l->args && l->args->nelts > 0);
     return &APR_ARRAY_IDX(l->args, l->args->nelts - 1, ssi_lex_arg);
 }
 
@@ -74,17 +75,18 @@ static char *lex_lower(apr_pool_t *p, const char *text, apr_size_t len)
 
 static void lex_name_ends(ssi_lexer *l, const ssi_tags *tags, const char *text, apr_pool_t *p)
 {
+    BRG_ASSERT(l->state == LEX_NAME && !l->args);
     l->name_len = l->pos;
     l->state = LEX_BEFORE_ARG;
     if (tags->pass_unknown && !ssi_element_find(lex_lower(p, text, l->pos))) {
-        l->state = LEX_FOREIGN;
-        l->foreign = 1;
+        l->state = LEX_UNKNOWN;
+        l->unknown = 1;
     } else if (!l->name_len) {
         lex_mistake(l, SSI_LEX_NO_NAME, p);
     }
 }
 
-/* 1: the end tag was met and passed; 0: more text is needed; -1: go on. */
+/* 1: the end tag is here; 0: more text is needed to tell; -1: it is not. */
 static int lex_at_end_tag(ssi_lexer *l, const ssi_tags *tags, const char *text, apr_size_t len)
 {
     switch (lex_end_tag(tags, text + l->pos, len - l->pos)) {
@@ -124,6 +126,7 @@ static void lex_value_begins(ssi_lexer *l, char c)
         l->pos++;
         return;
     }
+    BRG_ASSERT(!arg->has_value);
     arg->has_value = 1;
     if (c == '"' || c == '\'' || c == '`') {
         arg->quote = c;
@@ -159,6 +162,7 @@ static void lex_arg_name(ssi_lexer *l, char c)
 {
     ssi_lex_arg *arg = lex_arg(l);
 
+    BRG_ASSERT(arg->name <= l->pos);
     if (apr_isspace(c) || c == '=') {
         arg->name_len = l->pos - arg->name;
         l->state = LEX_AFTER_ARG;
@@ -193,6 +197,7 @@ static void lex_bare(ssi_lexer *l, char c)
 
 int ssi_lex(ssi_lexer *l, const ssi_tags *tags, const char *text, apr_size_t len, apr_pool_t *p)
 {
+    BRG_ASSERT(l->pos <= len && tags->end_len > 0);
     while (l->pos < len) {
         char c = text[l->pos];
 
@@ -200,7 +205,7 @@ int ssi_lex(ssi_lexer *l, const ssi_tags *tags, const char *text, apr_size_t len
             lex_name_ends(l, tags, text, p);
             continue;
         }
-        if (l->state == LEX_NAME || l->state == LEX_BEFORE_ARG || l->state == LEX_FOREIGN) {
+        if (l->state == LEX_NAME || l->state == LEX_BEFORE_ARG || l->state == LEX_UNKNOWN) {
             int at = lex_at_end_tag(l, tags, text, len);
 
             if (at == 0)
@@ -209,12 +214,13 @@ int ssi_lex(ssi_lexer *l, const ssi_tags *tags, const char *text, apr_size_t len
                 if (l->state == LEX_NAME)
                     lex_name_ends(l, tags, text, p);
                 l->pos += tags->end_len;
+                BRG_ASSERT(l->pos <= len);
                 return 1;
             }
         }
         switch (l->state) {
         case LEX_NAME:
-        case LEX_FOREIGN:
+        case LEX_UNKNOWN:
             l->pos++;
             break;
         case LEX_BEFORE_ARG:
@@ -247,6 +253,7 @@ static const char *lex_value(const ssi_lex_arg *arg, const char *text, apr_pool_
     const char *in = text + arg->value, *end = in + arg->value_len;
     char *out, *value;
 
+    BRG_ASSERT(arg->has_value);
     if (!arg->escapes)
         return apr_pstrmemdup(p, in, arg->value_len);
     out = value = apr_palloc(p, arg->value_len + 1);
@@ -275,14 +282,17 @@ void ssi_lex_take(const ssi_lexer *l, const char *text, apr_pool_t *p, ssi_direc
     int n = l->args ? l->args->nelts : 0;
     ssi_arg *args = apr_palloc(p, (apr_size_t)(n ? n : 1) * sizeof *args);
 
+    BRG_ASSERT((l->state == LEX_BEFORE_ARG || l->state == LEX_UNKNOWN) && l->name_len < l->pos);
     d->pool = p;
     d->name = lex_lower(p, text, l->name_len);
+    /* A name with a NUL in it is none of ours, whatever stands before the NUL. */
     d->element = strlen(d->name) == l->name_len ? ssi_element_find(d->name) : NULL;
     d->args = args;
     d->args_n = (unsigned)n;
     for (int i = 0; i < n; i++) {
         const ssi_lex_arg *arg = &APR_ARRAY_IDX(l->args, i, ssi_lex_arg);
 
+        BRG_ASSERT(arg->name + arg->name_len <= l->pos && arg->value + arg->value_len <= l->pos);
         args[i].name = lex_lower(p, text + arg->name, arg->name_len);
         args[i].value = arg->has_value ? lex_value(arg, text, p) : NULL;
         args[i].decoded = args[i].value ? ssi_decode_entities(p, args[i].value) : NULL;
@@ -292,12 +302,13 @@ void ssi_lex_take(const ssi_lexer *l, const char *text, apr_pool_t *p, ssi_direc
 
 int ssi_lex_is_text(const ssi_lexer *l, const ssi_tags *tags)
 {
-    return l->foreign || (tags->pass_unknown && l->state == LEX_NAME);
+    return l->unknown || (tags->pass_unknown && l->state == LEX_NAME);
 }
 
 void ssi_lex_take_unfinished(const ssi_lexer *l, const char *text, apr_size_t len, apr_pool_t *p,
                              ssi_directive *d)
 {
+    BRG_ASSERT(l->pos <= len);
     d->pool = p;
     d->unfinished = 1;
     d->name = lex_lower(p, text, l->state == LEX_NAME ? len : l->name_len);

@@ -1,37 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a page has produced and not yet passed on: a brigade, and behind it a block into which short
- * pieces are copied. Blocks of a page cost one allocation per SSI_OUT_BLOCK bytes; long literals go
- * out as references.
+ * Output of a page that was not passed on yet: a brigade, and behind it a block into which short pieces
+ * are copied. There is one allocation per SSI_OUT_BLOCK bytes; long spans of text are references.
  */
 #include "ssi_private.h"
 #include "apr_strings.h"
 
 void ssi_out_init(ssi_out *out, ap_filter_t *f)
 {
+    BRG_ASSERT(f->r && f->c);
     memset(out, 0, sizeof *out);
     out->f = f;
     out->gather = SSI_OUT_GATHER;
     out->bb = apr_brigade_create(f->r->pool, f->c->bucket_alloc);
 }
 
-void ssi_out_settle(ssi_out *out)
+void ssi_out_end_block(ssi_out *out)
 {
     apr_bucket *e;
 
     if (!out->buf)
         return;
+    BRG_ASSERT(out->used > 0 && out->used <= SSI_OUT_BLOCK);
     e = apr_bucket_heap_create(out->buf, out->used, apr_bucket_free, out->f->c->bucket_alloc);
     APR_BRIGADE_INSERT_TAIL(out->bb, e);
     out->buf = NULL;
     out->used = 0;
 }
 
-/* What is sent cannot be made anew. */
+/* Output of an included page goes to the page that includes it, not to the client. */
 static int out_is_outermost(const ssi_out *out)
 {
-    const include_ctx_t *ctx = out->f->ctx;
+    const include_ctx_t *ctx = ssi_ctx_of(out->f);
 
+    BRG_ASSERT(&ctx->intern->out == out);
     return ctx->intern->link->depth == 0;
 }
 
@@ -39,10 +41,11 @@ apr_status_t ssi_out_pass(ssi_out *out)
 {
     apr_status_t rv;
 
-    ssi_out_settle(out);
+    ssi_out_end_block(out);
     if (APR_BRIGADE_EMPTY(out->bb))
         return out->status;
-    if (out_is_outermost(out) && ssi_waits(out->f->ctx)) {
+    /* A page whose output was sent cannot run again on a worker. */
+    if (out_is_outermost(out) && ssi_about_to_wait(out->f->ctx)) {
         apr_brigade_cleanup(out->bb);
         return out->status;
     }
@@ -61,7 +64,7 @@ apr_status_t ssi_out_flush(ssi_out *out)
 {
     if (out->memory)
         return out->status;
-    ssi_out_settle(out);
+    ssi_out_end_block(out);
     APR_BRIGADE_INSERT_TAIL(out->bb, apr_bucket_flush_create(out->f->c->bucket_alloc));
     return ssi_out_pass(out);
 }
@@ -70,6 +73,7 @@ apr_status_t ssi_out_flush(ssi_out *out)
 
 void ssi_out_divert(ssi_out *out, ssi_memory *memory, apr_size_t most)
 {
+    BRG_ASSERT(memory != out->memory);
     memset(memory, 0, sizeof *memory);
     memory->most = most;
     memory->outer = out->memory;
@@ -78,6 +82,7 @@ void ssi_out_divert(ssi_out *out, ssi_memory *memory, apr_size_t most)
 
 static void memory_add(ssi_memory *m, const char *data, apr_size_t len, apr_pool_t *p)
 {
+    BRG_ASSERT(m->len <= m->room && (!m->most || m->len <= m->most));
     if (!len)
         return;
     if (m->overflow || (m->most && len > m->most - m->len)) {
@@ -100,37 +105,39 @@ static void memory_add(ssi_memory *m, const char *data, apr_size_t len, apr_pool
 
 char *ssi_out_restore(ssi_out *out, ssi_memory *memory, apr_pool_t *p)
 {
+    BRG_ASSERT(out->memory == memory); /* the last one that began ends first */
     out->memory = memory->outer;
     return apr_pstrmemdup(p, memory->data ? memory->data : "", memory->len);
 }
 
 /* ---- adding ---- */
 
-/* The limit of bytes for a page and all that it includes. 0: it is exceeded, nothing is added. */
+/* SSIMaxBytes, for a page and everything that it includes. 0: it is exceeded, nothing is added. */
 static int out_charge(ssi_out *out, apr_size_t len)
 {
-    include_ctx_t *ctx = out->f->ctx;
+    include_ctx_t *ctx = ssi_ctx_of(out->f);
     ssi_top *top = ctx->intern->top;
     apr_off_t most = ctx->intern->conf->bytes_most;
 
-    if (top->over)
+    if (top->stopped)
         return 0;
-    /* What an included page makes is counted when the outermost one takes it over. */
+    /* Output of an included page is counted when it becomes that of the outermost one. */
     if (ctx->intern->link->depth == 0)
         top->bytes += (apr_off_t)len;
     if (!most || top->bytes <= most)
         return 1;
-    top->over = 1;
-    ssi_track_top(top, SSI_TRACK_VOLATILE);
+    top->stopped = 1;
+    ssi_depends_top(top, SSI_DEPENDS_VOLATILE);
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
                   "page has more than SSIMaxBytes (%" APR_OFF_T_FMT ") bytes, the rest is cut: %s",
                   most, ctx->r->filename);
-    ssi_out_settle(out);
+    ssi_out_end_block(out);
     APR_BRIGADE_INSERT_TAIL(out->bb, apr_bucket_pool_create(ctx->error_str, strlen(ctx->error_str),
                                                             ctx->pool, out->f->c->bucket_alloc));
     return 0;
 }
 
+/* @a len more bytes are in bb and buf. */
 static void out_gathered(ssi_out *out, apr_size_t len)
 {
     out->held += len;
@@ -147,6 +154,7 @@ void ssi_out_bytes(ssi_out *out, const char *data, apr_size_t len)
     if (!len || !out_charge(out, len))
         return;
     brg_buffer_copied(len);
+    BRG_ASSERT(out->buf || !out->used);
     for (apr_size_t left = len; left;) {
         apr_size_t n = SSI_OUT_BLOCK - out->used;
 
@@ -159,7 +167,7 @@ void ssi_out_bytes(ssi_out *out, const char *data, apr_size_t len)
         data += n;
         left -= n;
         if (out->used == SSI_OUT_BLOCK)
-            ssi_out_settle(out);
+            ssi_out_end_block(out);
     }
     out_gathered(out, len);
 }
@@ -171,13 +179,14 @@ void ssi_out_text(ssi_out *out, const char *text)
 
 void ssi_out_span(ssi_out *out, ssi_page *page, apr_size_t off, apr_size_t len)
 {
+    BRG_ASSERT(off <= page->len && len <= page->len - off);
     if (len <= SSI_OUT_COPY || out->memory) {
         ssi_out_bytes(out, page->data + off, len);
         return;
     }
     if (!out_charge(out, len))
         return;
-    ssi_out_settle(out);
+    ssi_out_end_block(out);
     APR_BRIGADE_INSERT_TAIL(out->bb, ssi_span_create(page, off, len, out->f->c->bucket_alloc));
     out_gathered(out, len);
 }
@@ -190,7 +199,7 @@ void ssi_out_bucket(ssi_out *out, apr_bucket *e)
         apr_bucket_destroy(e);
         return;
     }
-    ssi_out_settle(out);
+    ssi_out_end_block(out);
     APR_BRIGADE_INSERT_TAIL(out->bb, e);
     out_gathered(out, len);
 }

@@ -3,9 +3,8 @@
  * Files of pages in memory, once per version of the file, start and end tag, and thread.
  *
  * Each thread has its own cache, so nothing here is locked. What a request found out about the file
- * (device, inode, size, times) tells whether a page is current. Time stamps have the grain of a
- * clock tick, so a file that was changed shortly before it was read may change again unseen: such a
- * page is used once, and read again until it has been at rest for PAGE_SETTLED_US.
+ * (device, inode, size, times) tells whether a page is current. A page whose file was changed shortly
+ * before it was read is used once (SSI_IDENTITY_REST_US).
  */
 #include "ssi_private.h"
 #include "brigade/assert.h"
@@ -14,14 +13,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define PAGE_SETTLED_US apr_time_from_sec(2)
-#define PAGE_FINFO (APR_FINFO_IDENT | APR_FINFO_MTIME | APR_FINFO_CTIME | APR_FINFO_SIZE)
-#define PAGE_POOL_BYTES 8192 /* the least that a pool takes */
+#define PAGE_POOL_BYTES 8192 /* what a small pool takes */
+#define PAGE_BUCKETS 256     /* of a new cache; a power of two */
 
 typedef struct ssi_page_cache {
     ssi_page **bucket;
-    unsigned buckets_n, pages_n;
-    apr_size_t bytes;
+    unsigned buckets_n; /* a power of two */
+    unsigned pages_n;
+    apr_size_t bytes; /* of all pages */
     ssi_page *newest, *oldest;
 } ssi_page_cache;
 
@@ -33,33 +32,36 @@ static pthread_once_t cache_once = PTHREAD_ONCE_INIT;
 
 void ssi_page_hold(ssi_page *page)
 {
-    __atomic_add_fetch(&page->refs, 1, __ATOMIC_RELAXED);
+    unsigned before;
+
+    BRG_ASSERT_TAG(page, SSI_PAGE_TAG);
+    before = __atomic_fetch_add(&page->refs, 1, __ATOMIC_RELAXED);
+    BRG_ASSERT(before > 0);
 }
 
 void ssi_page_release(ssi_page *page)
 {
-    if (__atomic_sub_fetch(&page->refs, 1, __ATOMIC_ACQ_REL))
+    unsigned before;
+
+    BRG_ASSERT_TAG(page, SSI_PAGE_TAG);
+    before = __atomic_fetch_sub(&page->refs, 1, __ATOMIC_ACQ_REL);
+    BRG_ASSERT(before > 0);
+    if (before > 1)
         return;
+    BRG_ASSERT(!page->cache); /* which would have a reference */
+    page->tag = 0;
     if (page->pool)
         apr_pool_destroy(page->pool);
-    ssi_variants_free(page->variants);
+    ssi_renderings_free(page->renderings);
     free(page->nodes);
     free(page->data);
     free(page->path);
     free(page);
 }
 
-static ssi_identity page_identity(const apr_finfo_t *f)
-{
-    return (ssi_identity){f->device, f->inode, f->size, f->mtime, f->ctime};
-}
-
 static int page_is_current(const ssi_page *page, const ssi_identity *id)
 {
-    return page->id.ino == id->ino && page->id.dev == id->dev && page->id.size == id->size &&
-           page->id.mtime == id->mtime && page->id.ctime == id->ctime &&
-           (page->id.mtime > page->id.ctime ? page->id.mtime : page->id.ctime) + PAGE_SETTLED_US <
-               page->looked;
+    return ssi_identity_same(&page->id, id) && ssi_identity_is_stable(&page->id, page->looked);
 }
 
 /* The page of an open file, not compiled. r: whose file it is, NULL: of a command line. */
@@ -68,10 +70,10 @@ static int page_fill(ssi_page *page, request_rec *r, apr_file_t *file)
     apr_finfo_t info;
     apr_size_t len;
 
-    if (apr_file_info_get(&info, PAGE_FINFO | APR_FINFO_TYPE, file) != APR_SUCCESS ||
+    if (apr_file_info_get(&info, SSI_IDENTITY_FINFO | APR_FINFO_TYPE, file) != APR_SUCCESS ||
         info.filetype != APR_REG || info.size > (apr_off_t)ssi_cache_budget())
         return -1;
-    page->id = page_identity(&info);
+    page->id = ssi_identity_of(&info);
     len = page->len = (apr_size_t)info.size;
     if (!(page->data = malloc(len + 1)))
         return -1;
@@ -91,6 +93,7 @@ static ssi_page *page_make(const char *path, request_rec *r, apr_file_t *file, c
 
     if (!page)
         ap_abort_on_oom();
+    page->tag = SSI_PAGE_TAG;
     page->refs = 1;
     page->tags = tags;
     page->looked = now;
@@ -119,20 +122,25 @@ ssi_page *ssi_page_read(const char *path, const ssi_tags *tags, apr_pool_t *p)
     return page;
 }
 
-/* On an event loop, of what is in memory alone. */
-static ssi_page *page_of_request(request_rec *r, const ssi_tags *tags)
+/* On an event loop it succeeds only if the kernel has the file in memory. */
+static ssi_page *page_of_request(request_rec *r, const ssi_tags *tags, unsigned hash)
 {
+    ssi_page *page = NULL;
     apr_file_t *file;
 
-    return brg_file_open(&file, r) == APR_SUCCESS
-               ? page_make(r->filename, r, file, tags, r->request_time)
-               : NULL;
+    if (brg_file_open(&file, r) == APR_SUCCESS)
+        page = page_make(r->filename, r, file, tags, r->request_time);
+    if (page)
+        page->hash = hash;
+    return page;
 }
 
 /* ---- the cache of a thread ---- */
 
 static void cache_unlink_age(ssi_page_cache *c, ssi_page *page)
 {
+    BRG_ASSERT(page->newer || c->newest == page);
+    BRG_ASSERT(page->older || c->oldest == page);
     *(page->newer ? &page->newer->older : &c->newest) = page->older;
     *(page->older ? &page->older->newer : &c->oldest) = page->newer;
 }
@@ -149,13 +157,15 @@ static void cache_drop(ssi_page_cache *c, ssi_page *page)
 {
     ssi_page **p = &c->bucket[page->hash & (c->buckets_n - 1)];
 
+    BRG_ASSERT(page->cache == c);
+    BRG_ASSERT(c->pages_n > 0 && c->bytes >= page->bytes);
     while (*p != page)
         p = &(*p)->next;
     *p = page->next;
     cache_unlink_age(c, page);
     c->pages_n--;
     c->bytes -= page->bytes;
-    page->in_cache = 0;
+    page->cache = NULL;
     ssi_page_release(page);
 }
 
@@ -165,6 +175,7 @@ static void cache_destroy(void *cachev)
 
     while (c->oldest)
         cache_drop(c, c->oldest);
+    BRG_ASSERT(!c->pages_n && !c->bytes);
     free(c->bucket);
     free(c);
 }
@@ -182,9 +193,9 @@ static ssi_page_cache *cache_get(void)
         return c;
     pthread_once(&cache_once, cache_key_make);
     c = calloc(1, sizeof *c);
-    if (!c || !(c->bucket = calloc(256, sizeof *c->bucket)))
+    if (!c || !(c->bucket = calloc(PAGE_BUCKETS, sizeof *c->bucket)))
         ap_abort_on_oom();
-    c->buckets_n = 256;
+    c->buckets_n = PAGE_BUCKETS;
     pthread_setspecific(cache_key, c);
     return cache_self = c;
 }
@@ -225,22 +236,22 @@ static ssi_page *cache_find(ssi_page_cache *c, const char *path, const ssi_tags 
     return page;
 }
 
-static void cache_add(ssi_page_cache *c, ssi_page *page, unsigned hash)
+static void cache_add(ssi_page_cache *c, ssi_page *page)
 {
     ssi_page **p;
 
+    BRG_ASSERT(!page->cache && c == cache_self);
     if (page->bytes > ssi_cache_budget() / 4)
         return;
     if (c->pages_n >= c->buckets_n)
         cache_grow(c);
-    page->hash = hash;
-    p = &c->bucket[hash & (c->buckets_n - 1)];
+    p = &c->bucket[page->hash & (c->buckets_n - 1)];
     page->next = *p;
     *p = page;
     cache_link_age(c, page);
     c->pages_n++;
     c->bytes += page->bytes;
-    page->in_cache = 1;
+    page->cache = c;
     ssi_page_hold(page);
     while (c->bytes > ssi_cache_budget())
         cache_drop(c, c->oldest);
@@ -248,8 +259,10 @@ static void cache_add(ssi_page_cache *c, ssi_page *page, unsigned hash)
 
 void ssi_page_charge(ssi_page *page, apr_ssize_t bytes)
 {
-    if (!page->in_cache)
+    BRG_ASSERT_TAG(page, SSI_PAGE_TAG);
+    if (!page->cache)
         return;
+    BRG_ASSERT(page->cache == cache_self);
     page->bytes += (apr_size_t)bytes;
     cache_self->bytes += (apr_size_t)bytes;
 }
@@ -257,16 +270,16 @@ void ssi_page_charge(ssi_page *page, apr_ssize_t bytes)
 ssi_page *ssi_page_get(request_rec *r, const ssi_tags *tags)
 {
     ssi_page_cache *c = cache_get();
-    ssi_identity id = page_identity(&r->finfo);
+    ssi_identity id = ssi_identity_of(&r->finfo);
     unsigned hash;
     ssi_page *page;
 
     BRG_ASSERT(r->filename != NULL);
     if (r->finfo.size > (apr_off_t)ssi_cache_budget())
         return NULL;
-    if (!c || (r->finfo.valid & PAGE_FINFO) != PAGE_FINFO)
-        return page_of_request(r, tags);
     hash = cache_hash(r->filename, tags);
+    if (!c || (r->finfo.valid & SSI_IDENTITY_FINFO) != SSI_IDENTITY_FINFO)
+        return page_of_request(r, tags, hash);
     page = cache_find(c, r->filename, tags, hash);
     if (page && page_is_current(page, &id)) {
         if (c->newest != page) {
@@ -278,9 +291,9 @@ ssi_page *ssi_page_get(request_rec *r, const ssi_tags *tags)
     }
     if (page)
         cache_drop(c, page);
-    page = page_of_request(r, tags);
+    page = page_of_request(r, tags, hash);
     if (page)
-        cache_add(c, page, hash);
+        cache_add(c, page);
     return page;
 }
 
@@ -294,20 +307,27 @@ static void span_destroy(void *pagev)
 static apr_status_t span_read(apr_bucket *e, const char **data, apr_size_t *len,
                               apr_read_type_e block)
 {
-    *data = ssi_span_page(e)->data + e->start;
+    const ssi_page *page = ssi_span_page(e);
+
+    BRG_ASSERT((apr_size_t)e->start + e->length <= page->len);
+    *data = page->data + e->start;
     *len = e->length;
     return APR_SUCCESS;
 }
 
 static apr_status_t span_split(apr_bucket *e, apr_size_t at)
 {
-    ssi_page_hold(e->data);
-    return apr_bucket_simple_split(e, at);
+    ssi_page *page = ssi_span_page(e);
+    apr_status_t rv = apr_bucket_simple_split(e, at);
+
+    if (rv == APR_SUCCESS)
+        ssi_page_hold(page);
+    return rv;
 }
 
 static apr_status_t span_copy(apr_bucket *e, apr_bucket **copy)
 {
-    ssi_page_hold(e->data);
+    ssi_page_hold(ssi_span_page(e));
     return apr_bucket_simple_copy(e, copy);
 }
 
@@ -321,6 +341,7 @@ apr_bucket *ssi_span_create(ssi_page *page, apr_size_t off, apr_size_t len,
 {
     apr_bucket *e = apr_bucket_alloc(sizeof *e, list);
 
+    BRG_ASSERT(off <= page->len && len <= page->len - off);
     APR_BUCKET_INIT(e);
     e->free = apr_bucket_free;
     e->list = list;

@@ -4,28 +4,63 @@
 
 /**
  * @file ssi_private.h
- * Server-side includes: what the files ssi_*.c and mod_include.c share.
+ * Server-side includes: what the files of this room share. ssi_config.h has the configuration, ssi_page.h
+ * pages as they are compiled; this file has output, pages that run, and the elements.
  *
- *   mod_include.c     hooks, optional functions
- *   ssi_config.c      directives
- *   ssi_handler.c     serves files to pages and to the INCLUDES filter out of the page cache
- *   ssi_filter.c      the INCLUDES filter: compiled pages, and streamed input of any origin
- *   ssi_context.c     state of a page and of the request that it belongs to; its headers
- *   ssi_lex.c         one directive: name, attributes, values
- *   ssi_compile.c     a file in memory into literal spans and directives
- *   ssi_page_cache.c  compiled pages per thread; the bucket that points into one
- *   ssi_render.c      runs the nodes of a page
- *   ssi_output.c      what a page has produced and not yet passed on
- *   ssi_vars.c ssi_encode.c ssi_expr.c ssi_legacy_expr.c ssi_legacy_parse.c
- *   ssi_elements*.c ssi_include.c ssi_exec.c ssi_flow.c   the elements
- *   ssi_validators.c  what the page depends on, Last-Modified and ETag, answers to remember
- *   ssi_variants.c    validators of earlier renderings, kept with the compiled page
- *   ssi_check.c       brigade --check-ssi
+ * How a page is served:
  *
- * All of a page's state belongs to the thread that runs its request.
+ *     request for a page                            any other source of text/html (a CGI script, a proxy)
+ *       |                                             |
+ *     ssi_handler: a loop or a worker?                |
+ *       |   from the page cache, or read and          |
+ *       |   compiled:                                 |
+ *       |     ssi_page_cache > ssi_compile            |
+ *       |       > ssi_lex, ssi_scan                   |
+ *       |   an earlier rendering still holds?         |
+ *       |     ssi_renderings: 304, or an ETag         |
+ *       v                                             v
+ *     ssi_filter, the INCLUDES filter ----------------+
+ *       |   a whole compiled page:  ssi_render runs its nodes
+ *       |   anything else:          ssi_lex on the bytes as they come, ssi_run for each directive
+ *       v
+ *     elements: ssi_elements, ssi_elements_file, ssi_flow, ssi_include, ssi_exec
+ *       |   use variables (ssi_vars), encodings (ssi_encode), conditions (ssi_expr, ssi_legacy_*),
+ *       |   and say what the page depends on (ssi_depends)
+ *       v
+ *     ssi_output: gathers up to SSI_OUT_GATHER bytes
+ *       |   the page ends:  ssi_validators: Content-Length, Last-Modified, ETag, 304, response cache
+ *       v
+ *     the next filter
  *
- * ssi_config.h has the configuration, ssi_page.h pages as they are compiled; this file has output,
- * pages at work, and the elements.
+ *   File                           Does
+ *   ----------------------------   -----------------------------------------------------------------------
+ *   mod_include.c                  the module: hooks, table of elements, functions for other modules
+ *   ssi_config.c                   directives of the configuration
+ *   ssi_handler.c                  serves files from the page cache; chooses between loop and worker
+ *   ssi_filter.c                   the INCLUDES filter
+ *   ssi_context.c                  state of a page and of the request that it belongs to; its headers
+ *   ssi_scan.c, ssi_scan_vector.*  search for the start tag
+ *   ssi_lex.c                      one directive: name, attributes, values
+ *   ssi_compile.c                  a file in memory into text spans and directives
+ *   ssi_page_cache.c               compiled pages of a thread; the bucket that points into one
+ *   ssi_render.c                   runs the nodes of a page, calls elements
+ *   ssi_output.c                   output that was not passed on yet
+ *   ssi_elements.c                 comment, config, echo, set, printenv
+ *   ssi_elements_file.c            fsize, flastmod
+ *   ssi_flow.c                     if, elif, else, endif; block, endblock
+ *   ssi_include.c, ssi_timeout.c   include, and the time that it has
+ *   ssi_exec.c                     exec
+ *   ssi_vars.c                     variables and their replacement in values
+ *   ssi_encode.c                   encoding= and decoding=, HTML entities
+ *   ssi_expr.c                     conditions in the expression language of Apache 2.4
+ *   ssi_legacy_parse.c,            conditions in that of Apache 2.2
+ *   ssi_legacy_expr.c
+ *   ssi_depends.c                  what the output depends on
+ *   ssi_validators.c               Last-Modified, ETag, length; what may be stored in the response cache
+ *   ssi_renderings.c               validators of earlier renderings, kept with the compiled page
+ *   ssi_check.c                    brigade --check-ssi
+ *
+ * All state of a page belongs to the thread that runs its request.
  */
 #include "ssi_page.h"
 #include "httpd.h"
@@ -33,169 +68,202 @@
 #include "util_filter.h"
 #include "ap_expr.h"
 #include "ap_regex.h"
+#include "brigade/assert.h"
 #include "brigade/memory.h"
 #include "apr_buckets.h"
 #include "apr_hash.h"
 #include "apr_tables.h"
 #include "mod_include.h"
 
-/* ---- output ---- */
+/* ---- output (ssi_output.c) ---- */
 
-/* Up to this much is gathered before it is passed on; a page that stays below gets a
- * Content-Length and may be remembered. */
+/** Bytes that are gathered before they are passed on. A page that stays below gets a Content-Length and
+ * may be stored in the response cache. */
 #define SSI_OUT_GATHER (64 * 1024)
-#define SSI_OUT_GATHER_PARTS (1024 * 1024) /* where validators are to cover the whole */
-#define SSI_OUT_BLOCK 8000
-#define SSI_OUT_COPY 512 /* shorter pieces are copied: cheaper than a bucket and an iovec */
+/** The same where validators cover all parts (SSILastModified or SSIETag parts). */
+#define SSI_OUT_GATHER_PARTS (1024 * 1024)
+#define SSI_OUT_BLOCK 8000 /**< size of the blocks into which short pieces are copied */
+#define SSI_OUT_COPY 512   /**< shorter pieces are copied: cheaper than a bucket and an iovec */
 
-typedef struct ssi_memory { /* output that is kept back: of a block, or for include set= */
-    struct ssi_memory *outer;
-    char *data;
+/** Output that goes to memory instead of to the client: of a block, or of include set= or stub=. */
+typedef struct ssi_memory {
+    struct ssi_memory *outer; /**< where output goes when this one ends; NULL: to the client */
+    char *data;               /**< in the pool of the page's request */
     apr_size_t len, room;
-    int overflow;
-    apr_size_t most;
+    int overflow;    /**< it was more than most: the rest is missing */
+    apr_size_t most; /**< 0: no limit */
 } ssi_memory;
 
+/** Output of one page. */
 typedef struct ssi_out {
-    ap_filter_t *f;         /* the INCLUDES instance */
-    apr_bucket_brigade *bb; /* gathered, in order; then buf */
-    char *buf;
-    apr_size_t used;
-    apr_size_t held;     /* bytes in bb and buf */
-    apr_size_t gather;   /* how many of them may wait */
-    ssi_memory *memory;  /* if set, everything goes there */
-    int passed;          /* something went on */
-    apr_status_t status; /* of passing; the first error stays */
+    ap_filter_t *f;         /**< the INCLUDES instance */
+    apr_bucket_brigade *bb; /**< gathered, in order; then comes buf */
+    char *buf;              /**< a block of SSI_OUT_BLOCK bytes, or NULL */
+    apr_size_t used;        /**< bytes of buf */
+    apr_size_t held;        /**< bytes in bb and buf */
+    apr_size_t gather;      /**< with more than that in bb and buf they are passed on */
+    ssi_memory *memory;     /**< not NULL: everything goes there */
+    int passed;             /**< something was passed on */
+    apr_status_t status;    /**< of passing; the first error stays */
 } ssi_out;
 
+/** @a f: the INCLUDES instance that writes here. */
 void ssi_out_init(ssi_out *out, ap_filter_t *f);
+/** Copies @a data. */
 void ssi_out_bytes(ssi_out *out, const char *data, apr_size_t len);
+/** Copies a string. */
 void ssi_out_text(ssi_out *out, const char *text);
-/** A span of a page, by reference if it is long. */
+/** A part of a page, by reference if it is long. */
 void ssi_out_span(ssi_out *out, ssi_page *page, apr_size_t off, apr_size_t len);
-/** Takes the bucket, whose data must outlive the request's pool or be set aside by its type. */
+/** Takes the bucket over. Its data outlives the request's pool, or its type can set it aside. */
 void ssi_out_bucket(ssi_out *out, apr_bucket *e);
-/** Buffered bytes become a bucket of out->bb. */
-void ssi_out_settle(ssi_out *out);
-/** Pass all on. */
+/** The block becomes a bucket of out->bb. */
+void ssi_out_end_block(ssi_out *out);
+/** Pass everything on. */
 apr_status_t ssi_out_pass(ssi_out *out);
-/** Pass all on and have it sent: what comes next has to be waited for. */
+/** Pass everything on and have it sent: what comes next has to be waited for. */
 apr_status_t ssi_out_flush(ssi_out *out);
-/** Output goes to memory, up to @a most bytes, until ssi_out_restore(). */
+/** Output goes to @a memory, up to @a most bytes (0: no limit), until ssi_out_restore(). */
 void ssi_out_divert(ssi_out *out, ssi_memory *memory, apr_size_t most);
-/** The text, NUL-terminated, in @a p. */
+/** Ends the last ssi_out_divert(). @return its output, NUL-terminated, in @a p */
 char *ssi_out_restore(ssi_out *out, ssi_memory *memory, apr_pool_t *p);
 
-/* ---- pages at work ---- */
+/* ---- pages that run ---- */
 
-#define SSI_TRACK_VOLATILE 1 /* output depends on something that nobody can watch */
-#define SSI_TRACK_HEADERS 2  /* on request headers: may have an ETag, but is not remembered */
-#define SSI_TRACK_ASKED 4 /* modules decided about a part of it: validators, but not remembered */
+#define SSI_DEPENDS_VOLATILE 1 /**< output depends on something that cannot be watched */
+#define SSI_DEPENDS_FIELDS 2   /**< on request fields: may have an ETag, is not stored */
+#define SSI_DEPENDS_MODULES 4 /**< modules decided about a part of it: validators, but not stored */
 
-/* A file that a page was made of. All zero: it is not there. */
+/** A file that a page was made from. */
 typedef struct ssi_part {
     const char *path;
-    ssi_identity id;
+    ssi_identity id; /**< all zero: it does not exist */
 } ssi_part;
 
-enum { SSI_READ_VARIABLE, SSI_READ_FIELD, SSI_READ_OWN }; /* OWN: the page itself made it */
+/** What was read: a variable, a request field, or a variable that the page itself had set. */
+enum { SSI_READ_VARIABLE, SSI_READ_FIELD, SSI_READ_PAGE };
 
+/** A value that a page read. */
 typedef struct ssi_read {
-    const char *name, *value; /* as it was before the page; NULL: not set */
-    int kind;
+    const char *name, *value; /**< as it was before the page ran; NULL: not set */
+    int kind;                 /**< SSI_READ_* */
 } ssi_read;
 
+/** Validators of one rendering. */
 typedef struct ssi_validators {
-    const char *etag, *vary;
-    apr_time_t newest; /* 0: no Last-Modified */
-    int large;         /* it was passed on before it was complete */
+    const char *etag, *vary; /**< vary: NULL: none */
+    apr_time_t newest;       /**< for Last-Modified; 0: there is none */
+    int large;               /**< it was sent before it was complete */
 } ssi_validators;
 
+/** A digest of output, the same however the bytes are cut. Starts as {0}. */
 typedef struct ssi_digest {
     apr_uint64_t a, b, len;
-    unsigned char rest[8];
+    unsigned char rest[8]; /**< the last len % 8 bytes */
 } ssi_digest;
 
-/** The outermost request of a page and of all that it includes. */
+#define SSI_TOP_TAG 0x53534954u /* "SSIT" */
+
+/** The outermost request of a page and of everything that it includes. In r->pool. */
 typedef struct ssi_top {
+    uint32_t tag;
     request_rec *r;
-    int track;                 /* SSI_TRACK_* */
-    apr_array_header_t *paths; /* files that output was made of, or that were not there */
-    apr_hash_t *paths_seen;
-    int depends_n; /* of the paths that brg_cache_dependencies() tells, those that were seen to */
-    apr_array_header_t *vary;
-    /* for ssi_variants.c */
-    ssi_page *document; /* held by its handler; NULL: nothing is kept of this rendering */
-    apr_array_header_t *parts_kept; /* of ssi_part */
-    apr_array_header_t *reads;      /* of ssi_read */
+    int depends;               /**< SSI_DEPENDS_* */
+    apr_array_header_t *paths; /**< files that output was made from, and names that did not exist */
+    apr_hash_t *paths_seen;    /**< the same as a set, with what look-ups passed on their way */
+    int cache_paths_n;         /**< how many paths of brg_cache_dependencies() were considered */
+    apr_array_header_t *vary;  /**< names of request fields, or NULL */
+    /* for ssi_renderings.c */
+    ssi_page
+        *kept_page; /**< validators are kept with it; its handler holds it. NULL: nothing is kept */
+    apr_array_header_t *parts_kept; /**< of ssi_part, or NULL */
+    apr_array_header_t *reads;      /**< of ssi_read, or NULL */
     apr_hash_t *reads_seen;
-    ssi_digest digest;         /* of what was passed on */
-    const char *announced_tag; /* sent before the page was made */
-    apr_time_t newest;         /* modification time of the newest part */
-    unsigned includes;
-    apr_off_t bytes;
-    int env_ready;
-    int over;            /* nothing more is made of it: the limit of bytes was met, or it moves */
-    int waits;           /* some part of it had to wait, or was sent before the whole was there */
-    int may_move, moves; /* it runs on an event loop; it is to be made anew by a worker */
+    ssi_digest digest;         /**< of what was passed on */
+    const char *announced_tag; /**< the ETag that was sent before the page was complete, or NULL */
+    apr_time_t newest;         /**< modification time of the newest part */
+    unsigned includes;         /**< that were run */
+    apr_off_t bytes;           /**< of output */
+    int env_ready;             /**< the environment has its variables */
+    int stopped; /**< no more output: SSIMaxBytes was reached, or the page runs again on a worker */
+    int waits;   /**< some part had to be waited for, or was sent before the page was complete */
+    int may_rerun; /**< it runs on an event loop, and nothing was sent yet */
+    int rerun;     /**< it is to be run again on a worker, from the beginning */
 } ssi_top;
 
-/** In r->request_config of a page's request and of each request that a page includes. */
+/** In r->request_config, of a page's request and of each request that a page includes. */
 typedef struct ssi_link {
     ssi_top *top;
-    request_rec *parent; /* whose page includes this; NULL: top->r itself */
-    int depth;
-    apr_time_t deadline; /* of the include, by ssi_clock(); 0: none */
-    int late;
-    server_rec *server; /* ssi_timeout_server(), whose timeout ends with the include; or NULL */
+    request_rec *parent; /**< whose page includes this one; NULL: it is top->r itself */
+    int depth;           /**< 0 for top->r */
+    apr_time_t deadline; /**< of the include, by brg_monotonic_now(); 0: none */
+    int late;            /**< the deadline is over */
+    server_rec *server;  /**< ssi_timeout_server(), whose timeout ends with the include; or NULL */
 } ssi_link;
 
 #define SSI_MATCHES AP_MAX_REG_MATCH
 
+/** The last match of a regular expression, for $0 to $9. */
 typedef struct ssi_match {
-    const char *source;
-    const char *pattern; /* NULL after ap_expr */
+    const char *source;  /**< what was matched */
+    const char *pattern; /**< for a message; NULL after a condition in the language of 2.4 */
     apr_size_t groups;
-    ap_regmatch_t at[SSI_MATCHES];
-    int any;     /* an expression with a regex ran */
-    int matched; /* and it matched */
+    ap_regmatch_t at[SSI_MATCHES]; /**< offsets in source */
+    int any;                       /**< an expression with a pattern ran */
+    int matched;                   /**< and it matched */
 } ssi_match;
 
+/** A block element, which include stub= shows. */
 typedef struct ssi_block {
     const char *name, *text;
     struct ssi_block *next;
 } ssi_block;
 
+#define SSI_STATE_TAG 0x53534953u /* "SSIS" */
+
+/** State of one page: what include_ctx_t.intern points to. In the pool of the page's request. */
 struct ssi_internal_ctx {
-    include_ctx_t *ctx;
+    uint32_t tag;
+    include_ctx_t *ctx; /**< the public part, which elements of other modules see */
     const ssi_dir_conf *conf;
     const ssi_tags *tags;
     ssi_top *top;
-    ssi_link *link;
-    ap_filter_t *f;
+    ssi_link *link; /**< of the page's own request */
+    ap_filter_t *f; /**< the INCLUDES instance */
     ssi_out out;
-    ap_filter_t capture;    /* where sub-requests send */
-    ssi_link *capture_link; /* of the one that is running */
+    ap_filter_t capture;    /**< the filter that sub-requests send to */
+    ssi_link *capture_link; /**< of the sub-request that is running, or NULL */
     const char *undefined_echo;
-    const ssi_directive *directive;
-    unsigned arg_next;
+    const ssi_directive *directive; /**< that is running, or NULL */
+    unsigned arg_next; /**< the next of its attributes for ap_ssi_get_tag_and_value() */
     ssi_match match;
-    ssi_page *page; /* being rendered; NULL if streamed */
+    ssi_page *page; /**< that is being rendered; NULL if input is streamed */
     ssi_block *blocks;
-    ssi_memory block_memory;
-    const char *block_name;
-    int begun, dpool_used;
+    ssi_memory block_memory; /**< output of the block that is open */
+    const char *block_name;  /**< of the block that is open, or NULL */
+    int begun;               /**< input is streamed, and some of it came */
+    int dpool_used;          /**< ctx->dpool is to be cleared after the directive */
     /* streamed input */
     ssi_scan_state scan;
     int in_directive;
-    char *text; /* of the directive, from the byte after its start tag */
+    char *text; /**< of the directive, from the byte after its start tag */
     apr_size_t text_len, text_room;
-    apr_size_t seen; /* bytes of the document before the text */
+    apr_size_t seen; /**< bytes of the document before text */
     ssi_lexer lexer;
 };
 
 typedef struct ssi_internal_ctx ssi_state;
 
+/** The state behind a filter's void *. */
+static inline include_ctx_t *ssi_ctx_of(const ap_filter_t *f)
+{
+    include_ctx_t *ctx = f->ctx;
+
+    BRG_ASSERT_TAG(ctx->intern, SSI_STATE_TAG);
+    return ctx;
+}
+
+/** 0 in a branch that is not shown. */
 static inline int ssi_printing(const include_ctx_t *ctx)
 {
     return ctx->flags & SSI_FLAG_PRINTING;
@@ -208,121 +276,174 @@ static inline apr_pool_t *ssi_dpool(include_ctx_t *ctx)
     return ctx->dpool;
 }
 
-/** The error string of the page. */
+/** Write the page's error message (SSIErrorMsg, config errmsg=). */
 void ssi_error(include_ctx_t *ctx);
 
-/* ssi_context.c */
+/* ---- ssi_context.c ---- */
+
+/** The state of the page that @a f is about to parse; becomes f->ctx. */
 include_ctx_t *ssi_context_create(ap_filter_t *f);
-/** The link of r, made for a page that is nobody's include. */
+/** The link of @a r; made if there is none, for a page that no other includes. */
 ssi_link *ssi_link_of(request_rec *r);
-/** CGI and include variables in the environment of the page. */
+/** CGI variables and those of SSI are in the environment of the page from now on. */
 void ssi_env_ready(include_ctx_t *ctx);
+/** The same for a request whose page has no state yet. */
 void ssi_env_make(request_rec *r, ssi_top *top);
+/** QUERY_STRING and QUERY_STRING_UNESCAPED of @a r, if it has a query. */
+void ssi_env_add_query(request_rec *r, ssi_top *top);
+/** The filter's init function: before the handler runs. */
 int ssi_filter_init(ap_filter_t *f);
-/** Headers that a parsed page may have, before the first byte. */
+/** Headers that a parsed page may have, before its first byte. */
 void ssi_headers_prepare(request_rec *r, const ssi_dir_conf *conf);
 
-/* ssi_render.c */
+/* ---- ssi_render.c ---- */
+
+/** Run all nodes of @a page, and end it. */
 void ssi_render(include_ctx_t *ctx, ssi_page *page);
+/** Run one directive. */
 void ssi_run(include_ctx_t *ctx, const ssi_directive *d);
+/** The page ends; @a unfinished: within a directive. Messages for what is missing. */
 void ssi_finish(include_ctx_t *ctx, int unfinished);
 
-/* ssi_filter.c */
+/* ---- ssi_filter.c ---- */
+
 extern ap_filter_rec_t *ssi_includes_handle, *ssi_capture_handle;
 void ssi_filters_register(void);
 
-/* ssi_handler.c */
-int ssi_handler(request_rec *r);
-int ssi_handler_stop(request_rec *r);
-/** Its output is that of a file, parsed or as it is. */
-int ssi_is_plain_sub(const request_rec *sub);
-/** Before the handler runs: does this page need a thread that may wait? */
-void ssi_choose_thread(request_rec *r);
-/** The page at that path was rendered, and had to wait somewhere, or not. Threads: any. */
-void ssi_learn(const char *path, int waits);
-/** What comes next may wait. @return 1: the page moves to a worker, do nothing more */
-int ssi_waits(include_ctx_t *ctx);
+/* ---- ssi_handler.c ---- */
 
-/* ssi_vars.c */
-/** Value in the environment, lazy ones computed, groups of the last match; NULL if there is none.
- */
+/** handler hook, last: files from the page cache. */
+int ssi_handler(request_rec *r);
+/** handler hook, first: nothing more is run of a page that runs again on a worker. */
+int ssi_handler_stop(request_rec *r);
+/** 1 if the output of @a sub is that of a file, parsed or as it is. */
+int ssi_is_plain_sub(const request_rec *sub);
+/** insert_filter hook: does this page need a thread that may wait? */
+void ssi_choose_thread(request_rec *r);
+/** A hint for the next request of @a page: it had to wait for something (1), or not. Threads: any. */
+void ssi_thread_hint(const ssi_page *page, int waits);
+/** What comes next may have to be waited for. @return 1: the page runs again on a worker, do nothing more */
+int ssi_about_to_wait(include_ctx_t *ctx);
+
+/* ---- ssi_vars.c ---- */
+
+/** The value of a variable, or the text of group $0 to $9. NULL if there is none. */
 const char *ssi_var_get(include_ctx_t *ctx, const char *name);
+/** Set a variable of the outermost request. Both strings are copied. */
 void ssi_var_set(include_ctx_t *ctx, const char *name, const char *value);
-/** Replace variables. Result in ssi_dpool(), or @a in itself. */
+/** Replace variables. @a leave_name: one that is not set stays as written. @return in ssi_dpool(), or @a in */
 const char *ssi_expand(include_ctx_t *ctx, const char *in, int leave_name);
+/** The same into @a out, at most @a len bytes with the NUL; @a out NULL: in ctx->dpool. */
 char *ssi_expand_into(include_ctx_t *ctx, const char *in, char *out, apr_size_t len,
                       int leave_name);
+/** Put the variables of SSI into r->subprocess_env; some are computed when they are asked for. */
 void ssi_vars_add(request_rec *r);
+/** Compute all of them: something reads the environment itself. */
 void ssi_vars_resolve(include_ctx_t *ctx);
-/** The time format changed: dates are written afresh. */
+/** The time format changed: dates are formatted again. */
 void ssi_vars_dates(include_ctx_t *ctx);
+/** The value of a variable that was not computed yet; compared by address. */
 extern const char ssi_lazy[];
 
-/* ssi_encode.c */
-/** NULL if @a chain names something unknown, which is then in *bad. */
+/* ---- ssi_encode.c ---- */
+
+/** Apply a list of decodings, or of encodings. NULL if @a chain names an unknown one, which is then in
+ * *bad. @a chain NULL: none. */
 const char *ssi_decode(apr_pool_t *p, const char *chain, const char *value, const char **bad);
 const char *ssi_encode(apr_pool_t *p, const char *chain, const char *value, const char **bad);
+/** HTML entities of Latin-1 replaced. @return in @a p, or @a text */
 const char *ssi_decode_entities(apr_pool_t *p, const char *text);
 
-/* ssi_expr.c, ssi_legacy_parse.c, ssi_legacy_expr.c: 1, 0, or -1 after logging */
+/* ---- ssi_expr.c, ssi_legacy_expr.c ---- */
+
+/** Evaluate a condition; it is parsed once per directive. @return 1, 0, or -1 after a message */
 int ssi_expr_true(include_ctx_t *ctx, const ssi_directive *d, const char *text);
 int ssi_legacy_true(include_ctx_t *ctx, const ssi_directive *d, const char *text);
 
-/* elements */
+/* ---- elements ---- */
+
 include_handler_fn_t ssi_do_comment, ssi_do_config, ssi_do_echo, ssi_do_set, ssi_do_printenv,
     ssi_do_fsize, ssi_do_flastmod, ssi_do_include, ssi_do_exec, ssi_do_if, ssi_do_elif, ssi_do_else,
     ssi_do_endif, ssi_do_block, ssi_do_endblock;
+
+/** What an element does with one attribute. @return 0 after a message: the element ends with an error */
+typedef int ssi_attribute_fn(include_ctx_t *ctx, void *state, const ssi_arg *arg);
+
+/**
+ * Call @a fn for the attributes of the running directive, up to the first without a value. If it fails, or
+ * if there are fewer than @a least attributes, the page shows its error message. (ssi_elements.c)
+ *
+ * @param ah  APLOGNO() of the message about missing attributes
+ */
+void ssi_attributes(include_ctx_t *ctx, const char *ah, unsigned least, ssi_attribute_fn *fn,
+                    void *state);
+
+/** The text of a block, or NULL. (ssi_flow.c) */
 const char *ssi_block_text(include_ctx_t *ctx, const char *name);
 
-/* ssi_include.c */
+/* ---- ssi_include.c, ssi_timeout.c ---- */
+
+/** The filter behind all filters of a sub-request: its output becomes that of the page. */
 apr_status_t ssi_capture(ap_filter_t *f, apr_bucket_brigade *bb);
 
-/** A copy of sub->server whose timeout may be changed until sub->pool ends. Valid for ever. (ssi_timeout.c)
+/** A copy of sub->server whose timeout may be changed until sub->pool ends. It is never freed.
  * Threads: any. */
 server_rec *ssi_timeout_server(request_rec *sub);
 
-/** QUERY_STRING and QUERY_STRING_UNESCAPED of @a r, if it has a query. */
-void ssi_env_add_query(request_rec *r, ssi_top *top);
-
-/** A sub-request's link. From now on it has until @a deadline (0: any time), and what it waits for
- * with the server's timeout ends then. */
+/** The link of a sub-request, which has until @a deadline (0: no limit): what waits with the server's
+ * timeout stops waiting then. */
 ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub, apr_time_t deadline);
-/** It ended with @a status: because its time was over? */
+/** @a sub ended with @a status. 1 if that was because its deadline was over. */
 int ssi_sub_is_late(request_rec *sub, int status);
-/** The page depends on how a look-up came out. */
-void ssi_track_lookup(include_ctx_t *ctx, request_rec *sub);
 
-/** A look-up asked for @a path, absolute, and took nothing from it: it is missing, or a directory. */
-void ssi_variant_asked(ssi_top *top, const char *path);
+/* ---- ssi_depends.c ---- */
 
-/* ssi_validators.c */
-void ssi_track(include_ctx_t *ctx, int what);
-void ssi_track_top(ssi_top *top, int what);
-/** @a finfo NULL: it is not there */
-void ssi_track_path(ssi_top *top, const char *path, const apr_finfo_t *finfo);
-/** Of a request field, by its name in requests */
-void ssi_track_field(ssi_top *top, const char *name);
-void ssi_track_name(include_ctx_t *ctx, const char *name);
-/** The page is complete and nothing of it was passed on: length, validators, answer to remember.
- *  @return OK, or HTTP_NOT_MODIFIED: the body is not to be sent */
+/** The page depends on @a what, SSI_DEPENDS_*. */
+void ssi_depends(include_ctx_t *ctx, int what);
+void ssi_depends_top(ssi_top *top, int what);
+/** It depends on a file; @a finfo NULL: on its not being there. */
+void ssi_depends_path(ssi_top *top, const char *path, const apr_finfo_t *finfo);
+/** On a request field, by the name that it has in requests. */
+void ssi_depends_field(ssi_top *top, const char *name);
+/** On a variable. */
+void ssi_depends_variable(include_ctx_t *ctx, const char *name);
+/** On the outcome of a look-up. */
+void ssi_depends_lookup(include_ctx_t *ctx, request_rec *sub);
+
+/* ---- ssi_validators.c ---- */
+
+/** The page is complete: its length, its validators, the response cache. Does nothing for an included page.
+ * @return OK; HTTP_NOT_MODIFIED: the body is not sent; HTTP_BAD_GATEWAY: the response must be cut off */
 int ssi_complete(include_ctx_t *ctx);
-
-/** Validators of a page whose rendering is known in advance. @return as ap_meets_conditions() */
+/** The validators of a page are known before it runs. @return as ap_meets_conditions() */
 int ssi_validators_meet(request_rec *r, const ssi_validators *known);
+/** Headers for @a found. */
 void ssi_validators_set(request_rec *r, const ssi_dir_conf *conf, const ssi_validators *found);
-/** What goes out before the page is complete counts for its ETag. */
+/** @a bb is sent before the page is complete: it counts for its ETag. */
 void ssi_digest_brigade(ssi_top *top, apr_bucket_brigade *bb);
 
-/* ssi_variants.c */
-void ssi_variant_part(ssi_top *top, const char *path, const apr_finfo_t *finfo);
-void ssi_variant_htaccess(ssi_top *top, const request_rec *r, const struct htaccess_result *until);
-void ssi_variant_read(ssi_top *top, const char *name, const char *value, int kind);
-void ssi_variant_keep(include_ctx_t *ctx, const ssi_validators *found);
-/** Of an earlier rendering that would come out the same now; valid until the page's next. */
-const ssi_validators *ssi_variant_find(request_rec *r, ssi_top *top, ssi_page *page);
-void ssi_variants_free(ssi_variant *variants);
+/* ---- ssi_renderings.c ---- */
 
-/* ssi_check.c */
+/** The page was made from @a path, absolute; @a finfo NULL: it does not exist. */
+void ssi_rendering_part(ssi_top *top, const char *path, const apr_finfo_t *finfo);
+/** A look-up asked for @a path, absolute, and took nothing from it: it does not exist, or is a directory. */
+void ssi_rendering_looked_at(ssi_top *top, const char *path);
+/** The .htaccess files that the look-up of @a r asked for, those of @a until and its list left out. */
+void ssi_rendering_htaccess(ssi_top *top, const request_rec *r,
+                            const struct htaccess_result *until);
+/** The page read a value; the first reading of a name counts. */
+void ssi_rendering_read(ssi_top *top, const char *name, const char *value, int kind);
+/** Keep the validators of the page that was just rendered. */
+void ssi_rendering_keep(include_ctx_t *ctx, const ssi_validators *found);
+/** Validators of an earlier rendering that would be the same now, or NULL. Valid until the page's next one
+ * is kept. */
+const ssi_validators *ssi_rendering_find(request_rec *r, ssi_top *top, ssi_page *page);
+/** Free a page's list. */
+void ssi_renderings_free(ssi_rendering *renderings);
+
+/* ---- ssi_check.c ---- */
+
+/** Print the mistakes of these files, one a line. @return how many there are. Blocking: yes. */
 int ssi_check_files(apr_pool_t *p, int n, const char *const *files);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running a page: literal spans go out, directives are called. */
+/* Running a page: text goes to the output, directives are called. */
 #include "ssi_private.h"
 #include "http_core.h"
 #include "http_request.h"
@@ -40,6 +40,7 @@ static unsigned run_line(const ssi_state *s, const ssi_directive *d)
     unsigned line = 1;
     const char *end = s->page->data + d->off;
 
+    BRG_ASSERT(d->off <= s->page->len);
     for (const char *c = s->page->data; (c = memchr(c, '\n', (apr_size_t)(end - c))) != NULL; c++)
         line++;
     return line;
@@ -58,17 +59,19 @@ static void run_trace(include_ctx_t *ctx, const ssi_directive *d, const char *wh
 }
 
 /* An element of another module: it gets a brigade and may pass it on by itself. */
-static void run_foreign(include_ctx_t *ctx, const ssi_directive *d)
+static void run_module_element(include_ctx_t *ctx, const ssi_directive *d)
 {
     ssi_state *s = ctx->intern;
     apr_bucket_brigade *bb = s->out.bb;
     apr_status_t rv;
 
-    ssi_track(ctx, SSI_TRACK_VOLATILE);
-    if (ssi_waits(ctx))
+    BRG_ASSERT(!d->element->builtin);
+    ssi_depends(ctx, SSI_DEPENDS_VOLATILE);
+    if (ssi_about_to_wait(ctx))
         return;
     ssi_env_ready(ctx);
-    ssi_out_settle(&s->out);
+    ssi_out_end_block(&s->out);
+    BRG_ASSERT(!s->out.buf);
     s->dpool_used = 1;
     s->out.passed = 1;
     rv = d->element->fn(ctx, s->f, bb);
@@ -86,7 +89,9 @@ void ssi_run(include_ctx_t *ctx, const ssi_directive *d)
     ssi_state *s = ctx->intern;
     int trace = s->conf->trace && ssi_printing(ctx);
 
-    /* A page may set one long value after the other, and pass nothing on that would be stopped. */
+    BRG_ASSERT_TAG(s, SSI_STATE_TAG);
+    /* A page that sets one long value after the other uses memory without any output that would be
+     * stopped. */
     if (__builtin_expect(brg_pool_exhausted(ctx->r->pool) == BRG_POOL_RESERVE_LOW, 0)) {
         s->out.status = APR_ENOMEM;
         return;
@@ -104,15 +109,16 @@ void ssi_run(include_ctx_t *ctx, const ssi_directive *d)
     }
     if (!ssi_printing(ctx) && !d->element->when_hidden)
         return;
+    BRG_ASSERT(d->pool && (d->args || !d->args_n));
     s->directive = d;
     s->arg_next = 0;
     ctx->argc = d->args_n;
     if (trace && !d->element->when_hidden)
         run_trace(ctx, d, "begin");
-    if (d->element->own)
+    if (d->element->builtin)
         d->element->fn(ctx, s->f, s->out.bb);
     else
-        run_foreign(ctx, d);
+        run_module_element(ctx, d);
     if (trace)
         run_trace(ctx, d, d->element->when_hidden ? "at" : "end");
     s->directive = NULL;
@@ -127,8 +133,10 @@ void ssi_render(include_ctx_t *ctx, ssi_page *page)
     ssi_state *s = ctx->intern;
     unsigned i = 0;
 
+    BRG_ASSERT_TAG(page, SSI_PAGE_TAG);
+    BRG_ASSERT(!s->page && page->tags == s->tags);
     s->page = page;
-    while (i < page->nodes_n && s->out.status == APR_SUCCESS && !s->top->over) {
+    while (i < page->nodes_n && s->out.status == APR_SUCCESS && !s->top->stopped) {
         const ssi_node *node = &page->nodes[i++];
 
         if (node->directive)
@@ -138,7 +146,10 @@ void ssi_render(include_ctx_t *ctx, ssi_page *page)
         if (!ssi_printing(ctx))
             i = page->nodes[i - 1].next_flow;
     }
+    BRG_ASSERT(i <= page->nodes_n);
     s->page = NULL;
+    if (s->link->depth == 0 && !s->top->rerun)
+        ssi_thread_hint(page, s->top->waits || s->out.passed);
     ssi_finish(ctx, page->unfinished);
 }
 
@@ -151,6 +162,7 @@ static void finish_block(include_ctx_t *ctx)
     ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, ctx->r,
                   "missing endblock directive in parsed document %s", ctx->r->filename);
     ssi_out_restore(&s->out, &s->block_memory, ctx->pool);
+    BRG_ASSERT(!s->out.memory);
     s->block_name = NULL;
 }
 
@@ -158,11 +170,10 @@ void ssi_finish(include_ctx_t *ctx, int unfinished)
 {
     ssi_state *s = ctx->intern;
 
-    if (s->top->moves)
+    BRG_ASSERT(!s->page && !s->capture_link);
+    if (s->top->rerun)
         return;
     finish_block(ctx);
-    if (s->top->r == ctx->r && ctx->r->filename)
-        ssi_learn(ctx->r->filename, s->top->waits || s->out.passed);
     if (unfinished) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
                       APLOGNO(01372) "SSI directive was not properly finished at the end of parsed "

@@ -23,10 +23,11 @@ typedef struct timeout_server {
     struct timeout_server *next;
 } timeout_server;
 
-/* Not in use. Who does not get the lock makes a new one. */
+/* Copies that are not in use. A thread that does not get the lock at once makes a new one. */
 static pthread_mutex_t timeout_lock = PTHREAD_MUTEX_INITIALIZER;
 static timeout_server *timeout_free;
 
+/* A free copy of this server, or NULL. */
 static timeout_server *timeout_find(const server_rec *of)
 {
     timeout_server **at, *found;

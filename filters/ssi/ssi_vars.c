@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Variables of pages: the environment of the outermost request, some of whose values are made when
- * they are first asked for, and the groups of the last match; and their replacement in values.
+ * Variables of pages, and their replacement in values. Variables are the environment of the outermost
+ * request, where some values are computed when they are first asked for, and the groups of the last match.
  */
 #include "ssi_private.h"
 #include "http_core.h"
@@ -11,7 +11,7 @@
 #include "apr_strings.h"
 #include "apr_user.h"
 
-const char ssi_lazy[] = ""; /* recognised by its address */
+const char ssi_lazy[] = "";
 
 static const char *var_user_name(const request_rec *r, apr_pool_t *p)
 {
@@ -84,6 +84,8 @@ static const char *var_group(include_ctx_t *ctx, apr_size_t i)
 {
     const ssi_match *m = &ctx->intern->match;
 
+    BRG_ASSERT(i < SSI_MATCHES);
+    BRG_ASSERT(!m->matched || (m->any && m->source));
     if (!m->matched) {
         ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, ctx->r,
                       APLOGNO(01329) "regex capture $%" APR_SIZE_T_FMT " refers to no regex in %s",
@@ -105,22 +107,23 @@ static const char *var_group(include_ctx_t *ctx, apr_size_t i)
 
 /* ---- reading and writing ---- */
 
-/* Those that come from the page's own file need not be compared. */
+/* Values that come from the page's own file need not be compared: the page is. */
 static void var_note(ssi_top *top, const char *name, const char *value)
 {
     int of_file = !strcasecmp(name, "LAST_MODIFIED") || !strcasecmp(name, "USER_NAME");
 
-    ssi_variant_read(top, name, value, of_file ? SSI_READ_OWN : SSI_READ_VARIABLE);
+    ssi_rendering_read(top, name, value, of_file ? SSI_READ_PAGE : SSI_READ_VARIABLE);
 }
 
 const char *ssi_var_get(include_ctx_t *ctx, const char *name)
 {
     const char *value;
 
+    BRG_ASSERT_TAG(ctx->intern, SSI_STATE_TAG);
     if (apr_isdigit(name[0]) && !name[1])
         return var_group(ctx, (apr_size_t)(name[0] - '0'));
     ssi_env_ready(ctx);
-    ssi_track_name(ctx, name);
+    ssi_depends_variable(ctx, name);
     value = apr_table_get(ctx->r->subprocess_env, name);
     var_note(ctx->intern->top, name, value);
     return value == ssi_lazy ? var_resolve(ctx, name) : value;
@@ -130,8 +133,10 @@ void ssi_var_set(include_ctx_t *ctx, const char *name, const char *value)
 {
     apr_pool_t *p = ctx->intern->top->r->pool;
 
+    BRG_ASSERT_TAG(ctx->intern->top, SSI_TOP_TAG);
+    BRG_ASSERT(name && value);
     ssi_env_ready(ctx);
-    ssi_variant_read(ctx->intern->top, name, NULL, SSI_READ_OWN);
+    ssi_rendering_read(ctx->intern->top, name, NULL, SSI_READ_PAGE);
     apr_table_setn(ctx->r->subprocess_env, apr_pstrdup(p, name), apr_pstrdup(p, value));
 }
 
@@ -159,12 +164,13 @@ static void piece_add(var_pieces *out, const char *text, apr_size_t len)
     out->len += len;
 }
 
-/* @a in: after the '$'. @return where to go on; NULL: there is an unclosed brace, stop */
+/* @a in: after the '$'. @return what follows the variable; NULL: a brace is not closed, stop */
 static const char *piece_var(include_ctx_t *ctx, var_pieces *out, const char *in, int leave_name)
 {
     int brace = *in == '{';
     const char *name = in + brace, *end = name, *value;
 
+    BRG_ASSERT(in[-1] == '$');
     if (brace) {
         if (!(end = strchr(name, '}'))) {
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
@@ -214,6 +220,7 @@ static char *pieces_copy(const var_pieces *pieces, char *out, apr_size_t room)
 {
     char *at = out;
 
+    BRG_ASSERT(room > 0);
     room--;
     for (int i = 0; i < pieces->list->nelts; i++) {
         const var_piece *piece = &APR_ARRAY_IDX(pieces->list, i, var_piece);

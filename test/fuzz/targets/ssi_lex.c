@@ -94,7 +94,7 @@ static void check_nodes(const ssi_page *page, size_t step)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    ssi_page page = {0};
+    ssi_page page = {.tag = SSI_PAGE_TAG};
 
     if (!global)
         setup();

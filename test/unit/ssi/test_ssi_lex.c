@@ -42,7 +42,7 @@ static const char *describe(const ssi_tags *t, const char *text, apr_size_t cut)
     if (!done && !ssi_lex(&lexer, t, text, len, pool))
         return ssi_lex_is_text(&lexer, t) ? "text..." : "...";
     ssi_lex_take(&lexer, text, pool, &d);
-    out = apr_pstrcat(pool, lexer.foreign ? "foreign:" : "", d.name, NULL);
+    out = apr_pstrcat(pool, lexer.unknown ? "unknown:" : "", d.name, NULL);
     for (unsigned i = 0; i < d.args_n; i++)
         out = apr_pstrcat(pool, out, "|", d.args[i].name, d.args[i].value ? "=" : "",
                           d.args[i].value, NULL);
@@ -87,10 +87,10 @@ static void test_lex(void **state)
 
 static const struct {
     const char *text, *expected;
-} foreign[] = {
-    {"storyblok# {\"x\": \"y\"}-->", "foreign:storyblok##24"},
-    {" x-->", "foreign:#5"},
-    {"-->", "foreign:#3"},
+} unknown[] = {
+    {"storyblok# {\"x\": \"y\"}-->", "unknown:storyblok##24"},
+    {" x-->", "unknown:#5"},
+    {"-->", "unknown:#3"},
     {"echo var=\"-->\"-->", "echo|var=-->#17"},
     {"nope", "text..."},
     {"nope \"-", "text..."},
@@ -99,9 +99,9 @@ static const struct {
 
 static void test_unknown_directives_pass(void **state)
 {
-    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-        for (size_t cut = 0; cut <= strlen(foreign[i].text); cut++)
-            assert_string_equal(describe(pass, foreign[i].text, cut), foreign[i].expected);
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        for (size_t cut = 0; cut <= strlen(unknown[i].text); cut++)
+            assert_string_equal(describe(pass, unknown[i].text, cut), unknown[i].expected);
 }
 
 /* "%>%>%>>" at the end of an attribute's place: the first two bytes begin no end tag after all. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Validators of pages that were rendered before, kept with the compiled page: of which files, and
- * of which variables and request fields with which values, they were made. A conditional request
- * for a page of which all that is the same is answered without rendering; a page that is too large
- * to be kept back can be sent with validators.
+ * Validators of earlier renderings of a page. They are kept with the compiled page, together with what
+ * the rendering was made from: files, variables and request fields with their values. While all that is
+ * the same, a conditional request is answered without rendering, and a page that is too large to be
+ * gathered is sent with validators.
  *
- * For pages that the server itself cannot remember: whose output depends on a field or a variable.
- * Where modules decided about a part in ways that are not known here, or a file was changed so
- * shortly before that it may change again with the same time, nothing is kept.
+ * This is for pages that the response cache cannot store, since their output depends on a field or a
+ * variable. Nothing is kept where modules decided about a part in ways that are not known here, or where
+ * a file was changed so shortly before that it may change again with the same time stamp.
  */
 #include "ssi_private.h"
 #include "http_core.h"
@@ -18,14 +18,14 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define VARIANTS_MOST 8 /* per page and thread; the one that was used last is the first */
-#define VARIANT_BYTES_MOST (64 * 1024)
-#define VARIANT_FIELDS_MOST 16
-#define VARIANT_SETTLED_US apr_time_from_sec(2) /* see ssi_page_cache.c */
+#define RENDERINGS_MOST \
+    8 /* of a page, per thread; the list starts with the one that was used last */
+#define RENDERING_BYTES_MOST (64 * 1024)
+#define RENDERING_FIELDS_MOST 16
 
-struct ssi_variant {
-    ssi_variant *next;
-    apr_size_t bytes; /* of this block, with all that it points to */
+struct ssi_rendering {
+    ssi_rendering *next;
+    apr_size_t bytes; /* of this block, which holds everything that it points to, but for server */
     const server_rec *server;
     const char *uri, *unparsed_uri, *host;
     ssi_dir_conf conf;
@@ -45,7 +45,7 @@ static int part_look(const char *path, ssi_identity *id)
     memset(id, 0, sizeof *id);
     if (stat(path, &st))
         return 0;
-    ssi_identity_of(id, &st);
+    *id = ssi_identity_of_stat(&st);
     return 1;
 }
 
@@ -54,14 +54,7 @@ static int part_is_same(const ssi_part *part)
     ssi_identity now;
 
     part_look(part->path, &now);
-    return !memcmp(&now, &part->id, sizeof now);
-}
-
-static int part_is_settled(const ssi_part *part, apr_time_t now)
-{
-    apr_time_t latest = part->id.mtime > part->id.ctime ? part->id.mtime : part->id.ctime;
-
-    return latest + VARIANT_SETTLED_US < now;
+    return ssi_identity_same(&now, &part->id);
 }
 
 static void part_add(ssi_top *top, const char *path, const ssi_identity *id)
@@ -75,43 +68,43 @@ static void part_add(ssi_top *top, const char *path, const ssi_identity *id)
     part->id = *id;
 }
 
-#define PART_FINFO (APR_FINFO_IDENT | APR_FINFO_MTIME | APR_FINFO_CTIME | APR_FINFO_SIZE)
-
-void ssi_variant_part(ssi_top *top, const char *path, const apr_finfo_t *finfo)
+void ssi_rendering_part(ssi_top *top, const char *path, const apr_finfo_t *finfo)
 {
     ssi_identity id;
 
-    if (finfo && (finfo->valid & PART_FINFO) == PART_FINFO) {
-        id = (ssi_identity){finfo->device, finfo->inode, finfo->size, finfo->mtime, finfo->ctime};
+    BRG_ASSERT(top->kept_page != NULL && path[0] == '/');
+    if (finfo && (finfo->valid & SSI_IDENTITY_FINFO) == SSI_IDENTITY_FINFO) {
+        id = ssi_identity_of(finfo);
         part_add(top, path, &id);
     } else if (finfo || part_look(path, &id)) {
-        top->document = NULL; /* it came meanwhile */
+        top->kept_page = NULL; /* it was made meanwhile */
     } else {
         part_add(top, path, &id);
     }
 }
 
-void ssi_variant_asked(ssi_top *top, const char *path)
+void ssi_rendering_looked_at(ssi_top *top, const char *path)
 {
     ssi_identity id = {0};
     struct stat st;
 
+    BRG_ASSERT(top->kept_page != NULL);
     if (!stat(path, &st)) {
         if (!S_ISDIR(st.st_mode)) {
-            top->document = NULL; /* it came meanwhile, or may not be read */
+            top->kept_page = NULL; /* it was made meanwhile, or cannot be read */
             return;
         }
-        ssi_identity_of(&id, &st);
+        id = ssi_identity_of_stat(&st);
     }
     part_add(top, path, &id);
 }
 
-/* The .htaccess files that a look-up asked for, present or not. */
-void ssi_variant_htaccess(ssi_top *top, const request_rec *r, const struct htaccess_result *until)
+void ssi_rendering_htaccess(ssi_top *top, const request_rec *r, const struct htaccess_result *until)
 {
     const core_server_config *core = ap_get_core_module_config(r->server->module_config);
     apr_pool_t *p = top->r->pool;
 
+    BRG_ASSERT(top->paths_seen != NULL);
     for (const struct htaccess_result *h = r->htaccess; h && h != until; h = h->next) {
         const char *names = core->access_name ? core->access_name : ".htaccess";
 
@@ -140,7 +133,7 @@ static void read_add(ssi_top *top, const char *name, const char *value, int kind
     }
     name = apr_pstrdup(top->r->pool, name);
     apr_hash_set(top->reads_seen, name, APR_HASH_KEY_STRING, name);
-    if (kind == SSI_READ_OWN)
+    if (kind == SSI_READ_PAGE)
         return;
     read = apr_array_push(top->reads);
     read->name = name;
@@ -148,23 +141,23 @@ static void read_add(ssi_top *top, const char *name, const char *value, int kind
     read->kind = kind;
 }
 
-void ssi_variant_read(ssi_top *top, const char *name, const char *value, int kind)
+void ssi_rendering_read(ssi_top *top, const char *name, const char *value, int kind)
 {
-    if (!top->document ||
+    if (!top->kept_page ||
         (top->reads_seen && apr_hash_get(top->reads_seen, name, APR_HASH_KEY_STRING)))
         return;
     read_add(top, name, value, kind);
 }
 
-/* Fields that modules named when they were asked about parts. */
+/* Fields that modules named when they were asked what parts depend on. */
 static void reads_of_modules(ssi_top *top)
 {
-    const char *names[VARIANT_FIELDS_MOST];
-    int n = brg_cache_vary_fields(top->r, names, VARIANT_FIELDS_MOST);
+    const char *names[RENDERING_FIELDS_MOST];
+    int n = brg_cache_vary_fields(top->r, names, RENDERING_FIELDS_MOST);
 
-    if (n > VARIANT_FIELDS_MOST)
-        top->document = NULL;
-    for (int i = 0; i < n && i < VARIANT_FIELDS_MOST; i++)
+    if (n > RENDERING_FIELDS_MOST)
+        top->kept_page = NULL;
+    for (int i = 0; i < n && i < RENDERING_FIELDS_MOST; i++)
         read_add(top, names[i], apr_table_get(top->r->headers_in, names[i]), SSI_READ_FIELD);
 }
 
@@ -173,7 +166,7 @@ static int text_is_same(const char *a, const char *b)
     return a == b || (a && b && !strcmp(a, b));
 }
 
-static int reads_are_same(const ssi_variant *v, request_rec *r, ssi_top *top)
+static int reads_are_same(const ssi_rendering *v, request_rec *r, ssi_top *top)
 {
     for (unsigned i = 0; i < v->reads_n; i++) {
         const ssi_read *read = &v->reads[i];
@@ -191,6 +184,14 @@ static int reads_are_same(const ssi_variant *v, request_rec *r, ssi_top *top)
 
 /* ---- finding ---- */
 
+/* Behind the strings there are numbers without padding, which are compared as bytes. */
+_Static_assert(offsetof(ssi_dir_conf, exec_us) + sizeof(apr_int64_t) == sizeof(ssi_dir_conf) &&
+                   offsetof(ssi_dir_conf, bytes_most) ==
+                       offsetof(ssi_dir_conf, depth_most) + sizeof(int) &&
+                   offsetof(ssi_dir_conf, depth_most) ==
+                       offsetof(ssi_dir_conf, xbithack) + 7 * sizeof(int),
+               "ssi_dir_conf has padding");
+
 static int conf_is_same(const ssi_dir_conf *a, const ssi_dir_conf *b)
 {
     apr_size_t skip = offsetof(ssi_dir_conf, xbithack);
@@ -201,23 +202,24 @@ static int conf_is_same(const ssi_dir_conf *a, const ssi_dir_conf *b)
            !memcmp((const char *)a + skip, (const char *)b + skip, sizeof *a - skip);
 }
 
-static int variant_is_for(const ssi_variant *v, request_rec *r, const ssi_dir_conf *conf)
+static int rendering_is_for(const ssi_rendering *v, request_rec *r, const ssi_dir_conf *conf)
 {
     return v->server == r->server && v->options == ap_allow_options(r) &&
            text_is_same(v->uri, r->uri) && text_is_same(v->unparsed_uri, r->unparsed_uri) &&
            text_is_same(v->host, r->hostname) && conf_is_same(&v->conf, conf);
 }
 
-static void variant_drop(ssi_page *page, ssi_variant **at)
+static void rendering_drop(ssi_page *page, ssi_rendering **at)
 {
-    ssi_variant *v = *at;
+    ssi_rendering *v = *at;
 
+    BRG_ASSERT(v->bytes >= sizeof *v);
     *at = v->next;
     ssi_page_charge(page, -(apr_ssize_t)v->bytes);
     free(v);
 }
 
-static int parts_are_same(const ssi_variant *v)
+static int parts_are_same(const ssi_rendering *v)
 {
     for (unsigned i = 0; i < v->parts_n; i++)
         if (!part_is_same(&v->parts[i]))
@@ -225,33 +227,36 @@ static int parts_are_same(const ssi_variant *v)
     return 1;
 }
 
-const ssi_validators *ssi_variant_find(request_rec *r, ssi_top *top, ssi_page *page)
+const ssi_validators *ssi_rendering_find(request_rec *r, ssi_top *top, ssi_page *page)
 {
-    const ssi_dir_conf *conf = page->variants ? ssi_conf_resolved(r) : NULL;
+    const ssi_dir_conf *conf = page->renderings ? ssi_conf_resolved(r) : NULL;
 
-    for (ssi_variant **at = &page->variants; *at;) {
-        ssi_variant *v = *at;
+    BRG_ASSERT_TAG(page, SSI_PAGE_TAG);
+    BRG_ASSERT(top->r == r);
 
-        if (!variant_is_for(v, r, conf) || !reads_are_same(v, r, top)) {
+    for (ssi_rendering **at = &page->renderings; *at;) {
+        ssi_rendering *v = *at;
+
+        if (!rendering_is_for(v, r, conf) || !reads_are_same(v, r, top)) {
             at = &v->next;
             continue;
         }
         if (!parts_are_same(v)) {
-            variant_drop(page, at);
+            rendering_drop(page, at);
             continue;
         }
         *at = v->next;
-        v->next = page->variants;
-        page->variants = v;
+        v->next = page->renderings;
+        page->renderings = v;
         return &v->found;
     }
     return NULL;
 }
 
-void ssi_variants_free(ssi_variant *v)
+void ssi_renderings_free(ssi_rendering *v)
 {
     while (v) {
-        ssi_variant *next = v->next;
+        ssi_rendering *next = v->next;
 
         free(v);
         v = next;
@@ -277,7 +282,7 @@ static const char *text_put(char **at, const char *text)
     return copy;
 }
 
-static apr_size_t variant_room(const ssi_variant *v)
+static apr_size_t rendering_room(const ssi_rendering *v)
 {
     apr_size_t n = sizeof *v + v->parts_n * sizeof *v->parts + v->reads_n * sizeof *v->reads +
                    text_room(v->uri) + text_room(v->unparsed_uri) + text_room(v->host) +
@@ -292,11 +297,11 @@ static apr_size_t variant_room(const ssi_variant *v)
     return n;
 }
 
-/* One block for all of it. NULL: too much */
-static ssi_variant *variant_copy(const ssi_variant *from)
+/* One block for everything. NULL: it would be too large */
+static ssi_rendering *rendering_copy(const ssi_rendering *from)
 {
-    apr_size_t bytes = variant_room(from);
-    ssi_variant *v = bytes > VARIANT_BYTES_MOST ? NULL : malloc(bytes);
+    apr_size_t bytes = rendering_room(from);
+    ssi_rendering *v = bytes > RENDERING_BYTES_MOST ? NULL : malloc(bytes);
     char *at;
 
     if (!v)
@@ -323,18 +328,20 @@ static ssi_variant *variant_copy(const ssi_variant *from)
         v->reads[i].name = text_put(&at, from->reads[i].name);
         v->reads[i].value = text_put(&at, from->reads[i].value);
     }
+    BRG_ASSERT(at == (char *)v + bytes); /* rendering_room() counted the same */
     return v;
 }
 
-static int parts_are_settled(const ssi_top *top)
+static int parts_are_stable(const ssi_top *top)
 {
     for (int i = 0; top->parts_kept && i < top->parts_kept->nelts; i++)
-        if (!part_is_settled(&APR_ARRAY_IDX(top->parts_kept, i, ssi_part), top->r->request_time))
+        if (!ssi_identity_is_stable(&APR_ARRAY_IDX(top->parts_kept, i, ssi_part).id,
+                                    top->r->request_time))
             return 0;
     return 1;
 }
 
-static int reads_are_equal(const ssi_variant *a, const ssi_variant *b)
+static int reads_are_equal(const ssi_rendering *a, const ssi_rendering *b)
 {
     if (a->reads_n != b->reads_n)
         return 0;
@@ -345,14 +352,15 @@ static int reads_are_equal(const ssi_variant *a, const ssi_variant *b)
     return 1;
 }
 
-/* What the new one takes the place of; and there are not many. */
-static void variants_make_room(ssi_page *page, request_rec *r, const ssi_variant *v)
+/* Drop the rendering that @a v replaces, and the oldest ones where there are too many. */
+static void renderings_make_room(ssi_page *page, request_rec *r, const ssi_rendering *v)
 {
     int n = 1;
 
-    for (ssi_variant **at = &page->variants; *at;) {
-        if (n == VARIANTS_MOST || (variant_is_for(*at, r, &v->conf) && reads_are_equal(*at, v))) {
-            variant_drop(page, at);
+    for (ssi_rendering **at = &page->renderings; *at;) {
+        if (n == RENDERINGS_MOST ||
+            (rendering_is_for(*at, r, &v->conf) && reads_are_equal(*at, v))) {
+            rendering_drop(page, at);
         } else {
             n++;
             at = &(*at)->next;
@@ -360,24 +368,26 @@ static void variants_make_room(ssi_page *page, request_rec *r, const ssi_variant
     }
 }
 
-void ssi_variant_keep(include_ctx_t *ctx, const ssi_validators *found)
+void ssi_rendering_keep(include_ctx_t *ctx, const ssi_validators *found)
 {
     ssi_top *top = ctx->intern->top;
     request_rec *r = top->r;
-    ssi_variant v = {.server = r->server,
-                     .uri = r->uri,
-                     .unparsed_uri = r->unparsed_uri,
-                     .host = r->hostname,
-                     .conf = *ctx->intern->conf,
-                     .options = ap_allow_options(r),
-                     .found = *found};
-    ssi_variant *kept;
+    ssi_rendering v = {.server = r->server,
+                       .uri = r->uri,
+                       .unparsed_uri = r->unparsed_uri,
+                       .host = r->hostname,
+                       .conf = *ctx->intern->conf,
+                       .options = ap_allow_options(r),
+                       .found = *found};
+    ssi_rendering *kept;
 
-    if (!top->document || r->prev || !top->document->in_cache)
+    BRG_ASSERT_TAG(top, SSI_TOP_TAG);
+    BRG_ASSERT(found->etag && !(top->depends & (SSI_DEPENDS_VOLATILE | SSI_DEPENDS_MODULES)));
+    if (!top->kept_page || r->prev || !top->kept_page->cache)
         return;
     reads_of_modules(top);
-    ssi_variant_htaccess(top, r, NULL);
-    if (!top->document || !parts_are_settled(top))
+    ssi_rendering_htaccess(top, r, NULL);
+    if (!top->kept_page || !parts_are_stable(top))
         return;
     if (top->parts_kept) {
         v.parts = (ssi_part *)(void *)top->parts_kept->elts;
@@ -387,11 +397,11 @@ void ssi_variant_keep(include_ctx_t *ctx, const ssi_validators *found)
         v.reads = (ssi_read *)(void *)top->reads->elts;
         v.reads_n = (unsigned)top->reads->nelts;
     }
-    variants_make_room(top->document, r, &v);
-    if (!(kept = variant_copy(&v)))
+    renderings_make_room(top->kept_page, r, &v);
+    if (!(kept = rendering_copy(&v)))
         return;
-    kept->next = top->document->variants;
-    top->document->variants = kept;
-    top->document->large |= found->large != 0;
-    ssi_page_charge(top->document, (apr_ssize_t)kept->bytes);
+    kept->next = top->kept_page->renderings;
+    top->kept_page->renderings = kept;
+    top->kept_page->large |= found->large != 0;
+    ssi_page_charge(top->kept_page, (apr_ssize_t)kept->bytes);
 }
