@@ -18,6 +18,7 @@ import tempfile
 import time
 
 FEW, MANY = 200, 700
+AT_REST = 2.5  # seconds; pages whose file changed less than two seconds before are read and parsed for each request
 CONFIG = """ServerName localhost
 Listen 127.0.0.1:{port}
 ServerRoot {root}
@@ -68,6 +69,7 @@ def site(root):
     for at, _, files in os.walk(f"{root}/htdocs"):
         for f in files:
             os.utime(f"{at}/{f}", (old, old))
+    time.sleep(AT_REST)
 
 
 def free_port():
