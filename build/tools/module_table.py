@@ -124,13 +124,16 @@ def package_rows(path, former):
     return [rows_[name] for name in sorted(rows_)]
 
 
-def memory_rows(path):
+def memory_rows(path, former):
+    """Rows of modules that were not tried now stay as they are."""
+    rows_ = {name: f"| {name} |{rest}\n" for name, rest in re.findall(r"(?m)^\| (\S+) \|(.*)$", former) if name != "module"}
     for case in tree.parse(path).getroot().iter("testcase"):
         name = re.match(r"test_loaded_and_unused\[(.+)\]$", case.get("name"))
         said = [p.get("value") for p in case.iter("property") if p.get("name") == "memory"]
         if name and said:
             reason = said[0].partition("not kept in memory: ")[2]
-            yield f"| {name[1]} | {'no' if reason else 'yes'} | {reason} |\n"
+            rows_[name[1]] = f"| {name[1]} | {'no' if reason else 'yes'} | {reason} |\n"
+    return [rows_[name] for name in sorted(rows_)]
 
 
 def table_as_it_is(path, heading):
@@ -145,7 +148,7 @@ def main():
         sys.exit(__doc__)
     to = sys.argv[2] if len(sys.argv) > 2 else os.path.join(ROOT, "MODULES.md")
     former = former_rows(to)
-    memory = "".join(memory_rows(sys.argv[1]))
+    memory = "".join(memory_rows(sys.argv[1], table_as_it_is(to, "## Modules and answers in memory")))
     memory = MEMORY + memory if memory else "\n" + table_as_it_is(to, "## Modules and answers in memory")
     if results(sys.argv[1]):
         text = HEAD + "".join(rows(sys.argv[1])) + PACKAGES + "".join(package_rows(sys.argv[1], former))

@@ -41,7 +41,7 @@ static int filter_leaves_body(const ap_filter_t *f)
     for (size_t i = 0; i < sizeof core / sizeof *core; i++)
         if (!strcmp(f->frec->name, core[i]))
             return 1;
-    return 0;
+    return policy_filter_leaves(f->frec);
 }
 
 /* As filters_leave_body(), but for filters that make the *codings. */

@@ -246,6 +246,13 @@ BRG_DECLARE(int) brg_filter_is_declared(const ap_filter_rec_t *frec)
     return filter_declaration(frec) != NULL;
 }
 
+int policy_filter_leaves(const ap_filter_rec_t *frec)
+{
+    const declaration *d = declaration_of(filter_owner(frec));
+
+    return d && stock_rule_leaves(d->stock, frec->name);
+}
+
 static int filters_declared(const ap_filter_t *f)
 {
     for (; f; f = f->next)

@@ -11,6 +11,7 @@
  * Threads: any, once the survey is made.
  */
 #include "httpd.h"
+#include "util_filter.h"
 #include "http_config.h"
 
 /** Look at the registered hooks: after the configuration was read (post_config). Threads: main. */
@@ -35,6 +36,9 @@ int policy_keeps_out(const module *m, policy_reason *reason);
 /** The greatest answer of all modules for a request that is over: BRG_CACHE_*. *reason is whose it
  * was. */
 int policy_ask_modules(request_rec *r, policy_reason *reason);
+
+/** 1 if a stock module's output filter leaves heads and bodies as they are. */
+int policy_filter_leaves(const ap_filter_rec_t *frec);
 
 /** 1 if no module but the core's own takes part in connections (pre_connection and its kin). */
 int connections_are_plain(void);

@@ -101,6 +101,27 @@ static int stock_plain_connection(request_rec *r)
     return connection_is_plain(r->connection) ? BRG_CACHE_STATIC : BRG_CACHE_VOLATILE;
 }
 
+/* ---- hosts ---- */
+
+static int stock_is_absent(const void *unused, const char *value, apr_size_t len)
+{
+    return value ? -1 : 0;
+}
+
+/* It takes the host from either field, where a proxy sent it, and so another virtual host may answer.
+ * The address that it yields counts for logs, as with mod_remoteip. */
+static int stock_rpaf(request_rec *r)
+{
+    static const char *const names[] = {"X-Forwarded-Host", "X-Host"};
+
+    for (size_t i = 0; stock_is_marked("mod_rpaf-2.0.c") && i < sizeof names / sizeof *names; i++) {
+        if (apr_table_get(r->headers_in, names[i]))
+            return BRG_CACHE_VOLATILE;
+        brg_cache_vary(r, names[i], stock_is_absent, NULL);
+    }
+    return BRG_CACHE_STATIC;
+}
+
 /* ---- names and targets ---- */
 
 static int stock_is_proxied(const request_rec *r)
@@ -181,6 +202,9 @@ static const stock_rule rules[] = {
     {.name = "mod_allowmethods.c", .depends = stock_static},
     {.name = "mod_asis.c", .depends = stock_static, .handlers = "send-as-is httpd/send-as-is"},
     {.name = "mod_auth_basic.c", .depends = stock_authentication},
+    {.name = "mod_auth_form.c",
+     .depends = stock_authentication,
+     .handlers = "form-login-handler form-logout-handler form-redirect-handler"},
     {.name = "mod_auth_digest.c", .depends = stock_authentication},
     {.name = "mod_authn_anon.c", .depends = stock_authentication},
     {.name = "mod_authn_core.c", .depends = stock_authentication},
@@ -189,6 +213,9 @@ static const stock_rule rules[] = {
     {.name = "mod_authnz_ldap.c", .depends = stock_authentication},
     {.name = "mod_authz_groupfile.c", .depends = stock_authentication},
     {.name = "mod_authz_owner.c", .depends = stock_authentication},
+    {.name = "mod_authz_svn.c",
+     .depends = stock_authentication,
+     .unless = "AuthzSVNAccessFile AuthzSVNReposRelativeAccessFile"},
     {.name = "mod_authz_user.c", .depends = stock_authentication},
     {.name = "mod_brotli.c",
      .depends = stock_static,
@@ -204,11 +231,14 @@ static const stock_rule rules[] = {
     {.name = "mod_charset_lite.c", .depends = stock_static, .unless = "CharsetSourceEnc"},
     {.name = "mod_dav.c", .depends = stock_static, .handlers = "dav-handler"},
     {.name = "mod_dav_fs.c", .depends = stock_static},
+    /* what lies in a repository is no file */
+    {.name = "mod_dav_svn.c", .depends = stock_static, .handlers = "dav-handler"},
     {.name = "mod_deflate.c",
      .depends = stock_static,
      .waits = stock_compression_waits,
      .filters_work = 1},
     {.name = "mod_dialup.c", .depends = stock_static, .unless = "ModemStandard"},
+    {.name = "mod_evasive20.c", .depends = NULL, .unless = "DOSEmailNotify DOSSystemCommand"},
     {.name = "mod_fcgid.c",
      .depends = stock_static,
      .handlers = "fcgid-script",
@@ -221,6 +251,20 @@ static const stock_rule rules[] = {
     {.name = "mod_info.c", .depends = stock_static, .handlers = "server-info"},
     {.name = "mod_log_debug.c", .depends = stock_static, .unless = "LogMessage"},
     {.name = "mod_log_forensic.c", .depends = stock_static, .unless = "ForensicLog"},
+    {.name = "mod_lua.c",
+     .depends = stock_static,
+     .handlers = "lua-script",
+     .unless =
+         "LuaAuthzProvider LuaHookPreTranslateName <LuaHookPreTranslateName LuaHookTranslateName "
+         "<LuaHookTranslateName LuaHookFixups <LuaHookFixups LuaHookMapToStorage "
+         "<LuaHookMapToStorage LuaHookCheckUserID <LuaHookCheckUserID LuaHookTypeChecker "
+         "<LuaHookTypeChecker LuaHookAccessChecker <LuaHookAccessChecker LuaHookAuthChecker "
+         "<LuaHookAuthChecker LuaHookInsertFilter LuaHookLog LuaQuickHandler "
+         "<LuaQuickHandler LuaMapHandler LuaOutputFilter LuaInputFilter"},
+    {.name = "mod_md.c",
+     .depends = stock_static,
+     .handlers = "md-status",
+     .unless = "MDomain <MDomain <MDomainSet ManagedDomain"},
     {.name = "mod_negotiation.c", .depends = stock_negotiation, .waits = stock_type_map_waits},
     {.name = "mod_php.c", .depends = stock_static, .handlers = PHP_HANDLERS},
     {.name = "mod_proxy.c", .depends = stock_proxy, .waits = stock_proxy_waits},
@@ -235,12 +279,17 @@ static const stock_rule rules[] = {
      .observes = 1},
     /* a map may ask a program or a database */
     {.name = "mod_rewrite.c", .depends = stock_rewrite, .unless = "RewriteMap"},
+    {.name = "mod_rpaf-2.0.c", .depends = stock_rpaf, .marks = "RPAFsethostname", .observes = 1},
     {.name = "mod_security2.c",
      .depends = stock_static,
      .by_filters = 1,
      .unless = "SecRuleEngine SecGuardianLog SecConnEngine SecReadStateLimit SecWriteStateLimit "
                "SecConnReadStateLimit SecConnWriteStateLimit"},
-    {.name = "mod_session.c", .depends = stock_static, .unless = "Session SessionEnv"},
+    {.name = "mod_session.c",
+     .depends = stock_static,
+     .unless = "Session SessionEnv",
+     .filters_work = 1,
+     .leaves = "MOD_SESSION_OUT"},
     {.name = "mod_speling.c", .depends = stock_speling, .marks = "CheckSpelling"},
     {.name = "mod_ssl.c",
      .depends = stock_plain_connection,
@@ -356,6 +405,11 @@ const stock_rule *stock_rule_of(const module *m)
     if (stock_is_used(ap_conftree, rule->marks))
         atomic_store_explicit(&stock_state[rule - rules].is_marked, 1, memory_order_relaxed);
     return rule;
+}
+
+int stock_rule_leaves(const stock_rule *rule, const char *filter)
+{
+    return rule && rule->leaves && stock_has_word(rule->leaves, filter);
 }
 
 int stock_rule_waits(const stock_rule *rule, request_rec *r)

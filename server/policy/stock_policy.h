@@ -27,6 +27,7 @@ typedef struct stock_rule {
      * protocol, is none of its business. */
     int by_filters;
     int filters_work; /**< its filters do not wait, but for what waits() says */
+    const char *leaves; /**< output filters of its that leave bodies and heads as they are; or NULL */
     int observes;     /**< logs want what its post_read_request hook makes of a request */
 } stock_rule;
 
@@ -58,6 +59,9 @@ int stock_rule_authenticates(const stock_rule *rule);
 
 /** 1 if the handler of @a r, as far as that module is concerned, may wait or work long. */
 int stock_rule_waits(const stock_rule *rule, request_rec *r);
+
+/** 1 if the output filter of that name, of that module, leaves what passes it as it is. */
+int stock_rule_leaves(const stock_rule *rule, const char *filter);
 
 /** 1 if a directive of rule->marks is used, for the module of that name, which has a rule. */
 int stock_is_marked(const char *name);

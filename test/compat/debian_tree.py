@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 
-ETC = "/etc/apache2"
+ETC = os.path.dirname(os.environ.get("APACHE_AVAILABLE", "/etc/apache2/mods-available"))
 
 
 def copy(root, port, extra_modules=(), conf="", site="", without=()):

@@ -38,6 +38,15 @@ CASES = {
     "security2": (["unique_id", "security2"], "SecRuleEngine DetectionOnly\nSecRule REQUEST_URI big \"id:1,phase:1,deny\"\n", PAGES),
     "wsgi": (["wsgi"], "WSGIScriptAlias /app @ROOT@/www/html/app.wsgi\n", [*PAGES, "/app", "/app/x"]),
     "actions": (["actions", "cgid"], "Action image/png /cgi-bin/none\n", PAGES),
+    "session": (["session", "session_cookie"], "<Location /big.html>\nSession Off\n</Location>\n", PAGES),
+    "session-on": (["session", "session_cookie"], "Session On\nSessionCookieName s path=/\nSessionMaxAge 60\n", [Step(p, unify=[(r"expiry=\d+", "expiry")]) for p in PAGES]),
+    "lua": (["lua"], "LuaPackagePath @ROOT@/?.lua\n", PAGES),
+    "md": (["md"], "", [*PAGES, "/.well-known/acme-challenge/x"]),
+    "rpaf": (["rpaf"], "<VirtualHost *:@PORT@>\nServerName other.test\nDocumentRoot @ROOT@/www/html/sub\n</VirtualHost>\nSetEnvIf Remote_Addr 192.0.2.8 eight\nHeader set X-Eight yes env=eight\n",
+             [Step(p, h) for p in [*PAGES, "/x.html"] for h in [*FORWARDED, {"X-Forwarded-Host": "other.test"}, {"X-Host": "other.test", "X-Forwarded-For": "192.0.2.8"}]]),
+    "dav_svn": (["dav", "dav_svn"], "<Location /svn>\nDAV svn\nSVNParentPath @ROOT@/run\n</Location>\n", [*PAGES, "/svn/none/x", "PROPFIND /svn/none/"]),
+    "authz_svn": (["dav", "dav_svn", "authz_svn"], "", PAGES),
+    "evasive": (["evasive"], "<IfModule mod_evasive20.c>\nDOSPageCount 1000\nDOSSiteCount 1000\n</IfModule>\n", PAGES),
     "xsendfile": (["xsendfile"], "<Location /big.html>\nXSendFile On\n</Location>\n", PAGES),
 }
 FILES = {"sub/x.html": "x\n", "users/a.html": "a\n", f"users/{ROOT}/a.html": "a\n", f"users/{ROOT}/index.html": "i\n", "users/index.html": "users\n",
@@ -85,7 +94,7 @@ def test_a_name_like_one_that_was_missing():
 
 
 # Out of memory by what they are for, or because nothing is known of them.
-KEEPS_OUT = {"dump_io", "echo", "case_filter", "lua", "md", "mime_magic", "qos", "evasive", "security2", "session", "session_cookie", "session_crypto", "session_dbd", "auth_form", "unique_id", "dnssd"}
+KEEPS_OUT = {"dump_io", "echo", "case_filter", "mime_magic", "qos", "evasive", "security2", "unique_id", "dnssd"}
 AVAILABLE = [m for m in names("mods-available") if not m.startswith(("mpm_", "php")) and m not in ENABLED]
 
 
