@@ -25,6 +25,8 @@ ServerRoot {root}
 DocumentRoot {root}/htdocs
 PidFile {root}/pid
 ErrorLog {root}/error_log
+Define APACHE_RUN_DIR {root}
+Define APACHE_LOG_DIR {root}
 EventLoops 1
 ServerProcesses 1
 KeepAliveTimeout 60
@@ -43,8 +45,21 @@ PAGE = """<html><head><title>page</title></head><body>
 <!--#include virtual="/part.html" --><!--#echo var="DOCUMENT_NAME" --><!--#flastmod file="part.html" -->
 """ + "<p>some text that stands between the elements</p>\n" * 40 + "</body></html>\n"
 
+# What Debian enables, and what people enable there; nothing of it is used.
+POPULAR = """access_compat alias auth_basic authn_core authn_file authz_core authz_host authz_user autoindex deflate dir env filter mime
+negotiation reqtimeout setenvif status headers expires rewrite include socache_shmcb ssl http2 proxy proxy_http proxy_fcgi proxy_wstunnel
+slotmem_shm proxy_balancer lbmethod_byrequests cgid userdir dav dav_fs cache cache_disk remoteip brotli auth_digest session session_cookie
+info speling vhost_alias actions macro wsgi fcgid xsendfile"""
+MODULES = "/usr/lib/apache2/modules"
+LOADED = "".join(f"LoadModule {m}_module {MODULES}/mod_{m}.so\n" for m in POPULAR.split() if os.path.exists(f"{MODULES}/mod_{m}.so"))
+
+AVAILABLE = "/etc/apache2/mods-available"
+CONFIGURED = "".join(f"Include {AVAILABLE}/{m}.conf\n" for m in POPULAR.split() if os.path.exists(f"{AVAILABLE}/{m}.conf"))
+
 # name: (target, request fields, further configuration)
 SHAPES = {
+    "stored-10k-popular": ("/10k.bin", "", LOADED),
+    "stored-10k-debian": ("/10k.bin", "", LOADED + CONFIGURED),
     "stored-10k": ("/10k.bin", "", ""),
     "full-10k": ("/10k.bin", "", "FileCacheEntries 0\n"),
     "full-10k-worker": ("/10k.bin", "", "FileCacheEntries 0\nLoadModule unique_id_module /usr/lib/apache2/modules/mod_unique_id.so\n"),
