@@ -3,6 +3,7 @@
  * own command line): nothing that reading does, in our code or in a module's, can then touch the
  * running server. */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -79,6 +80,7 @@ static int conf_check_wait(const apr_proc_t *child)
     apr_os_file_t fd = -1;
 
     apr_os_file_get(&fd, child->err);
+    BRG_ASSERT(fd >= 0 && fds[1].fd >= 0);
     fds[0].fd = fd;
     for (;;) {
         if (sup_signals_end_is_asked())
@@ -143,6 +145,7 @@ int conf_test_in_child(process_rec *process)
     apr_pool_t *p;
     int good;
 
+    BRG_ASSERT(sup_is_supervisor());
     apr_pool_create(&p, process->pool);
     good = conf_check_verdict(process, p);
     apr_pool_destroy(p);

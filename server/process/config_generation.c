@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A generation of the configuration: everything from the files to "ready to serve", and back.
  *
- *   pools: process->pool (for ever) > pconf (a generation) > ptemp (reading it); plog (its log
- * files)
+ *   pool            lives as long as
+ *   --------------  -------------------------------------
+ *   process->pool   the program
+ *     pconf         a generation
+ *       ptemp       the generation is being read
+ *     plog          the log files of a generation are open
  *
  * Modules keep what they know of the configuration in static variables and reset these from
  * cleanups of pconf. So a generation is read only after the one before is gone; whether it can be
  * read is tried out beforehand by another process (config_check.c).
  */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -20,7 +25,7 @@
 #include "generation.h"
 #include "configuration.h"
 #include "core_settings.h"
-#include "mpm_private.h"
+#include "supervisor_private.h"
 #include "brigade/memory.h"
 
 APLOG_USE_MODULE(core);
@@ -51,6 +56,7 @@ void conf_generation_source(const char *confname, const char *default_root)
 
 void conf_generation_init(process_rec *process)
 {
+    BRG_ASSERT(!conf_gen.plog);
     brg_pool_create_scoped(&conf_gen.plog, process->pool, BRG_SCOPE_LOG);
     apr_pool_tag(conf_gen.plog, "plog");
     apr_hook_global_pool = process->pconf;
@@ -69,6 +75,7 @@ static apr_status_t conf_phase_read(process_rec *process)
 {
     server_rec *s;
 
+    BRG_ASSERT(conf_gen.ptemp && conf_gen.confname);
     conf_vars_reset(process->pconf);
     conf_unsupported_reset();
     core_banner_reset(process->pconf);
@@ -95,6 +102,7 @@ static apr_status_t conf_phase_walk(apr_pool_t *pconf)
     apr_pool_t *ptemp = conf_gen.ptemp;
     apr_status_t rv;
 
+    BRG_ASSERT(ptemp && ap_server_conf);
     apr_hook_sort_all();
     (void)mpm_told_of_threads();
     rv = conf_phase(ap_run_pre_config(pconf, conf_gen.plog, ptemp),
@@ -124,6 +132,7 @@ static apr_status_t conf_phase_open(apr_pool_t *pconf, conf_depth depth)
     apr_pool_t *plog = conf_gen.plog, *ptemp = conf_gen.ptemp;
     apr_status_t rv = APR_SUCCESS;
 
+    BRG_ASSERT(plog && ptemp && ap_server_conf);
     apr_pool_clear(plog);
     if (depth == CONF_DEPTH_FULL)
         rv = conf_phase(ap_run_open_logs(pconf, plog, ptemp, ap_server_conf),
@@ -165,13 +174,14 @@ void conf_generation_clear(process_rec *process)
     conf_generation_reset(process);
 }
 
-/* Which modules a file asks for counts from its first line: where that is found out on the way, it
- * is read again (config_builtin.c). BuiltinModules behind LoadModule makes it three times. */
-static apr_status_t conf_phase_read_settled(process_rec *process)
+/* Which built-in modules are active counts from the first line of the configuration. Where a later line changes that,
+ * all is read again (config_builtin.c): three times at most, if BuiltinModules follows a LoadModule. */
+static apr_status_t conf_phase_read_complete(process_rec *process)
 {
     int state = ap_main_state;
     apr_status_t rv;
 
+    BRG_ASSERT(!conf_gen.ptemp);
     for (;;) {
         apr_pool_create(&conf_gen.ptemp, process->pconf);
         apr_pool_tag(conf_gen.ptemp, "ptemp");
@@ -186,7 +196,7 @@ static apr_status_t conf_phase_read_settled(process_rec *process)
 apr_status_t conf_generation_read(process_rec *process, conf_depth depth)
 {
     apr_pool_t *pconf = process->pconf;
-    apr_status_t rv = conf_phase_read_settled(process);
+    apr_status_t rv = conf_phase_read_complete(process);
 
     if (rv == APR_SUCCESS)
         rv = conf_phase_walk(pconf);
@@ -203,6 +213,7 @@ apr_status_t conf_read_generation(process_rec *process)
 {
     apr_status_t rv = APR_EGENERAL;
 
+    BRG_ASSERT(sup_is_supervisor());
     for (int attempt = 0; attempt < CONF_READ_ATTEMPTS; attempt++) {
         if (attempt)
             apr_sleep(apr_time_from_sec(1));

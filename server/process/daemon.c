@@ -7,6 +7,7 @@
  * dies trying), so its exit status tells the truth; messages of the start still reach the terminal.
  */
 #include "mpm_private.h"
+#include "brigade/assert.h"
 
 #include "http_log.h"
 #include "http_main.h"
@@ -27,6 +28,7 @@ static void daemon_await(int fd, pid_t child)
     ssize_t n;
     int status;
 
+    BRG_ASSERT(child > 0);
     do
         n = read(fd, &done, 1);
     while (n < 0 && errno == EINTR);
@@ -55,6 +57,7 @@ apr_status_t daemon_detach(apr_pool_t *p)
     int ends[2];
     pid_t child;
 
+    BRG_ASSERT(daemon_fd < 0);
     if (pipe2(ends, O_CLOEXEC) < 0)
         return errno;
     if ((child = fork()) < 0)

@@ -2,6 +2,7 @@
 /* ap_listen.h: the Listen directive and its relatives, and the list of addresses that modules see.
  */
 #include "listen_private.h"
+#include "brigade/assert.h"
 #include "mpm_private.h"
 
 #include "unixd.h"
@@ -213,10 +214,12 @@ static int listen_open_all(const server_rec *s, int sockets)
     int reload = listen_socket_any(), n = 0;
     ap_listen_rec **at = &ap_listeners, *rec;
 
+    BRG_ASSERT(sockets > 0);
     listen_socket_mark();
     while ((rec = *at) != NULL) {
         if (listen_socket_ensure(rec, sockets, listen_v6only(rec), listen_defers(rec, s),
                                  &listen_conf) == APR_SUCCESS) {
+            BRG_ASSERT(rec->active && rec->sd != NULL);
             rec->accept_func = ap_unixd_accept;
             at = &rec->next;
             n++;

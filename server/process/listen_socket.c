@@ -8,6 +8,7 @@
  * connections.
  */
 #include "listen_private.h"
+#include "brigade/assert.h"
 
 #include "http_config.h"
 #include "http_log.h"
@@ -40,6 +41,7 @@ static int listen_processes = 1, listen_loops = 1;
 
 void listen_set_shares(int processes, int loops)
 {
+    BRG_ASSERT(processes > 0 && loops > 0);
     listen_processes = processes;
     listen_loops = loops;
 }
@@ -111,17 +113,14 @@ static apr_status_t listen_add(listen_address *a, int v6only, int defer,
     int family = a->addr.ss_family, error;
     const char *what = "make a socket for";
     int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    int *fds;
 
+    BRG_ASSERT(a->rec != NULL && a->n >= 0);
     if (fd >= 0 && listen_set_options(fd, family, v6only, options) == 0) {
         what = "bind to";
         if (listen_bind(fd, a) == 0) {
             what = "listen on";
             if (listen_start(fd, defer, options) == 0) {
-                fds = realloc(a->fds, (size_t)(a->n + 1) * sizeof *fds);
-                if (!fds)
-                    abort();
-                a->fds = fds;
+                a->fds = ap_realloc(a->fds, (size_t)(a->n + 1) * sizeof *a->fds);
                 a->fds[a->n++] = fd;
                 return APR_SUCCESS;
             }
@@ -156,10 +155,9 @@ static listen_address *listen_find(const ap_listen_rec *rec)
 
 static listen_address *listen_make(const ap_listen_rec *rec)
 {
-    listen_address *a = calloc(1, sizeof *a), **end = &listen_first;
+    listen_address *a = ap_calloc(1, sizeof *a), **end = &listen_first;
 
-    if (!a)
-        abort();
+    BRG_ASSERT((size_t)rec->bind_addr->salen <= sizeof a->addr);
     memcpy(&a->addr, &rec->bind_addr->sa, rec->bind_addr->salen);
     a->addr_len = rec->bind_addr->salen;
     while (*end)
@@ -171,8 +169,10 @@ static void listen_forget(listen_address *gone)
 {
     listen_address **at = &listen_first;
 
-    while (*at != gone)
+    while (*at != gone) {
+        BRG_ASSERT(*at != NULL);
         at = &(*at)->next;
+    }
     *at = gone->next;
     listen_close(gone);
 }
@@ -184,6 +184,7 @@ apr_status_t listen_socket_ensure(ap_listen_rec *rec, int n, int v6only, int def
     int was = a ? a->n : 0;
     apr_status_t rv = APR_SUCCESS;
 
+    BRG_ASSERT(n > 0);
     if (a && a->rec) {
         a->rec = rec;
         return listen_log(a, "bind to", EADDRINUSE); /* the same Listen twice */
@@ -199,6 +200,7 @@ apr_status_t listen_socket_ensure(ap_listen_rec *rec, int n, int v6only, int def
         listen_forget(a);
         return rv;
     }
+    BRG_ASSERT(a->n > 0 && a->fds[0] >= 0);
     /* Fewer sockets than loops still serve everybody. */
     apr_os_sock_put(&rec->sd, &a->fds[0], rec->bind_addr->pool);
     rec->active = 1;
@@ -230,11 +232,13 @@ void listen_socket_close_all(void)
 
 static int listen_owner(int socket)
 {
+    BRG_ASSERT(socket >= 0);
     return socket % (listen_processes * listen_loops);
 }
 
 static void listen_release_others(int process)
 {
+    BRG_ASSERT(process >= 0 && process < listen_processes);
     for (listen_address *a = listen_first; a; a = a->next)
         for (int i = 0; i < a->n; i++)
             if (listen_owner(i) / listen_loops != process) {
@@ -247,6 +251,7 @@ static brg_listener *listen_make_listener(apr_pool_t *p, const listen_address *a
 {
     brg_listener *l = apr_pcalloc(p, sizeof *l);
 
+    BRG_ASSERT(fd >= 0);
     l->fd = fd;
     l->addr = a->rec->bind_addr;
     l->lr = a->rec;
@@ -263,6 +268,7 @@ static brg_listener **listen_for_loop(apr_pool_t *p, int owner)
         for (int i = 0; a->rec && i < a->n; i++)
             if (listen_owner(i) == owner)
                 list[n++] = listen_make_listener(p, a, a->fds[i]);
+    BRG_ASSERT(n <= listen_sockets());
     return list;
 }
 

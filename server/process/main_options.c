@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line, which is httpd's. */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -113,6 +114,7 @@ const char *main_default_root(apr_pool_t *p)
     for (int up = 0; len > 0 && up < 2; up++) {
         char *slash;
 
+        BRG_ASSERT(len < (ssize_t)sizeof self);
         self[len] = '\0';
         slash = strrchr(self, '/');
         if (!slash || slash == self)
@@ -143,6 +145,7 @@ static void main_define(const char *name)
     static const char *const dumps[] = {"DUMP_VHOSTS",   "DUMP_RUN_CFG", "DUMP_MODULES",
                                         "DUMP_INCLUDES", "DUMP_CERTS",   "DUMP_CACHE"};
 
+    BRG_ASSERT(ap_server_config_defines != NULL);
     APR_ARRAY_PUSH(ap_server_config_defines, const char *) = name;
     for (unsigned i = 0; i < sizeof dumps / sizeof *dumps; i++)
         if (!strcmp(name, dumps[i]))
@@ -280,4 +283,5 @@ void main_options_read(process_rec *process, main_options *options)
         main_print(process, printing, options);
     if (ap_run_mode == AP_SQ_RM_UNKNOWN)
         ap_run_mode = AP_SQ_RM_NORMAL;
+    BRG_ASSERT(options->root && options->confname);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line's say in the process model: -k and -X, and the signals behind -k. */
 #include "mpm_private.h"
+#include "brigade/assert.h"
 #include "pidfile.h"
 
 #include "http_core.h"
@@ -122,6 +123,7 @@ static int mpm_find_running(apr_pool_t *p, pid_t *pid, const char **status)
 
 static int mpm_send(pid_t pid, int sig)
 {
+    BRG_ASSERT(pid > 0 && sig > 0); /* kill() takes other numbers for groups of processes */
     if (kill(pid, sig) == 0)
         return 0;
     ap_log_error(APLOG_MARK, APLOG_STARTUP, errno, NULL, APLOGNO(00057) "sending signal to server");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ap_mpm.h and mpm_common.h: the hooks, and the directives that every process model shares. */
 #include "mpm_private.h"
+#include "brigade/assert.h"
 
 #include "ap_mpm.h"
 #include "http_core.h"
@@ -112,6 +113,7 @@ static const char *mpm_number(cmd_parms *cmd, const char *arg, long min, long ma
     const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     char *end;
 
+    BRG_ASSERT(min <= max);
     if (err)
         return err;
     errno = 0;

@@ -9,6 +9,7 @@
  */
 #include "configuration.h"
 #include "core_settings.h"
+#include "brigade/assert.h"
 #include "mpm_private.h"
 #include "main_private.h"
 #include "brigade/response_cache.h"
@@ -36,6 +37,7 @@ static const char *mpm_parse(const cmd_parms *cmd, const char *arg, long min, lo
 {
     char *end;
 
+    BRG_ASSERT(min <= max);
     errno = 0;
     *value = strtol(arg, &end, 10);
     if (end == arg || *end || errno || *value < min || *value > max)
@@ -50,6 +52,7 @@ const char *mpm_set_number(cmd_parms *cmd, void *dummy, const char *arg)
     const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     long value;
 
+    BRG_ASSERT(spec != NULL && spec->offset < sizeof mpm_settings);
     if (!err)
         err = mpm_parse(cmd, arg, spec->min, spec->max, &value);
     if (!err)
@@ -114,6 +117,7 @@ static const char *mpm_set_nothing(cmd_parms *cmd, void *dummy, const char *arg)
     const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     long value;
 
+    BRG_ASSERT(cmd->cmd->cmd_data != NULL);
     if (!err)
         err = mpm_parse(cmd, arg, 0, INT_MAX, &value);
     if (!err && ap_run_mode == AP_SQ_RM_CONFIG_TEST)
@@ -236,6 +240,7 @@ int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 
 int mpm_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
+    BRG_ASSERT(mpm_settings.processes > 0);
     if (mpm_one_process())
         mpm_settings.processes = 1;
     if (mpm_settings.prefork)

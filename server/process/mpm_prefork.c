@@ -5,11 +5,12 @@
  *
  * LoadModule mpm_prefork_module puts this one in the place of mpm_event for as long as the
  * configuration lasts. A server process then is one thread, the one that ran child_init: it is its
- * own event loop (loop_alone.c) and runs all that modules do. While it serves one connection it
+ * own event loop (loop_turn_prefork()) and runs all that modules do. While it serves one connection it
  * takes no other, so their number is that of the processes, which follows the load
  * (supervisor_spare.c).
  */
 #include "main_private.h"
+#include "brigade/assert.h"
 #include "mpm_private.h"
 #include "configuration.h"
 
@@ -111,6 +112,7 @@ int mpm_check_prefork(void)
     mpm_conf *conf = &mpm_settings;
     int most = conf->connections ? conf->connections : prefork_limit();
 
+    BRG_ASSERT(conf->prefork);
     if (most > prefork_limit()) {
         ap_log_error(
             APLOG_MARK, APLOG_WARNING | APLOG_STARTUP, 0, NULL,
@@ -124,6 +126,8 @@ int mpm_check_prefork(void)
         conf->start = conf->processes;
     if (conf->spare_max <= conf->spare_min)
         conf->spare_max = conf->spare_min + 1;
+    BRG_ASSERT(conf->start > 0 && conf->start <= conf->processes);
+    BRG_ASSERT(conf->spare_min < conf->spare_max);
     conf->loops = 1;
     conf->threads = 0; /* none besides the loop's own */
     return OK;
@@ -160,6 +164,7 @@ const char *mpm_choose_prefork(apr_pool_t *pconf, server_rec *s)
     error = ap_add_loaded_module(&mpm_prefork_module, pconf, "mpm_prefork_module");
     if (error)
         return error;
+    BRG_ASSERT(mpm_prefork_module.module_index >= 0);
     mpm_settings.prefork = 1; /* modules that are loaded next may ask */
     apr_pool_cleanup_register(pconf, NULL, prefork_leave, apr_pool_cleanup_null);
     ap_single_module_configure(pconf, s, &mpm_prefork_module);

@@ -12,9 +12,6 @@
 
 /** Defaults; ThreadsPerChild is an upper bound here, threads start when there is work. */
 #define MPM_DEFAULT_THREADS 64
-#define MPM_DEFAULT_CONNECTIONS                                      \
-    0 /**< MaxRequestWorkers not given: as many as descriptors allow \
-       */
 #define MPM_DEFAULT_QUEUE 1024       /**< WorkerQueueSize */
 #define MPM_DEFAULT_QUEUE_SECONDS 60 /**< WorkerQueueTimeout */
 #define MPM_DEFAULT_STALL_SECONDS 5  /**< WorkerStallTimeout */
@@ -26,25 +23,23 @@
 #define MPM_MAX_LOOPS 256
 #define MPM_MAX_THREADS 20000
 
-/** The process model as configured. Set by mpm_directives.c; read-only once the configuration is
- * read. */
+/** The process model as configured. Set by mpm_directives.c; read-only once the configuration is read. */
 typedef struct mpm_conf {
-    int processes;    /**< ServerProcesses */
-    int loops;        /**< EventLoops of each process; 0 = auto */
-    int threads;      /**< ThreadsPerChild: most workers of one process */
-    int queue;        /**< WorkerQueueSize: requests of one process that may wait for a worker */
+    int processes;     /**< ServerProcesses */
+    int loops;         /**< EventLoops of each process; 0 = auto */
+    int threads;       /**< ThreadsPerChild: most workers of one process */
+    int queue;         /**< WorkerQueueSize: requests of one process that may wait for a worker */
     int queue_seconds; /**< WorkerQueueTimeout: how long each may; 0 = any time */
     int stall_seconds; /**< WorkerStallTimeout: how long a client may make no progress while others wait for
-                            workers; 0 = for Timeout */
+                            workers; 0 = as long as Timeout */
     apr_int64_t spool;       /**< OutputSpoolSize: bytes of a response on disk; 0 = none */
     apr_int64_t spool_total; /**< of all responses of a process */
     const char *spool_dir;   /**< OutputSpoolDir */
     int connections;  /**< MaxRequestWorkers, of all processes; 0 = no limit but descriptors */
     int server_limit; /**< ServerLimit; 0 = not given */
     int thread_limit; /**< ThreadLimit; 0 = not given */
-    int prefork; /**< mpm_prefork: one thread and one connection per process; the rest is only read
-                  then */
-    int start; /**< StartServers */
+    int prefork; /**< mpm_prefork: one thread and one connection per process; only then what follows counts */
+    int start;     /**< StartServers */
     int spare_min; /**< MinSpareServers */
     int spare_max; /**< MaxSpareServers */
 } mpm_conf;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ap_mpm_query() answers. Modules size their tables by it, so the figures are upper bounds. */
 #include "mpm_private.h"
+#include "brigade/assert.h"
 
 #include "ap_mpm.h"
 #include "http_config.h"
@@ -27,8 +28,10 @@ static int mpm_cpus(void)
 
 int mpm_loops(void)
 {
-    int n = mpm_settings.loops ? mpm_settings.loops : mpm_cpus() / mpm_settings.processes;
+    int n;
 
+    BRG_ASSERT(mpm_settings.processes > 0);
+    n = mpm_settings.loops ? mpm_settings.loops : mpm_cpus() / mpm_settings.processes;
     if (n > MPM_MAX_LOOPS)
         n = MPM_MAX_LOOPS;
     return n > 0 ? n : 1;

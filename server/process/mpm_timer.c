@@ -6,6 +6,8 @@
  * until the next one is due. Callbacks may wait; they delay only each other.
  */
 #include "mpm_private.h"
+#include "brigade/loop.h"
+#include "brigade/assert.h"
 #include "clock.h"
 #include "thread_self.h"
 
@@ -15,7 +17,10 @@
 #include <stdlib.h>
 #include <time.h>
 
+#define TIMER_TAG 0x74696d72u
+
 typedef struct mpm_timer {
+    uint32_t tag;           /* TIMER_TAG while it waits */
     struct mpm_timer *next; /* later or equal */
     apr_time_t due;         /* clock_monotonic() */
     ap_mpm_callback_fn_t *fn;
@@ -38,7 +43,9 @@ static void timer_run_first(void)
 {
     mpm_timer *t = timer_first;
 
+    BRG_ASSERT_TAG(t, TIMER_TAG);
     timer_first = t->next;
+    t->tag = 0;
     pthread_mutex_unlock(&timer_lock);
     t->fn(t->baton);
     free(t);
@@ -47,6 +54,7 @@ static void timer_run_first(void)
 
 static void *timer_main(void *unused)
 {
+    BRG_ASSERT(brg_thread_index() < 0); /* neither loop nor worker: it may wait */
     pthread_mutex_lock(&timer_lock);
     while (!timer_stop)
         if (!timer_first)
@@ -64,6 +72,7 @@ static int timer_start(void)
     pthread_condattr_t attr;
     int rc;
 
+    BRG_ASSERT(!timer_running && !timer_stop);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&timer_wake, &attr);
@@ -73,7 +82,8 @@ static int timer_start(void)
     return rc;
 }
 
-/* Modules say a date; from here on it is so long from now, whatever the date becomes. */
+/* Modules give a date. It is made a time of the monotonic clock at once, so that a date that is set later neither
+ * delays nor hastens the call. */
 apr_status_t mpm_timer_hook(apr_time_t date, ap_mpm_callback_fn_t *fn, void *baton)
 {
     apr_time_t due = clock_monotonic() + (date - apr_time_now());
@@ -84,13 +94,13 @@ apr_status_t mpm_timer_hook(apr_time_t date, ap_mpm_callback_fn_t *fn, void *bat
         return APR_ENOTIMPL;
     if (!(t = malloc(sizeof *t)))
         return APR_ENOMEM;
-    *t = (mpm_timer){.due = due, .fn = fn, .baton = baton};
+    *t = (mpm_timer){.tag = TIMER_TAG, .due = due, .fn = fn, .baton = baton};
     pthread_mutex_lock(&timer_lock);
     if (!timer_running)
         rv = timer_start();
     if (rv == APR_SUCCESS) {
         for (at = &timer_first; *at && (*at)->due <= due; at = &(*at)->next)
-            continue;
+            BRG_ASSERT_TAG(*at, TIMER_TAG);
         t->next = *at;
         *at = t;
         pthread_cond_signal(&timer_wake);

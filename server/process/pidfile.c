@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pidfile.h"
+#include "brigade/assert.h"
 #include "mpm_private.h"
 
 #include "httpd.h"
@@ -53,6 +54,7 @@ apr_status_t pidfile_write(apr_pool_t *p, const char *path, pid_t pid)
     apr_status_t rv =
         apr_file_mktemp(&file, temp, APR_FOPEN_CREATE | APR_FOPEN_WRITE | APR_FOPEN_EXCL, p);
 
+    BRG_ASSERT(pid > 0);
     if (rv != APR_SUCCESS)
         return rv;
     rv = apr_file_write_full(file, text, strlen(text), &n);

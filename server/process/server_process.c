@@ -3,10 +3,15 @@
  * A server process: set-up after the fork, then a main thread that only waits for orders while the
  * loops serve.
  *
- *   forked -> privileges dropped -> child_init -> loops run -> told to end -> loops joined -> pools
- * gone -> exit
+ *   fork
+ *     process_set_up   privileges dropped, child_init, loops started
+ *     process_serve    loops run; waits for an order to end
+ *     process_stop     loops stopped and joined
+ *     process_end      pools destroyed
+ *   exit
  */
 #include "vhosts.h"
+#include "brigade/assert.h"
 #include "response_cache.h"
 #include "h1_conn.h"
 #include "supervisor_private.h"
@@ -44,7 +49,10 @@ MPM_USE_LOG_MODULE;
 
 typedef enum { ORDER_NONE, ORDER_GRACEFUL, ORDER_TERMINATE } process_order;
 
+#define PROCESS_TAG 0x70726f63u
+
 typedef struct server_process {
+    uint32_t tag;     /* PROCESS_TAG */
     apr_pool_t *pool; /* pchild */
     server_rec *s;
     int slot, fd, signal_fd;
@@ -75,11 +83,13 @@ static void process_share_descriptors(loops_config *conf)
     int all = fds > 1000000 ? 1000000 : (int)fds;
     int most = all > 4 * PROCESS_SPARE_FDS ? all - all / 4 - PROCESS_SPARE_FDS : all / 2;
 
+    BRG_ASSERT(mpm_settings.processes > 0);
     if (mpm_settings.connections && !mpm_settings.prefork &&
         mpm_settings.connections / mpm_settings.processes < most)
         most = mpm_settings.connections / mpm_settings.processes;
     conf->max_connections = most > 0 ? most : 1;
     conf->max_files = all / 4;
+    BRG_ASSERT(conf->max_files >= 0);
 }
 
 static void process_fail(const server_process *sp, const char *what, apr_status_t rv, int code)
@@ -92,6 +102,7 @@ static void process_fail(const server_process *sp, const char *what, apr_status_
 
 static void process_say(const server_process *sp, char what)
 {
+    BRG_ASSERT(what == SERVER_UP || what == SERVER_WORN);
     if (sp->fd >= 0 && send(sp->fd, &what, 1, MSG_NOSIGNAL) != 1)
         ap_log_error(APLOG_MARK, APLOG_DEBUG, errno, sp->s, "the supervisor does not listen");
 }
@@ -139,6 +150,7 @@ static process_order process_wait(server_process *sp, int ms)
                            {.fd = sp->fd, .events = POLLIN}};
     process_order order = ORDER_NONE, said = ORDER_NONE;
 
+    BRG_ASSERT(sp->signal_fd >= 0);
     if (poll(fds, 2, ms) <= 0)
         return ORDER_NONE;
     if (fds[0].revents)
@@ -182,8 +194,11 @@ static process_order process_serve(server_process *sp)
 static void process_obey_prefork(void *baton, int come)
 {
     server_process *sp = baton;
-    process_order order = come ? process_wait(sp, 0) : ORDER_NONE;
+    process_order order;
 
+    BRG_ASSERT_TAG(sp, PROCESS_TAG);
+    BRG_ASSERT(mpm_settings.prefork);
+    order = come ? process_wait(sp, 0) : ORDER_NONE;
     process_check_age(sp);
     if (order <= sp->obeyed)
         return;
@@ -224,6 +239,7 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
     const char *error = memory_conf_apply(sp->s, pconf);
     apr_status_t rv;
 
+    BRG_ASSERT(index >= 0 && index < mpm_processes_most());
     if (error != NULL)
         process_fail(sp, error, 0, APEXIT_CHILDFATAL);
     brg_pool_create_scoped(&sp->pool, pconf, BRG_SCOPE_PROCESS);
@@ -254,6 +270,7 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
  */
 static int process_stop(server_process *sp, process_order order)
 {
+    BRG_ASSERT(order != ORDER_NONE && !mpm_settings.prefork);
     mpm_state = AP_MPMQ_STOPPING;
     ap_run_child_stopping(sp->pool, order == ORDER_GRACEFUL);
     if (order == ORDER_GRACEFUL) {
@@ -283,9 +300,10 @@ static void process_end(server_process *sp, int joined)
 
 int server_process_run(apr_pool_t *pconf, server_rec *s, int index, int slot, int fd)
 {
-    server_process sp = {.s = s, .slot = slot, .fd = fd};
+    server_process sp = {.tag = PROCESS_TAG, .s = s, .slot = slot, .fd = fd};
     process_order order = ORDER_NONE;
 
+    BRG_ASSERT(slot >= 0 && (fd < 0 || !sup_is_supervisor()));
     oom_set_status(APEXIT_CHILDFATAL); /* no use to start another */
     if (fd >= 0)
         sup_signals_child();

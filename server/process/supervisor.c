@@ -8,6 +8,7 @@
  * therefore lives in static variables and the heap, never in pconf.
  */
 #include "supervisor_private.h"
+#include "brigade/assert.h"
 #include "generation.h"
 #include "listen_private.h"
 #include "pidfile.h"
@@ -43,6 +44,7 @@ int supervisor_open(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, serv
 {
     int startup = !sup.started;
 
+    BRG_ASSERT(sup_is_supervisor());
     if (ap_setup_listeners(s) > 0)
         return OK;
     ap_log_error(APLOG_MARK, APLOG_ALERT | (startup ? APLOG_STARTUP : 0), 0, startup ? NULL : s,
@@ -63,6 +65,7 @@ static int sup_scoreboard(server_rec *s)
     limits.processes =
         mpm_settings.server_limit > processes ? mpm_settings.server_limit : processes;
     limits.threads = limits.loops + mpm_settings.threads;
+    BRG_ASSERT(limits.processes > mpm_processes_most());
     scoreboard_set_limits(&limits);
     if (ap_run_pre_mpm(s->process->pool, SB_SHARED) != OK)
         return -1;
@@ -83,13 +86,15 @@ static void sup_announce(apr_pool_t *plog, server_rec *s)
 
 static void sup_set_state(int state)
 {
+    BRG_ASSERT(state == AP_MPMQ_RUNNING || state == AP_MPMQ_STOPPING);
     mpm_state = state;
     ap_unixd_mpm_get_retained_data()->mpm_state = state;
 }
 
 static int sup_begin(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
 {
-    /* A server that runs already goes on without: whoever has its number still finds it. */
+    BRG_ASSERT(mpm_state != AP_MPMQ_STOPPING);
+    /* At a reload the process has its number still, and the old file names it. */
     if (pidfile_log(pconf, ap_pid_fname) != APR_SUCCESS && !sup.started)
         return -1;
     sup_signals_reading(0);
@@ -117,6 +122,7 @@ static int sup_poll_ms(apr_time_t now, apr_time_t deadline)
         until = spare;
     if (deadline && deadline < until)
         until = deadline;
+    BRG_ASSERT(until <= now + SUP_MONITOR_US);
     return until <= now ? 0 : (int)((until - now + 999) / 1000);
 }
 
@@ -139,6 +145,7 @@ static void sup_wait_for_news(apr_time_t deadline)
     fds[0] = (struct pollfd){.fd = sup_signals_fd(), .events = POLLIN};
     for (c = sup_processes; c; c = c->next)
         fds[i++] = (struct pollfd){.fd = c->fd, .events = POLLIN};
+    BRG_ASSERT(i == n + 1);
     if (poll(fds, (nfds_t)n + 1, sup_poll_ms(clock_monotonic(), deadline)) > 0)
         for (c = sup_processes, i = 1; c; c = c->next, i++)
             if (c->fd >= 0 && fds[i].revents)
@@ -175,6 +182,7 @@ static int sup_await_end(apr_pool_t *pconf, server_rec *s, apr_time_t deadline)
 
 static void sup_terminate(apr_pool_t *pconf, server_rec *s)
 {
+    BRG_ASSERT(sup_is_supervisor());
     sup_set_state(AP_MPMQ_STOPPING);
     sup_children_stop_all(-1, 0);
     while (sup_await_end(pconf, s, clock_monotonic() + SUP_TERMINATE_US) < 0)
@@ -191,6 +199,7 @@ static void sup_graceful_stop(apr_pool_t *pconf, server_rec *s)
                               ? clock_monotonic() + apr_time_from_sec(ap_graceful_shutdown_timeout)
                               : 0;
 
+    BRG_ASSERT(mpm_state == AP_MPMQ_RUNNING);
     sup_set_state(AP_MPMQ_STOPPING);
     ap_close_listeners();
     ap_remove_pid(pconf, ap_pid_fname);
@@ -225,6 +234,7 @@ static void sup_end_before_daemons(apr_pool_t *pconf, server_rec *s)
 
 static sup_verdict sup_reload(apr_pool_t *pconf, server_rec *s, int graceful)
 {
+    BRG_ASSERT(sup.started && sup_is_supervisor());
     if (graceful)
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
                      APLOGNO(00493) "%s received.  Doing graceful restart", AP_SIG_GRACEFUL_STRING);
@@ -270,6 +280,7 @@ static void sup_hand_over(void)
 {
     if (sup.served || !sup_children_complete())
         return;
+    BRG_ASSERT(sup.serving <= mpm_generation);
     sup.served = 1;
     sup.serving = mpm_generation;
     sup_children_stop_all(mpm_generation, sup.was_graceful);
@@ -312,6 +323,7 @@ int supervisor_run(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
 {
     sup_verdict verdict;
 
+    BRG_ASSERT(sup_is_supervisor());
     if (mpm_one_process())
         return sup_run_alone(pconf, plog, s);
     if (sup_begin(pconf, plog, s) < 0)

@@ -10,6 +10,7 @@
  * killed is no reason to wait, however young it was: others want to be served.
  */
 #include "supervisor_private.h"
+#include "brigade/loop.h"
 #include "scores.h"
 
 #include "brigade/assert.h"
@@ -35,6 +36,8 @@ MPM_USE_LOG_MODULE;
 
 sup_process *sup_processes;
 
+static int sup_in_child; /* this process was forked to serve */
+
 /* By index. */
 static struct {
     sup_process *process;      /* serves it in the current generation, or is about to; or NULL */
@@ -51,6 +54,11 @@ static struct {
     int lowest; /* all below are in use */
 } sup_slots;
 
+int sup_is_supervisor(void)
+{
+    return !sup_in_child && brg_thread_index() < 0;
+}
+
 static int child_serves_index(const sup_process *c)
 {
     return c->generation == mpm_generation && !c->stopping && !c->worn;
@@ -59,10 +67,14 @@ static int child_serves_index(const sup_process *c)
 void sup_children_want(int n)
 {
     BRG_ASSERT(n >= 0 && n <= MPM_MAX_PREFORK);
+    BRG_ASSERT(sup_is_supervisor());
     memset(sup_index, 0, sizeof sup_index);
     for (sup_process *c = sup_processes; c; c = c->next)
-        if (child_serves_index(c))
+        if (child_serves_index(c)) {
+            BRG_ASSERT(c->index >= 0 && c->index < MPM_MAX_PREFORK);
+            BRG_ASSERT(!sup_index[c->index].process);
             sup_index[c->index].process = c;
+        }
     sup_wanted = n;
 }
 
@@ -73,6 +85,8 @@ int sup_children_wanted(void)
 
 void sup_children_scale(int n)
 {
+    BRG_ASSERT(n >= 0 && n <= MPM_MAX_PREFORK);
+    BRG_ASSERT(sup_is_supervisor());
     sup_wanted = n;
     for (sup_process *c = sup_processes; c; c = c->next)
         if (c->generation == mpm_generation && c->index >= n)
@@ -95,6 +109,7 @@ static sup_process *child_of_index(int index)
 /* c ends, or is to be replaced: its index has no process until the next is started. */
 static void child_leaves_index(sup_process *c)
 {
+    BRG_ASSERT(c->index >= 0 && c->index < MPM_MAX_PREFORK);
     if (sup_index[c->index].process == c)
         sup_index[c->index].process = NULL;
 }
@@ -103,6 +118,7 @@ int sup_children_complete(void)
 {
     for (int i = 0; i < sup_wanted; i++) {
         sup_process *c = child_of_index(i);
+
         if (!c || !c->up)
             return 0;
     }
@@ -125,6 +141,7 @@ static int child_free_slot(void)
     global_score *global = ap_get_scoreboard_global();
     int most = global ? global->server_limit : 0, slot = sup_slots.lowest;
 
+    BRG_ASSERT(slot >= 0 && slot <= sup_slots.n);
     while (slot < sup_slots.n && sup_slots.used[slot])
         slot++;
     sup_slots.lowest = slot;
@@ -133,6 +150,7 @@ static int child_free_slot(void)
 
 static void child_take_slot(int slot)
 {
+    BRG_ASSERT(slot >= 0);
     if (slot >= sup_slots.n) {
         int n = 2 * slot + 64;
 
@@ -157,8 +175,10 @@ static void child_give_slot(int slot)
 /* In the new process: it needs nothing of what its parent knows of its siblings. */
 static void child_forget_siblings(void)
 {
+    sup_in_child = 1;
     while (sup_processes) {
         sup_process *c = sup_processes;
+
         sup_processes = c->next;
         if (c->fd >= 0)
             close(c->fd);
@@ -170,6 +190,8 @@ static void child_enter(pid_t pid, int index, int slot, int fd)
 {
     sup_process *c = ap_calloc(1, sizeof *c);
 
+    BRG_ASSERT(pid > 0 && fd >= 0);
+    BRG_ASSERT(index < sup_wanted && !sup_index[index].process);
     c->pid = pid;
     c->index = index;
     c->slot = slot;
@@ -187,6 +209,7 @@ static int child_start(int index, apr_pool_t *pconf, server_rec *s)
     int ends[2], slot = child_free_slot();
     pid_t pid;
 
+    BRG_ASSERT(index >= 0 && index < sup_wanted);
     sup_slotless = slot < 0;
     if (sup_slotless) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
@@ -221,8 +244,10 @@ int sup_children_start(apr_pool_t *pconf, server_rec *s)
 {
     apr_time_t now = clock_monotonic();
 
+    BRG_ASSERT(sup_is_supervisor());
     for (int i = 0; i < sup_wanted; i++) {
         int rc;
+
         if (child_of_index(i) || sup_index[i].due > now)
             continue;
         if ((rc = child_start(i, pconf, s)) < 0)
@@ -242,6 +267,7 @@ void sup_children_hear(sup_process *child)
     char said;
     ssize_t n;
 
+    BRG_ASSERT(child->fd >= 0);
     while ((n = recv(child->fd, &said, 1, 0)) == 1)
         if (said == SERVER_UP)
             child->up = 1;
@@ -260,6 +286,7 @@ void sup_children_stop(sup_process *child, int graceful)
     process_score *ps = ap_get_scoreboard_process(child->slot);
     char order = graceful ? SUP_GRACEFUL : SUP_TERMINATE;
 
+    BRG_ASSERT(child->pid > 0); /* kill() takes the others for groups of processes */
     if (graceful && child->stopping)
         return;
     child->stopping = 1;
@@ -280,8 +307,9 @@ void sup_children_stop_all(ap_generation_t except, int graceful)
 void sup_children_retire(void)
 {
     for (sup_process *c = sup_processes; c; c = c->next) {
-        sup_process *heir = c->worn && !c->stopping ? child_of_index(c->index) : NULL;
-        if (heir && heir->up)
+        sup_process *successor = c->worn && !c->stopping ? child_of_index(c->index) : NULL;
+
+        if (successor && successor->up)
             sup_children_stop(c, 1);
     }
 }
@@ -328,6 +356,7 @@ static void child_died(const sup_process *c, server_rec *s, apr_exit_why_e why, 
     apr_time_t now = clock_monotonic();
     int i = c->index;
 
+    BRG_ASSERT(!c->stopping);
     if (APR_PROC_CHECK_EXIT(why))
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "child pid %ld ended unexpectedly with status %d",
                      (long)c->pid, code);
@@ -340,6 +369,7 @@ static void child_died(const sup_process *c, server_rec *s, apr_exit_why_e why, 
     else if ((sup_index[i].delay *= 2) > CHILD_DELAY_MAX_US)
         sup_index[i].delay = CHILD_DELAY_MAX_US;
     sup_index[i].due = sup_index[i].delay ? now + sup_index[i].delay : 0;
+    BRG_ASSERT(sup_index[i].delay >= 0 && sup_index[i].delay <= CHILD_DELAY_MAX_US);
     if (sup_index[i].delay > APR_USEC_PER_SEC)
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
                      "server process %d keeps dying: the next is started in %d seconds", i,
@@ -351,8 +381,10 @@ static void child_remove(sup_process *gone, server_rec *s)
     sup_process **at = &sup_processes;
     ap_generation_t generation = gone->generation;
 
-    while (*at != gone)
+    while (*at != gone) {
+        BRG_ASSERT(*at != NULL);
         at = &(*at)->next;
+    }
     *at = gone->next;
     child_leaves_index(gone);
     child_give_slot(gone->slot);
@@ -384,6 +416,7 @@ int sup_children_reap(apr_pool_t *pconf, server_rec *s)
     int status, verdict = 0;
     pid_t pid;
 
+    BRG_ASSERT(sup_is_supervisor());
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         int code = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
         apr_exit_why_e why = WIFEXITED(status) ? APR_PROC_EXIT : APR_PROC_SIGNAL;

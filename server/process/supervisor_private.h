@@ -82,26 +82,31 @@ void sup_signals_child(void);
 
 /* ---- supervisor_children.c ---- */
 
+/** An entry of the table, in the heap: it outlives the configuration. */
 typedef struct sup_process {
     struct sup_process *next;
     pid_t pid;
-    int index; /**< which of the generation's processes, from 0: it decides which sockets it serves
-                */
-    int slot;  /**< in the scoreboard */
-    ap_generation_t generation;
-    int fd; /**< control socket; -1 once its end was seen */
-    apr_time_t started;
-    unsigned up : 1, stopping : 1, worn : 1;
+    int index; /**< which of the generation's processes, from 0; it decides which sockets the process serves */
+    int slot;                                /**< in the scoreboard */
+    ap_generation_t generation;              /**< the configuration that it serves */
+    int fd;                                  /**< control socket; -1 once its end was seen */
+    apr_time_t started;                      /**< clock_monotonic() */
+    unsigned up : 1, stopping : 1, worn : 1; /**< see the table above */
 } sup_process;
 
+/** All processes that were started and not yet reaped. Owner: the supervisor's main thread. */
 extern sup_process *sup_processes;
+
+/** 1 on the thread that owns the table: the supervisor's, and the program's before it has one. 0 in server processes. */
+int sup_is_supervisor(void);
 
 /** Forget delays of an earlier configuration; @a n processes are wanted from now on. */
 void sup_children_want(int n);
 
-/** How many are wanted; another number, without forgetting anything: those that are too many are
- * told to end. */
+/** How many are wanted. */
 int sup_children_wanted(void);
+
+/** Another number is wanted; delays stay, and processes above it are told to end. */
 void sup_children_scale(int n);
 
 /** Start what is missing and due. @return 0, or -1 when a process cannot be made at all (logged) */

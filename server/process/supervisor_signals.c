@@ -5,6 +5,7 @@
  * are started inherit a clean mask.
  */
 #include "supervisor_private.h"
+#include "brigade/assert.h"
 
 #include "http_log.h"
 #include "http_main.h"
@@ -115,6 +116,7 @@ static void sup_give_up_reading(int sig)
 
 void sup_signals_reading(int on)
 {
+    BRG_ASSERT(sup_is_supervisor());
     sup_install(SIGALRM, on ? sup_give_up_reading : SIG_DFL);
     atomic_store(&sup_reading, on);
     if (!on)
@@ -132,6 +134,7 @@ void sup_signals_wake(void)
 {
     static const uint64_t one = 1;
 
+    BRG_ASSERT(sup_event_fd >= 0);
     if (write(sup_event_fd, &one, sizeof one) < 0)
         return; /* the counter is full: readable already */
 }
@@ -145,6 +148,7 @@ void sup_signals_drain(void)
 {
     uint64_t count;
 
+    BRG_ASSERT(sup_event_fd >= 0);
     if (read(sup_event_fd, &count, sizeof count) < 0 && errno != EAGAIN)
         ap_log_error(APLOG_MARK, APLOG_ERR, errno, ap_server_conf, "signal descriptor");
 }
@@ -163,6 +167,7 @@ sup_requests sup_signals_take(void)
 
 void sup_signals_child(void)
 {
+    BRG_ASSERT(!sup_is_supervisor());
     for (size_t i = 0; i < sizeof sup_signals / sizeof *sup_signals; i++)
         sup_install(sup_signals[i], SIG_DFL);
     sup_install(SIGALRM, SIG_DFL);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many processes mpm_prefork has: enough of them without a connection, and not too many. Looked
- * at once a second; the number that is added doubles as long as it is not enough.
+ * How many processes mpm_prefork has: between MinSpareServers and MaxSpareServers without a connection.
+ * sup_spare_look() counts them each SPARE_LOOK_US. While none is idle, the number that it adds doubles
+ * from look to look.
  */
 #include "supervisor_private.h"
+#include "brigade/assert.h"
 #include "scores.h"
 
 #include "http_log.h"
@@ -28,6 +30,7 @@ void sup_spare_begin(void)
     if (mpm_settings.prefork && before > wanted && before <= mpm_processes_most() &&
         !mpm_one_process())
         wanted = before;
+    BRG_ASSERT(wanted > 0 && wanted <= mpm_processes_most());
     spare.due = clock_monotonic() + SPARE_LOOK_US;
     spare.rate = 1;
     spare.said_full = 0;
@@ -76,6 +79,7 @@ static int spare_missing(int idle)
 {
     int room = mpm_processes_most() - sup_children_wanted(), n = mpm_settings.spare_min - idle;
 
+    BRG_ASSERT(room >= 0 && n > 0);
     if (n < spare.rate)
         n = spare.rate;
     return n < room ? n : room;
@@ -83,6 +87,7 @@ static int spare_missing(int idle)
 
 static void spare_shrink(apr_time_t now)
 {
+    BRG_ASSERT(sup_children_wanted() > 1);
     if (now - spare.shrunk < SPARE_SHRINK_US)
         return;
     spare.shrunk = now;
@@ -96,6 +101,7 @@ void sup_spare_look(server_rec *s)
 
     if (!mpm_settings.prefork || now < spare.due)
         return;
+    BRG_ASSERT(spare.rate > 0 && spare.rate <= SPARE_RATE_MAX);
     spare.due = now + SPARE_LOOK_US;
     idle = spare_count();
     spare_say_full(s, idle);

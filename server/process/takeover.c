@@ -3,6 +3,7 @@
  * root and file as apache2ctl does, tests the configuration without its unsupported lines, and ends
  * with a list of what an administrator has to know. */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -35,6 +36,7 @@ static void takeover_environment(apr_pool_t *p, const char *file)
     char *text = apr_palloc(p, room + 1);
     FILE *in;
 
+    BRG_ASSERT(takeover_dir != NULL);
     setenv("APACHE_CONFDIR", takeover_dir, 1);
     if (access(file, R_OK) || !(in = popen(command, "r")))
         return;
@@ -46,6 +48,7 @@ static void takeover_environment(apr_pool_t *p, const char *file)
         len += n;
     }
     pclose(in);
+    BRG_ASSERT(len <= room);
     text[len] = '\0';
     for (char *at = text; at < text + len; at += strlen(at) + 1) {
         char *value = strchr(at, '=');
