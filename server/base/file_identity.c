@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The identity of files, and reading of whole ones. */
 #include "file_identity.h"
+#include "brigade/assert.h"
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@ int file_identity_take(file_identity *out, int fd, const char *path)
 {
     struct stat st;
 
+    BRG_ASSERT(fd >= 0 || path != NULL);
     if ((fd >= 0 ? fstat(fd, &st) : stat(path, &st)) || !S_ISREG(st.st_mode))
         return -1;
     out->dev = st.st_dev;
@@ -28,6 +30,7 @@ int file_read_exactly(int fd, char *buf, size_t len)
 {
     size_t have = 0;
 
+    BRG_ASSERT(fd >= 0 && buf != NULL);
     while (have < len) {
         ssize_t n = pread(fd, buf + have, len - have, (off_t)have);
 
@@ -37,5 +40,6 @@ int file_read_exactly(int fd, char *buf, size_t len)
             return -1;
         have += (size_t)n;
     }
+    BRG_ASSERT(have == len);
     return 0;
 }

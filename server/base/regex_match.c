@@ -6,9 +6,9 @@
  * are made once, so that a match allocates nothing; a thread's set is freed when the thread ends.
  *
  * PCRE counts steps anew for every position of the subject at which a match may begin. So the first
- * try shares the limit out among the positions, which all but a few matches get along with. Where
- * that is not enough, the expression may use the whole limit at each position, a few positions at a
- * time, until it has had its share of processor time.
+ * try divides the limit by the number of positions, which is enough for all but a few matches. Where
+ * it is not, the second try has the whole limit at each position, looks at a few positions at a time,
+ * and ends after REGEX_TIME_NS of processor time.
  */
 #include "regex_limits.h"
 #include "regex_private.h"
@@ -59,6 +59,7 @@ static uint32_t regex_limit = REGEX_LIMIT_DEFAULT;
 
 void regex_limit_set(unsigned steps)
 {
+    BRG_ASSERT(steps > 0 && steps <= REGEX_LIMIT_MAX);
     regex_limit = steps;
 }
 
@@ -73,6 +74,7 @@ static void regex_thread_free(void *data)
 {
     regex_thread *self = data;
 
+    BRG_ASSERT(!regex_self || regex_self == self); /* the thread that ends is the owner */
     pcre2_match_data_free(self->data);
     pcre2_match_context_free(self->context);
     pcre2_jit_stack_free(self->stack);
@@ -90,6 +92,7 @@ static regex_thread *regex_thread_make(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     regex_thread *self = calloc(1, sizeof(*self));
 
+    BRG_ASSERT(!regex_self);
     if (!self)
         return NULL;
     pthread_once(&once, regex_key_make);
@@ -124,6 +127,7 @@ static regex_thread *regex_thread_get(uint32_t pairs)
         self->data = data;
         self->pairs = pairs;
     }
+    BRG_ASSERT(!self || self->pairs >= pairs);
     return self;
 }
 
@@ -165,6 +169,7 @@ static void regex_copy_groups(const PCRE2_SIZE *ovector, uint32_t set, apr_size_
 /* At the positions from @a at on, as many as the context's offset limit says. */
 static int regex_try(const regex_job *job, apr_size_t at, uint32_t limit)
 {
+    BRG_ASSERT(at <= job->len && limit > 0);
     pcre2_set_match_limit(job->self->context, limit);
     pcre2_set_depth_limit(job->self->context, limit);
     return pcre2_match(job->pcre, job->subject, job->len, at, job->options, job->self->data,
@@ -193,6 +198,7 @@ static int regex_try_windows(const regex_job *job, uint32_t limit)
                 return PCRE2_ERROR_MATCHLIMIT;
             width = spent_ns - before_ns < REGEX_WINDOW_NS ? 2 * width : REGEX_WINDOW;
         }
+        BRG_ASSERT(width >= REGEX_WINDOW);
         pcre2_set_offset_limit(job->self->context, at + width - 1);
         rc = regex_try(job, at, limit);
     }
@@ -224,6 +230,7 @@ static int regex_failed(const regex_code *code, int rc)
     static const char advice[] = ": see RegexMatchLimit";
     PCRE2_UCHAR8 why[128];
 
+    BRG_ASSERT(rc < 0 && rc != PCRE2_ERROR_NOMATCH);
     regex_failed_n++;
     if (pcre2_get_error_message(rc, why, sizeof why) < 0)
         strcpy((char *)why, "unknown error");
@@ -243,7 +250,6 @@ ap_regexec_len(const ap_regex_t *preg, const char *buff, apr_size_t len, apr_siz
     int rc;
 
     BRG_ASSERT_TAG(code, REGEX_CODE_TAG);
-
     if (len > INT_MAX)
         return AP_REG_INVARG;
     job.pcre = code->pcre;

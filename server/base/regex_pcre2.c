@@ -77,6 +77,7 @@ static regex_code *regex_code_make(pcre2_code *pcre, const char *pattern)
     size_t size = strlen(pattern) + (place.file ? strlen(place.file) : 0) + 64;
     regex_code *code = malloc(sizeof(*code) + size);
 
+    BRG_ASSERT(pcre != NULL);
     if (!code)
         return NULL;
     code->tag = REGEX_CODE_TAG;
@@ -175,6 +176,7 @@ ap_regname(const ap_regex_t *preg, apr_array_header_t *names, const char *prefix
         int group = entry[0] << 8 | entry[1];
         char *name = apr_pstrcat(names->pool, prefix ? prefix : "", (const char *)entry + 2, NULL);
 
+        BRG_ASSERT(group > 0);
         if (upper)
             ap_str_toupper(name);
         while (names->nelts <= group)

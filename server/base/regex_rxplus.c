@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "apr_strings.h"
 #include "ap_regex.h"
@@ -96,13 +97,13 @@ AP_DECLARE(ap_rxplus_t *) ap_rxplus_compile(apr_pool_t *pool, const char *patter
 static const char *regex_plus_replace(struct ap_varbuf *out, ap_rxplus_t *rx, const char *text,
                                       ap_regmatch_t *groups)
 {
+    BRG_ASSERT(groups[0].rm_so >= 0);
     ap_varbuf_strmemcat(out, text, groups[0].rm_so);
     ap_varbuf_regsub(out, rx->subs, text, rx->nmatch, groups, 0);
     return text + groups[0].rm_eo;
 }
 
-/* Every match anew is sought in what follows the one before, whose start counts as the start of the
- * text. */
+/* Each match is looked for in what follows the one before it; ^ matches there. */
 static int regex_plus_all(ap_rxplus_t *rx, const char *text, struct ap_varbuf *out)
 {
     int n = 0;

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "apr_strings.h"
 #include "util_char.h"
@@ -83,6 +84,7 @@ ap_pregsub_ex(apr_pool_t *p, char **result, const char *input, const char *sourc
               apr_size_t nmatch, ap_regmatch_t pmatch[], apr_size_t maxlen)
 {
     regex_subst job = {input, source, nmatch, pmatch};
+    const char *end;
     apr_size_t len;
     apr_status_t rv;
 
@@ -93,7 +95,8 @@ ap_pregsub_ex(apr_pool_t *p, char **result, const char *input, const char *sourc
     if (rv != APR_SUCCESS)
         return rv;
     *result = apr_palloc(p, len + 1);
-    regex_subst_put(&job, *result);
+    end = regex_subst_put(&job, *result);
+    BRG_ASSERT(end == *result + len);
     return APR_SUCCESS;
 }
 
@@ -112,6 +115,7 @@ ap_varbuf_regsub(struct ap_varbuf *vb, const char *input, const char *source, ap
                  ap_regmatch_t pmatch[], apr_size_t maxlen)
 {
     regex_subst job = {input, source, nmatch, pmatch};
+    const char *end;
     apr_size_t len;
     apr_status_t rv;
 
@@ -123,7 +127,9 @@ ap_varbuf_regsub(struct ap_varbuf *vb, const char *input, const char *source, ap
     if (rv != APR_SUCCESS || len == 0)
         return rv;
     ap_varbuf_grow(vb, vb->strlen + len);
-    regex_subst_put(&job, vb->buf + vb->strlen);
+    BRG_ASSERT(vb->strlen + len <= vb->avail);
+    end = regex_subst_put(&job, vb->buf + vb->strlen);
     vb->strlen += len;
+    BRG_ASSERT(end == vb->buf + vb->strlen);
     return APR_SUCCESS;
 }

@@ -4,6 +4,7 @@
  * are part of the program, the build has given those that are replaced a second name.
  */
 #include "stock_function.h"
+#include "brigade/assert.h"
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -11,8 +12,9 @@ void *stock_function(const char *name)
 {
     char second[80];
     void *found;
+    int n = snprintf(second, sizeof(second), "stock_%s", name);
 
-    snprintf(second, sizeof(second), "stock_%s", name);
+    BRG_ASSERT(n > 0 && n < (int)sizeof(second));
     found = dlsym(RTLD_DEFAULT, second);
     return found != NULL ? found : dlsym(RTLD_NEXT, name);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_core.h"
 #include "apr_fnmatch.h"
 #include "apr_file_info.h"
@@ -60,6 +61,7 @@ static const char *util_walk_dir(ap_dir_match_t *w, const char *path)
     for (i = 0; !err && i < names->nelts; i++)
         err = ap_dir_nofnmatch(
             w, ap_make_full_path(w->p, path, APR_ARRAY_IDX(names, i, const char *)));
+    BRG_ASSERT(w->depth > 0);
     w->depth--;
     return err;
 }

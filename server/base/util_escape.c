@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "apr_strings.h"
 #include "util_char.h"
 
@@ -37,12 +38,13 @@ static char *util_put_percent(char *d, const char *s, unsigned set)
 static char *util_percent(apr_pool_t *p, const char *s, unsigned set)
 {
     size_t len, extra = util_count(s, set, &len);
-    char *out;
+    char *out, *end;
 
     if (extra == 0)
         return apr_pstrmemdup(p, s, len);
     out = apr_palloc(p, len + 2 * extra + 1);
-    util_put_percent(out, s, set);
+    end = util_put_percent(out, s, set);
+    BRG_ASSERT(end == out + len + 2 * extra);
     return out;
 }
 
@@ -72,7 +74,8 @@ AP_DECLARE(char *) ap_os_escape_path(apr_pool_t *p, const char *path, int partia
             *d++ = '/';
         }
     }
-    util_put_percent(d, path, UTIL_C_PATH);
+    d = util_put_percent(d, path, UTIL_C_PATH);
+    BRG_ASSERT(d <= out + len + 2 * extra + 2);
     return out;
 }
 
@@ -109,6 +112,7 @@ static char *util_put_html(char *d, unsigned char c)
     const char *name = c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : "&quot;";
     size_t len;
 
+    BRG_ASSERT_DEBUG(c >= 0x80 || util_is((char)c, UTIL_C_HTML));
     if (c >= 0x80) {
         d[0] = '&';
         d[1] = '#';
@@ -140,6 +144,7 @@ AP_DECLARE(char *) ap_escape_html2(apr_pool_t *p, const char *s, int toasc)
             d = util_put_html(d, (unsigned char)*s);
         else
             *d++ = *s;
+    BRG_ASSERT(d <= out + len + (UTIL_HTML_MAX - 1) * n);
     *d = '\0';
     return out;
 }
@@ -171,6 +176,7 @@ static char *util_put_log(char *d, char c)
 {
     char letter = util_log_letter(c);
 
+    BRG_ASSERT_DEBUG(util_is(c, UTIL_C_LOG));
     *d++ = '\\';
     if (letter) {
         *d++ = letter;
@@ -196,6 +202,7 @@ AP_DECLARE(char *) ap_escape_logitem(apr_pool_t *p, const char *str)
             d = util_put_log(d, *str);
         else
             *d++ = *str;
+    BRG_ASSERT(d <= out + len + 3 * n);
     *d = '\0';
     return out;
 }
@@ -218,6 +225,7 @@ ap_escape_errorlog_item(char *dest, const char *source, apr_size_t buflen)
             continue;
         }
         len = (size_t)(util_put_log(item, *source) - item);
+        BRG_ASSERT(len <= sizeof item);
         if (len > (size_t)(end - d))
             break;
         memcpy(d, item, len);
@@ -237,6 +245,7 @@ AP_DECLARE(char *) ap_escape_shell_cmd(apr_pool_t *p, const char *s)
             *d++ = '\\';
         *d++ = *s;
     }
+    BRG_ASSERT(d == out + len + n);
     *d = '\0';
     return out;
 }
@@ -257,6 +266,7 @@ AP_DECLARE(char *) ap_escape_quotes(apr_pool_t *p, const char *instring)
             *d++ = '\\';
         *d++ = *at;
     }
+    BRG_ASSERT(d <= out + len + quotes);
     *d = '\0';
     return out;
 }

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "apr_base64.h"
 #include "apr_file_io.h"
 #include "apr_md5.h"
@@ -23,9 +24,12 @@ AP_DECLARE(void) ap_bin2hex(const void *src, apr_size_t srclen, char *dest)
 
 AP_DECLARE(char *) ap_pbase64decode(apr_pool_t *p, const char *bufcoded)
 {
-    char *out = apr_palloc(p, (apr_size_t)apr_base64_decode_len(bufcoded) + 1);
+    int room = apr_base64_decode_len(bufcoded), len;
+    char *out = apr_palloc(p, (apr_size_t)room + 1);
 
-    out[apr_base64_decode(out, bufcoded)] = '\0';
+    len = apr_base64_decode(out, bufcoded);
+    BRG_ASSERT(len >= 0 && len <= room);
+    out[len] = '\0';
     return out;
 }
 

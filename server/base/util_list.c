@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "apr_strings.h"
 #include "apr_tables.h"
 #include "util_char.h"
@@ -57,6 +58,7 @@ AP_DECLARE(const char *) ap_size_list_item(const char **field, int *len)
     for (; *s && (*s != ',' || util_scan_hidden(&at)); s++)
         util_scan_step(&at, *s);
     *len = (int)(s - item);
+    BRG_ASSERT(s > item);
     *field = util_list_skip(s);
     return item;
 }
@@ -99,12 +101,13 @@ AP_DECLARE(char *) ap_get_list_item(apr_pool_t *p, const char **field)
 {
     int len;
     const char *item = ap_size_list_item(field, &len);
-    char *out;
+    char *out, *end;
 
     if (!item)
         return NULL;
     out = apr_palloc(p, (apr_size_t)len + 1);
-    util_list_canonical(out, item, (size_t)len);
+    end = util_list_canonical(out, item, (size_t)len);
+    BRG_ASSERT(end <= out + len);
     return out;
 }
 
@@ -120,6 +123,7 @@ AP_DECLARE(int) ap_find_list_item(apr_pool_t *p, const char *line, const char *t
     want = strlen(tok);
     wanted = apr_palloc(p, want + 1);
     want = (size_t)(util_list_canonical(wanted, tok, want) - wanted);
+    BRG_ASSERT(want <= strlen(tok));
     have = apr_palloc(p, strlen(line) + 1);
     while ((item = ap_size_list_item(&line, &len)) != NULL)
         if ((size_t)(util_list_canonical(have, item, (size_t)len) - have) == want &&

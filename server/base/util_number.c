@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "apr_strings.h"
 #include "util_char.h"
 
@@ -21,6 +22,7 @@ AP_DECLARE(int) ap_parse_strict_length(apr_off_t *len, const char *str)
             return 0;
     if (*str)
         return 0;
+    BRG_ASSERT(value >= 0);
     *len = value;
     return 1;
 }

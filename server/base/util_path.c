@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "apr_file_info.h"
 #include "apr_strings.h"
 #include "util_char.h"
@@ -54,6 +55,7 @@ static size_t util_path_dots(const char *s, unsigned flags, int *up)
 /* Length of path[0..w) without its last segment; w ends a segment (or is 0). */
 static size_t util_path_pop(const char *path, size_t w)
 {
+    BRG_ASSERT(w > 0);
     w--;
     while (w > 0 && path[w - 1] != '/')
         w--;
@@ -113,6 +115,7 @@ AP_DECLARE(int) ap_normalize_path(char *path, unsigned int flags)
         if (bad)
             ok = 0;
     }
+    BRG_ASSERT(w <= r); /* what is written has been read */
     path[w] = '\0';
     return ok;
 }
@@ -135,6 +138,7 @@ AP_DECLARE(void) ap_no2slash_ex(char *name, int is_fs_path)
             while (*s == '/')
                 s++;
     }
+    BRG_ASSERT(d <= s);
     *d = '\0';
 }
 

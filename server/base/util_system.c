@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_log.h"
 #include "http_main.h"
 #include "ap_mpm.h"
@@ -31,8 +32,9 @@ APLOG_USE_MODULE(core);
  */
 #define UTIL_RANDOM_BATCH 256 /* getrandom() never returns less than asked up to this size */
 
-static atomic_uint util_random_generation =
-    1; /* relaxed: changed in a child that has one thread yet */
+/* Relaxed: it changes in a new process, which has one thread. */
+static atomic_uint util_random_generation = 1;
+
 static _Thread_local struct {
     unsigned generation, left;
     unsigned char bytes[UTIL_RANDOM_BATCH];
@@ -80,6 +82,7 @@ static void util_random_fill(void *buf, size_t n)
         ssize_t got = getrandom(at, n, 0);
 
         if (got > 0) {
+            BRG_ASSERT((size_t)got <= n);
             at += got;
             n -= (size_t)got;
         } else if (errno != EINTR) {
@@ -105,6 +108,7 @@ AP_DECLARE(void) ap_random_insecure_bytes(void *buf, apr_size_t size)
         util_random.left = UTIL_RANDOM_BATCH;
         util_random.generation = generation;
     }
+    BRG_ASSERT(util_random.left >= size && util_random.left <= UTIL_RANDOM_BATCH);
     util_random.left -= (unsigned)size;
     memcpy(buf, util_random.bytes + util_random.left, size);
 }

@@ -3,6 +3,7 @@
  * The calling thread's apr_thread_t, which APR tells only from version 1.8 on.
  */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "apr_portable.h"
 #include "apr_thread_proc.h"
 
@@ -19,6 +20,7 @@ static void *APR_THREAD_FUNC util_thread_run(apr_thread_t *thread, void *data)
 {
     util_thread_start start = *(util_thread_start *)data;
 
+    BRG_ASSERT(!util_thread_self);
     util_thread_self = thread;
     return start.func(thread, start.data);
 }

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "apr_strings.h"
 #include "apr_time.h"
 #include "util_time.h"
@@ -29,6 +30,7 @@ static apr_status_t util_explode(apr_time_exp_t *tm, apr_time_t t, util_recent *
     apr_int64_t second = apr_time_sec(t);
     util_recent *entry = &cache[second & (UTIL_RECENT_N - 1)];
 
+    BRG_ASSERT(cache == util_recent_gmt || cache == util_recent_local); /* of this thread */
     if (entry->second != second + 1) {
         apr_status_t rv = explode(&entry->exploded, apr_time_from_sec(second));
 
@@ -177,6 +179,7 @@ ap_recent_ctime_ex(char *date_str, apr_time_t t, int option, int *len)
         d = util_put_ctime(date_str, &tm, option);
     if (option & AP_CTIME_OPTION_GMTOFF)
         d = util_put_zone(d, tm.tm_gmtoff);
+    BRG_ASSERT(d < date_str + needed);
     *d = '\0';
     *len = needed;
     return APR_SUCCESS;
@@ -212,6 +215,7 @@ static const char *util_gmt_format(apr_pool_t *p, const char *fmt)
             *d++ = *fmt++;
         }
     }
+    BRG_ASSERT(d <= out + 3 * len);
     *d = '\0';
     return out;
 }

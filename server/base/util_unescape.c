@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "util_char.h"
 
 #define UTIL_U_FORBID_SLASH 1u /* %2f: 404 */
@@ -53,6 +54,7 @@ static int util_unescape(char *url, unsigned flags)
             s += 3;
         }
     }
+    BRG_ASSERT(d <= s); /* decoded text is never longer */
     *d = '\0';
     return bad_escape ? HTTP_BAD_REQUEST : bad_path ? HTTP_NOT_FOUND : OK;
 }

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "apr_allocator.h"
 #include "apr_pools.h"
@@ -72,6 +73,7 @@ static char *util_vb_alloc(struct ap_varbuf *vb, apr_size_t *size, apr_memnode_t
         vb->info->allocator = allocator;
         apr_pool_cleanup_register(vb->pool, vb->info, util_vb_cleanup, apr_pool_cleanup_null);
     }
+    BRG_ASSERT((apr_size_t)((*node)->endp - (*node)->first_avail) >= *size);
     *size = (apr_size_t)((*node)->endp - (*node)->first_avail);
     return (*node)->first_avail;
 }
@@ -99,6 +101,7 @@ AP_DECLARE(void) ap_varbuf_grow(struct ap_varbuf *vb, apr_size_t new_size)
     }
     vb->buf = buf;
     vb->avail = size - 1;
+    BRG_ASSERT(vb->avail >= new_size);
 }
 
 AP_DECLARE(void) ap_varbuf_free(struct ap_varbuf *vb)
@@ -121,6 +124,7 @@ AP_DECLARE(void) ap_varbuf_strmemcat(struct ap_varbuf *vb, const char *str, int 
     total = vb->strlen + (apr_size_t)len;
     if (vb->avail < total)
         ap_varbuf_grow(vb, total);
+    BRG_ASSERT(vb->avail >= total);
     memcpy(vb->buf + vb->strlen, str, (size_t)len);
     vb->buf[total] = '\0';
     vb->strlen = total;

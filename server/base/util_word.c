@@ -6,13 +6,16 @@
  */
 #include <string.h>
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "apr_strings.h"
 #include "util_char.h"
 
 static char *util_take(apr_pool_t *p, const char **line, const char *end)
 {
-    char *word = apr_pstrmemdup(p, *line, (apr_size_t)(end - *line));
+    char *word;
 
+    BRG_ASSERT(end >= *line);
+    word = apr_pstrmemdup(p, *line, (apr_size_t)(end - *line));
     *line = end;
     return word;
 }
@@ -75,13 +78,17 @@ static const char *util_quote_end(const char *s, char quote)
  * quotes). */
 static char *util_unquote(apr_pool_t *p, const char *s, const char *end, char quote)
 {
-    char *word = apr_palloc(p, (apr_size_t)(end - s) + 1), *d = word;
+    apr_size_t room = (apr_size_t)(end - s);
+    char *word, *d;
 
+    BRG_ASSERT(end >= s);
+    word = d = apr_palloc(p, room + 1);
     while (s < end) {
         if (*s == '\\' && (s[1] == '\\' || (quote && s[1] == quote)))
             s++;
         *d++ = *s++;
     }
+    BRG_ASSERT(d <= word + room);
     *d = '\0';
     return word;
 }
