@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules that are part of the program: which of them are present in a configuration.
+/* Built-in modules: which of them are active in a configuration.
  *
- * Apache has some of them as shared modules, which are there only if LoadModule names them. The
+ * Apache has some of them as shared modules, which are active only if LoadModule names them. The
  * same holds here as soon as a configuration has a LoadModule line for a module of Apache
- * (BuiltinModules loaded); one without such a line has them all. An IfModule before the first
- * such line has to know already, so that line starts the reading over, without these modules.
+ * (BuiltinModules loaded). In one without such a line all are active. An IfModule before the first
+ * such line must give the same result, so that line makes the reading begin again, without these
+ * modules.
  *
- * BuiltinModule takes one out for the length of a generation, so that LoadModule can open the
+ * BuiltinModule NAME Off takes one out for the length of a generation, so that LoadModule can open the
  * binary of the same name in its place. */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_request.h"
@@ -63,12 +65,15 @@ static int conf_builtin_is_shared(const module *m)
     return 0;
 }
 
-static int conf_builtin_place(const module *m)
+/* Whether BuiltinModule switched a built-in module off. */
+static char *conf_switch_of(const module *m)
 {
-    for (int i = 0; ap_prelinked_modules[i]; i++)
-        if (ap_prelinked_modules[i] == m)
-            return i;
-    return -1;
+    int i = 0;
+
+    while (ap_prelinked_modules[i] && ap_prelinked_modules[i] != m)
+        i++;
+    BRG_ASSERT(ap_prelinked_modules[i] == m && i < CONF_BUILTIN_MAX);
+    return &conf_switched_off[i];
 }
 
 module *conf_builtin_find(const char *symbol)
@@ -157,8 +162,7 @@ const char *conf_builtin_stock_load(const char *symbol)
     const module *m = conf_builtin_find(symbol);
 
     conf_stock_loaded |= stock_module_is(symbol);
-    if (conf_present != CONF_PRESENT_AUTO || (m && conf_switched_off[conf_builtin_place(m)]) ||
-        !stock_module_is(symbol))
+    if (conf_present != CONF_PRESENT_AUTO || (m && *conf_switch_of(m)) || !stock_module_is(symbol))
         return NULL;
     conf_present = CONF_PRESENT_LOADED;
     conf_reread = 1;
@@ -169,7 +173,7 @@ module *conf_builtin_absent(const char *symbol)
 {
     module *m = conf_builtin_find(symbol);
 
-    return m && m->module_index == -1 && !conf_switched_off[conf_builtin_place(m)] ? m : NULL;
+    return m && m->module_index == -1 && !*conf_switch_of(m) ? m : NULL;
 }
 
 int conf_builtin_waits_for_load(const module *m)
@@ -199,7 +203,7 @@ int conf_builtin_is_off(const char *symbol)
     return m && m->module_index == -1;
 }
 
-/* Without these there is no server. */
+/* The server needs these. */
 static int conf_builtin_is_vital(const module *m)
 {
     static const char *const vital[] = {"core.c",  "http_core.c", "mod_so.c",
@@ -213,6 +217,7 @@ static int conf_builtin_is_vital(const module *m)
 
 void conf_builtin_replace(module *m)
 {
+    BRG_ASSERT(m->module_index != -1);
     ap_remove_loaded_module(m);
     conf_hooks_stale = 1;
 }
@@ -234,11 +239,11 @@ const char *conf_builtin_off(const char *name)
 {
     module *m = conf_builtin_named(name);
 
-    if (!m || conf_switched_off[conf_builtin_place(m)])
+    if (!m || *conf_switch_of(m))
         return "no such built-in module (see -l)";
     if (conf_builtin_is_vital(m))
         return "the server cannot do without this module";
-    conf_switched_off[conf_builtin_place(m)] = 1;
+    *conf_switch_of(m) = 1;
     if (m->module_index != -1)
         conf_builtin_replace(m);
     return NULL;
@@ -246,6 +251,7 @@ const char *conf_builtin_off(const char *name)
 
 void conf_register_afresh(module **modules, apr_pool_t *pconf)
 {
+    BRG_ASSERT(modules != NULL && pconf != NULL);
     apr_hook_deregister_all();
     provider_registry_clear();
     /* The binary of a module must not be taken for what the built-in one, taken out, said of
@@ -256,7 +262,7 @@ void conf_register_afresh(module **modules, apr_pool_t *pconf)
         ap_register_hooks(*m, pconf);
 }
 
-void conf_builtin_settle(apr_pool_t *pconf)
+void conf_builtin_reregister(apr_pool_t *pconf)
 {
     if (!conf_hooks_stale)
         return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The server_rec's of a configuration, and its text from the command line and the main file. */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -15,6 +16,7 @@ APLOG_USE_MODULE(core);
 
 static void conf_server_defaults(server_rec *s)
 {
+    BRG_ASSERT(!s->is_virtual && s->process != NULL);
     s->server_admin = apr_pstrdup(s->process->pconf, DEFAULT_ADMIN);
     s->error_fname = apr_pstrdup(s->process->pconf, DEFAULT_ERRORLOG);
     s->log.level = ap_default_loglevel;
@@ -29,13 +31,14 @@ static void conf_server_defaults(server_rec *s)
 
 static void conf_server_unset(server_rec *s)
 {
+    BRG_ASSERT(s->is_virtual);
     s->log.level = CONF_LEVEL_UNSET;
     s->limit_req_line = s->limit_req_fieldsize = s->limit_req_fields = -1;
     s->timeout = s->keep_alive_timeout = -1;
     s->keep_alive = s->keep_alive_max = -1;
 }
 
-/* The main server matches no address: what arrives for none of the virtual hosts is its. */
+/* The main server matches no address: it gets what arrives for none of the virtual hosts. */
 static apr_status_t conf_main_address(apr_pool_t *p, server_rec *s)
 {
     s->addrs = apr_pcalloc(p, sizeof *s->addrs);
@@ -133,6 +136,6 @@ ap_read_config(process_rec *process, apr_pool_t *temp_pool, const char *config_n
         return NULL;
     }
     conf_registry_seal();
-    conf_builtin_settle(p);
+    conf_builtin_reregister(p);
     return s;
 }

@@ -2,6 +2,7 @@
 /* Lines of the configuration whose directive belongs to a module of Apache that is not here. They
  * are gathered while the tree is walked, so that one run reports all of them. */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_log.h"
 #include "apr_strings.h"
@@ -26,6 +27,7 @@ void conf_unsupported_add(apr_pool_t *p, const ap_directive_t *d, const char *mo
 {
     conf_unsupported *line;
 
+    BRG_ASSERT(d != NULL && mod != NULL);
     if (!conf_unsupported_lines)
         conf_unsupported_lines = apr_array_make(p, 8, sizeof *line);
     line = apr_array_push(conf_unsupported_lines);

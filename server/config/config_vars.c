@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names given by -D and Define: what <IfDefine> asks for, and ${NAME} in directives. */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -52,6 +53,7 @@ AP_DECLARE(int) ap_exists_config_define(const char *name)
 
 void conf_var_define(apr_pool_t *p, const char *name, const char *value)
 {
+    BRG_ASSERT(ap_server_config_defines != NULL);
     if (!ap_exists_config_define(name))
         APR_ARRAY_PUSH(ap_server_config_defines, const char *) = name;
     if (!value)
@@ -67,6 +69,7 @@ void conf_var_undefine(const char *name)
     int i = conf_define_index(name);
 
     if (i >= 0) {
+        BRG_ASSERT(i < defines->nelts);
         for (; i + 1 < defines->nelts; i++)
             APR_ARRAY_IDX(defines, i, const char *) = APR_ARRAY_IDX(defines, i + 1, const char *);
         apr_array_pop(defines);
@@ -75,8 +78,7 @@ void conf_var_undefine(const char *name)
         apr_table_unset(conf_values, name);
 }
 
-/* Values are found without regard to case, unlike the names that <IfDefine> asks for: Apache's
- * ways. */
+/* As in Apache, values are found without regard to case, unlike the names that <IfDefine> asks for. */
 const char *conf_var_get(const char *name)
 {
     return conf_values ? apr_table_get(conf_values, name) : NULL;
@@ -103,7 +105,7 @@ static const char *conf_var_value(apr_pool_t *p, const char *name)
 
     if (!value)
         value = getenv(name);
-    /* With a colon it is a map of mod_rewrite, which looks it up itself. */
+    /* A name with a colon is a map of mod_rewrite, which looks it up itself. */
     if (!value && !strchr(name, ':'))
         ap_log_perror(APLOG_MARK, APLOG_WARNING, 0, p,
                       APLOGNO(00111) "Config variable ${%s} is not defined", name);

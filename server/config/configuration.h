@@ -90,7 +90,7 @@ module *conf_builtin_find(const char *symbol);
 void conf_register_afresh(module **modules, apr_pool_t *pconf);
 
 /** Re-register all hooks if a built-in module was taken out since they were registered. */
-void conf_builtin_settle(apr_pool_t *pconf);
+void conf_builtin_reregister(apr_pool_t *pconf);
 
 /* ---- command index: config_commands.c ---- */
 

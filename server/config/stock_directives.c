@@ -372,8 +372,7 @@ int stock_module_is(const char *symbol)
     for (unsigned i = 0; i < sizeof known_modules / sizeof *known_modules; i++) {
         const char *name = known_modules[i].mod;
 
-        if (!strncmp(name, "mod_", 4) && strlen(name + 4) == len &&
-            !strncmp(name + 4, symbol, len))
+        if (!strncmp(name, "mod_", 4) && strlen(name + 4) == len && !strncmp(name + 4, symbol, len))
             return 1;
     }
     return known_is_in(known_silent, symbol, len);

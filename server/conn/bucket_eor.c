@@ -6,12 +6,13 @@
  *
  * Bucket and pool may die in either order, and each must be told of the other's end:
  *
- *   bucket destroyed first   its pool is destroyed; the pre-cleanup below runs while the request is
- * whole pool destroyed first     the same pre-cleanup runs, and leaves the bucket empty
+ *   bucket destroyed first   it destroys the pool; the pre-cleanup below runs while the request is whole
+ *   pool destroyed first     the same pre-cleanup runs, and empties the bucket
  *
  * Either way log_transaction runs once. It is a pre-cleanup because log hooks use subpools.
  */
 #include "connection.h"
+#include "brigade/assert.h"
 #include "httpd.h"
 #include "http_protocol.h"
 #include "http_request.h"
@@ -21,7 +22,7 @@
 #include "request_context.h"
 #include <stdatomic.h>
 
-/* Where modules take part in a connection, nobody else sees how many requests it had. */
+/* A module-driven connection has no other place that sees each of its requests end. */
 static void eor_count(const request_rec *r)
 {
     conn_rec *c = r->connection->master ? r->connection->master : r->connection;
@@ -37,6 +38,7 @@ static apr_status_t eor_request_ends(void *data)
     request_rec *r = b->data;
 
     if (r) {
+        BRG_ASSERT(b->type == &ap_bucket_type_eor);
         b->data = NULL;
         ap_run_log_transaction(r);
         eor_count(r);

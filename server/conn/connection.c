@@ -2,14 +2,13 @@
 /*
  * Apache's view of a connection: conn_rec, its pool, its hooks, its end.
  *
- * The awkward part is that conn_recs also come from elsewhere: modules make their own for HTTP/2
- * streams (often by copying ours byte for byte) and, through the same create_connection hook, for
- * connections to back ends. So connection_of() has to tell ours from theirs with nothing but the
- * public struct at hand.
+ * Modules make conn_recs, too: for HTTP/2 streams (often by copying ours byte for byte) and, through
+ * the same create_connection hook, for connections to back ends. connection_of() tells ours from
+ * theirs by what lies behind the public struct (connection_ours).
  *
- *   connection_attach   pool taken -> create_connection -> addresses -> pre_connection -> in use
- *   connection_detach   pre_close_connection -> output dropped -> pool cleared and kept for the
- * next
+ *   connection_attach   a pool is taken, then the hooks create_connection and pre_connection run
+ *   connection_detach   pre_close_connection runs, output is dropped, the pool is cleared and kept
+ *                       for the next connection
  */
 #include "connection.h"
 #include "clock.h"
@@ -73,6 +72,7 @@ static long connection_slots = 1, connection_threads = 1; /* limits of the score
 
 /* ---- identity ---- */
 
+/* NULL for a conn_rec that connection_create_hook() did not make, and for a copy of one. */
 static connection_rec *connection_ours(const conn_rec *c)
 {
     connection_rec *cr = (connection_rec *)(void *)(uintptr_t)c;
@@ -98,6 +98,7 @@ void connection_child_init(int slot)
 {
     const global_score *limits = ap_get_scoreboard_global();
 
+    BRG_ASSERT(slot >= 0);
     connection_slot = slot;
     connection_slots = limits ? limits->server_limit : slot + 1;
     connection_threads = limits ? limits->thread_limit : 1;
@@ -192,14 +193,14 @@ static conn_rec *connection_create_hook(apr_pool_t *p, server_rec *server, apr_s
     return c;
 }
 
-/* Comes last of all pre_connection hooks: by then the socket's owner has said who is below the
- * conn_rec. */
+/* The last of the pre_connection hooks: cr->bc is set by then. */
 static int connection_pre_hook(conn_rec *c, void *csd)
 {
     connection_rec *cr = connection_ours(c);
     brg_conn *bc = cr ? cr->bc : NULL;
     struct core_output *out;
 
+    BRG_ASSERT(!bc || bc->c == c);
     if (c->master || (cr && cr->filtered)) /* streams do not talk to the network themselves */
         return DONE;
     if (!bc)
@@ -246,6 +247,7 @@ static conn_rec *connection_build(brg_conn *bc, apr_pool_t *p, apr_socket_t *csd
                      "the event loops cannot drive it: connection closed");
         return NULL;
     }
+    BRG_ASSERT(!cr->bc && !cr->filtered);
     cr->bc = bc;
     return c;
 }
@@ -285,6 +287,7 @@ apr_status_t connection_attach(brg_conn *bc)
 
 void connection_on_thread(brg_conn *bc)
 {
+    BRG_ASSERT_TAG(bc, CONN_TAG);
     if (bc->c && bc->c->sbh)
         ap_update_sb_handle(bc->c->sbh, connection_slot, brg_thread_index());
 }
@@ -307,6 +310,7 @@ void connection_detach(brg_conn *bc)
     connection_rec *cr = (connection_rec *)bc->c;
     apr_pool_t *p;
 
+    BRG_ASSERT_TAG(bc, CONN_TAG);
     if (!cr)
         return;
     BRG_ASSERT(cr->magic == CONNECTION_MAGIC && cr->bc == bc);

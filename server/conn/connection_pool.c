@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pools of connections: each has an allocator of its own, so that a connection may move from loop
- * to worker and back without a lock, and is kept, cleared, for the next connection of the thread
- * that lets it go.
+ * Pools of connections. Each has an allocator of its own, so that a connection may move from loop
+ * to worker and back without a lock. The thread that releases a pool clears it and keeps it for its
+ * next connection.
  */
 #include "connection.h"
+#include "brigade/assert.h"
 
 #include "brigade/memory.h"
 
@@ -12,8 +13,8 @@
 
 #define CONNECTION_POOLS_KEPT 64
 
-/* Cleared pools for the next connections of the same thread. Kept small enough in number; how much
- * each keeps is its memory system's business. */
+/* Cleared pools for the next connections of the same thread. The memory system decides how much memory
+ * each of them keeps. */
 typedef struct connection_pools {
     apr_pool_t *pool[CONNECTION_POOLS_KEPT];
     int n;
@@ -35,6 +36,7 @@ static apr_pool_t *connection_pool_create(void)
 
 apr_pool_t *connection_pool_acquire(void)
 {
+    BRG_ASSERT(kept_pools.n >= 0 && kept_pools.n <= CONNECTION_POOLS_KEPT);
     return kept_pools.n ? kept_pools.pool[--kept_pools.n] : connection_pool_create();
 }
 
@@ -44,8 +46,9 @@ void connection_thread_fini(void)
         apr_pool_destroy(kept_pools.pool[--kept_pools.n]);
 }
 
-static void connection_pools_end(void *unused)
+static void connection_pools_end(void *pools)
 {
+    BRG_ASSERT(pools == &kept_pools); /* on the thread that kept them */
     connection_thread_fini();
 }
 
@@ -56,6 +59,7 @@ static void connection_pools_init(void)
 
 void connection_pool_release(apr_pool_t *p)
 {
+    BRG_ASSERT(p != NULL && (!kept_pools.n || kept_pools.pool[kept_pools.n - 1] != p));
     if (kept_pools.n == CONNECTION_POOLS_KEPT) {
         apr_pool_destroy(p);
         return;

@@ -2,13 +2,13 @@
 /*
  * The socket of a connection as modules see it, and what it means to close it.
  *
- * A connection's descriptor is its event loop's. A module that closes the socket (mod_security2's
- * "drop") would pull it away from under the loop, and the next connection could get the same
- * number, and with it the rest of this one's answer. So the program's own apr_socket_close() stands
- * before libapr's: it ends the conversation, and leaves the descriptor to the loop, which closes it
- * when the worker is done.
+ * The event loop owns a connection's descriptor. If a module closed it (mod_security2's "drop"), the
+ * next connection could get the same number, and the rest of this one's response with it. So the
+ * program has its own apr_socket_close(), which takes the place of libapr's: it shuts the connection
+ * down, and the loop closes the descriptor when the worker is done.
  */
 #include "connection.h"
+#include "brigade/assert.h"
 
 #include "apr_portable.h"
 #include "stock_function.h"
@@ -46,8 +46,11 @@ apr_status_t connection_socket(apr_socket_t **csd, brg_conn *bc, apr_pool_t *p,
     apr_os_sock_t fd = bc->fd;
     apr_os_sock_info_t info = {.os_sock = &fd};
     struct sockaddr_storage peer;
-    apr_status_t rv = connection_peer(bc, &info, &peer);
+    apr_status_t rv;
 
+    BRG_ASSERT_TAG(bc, CONN_TAG);
+    BRG_ASSERT(fd >= 0);
+    rv = connection_peer(bc, &info, &peer);
     if (rv == APR_SUCCESS)
         rv = apr_os_sock_make(csd, &info, p);
     if (rv == APR_SUCCESS)
@@ -85,6 +88,7 @@ __attribute__((visibility("default"))) APR_DECLARE(apr_status_t) apr_socket_clos
     apr_socket_data_get(&data, SOCKET_KEY, csd);
     if (!(bc = data))
         return socket_close_other(csd);
+    BRG_ASSERT_TAG(bc, CONN_TAG);
     shutdown(bc->fd, SHUT_RDWR);
     connection_disown(csd, apr_socket_pool_get(csd));
     if (bc->c)

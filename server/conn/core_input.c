@@ -13,6 +13,7 @@
  * say.
  */
 #include "connection.h"
+#include "brigade/assert.h"
 #include "clock.h"
 
 #include "http_config.h"
@@ -23,8 +24,8 @@
 
 APLOG_USE_MODULE(core);
 
-#define CORE_INPUT_LINE_MAX \
-    8192 /* a longer line is handed on in pieces, as APR's line splitter does */
+/* Bytes: a longer line is handed on in pieces, as APR's line splitter does. */
+#define CORE_INPUT_LINE_MAX 8192
 
 /* What tells a context of ours from a core_net_rec: that has a pointer to its socket there. */
 static const char core_input_tag;
@@ -84,6 +85,7 @@ static int core_input_source_is_hooked(void)
 
 static apr_status_t core_input_open_brigade(struct core_input *in)
 {
+    BRG_ASSERT(!in->bb);
     in->bb = apr_brigade_create(in->c->pool, in->c->bucket_alloc);
     if (in->bc && conn_in_size(in->bc)) {
         apr_size_t n = conn_in_size(in->bc);
@@ -106,6 +108,7 @@ static void core_input_start_clock(struct core_input *in)
 {
     brg_read_timeouts all;
 
+    BRG_ASSERT(in->bc != NULL);
     if (!core_input_timeouts || in->request == in->bc->requests + 1)
         return;
     memset(&all, 0, sizeof all);
@@ -134,6 +137,8 @@ static apr_status_t core_input_read(struct core_input *in, apr_read_type_e block
     int limited = 0;
     apr_status_t rv;
 
+    BRG_ASSERT_TAG(in->bc, CONN_TAG);
+    BRG_ASSERT(!conn_in_size(in->bc));
     if (block == APR_BLOCK_READ) {
         core_input_start_clock(in);
         if (in->limit.first_us) {
@@ -193,6 +198,7 @@ static void core_input_consume(struct core_input *in, apr_size_t n)
 {
     core_input_progress(in, n);
     if (in->bc) {
+        BRG_ASSERT(n <= conn_in_size(in->bc));
         conn_in_consume(in->bc, n);
         return;
     }
@@ -213,6 +219,8 @@ static void core_input_take(struct core_input *in, apr_bucket_brigade *bb, const
         return;
     }
     apr_bucket *e = APR_BRIGADE_FIRST(in->bb);
+
+    BRG_ASSERT(!APR_BRIGADE_EMPTY(in->bb) && n <= e->length);
     core_input_progress(in, n);
     if (n < e->length)
         apr_bucket_split(e, n);

@@ -81,7 +81,7 @@ static int core_output_waits(const struct core_output *out)
     return !APR_BRIGADE_EMPTY(out->bb) || core_spool_is_active(out);
 }
 
-static void core_output_settle(struct core_output *out)
+static void core_output_update(struct core_output *out)
 {
     core_spool_count(out);
     out->c->data_in_output_filters = core_output_waits(out);
@@ -104,7 +104,7 @@ static apr_status_t core_output_fail(struct core_output *out, apr_status_t rv)
     core_spool_fail(out, rv);
     apr_brigade_cleanup(out->bb);
     apr_brigade_cleanup(out->unsent);
-    core_output_settle(out);
+    core_output_update(out);
     return out->error;
 }
 
@@ -174,6 +174,7 @@ uint64_t core_output_take_bytes(brg_conn *bc)
     struct core_output *out = bc->out;
     apr_off_t n = out ? out->bytes - out->taken : 0;
 
+    BRG_ASSERT(n >= 0);
     if (n)
         out->taken = out->bytes;
     return (uint64_t)n;
@@ -320,6 +321,7 @@ static apr_status_t core_output_push_before(struct core_output *out, apr_bucket 
 {
     apr_status_t rv;
 
+    BRG_ASSERT(APR_BRIGADE_EMPTY(out->spare));
     apr_brigade_split_ex(out->unsent, e, out->spare);
     rv = core_output_push(out, seen->memory, want);
     APR_BRIGADE_CONCAT(out->unsent, out->spare);
@@ -455,7 +457,7 @@ apr_status_t ap_core_output_filter(ap_filter_t *f, apr_bucket_brigade *bb)
     rv = bb ? core_output_todo(out) : core_output_try(out);
     if (rv != APR_SUCCESS)
         return core_output_fail(out, rv);
-    core_output_settle(out);
+    core_output_update(out);
     return APR_SUCCESS;
 }
 
@@ -477,7 +479,7 @@ apr_status_t core_output_flush(brg_conn *bc)
     rv = core_output_write(out);
     if (rv != APR_SUCCESS && rv != APR_EAGAIN)
         return core_output_fail(out, rv);
-    core_output_settle(out);
+    core_output_update(out);
     return rv;
 }
 
@@ -485,6 +487,7 @@ void core_output_adopt(brg_conn *bc, const char *data, size_t len)
 {
     struct core_output *out = bc->out;
 
+    BRG_ASSERT_TAG(bc, CONN_TAG);
     if (!out || out->error || !len)
         return;
     APR_BRIGADE_INSERT_TAIL(out->bb, apr_bucket_heap_create(data, len, NULL, out->c->bucket_alloc));

@@ -12,20 +12,20 @@
 struct core_output {
     const void *tag; /**< tells this from a core_net_rec */
     conn_rec *c;
-    brg_conn *bc; /**< NULL for a connection that is not of this server's sockets */
-    int fd;
+    brg_conn *bc;       /**< NULL for a connection that is not of this server's sockets */
+    int fd;             /**< of the socket; owned by the loop */
     apr_status_t error; /**< first failure; nothing is written after it */
-    apr_bucket_brigade
-        *bb; /**< what is to be written, oldest first; between calls all of it is set aside */
-    apr_bucket_brigade *unsent,
-        *spare;         /**< the filter's own, so that no caller's brigade is needed after an EOR */
-    apr_pool_t *kept;   /**< pool of buckets that were set aside; cleared when bb runs empty */
-    apr_size_t memory;  /**< bytes of bb for which core_output_is_memory() */
-    apr_off_t bytes;    /**< handed to the kernel so far */
-    apr_off_t reported; /**< of these, in front of the bucket that comes next; for
-                           brg_connection_octets() */
-    apr_off_t taken;    /**< of these, told by core_output_take_bytes() */
-    int responses;      /**< whole responses that wait in bb */
+    /** What is to be written, oldest first; between calls all of it is set aside. */
+    apr_bucket_brigade *bb;
+    /** The filter's own, so that no caller's brigade is needed after an EOR. */
+    apr_bucket_brigade *unsent, *spare;
+    apr_pool_t *kept;  /**< pool of buckets that were set aside; cleared when bb runs empty */
+    apr_size_t memory; /**< bytes of bb for which core_output_is_memory() */
+    apr_off_t bytes;   /**< handed to the kernel so far */
+    /** Of these, in front of the bucket that comes next; for brg_connection_octets(). */
+    apr_off_t reported;
+    apr_off_t taken;               /**< of these, told by core_output_take_bytes() */
+    int responses;                 /**< whole responses that wait in bb */
     apr_interval_time_t waited_us; /**< that workers waited for the client in this response */
     struct core_spool *spool;      /**< output on disk, in front of bb; NULL until it is needed */
     unsigned blocked : 1;          /**< the last write left something: bb waits for the socket */

@@ -14,6 +14,7 @@
  * of a wrong one.
  */
 #include "core_output_private.h"
+#include "brigade/assert.h"
 #include "transport.h"
 #include "loop.h"
 
@@ -76,6 +77,7 @@ static void core_batch_add(core_batch *b, apr_bucket *e, const char *data, apr_s
     b->last = e;
     if (!len)
         return;
+    BRG_ASSERT(b->n < WRITE_IOVECS);
     b->vec[b->n].iov_base = (void *)(uintptr_t)data;
     b->vec[b->n++].iov_len = len;
     b->bytes += len;
@@ -182,6 +184,7 @@ static void core_write_drop(struct core_output *out, const core_batch *b, apr_si
         apr_bucket *e = APR_BRIGADE_FIRST(out->bb);
         apr_size_t len = APR_BUCKET_IS_METADATA(e) ? 0 : e->length;
 
+        BRG_ASSERT(!APR_BRIGADE_EMPTY(out->bb));
         done = e == b->last;
         if (len > sent) {
             if (sent)
@@ -248,6 +251,7 @@ apr_status_t core_write(struct core_output *out)
     apr_off_t start = out->bytes;
     apr_status_t rv = APR_SUCCESS;
 
+    BRG_ASSERT(!out->error); /* nothing is sent after a gap */
     while (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(out->bb)) {
         if (out->bytes - start >= WRITE_TURN_BYTES && out->bc && conn_on_loop()) {
             /* The socket may be far from full: no event would say that it goes on. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setters of the file cache: what Apache does not have. Sizes may end in K, M or G. */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "apr_lib.h"
@@ -37,6 +38,7 @@ static const char *core_size(cmd_parms *cmd, const char *arg, apr_off_t *to)
     int shift = unit ? 10 * (int)(unit - units + 1) : 0;
     apr_int64_t n;
 
+    BRG_ASSERT(shift >= 0 && shift < 32);
     if (error)
         return error;
     error = core_number(cmd, unit ? apr_pstrmemdup(cmd->temp_pool, arg, len - 1) : arg, 0,

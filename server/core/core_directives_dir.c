@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setters of the core's per-directory settings. */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -23,6 +24,7 @@ typedef struct core_word {
 
 static int core_pick(const core_word *words, const char *arg, int *value)
 {
+    BRG_ASSERT(words != NULL && arg != NULL);
     for (; words->name; words++) {
         if (!ap_cstr_casecmp(arg, words->name)) {
             *value = words->value;
@@ -182,6 +184,7 @@ static const core_word core_etag_words[] = {{"MTime", ETAG_MTIME},
 
 static void core_etag_apply(core_dir_config *d, char sign, etag_components_t bit)
 {
+    BRG_ASSERT(!sign || (bit != ETAG_ALL && bit != ETAG_NONE));
     if (sign == '+') {
         d->etag_add |= bit;
         d->etag_remove &= ~bit;
@@ -229,6 +232,7 @@ const char *core_set_handler(cmd_parms *cmd, void *dir, const char *arg)
         d->expr_handler = ap_expr_parse_cmd(cmd, arg + 5, AP_EXPR_FLAG_STRING_RESULT, &error, NULL);
         if (error)
             return apr_pstrcat(cmd->pool, "Can't parse expression : ", error, NULL);
+        BRG_ASSERT(d->expr_handler != NULL);
         return NULL;
     }
     d->handler = ap_cstr_casecmp(arg, "none") ? arg : "none";
@@ -248,6 +252,7 @@ static void core_store_document(cmd_parms *cmd, core_dir_config *d, int status,
 {
     int *key = apr_palloc(cmd->pool, sizeof *key);
 
+    BRG_ASSERT(d != NULL && document != NULL);
     *key = ap_index_of_response(status);
     if (!d->response_code_exprs)
         d->response_code_exprs = apr_hash_make(cmd->pool);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setters of limits: on requests, ranges, recursion and the resources of programs. */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "unixd.h"
@@ -22,6 +23,7 @@ static const char *core_head_limit(cmd_parms *cmd, const char *arg, int *to, con
     if (core_number(cmd, arg, 0, APR_INT32_MAX, &n))
         return apr_pstrcat(cmd->pool, cmd->cmd->name, " \"", arg,
                            "\" must be a non-negative integer", note, NULL);
+    BRG_ASSERT(n >= 0 && n <= APR_INT32_MAX);
     *to = (int)n;
     return NULL;
 }
@@ -127,7 +129,7 @@ const char *core_set_max_reversals(cmd_parms *cmd, void *dir, const char *arg)
 const char *core_set_recursion_limit(cmd_parms *cmd, void *dir, const char *redirects,
                                      const char *subrequests)
 {
-    core_server_config *c = ap_get_core_module_config(cmd->server->module_config);
+    core_server_config *c = core_conf(cmd);
     const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
     apr_int64_t n, m;
 
@@ -159,6 +161,7 @@ const char *core_set_rlimit(cmd_parms *cmd, void *dir, const char *soft, const c
                          : which == RLIMIT_NPROC ? &d->limit_nproc
                                                  : &d->limit_mem;
 
+    BRG_ASSERT(soft != NULL && to != NULL);
     if (!core_is_rlimit(soft) || !core_is_rlimit(hard))
         return apr_pstrcat(cmd->pool, cmd->cmd->name, " takes numbers, or 'max'", NULL);
     ap_unixd_set_rlimit(cmd, to, soft, hard, which);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setters of what goes to the error log. Opening and writing it is log.c's. */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -24,6 +25,7 @@ const char *core_set_log_level(cmd_parms *cmd, void *dir, const char *arg)
     const module *m;
     int level;
 
+    BRG_ASSERT(log != NULL);
     if (!colon) {
         error = ap_parse_log_level(arg, &level);
         if (error)
@@ -39,6 +41,7 @@ const char *core_set_log_level(cmd_parms *cmd, void *dir, const char *arg)
     m = conf_find_module(name);
     if (!m)
         return apr_psprintf(cmd->temp_pool, "Cannot find module %s", name);
+    BRG_ASSERT(m->module_index >= 0);
     ap_set_module_loglevel(cmd->pool, log, m->module_index, level);
     return NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options, and what .htaccess files may say: AllowOverride, AllowOverrideList, AccessFileName. */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -41,6 +42,7 @@ static int core_option_bits(const char *name, allow_options_t *bits)
 
 static void core_option_apply(core_dir_config *d, char sign, allow_options_t bits)
 {
+    BRG_ASSERT(!sign || sign == '+' || sign == '-');
     if (sign == '-') {
         d->opts_remove |= bits;
         d->opts_add &= (allow_options_t)~bits;
@@ -93,6 +95,7 @@ static const char *core_allowed_options(cmd_parms *cmd, core_dir_config *d, char
 {
     char *state = NULL;
 
+    BRG_ASSERT(list != NULL && (d->override & OR_OPTIONS));
     d->override_opts = OPT_NONE;
     for (char *w = apr_strtok(list, ",", &state); w; w = apr_strtok(NULL, ",", &state)) {
         allow_options_t bits;
@@ -182,6 +185,7 @@ static void core_override_list_add(cmd_parms *cmd, core_dir_config *d, const cha
         return;
     }
     for (; c; c = c->next) {
+        BRG_ASSERT(c->cmd != NULL && d->override_list != NULL);
         if (c->cmd->req_override & (OR_ALL | ACCESS_CONF)) {
             /* Looked up by the name that the module gave it. */
             apr_table_set(d->override_list, c->cmd->name, "1");
@@ -208,7 +212,7 @@ const char *core_set_allow_override_list(cmd_parms *cmd, void *dir, int argc, ch
 
 const char *core_set_access_name(cmd_parms *cmd, void *dir, const char *arg)
 {
-    core_server_config *c = ap_get_core_module_config(cmd->server->module_config);
+    core_server_config *c = core_conf(cmd);
     const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
 
     if (!error)

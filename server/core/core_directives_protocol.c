@@ -8,11 +8,6 @@
 #include "apr_strings.h"
 #include "core_private.h"
 
-static core_server_config *core_conf(const cmd_parms *cmd)
-{
-    return ap_get_core_module_config(cmd->server->module_config);
-}
-
 AP_DECLARE(const char *) ap_get_server_protocol(server_rec *s)
 {
     return core_server_conf_of(s)->protocol;

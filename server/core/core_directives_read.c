@@ -2,6 +2,7 @@
 /* Directives that act while the file is read: what they change (variables, the root of relative
  * names, the set of modules) counts for the lines that follow. */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -70,6 +71,7 @@ const char *core_set_state_dir(cmd_parms *cmd, void *dir, const char *arg)
 
 const char *core_include(cmd_parms *cmd, void *tree, const char *arg)
 {
+    BRG_ASSERT(tree != NULL);
     return conf_include(cmd, tree, arg, cmd->info != NULL);
 }
 
@@ -121,6 +123,7 @@ const char *core_error(cmd_parms *cmd, void *dir, const char *arg)
 
 const char *core_warning(cmd_parms *cmd, void *dir, const char *arg)
 {
+    BRG_ASSERT(cmd->directive != NULL);
     if (!*arg)
         return "The Warning directive was used with no message.";
     ap_log_perror(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, cmd->temp_pool,

@@ -12,11 +12,6 @@
 
 APLOG_USE_MODULE(core);
 
-static core_server_config *core_conf(const cmd_parms *cmd)
-{
-    return ap_get_core_module_config(cmd->server->module_config);
-}
-
 /* ---- where its documents are ---- */
 
 static const char *core_root_missing(cmd_parms *cmd, const char *path)

@@ -205,7 +205,7 @@ static const command_rec core_commands[] = {
     AP_INIT_TAKE1("FileCacheMaxFile", core_set_cache_max_file, NULL, RSRC_CONF,
                   "bytes of the largest file kept in memory"),
     AP_INIT_TAKE1("FileCacheEntries", core_set_cache_entries, NULL, RSRC_CONF,
-                  "files that a loop remembers"),
+                  "most responses that a loop stores"),
     AP_INIT_FLAG("FilterStatistics", core_set_filter_statistics, NULL, RSRC_CONF,
                  "On to count calls, bytes and cpu time of every filter"),
     {.name = NULL}};

@@ -8,10 +8,19 @@
  */
 #include "core_settings.h"
 
+/** The settings of the server that a directive is read for. */
+static inline core_server_config *core_conf(const cmd_parms *cmd)
+{
+    return ap_get_core_module_config(cmd->server->module_config);
+}
+
+/** @name Setters, by the arguments that their directives take
+ * @{ */
 typedef const char *core_take1_fn(cmd_parms *cmd, void *dir, const char *arg);
 typedef const char *core_take2_fn(cmd_parms *cmd, void *dir, const char *a, const char *b);
 typedef const char *core_flag_fn(cmd_parms *cmd, void *dir, int on);
 typedef const char *core_argv_fn(cmd_parms *cmd, void *dir, int argc, char *const argv[]);
+/** @} */
 
 /* core_sections.c */
 core_take1_fn core_section_directory, core_section_location, core_section_files, core_section_if,

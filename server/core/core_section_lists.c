@@ -57,8 +57,7 @@ ap_add_if_conf(apr_pool_t *p, core_dir_config *conf, void *if_config)
 
 typedef struct core_dir_rank {
     ap_conf_vector_t *vector;
-    unsigned
-        group; /* paths, then names that are no paths ("proxy:..."), then regular expressions */
+    unsigned group; /* 0: paths; 1: names that are no paths ("proxy:..."); 2: regular expressions */
     unsigned components; /* shorter paths first */
     int position;        /* in the configuration */
 } core_dir_rank;

@@ -131,7 +131,10 @@ static const char *core_scope_close(core_scope *sc, const char *error, const cha
 static const char *core_directory_path(cmd_parms *cmd)
 {
     char *path;
-    apr_status_t rv = apr_filepath_merge(&path, NULL, cmd->path, APR_FILEPATH_TRUENAME, cmd->pool);
+    apr_status_t rv;
+
+    BRG_ASSERT(cmd->path != NULL);
+    rv = apr_filepath_merge(&path, NULL, cmd->path, APR_FILEPATH_TRUENAME, cmd->pool);
 
     if (rv != APR_SUCCESS && !APR_STATUS_IS_EPATHWILD(rv))
         return apr_pstrcat(cmd->pool, "<Directory \"", cmd->path, "\"> path is invalid.", NULL);
@@ -270,6 +273,7 @@ const char *core_section_if(cmd_parms *cmd, void *dir, const char *arg)
 
 static void core_append_server(server_rec *main_server, server_rec *s)
 {
+    BRG_ASSERT(!main_server->is_virtual && s->next == NULL);
     while (main_server->next)
         main_server = main_server->next;
     main_server->next = s;
@@ -288,7 +292,7 @@ const char *core_section_virtualhost(cmd_parms *cmd, void *dir, const char *arg)
     error = ap_init_virtual_host(cmd->pool, addresses, main_server, &s);
     if (error)
         return error;
-    BRG_ASSERT(!main_server->is_virtual && s->is_virtual);
+    BRG_ASSERT(s->is_virtual);
     core_append_server(main_server, s);
     s->defn_name = cmd->directive->filename;
     s->defn_line_number = (unsigned)cmd->directive->line_num;

@@ -2,6 +2,7 @@
 /* <IfVersion [!]op version>: op is one of = == > >= < <= with a version, ~ or = with a regular
  * expression. The version compared with is that of the Apache whose configuration we read. */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "apr_lib.h"
@@ -57,6 +58,7 @@ static const char *version_match(cmd_parms *cmd, const char *pattern, int *holds
 
 static int version_holds(char op, int equal, int order)
 {
+    BRG_ASSERT(op == '=' || op == '<' || op == '>');
     if (order == 0)
         return op == '=' || equal;
     return op == '>' ? order > 0 : op == '<' && order < 0;
@@ -110,6 +112,7 @@ static const char *version_section(cmd_parms *cmd, void *tree, const char *arg)
     error = version_test(cmd, op, version, &holds);
     if (error)
         return error;
+    BRG_ASSERT(tree != NULL);
     return conf_conditional(cmd, tree, holds != negate);
 }
 

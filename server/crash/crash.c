@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fatal signals. The handler may run with the heap, locks and stdio in any state, so it writes with
- * nothing but write(2) from a buffer of its own, and then lets the signal have its default effect
- * (a core file in CoreDumpDirectory, where one is configured). The supervisor sees the death and
- * starts another process.
+ * Fatal signals. When the handler runs, heap, locks and stdio may be in any state. So it uses only
+ * write(2), from a buffer of its own, and then lets the signal have its default effect (a core file in
+ * CoreDumpDirectory, where one is configured). The supervisor starts another process.
  */
 #include "crash.h"
+#include "brigade/assert.h"
 #include "crash_private.h"
 
 #include "httpd.h"
@@ -34,6 +34,7 @@ void crash_stack_begin(void *stack, stack_t *old)
 {
     stack_t ours = {.ss_sp = stack, .ss_size = CRASH_STACK_BYTES};
 
+    BRG_ASSERT(stack != NULL && old != NULL);
     /* A sanitizer has put one there already. */
     if (sigaltstack(NULL, old) == 0 && old->ss_flags & SS_DISABLE)
         sigaltstack(&ours, NULL);
@@ -43,6 +44,7 @@ void crash_stack_begin(void *stack, stack_t *old)
 
 void crash_stack_end(const stack_t *old)
 {
+    BRG_ASSERT(old->ss_flags == SS_ONSTACK || (old->ss_flags & SS_DISABLE));
     if (old->ss_flags & SS_DISABLE)
         sigaltstack(old, NULL);
 }
@@ -180,8 +182,8 @@ static void crash_tell_place(void *context)
     crash_end(&t);
 }
 
-/* The first thread that crashes reports, and the process ends when it is through. What it looks at
- * may be in ruins: a fault in one step comes back here, and the next step is taken. */
+/* The first thread that crashes reports; then the process ends. What it reads may be damaged: a fault in one step calls
+ * this again, and the next step is taken. No assertion stands here and below: a failed one is such a fault. */
 static void crash_handler(int sig, siginfo_t *info, void *context)
 {
     static _Atomic pid_t thread;
@@ -213,6 +215,7 @@ static void crash_install(int sig)
 {
     struct sigaction sa;
 
+    BRG_ASSERT(sig > 0 && sig < NSIG);
     memset(&sa, 0, sizeof sa);
     sigemptyset(&sa.sa_mask);
     sa.sa_sigaction = crash_handler;

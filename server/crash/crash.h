@@ -21,6 +21,7 @@
  */
 void crash_serving(const request_rec *r);
 
+/** The socket of the connection that the calling thread drives, -1: none. Written by crash_driving() alone. */
 extern _Thread_local int crash_socket;
 
 /** The calling thread drives the connection of socket @a fd from now on; -1: none. */

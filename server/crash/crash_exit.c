@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A module that calls exit() takes the process along, and with it what all others do; nothing would
- * tell of it. */
+/* A module that calls exit() ends the process, with all other requests in it. This logs which module it was. */
 #include "crash.h"
 #include "http_config.h"
 #include "http_log.h"
@@ -10,7 +9,7 @@
 
 APLOG_USE_MODULE(core);
 
-static pid_t exit_watched; /* not what modules fork */
+static pid_t exit_watched; /* the process; 0: none. A process that a module forked is not watched */
 
 static void exit_called(void)
 {

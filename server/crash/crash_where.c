@@ -2,7 +2,7 @@
 /*
  * Which module was at work when a fatal signal came. The frames of the stack, from the innermost
  * on, are compared with what is known: files of modules, registered functions of hooks and of
- * filters, and the functions that run hooks. So the way of a request does not pay for it.
+ * filters, and the functions that run hooks. So requests pay nothing for it.
  *
  * A frame is identified by the entry point of its function. A compiler may leave out frames (a call
  * at the end of a function becomes a jump) or give a rare part of a function an entry point of its

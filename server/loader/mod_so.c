@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LoadModule and LoadFile.
  *
- * For a module that is built in no file is opened: the line says that it is present
- * (config_builtin.c), unless BuiltinModule switched the built-in one off before. Everything is bound when a file is opened, so
- * that a module which needs what this server does not offer is refused here, by name, and does not
- * end the process later.
+ * For a built-in module no file is opened: the line says that the module is to be active
+ * (config_builtin.c), unless BuiltinModule switched the built-in one off before. All symbols are bound
+ * when a file is opened. So a module that needs what this server does not offer is refused here, by
+ * name, and does not end the process later.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -98,6 +98,7 @@ static const char *so_open(cmd_parms *cmd, const char *symbol, const char *name,
     const char *error;
     int is_there;
 
+    BRG_ASSERT(name != NULL && *handle == NULL);
     *file = ap_server_root_relative(cmd->temp_pool, name);
     if (!*file)
         return apr_pstrcat(cmd->pool, "Invalid ", cmd->cmd->name, " path ", name, NULL);
@@ -165,14 +166,17 @@ static void so_note_built_in(cmd_parms *cmd, const char *symbol)
 {
     const so_conf *conf = ap_get_module_config(cmd->server->module_config, &so_module);
 
+    BRG_ASSERT(conf != NULL && conf_builtin_find(symbol));
     APR_ARRAY_PUSH(conf->built_in, const char *) = symbol;
 }
 
 /* A built-in module that is there only because of this line. */
 static const char *so_enter_built_in(cmd_parms *cmd, const char *symbol, module *mod)
 {
-    const char *error = ap_add_loaded_module(mod, cmd->pool, symbol);
+    const char *error;
 
+    BRG_ASSERT(!mod->dynamic_load_handle && mod->module_index == -1);
+    error = ap_add_loaded_module(mod, cmd->pool, symbol);
     if (error)
         return error;
     ap_single_module_configure(cmd->pool, cmd->server, mod);
@@ -251,6 +255,7 @@ static void so_tell_built_in(apr_pool_t *p, server_rec *s)
 {
     const so_conf *conf = ap_get_module_config(s->module_config, &so_module);
 
+    BRG_ASSERT(conf != NULL);
     if (conf->built_in->nelts)
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
                      "built in, so the file of LoadModule is not opened: %s "

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can be told of a module's file before it is opened: opening runs its constructors, and may
- * crash where the file is damaged.
+ * Checks of a module's file before it is opened. Opening runs its constructors, and may crash if the
+ * file is damaged.
  */
 #include "mod_so_private.h"
+#include "brigade/assert.h"
 #include "http_log.h"
 #include "module_symbols.h"
 #include "apr_strings.h"
@@ -38,6 +39,7 @@ static const char *so_no_structure(cmd_parms *cmd, const module_file *file, cons
     unsigned long magic;
     int version, minor;
 
+    BRG_ASSERT(symbol != NULL && file->defined != NULL);
     for (int i = 0; i < file->defined->nelts; i++) {
         const module_file_symbol *s = &APR_ARRAY_IDX(file->defined, i, module_file_symbol);
 
@@ -56,6 +58,7 @@ static const char *so_no_structure(cmd_parms *cmd, const module_file *file, cons
 static const char *so_wrong_magic(cmd_parms *cmd, const char *symbol, const char *path,
                                   unsigned long magic, int version)
 {
+    BRG_ASSERT(magic != MODULE_MAGIC_COOKIE);
     if ((magic & SO_COOKIE_MASK) == (MODULE_MAGIC_COOKIE & SO_COOKIE_MASK))
         return apr_psprintf(
             cmd->pool,
@@ -142,6 +145,7 @@ const char *so_missing(cmd_parms *cmd, const char *path, const char *first)
     apr_array_header_t *lost, *missing = apr_array_make(cmd->temp_pool, 1, sizeof(const char *));
     module_file file;
 
+    BRG_ASSERT(first != NULL);
     if (!module_file_read(&file, path, cmd->temp_pool))
         missing = module_symbols_missing(&file, path, &lost, cmd->temp_pool);
     if (!missing->nelts)

@@ -2,6 +2,7 @@
 /* --check-module: what can be told of a file without running anything in it comes first; then it is
  * opened, and its hooks are registered, by a process that may crash. */
 #include "module_check.h"
+#include "brigade/assert.h"
 #include "configuration.h"
 #include "module_file.h"
 #include "module_symbols.h"
@@ -30,6 +31,7 @@ typedef struct module_subject {
 
 static void module_stage(module_subject *s, const char *what)
 {
+    BRG_ASSERT(s->stage != NULL);
     apr_cpystrn(s->stage, what, MODULE_STAGE_SIZE);
 }
 
@@ -116,6 +118,7 @@ static void module_show(module_subject *s, void *handle, const char *symbol)
 
     if (!m || m->magic != MODULE_MAGIC_COOKIE || m->version != MODULE_MAGIC_NUMBER_MAJOR)
         return;
+    BRG_ASSERT(!s->passed_over);
     printf("  %s brings\n", symbol);
     module_check_directives(m);
     module_stage(s, apr_psprintf(s->p, "in register_hooks of %s", symbol));
@@ -194,6 +197,7 @@ static int module_check_one(process_rec *process, const char *const *files, int 
     char *path;
     pid_t pid;
 
+    BRG_ASSERT(n >= 0 && files[n] != NULL);
     memcpy(before, files, (apr_size_t)n * sizeof *before);
     printf("%s\n", s.path);
     fflush(stdout);
@@ -219,8 +223,7 @@ int module_check(process_rec *process, int files_n, const char *const *files)
 
     if (stage == MAP_FAILED)
         return 1;
-    /* A server would begin anew for the first library that complains; here it is done before there
-     * is output. */
+    /* A server restarts itself at the first library that needs this. Here it is done before there is output. */
     (void)brg_sms_static_tls_retry("static TLS");
     for (int i = 0; i < files_n; i++)
         bad |= module_check_one(process, files, i, stage);

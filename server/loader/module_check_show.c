@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a module that was opened brings: directives, hooks, filters, providers. */
 #include "hook_link.h"
+#include "brigade/assert.h"
 #include "provider.h"
 #include "declarations.h"
 #include "module_check.h"
@@ -256,7 +257,8 @@ void module_check_hooks(process_rec *process, module *m)
 {
     int told;
 
-    /* What is there then is the module's. */
+    BRG_ASSERT(m->magic == MODULE_MAGIC_COOKIE);
+    /* What is registered afterwards is the module's. */
     apr_hook_deregister_all();
     provider_registry_clear();
     declarations_forget();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dynamic symbols of a shared object, read from the file. Sizes and offsets in it are not to be
- * trusted: what is to be found out may be whether it is a module at all. */
+/* The dynamic symbols of a shared object, read from the file. Every size and offset is checked against the file: it
+ * may be damaged, or no module at all. */
 #include "module_file.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "apr_file_io.h"
 #include "apr_mmap.h"
@@ -62,6 +63,7 @@ static void elf_symbol(module_file *out, const elf_image *e, const ElfW(Sym) * s
     const int bind = symbol->st_info >> 4, type = symbol->st_info & 15;
     module_file_symbol *s;
 
+    BRG_ASSERT(name != NULL);
     if (!*name || bind == STB_LOCAL)
         return;
     s = apr_array_push(symbol->st_shndx == SHN_UNDEF ? out->wanted : out->defined);
@@ -142,6 +144,7 @@ static const char *elf_head(elf_image *e)
         sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32,
         __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB};
 
+    BRG_ASSERT(e->base != NULL && e->size >= sizeof *e->head);
     e->head = (const void *)e->base;
     if (memcmp(e->head->e_ident, this_machine, SELFMAG))
         return "is no shared object";
@@ -166,6 +169,7 @@ const char *module_file_read(module_file *out, const char *path, apr_pool_t *p)
         error = elf_head(&e);
     if (error)
         return error;
+    BRG_ASSERT(e.head != NULL && e.sections != NULL);
     *out = (module_file){.defined = apr_array_make(p, 16, sizeof(module_file_symbol)),
                          .wanted = apr_array_make(p, 64, sizeof(module_file_symbol)),
                          .libraries = apr_array_make(p, 4, sizeof(const char *))};
@@ -185,6 +189,7 @@ int module_file_is_module(const module_file_symbol *symbol, unsigned long *magic
     const apr_size_t len = strlen(symbol->name), least = offsetof(module, rewrite_args);
     module m;
 
+    BRG_ASSERT(symbol->name != NULL && least < sizeof m);
     if (!symbol->is_data || symbol->size < least || symbol->size > 2 * sizeof m || !symbol->content)
         return 0;
     memset(&m, 0, sizeof m);

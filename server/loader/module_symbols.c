@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "module_symbols.h"
+#include "brigade/assert.h"
 #include "apr_strings.h"
 #include <dlfcn.h>
 #include <link.h>
@@ -40,6 +41,7 @@ apr_array_header_t *module_symbols_missing(const module_file *file, const char *
     apr_array_header_t *libraries = apr_array_make(p, 8, sizeof(void *));
     apr_array_header_t *missing = apr_array_make(p, 4, sizeof(const char *));
 
+    BRG_ASSERT(file->libraries != NULL && file->wanted != NULL);
     *lost = apr_array_make(p, 4, sizeof(const char *));
     for (int i = 0; i < file->libraries->nelts; i++) {
         const char *name = APR_ARRAY_IDX(file->libraries, i, const char *);
@@ -76,6 +78,7 @@ static const char *module_other_file(const void *address, const char *path)
     struct link_map *map = NULL;
     Dl_info info;
 
+    BRG_ASSERT(address != NULL);
     if (!dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
         return "";
     return strcmp(map->l_name, path) ? map->l_name : NULL;

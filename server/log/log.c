@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The error log: every ap_log_*error_ ends in log_write_error, which decides whether the message is
- * wanted, makes one line of it and hands that to the file with a single write. A line that cannot
- * be written (disk full, reader of a pipe gone or too slow) is lost; the server goes on.
+ * The error log. Every ap_log_*error_ ends in log_write_error(), which decides whether the message is
+ * wanted, makes one line of it and writes that with a single call. A line that cannot be written (disk
+ * full, reader of a pipe gone or too slow) is lost; the server goes on.
  */
 #include "log_private.h"
 
@@ -53,11 +53,14 @@ static const char *log_new_id(apr_pool_t *p)
     } raw = {(uint64_t)apr_time_now(), (uint32_t)getpid(), atomic_fetch_add(&count, 1)};
     unsigned char bytes[13];
     char *id = apr_palloc(p, LOG_ID_BYTES);
+    int n;
 
     memcpy(bytes, &raw.time, 7);
     memcpy(bytes + 7, &raw.pid, 3);
     memcpy(bytes + 10, &raw.count, 3);
-    id[apr_base64_encode_binary(id, bytes, sizeof bytes) - 1] = '\0';
+    n = apr_base64_encode_binary(id, bytes, sizeof bytes);
+    BRG_ASSERT(n > 0 && n <= LOG_ID_BYTES);
+    id[n - 1] = '\0';
     *strchrnul(id, '=') = '\0';
     return id;
 }
@@ -148,6 +151,7 @@ static void log_write_lost(int fd)
         "%s[core:error] [pid %" APR_PID_T_FMT
         "] %u lines of error logs were lost: the program that reads them was too slow\n",
         torn ? "\n" : "", getpid(), n);
+    BRG_ASSERT(len > 0 && len < (int)sizeof line);
     if (!log_write_bytes(fd, line, (apr_size_t)len))
         atomic_fetch_add_explicit(&log_lost_n, n, memory_order_relaxed);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ap_log_*data: blocks of bytes in the error log, sixteen to a line, in hexadecimal and as text. */
 #include "log_private.h"
+#include "brigade/assert.h"
 
 #include "apr_strings.h"
 
@@ -20,6 +21,7 @@ typedef struct data_target {
 
 static void data_say(const data_target *t, const char *text)
 {
+    BRG_ASSERT(!t->r || (!t->c && !t->s));
     if (t->r)
         ap_log_rerror_(t->file, t->line, t->module_index, t->level, 0, t->r, "%s", text);
     else if (t->c)
@@ -42,6 +44,7 @@ static void data_line(const data_target *t, const unsigned char *data, apr_size_
 {
     char line[DATA_LINE_BYTES], *at = line;
 
+    BRG_ASSERT(len > 0 && len <= DATA_PER_LINE);
     if (flags & AP_LOG_DATA_SHOW_OFFSET)
         at += apr_snprintf(at, 16, "%04" APR_UINT64_T_HEX_FMT ": ", (apr_uint64_t)offset);
     for (apr_size_t i = 0; i < DATA_PER_LINE; i++) {
@@ -54,6 +57,7 @@ static void data_line(const data_target *t, const unsigned char *data, apr_size_
     *at++ = ' ';
     for (apr_size_t i = 0; i < len; i++)
         *at++ = data[i] >= 0x20 && data[i] < 0x7f ? (char)data[i] : '.';
+    BRG_ASSERT(at < line + sizeof line);
     *at = '\0';
     data_say(t, line);
 }

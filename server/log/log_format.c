@@ -2,8 +2,8 @@
 /*
  * ErrorLogFormat: from format string to items, from items to a line.
  *
- * A format is a row of fields; a new one begins where blanks begin after something else, and at "%
- * ". When an item has nothing to say, its whole field goes, blanks before it included: that is why
+ * A format is a row of fields. A field begins with the blanks before it, and at a percent sign that is
+ * followed by a blank. If an item is empty, its whole field is left out, with the blanks before it:
  * "[client %a]" vanishes where there is no client.
  */
 #include "log_private.h"
@@ -80,8 +80,10 @@ static void log_parser_char(log_parser *ps, char c, int escaped)
 
 static void log_parser_escape(log_parser *ps)
 {
-    char c = *++ps->at;
+    char c;
 
+    BRG_ASSERT(*ps->at == '\\');
+    c = *++ps->at;
     if (!c) {
         log_parser_char(ps, '\\', 1);
         return;
@@ -94,6 +96,7 @@ static const char *log_parser_braces(log_parser *ps, const char **arg)
 {
     const char *end = strchr(ps->at, '}');
 
+    BRG_ASSERT(*ps->at == '{');
     if (!end)
         return "missing closing \"}\" in error log format";
     *arg = apr_pstrmemdup(ps->p, ps->at + 1, (apr_size_t)(end - ps->at - 1));
@@ -136,6 +139,7 @@ static const char *log_parser_item(log_parser *ps)
     ap_errorlog_format_item *item;
     const char *err;
 
+    BRG_ASSERT(*ps->at == '%');
     ps->at++;
     if (*ps->at == ' ' || *ps->at == '%') {
         if (*ps->at == ' ')
@@ -249,6 +253,7 @@ const apr_array_header_t *log_format_builtin(log_style style)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, log_builtin_make);
+    BRG_ASSERT(log_builtin[style] != NULL);
     return log_builtin[style];
 }
 

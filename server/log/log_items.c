@@ -2,6 +2,7 @@
 /* The items of ErrorLogFormat. Each writes at most buflen bytes (NUL included) and returns how
  * many; 0 = nothing to say. */
 #include "log_private.h"
+#include "brigade/assert.h"
 
 #include "http_protocol.h"
 #include "util_time.h"
@@ -131,11 +132,12 @@ static int log_item_error(const ap_errorlog_info *info, const char *arg, char *b
         len = apr_snprintf(buf, (apr_size_t)buflen, "(EAI %d)", info->status - APR_OS_START_EAIERR);
     else
         len = apr_snprintf(buf, (apr_size_t)buflen, "(%d)", info->status);
+    BRG_ASSERT(len >= 0 && len < buflen);
     apr_strerror(info->status, buf + len, (apr_size_t)(buflen - len));
     return len + (int)strlen(buf + len);
 }
 
-/* Where it stands in a line is log_format_line's business. */
+/* log_format_line() puts the message in. */
 static int log_item_message(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
 {
     return 0;

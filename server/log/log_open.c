@@ -2,6 +2,7 @@
 /* Opening the error logs: files, programs, syslog; and standard error, which becomes the main one
  * of them. */
 #include "log_private.h"
+#include "brigade/assert.h"
 
 #include "ap_mpm.h"
 #include "ap_listen.h"
@@ -110,6 +111,7 @@ static int log_open_syslog(const char *spec)
             code = log_facility(facility, len);
     }
     if (code < 0) {
+        BRG_ASSERT(facility != NULL);
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, APR_EBADPATH, NULL,
                      APLOGNO(10036) "%s: could not open syslog error log %s.", ap_server_argv0,
                      facility);
@@ -184,8 +186,8 @@ static int log_open_file(server_rec *s, apr_pool_t *p)
     return DONE;
 }
 
-/* The same pipe, so that nobody waits for its reader: an open file of its own, since the one that there is becomes
- * standard error of other programs, which expect to be able to wait. */
+/* A second open file of the pipe, one that does not block: nobody waits for the pipe's reader. The first one stays as it
+ * is, since it becomes standard error of other programs, which expect that writing to it waits. */
 static apr_file_t *log_open_unblocked(apr_file_t *pipe, apr_pool_t *p)
 {
     apr_file_t *file;
@@ -206,6 +208,7 @@ static int log_open_pipe(server_rec *s, apr_pool_t *p)
     const char *program = s->error_fname + 1;
     piped_log *pl;
 
+    BRG_ASSERT(*s->error_fname == '|');
     if (*program == '$') {
         type = APR_SHELLCMD_ENV;
         program++;
@@ -224,6 +227,7 @@ static int log_open_pipe(server_rec *s, apr_pool_t *p)
 
 static int log_open_server(server_rec *s, apr_pool_t *p)
 {
+    BRG_ASSERT(s->error_fname != NULL);
     if (*s->error_fname == '|')
         return log_open_pipe(s, p);
     if (log_is_syslog(s->error_fname)) {
@@ -236,6 +240,7 @@ static int log_open_server(server_rec *s, apr_pool_t *p)
 /* Virtual hosts that name the same log share it. */
 static int log_share(server_rec *s, const server_rec *s_main)
 {
+    BRG_ASSERT(s != s_main && s->error_fname != NULL);
     for (const server_rec *other = s_main; other != s; other = other->next)
         if (other->error_fname && !strcmp(other->error_fname, s->error_fname)) {
             s->error_log = other->error_log;
@@ -256,16 +261,14 @@ int ap_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_
             s->error_log = s_main->error_log;
         else if (!log_share(s, s_main) && log_open_server(s, plog) != OK)
             return DONE;
-    /* Whatever a library or a child prints lands in the log, also while a later configuration is
-     * read. */
+    /* What libraries and other programs print goes to the log, also while a later configuration is read. */
     standard_error = log_main_pipe ? log_main_pipe : s_main->error_log;
     if (standard_error && log_dup_to_stderr(standard_error) == APR_SUCCESS)
         log_is_open = 1;
     return OK;
 }
 
-/* Each process writes through its own descriptors already; only what belongs to the supervisor's
- * start is left. */
+/* Messages of a server process are no messages of the start any more. */
 void ap_logs_child_init(apr_pool_t *p, server_rec *s)
 {
     log_is_open = 1;

@@ -3,12 +3,16 @@
  * Piped logs: programs that read a log from their standard input.
  *
  * The supervisor keeps both ends of the pipe. When a program dies it starts another on the same
- * read end, so what stands in the pipe is not lost and no writer sees a broken pipe. When the
- * configuration goes, the supervisor lets go of both ends; the program reads what is left, until
- * the last server process of that generation has closed its end, too, and then ends of its own
- * accord.
+ * read end, so what is in the pipe is not lost and no writer gets EPIPE. When the configuration is
+ * replaced, the supervisor closes both ends. The program reads the rest until the last server process
+ * of that generation has closed its end, and then sees the end of the file.
  *
- *   open -> running -(dies)-> running anew ... -> let go
+ *   state    what moves it on                        process
+ *   -------  --------------------------------------  -------
+ *   open     pipe_spawn()                            NULL
+ *   running  the program dies: spawned again         set
+ *            ap_close_piped_log(), the pool ends     set
+ *   closed                                           NULL
  */
 #include "log_private.h"
 
@@ -23,8 +27,8 @@
 
 APLOG_USE_MODULE(core);
 
-#define PIPE_RESTART_MIN_US \
-    APR_USEC_PER_SEC /* a program that dies faster is not started at once again */
+/* A program that dies sooner after its start is not started again at once. */
+#define PIPE_RESTART_MIN_US APR_USEC_PER_SEC
 
 #define PIPE_TAG 0x50495045
 
@@ -84,6 +88,8 @@ static apr_status_t pipe_spawn(piped_log *pl)
     char **args;
     apr_status_t rv;
 
+    BRG_ASSERT_TAG(pl, PIPE_TAG);
+    BRG_ASSERT(!pl->process);
     apr_pool_create(&p, pl->p);
     rv = pipe_attributes(pl, &attr, p);
     if (rv == APR_SUCCESS)

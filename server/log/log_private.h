@@ -26,8 +26,8 @@ extern int log_is_open;
 /** Name that syslog shows; NULL = not opened. */
 extern const char *log_syslog_ident;
 
-/* NAMELESS: the message is no module's (one that does not declare its name to http_log.h, for
- * example). */
+/** The kinds of line that have a built-in format. NAMELESS: the message belongs to no module (one that does not declare
+ * its name to http_log.h, for example). */
 typedef enum {
     LOG_STYLE_FILE,
     LOG_STYLE_FILE_NAMELESS,
@@ -61,7 +61,6 @@ const ap_errorlog_handler *log_item_find(char tag);
 
 /** Register the items of Apache's manual. */
 void log_items_register(void);
-
 
 /** The core's generate_log_id hook. */
 int log_generate_id(const conn_rec *c, const request_rec *r, const char **id);

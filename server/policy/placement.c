@@ -2,6 +2,7 @@
 /* Which modules take part in requests and connections, and what they declared of themselves. The
  * survey walks the registered hooks once per configuration; requests only read its result. */
 #include "core_settings.h"
+#include "brigade/assert.h"
 #include "placement.h"
 #include "conn.h"
 #include "declarations.h"
@@ -26,10 +27,11 @@ static const char *phases_undeclared; /* the first module without a declaration,
 static int phases_plain, phases_authenticate, phases_differ;
 static ap_HOOK_post_read_request_t *observers[4]; /* hooks of modules whose rule observes */
 static int observers_n;
-static const declaration
-    *asked[DECLARATIONS_MOST]; /* whose answer may be other than BRG_CACHE_STATIC */
+/* Those whose answer may be other than BRG_CACHE_STATIC. */
+static const declaration *asked[DECLARATIONS_MOST];
 static const declaration *stock[DECLARATIONS_MOST]; /* of stock modules */
 static int asked_n, stock_n, stock_filters_wait; /* the latter: filters of some of them may wait */
+static int policy_surveyed;                      /* policy_survey_hooks() ran in this process */
 static enum { CONNS_PLAIN, CONNS_BY_FILTERS, CONNS_MODULE_DRIVEN } connections_kind;
 
 typedef apr_array_header_t *hook_get_fn(void);
@@ -53,9 +55,10 @@ int policy_is_declared(const module *m)
     return declaration_of(m->name) != NULL || stock_rule_of(m) != NULL;
 }
 
-/* Declarations in the stead of Apache's own modules that were loaded as binaries. */
+/* Declare for Apache's own modules that were loaded as binaries. */
 static void declare_stock(void)
 {
+    BRG_ASSERT(ap_loaded_modules != NULL);
     for (module **m = ap_loaded_modules; *m; m++) {
         const stock_rule *rule = declaration_of((*m)->name) ? NULL : stock_rule_of(*m);
         declaration *d;
@@ -65,7 +68,7 @@ static void declare_stock(void)
     }
 }
 
-/* A filter of a stock module that may wait, as most may. */
+/* 1 if a filter of a stock module, whose rule does not say that filters go without waiting, is on the chain. */
 static int stock_filter_waits(const ap_filter_t *f)
 {
     for (; f; f = f->next) {
@@ -91,6 +94,7 @@ static int survey(hook_get_fn *const *hooks, size_t n, const char *kind)
 {
     int plain = 1;
 
+    BRG_ASSERT(n > 0 && declarations_n >= 0);
     for (size_t i = 0; i < n; i++) {
         const apr_array_header_t *links = hooks[i]();
         const hook_link *l;
@@ -115,7 +119,7 @@ static int survey(hook_get_fn *const *hooks, size_t n, const char *kind)
     return plain;
 }
 
-/* The worst of what modules that hook connections ask for. */
+/* By the module that asks for most: a module of which nothing is known drives all connections. */
 static void survey_connections(void)
 {
     static hook_get_fn *const hooks[] = {
@@ -140,7 +144,7 @@ static void survey_connections(void)
     }
 }
 
-/* Hooks that make of a request what logs want to know of it. */
+/* Collect the post_read_request hooks whose effect logs show (mod_remoteip). */
 static void survey_observers(void)
 {
     apr_array_header_t *links = ap_hook_get_post_read_request();
@@ -158,6 +162,7 @@ static void survey_observers(void)
 
 void policy_observe(request_rec *r)
 {
+    BRG_ASSERT(observers_n <= (int)(sizeof observers / sizeof *observers));
     for (int i = 0; i < observers_n; i++)
         (void)observers[i](r);
 }
@@ -188,6 +193,7 @@ void policy_survey_hooks(void)
         declarations[i].hooks_requests = declarations[i].hooks_phases = 0;
     survey_observers();
     survey_connections();
+    policy_surveyed = 1;
     phases_plain = survey(request_hooks, sizeof request_hooks / sizeof *request_hooks, "requests");
     survey_declarations();
 }
@@ -199,6 +205,7 @@ int phases_may_run_inline(void)
 
 static int phases_wait_for(const request_rec *r)
 {
+    BRG_ASSERT(phases_differ);
     for (int i = 0; i < stock_n; i++)
         if (stock[i]->stock->phases_wait && stock[i]->stock->phases_wait(r))
             return 1;
@@ -279,6 +286,7 @@ static const char policy_each_time[] = "it has to run for each request";
 
 static int policy_ask_one(const declaration *d, request_rec *r, const char **why)
 {
+    BRG_ASSERT(!(d->fn && d->never));
     if (stock_rule_is_void(d->stock))
         *why = "an .htaccess file uses a directive with which it may depend on anything";
     else if (d->never && d->hooks_phases)
@@ -318,6 +326,7 @@ int policy_keeps_out(const module *m, policy_reason *reason)
 {
     const declaration *d = declaration_of(m->name);
 
+    BRG_ASSERT(policy_surveyed);
     *reason = (policy_reason){m->name, d ? policy_each_time : policy_unknown};
     return d ? d->never && d->hooks_phases : policy_hooks_requests(m);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stock modules of Apache 2.4 whose phases do nothing but look at the request, the configuration
- * and local files. With a declaration in their stead, their presence alone sends no request to a
- * worker thread. Answers are conservative: what is not certain is VOLATILE.
+/* Rules for stock modules of Apache 2.4 whose phases only look at the request, the configuration and
+ * local files. A rule declares for its module, so that the module's presence alone sends no request to a
+ * worker. Rules are conservative: what is not certain is VOLATILE.
  *
- * Authentication may take long on purpose (bcrypt): the phases of a request stop before it and go
- * on on a worker (request.c), so the modules for it may stand here. */
+ * Modules that check passwords, which may take long on purpose (bcrypt), have rules, too: the phases of
+ * a request stop before authentication on a loop and continue on a worker (request.c). */
 #include "coding.h"
+#include "brigade/assert.h"
 #include "connection.h"
 #include "stock_policy.h"
 #include "configuration.h"
@@ -18,10 +19,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define STOCK_DEFLATE_BYTES \
-    (128 * 1024) /* more is compressed on a worker: other connections would wait too long */
+/* Files above this size are compressed by a worker: other connections of the loop would wait too long. */
+#define STOCK_DEFLATE_BYTES (128 * 1024)
 
-/* Who it is matters only where somebody is asked for. */
+/* The response depends on the user where the configuration asks for one. */
 static int stock_authentication(request_rec *r)
 {
     if (r->user || r->ap_auth_type || ap_auth_type(r))
@@ -36,8 +37,8 @@ static const char *stock_last_segment(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* 1 unless the file has the name that was asked for. r->uri may be that of an index file by now,
- * which was chosen. */
+/* 1 if negotiation chose the file: its name differs from the last segment of the target. r->uri is no help, it may
+ * name an index file by now. */
 static int stock_name_was_chosen(request_rec *r)
 {
     const char *asked, *got = stock_last_segment(r->filename);
@@ -56,8 +57,8 @@ static int stock_is_type_map(const request_rec *r)
            (r->content_type && !strcmp(r->content_type, "application/x-type-map"));
 }
 
-/* MultiViews and type maps choose by request fields; x-gzip or gzip, too, is as the client names
- * it. */
+/* MultiViews and type maps choose by request fields. Of x-gzip and gzip the response has the name that the client
+ * uses. */
 static int stock_negotiation(request_rec *r)
 {
     if (r->content_encoding || r->vlist_validator)
@@ -95,7 +96,7 @@ static int stock_compression_waits(request_rec *r)
 
 /* ---- connections ---- */
 
-/* On a connection without filters, of no other protocol, they have nothing to say. */
+/* Modules of other protocols take no part in a connection without filters of theirs. */
 static int stock_plain_connection(request_rec *r)
 {
     return connection_is_plain(r->connection) ? BRG_CACHE_STATIC : BRG_CACHE_VOLATILE;
@@ -142,7 +143,7 @@ static int stock_proxy_waits(request_rec *r)
     return stock_is_proxied(r);
 }
 
-/* A '~' in some form: the target may name a user, who is looked for in the system's database. */
+/* A '~', plain or escaped: the target may name a user, whom mod_userdir looks up in the system's database. */
 static int stock_may_name_user(const request_rec *r)
 {
     return r->uri && (strchr(r->uri, '~') || strstr(r->uri, "%7"));
@@ -156,7 +157,7 @@ static int stock_userdir(request_rec *r)
     return BRG_CACHE_STATIC;
 }
 
-/* It looks for names like those of files that are not there. */
+/* If the file is not there, mod_speling looks for files with a similar name. */
 static int stock_speling(request_rec *r)
 {
     return stock_is_marked("mod_speling.c") &&
@@ -310,8 +311,8 @@ static const stock_rule rules[] = {
     {.name = "mod_xsendfile.c", .depends = stock_static},
 };
 
-/* On mod_remoteip: the address that it yields counts for modules that look at addresses, whose
- * answers are made each time, and for logs. */
+/* mod_remoteip changes the client's address. Responses that depend on addresses are never stored; for logs of
+ * responses from memory, policy_observe() runs its hook. */
 #define RULES_N (sizeof rules / sizeof *rules)
 
 int stock_rule_authenticates(const stock_rule *rule)
@@ -319,9 +320,10 @@ int stock_rule_authenticates(const stock_rule *rule)
     return rule && rule->depends == stock_authentication;
 }
 
-/* ---- what directives say of a rule ---- */
+/* ---- which directives change a rule ---- */
 
-/* By a directive in an .htaccess file, a rule ends for good. Any thread may read one. */
+/* A directive of stock_rule.unless in an .htaccess file ends a rule until the process ends. Any thread may read such
+ * a file. */
 static struct {
     atomic_uchar is_void, is_marked;
 } stock_state[RULES_N];
@@ -365,13 +367,16 @@ static const stock_rule *stock_rule_named(const char *name)
 
 int stock_rule_is_void(const stock_rule *rule)
 {
+    BRG_ASSERT(!rule || (rule >= rules && rule < rules + RULES_N));
     return rule && atomic_load_explicit(&stock_state[rule - rules].is_void, memory_order_relaxed);
 }
 
 int stock_is_marked(const char *name)
 {
-    return atomic_load_explicit(&stock_state[stock_rule_named(name) - rules].is_marked,
-                                memory_order_relaxed);
+    const stock_rule *rule = stock_rule_named(name);
+
+    BRG_ASSERT(rule != NULL && rule->marks != NULL);
+    return atomic_load_explicit(&stock_state[rule - rules].is_marked, memory_order_relaxed);
 }
 
 void stock_policy_directive(const module *m, const cmd_parms *cmd, ap_conf_vector_t *section,
@@ -379,6 +384,7 @@ void stock_policy_directive(const module *m, const cmd_parms *cmd, ap_conf_vecto
 {
     const stock_rule *rule;
 
+    BRG_ASSERT(m->name != NULL && d != NULL);
     if (!m->dynamic_load_handle)
         return;
     if (!strcmp(m->name, "mod_rewrite.c"))
@@ -414,6 +420,7 @@ int stock_rule_leaves(const stock_rule *rule, const char *filter)
 
 int stock_rule_waits(const stock_rule *rule, request_rec *r)
 {
+    BRG_ASSERT(rule >= rules && rule < rules + RULES_N);
     if (rule->handlers && r->handler && stock_has_word(rule->handlers, r->handler))
         return 1;
     return rule->waits && rule->waits(r);

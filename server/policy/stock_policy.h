@@ -11,8 +11,8 @@
 #include "http_config.h"
 #include "brigade/response_cache.h"
 
-/** What is known of one module. Directives: names separated by blanks; with the one argument "off"
- * they do not count. */
+/** What is known of one module. Directives are named with blanks between them; one with the single argument "off" does
+ * not count. */
 typedef struct stock_rule {
     const char *name;      /**< module->name */
     brg_cache_fn *depends; /**< NULL: answers are never stored, but nothing waits */
@@ -23,16 +23,16 @@ typedef struct stock_rule {
     const char *marks;    /**< directives that stock_is_marked() tells of; or NULL */
     /** Before the phases: 1 if one of them may wait; or NULL. */
     int (*phases_wait)(const request_rec *r);
-    /** A connection on which its pre_connection hook put no filter, and which asks for no other
-     * protocol, is none of its business. */
+    /** It takes part in a connection only if its pre_connection hook put a filter there, or if the client asks for
+     * another protocol. */
     int by_filters;
     int filters_work; /**< its filters do not wait, but for what waits() says */
     const char *leaves; /**< output filters of its that leave bodies and heads as they are; or NULL */
     int observes;     /**< logs want what its post_read_request hook makes of a request */
 } stock_rule;
 
-/** The rule for a module, NULL if it has to be believed to depend on everything. Call once the
- * configuration is read. */
+/** The rule for a module; NULL: there is none, so its responses may depend on anything. Call once the configuration
+ * is read. */
 const stock_rule *stock_rule_of(const module *m);
 
 /**
@@ -40,9 +40,9 @@ const stock_rule *stock_rule_of(const module *m);
  * its module, for good. A conf_directive_fn (configuration.h).
  */
 void stock_policy_directive(const module *m, const cmd_parms *cmd, ap_conf_vector_t *section,
-                     const ap_directive_t *d);
+                            const ap_directive_t *d);
 
-/** @name mod_rewrite: its rules are read as they pass (stock_rewrite.c) */
+/** @name mod_rewrite: what its rules depend on (stock_rewrite.c) */
 /** @{ */
 typedef struct stock_rewrite_notes stock_rewrite_notes;
 /** The module whose directory configuration has the notes, merged by stock_rewrite_merge(). Called
@@ -54,10 +54,10 @@ void *stock_rewrite_merge(apr_pool_t *p, void *base_conf, void *add_conf);
 int stock_rewrite(request_rec *r); /**< BRG_CACHE_* */
 /** @} */
 
-/** 1 if the module of that rule asks who it is: credentials may take long to check. */
+/** 1 if the module of that rule authenticates users: it may take long to check a password. */
 int stock_rule_authenticates(const stock_rule *rule);
 
-/** 1 if the handler of @a r, as far as that module is concerned, may wait or work long. */
+/** 1 if the handler or a filter of that module may wait, or work long, for @a r. */
 int stock_rule_waits(const stock_rule *rule, request_rec *r);
 
 /** 1 if the output filter of that name, of that module, leaves what passes it as it is. */

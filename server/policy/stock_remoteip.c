@@ -2,6 +2,7 @@
 /* The fields that mod_remoteip takes addresses from, and changes: an answer cannot be selected by the
  * value of one, since that is another one when the answer is looked up. */
 #include "stock_policy.h"
+#include "brigade/assert.h"
 #include "httpd.h"
 #include "http_config.h"
 #include "brigade/response_cache.h"
@@ -35,6 +36,7 @@ int stock_remoteip_changes_vary(const request_rec *r)
     const char *names[REMOTEIP_VARY_MOST];
     int n = remoteip_fields ? brg_cache_vary_fields(r, names, REMOTEIP_VARY_MOST) : 0;
 
+    BRG_ASSERT(n >= 0);
     for (int i = 0; i < n && i < REMOTEIP_VARY_MOST; i++)
         for (int k = 0; k < remoteip_fields->nelts; k++)
             if (!ap_cstr_casecmp(names[i], APR_ARRAY_IDX(remoteip_fields, k, const char *)))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the rules of mod_rewrite's binary depend on, read from its directives as they pass. Noted
- * per directory configuration (of mod_so, which brought the module), so that a request has the
- * notes of all rules that may have run for it; of rules that did not run it may have some, too. */
+/* What the rules of mod_rewrite's binary depend on: noted while its directives are read, in the directory
+ * configuration of mod_so, which loaded the module. So a request has the notes of all rules that may have run
+ * for it, and possibly of some that did not run. */
 #include "request_context.h"
+#include "brigade/assert.h"
 #include "stock_policy.h"
 #include "httpd.h"
 #include "http_config.h"
@@ -22,6 +23,7 @@ struct stock_rewrite_notes {
 
 void stock_rewrite_keep_in(const module *m)
 {
+    BRG_ASSERT(m != NULL);
     rewrite_slot = m;
 }
 
@@ -38,6 +40,7 @@ void *stock_rewrite_merge(apr_pool_t *p, void *base_conf, void *add_conf)
     const stock_rewrite_notes *base = base_conf, *add = add_conf;
     stock_rewrite_notes *notes = apr_pmemdup(p, add, sizeof *add);
 
+    BRG_ASSERT(base != NULL && add != NULL);
     notes->is_volatile |= base->is_volatile;
     notes->tests_file |= base->tests_file;
     notes->tests_under_root |= base->tests_under_root;
@@ -120,6 +123,7 @@ static void rewrite_note_text(apr_pool_t *p, stock_rewrite_notes *notes, const c
             notes->is_volatile = 1;
             return;
         }
+        BRG_ASSERT(end >= text + 2);
         rewrite_note_variable(p, notes, apr_pstrmemdup(p, text + 2, (apr_size_t)(end - text - 2)));
         text = end;
     }
@@ -190,6 +194,7 @@ void stock_rewrite_directive(const cmd_parms *cmd, ap_conf_vector_t *section, co
 
     if (!condition && ap_cstr_casecmp(name, "RewriteRule") != 0)
         return;
+    BRG_ASSERT(rewrite_slot != NULL && section != NULL);
     notes = ap_get_module_config(section, rewrite_slot);
     if (!notes) {
         notes = apr_pcalloc(cmd->pool, sizeof *notes);
@@ -203,7 +208,7 @@ void stock_rewrite_directive(const cmd_parms *cmd, ap_conf_vector_t *section, co
 
 /* ---- of a request ---- */
 
-/* What the rules may have looked at is the file that the answer is watched for. */
+/* 1 if the file that the rules may have tested is the one that the response is watched for. */
 static int rewrite_tested_the_file(request_rec *r, const stock_rewrite_notes *notes)
 {
     const char *root = ap_document_root(r);

@@ -137,7 +137,7 @@ static apr_status_t conf_phase_open(apr_pool_t *pconf, conf_depth depth)
     if (depth == CONF_DEPTH_FULL)
         rv = conf_phase(ap_run_open_logs(pconf, plog, ptemp, ap_server_conf),
                         APLOGNO(00015) "Unable to open logs");
-    core_banner_settle();
+    core_banner_complete();
     if (rv == APR_SUCCESS)
         rv = conf_phase(ap_run_post_config(pconf, plog, ptemp, ap_server_conf),
                         APLOGNO(00016) "Configuration Failed");

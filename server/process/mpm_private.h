@@ -12,12 +12,12 @@
 
 /** Defaults; ThreadsPerChild is an upper bound here, threads start when there is work. */
 #define MPM_DEFAULT_THREADS 64
-#define MPM_DEFAULT_QUEUE 1024       /**< WorkerQueueSize */
-#define MPM_DEFAULT_QUEUE_SECONDS 60 /**< WorkerQueueTimeout */
-#define MPM_DEFAULT_STALL_SECONDS 5  /**< WorkerStallTimeout */
+#define MPM_DEFAULT_QUEUE 1024                         /**< WorkerQueueSize */
+#define MPM_DEFAULT_QUEUE_SECONDS 60                   /**< WorkerQueueTimeout */
+#define MPM_DEFAULT_STALL_SECONDS 5                    /**< WorkerStallTimeout */
 #define MPM_DEFAULT_SPOOL ((apr_int64_t)1 << 30)       /**< OutputSpoolSize, of one response */
 #define MPM_DEFAULT_SPOOL_TOTAL ((apr_int64_t)4 << 30) /**< and of all of a process */
-#define MPM_DEFAULT_SPOOL_DIR "/var/tmp"               /**< OutputSpoolDir: on a disk, unlike many a /tmp */
+#define MPM_DEFAULT_SPOOL_DIR "/var/tmp" /**< OutputSpoolDir: on a disk, unlike many a /tmp */
 #define MPM_MAX_PROCESSES 64
 #define MPM_MAX_PREFORK 4096 /**< processes with mpm_prefork */
 #define MPM_MAX_LOOPS 256

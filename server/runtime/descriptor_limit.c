@@ -30,6 +30,7 @@ rlim_t descriptor_limit_raise(void)
         return LIMIT_UNKNOWN;
     if (limit.rlim_cur == limit.rlim_max)
         return limit.rlim_cur;
+    BRG_ASSERT(limit.rlim_cur < limit.rlim_max);
     limit_at_start = limit;
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) < 0)

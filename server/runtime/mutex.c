@@ -2,10 +2,10 @@
 /*
  * Mutexes that several processes share, and the Mutex directive that chooses how they are made.
  *
- * A module registers a type in pre_config with its own defaults; the configuration may then
- * override mechanism and directory of one type or of all ("default"); post_config creates the mutex
- * by its type. "default" is an entry like the others, kept apart so that the order of precedence
- * can be followed at creation.
+ * A module registers a type in pre_config, with its own defaults. The configuration may then change
+ * mechanism and directory of one type or of all ("default"). In post_config the module creates the
+ * mutex by its type. "default" is an entry of its own, so that the order of precedence is still known
+ * then (mutex_effective).
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -135,6 +135,7 @@ static const char *mutex_set_type(const cmd_parms *cmd, const char *type, const 
 {
     mutex_conf *m = apr_hash_get(mutex_types, type, APR_HASH_KEY_STRING);
 
+    BRG_ASSERT(!chosen->none || !chosen->dir);
     if (!m)
         return apr_psprintf(cmd->pool, "Mutex type %s is not valid", type);
     if (chosen->none && !(m->options & AP_MUTEX_ALLOW_NONE))
@@ -186,6 +187,7 @@ static const mutex_conf *mutex_effective(const char *type, mutex_conf *merged)
     const mutex_conf *own = apr_hash_get(mutex_types, type, APR_HASH_KEY_STRING);
     const mutex_conf *all = apr_hash_get(mutex_types, "default", APR_HASH_KEY_STRING);
 
+    BRG_ASSERT(all != NULL);
     if (!own || own->set || !all->set)
         return own;
     *merged = *all;
@@ -213,8 +215,7 @@ static const char *mutex_file(apr_pool_t *p, const char *type, const mutex_conf 
 
     if (!mutex_needs_file(m->mech))
         return NULL;
-    path = apr_pstrcat(p, m->dir, m->dir[strlen(m->dir) - 1] == '/' ? "" : "/", type,
-                       instance ? "-" : "", instance ? instance : "", NULL);
+    path = apr_pstrcat(p, ap_make_full_path(p, m->dir, type), instance ? "-" : "", instance, NULL);
     return m->omit_pid ? path : apr_psprintf(p, "%s.%" APR_PID_T_FMT, path, getpid());
 }
 
@@ -235,6 +236,7 @@ static apr_status_t mutex_prepare(const char *type, const char *instance, server
         return APR_ENOLOCK;
     *mech = m->mech;
     *file = mutex_file(p, type, m, instance);
+    BRG_ASSERT(!*file == !mutex_needs_file(*mech));
     return APR_SUCCESS;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of a process that has no memory to go on with. It is an end and no crash: nothing is
- * broken, so there is a message and an exit status, and no core file. Of a server process, the
- * supervisor starts another.
+ * The end of a process that is out of memory. It is no crash: nothing is broken, so there is a message
+ * and an exit status, and no core file. The supervisor replaces a server process that ends so.
  *
  * Nothing may be allocated here, so no log function and no stdio.
  */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "out_of_memory.h"
 #include "memory_out.h"
 #include <stdlib.h>
@@ -23,6 +23,7 @@ static int oom_status = 1;
 
 void oom_set_status(int status)
 {
+    BRG_ASSERT(status > 0);
     oom_status = status;
 }
 
@@ -51,6 +52,7 @@ static __attribute__((noreturn)) void oom_end(char *line)
 {
     size_t n = strlen(line);
 
+    BRG_ASSERT(n < OOM_LINE_BYTES);
     line[n++] = '\n';
     if (write(STDERR_FILENO, line, n) < 0)
         _exit(oom_status);

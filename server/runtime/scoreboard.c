@@ -2,8 +2,10 @@
 /*
  * The scoreboard: what processes and threads do, in memory that all processes share.
  *
- *   [global_score | end totals] [process_score x processes] [worker_score x processes x threads]
- * [loop_score ...]
+ *   global_score, totals of ended processes
+ *   process_score  [processes]
+ *   worker_score   [processes][threads]
+ *   loop_score     [processes][loops]
  *
  * It is made at the first start and kept over graceful restarts, because processes of the former
  * generation still write to it. When a new configuration needs more room a new one is made; the old
@@ -11,6 +13,7 @@
  * nothing.
  */
 #include "scores.h"
+#include "brigade/loop.h"
 
 #include "brigade/assert.h"
 
@@ -21,7 +24,6 @@
 #include "http_main.h"
 
 #include "apr_strings.h"
-#include "brigade/assert.h"
 
 #include <string.h>
 #include <sys/times.h>
@@ -272,12 +274,13 @@ int scoreboard_counts(int generation)
 }
 
 /* Totals outlive the process that made them. */
-static void score_harvest(int slot)
+static void score_add_to_ended(int slot)
 {
     score_global *g = score_of_server();
-    int counts = scoreboard_counts(ap_scoreboard_image->parent[slot].generation);
+    int counts;
 
     BRG_ASSERT(score_is_slot(slot));
+    counts = scoreboard_counts(ap_scoreboard_image->parent[slot].generation);
     for (int i = 0; i < score_made.loops; i++) {
         loop_score *score = scoreboard_loop(slot, i);
 
@@ -292,9 +295,10 @@ static void score_harvest(int slot)
 void scoreboard_slot_start(int slot, pid_t pid, int generation)
 {
     BRG_ASSERT(pid >= 0); /* 0: about to be forked */
+    BRG_ASSERT(brg_thread_index() < 0);
     if (!score_is_slot(slot))
         return;
-    score_harvest(slot);
+    score_add_to_ended(slot);
     memset(ap_scoreboard_image->servers[slot], 0,
            (size_t)score_made.threads * sizeof(worker_score));
     memset(&ap_scoreboard_image->parent[slot], 0, sizeof(process_score));
@@ -304,9 +308,10 @@ void scoreboard_slot_start(int slot, pid_t pid, int generation)
 
 void scoreboard_slot_end(int slot)
 {
+    BRG_ASSERT(brg_thread_index() < 0);
     if (!score_is_slot(slot))
         return;
-    score_harvest(slot);
+    score_add_to_ended(slot);
     for (int i = 0; i < score_made.threads; i++)
         ap_scoreboard_image->servers[slot][i].status = SERVER_DEAD;
     memset(&ap_scoreboard_image->parent[slot], 0, sizeof(process_score));

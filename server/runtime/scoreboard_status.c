@@ -76,6 +76,7 @@ static int status_is_busy(int status)
 
 static void status_count_workers(brg_status_totals *out, const brg_status_process *process)
 {
+    BRG_ASSERT(process->loops_n >= 0 && process->slot >= 0);
     for (int i = process->loops_n; i < process->threads_n; i++) {
         worker_score *ws = ap_get_scoreboard_worker_from_indexes(process->slot, i);
         if (ws && status_is_busy(__atomic_load_n(&ws->status, __ATOMIC_RELAXED)))

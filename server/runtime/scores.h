@@ -16,9 +16,10 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define LOOP_SCORE_LINE \
-    128 /**< two cache lines: adjacent-line prefetch shares no line between loops */
+/** Alignment of a loop's counters, bytes: two cache lines, since processors fetch lines in pairs. */
+#define LOOP_SCORE_LINE 128
 
+/** The counters of one loop. */
 typedef struct loop_score {
     _Alignas(LOOP_SCORE_LINE) _Atomic uint64_t accesses; /**< requests that ended */
     _Atomic uint64_t bytes;                              /**< bytes of responses, heads included */
@@ -46,6 +47,7 @@ static inline void loop_score_add(_Atomic uint64_t *counter, uint64_t n)
                           memory_order_relaxed);
 }
 
+/** Read a counter. Threads: any, of any process. */
 static inline uint64_t loop_score_get(const _Atomic uint64_t *counter)
 {
     return atomic_load_explicit(counter, memory_order_relaxed);
@@ -53,12 +55,12 @@ static inline uint64_t loop_score_get(const _Atomic uint64_t *counter)
 
 /** What the scoreboard has to hold; set by the supervisor before pre_mpm. */
 typedef struct scoreboard_limits {
-    int processes; /**< slots for server processes, those of ending generations included */
-    int threads;   /**< loops and workers of one process */
-    int loops;     /**< loops of one process */
-    int generation;  /**< of the processes that will be started */
-    int totals_stay; /**< a graceful restart: totals and the time that they began at go on. Else they begin
-                          anew, and processes of generations before this one do not count */
+    int processes;  /**< slots for server processes, those of ending generations included */
+    int threads;    /**< loops and workers of one process */
+    int loops;      /**< loops of one process */
+    int generation; /**< of the processes that will be started */
+    int totals_stay; /**< a graceful restart: totals, and the time since when they count, stay. Otherwise they begin
+                          at 0, and processes of generations before this one do not count */
 } scoreboard_limits;
 
 /** Every process has its connection, and no more processes may be started: set by the supervisor,

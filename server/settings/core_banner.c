@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the server calls itself. ServerTokens picks how much of it clients are told; modules may add
- * words until the configuration is read. */
+/* The server's name and version. ServerTokens says how much of it clients see. Modules may add words until the
+ * configuration is read. */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "apr_strings.h"
@@ -32,6 +33,7 @@ static const char *core_version_prefix(apr_pool_t *p, int parts)
 {
     const char *end = BRIGADE_VERSION;
 
+    BRG_ASSERT(parts > 0);
     while (parts-- && *end) {
         end += strcspn(end, ".");
         end += parts && *end;
@@ -45,6 +47,7 @@ static void core_banner_compose(void)
     static const char full[] = BRG_PRODUCT "/" BRIGADE_VERSION;
     static const char with_os[] = BRG_PRODUCT "/" BRIGADE_VERSION " (" BRIGADE_PLATFORM ")";
 
+    BRG_ASSERT(core_banner_pool != NULL);
     core_description = with_os;
     switch (core_tokens) {
     case TOKENS_PROD:
@@ -72,7 +75,7 @@ void core_banner_reset(apr_pool_t *pconf)
     apr_pool_cleanup_register(pconf, NULL, core_banner_forget, apr_pool_cleanup_null);
 }
 
-void core_banner_settle(void)
+void core_banner_complete(void)
 {
     if (!core_banner)
         core_banner_compose();
@@ -138,7 +141,8 @@ AP_DECLARE(void) ap_add_version_component(apr_pool_t *pconf, const char *compone
     /* Outside a generation (a module's registration) there is nothing that could be added to. */
     if (!core_banner_pool)
         core_banner_reset(pconf);
-    core_banner_settle();
+    core_banner_complete();
+    BRG_ASSERT(core_banner != NULL && core_description != NULL);
     if (core_tokens == TOKENS_FULL)
         core_banner = apr_pstrcat(core_banner_pool, core_banner, " ", component, NULL);
     core_description = apr_pstrcat(core_banner_pool, core_description, " ", component, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arguments of directives that are whole numbers. */
 #include "core_settings.h"
+#include "brigade/assert.h"
 #include "apr_strings.h"
 #include <errno.h>
 
@@ -9,6 +10,7 @@ const char *core_number(const cmd_parms *cmd, const char *arg, apr_int64_t min, 
 {
     char *end;
 
+    BRG_ASSERT(min <= max);
     errno = 0;
     *value = apr_strtoi64(arg, &end, 10);
     if (errno || end == arg || *end || *value < min || *value > max)

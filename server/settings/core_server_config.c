@@ -2,6 +2,7 @@
 /* The core's per-server settings: made, merged, read. As in core_config.c, ours follow Apache's
  * struct. */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "apr_strings.h"
@@ -11,15 +12,21 @@
 #define CORE_FLUSH_THRESHOLD 65535
 #define CORE_FLUSH_PIPELINED 5
 
+#define CORE_SERVER_TAG 0x434f5352
+
 typedef struct core_server_full {
-    core_server_config pub;
+    core_server_config pub; /* first: what modules have a pointer to */
+    uint32_t tag;
     brg_core_conf ours;
     unsigned flush_threshold_set : 1, flush_pipelined_set : 1;
 } core_server_full;
 
 static core_server_full *core_full_of(const server_rec *s)
 {
-    return ap_get_core_module_config(s->module_config);
+    core_server_full *full = ap_get_core_module_config(s->module_config);
+
+    BRG_ASSERT_TAG(full, CORE_SERVER_TAG);
+    return full;
 }
 
 static void core_server_defaults(apr_pool_t *p, core_server_config *c)
@@ -46,6 +53,7 @@ void *core_create_server_config(apr_pool_t *p, server_rec *s)
     core_server_full *full = apr_pcalloc(p, sizeof *full);
     core_server_config *c = &full->pub;
 
+    full->tag = CORE_SERVER_TAG;
     c->trace_enable = AP_TRACE_UNSET;
     c->protocols_honor_order = -1;
     c->merge_slashes = AP_CORE_CONFIG_UNSET;
@@ -104,8 +112,12 @@ void *core_merge_server_configs(apr_pool_t *p, void *base_, void *virt_)
     const core_server_full *base = base_;
     core_server_full *to = apr_pmemdup(p, virt_, sizeof *to);
 
+    BRG_ASSERT_TAG(base, CORE_SERVER_TAG);
+    BRG_ASSERT_TAG(to, CORE_SERVER_TAG);
     core_inherit_values(&to->pub, &base->pub);
     core_inherit_ours(&to->ours, &base->ours);
+    BRG_ASSERT(to->ours.file_cache_validate != BRG_VALIDATE_UNSET &&
+               to->ours.file_cache_entries_n >= 0);
     if (!to->flush_threshold_set)
         to->pub.flush_max_threshold = base->pub.flush_max_threshold;
     if (!to->flush_pipelined_set)

@@ -25,11 +25,11 @@ typedef struct brg_core_conf {
     brg_validate file_cache_validate;
     apr_interval_time_t file_cache_age_us; /**< for BRG_VALIDATE_AGE, microseconds */
     apr_off_t
-        file_cache_bytes; /**< FileCacheSize: contents in memory, bytes per loop; 0 = keep none */
+        file_cache_bytes; /**< FileCacheSize: memory of the response cache, bytes per loop; 0 = store no bodies */
     apr_off_t
-        file_cache_max_file_bytes; /**< FileCacheMaxFile: largest file kept in memory, bytes */
+        file_cache_max_file_bytes; /**< FileCacheMaxFile: largest body kept in memory, bytes */
     int filter_statistics;         /**< FilterStatistics: filters are counted */
-    int file_cache_entries_n;      /**< FileCacheEntries: files cached per loop; 0 = none */
+    int file_cache_entries_n;      /**< FileCacheEntries: stored responses per loop; 0 = none */
 } brg_core_conf;
 
 #define BRG_DEFAULT_FILE_CACHE_BYTES (64 * 1024 * 1024)
@@ -99,8 +99,8 @@ const char *core_number(const cmd_parms *cmd, const char *arg, apr_int64_t min, 
 /** Server name of the Server field, without version. */
 #define BRG_PRODUCT "Brigade"
 
-/** Compose the banner of this generation; called when the configuration is read. */
-void core_banner_settle(void);
+/** Compose the banner of this generation, unless a module had it composed; called when the configuration is read. */
+void core_banner_complete(void);
 
 /** ServerTokens. */
 const char *core_set_tokens(cmd_parms *cmd, void *unused, const char *arg);

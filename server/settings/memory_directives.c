@@ -8,6 +8,7 @@
  * the program's own.
  */
 #include "httpd.h"
+#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -93,8 +94,10 @@ static const char *memory_spec_check(const char *spec, int scope, apr_pool_t *p)
 static const char *memory_continue(apr_pool_t *pool, const char *spec, int scope, apr_pool_t *temp)
 {
     memory_stack *stack;
-    const char *error = memory_stack_create(&stack, spec, temp);
+    const char *error;
 
+    BRG_ASSERT(memory_scope_is_early(scope));
+    error = memory_stack_create(&stack, spec, temp);
     if (error == NULL && pool_continue_on(pool, stack) != 0)
         error = "memory is out";
     if (error == NULL)
@@ -129,6 +132,7 @@ static const char *memory_set_system(cmd_parms *cmd, void *dir, const char *args
     error = memory_spec_check(args, scope, cmd->temp_pool);
     if (error != NULL)
         return apr_psprintf(cmd->pool, "MemorySystem %s: %s", brg_scope_name(scope), error);
+    BRG_ASSERT(scope < BRG_SCOPES_N);
     conf->spec[scope] = args;
     error = scope == BRG_SCOPE_CONFIGURATION
                 ? memory_continue(cmd->pool, args, scope, cmd->temp_pool)
@@ -244,6 +248,7 @@ static const char *memory_stack_of(memory_stack **stack, const char *spec, int s
 {
     const char *error = memory_stack_create(stack, spec, p);
 
+    BRG_ASSERT(error != NULL || *stack != NULL);
     return error != NULL ? apr_psprintf(p, "MemorySystem %s: %s", brg_scope_name(scope), error)
                          : NULL;
 }
@@ -255,6 +260,7 @@ static const char *memory_apply_host(server_rec *s, server_rec *main_server, apr
     const char *error = NULL;
     server_rec *before;
 
+    BRG_ASSERT(s != main_server);
     if (conf->spec[BRG_SCOPE_REQUEST] == NULL) {
         conf->request = memory_scope_stack(BRG_SCOPE_REQUEST);
         return NULL;
@@ -280,6 +286,7 @@ const char *memory_conf_apply(server_rec *main_server, apr_pool_t *p)
     server_rec *s;
     int scope;
 
+    BRG_ASSERT(!main_server->is_virtual);
     brg_sms_set_default_keep(ap_max_mem_free);
     for (scope = 0; scope < BRG_SCOPES_N && error == NULL; scope++) {
         if (memory_scope_is_early(scope))

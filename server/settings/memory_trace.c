@@ -62,6 +62,7 @@ static off_t trace_look(int fd)
     struct stat st;
     ssize_t n;
 
+    BRG_ASSERT(fd >= 0);
     if (fstat(fd, &st) != 0)
         return -1;
     if (!S_ISREG(st.st_mode)) {
@@ -165,6 +166,7 @@ static int trace_begin(int fd)
     char text[sizeof(POOL_TRACE_HEAD) + sizeof(remark)];
     int n = apr_snprintf(text, sizeof(text), "%s%s", POOL_TRACE_HEAD, remark);
 
+    BRG_ASSERT(n > 0 && n < (int)sizeof(text));
     return write(fd, text, (size_t)n) == n ? 0 : -1;
 }
 
@@ -172,6 +174,7 @@ static int trace_open(pool_trace_file *file)
 {
     off_t size = -1;
 
+    BRG_ASSERT(trace_conf.path != NULL);
     file->fd = open(trace_conf.path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
     if (file->fd < 0)
         return -1;
