@@ -8,6 +8,7 @@
 #define COUNT_MASK ((1u << ADMISSION_COUNT_BITS) - 1)
 #define PERIOD_OF(entries) ((uint32_t)((entries) > (1u << 28) ? UINT32_MAX : (entries)*10))
 #define IDLE_OF(entries) (PERIOD_OF(entries) / 4)
+#define STALE_OF(entries) (PERIOD_OF(entries) / 10 * 3)
 #define ENTRIES_LEAST 512
 
 int admission_create(cache_admission *a, size_t entries)
@@ -18,7 +19,8 @@ int admission_create(cache_admission *a, size_t entries)
         sets *= 2;
     *a = (cache_admission){.mask = (uint32_t)sets - 1,
                            .period = PERIOD_OF(ENTRIES_LEAST),
-                           .idle = IDLE_OF(ENTRIES_LEAST)};
+                           .idle = IDLE_OF(ENTRIES_LEAST),
+                           .stale = STALE_OF(ENTRIES_LEAST)};
     a->sets = aligned_alloc(64, sets * sizeof(*a->sets));
     if (!a->sets)
         return -1;
@@ -86,4 +88,5 @@ void admission_age(cache_admission *a, size_t entries)
     entries = entries > ENTRIES_LEAST ? entries : ENTRIES_LEAST;
     a->period = PERIOD_OF(entries);
     a->idle = IDLE_OF(entries);
+    a->stale = STALE_OF(entries);
 }

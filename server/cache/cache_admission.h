@@ -13,7 +13,9 @@
  * bits of its hash and a count, in sets of 16 marks (a cache line each) of which the one that was
  * counted first goes when a new one comes. There are twice as many marks as entries: what is asked
  * for twice in the time that the cache could hold it is counted twice, in whatever order. Counts
- * are halved from time to time, so that what was popular once does not stay for ever.
+ * are halved from time to time, so that what was popular once does not stay for ever; and what was not
+ * used for as long as three times the entries are asked for counts for nothing, so that a hot set that
+ * is not asked for any more makes place for the next at once.
  *
  * Threads: the owner of the cache. Blocking: no.
  */
@@ -31,6 +33,7 @@ typedef struct cache_admission {
     uint32_t samples, period;         /**< requests since then, and until the next time */
     uint32_t now;                     /**< requests in all */
     uint32_t idle;                    /**< requests after which an unused entry counts for half */
+    uint32_t stale;                   /**< requests after which one counts for nothing */
 } cache_admission;
 
 /** Marks for a cache of @a entries entries. 0; -1: no memory */
@@ -67,9 +70,10 @@ static inline admission_stamp admission_now(const cache_admission *a)
 /** A stored entry's count, @a uses at the time of @a then, as it is now: for a comparison. */
 static inline unsigned admission_uses(const cache_admission *a, unsigned uses, admission_stamp then)
 {
-    uint32_t halved = a->epoch - then.epoch + (a->now - then.last) / a->idle;
+    uint32_t unused = a->now - then.last;
+    uint32_t halved = a->epoch - then.epoch + unused / a->idle;
 
-    return halved < ADMISSION_COUNT_BITS ? uses >> halved : 0;
+    return unused <= a->stale && halved < ADMISSION_COUNT_BITS ? uses >> halved : 0;
 }
 
 /** 1 if what was asked for @a count times is to take the place of what was asked for @a uses times.

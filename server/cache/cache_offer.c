@@ -92,10 +92,14 @@ static int offer_head_is_special(const request_rec *r)
 
 int cache_request_is_plain(const request_rec *r)
 {
-    return r->method_number == M_GET && !r->header_only && r->unparsed_uri &&
-           r->unparsed_uri[0] == '/' && r->proto_num >= HTTP_VERSION(1, 0) &&
-           connection_of(r->connection) && apr_table_get(r->headers_in, "Host") &&
-           !offer_head_is_special(r);
+    return !r->header_only && cache_request_may_arm(r);
+}
+
+int cache_request_may_arm(const request_rec *r)
+{
+    return r->method_number == M_GET && r->unparsed_uri && r->unparsed_uri[0] == '/' &&
+           r->proto_num >= HTTP_VERSION(1, 0) && connection_of(r->connection) &&
+           apr_table_get(r->headers_in, "Host") && !offer_head_is_special(r);
 }
 
 cache_entry *cache_find_for(response_cache *c, const request_rec *r, uint64_t *hash)

@@ -12,7 +12,8 @@
  *
  * An entry is made in two steps. A full run of a request that is asked for often enough only *arms*
  * it: all that the answer depends on is put under watch. The next full run, which begins after the
- * watches were set, fills it, if nothing changed in between. So there is no moment between "looked
+ * watches were set, fills it, if nothing changed in between. A HEAD for a file does both as a GET does,
+ * since the body is read from the file; a part of a file (206) arms, but its head is not that of 200. So there is no moment between "looked
  * at" and "watched" in which a change could be missed.
  *
  * Threads, unless a declaration says otherwise: the loop that the cache belongs to; for a cache with
@@ -283,6 +284,9 @@ int cache_refuse(policy_reason *reason, const char *why);
 
 /** 1 if the answer to such a request may be kept. */
 int cache_request_is_plain(const request_rec *r);
+
+/** The same, or the request is a HEAD: it may arm an entry. */
+int cache_request_may_arm(const request_rec *r);
 
 /** The entry for a request that is plain, or NULL. */
 cache_entry *cache_find_for(response_cache *c, const request_rec *r, uint64_t *hash);

@@ -171,6 +171,24 @@ static int store_is_at_rest(const request_rec *r, const apr_finfo_t *finfo)
     return finfo->filetype == APR_REG && finfo->mtime + STORE_REST_US < r->request_time;
 }
 
+/* A part of a file has another head than the whole of it. */
+static int store_only_arms(const request_rec *r)
+{
+    const request_offer *offer = request_offer_of(r);
+
+    return r->status == HTTP_PARTIAL_CONTENT && offer->path && !offer->coded;
+}
+
+/* The answer to a HEAD that says of the file what that to a GET would say. */
+static int store_is_head_of_file(const request_rec *r)
+{
+    const request_offer *offer = request_offer_of(r);
+    const char *length = apr_table_get(r->headers_out, "Content-Length");
+
+    return r->header_only && cache_request_may_arm(r) && offer->path && !offer->coded &&
+           (r->status == HTTP_NOT_MODIFIED || (length && apr_atoi64(length) == r->finfo.size));
+}
+
 /* A file that has been at rest, a body made from such, or a file that is not there: what else an
  * answer may be is not watched for. */
 static int store_answer_is_lasting(const response_cache *c, const request_rec *r)
@@ -178,7 +196,7 @@ static int store_answer_is_lasting(const response_cache *c, const request_rec *r
     const request_offer *offer = request_offer_of(r);
 
     if (offer->path)
-        return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED) &&
+        return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED || store_only_arms(r)) &&
                (!r->path_info || !*r->path_info) && store_is_at_rest(r, &r->finfo);
     if (!c->watch || !r->filename || r->filename[0] != '/')
         return 0;
@@ -304,8 +322,9 @@ static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *
     }
     e = store_new(c, r, hash, reason);
     if (!e || e->watched)
-        return NULL;                      /* armed: the next full run fills it */
-    if (r->status == HTTP_NOT_MODIFIED) { /* not enough to be validated by stat later */
+        return NULL; /* armed: the next full run fills it */
+    if (r->status != HTTP_OK &&
+        r->status < HTTP_BAD_REQUEST) { /* not enough to be validated by stat */
         cache_forget(c, e);
         return NULL;
     }
@@ -314,8 +333,8 @@ static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *
 
 const char *cache_kind_is_not(const response_cache *c, const request_rec *r)
 {
-    if (!cache_request_is_plain(r))
-        return "it is no plain GET request";
+    if (!cache_request_is_plain(r) && !store_is_head_of_file(r))
+        return "it is no plain GET request, and no HEAD of a file";
     return store_answer_is_lasting(c, r) ? NULL : store_not_lasting;
 }
 
@@ -355,7 +374,7 @@ void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
             cache_forget(c, e);
         return;
     }
-    if (!(e = store_entry(c, r, e, hash, reason)))
+    if (!(e = store_entry(c, r, e, hash, reason)) || store_only_arms(r))
         return;
     if (!e->filled)
         e->observed = depends == BRG_CACHE_OBSERVED;

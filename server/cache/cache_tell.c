@@ -29,8 +29,8 @@ static void tell_judge(const response_cache *c, request_rec *r, policy_reason *r
         *reason = (policy_reason){r->handler ? r->handler : "its handler",
                                   "the answer is no file or page that was offered, or a filter "
                                   "makes it anew"};
-    else if (!cache_request_is_plain(r))
-        cache_refuse(reason, "it is no plain GET request");
+    else if (!cache_request_may_arm(r))
+        cache_refuse(reason, "it is no plain GET or HEAD request");
     else if (policy_ask_modules(r, reason) == BRG_CACHE_VOLATILE)
         return;
     else if (c && (why = cache_kind_is_not(c, r)) != NULL)

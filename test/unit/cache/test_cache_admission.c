@@ -76,6 +76,24 @@ static void test_what_is_not_used_counts_less(void **state)
     admission_destroy(&a);
 }
 
+/* A hot set that is not asked for any more makes place for the next. */
+static void test_what_is_not_used_at_all_counts_for_nothing(void **state)
+{
+    cache_admission a;
+    admission_stamp then;
+
+    assert_int_equal(admission_create(&a, 1000), 0);
+    admission_age(&a, 1000);
+    then = admission_now(&a);
+    for (int i = 0; i < 3000; i++)
+        admission_sample(&a, 1000);
+    assert_int_not_equal(admission_uses(&a, 15, then), 0);
+    admission_sample(&a, 1000);
+    assert_int_equal(admission_uses(&a, 15, then), 0);
+    assert_int_equal(admission_uses(&a, 15, admission_now(&a)), 15);
+    admission_destroy(&a);
+}
+
 static void test_displaced_entries_keep_their_count(void **state)
 {
     cache_admission a;
@@ -96,6 +114,7 @@ int main(void)
         cmocka_unit_test(test_a_crawler_is_forgotten),
         cmocka_unit_test(test_counts_end_and_are_halved),
         cmocka_unit_test(test_what_is_not_used_counts_less),
+        cmocka_unit_test(test_what_is_not_used_at_all_counts_for_nothing),
         cmocka_unit_test(test_displaced_entries_keep_their_count),
     };
 
