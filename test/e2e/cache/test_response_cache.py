@@ -219,14 +219,13 @@ def test_date_that_a_directive_sets(serve):
             assert c.get("/a.txt", {"If-Modified-Since": "Tue, 14 Nov 2023 22:13:20 GMT"}).status == 304
 
 
-@pytest.mark.parametrize("method,headers,asked", [("HEAD", (), 3), ("GET", {"Range": "bytes=1-2"}, 2),
-                                                  ("GET", {"Range": "bytes=0-0,2-2"}, 2)])
-def test_what_asks_for_less_than_the_file_counts(serve, method, headers, asked):
+@pytest.mark.parametrize("method,headers", [("HEAD", ()), ("GET", {"Range": "bytes=1-2"}), ("GET", {"Range": "bytes=0-0,2-2"})])
+def test_what_asks_for_less_than_the_file_counts(serve, method, headers):
     """A HEAD arms and fills as a GET does, a range arms: seen by a change that inotify does not tell of."""
     server = one_loop(serve, "", files={"a.txt": "old\n"})
     settle(server.path("htdocs"))
     with server.connect() as c, open(server.path("htdocs/a.txt"), "r+b") as f, mmap.mmap(f.fileno(), 4) as view:
-        for _ in range(asked):
+        for _ in range(8):  # some may be a worker's, where the kernel had to look for a name: these do not count
             assert c.request(method, "/a.txt", headers).status == (206 if headers else 200)
         full = c.get("/a.txt") if headers else None
         view[0:4] = b"new\n"
