@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What modules ask the core about authentication, and what it asks of those that know. */
+/* What modules ask the core about authentication. The core passes it on to the modules that implement it. */
 #include "auth_helpers.h"
 #include "httpd.h"
 #include "ap_hooks.h"
@@ -7,6 +7,7 @@
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -56,8 +57,8 @@ AP_DECLARE(int) ap_some_authn_required(request_rec *r)
 {
     int allowed = ap_run_access_checker(r) == OK;
 
-    /* The first kind of control settles it alone where one is enough, or where all must hold and it
-     * does not. */
+    /* Access by address decides alone where one kind of control is enough and it allows, or where all must
+     * allow and it does not. */
     if (allowed == (ap_satisfies(r) == SATISFY_ANY))
         return 0;
     return ap_run_access_checker_ex(r) == DECLINED;
@@ -104,6 +105,7 @@ static const char *auth_field(const request_rec *r)
 /* The credentials of a Basic field, still encoded; NULL if it is of another scheme. */
 static const char *auth_basic_part(const char *field)
 {
+    BRG_ASSERT(field != NULL);
     if (ap_cstr_casecmpn(field, "Basic", 5) || (field[5] && field[5] != ' ' && field[5] != '\t'))
         return NULL;
     for (field += 5; *field == ' ' || *field == '\t'; field++) {

@@ -2,11 +2,12 @@
 #ifndef BRIGADE_REQUEST_AUTH_PRIVATE_H
 #define BRIGADE_REQUEST_AUTH_PRIVATE_H
 
+/** @file auth_private.h  Whether access control of a request counts for those that follow from it. */
+
 /**
- * 1 if access control may be skipped for a subrequest or internal redirect that has the same
- * configuration as the request before it: true where every hook and provider said so when it
- * registered. Settled by ap_setup_auth_internal. Threads: any, after the configuration was read.
- * (auth_provider.c)
+ * 1 if access control may be skipped for a sub-request or internal redirect that has the same
+ * configuration as the request before it: every hook and provider declared so when it registered. Decided
+ * once, by ap_setup_auth_internal(). Threads: any, after the configuration was read. (auth_provider.c)
  */
 int auth_internal_is_per_conf(void);
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registration of what decides about access: hooks and providers, with the promise each of them may
- * give, that its answer depends on the configuration in force and not on the URI itself. Only if
- * all give it, subrequests that run under an unchanged configuration need not be asked about again.
+ * Registration of what decides about access: hooks and providers. Each may declare that its answer depends
+ * on the configuration in force and not on the URI (AP_AUTH_INTERNAL_PER_CONF). Only if all do, access
+ * control is skipped for sub-requests that have the configuration of their main request.
  */
 #include "httpd.h"
 #include "http_request.h"
 #include "ap_provider.h"
 #include "mod_auth.h"
 #include "auth_private.h"
+#include "brigade/assert.h"
 
 /* Written while the configuration is read by one thread; read-only afterwards. */
 static int auth_per_conf;
@@ -41,6 +42,7 @@ AP_DECLARE(void) ap_setup_auth_internal(apr_pool_t *ptemp)
         auth_count(ap_list_provider_names(ptemp, AUTHN_PROVIDER_GROUP, AUTHN_PROVIDER_VERSION)) +
         auth_count(ap_list_provider_names(ptemp, AUTHZ_PROVIDER_GROUP, AUTHZ_PROVIDER_VERSION));
 
+    BRG_ASSERT(auth_per_conf_hooks >= 0 && auth_per_conf_providers >= 0);
     auth_per_conf = hooks <= auth_per_conf_hooks && providers <= auth_per_conf_providers;
 }
 

@@ -13,6 +13,7 @@
 #include "http_request.h"
 #include "mod_core.h"
 #include "util_filter.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(http);
 
@@ -27,8 +28,8 @@ int request_head_is_unsent(const request_rec *r)
 }
 
 /*
- * The request whose error is reported: an error document that fails itself is not tried again, and
- * the client is told of what happened first.
+ * The request whose error is reported: if an error document fails itself, the response is about the first
+ * error.
  */
 static request_rec *die_first_failure(request_rec *r)
 {
@@ -36,8 +37,9 @@ static request_rec *die_first_failure(request_rec *r)
 
     while (first->prev && first->prev->status != HTTP_OK)
         first = first->prev;
+    BRG_ASSERT(first->connection == r->connection);
     if (first != r) {
-        /* The chains were handed on by the redirect; the answer is sent on behalf of the first. */
+        /* The redirect gave the filters to the last request; the response is sent for the first. */
         redirect_filters(first->proto_output_filters, r, first);
         redirect_filters(first->input_filters, r, first);
     }
@@ -48,6 +50,7 @@ static void die_redirect(request_rec *r, const char *uri)
 {
     const char *notes = apr_table_get(r->notes, "error-notes");
 
+    BRG_ASSERT(uri[0] == '/');
     r->no_local_copy = 1; /* never "not modified" */
     apr_table_setn(r->subprocess_env, "REQUEST_METHOD", r->method);
     if (notes)
@@ -57,7 +60,8 @@ static void die_redirect(request_rec *r, const char *uri)
     ap_internal_redirect(uri, r);
 }
 
-/* @return 1 if the response was sent by another request; else *recursive is what to send it with */
+/* ErrorDocument. @return 1 if another request sent the response; else *recursive is for
+ * ap_send_error_response() */
 static int die_custom(request_rec *r, const char *custom, int *recursive)
 {
     if (!custom || custom[0] == '"')
@@ -90,8 +94,8 @@ static int die_is_under_way(const request_rec *r)
     return 0;
 }
 
-/* There can be no other answer, and this one must not look complete: it ends without a last chunk or short of its
- * length, and the connection with it. Filters of the content are left out, as for an error page. */
+/* The head was sent, so there can be no other response, and this one must not look complete: it ends without a last
+ * chunk or short of its length, and the connection ends. Content filters are left out, as for an error page. */
 static void die_cut_off(request_rec *r, int type)
 {
     conn_rec *c = r->connection;
@@ -100,6 +104,7 @@ static void die_cut_off(request_rec *r, int type)
 
     while (r->next)
         r = r->next;
+    BRG_ASSERT(!r->eos_sent);
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                   "an error (%d) ends the response, whose head was sent: it is cut off", status);
     if (ap_is_HTTP_VALID_RESPONSE(type))
@@ -126,21 +131,22 @@ void request_die(int type, request_rec *r, int recursive)
     }
     if (!ap_is_HTTP_VALID_RESPONSE(type)) {
         if (!request_head_is_unsent(r))
-            return; /* the answer is complete; there can be no other */
+            return; /* the response is complete; there can be no other */
         if (type != AP_FILTER_ERROR) {
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(01579) "Invalid response status %d",
                           type);
         }
         type = HTTP_INTERNAL_SERVER_ERROR;
     }
+    BRG_ASSERT(ap_is_HTTP_VALID_RESPONSE(type));
     if (recursive != HTTP_OK) {
         first = die_first_failure(r);
     } else {
         custom = ap_response_code_string(r, ap_index_of_response(type));
         recursive = 0;
     }
-    /* A filter may find the error while the handler runs on a loop. What a document of this server runs may wait, so a
-     * worker answers: with this status, since the handler's work can not be done twice. */
+    /* A filter may report the error while the handler runs on a loop. An error document of this server may wait, so a
+     * worker sends it, with this status: the handler is not called again. */
     if (custom && custom[0] == '/' && brg_request_rerun_on_worker(r)) {
         request_rerun_fails(r, type);
         return;

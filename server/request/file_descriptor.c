@@ -4,14 +4,15 @@
  *
  * apr_os_file_put() makes one that does not: with APR_FOPEN_NOCLEANUP set, apr_file_setaside() moves
  * the file to another pool and registers nothing there, so the descriptor would stay open for ever
- * once a slow client's response was set aside. APR has no function that takes the flag away; where it
- * lies in the struct is found out once, by looking for it, and checked. Where it is not found, the file
- * is opened again through its descriptor.
+ * once a slow client's response was set aside. APR has no function that clears the flag. So its place in
+ * the struct is searched for once, and checked; if it is not found, the file is opened again through its
+ * descriptor.
  */
 #include "file_open_private.h"
 #include "apr_file_io.h"
 #include "apr_portable.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <pthread.h>
 #include <unistd.h>
 
@@ -23,7 +24,7 @@ APR_DECLARE(apr_status_t) apr_unix_child_file_cleanup(void *file);
 
 static int flags_at = -1; /* offset of the flags; -1: not found */
 
-/* Is it the flags that lie there? */
+/* 1 if these are the flags: a change of them shows in apr_file_flags_get(). */
 static int flags_answer(apr_file_t *file, apr_int32_t *at)
 {
     apr_int32_t was = *at;
@@ -58,6 +59,7 @@ apr_status_t file_of_descriptor(apr_file_t **file, int fd, apr_int32_t flags, ap
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     apr_status_t rv;
 
+    BRG_ASSERT(fd >= 0 && p);
     pthread_once(&once, flags_find);
     *file = NULL;
     if (flags_at < 0) {
@@ -66,6 +68,7 @@ apr_status_t file_of_descriptor(apr_file_t **file, int fd, apr_int32_t flags, ap
         close(fd);
         return rv;
     }
+    BRG_ASSERT(flags_at <= FLAGS_WITHIN - (int)sizeof(apr_int32_t));
     rv = apr_os_file_put(file, &fd, flags, p);
     if (rv != APR_SUCCESS) {
         close(fd);

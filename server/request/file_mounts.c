@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which paths lie on file systems that another machine or a process serves. These may stop to answer,
- * and then even a file whose name the kernel knows cannot be opened: no loop may try.
+ * Which paths lie on file systems that another machine or a process serves. Such a file system may stop
+ * to respond, and then even a file whose name the kernel has in memory cannot be opened: no loop may try.
  *
  * The list is read when a process starts, again when the kernel says that it changed (asked once a
  * second), and when a file turns up on a file system that is not in it. A list in use is never freed,
@@ -92,6 +92,7 @@ static void mounts_take_line(mounts_list *list, char *line)
     const char *rest = strstr(line, " - ");
     mounts_one one = {0};
 
+    BRG_ASSERT(list->n < list->room);
     if (!rest || sscanf(line, "%*d %*d %u:%u %*s %4095s", &major, &minor, path) != 3 ||
         sscanf(rest, " - %63s", type) != 1)
         return;
@@ -142,6 +143,7 @@ static int mounts_are_same(const mounts_list *a, const mounts_list *b)
 
 static void mounts_free(mounts_list *list)
 {
+    BRG_ASSERT(!list->older); /* never used: loops read the others */
     for (size_t i = 0; i < list->n; i++)
         free(list->one[i].path);
     free(list);
@@ -154,6 +156,7 @@ static void mounts_use(mounts_list *list)
 
     if (!list)
         return;
+    BRG_ASSERT(list != older && list->n <= list->room);
     if (mounts_are_same(older, list)) {
         mounts_free(list);
         return;

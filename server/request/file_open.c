@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files of requests are opened and read here: by loops only what the kernel has in memory, by workers
- * whatever there is.
+ * Opening and reading files of requests. A loop opens and reads only what the kernel has in memory, a
+ * worker any file.
  *
  * The walk opens what it would otherwise stat() (open + fstat, never stat + open), and keeps the
  * descriptor for the handler. On a loop both the open and the reads are refused by the kernel where
@@ -33,13 +33,14 @@
 /* FIFOs and devices must not make an open wait, nor become a controlling terminal. */
 #define FILE_OPEN_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-static int file_in_flight(const request_rec *r)
+/* 1 on a loop if a worker can continue the request: then nothing is done here that would wait. */
+static int file_may_defer(const request_rec *r)
 {
     return conn_on_loop() && request_may_leave_thread(r);
 }
 
-/* The kernel would have to ask a disk. While all workers are at work for others (sleeping scripts, say),
- * the loop waits for a local disk itself: else files would wait for scripts. */
+/* 1 if the loop waits for the disk itself, after EAGAIN: all workers are busy (with scripts that sleep, say),
+ * and the disk is local. Otherwise files would wait for scripts. */
 static int file_waits_here(const char *name, int error, int cached)
 {
     const brg_loop *loop = loop_self();
@@ -58,6 +59,7 @@ static int file_openat2(const char *name, unsigned resolve)
     struct open_how how = {.flags = FILE_OPEN_FLAGS};
     int fd;
 
+    BRG_ASSERT(!(resolve & ~(unsigned)(RESOLVE_CACHED | RESOLVE_NO_SYMLINKS)));
     how.resolve = resolve & ~(unsigned)__atomic_load_n(&unknown, __ATOMIC_RELAXED);
     if (!how.resolve)
         return open(name, FILE_OPEN_FLAGS);
@@ -90,7 +92,7 @@ apr_status_t file_open_name(apr_file_t **file, request_rec *r, const char *name,
     return fd < 0 ? errno : file_wrap(file, r, fd);
 }
 
-/* A path without links, as nearly all are, takes one system call. */
+/* One system call for a path without links, as nearly all are. */
 static int file_open_allowed(request_rec *r, const char *links, int cached)
 {
     int fd;
@@ -120,12 +122,13 @@ static apr_file_t *file_of_walk(const request_rec *r, const request_files *files
     return files->opened;
 }
 
-/* What was opened is what will be sent: its size and times count, if it is not what the walk saw. */
+/* If another file was opened than the walk saw, r->finfo becomes that of the opened one, which is sent. */
 static apr_status_t file_confirm(request_rec *r, apr_file_t *file)
 {
     apr_finfo_t now;
     apr_status_t rv = apr_file_info_get(&now, APR_FINFO_MIN | APR_FINFO_IDENT, file);
 
+    BRG_ASSERT(file != NULL);
     if (rv != APR_SUCCESS)
         return rv;
     if (now.filetype != APR_REG)
@@ -148,10 +151,10 @@ BRG_DECLARE(apr_status_t) brg_file_open(apr_file_t **file, request_rec *r)
     BRG_ASSERT(r->filename != NULL);
     if ((*file = file_of_walk(r, files)) != NULL)
         return APR_SUCCESS;
-    if (file_in_flight(r) && file_mounts_may_hang(r->filename))
+    if (file_may_defer(r) && file_mounts_may_hang(r->filename))
         return APR_EAGAIN;
-    fd = file_open_allowed(r, files ? files->links : NULL, file_in_flight(r));
-    if (fd < 0 && file_waits_here(r->filename, errno, file_in_flight(r)))
+    fd = file_open_allowed(r, files ? files->links : NULL, file_may_defer(r));
+    if (fd < 0 && file_waits_here(r->filename, errno, file_may_defer(r)))
         fd = file_open_allowed(r, files ? files->links : NULL, 0);
     if (fd < 0)
         return errno;
@@ -176,13 +179,14 @@ static apr_status_t file_walk_open(apr_finfo_t *finfo, request_rec *r, apr_int32
     apr_file_t *file;
     apr_status_t rv;
 
+    BRG_ASSERT(r->filename != NULL);
     if (!file_walk_may_open(r, files, wanted))
         return AP_DECLINED;
-    rv = file_open_name(&file, r, r->filename, file_in_flight(r));
+    rv = file_open_name(&file, r, r->filename, file_may_defer(r));
     if (APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv) || APR_STATUS_IS_EAGAIN(rv))
         return rv;
     if (rv != APR_SUCCESS)
-        return AP_DECLINED; /* exists, but is not ours to read: stat tells more */
+        return AP_DECLINED; /* it exists but cannot be read: stat() may still work */
     rv = apr_file_info_get(finfo, wanted, file);
     if (rv != APR_SUCCESS || finfo->filetype != APR_REG) {
         apr_file_close(file);
@@ -215,8 +219,8 @@ int walk_would_wait(const request_rec *r, apr_size_t levels)
 
 /* ---- reading ---- */
 
-/* Some file systems cannot say whether they would wait. What they hold is local: the walk has seen to
- * it (file_mounts_may_hang()). */
+/* Some file systems cannot tell whether they would wait. They are local: the walk checked it
+ * (file_mounts_may_hang()). */
 static ssize_t file_pread(int fd, char *data, size_t len, off_t offset, int cached)
 {
     struct iovec part = {data, len};
@@ -230,7 +234,7 @@ static ssize_t file_pread(int fd, char *data, size_t len, off_t offset, int cach
 BRG_DECLARE(apr_status_t)
 brg_file_pread(request_rec *r, apr_file_t *file, char *data, apr_size_t *len, apr_off_t offset)
 {
-    const int cached = file_in_flight(r);
+    const int cached = file_may_defer(r);
     apr_size_t have = 0;
     apr_os_file_t fd;
 
@@ -248,6 +252,7 @@ brg_file_pread(request_rec *r, apr_file_t *file, char *data, apr_size_t *len, ap
         if (n == 0)
             break;
         have += (apr_size_t)n;
+        BRG_ASSERT(have <= *len);
     }
     *len = have;
     return APR_SUCCESS;

@@ -2,9 +2,9 @@
 /*
  * Opening a file whose path holds symbolic links, some of which may not be followed.
  *
- * The walk looked at each component by name, so between its look and an open by name a folder may
- * have become a link. Here every component is opened relative to the one before, and what is checked
- * is what was opened. A link's target is followed as stat() would: only its owner counts.
+ * The walk looked at each component by name. Before the file is opened by name, a directory may have been
+ * replaced by a link. So here every component is opened relative to the one before, and what was opened is
+ * checked. A link's target is followed as by stat(): only its owner counts.
  */
 #include "file_open_private.h"
 #include "request_context.h"
@@ -18,8 +18,10 @@
 #define LINKS_DIR_FLAGS (O_PATH | O_CLOEXEC)
 #define LINKS_FILE_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
+/* @return -1 with errno @a error */
 static int links_close(int fd, int error)
 {
+    BRG_ASSERT(fd >= 0 && error != 0);
     close(fd);
     errno = error;
     return -1;
@@ -48,6 +50,8 @@ static int links_component(int dir, const char *name, char allowed, int flags)
     struct stat is;
     int fd, found;
 
+    BRG_ASSERT(dir >= 0);
+    BRG_ASSERT(allowed == LINKS_FOLLOW || allowed == LINKS_OWNER || allowed == LINKS_NONE);
     if (allowed == LINKS_FOLLOW)
         return openat(dir, name, flags);
     if ((found = openat(dir, name, LINKS_DIR_FLAGS | O_NOFOLLOW)) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the phases to the handler: filters are inserted, and someone is found who answers. */
+/* From the phases to the handler: filters are inserted, and the handlers are called until one takes the request. */
 #include "handler_private.h"
 #include "http_config.h"
 #include "http_log.h"
@@ -9,7 +9,7 @@
 
 APLOG_USE_MODULE(core);
 
-/* A subrequest shares filters with the request above it, which were initialised for that. */
+/* Filters of another request on the chain, the main request's, were initialised with that one. */
 static int handler_init_filters(request_rec *r, ap_filter_t *f)
 {
     for (; f && f->frec->ftype < AP_FTYPE_CONNECTION; f = f->next) {
@@ -32,8 +32,8 @@ int handler_prepare(request_rec *r)
     return status == OK ? handler_init_filters(r, r->output_filters) : status;
 }
 
-/* A type that the administrator gave names a handler (AddType application/x-httpd-php .php); one
- * that came from elsewhere, such as a script, must not choose. */
+/* A type that the configuration gives stands for a handler (AddType application/x-httpd-php .php). A type from
+ * elsewhere, such as a script, does not. */
 static const char *handler_of_type(request_rec *r)
 {
     const char *end;

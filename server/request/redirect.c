@@ -2,12 +2,11 @@
 /*
  * Internal redirects: another URI is answered in place of the one that was asked for.
  *
- * ap_internal_redirect makes a new request that takes over from the old one; r->prev and r->next
- * link the two. Both live in the old one's pool. ap_internal_fast_redirect goes the other way: what
- * a subrequest found out is moved into the request itself, which then goes on as if it had been
- * about that all along.
+ * ap_internal_redirect() makes a new request that replaces the old one; r->prev and r->next link the two.
+ * Both live in the old one's pool. ap_internal_fast_redirect() works the other way round: what a
+ * sub-request found is moved into the request itself, which continues as if it had asked for that.
  *
- * In both cases filters that worked for one request_rec must from then on work for another.
+ * In both cases filters of one request_rec belong to the other from then on.
  */
 #include "redirect_private.h"
 #include "handler_private.h"
@@ -48,6 +47,7 @@ static apr_table_t *redirect_env(apr_pool_t *p, const apr_table_t *env)
 
 static void redirect_take_protocol(request_rec *to, const request_rec *r)
 {
+    BRG_ASSERT(to->pool == r->pool);
     to->the_request = r->the_request;
     to->allowed = r->allowed;
     to->status = r->status;
@@ -98,6 +98,7 @@ static void redirect_make_tables(request_rec *to, const request_rec *r)
  * of the request above, which stays, as does the filter that divides the two. */
 static void redirect_take_filters(request_rec *to, request_rec *r)
 {
+    BRG_ASSERT(to->prev == r && r->next == to);
     to->proto_output_filters = r->proto_output_filters;
     to->proto_input_filters = r->proto_input_filters;
     to->input_filters = to->proto_input_filters;
@@ -156,16 +157,16 @@ static request_rec *redirect_begin(const char *new_uri, request_rec *r)
     return to;
 }
 
-/* What another URI leads to may wait, and it cannot change threads half way. So the handler of r is
- * called again by a worker, and comes here again. */
-static int redirect_moves(request_rec *r)
+/* The new request may wait, and cannot change threads later. So a worker calls the handler of r again,
+ * which redirects again. @return 1: nothing more is to be done here */
+static int redirect_reruns(request_rec *r)
 {
     return brg_request_rerun_on_worker(r);
 }
 
 AP_DECLARE(void) ap_internal_redirect(const char *new_uri, request_rec *r)
 {
-    request_rec *to = redirect_moves(r) ? NULL : redirect_begin(new_uri, r);
+    request_rec *to = redirect_reruns(r) ? NULL : redirect_begin(new_uri, r);
     int status;
 
     if (!to)
@@ -178,7 +179,7 @@ AP_DECLARE(void) ap_internal_redirect(const char *new_uri, request_rec *r)
 
 AP_DECLARE(void) ap_internal_redirect_handler(const char *new_uri, request_rec *r)
 {
-    request_rec *to = redirect_moves(r) ? NULL : redirect_begin(new_uri, r);
+    request_rec *to = redirect_reruns(r) ? NULL : redirect_begin(new_uri, r);
     int status;
 
     if (!to)

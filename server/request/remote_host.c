@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is at the other end: names of client addresses, as HostnameLookups allows.
+ * Names of client addresses, as HostnameLookups allows.
  *
- * A connection knows its peer, a request the one that it was sent for (mod_remoteip may tell them
- * apart). For both the answer is kept: NULL host = not asked yet, "" = asked and nameless; double
- * reverse 0 = not asked, 1 = confirmed, -1 = refuted.
+ * A connection has its peer; a request has the client that it is from, which is another one where
+ * mod_remoteip says so. For both the result is kept. Host: NULL = not looked up yet, "" = there is no
+ * name. Double reverse: 0 = not looked up, 1 = the name leads back to the address, -1 = it does not.
  */
 #include "httpd.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "apr_network_io.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -22,12 +23,12 @@ typedef struct remote_peer {
     int double_reverse;
 } remote_peer;
 
-/* Does the name that was found lead back to the address? A name that anyone can claim proves
- * nothing. */
+/* Whether the name leads back to the address. Whoever owns an address can give it any name. */
 static void remote_confirm(remote_peer *peer)
 {
     apr_sockaddr_t *sa = NULL;
 
+    BRG_ASSERT(peer->host && *peer->host);
     peer->double_reverse = -1;
     if (apr_sockaddr_info_get(&sa, peer->host, APR_UNSPEC, 0, 0, peer->pool) != APR_SUCCESS)
         return;
@@ -43,6 +44,7 @@ static void remote_look_up(remote_peer *peer, int type, int configured)
 {
     int must_confirm = type == REMOTE_DOUBLE_REV || configured == HOSTNAME_LOOKUP_DOUBLE;
 
+    BRG_ASSERT(peer->pool != NULL);
     if (type == REMOTE_NOLOOKUP)
         return;
     if (!peer->host && (type == REMOTE_DOUBLE_REV || configured == HOSTNAME_LOOKUP_ON ||

@@ -23,7 +23,7 @@
 
 APLOG_USE_MODULE(core);
 
-/* A phase that has to be decided was not: the configuration lacks a module. */
+/* Nobody took a phase that somebody has to take: a module is missing in the configuration. */
 static int request_undecided(request_rec *r, int status, const char *phase)
 {
     if (status == DECLINED) {
@@ -50,7 +50,7 @@ static void request_take_loglevel(request_rec *r)
         r->log = log;
 }
 
-/* Dot segments, runs of slashes, unreserved characters that were encoded. */
+/* Resolve dot segments, merge slashes, decode unreserved characters. */
 static int request_normalize(request_rec *r, unsigned flags)
 {
     const core_server_config *sconf = ap_get_core_module_config(r->server->module_config);
@@ -67,7 +67,7 @@ static int request_normalize(request_rec *r, unsigned flags)
     return HTTP_BAD_REQUEST;
 }
 
-/* Percent encoding, with what AllowEncodedSlashes says of %2f. */
+/* Decode percent encoding; AllowEncodedSlashes says what becomes of %2f. */
 static int request_decode(request_rec *r)
 {
     const core_dir_config *d = ap_get_core_module_config(r->per_dir_config);
@@ -109,9 +109,9 @@ static int request_pre_translate(request_rec *r)
     return ap_is_HTTP_ERROR(status) || status == DONE ? status : OK;
 }
 
-/* ---- phases that go on on a worker ---- */
+/* ---- phases that continue on a worker ---- */
 
-/* Where they go on: request_files.stage. */
+/* Where they continue: request_files.stage. */
 enum { REQUEST_AT_AUTH, REQUEST_AT_STORAGE };
 
 static int request_stop(request_rec *r, int stage)
@@ -120,6 +120,7 @@ static int request_stop(request_rec *r, int stage)
 
     BRG_ASSERT(files != NULL);
     BRG_ASSERT(conn_on_loop());
+    BRG_ASSERT(stage == REQUEST_AT_AUTH || stage == REQUEST_AT_STORAGE);
     files->stage = stage;
     return REQUEST_AUTH_PENDING;
 }
@@ -157,8 +158,8 @@ static int request_locate(request_rec *r)
     if ((status = ap_run_map_to_storage(r)) == WALK_WOULD_WAIT)
         return request_stop(r, REQUEST_AT_STORAGE);
     if (status != OK)
-        return status; /* DECLINED cannot be: the core takes what no one else did */
-    /* Once more: what is said of the URI goes before what is said of the file. */
+        return status; /* never DECLINED: the core is the last of the hooks, and takes all */
+    /* Again: sections for the URI outweigh those for the file. */
     if ((status = request_sections(r)) != OK)
         return status;
     request_take_loglevel(r);
@@ -169,7 +170,7 @@ static int request_locate(request_rec *r)
 
 /* ---- access ---- */
 
-/* The request whose permission this one inherits, NULL if it has to ask for its own. */
+/* The request whose access control counts for this one, too; NULL: it needs its own. */
 static const request_rec *request_permitted_by(const request_rec *r)
 {
     const request_rec *from = r->prev ? r->prev : r->main;
@@ -181,7 +182,7 @@ static const request_rec *request_permitted_by(const request_rec *r)
                : NULL;
 }
 
-/* Who it is, and whether he may. */
+/* Authentication and authorization. */
 static int request_authenticate(request_rec *r)
 {
     int status = request_undecided(r, ap_run_check_user_id(r), "check user");
@@ -198,14 +199,15 @@ static int request_authenticate(request_rec *r)
     return request_undecided(r, ap_run_auth_checker(r), "check authorization");
 }
 
-/* The two kinds of control are who you are and where you come from; Satisfy says how many must
- * hold. */
+/* Access control by address (access_checker) and by user; Satisfy says whether one is enough or both must
+ * allow. */
 static int request_access(request_rec *r, int may_stop)
 {
     const request_rec *from = request_permitted_by(r);
     int any, status;
 
     if (from) {
+        BRG_ASSERT(from->per_dir_config == r->per_dir_config);
         r->user = from->user;
         r->ap_auth_type = from->ap_auth_type;
         return OK;
@@ -221,7 +223,7 @@ static int request_access(request_rec *r, int may_stop)
     return status;
 }
 
-/* What comes after access. */
+/* The phases after access control. */
 static int request_type_and_fix(request_rec *r)
 {
     int status = request_undecided(r, ap_run_type_checker(r), "find types");
@@ -229,7 +231,7 @@ static int request_type_and_fix(request_rec *r)
     return status == OK ? ap_run_fixups(r) : status;
 }
 
-/* All that comes after translate_name. */
+/* All phases after translate_name. @a may_stop: a worker may continue them. */
 static int request_serve_file(request_rec *r, int may_stop)
 {
     int status;
@@ -249,8 +251,8 @@ static int request_phases_run(request_rec *r, int may_stop)
     return status == OK ? request_serve_file(r, may_stop) : status;
 }
 
-/* A rule whose expression reached a limit is neither true nor false. Modules take it for false, which
- * may allow what the rule forbids: such a request fails. @param failures  regex_failures() before */
+/* A match that reached RegexMatchLimit is neither true nor false. Modules treat it as no match, which may
+ * allow what a rule forbids: such a request fails. @param failures  regex_failures() before the phases */
 static int request_check_regex(request_rec *r, unsigned failures, int status)
 {
     if (regex_failures() == failures || ap_is_HTTP_ERROR(status))
@@ -273,9 +275,9 @@ AP_DECLARE(int) ap_process_request_internal(request_rec *r)
     return request_internal(r, 0);
 }
 
-/* ---- the whole of it ---- */
+/* ---- all phases ---- */
 
-/* All but post_read_request, which is a part of ap_read_request(). */
+/* All but post_read_request, which ap_read_request() runs. */
 static int request_phases_read(request_rec *r)
 {
     int status = ap_run_quick_handler(r, 0);
@@ -285,7 +287,7 @@ static int request_phases_read(request_rec *r)
     status = request_internal(r, 1);
     if (status != OK)
         return status;
-    request_allow_defer(r, 1); /* what hooks find out here decides on the thread of the handler */
+    request_allow_defer(r, 1); /* hooks may find here that the handler needs a worker */
     status = handler_prepare(r);
     request_allow_defer(r, 0);
     return status;
@@ -295,6 +297,7 @@ int request_phases(request_rec *r)
 {
     int status;
 
+    BRG_ASSERT(!r->main && !r->prev);
     if (r->status != HTTP_OK) { /* refused while it was read */
         status = r->status;
         r->status = HTTP_OK;
@@ -313,6 +316,7 @@ int request_phases_resume(request_rec *r)
 
     BRG_ASSERT(files != NULL);
     BRG_ASSERT(!conn_on_loop());
+    BRG_ASSERT(files->stage == REQUEST_AT_STORAGE || files->stage == REQUEST_AT_AUTH);
     if (files->stage == REQUEST_AT_STORAGE)
         status = request_serve_file(r, 0);
     else if ((status = request_authenticate(r)) == OK)
@@ -321,7 +325,7 @@ int request_phases_resume(request_rec *r)
     return status == OK ? handler_prepare(r) : status;
 }
 
-/* Connections that modules drive come here. */
+/* For connections that modules drive. */
 void ap_process_async_request(request_rec *r)
 {
     ap_update_child_status(r->connection->sbh, SERVER_BUSY_WRITE, r);

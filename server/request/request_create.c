@@ -23,6 +23,7 @@
 #include "apr_strings.h"
 #include "brigade/memory.h"
 #include "memory_settings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 APLOG_USE_MODULE(core);
@@ -70,7 +71,7 @@ static unsigned request_name_bit(const char *name, size_t len)
            63;
 }
 
-/* @a copy is the pool's copy of the bytes from head->line on. */
+/* @a copy: the bytes from head->line on, in r->pool. */
 static void request_take_fields(request_rec *r, const http_head *head, char *copy)
 {
     uint64_t seen = 0;
@@ -81,6 +82,7 @@ static void request_take_fields(request_rec *r, const http_head *head, char *cop
         char *name = copy + (f->name - head->line), *value = copy + (f->value - head->line);
         const uint64_t bit = (uint64_t)1 << request_name_bit(f->name, f->name_len);
 
+        BRG_ASSERT_DEBUG(f->name >= head->line && f->value >= f->name + f->name_len);
         name[f->name_len] = '\0';
         value[f->value_len] = '\0';
         apr_table_addn(r->headers_in, name, value);
@@ -104,7 +106,7 @@ static void request_copy_fields(request_rec *r, const http_head *head)
     apr_table_compress(r->headers_in, APR_OVERLAP_TABLES_MERGE);
 }
 
-/* A host that was named beside the fields stands for Host (RFC 9113 section 8.3.1). */
+/* A host outside of the fields replaces Host (RFC 9113 section 8.3.1). */
 static void request_take_authority(request_rec *r, const http_head *head)
 {
     if (head->authority)
@@ -115,6 +117,7 @@ static void request_take_authority(request_rec *r, const http_head *head)
 /* The request line that HTTP/1 would have sent: logs and modules show it. */
 static char *request_line_of(request_rec *r, const http_head *head)
 {
+    BRG_ASSERT(head->method && head->uri);
     return apr_psprintf(r->pool, "%.*s %.*s %.*s", (int)head->method_len, head->method,
                         (int)head->uri_len, head->uri, (int)head->protocol_len, head->protocol);
 }
@@ -125,6 +128,7 @@ static void request_copy_head(request_rec *r, const http_head *head, const char 
         head->n_fields && !head->status ? (size_t)(buf_end - head->line) : head->line_len;
     char *copy = apr_palloc(r->pool, len + 1);
 
+    BRG_ASSERT(len >= head->line_len);
     memcpy(copy, head->line, len);
     copy[len] = '\0';
     copy[head->line_len] = '\0';
@@ -133,7 +137,7 @@ static void request_copy_head(request_rec *r, const http_head *head, const char 
         request_take_fields(r, head, copy);
 }
 
-/* End of the last field value, within the head: the copy needs nothing behind it. */
+/* The end of the last field value: what follows it is not copied. */
 static const char *request_head_end(const http_head *head)
 {
     const http_field *last;
@@ -150,6 +154,7 @@ static int request_expectation(request_rec *r, const http_head *head)
 
     if (head->known[HTTP_F_EXPECT] < 0)
         return OK;
+    BRG_ASSERT(head->known[HTTP_F_EXPECT] < head->n_fields);
     expect = apr_table_get(r->headers_in, "Expect");
     if (!expect || !*expect)
         return OK;
@@ -166,6 +171,7 @@ static int request_expectation(request_rec *r, const http_head *head)
 
 static void request_refuse(request_rec *r, int status)
 {
+    BRG_ASSERT(status != OK && status != HTTP_OK);
     r->status = status;
     r->connection->keepalive = AP_CONN_CLOSE;
 }
@@ -180,7 +186,8 @@ static void request_log_bad(request_rec *r, const http_head *head)
                                      "LimitRequestLine (longer than %d)",
                       r->server->limit_req_line);
     } else {
-        /* The bytes are a stranger's: the log escapes them. */
+        /* The client's bytes are escaped by the log. */
+        BRG_ASSERT(head->why != NULL);
         ap_log_rerror(APLOG_MARK, level, 0, r, head->why, (int)head->bad_len,
                       head->bad ? head->bad : "", r->unparsed_uri);
     }
@@ -192,7 +199,7 @@ static void request_log_bad(request_rec *r, const http_head *head)
         apr_table_setn(r->notes, "error-notes", head->note);
 }
 
-/* An absolute target names a server even if Host does not: that one's error page it is. */
+/* A refused request without Host, but with an absolute target: the error page is that of the target's server. */
 static void request_server_of_target(request_rec *r, const http_head *head)
 {
     if (!head->no_host || head->uri[0] == '/')
@@ -211,6 +218,7 @@ request_rec *request_create(conn_rec *c, const http_head *head)
     request_rec *r = ap_create_request(c);
     int status;
 
+    BRG_ASSERT(!r->main && !r->prev);
     ap_run_pre_read_request(r, c);
     if (head->line) {
         request_copy_head(r, head, request_head_end(head));
@@ -240,7 +248,7 @@ request_rec *request_create(conn_rec *c, const http_head *head)
         request_refuse(r, r->status);
         return r;
     }
-    /* Whether the client sends the body that it announced is not known, nor where its next request begins. */
+    /* After a refused Expect it is not known whether the client sends its body, so the connection ends. */
     status = request_expectation(r, head);
     if (status != OK)
         request_refuse(r, status);

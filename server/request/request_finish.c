@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of a request: its handler or error document, and the bucket that ends it when all of it
- * is written. On an event loop what would wait is left to a worker.
+ * The last part of a request: its handler or error document, and the EOR bucket, which ends it when the
+ * response is written. On an event loop, what would wait is left to a worker.
  */
 #include "connection.h"
 #include "conn.h"
@@ -29,9 +29,9 @@ void request_on_answered(void (*fn)(request_rec *r))
     request_answered = fn;
 }
 
-/* Threads and timed callbacks of modules wait for this lock before they touch a request whose
- * handler still runs. A plain file's handler, which is all that most requests on a loop have, hands
- * its request to nobody. */
+/* Threads and timed callbacks of modules wait for this lock before they touch a request whose handler still
+ * runs. Most requests on a loop have no handler but that for files, which gives its request to no other
+ * thread: they need no lock. */
 static void request_lock(request_rec *r)
 {
 #if APR_HAS_THREADS
@@ -71,6 +71,7 @@ static void request_set_state(conn_rec *c, conn_state_e state)
 {
     int was_suspended;
 
+    BRG_ASSERT(c->cs != NULL);
     if (!connection_of(c) ||
         (c->cs->state != CONN_STATE_SUSPENDED && state != CONN_STATE_SUSPENDED)) {
         c->cs->state = state;
@@ -84,9 +85,9 @@ static void request_set_state(conn_rec *c, conn_state_e state)
     pthread_mutex_unlock(&suspended_lock);
 }
 
-/* ---- responses that were lost on the way ---- */
+/* ---- responses that filters lost ---- */
 
-/* The request that is answered in the end: behind internal redirects and error documents. */
+/* The request whose response is sent: the last of internal redirects and error documents. */
 static request_rec *request_last(request_rec *r)
 {
     while (r->next)
@@ -94,8 +95,8 @@ static request_rec *request_last(request_rec *r)
     return r;
 }
 
-/* 0: the end of the response did not come down to HTTP_OUTERROR, because a filter could not read
- * the body or gave up. Whoever took that filter off the chain sees to the end itself. */
+/* 0: the end of the response did not reach HTTP_OUTERROR, because a filter could not read the body or gave
+ * up. 1 also if that filter is not on the chain: whoever removed it ends the response itself. */
 static int request_came_through(const request_rec *r)
 {
     for (const ap_filter_t *f = r->proto_output_filters; f; f = f->next)
@@ -104,7 +105,7 @@ static int request_came_through(const request_rec *r)
     return 1;
 }
 
-/* 1: a response was ended, nothing of it was sent, and the client waits for one. */
+/* 1: the response ended, nothing of it was sent, and the client waits for one. */
 static int request_may_answer_again(const request_rec *r)
 {
     return r->eos_sent && !r->sent_bodyct && !r->connection->aborted && !request_came_through(r) &&
@@ -120,7 +121,7 @@ static int request_lost_status(const request_rec *r, int status)
     return HTTP_INTERNAL_SERVER_ERROR;
 }
 
-/* An error document that was lost itself is not tried again. */
+/* If the response of an error document was lost, there is no second error document. */
 static void request_answer_lost(request_rec *r)
 {
     request_rec *last = request_last(r);
@@ -130,7 +131,7 @@ static void request_answer_lost(request_rec *r)
                     ap_is_HTTP_ERROR(last->status) ? last->status : HTTP_INTERNAL_SERVER_ERROR);
 }
 
-/* The client waits for the rest of a response, and would take the next one for it. */
+/* The client waits for the rest of a response, and would read the next one as such: the connection ends. */
 static void request_cut_off(request_rec *r)
 {
     conn_rec *c = r->connection;
@@ -194,6 +195,7 @@ static int request_error_may_wait(request_rec *r, int status)
 
 int request_finish_on_loop(request_rec *r, int *status)
 {
+    BRG_ASSERT(conn_on_loop());
     *status = request_check_memory(r, *status);
     if (*status == OK) {
         request_allow_rerun(r);
@@ -221,6 +223,8 @@ void request_finish(request_rec *r, int status)
 
 void request_end_with_error(request_rec *r, int status, int retry_s)
 {
+    BRG_ASSERT(ap_is_HTTP_ERROR(status) && retry_s >= 0);
+    BRG_ASSERT(!r->main && !r->prev);
     if (retry_s)
         apr_table_setn(r->err_headers_out, "Retry-After", apr_itoa(r->pool, retry_s));
     r->status = status;
@@ -240,12 +244,11 @@ AP_DECLARE(void) ap_process_request_after_handler(request_rec *r)
     APR_RING_INIT(&bb.list, apr_bucket, link);
     APR_BRIGADE_INSERT_TAIL(&bb, ap_bucket_eor_create(c->bucket_alloc, r));
     ap_pass_brigade(c->output_filters, &bb);
-    /* If no filter took the bucket, the request ends here. In either case r is not ours any more.
-     */
+    /* If no filter took the bucket, the request ends here. Either way r must not be touched any more. */
     apr_brigade_cleanup(&bb);
 
     if (!connection_of(c)) {
-        /* Our own connections know what they have read. */
+        /* Connections that the server drives know what they have read. */
         c->data_in_input_filters =
             ap_check_pipeline(c, &bb, DEFAULT_LIMIT_BLANK_LINES) == APR_SUCCESS;
         apr_brigade_cleanup(&bb);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the core itself does in the phases of a request, after all modules had their turn. */
+/* The core's hooks in the phases of a request. They run behind those of modules. */
 #include "request_parts.h"
 #include "core_settings.h"
 #include "request_context.h"
@@ -14,6 +14,7 @@
 #include "http_request.h"
 #include "brigade/loop.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -21,7 +22,7 @@ APLOG_USE_MODULE(core);
 
 static int translate_has_prefix(const char *uri, const char *prefix, int len)
 {
-    return !strncmp(uri, prefix, (apr_size_t)len) &&
+    return len > 0 && !strncmp(uri, prefix, (apr_size_t)len) &&
            (prefix[len - 1] == '/' || uri[len] == '/' || !uri[len]);
 }
 
@@ -41,6 +42,7 @@ static apr_status_t translate_join(request_rec *r, const char *root, const char 
     apr_size_t root_len, path_len;
     char *name;
 
+    BRG_ASSERT(path[0] != '/');
     if (root[0] != '/' || !translate_is_plain(path)) {
         return apr_filepath_merge(&r->filename, root, path,
                                   APR_FILEPATH_TRUENAME | APR_FILEPATH_SECUREROOT, r->pool);
@@ -94,7 +96,7 @@ static int storage_is_file(request_rec *r)
     return status == OK ? ap_file_walk(r) : status;
 }
 
-/* ---- type_checker, access_checker: nobody objected ---- */
+/* ---- type_checker, access_checker: no module refused ---- */
 
 static int phase_ok(request_rec *r)
 {
@@ -122,7 +124,7 @@ static int type_set_handler(request_rec *r, const core_dir_config *conf)
     return OK;
 }
 
-/* SetHandler, ForceType and AcceptPathInfo: they win over what modules found by name. */
+/* SetHandler, ForceType and AcceptPathInfo outweigh what modules found by the file's name. */
 static int type_override(request_rec *r)
 {
     const core_dir_config *conf = ap_get_core_module_config(r->per_dir_config);

@@ -16,11 +16,12 @@
 
 APLOG_USE_MODULE(core);
 
-/* An absolute path, optionally with a query: nearly all requests. The rest is apr_uri_parse's. */
+/* An absolute path, maybe with a query: nearly all requests. apr_uri_parse() takes the others. */
 static int request_origin_form(request_rec *r, const char *target)
 {
     const char *query = strchr(target, '?');
 
+    BRG_ASSERT(target[0] == '/');
     r->parsed_uri.is_initialized = 1;
     r->parsed_uri.path = query ? apr_pstrmemdup(r->pool, target, (apr_size_t)(query - target))
                                : apr_pstrdup(r->pool, target);
@@ -38,8 +39,7 @@ static int request_other_form(request_rec *r, const char *target)
         rv = apr_uri_parse(r->pool, target, &r->parsed_uri);
     if (rv != APR_SUCCESS)
         return HTTP_BAD_REQUEST;
-    /* http and https are ours under any spelling; the host of an absolute target outweighs the Host
-     * field. */
+    /* The host of an absolute target outweighs the Host field. */
     if (r->parsed_uri.scheme && !strcasecmp(r->parsed_uri.scheme, ap_http_scheme(r)))
         r->hostname = r->parsed_uri.hostname;
     else if (r->method_number == M_CONNECT)
@@ -53,8 +53,8 @@ void request_parse_uri(request_rec *r, char *uri)
 
     r->unparsed_uri = uri;
     memset(&r->parsed_uri, 0, sizeof(r->parsed_uri));
-    /* Several slashes at the start are one, also with MergeSlashes Off, and never the start of an authority: sections
-     * and rules are written for paths that begin with one. */
+    /* Several slashes at the start count as one, also with MergeSlashes Off, and never start an authority: sections
+     * and rules are written for paths that start with one. */
     while (uri[0] == '/' && uri[1] == '/')
         uri++;
     status = uri[0] == '/' && !strchr(uri, '#') && r->method_number != M_CONNECT
@@ -107,7 +107,7 @@ static void request_set_version(request_rec *r, const http_head *head)
     r->assbackwards = head->major == 0 && head->minor == 9;
 }
 
-/* An absolute path; the server as a whole has options and nothing else. */
+/* An absolute path; "*", the server as a whole, for OPTIONS alone. */
 static int request_path_ok(const request_rec *r)
 {
     return r->uri[0] == '/' || r->method_number == M_CONNECT ||
@@ -119,6 +119,7 @@ static char *request_line_word(apr_pool_t *p, const char **at, const char *end, 
 {
     const char *start;
 
+    BRG_ASSERT(*at <= end);
     while (*at < end && apr_isspace(**at))
         (*at)++;
     for (start = *at; *at < end && !apr_isspace(**at);)
@@ -126,8 +127,8 @@ static char *request_line_word(apr_pool_t *p, const char **at, const char *end, 
     return *at > start ? apr_pstrmemdup(p, start, (apr_size_t)(*at - start)) : apr_pstrdup(p, none);
 }
 
-/* Of a refused request line, what stands where its method and target should be. No part of a line that is too long
- * counts. @return the target */
+/* Of a refused request line, the words in the places of method and target. Of a line that is too long, none.
+ * @return the target */
 static char *request_take_bad_line(request_rec *r, const http_head *head)
 {
     const int whole = head->status != HTTP_REQUEST_URI_TOO_LARGE;
@@ -142,6 +143,7 @@ static void request_take_refused(request_rec *r, const http_head *head)
 {
     char *target;
 
+    BRG_ASSERT(head->status != 0);
     r->assbackwards = 0;
     if (head->line)
         target = request_take_bad_line(r, head);
@@ -155,8 +157,10 @@ static void request_take_refused(request_rec *r, const http_head *head)
 
 int request_take_line(request_rec *r, const http_head *head)
 {
+    BRG_ASSERT(r->connection && r->server);
     request_set_version(r, head);
     r->method = request_method(r, head);
+    BRG_ASSERT(r->method != NULL);
     r->method_number = ap_method_number_of(r->method);
     r->header_only = r->method_number == M_GET && r->method[0] == 'H';
     if (head->status) {

@@ -5,9 +5,11 @@
 #include "http_core.h"
 #include "http_protocol.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 static const core_dir_config *names_conf(const request_rec *r)
 {
+    BRG_ASSERT(r->per_dir_config != NULL);
     return ap_get_core_module_config(r->per_dir_config);
 }
 
@@ -55,7 +57,7 @@ AP_DECLARE(apr_port_t) ap_get_server_port(const request_rec *r)
 
     if (asked)
         return asked;
-    /* What the client saw goes first where the client's view counts. */
+    /* UseCanonicalName Off: the port that the client connected to. */
     if (self && physical)
         return physical;
     if (r->server->port)

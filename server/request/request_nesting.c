@@ -4,6 +4,7 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "http_request.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -20,6 +21,7 @@ AP_DECLARE(int) ap_is_recursion_limit_exceeded(const request_rec *r)
     int depth_max = conf->subreq_limit ? conf->subreq_limit : AP_DEFAULT_MAX_SUBREQ_DEPTH;
     int redirects = 0, depth = 0;
 
+    BRG_ASSERT(redirect_max > 0 && depth_max > 0);
     for (const request_rec *at = r; at;) {
         if (at->prev && ++redirects >= redirect_max) {
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Subrequests: how would another URI or file be served, and serve it as part of this response.
+ * Sub-requests: find out how another URI or file would be served, or serve it as a part of this response.
  *
- * A subrequest lives in a subpool of the request that asks, shares its connection and the rest of
- * its filter chains, and goes through the same phases. One that is only looked at never meets a
- * handler.
+ * A sub-request lives in a subpool of its main request, shares its connection and the rest of its filter
+ * chains, and goes through the same phases. The handler is called only if it is run.
  */
 #include "walk_private.h"
 #include "http_log.h"
@@ -13,6 +12,7 @@
 #include "brigade/response_cache.h"
 #include "util_script.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -37,8 +37,7 @@ static void subreq_take_filters(request_rec *sub, const request_rec *r, ap_filte
         sub->output_filters = next_filter;
         ap_add_output_filter_handle(ap_subreq_core_filter_handle, NULL, sub, sub->connection);
     } else {
-        /* It will not be run, or be moved into r as a whole: no filters for content are inherited.
-         */
+        /* It is not run, or moved into r as a whole: it has no content filters. */
         sub->input_filters = r->proto_input_filters;
         sub->output_filters = r->proto_output_filters;
     }
@@ -71,12 +70,14 @@ static request_rec *subreq_make(const request_rec *r, ap_filter_t *next_filter)
     sub->kept_body = r->kept_body;
     subreq_take_filters(sub, r, next_filter);
     ap_set_sub_req_protocol(sub, r); /* sets sub->main, which create_request hooks look at */
+    BRG_ASSERT(sub->main == r);
     ap_run_create_request(sub);
+    BRG_ASSERT(sub->pool != r->pool);
     sub->used_path_info = AP_REQ_DEFAULT_PATH_INFO;
     return sub;
 }
 
-/* A lookup always gives a request; that it failed is in its status. */
+/* A look-up always returns a request; if it failed, its status tells. */
 static request_rec *subreq_too_deep(request_rec *sub)
 {
     sub->status = HTTP_INTERNAL_SERVER_ERROR;
@@ -87,6 +88,7 @@ static request_rec *subreq_run_phases(request_rec *sub)
 {
     int status = ap_process_request_internal(sub);
 
+    BRG_ASSERT(sub->main != NULL);
     if (status != OK)
         sub->status = status;
     return sub;
@@ -116,7 +118,7 @@ ap_sub_req_method_uri(const char *method, const char *new_uri, const request_rec
     }
     if (!next_filter)
         return subreq_process(sub, r);
-    /* Only what is going to be run may be answered by a quick handler. */
+    /* A quick handler answers only what is run. */
     if (ap_is_recursion_limit_exceeded(r))
         return subreq_too_deep(sub);
     if (ap_run_quick_handler(sub, 1) == OK)
@@ -150,11 +152,12 @@ static char *subreq_neighbour_uri(request_rec *sub, const request_rec *r, const 
     return uri;
 }
 
-/* What a directory read told of an entry, completed where it is not enough. */
+/* sub->finfo from an entry of a directory listing; completed by stat() where it has too little. */
 static int subreq_entry_info(request_rec *sub, const apr_finfo_t *entry)
 {
     int opts = ap_allow_options(sub);
 
+    BRG_ASSERT(sub->filename != NULL);
     brg_cache_depends_on(sub, sub->filename);
     if ((entry->valid & APR_FINFO_MIN) == APR_FINFO_MIN) {
         sub->finfo = *entry;

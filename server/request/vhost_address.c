@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The virtual hosts of a connection, by its local address. */
 #include "http_main.h"
 #include "connection.h"
 #include "vhosts.h"
+#include "brigade/assert.h"
 #include <string.h>
 #include <sys/socket.h>
 
-/* Which virtual hosts the connection may mean. Its own address is asked for only where they differ
- * by address. */
+/* The local address is asked for (a system call) only where virtual hosts differ by address. */
 void vhost_of_connection(brg_conn *bc)
 {
     apr_sockaddr_t local;
     socklen_t len = sizeof local.sa;
 
+    BRG_ASSERT(bc->listener != NULL);
     bc->base = ap_server_conf;
     if (bc->listener->pretended) {
         bc->chain = vhost_chain_of(bc->listener->pretended, &bc->base);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Virtual hosts as the configuration names them: addresses, ports, and names for those that lack
- * one. */
+/* <VirtualHost> in the configuration: addresses, ports, and names of servers without ServerName. */
 #include "vhosts.h"
 #include "http_config.h"
 #include "http_log.h"
 #include "http_main.h"
 #include "http_vhost.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <netdb.h>
 
 APLOG_USE_MODULE(core);
@@ -33,6 +33,7 @@ static const char *vhost_parse_addr(apr_pool_t *p, const char *word, server_addr
     apr_sockaddr_t *sa;
     apr_status_t rv;
 
+    BRG_ASSERT(**link == NULL);
     rv = apr_parse_addr_port(&host, &scope, &port,
                              wild_port ? apr_pstrmemdup(p, word, len - 2) : word, p);
     if (rv != APR_SUCCESS)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The name that a client asks for: what may stand in a Host field, and the server that follows from
- * it. */
+/* The name that a client asks for: the syntax of Host fields, and the server that has the name. */
 #include "vhosts.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_vhost.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <arpa/inet.h>
 
 APLOG_USE_MODULE(core);
@@ -41,8 +41,7 @@ static int host_is_strict_name(const char *name, size_t len)
     return !dots || apr_isalpha(name[label]);
 }
 
-/* Never, whatever else is let through: what looks like a path when modules make file names of it.
- */
+/* Refused in any case: modules make file names of hosts, and these look like paths. */
 static int host_is_pathlike(const char *name, size_t len)
 {
     for (size_t i = 0; i < len; i++)
@@ -83,6 +82,7 @@ static int host_parse_v6(const char *value, size_t len, vhost_host *out)
     const char *end = memchr(value, ']', len);
     size_t rest;
 
+    BRG_ASSERT(value[0] == '[');
     if (!end || !host_is_v6(value + 1, (size_t)(end - value) - 1))
         return 0;
     rest = len - (size_t)(end - value) - 1;
@@ -163,12 +163,13 @@ static int host_take_target(request_rec *r)
     return 1;
 }
 
-/* RFC 9112 section 3.2.2: the host of an absolute target goes before that of the field, and whoever
- * looks at the field later must see the same. */
+/* RFC 9112 section 3.2.2: the host of an absolute target outweighs that of the field. The field is replaced, so that
+ * modules see the same host in both. */
 static void host_replace_field(request_rec *r, const char *field)
 {
     const char *name = r->hostname;
 
+    BRG_ASSERT(name && field);
     if (strchr(name, ':'))
         name = apr_pstrcat(r->pool, "[", name, "]", NULL);
     if (r->parsed_uri.port_str)
@@ -182,7 +183,7 @@ static void host_replace_field(request_rec *r, const char *field)
     apr_table_setn(r->headers_in, "Host", name);
 }
 
-/* A client that sends no Host is told apart by ServerPath. */
+/* For a client that sends no Host, ServerPath chooses the server. */
 typedef struct host_path {
     const char *uri;
     server_rec *found;
@@ -264,6 +265,7 @@ AP_DECLARE(int) ap_matches_request_vhost(request_rec *r, const char *host, apr_p
 {
     const server_rec *s = r->server;
 
+    BRG_ASSERT(s != NULL);
     for (const server_addr_rec *sar = s->addrs; sar; sar = sar->next)
         if ((!sar->host_port || sar->host_port == port) && !strcasecmp(host, sar->virthost))
             return 1;

@@ -4,13 +4,14 @@
  *
  * Chains are searched from the most to the least specific: address and port, address, port,
  * neither. Within a chain the first server in the order of the configuration that has the name
- * wins, whether by an exact name or a pattern. Exact names are hashed; of the patterns only those
- * are tried that stand before the hit.
+ * wins, whether by an exact name or a pattern. Exact names are hashed; only patterns of servers before the
+ * one that was found are tried.
  */
 #include "vhosts.h"
 #include "http_vhost.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 typedef struct vhost_member {
     server_rec *server;
@@ -43,7 +44,7 @@ struct vhost_chain {
     struct vhost_chain *listed;   /* all, in the order of the configuration */
 };
 
-/* Names in <VirtualHost name:port> count only when no proper name does. */
+/* Names in <VirtualHost name:port> count only if no ServerName or ServerAlias does. */
 #define VHOST_RANK_TEXT 0x80000000u
 
 #define VHOST_BUCKETS 64u
@@ -90,6 +91,7 @@ static vhost_chain *vhost_chain_get(apr_pool_t *p, apr_sockaddr_t *addr, apr_por
 {
     vhost_chain **link = vhost_bucket_of(addr), *chain;
 
+    BRG_ASSERT(vhost_tables.tail && !*vhost_tables.tail);
     for (; (chain = *link) != NULL; link = &chain->next)
         if (chain->port == port && (!addr || apr_sockaddr_equal(chain->addr, addr)))
             return chain;
@@ -128,6 +130,7 @@ static void vhost_chain_add(apr_pool_t *p, vhost_chain *chain, server_rec *s, se
 static vhost_name *vhost_name_slot(const vhost_chain *chain, const char *name, size_t len,
                                    unsigned hash)
 {
+    BRG_ASSERT(chain->names_size > 0);
     for (unsigned at = hash;; at++) {
         vhost_name *slot = &chain->names[at & (chain->names_size - 1)];
 
@@ -160,6 +163,7 @@ static void vhost_chain_index(apr_pool_t *p, vhost_chain *chain)
 {
     unsigned rank = 0, needed = vhost_names_n(chain) * 2;
 
+    BRG_ASSERT(!chain->names && chain->members);
     for (chain->names_size = 8; chain->names_size < needed; chain->names_size *= 2) {
     }
     chain->names = apr_pcalloc(p, chain->names_size * sizeof *chain->names);
@@ -179,6 +183,7 @@ static void vhost_chain_index(apr_pool_t *p, vhost_chain *chain)
         if (m->sar->virthost)
             vhost_name_add(chain, m->sar->virthost, s, rank | VHOST_RANK_TEXT);
     }
+    BRG_ASSERT(rank < VHOST_RANK_TEXT);
 }
 
 static apr_status_t vhost_tables_forget(void *data)
@@ -296,6 +301,7 @@ server_rec *vhost_by_name(const void *chain, server_rec *base, const char *host,
     vhost_host parsed;
     server_rec *s = NULL;
 
+    BRG_ASSERT_DEBUG(chain == NULL || ((const vhost_chain *)chain)->base == base);
     if (!vhost_host_parse(host, len, conf->http_conformance != AP_HTTP_CONFORMANCE_UNSAFE, &parsed))
         return NULL;
     if (chain)
@@ -331,6 +337,7 @@ static void vhost_dump_chain(apr_file_t *out, const vhost_chain *chain)
         apr_snprintf(port, sizeof port, "%u", chain->port);
     apr_snprintf(where, sizeof where, strchr(addr, ':') ? "[%s]:%s" : "%s:%s", addr, port);
     apr_snprintf(padded, sizeof padded, "%-22s", where);
+    BRG_ASSERT(chain->members && chain->base);
     if (!chain->members->next) {
         vhost_dump_server(out, padded, chain->base);
         vhost_dump_names(out, chain->base);

@@ -4,10 +4,10 @@
  * and the configuration of the directories on the way: <Directory> sections, shortest first, each
  * level followed by its .htaccess, and regular expressions at the end.
  *
- * The awkward part is to be exact without a system call per directory. One stat of the whole name
- * tells that everything above it is a directory, and if it does not exist, one of its parent mostly
- * does. Only where neither helps, or where the Options of a directory do not let every symbolic
- * link be followed, are the components looked at one by one.
+ * It needs no system call for each directory. One stat() of the whole name tells that everything above it
+ * is a directory; if the name does not exist, one of its parent mostly tells. The components are looked at
+ * one by one only where neither helps, or where the Options of a directory do not allow all symbolic
+ * links.
  */
 #include "walk_private.h"
 #include "request_context.h"
@@ -54,6 +54,7 @@ static void dir_take(dir_walk *w, ap_conf_vector_t *sec, int sec_is_config)
 /* The first end bytes of path as a string. One past its length stands for a slash that is added. */
 static char *dir_prefix(dir_walk *w, apr_size_t end)
 {
+    BRG_ASSERT(end <= w->len + 1);
     if (!w->scratch) {
         w->scratch = apr_palloc(w->r->pool, w->len + 2);
         memcpy(w->scratch, w->path, w->len);
@@ -82,7 +83,7 @@ static apr_status_t dir_stat(dir_walk *w, apr_size_t end, apr_int32_t wanted, ap
     return rv == APR_INCOMPLETE && (finfo->valid & APR_FINFO_TYPE) ? APR_SUCCESS : rv;
 }
 
-/* What can be known at once. @return OK or WALK_WOULD_WAIT */
+/* What one or two system calls tell of the whole name. @return OK or WALK_WOULD_WAIT */
 static int dir_survey(dir_walk *w)
 {
     request_rec *r = w->r;
@@ -90,6 +91,7 @@ static int dir_survey(dir_walk *w)
     apr_size_t slash;
     apr_status_t rv = APR_SUCCESS;
 
+    BRG_ASSERT(w->len > 0 && w->path[0] == '/');
     brg_cache_depends_on(r, w->path);
     w->was_given = r->finfo.filetype != APR_NOFILE;
     if (r->finfo.filetype == APR_NOFILE || r->finfo.filetype == APR_LNK)
@@ -112,8 +114,8 @@ static int dir_survey(dir_walk *w)
     if (slash <= 1 || dir_stat(w, slash - 1, APR_FINFO_MIN, &parent) != APR_SUCCESS ||
         parent.filetype != APR_DIR)
         return OK;
-    /* No file, but the times are its directory's: negotiation tells by them whether variants came
-     * or went. */
+    /* No file, but the times of its directory: mod_negotiation sees by them that variants were added or
+     * removed. */
     r->finfo = parent;
     r->finfo.filetype = APR_NOFILE;
     w->dirs_end = slash;
@@ -126,6 +128,7 @@ int walk_resolve_symlink(const char *path, apr_finfo_t *finfo, int opts, apr_poo
     apr_finfo_t target;
     apr_int32_t wanted = finfo->valid & ~(APR_FINFO_NAME | APR_FINFO_LINK);
 
+    BRG_ASSERT(finfo->filetype == APR_LNK);
     if (opts & OPT_SYM_LINKS) {
         if (apr_stat(&target, path, wanted | APR_FINFO_MIN, p) != APR_SUCCESS)
             return HTTP_FORBIDDEN;
@@ -219,6 +222,7 @@ static int dir_component(dir_walk *w, apr_size_t end, unsigned level, int *is_di
     apr_finfo_t looked;
     apr_finfo_t *finfo = &r->finfo;
 
+    BRG_ASSERT(level > 0 && end <= w->len);
     if (!(opts & OPT_SYM_LINKS) || w->links)
         dir_note_links(w, level, opts);
     if (follow && !is_last && end < w->dirs_end) {
@@ -233,8 +237,8 @@ static int dir_component(dir_walk *w, apr_size_t end, unsigned level, int *is_di
             return res;
     }
     *is_dir = finfo->filetype == APR_DIR;
-    /* What is known at once may be a FIFO or a device: index files and rewrite rules pass it over, as in Apache, and no
-     * handler gets to open it (handler_run). */
+    /* The name itself may be a FIFO or a device: index files and rewrite rules ignore it, as in Apache, and no handler
+     * opens it (handler_run()). */
     if (finfo != &r->finfo && !*is_dir && finfo->filetype != APR_REG &&
         finfo->filetype != APR_NOFILE) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
@@ -278,7 +282,7 @@ static int dir_htaccess(dir_walk *w, apr_size_t pos)
     return res;
 }
 
-/* Take in what is said of the name that ends before pos, the level-th from the root. */
+/* Add the sections for the name that ends before pos, the level-th from the root. */
 static void dir_sections(dir_walk *w, apr_size_t pos, unsigned level)
 {
     for (; w->next_sec < w->secs->nelts; w->next_sec++) {
@@ -389,6 +393,7 @@ static void dir_finish(dir_walk *w, apr_size_t end)
     request_rec *r = w->r;
     request_files *files = request_files_of(r);
 
+    BRG_ASSERT(end > 0 && end <= w->len);
     if (end < w->len) {
         const char *rest = w->path + end;
 

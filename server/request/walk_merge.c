@@ -4,16 +4,17 @@
  *
  * A walk merges the sections that it found with each other and then the whole onto what was in
  * force before: defaults + ((s1 + s2) + s3). Merges need not be associative (AuthMerging is not),
- * so this order is part of the behaviour. The result of every step is remembered under its pair of
+ * so this order is part of the behaviour. The result of every step is kept under its pair of
  * operands, so the pairs form a tree whose paths are the lists of sections seen so far.
  *
  * Where both operands belong to the configuration, the result does too: it goes to a table of the
  * whole process that is read without a lock and only ever grows, up to a bound (a configuration
- * with many <If> sections can have more combinations than are worth keeping). What takes part of an
- * .htaccess file is remembered by the request instead, for its subrequests and redirects.
+ * with many <If> sections can have more combinations than are worth keeping). A merge with an .htaccess file
+ * is kept by the request instead, for its sub-requests and redirects.
  */
 #include "walk_private.h"
 #include "apr_allocator.h"
+#include "brigade/assert.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -32,10 +33,10 @@ static _Atomic(const ap_conf_vector_t *) merge_results[MERGE_SLOTS];
 
 /* For those who add: guards what follows, and the allocations from the pool. */
 static pthread_mutex_t merge_lock = PTHREAD_MUTEX_INITIALIZER;
-static apr_pool_t *merge_pool; /* NULL: nothing is remembered; set before threads start */
+static apr_pool_t *merge_pool; /* NULL: nothing is kept; set before threads start */
 static unsigned merge_used;
 
-/* What a request remembers for itself, in its AP_NOTE_DIRECTORY_WALK. */
+/* A merge that a request keeps, in its AP_NOTE_DIRECTORY_WALK. */
 typedef struct merge_note {
     merge_entry entry;
     struct merge_note *next;
@@ -107,6 +108,8 @@ static void merge_publish(merge_entry *e)
 {
     unsigned at = merge_hash(e->result, NULL);
 
+    BRG_ASSERT(e->base && e->sec && e->result);
+    BRG_ASSERT(merge_used > 0 && merge_used <= MERGE_MAX); /* so that searches find a free slot */
     while (atomic_load_explicit(&merge_results[at % MERGE_SLOTS], memory_order_relaxed))
         at++;
     atomic_store_explicit(&merge_results[at % MERGE_SLOTS], e->result, memory_order_release);
@@ -120,6 +123,7 @@ static ap_conf_vector_t *merge_add(ap_conf_vector_t *base, ap_conf_vector_t *sec
 {
     ap_conf_vector_t *result;
 
+    BRG_ASSERT(merge_pool != NULL);
     pthread_mutex_lock(&merge_lock);
     result = merge_find(base, sec); /* another thread may have been first */
     if (!result && merge_used < MERGE_MAX) {
@@ -134,7 +138,7 @@ static ap_conf_vector_t *merge_add(ap_conf_vector_t *base, ap_conf_vector_t *sec
     return result;
 }
 
-/* The request that this one came from: the one redirected here before the one above. */
+/* The request that this one follows from: one that was redirected goes before the main request. */
 static request_rec *merge_origin(const request_rec *r)
 {
     return r->prev ? r->prev : r->main;
@@ -167,6 +171,7 @@ ap_conf_vector_t *walk_merge(request_rec *r, ap_conf_vector_t *base, ap_conf_vec
 {
     ap_conf_vector_t *result = NULL;
 
+    BRG_ASSERT(base && sec);
     if (are_config && merge_pool) {
         result = merge_find(base, sec);
         if (!result)

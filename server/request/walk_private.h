@@ -24,23 +24,22 @@
 ap_conf_vector_t *walk_merge(request_rec *r, ap_conf_vector_t *base, ap_conf_vector_t *sec,
                              int are_config);
 
-/** @a conf is the server's defaults or a merge that is remembered with the configuration. */
+/** 1 if @a conf is the server's defaults or a merge that is kept with the configuration. */
 int walk_is_config(const request_rec *r, const ap_conf_vector_t *conf);
 
-/** The sections that one walk found, merged with each other in the order of their coming. */
+/** The sections that one walk found, merged with each other in the order in which they were found. */
 typedef struct walk_fold {
     ap_conf_vector_t *sum; /* NULL: none yet */
     int is_config;         /* sum is part of the configuration */
 } walk_fold;
 
-/** Take in @a sec; @a sec_is_config 0: it was read from an .htaccess file for this request. */
+/** Add @a sec; @a sec_is_config 0: it was read from an .htaccess file for this request. */
 void walk_fold_add(request_rec *r, walk_fold *fold, ap_conf_vector_t *sec, int sec_is_config);
 
-/** @a base with all that was taken in on top, @a base itself if nothing was. */
+/** @a base with everything that was added on top; @a base itself if there is nothing. */
 ap_conf_vector_t *walk_fold_onto(request_rec *r, const walk_fold *fold, ap_conf_vector_t *base);
 
-/** Begin to remember merges of the configuration in @a pconf. Main thread, before others are
- * started. */
+/** Keep merges of the configuration in @a pconf from now on. Main thread, before others are started. */
 void walk_merge_open(apr_pool_t *pconf);
 
 /**
@@ -53,7 +52,7 @@ int walk_regex_matches(request_rec *r, const core_dir_config *core, const char *
 #define WALK_LOOP_LEVELS 24
 
 /** ap_directory_walk(): a worker has to do it (walk_would_wait(), or APR_EAGAIN of a dirwalk_stat hook).
- * Only where the phases may go on on one. No HTTP status. */
+ * Only where a worker may continue the phases. Not an HTTP status. */
 #define WALK_WOULD_WAIT (-1004)
 
 /** The core's dirwalk_stat hook: opens the file of a GET, for brg_file_open() (file_open.c).

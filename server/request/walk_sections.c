@@ -8,11 +8,13 @@
 #include "ap_expr.h"
 #include "apr_fnmatch.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
 static ap_conf_vector_t *section_at(const apr_array_header_t *secs, int i)
 {
+    BRG_ASSERT_DEBUG(i >= 0 && i < secs->nelts);
     return APR_ARRAY_IDX(secs, i, ap_conf_vector_t *);
 }
 
@@ -21,6 +23,7 @@ int walk_regex_matches(request_rec *r, const core_dir_config *core, const char *
     apr_size_t n = core->refs ? (apr_size_t)core->refs->nelts : 0;
     ap_regmatch_t *groups = n ? apr_palloc(r->pool, n * sizeof *groups) : NULL;
 
+    BRG_ASSERT(core->r && subject);
     if (ap_regexec(core->r, subject, n, groups, 0))
         return 0;
     for (apr_size_t i = 0; i < n; i++) {
@@ -67,7 +70,7 @@ static int location_matches(request_rec *r, const core_dir_config *core, const c
     return location_has_prefix(core->d, folded);
 }
 
-/* <Location> takes runs of slashes for one; <LocationMatch> sees them. */
+/* For <Location> several slashes count as one; <LocationMatch> sees them all. */
 static const char *location_folded(request_rec *r)
 {
     char *folded;
@@ -109,6 +112,7 @@ static const location_note *location_match_all(request_rec *r, const apr_array_h
         if (location_matches(r, ap_get_core_module_config(sec), folded))
             note->secs[note->n++] = sec;
     }
+    BRG_ASSERT(note->n <= secs->nelts);
     return note;
 }
 
@@ -181,7 +185,7 @@ static int if_condition_met(request_rec *r, const core_dir_config *core)
 static void if_walk_level(request_rec *r, const apr_array_header_t *secs, walk_fold *fold,
                           int is_config)
 {
-    int taken = 0; /* a branch of the current chain was */
+    int taken = 0; /* a branch of the current <If>, <ElseIf>, <Else> matched */
 
     for (int i = 0; i < secs->nelts; i++) {
         ap_conf_vector_t *sec = section_at(secs, i);
@@ -198,7 +202,7 @@ static void if_walk_level(request_rec *r, const apr_array_header_t *secs, walk_f
     }
 }
 
-/* Level by level: the sections inside those that were taken come after all of their level. */
+/* Level by level: the sections inside those that matched come after all of their own level. */
 AP_DECLARE(int) ap_if_walk(request_rec *r)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
