@@ -128,8 +128,8 @@ static void loop_take_returned(brg_loop *loop)
 static void loop_event_conn(brg_loop *loop, brg_conn *bc, uint32_t events)
 {
     BRG_ASSERT_TAG(bc, CONN_TAG);
-    if (bc->state ==
-        CONN_WORKER) { /* the worker reads by itself; loop_take_returned() looks again */
+    if (bc->state == CONN_WORKER) {
+        /* The worker reads by itself; loop_take_returned() looks again. */
         if (bc->drain && events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
             loop_drain_event(loop, bc->drain);
         return;
@@ -141,9 +141,9 @@ static void loop_event_conn(brg_loop *loop, brg_conn *bc, uint32_t events)
             conn_fill(bc);
         else if (events & (EPOLLHUP | EPOLLERR))
             bc->failed = 1;
+        /* The end stands behind what was read, and no further event tells of it. */
         if (events & EPOLLRDHUP && !bc->read_eof)
-            bc->rd_ready =
-                1; /* the end stands behind what was read, and no further event tells of it */
+            bc->rd_ready = 1;
     }
     if (bc->state == CONN_WRITE && !(events & EPOLLOUT) && !bc->failed)
         return; /* no room to write yet: the deadline stays */
@@ -338,7 +338,7 @@ static int loop_wait_ms(const brg_loop *loop)
     return again >= 0 && again < wait ? again : wait;
 }
 
-static void loop_turn(brg_loop *loop)
+void loop_turn(brg_loop *loop)
 {
     struct epoll_event events[LOOP_EVENTS];
     int n, wait = loop_wait_ms(loop);
@@ -405,6 +405,16 @@ void loop_free(brg_loop *loop)
     close(loop->wake_fd);
 }
 
+void loop_begin(brg_loop *loop)
+{
+    thread_self_set(loop, loop->index);
+    loop_read_clocks(loop);
+    wheel_init(&loop->wheel, loop->monotonic);
+    if (loop->prefork)
+        loop_hear_orders(loop);
+    loop_listeners(loop, 1);
+}
+
 void loop_main(brg_loop *loop)
 {
     int phase;
@@ -412,14 +422,9 @@ void loop_main(brg_loop *loop)
     stack_t old;
 
     crash_stack_begin(crash_stack, &old);
-    thread_self_set(loop, loop->index);
     ap_update_child_status_from_indexes(loop->config->slot, loop->index, SERVER_STARTING, NULL);
     ap_update_child_status_from_indexes(loop->config->slot, loop->index, SERVER_READY, NULL);
-    loop_read_clocks(loop);
-    wheel_init(&loop->wheel, loop->monotonic);
-    if (loop->prefork)
-        loop_hear_orders(loop);
-    loop_listeners(loop, 1);
+    loop_begin(loop);
     while ((phase = atomic_load_explicit(&loops_phase, memory_order_relaxed)) != LOOPS_DROP) {
         if (phase == LOOPS_DRAIN && !loop->draining)
             loop_begin_drain(loop);

@@ -107,6 +107,23 @@ void loop_publish(brg_loop *loop);
 /** No further connection is to be taken for now. */
 int loop_is_full(const brg_loop *loop);
 
+/**
+ * Make a loop, its worker pool and what lives on it (services.begin), and put its listeners into the poll set.
+ *
+ * @param p      outlives the loop
+ * @param conf   outlives the loop
+ * @param index  of the loop, from 0 on
+ * Threads: the one that starts it.
+ */
+apr_status_t loop_create(brg_loop **out, apr_pool_t *p, const loops_config *conf, int index);
+
+/** The calling thread runs the loop from now on. */
+void loop_begin(brg_loop *loop);
+
+/** One turn: wait for something to do, at most a second, and do all that is there to do (see above). Threads: the
+ * loop's own. */
+void loop_turn(brg_loop *loop);
+
 /** A loop thread from its start to its end. */
 void loop_main(brg_loop *loop);
 

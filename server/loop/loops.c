@@ -6,6 +6,7 @@
 #include "thread_self.h"
 #include "http_config.h"
 #include "http_log.h"
+#include "brigade/assert.h"
 #include "brigade/memory.h"
 #include <errno.h>
 #include <sys/epoll.h>
@@ -26,22 +27,23 @@ static void *loops_thread(void *baton)
     return NULL;
 }
 
-static apr_status_t loop_create(brg_loop **out, apr_pool_t *p, int index)
+apr_status_t loop_create(brg_loop **out, apr_pool_t *p, const loops_config *conf, int index)
 {
     struct epoll_event e = {.events = EPOLLIN};
     brg_loop *loop = apr_pcalloc(p, sizeof *loop);
-    int share = loops_conf.n_workers / loops_conf.n_loops;
+    int share = conf->n_workers / conf->n_loops;
 
+    BRG_ASSERT(index >= 0 && index < conf->n_loops);
     loop->index = index;
-    loop->config = &loops_conf;
-    loop->server = loops_conf.server;
-    loop->listeners = loops_conf.listeners[index];
-    loop->conns_most = (unsigned)(loops_conf.max_connections / loops_conf.n_loops);
+    loop->config = conf;
+    loop->server = conf->server;
+    loop->listeners = conf->listeners[index];
+    loop->conns_most = (unsigned)(conf->max_connections / conf->n_loops);
     if (!loop->conns_most)
         loop->conns_most = 1;
     loop->ready_tail = &loop->ready;
     loop->again_tail = &loop->again;
-    loop->score = scoreboard_loop(loops_conf.slot, index);
+    loop->score = scoreboard_loop(conf->slot, index);
     loop->poll_fd = epoll_create1(EPOLL_CLOEXEC);
     loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (loop->poll_fd < 0 || loop->wake_fd < 0)
@@ -50,15 +52,13 @@ static apr_status_t loop_create(brg_loop **out, apr_pool_t *p, int index)
     if (epoll_ctl(loop->poll_fd, EPOLL_CTL_ADD, loop->wake_fd, &e))
         return errno;
     brg_pool_create_scoped(&loop->pool, p, BRG_SCOPE_PROCESS);
-    share = share > 0 || !loops_conf.n_workers ? share : 1;
+    share = share > 0 || !conf->n_workers ? share : 1;
     loop->prefork = !share;
-    loop->workers =
-        worker_pool_create(p, loop, share, loop->prefork ? 0 : loops_conf.n_loops + index * share,
-                           loops_conf.stack_bytes);
+    loop->workers = worker_pool_create(
+        p, loop, share, loop->prefork ? 0 : conf->n_loops + index * share, conf->stack_bytes);
     if (!loop->prefork)
-        worker_pool_bound(loop->workers, loops_conf.queue_most / loops_conf.n_loops,
-                          loops_conf.queue_us);
-    loops_conf.services->begin(loop);
+        worker_pool_bound(loop->workers, conf->queue_most / conf->n_loops, conf->queue_us);
+    conf->services->begin(loop);
     *out = loop;
     return loop_listeners(loop, 1); /* a process that cannot accept does not take over */
 }
@@ -82,7 +82,7 @@ apr_status_t loops_start(apr_pool_t *pchild, const loops_config *config)
     loops_n = config->n_loops;
     loops = apr_pcalloc(pchild, sizeof *loops * (apr_size_t)loops_n);
     for (int i = 0; i < loops_n; i++)
-        if ((rv = loop_create(&loops[i], pchild, i)) != APR_SUCCESS)
+        if ((rv = loop_create(&loops[i], pchild, &loops_conf, i)) != APR_SUCCESS)
             return rv;
     for (int i = 0; i < loops_n && !loops[i]->prefork; i++)
         if ((rv = loop_start(loops[i])) != APR_SUCCESS)
