@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 option(BRIGADE_TESTS "Build the unit tests, fuzz replays and benchmarks" ON)
+option(BRIGADE_TLS "Build the TLS of the server's own (needs OpenSSL)" ON)
 option(BRIGADE_WERROR "Treat compiler warnings as errors" OFF)
 option(BRIGADE_FUZZ "Build the fuzz targets with libFuzzer (needs clang)" OFF)
 option(BRIGADE_COVERAGE "Instrument for coverage" OFF)
@@ -19,6 +20,7 @@ target_compile_definitions(brigade_flags INTERFACE _GNU_SOURCE BRIGADE_VERSION="
 # for mistakes.
 target_compile_definitions(brigade_flags INTERFACE $<$<CONFIG:Debug>:BRIGADE_FILTER_CHECK>
     $<$<CONFIG:Debug>:BRG_DEBUG_ASSERTIONS>)
+target_compile_definitions(brigade_flags INTERFACE BRIGADE_TLS=$<BOOL:${BRIGADE_TLS}>)
 if(BRIGADE_WERROR)
     target_compile_options(brigade_flags INTERFACE -Werror)
 endif()

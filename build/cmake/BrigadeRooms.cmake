@@ -20,11 +20,16 @@ set(BRIGADE_ROOMS
     server/http
     server/policy
     server/request
+    server/tls
     server/cache
     server/h1
     server/core
     server/loader
     server/process)
+
+if(NOT BRIGADE_TLS)
+    list(REMOVE_ITEM BRIGADE_ROOMS server/tls)
+endif()
 
 # What is written against the module API alone, as a third-party module is: no room below it is seen.
 set(BRIGADE_API_ROOMS
@@ -60,6 +65,9 @@ macro(brigade_rooms)
         brigade_room(${room} ${below} include)
         brigade_room_target(${room} target)
         list(APPEND BRIGADE_ROOM_TARGETS ${target})
+        if(room STREQUAL "server/tls")
+            target_link_libraries(${target} PUBLIC PkgConfig::OPENSSL)
+        endif()
         if(room MATCHES "^server/")
             list(APPEND BRIGADE_SERVER_TARGETS ${target})
             list(APPEND BRIGADE_SERVER_ROOMS ${room})

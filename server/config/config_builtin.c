@@ -37,32 +37,30 @@ static int conf_reread;            /* reading has to start over, with what was f
 static conf_presence conf_present; /* what holds for the reading that goes on */
 static conf_presence conf_present_asked;         /* by BuiltinModules; AUTO: not yet */
 static char conf_switched_off[CONF_BUILTIN_MAX]; /* by BuiltinModule; by place in the table */
+static char conf_switched_on[CONF_BUILTIN_MAX];
 
 /* Built-in modules that Apache has as shared ones, in Debian's package for instance. */
 static int conf_builtin_is_shared(const module *m)
 {
-    static const char *const shared[] = {"mod_access_compat.c",
-                                         "mod_alias.c",
-                                         "mod_authz_core.c",
-                                         "mod_authz_host.c",
-                                         "mod_autoindex.c",
-                                         "mod_dir.c",
-                                         "mod_env.c",
-                                         "mod_expires.c",
-                                         "mod_filter.c",
-                                         "mod_headers.c",
-                                         "mod_include.c",
-                                         "mod_mime.c",
-                                         "mod_reqtimeout.c",
-                                         "mod_request.c",
-                                         "mod_setenvif.c",
-                                         "mod_status.c",
-                                         NULL};
+    static const char *const shared[] = {
+        "mod_access_compat.c", "mod_alias.c",     "mod_authz_core.c",
+        "mod_authz_host.c",    "mod_autoindex.c", "mod_dir.c",
+        "mod_env.c",           "mod_expires.c",   "mod_filter.c",
+        "mod_headers.c",       "mod_include.c",   "mod_mime.c",
+        "mod_reqtimeout.c",    "mod_request.c",   "mod_setenvif.c",
+        "mod_ssl.c",           "mod_status.c",    NULL};
 
     for (int i = 0; shared[i]; i++)
         if (!strcmp(m->name, shared[i]))
             return 1;
     return 0;
+}
+
+/* Built-in modules that do not offer all that Apache's binary does: LoadModule takes the binary unless
+ * BuiltinModule NAME On stands before it. */
+static int conf_builtin_is_second(const module *m)
+{
+    return !strcmp(m->name, "mod_ssl.c");
 }
 
 /* Whether BuiltinModule switched a built-in module off. */
@@ -74,6 +72,12 @@ static char *conf_switch_of(const module *m)
         i++;
     BRG_ASSERT(ap_prelinked_modules[i] == m && i < CONF_BUILTIN_MAX);
     return &conf_switched_off[i];
+}
+
+/* Whether it switched one on. */
+static char *conf_switch_on_of(const module *m)
+{
+    return &conf_switched_on[conf_switch_of(m) - conf_switched_off];
 }
 
 module *conf_builtin_find(const char *symbol)
@@ -99,6 +103,7 @@ AP_DECLARE(const char *) ap_setup_prelinked_modules(process_rec *process)
         if ((*m)->module_index != -1)
             ap_remove_loaded_module(*m);
     memset(conf_switched_off, 0, sizeof conf_switched_off);
+    memset(conf_switched_on, 0, sizeof conf_switched_on);
     for (module **m = ap_prelinked_modules; *m; m++) {
         const char *error;
 
@@ -173,7 +178,9 @@ module *conf_builtin_absent(const char *symbol)
 {
     module *m = conf_builtin_find(symbol);
 
-    return m && m->module_index == -1 && !*conf_switch_of(m) ? m : NULL;
+    if (!m || m->module_index != -1 || *conf_switch_of(m))
+        return NULL;
+    return conf_builtin_is_second(m) && !*conf_switch_on_of(m) ? NULL : m;
 }
 
 int conf_builtin_waits_for_load(const module *m)
@@ -233,6 +240,27 @@ static module *conf_builtin_named(const char *name)
             return s->modp;
     }
     return NULL;
+}
+
+const char *conf_builtin_on(const char *name)
+{
+    const module *m = conf_builtin_named(name);
+
+    if (m && !*conf_switch_of(m) && (m->module_index != -1 || conf_builtin_is_second(m))) {
+        *conf_switch_on_of(m) = 1;
+        return NULL;
+    }
+    if (conf_find_module(name))
+        return NULL;
+    return "is not active: no such built-in module, or it was switched off before";
+}
+
+void conf_builtin_give_way(const char *symbol)
+{
+    module *m = conf_builtin_find(symbol);
+
+    if (m && m->module_index != -1 && conf_builtin_is_second(m) && !*conf_switch_on_of(m))
+        conf_builtin_replace(m);
 }
 
 const char *conf_builtin_off(const char *name)

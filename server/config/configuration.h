@@ -41,6 +41,14 @@ const char *conf_module_symbol(const module *m);
 /** Take built-in module @a name out of this generation. @return NULL, or a message */
 const char *conf_builtin_off(const char *name);
 
+/** BuiltinModule @a name On: it is there, or will be taken where LoadModule names it. @return NULL, or
+ * a message */
+const char *conf_builtin_on(const char *name);
+
+/** LoadModule @a symbol is about to open a file: a built-in module that was not asked for by
+ * BuiltinModule, and offers less than Apache's, is taken out for this generation. */
+void conf_builtin_give_way(const char *symbol);
+
 /** Take @a m out for this generation, to be followed by another in its place. */
 void conf_builtin_replace(module *m);
 

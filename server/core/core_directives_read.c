@@ -141,11 +141,8 @@ const char *core_builtin_module(cmd_parms *cmd, void *dir, const char *name, con
     if (error)
         return error;
     if (!ap_cstr_casecmp(state, "on")) {
-        if (conf_find_module(name))
-            return NULL;
-        return apr_pstrcat(cmd->pool, "BuiltinModule: ", name,
-                           " is not active: no such built-in module, or it was switched off before",
-                           NULL);
+        error = conf_builtin_on(name);
+        return error ? apr_pstrcat(cmd->pool, "BuiltinModule: ", name, " ", error, NULL) : NULL;
     }
     if (ap_cstr_casecmp(state, "off"))
         return "BuiltinModule NAME must be followed by On or Off";

@@ -222,6 +222,7 @@ static const char *so_load_module(cmd_parms *cmd, void *unused, const char *symb
         return error;
     if ((mod = conf_builtin_absent(symbol)) != NULL)
         return so_enter_built_in(cmd, symbol, mod);
+    conf_builtin_give_way(symbol);
     if (so_is_here(cmd, symbol, name))
         return NULL;
     error = so_open(cmd, symbol, name, &file, &handle);

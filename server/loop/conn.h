@@ -99,6 +99,7 @@ struct brg_conn {
     brg_listener *listener;
     const struct conn_driver *driver;       /**< the protocol (driver.h) */
     const struct conn_transport *transport; /**< NULL: the plain socket (transport.h) */
+    void *below;                            /**< the transport's own */
     int fd;
     uint8_t state;       /**< conn_state_id */
     uint8_t polled;      /**< fd is in the poll set (edge-triggered, for input and output) */

@@ -40,4 +40,17 @@ typedef struct loop_services {
     void (*thread_trim)(void);
 } loop_services;
 
+/** A transport that new connections may get. Its owner says while the configuration is read that there
+ * is one. */
+typedef struct loop_layer {
+    /** In the place of loop_services.accepted. */
+    void (*accepted)(brg_conn *bc);
+    /** A loop is made; all its connections are closed. */
+    void (*begin)(brg_loop *loop);
+    void (*end)(brg_loop *loop);
+} loop_layer;
+
+/** For the server processes to come; NULL: none. Threads: main. */
+void loop_layer_set(const loop_layer *layer);
+
 #endif

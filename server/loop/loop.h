@@ -92,6 +92,7 @@ struct brg_loop {
     atomic_int wakes;             /**< 1 while wake_fd is signalled */
 
     struct response_cache *cache; /**< the response cache (services.begin) */
+    void *layer;                  /**< what loop_layer.begin() made, or NULL */
     struct loop_score *score; /**< counters in the scoreboard; never NULL */
     apr_pool_t *pool;         /**< the loop's own, with an allocator of its own */
 };

@@ -19,6 +19,13 @@ static brg_loop **loops;
 static int loops_n;
 static atomic_int loops_alive;
 static loops_config loops_conf;
+static loop_services loops_services;
+static const loop_layer *loops_layer;
+
+void loop_layer_set(const loop_layer *layer)
+{
+    loops_layer = layer;
+}
 
 static void *loops_thread(void *baton)
 {
@@ -59,6 +66,8 @@ apr_status_t loop_create(brg_loop **out, apr_pool_t *p, const loops_config *conf
     if (!loop->prefork)
         worker_pool_bound(loop->workers, conf->queue_most / conf->n_loops, conf->queue_us);
     conf->services->begin(loop);
+    if (loops_layer)
+        loops_layer->begin(loop);
     *out = loop;
     return loop_listeners(loop, 1); /* a process that cannot accept does not take over */
 }
@@ -79,6 +88,11 @@ apr_status_t loops_start(apr_pool_t *pchild, const loops_config *config)
     apr_status_t rv;
 
     loops_conf = *config;
+    if (loops_layer) {
+        loops_services = *config->services;
+        loops_services.accepted = loops_layer->accepted;
+        loops_conf.services = &loops_services;
+    }
     loops_n = config->n_loops;
     loops = apr_pcalloc(pchild, sizeof *loops * (apr_size_t)loops_n);
     for (int i = 0; i < loops_n; i++)
@@ -128,8 +142,11 @@ int loops_join(apr_interval_time_t limit_us)
 
 void loops_free(void)
 {
-    for (int i = 0; i < loops_n; i++)
+    for (int i = 0; i < loops_n; i++) {
         loop_free(loops[i]);
+        if (loops_layer)
+            loops_layer->end(loops[i]);
+    }
     loops_conf.services->thread_trim();
     loops_n = 0;
 }

@@ -7,6 +7,12 @@
 
 #define HIDDEN_DATA __attribute__((visibility("hidden")))
 
+#if BRIGADE_TLS
+#define BUILTIN_TLS(HIDDEN) HIDDEN(ssl)
+#else
+#define BUILTIN_TLS(HIDDEN)
+#endif
+
 #define BUILTIN_MODULES(HIDDEN, EXPORTED) \
     EXPORTED(core)                        \
     EXPORTED(so)                          \
@@ -32,6 +38,7 @@
     HIDDEN(status)                        \
     HIDDEN(autoindex)                     \
     HIDDEN(include)                       \
+    BUILTIN_TLS(HIDDEN)                   \
     HIDDEN(dir)                           \
     HIDDEN(alias)                         \
     HIDDEN(file)

@@ -114,7 +114,7 @@ def test_nothing_is_started(serve, config):
     ("RewriteEngine On\n", r"RewriteEngine.*mod_rewrite"),
     ("ProxyPass / http://localhost/\n", r"ProxyPass.*mod_proxy"),
     ("<Proxy *>\n</Proxy>\n", r"<?Proxy.*mod_proxy"),
-    ("SSLEngine On\n", r"SSLEngine.*mod_ssl"),
+    ("MDBaseServer On\n", r"MDBaseServer.*mod_md"),
 ])
 def test_directive_of_a_module_that_is_not_here(serve, config, pattern):
     server = serve.unstarted(config)

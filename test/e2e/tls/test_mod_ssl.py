@@ -50,10 +50,13 @@ class TLSClient(Client):
         return bool(data)
 
 
-@pytest.fixture(scope="module")
-def server(serve_module):
+@pytest.fixture(scope="module", params=["binary", "builtin"])
+def server(serve_module, request):
+    if request.param == "builtin" and brigade.is_apache(brigade.BINARY):
+        pytest.skip("Apache has one module")
     files = {"a.txt": "text of a\n", "large.bin": os.urandom(LARGE), "dir/index.html": "index\n"}
-    made = serve_module.unstarted(CONFIG, files, modules=())
+    choice = "BuiltinModule ssl_module On\n" if request.param == "builtin" else ""
+    made = serve_module.unstarted(choice + CONFIG, files, modules=())
     certificate(made)
     return made.start()
 

@@ -155,14 +155,14 @@ static void test_unsupported(void **state)
 {
     static const char text[] = "RewriteEngine On\n"
                                "<Proxy *>\nNonsense\n</Proxy>\n"
-                               "<IfModule mod_ssl.c>\n<Foo\nSSLEngine On\n</Foo>\n</IfModule>\n"
-                               "SSLEngine On";
+                               "<IfModule mod_md.c>\n<Foo\nMDBaseServer On\n</Foo>\n</IfModule>\n"
+                               "MDBaseServer On";
 
     assert_false(test_config_read(text));
     assert_non_null(
         strstr(test_messages, ":1: unsupported: RewriteEngine, offered by mod_rewrite;"));
     assert_non_null(strstr(test_messages, ":2: unsupported: <Proxy>, offered by mod_proxy;"));
-    assert_non_null(strstr(test_messages, ":10: unsupported: SSLEngine, offered by mod_ssl;"));
+    assert_non_null(strstr(test_messages, ":10: unsupported: MDBaseServer, offered by mod_md;"));
     assert_null(strstr(test_messages, "Nonsense"));
     assert_true(test_config_read(apr_pstrcat(test_process->pool, "Define LENIENT\n", text, NULL)));
     assert_non_null(strstr(test_messages, "ignored (-D LENIENT)"));

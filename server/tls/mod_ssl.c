@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The built-in ssl module. */
+#include "tls_private.h"
+#include "http_log.h"
+#include "apr_strings.h"
+#include "brigade/response_cache.h"
+#include <string.h>
+
+AP_DECLARE_MODULE(ssl);
+
+tls_global tls_settings;
+
+/* ---- configurations ---- */
+
+static void *server_create(apr_pool_t *p, server_rec *s)
+{
+    tls_server_conf *sc = apr_pcalloc(p, sizeof *sc);
+
+    sc->server = s;
+    sc->enabled = sc->protocols = sc->honor_order = sc->tickets = sc->strict_sni = TLS_UNSET;
+    sc->sni_policy = sc->verify = sc->depth = sc->session_seconds = sc->index = TLS_UNSET;
+    return sc;
+}
+
+#define MERGE_NUMBER(field)     \
+    if (sc->field == TLS_UNSET) \
+    sc->field = base->field
+#define MERGE_POINTER(field) \
+    if (!sc->field)          \
+    sc->field = base->field
+
+static void *server_merge(apr_pool_t *p, void *basev, void *addv)
+{
+    const tls_server_conf *base = basev;
+    tls_server_conf *sc = apr_pmemdup(p, addv, sizeof *sc);
+
+    MERGE_NUMBER(enabled);
+    MERGE_NUMBER(protocols);
+    MERGE_NUMBER(honor_order);
+    MERGE_NUMBER(tickets);
+    MERGE_NUMBER(strict_sni);
+    MERGE_NUMBER(sni_policy);
+    MERGE_NUMBER(verify);
+    MERGE_NUMBER(depth);
+    MERGE_NUMBER(session_seconds);
+    MERGE_POINTER(key_files);
+    MERGE_POINTER(cert_files);
+    MERGE_POINTER(chain_file);
+    MERGE_POINTER(ciphers);
+    MERGE_POINTER(ciphers13);
+    MERGE_POINTER(ca_file);
+    MERGE_POINTER(ca_path);
+    if (base->commands)
+        sc->commands =
+            sc->commands ? apr_array_append(p, base->commands, sc->commands) : base->commands;
+    return sc;
+}
+
+static void *dir_create(apr_pool_t *p, char *dir)
+{
+    return apr_pcalloc(p, sizeof(tls_dir_conf));
+}
+
+static void *dir_merge(apr_pool_t *p, void *basev, void *addv)
+{
+    const tls_dir_conf *base = basev, *add = addv;
+    tls_dir_conf *dc = apr_pmemdup(p, base, sizeof *dc);
+
+    dc->require_ssl |= add->require_ssl;
+    if (add->user_name)
+        dc->user_name = add->user_name;
+    if (add->options_set) {
+        dc->options_set = 1;
+        dc->options = add->options;
+    } else {
+        dc->options = (dc->options & ~add->options_del) | add->options_add;
+    }
+    dc->options_add = (dc->options_add & ~add->options_del) | add->options_add;
+    dc->options_del = (dc->options_del & ~add->options_add) | add->options_del;
+    return dc;
+}
+
+static int module_pre_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp)
+{
+    memset(&tls_settings, 0, sizeof tls_settings);
+    tls_request_sleep();
+    tls_vars_log_items(p);
+    return OK;
+}
+
+static void module_hooks(apr_pool_t *p)
+{
+    ap_hook_pre_config(module_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_config(tls_post_config, NULL, NULL, APR_HOOK_MIDDLE);
+    tls_request_hooks();
+    tls_vars_hooks();
+}
+
+module AP_MODULE_DECLARE_DATA ssl_module = {STANDARD20_MODULE_STUFF,
+                                            dir_create,
+                                            dir_merge,
+                                            server_create,
+                                            server_merge,
+                                            tls_commands,
+                                            module_hooks,
+                                            AP_MODULE_FLAG_NONE};

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tls_private.h"
+#include "http_log.h"
+#include "apr_strings.h"
+#include <openssl/err.h>
+#include <openssl/x509.h>
+#include <string.h>
+
+APLOG_USE_MODULE(ssl);
+
+/* ---- protocols ---- */
+
+static const struct {
+    int bit, version;
+    uint64_t off;
+} versions[] = {{TLS_V1_0, TLS1_VERSION, SSL_OP_NO_TLSv1},
+                {TLS_V1_1, TLS1_1_VERSION, SSL_OP_NO_TLSv1_1},
+                {TLS_V1_2, TLS1_2_VERSION, SSL_OP_NO_TLSv1_2},
+                {TLS_V1_3, TLS1_3_VERSION, SSL_OP_NO_TLSv1_3}};
+
+#define VERSIONS (sizeof versions / sizeof *versions)
+
+static int context_protocols(const tls_server_conf *sc)
+{
+    return sc->protocols == TLS_UNSET ? TLS_V_ALL : sc->protocols;
+}
+
+static void context_range(const tls_server_conf *sc, int *min, int *max)
+{
+    int wanted = context_protocols(sc);
+
+    *min = *max = 0;
+    for (size_t i = 0; i < VERSIONS; i++) {
+        if (!(wanted & versions[i].bit))
+            continue;
+        if (!*min)
+            *min = versions[i].version;
+        *max = versions[i].version;
+    }
+}
+
+static uint64_t context_options(const tls_server_conf *sc)
+{
+    uint64_t options = SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_SINGLE_DH_USE |
+                       SSL_OP_SINGLE_ECDH_USE | SSL_OP_NO_SSLv3;
+
+    for (size_t i = 0; i < VERSIONS; i++)
+        if (!(context_protocols(sc) & versions[i].bit))
+            options |= versions[i].off;
+    if (sc->honor_order == 1)
+        options |= SSL_OP_CIPHER_SERVER_PREFERENCE;
+    if (sc->tickets == 0)
+        options |= SSL_OP_NO_TICKET;
+    return options;
+}
+
+/* ---- pieces of a context ---- */
+
+static int context_failed(const tls_server_conf *sc, const char *what, const char *value)
+{
+    ap_log_error(APLOG_MARK, APLOG_EMERG, 0, sc->server, "%s %s (server %s:%d)", what,
+                 value ? value : "",
+                 sc->server->server_hostname ? sc->server->server_hostname : "*",
+                 sc->server->defn_line_number);
+    tls_log_errors(sc->server, APLOG_EMERG);
+    return -1;
+}
+
+static int context_ciphers(SSL_CTX *ctx, const tls_server_conf *sc)
+{
+    if (sc->ciphers && !SSL_CTX_set_cipher_list(ctx, sc->ciphers))
+        return context_failed(sc, APLOGNO(01898) "Unable to configure permitted SSL ciphers",
+                              sc->ciphers);
+    if (sc->ciphers13 && !SSL_CTX_set_ciphersuites(ctx, sc->ciphers13))
+        return context_failed(sc, APLOGNO(10127) "Unable to configure permitted TLSv1.3 ciphers",
+                              sc->ciphers13);
+    return 0;
+}
+
+static X509 *context_certificate(const tls_der *der, OSSL_LIB_CTX *lib)
+{
+    const unsigned char *at = der->data;
+    X509 *x = X509_new_ex(lib, NULL);
+
+    if (x && !d2i_X509(&x, &at, der->len))
+        x = NULL;
+    return x;
+}
+
+static int context_chain(SSL_CTX *ctx, const tls_pair *pair, OSSL_LIB_CTX *lib)
+{
+    for (int i = 0; i < pair->chain->nelts; i++) {
+        X509 *x = context_certificate(APR_ARRAY_IDX(pair->chain, i, tls_der *), lib);
+        int ok;
+
+        if (!x)
+            return 0;
+        ok = i == 0 ? SSL_CTX_use_certificate(ctx, x) : SSL_CTX_add1_chain_cert(ctx, x) == 1;
+        X509_free(x);
+        if (!ok)
+            return 0;
+    }
+    return 1;
+}
+
+static int context_pair(SSL_CTX *ctx, const tls_server_conf *sc, const tls_pair *pair,
+                        OSSL_LIB_CTX *lib)
+{
+    const unsigned char *at = pair->key->data;
+    EVP_PKEY *key;
+    int ok;
+
+    BRG_ASSERT(pair->key != NULL && pair->chain->nelts > 0);
+    if (!context_chain(ctx, pair, lib))
+        return context_failed(sc, APLOGNO(02562) "Failed to configure certificate, check",
+                              pair->cert_file);
+    key = d2i_AutoPrivateKey_ex(NULL, &at, pair->key->len, lib, NULL);
+    ok = key && SSL_CTX_use_PrivateKey(ctx, key) && SSL_CTX_check_private_key(ctx);
+    EVP_PKEY_free(key);
+    if (!ok)
+        return context_failed(
+            sc, APLOGNO(02565) "Certificate and private key do not match:", pair->key_file);
+    return 0;
+}
+
+static int context_verify(SSL_CTX *ctx, const tls_server_conf *sc)
+{
+    STACK_OF(X509_NAME) * names;
+
+    if (sc->ca_file || sc->ca_path) {
+        if (!SSL_CTX_load_verify_locations(ctx, sc->ca_file, sc->ca_path))
+            return context_failed(
+                sc, APLOGNO(01895) "Unable to configure verify locations for client authentication",
+                sc->ca_file ? sc->ca_file : sc->ca_path);
+        names = sc->ca_file ? SSL_load_client_CA_file(sc->ca_file) : sk_X509_NAME_new_null();
+        if (names && sc->ca_path)
+            SSL_add_dir_cert_subjects_to_stack(names, sc->ca_path);
+        if (names)
+            SSL_CTX_set_client_CA_list(ctx, names);
+    }
+    return 0;
+}
+
+static int context_commands(SSL_CTX *ctx, const tls_server_conf *sc)
+{
+    SSL_CONF_CTX *conf;
+    int ok = 1;
+
+    if (!sc->commands || !sc->commands->nelts)
+        return 0;
+    if (!(conf = SSL_CONF_CTX_new()))
+        return -1;
+    SSL_CONF_CTX_set_flags(conf, SSL_CONF_FLAG_FILE | SSL_CONF_FLAG_SERVER |
+                                     SSL_CONF_FLAG_CERTIFICATE | SSL_CONF_FLAG_SHOW_ERRORS);
+    SSL_CONF_CTX_set_ssl_ctx(conf, ctx);
+    for (int i = 0; ok && i < sc->commands->nelts; i++) {
+        const tls_command *c = &APR_ARRAY_IDX(sc->commands, i, tls_command);
+
+        if (SSL_CONF_cmd(conf, c->name, c->value) <= 0) {
+            ok = 0;
+            context_failed(sc,
+                           apr_pstrcat(sc->commands->pool, APLOGNO(02407) "\"SSLOpenSSLConfCmd ",
+                                       c->name, NULL),
+                           apr_pstrcat(sc->commands->pool, c->value, "\" failed", NULL));
+        }
+    }
+    ok = ok && SSL_CONF_CTX_finish(conf) == 1;
+    SSL_CONF_CTX_free(conf);
+    return ok ? 0 : -1;
+}
+
+static int context_verify_mode(const tls_server_conf *sc)
+{
+    switch (sc->verify) {
+    case TLS_VERIFY_REQUIRE:
+        return SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+    case TLS_VERIFY_OPTIONAL:
+    case TLS_VERIFY_OPTIONAL_NO_CA:
+        return SSL_VERIFY_PEER;
+    default:
+        return SSL_VERIFY_NONE;
+    }
+}
+
+/* With optional_no_ca a certificate that nobody vouches for is as good as one. */
+static int context_verified(int ok, X509_STORE_CTX *store)
+{
+    const SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+    const tls_conn *t = SSL_get_app_data(ssl);
+    const tls_server_conf *sc = tls_conf_of(t->server);
+    int error = X509_STORE_CTX_get_error(store);
+
+    if (!ok && sc->verify == TLS_VERIFY_OPTIONAL_NO_CA)
+        switch (error) {
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+        case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+        case X509_V_ERR_CERT_UNTRUSTED:
+        case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+            return 1; /* the result stays in the session: GENEROUS */
+        default:
+            break;
+        }
+    if (!ok)
+        ap_log_error(APLOG_MARK, APLOG_INFO, 0, t->server,
+                     APLOGNO(02276) "Certificate Verification: Error (%d): %s", error,
+                     X509_verify_cert_error_string(error));
+    return ok;
+}
+
+static void context_policy(SSL_CTX *ctx, const tls_server_conf *sc)
+{
+    int min, max;
+
+    BRG_ASSERT(context_protocols(sc) != 0);
+    context_range(sc, &min, &max);
+    SSL_CTX_set_min_proto_version(ctx, min);
+    SSL_CTX_set_max_proto_version(ctx, max);
+    SSL_CTX_set_options(ctx, context_options(sc));
+    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_read_ahead(ctx, 1);
+    SSL_CTX_set_verify(ctx, context_verify_mode(sc), context_verified);
+    SSL_CTX_set_verify_depth(ctx, sc->depth == TLS_UNSET ? 1 : sc->depth);
+    SSL_CTX_set_timeout(ctx, sc->session_seconds == TLS_UNSET ? 300 : sc->session_seconds);
+    SSL_CTX_set_session_id_context(ctx, sc->sid, sizeof sc->sid);
+    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+}
+
+static int context_fill(SSL_CTX *ctx, const tls_server_conf *sc, OSSL_LIB_CTX *lib)
+{
+    BRG_ASSERT(sc->pairs != NULL && sc->pairs->nelts > 0);
+    SSL_CTX_set_client_hello_cb(ctx, tls_hello, NULL);
+    SSL_CTX_set_tlsext_servername_callback(ctx, tls_server_name);
+    SSL_CTX_set_alpn_select_cb(ctx, tls_alpn, NULL);
+    SSL_CTX_set_dh_auto(ctx, 1);
+    for (int i = 0; i < sc->pairs->nelts; i++)
+        if (context_pair(ctx, sc, &APR_ARRAY_IDX(sc->pairs, i, tls_pair), lib))
+            return -1;
+    if (context_ciphers(ctx, sc) || context_verify(ctx, sc))
+        return -1;
+    return context_commands(ctx, sc);
+}
+
+SSL_CTX *tls_context_make(const tls_server_conf *sc, OSSL_LIB_CTX *lib)
+{
+    SSL_CTX *ctx;
+
+    ERR_clear_error();
+    if (!(ctx = SSL_CTX_new_ex(lib, NULL, TLS_server_method()))) {
+        context_failed(sc, "Unable to create a new SSL context", NULL);
+        return NULL;
+    }
+    context_policy(ctx, sc);
+    if (!context_fill(ctx, sc, lib))
+        return ctx;
+    SSL_CTX_free(ctx);
+    return NULL;
+}
+
+void tls_context_apply(SSL *ssl, SSL_CTX *ctx, const tls_server_conf *sc)
+{
+    BRG_ASSERT(ssl != NULL && ctx != NULL && sc->index >= 0);
+    SSL_set_min_proto_version(ssl, (int)SSL_CTX_get_min_proto_version(ctx));
+    SSL_set_max_proto_version(ssl, (int)SSL_CTX_get_max_proto_version(ctx));
+    SSL_clear_options(ssl, SSL_get_options(ssl) & ~SSL_CTX_get_options(ctx));
+    SSL_set_options(ssl, SSL_CTX_get_options(ctx));
+    SSL_set_verify(ssl, SSL_CTX_get_verify_mode(ctx), context_verified);
+    SSL_set_verify_depth(ssl, SSL_CTX_get_verify_depth(ctx));
+    SSL_set_session_id_context(ssl, sc->sid, sizeof sc->sid);
+}

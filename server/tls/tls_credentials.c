@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Certificates and keys are read once per configuration, as root, and kept as DER: each loop makes
+ * objects of its own out of it. */
+#include "tls_private.h"
+#include "http_log.h"
+#include "http_ssl.h"
+#include "apr_strings.h"
+#include "apr_thread_proc.h"
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <string.h>
+
+APLOG_USE_MODULE(ssl);
+
+#define PASS_MOST 256
+
+/* What the callback for pass phrases needs to know. */
+typedef struct pass_asked {
+    const tls_server_conf *sc;
+    apr_pool_t *p;
+    const char *file;
+} pass_asked;
+
+/* ---- DER ---- */
+
+static apr_status_t der_forget(void *data)
+{
+    tls_der *der = data;
+
+    BRG_ASSERT(der->data != NULL && der->len > 0);
+    OPENSSL_clear_free(der->data, (size_t)der->len);
+    return APR_SUCCESS;
+}
+
+/* Takes over @a data; it is wiped with @a p. */
+static tls_der *der_keep(apr_pool_t *p, unsigned char *data, int len)
+{
+    tls_der *der;
+
+    if (len <= 0)
+        return NULL;
+    der = apr_palloc(p, sizeof *der);
+    der->data = data;
+    der->len = len;
+    apr_pool_cleanup_register(p, der, der_forget, apr_pool_cleanup_null);
+    return der;
+}
+
+static tls_der *der_of_certificate(apr_pool_t *p, X509 *x)
+{
+    unsigned char *data = NULL;
+    int len = i2d_X509(x, &data);
+
+    X509_free(x);
+    return der_keep(p, data, len);
+}
+
+/* ---- pass phrases ---- */
+
+static const char *pass_type(const tls_server_conf *sc, apr_pool_t *p)
+{
+    return apr_psprintf(p, "%s:%u", sc->server->server_hostname ? sc->server->server_hostname : "",
+                        sc->server->port ? sc->server->port : 443);
+}
+
+static apr_status_t pass_start(apr_proc_t *proc, const char *program, const char *const *argv,
+                               apr_pool_t *p)
+{
+    apr_procattr_t *attr;
+    apr_status_t rv = apr_procattr_create(&attr, p);
+
+    if (rv == APR_SUCCESS)
+        rv = apr_procattr_io_set(attr, APR_NO_PIPE, APR_FULL_BLOCK, APR_NO_PIPE);
+    if (rv == APR_SUCCESS)
+        rv = apr_procattr_cmdtype_set(attr, APR_PROGRAM);
+    return rv == APR_SUCCESS ? apr_proc_create(proc, program, argv, NULL, attr, p) : rv;
+}
+
+/* As mod_ssl calls it: "host:port" and the type of the key; the phrase is the first line of output. */
+static int pass_of_program(const pass_asked *asked, char *buf, int size)
+{
+    const char *program = tls_settings.pass_program;
+    const char *argv[] = {program, pass_type(asked->sc, asked->p), "RSA", NULL};
+    apr_exit_why_e why;
+    apr_proc_t proc;
+    int status, n = 0;
+
+    BRG_ASSERT(program != NULL && size > 1);
+    if (pass_start(&proc, program, argv, asked->p) != APR_SUCCESS)
+        return 0;
+    while (n < size - 1) {
+        apr_size_t one = 1;
+
+        if (apr_file_read(proc.out, buf + n, &one) != APR_SUCCESS || buf[n] == '\n')
+            break;
+        n++;
+    }
+    buf[n] = '\0';
+    apr_file_close(proc.out);
+    apr_proc_wait(&proc, &status, &why, APR_WAIT);
+    while (n && (buf[n - 1] == '\r' || buf[n - 1] == '\n'))
+        n--;
+    return n;
+}
+
+static int pass_ask(char *buf, int size, int writing, void *data)
+{
+    const pass_asked *asked = data;
+
+    if (size > PASS_MOST)
+        size = PASS_MOST;
+    if (tls_settings.pass_program)
+        return pass_of_program(asked, buf, size);
+    return PEM_def_callback(buf, size, writing, NULL); /* from the terminal */
+}
+
+/* ---- files ---- */
+
+static int read_failed(const tls_server_conf *sc, const char *what, const char *file)
+{
+    ap_log_error(APLOG_MARK, APLOG_EMERG, 0, sc->server, "%s %s (server %s:%d)", what, file,
+                 sc->server->server_hostname ? sc->server->server_hostname : "*",
+                 sc->server->defn_line_number);
+    tls_log_errors(sc->server, APLOG_EMERG);
+    return -1;
+}
+
+/* All certificates of a PEM file. @return how many, -1: it cannot be read */
+static int read_certificates(apr_array_header_t *to, const char *file, int most, apr_pool_t *p)
+{
+    BIO *in = BIO_new_file(file, "r");
+    int n = 0;
+    X509 *x;
+
+    if (!in)
+        return -1;
+    while (n < most && (x = PEM_read_bio_X509(in, NULL, NULL, NULL)) != NULL) {
+        tls_der *der = der_of_certificate(p, x);
+
+        if (!der)
+            break;
+        APR_ARRAY_PUSH(to, tls_der *) = der;
+        n++;
+    }
+    BIO_free(in);
+    if (n)
+        ERR_clear_error(); /* the end of the file */
+    return n;
+}
+
+static tls_der *read_key(const tls_server_conf *sc, const char *file, apr_pool_t *p,
+                         apr_pool_t *ptemp)
+{
+    pass_asked asked = {.sc = sc, .p = ptemp, .file = file};
+    BIO *in = BIO_new_file(file, "r");
+    EVP_PKEY *key = in ? PEM_read_bio_PrivateKey(in, NULL, pass_ask, &asked) : NULL;
+    unsigned char *data = NULL;
+    int len = key ? i2d_PrivateKey(key, &data) : 0;
+
+    EVP_PKEY_free(key);
+    BIO_free(in);
+    return der_keep(p, data, len);
+}
+
+static int pair_read(tls_server_conf *sc, tls_pair *pair, apr_pool_t *p, apr_pool_t *ptemp)
+{
+    BRG_ASSERT(pair->cert_file != NULL && pair->key_file != NULL);
+    pair->chain = apr_array_make(p, 3, sizeof(tls_der *));
+    if (read_certificates(pair->chain, pair->cert_file, 100, p) <= 0)
+        return read_failed(sc, APLOGNO(02561) "Failed to configure certificate, check",
+                           pair->cert_file);
+    if (sc->chain_file && read_certificates(pair->chain, sc->chain_file, 100, p) <= 0)
+        return read_failed(sc, APLOGNO(01903) "Failed to configure CA certificate chain!",
+                           sc->chain_file);
+    if (!(pair->key = read_key(sc, pair->key_file, p, ptemp)))
+        return read_failed(sc, APLOGNO(02577) "Init: Can't read private key, check",
+                           pair->key_file);
+    return 0;
+}
+
+static apr_array_header_t *files_or_none(apr_pool_t *p, const apr_array_header_t *files)
+{
+    return files ? apr_array_copy(p, files) : apr_array_make(p, 1, sizeof(const char *));
+}
+
+apr_status_t tls_credentials_read(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp)
+{
+    apr_array_header_t *certs = files_or_none(p, sc->cert_files);
+    apr_array_header_t *keys = files_or_none(p, sc->key_files);
+
+    ap_ssl_add_cert_files(sc->server, p, certs, keys);
+    if (!certs->nelts)
+        ap_ssl_add_fallback_cert_files(sc->server, p, certs, keys);
+    sc->pairs = apr_array_make(p, certs->nelts + 1, sizeof(tls_pair));
+    for (int i = 0; i < certs->nelts; i++) {
+        tls_pair *pair = apr_array_push(sc->pairs);
+
+        pair->cert_file = APR_ARRAY_IDX(certs, i, const char *);
+        pair->key_file = i < keys->nelts ? APR_ARRAY_IDX(keys, i, const char *) : pair->cert_file;
+        if (pair_read(sc, pair, p, ptemp))
+            return APR_EGENERAL;
+    }
+    if (certs->nelts)
+        return APR_SUCCESS;
+    read_failed(sc,
+                APLOGNO(02240) "Server should be SSL-aware but has no certificate configured "
+                               "[Hint: SSLCertificateFile]",
+                "");
+    return APR_EGENERAL;
+}

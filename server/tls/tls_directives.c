@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Directives of mod_ssl. Those that are not offered here are refused by name, with what to do. */
+#include "tls_private.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "apr_strings.h"
+#include <string.h>
+#include <stdlib.h>
+
+APLOG_USE_MODULE(ssl);
+
+#define NOT_OFFERED                                                                           \
+    " is not offered by the built-in ssl module; \"BuiltinModule ssl_module Off\" takes the " \
+    "module "                                                                                 \
+    "that LoadModule names"
+
+static tls_server_conf *of_server(const cmd_parms *cmd)
+{
+    return tls_conf_of(cmd->server);
+}
+
+static const char *set_refused(cmd_parms *cmd, void *dir, const char *args)
+{
+    return apr_pstrcat(cmd->pool, cmd->cmd->name, NOT_OFFERED, NULL);
+}
+
+/* Where Apache takes it within directories too, for a renegotiation. */
+static const char *not_in_directories(cmd_parms *cmd)
+{
+    if (!ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT))
+        return NULL;
+    return apr_pstrcat(cmd->pool, cmd->cmd->name, " within directories", NOT_OFFERED, NULL);
+}
+
+/* ---- switches and numbers ---- */
+
+static const char *set_engine(cmd_parms *cmd, void *dir, const char *arg)
+{
+    int on = !ap_cstr_casecmp(arg, "on");
+
+    if (!on && !ap_cstr_casecmp(arg, "optional"))
+        return apr_pstrcat(cmd->pool, "SSLEngine optional", NOT_OFFERED, NULL);
+    if (!on && ap_cstr_casecmp(arg, "off"))
+        return "Argument must be On, Off, or Optional";
+    of_server(cmd)->enabled = on;
+    return on ? tls_request_wake(cmd) : NULL;
+}
+
+static const char *set_honor_order(cmd_parms *cmd, void *dir, int on)
+{
+    of_server(cmd)->honor_order = on;
+    return NULL;
+}
+
+static const char *set_tickets(cmd_parms *cmd, void *dir, int on)
+{
+    of_server(cmd)->tickets = on;
+    return NULL;
+}
+
+static const char *set_strict_sni(cmd_parms *cmd, void *dir, int on)
+{
+    of_server(cmd)->strict_sni = on;
+    return NULL;
+}
+
+/* What is always off here. */
+static const char *set_off_only(cmd_parms *cmd, void *dir, int on)
+{
+    return on ? apr_pstrcat(cmd->pool, cmd->cmd->name, " On", NOT_OFFERED, NULL) : NULL;
+}
+
+static const char *set_cache_timeout(cmd_parms *cmd, void *dir, const char *arg)
+{
+    int n = atoi(arg);
+
+    if (n < 0)
+        return "SSLSessionCacheTimeout: Invalid argument";
+    of_server(cmd)->session_seconds = n;
+    return NULL;
+}
+
+static const char *set_sni_policy(cmd_parms *cmd, void *dir, const char *arg)
+{
+    static const char *const words[] = {"strict", "secure", "authonly", "insecure"};
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    if (error)
+        return error;
+    for (int i = 0; i < 4; i++)
+        if (!ap_cstr_casecmp(arg, words[i])) {
+            of_server(cmd)->sni_policy = i;
+            return NULL;
+        }
+    return apr_psprintf(cmd->pool, "Invalid SSLVhostSNIPolicy value '%s'", arg);
+}
+
+/* ---- files ---- */
+
+static const char *check_file(cmd_parms *cmd, const char **file)
+{
+    const char *name = ap_server_root_relative(cmd->pool, *file);
+    apr_finfo_t info;
+
+    if (!name)
+        return apr_pstrcat(cmd->pool, cmd->cmd->name, ": Invalid file path ", *file, NULL);
+    *file = name;
+    if (apr_stat(&info, name, APR_FINFO_TYPE | APR_FINFO_SIZE, cmd->temp_pool) == APR_SUCCESS &&
+        info.filetype == APR_REG && info.size > 0)
+        return NULL;
+    return apr_pstrcat(cmd->pool, cmd->cmd->name, ": file '", name, "' does not exist or is empty",
+                       NULL);
+}
+
+static const char *add_file(cmd_parms *cmd, apr_array_header_t **files, const char *file)
+{
+    const char *error;
+
+    if (!strncmp(file, "pkcs11:", 7))
+        return apr_pstrcat(cmd->pool, cmd->cmd->name, " with a PKCS#11 URI", NOT_OFFERED, NULL);
+    error = check_file(cmd, &file);
+    if (error)
+        return error;
+    if (!*files)
+        *files = apr_array_make(cmd->pool, 2, sizeof(const char *));
+    APR_ARRAY_PUSH(*files, const char *) = file;
+    return NULL;
+}
+
+static const char *set_certificate(cmd_parms *cmd, void *dir, const char *file)
+{
+    return add_file(cmd, &of_server(cmd)->cert_files, file);
+}
+
+static const char *set_key(cmd_parms *cmd, void *dir, const char *file)
+{
+    return add_file(cmd, &of_server(cmd)->key_files, file);
+}
+
+static const char *set_chain(cmd_parms *cmd, void *dir, const char *file)
+{
+    const char *error = check_file(cmd, &file);
+
+    of_server(cmd)->chain_file = file;
+    return error;
+}
+
+static const char *set_ca_file(cmd_parms *cmd, void *dir, const char *file)
+{
+    const char *error = not_in_directories(cmd);
+
+    if (!error)
+        error = check_file(cmd, &file);
+    of_server(cmd)->ca_file = file;
+    return error;
+}
+
+static const char *set_ca_path(cmd_parms *cmd, void *dir, const char *path)
+{
+    const char *error = not_in_directories(cmd), *name;
+    apr_finfo_t info;
+
+    if (error)
+        return error;
+    name = ap_server_root_relative(cmd->pool, path);
+    if (!name || apr_stat(&info, name, APR_FINFO_TYPE, cmd->temp_pool) != APR_SUCCESS ||
+        info.filetype != APR_DIR)
+        return apr_pstrcat(cmd->pool, cmd->cmd->name, ": directory '", name ? name : path,
+                           "' does not exist", NULL);
+    of_server(cmd)->ca_path = name;
+    return NULL;
+}
+
+/* ---- protocols and ciphers ---- */
+
+static int protocol_bits(const char *word)
+{
+    static const struct {
+        const char *name;
+        int bits;
+    } known[] = {{"all", TLS_V_ALL},    {"TLSv1", TLS_V1_0},   {"TLSv1.1", TLS_V1_1},
+                 {"TLSv1.2", TLS_V1_2}, {"TLSv1.3", TLS_V1_3}, {"SSLv3", 0}};
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!ap_cstr_casecmp(word, known[i].name))
+            return known[i].bits;
+    return -1;
+}
+
+static const char *set_protocol(cmd_parms *cmd, void *dir, const char *args)
+{
+    int wanted = 0;
+
+    while (*args) {
+        const char *word = ap_getword_conf(cmd->temp_pool, &args);
+        char sign = *word == '+' || *word == '-' ? *word++ : '\0';
+        int bits = protocol_bits(word);
+
+        if (!ap_cstr_casecmp(word, "SSLv2")) {
+            if (sign == '-')
+                continue;
+            return "SSLv2 is no longer supported";
+        }
+        if (bits < 0)
+            return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Illegal protocol '", word, "'",
+                               NULL);
+        if (!bits && sign != '-')
+            return "SSLv3 not supported by this version of OpenSSL";
+        wanted = sign == '-' ? wanted & ~bits : sign == '+' ? wanted | bits : bits;
+    }
+    if (!wanted)
+        return "SSLProtocol: no protocol is left";
+    of_server(cmd)->protocols = wanted;
+    return NULL;
+}
+
+static const char *set_ciphers(cmd_parms *cmd, void *dir, const char *first, const char *second)
+{
+    const char *error = not_in_directories(cmd);
+    tls_server_conf *sc = of_server(cmd);
+
+    if (error)
+        return error;
+    if (!second) {
+        second = first;
+        first = "SSL";
+    }
+    if (!ap_cstr_casecmp(first, "SSL"))
+        sc->ciphers = apr_pstrcat(cmd->pool, second, ":!aNULL:!eNULL:!EXP", NULL);
+    else if (!ap_cstr_casecmp(first, "TLSv1.3"))
+        sc->ciphers13 = second;
+    else
+        return apr_pstrcat(cmd->pool, "procotol '", first, "' not supported", NULL);
+    return NULL;
+}
+
+static const char *set_command(cmd_parms *cmd, void *dir, const char *name, const char *value)
+{
+    tls_server_conf *sc = of_server(cmd);
+    SSL_CONF_CTX *conf = SSL_CONF_CTX_new();
+    tls_command *c;
+    int type = SSL_CONF_TYPE_UNKNOWN;
+
+    if (conf) {
+        SSL_CONF_CTX_set_flags(conf, SSL_CONF_FLAG_FILE | SSL_CONF_FLAG_SERVER |
+                                         SSL_CONF_FLAG_CERTIFICATE);
+        type = SSL_CONF_cmd_value_type(conf, name);
+        SSL_CONF_CTX_free(conf);
+    }
+    if (type == SSL_CONF_TYPE_UNKNOWN)
+        return apr_psprintf(cmd->pool, "'%s': invalid OpenSSL configuration command", name);
+    if (type == SSL_CONF_TYPE_FILE) {
+        const char *error = check_file(cmd, &value);
+
+        if (error)
+            return error;
+    }
+    if (!sc->commands)
+        sc->commands = apr_array_make(cmd->pool, 2, sizeof(tls_command));
+    c = apr_array_push(sc->commands);
+    *c = (tls_command){name, value};
+    return NULL;
+}
+
+/* ---- clients' certificates ---- */
+
+static const char *set_verify(cmd_parms *cmd, void *dir, const char *arg)
+{
+    static const char *const words[] = {"none", "optional", "require", "optional_no_ca"};
+    const char *error = not_in_directories(cmd);
+
+    if (error)
+        return error;
+    for (int i = 0; i < 4; i++)
+        if (!ap_cstr_casecmp(arg, words[i]) || (!i && !ap_cstr_casecmp(arg, "off"))) {
+            of_server(cmd)->verify = i;
+            return NULL;
+        }
+    return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", arg, "'", NULL);
+}
+
+static const char *set_depth(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *error = not_in_directories(cmd);
+    int n = atoi(arg);
+
+    if (error)
+        return error;
+    if (n < 0)
+        return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", arg, "'", NULL);
+    of_server(cmd)->depth = n;
+    return NULL;
+}
+
+static const char *set_crl_check(cmd_parms *cmd, void *dir, const char *args)
+{
+    const char *word = ap_getword_conf(cmd->temp_pool, &args);
+
+    return ap_cstr_casecmp(word, "none") ? set_refused(cmd, dir, word) : NULL;
+}
+
+/* ---- the whole server ---- */
+
+static const char *set_session_cache(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    if (error || !ap_cstr_casecmp(arg, "none") || !ap_cstr_casecmp(arg, "nonenotnull"))
+        return error;
+    if (ap_cstr_casecmpn(arg, "shmcb:", 6) && ap_cstr_casecmp(arg, "shmcb"))
+        return apr_pstrcat(cmd->pool, "SSLSessionCache ", arg, NOT_OFFERED, NULL);
+    tls_settings.cache_bytes = 512000;
+    return NULL;
+}
+
+static const char *set_pass_phrase(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY), *program = NULL;
+    apr_finfo_t info;
+
+    if (error)
+        return error;
+    if (!strncmp(arg, "exec:", 5))
+        program = arg + 5;
+    else if (*arg == '|')
+        program = arg + 1;
+    else if (strcmp(arg, "builtin"))
+        return apr_pstrcat(cmd->pool, "SSLPassPhraseDialog: Invalid argument '", arg, "'", NULL);
+    if (program) {
+        program = ap_server_root_relative(cmd->pool, program);
+        if (!program || apr_stat(&info, program, APR_FINFO_TYPE, cmd->temp_pool) != APR_SUCCESS)
+            return apr_pstrcat(cmd->pool, "SSLPassPhraseDialog: file '", arg, "' does not exist",
+                               NULL);
+    }
+    tls_settings.pass_program = program;
+    return NULL;
+}
+
+/* OpenSSL seeds itself from the kernel. */
+static const char *set_seed(cmd_parms *cmd, void *dir, const char *when, const char *source,
+                            const char *bytes)
+{
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    if (error)
+        return error;
+    if (ap_cstr_casecmp(when, "startup") && ap_cstr_casecmp(when, "connect"))
+        return apr_pstrcat(cmd->temp_pool, "SSLRandomSeed: invalid context: `", when, "'", NULL);
+    return NULL;
+}
+
+/* ---- directories ---- */
+
+static const char *set_require_ssl(cmd_parms *cmd, void *dir)
+{
+    ((tls_dir_conf *)dir)->require_ssl = 1;
+    return tls_request_wake(cmd);
+}
+
+static const char *set_user_name(cmd_parms *cmd, void *dir, const char *name)
+{
+    ((tls_dir_conf *)dir)->user_name = name;
+    return tls_request_wake(cmd);
+}
+
+static unsigned option_bit(const char *word)
+{
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } known[] = {{"StdEnvVars", TLS_OPT_STD_ENV},
+                 {"ExportCertData", TLS_OPT_EXPORT_CERTS},
+                 {"LegacyDNStringFormat", TLS_OPT_LEGACY_DN}};
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!ap_cstr_casecmp(word, known[i].name))
+            return known[i].bit;
+    return 0;
+}
+
+static void option_apply(tls_dir_conf *dc, char sign, unsigned bit)
+{
+    if (sign == '-') {
+        dc->options_add &= ~bit;
+        dc->options_del |= bit;
+        dc->options &= ~bit;
+        return;
+    }
+    dc->options |= bit;
+    if (sign == '+') {
+        dc->options_add |= bit;
+        dc->options_del &= ~bit;
+    }
+}
+
+static int option_is_moot(const char *word, char sign)
+{
+    static const char *const others[] = {"FakeBasicAuth", "StrictRequire", "OptRenegotiate", NULL};
+
+    for (int i = 0; others[i]; i++)
+        if (!ap_cstr_casecmp(word, others[i]))
+            return sign == '-' || i == 2 ? 1 : -1; /* nothing renegotiates here */
+    return 0;
+}
+
+static const char *set_options(cmd_parms *cmd, void *dir, const char *args)
+{
+    tls_dir_conf *dc = dir;
+    int first = 1;
+
+    while (*args) {
+        const char *word = ap_getword_conf(cmd->temp_pool, &args);
+        char sign = *word == '+' || *word == '-' ? *word++ : '\0';
+        unsigned bit = option_bit(word);
+        int moot = option_is_moot(word, sign);
+
+        if (!bit && !moot)
+            return apr_pstrcat(cmd->pool, "SSLOptions: Illegal option '", word, "'", NULL);
+        if (moot < 0)
+            return apr_pstrcat(cmd->pool, "SSLOptions ", word, NOT_OFFERED, NULL);
+        if (!sign && first) {
+            dc->options = 0;
+            dc->options_set = 1;
+        }
+        first = 0;
+        option_apply(dc, sign, bit);
+    }
+    return NULL;
+}
+
+#define SERVER(name, kind, fn, help) AP_INIT_##kind(name, fn, NULL, RSRC_CONF, help)
+#define ANYWHERE(name, kind, fn, help) AP_INIT_##kind(name, fn, NULL, OR_AUTHCFG | RSRC_CONF, help)
+#define REFUSED(name) \
+    AP_INIT_RAW_ARGS(name, set_refused, NULL, OR_ALL | RSRC_CONF, "not offered by this module")
+
+const command_rec tls_commands[] = {
+    SERVER("SSLEngine", TAKE1, set_engine, "On or Off: TLS on the addresses of this server"),
+    SERVER("SSLCertificateFile", TAKE1, set_certificate,
+           "PEM file with a certificate, and possibly its chain and key"),
+    SERVER("SSLCertificateKeyFile", TAKE1, set_key, "PEM file with the certificate's key"),
+    SERVER("SSLCertificateChainFile", TAKE1, set_chain, "PEM file with intermediate certificates"),
+    SERVER("SSLProtocol", RAW_ARGS, set_protocol, "all or protocols, each with + or -"),
+    ANYWHERE("SSLCipherSuite", TAKE12, set_ciphers, "ciphers, in OpenSSL's syntax"),
+    SERVER("SSLHonorCipherOrder", FLAG, set_honor_order, "On: the server's order counts"),
+    SERVER("SSLCompression", FLAG, set_off_only, "Off"),
+    SERVER("SSLInsecureRenegotiation", FLAG, set_off_only, "Off"),
+    SERVER("SSLFIPS", FLAG, set_off_only, "Off"),
+    SERVER("SSLSessionTickets", FLAG, set_tickets, "On or Off: session tickets"),
+    SERVER("SSLSessionCache", TAKE1, set_session_cache, "none or shmcb:FILE(BYTES)"),
+    SERVER("SSLSessionCacheTimeout", TAKE1, set_cache_timeout, "seconds"),
+    SERVER("SSLRandomSeed", TAKE23, set_seed, "the system's random numbers are used"),
+    SERVER("SSLPassPhraseDialog", TAKE1, set_pass_phrase, "builtin, exec:PROGRAM or |PROGRAM"),
+    SERVER("SSLOpenSSLConfCmd", TAKE2, set_command, "a command of OpenSSL and its value"),
+    SERVER("SSLStrictSNIVHostCheck", FLAG, set_strict_sni,
+           "On: clients without a server name are refused"),
+    SERVER("SSLVHostSNIPolicy", TAKE1, set_sni_policy, "strict, secure, authonly or insecure"),
+    SERVER("SSLUseStapling", FLAG, set_off_only, "Off"),
+    SERVER("SSLOCSPEnable", FLAG, set_off_only, "Off"),
+    ANYWHERE("SSLVerifyClient", TAKE1, set_verify, "none, optional, require or optional_no_ca"),
+    ANYWHERE("SSLVerifyDepth", TAKE1, set_depth, "certificates between a client's and the root"),
+    ANYWHERE("SSLCACertificateFile", TAKE1, set_ca_file, "PEM file with authorities of clients"),
+    ANYWHERE("SSLCACertificatePath", TAKE1, set_ca_path, "folder with them, named by hash"),
+    SERVER("SSLCARevocationCheck", RAW_ARGS, set_crl_check, "none"),
+    AP_INIT_NO_ARGS("SSLRequireSSL", set_require_ssl, NULL, OR_AUTHCFG,
+                    "requests without TLS are refused"),
+    ANYWHERE("SSLUserName", TAKE1, set_user_name, "variable whose value is the user's name"),
+    AP_INIT_RAW_ARGS("SSLOptions", set_options, NULL, OR_OPTIONS | RSRC_CONF,
+                     "options, each with + or -"),
+    REFUSED("SSLCADNRequestFile"),
+    REFUSED("SSLCADNRequestPath"),
+    REFUSED("SSLCARevocationFile"),
+    REFUSED("SSLCARevocationPath"),
+    REFUSED("SSLCryptoDevice"),
+    REFUSED("SSLOCSPDefaultResponder"),
+    REFUSED("SSLOCSPNoverify"),
+    REFUSED("SSLOCSPOverrideResponder"),
+    REFUSED("SSLOCSPProxyURL"),
+    REFUSED("SSLOCSPResponderCertificateFile"),
+    REFUSED("SSLOCSPResponderTimeout"),
+    REFUSED("SSLOCSPResponseMaxAge"),
+    REFUSED("SSLOCSPResponseTimeSkew"),
+    REFUSED("SSLOCSPUseRequestNonce"),
+    REFUSED("SSLProxyCACertificateFile"),
+    REFUSED("SSLProxyCACertificatePath"),
+    REFUSED("SSLProxyCARevocationCheck"),
+    REFUSED("SSLProxyCARevocationFile"),
+    REFUSED("SSLProxyCARevocationPath"),
+    REFUSED("SSLProxyCheckPeerCN"),
+    REFUSED("SSLProxyCheckPeerExpire"),
+    REFUSED("SSLProxyCheckPeerName"),
+    REFUSED("SSLProxyCipherSuite"),
+    REFUSED("SSLProxyEngine"),
+    REFUSED("SSLProxyMachineCertificateChainFile"),
+    REFUSED("SSLProxyMachineCertificateFile"),
+    REFUSED("SSLProxyMachineCertificatePath"),
+    REFUSED("SSLProxyProtocol"),
+    REFUSED("SSLProxyVerify"),
+    REFUSED("SSLProxyVerifyDepth"),
+    REFUSED("SSLRenegBufferSize"),
+    REFUSED("SSLRequire"),
+    REFUSED("SSLSessionTicketKeyFile"),
+    REFUSED("SSLSRPUnknownUserSeed"),
+    REFUSED("SSLSRPVerifierFile"),
+    REFUSED("SSLStaplingCache"),
+    REFUSED("SSLStaplingErrorCacheTimeout"),
+    REFUSED("SSLStaplingFakeTryLater"),
+    REFUSED("SSLStaplingForceURL"),
+    REFUSED("SSLStaplingResponderTimeout"),
+    REFUSED("SSLStaplingResponseMaxAge"),
+    REFUSED("SSLStaplingResponseTimeSkew"),
+    REFUSED("SSLStaplingReturnResponderErrors"),
+    REFUSED("SSLStaplingStandardCacheTimeout"),
+    {.name = NULL}};

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a ClientHello decides: the virtual host, by its server name, and the protocol, by ALPN. */
+#include "tls_private.h"
+#include "connection.h"
+#include "vhosts.h"
+#include "http_connection.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "apr_strings.h"
+#include <ctype.h>
+#include <string.h>
+
+APLOG_USE_MODULE(ssl);
+
+/* ---- server name ---- */
+
+/* The one host name of the extension (RFC 6066, section 3), in lower case. @return its length, 0 if
+ * there is none */
+static size_t hello_name(SSL *ssl, char name[TLS_NAME_MAX + 1])
+{
+    const unsigned char *in;
+    size_t len, n;
+
+    if (!SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &in, &len) || len < 5)
+        return 0;
+    if (((size_t)in[0] << 8 | in[1]) != len - 2 || in[2] != TLSEXT_NAMETYPE_host_name)
+        return 0;
+    n = (size_t)in[3] << 8 | in[4];
+    if (!n || n > len - 5 || n > TLS_NAME_MAX || memchr(in + 5, 0, n))
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        name[i] = (char)tolower(in[5 + i]);
+    if (n > 1 && name[n - 1] == '.')
+        n--;
+    name[n] = '\0';
+    return n;
+}
+
+static server_rec *hello_server(const brg_conn *bc, const char *name, size_t len)
+{
+    if (bc->chain)
+        return vhost_chain_find(bc->chain, name, len);
+    return vhost_server_has_name(bc->base, name) ? bc->base : NULL;
+}
+
+int tls_hello(SSL *ssl, int *alert, void *unused)
+{
+    tls_conn *t = SSL_get_app_data(ssl);
+    char name[TLS_NAME_MAX + 1];
+    size_t len = hello_name(ssl, name);
+    server_rec *s = len ? hello_server(t->bc, name, len) : NULL;
+    SSL_CTX *ctx = s ? tls_context_of(t->loop, s) : NULL;
+
+    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
+    BRG_ASSERT(!t->established);
+    t->sni = len != 0;
+    if (len && !s)
+        ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, t->server,
+                     APLOGNO(02044) "No matching SSL virtual host for servername %s found (using "
+                                    "default/first virtual host)",
+                     name);
+    if (!ctx)
+        return SSL_CLIENT_HELLO_SUCCESS;
+    if (s != t->server) {
+        t->server = s;
+        SSL_set_SSL_CTX(ssl, ctx);
+        tls_context_apply(ssl, ctx, tls_conf_of(s));
+    }
+    return SSL_CLIENT_HELLO_SUCCESS;
+}
+
+/* Acknowledge the name if it was of use. */
+int tls_server_name(SSL *ssl, int *alert, void *unused)
+{
+    const tls_conn *t = SSL_get_app_data(ssl);
+    const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+
+    return name && t->sni ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+}
+
+/* ---- ALPN ---- */
+
+static int alpn_has(const unsigned char *in, unsigned in_len, const char *name,
+                    const unsigned char **out, unsigned char *out_len)
+{
+    size_t len = strlen(name);
+
+    for (unsigned at = 0; at < in_len; at += 1U + in[at])
+        if (in[at] == len && at + 1 + len <= in_len && !memcmp(in + at + 1, name, len)) {
+            *out = in + at + 1;
+            *out_len = (unsigned char)len;
+            return 1;
+        }
+    return 0;
+}
+
+static apr_array_header_t *alpn_offers(apr_pool_t *p, const unsigned char *in, unsigned in_len)
+{
+    apr_array_header_t *offers = apr_array_make(p, 4, sizeof(char *));
+
+    for (unsigned at = 0; at < in_len && at + 1 + in[at] <= in_len; at += 1U + in[at])
+        APR_ARRAY_PUSH(offers, const char *) = apr_pstrmemdup(p, (const char *)in + at + 1, in[at]);
+    return offers;
+}
+
+/* Modules speak other protocols: let them choose. What they choose is driven by them. */
+static const char *alpn_ask(tls_conn *t, const unsigned char *in, unsigned in_len)
+{
+    brg_conn *bc = t->bc;
+    const char *chosen;
+
+    BRG_ASSERT(bc->below == t && bc->state == CONN_HEAD);
+    if (!bc->c && connection_attach(bc) != APR_SUCCESS)
+        return NULL;
+    chosen = ap_select_protocol(bc->c, NULL, t->server, alpn_offers(bc->c->pool, in, in_len));
+    if (!chosen || !strcmp(chosen, ap_get_protocol(bc->c)))
+        return chosen;
+    if (ap_switch_protocol(bc->c, NULL, t->server, chosen) != APR_SUCCESS)
+        return NULL;
+    bc->module_driven = 1;
+    return chosen;
+}
+
+int tls_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in,
+             unsigned in_len, void *unused)
+{
+    tls_conn *t = SSL_get_app_data(ssl);
+    const apr_array_header_t *others = ap_hook_get_protocol_propose();
+    const char *chosen = AP_PROTOCOL_HTTP1;
+
+    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
+    if (others && others->nelts)
+        chosen = alpn_ask(t, in, in_len);
+    return chosen && alpn_has(in, in_len, chosen, out, out_len) ? SSL_TLSEXT_ERR_OK
+                                                                : SSL_TLSEXT_ERR_NOACK;
+}

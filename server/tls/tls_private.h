@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_TLS_TLS_PRIVATE_H
+#define BRIGADE_TLS_TLS_PRIVATE_H
+
+/**
+ * @file tls_private.h
+ * TLS of the server's own, on OpenSSL: what the files of this room share.
+ *
+ * mod_ssl.c          the module: directives, configurations, hooks
+ * tls_directives.c   setters of directives
+ * tls_credentials.c  certificates and keys: read by the supervisor, kept as bytes
+ * tls_context.c      SSL_CTXs out of them, for one loop each
+ * tls_setup.c        checks after the configuration was read; what a loop has
+ * tls_bio.c          between OpenSSL and the socket
+ * tls_transport.c    struct conn_transport over TLS
+ * tls_handshake.c    the driver of connections until the handshake is done
+ * tls_hello.c        virtual host by SNI, protocol by ALPN
+ * tls_request.c      hooks of requests
+ * tls_vars.c         SSL_* variables
+ *
+ * A loop has an OSSL_LIB_CTX and SSL_CTXs of its own, so that loops share no lock of OpenSSL. An SSL
+ * is used by the thread that owns its connection.
+ */
+#include "conn.h"
+#include "loop.h"
+#include "http_config.h"
+#include "apr_tables.h"
+#include <openssl/ssl.h>
+
+extern module AP_MODULE_DECLARE_DATA ssl_module;
+
+#define TLS_UNSET (-1)
+#define TLS_RECORD 16384            /**< most plaintext of a record */
+#define TLS_BATCH (64 * 1024)       /**< plaintext that is encrypted before it is written */
+#define TLS_SMALL 1369              /**< plaintext of a record that fits one packet */
+#define TLS_SMALL_BYTES (64 * 1024) /**< so much is sent in small records first */
+#define TLS_HANDSHAKES 8            /**< steps of handshakes in one turn of a loop */
+#define TLS_READS 16                /**< reads from the socket in one call */
+#define TLS_NAME_MAX 255            /**< bytes of a server name */
+
+/** Bits of SSLProtocol. */
+enum { TLS_V1_0 = 1, TLS_V1_1 = 2, TLS_V1_2 = 4, TLS_V1_3 = 8, TLS_V_ALL = 15 };
+
+/** SSLVerifyClient. */
+enum { TLS_VERIFY_NONE, TLS_VERIFY_OPTIONAL, TLS_VERIFY_REQUIRE, TLS_VERIFY_OPTIONAL_NO_CA };
+
+/** SSLVHostSNIPolicy. */
+enum { TLS_SNI_STRICT, TLS_SNI_SECURE, TLS_SNI_AUTHONLY, TLS_SNI_INSECURE };
+
+/** SSLOptions. */
+enum {
+    TLS_OPT_STD_ENV = 1,
+    TLS_OPT_EXPORT_CERTS = 2,
+    TLS_OPT_FAKE_BASIC = 4,
+    TLS_OPT_STRICT_REQUIRE = 8,
+    TLS_OPT_LEGACY_DN = 16
+};
+
+/** A certificate with its chain and key, as DER in memory of the process. */
+typedef struct tls_pair {
+    const char *cert_file, *key_file;
+    apr_array_header_t *chain; /**< tls_der; the certificate first */
+    struct tls_der *key;
+} tls_pair;
+
+typedef struct tls_der {
+    unsigned char *data;
+    int len;
+} tls_der;
+
+typedef struct tls_command {
+    const char *name, *value;
+} tls_command;
+
+/** What a server has said of TLS; NULL, TLS_UNSET or 0 where it has not. */
+typedef struct tls_server_conf {
+    server_rec *server;
+    int enabled, protocols, honor_order, tickets, strict_sni, sni_policy;
+    int verify, depth, session_seconds;
+    apr_array_header_t *cert_files, *key_files; /**< const char * */
+    const char *chain_file, *ciphers, *ciphers13, *ca_file, *ca_path;
+    apr_array_header_t *commands; /**< tls_command: SSLOpenSSLConfCmd */
+
+    /* After the configuration was read: */
+    apr_array_header_t *pairs; /**< tls_pair */
+    int index;                 /**< of its SSL_CTX in each loop; -1: it has none */
+    int compat;                /**< servers with the same number may be reached by one handshake */
+    unsigned char sid[32];     /**< session id context: resumption stays among its equals */
+} tls_server_conf;
+
+/** What a directory has said. */
+typedef struct tls_dir_conf {
+    int require_ssl;
+    unsigned options, options_add, options_del; /**< TLS_OPT_*; TLS_OPT_SET: absolute */
+    int options_set;
+    const char *user_name;
+} tls_dir_conf;
+
+/** Settings of the whole server. */
+typedef struct tls_global {
+    const char *pass_program; /**< SSLPassPhraseDialog exec: or |; NULL: builtin */
+    apr_size_t cache_bytes;   /**< SSLSessionCache shmcb; 0 = none */
+} tls_global;
+extern tls_global tls_settings;
+
+/** What a loop has. */
+typedef struct tls_loop {
+    OSSL_LIB_CTX *lib;
+    SSL_CTX **ctx;          /**< by tls_server_conf.index */
+    apr_time_t turn;        /**< the turn that steps were counted in */
+    int steps;              /**< handshake steps in it */
+    struct tls_view *views; /**< see tls_view_set() */
+} tls_loop;
+
+/** A connection's TLS: brg_conn.below. */
+#define TLS_CONN_TAG 0x544c5343u
+
+typedef struct tls_conn {
+    uint32_t tag; /**< TLS_CONN_TAG */
+    brg_conn *bc;
+    SSL *ssl;
+    tls_loop *loop;
+    server_rec *server;  /**< that the handshake was for */
+    unsigned char *held; /**< ciphertext that the socket did not take; malloc() */
+    size_t held_off, held_len;
+    size_t credit;      /**< plaintext that was encrypted and not yet reported as sent */
+    size_t burst;       /**< bytes sent since the connection was last idle */
+    apr_time_t sent_at; /**< when; of the loop's clock */
+    int reads_left;     /**< of this call */
+    unsigned drained : 1, last : 1, more : 1, established : 1, shut : 1, failed : 1, sni : 1;
+} tls_conn;
+
+/** What a thread needs within a call of this room; nothing stays in it. */
+typedef struct tls_scratch {
+    size_t len;                                        /**< of data: records to be written */
+    unsigned char data[TLS_BATCH + TLS_RECORD + 8192]; /**< a batch, and what its records add */
+    char staged[TLS_RECORD];                           /**< a record's plaintext, in one piece */
+} tls_scratch;
+
+extern const struct conn_transport tls_transport;
+extern const struct conn_driver tls_handshake_driver;
+
+static inline tls_server_conf *tls_conf_of(const server_rec *s)
+{
+    return ap_get_module_config(s->module_config, &ssl_module);
+}
+
+/** The TLS of a connection or of the connection that a stream is of; NULL: there is none. */
+tls_conn *tls_of(conn_rec *c);
+
+/** 1 if c is a clear connection on which a client was told to speak TLS. */
+int tls_is_misdirected(conn_rec *c);
+
+/* ---- tls_bio.c; threads: the owner of the connection ---- */
+
+/** A BIO for @a t, or NULL. */
+BIO *tls_bio_new(tls_conn *t);
+
+/** Write what waits. @return 0: nothing waits; -1 with errno, EAGAIN: the socket takes no more */
+int tls_flush(tls_conn *t);
+
+/** Before the first tls_bio_new(). Threads: main. */
+void tls_bio_begin(void);
+
+/** The calling thread's; NULL: no memory. */
+tls_scratch *tls_scratch_of_thread(void);
+
+/* ---- tls_transport.c ---- */
+
+/** What OpenSSL said after a call that failed, as errno; 0: the peer closed. Logged, unless that is
+ * usual. @param what  for the log */
+int tls_error(tls_conn *t, int rc, const char *what);
+
+/** Give up the TLS of bc, whose socket stays open. */
+void tls_release(brg_conn *bc);
+
+/* ---- tls_credentials.c; threads: main ---- */
+
+/**
+ * Read the certificates and keys of a server.
+ * @return APR_SUCCESS; else logged
+ * Blocking: reads files, runs programs.
+ */
+apr_status_t tls_credentials_read(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp);
+
+/* ---- tls_context.c ---- */
+
+/**
+ * An SSL_CTX for connections that sc's server answers.
+ * @param lib  NULL: OpenSSL's default
+ * @return NULL: logged
+ */
+SSL_CTX *tls_context_make(const tls_server_conf *sc, OSSL_LIB_CTX *lib);
+
+/** Give a connection what SSL_set_SSL_CTX() leaves as it was. */
+void tls_context_apply(SSL *ssl, SSL_CTX *ctx, const tls_server_conf *sc);
+
+/** Log what is in OpenSSL's error queue, and empty it. */
+void tls_log_errors(const server_rec *s, int level);
+
+/* ---- tls_setup.c ---- */
+
+int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
+
+/** The SSL_CTX of a server, or NULL. */
+SSL_CTX *tls_context_of(const tls_loop *loop, const server_rec *s);
+
+/** The handshake is done: the response cache shall answer with what it reaches alone. 0 on success. */
+int tls_view_set(const tls_conn *t);
+
+/* ---- tls_hello.c ---- */
+
+int tls_hello(SSL *ssl, int *alert, void *unused);
+int tls_server_name(SSL *ssl, int *alert, void *unused);
+int tls_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in,
+             unsigned in_len, void *unused);
+
+/* ---- tls_request.c, tls_vars.c ---- */
+
+void tls_request_hooks(void);
+
+/** A directive was met: requests need this module's hooks. @return NULL or a message */
+const char *tls_request_wake(cmd_parms *cmd);
+
+/** A configuration begins. */
+void tls_request_sleep(void);
+void tls_vars_hooks(void);
+void tls_vars_log_items(apr_pool_t *p);
+
+/** Put the variables of +StdEnvVars into @a env. */
+void tls_vars_export(request_rec *r, apr_table_t *env, unsigned options);
+
+/* ---- tls_directives.c ---- */
+
+extern const command_rec tls_commands[];
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What TLS means to requests: scheme, port, whether their host may be asked for over this handshake,
+ * SSLRequireSSL, variables for programs. */
+#include "tls_private.h"
+#include "connection.h"
+#include "vhosts.h"
+#include "brigade/response_cache.h"
+#include "http_core.h"
+#include "http_connection.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "http_ssl.h"
+#include "mod_auth.h"
+#include "ap_provider.h"
+#include "apr_strings.h"
+#include <string.h>
+
+APLOG_USE_MODULE(ssl);
+
+static const tls_dir_conf *request_conf(const request_rec *r)
+{
+    return ap_get_module_config(r->per_dir_config, &ssl_module);
+}
+
+static int request_is_tls(conn_rec *c)
+{
+    return tls_of(c) ? OK : DECLINED;
+}
+
+static const char *request_scheme(const request_rec *r)
+{
+    return tls_of(r->connection) || tls_conf_of(r->server)->enabled == 1 ? "https" : NULL;
+}
+
+static apr_port_t request_port(const request_rec *r)
+{
+    return tls_conf_of(r->server)->enabled == 1 ? 443 : 0;
+}
+
+/* ---- post_read_request ---- */
+
+static int request_clear(request_rec *r)
+{
+    apr_table_setn(r->notes, "error-notes",
+                   "Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />\n "
+                   "Instead use the HTTPS scheme to access this URL, please.<br />\n");
+    apr_table_setn(r->notes, "verbose-error-to", "*");
+    r->connection->keepalive = AP_CONN_CLOSE;
+    return HTTP_BAD_REQUEST;
+}
+
+static int request_wrong_host(request_rec *r, const tls_conn *t)
+{
+    BRG_ASSERT(t->server != r->server);
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                  APLOGNO(02032) "Hostname %s %s and hostname %s provided via HTTP have no "
+                                 "compatible SSL setup",
+                  t->server->server_hostname ? t->server->server_hostname : "",
+                  t->sni ? "provided via SNI" : "(default host as no SNI was provided)",
+                  r->hostname ? r->hostname : "");
+    return HTTP_MISDIRECTED_REQUEST;
+}
+
+static int request_read(request_rec *r)
+{
+    tls_conn *t;
+
+    if (tls_is_misdirected(r->connection))
+        return request_clear(r);
+    if (!(t = tls_of(r->connection)))
+        return DECLINED;
+    if (!t->sni &&
+        (tls_conf_of(t->server)->strict_sni == 1 || tls_conf_of(r->server)->strict_sni == 1)) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(02033) "No hostname was provided via SNI for a name based virtual "
+                                     "host");
+        return HTTP_FORBIDDEN;
+    }
+    if (t->server != r->server && tls_conf_of(t->server)->compat != tls_conf_of(r->server)->compat)
+        return request_wrong_host(r, t);
+    return DECLINED;
+}
+
+/* ---- access and variables ---- */
+
+static int request_access(request_rec *r)
+{
+    const tls_dir_conf *dc = request_conf(r);
+
+    if (!dc->require_ssl || tls_of(r->connection))
+        return DECLINED;
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(02219) "access to %s failed, reason: %s",
+                  r->filename, "SSL connection required");
+    apr_table_setn(r->notes, "ssl-access-forbidden", "1");
+    return HTTP_FORBIDDEN;
+}
+
+static int request_user(request_rec *r)
+{
+    const tls_dir_conf *dc = request_conf(r);
+    const char *user;
+
+    if (!dc->user_name || !tls_of(r->connection))
+        return DECLINED;
+    user = ap_ssl_var_lookup(r->pool, r->server, r->connection, r, dc->user_name);
+    if (user && *user)
+        r->user = apr_pstrdup(r->pool, user);
+    return DECLINED;
+}
+
+static int request_fixups(request_rec *r)
+{
+    const tls_conn *t = tls_of(r->connection);
+    const tls_dir_conf *dc = request_conf(r);
+    const char *name;
+
+    if (!t)
+        return DECLINED;
+    (void)request_user(r);
+    apr_table_setn(r->subprocess_env, "HTTPS", "on");
+    name = SSL_get_servername(t->ssl, TLSEXT_NAMETYPE_host_name);
+    if (name)
+        apr_table_set(r->subprocess_env, "SSL_TLS_SNI", name);
+    if (dc->options & (TLS_OPT_STD_ENV | TLS_OPT_EXPORT_CERTS))
+        tls_vars_export(r, r->subprocess_env, dc->options);
+    return DECLINED;
+}
+
+/* ---- Require ssl, Require ssl-verify-client ---- */
+
+static authz_status require_ssl(request_rec *r, const char *line, const void *parsed)
+{
+    return tls_of(r->connection) ? AUTHZ_GRANTED : AUTHZ_DENIED;
+}
+
+static const char *require_no_words(cmd_parms *cmd, const char *line, const void **parsed)
+{
+    return *line ? "'Require ssl' does not take arguments" : NULL;
+}
+
+static authz_status require_verified(request_rec *r, const char *line, const void *parsed)
+{
+    const tls_conn *t = tls_of(r->connection);
+    X509 *x = t ? SSL_get0_peer_certificate(t->ssl) : NULL;
+
+    return x && SSL_get_verify_result(t->ssl) == X509_V_OK ? AUTHZ_GRANTED : AUTHZ_DENIED;
+}
+
+static const authz_provider require_ssl_provider = {require_ssl, require_no_words};
+static const authz_provider require_verified_provider = {require_verified, require_no_words};
+
+/* ---- the response cache ---- */
+
+/* What was looked up of the connection's TLS counts for this connection alone. */
+static int request_depends(request_rec *r)
+{
+    const tls_dir_conf *dc = request_conf(r);
+
+    if (ap_get_module_config(r->request_config, &ssl_module) || dc->user_name ||
+        dc->options & (TLS_OPT_STD_ENV | TLS_OPT_EXPORT_CERTS))
+        return BRG_CACHE_VOLATILE;
+    return BRG_CACHE_STATIC;
+}
+
+static int request_awake; /* in this generation */
+
+void tls_request_sleep(void)
+{
+    request_awake = 0;
+}
+
+/* Requests shall not pay for a module that their configuration does not use. */
+const char *tls_request_wake(cmd_parms *cmd)
+{
+    const char *before = apr_hook_debug_current;
+
+    if (request_awake)
+        return NULL;
+    if (cmd->pool != cmd->server->process->pconf)
+        return apr_pstrcat(cmd->pool, cmd->cmd->name,
+                           ": the server's configuration has no directive of mod_ssl", NULL);
+    request_awake = 1;
+    apr_hook_debug_current = ssl_module.name;
+    ap_hook_http_scheme(request_scheme, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_default_port(request_port, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_read_request(request_read, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_access_checker(request_access, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_fixups(request_fixups, NULL, NULL, APR_HOOK_MIDDLE);
+    apr_hook_debug_current = before;
+    return NULL;
+}
+
+void tls_request_hooks(void)
+{
+    apr_pool_t *p = apr_hook_global_pool;
+
+    ap_hook_ssl_conn_is_ssl(request_is_tls, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_register_auth_provider(p, AUTHZ_PROVIDER_GROUP, "ssl", AUTHZ_PROVIDER_VERSION,
+                              &require_ssl_provider, AP_AUTH_INTERNAL_PER_CONF);
+    ap_register_auth_provider(p, AUTHZ_PROVIDER_GROUP, "ssl-verify-client", AUTHZ_PROVIDER_VERSION,
+                              &require_verified_provider, AP_AUTH_INTERNAL_PER_CONF);
+    brg_cache_declare(&ssl_module, request_depends);
+}

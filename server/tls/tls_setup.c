@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* After the configuration was read: which servers have TLS, with what, and what each loop gets. */
+#include "tls_private.h"
+#include "transport.h"
+#include "vhosts.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "apr_strings.h"
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+
+APLOG_USE_MODULE(ssl);
+
+/* Servers with TLS, in the order of the configuration. */
+static tls_server_conf **setup_servers;
+static int setup_servers_n;
+
+/* What one handshake reaches is not the same for all: the response cache has to know. */
+static int setup_differs;
+
+/* ---- checks ---- */
+
+static const char *setup_text(const char *text)
+{
+    return text ? text : "";
+}
+
+/* What has to be the same for two servers to be reached by one handshake (SSLVHostSNIPolicy). */
+static const char *setup_compat_text(const tls_server_conf *sc, int policy, apr_pool_t *p)
+{
+    const char *auth = apr_psprintf(p, "verify %d %d\n%s\n%s\n", sc->verify, sc->depth,
+                                    setup_text(sc->ca_file), setup_text(sc->ca_path));
+
+    switch (policy) {
+    case TLS_SNI_STRICT:
+        return apr_psprintf(p, "%pp", (const void *)sc->server);
+    case TLS_SNI_INSECURE:
+        return "";
+    case TLS_SNI_AUTHONLY:
+        return auth;
+    default:
+        return apr_psprintf(p, "%s%d\n%s\n%s", auth, sc->protocols, setup_text(sc->ciphers),
+                            setup_text(sc->ciphers13));
+    }
+}
+
+static void setup_session_id(tls_server_conf *sc, apr_pool_t *p)
+{
+    const char *text = setup_compat_text(sc, TLS_SNI_SECURE, p);
+    unsigned len = sizeof sc->sid;
+
+    /* Among servers with client certificates, a session stays with the one that it was made with. */
+    if (sc->verify > TLS_VERIFY_NONE)
+        text = apr_pstrcat(p, text, "\n", setup_text(sc->server->server_hostname), NULL);
+    EVP_Digest(text, strlen(text), sc->sid, &len, EVP_sha256(), NULL);
+}
+
+static void setup_compat(server_rec *main_server, apr_pool_t *ptemp)
+{
+    int policy = tls_conf_of(main_server)->sni_policy, n = 0;
+
+    if (policy == TLS_UNSET)
+        policy = TLS_SNI_SECURE;
+    setup_differs = 0;
+    for (server_rec *s = main_server; s; s = s->next) {
+        tls_server_conf *sc = tls_conf_of(s);
+        const char *text = setup_compat_text(sc, policy, ptemp);
+
+        sc->compat = n++;
+        for (server_rec *o = main_server; o != s; o = o->next)
+            if (!strcmp(setup_compat_text(tls_conf_of(o), policy, ptemp), text)) {
+                sc->compat = tls_conf_of(o)->compat;
+                break;
+            }
+        setup_differs |= sc->compat != 0 || sc->strict_sni == 1;
+    }
+}
+
+/* Read all of a server, and see that it would work. */
+static apr_status_t setup_server(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp)
+{
+    SSL_CTX *ctx;
+
+    BRG_ASSERT(sc->enabled == 1 && sc->index < 0);
+    setup_session_id(sc, ptemp);
+    if (tls_credentials_read(sc, p, ptemp) != APR_SUCCESS || !(ctx = tls_context_make(sc, NULL)))
+        return APR_EGENERAL;
+    SSL_CTX_free(ctx);
+    sc->index = setup_servers_n;
+    setup_servers[setup_servers_n++] = sc;
+    return APR_SUCCESS;
+}
+
+/* ---- what a loop has ---- */
+
+struct tls_view {
+    struct tls_view *next;
+    const void *chain;
+    int compat;
+};
+
+/* What stands for @a chain as the response cache's key, for connections whose handshake was with
+ * servers of @a compat. */
+static const void *tls_view_of(tls_loop *loop, const void *chain, int compat)
+{
+    struct tls_view *v;
+
+    for (v = loop->views; v; v = v->next)
+        if (v->chain == chain && v->compat == compat)
+            return v;
+    if (!(v = malloc(sizeof *v)))
+        return NULL;
+    *v = (struct tls_view){.next = loop->views, .chain = chain, .compat = compat};
+    loop->views = v;
+    return v;
+}
+
+int tls_view_set(const tls_conn *t)
+{
+    const void *view;
+
+    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
+    BRG_ASSERT(t->established);
+    if (!setup_differs)
+        return 0;
+    view = tls_view_of(t->loop, t->bc->chain, t->sni ? tls_conf_of(t->server)->compat : -1);
+    if (view)
+        t->bc->chain = view;
+    return view ? 0 : -1;
+}
+
+SSL_CTX *tls_context_of(const tls_loop *loop, const server_rec *s)
+{
+    const tls_server_conf *sc = tls_conf_of(s);
+
+    BRG_ASSERT(sc->index < setup_servers_n);
+    return sc->index >= 0 ? loop->ctx[sc->index] : NULL;
+}
+
+static tls_loop *loop_tls(const brg_loop *loop)
+{
+    return loop->layer;
+}
+
+static void setup_begin(brg_loop *loop)
+{
+    tls_loop *l = calloc(1, sizeof *l);
+
+    BRG_ASSERT(loop->layer == NULL && setup_servers_n > 0);
+    if (!l || !(l->ctx = calloc((size_t)setup_servers_n, sizeof(*l->ctx))) ||
+        !(l->lib = OSSL_LIB_CTX_new()))
+        ap_log_error(APLOG_MARK, APLOG_EMERG, ENOMEM, loop->server, "TLS: no memory for a loop");
+    else
+        for (int i = 0; i < setup_servers_n; i++)
+            l->ctx[i] = tls_context_make(setup_servers[i], l->lib);
+    loop->layer = l;
+}
+
+static void setup_end(brg_loop *loop)
+{
+    tls_loop *l = loop_tls(loop);
+    struct tls_view *v;
+
+    if (!l)
+        return;
+    while ((v = l->views) != NULL) {
+        l->views = v->next;
+        free(v);
+    }
+    for (int i = 0; l->ctx && i < setup_servers_n; i++)
+        SSL_CTX_free(l->ctx[i]);
+    OSSL_LIB_CTX_free(l->lib);
+    free(l->ctx);
+    free(l);
+    loop->layer = NULL;
+}
+
+/* ---- a connection begins ---- */
+
+static tls_conn *conn_new(brg_conn *bc, SSL_CTX *ctx)
+{
+    tls_conn *t = calloc(1, sizeof *t);
+    BIO *bio = t ? tls_bio_new(t) : NULL;
+
+    if (bio && (t->ssl = SSL_new(ctx)) != NULL) {
+        SSL_set_bio(t->ssl, bio, bio);
+        SSL_set_app_data(t->ssl, t);
+        SSL_set_accept_state(t->ssl);
+        t->tag = TLS_CONN_TAG;
+        t->bc = bc;
+        t->loop = loop_tls(bc->loop);
+        t->server = bc->base;
+        return t;
+    }
+    BIO_free(bio);
+    free(t);
+    return NULL;
+}
+
+static void setup_accepted(brg_conn *bc)
+{
+    const tls_loop *l = loop_tls(bc->loop);
+    SSL_CTX *ctx;
+
+    BRG_ASSERT(bc->below == NULL && bc->transport == NULL && bc->fd >= 0);
+    vhost_of_connection(bc);
+    if (tls_conf_of(bc->base)->index < 0)
+        return;
+    ctx = l && l->ctx ? tls_context_of(l, bc->base) : NULL;
+    bc->transport = &tls_transport;
+    bc->driver = &tls_handshake_driver;
+    bc->below = ctx ? conn_new(bc, ctx) : NULL;
+    if (bc->below)
+        return;
+    bc->transport = NULL; /* nothing is sent in the clear: it is closed at once */
+    bc->failed = 1;
+}
+
+static const loop_layer setup_layer = {
+    .accepted = setup_accepted, .begin = setup_begin, .end = setup_end};
+
+static apr_status_t setup_forget(void *unused)
+{
+    loop_layer_set(NULL);
+    setup_servers_n = 0;
+    setup_servers = NULL;
+    return APR_SUCCESS;
+}
+
+int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server)
+{
+    int n = 0;
+
+    for (server_rec *s = main_server; s; s = s->next)
+        n++;
+    setup_servers = apr_pcalloc(p, sizeof(*setup_servers) * (apr_size_t)n);
+    setup_servers_n = 0;
+    apr_pool_cleanup_register(p, NULL, setup_forget, apr_pool_cleanup_null);
+    tls_bio_begin();
+    for (server_rec *s = main_server; s; s = s->next) {
+        tls_server_conf *sc = tls_conf_of(s);
+
+        sc->server = s;
+        sc->index = -1;
+        if (sc->enabled == 1 && setup_server(sc, p, ptemp) != APR_SUCCESS)
+            return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    setup_compat(main_server, ptemp);
+    if (setup_servers_n)
+        loop_layer_set(&setup_layer);
+    return OK;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* struct conn_transport over TLS.
+ *
+ * sendv() encrypts pieces of memory into as few records as hold them. When the socket does not take
+ * all of the records, all but one byte of what they hold is reported as sent: so the caller comes
+ * again with that byte, the rest of the records is written first, and then the byte counts as sent. */
+#include "tls_private.h"
+#include "transport.h"
+#include "connection.h"
+#include "http_log.h"
+#include <errno.h>
+#include <limits.h>
+#include <openssl/err.h>
+#include <stdlib.h>
+#include <string.h>
+
+APLOG_USE_MODULE(ssl);
+
+/* ---- errors ---- */
+
+void tls_log_errors(const server_rec *s, int level)
+{
+    const char *data, *file;
+    unsigned long e;
+    int line, flags;
+    char text[256];
+
+    while ((e = ERR_get_error_all(&file, &line, NULL, &data, &flags)) != 0) {
+        ERR_error_string_n(e, text, sizeof text);
+        ap_log_error(APLOG_MARK, level, 0, s, "SSL Library Error: %s%s%s%s", text,
+                     data && *data ? " (" : "", data && *data ? data : "",
+                     data && *data ? ")" : "");
+    }
+}
+
+static void tls_tell(tls_conn *t, const char *what)
+{
+    server_rec *s = t->server;
+
+    if (APLOG_IS_LEVEL(s, APLOG_INFO)) {
+        ap_log_error(APLOG_MARK, APLOG_INFO, 0, s,
+                     APLOGNO(02008) "SSL library error in %s (server %s)", what,
+                     s->server_hostname ? s->server_hostname : "");
+        tls_log_errors(s, APLOG_INFO);
+    }
+}
+
+int tls_error(tls_conn *t, int rc, const char *what)
+{
+    int error = SSL_get_error(t->ssl, rc), cause = errno;
+
+    BRG_ASSERT(t->ssl != NULL && rc <= 0);
+    switch (error) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+    case SSL_ERROR_WANT_CLIENT_HELLO_CB:
+        return EAGAIN;
+    case SSL_ERROR_ZERO_RETURN:
+        return 0;
+    case SSL_ERROR_SYSCALL:
+        t->failed = 1;
+        return t->drained && cause ? cause : ECONNRESET;
+    default:
+        t->failed = 1;
+        if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
+            return 0;
+        tls_tell(t, what);
+        return ECONNABORTED;
+    }
+}
+
+/* ---- reading ---- */
+
+/* Our side is shut: what comes is dropped, so it need not be decrypted. */
+static ssize_t tls_recv_raw(brg_conn *bc, void *buf, size_t len)
+{
+    return recv(bc->fd, buf, len, 0);
+}
+
+static ssize_t tls_recv_end(tls_conn *t, size_t got, int rc)
+{
+    int error = tls_error(t, rc, "read");
+
+    BRG_ASSERT(rc <= 0);
+    if (error == EAGAIN && t->reads_left <= 0)
+        t->bc->rd_ready = 1; /* others come first */
+    if (got) {
+        if (error != EAGAIN)
+            t->bc->rd_ready = 1; /* told by the next call */
+        return (ssize_t)got;
+    }
+    if (!error)
+        return 0;
+    errno = error;
+    return -1;
+}
+
+/* What OpenSSL wrote by itself (alerts, answers to messages of the protocol) leaves before another
+ * connection uses the thread's buffer. */
+static void tls_flush_quietly(tls_conn *t)
+{
+    int error = errno;
+
+    (void)tls_flush(t);
+    errno = error;
+}
+
+static ssize_t tls_recv_some(tls_conn *t, char *buf, size_t len)
+{
+    size_t got = 0;
+
+    BRG_ASSERT(t->established && !t->failed && len > 0);
+    t->drained = t->last = t->more = 0;
+    t->reads_left = TLS_READS;
+    while (got < len) {
+        size_t most = len - got > INT_MAX ? INT_MAX : len - got;
+        int n;
+
+        ERR_clear_error();
+        errno = 0;
+        n = SSL_read(t->ssl, buf + got, (int)most);
+        if (n <= 0)
+            return tls_recv_end(t, got, n);
+        got += (size_t)n;
+    }
+    return (ssize_t)got;
+}
+
+static ssize_t tls_recv(brg_conn *bc, void *buf, size_t len)
+{
+    tls_conn *t = bc->below;
+    ssize_t n;
+
+    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
+    BRG_ASSERT(t->bc == bc && bc->transport == &tls_transport);
+    if (t->shut)
+        return tls_recv_raw(bc, buf, len);
+    if (!t->established) { /* that is the handshake driver's */
+        bc->rd_ready = 1;
+        errno = EAGAIN;
+        return -1;
+    }
+    if (t->failed)
+        return 0;
+    n = tls_recv_some(t, buf, len);
+    tls_flush_quietly(t);
+    return n;
+}
+
+/* ---- writing ---- */
+
+/* A place in the caller's vector. */
+typedef struct tls_cursor {
+    const struct iovec *iov;
+    int n;
+    size_t off;  /* in the first */
+    size_t left; /* of all */
+} tls_cursor;
+
+static void cursor_skip(tls_cursor *c, size_t len)
+{
+    BRG_ASSERT(len <= c->left);
+    c->left -= len;
+    while (len) {
+        size_t here = c->iov->iov_len - c->off;
+
+        if (len < here) {
+            c->off += len;
+            return;
+        }
+        len -= here;
+        c->off = 0;
+        c->iov++;
+        c->n--;
+    }
+}
+
+/* The next @a len bytes in one piece: where they are, or copied. NULL: no memory. */
+static const char *cursor_piece(const tls_cursor *c, size_t len)
+{
+    tls_scratch *scratch;
+    char *staged = NULL;
+    size_t done = 0, off = c->off;
+
+    BRG_ASSERT(len > 0 && len <= TLS_RECORD && len <= c->left);
+    for (const struct iovec *v = c->iov; done < len; v++, off = 0) {
+        const char *data = (const char *)v->iov_base + off;
+        size_t n = v->iov_len - off;
+
+        if (!done && n >= len)
+            return data;
+        if (n > len - done)
+            n = len - done;
+        if (!staged && (scratch = tls_scratch_of_thread()) != NULL)
+            staged = scratch->staged;
+        if (!staged)
+            return NULL;
+        memcpy(staged + done, data, n);
+        done += n;
+    }
+    return staged;
+}
+
+/* Small records first, so that a browser can begin with the first packet; but an answer of one
+ * record is one. */
+static size_t tls_record_bytes(tls_conn *t, size_t left)
+{
+    return t->burst < TLS_SMALL_BYTES && left > TLS_RECORD ? TLS_SMALL : TLS_RECORD;
+}
+
+static void tls_burst(tls_conn *t)
+{
+    if (!conn_on_loop())
+        return;
+    if (t->bc->loop->monotonic - t->sent_at >= apr_time_from_sec(1))
+        t->burst = 0;
+    t->sent_at = t->bc->loop->monotonic;
+}
+
+/* Encrypt up to a batch and write it. @return bytes of plaintext, or -1 */
+static ssize_t tls_send_batch(tls_conn *t, tls_cursor *c)
+{
+    size_t batch = c->left < TLS_BATCH ? c->left : TLS_BATCH, done = 0;
+
+    BRG_ASSERT(t->established && !t->held_len && c->left > 0);
+    while (done < batch) {
+        size_t len = tls_record_bytes(t, c->left);
+        const char *piece;
+        int n;
+
+        if (len > batch - done)
+            len = batch - done;
+        t->last = done + len == batch;
+        if (!(piece = cursor_piece(c, len))) {
+            t->failed = 1;
+            errno = ENOMEM;
+            return -1;
+        }
+        ERR_clear_error();
+        n = SSL_write(t->ssl, piece, (int)len);
+        t->last = 0;
+        if (n <= 0) {
+            errno = tls_error(t, n, "write");
+            errno = errno ? errno : EPIPE;
+            return done ? (ssize_t)done : -1;
+        }
+        cursor_skip(c, (size_t)n);
+        done += (size_t)n;
+        t->burst += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+/* What was encrypted before, and not reported yet. */
+static size_t tls_take_credit(tls_conn *t, tls_cursor *c)
+{
+    size_t n = t->credit < c->left ? t->credit : c->left;
+
+    t->credit -= n;
+    cursor_skip(c, n);
+    return n;
+}
+
+static ssize_t tls_report(tls_conn *t, size_t done)
+{
+    BRG_ASSERT(t->credit == 0 || done == 0 || !t->held_len);
+    if (t->held_len && done) {
+        t->credit = 1;
+        done--;
+    }
+    if (done)
+        return (ssize_t)done;
+    errno = t->failed ? EPIPE : EAGAIN;
+    return -1;
+}
+
+static ssize_t tls_sendv(brg_conn *bc, const struct iovec *iov, int n, int more)
+{
+    tls_conn *t = bc->below;
+    tls_cursor c = {.iov = iov, .n = n};
+    size_t done;
+
+    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
+    BRG_ASSERT(t->bc == bc && n > 0);
+    for (int i = 0; i < n; i++)
+        c.left += iov[i].iov_len;
+    if (t->failed || t->shut) {
+        errno = EPIPE;
+        return -1;
+    }
+    t->more = more != 0;
+    if (t->held_len && tls_flush(t))
+        return -1;
+    done = tls_take_credit(t, &c);
+    tls_burst(t);
+    while (c.left && !t->held_len) {
+        ssize_t sent = tls_send_batch(t, &c);
+
+        if (sent < 0) {
+            tls_flush_quietly(t);
+            return done ? tls_report(t, done) : -1;
+        }
+        done += (size_t)sent;
+        if (tls_flush(t) && t->failed)
+            return -1;
+    }
+    return tls_report(t, done);
+}
+
+/* ---- the end ---- */
+
+static void tls_say_goodbye(tls_conn *t)
+{
+    if (t->shut || t->failed || !t->established || t->held_len)
+        return;
+    t->shut = 1;
+    t->last = t->more = 0;
+    ERR_clear_error();
+    SSL_shutdown(t->ssl);
+    (void)tls_flush(t);
+}
+
+static int tls_shut(brg_conn *bc)
+{
+    tls_conn *t = bc->below;
+
+    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
+    tls_say_goodbye(t);
+    t->shut = 1;
+    return shutdown(bc->fd, SHUT_WR);
+}
+
+void tls_release(brg_conn *bc)
+{
+    tls_conn *t = bc->below;
+
+    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
+    BRG_ASSERT(t->bc == bc);
+    bc->below = NULL;
+    bc->transport = NULL;
+    if (t->ssl) {
+        /* Else OpenSSL takes a session that did not end well out of its cache. */
+        if (t->established && !t->failed)
+            SSL_set_shutdown(t->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+        SSL_free(t->ssl);
+    }
+    free(t->held);
+    t->tag = 0;
+    free(t);
+}
+
+static void tls_end(brg_conn *bc)
+{
+    if (!bc->failed)
+        tls_say_goodbye(bc->below);
+    tls_release(bc);
+}
+
+const struct conn_transport tls_transport = {
+    .name = "tls", .recv = tls_recv, .sendv = tls_sendv, .shut = tls_shut, .end = tls_end};
+
+tls_conn *tls_of(conn_rec *c)
+{
+    brg_conn *bc;
+
+    while (c && c->master)
+        c = c->master;
+    bc = c ? connection_of(c) : NULL;
+    return bc && bc->transport == &tls_transport ? bc->below : NULL;
+}

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TLS of the server's own: virtual hosts by SNI, protocols, clients' certificates, variables, limits. What any TLS server
+does is in test_mod_ssl.py, which runs with the built-in module too."""
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+
+import pytest
+
+import brigade
+from http_client import Client, Truncated, request_bytes
+from tls_site import certificate
+
+pytestmark = [pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed"),
+              pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="the built-in module")]
+
+CONFIG = """
+BuiltinModule ssl_module On
+LoadModule ssl_module @MODULES@/mod_ssl.so
+SSLCertificateFile @ROOT@/conf/cert.pem
+SSLCertificateKeyFile @ROOT@/conf/key.pem
+LogFormat "%v %U %{SSL_PROTOCOL}x %{version}c %{SSL_CLIENT_S_DN_CN}x" tls
+CustomLog @ROOT@/logs/tls.log tls
+RequestReadTimeout handshake=1
+ServerName outer
+Listen 127.0.0.1:@TLS@
+<VirtualHost *:@TLS@>
+ServerName first.test
+SSLEngine on
+</VirtualHost>
+<VirtualHost *:@TLS@>
+ServerName second.test
+ServerAlias *.second.test
+DocumentRoot @ROOT@/htdocs/second
+SSLEngine on
+SSLCertificateFile @ROOT@/conf/second.pem
+SSLCertificateKeyFile @ROOT@/conf/second.key
+</VirtualHost>
+<VirtualHost *:@TLS@>
+ServerName old.test
+SSLEngine on
+SSLProtocol TLSv1.2
+</VirtualHost>
+<VirtualHost *:@TLS@>
+ServerName known.test
+DocumentRoot @ROOT@/htdocs/second
+SSLEngine on
+SSLVerifyClient require
+SSLCACertificateFile @ROOT@/conf/client.pem
+SSLUserName SSL_CLIENT_S_DN_CN
+</VirtualHost>
+<Location /only>
+SSLRequireSSL
+</Location>
+<Location /required>
+Require ssl
+</Location>
+<Location /by-protocol>
+Require expr %{SSL_PROTOCOL} == 'TLSv1.2'
+</Location>
+"""
+FILES = {"a.txt": "first\n", "second/a.txt": "second\n", "only/a.txt": "only\n", "required/a.txt": "required\n", "by-protocol/a.txt": "by\n"}
+
+
+def make_certificate(server, name, cn):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                    f"/CN={cn}", "-keyout", server.path(f"conf/{name}.key"), "-out", server.path(f"conf/{name}.pem")],
+                   check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def server(serve_module):
+    tls = brigade.free_port()
+    made = serve_module.unstarted(CONFIG.replace("@TLS@", str(tls)), FILES, modules=())
+    certificate(made)
+    make_certificate(made, "second", "second.test")
+    make_certificate(made, "client", "somebody")
+    made.tls = tls
+    return made.start()
+
+
+class TLSClient(Client):
+    def __init__(self, server, name="first.test", **settings):
+        super().__init__("127.0.0.1", server.tls, brigade.PATIENCE)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.set_alpn_protocols(settings.pop("alpn", ["http/1.1"]))
+        if settings.pop("known", False):
+            context.load_cert_chain(server.path("conf/client.pem"), server.path("conf/client.key"))
+        for key, value in settings.items():
+            setattr(context, key, value)
+        self.socket = context.wrap_socket(self.socket, server_hostname=name)
+
+    def _fill(self):
+        try:
+            data = self.socket.recv(65536)
+        except (OSError, ssl.SSLError):
+            data = b""
+        self.buffer += data
+        return bool(data)
+
+    def names(self):
+        der = self.socket.getpeercert(binary_form=True)
+        return subprocess.run(["openssl", "x509", "-inform", "der", "-noout", "-subject"], input=der, check=True,
+                              capture_output=True).stdout.decode()
+
+
+def ask(server, target, host="first.test", **settings):
+    with TLSClient(server, settings.pop("name", host), **settings) as c:
+        return c.get(target, {"Host": host})
+
+
+@pytest.mark.parametrize("name, subject, body", [("first.test", "localhost", b"first\n"), ("second.test", "second.test", b"second\n"),
+                                                 ("WWW.Second.test", "second.test", b"second\n"), ("unknown.test", "localhost", b"first\n"),
+                                                 (None, "localhost", b"first\n")])
+def test_hosts_by_name(server, name, subject, body):
+    for _ in range(4):  # by the third the answer is from memory
+        with TLSClient(server, name) as c:
+            assert subject in c.names()
+            assert c.get("/a.txt", {"Host": name or "first.test"}).body == body
+
+
+def test_alpn(server):
+    with TLSClient(server, alpn=["x", "http/1.1"]) as c:
+        assert c.socket.selected_alpn_protocol() == "http/1.1"
+    with TLSClient(server, alpn=["x"]) as c:
+        assert c.socket.selected_alpn_protocol() is None
+
+
+def test_protocols_of_a_host(server):
+    with TLSClient(server, "old.test") as c:
+        assert c.socket.version() == "TLSv1.2"
+    with TLSClient(server, "first.test") as c:
+        assert c.socket.version() == "TLSv1.3"
+
+
+def test_compatible_hosts_share_a_connection(server):
+    with TLSClient(server, "first.test") as c:
+        assert c.get("/a.txt", {"Host": "first.test"}).body == b"first\n"
+        assert c.get("/a.txt", {"Host": "second.test"}).body == b"second\n"
+
+
+def test_clients_certificate(server):
+    assert ask(server, "/a.txt", "known.test", known=True).body == b"second\n"
+    with pytest.raises((OSError, Truncated)):
+        ask(server, "/a.txt", "known.test")
+
+
+def test_nothing_of_a_host_is_had_by_the_handshake_of_another(server):
+    """Not from memory either."""
+    for _ in range(4):
+        assert ask(server, "/a.txt", "known.test", known=True).status == 200
+    for name in ("first.test", None):
+        for _ in range(3):
+            assert ask(server, "/a.txt", "known.test", name=name).status == 421
+
+
+def test_variables_in_logs(server):
+    assert ask(server, "/none", "known.test", known=True, maximum_version=ssl.TLSVersion.TLSv1_2).status == 404
+    for _ in range(3):
+        assert ask(server, "/a.txt?logged", "first.test").status == 200
+    brigade.wait_until(lambda: server.read("logs/tls.log").count(b"first.test /a.txt TLSv1.3 TLSv1.3 -\n") >= 3, "lines of the log")
+    assert b"known.test /none TLSv1.2 TLSv1.2 somebody\n" in server.read("logs/tls.log")
+
+
+def test_what_depends_on_the_connection_is_not_remembered(server):
+    for _ in range(4):
+        assert ask(server, "/by-protocol/a.txt", maximum_version=ssl.TLSVersion.TLSv1_2).status == 200
+        assert ask(server, "/by-protocol/a.txt").status == 403
+
+
+@pytest.mark.parametrize("target", ["/only/a.txt", "/required/a.txt"])
+def test_required(server, target):
+    for _ in range(3):
+        assert ask(server, target).status == 200
+        with Client("127.0.0.1", server.port, brigade.PATIENCE) as c:
+            assert c.get(target).status == 403
+
+
+def test_unfinished_handshake(server):
+    with socket.create_connection(("127.0.0.1", server.tls), brigade.PATIENCE) as s:
+        s.sendall(b"\x16\x03\x01\x02\x00\x01\x00")
+        began = time.monotonic()
+        assert s.recv(100) == b""
+        assert time.monotonic() - began < brigade.PATIENCE / 2
+
+
+def test_rubbish(server):
+    with socket.create_connection(("127.0.0.1", server.tls), brigade.PATIENCE) as s:
+        s.sendall(os.urandom(16) + b"\x00" * 500)
+        while s.recv(1000):
+            pass
+    assert ask(server, "/a.txt").status == 200
+
+
+def test_many_at_once(server):
+    with TLSClient(server) as c:
+        c.send(request_bytes("GET", "/a.txt") * 90)
+        assert {c.read_response().status for _ in range(90)} == {200}
+
+
+def test_the_binary_is_the_default(serve):
+    s = serve.unstarted("LoadModule ssl_module @MODULES@/mod_ssl.so\n", {}, modules=())
+    assert b"ssl_module (shared)" in s.run("-M").stdout
+    s = serve.unstarted("BuiltinModule ssl_module On\nLoadModule ssl_module @MODULES@/mod_ssl.so\n", {}, modules=())
+    assert b"ssl_module (static)" in s.run("-M").stdout
+
+
+@pytest.mark.parametrize("line", ["SSLProxyEngine on", "SSLEngine optional", "SSLSRPVerifierFile x", "SSLCryptoDevice x",
+                                  "SSLUseStapling on", "SSLOptions +FakeBasicAuth"])
+def test_what_is_not_offered_is_refused_by_name(serve, line):
+    s = serve.unstarted(f"BuiltinModule ssl_module On\n{line}\n", {}, modules=())
+    done = s.run("-t")
+    assert done.returncode != 0
+    assert line.split()[0].encode() in done.stderr and b"BuiltinModule ssl_module Off" in done.stderr
+
+
+def test_key_that_does_not_fit(serve):
+    s = serve.unstarted("BuiltinModule ssl_module On\nSSLEngine on\nSSLCertificateFile @ROOT@/conf/cert.pem\n"
+                        "SSLCertificateKeyFile @ROOT@/conf/other.key\n", {}, modules=())
+    certificate(s)
+    make_certificate(s, "other", "other")
+    s.wait = False
+    s.start()
+    s.wait_for_log("AH02565")
