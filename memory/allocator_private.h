@@ -21,33 +21,33 @@
 #define NODE_SMALLEST (2 * NODE_UNIT)
 #define NODE_LISTS 32
 
-/* In free_index of a node that was granted beyond what the system gave: it goes back to free(). */
-#define NODE_GRANTED 0x6a4d1e5fu
+/* In free_index of a node that came from the emergency reserve: it goes back to free(). */
+#define NODE_FROM_RESERVE 0x6a4d1e5fu
 
-/* What a forgiving allocator grants after its system refused, so that code which cannot do without
- * memory comes to the point where the server looks at allocator->exhausted. */
+/* The emergency reserve: bytes that an allocator hands out, from malloc, after its system refused. Code of APR does not
+ * expect a refusal, so it goes on with these to the point where the server looks at allocator->limit_hit. */
 #define ALLOCATOR_RESERVE ((apr_size_t)64 << 20)
 
 typedef struct memory_stack memory_stack;
 
 struct apr_allocator_t {
-    brg_sms *system;         /* NULL: malloc */
-    apr_uint32_t stocked;    /* bit i: lists[i] is not empty */
-    unsigned char direct;    /* lists unused */
-    unsigned char warm;      /* keeps nodes when it is kept for the thread's next one */
-    unsigned char per_block; /* pools ask the system for every block */
-    unsigned char traced;    /* what its pools do is recorded */
-    unsigned char forgiving; /* grants up to ALLOCATOR_RESERVE after a refusal */
-    signed char scope;       /* of the stack; -1: none */
-    unsigned char exhausted; /* the system refused since the last apr_pool_clear of the owner */
-    apr_uint32_t keep_units; /* most that the lists may hold; 0: no limit */
+    brg_sms *system;           /* NULL: malloc */
+    apr_uint32_t stocked;      /* bit i: lists[i] is not empty */
+    unsigned char direct;      /* lists unused */
+    unsigned char keeps_nodes; /* keeps nodes when it is kept for the thread's next one */
+    unsigned char per_block;   /* pools ask the system for every block */
+    unsigned char traced;      /* what its pools do is recorded */
+    unsigned char has_reserve; /* hands out up to ALLOCATOR_RESERVE after a refusal */
+    signed char scope;         /* of the stack; -1: none */
+    unsigned char limit_hit;   /* the system refused since the last apr_pool_clear of the owner */
+    apr_uint32_t keep_units;   /* most that the lists may hold; 0: no limit */
     apr_uint32_t kept_units;
     apr_thread_mutex_t *mutex; /* NULL: used by one thread at a time */
     apr_pool_t *owner;         /* its destruction ends the allocator */
-    apr_size_t granted;        /* bytes beyond the system, at the moment */
-    apr_allocator_t *backer; /* whose reserve is used, and who is exhausted with it; NULL: itself */
-    memory_stack *stack;     /* where system was built; it is given back there. NULL: malloc */
-    struct pool_trace *trace; /* of the request whose pool owns this; see pool_trace.h */
+    apr_size_t reserve_used;   /* bytes beyond the system, at the moment */
+    apr_allocator_t *backer;   /* whose reserve and limit_hit it uses; NULL: its own */
+    memory_stack *stack;       /* where system was built; it is given back there. NULL: malloc */
+    struct pool_trace *trace;  /* of the request whose pool owns this; see pool_trace.h */
     apr_pool_t *ended; /* pools ready to begin anew, by sibling; their first chunks count as kept */
     apr_memnode_t *lists[NODE_LISTS];
 };
@@ -74,16 +74,16 @@ void allocator_release(apr_allocator_t *a, apr_memnode_t *nodes);
  * so many bytes, or there is none. */
 apr_memnode_t *pool_ended_chunk(apr_allocator_t *a, apr_size_t size);
 
-/** A block for a per-block pool, or NULL. *granted says that it is beyond the system; pass that to
+/** A block for a per-block pool, or NULL. *from_reserve: the system refused it; pass that to
  * block_free. @a site is where it was asked for, for reports. */
-void *allocator_block(apr_allocator_t *a, apr_size_t bytes, const void *site, int *granted);
+void *allocator_block(apr_allocator_t *a, apr_size_t bytes, const void *site, int *from_reserve);
 void *allocator_block_resize(apr_allocator_t *a, void *block, apr_size_t old_bytes,
-                             apr_size_t bytes, int *granted);
-void allocator_block_free(apr_allocator_t *a, void *block, apr_size_t bytes, int granted);
+                             apr_size_t bytes, int *from_reserve);
+void allocator_block_free(apr_allocator_t *a, void *block, apr_size_t bytes, int from_reserve);
 
 static inline int allocator_has_room(const apr_allocator_t *a, const apr_memnode_t *node)
 {
-    if (a->direct || node->free_index == NODE_GRANTED)
+    if (a->direct || node->free_index == NODE_FROM_RESERVE)
         return 0;
     return a->keep_units == 0 ||
            (apr_uint64_t)a->kept_units + node->index + 1 <= (apr_uint64_t)a->keep_units;

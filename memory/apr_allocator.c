@@ -8,6 +8,7 @@
  * first that fits.
  */
 #include "allocator_private.h"
+#include "brigade/assert.h"
 #include "memory_scope.h"
 #include <stdlib.h>
 #include <string.h>
@@ -49,30 +50,32 @@ static inline apr_allocator_t *allocator_backer(apr_allocator_t *a)
     return a->backer != NULL ? a->backer : a;
 }
 
-static void *allocator_grant(apr_allocator_t *a, apr_size_t bytes)
+static void *allocator_reserve_take(apr_allocator_t *a, apr_size_t bytes)
 {
     apr_allocator_t *backer = allocator_backer(a);
     void *block;
 
-    backer->exhausted = 1;
-    block = a->forgiving && bytes <= ALLOCATOR_RESERVE - backer->granted ? malloc(bytes) : NULL;
+    backer->limit_hit = 1;
+    block =
+        a->has_reserve && bytes <= ALLOCATOR_RESERVE - backer->reserve_used ? malloc(bytes) : NULL;
     if (block != NULL)
-        backer->granted += bytes;
+        backer->reserve_used += bytes;
     else
         memory_stack_refused(a->stack, bytes);
     return block;
 }
 
-static void allocator_grant_end(apr_allocator_t *a, void *block, apr_size_t bytes)
+static void allocator_reserve_return(apr_allocator_t *a, void *block, apr_size_t bytes)
 {
-    allocator_backer(a)->granted -= bytes;
+    BRG_ASSERT(allocator_backer(a)->reserve_used >= bytes);
+    allocator_backer(a)->reserve_used -= bytes;
     free(block);
 }
 
 static void allocator_give_back(apr_allocator_t *a, apr_memnode_t *node)
 {
-    if (node->free_index == NODE_GRANTED)
-        allocator_grant_end(a, node, node_bytes(node));
+    if (node->free_index == NODE_FROM_RESERVE)
+        allocator_reserve_return(a, node, node_bytes(node));
     else if (a->system != NULL)
         brg_sms_free(a->system, node, node_bytes(node));
     else
@@ -118,6 +121,7 @@ static __attribute__((noinline)) apr_memnode_t *allocator_node_make(apr_allocato
     apr_memnode_t *node = pool_ended_chunk(a, size);
     apr_uint32_t mark = 0;
 
+    BRG_ASSERT(size >= NODE_SMALLEST && size % NODE_UNIT == 0);
     if (node != NULL)
         return node;
     node = allocator_ask(a, size);
@@ -126,8 +130,8 @@ static __attribute__((noinline)) apr_memnode_t *allocator_node_make(apr_allocato
         node = allocator_ask(a, size);
     }
     if (node == NULL) {
-        node = allocator_grant(a, size);
-        mark = NODE_GRANTED;
+        node = allocator_reserve_take(a, size);
+        mark = NODE_FROM_RESERVE;
         if (node == NULL)
             return NULL;
     }
@@ -142,6 +146,7 @@ static inline apr_memnode_t *allocator_unlist(apr_allocator_t *a, unsigned list,
 {
     apr_memnode_t *node = *link;
 
+    BRG_ASSERT_DEBUG(a->kept_units >= node->index + 1);
     *link = node->next;
     if (a->lists[list] == NULL)
         a->stocked &= ~((apr_uint32_t)1 << list);
@@ -235,7 +240,7 @@ void allocator_end(apr_allocator_t *a)
 
 APR_DECLARE(void) apr_allocator_destroy(apr_allocator_t *allocator)
 {
-    if (!allocator->warm)
+    if (!allocator->keeps_nodes)
         allocator_release_kept(allocator);
     if (!memory_spare_keep(allocator))
         allocator_end(allocator);
@@ -288,60 +293,61 @@ static inline void allocator_unlock(apr_allocator_t *a)
         apr_thread_mutex_unlock(a->mutex);
 }
 
-void *allocator_block(apr_allocator_t *a, apr_size_t bytes, const void *site, int *granted)
+void *allocator_block(apr_allocator_t *a, apr_size_t bytes, const void *site, int *from_reserve)
 {
     void *block;
 
-    *granted = 0;
+    BRG_ASSERT(a->system != NULL);
+    *from_reserve = 0;
     allocator_lock(a);
     block = brg_sms_allocate_from(a->system, bytes, site);
     if (block == NULL) {
-        block = allocator_grant(a, bytes);
-        *granted = block != NULL;
+        block = allocator_reserve_take(a, bytes);
+        *from_reserve = block != NULL;
     }
     allocator_unlock(a);
     return block;
 }
 
-/* A granted block stays one; another may become one when the system refuses. */
+/* A block of the reserve stays one; another becomes one when the system refuses. */
 static void *allocator_block_move(apr_allocator_t *a, void *block, apr_size_t old_bytes,
-                                  apr_size_t bytes, int *granted)
+                                  apr_size_t bytes, int *from_reserve)
 {
     void *moved;
 
-    if (!*granted) {
+    if (!*from_reserve) {
         moved = brg_sms_resize(a->system, block, old_bytes, bytes);
         if (moved != NULL)
             return moved;
     }
-    moved = allocator_grant(a, bytes);
+    moved = allocator_reserve_take(a, bytes);
     if (moved == NULL)
         return NULL;
     memcpy(moved, block, old_bytes < bytes ? old_bytes : bytes);
-    if (*granted)
-        allocator_grant_end(a, block, old_bytes);
+    if (*from_reserve)
+        allocator_reserve_return(a, block, old_bytes);
     else
         brg_sms_free(a->system, block, old_bytes);
-    *granted = 1;
+    *from_reserve = 1;
     return moved;
 }
 
 void *allocator_block_resize(apr_allocator_t *a, void *block, apr_size_t old_bytes,
-                             apr_size_t bytes, int *granted)
+                             apr_size_t bytes, int *from_reserve)
 {
     void *moved;
 
     allocator_lock(a);
-    moved = allocator_block_move(a, block, old_bytes, bytes, granted);
+    moved = allocator_block_move(a, block, old_bytes, bytes, from_reserve);
     allocator_unlock(a);
     return moved;
 }
 
-void allocator_block_free(apr_allocator_t *a, void *block, apr_size_t bytes, int granted)
+void allocator_block_free(apr_allocator_t *a, void *block, apr_size_t bytes, int from_reserve)
 {
     allocator_lock(a);
-    if (granted)
-        allocator_grant_end(a, block, bytes);
+    if (from_reserve)
+        allocator_reserve_return(a, block, bytes);
     else
         brg_sms_free(a->system, block, bytes);
     allocator_unlock(a);

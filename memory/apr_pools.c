@@ -6,6 +6,7 @@
  * pools that ask their memory system for every block.
  */
 #include "pool_private.h"
+#include "brigade/assert.h"
 #include "pool_trace.h"
 #include <stdlib.h>
 
@@ -66,6 +67,7 @@ void pool_chunk_add(apr_pool_t *p, apr_memnode_t *chunk, apr_size_t used)
     p->chunks_n++;
     p->refills_n++;
     chunk->first_avail = start + BRG_POOL_ROUND(used);
+    BRG_ASSERT(chunk->first_avail <= chunk->endp);
     if (chunk->endp - chunk->first_avail <= p->head.end - p->head.bump) {
         p->bytes_before += BRG_POOL_ROUND(used);
         pool_chunk_spare(p, chunk);
@@ -87,6 +89,7 @@ __attribute__((noinline)) void *pool_alloc_slow(apr_pool_t *p, apr_size_t n, con
     apr_size_t rounded = BRG_POOL_ROUND(n);
     char *block;
 
+    BRG_ASSERT_DEBUG(p->head.bump <= p->head.end);
     if (n > POOL_LARGEST) {
         memory_stack_refused(p->allocator->stack, n);
         return pool_out_of_memory(p);
@@ -131,16 +134,16 @@ static pool_record *pool_record_new(apr_pool_t *p)
 void *pool_block(apr_pool_t *p, apr_size_t n, const void *site)
 {
     pool_record *record = pool_record_new(p);
-    int granted;
+    int from_reserve;
 
     if (record == NULL)
         return pool_out_of_memory(p);
-    record->block = allocator_block(p->allocator, n, site, &granted);
+    record->block = allocator_block(p->allocator, n, site, &from_reserve);
     if (record->block == NULL) {
         p->records->n--;
         return pool_out_of_memory(p);
     }
-    record->bytes = n << 1 | (apr_size_t)granted;
+    record->bytes = n << 1 | (apr_size_t)from_reserve;
     p->head.allocations++;
     p->bytes_before += n;
     if (p->traced)
@@ -151,13 +154,16 @@ void *pool_block(apr_pool_t *p, apr_size_t n, const void *site)
 void *pool_block_resize(apr_pool_t *p, void *block, apr_size_t old_bytes, apr_size_t n)
 {
     pool_record *record = &p->records->record[p->records->n - 1];
-    int granted = (int)(record->bytes & 1);
-    void *moved = allocator_block_resize(p->allocator, block, old_bytes, n, &granted);
+    int from_reserve = (int)(record->bytes & 1);
+    void *moved;
+
+    BRG_ASSERT(p->per_block && p->records->n > 0 && record->block == block);
+    moved = allocator_block_resize(p->allocator, block, old_bytes, n, &from_reserve);
 
     if (moved == NULL)
         return NULL;
     record->block = moved;
-    record->bytes = n << 1 | (apr_size_t)granted;
+    record->bytes = n << 1 | (apr_size_t)from_reserve;
     p->bytes_before += n - old_bytes;
     if (p->traced)
         pool_trace_resized(p, n);

@@ -56,7 +56,7 @@ static inline void pool_tell_life_to(const apr_pool_t *p, memory_counts *mine)
     bytes += p->told_bytes;
     if (bytes > __atomic_load_n(&mine->high_water, __ATOMIC_RELAXED))
         __atomic_store_n(&mine->high_water, bytes, __ATOMIC_RELAXED);
-    if (!p->begins_scope || p->per_block || p->home.allocator != NULL || p->allocator->exhausted)
+    if (!p->begins_scope || p->per_block || p->origin.allocator != NULL || p->allocator->limit_hit)
         return;
     need = pool_need(p);
     usual = mine->usual; /* which only this thread writes */

@@ -6,6 +6,7 @@
  * a request as usual asks its allocator once. Others start with the smallest.
  */
 #include "pool_private.h"
+#include "brigade/assert.h"
 #include "pool_trace.h"
 #include <string.h>
 
@@ -51,6 +52,7 @@ static inline void pool_unlink(apr_pool_t *p)
         return;
     mutex = pool_tree_lock(p->parent);
     sibling = p->sibling;
+    BRG_ASSERT_DEBUG(*p->link == p); /* it is in the tree, and was not destroyed before */
     *p->link = sibling;
     if (sibling != NULL)
         sibling->link = p->link;
@@ -62,13 +64,13 @@ static inline void pool_unlink(apr_pool_t *p)
 static apr_pool_t *pool_make_per_block(apr_allocator_t *allocator, const apr_pool_t *parent,
                                        const void *site)
 {
-    int granted;
-    apr_pool_t *p = allocator_block(allocator, sizeof(*p), site, &granted);
+    int from_reserve;
+    apr_pool_t *p = allocator_block(allocator, sizeof(*p), site, &from_reserve);
 
     if (p == NULL)
         return NULL;
     memset(p, 0, sizeof(*p));
-    p->per_block = granted ? 2 : 1;
+    p->per_block = from_reserve ? 2 : 1;
     p->head.bump = p->head.end = p->counted = (char *)p;
     p->pools_n = 1;
     p->allocator = allocator;
@@ -123,6 +125,7 @@ pool_make(apr_allocator_t *allocator, const apr_pool_t *parent, int scope, apr_s
         if (p == NULL)
             return NULL;
     } else {
+        BRG_ASSERT_DEBUG(p->allocator == allocator && allocator->kept_units >= p->first->index + 1);
         allocator->ended = p->sibling;
         allocator->kept_units -= p->first->index + 1;
     }
@@ -136,6 +139,7 @@ apr_memnode_t *pool_ended_chunk(apr_allocator_t *a, apr_size_t size)
 
     if (p == NULL || node_bytes(p->first) < size)
         return NULL;
+    BRG_ASSERT(p->allocator == a && a->kept_units >= p->first->index + 1);
     a->ended = p->sibling;
     a->kept_units -= p->first->index + 1;
     return p->first;
@@ -316,6 +320,7 @@ static inline __attribute__((always_inline)) void pool_rewind(apr_pool_t *p)
 {
     apr_memnode_t *more;
 
+    BRG_ASSERT_DEBUG(!p->child && !p->cleanups && !p->processes);
     memset((char *)p + POOL_YOUNG_BEGIN, 0, POOL_CLEARED);
     memset((char *)p + POOL_YOUNG_BEGIN + POOL_CLEARED, 0,
            POOL_YOUNG_END - POOL_YOUNG_BEGIN - POOL_CLEARED);
@@ -339,6 +344,7 @@ static inline int pool_keep(apr_pool_t *p, apr_allocator_t *a)
 {
     if (p->per_block || a->mutex != NULL || !allocator_has_room(a, p->first))
         return 0;
+    BRG_ASSERT_DEBUG(p->allocator == a);
     pool_rewind(p);
     p->tag = NULL;
     p->begins_scope = p->traced = 0;
@@ -371,15 +377,15 @@ APR_DECLARE(void) apr_pool_destroy(apr_pool_t *p)
     pool_end_contents(p);
     pool_account(p);
     pool_unlink(p);
-    if (__builtin_expect(p->home.allocator != NULL, 0))
+    if (__builtin_expect(p->origin.allocator != NULL, 0))
         pool_move_back(p);
     allocator = p->allocator;
     owner = allocator->owner == p;
     if (owner) /* the mutex lay in this pool, or in one below */
         allocator->mutex = NULL;
-    if ((owner && !allocator->warm) || !pool_keep(p, allocator))
-        pool_give_up(p, allocator, owner && !allocator->warm);
-    if (owner && !(allocator->warm && memory_spare_keep(allocator)))
+    if ((owner && !allocator->keeps_nodes) || !pool_keep(p, allocator))
+        pool_give_up(p, allocator, owner && !allocator->keeps_nodes);
+    if (owner && !(allocator->keeps_nodes && memory_spare_keep(allocator)))
         apr_allocator_destroy(allocator);
 }
 
@@ -389,9 +395,9 @@ APR_DECLARE(void) apr_pool_clear(apr_pool_t *p)
     pool_account(p);
     if (__builtin_expect(p->traced, 0))
         pool_trace_cleared(p);
-    if (__builtin_expect(p->home.allocator != NULL, 0))
+    if (__builtin_expect(p->origin.allocator != NULL, 0))
         pool_move_back(p);
     pool_rewind(p);
     if (p->allocator->owner == p)
-        p->allocator->exhausted = 0;
+        p->allocator->limit_hit = 0;
 }

@@ -79,13 +79,13 @@ APR_DECLARE(int) apr_pool_is_ancestor(apr_pool_t *a, apr_pool_t *b)
     return b != NULL;
 }
 
-BRG_DECLARE(int) brg_pool_exhausted(const apr_pool_t *pool)
+BRG_DECLARE(int) brg_pool_refused(const apr_pool_t *pool)
 {
     const apr_allocator_t *a = pool->allocator;
 
-    if (!a->exhausted)
+    if (!a->limit_hit)
         return 0;
-    return a->granted > ALLOCATOR_RESERVE / 2 ? BRG_POOL_RESERVE_LOW : BRG_POOL_REFUSED;
+    return a->reserve_used > ALLOCATOR_RESERVE / 2 ? BRG_POOL_RESERVE_LOW : BRG_POOL_REFUSED;
 }
 
 BRG_DECLARE(int) brg_pool_refusal_status(const apr_pool_t *pool)
@@ -97,7 +97,7 @@ BRG_DECLARE(int) brg_pool_refusal_status(const apr_pool_t *pool)
 
 apr_size_t memory_pool_reserve_used(const apr_pool_t *pool)
 {
-    return pool->allocator->granted;
+    return pool->allocator->reserve_used;
 }
 
 BRG_DECLARE(void) brg_pool_figures_get(const apr_pool_t *pool, brg_pool_figures *out)

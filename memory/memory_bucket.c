@@ -4,36 +4,36 @@
 #include "pool_private.h"
 #include "brigade/memory_bucket.h"
 
-typedef struct bucket_home {
+typedef struct bucket_owner {
     apr_bucket_alloc_t *list;
     apr_allocator_t *allocator;
-} bucket_home;
+} bucket_owner;
 
-static apr_status_t bucket_home_end(void *data)
+static apr_status_t bucket_owner_end(void *data)
 {
-    bucket_home *home = data;
+    bucket_owner *owner = data;
 
-    apr_bucket_alloc_destroy(home->list);
-    apr_allocator_destroy(home->allocator);
+    apr_bucket_alloc_destroy(owner->list);
+    apr_allocator_destroy(owner->allocator);
     return APR_SUCCESS;
 }
 
 BRG_DECLARE(apr_bucket_alloc_t *) brg_bucket_alloc_create(apr_pool_t *pool)
 {
-    bucket_home *home = apr_palloc(pool, sizeof(*home));
+    bucket_owner *owner = apr_palloc(pool, sizeof(*owner));
 
-    if (home == NULL)
+    if (owner == NULL)
         return NULL;
-    home->allocator = allocator_make(memory_scope_stack(BRG_SCOPE_BUCKET));
-    if (home->allocator == NULL)
+    owner->allocator = allocator_make(memory_scope_stack(BRG_SCOPE_BUCKET));
+    if (owner->allocator == NULL)
         return NULL;
-    if (pool->allocator->forgiving) /* its owner, the connection, ends where either is refused */
-        home->allocator->backer = pool->allocator;
-    home->list = apr_bucket_alloc_create_ex(home->allocator);
-    if (home->list == NULL) {
-        apr_allocator_destroy(home->allocator);
+    if (pool->allocator->has_reserve) /* its owner, the connection, ends where either is refused */
+        owner->allocator->backer = pool->allocator;
+    owner->list = apr_bucket_alloc_create_ex(owner->allocator);
+    if (owner->list == NULL) {
+        apr_allocator_destroy(owner->allocator);
         return NULL;
     }
-    apr_pool_cleanup_register(pool, home, bucket_home_end, apr_pool_cleanup_null);
-    return home->list;
+    apr_pool_cleanup_register(pool, owner, bucket_owner_end, apr_pool_cleanup_null);
+    return owner->list;
 }

@@ -7,6 +7,7 @@
  * marks are set back, and a thread that raises one at that very moment may undo it.
  */
 #include "memory_scope.h"
+#include "brigade/assert.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ static brg_buffer_figures counts_buffers_base;
 /* At the end of a thread. Its spare allocators stay for the successor. */
 static void counts_thread_end(void *thread)
 {
+    BRG_ASSERT(thread == memory_thread_mine && thread != &counts_sink);
     memory_thread_mine = NULL;
     __atomic_store_n(&((memory_thread *)thread)->used, 0, __ATOMIC_RELEASE);
 }
@@ -57,6 +59,7 @@ __attribute__((noinline)) memory_thread *memory_thread_begin(void)
 {
     memory_thread *t;
 
+    BRG_ASSERT(memory_thread_mine == NULL);
     pthread_once(&counts_once, counts_key_make);
     pthread_mutex_lock(&counts_lock);
     t = counts_adopt();
@@ -118,6 +121,7 @@ void memory_counts_sum(int scope, memory_counts *out)
 {
     const memory_counts *base = &counts_base[scope];
 
+    BRG_ASSERT(scope >= 0 && scope < BRG_SCOPES_N);
     pthread_mutex_lock(&counts_lock);
     counts_sum_all(scope, out);
     out->pools -= base->pools;

@@ -10,6 +10,7 @@
  * others.
  */
 #include "memory_out.h"
+#include "brigade/assert.h"
 #include "pool_private.h"
 #include "pool_trace.h"
 #include <stdlib.h>
@@ -34,8 +35,8 @@ memory_stack *memory_scope_stack(int scope)
     return memory_scope_stack_now(scope);
 }
 
-/* Requests and what belongs to a connection end early without harm; elsewhere, nobody looks. */
-static int scope_forgives(int scope)
+/* Requests and connections end early without harm where limit_hit is set. In other scopes nothing looks at it. */
+static int scope_has_reserve(int scope)
 {
     return scope == BRG_SCOPE_CONNECTION || scope == BRG_SCOPE_REQUEST || scope == BRG_SCOPE_BUCKET;
 }
@@ -44,6 +45,7 @@ void memory_scope_set(int scope, memory_stack *stack)
 {
     memory_stack *before;
 
+    BRG_ASSERT(scope >= 0 && scope < BRG_SCOPES_N);
     if (stack != NULL)
         stack->scope = scope;
     before = __atomic_exchange_n(&memory_scope_stacks[scope], stack, __ATOMIC_ACQ_REL);
@@ -114,6 +116,7 @@ static void stack_drop_spares(memory_stack *stack)
 
 void memory_stack_drop(memory_stack *stack)
 {
+    BRG_ASSERT(stack->holds > 0);
     stack_drop_spares(stack);
     if (__atomic_sub_fetch(&stack->holds, 1, __ATOMIC_ACQ_REL) == 0)
         stack_free(stack);
@@ -121,6 +124,7 @@ void memory_stack_drop(memory_stack *stack)
 
 memory_stack *memory_stack_hold(memory_stack *stack)
 {
+    BRG_ASSERT(stack->holds > 0); /* by the caller */
     __atomic_add_fetch(&stack->holds, 1, __ATOMIC_RELAXED);
     return stack;
 }
@@ -157,6 +161,7 @@ int memory_stack_shareable(const apr_allocator_t *a)
 
 int memory_stack_attach(memory_stack *stack, apr_allocator_t *a)
 {
+    BRG_ASSERT(a->stack == NULL && a->system == NULL);
     a->stack = stack;
     a->scope = stack != NULL ? (signed char)stack->scope : -1;
     if (stack == NULL)
@@ -164,11 +169,11 @@ int memory_stack_attach(memory_stack *stack, apr_allocator_t *a)
     if (brg_sms_plan_build(&a->system, stack->plan, 0, stack->own_n, stack->shared, NULL) != NULL)
         return -1;
     a->direct = stack->scope == BRG_SCOPE_CONNECTION || stack->scope == BRG_SCOPE_BUCKET;
-    a->warm = stack->scope == BRG_SCOPE_REQUEST;
-    a->keep_units = a->warm ? MEMORY_WARM_UNITS : 0;
+    a->keeps_nodes = stack->scope == BRG_SCOPE_REQUEST;
+    a->keep_units = a->keeps_nodes ? MEMORY_KEPT_UNITS : 0;
     a->traced = (unsigned char)(stack->traced && pool_trace_runs());
     a->per_block = (unsigned char)(stack->per_block || a->traced);
-    a->forgiving = (unsigned char)scope_forgives(stack->scope);
+    a->has_reserve = (unsigned char)scope_has_reserve(stack->scope);
     __atomic_add_fetch(&stack->holds, 1, __ATOMIC_RELAXED);
     return 0;
 }
@@ -180,6 +185,7 @@ void memory_stack_trace(memory_stack *stack)
 
 void memory_stack_untrace(apr_allocator_t *a)
 {
+    BRG_ASSERT(a->stack != NULL && a->trace == NULL);
     a->traced = 0;
     a->per_block = (unsigned char)a->stack->per_block;
 }

@@ -14,7 +14,7 @@
 #define MEMORY_SPARES 2
 
 /* What an allocator of requests keeps, also from one request to the next: 128 KB. */
-#define MEMORY_WARM_UNITS 32
+#define MEMORY_KEPT_UNITS 32
 
 /* One per thread and scope. One writer, the thread; read by others, so that every store is atomic,
  * relaxed. */
@@ -158,9 +158,9 @@ static inline int memory_spare_keep(apr_allocator_t *a)
             return 0;
     a->mutex = NULL;
     a->owner = NULL;
-    a->exhausted = 0;
+    a->limit_hit = 0;
     a->backer = NULL;
-    a->keep_units = a->warm ? MEMORY_WARM_UNITS : 0;
+    a->keep_units = a->keeps_nodes ? MEMORY_KEPT_UNITS : 0;
     *slot = a;
     return 1;
 }

@@ -14,7 +14,7 @@ brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope)
     return apr_pool_create(pool, parent);
 }
 
-BRG_DECLARE(int) brg_pool_exhausted(const apr_pool_t *pool)
+BRG_DECLARE(int) brg_pool_refused(const apr_pool_t *pool)
 {
     return 0;
 }

@@ -5,6 +5,7 @@
  * it says what it wants to be kept in.
  */
 #include "pool_private.h"
+#include "brigade/assert.h"
 #include "pool_trace.h"
 
 static void pool_move_to_blocks(apr_pool_t *p)
@@ -30,9 +31,9 @@ static int pool_move_to_chunks(apr_pool_t *p, apr_allocator_t *a)
 int pool_continue_on(apr_pool_t *p, memory_stack *stack)
 {
     apr_allocator_t *a, *before = p->allocator;
-    pool_home home = {before, p->first, p->records, p->per_block};
+    pool_origin origin = {before, p->first, p->records, p->per_block};
 
-    if (p->home.allocator != NULL || before->stack == stack)
+    if (p->origin.allocator != NULL || before->stack == stack)
         return 0;
     a = allocator_make(stack);
     if (a == NULL)
@@ -44,7 +45,8 @@ int pool_continue_on(apr_pool_t *p, memory_stack *stack)
         apr_allocator_destroy(a);
         return -1;
     }
-    p->home = home;
+    BRG_ASSERT(a != before);
+    p->origin = origin;
     p->records = NULL;
     p->spare = NULL;
     p->chunks_n = 1;
@@ -60,18 +62,19 @@ void pool_move_back(apr_pool_t *p)
 {
     apr_allocator_t *a = p->allocator;
 
+    BRG_ASSERT(p->origin.allocator != NULL && a->owner == p);
     a->mutex = NULL;
     if (a->trace != NULL)
-        pool_trace_moved(a, p->home.allocator);
+        pool_trace_moved(a, p->origin.allocator);
     pool_blocks_free(p);
     if (p->first != NULL)
         allocator_release(a, p->first);
     apr_allocator_destroy(a);
-    p->allocator = p->home.allocator;
-    p->first = p->home.first;
-    p->records = p->home.records;
-    p->per_block = p->home.per_block;
-    p->home.allocator = NULL;
+    p->allocator = p->origin.allocator;
+    p->first = p->origin.first;
+    p->records = p->origin.records;
+    p->per_block = p->origin.per_block;
+    p->origin.allocator = NULL;
     p->spare = NULL;
     if (p->per_block)
         return;

@@ -55,12 +55,12 @@ typedef struct pool_records {
 } pool_records;
 
 /* Where a pool was before pool_continue_on(). It lies there itself. */
-typedef struct pool_home {
+typedef struct pool_origin {
     apr_allocator_t *allocator; /* NULL: it did not move */
     apr_memnode_t *first;
     pool_records *records;
     unsigned char per_block;
-} pool_home;
+} pool_origin;
 
 struct apr_pool_t {
     brg_pool_head head;
@@ -95,7 +95,7 @@ struct apr_pool_t {
     unsigned char traced; /* its number in what is recorded; 0: it is not */
     apr_uint32_t chunks_n;
     pool_records *records; /* per-block */
-    pool_home home;
+    pool_origin origin;
 };
 
 #define POOL_YOUNG_BEGIN offsetof(apr_pool_t, head.allocations)

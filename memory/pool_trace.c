@@ -7,6 +7,7 @@
  * as cleanups were registered at once.
  */
 #include "pool_trace.h"
+#include "brigade/assert.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +59,7 @@ static int trace_grow(pool_trace *t)
     apr_size_t room = t->room != 0 ? 2 * t->room : TRACE_FIRST;
     trace_step *steps = NULL;
 
+    BRG_ASSERT(t->steps_n == t->room);
     if (t->room <= trace_file->bytes_most) /* each step has some bytes */
         steps = realloc(t->steps, room * sizeof(*steps));
     if (steps == NULL) {
@@ -71,13 +73,14 @@ static int trace_grow(pool_trace *t)
 
 static void trace_add(pool_trace *t, char what, unsigned pool, apr_size_t n)
 {
+    BRG_ASSERT(pool < TRACE_POOLS);
     if (t->broken || (t->steps_n == t->room && trace_grow(t) != 0))
         return;
     t->steps[t->steps_n++] = (trace_step){n, what, (unsigned char)pool};
 }
 
 /* Whether the newest block of the pool was cleared. */
-static void trace_settle(pool_trace *t, const apr_pool_t *p)
+static void trace_mark_cleared(pool_trace *t, const apr_pool_t *p)
 {
     apr_uint64_t cleared = p->head.zeroed - t->zeroed[p->traced];
     apr_size_t last = t->last[p->traced];
@@ -94,7 +97,7 @@ static pool_trace *trace_of(const apr_pool_t *p)
 
     if (p->traced == 0 || t == NULL)
         return NULL;
-    trace_settle(t, p);
+    trace_mark_cleared(t, p);
     return t;
 }
 

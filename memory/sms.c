@@ -52,13 +52,13 @@ static inline void dispatch_unlock(brg_sms *s)
         pthread_mutex_unlock(&s->counts->lock);
 }
 
-static inline void dispatch_count_allocation(brg_sms *s, size_t bytes, int granted)
+static inline void dispatch_count_allocation(brg_sms *s, size_t bytes, int succeeded)
 {
     sms_slot *slot = sms_slot_here(s);
 
     if (__builtin_expect(slot == NULL, 0))
         return;
-    if (__builtin_expect(granted, 1))
+    if (__builtin_expect(succeeded, 1))
         sms_count_allocated(s, slot, bytes);
     else
         sms_count(&slot->n.failures, 1);

@@ -7,6 +7,7 @@
  * time does not move it to and fro.
  */
 #include "sms_arena.h"
+#include "brigade/assert.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ static inline uint32_t arena_class(size_t bytes)
 {
     unsigned power;
 
+    BRG_ASSERT_DEBUG(bytes > 0);
     if (bytes <= ARENA_LINEAR)
         return (uint32_t)((bytes - 1) / 16);
     power = 63 - (unsigned)__builtin_clzll((unsigned long long)bytes - 1);
@@ -40,6 +42,7 @@ static size_t arena_class_size(uint32_t class_n)
 
 static inline void *arena_hand_out(arena_region *r, arena_cell *cell, size_t bytes)
 {
+    BRG_ASSERT_DEBUG(cell->region == r && r->used < r->capacity);
     cell->next = ARENA_LIVE;
     r->used++;
     sms_unpoison(cell + 1, bytes);
@@ -50,6 +53,7 @@ static inline arena_cell *arena_bump(arena_region *r)
 {
     arena_cell *cell = (arena_cell *)r->bump;
 
+    BRG_ASSERT_DEBUG(r->bumped < r->capacity);
     sms_unpoison(cell, sizeof(*cell));
     cell->region = r;
     r->bump += r->cell_bytes;
@@ -98,6 +102,7 @@ static __attribute__((noinline)) void *arena_large(arena_local *local, size_t by
 
     if (r == NULL)
         return NULL;
+    BRG_ASSERT(r->bytes > ARENA_REGION_HEAD + bytes);
     arena_region_format(r, ARENA_LARGE, r->bytes - ARENA_REGION_HEAD);
     arena_link(&local->full, r);
     return arena_hand_out(r, arena_bump(r), bytes);
@@ -108,7 +113,7 @@ static inline arena_local *arena_local_of(sms_slot *slot)
     return (arena_local *)slot->state;
 }
 
-static void *arena_grant(brg_sms *s, arena_local *local, size_t bytes)
+static void *arena_local_allocate(brg_sms *s, arena_local *local, size_t bytes)
 {
     arena_region *r;
     uint32_t class_n;
@@ -130,7 +135,7 @@ static void *arena_grant(brg_sms *s, arena_local *local, size_t bytes)
 static void *arena_allocate(brg_sms *s, size_t bytes)
 {
     sms_slot *slot = sms_slot_here(s);
-    void *block = slot != NULL ? arena_grant(s, arena_local_of(slot), bytes) : NULL;
+    void *block = slot != NULL ? arena_local_allocate(s, arena_local_of(slot), bytes) : NULL;
 
     if (__builtin_expect(block != NULL, 1))
         sms_count_allocated(s, slot, bytes);
@@ -144,6 +149,7 @@ void arena_free_local(arena_local *local, arena_cell *cell)
 
     if (__builtin_expect(cell->next != ARENA_LIVE, 0))
         sms_panic(local->system, "a block was freed twice", cell + 1);
+    BRG_ASSERT_DEBUG(r->home == local && r->used > 0);
     cell->next = r->free;
     r->free = cell;
     r->dirty = 1;

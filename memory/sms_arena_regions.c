@@ -6,6 +6,7 @@
  * goes to the parent at once: after a peak little remains.
  */
 #include "sms_arena.h"
+#include "brigade/assert.h"
 
 #define ARENA_DISCARD 8192 /* free cells from this size on have whole pages to give back */
 #define ARENA_LOOKS 64     /* empty regions looked at before a new one is taken */
@@ -23,6 +24,7 @@ static void arena_shrink(arena_local *local, size_t keep)
     while (local->empty_bytes > keep && local->empty != NULL) {
         for (last = local->empty; (r = last->next) != NULL; last = r)
             continue; /* the longest unused one is the last */
+        BRG_ASSERT(local->empty_bytes >= last->bytes && last->used == 0);
         arena_unlink(last);
         local->empty_bytes -= last->bytes;
         arena_give(local, last);
@@ -33,6 +35,7 @@ void arena_retire(arena_local *local, arena_region *r)
 {
     size_t keep = arena_of(local)->keep;
 
+    BRG_ASSERT(r->home == local && r->used == 0);
     if (r->bytes > keep) {
         arena_give(local, r);
         return;
@@ -120,6 +123,7 @@ void arena_region_format(arena_region *r, uint32_t class_n, size_t cell_bytes)
     r->cell_bytes = cell_bytes;
     r->capacity = (uint32_t)((r->bytes - ARENA_REGION_HEAD) / cell_bytes);
     r->used = r->bumped = r->dirty = 0;
+    BRG_ASSERT(r->capacity > 0);
     sms_poison(r->bump, r->bytes - ARENA_REGION_HEAD);
 }
 

@@ -5,6 +5,7 @@
  * was.
  */
 #include "sms_private.h"
+#include "brigade/assert.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -97,6 +98,7 @@ static void *blocks_allocate(brg_sms *s, size_t bytes)
         chunk = blocks_more(b);
     if (chunk == NULL)
         return NULL;
+    BRG_ASSERT_DEBUG(b->used < b->cells_n);
     cell = (blocks_cell *)chunk->bump;
     chunk->bump += b->size;
     b->used++;
@@ -106,6 +108,7 @@ static void *blocks_allocate(brg_sms *s, size_t bytes)
 
 static void blocks_give_chunk(blocks_sms *b, blocks_chunk *chunk)
 {
+    BRG_ASSERT(b->cells_n >= (b->chunk - sizeof(*chunk)) / b->size);
     b->cells_n -= (b->chunk - sizeof(*chunk)) / b->size;
     sms_unpoison(chunk, b->chunk);
     brg_sms_give(&b->base, chunk, b->chunk);

@@ -5,6 +5,7 @@
  * instance itself holds nothing.
  */
 #include "sms_private.h"
+#include "brigade/assert.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ typedef struct limit_sms {
 
 static int limit_allows(limit_sms *limit, size_t bytes)
 {
+    BRG_ASSERT(limit->live <= limit->most);
     limit->refused = bytes > limit->most - limit->live;
     return !limit->refused;
 }

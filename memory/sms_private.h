@@ -23,7 +23,7 @@
 #define SMS_ONE_SLOT 1u /* the kind is for one thread */
 #define SMS_SHARED 2u   /* declared shared: calls are made under counts->lock */
 #define SMS_ROOT 4u     /* never destroyed */
-#define SMS_COUNTS                                                                \
+#define SMS_COUNTS \
     8u /* the kind counts its blocks by itself, with the slot that it has at hand \
         */
 

@@ -8,6 +8,7 @@
  * taken back.
  */
 #include "sms_private.h"
+#include "brigade/assert.h"
 #include <stdio.h>
 
 #define TRIVIAL_SMALL 2048 /* larger blocks have nodes of their own */
@@ -84,6 +85,7 @@ static trivial_node *trivial_reuse(trivial_sms *t, size_t bytes)
             continue;
         if (node == NULL)
             continue;
+        BRG_ASSERT(node->is_free && t->free_bytes >= node->bytes);
         trivial_unlink(node);
         if (t->free_nodes[i] == NULL)
             t->stocked &= ~((uint32_t)1 << i);
@@ -118,6 +120,7 @@ static void trivial_node_put(trivial_sms *t, trivial_node *node)
 {
     unsigned list = trivial_list(t, node->bytes);
 
+    BRG_ASSERT(!node->is_free);
     if (t->keep != 0 && t->free_bytes + node->bytes > t->keep) {
         trivial_give(t, node);
         return;

@@ -292,7 +292,7 @@ apr_array_header_t *ai_entries(request_rec *r, ai_view *view, apr_status_t *rv)
             ai_left_out(r, dirent.name, errno); /* not even lstat() knows anything of it */
             continue;
         }
-        if (*rv != APR_SUCCESS || brg_pool_exhausted(r->pool))
+        if (*rv != APR_SUCCESS || brg_pool_refused(r->pool))
             break; /* who was refused memory is not answered with a list */
         if (ai_is_for_worker(r, view, n, &dirent)) {
             *rv = APR_EAGAIN;
@@ -304,7 +304,7 @@ apr_array_header_t *ai_entries(request_rec *r, ai_view *view, apr_status_t *rv)
     apr_dir_close(dir);
     if (APR_STATUS_IS_EAGAIN(*rv))
         return NULL;
-    if (*rv != APR_SUCCESS && !APR_STATUS_IS_ENOENT(*rv) && !brg_pool_exhausted(r->pool))
+    if (*rv != APR_SUCCESS && !APR_STATUS_IS_ENOENT(*rv) && !brg_pool_refused(r->pool))
         return NULL; /* a part of a directory is not shown as if it were the whole */
     *rv = APR_SUCCESS;
     qsort_r(entries->elts, (size_t)entries->nelts, sizeof(ai_entry *), ai_compare, view);

@@ -92,7 +92,7 @@ void ssi_run(include_ctx_t *ctx, const ssi_directive *d)
     BRG_ASSERT_TAG(s, SSI_STATE_TAG);
     /* A page that sets one long value after the other uses memory without any output that would be
      * stopped. */
-    if (__builtin_expect(brg_pool_exhausted(ctx->r->pool) == BRG_POOL_RESERVE_LOW, 0)) {
+    if (__builtin_expect(brg_pool_refused(ctx->r->pool) == BRG_POOL_RESERVE_LOW, 0)) {
         s->out.status = APR_ENOMEM;
         return;
     }

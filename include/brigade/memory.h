@@ -63,20 +63,19 @@ BRG_DECLARE(int) brg_scope_by_name(const char *name);
 BRG_DECLARE(apr_status_t)
 brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope);
 
-/** Answers of brg_pool_exhausted(). */
-#define BRG_POOL_REFUSED \
-    1 /**< a memory system refused memory; the pool went on with a reserve of 64 MB */
-#define BRG_POOL_RESERVE_LOW 2 /**< half of that is used; at its end the process ends */
+/** Answers of brg_pool_refused(): a memory system refused memory, and the pool uses its emergency reserve of 64 MB. */
+#define BRG_POOL_REFUSED 1
+#define BRG_POOL_RESERVE_LOW 2 /**< half of the reserve is used; at its end the process ends */
 
 /**
  * Whether a memory system refused memory to this pool, to one that shares its allocator, or to
  * a bucket allocator of its own: 0 or one of the above. Whoever owns the pool should come to an end
  * with it soon. Cleared by apr_pool_clear() of the allocator's owner.
  */
-BRG_DECLARE(int) brg_pool_exhausted(const apr_pool_t *pool);
+BRG_DECLARE(int) brg_pool_refused(const apr_pool_t *pool);
 
-/** The HTTP status with which a request ends whose pool is exhausted: that of the system that
- * refused (`limit(16M, status=413)`), 503 where it has no opinion. */
+/** The HTTP status with which a request ends whose pool was refused memory: that of the system that
+ * refused (`limit(16M, status=413)`), or 503. */
 BRG_DECLARE(int) brg_pool_refusal_status(const apr_pool_t *pool);
 
 /** What became of the data of requests and responses. Sums over threads. */

@@ -448,7 +448,7 @@ apr_status_t ap_core_output_filter(ap_filter_t *f, apr_bucket_brigade *bb)
 
     if (bb)
         APR_BRIGADE_CONCAT(out->unsent, bb);
-    if (__builtin_expect(brg_pool_exhausted(out->c->pool), 0))
+    if (__builtin_expect(brg_pool_refused(out->c->pool), 0))
         memory_refusal_cuts(out->c);
     if (out->error || out->c->aborted) {
         core_output_fail(out, APR_ECONNABORTED);

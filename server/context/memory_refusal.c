@@ -64,7 +64,7 @@ int memory_refusal_stops(request_rec *r, apr_bucket_brigade *bb, apr_status_t *r
     int begun = refusal_head_made(r);
     int hopeless = used > (begun && !page ? REFUSAL_COMPLETES : ALLOCATOR_RESERVE - REFUSAL_PAGE);
 
-    BRG_ASSERT(result && brg_pool_exhausted(r->pool));
+    BRG_ASSERT(result && brg_pool_refused(r->pool));
     if (!hopeless && (begun || page))
         return 0;
     apr_brigade_cleanup(bb);
@@ -78,7 +78,7 @@ int memory_refusal_result(request_rec *r, int status)
 {
     int sent = refusal_head_made(r), refused = brg_pool_refusal_status(r->pool);
 
-    BRG_ASSERT(brg_pool_exhausted(r->pool));
+    BRG_ASSERT(brg_pool_refused(r->pool));
     if (sent && !refusal_answered(r)->eos_sent &&
         memory_pool_reserve_used(r->pool) > REFUSAL_COMPLETES)
         refusal_close(r->connection); /* whoever was to complete it may have given up */
@@ -100,14 +100,14 @@ int memory_refusal_unanswered(request_rec *r)
 
 int memory_refusal_keeps(request_rec *r)
 {
-    return brg_pool_exhausted(r->pool) == BRG_POOL_REFUSED &&
+    return brg_pool_refused(r->pool) == BRG_POOL_REFUSED &&
            r->status == brg_pool_refusal_status(r->pool) && refusal_body_is_over &&
            refusal_body_is_over(r);
 }
 
 void memory_refusal_of_connection(conn_rec *c)
 {
-    BRG_ASSERT(brg_pool_exhausted(c->pool));
+    BRG_ASSERT(brg_pool_refused(c->pool));
     ap_log_cerror(
         APLOG_MARK, APLOG_ERR, 0, c,
         "the connection needs more memory than it may have: it is closed after this response");
@@ -116,7 +116,7 @@ void memory_refusal_of_connection(conn_rec *c)
 
 void memory_refusal_cuts(conn_rec *c)
 {
-    if (brg_pool_exhausted(c->pool) != BRG_POOL_RESERVE_LOW)
+    if (brg_pool_refused(c->pool) != BRG_POOL_RESERVE_LOW)
         return;
     ap_log_cerror(APLOG_MARK, APLOG_ERR, 0, c,
                   "the connection needs far more memory than it may have: it is closed");

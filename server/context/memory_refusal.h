@@ -43,8 +43,8 @@ void memory_refusal_cuts(conn_rec *c);
 
 static inline int memory_request_status(request_rec *r, int status)
 {
-    return __builtin_expect(brg_pool_exhausted(r->pool), 0) ? memory_refusal_result(r, status)
-                                                            : status;
+    return __builtin_expect(brg_pool_refused(r->pool), 0) ? memory_refusal_result(r, status)
+                                                          : status;
 }
 
 #endif

@@ -245,7 +245,7 @@ AP_DECLARE(apr_status_t) ap_pass_brigade(ap_filter_t *next, apr_bucket_brigade *
         for (request_rec *r = next->r; r; r = r->prev)
             r->eos_sent = 1;
     }
-    if (next->r && __builtin_expect(brg_pool_exhausted(next->r->pool), 0) &&
+    if (next->r && __builtin_expect(brg_pool_refused(next->r->pool), 0) &&
         memory_refusal_stops(next->r, bb, &rv))
         return rv;
     return filter_check_pass(next, bb);

@@ -165,7 +165,7 @@ static int request_handle(request_rec *r)
 
 static int request_check_memory(request_rec *r, int status)
 {
-    if (__builtin_expect(brg_pool_exhausted(r->connection->pool), 0))
+    if (__builtin_expect(brg_pool_refused(r->connection->pool), 0))
         memory_refusal_of_connection(r->connection);
     return memory_request_status(r, status);
 }
@@ -173,7 +173,7 @@ static int request_check_memory(request_rec *r, int status)
 static void request_answer(request_rec *r, int status)
 {
     request_die(status, r, HTTP_OK);
-    if (__builtin_expect(brg_pool_exhausted(r->pool), 0) &&
+    if (__builtin_expect(brg_pool_refused(r->pool), 0) &&
         (status = memory_refusal_unanswered(r)) != OK)
         request_die(status, r, HTTP_OK);
     request_answer_lost(r);

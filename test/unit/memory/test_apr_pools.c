@@ -162,21 +162,21 @@ static void test_limit(void **state)
     aborts = 0;
     for (i = 0; i < 10; i++)
         assert_non_null(apr_palloc(p, 10000));
-    assert_false(brg_pool_exhausted(p));
+    assert_false(brg_pool_refused(p));
     for (i = 0; i < 25; i++)
         memset(apr_palloc(child, 10000), 1, 10000);
-    assert_true(brg_pool_exhausted(p));
-    assert_true(brg_pool_exhausted(child));
-    assert_false(brg_pool_exhausted(other));
+    assert_true(brg_pool_refused(p));
+    assert_true(brg_pool_refused(child));
+    assert_false(brg_pool_refused(other));
     assert_int_equal(aborts, 0);
     for (i = 0; i < 20000 && apr_palloc(child, 10000) != NULL; i++)
         ;
     assert_in_range(i, 3000, 7000); /* ALLOCATOR_RESERVE more */
     assert_int_equal(aborts, 1);
     apr_pool_clear(p);
-    assert_false(brg_pool_exhausted(p));
+    assert_false(brg_pool_refused(p));
     assert_non_null(apr_palloc(p, 100000));
-    assert_int_equal(p->allocator->granted, 0);
+    assert_int_equal(p->allocator->reserve_used, 0);
     apr_pool_destroy(p);
     apr_pool_destroy(other);
 }
@@ -199,7 +199,7 @@ static void test_fault(void **state)
             memset(apr_palloc(child, 100), 1, 100);
             assert_string_equal(apr_psprintf(child, "%0*d", 9000, 0) + 8999, "0");
             apr_pool_userdata_set(p, "key", apr_pool_cleanup_null, child);
-            said += brg_pool_exhausted(p);
+            said += brg_pool_refused(p);
             apr_pool_destroy(p);
         }
     assert_in_range(said, 6, 30);
