@@ -227,7 +227,7 @@ def test_what_asks_for_less_than_the_file_counts(serve, method, headers):
     with server.connect() as c, open(server.path("htdocs/a.txt"), "r+b") as f, mmap.mmap(f.fileno(), 4) as view:
         for _ in range(8):  # some may be a worker's, where the kernel had to look for a name: these do not count
             assert c.request(method, "/a.txt", headers).status == (206 if headers else 200)
-        full = c.get("/a.txt") if headers else None
+        full = [c.get("/a.txt") for _ in range(2)][1] if headers else None
         view[0:4] = b"new\n"
         stored = c.get("/a.txt")
         assert stored.body == b"old\n"
