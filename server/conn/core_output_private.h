@@ -30,6 +30,7 @@ struct core_output {
     struct core_spool *spool;      /**< output on disk, in front of bb; NULL until it is needed */
     unsigned blocked : 1;          /**< the last write left something: bb waits for the socket */
     unsigned no_sendfile : 1;      /**< the kernel refused it once on this connection */
+    unsigned flushing : 1;    /**< core_output_flush() runs: no more than a turn's share is written */
 };
 
 /** The filter's answer to what went wrong with a spool and leaves the connection as it was. */

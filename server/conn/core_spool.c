@@ -52,6 +52,7 @@ struct core_spool {
     _Atomic spool_pos wanted; /* room that the worker waits for; 0 = it does not */
     pthread_mutex_t lock;     /* of the condition alone */
     pthread_cond_t room;
+    uint8_t cold;           /* the sender's: the disk has to be asked */
     uint8_t active, failed; /* the owner's; failed: nothing more is written to it */
 };
 
@@ -92,12 +93,15 @@ static spool_pos spool_room(const struct core_spool *sp)
 
 /* ---- sending ---- */
 
-/* From the page cache. Else EAGAIN, and the disk is asked for it. */
+/* On a loop from the page cache; else EAGAIN, and the disk is asked for it. */
 static ssize_t spool_read(const struct core_spool *sp, char *buf, size_t len, off_t off)
 {
     struct iovec iov = {buf, len};
-    ssize_t n = preadv2(sp->fd, &iov, 1, off, RWF_NOWAIT);
+    ssize_t n;
 
+    if (!conn_on_loop())
+        return pread(sp->fd, buf, len, off);
+    n = preadv2(sp->fd, &iov, 1, off, RWF_NOWAIT);
     if (n < 0 && (errno == EOPNOTSUPP || errno == ENOSYS))
         return pread(sp->fd, buf, len, off);
     if (n < 0 && errno == EAGAIN)
@@ -143,8 +147,10 @@ static apr_status_t spool_send_block(struct core_spool *sp, spool_pos rd, spool_
     n = spool_read(sp, buffer, len, off);
     if (n < 0 && errno == EINTR)
         return APR_SUCCESS;
-    if (n < 0 && errno == EAGAIN)
+    if (n < 0 && errno == EAGAIN) {
+        sp->cold = 1;
         return APR_INCOMPLETE;
+    }
     if (n > 0)
         n = send(sp->out->bc->fd, buffer, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
     else
@@ -163,6 +169,7 @@ static apr_status_t spool_send(struct conn_drain *d)
     apr_status_t rv = atomic_load(&sp->error);
     spool_pos wr;
 
+    sp->cold = 0;
     while (rv == APR_SUCCESS && rd != (wr = atomic_load(&sp->wr))) {
         if (rd - begin >= SPOOL_TURN_BYTES)
             return APR_INCOMPLETE;
@@ -443,7 +450,7 @@ apr_status_t core_spool_wait(struct core_output *out)
     return rv == APR_SUCCESS ? spool_wait_room(out, atomic_load(&sp->size)) : rv;
 }
 
-/* In CONN_WORKER the loop sends; an empty ring is the worker's to end all the same, since the loop then
+/* In CONN_WORKER the loop sends, unless a worker has the connection for writing alone; an empty ring is the worker's to end all the same, since the loop then
  * looks at nothing of it. */
 apr_status_t core_spool_next(struct core_output *out)
 {
@@ -451,12 +458,14 @@ apr_status_t core_spool_next(struct core_output *out)
     apr_status_t rv = atomic_load(&sp->error);
 
     BRG_ASSERT(sp->active);
-    if (rv == APR_SUCCESS && out->bc->state != CONN_WORKER) {
+    if (rv == APR_SUCCESS && (out->bc->state != CONN_WORKER || out->flushing)) {
         rv = spool_send(&sp->drain);
-        if (rv == APR_INCOMPLETE) {
+        if (conn_on_loop())
+            out->bc->cold = sp->cold;
+        if (rv == APR_INCOMPLETE && conn_on_loop() && !sp->cold)
             loop_again(out->bc->loop, out->bc);
+        if (rv == APR_INCOMPLETE)
             rv = APR_EAGAIN;
-        }
     }
     if (rv != APR_SUCCESS)
         return rv;

@@ -9,6 +9,9 @@
  * and a mapping that some module put into the brigade is touched by the kernel alone: when the file
  * shrank meanwhile, sendmsg fails with EFAULT where user code would get SIGBUS.
  *
+ * A loop reads what the page cache holds and no more: where that ends, bc->cold says so, and a worker
+ * writes on (h1_conn_worker.c), until the socket is full or a turn's share is written.
+ *
  * A file that ends before its bucket does means that the promised length cannot be kept any more:
  * the error is latched and the connection closed, so that the client sees a short response instead
  * of a wrong one.
@@ -24,6 +27,7 @@
 #include "apr_portable.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -48,6 +52,7 @@ typedef struct core_batch {
     apr_bucket *last;  /* last bucket that vec holds, whole or in part */
     apr_bucket *file;  /* a file to send after vec */
     apr_status_t stop; /* why gathering ended early, if it is to be told */
+    int cold;          /* because of a file that is not in memory */
 } core_batch;
 
 /* Only ever holds bytes between a read and the write that follows at once. */
@@ -83,20 +88,66 @@ static void core_batch_add(core_batch *b, apr_bucket *e, const char *data, apr_s
     b->bytes += len;
 }
 
-static apr_status_t core_batch_read_file(core_batch *b, apr_bucket *e)
+/* Files of tmpfs alone have seals. fstatfs() would ask the file system, which may not answer. */
+static int core_write_is_in_memory(int fd)
+{
+    return fcntl(fd, F_GET_SEALS) >= 0;
+}
+
+/* A worker may; and a process with one thread has to. */
+static int core_write_may_wait(const struct core_output *out)
+{
+    return !out->bc || !conn_on_loop() || out->bc->loop->prefork;
+}
+
+/* pread(); on a loop EAGAIN if the disk has to be asked. */
+static ssize_t core_write_pread(const struct core_output *out, int fd, void *buf, size_t len,
+                                off_t offset)
+{
+    struct iovec part = {buf, len};
+    ssize_t n;
+
+    if (core_write_may_wait(out))
+        return pread(fd, buf, len, offset);
+    n = preadv2(fd, &part, 1, offset, RWF_NOWAIT);
+    if (n >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
+        return n;
+    if (errno == ENOSYS || core_write_is_in_memory(fd)) /* tmpfs does not know RWF_NOWAIT */
+        return pread(fd, buf, len, offset);
+    errno = EAGAIN;
+    return -1;
+}
+
+static apr_status_t core_batch_read_file(core_batch *b, const struct core_output *out,
+                                         apr_bucket *e)
 {
     apr_size_t want = e->length < sizeof write_buffer ? e->length : sizeof write_buffer;
     ssize_t got;
 
     do
-        got = pread(core_write_file_fd(e), write_buffer, want, e->start);
+        got = core_write_pread(out, core_write_file_fd(e), write_buffer, want, e->start);
     while (got < 0 && errno == EINTR);
+    if (got < 0 && errno == EAGAIN)
+        b->cold = 1;
     if (got < 0)
         return errno;
     if (got == 0)
         return APR_EOF;
     core_batch_add(b, e, write_buffer, (apr_size_t)got);
     return APR_SUCCESS;
+}
+
+/* What sendfile() would wait for: its first page or, of much, its last. */
+static int core_write_is_cold(const struct core_output *out, const apr_bucket *e, apr_size_t want)
+{
+    int fd = core_write_file_fd(e);
+    char byte;
+
+    if (core_write_may_wait(out))
+        return 0;
+    return (core_write_pread(out, fd, &byte, 1, e->start) < 0 && errno == EAGAIN) ||
+           (want > WRITE_READ_BYTES &&
+            core_write_pread(out, fd, &byte, 1, e->start + (off_t)want - 1) < 0 && errno == EAGAIN);
 }
 
 /* 1: go on with the bucket after e. */
@@ -113,7 +164,7 @@ static int core_batch_take(core_batch *b, const struct core_output *out, apr_buc
         if (core_write_may_sendfile(out, e))
             b->file = e;
         else
-            b->stop = core_batch_read_file(b, e);
+            b->stop = core_batch_read_file(b, out, e);
         return 0; /* the buffer holds one piece of one file at a time */
     }
     b->stop = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
@@ -130,6 +181,7 @@ static void core_batch_fill(core_batch *b, const struct core_output *out)
     b->n = 0;
     b->bytes = 0;
     b->last = b->file = NULL;
+    b->cold = 0;
     b->stop = APR_SUCCESS;
     for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb) && b->n < WRITE_IOVECS;
          e = APR_BUCKET_NEXT(e))
@@ -202,6 +254,10 @@ static apr_status_t core_sendfile(struct core_output *out, apr_bucket *e)
     apr_size_t want = e->length < WRITE_SENDFILE_BYTES ? e->length : WRITE_SENDFILE_BYTES;
     ssize_t n;
 
+    if (core_write_is_cold(out, e, want)) {
+        out->bc->cold = 1;
+        return APR_EAGAIN;
+    }
     do
         n = out->bc ? transport_sendfile(out->bc, core_write_file_fd(e), &offset, want)
                     : sendfile(out->fd, core_write_file_fd(e), &offset, want);
@@ -229,6 +285,8 @@ static apr_status_t core_write_batch(struct core_output *out)
     if (b.n)
         rv = core_send(out, &b, &sent);
     core_write_drop(out, &b, sent);
+    if (rv == APR_SUCCESS && b.cold && out->bc)
+        out->bc->cold = 1;
     if (rv == APR_SUCCESS)
         rv = b.file ? core_sendfile(out, b.file) : b.stop;
     return rv;
@@ -252,10 +310,14 @@ apr_status_t core_write(struct core_output *out)
     apr_status_t rv = APR_SUCCESS;
 
     BRG_ASSERT(!out->error); /* nothing is sent after a gap */
+    if (out->bc)
+        out->bc->cold = 0;
     while (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(out->bb)) {
-        if (out->bytes - start >= WRITE_TURN_BYTES && out->bc && conn_on_loop()) {
+        if (out->bytes - start >= WRITE_TURN_BYTES && out->bc &&
+            (conn_on_loop() || out->flushing)) {
             /* The socket may be far from full: no event would say that it goes on. */
-            loop_again(out->bc->loop, out->bc);
+            if (conn_on_loop())
+                loop_again(out->bc->loop, out->bc);
             out->blocked = 1;
             return APR_EAGAIN;
         }

@@ -56,6 +56,10 @@ int h1_conn_written(brg_conn *bc)
         rv = core_output_flush(bc);
         h1_conn_count_bytes(bc);
     }
+    if (APR_STATUS_IS_EAGAIN(rv) && bc->cold && !bc->pending && !bc->loop->prefork) {
+        h1_conn_write_cold(bc);
+        return 0;
+    }
     if (APR_STATUS_IS_EAGAIN(rv)) {
         h1_conn_wait_write(bc);
         return 0;
@@ -257,6 +261,10 @@ static void h1_conn_run(brg_conn *bc)
         return;
     }
     module_driven = h1_module_driven_is(bc);
+    if (h1_conn_is_back_from_disk(bc) && bc->failed) {
+        h1_conn_close(bc);
+        return;
+    }
     switch (bc->state) {
     case CONN_WORKER:
         if (module_driven) {

@@ -17,6 +17,7 @@
 #define H1_TO_WORKER (-1001)      /**< h1_conn_phases(): the request goes to a worker */
 #define H1_DISCARD (-1002)        /**< the same: its body is to be thrown away first */
 #define H1_BODY_MORE (-1003)      /**< more of the body is to come */
+#define H1_WRITE_PENDING (-1004)  /**< brg_conn.r_status, without a request: the worker writes */
 #define H1_PHASES_PENDING (-1000) /**< brg_conn.r_status: the worker is to run the phases too */
 
 /** The calling thread's http_head: it is too large for the stack of a deep call chain. */
@@ -120,6 +121,12 @@ void h1_conn_count_bytes(brg_conn *bc);
  *         loop has it still, in CONN_WORKER
  */
 int h1_conn_hand_over(brg_conn *bc, request_rec *r);
+
+/** Output of bc waits for a disk (bc->cold): a worker writes as much as the socket takes, at most a turn's share. */
+void h1_conn_write_cold(brg_conn *bc);
+
+/** 1: that worker has returned bc, which now is in CONN_WRITE; else nothing happens. */
+int h1_conn_is_back_from_disk(brg_conn *bc);
 
 /** As h1_conn_hand_over(), and 503 where the queue is full. @return as h1_conn_handle() */
 int h1_conn_to_worker(brg_conn *bc, request_rec *r);

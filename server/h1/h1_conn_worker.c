@@ -7,6 +7,9 @@
  *   h1_conn_returned()     <--------    loop_return()
  *   h1_conn_refused()      <- the queue: it waited too long, or its client left
  *
+ * Output that waits for a disk goes the same way without a request: h1_conn_write_cold(), and back by
+ * h1_conn_is_back_from_disk().
+ *
  * Nobody else touches the connection between h1_conn_hand_over() and h1_conn_returned(). */
 #include "connection.h"
 #include "crash.h"
@@ -31,10 +34,29 @@ int h1_conn_hand_over(brg_conn *bc, request_rec *r)
     wheel_cancel(&bc->loop->wheel, &bc->timer);
     loop_unlist(bc->loop, bc);
     bc->r = r;
-    bc->must_run = r && bc->r_status == SUSPENDED;
+    bc->must_run = r ? bc->r_status == SUSPENDED : bc->r_status == H1_WRITE_PENDING;
     bc->queued_at = bc->loop->monotonic;
     conn_enter(bc, CONN_WORKER);
     return worker_pool_submit(bc->loop->workers, bc);
+}
+
+void h1_conn_write_cold(brg_conn *bc)
+{
+    BRG_ASSERT(bc->cold && !bc->pending && core_output_pending(bc));
+    bc->r_status = H1_WRITE_PENDING;
+    if (h1_conn_hand_over(bc, NULL))
+        h1_conn_drop(bc);
+}
+
+int h1_conn_is_back_from_disk(brg_conn *bc)
+{
+    if (bc->state != CONN_WORKER || bc->r_status != H1_WRITE_PENDING)
+        return 0;
+    BRG_ASSERT(!bc->r && !bc->refused);
+    connection_on_thread(bc);
+    bc->r_status = OK;
+    conn_enter(bc, CONN_WRITE);
+    return 1;
 }
 
 /* No worker runs bc's request: 503, unless the client has left. */
@@ -126,7 +148,9 @@ void h1_conn_work(brg_conn *bc)
     BRG_ASSERT(bc->state == CONN_WORKER && bc->c);
     bc->r = NULL;
     connection_on_thread(bc);
-    if (r)
+    if (bc->r_status == H1_WRITE_PENDING)
+        core_output_flush(bc); /* what goes wrong is latched: the loop sees it */
+    else if (r)
         worker_run(bc, r, bc->r_status);
     else
         h1_module_driven_work(bc);

@@ -112,6 +112,7 @@ struct brg_conn {
     uint8_t resumed;       /**< module-driven: suspend_connection ran, resume_connection is due */
     uint8_t refused;        /**< conn_refusal: given back by the worker pool without having run */
     uint8_t must_run;       /**< the worker pool may not refuse it */
+    uint8_t cold;           /**< the loop's last write ended at a file that is not in memory */
     uint8_t body_discard;   /**< in CONN_BODY: the body is thrown away; else it is waited for */
     uint32_t body_wanted;   /**< in CONN_BODY: bytes of input to wait for */
     uint32_t requests;      /**< answered on this connection */

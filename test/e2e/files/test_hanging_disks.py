@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files on file systems that do not answer, and files that are no files."""
+import contextlib
 import os
 import time
 
@@ -59,6 +60,33 @@ def test_requests_for_files_that_hang_stop_nobody_else(hanging, known):
     serves_on(server)
     for c in stuck:
         c.close()
+
+
+@pytest.mark.parametrize("sendfile", ["Off", "On"])
+def test_the_rest_of_a_file_that_hangs_stops_nobody_else(serve, sendfile):
+    """The response began, its client is slow, and then the disk no longer answers."""
+    content = b"0123456789abcdef" * (1 << 20)
+    server = serve(CONFIG + f"EnableSendfile {sendfile}\n", {"plain.txt": "P", "hung/below.txt": "not seen"})
+    try:
+        folder = HangingFolder(server.path("htdocs/hung"), {"huge.bin": content})
+    except OSError as e:
+        pytest.skip(f"no FUSE here: {e}")
+    with folder:
+        slow = [ask(server, "/hung/huge.bin") for _ in range(4)]
+        heads = [c.read_head() for c in slow]
+        assert all(h["Content-Length"] == str(len(content)) for h in heads)
+        counts = []
+        wait_until(lambda: counts.append(folder.asked) or time.sleep(0.1) or counts[-4:] == [folder.asked] * 4,
+                   "the sockets to be full")
+        folder.hang()
+        for c in slow:
+            c.socket.settimeout(0.2)
+            with contextlib.suppress(TimeoutError):
+                while c.socket.recv(1 << 20):
+                    pass
+        serves_on(server)
+        for c in slow:
+            c.close()
 
 
 def test_fifos_and_devices_are_refused_at_once(serve):
