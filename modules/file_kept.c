@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contents of files for filters. A fixed table of slots; the slot that was not used for longest is replaced.
+ * A file is read into it at its second request, if it was not changed lately.
+ */
 #include "file_kept.h"
-#include "apr_portable.h"
-#include <errno.h>
+#include "brigade/assert.h"
+#include "brigade/files.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define KEPT_SLOTS 64
 #define KEPT_SEEN 1024
-#define KEPT_SETTLED apr_time_from_sec(2) /* a later change may have the same time */
-#define KEPT_TICK 20000 /* so may one whose time was set back, for a tick of the kernel's clock */
+#define KEPT_REST_US apr_time_from_sec(2) /* a later change may have the same modification time */
+#define KEPT_TICK_US \
+    20000 /* and, with that set back, the same change time within a tick of the clock */
 #define KEPT_PIECE \
-    32000 /* filters allocate as much as they get at once: no more than is reused \
-           */
+    32000 /* bytes of a bucket: filters allocate as much at once, and larger blocks are not reused */
 
 typedef struct kept_body {
     atomic_int refs; /* the slot's, and one for each bucket */
@@ -27,10 +30,10 @@ typedef struct kept_body {
 typedef struct kept_slot {
     apr_finfo_t file; /* no pointer of it is used */
     kept_body *body;
-    unsigned used; /* by the clock of uses */
+    unsigned used; /* kept_clock at the last use */
 } kept_slot;
 
-/* Whoever does not get the lock at once reads the file. */
+/* A thread that does not get the lock at once reads the file instead. */
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 static kept_slot kept_slots[KEPT_SLOTS];
 static apr_size_t kept_bytes, kept_most = FILE_KEPT_DEFAULT;
@@ -138,35 +141,20 @@ static int kept_seen_before(const apr_finfo_t *file)
 
 /* ---- reading ---- */
 
-static int kept_read_all(apr_os_file_t fd, char *data, apr_size_t len)
+/* NULL if the file changed meanwhile, or if a loop would wait for it. */
+static kept_body *kept_read(request_rec *r, apr_file_t *file)
 {
-    apr_size_t have = 0;
-
-    while (have < len) {
-        ssize_t n = pread(fd, data + have, len - have, (off_t)have);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        have += (apr_size_t)n;
-    }
-    return 0;
-}
-
-/* NULL if the file changed meanwhile. */
-static kept_body *kept_read(const apr_finfo_t *finfo, apr_file_t *file)
-{
+    const apr_finfo_t *finfo = &r->finfo;
     kept_body *body = malloc(sizeof *body + (apr_size_t)finfo->size);
     apr_finfo_t now;
-    apr_os_file_t fd;
+    apr_size_t len;
 
+    BRG_ASSERT(finfo->size > 0 && finfo->size <= FILE_KEPT_BODY_MOST);
     if (!body)
         return NULL;
     atomic_init(&body->refs, 1);
-    body->len = (apr_size_t)finfo->size;
-    apr_os_file_get(&fd, file);
-    if (kept_read_all(fd, body->data, body->len) ||
+    body->len = len = (apr_size_t)finfo->size;
+    if (brg_file_pread(r, file, body->data, &len, 0) != APR_SUCCESS || len != body->len ||
         apr_file_info_get(&now, APR_FINFO_MIN | APR_FINFO_IDENT, file) != APR_SUCCESS ||
         !kept_same(finfo, &now)) {
         free(body);
@@ -175,7 +163,7 @@ static kept_body *kept_read(const apr_finfo_t *finfo, apr_file_t *file)
     return body;
 }
 
-static kept_body *kept_get(const request_rec *r, apr_file_t *file)
+static kept_body *kept_get(request_rec *r, apr_file_t *file)
 {
     kept_body *body;
     int worth;
@@ -185,7 +173,7 @@ static kept_body *kept_get(const request_rec *r, apr_file_t *file)
     body = kept_take(&r->finfo);
     worth = !body && kept_seen_before(&r->finfo);
     pthread_mutex_unlock(&kept_lock);
-    if (!worth || !(body = kept_read(&r->finfo, file)))
+    if (!worth || !(body = kept_read(r, file)))
         return body;
     if (!pthread_mutex_trylock(&kept_lock)) {
         kept_store(&r->finfo, body);
@@ -194,7 +182,7 @@ static kept_body *kept_get(const request_rec *r, apr_file_t *file)
     return body;
 }
 
-int file_kept_insert(const request_rec *r, apr_bucket_brigade *bb, apr_file_t *file)
+int file_kept_insert(request_rec *r, apr_bucket_brigade *bb, apr_file_t *file)
 {
     const apr_finfo_t *f = &r->finfo;
     const apr_int32_t needed = APR_FINFO_IDENT | APR_FINFO_SIZE | APR_FINFO_MTIME | APR_FINFO_CTIME;
@@ -202,9 +190,10 @@ int file_kept_insert(const request_rec *r, apr_bucket_brigade *bb, apr_file_t *f
     apr_bucket *e;
 
     if (f->size <= 0 || f->size > FILE_KEPT_BODY_MOST || (apr_size_t)f->size > kept_most ||
-        (f->valid & needed) != needed || f->mtime + KEPT_SETTLED > r->request_time ||
-        f->ctime + KEPT_TICK > r->request_time || !(body = kept_get(r, file)))
+        (f->valid & needed) != needed || f->mtime + KEPT_REST_US > r->request_time ||
+        f->ctime + KEPT_TICK_US > r->request_time || !(body = kept_get(r, file)))
         return 0;
+    BRG_ASSERT(body->len == (apr_size_t)f->size);
     e = apr_bucket_heap_create(body->data, body->len, kept_bucket_free, bb->bucket_alloc);
     APR_BRIGADE_INSERT_TAIL(bb, e);
     for (; e->length > KEPT_PIECE; e = APR_BUCKET_NEXT(e))

@@ -4,25 +4,25 @@
 
 /**
  * @file file_kept.h
- * Files that filters read again and again: their bytes stay in memory, shared by all threads of the
- * process, as long as the file has the same identity, size and times. A mapping would do the same,
- * but end the process when the file is cut short.
+ * Contents of files that filters read again and again. They stay in memory, shared by all threads of the
+ * process, as long as the file has the same identity, size and times. A memory mapping would do the same,
+ * but the process would crash when the file is truncated.
  */
 #include "httpd.h"
 #include "apr_buckets.h"
 
-#define FILE_KEPT_DEFAULT (16 << 20) /**< bytes in all */
-#define FILE_KEPT_BODY_MOST (2 << 20)
+#define FILE_KEPT_DEFAULT (16 << 20)  /**< bytes in all */
+#define FILE_KEPT_BODY_MOST (2 << 20) /**< bytes of one file */
 
 /**
- * Put all of @a file, which r->finfo describes, at the end of @a bb, if it is kept or worth it:
- * asked for before, and at rest.
- * @return 1: it is there; 0: nothing was done, read it
- * Threads: any. Blocking: for reading the file.
+ * Append the content of @a file, which r->finfo describes, to @a bb, if it is kept or becomes so: it was
+ * asked for before, and was not changed lately.
+ * @return 1: it is in @a bb; 0: nothing was done, read the file
+ * Threads: any. Blocking: on a worker; on a loop it is not kept if reading would wait (brg_file_pread()).
  */
-int file_kept_insert(const request_rec *r, apr_bucket_brigade *bb, apr_file_t *file);
+int file_kept_insert(request_rec *r, apr_bucket_brigade *bb, apr_file_t *file);
 
-/** How many bytes may be kept; 0: none. While the configuration is read. */
+/** Limit of all bytes that are kept; 0: none are. Main thread, while the configuration is read. */
 void file_kept_limit(apr_size_t bytes);
 
 #endif

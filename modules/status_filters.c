@@ -143,25 +143,11 @@ static int filters_status(request_rec *r, int flags)
 
 int status_filters_handle(request_rec *r, const char *what)
 {
-    int reset = strcmp(what, "reset") == 0;
+    static const status_figures figures = {"The figures of filters of this process were reset.\n",
+                                           filters_are_counted, brg_status_filters_reset,
+                                           filters_write_json, filters_write_prometheus};
 
-    if (!filters_are_counted())
-        return HTTP_NOT_FOUND;
-    ap_allow_standard_methods(r, REPLACE_ALLOW, reset ? M_POST : M_GET, -1);
-    if (r->method_number != (reset ? M_POST : M_GET))
-        return HTTP_METHOD_NOT_ALLOWED;
-    if (reset) {
-        brg_status_filters_reset();
-        ap_set_content_type_ex(r, "text/plain", 1);
-        ap_rputs("The figures of filters of this process were reset.\n", r);
-    } else if (strcmp(what, "json") == 0) {
-        filters_write_json(r);
-    } else if (strcmp(what, "prometheus") == 0) {
-        filters_write_prometheus(r);
-    } else {
-        return HTTP_NOT_FOUND;
-    }
-    return OK;
+    return status_figures_handle(r, &figures, what);
 }
 
 void status_filters_register(apr_pool_t *p)

@@ -4,6 +4,7 @@
  * scope, one of what a system below them did; each shape walks these.
  */
 #include "status_memory.h"
+#include "status_private.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -306,25 +307,11 @@ static int memory_status(request_rec *r, int flags)
 
 int status_memory_handle(request_rec *r, const char *what)
 {
-    int reset = strcmp(what, "reset") == 0;
+    static const status_figures figures = {"The memory figures of this process were reset.\n",
+                                           brg_memory_reported, brg_memory_figures_reset,
+                                           memory_write_json, memory_write_prometheus};
 
-    if (!brg_memory_reported())
-        return HTTP_NOT_FOUND;
-    ap_allow_standard_methods(r, REPLACE_ALLOW, reset ? M_POST : M_GET, -1);
-    if (r->method_number != (reset ? M_POST : M_GET))
-        return HTTP_METHOD_NOT_ALLOWED;
-    if (reset) {
-        brg_memory_figures_reset();
-        ap_set_content_type_ex(r, "text/plain", 1);
-        ap_rputs("The memory figures of this process were reset.\n", r);
-    } else if (strcmp(what, "json") == 0) {
-        memory_write_json(r);
-    } else if (strcmp(what, "prometheus") == 0) {
-        memory_write_prometheus(r);
-    } else {
-        return HTTP_NOT_FOUND;
-    }
-    return OK;
+    return status_figures_handle(r, &figures, what);
 }
 
 void status_memory_register(apr_pool_t *p)

@@ -4,9 +4,9 @@
 
 /**
  * @file status_private.h
- * Parts of mod_status: what is read from the scoreboard (status_data.c) and its three shapes: HTML
- * (status_html.c),
- * "?auto" (status_auto.c) and "?json" (status_json.c).
+ * Parts of mod_status: what is read from the scoreboard (status_data.c), and its three formats: HTML
+ * (status_html.c), "?auto" (status_auto.c) and "?json" (status_json.c). status_memory.c and
+ * status_filters.c add figures of their own.
  */
 #include "httpd.h"
 #include "scoreboard.h"
@@ -34,7 +34,7 @@ typedef struct status_snapshot {
 /** @return 0, or -1 when there is no scoreboard */
 int status_snapshot_take(request_rec *r, status_snapshot *snap);
 
-/** Copy thread @a thread of a process. @return 1 if there is something to tell of it */
+/** Copy the score of thread @a thread of a process. @return 1 if the thread is in use */
 int status_worker_get(const status_process *process, int thread, worker_score *out);
 
 /** Percentage of one processor that the server used since it started. */
@@ -46,12 +46,28 @@ const char *status_duration(apr_pool_t *p, apr_int64_t seconds);
 /** A time as the reports show it. */
 const char *status_time(apr_pool_t *p, apr_time_t t);
 
+/** The report in each format. */
 void status_write_html(request_rec *r, const status_snapshot *snap, int flags);
 void status_write_auto(request_rec *r, const status_snapshot *snap, int flags);
 void status_write_json(request_rec *r, const status_snapshot *snap);
 
 /** Write "key":"value", escaped; NULL as "". */
 void status_json_string(request_rec *r, const char *key, const char *value);
+
+/** Figures of a part of the server, which an administrator reads and resets by "?NAME=...". */
+typedef struct status_figures {
+    const char *was_reset; /**< text of the response to "reset" */
+    int (*counted)(void);  /**< 0: the figures are not kept, by the configuration */
+    void (*reset)(void);   /**< count from 0 again, in this server process */
+    void (*write_json)(request_rec *r);
+    void (*write_prometheus)(request_rec *r);
+} status_figures;
+
+/**
+ * Answer "?NAME=what": "json" and "prometheus" to GET, "reset" to POST. (status_figures.c)
+ * @return as handlers do; HTTP_NOT_FOUND if the figures are not kept or @a what is none of these
+ */
+int status_figures_handle(request_rec *r, const status_figures *figures, const char *what);
 
 /** Let other modules add their part. @param flags AP_STATUS_... */
 void status_run_hooks(request_rec *r, int flags);
