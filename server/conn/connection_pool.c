@@ -6,6 +6,7 @@
  */
 #include "connection.h"
 #include "brigade/assert.h"
+#include "thread_self.h"
 
 #include "brigade/memory.h"
 
@@ -44,6 +45,7 @@ void connection_thread_fini(void)
 {
     while (kept_pools.n)
         apr_pool_destroy(kept_pools.pool[--kept_pools.n]);
+    thread_buffer_free();
 }
 
 static void connection_pools_end(void *pools)

@@ -12,6 +12,7 @@
  */
 #include "core_output_private.h"
 #include "loop.h"
+#include "thread_self.h"
 #include "loop_drain.h"
 #include "clock.h"
 #include "transport.h"
@@ -31,7 +32,7 @@
 
 APLOG_USE_MODULE(core);
 
-#define SPOOL_BLOCK (64 * 1024)            /* read, and waited for, at once */
+#define SPOOL_BLOCK THREAD_BUFFER_BYTES    /* read, and waited for, at once */
 #define SPOOL_TURN_BYTES (4 * 1024 * 1024) /* then the loop looks at its other connections */
 #define SPOOL_AHEAD (1024 * 1024)          /* asked of a disk at once */
 #define SPOOL_STEP_SECONDS 1               /* how often a worker that waits looks up */
@@ -134,11 +135,13 @@ static void spool_lost(struct core_spool *sp, apr_status_t rv)
 /* One block. APR_SUCCESS: go on. */
 static apr_status_t spool_send_block(struct core_spool *sp, spool_pos rd, spool_pos wr)
 {
-    static _Thread_local char buffer[SPOOL_BLOCK];
+    char *buffer = thread_buffer();
     spool_pos size = atomic_load(&sp->size), off = (rd - sp->base) % size;
-    size_t len = sizeof buffer;
+    size_t len = THREAD_BUFFER_BYTES;
     ssize_t n;
 
+    if (!buffer)
+        return APR_ENOMEM;
     BRG_ASSERT(rd < wr && sp->fd >= 0);
     if ((spool_pos)len > wr - rd)
         len = (size_t)(wr - rd);

@@ -20,6 +20,7 @@
 #include "brigade/assert.h"
 #include "transport.h"
 #include "loop.h"
+#include "thread_self.h"
 
 #include "http_log.h"
 
@@ -36,8 +37,6 @@
 APLOG_USE_MODULE(core);
 
 #define WRITE_IOVECS 64
-/* Block in which files are read that sendfile may not send. */
-#define WRITE_READ_BYTES (64 * 1024)
 /* Up to this a file is read behind the head: cheaper than sendfile. */
 #define WRITE_INLINE_BYTES (16 * 1024)
 #define WRITE_SENDFILE_BYTES (2 * 1024 * 1024)
@@ -54,9 +53,6 @@ typedef struct core_batch {
     apr_status_t stop; /* why gathering ended early, if it is to be told */
     int cold;          /* because of a file that is not in memory */
 } core_batch;
-
-/* Only ever holds bytes between a read and the write that follows at once. */
-static _Thread_local char write_buffer[WRITE_READ_BYTES];
 
 static int core_write_file_fd(const apr_bucket *e)
 {
@@ -121,11 +117,14 @@ static ssize_t core_write_pread(const struct core_output *out, int fd, void *buf
 static apr_status_t core_batch_read_file(core_batch *b, const struct core_output *out,
                                          apr_bucket *e)
 {
-    apr_size_t want = e->length < sizeof write_buffer ? e->length : sizeof write_buffer;
+    apr_size_t want = e->length < THREAD_BUFFER_BYTES ? e->length : THREAD_BUFFER_BYTES;
+    char *buffer = thread_buffer();
     ssize_t got;
 
+    if (!buffer)
+        return APR_ENOMEM;
     do
-        got = core_write_pread(out, core_write_file_fd(e), write_buffer, want, e->start);
+        got = core_write_pread(out, core_write_file_fd(e), buffer, want, e->start);
     while (got < 0 && errno == EINTR);
     if (got < 0 && errno == EAGAIN)
         b->cold = 1;
@@ -133,7 +132,7 @@ static apr_status_t core_batch_read_file(core_batch *b, const struct core_output
         return errno;
     if (got == 0)
         return APR_EOF;
-    core_batch_add(b, e, write_buffer, (apr_size_t)got);
+    core_batch_add(b, e, buffer, (apr_size_t)got);
     return APR_SUCCESS;
 }
 
@@ -146,7 +145,7 @@ static int core_write_is_cold(const struct core_output *out, const apr_bucket *e
     if (core_write_may_wait(out))
         return 0;
     return (core_write_pread(out, fd, &byte, 1, e->start) < 0 && errno == EAGAIN) ||
-           (want > WRITE_READ_BYTES &&
+           (want > THREAD_BUFFER_BYTES &&
             core_write_pread(out, fd, &byte, 1, e->start + (off_t)want - 1) < 0 && errno == EAGAIN);
 }
 

@@ -3,6 +3,7 @@
 #include "transport.h"
 #include "loop.h"
 #include "scores.h"
+#include "thread_self.h"
 #include "http_log.h"
 #include "brigade/memory.h"
 #include <errno.h>
@@ -12,7 +13,6 @@
 APLOG_USE_MODULE(core);
 
 #define FILE_SEND_MOST 0x40000000
-#define FILE_READ_BYTES (64 * 1024)
 
 /* One piece of output that waits: bytes (a copy, or the owner's), or a part of the owner's file. */
 struct pending_part {
@@ -104,13 +104,16 @@ static int file_needs_reads(int error)
 
 static ssize_t file_send_read(brg_conn *bc, int fd, off_t off, size_t len)
 {
-    static _Thread_local char
-        buffer[FILE_READ_BYTES]; /* between a read and the write that follows */
+    char *buffer = thread_buffer();
     struct iovec iov = {buffer, 0};
     ssize_t n;
 
+    if (!buffer) {
+        errno = ENOMEM;
+        return -1;
+    }
     do
-        n = pread(fd, buffer, len < sizeof buffer ? len : sizeof buffer, off);
+        n = pread(fd, buffer, len < THREAD_BUFFER_BYTES ? len : THREAD_BUFFER_BYTES, off);
     while (n < 0 && errno == EINTR);
     if (n <= 0)
         return n;

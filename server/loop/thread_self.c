@@ -4,6 +4,7 @@
 #include "loop.h"
 #include "brigade/loop.h"
 #include <pthread.h>
+#include <stdlib.h>
 
 static _Thread_local brg_loop *self_loop;
 static _Thread_local int self_index = -1;
@@ -96,4 +97,40 @@ static void thread_forked(void)
 void thread_unblock_in_forks(void)
 {
     pthread_atfork(NULL, NULL, thread_forked);
+}
+
+/* ---- a buffer ---- */
+
+static _Thread_local char *self_buffer;
+static pthread_key_t self_buffer_key; /* only for its destructor at the end of a thread */
+static pthread_once_t self_buffer_once = PTHREAD_ONCE_INIT;
+
+/* Another destructor may ask to free it once more. */
+static void self_buffer_end(void *buffer)
+{
+    free(buffer);
+    self_buffer = NULL;
+}
+
+static void self_buffer_init(void)
+{
+    pthread_key_create(&self_buffer_key, self_buffer_end);
+}
+
+char *thread_buffer(void)
+{
+    if (self_buffer || !(self_buffer = malloc(THREAD_BUFFER_BYTES)))
+        return self_buffer;
+    pthread_once(&self_buffer_once, self_buffer_init);
+    pthread_setspecific(self_buffer_key, self_buffer);
+    return self_buffer;
+}
+
+void thread_buffer_free(void)
+{
+    if (!self_buffer)
+        return;
+    pthread_setspecific(self_buffer_key, NULL);
+    free(self_buffer);
+    self_buffer = NULL;
 }

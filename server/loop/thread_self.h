@@ -25,6 +25,16 @@ void thread_self_end(void);
  */
 int thread_start(void *(*fn)(void *), void *baton, size_t stack_bytes, pthread_t *id);
 
+#define THREAD_BUFFER_BYTES (64 * 1024)
+
+/** A buffer of that size of the calling thread's, for what is between a read and the write that follows
+ * at once. Allocated when it is first asked for: as a thread-local array every thread would have it,
+ * those of modules too. NULL when memory ran out. */
+char *thread_buffer(void);
+
+/** Give it back, until it is asked for again; also done when the thread ends. */
+void thread_buffer_free(void);
+
 /** In each process that this one forks, block nothing: programs expect that. Once per process. */
 void thread_unblock_in_forks(void);
 
