@@ -3,8 +3,10 @@
  * Sets of inotify watches, and what events mean to them.
  *
  * A mount hides what was there without an event for it, and one may come or go anywhere. So the
- * kernel's list of mounts is in the same poll set as the inotify instance, and a change of it makes
- * everything that was watched so far invalid, as the loss of events does: both move the epoch on.
+ * kernel's list of mounts is in the same poll set as the inotify instance. After a change of it each
+ * directory and each entry is compared with where its path leads now (watch_place_of()), when it is
+ * asked for; where the kernel does not tell that, everything that was watched so far is invalid, as
+ * after the loss of events: the epoch moves on.
  */
 #include "watch_private.h"
 #include <errno.h>
@@ -55,6 +57,7 @@ watch_set *watch_set_create(size_t expected)
     keyed_hash_seed();
     w->fd = w->mounts = w->ready = -1;
     w->generation = w->epoch = 1;
+    w->has_places = watch_place_of("/", 1) > WATCH_NO_PLACE;
     if (set_tables(w, expected) || set_open(w)) {
         watch_set_destroy(w);
         return NULL;
@@ -100,6 +103,17 @@ static void set_flush(watch_set *w)
     w->epoch++;
     w->generation++;
     w->counts.flushes++;
+}
+
+static void set_mounted(watch_set *w)
+{
+    if (!w->has_places) {
+        set_flush(w);
+        return;
+    }
+    w->mounted++;
+    w->generation++;
+    w->counts.mounts++;
 }
 
 /* What lies below finds out by itself, when it is asked. */
@@ -176,7 +190,7 @@ void watch_drain(watch_set *w)
         set_flush(w);
     for (int i = 0; i < n; i++)
         if (ready[i].data.fd == 1)
-            set_flush(w);
+            set_mounted(w);
         else
             drain_events(w);
 }

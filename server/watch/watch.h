@@ -86,7 +86,8 @@ size_t watch_owner_bytes(const watch_owner *owner);
 /** What has happened since the set was made. */
 typedef struct watch_counts {
     uint64_t events;   /**< read from inotify */
-    uint64_t flushes;  /**< how often everything was dropped: events lost, or mounts changed */
+    uint64_t flushes;  /**< how often everything was dropped: events were lost */
+    uint64_t mounts;   /**< how often the mount table changed: what lies elsewhere stays */
     uint64_t rechecks; /**< how often an owner looked at its dependencies */
 } watch_counts;
 

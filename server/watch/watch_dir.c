@@ -64,6 +64,17 @@ void watch_dir_put(watch_set *w, watch_dir *d)
         dir_free(w, d);
 }
 
+/* After a change of the mount table: does its path lead where it did? What it leads through does. */
+static int dir_is_in_place(const watch_set *w, watch_dir *d)
+{
+    if (d->mounted == w->mounted)
+        return 1;
+    if (watch_place_of(d->path, 1) != d->place)
+        return 0;
+    d->mounted = w->mounted;
+    return 1;
+}
+
 /* Recursion ends at /; links and depth are bounded when an object is made. */
 int watch_dir_is_alive(const watch_set *w, watch_dir *d)
 {
@@ -72,7 +83,7 @@ int watch_dir_is_alive(const watch_set *w, watch_dir *d)
     if (d->generation == w->generation)
         return 1;
     if (d->epoch != w->epoch || (d->parent && !watch_dir_is_alive(w, d->parent)) ||
-        (d->target && !watch_dir_is_alive(w, d->target))) {
+        (d->target && !watch_dir_is_alive(w, d->target)) || !dir_is_in_place(w, d)) {
         d->dead = 1;
         return 0;
     }
@@ -176,6 +187,7 @@ static int dir_attach(watch_set *w, watch_dir *d, int links)
     if (d->next_of_inode)
         d->next_of_inode->prev_of_inode = &d->next_of_inode;
     d->inode->dirs = d;
+    d->place = watch_place_of(d->path, 1);
     if (watch_is_local(d->path))
         return 0;
     errno = EXDEV;
@@ -202,6 +214,7 @@ static watch_dir *dir_create(watch_set *w, const char *path, size_t len, uint32_
     d->parent = parent;
     d->generation = w->generation;
     d->epoch = w->epoch;
+    d->mounted = w->mounted;
     w->bytes += watch_block(sizeof *d + len + 1);
     if (dir_attach(w, d, links)) {
         error = errno;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inotify watches by their number, and the file systems that inotify can be trusted on. */
 #include "watch_private.h"
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 watch_inode *watch_inode_find(watch_set *w, int wd)
@@ -52,6 +54,29 @@ void watch_inode_put(watch_set *w, watch_inode *x)
     w->count--;
     w->bytes -= watch_block(sizeof *x) + WATCH_KERNEL_BYTES;
     free(x);
+}
+
+static uint64_t place_mix(uint64_t h, uint64_t value)
+{
+    h = (h ^ value) * 0x9e3779b97f4a7c15ull;
+    return h ^ h >> 29;
+}
+
+uint64_t watch_place_of(const char *path, int follow)
+{
+    struct statx st;
+    uint64_t h;
+
+    if (statx(AT_FDCWD, path,
+              AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT | (follow ? 0 : AT_SYMLINK_NOFOLLOW),
+              STATX_INO | STATX_MNT_ID, &st))
+        return 0;
+    if (!(st.stx_mask & STATX_MNT_ID))
+        return WATCH_NO_PLACE;
+    h = place_mix(
+        place_mix(place_mix(1, st.stx_mnt_id), (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor),
+        st.stx_ino);
+    return h > WATCH_NO_PLACE ? h : ~h;
 }
 
 /* Where every change passes through this kernel. Others may be right as well, but who does not know

@@ -2,6 +2,7 @@
 /* The things that owners depend on: entries of directories, all entries, inodes. Each is one object
  * whatever number of owners it has. */
 #include "watch_private.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,12 +131,41 @@ static int node_give(watch_set *w, watch_owner *owner, watch_node *node)
     return rc;
 }
 
+/* A file can be mounted over a file. A name that is too long is that of nothing. */
+static uint64_t node_place(const watch_dir *d, const char *name, size_t len)
+{
+    size_t at = d->path_len > 1 ? d->path_len : 0;
+    char path[PATH_MAX];
+
+    if (at + len + 2 > sizeof path)
+        return 0;
+    memcpy(path, d->path, at);
+    path[at] = '/';
+    memcpy(path + at + 1, name, len);
+    path[at + 1 + len] = '\0';
+    return watch_place_of(path, 0);
+}
+
+static int node_is_in_place(const watch_set *w, watch_node *node)
+{
+    if (node->kind != WATCH_ENTRY || node->mounted == w->mounted)
+        return 1;
+    if (node_place(node->dir, node->name, node->len) != node->place)
+        return 0;
+    node->mounted = w->mounted;
+    return 1;
+}
+
 watch_node *watch_on_entry(watch_set *w, watch_owner *owner, watch_dir *d, const char *name,
                            size_t len)
 {
     uint32_t hash = entry_hash(d, name, len);
     watch_node *node = entry_find_hashed(w, d, name, len, hash), **bucket;
 
+    if (node && !node_is_in_place(w, node)) {
+        watch_node_change(w, node);
+        node = NULL;
+    }
     if (node)
         return owner_take(w, owner, node) ? NULL : node;
     if (!(node = node_create(w, WATCH_ENTRY, name, len)))
@@ -146,6 +176,8 @@ watch_node *watch_on_entry(watch_set *w, watch_owner *owner, watch_dir *d, const
     *bucket = node;
     node->dir = d;
     d->refs++;
+    node->place = node_place(d, name, len);
+    node->mounted = w->mounted;
     return node_give(w, owner, node) ? NULL : node;
 }
 
@@ -197,10 +229,14 @@ static int owner_is_changed(watch_set *w, const watch_owner *owner)
     if (owner->epoch != w->epoch)
         return 1;
     for (uint32_t i = 0; i < owner->n; i++) {
-        const watch_node *node = owner->nodes[i];
+        watch_node *node = owner->nodes[i];
 
         if (node->changed || (node->dir && !watch_dir_is_alive(w, node->dir)))
             return 1;
+        if (!node_is_in_place(w, node)) {
+            watch_node_change(w, node);
+            return 1;
+        }
     }
     return 0;
 }

@@ -49,6 +49,8 @@ struct watch_dir {
     watch_node *any;   /**< on every entry and unchanged, or NULL */
     uint64_t generation; /**< of the set, when it was last found alive */
     uint64_t epoch;
+    uint64_t place;   /**< watch_place_of() it, when it was made */
+    uint64_t mounted; /**< of the set, when that was last compared */
     unsigned refs;
     uint8_t dead;
     uint8_t mapped;
@@ -65,6 +67,8 @@ struct watch_node {
     const watch_owner *last; /**< the owner that was added last; NULL: it is gone */
     watch_dir *dir;          /**< referenced; NULL for an inode */
     watch_inode *inode;      /**< referenced; NULL but for an inode */
+    uint64_t place;          /**< of an entry: watch_place_of() it, without following a link */
+    uint64_t mounted;        /**< of the set, when that was last compared */
     uint32_t refs;           /**< owners */
     uint32_t hash;
     uint8_t kind;    /**< WATCH_* */
@@ -81,6 +85,8 @@ struct watch_set {
     unsigned count;
     size_t bytes;
     uint64_t generation, epoch;
+    uint64_t mounted;  /**< how often the mount table changed */
+    int has_places;    /**< the kernel tells watch_place_of() */
     uint32_t mask; /**< buckets of each table, less one */
     uint32_t failed_len; /**< bytes of the path that watch_dir_get() failed at */
     watch_inode **inodes;
@@ -110,6 +116,15 @@ static inline size_t watch_block(size_t size)
 watch_inode *watch_inode_get(watch_set *w, const char *path, uint32_t mask);
 void watch_inode_put(watch_set *w, watch_inode *x);
 watch_inode *watch_inode_find(watch_set *w, int wd);
+
+/**
+ * What a path leads to, as a number: the mount, the device, the inode. A mount over it, or over what it
+ * leads through, makes it another one. Does not wait for remote file systems that were there before.
+ * @param follow  a symbolic link at its end
+ * @return 0: nothing is there; WATCH_NO_PLACE: the kernel does not tell
+ */
+uint64_t watch_place_of(const char *path, int follow);
+#define WATCH_NO_PLACE 1
 
 /** 1 if inotify tells of every change to what lies at @a path. */
 int watch_is_local(const char *path);

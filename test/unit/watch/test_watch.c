@@ -224,17 +224,23 @@ static void test_many_owners_of_one_directory(void **state)
 /* In a mount namespace of its own, where that may be made. */
 static void test_mounts(void **state)
 {
-    watch_owner owner = {0};
+    watch_owner owner = {0}, by_link = {0}, elsewhere = {0};
     watch_set *w;
 
     if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
         skip();
     fresh_tree();
+    put("a/other", "o");
+    put("a/over", "x");
+    assert_int_equal(symlink("a/b", at("link")), 0);
     w = watch_set_create(100);
+    assert_int_equal(watch_add(w, &elsewhere, at("a/other"), NULL, 0), 0);
     for (int round = 0; round < 3; round++) { /* a mount over the folder, a bind, an unmount */
         assert_int_equal(watch_add(w, &owner, at("a/b/c/f"), NULL, 0), 0);
+        assert_int_equal(watch_add(w, &by_link, at("link/c/f"), NULL, 0), 0);
         watch_drain(w);
         assert_int_equal(watch_changed(w, &owner), 0);
+        assert_int_equal(watch_changed(w, &by_link), 0);
         if (round == 0)
             assert_int_equal(mount("none", at("a/b"), "tmpfs", 0, NULL), 0);
         else if (round == 1)
@@ -243,9 +249,25 @@ static void test_mounts(void **state)
             assert_int_equal(umount2(at("a/b"), MNT_DETACH), 0);
         watch_drain(w);
         assert_int_equal(watch_changed(w, &owner), 1);
+        assert_int_equal(watch_changed(w, &by_link), 1);
+        assert_int_equal(watch_changed(w, &elsewhere), 0);
         watch_remove(w, &owner);
+        watch_remove(w, &by_link);
     }
     assert_int_equal(umount2(at("a/b"), MNT_DETACH), 0);
+    assert_int_equal(watch_counts_of(w)->flushes, 0);
+    assert_int_equal(mount(at("a/over"), at("a/other"), NULL, MS_BIND, NULL), 0); /* a file over a file */
+    assert_int_equal(watch_add(w, &owner, at("a/other"), NULL, 0), 0);
+    watch_drain(w);
+    assert_int_equal(watch_changed(w, &elsewhere), 1);
+    watch_remove(w, &elsewhere);
+    watch_remove(w, &owner);
+    assert_int_equal(watch_add(w, &owner, at("a/other"), NULL, 0), 0);
+    assert_int_equal(umount2(at("a/other"), MNT_DETACH), 0);
+    watch_drain(w);
+    assert_int_equal(watch_changed(w, &owner), 1);
+    watch_remove(w, &owner);
+    assert_int_equal(watch_count(w), 0);
     watch_set_destroy(w);
 }
 
