@@ -223,7 +223,10 @@ static void context_policy(SSL_CTX *ctx, const tls_server_conf *sc)
     SSL_CTX_set_verify_depth(ctx, sc->depth == TLS_UNSET ? 1 : sc->depth);
     SSL_CTX_set_timeout(ctx, sc->session_seconds == TLS_UNSET ? 300 : sc->session_seconds);
     SSL_CTX_set_session_id_context(ctx, sc->sid, sizeof sc->sid);
-    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, tls_ticket);
+    tls_sessions_use(ctx);
+    if (sc->tickets == 0 && !tls_settings.cache_bytes)
+        SSL_CTX_set_num_tickets(ctx, 0); /* none that could be taken */
 }
 
 static int context_fill(SSL_CTX *ctx, const tls_server_conf *sc, OSSL_LIB_CTX *lib)

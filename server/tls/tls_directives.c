@@ -301,15 +301,29 @@ static const char *set_crl_check(cmd_parms *cmd, void *dir, const char *args)
 
 /* ---- the whole server ---- */
 
+/* shmcb:FILE(BYTES). The file is not used: the memory has no name. */
 static const char *set_session_cache(cmd_parms *cmd, void *dir, const char *arg)
 {
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY), *size = strrchr(arg, '(');
+    apr_int64_t bytes = 512 * 1024;
+    char *end;
 
-    if (error || !ap_cstr_casecmp(arg, "none") || !ap_cstr_casecmp(arg, "nonenotnull"))
+    if (error)
         return error;
+    tls_settings.cache_bytes = 0;
+    if (!ap_cstr_casecmp(arg, "none") || !ap_cstr_casecmp(arg, "nonenotnull"))
+        return NULL;
     if (ap_cstr_casecmpn(arg, "shmcb:", 6) && ap_cstr_casecmp(arg, "shmcb"))
         return apr_pstrcat(cmd->pool, "SSLSessionCache ", arg, NOT_OFFERED, NULL);
-    tls_settings.cache_bytes = 512000;
+    if (size) {
+        bytes = apr_strtoi64(size + 1, &end, 10);
+        if (strcmp(end, ")") || bytes < TLS_CACHE_LEAST || bytes > TLS_CACHE_MOST)
+            return apr_psprintf(cmd->pool,
+                                "SSLSessionCache: Invalid argument: size has to be between %d and "
+                                "%d bytes",
+                                TLS_CACHE_LEAST, TLS_CACHE_MOST);
+    }
+    tls_settings.cache_bytes = (apr_size_t)bytes;
     return NULL;
 }
 

@@ -15,6 +15,8 @@
  * tls_transport.c    struct conn_transport over TLS
  * tls_handshake.c    the driver of connections until the handshake is done
  * tls_hello.c        virtual host by SNI, protocol by ALPN
+ * tls_tickets.c      keys of session tickets
+ * tls_sessions.c     the cache of sessions
  * tls_request.c      hooks of requests
  * tls_vars.c         SSL_* variables
  *
@@ -36,7 +38,9 @@ extern module AP_MODULE_DECLARE_DATA ssl_module;
 #define TLS_SMALL_BYTES (64 * 1024) /**< so much is sent in small records first */
 #define TLS_HANDSHAKES 8            /**< steps of handshakes in one turn of a loop */
 #define TLS_READS 16                /**< reads from the socket in one call */
-#define TLS_NAME_MAX 255            /**< bytes of a server name */
+#define TLS_CACHE_LEAST 8192        /**< bytes of SSLSessionCache */
+#define TLS_CACHE_MOST (1 << 30)
+#define TLS_NAME_MAX 255 /**< bytes of a server name */
 
 /** Bits of SSLProtocol. */
 enum { TLS_V1_0 = 1, TLS_V1_1 = 2, TLS_V1_2 = 4, TLS_V1_3 = 8, TLS_V_ALL = 15 };
@@ -197,6 +201,19 @@ void tls_context_apply(SSL *ssl, SSL_CTX *ctx, const tls_server_conf *sc);
 
 /** Log what is in OpenSSL's error queue, and empty it. */
 void tls_log_errors(const server_rec *s, int level);
+
+/* ---- tls_tickets.c, tls_sessions.c: memory that all processes share ---- */
+
+/** Make what is not there yet. @return 0, or -1 with errno. Threads: main, of the supervisor */
+int tls_tickets_begin(void);
+int tls_sessions_begin(apr_size_t bytes);
+
+/** For SSL_CTX_set_tlsext_ticket_key_evp_cb(). */
+int tls_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
+               EVP_MAC_CTX *mac, int seal);
+
+/** Let a context use the cache, if the configuration has one. */
+void tls_sessions_use(SSL_CTX *ctx);
 
 /* ---- tls_setup.c ---- */
 

@@ -239,6 +239,11 @@ int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_r
     setup_servers_n = 0;
     apr_pool_cleanup_register(p, NULL, setup_forget, apr_pool_cleanup_null);
     tls_bio_begin();
+    if (tls_tickets_begin() || tls_sessions_begin(tls_settings.cache_bytes)) {
+        ap_log_error(APLOG_MARK, APLOG_EMERG, errno, main_server,
+                     "TLS: no shared memory for tickets and sessions");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
     for (server_rec *s = main_server; s; s = s->next) {
         tls_server_conf *sc = tls_conf_of(s);
 

@@ -3,6 +3,7 @@
 does is in test_mod_ssl.py, which runs with the built-in module too."""
 import os
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -226,3 +227,46 @@ def test_key_that_does_not_fit(serve):
     s.wait = False
     s.start()
     s.wait_for_log("AH02565")
+
+
+RESUME = """
+BuiltinModule ssl_module On
+SSLEngine on
+SSLCertificateFile @ROOT@/conf/cert.pem
+SSLCertificateKeyFile @ROOT@/conf/key.pem
+EventLoops 2
+ServerProcesses 2
+"""
+
+
+def resumed(server, version, session=None):
+    """A connection with a request: (was it resumed, its session)."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.minimum_version = context.maximum_version = version
+    if session:
+        context = session[0]
+    with socket.create_connection(("127.0.0.1", server.port), brigade.PATIENCE) as s:
+        with context.wrap_socket(s, server_hostname="localhost", session=session[1] if session else None) as t:
+            t.sendall(b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            while t.recv(1000):
+                pass
+            return t.session_reused, (context, t.session)
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
+@pytest.mark.parametrize("how, works", [("SSLSessionCache none\n", True), ("SSLSessionTickets off\nSSLSessionCache shmcb:x(64000)\n", True),
+                                        ("SSLSessionTickets off\nSSLSessionCache none\n", False)], ids=["tickets", "cache", "neither"])
+def test_resumption(serve, version, how, works):
+    """By whichever loop and process, and over a reload."""
+    s = serve.unstarted(RESUME + how, {"a.txt": "text\n"}, modules=())
+    certificate(s)
+    s.start()
+    for _ in range(2):
+        first, session = resumed(s, version)
+        assert not first
+        assert {resumed(s, version, session)[0] for _ in range(8)} == {works}
+    s.signal(signal.SIGUSR1)
+    brigade.wait_until(lambda: s.error_log().count(b"resuming normal operations") > 1, "the reload")
+    if version == ssl.TLSVersion.TLSv1_2 or "off" not in how:
+        assert resumed(s, version, session)[0] == works

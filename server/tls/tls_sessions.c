@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SSLSessionCache shmcb: sessions in memory that all loops and processes share, for clients without
+ * tickets and for configurations that do not give them.
+ *
+ * A table of places of one size; a session may be in one of a few that its id leads to, and takes the
+ * place of the oldest. A place is taken for a copy by one atomic exchange. Whoever finds it taken goes
+ * on without: a session that is not found costs a handshake, and a loop never waits. A place whose
+ * holder died is free again after some seconds. */
+#include "tls_private.h"
+#include "http_log.h"
+#include <openssl/err.h>
+#include <openssl/rand.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+APLOG_USE_MODULE(ssl);
+
+#define SESSION_WAYS 8
+#define SESSION_DER 960 /* a session without a client's certificate has some 150 to 250 bytes */
+#define SESSION_STUCK_SECONDS 5
+
+typedef struct session_place {
+    _Atomic uint32_t taken; /* 0, or since when, in seconds of the monotonic clock */
+    uint32_t len;           /* of der; 0 = free */
+    int64_t until;          /* seconds since the epoch */
+    uint8_t id_len;
+    unsigned char id[SSL_MAX_SSL_SESSION_ID_LENGTH];
+    unsigned char der[SESSION_DER];
+} session_place;
+
+static struct {
+    session_place *place;
+    size_t places; /* a multiple of SESSION_WAYS */
+} sessions;
+
+static int64_t session_seconds(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return t.tv_sec;
+}
+
+/* ---- places ---- */
+
+static int place_take(session_place *s)
+{
+    uint32_t now = (uint32_t)session_seconds(CLOCK_MONOTONIC) + 1, held = atomic_load(&s->taken);
+
+    if (held && now - held < SESSION_STUCK_SECONDS)
+        return -1;
+    if (!atomic_compare_exchange_strong_explicit(&s->taken, &held, now, memory_order_acquire,
+                                                 memory_order_relaxed))
+        return -1;
+    if (held)
+        s->len = 0; /* nobody knows how far its holder came */
+    return 0;
+}
+
+static void place_leave(session_place *s)
+{
+    BRG_ASSERT(s->len <= sizeof s->der);
+    atomic_store_explicit(&s->taken, 0, memory_order_release);
+}
+
+/* Ids are random, but for those that clients make up: these find nothing. */
+static session_place *place_first(const unsigned char *id, unsigned len)
+{
+    uint64_t n = 0;
+
+    BRG_ASSERT(sessions.places % SESSION_WAYS == 0);
+    memcpy(&n, id, len < sizeof n ? len : sizeof n);
+    return &sessions.place[n % (sessions.places / SESSION_WAYS) * SESSION_WAYS];
+}
+
+static int place_is(const session_place *s, const unsigned char *id, unsigned len)
+{
+    return s->len && s->id_len == len && !memcmp(s->id, id, len);
+}
+
+/* ---- OpenSSL's callbacks ---- */
+
+static void session_put(const unsigned char *id, unsigned id_len, const unsigned char *der,
+                        size_t len, int64_t until)
+{
+    session_place *first = place_first(id, id_len), *to = NULL;
+
+    for (session_place *s = first; s < first + SESSION_WAYS; s++) {
+        if (place_take(s))
+            continue;
+        if (!to || !s->len || (to->len && s->until < to->until)) {
+            if (to)
+                place_leave(to);
+            to = s;
+        } else {
+            place_leave(s);
+        }
+    }
+    if (!to)
+        return;
+    BRG_ASSERT(len <= sizeof to->der && id_len <= sizeof to->id);
+    memcpy(to->id, id, id_len);
+    to->id_len = (uint8_t)id_len;
+    memcpy(to->der, der, len);
+    to->len = (uint32_t)len;
+    to->until = until;
+    place_leave(to);
+}
+
+static int session_new(SSL *ssl, SSL_SESSION *session)
+{
+    unsigned char der[SESSION_DER], *at = der;
+    unsigned id_len;
+    const unsigned char *id = SSL_SESSION_get_id(session, &id_len);
+    int len = i2d_SSL_SESSION(session, NULL);
+
+    if (!id_len || len <= 0 || (size_t)len > sizeof der)
+        return 0;
+    i2d_SSL_SESSION(session, &at);
+    session_put(id, id_len, der, (size_t)len,
+                session_seconds(CLOCK_REALTIME) + SSL_SESSION_get_timeout(session));
+    OPENSSL_cleanse(der, (size_t)len);
+    return 0; /* no reference is kept */
+}
+
+static size_t session_copy(const unsigned char *id, unsigned id_len, unsigned char *der)
+{
+    session_place *first = place_first(id, id_len);
+
+    for (session_place *s = first; s < first + SESSION_WAYS; s++) {
+        size_t len = 0;
+
+        if (place_take(s))
+            continue;
+        if (place_is(s, id, id_len) && s->until > session_seconds(CLOCK_REALTIME)) {
+            len = s->len;
+            memcpy(der, s->der, len);
+        }
+        place_leave(s);
+        if (len)
+            return len;
+    }
+    return 0;
+}
+
+static SSL_SESSION *session_get(SSL *ssl, const unsigned char *id, int id_len, int *copy)
+{
+    unsigned char der[SESSION_DER];
+    const unsigned char *at = der;
+    SSL_SESSION *session;
+    size_t len;
+
+    *copy = 0;
+    if (id_len <= 0 || id_len > SSL_MAX_SSL_SESSION_ID_LENGTH)
+        return NULL;
+    len = session_copy(id, (unsigned)id_len, der);
+    session = len ? d2i_SSL_SESSION(NULL, &at, (long)len) : NULL;
+    OPENSSL_cleanse(der, len);
+    return session;
+}
+
+static void session_remove(SSL_CTX *ctx, SSL_SESSION *session)
+{
+    unsigned id_len;
+    const unsigned char *id = SSL_SESSION_get_id(session, &id_len);
+    session_place *first;
+
+    if (!id_len)
+        return;
+    first = place_first(id, id_len);
+    for (session_place *s = first; s < first + SESSION_WAYS; s++) {
+        if (place_take(s))
+            continue;
+        if (place_is(s, id, id_len)) {
+            OPENSSL_cleanse(s->der, s->len);
+            s->len = 0;
+        }
+        place_leave(s);
+    }
+}
+
+/* ---- the whole ---- */
+
+/* The first size that was asked for stays: reloads keep the sessions. */
+int tls_sessions_begin(apr_size_t bytes)
+{
+    size_t places = bytes / sizeof(session_place) / SESSION_WAYS * SESSION_WAYS;
+    void *memory;
+
+    if (sessions.place || !bytes)
+        return 0;
+    if (places < SESSION_WAYS)
+        places = SESSION_WAYS;
+    memory = mmap(NULL, places * sizeof(session_place), PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return -1;
+    (void)madvise(memory, places * sizeof(session_place), MADV_DONTDUMP);
+    sessions.place = memory;
+    sessions.places = places;
+    return 0;
+}
+
+void tls_sessions_use(SSL_CTX *ctx)
+{
+    if (!sessions.place || !tls_settings.cache_bytes) {
+        SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+        return;
+    }
+    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_SERVER | SSL_SESS_CACHE_NO_INTERNAL |
+                                            SSL_SESS_CACHE_NO_AUTO_CLEAR);
+    SSL_CTX_sess_set_new_cb(ctx, session_new);
+    SSL_CTX_sess_set_get_cb(ctx, session_get);
+    SSL_CTX_sess_set_remove_cb(ctx, session_remove);
+}

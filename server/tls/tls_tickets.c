@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys of session tickets. They lie in memory that the supervisor made before its first server
+ * process and that all of them share, so they last over reloads. A key is used for TICKET_SECONDS,
+ * and tickets of the two before it are still taken. Whoever finds the current key too old makes the
+ * next one; readers look at the number of keys made, and at slots that are not written any more. */
+#include "tls_private.h"
+#include "http_log.h"
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+#include <openssl/rand.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+APLOG_USE_MODULE(ssl);
+
+#define TICKET_SECONDS (8 * 3600)
+#define TICKET_SLOTS 4 /* the current one, two before it, one that may be written */
+#define TICKET_TAKEN 3
+#define TICKET_WRITE_SECONDS 10 /* a writer that takes longer has died */
+
+typedef struct ticket_key {
+    _Atomic int64_t born; /* seconds since the epoch */
+    unsigned char name[16], aes[32], hmac[32];
+} ticket_key;
+
+typedef struct ticket_keys {
+    _Atomic uint32_t
+        made; /* keys made so far; the current one is in slot (made - 1) % TICKET_SLOTS */
+    _Atomic int64_t writer; /* 0, or since when somebody makes the next one */
+    ticket_key key[TICKET_SLOTS];
+} ticket_keys;
+
+static ticket_keys *tickets;
+
+static int64_t ticket_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return t.tv_sec;
+}
+
+/* ---- making ---- */
+
+static int ticket_make(ticket_key *key)
+{
+    unsigned char random[sizeof key->name + sizeof key->aes + sizeof key->hmac];
+
+    if (RAND_priv_bytes(random, sizeof random) != 1)
+        return -1;
+    memcpy(key->name, random, sizeof key->name);
+    memcpy(key->aes, random + sizeof key->name, sizeof key->aes);
+    memcpy(key->hmac, random + sizeof key->name + sizeof key->aes, sizeof key->hmac);
+    OPENSSL_cleanse(random, sizeof random);
+    atomic_store(&key->born, ticket_now());
+    return 0;
+}
+
+static void ticket_rotate(uint32_t made)
+{
+    int64_t now = ticket_now(), writer = atomic_load(&tickets->writer);
+
+    if (writer && now - writer < TICKET_WRITE_SECONDS)
+        return;
+    if (!atomic_compare_exchange_strong(&tickets->writer, &writer, now))
+        return;
+    if (atomic_load(&tickets->made) == made && !ticket_make(&tickets->key[made % TICKET_SLOTS]))
+        atomic_store(&tickets->made, made + 1);
+    atomic_store(&tickets->writer, 0);
+}
+
+int tls_tickets_begin(void)
+{
+    void *memory;
+
+    if (tickets)
+        return 0;
+    memory = mmap(NULL, sizeof *tickets, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return -1;
+    (void)madvise(memory, sizeof *tickets, MADV_DONTDUMP);
+    tickets = memory;
+    ticket_rotate(0);
+    return atomic_load(&tickets->made) ? 0 : -1;
+}
+
+/* ---- use ---- */
+
+static const ticket_key *ticket_current(void)
+{
+    uint32_t made = atomic_load_explicit(&tickets->made, memory_order_acquire);
+    const ticket_key *key = &tickets->key[(made - 1) % TICKET_SLOTS];
+
+    BRG_ASSERT(made > 0);
+    if (ticket_now() - atomic_load(&key->born) < TICKET_SECONDS)
+        return key;
+    ticket_rotate(made);
+    made = atomic_load_explicit(&tickets->made, memory_order_acquire);
+    return &tickets->key[(made - 1) % TICKET_SLOTS];
+}
+
+/* @return how many keys were made after it, -1: it is not known */
+static int ticket_find(const unsigned char *name, const ticket_key **found)
+{
+    uint32_t made = atomic_load_explicit(&tickets->made, memory_order_acquire);
+
+    BRG_ASSERT(made > 0);
+    for (uint32_t age = 0; age < TICKET_TAKEN && age < made; age++) {
+        const ticket_key *key = &tickets->key[(made - 1 - age) % TICKET_SLOTS];
+        int64_t old = ticket_now() - atomic_load(&key->born);
+
+        if (!memcmp(key->name, name, sizeof key->name) && old < TICKET_TAKEN * TICKET_SECONDS) {
+            *found = key;
+            return (int)age;
+        }
+    }
+    return -1;
+}
+
+static int ticket_mac(EVP_MAC_CTX *mac, const ticket_key *key)
+{
+    OSSL_PARAM params[] = {
+        OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, (void *)(uintptr_t)key->hmac,
+                                          sizeof key->hmac),
+        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)(uintptr_t) "SHA256", 0),
+        OSSL_PARAM_construct_end()};
+
+    return EVP_MAC_CTX_set_params(mac, params);
+}
+
+static int ticket_seal(unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
+                       EVP_MAC_CTX *mac)
+{
+    const ticket_key *key = ticket_current();
+
+    if (RAND_bytes(iv, EVP_MAX_IV_LENGTH) != 1)
+        return -1;
+    memcpy(name, key->name, sizeof key->name);
+    return EVP_EncryptInit_ex(cipher, EVP_aes_256_cbc(), NULL, key->aes, iv) && ticket_mac(mac, key)
+               ? 1
+               : -1;
+}
+
+/* 0: not known; 1; 2: taken, and a new one is to be given */
+int tls_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
+               EVP_MAC_CTX *mac, int seal)
+{
+    const ticket_key *key;
+    int age;
+
+    BRG_ASSERT(tickets != NULL);
+    if (seal)
+        return ticket_seal(name, iv, cipher, mac);
+    if ((age = ticket_find(name, &key)) < 0)
+        return 0;
+    if (!EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), NULL, key->aes, iv) || !ticket_mac(mac, key))
+        return -1;
+    return age || SSL_version(ssl) == TLS1_3_VERSION ? 2 : 1;
+}
