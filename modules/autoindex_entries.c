@@ -12,16 +12,18 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/loop.h"
 #include "brigade/memory.h"
 #include "brigade/response_cache.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 APLOG_USE_MODULE(autoindex);
 
 #define AI_LOOP_ENTRIES 100 /* of a folder that a loop reads */
-#define AI_LOOP_US 2000     /* in which it has to be done */
-#define AI_LOOP_STEP 8      /* entries between two looks at the clock */
+#define AI_LOOP_STEP 8      /* entries between two looks whether it had to wait */
+#define AI_LOOP_WAITS 4     /* that may have another reason than a disk */
 #define AI_TITLE_READ 8191  /* bytes at the start of a document in which its title is looked for */
 
 int ai_is_html(const request_rec *r)
@@ -158,7 +160,8 @@ static ai_entry *ai_entry_of(request_rec *r, const apr_finfo_t *dirent, const ai
         return NULL;
     if (view->pattern && apr_fnmatch(view->pattern, name, APR_FNM_NOESCAPE | APR_FNM_PERIOD))
         return NULL;
-    if (ai_is_ignored(view->conf, ap_make_full_path(r->pool, r->filename, name)))
+    if (view->conf->ignores->nelts &&
+        ai_is_ignored(view->conf, ap_make_full_path(r->pool, r->filename, name)))
         return NULL;
     sub = ap_sub_req_lookup_dirent(dirent, r, AP_SUBREQ_NO_ARGS, NULL);
     if (!sub)
@@ -251,13 +254,23 @@ static int ai_compare(const void *va, const void *vb, void *vview)
     return rv ? rv : ai_compare_names(a, b, view->opts);
 }
 
+/* 1: the calling thread has read from a disk since then, or waited for something more than once. */
+static int ai_has_waited(const struct rusage *then)
+{
+    struct rusage now;
+
+    return getrusage(RUSAGE_THREAD, &now) == 0 &&
+           (now.ru_inblock != then->ru_inblock || now.ru_nvcsw - then->ru_nvcsw > AI_LOOP_WAITS);
+}
+
 /* A loop stops where it takes long: many entries, a disk that has to be asked for them, or a link, which
  * may lead anywhere. */
-static int ai_is_for_worker(request_rec *r, const ai_view *view, int n, const apr_finfo_t *dirent)
+static int ai_is_for_worker(request_rec *r, const struct rusage *began, int n,
+                            const apr_finfo_t *dirent)
 {
-    int late = n % AI_LOOP_STEP == AI_LOOP_STEP - 1 && apr_time_now() - view->began > AI_LOOP_US;
+    int slow = n % AI_LOOP_STEP == AI_LOOP_STEP - 1 && ai_has_waited(began);
 
-    return (late || n >= AI_LOOP_ENTRIES || dirent->filetype == APR_LNK) &&
+    return (slow || n >= AI_LOOP_ENTRIES || dirent->filetype == APR_LNK) &&
            brg_request_rerun_on_worker(r);
 }
 
@@ -274,6 +287,8 @@ apr_array_header_t *ai_entries(request_rec *r, ai_view *view, apr_status_t *rv)
 {
     apr_array_header_t *entries = apr_array_make(r->pool, 32, sizeof(ai_entry *));
     ai_entry *entry = ai_parent(r, view);
+    int on_loop = brg_thread_is_loop();
+    struct rusage began;
     apr_finfo_t dirent;
     apr_dir_t *dir;
 
@@ -285,6 +300,7 @@ apr_array_header_t *ai_entries(request_rec *r, ai_view *view, apr_status_t *rv)
         return NULL;
     if (entry)
         APR_ARRAY_PUSH(entries, ai_entry *) = entry;
+    on_loop = on_loop && getrusage(RUSAGE_THREAD, &began) == 0;
     for (int n = 0;; n++) {
         errno = 0;
         *rv = apr_dir_read(&dirent, APR_FINFO_MIN | APR_FINFO_NAME, dir);
@@ -294,7 +310,7 @@ apr_array_header_t *ai_entries(request_rec *r, ai_view *view, apr_status_t *rv)
         }
         if (*rv != APR_SUCCESS || brg_pool_refused(r->pool))
             break; /* who was refused memory is not answered with a list */
-        if (ai_is_for_worker(r, view, n, &dirent)) {
+        if (on_loop && ai_is_for_worker(r, &began, n, &dirent)) {
             *rv = APR_EAGAIN;
             break;
         }

@@ -91,7 +91,6 @@ typedef struct ai_view {
     int opts;
     char key, direction;   /**< "NMSD", "AD" */
     const char *pattern;   /**< only names that match; NULL: all */
-    apr_time_t began;      /**< when it began to be made */
     const char *link_args; /**< what the sort links carry on, ready for HTML */
 } ai_view;
 

@@ -127,7 +127,7 @@ static int ai_open_status(apr_status_t rv)
 
 static int ai_index(request_rec *r, const ai_conf *conf)
 {
-    ai_view view = {.conf = conf, .opts = conf->opts, .link_args = "", .began = apr_time_now()};
+    ai_view view = {.conf = conf, .opts = conf->opts, .link_args = ""};
     apr_array_header_t *entries;
     apr_status_t rv;
     apr_dir_t *dir;

@@ -78,7 +78,7 @@ static struct core_output *core_output_of(ap_filter_t *f)
 
 static int core_output_waits(const struct core_output *out)
 {
-    return !APR_BRIGADE_EMPTY(out->bb) || core_spool_is_active(out);
+    return !APR_BRIGADE_EMPTY(out->bb) || (out->spool && core_spool_is_active(out));
 }
 
 static void core_output_update(struct core_output *out)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "program_thread.h"
 #include "h1_request.h"
 #include "h1_conn_private.h"
 #include "loop.h"
@@ -9,7 +10,7 @@
 
 http_head *h1_conn_scratch_head(void)
 {
-    static _Thread_local http_head head;
+    static PROGRAM_THREAD_LOCAL http_head head;
 
     return &head;
 }
@@ -17,8 +18,8 @@ http_head *h1_conn_scratch_head(void)
 /* Looked up when the server changes, which on most sites is never. */
 const h1_limits *h1_limits_for(const brg_conn *bc)
 {
-    static _Thread_local const server_rec *of;
-    static _Thread_local h1_limits limits;
+    static PROGRAM_THREAD_LOCAL const server_rec *of;
+    static PROGRAM_THREAD_LOCAL h1_limits limits;
     const server_rec *s = bc->c ? bc->c->base_server : bc->base;
 
     if (of != s) {
@@ -30,8 +31,8 @@ const h1_limits *h1_limits_for(const brg_conn *bc)
 
 const brg_read_timeouts *h1_read_timeouts(const server_rec *s)
 {
-    static _Thread_local const server_rec *of;
-    static _Thread_local brg_read_timeouts timeouts;
+    static PROGRAM_THREAD_LOCAL const server_rec *of;
+    static PROGRAM_THREAD_LOCAL brg_read_timeouts timeouts;
 
     if (of != s) {
         APR_OPTIONAL_FN_TYPE(brg_read_timeouts_of) *fn =

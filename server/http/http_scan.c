@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Byte classes for h1_scan.h: the sums of H1_C_* for each of the 256 bytes, 16 a row.
+ * Byte classes for http_scan.h: the sums of HTTP_C_* for each of the 256 bytes, 16 a row.
  */
 #include "http_scan.h"
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dates and numbers as text, without printf. */
+#include "program_thread.h"
 #include "http_text.h"
 #include "apr_time.h"
 #include "brigade/assert.h"
 
 const char *http_date_now(apr_time_t now)
 {
-    static _Thread_local apr_time_t second = -1;
-    static _Thread_local char text[APR_RFC822_DATE_LEN];
+    static PROGRAM_THREAD_LOCAL apr_time_t second = -1;
+    static PROGRAM_THREAD_LOCAL char text[APR_RFC822_DATE_LEN];
 
     if (apr_time_sec(now) != second) {
         apr_rfc822_date(text, now);

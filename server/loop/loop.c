@@ -125,6 +125,14 @@ static void loop_take_returned(brg_loop *loop)
     }
 }
 
+/* Without a locked instruction in each turn: a worker wakes the loop after it has put something there, and what
+ * loop_woken() saw of that includes it. */
+static int loop_has_returned(brg_loop *loop)
+{
+    return atomic_load_explicit(&loop->returned, memory_order_relaxed) ||
+           atomic_load_explicit(&loop->drains_posted, memory_order_relaxed);
+}
+
 static void loop_event_conn(brg_loop *loop, brg_conn *bc, uint32_t events)
 {
     BRG_ASSERT_TAG(bc, CONN_TAG);
@@ -157,7 +165,7 @@ static void loop_woken(brg_loop *loop)
     if (read(loop->wake_fd, &n, sizeof n) < 0 && errno != EAGAIN)
         ap_log_error(APLOG_MARK, APLOG_ERR, errno, loop->server,
                      "event loop: read from its eventfd");
-    atomic_store(&loop->wakes, 0);
+    (void)atomic_exchange(&loop->wakes, 0); /* also acquires what workers did before they set it */
 }
 
 /* Data pointers of the poll set: &loop->wake_fd, &loop->orders_come, a slot of loop->listeners, or
@@ -354,7 +362,8 @@ void loop_turn(brg_loop *loop)
         loop->wait_failures = 0;
     for (int i = 0; i < n; i++)
         loop_event(loop, &events[i]);
-    loop_take_returned(loop);
+    if (loop_has_returned(loop))
+        loop_take_returned(loop);
     if (loop->ready) {
         loop->config->services->refresh(loop);
         loop_run_ready(loop);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "program_thread.h"
 #include "thread_self.h"
 #include "clock.h"
 #include "loop.h"
@@ -6,8 +7,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-static _Thread_local brg_loop *self_loop;
-static _Thread_local int self_index = -1;
+static PROGRAM_THREAD_LOCAL brg_loop *self_loop;
+static PROGRAM_THREAD_LOCAL int self_index = -1;
 
 APR_HOOK_STRUCT(APR_HOOK_LINK(turn_end))
 

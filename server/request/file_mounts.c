@@ -7,6 +7,7 @@
  * second), and when a file turns up on a file system that is not in it. A list in use is never freed,
  * since loops read it without a lock; there are as many as there were new mounts.
  */
+#include "program_thread.h"
 #include "file_open_private.h"
 #include "brigade/assert.h"
 #include "brigade/files.h"
@@ -210,7 +211,7 @@ static void mounts_poll(void)
 
 void file_mounts_turn(apr_time_t now)
 {
-    static _Thread_local apr_time_t looked;
+    static PROGRAM_THREAD_LOCAL apr_time_t looked;
 
     if (now - looked < MOUNTS_LOOK_US || pthread_mutex_trylock(&mounts_lock))
         return;
