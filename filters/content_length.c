@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CONTENT_LENGTH filter: counts the body for the log and, when all of it is in the first
- * brigade, tells its length in the header. A bucket of unknown length is read, but never waited for
- * with data in hand.
+ * The CONTENT_LENGTH filter: counts the body for the log and, if all of it is in the first brigade, sets
+ * Content-Length. A bucket of unknown length is read; before it would be waited for, the data so far is
+ * passed on.
  */
 #include "httpd.h"
 #include "http_core.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * <AuthzProviderAlias>: a provider, its argument and directives for it under a name of its own. One
- * provider serves all aliases; which of them a Require line means is told by the note
- * AUTHZ_PROVIDER_NAME_NOTE.
+ * <AuthzProviderAlias>: a name for a provider with its argument and directives. One provider serves all
+ * aliases; the note AUTHZ_PROVIDER_NAME_NOTE says which of them a Require line means.
  */
 #include "authz_core_private.h"
 #include "http_log.h"

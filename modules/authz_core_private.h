@@ -51,13 +51,13 @@ typedef struct authz_dir_conf {
     authz_node *open; /**< container being read; root's stand-in while directives are read */
     authz_merge merge;
     int forbid;          /**< AuthzSendForbiddenOnFailure: 0, 1, or -1 where not given */
-    int grants_all;      /**< root grants every request, whoever asks: nothing to evaluate */
+    int grants_all;      /**< root grants every request: nothing to evaluate */
     int queued_to_check; /**< already in the list for check_config */
 } authz_dir_conf;
 
 extern module authz_core_module;
 
-/** The words by which the log and messages call @a node, from @a p. */
+/** The name of @a node in the log and in messages, from @a p. */
 const char *authz_node_name(apr_pool_t *p, const authz_node *node);
 
 /** Recompute what is derived from conf->root. */
@@ -91,7 +91,7 @@ void authz_providers_register(apr_pool_t *p);
 /** 1 if the provider's answer depends only on path, method and configuration. */
 int authz_provider_is_static(const authz_provider *provider);
 
-/** 1 if @a provider is one of ours that never reads AUTHZ_PROVIDER_NAME_NOTE. */
+/** 1 if @a provider is built in and never reads AUTHZ_PROVIDER_NAME_NOTE. */
 int authz_provider_is_own(const authz_provider *provider);
 
 /** 1 if @a provider is "all" and @a parsed says "granted". */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The authorization providers that need nobody's name: all, env, method and expr. Everything that
- * can be parsed is parsed once, when the Require line is read.
+ * The authorization providers that do not need a user: all, env, method and expr. What can be parsed is
+ * parsed once, when the Require line is read.
  */
 #include "authz_core_private.h"
 #include "http_core.h"

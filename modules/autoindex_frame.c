@@ -56,8 +56,7 @@ static request_rec *ai_frame_file(request_rec *r, const char *name)
     return sub;
 }
 
-/* The subrequest's output joins ours: its own protocol filters stay, the one that would drop EOS
- * goes nowhere. */
+/* The sub-request's output becomes part of the listing: its content filters stay, its end (EOS) is not passed on. */
 static int ai_run_html(request_rec *r, request_rec *sub)
 {
     ap_filter_t *f = sub->output_filters;

@@ -107,7 +107,7 @@ static const char *headers_arrange_without_value(cmd_parms *cmd, headers_rule *r
     return NULL;
 }
 
-/* Settle which word is what; afterwards value is never NULL. */
+/* Decide which word is the name, the value and the condition; afterwards value is never NULL. */
 static const char *headers_arrange(cmd_parms *cmd, headers_rule *rule, headers_words *words)
 {
     BRG_ASSERT(words);

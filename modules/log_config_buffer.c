@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines on their way to files and pipes.
+ * Log lines before they are handed over to writers.
  *
- * A thread formats its lines one after the other into one buffer, whatever files they are for. At the
- * end of its turn the lines of each file go to that file's writer (log_config_writer.h), which nobody
- * waits for; where there is no writer, to the file itself. The buffer belongs to its thread; the only
- * lock guards the list of threads, for what is left when they or the files end.
+ * A thread formats its lines one after the other into one buffer, for all files. At the end of its turn
+ * the lines of each file are handed over to that file's writer (log_config_writer.h), without waiting; if
+ * there is no writer, they are written here. The buffer belongs to its thread; the only lock guards the
+ * list of threads, for lines that are left when threads or files end.
  */
 #include "log_config_writer.h"
 #include "http_log.h"

@@ -76,7 +76,7 @@ void log_out_escaped(log_out *out, const char *s)
     out->used = (apr_size_t)(d - out->data);
 }
 
-/* Text that nobody outside chose. */
+/* Text that no client can choose: it is not escaped. */
 static void log_out_plain(log_out *out, const char *s)
 {
     if (s)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writers: one round collects what all channels hold, brings it into the order of hand-over, and writes
- * it log by log. A writer that found something pauses before the next round, so that under load it
- * writes many turns at once and nobody has to wake it; one that finds nothing sleeps until it is woken.
+ * Log writers. One round collects the lines of all channels, sorts them in the order of hand-over, and
+ * writes them log by log. After a round with lines the writer pauses, so that under load it writes the
+ * lines of many turns at once and needs not be woken; after a round without lines it sleeps until it is
+ * woken.
  */
 #include "log_config_writer.h"
 #include "http_log.h"

@@ -72,10 +72,10 @@ void log_writers_start(log_file *files);
 void log_writers_hurry(int graceful);
 
 /**
- * Write what has been handed over, and end the writers. A writer that gets nothing written for two
- * seconds, or has no more time, is given up, and its lines are counted as lost. With LogOverflow wait a graceful
+ * Write what was handed over, and end the writers. A writer that makes no progress for two seconds, or
+ * whose time is over, is abandoned, and its lines are counted as lost. With LogOverflow wait a graceful
  * end waits for all of them.
- * Threads: one; nobody logs any more. Blocks.
+ * Threads: the last one; no other thread logs any more. Blocks.
  */
 void log_writers_stop(log_file *files);
 
@@ -109,7 +109,7 @@ void log_channels_end(log_channels *channels);
  */
 int log_file_write(log_file *file, struct iovec *vec, int vec_n, unsigned lines);
 
-/** Lines for @a file are lost because of @a rv, 0: because nobody could take them so fast. */
+/** Lines for @a file are lost because of @a rv; 0: they came faster than they could be written. */
 void log_file_lose(log_file *file, apr_uint64_t lines, apr_status_t rv);
 
 /** @a file can be written again: report how many lines were lost, if any. */

@@ -15,7 +15,7 @@ APLOG_USE_MODULE(autoindex);
 
 #define AI_LOOP_BYTES 4096 /* of a directory that a loop reads: one block of most file systems */
 
-/* One "X=v" of the query; @return what follows it, or NULL where it is none of ours: the rest is
+/* One "X=v" of the query. @return what follows it; NULL if it is not an option of listings: the rest is
  * ignored. */
 static const char *ai_query_letter(const char *query, char name, const char *values, char *value)
 {
@@ -116,7 +116,7 @@ static void ai_write_page(request_rec *r, const ai_view *view, const apr_array_h
         apr_table_setn(r->headers_in, "Accept-Encoding", encoding);
 }
 
-/* 403, as Apache has it, tells of rights; a server in trouble says so. */
+/* 403 for missing permissions, as in Apache; 503 if the server lacks descriptors or memory. */
 static int ai_open_status(apr_status_t rv)
 {
     if (APR_STATUS_IS_EMFILE(rv) || APR_STATUS_IS_ENFILE(rv) || APR_STATUS_IS_ENOMEM(rv))
@@ -210,7 +210,7 @@ static int ai_may_use_loop(request_rec *r)
            !brg_folder_may_hang(r->filename);
 }
 
-/* A listing tells of every file in its folder: what it looked at need not be kept. */
+/* A listing depends on every file in its directory, so it is not stored, and dependencies are not collected. */
 static void ai_insert_filter(request_rec *r)
 {
     if (!ai_is_asked(r) || r->method_number != M_GET)
@@ -220,7 +220,7 @@ static void ai_insert_filter(request_rec *r)
         brg_request_needs_worker(r);
 }
 
-/* A listing tells of every file in its folder, so it is not stored. */
+/* A listing depends on every file in its directory, so it is not stored. */
 static int ai_depends(request_rec *r)
 {
     return ai_is_asked(r) ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;

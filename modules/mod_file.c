@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The static handler: serves the file that the request was mapped to, where no other handler took
- * it.
+/*
+ * The handler for files: serves the file that the request was mapped to, if no other handler took the
+ * request.
  *
  * A file is opened once, by the directory walk (brigade/files.h). Files up to FileReadSize are read
- * at once, so that head and body leave in one write; larger ones go on as a file bucket, which the
- * core sends by sendfile, a mapping, or reads. Filters that look at the body never get a mapping: a
- * file that is cut short under them would end the process with SIGBUS. */
+ * at once, so that head and body are sent in one write; larger ones are passed on as a file bucket, which
+ * the core sends by sendfile, a memory mapping, or reads. Filters that look at the body never get a
+ * mapping: if the file were truncated meanwhile, the process would end with SIGBUS.
+ */
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"

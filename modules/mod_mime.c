@@ -81,8 +81,8 @@ typedef struct mime_search {
     request_rec *r;
     const mime_conf *conf;
     const char *type, *charset;
-    apr_array_header_t *unknown; /**< const char *: parts that meant nothing; NULL if nobody asks */
-    int found;                   /**< a part meant something to negotiation */
+    apr_array_header_t *unknown; /**< const char *: parts without a meaning; NULL: not collected */
+    int found;                   /**< a part has a meaning for negotiation */
 } mime_search;
 
 static void mime_note_unknown(mime_search *search, const char *part, apr_size_t len)

@@ -4,16 +4,16 @@
 
 /**
  * @file status_filters.h
- * What filters did, in the server process that answers, where FilterStatistics is on: part of the
- * page and of "?auto", and as "?filters=json" and "?filters=prometheus". A POST to
- * "?filters=reset" begins to count anew. Filters that were not called since are left out.
+ * Figures of filters, of the server process that answers, if FilterStatistics is on: part of the page
+ * and of "?auto", and as "?filters=json" and "?filters=prometheus". A POST to "?filters=reset" sets them
+ * to 0. Filters that were not called since are left out.
  */
 #include "httpd.h"
 
-/** Answer "?filters=..." @param what  what stands there. @return as handlers do */
+/** Answer "?filters=what". @return as handlers do */
 int status_filters_handle(request_rec *r, const char *what);
 
-/** Take part in the other shapes. */
+/** Add the figures to the page and to "?auto". */
 void status_filters_register(apr_pool_t *p);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The page for people. Headings and tables are those of Apache's page, which scripts pick apart;
- * the table of event loops is ours.
+ * the table of event loops is Brigade's.
  */
 #include "status_private.h"
 #include "http_config.h"

@@ -4,16 +4,16 @@
 
 /**
  * @file status_memory.h
- * What memory systems did, in the server process that answers, where MemoryReport is on: part of
- * the page and of "?auto", and as "?memory=json" and "?memory=prometheus". A POST to
- * "?memory=reset" begins to count anew.
+ * Figures of memory systems, of the server process that answers, if MemoryReport is on: part of the page
+ * and of "?auto", and as "?memory=json" and "?memory=prometheus". A POST to "?memory=reset" sets them
+ * to 0.
  */
 #include "httpd.h"
 
-/** Answer "?memory=..." @param what  what stands there. @return as handlers do */
+/** Answer "?memory=what". @return as handlers do */
 int status_memory_handle(request_rec *r, const char *what);
 
-/** Take part in the other shapes. */
+/** Add the figures to the page and to "?auto". */
 void status_memory_register(apr_pool_t *p);
 
 #endif

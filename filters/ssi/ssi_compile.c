@@ -84,7 +84,7 @@ static apr_size_t compile_directive(ssi_compiler *c, apr_size_t at)
     return complete ? from + lexer.pos : 0;
 }
 
-/* Where a branch that is not shown goes on: next_flow of all nodes. */
+/* next_flow of all nodes: what a branch that is not shown skips to. */
 static void compile_link(ssi_page *page)
 {
     unsigned next = page->nodes_n;

@@ -285,7 +285,7 @@ void ssi_lex_take(const ssi_lexer *l, const char *text, apr_pool_t *p, ssi_direc
     BRG_ASSERT((l->state == LEX_BEFORE_ARG || l->state == LEX_UNKNOWN) && l->name_len < l->pos);
     d->pool = p;
     d->name = lex_lower(p, text, l->name_len);
-    /* A name with a NUL in it is none of ours, whatever stands before the NUL. */
+    /* A name with a NUL in it is not that of an element. */
     d->element = strlen(d->name) == l->name_len ? ssi_element_find(d->name) : NULL;
     d->args = args;
     d->args_n = (unsigned)n;

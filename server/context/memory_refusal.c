@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of a request whose memory system refused memory (a limit, as a rule).
+ * The end of a request whose memory system refused memory, mostly because of a limit.
  *
- * Code that allocates from pools does not expect to be refused, so the pool goes on for a while
- * with memory that is kept for that, and the request ends at the next point where it can: with
- * 503, or what the memory system says, when no head was made, else by closing the connection,
- * should the response not be completed. Nothing but this request is concerned.
+ * Code that allocates from pools does not expect a failure. So the pool continues with an emergency
+ * reserve, and the request ends at the next point where it can: with 503, or the status that the memory
+ * system has, if no head was sent; else by closing the connection, unless the response was completed.
+ * No other request is affected.
  *
- * An error page or a redirection is let through, and a response that was begun goes on, unless it
- * is about to use up that reserve.
+ * An error page or a redirection is sent, and a response that has begun continues, unless it is about to
+ * use up the reserve.
  */
 #include "httpd.h"
 #include "http_core.h"
@@ -19,7 +19,7 @@
 
 APLOG_USE_MODULE(core);
 
-/* Of the reserve: what a response that was begun may have, and an error page. */
+/* How much of the reserve a response that has begun may use, and an error page. */
 #define REFUSAL_COMPLETES ((apr_size_t)1 << 20)
 #define REFUSAL_PAGE ((apr_size_t)1 << 20)
 

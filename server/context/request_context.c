@@ -208,7 +208,6 @@ request_files *request_files_of(const request_rec *r)
     return block ? &block->files : NULL;
 }
 
-/* Whoever has a module say what it does wants to read it for every request. */
 int request_is_debugged(const request_rec *r)
 {
     const struct ap_logconf *log = ap_get_request_logconf(r);

@@ -13,7 +13,7 @@
  *   ---------   --------------------------   ------------------   -------------------------------------------
  *   created     request_create()             who called it        no configuration of sections; the log
  *   in phases   request_phases()             the same             sub-requests; no output. On a loop it may
- *                                                                 stop at authentication and go on elsewhere
+ *                                                                 stop and continue on a worker
  *   handled     request_finish(),            the same             reading the body, output, redirects. On a
  *               request_finish_on_loop()                          loop it may be left for a worker, which
  *                                                                 calls the handler again (request_mark_rerun)
@@ -67,24 +67,24 @@ int request_takes_rerun(request_rec *r, int *status);
 /** The phases of @a r run now, and may be interrupted where they would wait (@a on), or not any more. */
 void request_allow_defer(request_rec *r, int on);
 
-/** 1 if what @a r does now may be given up, and be done by a worker: see request_allow_defer() and
+/** 1 if a worker may continue or repeat what @a r does now: see request_allow_defer() and
  * request_allow_rerun(). 0 for sub-requests and internal redirects. */
 int request_may_leave_thread(const request_rec *r);
 
-/** Look-ups of sub-requests of @a r may be given up where they would wait (@a on), or not any more:
+/** Look-ups of sub-requests of @a r fail where they would wait (@a on), or not any more:
  * brg_request_let_lookups_fail(). */
 void request_allow_lookups_to_fail(request_rec *r, int on);
 
-/** 1 if @a r is a sub-request whose look-up may be given up, since what came from the network can still
- * be begun anew by a worker. */
+/** 1 if @a r is a sub-request whose look-up may fail, since a worker can still run the request from the
+ * network again. */
 int request_lookup_may_fail(const request_rec *r);
 
-/** What the directory walk found out about the file of a request, for the one who opens it. */
+/** What the directory walk found out about the file of a request, for brg_file_open(). */
 typedef struct request_files {
     apr_file_t *opened; /**< the walk's descriptor of r->filename, in r->pool, or NULL */
     const char *links;  /**< one character per component of r->filename, LINKS_...; the rest of the
                              components, or all if NULL: LINKS_FOLLOW */
-    int stage;          /**< of REQUEST_AUTH_PENDING: where the phases go on */
+    int stage;          /**< with REQUEST_AUTH_PENDING: where the phases continue */
 } request_files;
 
 #define LINKS_FOLLOW 'f' /**< a symbolic link may stand there */

@@ -64,7 +64,7 @@ static int expr_core_lookup(ap_expr_lookup_parms *parms)
     return offer->prepare ? offer->prepare(parms) : OK;
 }
 
-/* Operators that prepare their argument have other data, so their function tells. */
+/* Found by its function: operators that prepare their argument have other data. */
 const expr_offer *expr_core_offer_of(const ap_expr_t *node)
 {
     size_t i;

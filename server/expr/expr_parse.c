@@ -308,7 +308,7 @@ ap_expr_parse_cmd_mi(const cmd_parms *cmd, const char *expr, unsigned int flags,
 {
     ap_expr_info_t *info = apr_pcalloc(cmd->pool, sizeof(*info));
 
-    /* whoever may write a .htaccess file must not read other files through it */
+    /* Authors of .htaccess files must not read other files by expressions. */
     if (ap_check_cmd_context((cmd_parms *)cmd, NOT_IN_HTACCESS))
         flags |= AP_EXPR_FLAG_RESTRICTED_FILE_FUNC;
     info->filename = cmd->directive->filename;

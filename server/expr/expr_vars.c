@@ -130,7 +130,7 @@ static const char *expr_var_request(ap_expr_eval_ctx_t *ctx, expr_var id)
     }
 }
 
-/* Who asks, and where the request went. */
+/* The client, the server, and what the request was mapped to. */
 static const char *expr_var_site(ap_expr_eval_ctx_t *ctx, expr_var id)
 {
     request_rec *r = ctx->r;

@@ -163,7 +163,7 @@ ap_add_output_filter_handle(ap_filter_rec_t *f, void *ctx, request_rec *r, conn_
     return filter_add(f, ctx, r, c, &e);
 }
 
-/* f itself stays as it is: it may be running, and goes on to f->next when it passes its brigade. */
+/* f itself is not changed: it may be running, and passes its brigade to f->next. */
 static void filter_remove(ap_filter_t *f, const filter_entries *e)
 {
     ap_filter_t *scan = NULL;

@@ -27,7 +27,7 @@
 typedef enum filter_check_weight {
     FILTER_CHECK_REMARK,  /**< bad manners that do no harm, and that filters of Apache show too */
     FILTER_CHECK_FINDING, /**< a mistake */
-    FILTER_CHECK_FATAL    /**< to go on would crash or loop */
+    FILTER_CHECK_FATAL    /**< the program would crash or loop if it continued */
 } filter_check_weight;
 
 /** Told of every finding. @param c  the connection, or NULL where it is not known */

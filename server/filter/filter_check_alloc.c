@@ -177,7 +177,7 @@ void apr_bucket_alloc_destroy(apr_bucket_alloc_t *alloc)
 {
     filter_check_list *list = (filter_check_list *)(void *)alloc;
 
-    /* Large ones have a node of their own, which nobody else gives back. */
+    /* A large block has a node of its own, which is freed here alone. */
     for (int i = 0; i < CHECK_KEPT; i++)
         if (list->kept[i])
             check_forget(list, list->kept[i]);

@@ -25,7 +25,7 @@ const char *filter_owner(const ap_filter_rec_t *frec);
  * the configuration was read. */
 const declaration *filter_declaration(const ap_filter_rec_t *frec);
 
-/** Declarations were made, changed or dropped: they are looked up anew. Threads: main. */
+/** Declarations of modules changed: they are looked up again. Threads: main. */
 void filter_declarations_changed(void);
 
 #endif

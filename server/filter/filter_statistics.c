@@ -32,7 +32,7 @@ typedef struct fstat_slot {
 
 enum { FSTAT_CALLS, FSTAT_BYTES_IN, FSTAT_BYTES_OUT, FSTAT_CPU_NS, FSTAT_FIGURES };
 
-/* Counters of a thread: it alone writes. When it ends, another may go on with them. */
+/* Counters of a thread, the only writer. When it ends, another thread continues with them. */
 typedef struct fstat_thread {
     struct fstat_thread *next;
     atomic_int used;

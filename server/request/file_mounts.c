@@ -191,8 +191,8 @@ void file_mounts_seen(apr_dev_t dev)
     pthread_mutex_unlock(&mounts_lock);
 }
 
-/* Under the lock. The kernel reports a change to whoever polls the file; each process has opened it
- * itself, since a report is given once. */
+/* Under the lock. The kernel reports each change once per open file, so each process opens the file
+ * itself. */
 static void mounts_poll(void)
 {
     static int fd = -1;

@@ -6,7 +6,7 @@
  * The walk opens what it would otherwise stat() (open + fstat, never stat + open), and keeps the
  * descriptor for the handler. On a loop both the open and the reads are refused by the kernel where
  * they would wait (openat2 with RESOLVE_CACHED, preadv2 with RWF_NOWAIT), at no cost where they do not;
- * then a worker goes on with the request.
+ * then a worker continues the request.
  */
 #include "file_open_private.h"
 #include "brigade/assert.h"

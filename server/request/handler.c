@@ -62,7 +62,7 @@ static int handler_result_is_valid(request_rec *r, int result)
     }
 }
 
-/* A FIFO, a socket or a device: whoever opens it may wait for ever. The name is no longer a path where a fixup chose
+/* A FIFO, a socket or a device: an open() may wait for ever. The name is no longer a path where a fixup chose
  * another target, as mod_rewrite does ("redirect:/..."). */
 static int handler_is_for_special_file(const request_rec *r)
 {

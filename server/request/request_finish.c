@@ -50,7 +50,7 @@ static void request_unlock(request_rec *r)
 #endif
 }
 
-/* ---- requests that a module goes on with on another thread (SUSPENDED) ---- */
+/* ---- requests that a module continues on another thread (SUSPENDED) ---- */
 
 static pthread_mutex_t suspended_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t suspended_ended = PTHREAD_COND_INITIALIZER;
@@ -65,8 +65,8 @@ void request_await_module(conn_rec *c)
     pthread_mutex_unlock(&suspended_lock);
 }
 
-/* No lock for a request that never was suspended: nobody else knows of it. A module's thread has
- * waited for the request's own lock (request_lock), and so sees that it is. */
+/* No lock for a request that was never suspended: no other thread has it. The thread of a module that has one
+ * waited for the request's own lock (request_lock()) before, and so sees the state. */
 static void request_set_state(conn_rec *c, conn_state_e state)
 {
     int was_suspended;
@@ -154,7 +154,7 @@ static int request_handle(request_rec *r)
         if (c->cs)
             request_set_state(c, CONN_STATE_SUSPENDED);
         request_unlock(r);
-        /* A module goes on with it and ends it by ap_process_request_after_handler(). */
+        /* A module continues it, and ends it by ap_process_request_after_handler(). */
         if (c->cs && connection_of(c) && !conn_on_loop())
             request_await_module(c);
         return status;

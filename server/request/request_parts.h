@@ -35,8 +35,8 @@ int request_take_line(request_rec *r, const http_head *head);
  */
 int request_phases(request_rec *r);
 
-/** request_phases(): the next phase may take long: somebody has to say who he is, or the file is not
- * in memory. request_phases_resume() on a worker goes on. */
+/** request_phases(): the next phase may take long: authentication is needed, or the file is not
+ * in memory. A worker continues by request_phases_resume(). */
 #define REQUEST_AUTH_PENDING BRG_WOULD_WAIT
 
 /** The rest of the phases after REQUEST_AUTH_PENDING; as request_phases. */
