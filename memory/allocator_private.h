@@ -52,7 +52,7 @@ struct apr_allocator_t {
     apr_memnode_t *lists[NODE_LISTS];
 };
 
-/** What is called when memory is out and nobody else says what to do; NULL: nothing. */
+/** Called when memory is out and the pool has no abort function; NULL: nothing is called. */
 extern apr_abortfunc_t pool_root_abort __attribute__((visibility("hidden")));
 
 /** An allocator on a stack; NULL stack: malloc. NULL when memory is out. */

@@ -91,7 +91,7 @@ const char *memory_stack_create(memory_stack **out, const char *spec, apr_pool_t
 
     *out = NULL;
     if (stack == NULL)
-        return "there is no memory for it";
+        return "out of memory";
     stack->p = own;
     stack->scope = -1;
     stack->holds = 1;

@@ -64,7 +64,7 @@ typedef struct pool_origin {
 
 struct apr_pool_t {
     brg_pool_head head;
-    /* From head.allocations up to tag: zero in a pool that begins anew. */
+    /* From head.allocations up to tag: zero in a pool that was just created or cleared. */
     apr_uint64_t bytes_before; /* of other chunks, and of pools below that ended */
     /* told to the thread's counters, since the pool was created or cleared */
     apr_uint64_t told_allocations, told_bytes;

@@ -5,11 +5,10 @@
 /*
  * Recording what requests do with their pools, as brigade-membench replays it.
  *
- * Where requests are recorded, their pools ask for every block, so that each step comes by here;
- * pools that are not recorded have no test for it on the way that they go otherwise. What a request
- * did lies in a buffer of its own, which moves from thread to thread with its pool, and is written
- * to the file with one call when the request's pool ends: processes and threads share the file, and
- * nothing else.
+ * Recorded requests have per-block pools, so that each step calls these functions. Pools that are not
+ * recorded have no test for it. Steps are collected in a buffer of the request, which moves from thread
+ * to thread with its pool. It is written to the file with one call when the request's pool ends:
+ * processes and threads share nothing but the file.
  */
 #include "pool_private.h"
 #include <stdatomic.h>
@@ -46,7 +45,7 @@ void pool_trace_block(apr_pool_t *p, apr_size_t n, const void *site);
 /** The newest block has another size now. */
 void pool_trace_resized(apr_pool_t *p, apr_size_t n);
 
-/** The pool's count of cleared bytes is about to begin anew. */
+/** The pool's count of cleared bytes is about to be set to 0. */
 void pool_trace_told(const apr_pool_t *p);
 
 void pool_trace_cleared(apr_pool_t *p);

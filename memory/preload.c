@@ -3,12 +3,11 @@
  * libbrigade-memory.so: the pools of this directory under any program that uses APR, by LD_PRELOAD.
  *
  *     BRIGADE_MEMORY         the memory system: "tracking arena"; "arena" when it is not set
- *     BRIGADE_MEMORY_REPORT  when to report, and where, separated by commas: "exit", the name or
- * number of a signal
- *                            ("USR2"), "file=PATH" (appended to; standard error when there is none)
+ *     BRIGADE_MEMORY_REPORT  when to report, and where, separated by commas: "exit", the name or number
+ *                            of a signal ("USR2"), "file=PATH" (appended to; standard error without it)
  *
- * A signal is only noted in a pipe by its handler; a thread, which every process begins for itself,
- * reports.
+ * The signal handler writes a byte to a pipe. A thread, which every process starts for itself, reads it
+ * and reports.
  */
 #include "allocator_private.h"
 #include "memory_scope.h"
@@ -121,7 +120,7 @@ static void preload_read_report(const char *value)
                            "IO, PWR or a number");
     }
     if (preload_file != NULL && preload_signal == 0)
-        preload_at_exit = 1; /* nobody names a file for nothing */
+        preload_at_exit = 1; /* a file was named, so a report is wanted */
     free(copy);
 }
 
@@ -136,7 +135,7 @@ static int preload_refused(int error)
         {(void *)text, sizeof(text) - 1}, {(void *)spec, strlen(spec)}, {(void *)"')\n", 3}};
 
     if (!atomic_flag_test_and_set(&told) && writev(STDERR_FILENO, parts, 3) < 0)
-        return error; /* nobody to tell */
+        return error; /* standard error is closed */
     return error;
 }
 

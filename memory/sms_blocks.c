@@ -114,7 +114,7 @@ static void blocks_give_chunk(blocks_sms *b, blocks_chunk *chunk)
     brg_sms_give(&b->base, chunk, b->chunk);
 }
 
-/* No cell is handed out: begin anew in one chunk, without the others. */
+/* No cell is handed out: free all chunks but one, and use that from its start. */
 static void blocks_begin(blocks_sms *b)
 {
     blocks_chunk *chunk = b->chunks, *next;

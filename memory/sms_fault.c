@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fails on purpose: the Nth allocation, every one from the Nth on, or a random fraction. The
- * numbers follow from the seed and the order of the requests, so that a failure can be had again.
+ * numbers follow from the seed and the order of the requests, so that a failure can be repeated.
  */
 #include "sms_private.h"
 #include <stdio.h>

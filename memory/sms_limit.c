@@ -125,7 +125,7 @@ static const brg_sms_ops limit_ops = {
     .refusal_status = limit_refusal_status,
 };
 
-/* Too large a request is the client's affair, too little memory the server's. */
+/* status=413: the client sent too much; 503: the server has too little memory. */
 static const char *limit_param(limit_sms *limit, const brg_sms_param *param, apr_pool_t *p)
 {
     if (param->name == NULL && limit->most == 0)

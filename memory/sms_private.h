@@ -23,11 +23,9 @@
 #define SMS_ONE_SLOT 1u /* the kind is for one thread */
 #define SMS_SHARED 2u   /* declared shared: calls are made under counts->lock */
 #define SMS_ROOT 4u     /* never destroyed */
-#define SMS_COUNTS \
-    8u /* the kind counts its blocks by itself, with the slot that it has at hand \
-        */
+#define SMS_COUNTS 8u /* the kind counts its blocks by itself, with the slot that it has at hand */
 
-/* Larger requests are refused at the door, so that kinds may add headers without a check. */
+/* Larger requests are refused before a kind is called, so that kinds may add headers without a check. */
 #define SMS_LARGEST ((size_t)PTRDIFF_MAX - ((size_t)1 << 32))
 
 /* A thread of a system for many tells the others what it holds when this much has changed. */

@@ -321,7 +321,7 @@ BRG_DECLARE(const char *) brg_sms_describe(const brg_sms *s, apr_pool_t *p)
     text[0] = '\0';
     for (; s != NULL && used + 2 < sizeof(text); s = s->parent) {
         if ((s->flags & SMS_ROOT) && used > 0)
-            break; /* below every stack; not worth a word */
+            break; /* the operating system, which is below every stack, is not named */
         if (used > 0)
             text[used++] = ' ';
         used += spec_describe_one(s, text + used, sizeof(text) - used);

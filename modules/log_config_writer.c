@@ -12,7 +12,6 @@
 #include "brigade/status.h"
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -261,25 +260,6 @@ static void *log_writer_run(void *data)
     return NULL;
 }
 
-static int log_writer_start(log_writer *w)
-{
-    pthread_attr_t attr;
-    sigset_t all, old;
-    int failed;
-
-    if (pthread_attr_init(&attr) != 0)
-        return 0;
-    pthread_attr_setstacksize(&attr, LOG_WRITER_STACK);
-    sigfillset(&all);
-    for (size_t i = 0; i < 5; i++)
-        sigdelset(&all, (const int[]){SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE}[i]);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    failed = pthread_create(&w->thread, &attr, log_writer_run, w);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
-    return !failed;
-}
-
 static log_writer *log_writer_make(log_file *file, dev_t device)
 {
     log_writer *w = calloc(1, sizeof(*w));
@@ -291,7 +271,7 @@ static log_writer *log_writer_make(log_file *file, dev_t device)
     w->first = file;
     w->number = log_writers ? log_writers->number + 1 : 0;
     sem_init(&w->wake, 0, 0);
-    if (!log_writer_start(w)) {
+    if (brg_thread_start(log_writer_run, w, LOG_WRITER_STACK, &w->thread) != 0) {
         free(w);
         return NULL;
     }

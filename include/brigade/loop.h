@@ -13,6 +13,7 @@
 #include "httpd.h"
 #include "apr_hooks.h"
 #include "brigade/declare.h"
+#include <pthread.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -54,6 +55,16 @@ BRG_DECLARE(int) brg_thread_index(void);
  * other thread.
  */
 BRG_DECLARE(int) brg_thread_is_loop(void);
+
+/**
+ * Start a thread beside the server's own. It gets no signals but those that it causes itself; programs that it starts
+ * have the usual ones again. It is neither a loop nor a worker: it may wait, and must not touch connections or requests.
+ * @param stack_bytes  of its stack; 0: as many as the system gives
+ * @param id           set for pthread_join(); NULL: nothing waits for the thread (detached)
+ * @return 0, or an errno
+ */
+BRG_DECLARE(int)
+brg_thread_start(void *(*fn)(void *), void *baton, size_t stack_bytes, pthread_t *id);
 
 #ifdef __cplusplus
 }

@@ -17,7 +17,7 @@
 #include "http_config.h"
 #include "apr_optional.h"
 
-/** Level of a struct ap_logconf that nobody set. */
+/** Level of a struct ap_logconf for which no directive set one. */
 #define CONF_LEVEL_UNSET (-1)
 
 /* ---- module registry: config_registry.c ---- */
@@ -115,7 +115,7 @@ const conf_command *conf_commands_find(const char *name);
 void conf_commands_add(module *m);
 void conf_commands_remove(const module *gone);
 
-/* ---- directives that Apache knows and nobody here offers: stock_directives.c ---- */
+/* ---- directives of Apache that no active module offers: stock_directives.c ---- */
 
 /** Name of the Apache module ("mod_rewrite") whose directive @a name (without '<', any case) is;
  * NULL if unknown. */

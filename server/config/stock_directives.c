@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directives that Apache 2.4's own modules offer, by name. Looked at only for a name that no active
- * module knows: then a configuration is not wrong, but asks for something that is not here. */
+/* Directives of Apache 2.4's own modules, by name. Looked up for a name that no active module offers, so that the message
+ * names the module that the configuration needs. */
 #include "httpd.h"
 #include "http_config.h"
 #include "configuration.h"
 
-typedef struct known_module {
+typedef struct stock_module {
     const char *mod;
     const char *directives; /* separated by single blanks */
-} known_module;
+} stock_module;
 
 /* clang-format off */
-static const known_module known_modules[] = {
+static const stock_module stock_modules[] = {
     {"mod_access_compat",
      "Allow Deny Order Satisfy"},
     {"mod_actions",
@@ -337,9 +337,9 @@ const char *stock_directive_module(const char *name)
 {
     apr_size_t len = strlen(name);
 
-    for (unsigned i = 0; len && i < sizeof known_modules / sizeof *known_modules; i++)
-        if (known_is_in(known_modules[i].directives, name, len))
-            return known_modules[i].mod;
+    for (unsigned i = 0; len && i < sizeof stock_modules / sizeof *stock_modules; i++)
+        if (known_is_in(stock_modules[i].directives, name, len))
+            return stock_modules[i].mod;
     return NULL;
 }
 
@@ -369,8 +369,8 @@ int stock_module_is(const char *symbol)
     if (len < sizeof end || strcmp(symbol + len - (sizeof end - 1), end) != 0)
         return 0;
     len -= sizeof end - 1;
-    for (unsigned i = 0; i < sizeof known_modules / sizeof *known_modules; i++) {
-        const char *name = known_modules[i].mod;
+    for (unsigned i = 0; i < sizeof stock_modules / sizeof *stock_modules; i++) {
+        const char *name = stock_modules[i].mod;
 
         if (!strncmp(name, "mod_", 4) && strlen(name + 4) == len && !strncmp(name + 4, symbol, len))
             return 1;

@@ -139,7 +139,7 @@ const char *core_register_method(cmd_parms *cmd, void *dir, const char *arg)
     return error;
 }
 
-/* "None", or flags each with + or - (or none, which starts afresh). */
+/* "None", or flags each with + or - (or none: only this one). */
 const char *core_set_regex_options(cmd_parms *cmd, void *dir, const char *arg)
 {
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);

@@ -68,8 +68,8 @@ void crash_where_prepare(void);
 /** Find out where this is called from; no file or offset. */
 void crash_where_here(crash_place *out);
 
-/** Find out. @param context  what the signal handler got. Async-signal-safe, unless the stack is in
- * ruins. */
+/** Find out. @param context  what the signal handler got. Async-signal-safe; a damaged stack may
+ * cause another fault. */
 void crash_where(void *context, crash_place *out);
 
 #endif

@@ -87,6 +87,12 @@ int thread_start(void *(*fn)(void *), void *baton, size_t stack_bytes, pthread_t
     return rc;
 }
 
+BRG_DECLARE(int)
+brg_thread_start(void *(*fn)(void *), void *baton, size_t stack_bytes, pthread_t *id)
+{
+    return thread_start(fn, baton, stack_bytes, id);
+}
+
 static void thread_forked(void)
 {
     sigset_t none;

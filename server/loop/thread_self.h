@@ -17,12 +17,7 @@ void thread_self_set(brg_loop *loop, int index);
 /** Called at the end of a loop or worker. */
 void thread_self_end(void);
 
-/**
- * Start a thread that gets no signals but those that it causes itself: signals are the main thread's.
- * @param stack_bytes  0 = the system's size
- * @param id           filled, for pthread_join(); NULL: nobody waits for the thread (detached)
- * @return 0 or an errno
- */
+/** brg_thread_start() of brigade/loop.h, which modules call. */
 int thread_start(void *(*fn)(void *), void *baton, size_t stack_bytes, pthread_t *id);
 
 #define THREAD_BUFFER_BYTES (64 * 1024)

@@ -17,7 +17,7 @@
 /** Look at the registered hooks: after the configuration was read (post_config). Threads: main. */
 void policy_survey_hooks(void);
 
-/** 1 if the module declared itself, or a stock rule does so in its stead. */
+/** 1 if the module declared itself, or has a stock rule. */
 int policy_is_declared(const module *m);
 
 /** Who keeps an answer from being stored, and why. */
@@ -40,7 +40,7 @@ int policy_ask_modules(request_rec *r, policy_reason *reason);
 /** 1 if a stock module's output filter leaves heads and bodies as they are. */
 int policy_filter_leaves(const ap_filter_rec_t *frec);
 
-/** 1 if no module but the core's own takes part in connections (pre_connection and its kin). */
+/** 1 if no module but the core's own takes part in connections (create_connection, pre_connection, process_connection). */
 int connections_are_plain(void);
 
 /** 1 if those that do can be told from the filters that they put on a connection before it is read

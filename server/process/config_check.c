@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Would the configuration start? The question is put to a fresh copy of this program (`-t` with our
- * own command line): nothing that reading does, in our code or in a module's, can then touch the
- * running server. */
+/* Would the configuration start? A new process of this program tests it (`-t` with our own command line), so nothing
+ * that our code or a module's does while it reads can change the running server. */
 #include "httpd.h"
 #include "brigade/assert.h"
 #include "http_config.h"
@@ -61,7 +60,7 @@ static apr_status_t conf_check_start(const process_rec *process, apr_proc_t *chi
     apr_file_t *nowhere;
     apr_status_t rv;
 
-    /* What -t shows is for who asked for it. */
+    /* Standard output of -t is for users. */
     if ((rv = apr_file_open(&nowhere, "/dev/null", APR_FOPEN_WRITE, APR_FPROT_OS_DEFAULT, p)) !=
             APR_SUCCESS ||
         (rv = apr_procattr_create(&attr, p)) != APR_SUCCESS ||
@@ -73,7 +72,7 @@ static apr_status_t conf_check_start(const process_rec *process, apr_proc_t *chi
     return apr_proc_create(child, CONF_SELF, conf_check_args(process, p), NULL, attr, p);
 }
 
-/* Until the child says something or ends. 0: the server is to end, which comes first. */
+/* Wait until the child writes something or ends. 0: the server was told to end. */
 static int conf_check_wait(const apr_proc_t *child)
 {
     struct pollfd fds[] = {{.events = POLLIN}, {.fd = sup_signals_fd(), .events = POLLIN}};

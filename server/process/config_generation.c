@@ -108,10 +108,10 @@ static apr_status_t conf_phase_walk(apr_pool_t *pconf)
     rv = conf_phase(ap_run_pre_config(pconf, conf_gen.plog, ptemp),
                     APLOGNO(00013) "Pre-configuration failed");
     if (rv != APR_SUCCESS && mpm_told_of_threads())
-        ap_log_error(
-            APLOG_MARK, APLOG_CRIT | APLOG_STARTUP, 0, NULL,
-            "A module asked before whether there are threads: one that bears none (PHP) needs "
-            "\"LoadModule mpm_prefork_module modules/mod_mpm_prefork.so\"");
+        ap_log_error(APLOG_MARK, APLOG_CRIT | APLOG_STARTUP, 0, NULL,
+                     "A module asked before whether there are threads: one that is not thread-safe "
+                     "(PHP) needs "
+                     "\"LoadModule mpm_prefork_module modules/mod_mpm_prefork.so\"");
     if (rv == APR_SUCCESS &&
         ap_process_config_tree(ap_server_conf, ap_conftree, pconf, ptemp) != OK)
         rv = APR_EGENERAL;

@@ -39,7 +39,7 @@ static void daemon_await(int fd, pid_t child)
     _exit(1);
 }
 
-/* The starter's input and output are let go: whoever reads them shall see their end. Messages of the
+/* Standard input and output of the starter are closed, so that a program that reads them sees their end. Messages of the
  * start go to standard error until the log is open. */
 static void daemon_leave_terminal(void)
 {
@@ -86,7 +86,8 @@ void daemon_ready(void)
     if (daemon_fd < 0)
         return;
     if (write(daemon_fd, "", 1) != 1)
-        ap_log_error(APLOG_MARK, APLOG_DEBUG, errno, ap_server_conf, "nobody waits for the start");
+        ap_log_error(APLOG_MARK, APLOG_DEBUG, errno, ap_server_conf,
+                     "the program that started this server has ended already");
     close(daemon_fd);
     daemon_fd = -1;
 }

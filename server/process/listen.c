@@ -161,7 +161,7 @@ AP_DECLARE_NONSTD(const char *) ap_set_listencbratio(cmd_parms *cmd, void *dummy
 
     if (!err && ap_run_mode == AP_SQ_RM_CONFIG_TEST)
         ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
-                     "ListenCoresBucketsRatio means nothing here: every event loop has listening "
+                     "ListenCoresBucketsRatio has no effect here: every event loop has listening "
                      "sockets of its own");
     return err;
 }
@@ -261,9 +261,10 @@ static void listen_set_protocols(server_rec *s)
 AP_DECLARE(int) ap_setup_listeners(server_rec *s)
 {
     int loops = mpm_loops(), n;
-    int processes = mpm_settings.prefork
-                        ? 1
-                        : mpm_settings.processes; /* a busy one shall keep nobody waiting */
+    int processes =
+        mpm_settings.prefork
+            ? 1
+            : mpm_settings.processes; /* a connection never waits for one that is busy */
 
     listen_set_shares(processes, loops);
     listen_set_protocols(s);

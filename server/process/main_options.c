@@ -65,7 +65,7 @@ process_rec *main_process_create(int argc, const char *const *argv)
     main_begin_memory(name);
     main_begin_runtime(&argc, &argv, name);
     if (apr_pool_create(&pool, NULL) != APR_SUCCESS) {
-        fprintf(stderr, "%s: there is no memory for a pool\n", name);
+        fprintf(stderr, "%s: out of memory\n", name);
         exit(1);
     }
     apr_pool_abort_set(oom_of_pool, pool);

@@ -4,7 +4,7 @@
  *
  * Apache's event MPM starts and ends processes as load changes. Here their number is fixed, event
  * loops carry the connections, and worker threads start on demand. So some of its directives have a
- * counterpart, and some mean nothing; each of the latter is accepted with a notice, which says so
+ * counterpart, and some have no effect; each of the latter is accepted with a notice, which says so
  * once per configuration.
  */
 #include "configuration.h"
@@ -110,7 +110,7 @@ static const char *mpm_set_spool_dir(cmd_parms *cmd, void *dummy, const char *ar
     return NULL;
 }
 
-/* ---- what means nothing here: said when a configuration is tested ---- */
+/* ---- directives without effect: -t says so ---- */
 
 static const char *mpm_set_nothing(cmd_parms *cmd, void *dummy, const char *arg)
 {
@@ -122,7 +122,7 @@ static const char *mpm_set_nothing(cmd_parms *cmd, void *dummy, const char *arg)
         err = mpm_parse(cmd, arg, 0, INT_MAX, &value);
     if (!err && ap_run_mode == AP_SQ_RM_CONFIG_TEST)
         ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
-                     "%s means nothing here: %s", cmd->cmd->name, (const char *)cmd->cmd->cmd_data);
+                     "%s has no effect here: %s", cmd->cmd->name, (const char *)cmd->cmd->cmd_data);
     return err;
 }
 
@@ -138,7 +138,7 @@ static const char *mpm_set_factor(cmd_parms *cmd, void *dummy, const char *arg)
     if (ap_run_mode == AP_SQ_RM_CONFIG_TEST)
         ap_log_error(
             APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
-            "AsyncRequestWorkerFactor means nothing here: connections do not occupy workers");
+            "AsyncRequestWorkerFactor has no effect here: connections do not occupy workers");
     return NULL;
 }
 

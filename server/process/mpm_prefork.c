@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The mpm_prefork module: for modules whose code bears no second thread (PHP, Perl without threads,
- * ...).
+ * The mpm_prefork module: for modules that are not thread-safe (PHP, Perl without threads, ...).
  *
  * LoadModule mpm_prefork_module puts this one in the place of mpm_event for as long as the
  * configuration lasts. A server process then is one thread, the one that ran child_init: it is its
@@ -43,7 +42,7 @@ static const char *prefork_set_nothing(cmd_parms *cmd, void *dummy, const char *
 
     if (!err)
         ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
-                     "%s means nothing with mpm_prefork: a process has one loop, and "
+                     "%s has no effect with mpm_prefork: a process has one loop, and "
                      "MaxRequestWorkers says how many there are",
                      cmd->cmd->name);
     return err;

@@ -2,8 +2,8 @@
 /*
  * ap_mpm_register_timed_callback: functions of modules that are to run at a time.
  *
- * Few modules use it and none often, so one thread per process, started by the first call, sleeps
- * until the next one is due. Callbacks may wait; they delay only each other.
+ * Few modules use this, and seldom. One thread per process, started by the first call, sleeps until the
+ * next function is due. Functions may wait; they delay only each other.
  */
 #include "mpm_private.h"
 #include "brigade/loop.h"

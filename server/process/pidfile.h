@@ -17,7 +17,7 @@
 apr_status_t pidfile_read(apr_pool_t *p, const char *path, pid_t *pid);
 
 /**
- * Write @a pid to @a path at one stroke: readers see the old file or the new one, never half of it.
+ * Write @a pid to @a path atomically (a temporary file is renamed): readers see the old file or the new one.
  * @return APR_SUCCESS, or why not; the old file is then unchanged
  */
 apr_status_t pidfile_write(apr_pool_t *p, const char *path, pid_t pid);

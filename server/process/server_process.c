@@ -104,7 +104,7 @@ static void process_say(const server_process *sp, char what)
 {
     BRG_ASSERT(what == SERVER_UP || what == SERVER_WORN);
     if (sp->fd >= 0 && send(sp->fd, &what, 1, MSG_NOSIGNAL) != 1)
-        ap_log_error(APLOG_MARK, APLOG_DEBUG, errno, sp->s, "the supervisor does not listen");
+        ap_log_error(APLOG_MARK, APLOG_DEBUG, errno, sp->s, "cannot write to the supervisor");
 }
 
 static process_order process_hear(server_process *sp)
@@ -138,8 +138,9 @@ static process_order process_signalled(const server_process *sp)
         else if (sig == AP_SIG_GRACEFUL_STOP && order == ORDER_NONE)
             order = ORDER_GRACEFUL;
         else if (sp->fd < 0 && (sig == SIGHUP || sig == AP_SIG_GRACEFUL))
-            ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, sp->s,
-                         "one process alone cannot reload its configuration: signal ignored");
+            ap_log_error(
+                APLOG_MARK, APLOG_NOTICE, 0, sp->s,
+                "a server of one process (-X) cannot reload its configuration: signal ignored");
     }
     return order;
 }

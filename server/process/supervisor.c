@@ -304,9 +304,9 @@ static sup_verdict sup_turn(apr_pool_t *pconf, server_rec *s)
     return sup_obey(pconf, s);
 }
 
-static int sup_run_alone(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
+static int sup_run_one_process(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
 {
-    if (sup_signals_alone() < 0)
+    if (sup_signals_one_process() < 0)
         return !OK;
     if (pidfile_log(pconf, ap_pid_fname) != APR_SUCCESS || sup_scoreboard(s) < 0)
         return !OK;
@@ -325,7 +325,7 @@ int supervisor_run(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
 
     BRG_ASSERT(sup_is_supervisor());
     if (mpm_one_process())
-        return sup_run_alone(pconf, plog, s);
+        return sup_run_one_process(pconf, plog, s);
     if (sup_begin(pconf, plog, s) < 0)
         return !OK;
     sup.started = 1;

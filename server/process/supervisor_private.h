@@ -48,8 +48,8 @@ typedef struct sup_requests {
  * the server runs, instead of ending it. @return as below */
 int sup_signals_early(void);
 
-/** One process alone: orders to end that come before it reads signals are kept. @return as below */
-int sup_signals_alone(void);
+/** With -X: orders to end that come before the process reads signals are kept. @return as below */
+int sup_signals_one_process(void);
 
 /** Install the handlers. @return 0, or -1 with errno */
 int sup_signals_init(void);

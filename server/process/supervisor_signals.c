@@ -83,7 +83,7 @@ int sup_signals_early(void)
     return 0;
 }
 
-int sup_signals_alone(void)
+int sup_signals_one_process(void)
 {
     return sup_install(SIGTERM, sup_handler) | sup_install(SIGINT, sup_handler);
 }

@@ -3,8 +3,8 @@
  * The user that serves: User, Group, ChrootDir, Suexec, and the drop of privileges in a new server
  * process.
  *
- * Started as an ordinary user none of this can have an effect; the directives are then accepted
- * with a notice, so that a configuration for root works unchanged.
+ * In a server that an ordinary user starts none of this has an effect. The directives are then accepted
+ * with a notice, so that a configuration that was written for root works unchanged.
  */
 #include "brigade/response_cache.h"
 #include "unixd.h"
@@ -359,7 +359,7 @@ static int unixd_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *pte
     return OK;
 }
 
-/* As root, somebody has to be named: the default of old, #-1, is nobody. */
+/* Started as root the server needs a user to serve as: Apache's default, #-1, is no user. */
 static int unixd_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
     struct passwd *pw;

@@ -8,9 +8,8 @@
  *   loop_score     [processes][loops]
  *
  * It is made at the first start and kept over graceful restarts, because processes of the former
- * generation still write to it. When a new configuration needs more room a new one is made; the old
- * processes go on in the old one, which only they still see. Pages that nobody touches cost
- * nothing.
+ * generation still write to it. When a new configuration needs more room, a new one is made; the old
+ * processes stay with the old one, which only they see. Pages that are never written cost nothing.
  */
 #include "scores.h"
 #include "brigade/loop.h"

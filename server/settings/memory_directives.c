@@ -99,7 +99,7 @@ static const char *memory_continue(apr_pool_t *pool, const char *spec, int scope
     BRG_ASSERT(memory_scope_is_early(scope));
     error = memory_stack_create(&stack, spec, temp);
     if (error == NULL && pool_continue_on(pool, stack) != 0)
-        error = "memory is out";
+        error = "out of memory";
     if (error == NULL)
         memory_scope_set(scope, stack);
     return error;

@@ -107,7 +107,7 @@ def test_every_line_is_offered_or_named():
         assert done.returncode == 0 and "Syntax OK" in done.stderr, done.stderr
         assert "unsupported" not in done.stderr, done.stderr
         for mapped in ("StartServers", "MinSpareThreads", "MaxSpareThreads"):
-            assert f"{mapped} means nothing here" in done.stderr
+            assert f"{mapped} has no effect here" in done.stderr
         with open(f"{root}/etc/conf-enabled/zz-test.conf", "a") as f:
             f.write("SSLEngine On\n")
         done = subprocess.run([brigade.BINARY, "-t", "-d", f"{root}/etc", "-f", f"{root}/etc/apache2.conf"], env=dict(os.environ, **env), capture_output=True, text=True)
