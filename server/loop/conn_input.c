@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a connection has sent and nobody has consumed yet: its buffer, and reading into it.
+/* The input of a connection that is not consumed yet: its buffer, and reading into it.
  *
  * On the loop conn_fill() alone reads, at the start of a turn and never between, so that
  * everything that is answered was sent before the loop looked at the file watches. A worker reads a
@@ -204,8 +204,8 @@ void conn_fill(brg_conn *bc)
 
     BRG_ASSERT_DEBUG(loop_self() == bc->loop);
     BRG_ASSERT_DEBUG(bc->in_off <= bc->in_len && bc->in_len <= bc->in_cap);
-    /* While output waits nothing is read: a peer that takes no answers shall not make us keep its
-     * questions. */
+    /* While output waits nothing is read: requests of a client that takes no responses would need memory
+     * without end. */
     if (!bc->rd_ready || bc->state == CONN_WRITE || bc->state == CONN_WORKER)
         return;
     if (bc->state == CONN_BODY && conn_in_size(bc) >= LOOP_BODY_BYTES)

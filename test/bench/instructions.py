@@ -67,6 +67,9 @@ SHAPES = {
     "not-modified-full": ("/10k.bin", "If-None-Match: @ETAG@\r\n", "FileCacheEntries 0\n"),
     "not-modified-stored": ("/10k.bin", "If-None-Match: @ETAG@\r\n", ""),
     "listing": ("/dir/", "", ""),
+    "close-10k": ("/10k.bin", "", ""),
+    "pipelined-10k": ("/10k.bin", "", ""),
+    "targets-10k": ("/10k.bin", "", ""),
 }
 
 
@@ -110,9 +113,47 @@ def response(s, buffer):
     return head, rest
 
 
-def talk(port, target, fields, n):
+def one_each(port, request, n):
+    """A connection for each request."""
+    for _ in range(n):
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as s:
+            s.sendall(request("Connection: close\r\n"))
+            head, _ = response(s, b"")
+            while s.recv(65536):
+                pass
+    return head
+
+
+def pipelined(port, request, n):
+    """20 requests at a time."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as s:
+        rest = b""
+        for _ in range(n // 20):
+            s.sendall(request("") * 20)
+            for _ in range(20):
+                head, rest = response(s, rest)
+    return head
+
+
+def many_targets(port, request, n):
+    """Each target is asked for once."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as s:
+        rest = b""
+        for i in range(n):
+            s.sendall(request("").replace(b" HTTP/", b"?%d HTTP/" % i, 1))
+            head, rest = response(s, rest)
+    return head
+
+
+# Shapes that are not asked for one by one on a connection.
+WAYS = {"close-10k": one_each, "pipelined-10k": pipelined, "targets-10k": many_targets}
+
+
+def talk(port, target, fields, n, way=None):
     def request(more):
         return f"GET {target} HTTP/1.1\r\nHost: localhost\r\n{more}\r\n".encode()
+    if way:
+        return way(port, request, n).split(b"\r\n")[0].decode()
     with socket.create_connection(("127.0.0.1", port), timeout=60) as s:
         s.sendall(request(""))
         head, rest = response(s, b"")
@@ -145,7 +186,7 @@ def count(program, shape, n):
                     if server.poll() is not None:
                         sys.exit(server.stderr.read().decode())
                     time.sleep(0.1)
-            status = talk(port, target, fields, n)
+            status = talk(port, target, fields, n, WAYS.get(shape))
         finally:
             server.send_signal(signal.SIGTERM)
             text = server.communicate(timeout=60)[1].decode()
