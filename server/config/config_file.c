@@ -135,13 +135,13 @@ ap_configfile_t *conf_open_memory(apr_pool_t *p, const char *name, const char *t
 }
 
 /* A directory or socket is refused; /dev/null and pipes are fine. */
-static apr_status_t conf_file_is_readable(apr_file_t *file, const char *name)
+static apr_status_t conf_file_is_readable(apr_file_t *file, const char *name, int may_wait)
 {
     apr_finfo_t info;
     apr_status_t rv = apr_file_info_get(&info, APR_FINFO_TYPE, file);
 
     if (rv == APR_SUCCESS && info.filetype != APR_REG && info.filetype != APR_CHR &&
-        info.filetype != APR_PIPE) {
+        (info.filetype != APR_PIPE || !may_wait)) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, NULL,
                      APLOGNO(00554) "Access to file %s denied by server: not a regular file", name);
         return APR_EBADF;
@@ -149,8 +149,8 @@ static apr_status_t conf_file_is_readable(apr_file_t *file, const char *name)
     return rv;
 }
 
-AP_DECLARE(apr_status_t)
-ap_pcfg_openfile(ap_configfile_t **ret_cfg, apr_pool_t *p, const char *name)
+static apr_status_t conf_file_open(ap_configfile_t **ret_cfg, apr_pool_t *p, const char *name,
+                                   apr_int32_t flags)
 {
     conf_source *src;
     apr_file_t *file;
@@ -158,10 +158,11 @@ ap_pcfg_openfile(ap_configfile_t **ret_cfg, apr_pool_t *p, const char *name)
 
     if (!name)
         return APR_EBADF;
-    rv = apr_file_open(&file, name, APR_FOPEN_READ | APR_FOPEN_BINARY, APR_FPROT_OS_DEFAULT, p);
+    rv = apr_file_open(&file, name, APR_FOPEN_READ | APR_FOPEN_BINARY | flags, APR_FPROT_OS_DEFAULT,
+                       p);
     if (rv != APR_SUCCESS)
         return rv;
-    rv = conf_file_is_readable(file, name);
+    rv = conf_file_is_readable(file, name, !(flags & APR_FOPEN_NONBLOCK));
     if (rv != APR_SUCCESS) {
         apr_file_close(file);
         return rv;
@@ -171,6 +172,17 @@ ap_pcfg_openfile(ap_configfile_t **ret_cfg, apr_pool_t *p, const char *name)
     src->space = apr_palloc(p, CONF_READ_SIZE);
     *ret_cfg = conf_source_open(p, name, src);
     return APR_SUCCESS;
+}
+
+AP_DECLARE(apr_status_t)
+ap_pcfg_openfile(ap_configfile_t **ret_cfg, apr_pool_t *p, const char *name)
+{
+    return conf_file_open(ret_cfg, p, name, 0);
+}
+
+apr_status_t conf_open_access_file(ap_configfile_t **ret_cfg, apr_pool_t *p, const char *name)
+{
+    return conf_file_open(ret_cfg, p, name, APR_FOPEN_NONBLOCK);
 }
 
 AP_DECLARE(int) ap_cfg_closefile(ap_configfile_t *cfp)

@@ -27,7 +27,7 @@ apr_status_t ap_open_htaccess(request_rec *r, const char *dir_name, const char *
                               ap_configfile_t **conffile, const char **full_name)
 {
     *full_name = ap_make_full_path(r->pool, dir_name, access_name);
-    return ap_pcfg_openfile(conffile, r->pool, *full_name);
+    return conf_open_access_file(conffile, r->pool, *full_name);
 }
 
 AP_CORE_DECLARE(void) ap_register_config_hooks(apr_pool_t *p)

@@ -271,4 +271,10 @@ const char *conf_htaccess_apply(request_rec *r, const conf_htaccess_scope *scope
                                 ap_directive_t *tree, ap_conf_vector_t *dc,
                                 const ap_directive_t **err);
 
+/**
+ * As ap_pcfg_openfile() for an access file, of which a request may be in the way of others: a FIFO is
+ * refused (APR_EBADF) and not waited for. Threads: any.
+ */
+apr_status_t conf_open_access_file(ap_configfile_t **ret_cfg, apr_pool_t *p, const char *name);
+
 #endif

@@ -360,7 +360,7 @@ class Mounted(Kind):
 
 KINDS = [Replaced, HardLinked, Linked, FolderLink, Exchanged, Written, Overwritten, Large, Moded, FolderMode, Denied, DeniedInPlace, DeniedThere, DeniedAbove, Gone, AccessFile, Indexed, Listed, Page, ErrorPage, Mounted]
 # What is known to fail, and the item of issue 10.
-MISSED = {"Mounted": "10: mounts are not watched"}
+MISSED = {}
 
 
 # ---- writers and readers ----

@@ -524,18 +524,9 @@ ROLES = {
 
 # What misses a change: a pattern of "operation of role" or of "operation of role: name", the item of issue 10, and an
 # example, which each sweep begins with: when it passes, the line goes.
-MISSED = {
-    r"FIFO of (an access file.*|the target of an access file|a target that was not there)": ("7: a FIFO in place of an access file stops the loop", "FIFO of an access file: htdocs/ht/.htaccess"),
-    r".* of a folder that was not there: htdocs/noacl/\.conf": ("18: AccessFileName .conf/acl that was not there", "arrives whole of a folder that was not there: htdocs/noacl/.conf"),
-    r".* of a folder that was not there: acls/none": ("18: an access file that is a link into a folder that is not there", "arrives whole of a folder that was not there: acls/none"),
-}
+MISSED = {}
 
 # What a walk leaves out besides, since some change before makes it one of those: kinds, and targets.
-AVOIDED = {
-    r"(link.*|swap with another|socket|folder|FIFO) of (an access file.*|the target of an access file)": "18: access files that are links",
-    r"/(lht|lacl|dht|acl|noacl)/.*": "18: access files that are links; AccessFileName .conf/acl",
-    r"/idxl/": "18: a first index that is a bad link",
-    r"/pages/q\.shtml": "18: fsize and flastmod of a folder",
-}
+AVOIDED = {}
 
 KINDS = [(f"{op} of {role}", change, names) for role, (ops, names) in ROLES.items() for op, change in ops.items()]

@@ -132,3 +132,15 @@ def test_files_without_a_size_have_their_content(serve, n):
         assert server.get("/page.shtml").body == version
     if n > 1:
         assert server.get("/proc/kallsyms").body.count(b"\n") > 1000
+
+
+def test_a_fifo_in_place_of_an_access_file_is_refused_at_once(serve):
+    """Nobody writes to it, ever."""
+    server = serve("EventLoops 1\n<Directory \"@ROOT@/htdocs\">\nAllowOverride All\n</Directory>\n", {"a.txt": "A", "d/b.txt": "B"})
+    os.mkfifo(server.path("htdocs/d/.htaccess"))
+    for _ in range(5):
+        assert server.get("/d/b.txt").status == 403
+        assert server.get("/a.txt").body == b"A"
+    server.wait_for_log("unable to check htaccess file")
+    os.unlink(server.path("htdocs/d/.htaccess"))
+    assert server.get("/d/b.txt").body == b"B"
