@@ -65,10 +65,21 @@ static int main_serve(process_rec *process)
     return 1;
 }
 
+/* -V: a configuration that cannot be read leaves the process model as it is by default. */
+static void main_show_settings(process_rec *process, const main_options *options)
+{
+    ap_run_mode = AP_SQ_RM_CONFIG_TEST;
+    ap_main_state = AP_SQ_MS_CREATE_PRE_CONFIG;
+    if (main_has_configuration(process->pool, options))
+        (void)conf_generation_read(process, CONF_DEPTH_CHECK);
+    main_print_settings(options);
+    main_process_exit(process, 0);
+}
+
 int main(int argc, const char *const *argv)
 {
     process_rec *process = main_process_create(argc, argv);
-    main_options options = {NULL, NULL, NULL};
+    main_options options = {NULL, NULL, 0, NULL};
     const char *error;
 
     ap_fatal_signal_setup(
@@ -87,6 +98,8 @@ int main(int argc, const char *const *argv)
     ap_run_rewrite_args(process);
     main_options_read(process, &options);
     conf_generation_source(options.confname, options.root);
+    if (options.settings)
+        main_show_settings(process, &options);
     if (options.tried)
         main_try(process, options.tried);
     main_first_pass(process);

@@ -127,6 +127,14 @@ const char *main_default_root(apr_pool_t *p)
     return BRIGADE_PREFIX;
 }
 
+int main_has_configuration(apr_pool_t *p, const main_options *options)
+{
+    char *path;
+
+    return apr_filepath_merge(&path, options->root, options->confname, 0, p) == APR_SUCCESS &&
+           access(path, R_OK) == 0;
+}
+
 static const char *main_root(process_rec *process, const char *arg)
 {
     char *path;
@@ -169,9 +177,6 @@ static void main_print(process_rec *process, int c, const main_options *options)
     switch (c) {
     case 'v':
         main_print_version();
-        break;
-    case 'V':
-        main_print_settings(options);
         break;
     case 'l':
         ap_show_modules();
@@ -267,7 +272,8 @@ void main_options_read(process_rec *process, main_options *options)
     apr_getopt_init(&opt, process->pool, process->argc, process->argv);
     while ((rv = apr_getopt(opt, AP_SERVER_BASEARGS, &c, &arg)) == APR_SUCCESS) {
         main_option(process, options, c, arg);
-        if (strchr("vVlLh?", c))
+        options->settings |= c == 'V';
+        if (strchr("vlLh?", c))
             printing = (unsigned char)c;
     }
     if (!options->root)

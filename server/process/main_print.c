@@ -67,8 +67,8 @@ void main_print_settings(const main_options *options)
     main_print_libraries();
     printf("Architecture:   %ld-bit\n", 8 * (long)sizeof(void *));
     printf("Server MPM:     %s\n", ap_show_mpm());
-    printf("  threaded:     yes (variable thread count)\n");
-    printf("    forked:     yes (fixed process count)\n");
+    printf("  threaded:     %s\n", mpm_settings.prefork ? "no" : "yes (variable thread count)");
+    printf("    forked:     yes (%s process count)\n", mpm_settings.prefork ? "variable" : "fixed");
     main_print_switches(options);
 }
 
@@ -94,7 +94,8 @@ void main_print_usage(const char *program)
         "  -S                 : both of these",
         "  -t -D DUMP_MODULES : print the active modules (-M)",
         "  -t -D DUMP_INCLUDES: print the files that make up the configuration",
-        "  -t -D DUMP_CACHE u : would the answer to that URL be kept in memory, or what keeps it out?",
+        "  -t -D DUMP_CACHE u : would the answer to that URL be kept in memory, or what keeps it "
+        "out?",
         "  -T                 : start without checking DocumentRoots",
         "  -X                 : one process in the foreground, for a debugger",
         "  --takeover-check d : would Apache's configuration in that directory serve here?",

@@ -12,6 +12,7 @@
 typedef struct main_options {
     const char *root;     /**< -d, or where the program lies */
     const char *confname; /**< -f; relative to root */
+    int settings;         /**< -V: once the configuration says which process model there is */
     const char *tried;    /**< with -D DUMP_CACHE: the URL behind the options; else NULL */
 } main_options;
 
@@ -41,6 +42,9 @@ void main_takeover_report(apr_pool_t *p, server_rec *s);
  * be kept in memory, or what keeps it out. Ends the program: 0 if it would, 1 if not, 2 if it cannot be
  * tried. (main_try.c) */
 void main_try(process_rec *process, const char *url) __attribute__((noreturn));
+
+/** 1 if there is a file to read. */
+int main_has_configuration(apr_pool_t *p, const main_options *options);
 
 /** -v, -V, -h (main_print.c). */
 void main_print_version(void);

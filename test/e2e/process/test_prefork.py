@@ -172,6 +172,12 @@ def test_a_crash_costs_one_request(serve):
     assert len(held.let_go()) == 1
 
 
+def test_version_names_the_process_model(serve):
+    server = serve(prefork(""), FILES)
+    said = server.run("-V").stdout
+    assert re.search(rb"Server MPM: +prefork\n +threaded: +no\n +forked: +yes \(variable process count\)", said), said
+
+
 def test_one_process_in_the_foreground(serve):
     server = serve(prefork("MaxRequestWorkers 3\n"), FILES, args=["-X"])
     assert int(server.get("/alone").body.split()[0]) == server.process.pid

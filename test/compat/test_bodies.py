@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Request bodies of all sizes to whoever reads them, over HTTP/1, HTTPS and HTTP/2: both servers hand the same bytes on, and
+give the same answer back."""
+import hashlib
+import http.server
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+
+import pytest
+
+import brigade
+from stock import driver
+from tls_site import certificate
+
+CURL = shutil.which("curl")
+FPM = next((p for p in ("/usr/sbin/php-fpm8.2", "/usr/sbin/php-fpm8.4", "/usr/sbin/php-fpm") if os.access(p, os.X_OK)), None)
+WSGI = os.path.exists(f"{driver.MODULES}/mod_wsgi.so")
+pytestmark = [
+    pytest.mark.skipif(not os.access(driver.APACHE, os.X_OK), reason=f"the peer is absent: {driver.APACHE} is not installed"),
+    pytest.mark.skipif(not CURL or b"HTTP2" not in subprocess.run([CURL, "-V"], capture_output=True).stdout, reason="no curl with HTTP/2"),
+    pytest.mark.skipif(not os.path.exists(f"{driver.MODULES}/mod_http2.so"), reason="no mod_http2.so"),
+    pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="nothing to compare Apache with"),
+]
+SIZES = [0, 1, 8191, 65537, 5000000]
+MODULES = ["socache_shmcb", "ssl", "http2", "cgid", "proxy", "proxy_http", "proxy_fcgi", "dav", "dav_fs", *(["wsgi"] if WSGI else [])]
+CONFIG = """Listen 127.0.0.1:@TLS@
+Protocols h2 h2c http/1.1
+SSLSessionCache none
+ScriptSock @ROOT@/logs/cgisock
+ScriptAlias /cgi @ROOT@/htdocs/cgi/sum
+ProxyPass /proxy http://127.0.0.1:@BACKEND@/
+DavLockDB @ROOT@/dav/lock
+Alias /dav @ROOT@/dav/files
+<Directory @ROOT@/dav/files>
+    Dav On
+    Require all granted
+</Directory>
+<Location /fpm>
+    SetHandler "proxy:unix:@ROOT@/fpm/socket|fcgi://php"
+</Location>
+<VirtualHost *:@TLS@>
+    SSLEngine on
+    SSLCertificateFile @ROOT@/conf/cert.pem
+    SSLCertificateKeyFile @ROOT@/conf/key.pem
+</VirtualHost>
+"""
+ON_WSGI = "WSGIScriptAlias /wsgi @ROOT@/htdocs/app.wsgi\n"
+SUM = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\necho \"$REQUEST_METHOD $CONTENT_LENGTH $(md5sum | cut -d' ' -f1)\"\n"
+APP = """import hashlib
+def application(environ, start):
+    body = environ['wsgi.input'].read()
+    start('200 OK', [('Content-Type', 'text/plain')])
+    return [('%s %d %s\\n' % (environ['REQUEST_METHOD'], len(body), hashlib.md5(body).hexdigest())).encode()]
+"""
+PHP = '<?php $body = file_get_contents("php://input"); header("Content-Type: text/plain"); echo $_SERVER["REQUEST_METHOD"], " ", strlen($body), " ", md5($body), "\\n";'
+POOL = "[global]\nerror_log = @ROOT@/log\ndaemonize = no\n[www]\nuser = www-data\ngroup = www-data\nlisten = @ROOT@/socket\nlisten.mode = 0666\npm = static\npm.max_children = 2\nphp_admin_value[post_max_size] = 32M\n"
+PROTOCOLS = {"http1": ["--http1.1"], "https": ["--http1.1", "-k"], "h2c": ["--http2-prior-knowledge"], "h2": ["--http2", "-k"]}
+
+
+class Backend(http.server.BaseHTTPRequestHandler):
+    """Says what it got, by length or in chunks."""
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        if "chunked" in self.headers.get("Transfer-Encoding", ""):
+            body = b""
+            while size := int(self.rfile.readline(), 16):
+                body += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+        else:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        said = f"{self.command} {len(body)} {hashlib.md5(body).hexdigest()}\n".encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    def log_message(self, *args):
+        pass
+
+
+def body(size):
+    return (b"%d of a body, " % size * (size // 10 + 1))[:size]
+
+
+class BodyServer(brigade.Server):
+    def start(self):
+        self.tls = brigade.free_port()
+        config = CONFIG + (ON_WSGI if WSGI else "")
+        if not self.apache:
+            config = "".join(f"LoadModule {m}_module @MODULES@/mod_{m}.so\n" for m in MODULES) + config
+        self.config = config.replace("@TLS@", str(self.tls)).replace("@BACKEND@", str(self.backend))
+        if not os.path.exists(self.path("conf/key.pem")):
+            certificate(self)
+        return super().start()
+
+
+def make(binary, backend, folder):
+    server = BodyServer("", {"cgi/sum": SUM, "app.wsgi": APP, "fpm/sum.php": PHP}, binary=binary, modules=MODULES)
+    server.backend = backend
+    os.chmod(server.path("htdocs/cgi/sum"), 0o755)
+    os.makedirs(server.path("dav/files"))
+    for name in ("dav", "dav/files"):
+        os.chmod(server.path(name), 0o777)
+    os.symlink(folder, server.path("fpm"))
+    return server
+
+
+@pytest.fixture(scope="module")
+def fpm():
+    """A folder with the socket of a php-fpm, where there is one."""
+    with tempfile.TemporaryDirectory(prefix="brigade-fpm-") as folder:
+        os.chmod(folder, 0o755)
+        if not FPM or os.geteuid() != 0:
+            yield folder
+            return
+        with open(f"{folder}/conf", "w") as f:
+            f.write(POOL.replace("@ROOT@", folder))
+        process = subprocess.Popen([FPM, "-F", "-y", f"{folder}/conf"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            brigade.wait_until(lambda: os.path.exists(f"{folder}/socket"), "php-fpm")
+            yield folder
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def servers(fpm):
+    backend = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Backend)
+    threading.Thread(target=backend.serve_forever, daemon=True).start()
+    both = [make(binary, backend.server_address[1], fpm) for binary in (driver.APACHE, brigade.BINARY)]
+    try:
+        for server in both:
+            server.start()
+        yield both
+    finally:
+        for server in both:
+            server.close()
+        backend.shutdown()
+        backend.server_close()
+
+
+def send(server, protocol, path, file, *more):
+    """Status, version of HTTP, and body."""
+    tls = protocol in ("https", "h2")
+    url = f"http{'s' if tls else ''}://localhost:{server.tls if tls else server.port}{path}"
+    done = subprocess.run([CURL, "-sS", "--noproxy", "*", "--max-time", "30", *PROTOCOLS[protocol], "-H", "Expect:", "-H", "Content-Type: text/plain", *more, "-w", "%{http_code} %{http_version}", url,
+                           "--data-binary", f"@{file}"], capture_output=True)
+    assert done.returncode == 0, (server.binary, done.stderr)
+    return done.stdout
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("reader", ["cgi", "proxy", "fpm", "wsgi", "dav"])
+def test_body(servers, tmp_path, reader, protocol):
+    if reader == "fpm" and (not FPM or os.geteuid() != 0):
+        pytest.skip("no php-fpm (php8.2-fpm), or not root")
+    if reader == "wsgi" and not WSGI:
+        pytest.skip("no mod_wsgi (libapache2-mod-wsgi-py3)")
+    for size in SIZES:
+        file = tmp_path / str(size)
+        file.write_bytes(body(size))
+        for chunked in ([], ["-H", "Transfer-Encoding: chunked"]) if protocol in ("http1", "https") else ([],):
+            path = {"fpm": "/fpm/sum.php", "dav": f"/dav/{protocol}-{size}{'-chunked' if chunked else ''}"}.get(reader, f"/{reader}")
+            answers = [send(server, protocol, path, file, *chunked, *(["-X", "PUT"] if reader == "dav" else [])) for server in servers]
+            answers = [re.sub(rb"(?i)apache/[\d.]+[^\n<]*|brigade/[\d.]+[^\n<]*", b"SERVER", re.sub(rb"(?i)localhost:\d+|port \d+", b"", a)) for a in answers]
+            assert answers[0] == answers[1], (size, chunked)
+            if reader == "dav":
+                for server in servers:
+                    with open(server.path("dav/files", os.path.basename(path)), "rb") as f:
+                        assert f.read() == body(size), (size, chunked)
+            elif not (chunked and answers[0].endswith(b"\n411 1.1")):
+                assert hashlib.md5(body(size)).hexdigest().encode() in answers[1] or (chunked and reader == "fpm"), (size, chunked, answers)
