@@ -20,7 +20,7 @@ void policy_survey_hooks(void);
 /** 1 if the module declared itself, or has a stock rule. */
 int policy_is_declared(const module *m);
 
-/** Who keeps an answer from being stored, and why. */
+/** Which module keeps a response from being stored, and why. */
 typedef struct policy_reason {
     const char *module; /**< its file name (mod_x.c); NULL: nobody */
     const char *why;
@@ -43,8 +43,8 @@ int policy_filter_leaves(const ap_filter_rec_t *frec);
 /** 1 if no module but the core's own takes part in connections (create_connection, pre_connection, process_connection). */
 int connections_are_plain(void);
 
-/** 1 if those that do can be told from the filters that they put on a connection before it is read
- * from: another connection is as if they were not there. */
+/** 1 if the modules that do take part put filters on a connection before it is read from: they do not take part in a
+ * connection without such filters. */
 int connections_tell_by_filters(void);
 
 /** 1 if the phases themselves may run on an event loop: decided once per configuration. */
@@ -55,8 +55,7 @@ int phases_may_run_inline(void);
  * phases. */
 int phases_may_wait(const request_rec *r);
 
-/** Let modules whose post_read_request hook changes what logs say do so for a request that was
- * answered from memory. */
+/** Run the post_read_request hooks whose effect logs show (mod_remoteip) for a request that was answered from memory. */
 void policy_observe(request_rec *r);
 
 /**

@@ -207,7 +207,7 @@ static void request_server_of_target(request_rec *r, const http_head *head)
     request_parse_uri(r, apr_pstrmemdup(r->pool, head->uri, head->uri_len));
     if (r->status == HTTP_OK && r->hostname) {
         ap_update_vhost_from_headers(r);
-        memory_request_settle(r);
+        memory_request_use_server(r);
         r->per_dir_config = r->server->lookup_defaults;
     }
     r->status = HTTP_OK;
@@ -242,7 +242,7 @@ request_rec *request_create(conn_rec *c, const http_head *head)
         return r;
     }
     ap_update_vhost_from_headers(r);
-    memory_request_settle(r);
+    memory_request_use_server(r);
     r->per_dir_config = r->server->lookup_defaults;
     if (r->status != HTTP_OK) {
         request_refuse(r, r->status);

@@ -327,7 +327,7 @@ void memory_trim_process(void)
 #endif
 }
 
-void memory_request_settle(request_rec *r)
+void memory_request_use_server(request_rec *r)
 {
     memory_stack *stack = memory_conf_of(r->server)->request;
 

@@ -41,8 +41,8 @@ int memory_trace_open(apr_pool_t *pconf, server_rec *s);
 /** Let pools on a stack be recorded if the configuration says so. */
 void memory_trace_stack(struct memory_stack *stack);
 
-/** The server of a request is known: let it draw from that one's memory system. Hot: one comparison
- * as a rule. */
-void memory_request_settle(request_rec *r);
+/** The virtual host of @a r is known: from now on the request's pool draws from that host's memory system. On the request
+ * path: one comparison, unless the host has a system of its own. */
+void memory_request_use_server(request_rec *r);
 
 #endif
