@@ -131,3 +131,13 @@ def test_the_log_names_method_and_target_of_what_is_refused(serve, line, logged)
     server = serve('LogFormat "%m %U %q %>s" m\nCustomLog logs/m m\n', FILES)
     server.raw(line + b"\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert server.wait_for_log(r"(?m)^(.* \d+)$", "logs/m").group(1) == logged
+
+
+@pytest.mark.only("brigade")
+def test_a_head_has_a_limit_whatever_the_directives_say(serve):
+    """One MiB; 16 MiB of fields are not even read."""
+    server = serve("LimitRequestFields 0\nLimitRequestFieldSize 100000\n", FILES)
+    line = b"X-Field: " + b"y" * 1000 + b"\r\n"
+    start = b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    assert server.raw(start + b"".join(b"%d" % i + line for i in range(900)) + b"\r\n").startswith(b"HTTP/1.1 200 ")
+    assert server.raw(start + b"".join(b"%d" % i + line for i in range(16000))).startswith(b"HTTP/1.1 431 ")
