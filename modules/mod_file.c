@@ -101,6 +101,13 @@ static const command_rec file_commands[] = {
 
 /* ---- opening ---- */
 
+static int file_not_found(request_rec *r, const char *number)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "%sFile does not exist: %s%s", number, r->filename,
+                  r->path_info ? r->path_info : "");
+    return HTTP_NOT_FOUND;
+}
+
 static int file_get(apr_file_t **out, request_rec *r)
 {
     apr_status_t rv;
@@ -113,6 +120,8 @@ static int file_get(apr_file_t **out, request_rec *r)
                       r->filename);
         return HTTP_SERVICE_UNAVAILABLE;
     }
+    if (APR_STATUS_IS_ENOENT(rv)) /* removed since the walk looked at it */
+        return file_not_found(r, APLOGNO(00128));
     if (rv == ELOOP) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(00037) "Symbolic link not allowed or link target not accessible: %s",
@@ -327,13 +336,6 @@ static int file_unsized(request_rec *r, apr_file_t *file)
 }
 
 /* ---- the handler ---- */
-
-static int file_not_found(request_rec *r, const char *number)
-{
-    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "%sFile does not exist: %s%s", number, r->filename,
-                  r->path_info ? r->path_info : "");
-    return HTTP_NOT_FOUND;
-}
 
 /* OK, or why the request cannot be served from a file. */
 static int file_check(request_rec *r)
