@@ -90,12 +90,14 @@ class Answer:
         return self.mind(fresh) == other.mind(fresh)
 
     def mind(self, fresh):
+        fields, body = self.fields, self.body
         boundary = (self.get(b"Content-Type") or "").partition("boundary=")[2].encode()
-        if fresh:
-            return self.status, [line.replace(b'ETag: W/', b"ETag: ") for line in self.fields if not line.startswith(b"Last-Modified")], self.body
         if boundary:  # its length is random
-            return self.status, [line.replace(boundary, b"B") for line in self.fields if not line.startswith(b"Content-Length")], self.body.replace(boundary, b"B")
-        return self.status, self.fields, self.body
+            fields = [line.replace(boundary, b"B") for line in fields if not line.startswith(b"Content-Length")]
+            body = body.replace(boundary, b"B")
+        if fresh:
+            fields = [line.replace(b'ETag: W/', b"ETag: ") for line in fields if not line.startswith(b"Last-Modified")]
+        return self.status, fields, body
 
     def fresh(self):
         """Does it go with the time? Tags of what changed just now are weak, dates of the future are those of now."""
