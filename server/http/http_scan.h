@@ -103,8 +103,18 @@ static inline const char *h1_scan_token(const char *p, const char *end)
 
 /** 1 if the n bytes at p, in any case, are the lower-case @a lit. n is a constant wherever it
  * matters. */
-static inline int http_same(const char *p, const char *lit, size_t n)
+static inline __attribute__((always_inline)) int http_same(const char *p, const char *lit, size_t n)
 {
+    if (n >= 4 && n <= 8) { /* two words that overlap */
+        const uint32_t fold = 0x20202020u;
+        uint32_t a, b, c, d;
+
+        __builtin_memcpy(&a, p, 4);
+        __builtin_memcpy(&b, lit, 4);
+        __builtin_memcpy(&c, p + n - 4, 4);
+        __builtin_memcpy(&d, lit + n - 4, 4);
+        return (((a | fold) ^ b) | ((c | fold) ^ d)) == 0;
+    }
     for (size_t i = 0; i < n; i++) {
         if ((char)(p[i] | 0x20) != lit[i]) {
             return 0;
