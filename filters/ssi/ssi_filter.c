@@ -63,15 +63,7 @@ static void stream_begin_directive(ssi_state *s)
 static void stream_gather(ssi_state *s, const char *data, apr_size_t len)
 {
     BRG_ASSERT(s->in_directive && s->text_len <= s->text_room);
-    if (s->text_len + len > s->text_room) {
-        apr_size_t room = (s->text_len + len) * 2 + 256;
-        char *text = apr_palloc(s->f->r->pool, room);
-
-        if (s->text_len)
-            memcpy(text, s->text, s->text_len);
-        s->text = text;
-        s->text_room = room;
-    }
+    s->text = ssi_grow(s->f->r->pool, s->text, s->text_len, len, &s->text_room);
     memcpy(s->text + s->text_len, data, len);
     brg_buffer_copied(len);
     s->text_len += len;

@@ -80,6 +80,20 @@ void ssi_out_divert(ssi_out *out, ssi_memory *memory, apr_size_t most)
     out->memory = memory;
 }
 
+char *ssi_grow(apr_pool_t *p, char *data, apr_size_t len, apr_size_t more, apr_size_t *room)
+{
+    char *grown;
+
+    BRG_ASSERT(len <= *room && (data || !len));
+    if (more <= *room - len)
+        return data;
+    *room = (len + more) * 2 + 256;
+    grown = apr_palloc(p, *room);
+    if (len)
+        memcpy(grown, data, len);
+    return grown;
+}
+
 static void memory_add(ssi_memory *m, const char *data, apr_size_t len, apr_pool_t *p)
 {
     BRG_ASSERT(m->len <= m->room && (!m->most || m->len <= m->most));
@@ -89,15 +103,7 @@ static void memory_add(ssi_memory *m, const char *data, apr_size_t len, apr_pool
         m->overflow = 1;
         return;
     }
-    if (len > m->room - m->len) {
-        apr_size_t room = (m->len + len) * 2 + 256;
-        char *more = apr_palloc(p, room);
-
-        if (m->len)
-            memcpy(more, m->data, m->len);
-        m->data = more;
-        m->room = room;
-    }
+    m->data = ssi_grow(p, m->data, m->len, len, &m->room);
     memcpy(m->data + m->len, data, len);
     brg_buffer_copied(len);
     m->len += len;

@@ -128,6 +128,13 @@ void ssi_out_divert(ssi_out *out, ssi_memory *memory, apr_size_t most);
 /** Ends the last ssi_out_divert(). @return its output, NUL-terminated, in @a p */
 char *ssi_out_restore(ssi_out *out, ssi_memory *memory, apr_pool_t *p);
 
+/**
+ * Make room for @a more bytes behind the first @a len of @a data (NULL: none yet), in @a p.
+ * @param room  [in,out] bytes that @a data has
+ * @return @a data, or a copy of it that is at least twice as large
+ */
+char *ssi_grow(apr_pool_t *p, char *data, apr_size_t len, apr_size_t more, apr_size_t *room);
+
 /* ---- pages that run ---- */
 
 #define SSI_DEPENDS_VOLATILE 1 /**< output depends on something that cannot be watched */
