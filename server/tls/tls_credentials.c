@@ -178,6 +178,35 @@ static int pair_read(tls_server_conf *sc, tls_pair *pair, apr_pool_t *p, apr_poo
     return 0;
 }
 
+/* 1 if the file can be read, and its key without a pass phrase. */
+static int key_is_at_hand(const char *file)
+{
+    BIO *in = BIO_new_file(file, "r");
+    int clear = 0;
+    char line[256];
+
+    while (in && !clear && BIO_gets(in, line, sizeof line) > 0) {
+        if (strstr(line, "ENCRYPTED"))
+            break;
+        clear = !strncmp(line, "-----END", 8) && strstr(line, "PRIVATE KEY") != NULL;
+    }
+    BIO_free(in);
+    ERR_clear_error();
+    return clear;
+}
+
+int tls_credentials_are_at_hand(const tls_server_conf *sc, apr_pool_t *ptemp)
+{
+    const apr_array_header_t *files = sc->key_files ? sc->key_files : sc->cert_files;
+
+    if (!sc->cert_files || !sc->cert_files->nelts)
+        return 0;
+    for (int i = 0; i < files->nelts; i++)
+        if (!key_is_at_hand(APR_ARRAY_IDX(files, i, const char *)))
+            return 0;
+    return 1;
+}
+
 static apr_array_header_t *files_or_none(apr_pool_t *p, const apr_array_header_t *files)
 {
     return files ? apr_array_copy(p, files) : apr_array_make(p, 1, sizeof(const char *));

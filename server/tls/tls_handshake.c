@@ -158,7 +158,7 @@ static void handshake_step(brg_conn *bc)
         tls_close(bc);
         return;
     }
-    if (rc != 1) {
+    if (rc != 1 || t->held_len) { /* the client waits for all of it before it goes on */
         handshake_wait(bc);
         return;
     }

@@ -187,6 +187,10 @@ void tls_release(brg_conn *bc);
  */
 apr_status_t tls_credentials_read(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp);
 
+/** 1 if that can be tried without asking anyone for a pass phrase, and without being told of files by
+ * other modules. Blocking: reads files. */
+int tls_credentials_are_at_hand(const tls_server_conf *sc, apr_pool_t *ptemp);
+
 /* ---- tls_context.c ---- */
 
 /**
@@ -217,6 +221,8 @@ void tls_sessions_use(SSL_CTX *ctx);
 
 /* ---- tls_setup.c ---- */
 
+/** See that all servers with TLS would work: before a reload takes place, and for -t. */
+int tls_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
 int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
 
 /** The SSL_CTX of a server, or NULL. */
@@ -238,6 +244,9 @@ void tls_request_hooks(void);
 
 /** A directive was met: requests need this module's hooks. @return NULL or a message */
 const char *tls_request_wake(cmd_parms *cmd);
+
+/** Register them, once in a generation. Threads: main, while the configuration is read. */
+void tls_request_needed(void);
 
 /** A configuration begins. */
 void tls_request_sleep(void);

@@ -171,15 +171,12 @@ void tls_request_sleep(void)
 }
 
 /* Requests shall not pay for a module that their configuration does not use. */
-const char *tls_request_wake(cmd_parms *cmd)
+void tls_request_needed(void)
 {
     const char *before = apr_hook_debug_current;
 
     if (request_awake)
-        return NULL;
-    if (cmd->pool != cmd->server->process->pconf)
-        return apr_pstrcat(cmd->pool, cmd->cmd->name,
-                           ": the server's configuration has no directive of mod_ssl", NULL);
+        return;
     request_awake = 1;
     apr_hook_debug_current = ssl_module.name;
     ap_hook_http_scheme(request_scheme, NULL, NULL, APR_HOOK_MIDDLE);
@@ -188,6 +185,15 @@ const char *tls_request_wake(cmd_parms *cmd)
     ap_hook_access_checker(request_access, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_fixups(request_fixups, NULL, NULL, APR_HOOK_MIDDLE);
     apr_hook_debug_current = before;
+    apr_hook_sort_all();
+}
+
+const char *tls_request_wake(cmd_parms *cmd)
+{
+    if (!request_awake && cmd->pool != cmd->server->process->pconf)
+        return apr_pstrcat(cmd->pool, cmd->cmd->name,
+                           ": the server's configuration has no directive of mod_ssl", NULL);
+    tls_request_needed();
     return NULL;
 }
 

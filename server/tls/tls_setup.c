@@ -79,18 +79,60 @@ static void setup_compat(server_rec *main_server, apr_pool_t *ptemp)
 }
 
 /* Read all of a server, and see that it would work. */
-static apr_status_t setup_server(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp)
+static apr_status_t setup_try(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp)
 {
     SSL_CTX *ctx;
 
-    BRG_ASSERT(sc->enabled == 1 && sc->index < 0);
+    BRG_ASSERT(sc->enabled == 1);
     setup_session_id(sc, ptemp);
     if (tls_credentials_read(sc, p, ptemp) != APR_SUCCESS || !(ctx = tls_context_make(sc, NULL)))
         return APR_EGENERAL;
     SSL_CTX_free(ctx);
+    return APR_SUCCESS;
+}
+
+static apr_status_t setup_server(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp)
+{
+    BRG_ASSERT(sc->index < 0);
+    if (setup_try(sc, p, ptemp) != APR_SUCCESS)
+        return APR_EGENERAL;
     sc->index = setup_servers_n;
     setup_servers[setup_servers_n++] = sc;
     return APR_SUCCESS;
+}
+
+/* Listen ADDRESS https, and Protocol https, mean it too. A server that says nothing of TLS shares its
+ * configuration with others, which this does not concern. */
+static void setup_settle(server_rec *s, apr_pool_t *p)
+{
+    tls_server_conf *sc = tls_conf_of(s);
+    const char *protocol = ap_get_server_protocol(s);
+
+    if (sc->enabled == TLS_UNSET && protocol && !strcmp(protocol, "https")) {
+        if (sc->server != s) {
+            sc = apr_pmemdup(p, sc, sizeof *sc);
+            ap_set_module_config(s->module_config, &ssl_module, sc);
+            sc->server = s;
+        }
+        sc->enabled = 1;
+    }
+    sc->index = TLS_UNSET;
+    if (sc->enabled == 1)
+        tls_request_needed();
+}
+
+int tls_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server)
+{
+    for (server_rec *s = main_server; s; s = s->next) {
+        tls_server_conf *sc = tls_conf_of(s);
+
+        setup_settle(s, p);
+        if (sc->enabled == 1 && tls_credentials_are_at_hand(sc, ptemp) &&
+            setup_try(sc, ptemp, ptemp) != APR_SUCCESS)
+            return HTTP_INTERNAL_SERVER_ERROR;
+        sc->pairs = NULL;
+    }
+    return OK;
 }
 
 /* ---- what a loop has ---- */
@@ -233,8 +275,8 @@ int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_r
 {
     int n = 0;
 
-    for (server_rec *s = main_server; s; s = s->next)
-        n++;
+    for (server_rec *s = main_server; s; s = s->next, n++)
+        setup_settle(s, p);
     setup_servers = apr_pcalloc(p, sizeof(*setup_servers) * (apr_size_t)n);
     setup_servers_n = 0;
     apr_pool_cleanup_register(p, NULL, setup_forget, apr_pool_cleanup_null);
@@ -247,9 +289,8 @@ int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_r
     for (server_rec *s = main_server; s; s = s->next) {
         tls_server_conf *sc = tls_conf_of(s);
 
-        sc->server = s;
-        sc->index = -1;
-        if (sc->enabled == 1 && setup_server(sc, p, ptemp) != APR_SUCCESS)
+        /* A server that says nothing of TLS shares the main server's settings. */
+        if (sc->enabled == 1 && sc->index < 0 && setup_server(sc, p, ptemp) != APR_SUCCESS)
             return HTTP_INTERNAL_SERVER_ERROR;
     }
     setup_compat(main_server, ptemp);

@@ -162,9 +162,9 @@ def test_nothing_of_a_host_is_had_by_the_handshake_of_another(server):
 def test_variables_in_logs(server):
     assert ask(server, "/none", "known.test", known=True, maximum_version=ssl.TLSVersion.TLSv1_2).status == 404
     for _ in range(3):
-        assert ask(server, "/a.txt?logged", "first.test").status == 200
-    brigade.wait_until(lambda: server.read("logs/tls.log").count(b"first.test /a.txt TLSv1.3 TLSv1.3 -\n") >= 3, "lines of the log")
-    assert b"known.test /none TLSv1.2 TLSv1.2 somebody\n" in server.read("logs/tls.log")
+        assert ask(server, "/a.txt", "first.test").status == 200
+    for line in (b"known.test /none TLSv1.2 TLSv1.2 somebody\n", b"first.test /a.txt TLSv1.3 TLSv1.3 -\n" * 3):
+        brigade.wait_until(lambda line=line: line in server.read("logs/tls.log"), "lines of the log")
 
 
 def test_what_depends_on_the_connection_is_not_remembered(server):
@@ -219,16 +219,6 @@ def test_what_is_not_offered_is_refused_by_name(serve, line):
     assert line.split()[0].encode() in done.stderr and b"BuiltinModule ssl_module Off" in done.stderr
 
 
-def test_key_that_does_not_fit(serve):
-    s = serve.unstarted("BuiltinModule ssl_module On\nSSLEngine on\nSSLCertificateFile @ROOT@/conf/cert.pem\n"
-                        "SSLCertificateKeyFile @ROOT@/conf/other.key\n", {}, modules=())
-    certificate(s)
-    make_certificate(s, "other", "other")
-    s.wait = False
-    s.start()
-    s.wait_for_log("AH02565")
-
-
 RESUME = """
 BuiltinModule ssl_module On
 SSLEngine on
@@ -270,3 +260,48 @@ def test_resumption(serve, version, how, works):
     brigade.wait_until(lambda: s.error_log().count(b"resuming normal operations") > 1, "the reload")
     if version == ssl.TLSVersion.TLSv1_2 or "off" not in how:
         assert resumed(s, version, session)[0] == works
+
+
+def test_a_reload_with_a_bad_key_is_refused(serve):
+    config = "BuiltinModule ssl_module On\nSSLEngine on\nSSLCertificateFile @ROOT@/conf/cert.pem\nSSLCertificateKeyFile @ROOT@/conf/key.pem\n"
+    s = serve.unstarted(config, {"a.txt": "text\n"}, modules=())
+    certificate(s)
+    make_certificate(s, "other", "other")
+    s.start()
+    s.wait_for_log("resuming normal operations")
+    os.replace(s.path("conf/other.key"), s.path("conf/key.pem"))
+    done = s.run("-t")
+    assert done.returncode != 0 and b"AH02565" in done.stderr
+    s.signal(signal.SIGUSR1)
+    s.wait_for_log("the new configuration is not usable")
+    assert not resumed(s, ssl.TLSVersion.TLSv1_3)[0]
+
+
+def test_listen_https(serve):
+    tls = brigade.free_port()
+    s = serve.unstarted(f"BuiltinModule ssl_module On\nListen 127.0.0.1:{tls} https\nSSLCertificateFile @ROOT@/conf/cert.pem\n"
+                        f"SSLCertificateKeyFile @ROOT@/conf/key.pem\n<VirtualHost *:{tls}>\nServerName first.test\n</VirtualHost>\n", {"a.txt": "text\n", "dir/x": "x"}, modules=())
+    certificate(s)
+    s.start()
+    s.tls = tls
+    assert ask(s, "/a.txt").status == 200
+    assert ask(s, "/dir")["Location"].startswith("https://")
+    assert s.get("/a.txt").status == 200
+
+
+@pytest.mark.parametrize("processes", ["", "LoadModule mpm_prefork_module modules/mod_mpm_prefork.so\nStartServers 1\n"], ids=["loops", "prefork"])
+def test_bodies_large_and_slow(serve, processes):
+    """To who reads slowly and in small pieces, from a client with a small window."""
+    s = serve.unstarted(processes + "BuiltinModule ssl_module On\nSSLEngine on\nSSLCertificateFile @ROOT@/conf/cert.pem\n"
+                        "SSLCertificateKeyFile @ROOT@/conf/key.pem\n", {"big.bin": os.urandom(1_500_000), "huge.bin": os.urandom(5_000_000)}, modules=())
+    certificate(s)
+    s.start()
+    s.tls = s.port
+    for name in ("big.bin", "big.bin", "big.bin", "huge.bin"):  # the first in memory, the second read from its file
+        expected = s.read(f"htdocs/{name}")
+        with TLSClient(s) as c:
+            c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 20_000)
+            c.send(request_bytes("GET", f"/{name}") * 2)
+            for _ in range(2):
+                assert int(c.read_head()["Content-Length"]) == len(expected)
+                assert c.read_exactly(len(expected)) == expected
