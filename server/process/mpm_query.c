@@ -69,8 +69,10 @@ int mpm_query_hook(int query_code, int *result, apr_status_t *rv)
         return OK;
     switch (query_code) {
     case AP_MPMQ_MAX_DAEMON_USED:
-    case AP_MPMQ_MAX_DAEMONS:
         *result = mpm_settings.processes;
+        break;
+    case AP_MPMQ_MAX_DAEMONS: /* at a reload a process serves on beside its successor */
+        *result = mpm_settings.processes + !mpm_settings.prefork;
         break;
     case AP_MPMQ_IS_THREADED:
         atomic_store(&mpm_asked_threads, 1);

@@ -37,6 +37,7 @@ CASES = {
                     [Step(p, host=h) for p in ("/x.html", "/index.html") for h in ("sub.test", "users.test", "none.test", "localhost")]),
     "security2": (["unique_id", "security2"], "SecRuleEngine DetectionOnly\nSecRule REQUEST_URI big \"id:1,phase:1,deny\"\n", PAGES),
     "wsgi": (["wsgi"], "WSGIScriptAlias /app @ROOT@/www/html/app.wsgi\n", [*PAGES, "/app", "/app/x"]),
+    "wsgi-processes": (["wsgi"], "WSGIScriptAlias /flags @ROOT@/www/html/flags.wsgi\n", ["/flags"]),
     "actions": (["actions", "cgid"], "Action image/png /cgi-bin/none\n", PAGES),
     "session": (["session", "session_cookie"], "<Location /big.html>\nSession Off\n</Location>\n", PAGES),
     "session-on": (["session", "session_cookie"], "Session On\nSessionCookieName s path=/\nSessionMaxAge 60\n", [Step(p, unify=[(r"expiry=\d+", "expiry")]) for p in PAGES]),
@@ -50,6 +51,7 @@ CASES = {
     "xsendfile": (["xsendfile"], "<Location /big.html>\nXSendFile On\n</Location>\n", PAGES),
 }
 FILES = {"sub/x.html": "x\n", "users/a.html": "a\n", f"users/{ROOT}/a.html": "a\n", f"users/{ROOT}/index.html": "i\n", "users/index.html": "users\n",
+         "flags.wsgi": "def application(e, start):\n    start('200 OK', [('Content-Type', 'text/plain')])\n    return [repr((e['wsgi.multiprocess'], e['wsgi.multithread'], e['wsgi.run_once'])).encode()]\n",
          "app.wsgi": "def application(e, start):\n    start('200 OK', [('Content-Type', 'text/plain')])\n    return [e['PATH_INFO'].encode()]\n"}
 
 
