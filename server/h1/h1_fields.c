@@ -175,7 +175,7 @@ static int h1_judge_host(http_head *head, int unsafe)
 /* The lines of one name are one value to handlers, which LimitRequestFieldSize bounds as it does a line. */
 static int h1_judge_size(http_head *head, uint32_t most)
 {
-    const http_field *field = http_head_oversized(head, most);
+    const http_field *field = head->head_len <= most ? NULL : http_head_oversized(head, most);
 
     if (!field)
         return 0;
