@@ -114,8 +114,7 @@ static int dir_survey(dir_walk *w)
     if (slash <= 1 || dir_stat(w, slash - 1, APR_FINFO_MIN, &parent) != APR_SUCCESS ||
         parent.filetype != APR_DIR)
         return OK;
-    /* No file, but the times of its directory: mod_negotiation sees by them that variants were added or
-     * removed. */
+    /* No file, but the times of its directory: they tell mod_negotiation of new and removed variants. */
     r->finfo = parent;
     r->finfo.filetype = APR_NOFILE;
     w->dirs_end = slash;
@@ -208,11 +207,8 @@ static void dir_note_links(dir_walk *w, unsigned level, int opts)
                                                  : LINKS_NONE;
 }
 
-/*
- * The next component, which ends before end: *is_dir, or else where the walk ends, and r->finfo is
- * set.
- * @return OK or the status that refuses the request
- */
+/* The next component, which ends before end: a directory (*is_dir), or the end of the walk, with r->finfo set.
+ * @return OK or the status that refuses the request */
 static int dir_component(dir_walk *w, apr_size_t end, unsigned level, int *is_dir)
 {
     request_rec *r = w->r;
