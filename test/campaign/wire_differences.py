@@ -32,6 +32,8 @@ KNOWN = [
     ("brigade >, brigade", "laxer", data(rb"[A-Z]+ /[^ \n]*\r\n", 0), "a request of HTTP/0.9 has an answer without a head"),
     ("brigade >, brigade", "stricter", data(rb"Max-Forwards"), "mod_proxy answers"),
     ("brigade >, brigade", "second reading", data(rb"HEAD [^\n]*%00"), "the proxy's own 404 does not say that it answers a HEAD"),
+    ("brigade >, brigade", "laxer", data(rb"(?:^|\n)[A-Za-z]*[a-z][A-Za-z]* /s", 0), "mod_proxy passes methods on that files refuse"),
+    ("brigade >, brigade", "close", data(rb"Expect: *100-continue"), "100 ONLY WHEN IT HELPS: a body that is not read ends the connection"),
     (".*, strict", "close", data(rb"Expect: *100-continue"), "100 ONLY WHEN IT HELPS: a body that is not read ends the connection"),
     ("(h2o|nginx|lighttpd) >", "odd", lambda stream: True, "what other proxies send is not ours"),
     ("(h2o|nginx|lighttpd|apache) > nginx, strict", ".*", lambda stream: True, "neither end is ours"),
