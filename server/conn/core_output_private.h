@@ -30,7 +30,7 @@ struct core_output {
     struct core_spool *spool;      /**< output on disk, in front of bb; NULL until it is needed */
     unsigned blocked : 1;          /**< the last write left something: bb waits for the socket */
     unsigned no_sendfile : 1;      /**< the kernel refused it once on this connection */
-    unsigned flushing : 1;    /**< core_output_flush() runs: no more than a turn's share is written */
+    unsigned flushing : 1; /**< core_output_flush() runs: no more than a turn's share is written */
 };
 
 /** The filter's answer to what went wrong with a spool and leaves the connection as it was. */
@@ -118,5 +118,15 @@ apr_status_t core_write(struct core_output *out);
  * @return APR_SUCCESS, APR_TIMEUP or the error of poll
  */
 apr_status_t core_write_wait(struct core_output *out, apr_interval_time_t timeout);
+
+/** Write without waiting, what is on disk first. @return as core_write() */
+apr_status_t core_output_write(struct core_output *out);
+
+/**
+ * Write until no more than @a most bytes of memory are left; 0: until nothing is left at all, or the
+ * loop has it. Each write that makes progress starts the timeout anew.
+ * Threads: the owner of the connection. Blocking: on workers; on a loop what is left waits.
+ */
+apr_status_t core_output_wait(struct core_output *out, apr_size_t most);
 
 #endif

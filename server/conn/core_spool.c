@@ -10,7 +10,7 @@
  *
  * Where the disk is full, or OutputSpoolTotal is reached, the ring ends at what it has got.
  */
-#include "core_output_private.h"
+#include "core_spool_private.h"
 #include "loop.h"
 #include "thread_self.h"
 #include "loop_drain.h"
@@ -36,39 +36,6 @@ APLOG_USE_MODULE(core);
 #define SPOOL_TURN_BYTES (4 * 1024 * 1024) /* then the loop looks at its other connections */
 #define SPOOL_AHEAD (1024 * 1024)          /* asked of a disk at once */
 #define SPOOL_STEP_SECONDS 1               /* how often a worker that waits looks up */
-#define SPOOL_LOG_US apr_time_from_sec(60) /* one line about trouble in this time */
-
-typedef int64_t spool_pos;
-
-struct core_spool {
-    struct conn_drain drain;
-    struct core_output *out;
-    _Atomic spool_pos wr, rd;
-    _Atomic spool_pos size; /* of the ring */
-    spool_pos base;         /* position of the file's first byte */
-    spool_pos high;         /* bytes that the file has, charged to spool_total */
-    spool_pos counted;      /* the owner's: rd as core_spool_count() saw it */
-    int fd;
-    _Atomic int error;        /* the connection is lost */
-    _Atomic spool_pos wanted; /* room that the worker waits for; 0 = it does not */
-    pthread_mutex_t lock;     /* of the condition alone */
-    pthread_cond_t room;
-    uint8_t cold;           /* the sender's: the disk has to be asked */
-    uint8_t active, failed; /* the owner's; failed: nothing more is written to it */
-};
-
-static _Atomic spool_pos spool_total;
-
-static void spool_log(const struct core_output *out, apr_status_t rv, const char *what)
-{
-    static _Atomic apr_time_t said;
-    apr_time_t last = atomic_load(&said), now = clock_monotonic();
-
-    if ((!last || now - last >= SPOOL_LOG_US) && atomic_compare_exchange_strong(&said, &last, now))
-        ap_log_cerror(APLOG_MARK, APLOG_ERR, rv, out->c,
-                      "%s in %s: workers wait for slow clients (this is said once a minute)", what,
-                      out->bc->loop->config->spool_dir);
-}
 
 int core_spool_is_active(const struct core_output *out)
 {
@@ -189,50 +156,7 @@ static void spool_expired(struct conn_drain *d)
     spool_lost((struct core_spool *)(void *)d, APR_TIMEUP);
 }
 
-/* ---- the file ---- */
-
-static int spool_open(const char *dir)
-{
-    int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    char name[APR_PATH_MAX];
-
-    if (fd >= 0)
-        return fd;
-    apr_snprintf(name, sizeof name, "%s/brigade-output.XXXXXX", dir);
-    fd = mkostemp(name, O_CLOEXEC);
-    if (fd >= 0)
-        unlink(name);
-    return fd;
-}
-
-static struct core_spool *spool_create(struct core_output *out)
-{
-    struct core_spool *sp = apr_pcalloc(out->c->pool, sizeof *sp);
-    pthread_condattr_t attr;
-
-    pthread_mutex_init(&sp->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&sp->room, &attr);
-    pthread_condattr_destroy(&attr);
-    sp->out = out;
-    sp->fd = -1;
-    sp->drain.bc = out->bc;
-    sp->drain.run = spool_send;
-    sp->drain.expired = spool_expired;
-    return sp;
-}
-
-/* The file's space is given back. The owner's, while nobody else sends. */
-static void spool_close(struct core_spool *sp)
-{
-    if (sp->fd >= 0)
-        close(sp->fd);
-    sp->fd = -1;
-    atomic_fetch_sub(&spool_total, sp->high);
-    sp->high = 0;
-    sp->active = 0;
-}
+/* ---- writing ---- */
 
 static apr_status_t spool_activate(struct core_output *out)
 {
@@ -241,8 +165,10 @@ static apr_status_t spool_activate(struct core_output *out)
 
     if (!sp)
         sp = out->spool = spool_create(out);
+    sp->drain.run = spool_send;
+    sp->drain.expired = spool_expired;
     BRG_ASSERT(!sp->active && atomic_load(&sp->rd) == atomic_load(&sp->wr) && sp->fd < 0);
-    if ((sp->fd = spool_open(conf->spool_dir)) < 0) {
+    if (spool_open_file(sp, conf->spool_dir)) {
         spool_log(out, errno, "cannot make a file for output");
         return CORE_SPOOL_NONE;
     }
@@ -253,8 +179,6 @@ static apr_status_t spool_activate(struct core_output *out)
     sp->failed = 0;
     return APR_SUCCESS;
 }
-
-/* ---- writing ---- */
 
 static int spool_waits_too_long(const struct core_output *out, apr_interval_time_t waited)
 {
@@ -323,27 +247,6 @@ static apr_size_t spool_fits(struct core_spool *sp, spool_pos off, apr_size_t le
     if (most > size - off)
         most = size - off;
     return (spool_pos)len > most ? (apr_size_t)most : len;
-}
-
-/* Charge the process with what the file grows by. 0: it has reached its limit. */
-static int spool_charge(struct core_spool *sp, spool_pos end)
-{
-    spool_pos more = end - sp->high;
-
-    if (more <= 0)
-        return 1;
-    if (atomic_fetch_add(&spool_total, more) + more > sp->out->bc->loop->config->spool_total) {
-        atomic_fetch_sub(&spool_total, more);
-        return 0;
-    }
-    sp->high = end;
-    return 1;
-}
-
-static void spool_uncharge(struct core_spool *sp, spool_pos before)
-{
-    atomic_fetch_sub(&spool_total, sp->high - before);
-    sp->high = before;
 }
 
 /* Write at most len bytes; *n: how many. CORE_SPOOL_NONE: it takes no more for good. */

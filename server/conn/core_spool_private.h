@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CONN_CORE_SPOOL_PRIVATE_H
+#define BRIGADE_CONN_CORE_SPOOL_PRIVATE_H
+
+/**
+ * @file core_spool_private.h
+ * Between the parts of output on disk: core_spool_file.c (the file, and what it costs the process)
+ * and core_spool.c (who writes, who sends, who waits).
+ */
+#include "core_output_private.h"
+#include "loop_drain.h"
+
+#include <pthread.h>
+
+typedef int64_t spool_pos;
+
+struct core_spool {
+    struct conn_drain drain;
+    struct core_output *out;
+    _Atomic spool_pos wr, rd;
+    _Atomic spool_pos size; /* of the ring */
+    spool_pos base;         /* position of the file's first byte */
+    spool_pos high;         /* bytes that the file has, charged to spool_total */
+    spool_pos counted;      /* the owner's: rd as core_spool_count() saw it */
+    int fd;
+    _Atomic int error;        /* the connection is lost */
+    _Atomic spool_pos wanted; /* room that the worker waits for; 0 = it does not */
+    pthread_mutex_t lock;     /* of the condition alone */
+    pthread_cond_t room;
+    uint8_t cold;           /* the sender's: the disk has to be asked */
+    uint8_t active, failed; /* the owner's; failed: nothing more is written to it */
+};
+
+/** One line in the error log, at most once a minute: workers have to wait. Threads: workers. */
+void spool_log(const struct core_output *out, apr_status_t rv, const char *what);
+
+/** The state of a spool, without a file. Allocated from the connection's pool. */
+struct core_spool *spool_create(struct core_output *out);
+
+/** Open the file of a spool that has none. @return 0; -1: errno. Blocking: on the disk. */
+int spool_open_file(struct core_spool *sp, const char *dir);
+
+/** Close the file and give its space back. Threads: the owner, while nobody else sends. */
+void spool_close(struct core_spool *sp);
+
+/**
+ * Charge the process with what the file grows by when it reaches to @a end.
+ * @return 1; 0: all spools together have reached their limit
+ */
+int spool_charge(struct core_spool *sp, spool_pos end);
+
+/** Undo it: the file reaches to @a before. */
+void spool_uncharge(struct core_spool *sp, spool_pos before);
+
+#endif
