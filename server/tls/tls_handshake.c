@@ -89,6 +89,7 @@ static void handshake_done(brg_conn *bc)
     wheel_cancel(&bc->loop->wheel, &bc->timer);
     bc->driver = bc->loop->config->services->driver;
     bc->head_began = bc->loop->monotonic;
+    bc->idle_until = bc->head_began + bc->base->timeout; /* for a protocol of modules */
     bc->rd_ready = 1;
     loop_again(bc->loop, bc);
 }
