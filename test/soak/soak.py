@@ -58,7 +58,7 @@ class Traffic:
         self.server, self.options = server, options
         self.random = random.Random(options.seed)
         self.sizes = {name: len(content) for name, content in files().items()}
-        self.done, self.wrong, self.refused, self.by_kind = 0, [], 0, {}
+        self.done, self.wrong, self.refused, self.late, self.by_kind = 0, [], 0, 0, {}
         self.end = time.monotonic() + options.seconds
         self.open = 0
 
@@ -144,8 +144,11 @@ class Traffic:
                 pair = await asyncio.wait_for(asyncio.open_connection("127.0.0.1", self.server.port, limit=limit), 20)
                 self.open += 1
                 return pair
-            except (ConnectionRefusedError, asyncio.TimeoutError) as e:
+            except ConnectionRefusedError as e:
                 self.refused += 1
+                last = e
+            except asyncio.TimeoutError as e:  # also where the clients have too little of the machine
+                self.late += 1
                 last = e
         raise ConnectionError(repr(last))
 
@@ -266,6 +269,8 @@ def run(options):
             complaints.append(f"{late} clients were stuck")
         if traffic.refused:
             complaints.append(f"{traffic.refused} connections were refused")
+        if traffic.late:
+            complaints.append(f"{traffic.late} connections took more than 20 s")
         if traffic.wrong:
             complaints.append(f"{len(traffic.wrong)} answers were wrong: {traffic.wrong[:5]}")
         if left != 1 or extra > 0:
