@@ -220,7 +220,7 @@ static int handler_validate(request_rec *r, ssi_page *page)
 
 static int handler_render(request_rec *r, ssi_page *page)
 {
-    handler_before before;
+    handler_before before = {NULL, NULL, NULL};
     int status;
 
     BRG_ASSERT_TAG(page, SSI_PAGE_TAG);

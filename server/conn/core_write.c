@@ -17,6 +17,7 @@
  * of a wrong one.
  */
 #include "core_output_private.h"
+#include "file_cached.h"
 #include "brigade/assert.h"
 #include "transport.h"
 #include "loop.h"
@@ -84,12 +85,6 @@ static void core_batch_add(core_batch *b, apr_bucket *e, const char *data, apr_s
     b->bytes += len;
 }
 
-/* Files of tmpfs alone have seals. fstatfs() would ask the file system, which may not answer. */
-static int core_write_is_in_memory(int fd)
-{
-    return fcntl(fd, F_GET_SEALS) >= 0;
-}
-
 /* A worker may; and a process with one thread has to. */
 static int core_write_may_wait(const struct core_output *out)
 {
@@ -100,18 +95,8 @@ static int core_write_may_wait(const struct core_output *out)
 static ssize_t core_write_pread(const struct core_output *out, int fd, void *buf, size_t len,
                                 off_t offset)
 {
-    struct iovec part = {buf, len};
-    ssize_t n;
-
-    if (core_write_may_wait(out))
-        return pread(fd, buf, len, offset);
-    n = preadv2(fd, &part, 1, offset, RWF_NOWAIT);
-    if (n >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
-        return n;
-    if (errno == ENOSYS || core_write_is_in_memory(fd)) /* tmpfs does not know RWF_NOWAIT */
-        return pread(fd, buf, len, offset);
-    errno = EAGAIN;
-    return -1;
+    return core_write_may_wait(out) ? pread(fd, buf, len, offset)
+                                    : file_read_cached(fd, buf, len, offset);
 }
 
 static apr_status_t core_batch_read_file(core_batch *b, const struct core_output *out,
@@ -139,14 +124,8 @@ static apr_status_t core_batch_read_file(core_batch *b, const struct core_output
 /* What sendfile() would wait for: its first page or, of much, its last. */
 static int core_write_is_cold(const struct core_output *out, const apr_bucket *e, apr_size_t want)
 {
-    int fd = core_write_file_fd(e);
-    char byte;
-
-    if (core_write_may_wait(out))
-        return 0;
-    return (core_write_pread(out, fd, &byte, 1, e->start) < 0 && errno == EAGAIN) ||
-           (want > THREAD_BUFFER_BYTES &&
-            core_write_pread(out, fd, &byte, 1, e->start + (off_t)want - 1) < 0 && errno == EAGAIN);
+    return !core_write_may_wait(out) &&
+           file_is_cold(core_write_file_fd(e), e->start, want > THREAD_BUFFER_BYTES ? want : 1);
 }
 
 /* 1: go on with the bucket after e. */

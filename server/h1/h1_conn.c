@@ -56,7 +56,7 @@ int h1_conn_written(brg_conn *bc)
         rv = core_output_flush(bc);
         h1_conn_count_bytes(bc);
     }
-    if (APR_STATUS_IS_EAGAIN(rv) && bc->cold && !bc->pending && !bc->loop->prefork) {
+    if (APR_STATUS_IS_EAGAIN(rv) && bc->cold && !bc->loop->prefork) {
         h1_conn_write_cold(bc);
         return 0;
     }

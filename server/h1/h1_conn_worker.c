@@ -13,6 +13,7 @@
  * Nobody else touches the connection between h1_conn_hand_over() and h1_conn_returned(). */
 #include "connection.h"
 #include "crash.h"
+#include "gather.h"
 #include "h1_conn_private.h"
 #include "loop.h"
 #include "request_parts.h"
@@ -42,7 +43,11 @@ int h1_conn_hand_over(brg_conn *bc, request_rec *r)
 
 void h1_conn_write_cold(brg_conn *bc)
 {
-    BRG_ASSERT(bc->cold && !bc->pending && core_output_pending(bc));
+    BRG_ASSERT(bc->cold && (bc->pending || core_output_pending(bc)));
+    if (!bc->c && connection_attach(bc) != APR_SUCCESS) {
+        h1_conn_drop(bc);
+        return;
+    }
     bc->r_status = H1_WRITE_PENDING;
     if (h1_conn_hand_over(bc, NULL))
         h1_conn_drop(bc);
@@ -148,7 +153,9 @@ void h1_conn_work(brg_conn *bc)
     BRG_ASSERT(bc->state == CONN_WORKER && bc->c);
     bc->r = NULL;
     connection_on_thread(bc);
-    if (bc->r_status == H1_WRITE_PENDING)
+    if (bc->r_status == H1_WRITE_PENDING && bc->pending)
+        pending_read_disk(bc);
+    else if (bc->r_status == H1_WRITE_PENDING)
         core_output_flush(bc); /* what goes wrong is latched: the loop sees it */
     else if (r)
         worker_run(bc, r, bc->r_status);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gather.h"
+#include "file_cached.h"
 #include "transport.h"
 #include "loop.h"
 #include "scores.h"
@@ -12,7 +13,7 @@
 
 APLOG_USE_MODULE(core);
 
-#define FILE_SEND_MOST 0x40000000
+#define FILE_SEND_MOST (1024 * 1024) /* at once: so much is known to be in memory */
 
 /* One piece of output that waits: bytes (a copy, or the owner's), or a part of the owner's file. */
 struct pending_part {
@@ -106,15 +107,21 @@ static ssize_t file_send_read(brg_conn *bc, int fd, off_t off, size_t len)
 {
     char *buffer = thread_buffer();
     struct iovec iov = {buffer, 0};
+    size_t most = len;
     ssize_t n;
 
     if (!buffer) {
         errno = ENOMEM;
         return -1;
     }
+    if (len > THREAD_BUFFER_BYTES)
+        most = THREAD_BUFFER_BYTES;
     do
-        n = pread(fd, buffer, len < THREAD_BUFFER_BYTES ? len : THREAD_BUFFER_BYTES, off);
+        n = bc->loop->prefork ? pread(fd, buffer, most, off)
+                              : file_read_cached(fd, buffer, most, off);
     while (n < 0 && errno == EINTR);
+    if (n < 0 && errno == EAGAIN)
+        bc->cold = 1;
     if (n <= 0)
         return n;
     iov.iov_len = (size_t)n;
@@ -122,13 +129,20 @@ static ssize_t file_send_read(brg_conn *bc, int fd, off_t off, size_t len)
     return transport_sendv(bc, &iov, 1, len > (size_t)n);
 }
 
-/* >0 bytes went out; 0 the file ended early; -1 errno. *by_reads is set once sendfile has failed. */
+/* >0 bytes went out; 0 the file ended early; -1 errno; EAGAIN with bc->cold: the disk has to be asked.
+ * *by_reads is set once sendfile has failed. */
 static ssize_t file_send(brg_conn *bc, int fd, off_t off, apr_off_t len, int *by_reads)
 {
     size_t most = (size_t)(len > FILE_SEND_MOST ? FILE_SEND_MOST : len);
     ssize_t n;
 
+    bc->cold = 0;
     if (!*by_reads && transport_sends_files(bc)) {
+        if (!bc->loop->prefork && file_is_cold(fd, off, most)) {
+            bc->cold = 1;
+            errno = EAGAIN;
+            return -1;
+        }
         n = transport_sendfile(bc, fd, &off, most);
         if (n >= 0 || !file_needs_reads(errno))
             return n;
@@ -141,6 +155,7 @@ static ssize_t pending_write(brg_conn *bc, struct pending_part *part)
 {
     struct iovec iov = {(void *)(uintptr_t)part->data, (size_t)part->len};
 
+    bc->cold = 0;
     return part->data ? transport_sendv(bc, &iov, 1, part->next != NULL)
                       : file_send(bc, part->fd, part->off, part->len, &part->by_reads);
 }
@@ -174,6 +189,24 @@ apr_status_t pending_flush(brg_conn *bc)
     }
     pending_drop(bc);
     return bc->failed ? APR_ECONNABORTED : APR_SUCCESS;
+}
+
+void pending_read_disk(const brg_conn *bc)
+{
+    const struct pending_part *part = bc->pending ? bc->pending->first : NULL;
+    apr_off_t end, off;
+    char *buffer;
+
+    if (!part || part->data || !(buffer = thread_buffer()))
+        return;
+    end = part->off + (part->len < FILE_SEND_MOST ? part->len : FILE_SEND_MOST);
+    for (off = part->off; off < end;) {
+        ssize_t n = pread(part->fd, buffer, THREAD_BUFFER_BYTES, off);
+
+        if (n <= 0) /* the loop sees it when it sends */
+            return;
+        off += n;
+    }
 }
 
 void gather_add_head(gather *g, size_t len)

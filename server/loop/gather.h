@@ -8,7 +8,10 @@
  * answers to pipelined requests leave in one writev. What the socket does not take is kept with the
  * connection as a conn_pending.
  *
- * Threads: the owning loop only.
+ * A loop sends of files what the page cache holds. Where that ends, bc->cold is set and the rest
+ * waits: a worker calls pending_read_disk().
+ *
+ * Threads: the owning loop only, but for pending_read_disk().
  */
 #include "conn.h"
 #include "shared_ref.h"
@@ -55,11 +58,17 @@ void gather_flush(gather *g, brg_conn *bc, int more);
  * where that cannot send it. Takes a reference where needed. If it cannot be sent, or memory is
  * short, bc->failed is set and nothing more is sent.
  */
-void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off,
-                      apr_off_t len);
+void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, apr_off_t len);
 
-/** Go on with bc->pending. APR_SUCCESS: all written. APR_EAGAIN: socket full. Else failed. */
+/** Go on with bc->pending. APR_SUCCESS: all written. APR_EAGAIN: the socket is full or, with bc->cold,
+ * a disk has to be asked. Else failed. */
 apr_status_t pending_flush(brg_conn *bc);
+
+/**
+ * Read what pending_flush() is to send next, so that it is in memory.
+ * Threads: a worker that owns the connection. Blocking: on the disk.
+ */
+void pending_read_disk(const brg_conn *bc);
 
 /** Forget bc->pending. */
 void pending_drop(brg_conn *bc);

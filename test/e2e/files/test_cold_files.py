@@ -33,3 +33,18 @@ def test_a_large_file_that_is_not_in_memory(serve, config):
     for c in clients:
         assert c.at_end()
         c.close()
+
+
+@pytest.mark.parametrize("sendfile", ["On", "Off"])
+def test_a_stored_file_that_is_not_in_memory_any_more(serve, sendfile):
+    """Its answer comes from the response cache, and the file is kept open."""
+    content = bytes(range(256)) * (SIZE // 256)
+    server = serve(f"EventLoops 1\nEnableSendfile {sendfile}\n", {"a.bin": content})
+    path = server.path("htdocs/a.bin")
+    os.utime(path, (1e9, 1e9))
+    with server.connect() as c:
+        for _ in range(6):
+            assert c.get("/a.bin").body == content
+        for _ in range(3):
+            evict(path)
+            assert c.get("/a.bin").body == content

@@ -16,6 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "gather.h"
+#include "file_cached.h"
 #include "loop.h"
 #include "cache_private.h"
 #include "scores.h"
@@ -236,7 +237,8 @@ static void send_file_over(bench *b, const struct conn_transport *transport)
 
 static void test_file_that_sendfile_refuses(void **state)
 {
-    static const struct conn_transport refuses = {"refuses", NULL, plain_sendv, no_sendfile, NULL, NULL};
+    static const struct conn_transport refuses = {"refuses",   NULL, plain_sendv,
+                                                  no_sendfile, NULL, NULL};
 
     send_file_over(*state, &refuses);
     assert_int_equal(sendfile_calls, 1); /* it is not tried again */
@@ -248,6 +250,67 @@ static void test_file_over_a_transport_without_sendfile(void **state)
 
     send_file_over(*state, &without);
     assert_int_equal(sendfile_calls, 0);
+}
+
+/* ---- where the disk has to be asked ---- */
+
+/* As the loop and a worker send it: the loop what is in memory, the worker reads what is not. */
+static int drain_with_disk(bench *b)
+{
+    int asked = 0;
+
+    for (;;) {
+        apr_status_t rv = pending_flush(&b->bc);
+
+        if (rv == APR_EAGAIN && b->bc.cold) {
+            pending_read_disk(&b->bc);
+            asked++;
+        } else if (rv != APR_EAGAIN) {
+            break;
+        }
+        while (bench_read(b, 1 << 16))
+            ;
+    }
+    return asked;
+}
+
+static void send_cold_file(bench *b, const struct conn_transport *transport)
+{
+    char path[] = "/var/tmp/brigade-gather-XXXXXX";
+    const cache_entry *e = b->entry[3];
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    unlink(path);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(write(fd, e->body->data, (size_t)cache_body_len(e)), cache_body_len(e));
+        bench_expect(b, e->body->data, (size_t)cache_body_len(e));
+    }
+    b->bc.transport = transport;
+    fsync(fd);
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    if (!file_is_cold(fd, 0, b->expected_n)) {
+        close(fd);
+        skip(); /* a file system in memory */
+    }
+    gather_send_file(&b->bc, &b->entry[3]->ref, fd, 0, (apr_off_t)b->expected_n);
+    assert_true(b->bc.pending && b->bc.cold);
+    assert_true(drain_with_disk(b) > 0);
+    bench_drain(b);
+    assert_false(b->bc.failed);
+    close(fd);
+}
+
+static void test_cold_file_by_sendfile(void **state)
+{
+    send_cold_file(*state, NULL);
+}
+
+static void test_cold_file_by_reads(void **state)
+{
+    static const struct conn_transport without = {"without", NULL, plain_sendv, NULL, NULL, NULL};
+
+    send_cold_file(*state, &without);
 }
 
 /* ---- out of memory ---- */
@@ -357,6 +420,8 @@ int main(void)
 #ifndef __SANITIZE_ADDRESS__
         cmocka_unit_test_setup_teardown(test_no_memory_for_a_part, bench_setup, bench_teardown),
 #endif
+        cmocka_unit_test_setup_teardown(test_cold_file_by_sendfile, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_cold_file_by_reads, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_file_cut_short, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_dropped_output_is_let_go, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_peer_gone, bench_setup, bench_teardown),
