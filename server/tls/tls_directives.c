@@ -9,11 +9,6 @@
 
 APLOG_USE_MODULE(ssl);
 
-#define NOT_OFFERED                                                                           \
-    " is not offered by the built-in ssl module; \"BuiltinModule ssl_module Off\" takes the " \
-    "module "                                                                                 \
-    "that LoadModule names"
-
 static tls_server_conf *of_server(const cmd_parms *cmd)
 {
     return tls_conf_of(cmd->server);
@@ -363,85 +358,6 @@ static const char *set_seed(cmd_parms *cmd, void *dir, const char *when, const c
     return NULL;
 }
 
-/* ---- directories ---- */
-
-static const char *set_require_ssl(cmd_parms *cmd, void *dir)
-{
-    ((tls_dir_conf *)dir)->require_ssl = 1;
-    return tls_request_wake(cmd);
-}
-
-static const char *set_user_name(cmd_parms *cmd, void *dir, const char *name)
-{
-    ((tls_dir_conf *)dir)->user_name = name;
-    return tls_request_wake(cmd);
-}
-
-static unsigned option_bit(const char *word)
-{
-    static const struct {
-        const char *name;
-        unsigned bit;
-    } known[] = {{"StdEnvVars", TLS_OPT_STD_ENV},
-                 {"ExportCertData", TLS_OPT_EXPORT_CERTS},
-                 {"LegacyDNStringFormat", TLS_OPT_LEGACY_DN}};
-
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!ap_cstr_casecmp(word, known[i].name))
-            return known[i].bit;
-    return 0;
-}
-
-static void option_apply(tls_dir_conf *dc, char sign, unsigned bit)
-{
-    if (sign == '-') {
-        dc->options_add &= ~bit;
-        dc->options_del |= bit;
-        dc->options &= ~bit;
-        return;
-    }
-    dc->options |= bit;
-    if (sign == '+') {
-        dc->options_add |= bit;
-        dc->options_del &= ~bit;
-    }
-}
-
-static int option_is_moot(const char *word, char sign)
-{
-    static const char *const others[] = {"FakeBasicAuth", "StrictRequire", "OptRenegotiate", NULL};
-
-    for (int i = 0; others[i]; i++)
-        if (!ap_cstr_casecmp(word, others[i]))
-            return sign == '-' || i == 2 ? 1 : -1; /* nothing renegotiates here */
-    return 0;
-}
-
-static const char *set_options(cmd_parms *cmd, void *dir, const char *args)
-{
-    tls_dir_conf *dc = dir;
-    int first = 1;
-
-    while (*args) {
-        const char *word = ap_getword_conf(cmd->temp_pool, &args);
-        char sign = *word == '+' || *word == '-' ? *word++ : '\0';
-        unsigned bit = option_bit(word);
-        int moot = option_is_moot(word, sign);
-
-        if (!bit && !moot)
-            return apr_pstrcat(cmd->pool, "SSLOptions: Illegal option '", word, "'", NULL);
-        if (moot < 0)
-            return apr_pstrcat(cmd->pool, "SSLOptions ", word, NOT_OFFERED, NULL);
-        if (!sign && first) {
-            dc->options = 0;
-            dc->options_set = 1;
-        }
-        first = 0;
-        option_apply(dc, sign, bit);
-    }
-    return NULL;
-}
-
 #define SERVER(name, kind, fn, help) AP_INIT_##kind(name, fn, NULL, RSRC_CONF, help)
 #define ANYWHERE(name, kind, fn, help) AP_INIT_##kind(name, fn, NULL, OR_AUTHCFG | RSRC_CONF, help)
 #define REFUSED(name) \
@@ -475,10 +391,10 @@ const command_rec tls_commands[] = {
     ANYWHERE("SSLCACertificateFile", TAKE1, set_ca_file, "PEM file with authorities of clients"),
     ANYWHERE("SSLCACertificatePath", TAKE1, set_ca_path, "folder with them, named by hash"),
     SERVER("SSLCARevocationCheck", RAW_ARGS, set_crl_check, "none"),
-    AP_INIT_NO_ARGS("SSLRequireSSL", set_require_ssl, NULL, OR_AUTHCFG,
+    AP_INIT_NO_ARGS("SSLRequireSSL", tls_set_require_ssl, NULL, OR_AUTHCFG,
                     "requests without TLS are refused"),
-    ANYWHERE("SSLUserName", TAKE1, set_user_name, "variable whose value is the user's name"),
-    AP_INIT_RAW_ARGS("SSLOptions", set_options, NULL, OR_OPTIONS | RSRC_CONF,
+    ANYWHERE("SSLUserName", TAKE1, tls_set_user_name, "variable whose value is the user's name"),
+    AP_INIT_RAW_ARGS("SSLOptions", tls_set_options, NULL, OR_OPTIONS | RSRC_CONF,
                      "options, each with + or -"),
     REFUSED("SSLCADNRequestFile"),
     REFUSED("SSLCADNRequestPath"),

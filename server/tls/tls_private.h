@@ -18,7 +18,8 @@
  * tls_tickets.c      keys of session tickets
  * tls_sessions.c     the cache of sessions
  * tls_request.c      hooks of requests
- * tls_vars.c         SSL_* variables
+ * tls_vars.c         SSL_* variables; tls_vars_certificate.c: those of a certificate
+ * tls_options.c      setters of directives of directories
  *
  * A loop has an OSSL_LIB_CTX and SSL_CTXs of its own, so that loops share no lock of OpenSSL. An SSL
  * is used by the thread that owns its connection.
@@ -256,7 +257,31 @@ void tls_vars_log_items(apr_pool_t *p);
 /** Put the variables of +StdEnvVars into @a env. */
 void tls_vars_export(request_rec *r, apr_table_t *env, unsigned options);
 
+/** What @a bio holds as text in @a p, and its end; NULL: nothing, or too much. */
+char *tls_vars_of_bio(apr_pool_t *p, BIO *bio);
+
+/** Names of the parts of a distinguished name, by number: "C", "ST", ...; NULL past the last. */
+const char *tls_vars_dn_name(size_t i);
+
+/** A certificate as PEM text in @a p; NULL: no memory. */
+char *tls_vars_pem(apr_pool_t *p, X509 *x);
+
+/** A variable of a certificate by what follows SSL_SERVER_ or SSL_CLIENT_; NULL: there is none. */
+const char *tls_vars_certificate(apr_pool_t *p, X509 *x, const char *what, int legacy);
+
+/* ---- tls_options.c: setters ---- */
+
+const char *tls_set_require_ssl(cmd_parms *cmd, void *dir);
+const char *tls_set_user_name(cmd_parms *cmd, void *dir, const char *name);
+const char *tls_set_options(cmd_parms *cmd, void *dir, const char *args);
+
 /* ---- tls_directives.c ---- */
+
+/** Behind the name of a directive or value: who offers it. */
+#define NOT_OFFERED                                                                           \
+    " is not offered by the built-in ssl module; \"BuiltinModule ssl_module Off\" takes the " \
+    "module "                                                                                 \
+    "that LoadModule names"
 
 extern const command_rec tls_commands[];
 

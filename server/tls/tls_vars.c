@@ -18,193 +18,7 @@
 
 APLOG_USE_MODULE(ssl);
 
-#define VARS_CERT_MOST 65536 /* bytes of a certificate as text */
-
-/* ---- text out of OpenSSL ---- */
-
-static char *vars_of_bio(apr_pool_t *p, BIO *bio)
-{
-    char *data;
-    long len = BIO_get_mem_data(bio, &data);
-    char *text = len > 0 && len <= VARS_CERT_MOST ? apr_pstrmemdup(p, data, (apr_size_t)len) : NULL;
-
-    BIO_free(bio);
-    return text;
-}
-
-static char *vars_pem(apr_pool_t *p, X509 *x)
-{
-    BIO *bio = BIO_new(BIO_s_mem());
-
-    if (bio)
-        PEM_write_bio_X509(bio, x);
-    return bio ? vars_of_bio(p, bio) : NULL;
-}
-
-static char *vars_name(apr_pool_t *p, const X509_NAME *name, int legacy)
-{
-    BIO *bio = BIO_new(BIO_s_mem());
-    char *line, *text;
-
-    if (legacy) {
-        BIO_free(bio);
-        line = X509_NAME_oneline(name, NULL, 0);
-        text = line ? apr_pstrdup(p, line) : NULL;
-        OPENSSL_free(line);
-        return text;
-    }
-    if (bio)
-        X509_NAME_print_ex(bio, name, 0,
-                           (XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB) | ASN1_STRFLGS_UTF8_CONVERT);
-    return bio ? vars_of_bio(p, bio) : NULL;
-}
-
-static char *vars_string(apr_pool_t *p, const ASN1_STRING *s)
-{
-    BIO *bio = BIO_new(BIO_s_mem());
-
-    if (bio)
-        ASN1_STRING_print_ex(bio, s, ASN1_STRFLGS_ESC_CTRL | ASN1_STRFLGS_UTF8_CONVERT);
-    return bio ? vars_of_bio(p, bio) : NULL;
-}
-
-static char *vars_time(apr_pool_t *p, const ASN1_TIME *t)
-{
-    BIO *bio = BIO_new(BIO_s_mem());
-
-    if (bio)
-        ASN1_TIME_print(bio, t);
-    return bio ? vars_of_bio(p, bio) : NULL;
-}
-
-/* ---- parts of names ---- */
-
-static const struct {
-    const char *name;
-    int nid;
-} dn_parts[] = {{"C", NID_countryName},
-                {"ST", NID_stateOrProvinceName},
-                {"SP", NID_stateOrProvinceName},
-                {"L", NID_localityName},
-                {"O", NID_organizationName},
-                {"OU", NID_organizationalUnitName},
-                {"CN", NID_commonName},
-                {"T", NID_title},
-                {"I", NID_initials},
-                {"G", NID_givenName},
-                {"S", NID_surname},
-                {"D", NID_description},
-                {"UID", NID_userId},
-                {"Email", NID_pkcs9_emailAddress}};
-
-#define DN_PARTS (sizeof dn_parts / sizeof *dn_parts)
-
-/* "CN", "OU_1": the nth of that kind, from 0; "CN_RAW" is not offered. */
-static char *vars_dn_part(apr_pool_t *p, const X509_NAME *name, const char *what)
-{
-    const char *mark = strchr(what, '_');
-    size_t len = mark ? (size_t)(mark - what) : strlen(what);
-    int at = -1, nth = mark ? atoi(mark + 1) : 0;
-
-    if (mark && !apr_isdigit(mark[1]))
-        return NULL;
-    for (size_t i = 0; i < DN_PARTS; i++) {
-        if (strlen(dn_parts[i].name) != len || strncasecmp(dn_parts[i].name, what, len))
-            continue;
-        do
-            at = X509_NAME_get_index_by_NID((X509_NAME *)(uintptr_t)name, dn_parts[i].nid, at);
-        while (at >= 0 && nth--);
-        return at < 0 ? NULL
-                      : vars_string(p, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, at)));
-    }
-    return NULL;
-}
-
-static char *vars_dn(apr_pool_t *p, const X509_NAME *name, const char *rest, int legacy)
-{
-    if (!*rest)
-        return vars_name(p, name, legacy);
-    return *rest == '_' ? vars_dn_part(p, name, rest + 1) : NULL;
-}
-
-/* ---- certificates ---- */
-
-static char *vars_serial(apr_pool_t *p, X509 *x)
-{
-    BIO *bio = BIO_new(BIO_s_mem());
-
-    if (bio)
-        i2a_ASN1_INTEGER(bio, X509_get0_serialNumber(x));
-    return bio ? vars_of_bio(p, bio) : NULL;
-}
-
-static char *vars_days_left(apr_pool_t *p, X509 *x)
-{
-    int days = 0, seconds = 0;
-
-    if (!ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(x)))
-        return NULL;
-    return apr_itoa(p, days > 0 ? days : 0);
-}
-
-static char *vars_algorithm(apr_pool_t *p, const ASN1_OBJECT *o)
-{
-    int nid = OBJ_obj2nid(o);
-
-    return apr_pstrdup(p, nid == NID_undef ? "UNKNOWN" : OBJ_nid2ln(nid));
-}
-
-/* SAN_Email_n, SAN_DNS_n, SAN_OTHER_... */
-static char *vars_san(apr_pool_t *p, X509 *x, const char *what)
-{
-    int type = !strncmp(what, "Email_", 6) ? GEN_EMAIL : !strncmp(what, "DNS_", 4) ? GEN_DNS : -1;
-    int nth = type < 0 ? 0 : atoi(what + (type == GEN_EMAIL ? 6 : 4));
-    GENERAL_NAMES *names = type < 0 ? NULL : X509_get_ext_d2i(x, NID_subject_alt_name, NULL, NULL);
-    char *text = NULL;
-
-    for (int i = 0; names && i < sk_GENERAL_NAME_num(names) && !text; i++) {
-        const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
-
-        if (name->type == type && nth-- == 0)
-            text = vars_string(p, name->d.ia5);
-    }
-    GENERAL_NAMES_free(names);
-    return text;
-}
-
-static char *vars_certificate(apr_pool_t *p, X509 *x, const char *what, int legacy)
-{
-    const X509_ALGOR *alg;
-    X509_ALGOR *key_alg;
-    ASN1_OBJECT *key_obj;
-
-    if (!strncmp(what, "S_DN", 4))
-        return vars_dn(p, X509_get_subject_name(x), what + 4, legacy);
-    if (!strncmp(what, "I_DN", 4))
-        return vars_dn(p, X509_get_issuer_name(x), what + 4, legacy);
-    if (!strncmp(what, "SAN_", 4))
-        return vars_san(p, x, what + 4);
-    if (!strcmp(what, "M_VERSION"))
-        return apr_psprintf(p, "%lu", (unsigned long)X509_get_version(x) + 1);
-    if (!strcmp(what, "M_SERIAL"))
-        return vars_serial(p, x);
-    if (!strcmp(what, "V_START"))
-        return vars_time(p, X509_get0_notBefore(x));
-    if (!strcmp(what, "V_END"))
-        return vars_time(p, X509_get0_notAfter(x));
-    if (!strcmp(what, "V_REMAIN"))
-        return vars_days_left(p, x);
-    if (!strcmp(what, "CERT"))
-        return vars_pem(p, x);
-    if (!strcmp(what, "A_SIG")) {
-        X509_get0_signature(NULL, &alg, x);
-        return vars_algorithm(p, alg->algorithm);
-    }
-    if (!strcmp(what, "A_KEY") &&
-        X509_PUBKEY_get0_param(&key_obj, NULL, NULL, &key_alg, X509_get_X509_PUBKEY(x)))
-        return vars_algorithm(p, key_obj);
-    return NULL;
-}
+/* ---- the client ---- */
 
 static const char *vars_verify(apr_pool_t *p, const tls_conn *t)
 {
@@ -226,7 +40,7 @@ static const char *vars_client_chain(apr_pool_t *p, const tls_conn *t, const cha
     int n = atoi(nth) + 1; /* the client's own comes first */
 
     return chain && apr_isdigit(*nth) && n < sk_X509_num(chain)
-               ? vars_pem(p, sk_X509_value(chain, n))
+               ? tls_vars_pem(p, sk_X509_value(chain, n))
                : NULL;
 }
 
@@ -238,7 +52,7 @@ static const char *vars_client(apr_pool_t *p, const tls_conn *t, const char *wha
         return vars_verify(p, t);
     if (!strncmp(what, "CERT_CHAIN_", 11))
         return vars_client_chain(p, t, what + 11);
-    return x ? vars_certificate(p, x, what, legacy) : NULL;
+    return x ? tls_vars_certificate(p, x, what, legacy) : NULL;
 }
 
 /* ---- the connection ---- */
@@ -302,7 +116,7 @@ static const char *vars_of_connection(apr_pool_t *p, const tls_conn *t, const ch
     if (!strncmp(name, "SERVER_", 7)) {
         X509 *x = SSL_get_certificate(t->ssl);
 
-        return x ? vars_certificate(p, x, name + 7, legacy) : NULL;
+        return x ? tls_vars_certificate(p, x, name + 7, legacy) : NULL;
     }
     return NULL;
 }
@@ -380,17 +194,18 @@ static void export_one(request_rec *r, apr_table_t *env, const char *name)
 static void export_names(request_rec *r, apr_table_t *env, const char *prefix, X509 *x)
 {
     static const char *const names[] = {"S_DN_", "I_DN_"};
+    const char *part;
 
     for (size_t k = 0; k < 2; k++)
-        for (size_t i = 0; i < DN_PARTS; i++) {
+        for (size_t i = 0; (part = tls_vars_dn_name(i)) != NULL; i++) {
             char *name;
 
-            if (!strcmp(dn_parts[i].name, "SP"))
+            if (!strcmp(part, "SP"))
                 continue;
-            name = apr_pstrcat(r->pool, prefix, names[k], dn_parts[i].name, NULL);
+            name = apr_pstrcat(r->pool, prefix, names[k], part, NULL);
             export_one(r, env, name);
             for (int n = 1; apr_table_get(env, name) && n < 20; n++) {
-                name = apr_psprintf(r->pool, "%s%s%s_%d", prefix, names[k], dn_parts[i].name, n);
+                name = apr_psprintf(r->pool, "%s%s%s_%d", prefix, names[k], part, n);
                 export_one(r, env, name);
             }
         }
@@ -491,7 +306,7 @@ static apr_array_header_t *ssl_ext_list(apr_pool_t *p, conn_rec *c, int peer, co
             ASN1_STRING_print(bio, X509_EXTENSION_get_data(e));
         if (!values)
             values = apr_array_make(p, 1, sizeof(char *));
-        APR_ARRAY_PUSH(values, char *) = vars_of_bio(p, bio);
+        APR_ARRAY_PUSH(values, char *) = tls_vars_of_bio(p, bio);
     }
     ASN1_OBJECT_free(wanted);
     ERR_clear_error();
