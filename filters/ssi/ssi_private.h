@@ -446,7 +446,7 @@ void ssi_rendering_keep(include_ctx_t *ctx, const ssi_validators *found);
  * is kept. */
 const ssi_validators *ssi_rendering_find(request_rec *r, ssi_top *top, ssi_page *page);
 /** Free a page's list. */
-void ssi_renderings_free(ssi_rendering *renderings);
+void ssi_renderings_free(ssi_rendering *v);
 
 /* ---- ssi_check.c ---- */
 

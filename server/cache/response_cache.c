@@ -83,8 +83,7 @@ static int entry_condition(const cache_entry *e, const http_head *h, apr_time_t 
 static int answer_keeps(const brg_conn *bc, const server_rec *s, const http_head *h)
 {
     if (h->close || (h->minor == 0 && !h->keep_alive) || !s->keep_alive ||
-        s->keep_alive_timeout <= 0 ||
-        (s->keep_alive_max && (int)bc->requests >= s->keep_alive_max))
+        s->keep_alive_timeout <= 0 || (s->keep_alive_max && (int)bc->requests >= s->keep_alive_max))
         return 0;
     return atomic_load_explicit(&loops_phase, memory_order_relaxed) == LOOPS_RUN;
 }

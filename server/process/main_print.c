@@ -94,8 +94,7 @@ void main_print_usage(const char *program)
         "  -S                 : both of these",
         "  -t -D DUMP_MODULES : print the active modules (-M)",
         "  -t -D DUMP_INCLUDES: print the files that make up the configuration",
-        "  -t -D DUMP_CACHE u : would the answer to that URL be kept in memory, or what keeps it "
-        "out?",
+        "  -t -D DUMP_CACHE u : is the answer to that URL kept in memory, or what hinders it?",
         "  -T                 : start without checking DocumentRoots",
         "  -X                 : one process in the foreground, for a debugger",
         "  --takeover-check d : would Apache's configuration in that directory serve here?",

@@ -84,7 +84,7 @@ void mpm_timer_fini(void);
 
 /** Query hook of the mpm module (mpm_query.c). */
 int mpm_query_hook(int query_code, int *result, apr_status_t *rv);
-apr_status_t mpm_timer_hook(apr_time_t due, ap_mpm_callback_fn_t *fn, void *baton);
+apr_status_t mpm_timer_hook(apr_time_t date, ap_mpm_callback_fn_t *fn, void *baton);
 
 /** Directives of the module (mpm_directives.c). */
 extern const command_rec mpm_commands[];

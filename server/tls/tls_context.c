@@ -41,8 +41,7 @@ static void context_range(const tls_server_conf *sc, int *min, int *max)
 
 static uint64_t context_options(const tls_server_conf *sc)
 {
-    uint64_t options = SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_SINGLE_DH_USE |
-                       SSL_OP_SINGLE_ECDH_USE | SSL_OP_NO_SSLv3;
+    uint64_t options = SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_SSLv3;
 
     for (size_t i = 0; i < VERSIONS; i++)
         if (!(context_protocols(sc) & versions[i].bit))

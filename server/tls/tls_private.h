@@ -223,8 +223,8 @@ void tls_sessions_use(SSL_CTX *ctx);
 /* ---- tls_setup.c ---- */
 
 /** See that all servers with TLS would work: before a reload takes place, and for -t. */
-int tls_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
-int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
+int tls_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server);
+int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server);
 
 /** The SSL_CTX of a server, or NULL. */
 SSL_CTX *tls_context_of(const tls_loop *loop, const server_rec *s);
