@@ -26,6 +26,11 @@ struct ap_sb_handle_t {
 };
 
 #define score_put(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+
+/* The slot's thread is nearly always the only one that counts: no locked instruction. Where a module's
+ * thread ends a request in the same instant, one of the two may be missing. */
+#define score_add(field, n) \
+    score_put(field, (__typeof__(field))(__atomic_load_n(&(field), __ATOMIC_RELAXED) + (n)))
 #define score_get(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
 const char *ap_set_extended_status(cmd_parms *cmd, void *dummy, int arg)
@@ -238,12 +243,12 @@ AP_DECLARE(void) ap_increment_counts(ap_sb_handle_t *sbh, request_rec *r)
         return;
     if (ap_extended_status)
         score_take_times(ws, r->request_time);
-    score_put(ws->access_count, ws->access_count + 1);
-    score_put(ws->my_access_count, ws->my_access_count + 1);
-    score_put(ws->conn_count, (unsigned short)(ws->conn_count + 1));
-    score_put(ws->bytes_served, ws->bytes_served + bytes);
-    score_put(ws->my_bytes_served, ws->my_bytes_served + bytes);
-    score_put(ws->conn_bytes, ws->conn_bytes + bytes);
+    score_add(ws->access_count, 1);
+    score_add(ws->my_access_count, 1);
+    score_add(ws->conn_count, 1);
+    score_add(ws->bytes_served, bytes);
+    score_add(ws->my_bytes_served, bytes);
+    score_add(ws->conn_bytes, bytes);
 }
 
 AP_DECLARE(void) ap_set_conn_count(ap_sb_handle_t *sb, request_rec *r, unsigned short conn_count)
