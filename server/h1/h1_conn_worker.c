@@ -122,10 +122,6 @@ static void worker_flush(brg_conn *bc)
 
 static void worker_run(brg_conn *bc, request_rec *r, int status)
 {
-    if (status == SUSPENDED) { /* a handler on the loop left it to a thread of its module */
-        request_await_module(bc->c);
-        return;
-    }
     worker_flush(bc);
     crash_serving(r);
     ap_update_child_status(bc->c->sbh, SERVER_BUSY_WRITE, r);
@@ -149,11 +145,16 @@ static void worker_run(brg_conn *bc, request_rec *r, int status)
 void h1_conn_work(brg_conn *bc)
 {
     request_rec *r = bc->r;
+    const int suspended = r && bc->r_status == SUSPENDED;
 
     BRG_ASSERT(bc->state == CONN_WORKER && bc->c);
     bc->r = NULL;
+    if (suspended) /* a handler on the loop left it to a thread of its module, which has the connection */
+        request_await_module(bc->c);
     connection_on_thread(bc);
-    if (bc->r_status == H1_WRITE_PENDING && bc->pending)
+    if (suspended)
+        bc->r_status = OK;
+    else if (bc->r_status == H1_WRITE_PENDING && bc->pending)
         pending_read_disk(bc);
     else if (bc->r_status == H1_WRITE_PENDING)
         core_output_flush(bc); /* what goes wrong is latched: the loop sees it */
