@@ -127,9 +127,11 @@ static const char *conf_split_section(apr_pool_t *ptemp, char *name, const char 
     return *args ? args : ">";
 }
 
-/* One logical line. */
+/* One logical line. While it is taken, it is parms->err_directive: setters of EXEC_ON_READ look there for its name and
+ * place, and an error in lines that it reads itself sets that to their own node. */
 static const char *conf_take_line(conf_builder *b, const char *line)
 {
+    const ap_directive_t *saved = b->parms->err_directive;
     const char *args = line, *error;
     ap_directive_t *d;
     char *name;
@@ -144,6 +146,7 @@ static const char *conf_take_line(conf_builder *b, const char *line)
     if (is_section && name[1] != '/')
         args = conf_split_section(b->ptemp, name, args);
     d = conf_node(b, name, ap_resolve_env(b->ptemp, args));
+    b->parms->err_directive = d;
     if (is_section && name[1] == '/') {
         error = conf_close_section(b, name, args);
     } else {
@@ -151,8 +154,8 @@ static const char *conf_take_line(conf_builder *b, const char *line)
         if (!error && !done)
             conf_attach(b, d, is_section);
     }
-    if (error && !b->parms->err_directive)
-        b->parms->err_directive = d;
+    if (!error)
+        b->parms->err_directive = saved;
     return error;
 }
 

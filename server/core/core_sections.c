@@ -212,7 +212,7 @@ static void core_add_files(cmd_parms *cmd, void *dir, void *vector)
 
 const char *core_section_files(cmd_parms *cmd, void *dir, const char *arg)
 {
-    static const core_section_kind kind = {NOT_IN_LIMIT, NULL, 1, core_add_files};
+    static const core_section_kind kind = {NOT_IN_LIMIT | NOT_IN_LOCATION, NULL, 1, core_add_files};
 
     return core_section(cmd, dir, arg, &kind);
 }
@@ -254,10 +254,9 @@ const char *core_section_if(cmd_parms *cmd, void *dir, const char *arg)
         return error;
     BRG_ASSERT(condition || !(kind & AP_CONDITION_IF));
     core_scope_open(&sc, cmd);
-    if (!sc.path) {
+    if (!sc.path)
         cmd->override = OR_ALL | ACCESS_CONF;
-        cmd->path = apr_pstrdup(cmd->pool, "*If");
-    }
+    cmd->path = apr_pstrdup(cmd->pool, "*If");
     error = core_scope_walk(&sc);
     if (!error) {
         conf = core_scope_conf(&sc, cmd->path);
