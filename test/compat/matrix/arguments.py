@@ -548,7 +548,7 @@ MDWarnWindow 10%
 AddCharset utf-16 .txt
 AddEncoding x-other .txt
 AddHandler default-handler .txt
-AddInputFilter DEFLATE .txt
+!AddInputFilter DEFLATE .txt
 AddLanguage de .txt
 AddOutputFilter DEFLATE .txt
 AddType text/x-other .txt

@@ -19,6 +19,8 @@ NEEDS = {"cache_disk": ["cache"], "cache_socache": ["cache", "socache_shmcb"], "
          "authn_core": ["authn_file", "auth_basic", "authz_user"], "dav": ["dav_fs"], "dav_lock": ["dav_fs"], "core": ["deflate"], "mime": ["deflate"], "filter": ["deflate"], "session_crypto": ["session_cookie"], "session_dbd": ["dbd"],
          "proxy": ["proxy_http", "proxy_balancer", "slotmem_shm", "lbmethod_byrequests"], "ssl": ["socache_shmcb"], "md": ["ssl", "socache_shmcb"], "lbmethod_heartbeat": ["proxy", "proxy_balancer", "slotmem_shm"],
          "proxy_hcheck": ["proxy_http", "watchdog"], "proxy_html": ["xml2enc"], "http2": ["ssl", "socache_shmcb"], "unixd": ["suexec"], "event": [], "cache": ["cache_disk"]}
+# Apache's binaries in place of built-in modules.
+REPLACED = os.environ.get("TEST_MATRIX") == "binaries"
 SECTIONS = ["Directory", "Location", "Files", "If", "htaccess"]
 HOSTS = ["host-first", "host-second", "host-both"]
 PLACES = {"first": (1, 0), "second": (0, 1), "both": (1, 1)}
@@ -135,10 +137,16 @@ def make_site(kind, directives):
     return in_sections(kind, directives) if kind in SECTIONS else in_hosts(kind, directives)
 
 
+def replaced(module):
+    """Whether Apache's own binary takes the place of a module that is built in."""
+    return REPLACED and f"mod_{module}.c" in driver.built_in() and os.path.exists(f"{driver.MODULES}/mod_{module}.so")
+
+
 def make_server(binary, module, site):
     server = brigade.Server("", binary=binary, modules=loads(module))
-    there = [] if server.apache else [m for m in loads(module) if f"mod_{m}.c" not in driver.built_in()]
-    server.config = "".join(f"LoadModule {m}_module {driver.MODULES}/mod_{m}.so\n" for m in there) + site.config
+    there = [] if server.apache else [*loads(module), *([module] if replaced(module) else [])]
+    off = f"BuiltinModule {module}_module Off\n" if replaced(module) and not server.apache else ""
+    server.config = off + "".join(f"LoadModule {m}_module {driver.MODULES}/mod_{m}.so\n" for m in there) + site.config
     key, cert = keys()
     for name, text in {**CONF, "key.pem": key, "cert.pem": cert, "both.pem": cert + key}.items():
         server.write(name, text, base="conf")
