@@ -192,7 +192,10 @@ static const char *conf_call(const command_rec *cmd, cmd_parms *parms, void *mco
 
 const char *conf_invoke(const command_rec *cmd, cmd_parms *parms, void *mconfig, const char *args)
 {
-    BRG_ASSERT(cmd->name != NULL && args != NULL);
+    BRG_ASSERT(cmd->name != NULL);
+    /* Modules build nodes without arguments (mod_lua does): setters of RAW_ARGS get the NULL, the others see no words. */
+    if (!args && cmd->args_how != RAW_ARGS)
+        args = "";
     if (!conf_is_allowed(cmd, parms)) {
         const char *error = conf_misplaced(cmd, parms);
 

@@ -163,7 +163,8 @@ AP_DECLARE(const char *) ap_check_cmd_context(cmd_parms *cmd, unsigned forbidden
         section = "<Limit> or <LimitExcept";
     else if ((forbidden & NOT_IN_DIR_LOC_FILE) == NOT_IN_DIR_LOC_FILE && cmd->path)
         return apr_pstrcat(cmd->pool, name, gt, " cannot occur within directory context", NULL);
-    else if (cmd->directive)
+    /* As in Apache, sections are not known while lines are read. */
+    else if (cmd->directive && !(cmd->cmd->req_override & EXEC_ON_READ))
         section = conf_forbidden_section(cmd->directive, forbidden);
     if (!section)
         return NULL;

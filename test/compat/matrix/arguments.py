@@ -489,7 +489,7 @@ LuaPackagePath @C@/?.lua
 LuaQuickHandler @C@/hook.lua decline
 LuaRoot @C@
 LuaScope request
-Lua_____ByteCodeHack 1
+-Lua_____ByteCodeHack mod_lua writes it itself, for what stands in its sections
 [macro]
 <Macro one $a>|Header set X-Macro $a|</Macro>
 MacroIgnoreBadNesting
