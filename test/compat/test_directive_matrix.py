@@ -22,7 +22,7 @@ pytestmark = [
 ]
 ALL = os.environ.get("TEST_MATRIX") in ("all", "binaries")
 # Of the sample: one in so many of the modules and kinds of sections, and of the refused directives.
-SHARE = 24
+SHARE = 40
 
 
 def sampled(name, share=SHARE):
@@ -75,7 +75,7 @@ def test_directives(module, kind):
     assert not differences, "\n".join(differences)
 
 
-@pytest.mark.parametrize("module", [m for m in sites.table() if sampled(m, 8)])
+@pytest.mark.parametrize("module", [m for m in sites.table() if sampled(m, 16)])
 def test_refused(module):
     """What a module does not allow in a section is refused; in .htaccess it makes the request fail."""
     if sites.loads(module) is None:
