@@ -23,6 +23,7 @@ set(BRIGADE_ROOMS
     server/tls
     server/cache
     server/h1
+    server/h2
     server/core
     server/loader
     server/process)
