@@ -154,6 +154,7 @@ static int bio_read(BIO *bio, char *buf, int len)
         n = recv(t->bc->fd, buf, (size_t)len, 0);
     while (n < 0 && errno == EINTR);
     t->drained = n < len;
+    t->eof = n == 0;
     if (n < 0 && errno == EAGAIN)
         BIO_set_retry_read(bio);
     return n > 0 ? (int)n : n < 0 ? -1 : 0;
@@ -167,6 +168,8 @@ static long bio_ctrl(BIO *bio, int command, long n, void *p)
     case BIO_CTRL_FLUSH:
     case BIO_CTRL_DUP:
         return 1;
+    case BIO_CTRL_EOF:
+        return ((const tls_conn *)BIO_get_data(bio))->eof;
     default:
         return 0;
     }

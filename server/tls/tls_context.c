@@ -41,7 +41,10 @@ static void context_range(const tls_server_conf *sc, int *min, int *max)
 
 static uint64_t context_options(const tls_server_conf *sc)
 {
-    uint64_t options = SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_SSLv3;
+    /* A client that shuts its side without close_notify still gets its answer: HTTP tells whether
+     * its request was whole. */
+    uint64_t options = SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_SSLv3 |
+                       SSL_OP_IGNORE_UNEXPECTED_EOF;
 
     for (size_t i = 0; i < VERSIONS; i++)
         if (!(context_protocols(sc) & versions[i].bit))
@@ -234,6 +237,7 @@ static int context_fill(SSL_CTX *ctx, const tls_server_conf *sc, OSSL_LIB_CTX *l
     SSL_CTX_set_client_hello_cb(ctx, tls_hello, NULL);
     SSL_CTX_set_tlsext_servername_callback(ctx, tls_server_name);
     SSL_CTX_set_alpn_select_cb(ctx, tls_alpn, NULL);
+    SSL_CTX_set_info_callback(ctx, tls_asked);
     SSL_CTX_set_dh_auto(ctx, 1);
     for (int i = 0; i < sc->pairs->nelts; i++)
         if (context_pair(ctx, sc, &APR_ARRAY_IDX(sc->pairs, i, tls_pair), lib))

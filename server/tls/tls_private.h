@@ -39,6 +39,7 @@ extern module AP_MODULE_DECLARE_DATA ssl_module;
 #define TLS_SMALL_BYTES (64 * 1024) /**< so much is sent in small records first */
 #define TLS_HANDSHAKES 8            /**< steps of handshakes in one turn of a loop */
 #define TLS_READS 16                /**< reads from the socket in one call */
+#define TLS_ASKS 100                /**< KeyUpdates and renegotiations in a second */
 #define TLS_CACHE_LEAST 8192        /**< bytes of SSLSessionCache */
 #define TLS_CACHE_MOST (1 << 30)
 #define TLS_NAME_MAX 255 /**< bytes of a server name */
@@ -132,7 +133,10 @@ typedef struct tls_conn {
     size_t burst;       /**< bytes sent since the connection was last idle */
     apr_time_t sent_at; /**< when; of the loop's clock */
     int reads_left;     /**< of this call */
-    unsigned drained : 1, last : 1, more : 1, established : 1, shut : 1, failed : 1, sni : 1;
+    int asks;           /**< KeyUpdates and attempts to renegotiate ... */
+    apr_time_t asks_at; /**< ... since then; of clock_monotonic() */
+    unsigned drained : 1, last : 1, more : 1, established : 1, shut : 1, failed : 1, sni : 1,
+        eof : 1;
 } tls_conn;
 
 /** What a thread needs within a call of this room; nothing stays in it. */
@@ -178,6 +182,9 @@ int tls_error(tls_conn *t, int rc, const char *what);
 
 /** Give up the TLS of bc, whose socket stays open. */
 void tls_release(brg_conn *bc);
+
+/** For SSL_CTX_set_info_callback(): bound what a client can ask for without sending data. */
+void tls_asked(const SSL *ssl, int where, int value);
 
 /* ---- tls_credentials.c; threads: main ---- */
 

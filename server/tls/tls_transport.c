@@ -6,10 +6,14 @@
  * again with that byte, the rest of the records is written first, and then the byte counts as sent. */
 #include "tls_private.h"
 #include "transport.h"
+#include "clock.h"
 #include "connection.h"
 #include "http_log.h"
 #include <errno.h>
 #include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <openssl/err.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,11 +66,49 @@ int tls_error(tls_conn *t, int rc, const char *what)
         return t->drained && cause ? cause : ECONNRESET;
     default:
         t->failed = 1;
-        if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
-            return 0;
         tls_tell(t, what);
         return ECONNABORTED;
     }
+}
+
+/* ---- what costs the server more than its client ---- */
+
+static void tls_tell_asked(const tls_conn *t)
+{
+    struct sockaddr_storage peer;
+    socklen_t len = sizeof peer;
+    char name[INET6_ADDRSTRLEN + 8] = "a client";
+
+    if (!getpeername(t->bc->fd, (struct sockaddr *)&peer, &len))
+        (void)getnameinfo((struct sockaddr *)&peer, len, name, sizeof name, NULL, 0,
+                          NI_NUMERICHOST);
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, t->server,
+                 "TLS: %s asked for more than %d KeyUpdates or renegotiations in a second; its "
+                 "connection is closed",
+                 name, TLS_ASKS);
+}
+
+/* After the handshake, OpenSSL enters its state machine for KeyUpdates, and sends a warning where it
+ * refuses to renegotiate; our own tickets enter it, too, a few times in all. */
+void tls_asked(const SSL *ssl, int where, int value)
+{
+    tls_conn *t = SSL_get_app_data(ssl);
+    apr_time_t now;
+
+    if (!t || !t->established || t->shut || t->failed ||
+        !(where == SSL_CB_ACCEPT_LOOP ||
+          (where == SSL_CB_WRITE_ALERT && value >> 8 == SSL3_AL_WARNING)))
+        return;
+    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
+    now = clock_monotonic();
+    if (now - t->asks_at >= apr_time_from_sec(1)) {
+        t->asks_at = now;
+        t->asks = 0;
+    }
+    if (++t->asks <= TLS_ASKS)
+        return;
+    tls_tell_asked(t);
+    t->failed = t->drained = 1;
 }
 
 /* ---- reading ---- */
@@ -82,6 +124,8 @@ static ssize_t tls_recv_end(tls_conn *t, size_t got, int rc)
     int error = tls_error(t, rc, "read");
 
     BRG_ASSERT(rc <= 0);
+    if (error == EAGAIN && t->failed)
+        error = ECONNABORTED;
     if (error == EAGAIN && t->reads_left <= 0)
         t->bc->rd_ready = 1; /* others come first */
     if (got) {
@@ -112,7 +156,7 @@ static ssize_t tls_recv_some(tls_conn *t, char *buf, size_t len)
     BRG_ASSERT(t->established && !t->failed && len > 0);
     t->drained = t->last = t->more = 0;
     t->reads_left = TLS_READS;
-    while (got < len) {
+    while (got < len && !t->failed) {
         size_t most = len - got > INT_MAX ? INT_MAX : len - got;
         int n;
 
@@ -123,6 +167,8 @@ static ssize_t tls_recv_some(tls_conn *t, char *buf, size_t len)
             return tls_recv_end(t, got, n);
         got += (size_t)n;
     }
+    if (t->failed)
+        t->bc->rd_ready = 1;
     return (ssize_t)got;
 }
 
