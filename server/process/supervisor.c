@@ -13,6 +13,7 @@
 #include "listen_private.h"
 #include "pidfile.h"
 #include "scores.h"
+#include "supervised.h"
 
 #include "http_config.h"
 #include "http_core.h"
@@ -112,14 +113,24 @@ static int sup_begin(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
 
 /* ---- waiting ---- */
 
+/* None while the server ends. */
+static const supervised_work *sup_work(apr_time_t deadline)
+{
+    return mpm_state == AP_MPMQ_RUNNING && !deadline ? supervised_get() : NULL;
+}
+
 static int sup_poll_ms(apr_time_t now, apr_time_t deadline)
 {
+    const supervised_work *work = sup_work(deadline);
     apr_time_t until = sup.monitor, due = sup_children_due(), spare = sup_spare_due();
+    apr_time_t work_due = work ? work->due() : 0;
 
     if (due && due < until)
         until = due;
     if (spare && spare < until)
         until = spare;
+    if (work_due && work_due < until)
+        until = work_due;
     if (deadline && deadline < until)
         until = deadline;
     BRG_ASSERT(until <= now + SUP_MONITOR_US);
@@ -138,15 +149,17 @@ static int sup_count(void)
 /* Wait for a signal, a process or the time; hear what processes say. */
 static void sup_wait_for_news(apr_time_t deadline)
 {
+    const supervised_work *work = sup_work(deadline);
     int n = sup_count(), i = 1;
-    struct pollfd *fds = ap_calloc((size_t)n + 1, sizeof *fds);
+    struct pollfd *fds = ap_calloc((size_t)n + 2, sizeof *fds);
     sup_process *c;
 
     fds[0] = (struct pollfd){.fd = sup_signals_fd(), .events = POLLIN};
     for (c = sup_processes; c; c = c->next)
         fds[i++] = (struct pollfd){.fd = c->fd, .events = POLLIN};
     BRG_ASSERT(i == n + 1);
-    if (poll(fds, (nfds_t)n + 1, sup_poll_ms(clock_monotonic(), deadline)) > 0)
+    fds[i] = (struct pollfd){.fd = work ? work->fd() : -1, .events = POLLIN};
+    if (poll(fds, (nfds_t)n + 2, sup_poll_ms(clock_monotonic(), deadline)) > 0)
         for (c = sup_processes, i = 1; c; c = c->next, i++)
             if (c->fd >= 0 && fds[i].revents)
                 sup_children_hear(c);
@@ -301,6 +314,8 @@ static sup_verdict sup_turn(apr_pool_t *pconf, server_rec *s)
     if (sup.served)
         sup_spare_look(s);
     sup_monitor(pconf, s);
+    if (supervised_get())
+        supervised_get()->look();
     return sup_obey(pconf, s);
 }
 

@@ -93,6 +93,7 @@ static void module_hooks(apr_pool_t *p)
     ap_hook_pre_config(module_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_check_config(tls_check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(tls_post_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_child_init(tls_exchange_child, NULL, NULL, APR_HOOK_MIDDLE);
     tls_request_hooks();
     tls_vars_hooks();
 }

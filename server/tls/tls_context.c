@@ -60,11 +60,11 @@ static uint64_t context_options(const tls_server_conf *sc)
 
 static int context_failed(const tls_server_conf *sc, const char *what, const char *value)
 {
-    ap_log_error(APLOG_MARK, APLOG_EMERG, 0, sc->server, "%s %s (server %s:%d)", what,
+    ap_log_error(APLOG_MARK, tls_complaints, 0, sc->server, "%s %s (server %s:%d)", what,
                  value ? value : "",
                  sc->server->server_hostname ? sc->server->server_hostname : "*",
                  sc->server->defn_line_number);
-    tls_log_errors(sc->server, APLOG_EMERG);
+    tls_log_errors(sc->server, tls_complaints);
     return -1;
 }
 
@@ -79,20 +79,10 @@ static int context_ciphers(SSL_CTX *ctx, const tls_server_conf *sc)
     return 0;
 }
 
-static X509 *context_certificate(const tls_der *der, OSSL_LIB_CTX *lib)
-{
-    const unsigned char *at = der->data;
-    X509 *x = X509_new_ex(lib, NULL);
-
-    if (x && !d2i_X509(&x, &at, der->len))
-        x = NULL;
-    return x;
-}
-
 static int context_chain(SSL_CTX *ctx, const tls_pair *pair, OSSL_LIB_CTX *lib)
 {
     for (int i = 0; i < pair->chain->nelts; i++) {
-        X509 *x = context_certificate(APR_ARRAY_IDX(pair->chain, i, tls_der *), lib);
+        X509 *x = tls_certificate_parse(APR_ARRAY_IDX(pair->chain, i, tls_der *), lib);
         int ok;
 
         if (!x)
@@ -125,10 +115,23 @@ static int context_pair(SSL_CTX *ctx, const tls_server_conf *sc, const tls_pair 
     return 0;
 }
 
-static int context_verify(SSL_CTX *ctx, const tls_server_conf *sc)
+/* No file is read on a loop that serves. */
+static int context_verify_as(SSL_CTX *ctx, const SSL_CTX *like)
+{
+    STACK_OF(X509_NAME) *names = SSL_dup_CA_list(SSL_CTX_get_client_CA_list(like));
+
+    SSL_CTX_set1_cert_store(ctx, SSL_CTX_get_cert_store(like));
+    if (names)
+        SSL_CTX_set_client_CA_list(ctx, names);
+    return 0;
+}
+
+static int context_verify(SSL_CTX *ctx, const tls_server_conf *sc, const SSL_CTX *like)
 {
     STACK_OF(X509_NAME) * names;
 
+    if (like)
+        return context_verify_as(ctx, like);
     if (sc->ca_file || sc->ca_path) {
         if (!SSL_CTX_load_verify_locations(ctx, sc->ca_file, sc->ca_path))
             return context_failed(
@@ -231,23 +234,25 @@ static void context_policy(SSL_CTX *ctx, const tls_server_conf *sc)
         SSL_CTX_set_num_tickets(ctx, 0); /* none that could be taken */
 }
 
-static int context_fill(SSL_CTX *ctx, const tls_server_conf *sc, OSSL_LIB_CTX *lib)
+static int context_fill(SSL_CTX *ctx, const tls_server_conf *sc, const apr_array_header_t *pairs,
+                        OSSL_LIB_CTX *lib, const SSL_CTX *like)
 {
-    BRG_ASSERT(sc->pairs != NULL && sc->pairs->nelts > 0);
+    BRG_ASSERT(pairs != NULL && pairs->nelts > 0);
     SSL_CTX_set_client_hello_cb(ctx, tls_hello, NULL);
     SSL_CTX_set_tlsext_servername_callback(ctx, tls_server_name);
     SSL_CTX_set_alpn_select_cb(ctx, tls_alpn, NULL);
     SSL_CTX_set_info_callback(ctx, tls_asked);
     SSL_CTX_set_dh_auto(ctx, 1);
-    for (int i = 0; i < sc->pairs->nelts; i++)
-        if (context_pair(ctx, sc, &APR_ARRAY_IDX(sc->pairs, i, tls_pair), lib))
+    for (int i = 0; i < pairs->nelts; i++)
+        if (context_pair(ctx, sc, &APR_ARRAY_IDX(pairs, i, tls_pair), lib))
             return -1;
-    if (context_ciphers(ctx, sc) || context_verify(ctx, sc))
+    if (context_ciphers(ctx, sc) || context_verify(ctx, sc, like))
         return -1;
     return context_commands(ctx, sc);
 }
 
-SSL_CTX *tls_context_make(const tls_server_conf *sc, OSSL_LIB_CTX *lib)
+SSL_CTX *tls_context_make(const tls_server_conf *sc, const apr_array_header_t *pairs,
+                          OSSL_LIB_CTX *lib, const SSL_CTX *like)
 {
     SSL_CTX *ctx;
 
@@ -257,7 +262,7 @@ SSL_CTX *tls_context_make(const tls_server_conf *sc, OSSL_LIB_CTX *lib)
         return NULL;
     }
     context_policy(ctx, sc);
-    if (!context_fill(ctx, sc, lib))
+    if (!context_fill(ctx, sc, pairs, lib, like))
         return ctx;
     SSL_CTX_free(ctx);
     return NULL;

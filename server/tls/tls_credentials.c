@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates and keys are read once per configuration, as root, and kept as DER: each loop makes
- * objects of its own out of it. */
+/* Certificates and keys are read as root, for a configuration and when their files change, and handed on
+ * as DER: each loop makes objects of its own out of it. */
 #include "tls_private.h"
 #include "http_log.h"
 #include "http_ssl.h"
@@ -13,6 +13,8 @@
 APLOG_USE_MODULE(ssl);
 
 #define PASS_MOST 256
+
+int tls_complaints = APLOG_EMERG;
 
 /* What the callback for pass phrases needs to know. */
 typedef struct pass_asked {
@@ -118,10 +120,10 @@ static int pass_ask(char *buf, int size, int writing, void *data)
 
 static int read_failed(const tls_server_conf *sc, const char *what, const char *file)
 {
-    ap_log_error(APLOG_MARK, APLOG_EMERG, 0, sc->server, "%s %s (server %s:%d)", what, file,
+    ap_log_error(APLOG_MARK, tls_complaints, 0, sc->server, "%s %s (server %s:%d)", what, file,
                  sc->server->server_hostname ? sc->server->server_hostname : "*",
                  sc->server->defn_line_number);
-    tls_log_errors(sc->server, APLOG_EMERG);
+    tls_log_errors(sc->server, tls_complaints);
     return -1;
 }
 
@@ -162,7 +164,7 @@ static tls_der *read_key(const tls_server_conf *sc, const char *file, apr_pool_t
     return der_keep(p, data, len);
 }
 
-static int pair_read(tls_server_conf *sc, tls_pair *pair, apr_pool_t *p, apr_pool_t *ptemp)
+static int pair_read(const tls_server_conf *sc, tls_pair *pair, apr_pool_t *p, apr_pool_t *ptemp)
 {
     BRG_ASSERT(pair->cert_file != NULL && pair->key_file != NULL);
     pair->chain = apr_array_make(p, 3, sizeof(tls_der *));
@@ -212,7 +214,8 @@ static apr_array_header_t *files_or_none(apr_pool_t *p, const apr_array_header_t
     return files ? apr_array_copy(p, files) : apr_array_make(p, 1, sizeof(const char *));
 }
 
-apr_status_t tls_credentials_read(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp)
+/* Which files, as the configuration and modules have it. */
+static int credentials_files(tls_server_conf *sc, apr_pool_t *p)
 {
     apr_array_header_t *certs = files_or_none(p, sc->cert_files);
     apr_array_header_t *keys = files_or_none(p, sc->key_files);
@@ -226,14 +229,31 @@ apr_status_t tls_credentials_read(tls_server_conf *sc, apr_pool_t *p, apr_pool_t
 
         pair->cert_file = APR_ARRAY_IDX(certs, i, const char *);
         pair->key_file = i < keys->nelts ? APR_ARRAY_IDX(keys, i, const char *) : pair->cert_file;
-        if (pair_read(sc, pair, p, ptemp))
-            return APR_EGENERAL;
     }
-    if (certs->nelts)
-        return APR_SUCCESS;
+    return certs->nelts;
+}
+
+apr_array_header_t *tls_credentials_read(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp)
+{
+    apr_array_header_t *pairs = apr_array_copy(p, sc->pairs);
+
+    BRG_ASSERT(pairs->nelts > 0);
+    for (int i = 0; i < pairs->nelts; i++)
+        if (pair_read(sc, &APR_ARRAY_IDX(pairs, i, tls_pair), p, ptemp))
+            return NULL;
+    return pairs;
+}
+
+apr_array_header_t *tls_credentials_first(tls_server_conf *sc, apr_pool_t *pconf, apr_pool_t *p,
+                                          apr_pool_t *ptemp)
+{
+    if (credentials_files(sc, pconf)) {
+        sc->stamp = tls_exchange_stamp(sc);
+        return tls_credentials_read(sc, p, ptemp);
+    }
     read_failed(sc,
                 APLOGNO(02240) "Server should be SSL-aware but has no certificate configured "
                                "[Hint: SSLCertificateFile]",
                 "");
-    return APR_EGENERAL;
+    return NULL;
 }

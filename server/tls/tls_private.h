@@ -9,7 +9,10 @@
  * mod_ssl.c          the module: directives, configurations, hooks
  * tls_directives.c   setters of directives
  * tls_credentials.c  certificates and keys: read by the supervisor, kept as bytes
+ * tls_certificate.c  what a certificate says
  * tls_context.c      SSL_CTXs out of them, for one loop each
+ * tls_store.c        certificates on their way from the supervisor to the loops
+ * tls_exchange.c     the supervisor takes new certificates when their files change
  * tls_setup.c        checks after the configuration was read; what a loop has
  * tls_bio.c          between OpenSSL and the socket
  * tls_transport.c    struct conn_transport over TLS
@@ -62,7 +65,7 @@ enum {
     TLS_OPT_LEGACY_DN = 16
 };
 
-/** A certificate with its chain and key, as DER in memory of the process. */
+/** A certificate with its chain and key, as DER. */
 typedef struct tls_pair {
     const char *cert_file, *key_file;
     apr_array_header_t *chain; /**< tls_der; the certificate first */
@@ -88,7 +91,8 @@ typedef struct tls_server_conf {
     apr_array_header_t *commands; /**< tls_command: SSLOpenSSLConfCmd */
 
     /* After the configuration was read: */
-    apr_array_header_t *pairs; /**< tls_pair */
+    apr_array_header_t *pairs; /**< tls_pair, files alone: tls_store_get() has what is in them */
+    uint64_t stamp;            /**< tls_exchange_stamp() of them, before they were read */
     int index;                 /**< of its SSL_CTX in each loop; -1: it has none */
     int compat;                /**< servers with the same number may be reached by one handshake */
     unsigned char sid[32];     /**< session id context: resumption stays among its equals */
@@ -113,6 +117,7 @@ extern tls_global tls_settings;
 typedef struct tls_loop {
     OSSL_LIB_CTX *lib;
     SSL_CTX **ctx;          /**< by tls_server_conf.index */
+    uint64_t *versions;     /**< of what is in them, by tls_store_version() */
     apr_time_t turn;        /**< the turn that steps were counted in */
     int steps;              /**< handshake steps in it */
     struct tls_view *views; /**< see tls_view_set() */
@@ -188,25 +193,58 @@ void tls_asked(const SSL *ssl, int where, int value);
 
 /* ---- tls_credentials.c; threads: main ---- */
 
-/**
- * Read the certificates and keys of a server.
- * @return APR_SUCCESS; else logged
- * Blocking: reads files, runs programs.
- */
-apr_status_t tls_credentials_read(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp);
+/** How loud tls_credentials_read() and tls_context_make() complain: APLOG_EMERG, but for attempts. */
+extern int tls_complaints;
+
+/** Find out in which files the certificates and keys of a server are (sc->pairs, in @a pconf), and
+ * read them.
+ * @return their content (tls_pair) in @a p; NULL: logged. Blocking: reads files, runs programs. */
+apr_array_header_t *tls_credentials_first(tls_server_conf *sc, apr_pool_t *pconf, apr_pool_t *p,
+                                          apr_pool_t *ptemp);
+
+/** Read them once more. As tls_credentials_first(). */
+apr_array_header_t *tls_credentials_read(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp);
 
 /** 1 if that can be tried without asking anyone for a pass phrase, and without being told of files by
  * other modules. Blocking: reads files. */
 int tls_credentials_are_at_hand(const tls_server_conf *sc, apr_pool_t *ptemp);
 
+/* ---- tls_certificate.c; threads: any ---- */
+
+/** What a certificate says. */
+typedef struct tls_facts {
+    const char *file, *subject, *issuer, *key_type;
+    apr_array_header_t *names; /**< const char *: those of the extension, or the subject */
+    int more;                  /**< names beyond those */
+    apr_time_t from, until;
+} tls_facts;
+
+/** @return 0, or -1: @a pair has none that can be read */
+int tls_facts_of(apr_pool_t *p, const tls_pair *pair, tls_facts *facts);
+
+/** The names in one text. */
+const char *tls_facts_names(apr_pool_t *p, const tls_facts *facts);
+
+/** Whole days that are left; -1: it is expired. */
+int tls_facts_days(const tls_facts *facts, apr_time_t now);
+
+/** 1 if a certificate is for @a host, which may be NULL. */
+int tls_certificate_is_for(const tls_pair *pair, const char *host);
+
+/** NULL: it cannot be read. @param lib  NULL: OpenSSL's default */
+X509 *tls_certificate_parse(const tls_der *der, OSSL_LIB_CTX *lib);
+
 /* ---- tls_context.c ---- */
 
 /**
  * An SSL_CTX for connections that sc's server answers.
- * @param lib  NULL: OpenSSL's default
+ * @param pairs  tls_pair: its certificates
+ * @param lib    NULL: OpenSSL's default
+ * @param like   one of the same server: authorities of clients are taken from it and not read again; or NULL
  * @return NULL: logged
  */
-SSL_CTX *tls_context_make(const tls_server_conf *sc, OSSL_LIB_CTX *lib);
+SSL_CTX *tls_context_make(const tls_server_conf *sc, const apr_array_header_t *pairs,
+                          OSSL_LIB_CTX *lib, const SSL_CTX *like);
 
 /** Give a connection what SSL_set_SSL_CTX() leaves as it was. */
 void tls_context_apply(SSL *ssl, SSL_CTX *ctx, const tls_server_conf *sc);
@@ -227,14 +265,52 @@ int tls_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX 
 /** Let a context use the cache, if the configuration has one. */
 void tls_sessions_use(SSL_CTX *ctx);
 
+/* ---- tls_store.c: certificates and keys, from the supervisor to all loops ---- */
+
+/** What was put for a server. */
+typedef struct tls_stored {
+    apr_array_header_t *pairs; /**< tls_pair */
+    apr_time_t since;          /**< when it was put */
+    uint64_t version;
+} tls_stored;
+
+/** A store for @a n servers, as long as @a p. @return 0, or -1 with errno. Threads: main, of the
+ * supervisor */
+int tls_store_begin(apr_pool_t *p, int n);
+
+/** Let all processes that were forked since tls_store_begin() have @a pairs for a server.
+ * @return 0, or -1 with errno: what was put before stays. Threads: main, of the supervisor */
+int tls_store_put(int index, const apr_array_header_t *pairs);
+
+/** 1 if that is what was put last. Threads: main, of the supervisor */
+int tls_store_has(int index, const apr_array_header_t *pairs);
+
+/** A number that changes with tls_store_put(). Threads: any. Blocking: no. */
+uint64_t tls_store_version(int index);
+
+/** Take what was put; keys are wiped with @a p. @return 0; -1: it is just being replaced, or there is
+ * no memory. Threads: any. Blocking: no, it is memory. */
+int tls_store_get(int index, apr_pool_t *p, tls_stored *stored);
+
+/* ---- tls_exchange.c: threads: main, of the supervisor ---- */
+
+/** Watch the files of these servers, and put what is in them when they change. Until @a p ends. */
+void tls_exchange_begin(apr_pool_t *p, tls_server_conf **servers, int n);
+
+/** A number that changes with the files of a server. */
+uint64_t tls_exchange_stamp(const tls_server_conf *sc);
+
+/** In a new server process: files are no business of its. */
+void tls_exchange_child(apr_pool_t *p, server_rec *s);
+
 /* ---- tls_setup.c ---- */
 
 /** See that all servers with TLS would work: before a reload takes place, and for -t. */
 int tls_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server);
 int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server);
 
-/** The SSL_CTX of a server, or NULL. */
-SSL_CTX *tls_context_of(const tls_loop *loop, const server_rec *s);
+/** The SSL_CTX of a server, with the certificates of now; or NULL. Threads: the loop. */
+SSL_CTX *tls_context_of(tls_loop *loop, const server_rec *s);
 
 /** The handshake is done: the response cache shall answer with what it reaches alone. 0 on success. */
 int tls_view_set(const tls_conn *t);

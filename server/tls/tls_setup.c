@@ -78,24 +78,32 @@ static void setup_compat(server_rec *main_server, apr_pool_t *ptemp)
     }
 }
 
-/* Read all of a server, and see that it would work. */
-static apr_status_t setup_try(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp)
+/* Read all of a server, and see that it would work. @return its certificates, in ptemp; NULL: logged */
+static apr_array_header_t *setup_try(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp)
 {
+    apr_array_header_t *pairs;
     SSL_CTX *ctx;
 
     BRG_ASSERT(sc->enabled == 1);
     setup_session_id(sc, ptemp);
-    if (tls_credentials_read(sc, p, ptemp) != APR_SUCCESS || !(ctx = tls_context_make(sc, NULL)))
-        return APR_EGENERAL;
+    pairs = tls_credentials_first(sc, p, ptemp, ptemp);
+    ctx = pairs ? tls_context_make(sc, pairs, NULL, NULL) : NULL;
     SSL_CTX_free(ctx);
-    return APR_SUCCESS;
+    return ctx ? pairs : NULL;
 }
 
 static apr_status_t setup_server(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp)
 {
+    apr_array_header_t *pairs = setup_try(sc, p, ptemp);
+
     BRG_ASSERT(sc->index < 0);
-    if (setup_try(sc, p, ptemp) != APR_SUCCESS)
+    if (!pairs)
         return APR_EGENERAL;
+    if (tls_store_put(setup_servers_n, pairs)) {
+        ap_log_error(APLOG_MARK, APLOG_EMERG, errno, sc->server,
+                     "TLS: no room for certificates and keys");
+        return APR_EGENERAL;
+    }
     sc->index = setup_servers_n;
     setup_servers[setup_servers_n++] = sc;
     return APR_SUCCESS;
@@ -128,7 +136,7 @@ int tls_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_
 
         setup_settle(s, p);
         if (sc->enabled == 1 && tls_credentials_are_at_hand(sc, ptemp) &&
-            setup_try(sc, ptemp, ptemp) != APR_SUCCESS)
+            !setup_try(sc, ptemp, ptemp))
             return HTTP_INTERNAL_SERVER_ERROR;
         sc->pairs = NULL;
     }
@@ -173,12 +181,35 @@ int tls_view_set(const tls_conn *t)
     return view ? 0 : -1;
 }
 
-SSL_CTX *tls_context_of(const tls_loop *loop, const server_rec *s)
+/* The SSL_CTX of a server out of what is in the store. Connections that began keep theirs. */
+static void context_take(tls_loop *loop, int index)
+{
+    SSL_CTX *ctx, *old = loop->ctx[index];
+    tls_stored stored;
+    apr_pool_t *p;
+
+    apr_pool_create(&p, NULL);
+    if (!tls_store_get(index, p, &stored)) {
+        ctx = tls_context_make(setup_servers[index], stored.pairs, loop->lib, old);
+        loop->versions[index] = stored.version; /* what failed is not tried at each handshake */
+        if (ctx) {
+            SSL_CTX_free(old);
+            loop->ctx[index] = ctx;
+        }
+    }
+    apr_pool_destroy(p);
+}
+
+SSL_CTX *tls_context_of(tls_loop *loop, const server_rec *s)
 {
     const tls_server_conf *sc = tls_conf_of(s);
 
     BRG_ASSERT(sc->index < setup_servers_n);
-    return sc->index >= 0 ? loop->ctx[sc->index] : NULL;
+    if (sc->index < 0)
+        return NULL;
+    if (tls_store_version(sc->index) != loop->versions[sc->index])
+        context_take(loop, sc->index);
+    return loop->ctx[sc->index];
 }
 
 static tls_loop *loop_tls(const brg_loop *loop)
@@ -192,11 +223,12 @@ static void setup_begin(brg_loop *loop)
 
     BRG_ASSERT(loop->layer == NULL && setup_servers_n > 0);
     if (!l || !(l->ctx = calloc((size_t)setup_servers_n, sizeof(*l->ctx))) ||
+        !(l->versions = calloc((size_t)setup_servers_n, sizeof(*l->versions))) ||
         !(l->lib = OSSL_LIB_CTX_new()))
         ap_log_error(APLOG_MARK, APLOG_EMERG, ENOMEM, loop->server, "TLS: no memory for a loop");
     else
         for (int i = 0; i < setup_servers_n; i++)
-            l->ctx[i] = tls_context_make(setup_servers[i], l->lib);
+            context_take(l, i);
     loop->layer = l;
 }
 
@@ -215,6 +247,7 @@ static void setup_end(brg_loop *loop)
         SSL_CTX_free(l->ctx[i]);
     OSSL_LIB_CTX_free(l->lib);
     free(l->ctx);
+    free(l->versions);
     free(l);
     loop->layer = NULL;
 }
@@ -243,7 +276,7 @@ static tls_conn *conn_new(brg_conn *bc, SSL_CTX *ctx)
 
 static void setup_accepted(brg_conn *bc)
 {
-    const tls_loop *l = loop_tls(bc->loop);
+    tls_loop *l = loop_tls(bc->loop);
     SSL_CTX *ctx;
 
     BRG_ASSERT(bc->below == NULL && bc->transport == NULL && bc->fd >= 0);
@@ -286,6 +319,11 @@ int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_r
                      "TLS: no shared memory for tickets and sessions");
         return HTTP_INTERNAL_SERVER_ERROR;
     }
+    if (tls_store_begin(p, n)) {
+        ap_log_error(APLOG_MARK, APLOG_EMERG, errno, main_server,
+                     "TLS: no memory for certificates and keys");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
     for (server_rec *s = main_server; s; s = s->next) {
         tls_server_conf *sc = tls_conf_of(s);
 
@@ -294,7 +332,9 @@ int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_r
             return HTTP_INTERNAL_SERVER_ERROR;
     }
     setup_compat(main_server, ptemp);
-    if (setup_servers_n)
+    if (setup_servers_n) {
         loop_layer_set(&setup_layer);
+        tls_exchange_begin(p, setup_servers, setup_servers_n);
+    }
     return OK;
 }

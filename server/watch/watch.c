@@ -65,9 +65,8 @@ watch_set *watch_set_create(size_t expected)
     return w;
 }
 
-void watch_set_destroy(watch_set *w)
+void watch_set_forget(watch_set *w)
 {
-    BRG_ASSERT(w->count == 0 && w->bytes == 0);
     if (w->ready >= 0)
         close(w->ready);
     if (w->mounts >= 0)
@@ -78,6 +77,17 @@ void watch_set_destroy(watch_set *w)
     free(w->dirs);
     free(w->entries);
     free(w);
+}
+
+void watch_set_destroy(watch_set *w)
+{
+    BRG_ASSERT(w->count == 0 && w->bytes == 0);
+    watch_set_forget(w);
+}
+
+int watch_fd(const watch_set *w)
+{
+    return w->ready;
 }
 
 unsigned watch_count(const watch_set *w)

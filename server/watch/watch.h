@@ -50,6 +50,13 @@ watch_set *watch_set_create(size_t expected);
 /** All owners must have been removed. */
 void watch_set_destroy(watch_set *w);
 
+/** In a process that was forked from the set's: forget it without touching the watches, which the two
+ * share. What the owners hold is left. */
+void watch_set_forget(watch_set *w);
+
+/** A descriptor that is readable when there is something to read for watch_drain(). */
+int watch_fd(const watch_set *w);
+
 /** Read what happened since the last call. One system call when nothing did. */
 void watch_drain(watch_set *w);
 

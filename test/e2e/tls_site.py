@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of TLS share."""
+import os
 import subprocess
 
 
@@ -7,3 +8,39 @@ def certificate(server):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                     "-days", "2", "-subj", "/CN=localhost", "-keyout", server.path("conf/key.pem"), "-out",
                     server.path("conf/cert.pem")], check=True, capture_output=True)
+
+
+class TLSAuthority:
+    """An authority that makes certificates for tests, in a folder of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        os.makedirs(folder)
+        self._run("req", "-x509", *self._key(("ec", "ec_paramgen_curve:prime256v1")), "-days", "2", "-subj", "/CN=Test authority",
+                  "-keyout", self._path("ca.key"), "-out", self._path("ca.pem"))
+
+    def _path(self, name):
+        return os.path.join(self.folder, name)
+
+    @staticmethod
+    def _key(key):
+        return ["-newkey", key[0], "-pkeyopt", key[1], "-nodes"]
+
+    @staticmethod
+    def _run(*args):
+        return subprocess.run(["openssl", *args], check=True, capture_output=True).stdout
+
+    def make(self, name, unit, key=("ec", "ec_paramgen_curve:prime256v1"), days=30, extensions=""):
+        """A certificate for a host, which tells by its unit which one it is; the paths of "cert" and "key"."""
+        made = {"key": self._path(f"{unit}.key"), "cert": self._path(f"{unit}.pem")}
+        self._run("req", *self._key(key), "-subj", f"/OU={unit}/CN={name}", "-keyout", made["key"], "-out", self._path("request"))
+        with open(self._path("extensions"), "w") as f:
+            f.write(f"subjectAltName=DNS:{name}\n{extensions}")
+        self._run("x509", "-req", "-in", self._path("request"), "-CA", self._path("ca.pem"), "-CAkey", self._path("ca.key"), "-days",
+                  str(days), "-extfile", self._path("extensions"), "-set_serial", str(int.from_bytes(os.urandom(8), "big")), "-out", made["cert"])
+        return made
+
+    def unit(self, der):
+        subject = subprocess.run(["openssl", "x509", "-inform", "der", "-noout", "-subject", "-nameopt", "multiline"], input=der,
+                                 check=True, capture_output=True).stdout.decode()
+        return subject.split("organizationalUnitName", 1)[1].split("=", 1)[1].split("\n", 1)[0].strip()
