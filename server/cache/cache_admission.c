@@ -17,7 +17,8 @@ int admission_create(cache_admission *a, size_t entries)
 
     while (sets * ADMISSION_WAYS < 2 * entries && sets < (1u << 24))
         sets *= 2;
-    *a = (cache_admission){.mask = (uint32_t)sets - 1,
+    *a = (cache_admission){.sets_n = (uint32_t)sets,
+                           .sets_most = (uint32_t)sets,
                            .period = PERIOD_OF(ENTRIES_LEAST),
                            .idle = IDLE_OF(ENTRIES_LEAST),
                            .stale = STALE_OF(ENTRIES_LEAST)};
@@ -37,7 +38,7 @@ void admission_destroy(cache_admission *a)
 /* Its mark, which is the first of its set afterwards; without a count if it is new. */
 static uint32_t *mark_of(cache_admission *a, uint64_t hash)
 {
-    uint32_t *set = a->sets[hash & a->mask];
+    uint32_t *set = a->sets[(hash & UINT32_MAX) * a->sets_n >> 32];
     uint32_t tag = (uint32_t)(hash >> 32) & ~COUNT_MASK, count = 0;
     int i = 0;
 
@@ -72,17 +73,34 @@ void admission_keep(cache_admission *a, uint64_t hash, unsigned uses)
     }
 }
 
+/* As many marks as twice the entries, where bytes are the limit: with more of them, what is asked for
+ * in a long cycle would be counted while what is stored, and part of the cycle, is stale. */
+static void fit_marks(cache_admission *a, size_t entries)
+{
+    size_t wanted;
+
+    a->full = a->full && entries > a->fitted / 4 * 3;
+    a->fitted = a->full ? entries : 0;
+    wanted = a->full ? 2 * entries / ADMISSION_WAYS + 1 : a->sets_most;
+
+    if (wanted > a->sets_most)
+        wanted = a->sets_most;
+    if (wanted * 4 < (size_t)a->sets_n * 3 || wanted * 4 > (size_t)a->sets_n * 5)
+        a->sets_n = (uint32_t)wanted;
+}
+
 /* What was seen once stays so: else a request before and one after would not be two. */
 void admission_age(cache_admission *a, size_t entries)
 {
     uint32_t *mark = a->sets ? a->sets[0] : NULL;
-    size_t n = a->sets ? ((size_t)a->mask + 1) * ADMISSION_WAYS : 0;
+    size_t n = a->sets ? (size_t)a->sets_n * ADMISSION_WAYS : 0;
 
     for (size_t i = 0; i < n; i++) {
         uint32_t count = mark[i] & COUNT_MASK, half = count > 1 ? count / 2 : count;
 
         mark[i] = (mark[i] & ~COUNT_MASK) | half;
     }
+    fit_marks(a, entries > ENTRIES_LEAST ? entries : ENTRIES_LEAST);
     a->epoch++;
     a->samples = 0;
     entries = entries > ENTRIES_LEAST ? entries : ENTRIES_LEAST;

@@ -12,7 +12,8 @@
  * Stored entries have a count of their own (cache_entry.uses). What is not stored has a mark: 28
  * bits of its hash and a count, in sets of 16 marks (a cache line each) of which the one that was
  * counted first goes when a new one comes. There are twice as many marks as entries: what is asked
- * for twice in the time that the cache could hold it is counted twice, in whatever order. Counts
+ * for twice in the time that the cache could hold it is counted twice, in whatever order. Where bytes
+ * are the limit, only as many marks are used as twice the entries that are stored. Counts
  * are halved from time to time, so that what was popular once does not stay for ever; and what was not
  * used for as long as three times the entries are asked for counts for nothing, so that a hot set that
  * is not asked for any more makes place for the next at once.
@@ -28,7 +29,9 @@
 
 typedef struct cache_admission {
     uint32_t (*sets)[ADMISSION_WAYS]; /**< NULL: nothing is counted */
-    uint32_t mask;                    /**< sets, less one */
+    uint32_t sets_n, sets_most;       /**< sets in use, and there */
+    size_t fitted;                    /**< entries for which sets_n was chosen */
+    int full;                         /**< bytes are the limit, not entries */
     uint32_t epoch;                   /**< how often counts were halved */
     uint32_t samples, period;         /**< requests since then, and until the next time */
     uint32_t now;                     /**< requests in all */
@@ -76,11 +79,18 @@ static inline unsigned admission_uses(const cache_admission *a, unsigned uses, a
     return unused <= a->stale && halved < ADMISSION_COUNT_BITS ? uses >> halved : 0;
 }
 
-/** 1 if what was asked for @a count times is to take the place of what was asked for @a uses times.
- * Two that are asked for in turn differ by one as a rule. */
-static inline int admission_beats(unsigned count, unsigned uses)
+/**
+ * 1 if a new answer that was asked for @a count times is asked for more often, for each byte, than what
+ * would go for it. So a large one has to be worth as much as all that go for it, and a small one is
+ * stored in place of a large one that is asked for no more often. By a quarter: else answers of nearly
+ * one size would go for each other.
+ * @param bytes  of the new answer
+ * @param uses   of what would go, together
+ * @param freed  bytes of that
+ */
+static inline int admission_is_denser(unsigned count, size_t bytes, unsigned uses, size_t freed)
 {
-    return count > uses + 1;
+    return (uint64_t)count * (freed > bytes ? freed : bytes) * 4 > (uint64_t)uses * bytes * 5;
 }
 
 #endif

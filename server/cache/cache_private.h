@@ -43,9 +43,9 @@ typedef struct cache_head {
 /** A request field that an entry depends on, and the value or variant it is for (cache_vary.c). */
 typedef struct cache_vary_key cache_vary_key;
 
-#define CACHE_VARY_MOST 4 /**< fields at most that one answer may depend on */
-#define CACHE_VARIANTS 8  /**< entries at most for one target */
-#define CACHE_CLASSIFIED 128   /**< values whose variant is kept; a power of two */
+#define CACHE_VARY_MOST 4    /**< fields at most that one answer may depend on */
+#define CACHE_VARIANTS 8     /**< entries at most for one target */
+#define CACHE_CLASSIFIED 128 /**< values whose variant is kept; a power of two */
 
 /** A value that was classified before. */
 typedef struct cache_classified {
@@ -117,23 +117,23 @@ struct cache_entry {
     const brg_listener *listener; /**< key: where it came in */
     const void *chain;            /**< key: virtual hosts of the local address */
     uint32_t host_len, uri_len;
-    char *key;      /**< host, then URI, as sent */
-    shared_ref ref; /**< one for the cache, one for each answer that is being written */
+    char *key;             /**< host, then URI, as sent */
+    shared_ref ref;        /**< one for the cache, one for each answer that is being written */
     admission_stamp stamp; /**< when it was used last */
     uint32_t moved;        /**< queue's moves when it became the newest */
-    size_t reserved;       /**< while armed: bytes of the body that will come, charged already */
-    uint8_t uses;          /**< how often it was used in the recent past */
-    uint8_t queue;         /**< CACHE_ANSWERS or CACHE_ERRORS */
-    uint8_t filled;        /**< else armed only */
-    uint8_t filled_304;    /**< validators and the head of 304 are there, the rest may not be */
-    uint8_t observed;      /**< log_transaction hooks want every request */
-    uint8_t watched;       /**< else validated by stat */
+    size_t reserved;    /**< while armed: bytes of heads and body that will come, charged already */
+    uint8_t uses;       /**< how often it was used in the recent past */
+    uint8_t queue;      /**< CACHE_ANSWERS or CACHE_ERRORS */
+    uint8_t filled;     /**< else armed only */
+    uint8_t filled_304; /**< validators and the head of 304 are there, the rest may not be */
+    uint8_t observed;   /**< log_transaction hooks want every request */
+    uint8_t watched;    /**< else validated by stat */
     uint8_t in_cache;
-    uint8_t fill;         /**< a worker makes what is to fill it */
-    uint8_t tries;        /**< how often that came to nothing */
-    uint8_t not_first;    /**< the first response on a connection carries an Upgrade field */
-    uint8_t coded;        /**< a filter made the body: the answer to HEAD is another one */
-    uint8_t uncacheable;  /**< armed, but its body is too long to be stored */
+    uint8_t fill;        /**< a worker makes what is to fill it */
+    uint8_t tries;       /**< how often that came to nothing */
+    uint8_t not_first;   /**< the first response on a connection carries an Upgrade field */
+    uint8_t coded;       /**< a filter made the body: the answer to HEAD is another one */
+    uint8_t uncacheable; /**< armed, but its body is too long to be stored */
     uint8_t vary_n;
     uint8_t frame_before, frame_after; /**< parts of body that frame it: a chunk's size, and ends */
     cache_vary_key *vary;              /**< the request fields that it is for */
@@ -142,14 +142,14 @@ struct cache_entry {
     int status;
     server_rec *server;
     cache_head head, head_304;
-    cache_body *body; /**< NULL: none */
-    size_t bytes;     /**< charged to its queue */
-    char *path;       /**< of the file, for validation */
-    file_identity identity; /**< of the file, where it is validated by stat */
-    apr_time_t checked;     /**< when identity was last compared */
-    apr_time_t mtime;       /**< Last-Modified, microseconds */
-    char last_modified[32]; /**< its text, "" = the answer has none */
-    char etag[64];          /**< what If-None-Match is compared with; "" = none, or too long */
+    cache_body *body;           /**< NULL: none */
+    size_t bytes;               /**< charged to its queue */
+    char *path;                 /**< of the file, for validation */
+    file_identity identity;     /**< of the file, where it is validated by stat */
+    apr_time_t checked;         /**< when identity was last compared */
+    apr_time_t mtime;           /**< Last-Modified, microseconds */
+    char last_modified[32];     /**< its text, "" = the answer has none */
+    char etag[64];              /**< what If-None-Match is compared with; "" = none, or too long */
     struct cache_observed *log; /**< what log hooks are shown, when observed */
 };
 
@@ -223,15 +223,14 @@ int cache_make_room(response_cache *c, const brg_core_conf *conf, int queue, uns
 
 /** Find the entry for a head, or NULL. */
 cache_entry *cache_find(response_cache *c, const brg_listener *l, const void *chain,
-                                  const char *host, size_t host_len, const char *uri,
-                                  size_t uri_len, const cache_asked *asked, uint64_t *hash);
+                        const char *host, size_t host_len, const char *uri, size_t uri_len,
+                        const cache_asked *asked, uint64_t *hash);
 
 /** 1 if both are for the same target (entries of equal hash). */
 int cache_same_key(const cache_entry *a, const cache_entry *b);
 
 /** 1 if the request has the variants of values that @a e is for. */
-int cache_vary_matches(response_cache *c, const cache_entry *e,
-                        const cache_asked *asked);
+int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_asked *asked);
 
 /** Let @a e be for the fields of @a r that its modules named. -1: it cannot be. */
 int cache_vary_take(response_cache *c, cache_entry *e, request_rec *r);
@@ -251,14 +250,14 @@ cache_capture *cache_capture_begin(request_rec *r, apr_size_t most);
 
 /** The whole body, as sent: in chunks if r->chunked. From malloc(), the caller's. NULL if it did
  * not come as a whole. @a too_long: it had more bytes than were to be kept. */
-char *cache_capture_take(cache_capture *capture, request_rec *r, cache_entry *e,
-                         size_t *len, int *too_long);
+char *cache_capture_take(cache_capture *capture, request_rec *r, cache_entry *e, size_t *len,
+                         int *too_long);
 void cache_capture_register(void);
 /** @} */
 
 cache_entry *cache_add(response_cache *c, const brg_listener *l, const void *chain,
-                                 const char *host, size_t host_len, const char *uri, size_t uri_len,
-                                 uint64_t hash, int queue);
+                       const char *host, size_t host_len, const char *uri, size_t uri_len,
+                       uint64_t hash, int queue);
 
 /** Take an entry out of the cache; answers that still hold it finish first. */
 void cache_forget(response_cache *c, cache_entry *e);
@@ -320,7 +319,7 @@ int cache_stat_same(cache_entry *e);
 
 /** Show a stored answer to the log_transaction hooks. */
 void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head, int status,
-                        size_t head_sent, apr_off_t body_sent);
+                   size_t head_sent, apr_off_t body_sent);
 
 /** Keep of r what cache_observe() needs. */
 int cache_observe_keep(cache_entry *e, request_rec *r);

@@ -16,8 +16,9 @@
  * weak ETag for so long: it is not stored yet. */
 #define STORE_REST_US apr_time_from_sec(2)
 
-/* An entry without its body, and its watches. */
+/* An entry without its body, and its watches; of it, what comes when it is filled. */
 #define STORE_ENTRY_BYTES 4096
+#define STORE_FILL_BYTES 2048
 
 int cache_refuse(policy_reason *reason, const char *why)
 {
@@ -257,8 +258,8 @@ static cache_entry *store_new(response_cache *c, request_rec *r, uint64_t hash,
     }
     e->uses = (uint8_t)count;
     /* Else many entries would be armed for which there is no room once their bodies come, and each
-     * that is filled would drive another one out. */
-    e->reserved = store_bytes_wanted(r) - STORE_ENTRY_BYTES;
+     * that is filled would drive another one out: in a cycle the one that is asked for next. */
+    e->reserved = store_bytes_wanted(r) - STORE_ENTRY_BYTES + STORE_FILL_BYTES;
     cache_account(c, e);
     if (cache_vary_take(c, e, r))
         cache_refuse(reason, "it depends on more request fields than are kept");

@@ -289,28 +289,45 @@ static size_t entry_frees(const cache_entry *e)
     return e->bytes + (e->body && e->body->users == 1 ? e->body->bytes : 0);
 }
 
+/* What would go for a new answer: the first of the queue. Each counts for one use more than it has:
+ * what is asked for in turn differs by one, and many that go for one would be armed anew. */
+typedef struct table_victims {
+    size_t n, bytes;
+    unsigned uses;
+} table_victims;
+
+static table_victims victims_for(response_cache *c, int queue, size_t need)
+{
+    table_victims v = {0, 0, 0};
+    cache_entry *e = c->queue[queue].oldest;
+
+    for (; e && v.n < VICTIMS_MOST && (!v.n || v.bytes < need); e = e->newer) {
+        v.n++;
+        v.bytes += entry_frees(e);
+        v.uses += entry_uses(c, e) + 1;
+    }
+    return v;
+}
+
 int cache_make_room(response_cache *c, const brg_core_conf *conf, int queue, unsigned count,
                     size_t bytes)
 {
-    size_t entries = 1, need = bytes, freed = 0, n = 0;
-    cache_entry *victim = c->queue[queue].oldest;
+    int by_bytes = is_over(c, conf, queue, 0, bytes);
+    table_victims v;
 
     BRG_ASSERT(!c->is_workers); /* a shadow cache has one entry, which is there */
     if (bytes > limits_of(conf, queue).bytes)
         return 0;
-    if (!is_over(c, conf, queue, entries, need))
+    if (!by_bytes && !is_over(c, conf, queue, 1, 0))
         return 1;
-    for (; victim && n < VICTIMS_MOST; victim = victim->newer) {
-        if (!admission_beats(count, entry_uses(c, victim)))
-            return 0;
-        n++;
-        freed += entry_frees(victim);
-        if (freed >= need)
-            break;
-    }
-    while (n-- && c->queue[queue].oldest && is_over(c, conf, queue, entries, need))
+    if (by_bytes && queue == CACHE_ANSWERS)
+        c->admission.full = 1;
+    v = victims_for(c, queue, by_bytes ? bytes : 0);
+    if (!v.n || !(by_bytes ? admission_is_denser(count, bytes, v.uses, v.bytes) : count > v.uses))
+        return 0;
+    while (v.n-- && c->queue[queue].oldest && is_over(c, conf, queue, 1, bytes))
         displace(c, c->queue[queue].oldest);
-    return !is_over(c, conf, queue, entries, need);
+    return !is_over(c, conf, queue, 1, bytes);
 }
 
 /* Those that were not used for longest let their files go. */

@@ -21,11 +21,11 @@ typedef struct cache_entry cache_entry;
 /** Figures of one cache; written by its loop alone, plainly: a reader on another thread sees values
  * that may be a moment old. */
 typedef struct cache_figures {
-    uint64_t hits;      /**< answers sent from the cache, 304 included */
-    uint64_t misses;    /**< requests that could have been answered from it */
+    uint64_t hits;   /**< answers sent from the cache, 304 included */
+    uint64_t misses; /**< requests that could have been answered from it */
     uint64_t armed, filled, displaced, rejected; /**< entries; rejected: asked for too seldom */
-    uint64_t changed;   /**< entries forgotten since what they depend on changed */
-    uint64_t shared;    /**< entries that found their body stored */
+    uint64_t changed; /**< entries forgotten since what they depend on changed */
+    uint64_t shared;  /**< entries that found their body stored */
     uint64_t answers, errors, bytes, watches; /**< now; bytes as counted against FileCacheSize */
 } cache_figures;
 
@@ -47,7 +47,7 @@ void cache_refresh(brg_loop *loop);
  * process it in full
  */
 int cache_answer(response_cache *cache, brg_conn *bc, const http_head *head,
-                      const http_codec *codec);
+                 const http_codec *codec);
 
 /** Keep an entry while an answer is sent from it, also if the cache forgets it. */
 void cache_hold(cache_entry *e);
@@ -73,9 +73,9 @@ void cache_tell_to(cache_teller_fn *fn, void *baton);
 /** @name answers that a worker makes and the loop stores (cache_worker_fill.c) */
 /** @{ */
 void cache_to_worker(brg_conn *bc, request_rec *r); /**< on the loop: r is about to leave */
-void cache_worker_fill_begin(brg_conn *bc);           /**< on the worker, before it is answered */
-void cache_worker_fill_end(void);                     /**< and after */
-void cache_from_worker(brg_conn *bc);            /**< on the loop: bc is back */
+void cache_worker_fill_begin(brg_conn *bc);         /**< on the worker, before it is answered */
+void cache_worker_fill_end(void);                   /**< and after */
+void cache_from_worker(brg_conn *bc);               /**< on the loop: bc is back */
 /** @} */
 
 /** The figures of a cache, for status pages. Threads: any, while the loop lives. Blocking: no. */

@@ -76,9 +76,8 @@ static int wanted(int policy, item *e, unsigned *count)
     if (policy != ADMISSION)
         return 1;
     *count = admission_count(&admission, e->hash);
-    return *count > 1 &&
-           (stored < capacity ||
-            admission_beats(*count, admission_uses(&admission, oldest->uses, oldest->stamp)));
+    return *count > 1 && (stored < capacity ||
+                          *count > admission_uses(&admission, oldest->uses, oldest->stamp) + 1);
 }
 
 /* 1: a hit */

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which answers stay where FileCacheSize is the limit. test/bench/cache_bytes.c has more traces. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cache_private.h"
+#include "universal_hash.h"
+
+#define HEAD 1024
+
+typedef struct table {
+    response_cache cache;
+    brg_core_conf conf;
+} table;
+
+static int set_up(void **state)
+{
+    table *t = calloc(1, sizeof *t);
+
+    t->conf.file_cache_entries_n = 20000;
+    t->conf.file_cache_bytes = 600 * 11000;
+    t->cache.buckets_n = 4096;
+    t->cache.bucket = calloc(4096, sizeof(*t->cache.bucket));
+    t->cache.bodies = calloc(CACHE_BODY_BUCKETS, sizeof(*t->cache.bodies));
+    universal_hash_seed();
+    *state = t;
+    return admission_create(&t->cache.admission, 20000);
+}
+
+static int tear_down(void **state)
+{
+    table *t = *state;
+
+    while (t->cache.queue[CACHE_ANSWERS].oldest)
+        cache_forget(&t->cache, t->cache.queue[CACHE_ANSWERS].oldest);
+    admission_destroy(&t->cache.admission);
+    free(t->cache.bodies);
+    free(t->cache.bucket);
+    free(t);
+    return 0;
+}
+
+static void fill(table *t, cache_entry *e, size_t bytes)
+{
+    e->filled = 1;
+    e->body = cache_body_create(NULL, bytes);
+    e->body->bytes += bytes;
+    cache_body_use(&t->cache, e->body);
+    cache_account(&t->cache, e);
+    cache_trim(&t->cache, &t->conf);
+}
+
+/* A request for a file of so many bytes, as cache_store.c takes it. 1: answered from memory */
+static int ask(table *t, long number, size_t bytes)
+{
+    char uri[24];
+    size_t len = (size_t)snprintf(uri, sizeof uri, "/%ld", number);
+    uint64_t hash;
+    cache_entry *e = cache_find(&t->cache, NULL, NULL, "h", 1, uri, len, NULL, &hash);
+    unsigned count;
+    int hit = e && e->filled;
+
+    if (e) {
+        cache_touch(&t->cache, e);
+        if (!hit)
+            fill(t, e, bytes);
+        return hit;
+    }
+    admission_sample(&t->cache.admission, t->cache.entries_n);
+    count = admission_count(&t->cache.admission, hash);
+    if (count < 2 || !cache_make_room(&t->cache, &t->conf, CACHE_ANSWERS, count, HEAD + bytes))
+        return 0;
+    e = cache_add(&t->cache, NULL, NULL, "h", 1, uri, len, hash, CACHE_ANSWERS);
+    e->uses = (uint8_t)count;
+    e->reserved = bytes + 256;
+    cache_account(&t->cache, e);
+    return 0;
+}
+
+/* Hits of the last five of forty rounds through @a files, in per cent. */
+static long cycle(table *t, long files)
+{
+    long hits = 0;
+
+    for (long i = 0; i < 40 * files; i++)
+        hits += ask(t, i % files, 10000) && i >= 35 * files;
+    return hits * 100 / (5 * files);
+}
+
+static void test_a_cycle_beyond_the_size(void **state)
+{
+    assert_in_range(cycle(*state, 900), 55, 72); /* 600 to 640 of them have room */
+}
+
+/* What is counted must not drive out what is stored, turn by turn: it was 0. */
+static void test_a_cycle_far_beyond_the_size(void **state)
+{
+    assert_in_range(cycle(*state, 3000), 15, 25);
+}
+
+/* Many small files are worth more than a few large ones that are asked for no more often. */
+static void test_small_ones_displace_large_ones(void **state)
+{
+    table *t = *state;
+    long hits = 0;
+
+    for (long i = 0; i < 300; i++)
+        ask(t, i % 10, 600000);
+    for (long round = 0; round < 30; round++)
+        for (long i = 0; i < 510; i++) {
+            int hit = i < 500 ? ask(t, 100 + i, 10000) : ask(t, i - 500, 600000);
+
+            hits += hit && i < 500 && round >= 25;
+        }
+    assert_true(hits * 100 / (5 * 500) > 90); /* it was 10 */
+}
+
+/* One large file that is asked for as often as each of those that it would displace stays outside. */
+static void test_a_large_one_displaces_no_crowd(void **state)
+{
+    table *t = *state;
+    long hits = 0;
+
+    for (long i = 0; i < 20 * 500; i++)
+        ask(t, i % 500, 10000);
+    for (long round = 0; round < 10; round++) {
+        ask(t, 9999, 2000000);
+        for (long i = 0; i < 500; i++)
+            hits += ask(t, i, 10000);
+    }
+    assert_true(hits * 100 / (10 * 500) > 95);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_cycle_beyond_the_size, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_cycle_far_beyond_the_size, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_small_ones_displace_large_ones, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_large_one_displaces_no_crowd, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
