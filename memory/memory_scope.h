@@ -84,6 +84,10 @@ void memory_stack_drop(memory_stack *stack);
 /** Give what the calling thread keeps in reserve to the operating system. NULL: nothing. */
 void memory_stack_trim(memory_stack *stack);
 
+/** Give back what all systems keep for threads that made no call since the last time. May take milliseconds. One thread.
+ * @return calls of all threads to all systems so far */
+uint64_t memory_idle(void);
+
 /** Hold it once more. @return the same stack */
 memory_stack *memory_stack_hold(memory_stack *stack);
 

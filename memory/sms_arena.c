@@ -135,8 +135,13 @@ static void *arena_local_allocate(brg_sms *s, arena_local *local, size_t bytes)
 static void *arena_allocate(brg_sms *s, size_t bytes)
 {
     sms_slot *slot = sms_slot_here(s);
-    void *block = slot != NULL ? arena_local_allocate(s, arena_local_of(slot), bytes) : NULL;
+    void *block;
 
+    if (__builtin_expect(slot == NULL, 0))
+        return NULL;
+    arena_enter(arena_local_of(slot));
+    block = arena_local_allocate(s, arena_local_of(slot), bytes);
+    arena_leave(arena_local_of(slot));
     if (__builtin_expect(block != NULL, 1))
         sms_count_allocated(s, slot, bytes);
     return block;
@@ -187,9 +192,11 @@ static void arena_free(brg_sms *s, void *block, size_t bytes)
 
     if (__builtin_expect(slot != NULL, 1))
         sms_count_freed(s, slot, bytes);
-    if (__builtin_expect(slot != NULL && home == arena_local_of(slot), 1))
+    if (__builtin_expect(slot != NULL && home == arena_local_of(slot), 1)) {
+        arena_enter(home);
         arena_free_local(home, cell);
-    else
+        arena_leave(home);
+    } else
         arena_free_remote(s, slot, home, cell);
 }
 
@@ -219,10 +226,13 @@ static void *arena_resize(brg_sms *s, void *block, size_t old_bytes, size_t byte
 
 static void arena_each(brg_sms *s, size_t keep)
 {
-    sms_slot *slot = atomic_load_explicit(&s->counts->slots, memory_order_acquire);
+    sms_slot *slot;
 
+    pthread_mutex_lock(&s->counts->lock); /* not while idle ones are tidied */
+    slot = atomic_load_explicit(&s->counts->slots, memory_order_acquire);
     for (; slot != NULL; slot = slot->next)
         arena_empty_local((arena_local *)slot->state, keep);
+    pthread_mutex_unlock(&s->counts->lock);
 }
 
 static void arena_reset(brg_sms *s)
@@ -240,8 +250,11 @@ static void arena_trim(brg_sms *s)
     sms_slot *slot = sms_slot_here(s);
     arena_local *local = slot != NULL ? arena_local_of(slot) : NULL;
 
-    if (local != NULL)
-        arena_tidy(local);
+    if (local != NULL) {
+        arena_enter(local);
+        arena_tidy(local, 0);
+        arena_leave(local);
+    }
     arena_remote_drain_orphans(s);
 }
 
@@ -270,10 +283,11 @@ static void arena_local_begin(brg_sms *s, void *state)
 
 static void arena_local_end(brg_sms *s, void *state)
 {
-    arena_tidy(state);
+    arena_tidy(state, 0);
 }
 
-static const sms_slot_rules arena_rules = {sizeof(arena_local), arena_local_begin, arena_local_end};
+static const sms_slot_rules arena_rules = {sizeof(arena_local), arena_local_begin, arena_local_end,
+                                           arena_idle};
 
 static const brg_sms_ops arena_ops = {
     .kind = "arena",

@@ -12,6 +12,9 @@
  * regions and lists. Any other thread that frees a cell pushes it on the home's remote list, and
  * the owner takes that whole list at its next call.
  *
+ * The owner may sleep for long, and what others freed with it. So an arena whose thread made no call for a while can be tidied
+ * by another thread (sms_arena_idle.c).
+ *
  * In each region: used <= capacity, and used + cells on its free list + cells never bumped ==
  * capacity.
  */
@@ -47,6 +50,11 @@ struct arena_region {
 
 struct arena_local {
     brg_sms *system;
+    _Atomic uint32_t busy;  /* the owner is inside; see sms_arena_idle.c */
+    _Atomic uint32_t taken; /* another thread is inside, or looks whether it may: the owner waits */
+    /* under counts->lock */
+    uint64_t seen; /* the owner's calls when its arena was last looked at */
+    int tidied;    /* since its last call */
     arena_region *avail[ARENA_CLASSES];
     arena_region *full;
     arena_region *empty; /* most recently emptied first */
@@ -129,13 +137,45 @@ static inline int arena_remote_waiting(arena_local *local)
 }
 
 /** All that the arena does not need, for a thread that is idle or ended: what others freed is taken
- * home, regions without use go to the parent, and so does the memory behind large free cells in the
+ * home, regions without use go to the parent but for @a keep bytes, and so does the memory behind large free cells in the
  * others. */
-void arena_tidy(arena_local *local);
+void arena_tidy(arena_local *local, size_t keep);
 
 static inline sms_slot *arena_slot(arena_local *local)
 {
     return (sms_slot *)((char *)local - offsetof(sms_slot, state));
+}
+
+/* sms_arena_idle.c */
+
+/** Tidy the arenas whose threads made no call since the last time. Any thread, one at a time. */
+void arena_idle(brg_sms *s);
+
+/** The owner found its arena taken. Returns when it has it, busy. */
+void arena_enter_slowly(arena_local *local);
+
+/* What orders the owner's two accesses, of which it makes millions, costs nothing there: the other thread pays for both with
+ * membarrier(). ThreadSanitizer does not know that call. */
+#if SMS_TSAN
+#define ARENA_ORDER memory_order_seq_cst
+#else
+#define ARENA_ORDER memory_order_relaxed
+#endif
+
+/** The owner begins to touch its regions and lists. */
+static inline void arena_enter(arena_local *local)
+{
+    atomic_store_explicit(&local->busy, 1, ARENA_ORDER);
+    atomic_signal_fence(memory_order_seq_cst);
+    if (__builtin_expect(atomic_load_explicit(&local->taken, SMS_TSAN ? memory_order_seq_cst
+                                                                      : memory_order_acquire),
+                         0))
+        arena_enter_slowly(local);
+}
+
+static inline void arena_leave(arena_local *local)
+{
+    atomic_store_explicit(&local->busy, 0, memory_order_release);
 }
 
 #endif

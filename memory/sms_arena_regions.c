@@ -13,8 +13,12 @@
 
 static void arena_give(arena_local *local, arena_region *r)
 {
-    sms_unpoison(r, r->bytes);
-    brg_sms_give(local->system, r, r->bytes);
+    size_t bytes = r->bytes;
+
+    sms_unpoison(r, bytes);
+    /* Not brg_sms_give(): it looks for the caller's slot, under the lock that is held when this is another's. */
+    sms_count_slot_held(arena_slot(local), -(int64_t)bytes);
+    brg_sms_free(local->system->parent, r, bytes);
 }
 
 static void arena_shrink(arena_local *local, size_t keep)
@@ -77,11 +81,11 @@ static void arena_discard(arena_local *local)
         }
 }
 
-void arena_tidy(arena_local *local)
+void arena_tidy(arena_local *local, size_t keep)
 {
     arena_remote_drain(local);
     arena_retire_idle(local);
-    arena_shrink(local, 0);
+    arena_shrink(local, keep);
     arena_discard(local);
 }
 

@@ -6,6 +6,7 @@
  * on the way of an allocation is shared. Resetting the counters cannot write to other threads'
  * slots, so it remembers the sums instead and statistics subtract them.
  */
+#include "memory_scope.h"
 #include "sms_private.h"
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,24 @@ static void counts_thread_end(void *self)
         counts_abandon(s, self);
     pthread_mutex_unlock(&counts_all_lock);
     memset(sms_thread_entries, 0, sizeof(sms_thread_entries));
+}
+
+/* The lock keeps systems from being destroyed meanwhile. */
+uint64_t memory_idle(void)
+{
+    uint64_t calls = 0;
+    sms_slot *slot;
+    brg_sms *s;
+
+    pthread_mutex_lock(&counts_all_lock);
+    for (s = counts_all; s != NULL; s = s->counts->next) {
+        for (slot = counts_slots(s); slot != NULL; slot = slot->next)
+            calls += sms_slot_calls(slot);
+        if (s->counts->rules != NULL && s->counts->rules->idle != NULL)
+            s->counts->rules->idle(s);
+    }
+    pthread_mutex_unlock(&counts_all_lock);
+    return calls;
 }
 
 /* A thread that forks (for a program to run) must not leave a copy behind in which the lock of
@@ -232,9 +251,7 @@ void sms_count_held(brg_sms *s, int64_t more)
     sms_slot *slot = sms_slot_here(s);
 
     if (slot != NULL)
-        atomic_store_explicit(&slot->n.held,
-                              atomic_load_explicit(&slot->n.held, memory_order_relaxed) + more,
-                              memory_order_relaxed);
+        sms_count_slot_held(slot, more);
 }
 
 #define COUNTS_ADD(field) \

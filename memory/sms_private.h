@@ -56,6 +56,8 @@ typedef struct sms_slot_rules {
     size_t state_bytes;
     void (*begin)(brg_sms *s, void *state); /* a new slot, zeroed */
     void (*end)(brg_sms *s, void *state);   /* its thread ended: keep nothing that nobody uses */
+    /* Give back what threads that made no call since the last time keep. Without counts->lock; may be NULL. */
+    void (*idle)(brg_sms *s);
 } sms_slot_rules;
 
 struct brg_sms_counts {
@@ -160,6 +162,21 @@ static inline void sms_count_freed(brg_sms *s, sms_slot *slot, size_t bytes)
 
 /** Bytes taken from where the system gets its memory (negative: given back). */
 void sms_count_held(brg_sms *s, int64_t more);
+
+/** The same, for a slot of which the caller is sure that nobody else writes to it. */
+static inline void sms_count_slot_held(sms_slot *slot, int64_t more)
+{
+    atomic_store_explicit(&slot->n.held,
+                          atomic_load_explicit(&slot->n.held, memory_order_relaxed) + more,
+                          memory_order_relaxed);
+}
+
+/** Calls that were made with the slot. */
+static inline uint64_t sms_slot_calls(const sms_slot *slot)
+{
+    return atomic_load_explicit(&slot->n.allocations, memory_order_relaxed) +
+           atomic_load_explicit(&slot->n.frees, memory_order_relaxed);
+}
 
 /* Parameters. */
 

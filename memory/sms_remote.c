@@ -25,7 +25,7 @@ static __attribute__((noinline)) void arena_orphan(brg_sms *s, sms_slot *slot)
 {
     pthread_mutex_lock(&s->counts->lock);
     if (atomic_load(&slot->owner) == NULL)
-        arena_tidy((arena_local *)slot->state);
+        arena_tidy((arena_local *)slot->state, 0);
     pthread_mutex_unlock(&s->counts->lock);
 }
 
@@ -52,6 +52,6 @@ void arena_remote_drain_orphans(brg_sms *s)
     slot = atomic_load_explicit(&s->counts->slots, memory_order_acquire);
     for (; slot != NULL; slot = slot->next)
         if (atomic_load(&slot->owner) == NULL)
-            arena_tidy((arena_local *)slot->state);
+            arena_tidy((arena_local *)slot->state, 0);
     pthread_mutex_unlock(&s->counts->lock);
 }

@@ -11,6 +11,7 @@
  *   exit
  */
 #include "vhosts.h"
+#include "clock.h"
 #include "brigade/assert.h"
 #include "response_cache.h"
 #include "h1_conn.h"
@@ -46,6 +47,7 @@ MPM_USE_LOG_MODULE;
 #define PROCESS_SPARE_FDS 128        /* descriptors that are not connections */
 #define PROCESS_JOIN_US (500 * 1000) /* for loops that are to drop everything */
 #define PROCESS_LOOK_MS 1000         /* how often counters are looked at */
+#define PROCESS_IDLE_MS 2000         /* how often memory of idle threads is looked for */
 
 typedef enum { ORDER_NONE, ORDER_GRACEFUL, ORDER_TERMINATE } process_order;
 
@@ -57,6 +59,7 @@ typedef struct server_process {
     server_rec *s;
     int slot, fd, signal_fd;
     int said_worn;
+    apr_time_t trimmed;   /* when memory of idle threads was looked for, monotonic */
     process_order obeyed; /* with one thread */
 } server_process;
 
@@ -178,13 +181,24 @@ static void process_check_age(server_process *sp)
     process_say(sp, SERVER_WORN);
 }
 
+static void process_check_memory(server_process *sp)
+{
+    apr_time_t now = clock_monotonic();
+
+    if (now - sp->trimmed < PROCESS_IDLE_MS * 1000)
+        return;
+    sp->trimmed = now;
+    memory_trim_idle();
+}
+
 static process_order process_serve(server_process *sp)
 {
     process_order order;
 
     do {
-        order = process_wait(sp, ap_max_requests_per_child ? PROCESS_LOOK_MS : -1);
+        order = process_wait(sp, ap_max_requests_per_child ? PROCESS_LOOK_MS : PROCESS_IDLE_MS);
         process_check_age(sp);
+        process_check_memory(sp);
     } while (order == ORDER_NONE);
     return order;
 }

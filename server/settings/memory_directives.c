@@ -22,6 +22,9 @@
 #include <malloc.h>
 #include <stdio.h>
 
+/* Allocations and frees of two seconds from which on there is something to gain by trimming malloc. */
+#define MEMORY_TRIM_CALLS 20000
+
 APLOG_USE_MODULE(memory);
 
 typedef struct memory_conf {
@@ -325,6 +328,21 @@ void memory_trim_process(void)
 #ifdef __GLIBC__
     malloc_trim(0);
 #endif
+}
+
+/* malloc is trimmed once when a busy time is over: that takes its locks. */
+void memory_trim_idle(void)
+{
+    static uint64_t last, most;
+    uint64_t calls = memory_idle(), now = calls > last ? calls - last : 0;
+
+    last = calls;
+    if (now > most)
+        most = now;
+    else if (most > MEMORY_TRIM_CALLS && now <= most / 16) {
+        memory_trim_process();
+        most = 0;
+    }
 }
 
 void memory_request_use_server(request_rec *r)

@@ -26,6 +26,10 @@ void memory_trim_thread(server_rec *main_server);
 /** The same for malloc, of all threads. Takes its locks. */
 void memory_trim_process(void);
 
+/** Every few seconds, by a thread that may block: what threads keep that are idle, those of modules too, goes back to the
+ * operating system. */
+void memory_trim_idle(void);
+
 /** @return NULL, or why this program has no memory systems: it was built without, in @a p */
 const char *memory_unavailable(apr_pool_t *p);
 
