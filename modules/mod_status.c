@@ -4,6 +4,7 @@
  * "?auto" and for machines ("?json").
  */
 #include "status_private.h"
+#include "status_certificates.h"
 #include "status_filters.h"
 #include "status_memory.h"
 #include "http_config.h"
@@ -66,7 +67,7 @@ static void status_set_refresh(request_rec *r)
 static int status_handler(request_rec *r)
 {
     status_snapshot snap;
-    const char *memory, *filters;
+    const char *memory, *filters, *certificates;
     int flags;
 
     if (!r->handler ||
@@ -76,6 +77,8 @@ static int status_handler(request_rec *r)
         return status_memory_handle(r, memory);
     if ((filters = status_query(r, "filters")))
         return status_filters_handle(r, filters);
+    if ((certificates = status_query(r, "certificates")))
+        return status_certificates_handle(r, certificates);
     r->allowed = AP_METHOD_BIT << M_GET;
     if (r->method_number != M_GET)
         return DECLINED;
@@ -117,6 +120,7 @@ static void status_register_hooks(apr_pool_t *p)
     ap_hook_handler(status_handler, NULL, NULL, APR_HOOK_MIDDLE);
     status_memory_register(p);
     status_filters_register(p);
+    status_certificates_register(p);
     brg_nonblocking_declare(&status_module);
 }
 

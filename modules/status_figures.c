@@ -8,9 +8,9 @@
 
 int status_figures_handle(request_rec *r, const status_figures *figures, const char *what)
 {
-    int reset = strcmp(what, "reset") == 0;
+    int reset = figures->reset && strcmp(what, "reset") == 0;
 
-    BRG_ASSERT(figures->counted && figures->reset);
+    BRG_ASSERT(figures->counted && figures->write_json && figures->write_prometheus);
     if (!figures->counted())
         return HTTP_NOT_FOUND;
     ap_allow_standard_methods(r, REPLACE_ALLOW, reset ? M_POST : M_GET, -1);

@@ -58,7 +58,8 @@ void status_json_string(request_rec *r, const char *key, const char *value);
 typedef struct status_figures {
     const char *was_reset; /**< text of the response to "reset" */
     int (*counted)(void);  /**< 0: the figures are not kept, by the configuration */
-    void (*reset)(void);   /**< count from 0 again, in this server process */
+    void (*reset)(
+        void); /**< count from 0 again, in this server process; NULL: nothing is counted */
     void (*write_json)(request_rec *r);
     void (*write_prometheus)(request_rec *r);
 } status_figures;

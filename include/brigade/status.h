@@ -10,6 +10,7 @@
  */
 #include "httpd.h"
 #include "scoreboard.h"
+#include "apr_optional.h"
 #include "brigade/declare.h"
 #include <stdint.h>
 
@@ -53,7 +54,7 @@ typedef struct brg_status_totals {
     int workers_busy_n;       /**< worker threads that run a request */
     int workers_idle_n;       /**< worker threads that could be used, started or not */
     brg_status_counts counts; /**< of all processes since the start, ended ones included */
-    uint64_t log_lines_lost;  /**< lines of access logs that could not be written, since the start */
+    uint64_t log_lines_lost; /**< lines of access logs that could not be written, since the start */
 } brg_status_totals;
 
 /** Sum everything up. @return 0, or -1 when there is no scoreboard */
@@ -92,6 +93,27 @@ BRG_DECLARE(int) brg_status_filter_get(int n, brg_status_filter *out);
 
 /** Begin to count anew. */
 BRG_DECLARE(void) brg_status_filters_reset(void);
+
+/** A certificate that the built-in ssl module serves. */
+typedef struct brg_status_certificate {
+    const char *server;   /**< of which virtual host: name and port */
+    const char *file;     /**< where it was read */
+    const char *names;    /**< host names, with a space between them */
+    const char *issuer;   /**< common name of who issued it */
+    const char *key_type; /**< "RSA", "EC", ... */
+    apr_time_t from;      /**< valid from; microseconds since the epoch */
+    apr_time_t until;     /**< valid to */
+    apr_time_t since;     /**< served since the server started, or since it was exchanged */
+} brg_status_certificate;
+
+/**
+ * Optional function of the built-in ssl module: look at one certificate.
+ * @param n  from 0
+ * @param p  for what @a out points to
+ * @return 1: @a out is filled; 0: this one cannot be read; -1: there are no more
+ */
+APR_DECLARE_OPTIONAL_FN(int, brg_status_certificate_get,
+                        (int n, apr_pool_t *p, brg_status_certificate *out));
 
 /**
  * The letter by which Apache's status page shows a worker_score's status: "_SRWKDCLGI." in its

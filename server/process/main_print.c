@@ -94,6 +94,7 @@ void main_print_usage(const char *program)
         "  -S                 : both of these",
         "  -t -D DUMP_MODULES : print the active modules (-M)",
         "  -t -D DUMP_INCLUDES: print the files that make up the configuration",
+        "  -t -D DUMP_CERTS   : print the certificates of the built-in ssl module",
         "  -t -D DUMP_CACHE u : is the answer to that URL kept in memory, or what hinders it?",
         "  -T                 : start without checking DocumentRoots",
         "  -X                 : one process in the foreground, for a debugger",

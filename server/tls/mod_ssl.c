@@ -94,6 +94,8 @@ static void module_hooks(apr_pool_t *p)
     ap_hook_check_config(tls_check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(tls_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(tls_exchange_child, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_test_config(tls_show_test, NULL, NULL, APR_HOOK_MIDDLE);
+    tls_show_register();
     tls_request_hooks();
     tls_vars_hooks();
 }

@@ -257,3 +257,20 @@ apr_array_header_t *tls_credentials_first(tls_server_conf *sc, apr_pool_t *pconf
                 "");
     return NULL;
 }
+
+apr_array_header_t *tls_credentials_shown(tls_server_conf *sc, apr_pool_t *p)
+{
+    apr_array_header_t *pairs = apr_array_make(p, 2, sizeof(tls_pair));
+
+    credentials_files(sc, p);
+    for (int i = 0; i < sc->pairs->nelts; i++) {
+        tls_pair pair = APR_ARRAY_IDX(sc->pairs, i, tls_pair);
+
+        pair.chain = apr_array_make(p, 3, sizeof(tls_der *));
+        if (read_certificates(pair.chain, pair.cert_file, 1, p) > 0)
+            APR_ARRAY_PUSH(pairs, tls_pair) = pair;
+    }
+    sc->pairs = NULL;
+    ERR_clear_error();
+    return pairs;
+}

@@ -19,10 +19,11 @@
 
 APLOG_USE_MODULE(ssl);
 
-#define EXCHANGE_SETTLE (APR_USEC_PER_SEC / 5)    /* from the last change to an attempt */
-#define EXCHANGE_AGAIN (APR_USEC_PER_SEC / 2)     /* between attempts */
+#define EXCHANGE_SETTLE (APR_USEC_PER_SEC / 5)   /* from the last change to an attempt */
+#define EXCHANGE_AGAIN (APR_USEC_PER_SEC / 2)    /* between attempts */
 #define EXCHANGE_PATIENCE (3 * APR_USEC_PER_SEC) /* for the other half of a pair */
-#define EXCHANGE_POLL (10 * APR_USEC_PER_SEC)     /* where changes cannot be watched */
+#define EXCHANGE_POLL (10 * APR_USEC_PER_SEC)    /* where changes cannot be watched */
+#define EXCHANGE_DAY (86400 * APR_USEC_PER_SEC)
 
 typedef struct exchange_server {
     tls_server_conf *sc;
@@ -39,6 +40,7 @@ static struct {
     watch_set *set;
     exchange_server *servers;
     int n, watching;
+    apr_time_t warn; /* when certificates that expire soon are next named */
 } exchange;
 
 /* ---- what changed ---- */
@@ -111,12 +113,6 @@ static void exchange_watch(exchange_server *es)
 
 /* ---- an attempt ---- */
 
-static const char *exchange_name(const tls_server_conf *sc, apr_pool_t *p)
-{
-    return apr_psprintf(p, "%s:%u", sc->server->server_hostname ? sc->server->server_hostname : "*",
-                        sc->server->port ? sc->server->port : 443);
-}
-
 /* @return NULL, or what is wrong with certificates that OpenSSL takes. */
 static const char *exchange_objection(const apr_array_header_t *pairs, apr_pool_t *p)
 {
@@ -163,13 +159,13 @@ static void exchange_tell(const tls_server_conf *sc, const apr_array_header_t *p
             continue;
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, sc->server,
                      "TLS: new certificate for %s from %s: names %s, issued by %s, %d days left",
-                     exchange_name(sc, p), facts.file, tls_facts_names(p, &facts), facts.issuer,
+                     tls_server_label(sc, p), facts.file, tls_facts_names(p, &facts), facts.issuer,
                      tls_facts_days(&facts, apr_time_now()));
         if (!tls_certificate_is_for(pair, sc->server->server_hostname))
             ap_log_error(APLOG_MARK, APLOG_WARNING, 0, sc->server,
                          APLOGNO(01909) "%s server certificate does NOT include an ID which "
                                         "matches the server name",
-                         exchange_name(sc, p));
+                         tls_server_label(sc, p));
     }
 }
 
@@ -180,7 +176,7 @@ static int exchange_put(const tls_server_conf *sc, const apr_array_header_t *pai
         return 1;
     if (tls_store_put(sc->index, pairs)) {
         ap_log_error(APLOG_MARK, tls_complaints, errno, sc->server,
-                     "TLS: no room for the new certificate of %s", exchange_name(sc, p));
+                     "TLS: no room for the new certificate of %s", tls_server_label(sc, p));
         return 0;
     }
     exchange_tell(sc, pairs, p);
@@ -204,7 +200,7 @@ static int exchange_try(const exchange_server *es, int last, apr_pool_t *p)
     if (!done && last)
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, sc->server,
                      "TLS: the changed certificate or key of %s is not taken; the one before stays",
-                     exchange_name(sc, p));
+                     tls_server_label(sc, p));
     return done;
 }
 
@@ -238,12 +234,12 @@ static int exchange_fd(void)
 
 static apr_time_t exchange_due(void)
 {
-    apr_time_t due = 0;
+    apr_time_t due = exchange.warn;
 
     if (!exchange.watching)
         return 1;
     for (int i = 0; i < exchange.n; i++)
-        if (exchange.servers[i].due && (!due || exchange.servers[i].due < due))
+        if (exchange.servers[i].due && exchange.servers[i].due < due)
             due = exchange.servers[i].due;
     return due;
 }
@@ -259,6 +255,22 @@ static void exchange_start(apr_time_t now)
     }
 }
 
+static void exchange_warn(apr_time_t now)
+{
+    tls_stored stored;
+
+    exchange.warn = now + EXCHANGE_DAY;
+    for (int i = 0; i < exchange.n; i++) {
+        const tls_server_conf *sc = exchange.servers[i].sc;
+        apr_pool_t *p;
+
+        apr_pool_create(&p, exchange.pool);
+        if (!tls_store_get(sc->index, p, &stored))
+            tls_show_warn(sc, stored.pairs, p);
+        apr_pool_destroy(p);
+    }
+}
+
 static void exchange_look(void)
 {
     apr_time_t now = clock_monotonic();
@@ -267,6 +279,8 @@ static void exchange_look(void)
         return;
     if (!exchange.watching)
         exchange_start(now);
+    if (exchange.warn <= now)
+        exchange_warn(now);
     if (exchange.set)
         watch_drain(exchange.set);
     for (int i = 0; i < exchange.n; i++) {

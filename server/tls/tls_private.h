@@ -13,6 +13,7 @@
  * tls_context.c      SSL_CTXs out of them, for one loop each
  * tls_store.c        certificates on their way from the supervisor to the loops
  * tls_exchange.c     the supervisor takes new certificates when their files change
+ * tls_show.c         certificates in reports and warnings
  * tls_setup.c        checks after the configuration was read; what a loop has
  * tls_bio.c          between OpenSSL and the socket
  * tls_transport.c    struct conn_transport over TLS
@@ -205,6 +206,10 @@ apr_array_header_t *tls_credentials_first(tls_server_conf *sc, apr_pool_t *pconf
 /** Read them once more. As tls_credentials_first(). */
 apr_array_header_t *tls_credentials_read(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp);
 
+/** The certificates of a server without their keys, for reports: those whose files can be read.
+ * @return tls_pair in @a p. Blocking: reads files. */
+apr_array_header_t *tls_credentials_shown(tls_server_conf *sc, apr_pool_t *p);
+
 /** 1 if that can be tried without asking anyone for a pass phrase, and without being told of files by
  * other modules. Blocking: reads files. */
 int tls_credentials_are_at_hand(const tls_server_conf *sc, apr_pool_t *ptemp);
@@ -309,11 +314,28 @@ void tls_exchange_child(apr_pool_t *p, server_rec *s);
 int tls_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server);
 int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server);
 
+/** The servers with TLS, by index; NULL: there are no more. */
+const tls_server_conf *tls_setup_server(int index);
+
 /** The SSL_CTX of a server, with the certificates of now; or NULL. Threads: the loop. */
 SSL_CTX *tls_context_of(tls_loop *loop, const server_rec *s);
 
 /** The handshake is done: the response cache shall answer with what it reaches alone. 0 on success. */
 int tls_view_set(const tls_conn *t);
+
+/* ---- tls_show.c ---- */
+
+/** A server's name and port, for messages. */
+const char *tls_server_label(const tls_server_conf *sc, apr_pool_t *p);
+
+/** Log those of @a pairs that expire soon. */
+void tls_show_warn(const tls_server_conf *sc, const apr_array_header_t *pairs, apr_pool_t *p);
+
+/** For ap_hook_test_config(): DUMP_CERTS; what expires soon is told by any test. */
+void tls_show_test(apr_pool_t *p, server_rec *main_server);
+
+/** Tell the status page of certificates. Threads: main, while modules register hooks. */
+void tls_show_register(void);
 
 /* ---- tls_hello.c ---- */
 

@@ -181,6 +181,11 @@ int tls_view_set(const tls_conn *t)
     return view ? 0 : -1;
 }
 
+const tls_server_conf *tls_setup_server(int index)
+{
+    return index < setup_servers_n ? setup_servers[index] : NULL;
+}
+
 /* The SSL_CTX of a server out of what is in the store. Connections that began keep theirs. */
 static void context_take(tls_loop *loop, int index)
 {

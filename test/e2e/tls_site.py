@@ -2,6 +2,7 @@
 """What tests of TLS share."""
 import os
 import subprocess
+import time
 
 
 def certificate(server):
@@ -18,6 +19,11 @@ class TLSAuthority:
         os.makedirs(folder)
         self._run("req", "-x509", *self._key(("ec", "ec_paramgen_curve:prime256v1")), "-days", "2", "-subj", "/CN=Test authority",
                   "-keyout", self._path("ca.key"), "-out", self._path("ca.pem"))
+        open(self._path("index"), "w").close()
+        with open(self._path("ca.cnf"), "w") as f:
+            f.write(f"[ca]\ndefault_ca=ca_\n[ca_]\ndatabase={folder}/index\nnew_certs_dir={folder}\ncertificate={folder}/ca.pem\nprivate_key="
+                    f"{folder}/ca.key\nrand_serial=yes\ndefault_md=sha256\npolicy=any\nunique_subject=no\n[any]\n"
+                    "organizationalUnitName=optional\ncommonName=supplied\n")
 
     def _path(self, name):
         return os.path.join(self.folder, name)
@@ -30,15 +36,20 @@ class TLSAuthority:
     def _run(*args):
         return subprocess.run(["openssl", *args], check=True, capture_output=True).stdout
 
-    def make(self, name, unit, key=("ec", "ec_paramgen_curve:prime256v1"), days=30, extensions=""):
-        """A certificate for a host, which tells by its unit which one it is; the paths of "cert" and "key"."""
+    def make(self, name, unit, key=("ec", "ec_paramgen_curve:prime256v1"), days=30, old=0, extensions=""):
+        """A certificate for a host that began `old` days ago and ends in `days`; its unit tells which one it is. The paths of "cert"
+        and "key"."""
         made = {"key": self._path(f"{unit}.key"), "cert": self._path(f"{unit}.pem")}
         self._run("req", *self._key(key), "-subj", f"/OU={unit}/CN={name}", "-keyout", made["key"], "-out", self._path("request"))
         with open(self._path("extensions"), "w") as f:
             f.write(f"subjectAltName=DNS:{name}\n{extensions}")
-        self._run("x509", "-req", "-in", self._path("request"), "-CA", self._path("ca.pem"), "-CAkey", self._path("ca.key"), "-days",
-                  str(days), "-extfile", self._path("extensions"), "-set_serial", str(int.from_bytes(os.urandom(8), "big")), "-out", made["cert"])
+        self._run("ca", "-config", self._path("ca.cnf"), "-batch", "-notext", "-in", self._path("request"), "-extfile",
+                  self._path("extensions"), "-startdate", self._day(-old), "-enddate", self._day(days), "-out", made["cert"])
         return made
+
+    @staticmethod
+    def _day(days):
+        return time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + days * 86400))
 
     def unit(self, der):
         subject = subprocess.run(["openssl", "x509", "-inform", "der", "-noout", "-subject", "-nameopt", "multiline"], input=der,

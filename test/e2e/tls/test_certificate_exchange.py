@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates that change on the disk are taken without a reload."""
+"""Certificates that change on the disk are taken without a reload, and shown to administrators."""
+import json
 import os
+import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -20,7 +23,11 @@ BuiltinModule ssl_module On
 LoadModule ssl_module @MODULES@/mod_ssl.so
 EventLoops 2
 ServerProcesses 2
+KeepAliveTimeout 60
 Listen 127.0.0.1:@TLS@
+<Location /status>
+SetHandler server-status
+</Location>
 <VirtualHost *:@TLS@>
 ServerName a.test
 SSLEngine on
@@ -180,7 +187,7 @@ def test_other_names_are_told(site):
 def test_bad_ones_are_not_taken(site):
     shutil.copy(site.authority.make("c.test", "c2")["key"], site.server.path("c/key.pem"))
     site.server.write("cert.pem", "nothing\n", base="d")
-    site.put("e", site.authority.make("e.test", "e2", days=-1))
+    site.put("e", site.authority.make("e.test", "e2", days=-1, old=9))
     for name, message in (("c", "AH02565"), ("d", "AH02561"), ("e", "e/cert.pem is expired")):
         site.server.wait_for_log(f"the changed certificate or key of {name}.test:\\d+ is not taken; the one before stays")
         assert site.server.error_log().count(message.encode()) == 1, "it is said once"
@@ -194,10 +201,49 @@ def test_bad_ones_are_not_taken(site):
 def test_after_a_reload_too(site):
     unit = site.renew_a()
     site.shows("a.test", unit)
-    brigade_pid = site.server.process.pid
     before = site.server.children()
-    os.kill(brigade_pid, 10)
+    os.kill(site.server.process.pid, signal.SIGUSR1)
     brigade.wait_until(lambda: not set(before) & set(site.server.children()), "new processes")
     site.put("b", site.authority.make("b.test", "b9"))
     site.shows("b.test", "b9")
     site.shows("a.test", unit)
+
+
+# ---- shown ----
+
+def test_status_page(site):
+    site.put("c", site.authority.make("c.test", "c5", days=40))
+    site.shows("c.test", "c5")
+    server = site.server
+    assert re.search(rf"<td>c.test:{site.tls}</td><td>EC</td><td>c.test</td><td>Test authority</td><td>39</td>".encode(), server.get("/status").body)
+    assert f"Certificate c.test:{site.tls} EC: 39 days, names c.test, issuer Test authority, file {server.path('c/cert.pem')}\n".encode() in \
+        server.get("/status?auto").body
+    shown = {c["server"].split(":")[0]: c for c in json.loads(server.get("/status?certificates=json").body)["certificates"]}
+    assert set(shown) == {f"{n}.test" for n in "abcde"}
+    assert shown["c.test"]["days_left"] == 39 and shown["c.test"]["until"] > shown["c.test"]["since"] > shown["a.test"]["since"]
+    figures = server.get("/status?certificates=prometheus").body.decode()
+    assert re.search(rf'^brigade_certificate_not_after_seconds{{server="c.test:{site.tls}",key="EC",issuer="Test authority",file=".*"}} \d+$', figures, re.M)
+    assert server.get("/status?certificates=reset").status == 404
+
+
+def test_command_line(site):
+    made = site.authority.make("d.test", "d5", days=3)
+    site.put("d", made)
+    site.shows("d.test", "d5")
+    done = site.server.run("-t", "-D", "DUMP_CERTS")
+    assert done.returncode == 0
+    assert re.search(rf"Server certificates:\n(?s:.*)  {site.server.path('d/cert.pem')}\n    d.test:{site.tls}: EC, names d.test, issued by "
+                     rf"Test authority, until .* GMT, 2 days left\n".encode(), done.stdout)
+    assert f"the certificate of d.test:{site.tls} expires in" not in done.stderr.decode(), "3 days of a life of 3"
+
+
+def test_warned_before_the_end(site):
+    """At a start, and by -t: what has less than 14 days."""
+    made = site.authority.make("e.test", "e5", days=10, old=50)
+    site.put("e", made)
+    site.shows("e.test", "e5")
+    message = rf"the certificate of e.test:{site.tls} expires in 9 days \({site.server.path('e/cert.pem')}, issued by Test authority\)"
+    done = site.server.run("-t")
+    assert done.returncode == 0 and re.search(message.encode(), done.stderr) and b"Syntax OK" in done.stderr
+    os.kill(site.server.process.pid, signal.SIGUSR1)
+    site.server.wait_for_log(message)

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Certificates in the shapes of the status page: those that new connections get, in every process. */
+#include "status_certificates.h"
+#include "status_private.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "mod_status.h"
+#include "apr_optional_hooks.h"
+#include "brigade/status.h"
+#include <stddef.h>
+
+/* The next one that can be read, from *n on. @return 0 after the last */
+static int certificate_next(request_rec *r, int *n, brg_status_certificate *out)
+{
+    APR_OPTIONAL_FN_TYPE(brg_status_certificate_get) *get =
+        APR_RETRIEVE_OPTIONAL_FN(brg_status_certificate_get);
+    int rc;
+
+    while (get && (rc = get((*n)++, r->pool, out)) >= 0)
+        if (rc > 0)
+            return 1;
+    return 0;
+}
+
+/* Whole days; -1: it is expired. */
+static int certificate_days(const brg_status_certificate *c)
+{
+    apr_time_t left = c->until - apr_time_now();
+
+    return left < 0 ? -1 : (int)(apr_time_sec(left) / 86400);
+}
+
+static int certificates_are_known(void)
+{
+    return APR_RETRIEVE_OPTIONAL_FN(brg_status_certificate_get) != NULL;
+}
+
+static void certificates_write_json(request_rec *r)
+{
+    brg_status_certificate c;
+    const char *comma = "";
+
+    ap_set_content_type_ex(r, "application/json", 1);
+    ap_rputs("{\"certificates\":[", r);
+    for (int n = 0; certificate_next(r, &n, &c); comma = ",\n") {
+        ap_rvputs(r, comma, "{", NULL);
+        status_json_string(r, "server", c.server);
+        ap_rputs(",", r);
+        status_json_string(r, "file", c.file);
+        ap_rputs(",", r);
+        status_json_string(r, "names", c.names);
+        ap_rputs(",", r);
+        status_json_string(r, "issuer", c.issuer);
+        ap_rputs(",", r);
+        status_json_string(r, "key", c.key_type);
+        ap_rprintf(r, ",\"from\":%.0f,\"until\":%.0f,\"since\":%.6f,\"days_left\":%d}",
+                   (double)c.from / 1e6, (double)c.until / 1e6, (double)c.since / 1e6,
+                   certificate_days(&c));
+    }
+    ap_rputs("]}\n", r);
+}
+
+static void prometheus_label(request_rec *r, const char *name, const char *value)
+{
+    ap_rvputs(r, name, "=\"", ap_escape_quotes(r->pool, value), "\"", NULL);
+}
+
+static void prometheus_write(request_rec *r, const char *name, apr_size_t offset)
+{
+    brg_status_certificate c;
+
+    ap_rprintf(r, "# TYPE brigade_certificate_%s_seconds gauge\n", name);
+    for (int n = 0; certificate_next(r, &n, &c);) {
+        ap_rvputs(r, "brigade_certificate_", name, "_seconds{", NULL);
+        prometheus_label(r, "server", c.server);
+        prometheus_label(r, ",key", c.key_type);
+        prometheus_label(r, ",issuer", c.issuer);
+        prometheus_label(r, ",file", c.file);
+        ap_rprintf(r, "} %.0f\n", (double)*(const apr_time_t *)((const char *)&c + offset) / 1e6);
+    }
+}
+
+static void certificates_write_prometheus(request_rec *r)
+{
+    ap_set_content_type_ex(r, "text/plain; version=0.0.4; charset=utf-8", 1);
+    prometheus_write(r, "not_before", offsetof(brg_status_certificate, from));
+    prometheus_write(r, "not_after", offsetof(brg_status_certificate, until));
+    prometheus_write(r, "served_since", offsetof(brg_status_certificate, since));
+}
+
+static void certificates_write_auto(request_rec *r)
+{
+    brg_status_certificate c;
+
+    for (int n = 0; certificate_next(r, &n, &c);)
+        ap_rprintf(r, "Certificate %s %s: %d days, names %s, issuer %s, file %s\n", c.server,
+                   c.key_type, certificate_days(&c), c.names, c.issuer, c.file);
+}
+
+static void html_cells(request_rec *r, const char *const *cells)
+{
+    for (; *cells; cells++)
+        ap_rvputs(r, "<td>", ap_escape_html(r->pool, *cells), "</td>", NULL);
+}
+
+static void certificates_write_html(request_rec *r)
+{
+    brg_status_certificate c;
+
+    ap_rputs(
+        "<hr />\n<h2>Certificates</h2>\n<table border=\"1\"><tr><th>Virtual host</th><th>Key"
+        "</th><th>Names</th><th>Issuer</th><th>Days left</th><th>Until</th><th>Served since</th>"
+        "<th>File</th></tr>\n",
+        r);
+    for (int n = 0; certificate_next(r, &n, &c);) {
+        const char *const before[] = {c.server, c.key_type, c.names, c.issuer, NULL};
+        const char *const after[] = {status_time(r->pool, c.until), status_time(r->pool, c.since),
+                                     c.file, NULL};
+
+        ap_rputs("<tr>", r);
+        html_cells(r, before);
+        if (certificate_days(&c) < 0)
+            ap_rputs("<td><b>expired</b></td>", r);
+        else
+            ap_rprintf(r, "<td>%d</td>", certificate_days(&c));
+        html_cells(r, after);
+        ap_rputs("</tr>\n", r);
+    }
+    ap_rputs("</table>\n", r);
+}
+
+static int certificates_status(request_rec *r, int flags)
+{
+    brg_status_certificate c;
+    int n = 0;
+
+    if (!certificate_next(r, &n, &c))
+        return DECLINED;
+    if (flags & AP_STATUS_SHORT)
+        certificates_write_auto(r);
+    else
+        certificates_write_html(r);
+    return OK;
+}
+
+int status_certificates_handle(request_rec *r, const char *what)
+{
+    static const status_figures figures = {NULL, certificates_are_known, NULL,
+                                           certificates_write_json, certificates_write_prometheus};
+
+    return status_figures_handle(r, &figures, what);
+}
+
+void status_certificates_register(apr_pool_t *p)
+{
+    APR_OPTIONAL_HOOK(ap, status_hook, certificates_status, NULL, NULL, APR_HOOK_LAST);
+}

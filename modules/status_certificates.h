@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STATUS_CERTIFICATES_H
+#define STATUS_CERTIFICATES_H
+
+/**
+ * @file status_certificates.h
+ * Certificates of the built-in ssl module: part of the page and of "?auto", and as "?certificates=json"
+ * and "?certificates=prometheus".
+ */
+#include "httpd.h"
+
+/** Answer "?certificates=what". @return as handlers do */
+int status_certificates_handle(request_rec *r, const char *what);
+
+/** Add them to the page and to "?auto". */
+void status_certificates_register(apr_pool_t *p);
+
+#endif
