@@ -54,7 +54,7 @@ void log_out_escaped(log_out *out, const char *s)
         return;
     }
     len = strlen(s);
-    if (!log_out_reserve(out, 4 * len))
+    if (!len || !log_out_reserve(out, 4 * len))
         return;
     d = out->data + out->used;
     for (; len; len--, s++) {

@@ -151,8 +151,10 @@ static request_offer *offer_take(request_rec *r, const ap_filter_t *next)
     request_offer *offer;
     int codings, coding;
 
-    if (!c)
+    if (!c) {
+        cache_seen_on_worker(r);
         return NULL;
+    }
     request_offer_drop(r);
     if (r->main || r->prev || r->no_cache || !filters_leave_or_code(next, &codings) ||
         (coding = offer_coding(r, codings)) < 0 || !(offer = request_offer_begin(r)))

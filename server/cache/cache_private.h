@@ -221,6 +221,10 @@ size_t cache_bytes(const response_cache *c);
 int cache_make_room(response_cache *c, const brg_core_conf *conf, int queue, unsigned count,
                     size_t bytes);
 
+/** Of an entry's key. Threads: any. */
+uint64_t cache_hash(const brg_listener *l, const void *chain, const char *host, size_t host_len,
+                    const char *uri, size_t uri_len);
+
 /** Find the entry for a head, or NULL. */
 cache_entry *cache_find(response_cache *c, const brg_listener *l, const void *chain,
                         const char *host, size_t host_len, const char *uri, size_t uri_len,
@@ -289,6 +293,9 @@ int cache_request_may_arm(const request_rec *r);
 
 /** The entry for a request that is plain, or NULL. */
 cache_entry *cache_find_for(response_cache *c, const request_rec *r, uint64_t *hash);
+
+/** On a worker that fills nothing: @a r has an answer that could be stored; the loop counts it. */
+void cache_seen_on_worker(request_rec *r);
 
 /** The cache that the calling worker fills for its request, or NULL (cache_worker_fill.c). */
 response_cache *cache_of_worker(void);

@@ -11,12 +11,18 @@
 
 /* ---- look-up ---- */
 
+uint64_t cache_hash(const brg_listener *l, const void *chain, const char *host, size_t host_len,
+                    const char *uri, size_t uri_len)
+{
+    return universal_hash((uint64_t)(uintptr_t)l ^ (uint64_t)(uintptr_t)chain << 16, host, host_len,
+                          uri, uri_len);
+}
+
 cache_entry *cache_find(response_cache *c, const brg_listener *l, const void *chain,
                         const char *host, size_t host_len, const char *uri, size_t uri_len,
                         const cache_asked *asked, uint64_t *hash)
 {
-    uint64_t h = universal_hash((uint64_t)(uintptr_t)l ^ (uint64_t)(uintptr_t)chain << 16, host,
-                                host_len, uri, uri_len);
+    uint64_t h = cache_hash(l, chain, host, host_len, uri, uri_len);
     cache_entry *e = c->bucket[h & (c->buckets_n - 1)];
 
     *hash = h;

@@ -15,6 +15,7 @@
  * | taken back             | cache_from_worker(), on the loop  | nobody: it is freed             |
  */
 #include "cache_private.h"
+#include "connection.h"
 #include "request_parts.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -46,6 +47,20 @@ void cache_worker_fill_begin(brg_conn *bc)
 void cache_worker_fill_end(void)
 {
     fill_here = NULL;
+}
+
+/* A worker answers the first request for a file that must be read from the disk, and the loop the
+ * following ones: it counts for what is worth a place. */
+void cache_seen_on_worker(request_rec *r)
+{
+    brg_conn *bc = connection_of(r->connection);
+    const char *host;
+
+    if (loop_self() || r->main || r->prev || r->no_cache || !cache_request_is_plain(r))
+        return;
+    host = apr_table_get(r->headers_in, "Host");
+    bc->asked = cache_hash(bc->listener, bc->chain, host, strlen(host), r->unparsed_uri,
+                           strlen(r->unparsed_uri));
 }
 
 /* ---- on the loop, on the way to a worker ---- */
@@ -146,6 +161,15 @@ static void adopt(response_cache *c, cache_entry *e, response_cache *from, cache
     cache_account(c, e);
 }
 
+static void count_asked(response_cache *c, brg_conn *bc)
+{
+    if (bc->asked && c->buckets_n) {
+        admission_sample(&c->admission, c->entries_n);
+        (void)admission_count(&c->admission, bc->asked);
+    }
+    bc->asked = 0;
+}
+
 void cache_from_worker(brg_conn *bc)
 {
     response_cache *c = bc->loop->cache;
@@ -153,6 +177,7 @@ void cache_from_worker(brg_conn *bc)
     cache_entry *e, *t;
 
     BRG_ASSERT(loop_self() == bc->loop);
+    count_asked(c, bc);
     if (!work)
         return;
     bc->fill = NULL;

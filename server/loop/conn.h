@@ -141,6 +141,7 @@ struct brg_conn {
     /* Apache's side, NULL until connection_attach(). */
     conn_rec *c;
     struct core_output *out;      /**< core_output.c's state; NULL until attached */
+    uint64_t asked; /**< with a worker: hash of the target that it answered with a file; 0: none */
     struct cache_worker_fill *fill; /**< with a worker: where its answer may be kept, or NULL */
     struct conn_drain *drain;     /**< the loop's: with a worker, output that the loop sends */
     request_rec *r;               /**< with a worker: the request that it runs */

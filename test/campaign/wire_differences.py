@@ -26,10 +26,11 @@ KNOWN = [
     ("brigade, apache", "stricter", data(rb" https?:///| https?://[ ?#]| https?://[^ ]* (?:[^\n]*\n)*?host: *[^\r\n]*[^a-z0-9.:\r\n -]| https?://[^ ]* (?:[^\n]*\n)*?host:[^\n]*\n(?:[^\r\n][^\n]*\n)*?host:"), "ABSOLUTE TARGETS"),
     ("brigade, apache", "stricter", data(rb"(^|[^\r])\n[A-Z]+ ", 0), "BARE LINE FEEDS: before a request"),
     ("brigade, apache", "stricter", lambda stream: {"bytes", "length one too few"} & set(stream.tags) and re.search(rb"\n[A-Z]+ /s\d", stream.data), "BARE LINE FEEDS: before a request"),
+    ("brigade, apache", "laxer", tag("coding with OPTIONS"), "BODIES THAT A HANDLER LEAVES: mod_reflector answers OPTIONS itself"),
     # Other servers.
     ("brigade, nginx", "stricter|laxer|close", lambda stream: True, "nginx draws other lines between what it takes and what it refuses"),
     ("brigade >, brigade", "second reading", data(rb" http:/"), "mod_proxy sends the path alone"),
-    ("brigade >, brigade", "laxer", data(rb"[A-Z]+ /[^ \n]*\r\n", 0), "a request of HTTP/0.9 has an answer without a head"),
+    ("brigade >, brigade", "laxer", data(rb"[A-Z]+ /[^ \n]* *\r\n", 0), "a request of HTTP/0.9 has an answer without a head"),
     ("brigade >, brigade", "stricter", data(rb"Max-Forwards"), "mod_proxy answers"),
     ("brigade >, brigade", "second reading", data(rb"HEAD [^\n]*%00"), "the proxy's own 404 does not say that it answers a HEAD"),
     ("brigade >, brigade", "laxer", data(rb"(?:^|\n)[A-Za-z]*[a-z][A-Za-z]* /s", 0), "mod_proxy passes methods on that files refuse"),

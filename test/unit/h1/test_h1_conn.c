@@ -153,6 +153,19 @@ static void test_from_memory(void **state)
     assert_in_range(hits(), 1, 2);
 }
 
+/* A worker reads a file from the disk once, and the loop from then on: what the worker answered counts, too. */
+static void test_from_memory_after_a_worker(void **state)
+{
+    say("GET /a HTTP/1.1\r\nHost: x\r\nX-Cold: 1\r\n\r\n");
+    for (int i = 0; i < WAIT_TRIES && !count(answers(), "file a"); i++)
+        usleep(1000);
+    for (unsigned i = 2; i <= 4; i++) {
+        say(ASK);
+        assert_int_equal(count(answers(), "HTTP/1.1 200 OK\r\n"), i);
+    }
+    assert_int_equal(hits(), 1);
+}
+
 /* Also if some of them are for a worker. */
 static void test_pipelined_in_order(void **state)
 {
@@ -347,6 +360,8 @@ static void test_no_worker(void **state)
 
 static int waits_fixup(request_rec *r)
 {
+    if (apr_table_get(r->headers_in, "X-Cold"))
+        brg_request_needs_worker(r);
     if (strcmp(r->uri, "/waits"))
         return DECLINED;
     r->handler = "waits";
@@ -413,6 +428,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         DRIVE(test_from_memory),
+        DRIVE(test_from_memory_after_a_worker),
         DRIVE(test_pipelined_in_order),
         DRIVE(test_a_head_in_pieces),
         DRIVE(test_quantum),
