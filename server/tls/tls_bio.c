@@ -5,8 +5,9 @@
  * when the last of them is made. That one is not copied. What the socket does not take is held with
  * the connection.
  *
- * Input: OpenSSL reads ahead, so a call here asks for as much as its buffer holds. A read that got
- * less than it asked for has emptied the socket, and no further call is made to learn that. */
+ * Input: the thread's buffer is filled with as much as the socket gives, and OpenSSL takes from there
+ * no more than it needs: so what comes behind the handshake is ours. A read that got less than it
+ * asked for has emptied the socket, and no further call is made to learn that. */
 #include "tls_private.h"
 #include "transport.h"
 #include <errno.h>
@@ -135,29 +136,111 @@ int tls_flush(tls_conn *t)
 
 /* ---- input ---- */
 
+tls_scratch *tls_input_begin(tls_conn *t)
+{
+    tls_scratch *in = tls_scratch_of_thread();
+
+    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
+    t->drained = 0;
+    t->reads_left = TLS_READS;
+    if (!in) {
+        t->failed = 1;
+        return NULL;
+    }
+    BRG_ASSERT(!in->input_of && !t->kept_plain);
+    in->input_of = t;
+    in->input_off = in->input_len = 0;
+    if (t->kept) {
+        in->input_len = t->kept_len - t->kept_off;
+        BRG_ASSERT(in->input_len <= sizeof in->input);
+        memcpy(in->input, t->kept + t->kept_off, in->input_len);
+        tls_kept_drop(t);
+    }
+    return in;
+}
+
+void tls_kept_drop(tls_conn *t)
+{
+    free(t->kept);
+    t->kept = NULL;
+    t->kept_off = t->kept_plain = t->kept_len = 0;
+}
+
+void tls_input_end(tls_conn *t)
+{
+    tls_scratch *in = bio_scratch;
+    size_t left = in->input_len - in->input_off;
+
+    BRG_ASSERT(in->input_of == t && in->input_off <= in->input_len);
+    in->input_of = NULL;
+    if (left && !t->failed) {
+        if ((t->kept = malloc(left)) != NULL) {
+            memcpy(t->kept, in->input + in->input_off, left);
+            t->kept_len = (uint32_t)left;
+        } else {
+            t->failed = 1;
+        }
+    }
+    t->reads_left = 0;
+}
+
+static void input_to_front(tls_scratch *in)
+{
+    in->input_len -= in->input_off;
+    memmove(in->input, in->input + in->input_off, in->input_len);
+    in->input_off = 0;
+}
+
+ssize_t tls_input_more(tls_conn *t, tls_scratch *in)
+{
+    size_t room;
+    ssize_t n;
+
+    BRG_ASSERT(in->input_of == t && t->bc->below == t);
+    if (t->drained || t->reads_left <= 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    if (in->input_off)
+        input_to_front(in);
+    room = sizeof in->input - in->input_len;
+    BRG_ASSERT(room > 0);
+    t->reads_left--;
+    do
+        n = recv(t->bc->fd, in->input + in->input_len, room, 0);
+    while (n < 0 && errno == EINTR);
+    t->drained = n < (ssize_t)room;
+    t->eof = n == 0;
+    if (n > 0)
+        in->input_len += (size_t)n;
+    return n;
+}
+
 static int bio_read(BIO *bio, char *buf, int len)
 {
     tls_conn *t = BIO_get_data(bio);
-    ssize_t n;
+    tls_scratch *in = bio_scratch;
+    ssize_t n = 1;
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
-    BRG_ASSERT(t->bc->below == t);
     BIO_clear_retry_flags(bio);
     if (len <= 0)
         return 0;
-    if (t->drained || t->reads_left <= 0) {
+    if (!in || in->input_of != t) {
         BIO_set_retry_read(bio);
         return -1;
     }
-    t->reads_left--;
-    do
-        n = recv(t->bc->fd, buf, (size_t)len, 0);
-    while (n < 0 && errno == EINTR);
-    t->drained = n < len;
-    t->eof = n == 0;
+    if (in->input_off == in->input_len)
+        n = tls_input_more(t, in);
     if (n < 0 && errno == EAGAIN)
         BIO_set_retry_read(bio);
-    return n > 0 ? (int)n : n < 0 ? -1 : 0;
+    if (n <= 0)
+        return n < 0 ? -1 : 0;
+    if ((size_t)len > in->input_len - in->input_off)
+        len = (int)(in->input_len - in->input_off);
+    memcpy(buf, in->input + in->input_off, (size_t)len);
+    in->input_off += (size_t)len;
+    return len;
 }
 
 /* ---- the method ---- */

@@ -85,12 +85,14 @@ static void handshake_expired(brg_conn *bc)
 
 static void handshake_done(brg_conn *bc)
 {
+    const tls_conn *t = bc->transport ? bc->below : NULL;
+
     BRG_ASSERT(bc->driver == &tls_handshake_driver && bc->requests == 0);
     wheel_cancel(&bc->loop->wheel, &bc->timer);
     bc->driver = bc->loop->config->services->driver;
     bc->head_began = bc->loop->monotonic;
     bc->idle_until = bc->head_began + bc->base->timeout; /* for a protocol of modules */
-    bc->rd_ready = 1;
+    bc->rd_ready = !t || !t->drained || t->kept;
     loop_again(bc->loop, bc);
 }
 
@@ -135,6 +137,12 @@ static void handshake_failed(brg_conn *bc, int rc)
     tls_close(bc);
 }
 
+static void handshake_drop(brg_conn *bc)
+{
+    bc->failed = 1;
+    tls_close(bc);
+}
+
 static void handshake_step(brg_conn *bc)
 {
     tls_conn *t = bc->below;
@@ -142,11 +150,15 @@ static void handshake_step(brg_conn *bc)
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
     BRG_ASSERT(!t->established && t->bc == bc);
-    t->drained = t->last = t->more = 0;
-    t->reads_left = TLS_READS;
+    t->last = t->more = 0;
+    if (!tls_input_begin(t)) {
+        handshake_drop(bc);
+        return;
+    }
     ERR_clear_error();
     errno = 0;
     rc = SSL_do_handshake(t->ssl);
+    tls_input_end(t);
     if (rc != 1) {
         error = SSL_get_error(t->ssl, rc);
         if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
@@ -163,6 +175,7 @@ static void handshake_step(brg_conn *bc)
         handshake_wait(bc);
         return;
     }
+    (void)tls_keys_take(t);
     t->established = 1;
     if (tls_view_set(t))
         tls_close(bc);
@@ -198,12 +211,6 @@ static void handshake_run(brg_conn *bc)
     }
     bc->rd_ready = 0;
     handshake_step(bc);
-}
-
-static void handshake_drop(brg_conn *bc)
-{
-    bc->failed = 1;
-    tls_close(bc);
 }
 
 /* A connection in its handshake is never with a worker. */

@@ -17,6 +17,10 @@
  * tls_setup.c        checks after the configuration was read; what a loop has
  * tls_bio.c          between OpenSSL and the socket
  * tls_transport.c    struct conn_transport over TLS
+ * tls_keys.c         keys of records after the handshake
+ * tls_record.c       a record is encrypted, or decrypted
+ * tls_input.c        records are read
+ * tls_selftest.c     whether these two work with this OpenSSL
  * tls_handshake.c    the driver of connections until the handshake is done
  * tls_hello.c        virtual host by SNI, protocol by ALPN
  * tls_tickets.c      keys of session tickets
@@ -44,7 +48,11 @@ extern module AP_MODULE_DECLARE_DATA ssl_module;
 #define TLS_HANDSHAKES 8            /**< steps of handshakes in one turn of a loop */
 #define TLS_READS 16                /**< reads from the socket in one call */
 #define TLS_ASKS 100                /**< KeyUpdates and renegotiations in a second */
-#define TLS_CACHE_LEAST 8192        /**< bytes of SSLSessionCache */
+#define TLS_INPUT (33 * 1024)       /**< ciphertext in one read: two records */
+#define TLS_IV 12
+#define TLS_FIXED_IV 4       /**< with AES in TLS 1.2 */
+#define TLS_SECRET_MOST 48   /**< bytes of a traffic secret */
+#define TLS_CACHE_LEAST 8192 /**< bytes of SSLSessionCache */
 #define TLS_CACHE_MOST (1 << 30)
 #define TLS_NAME_MAX 255 /**< bytes of a server name */
 
@@ -114,15 +122,22 @@ typedef struct tls_global {
 } tls_global;
 extern tls_global tls_settings;
 
+/** Ciphers of records that are made without SSL_write(). */
+enum { TLS_AES_128_GCM, TLS_AES_256_GCM, TLS_CHACHA20, TLS_AEADS };
+
 /** What a loop has. */
 typedef struct tls_loop {
     OSSL_LIB_CTX *lib;
-    SSL_CTX **ctx;          /**< by tls_server_conf.index */
-    uint64_t *versions;     /**< of what is in them, by tls_store_version() */
-    apr_time_t turn;        /**< the turn that steps were counted in */
-    int steps;              /**< handshake steps in it */
+    SSL_CTX **ctx;               /**< by tls_server_conf.index */
+    uint64_t *versions;          /**< of what is in them, by tls_store_version() */
+    apr_time_t turn;             /**< the turn that steps were counted in */
+    int steps;                   /**< handshake steps in it */
+    EVP_CIPHER *aead[TLS_AEADS]; /**< NULL: OpenSSL has none */
+    EVP_KDF *hkdf, *prf;
     struct tls_view *views; /**< see tls_view_set() */
 } tls_loop;
+
+typedef struct tls_records tls_records;
 
 /** A connection's TLS: brg_conn.below. */
 #define TLS_CONN_TAG 0x544c5343u
@@ -141,6 +156,11 @@ typedef struct tls_conn {
     int reads_left;     /**< of this call */
     int asks;           /**< KeyUpdates and attempts to renegotiate ... */
     apr_time_t asks_at; /**< ... since then; of clock_monotonic() */
+    /* From the handshake on: records are our own (tls_record_private.h). NULL: OpenSSL's. */
+    tls_records *records;
+    /* What was read from the socket and not used: plaintext, then ciphertext. malloc(), or NULL */
+    unsigned char *kept;
+    uint32_t kept_off, kept_plain, kept_len;
     unsigned drained : 1, last : 1, more : 1, established : 1, shut : 1, failed : 1, sni : 1,
         eof : 1;
 } tls_conn;
@@ -150,6 +170,9 @@ typedef struct tls_scratch {
     size_t len;                                        /**< of data: records to be written */
     unsigned char data[TLS_BATCH + TLS_RECORD + 8192]; /**< a batch, and what its records add */
     char staged[TLS_RECORD];                           /**< a record's plaintext, in one piece */
+    const tls_conn *input_of;                          /**< whose input it is, within a call */
+    size_t input_off, input_len;
+    unsigned char input[TLS_INPUT]; /**< ciphertext as it was read */
 } tls_scratch;
 
 extern const struct conn_transport tls_transport;
@@ -174,6 +197,21 @@ BIO *tls_bio_new(tls_conn *t);
 /** Write what waits. @return 0: nothing waits; -1 with errno, EAGAIN: the socket takes no more */
 int tls_flush(tls_conn *t);
 
+/**
+ * Reading begins: what was kept is put into the thread's buffer, and reads may be made.
+ * @return the buffer, or NULL: no memory, the connection failed
+ */
+tls_scratch *tls_input_begin(tls_conn *t);
+
+/** Read once more behind what is in the buffer. As recv(); t->drained: the socket is empty. */
+ssize_t tls_input_more(tls_conn *t, tls_scratch *in);
+
+/** Forget what was kept. */
+void tls_kept_drop(tls_conn *t);
+
+/** Reading ends: what was not used is kept. */
+void tls_input_end(tls_conn *t);
+
 /** Before the first tls_bio_new(). Threads: main. */
 void tls_bio_begin(void);
 
@@ -189,8 +227,34 @@ int tls_error(tls_conn *t, int rc, const char *what);
 /** Give up the TLS of bc, whose socket stays open. */
 void tls_release(brg_conn *bc);
 
+/** The client asked for something that costs more than it is worth. @return -1: too often; failed */
+int tls_asks(tls_conn *t);
+
 /** For SSL_CTX_set_info_callback(): bound what a client can ask for without sending data. */
 void tls_asked(const SSL *ssl, int where, int value);
+
+/* ---- tls_keys.c: threads: the owner of the connection ---- */
+
+/** Threads: main. */
+void tls_keys_begin(tls_loop *l);
+void tls_keys_end(tls_loop *l);
+
+/** Callbacks of an SSL_CTX that learn what tls_keys_take() needs. */
+void tls_keys_log(const SSL *ssl, const char *line);
+void tls_keys_count(int sent, int version, int type, const void *data, size_t len, SSL *ssl,
+                    void *unused);
+
+/** See that it works with this OpenSSL. @return 1; 0: it does not, and that was logged. Threads: main. */
+int tls_selftest(const server_rec *log);
+
+/** Room for keys: before the handshake. Without it the records stay OpenSSL's. */
+void tls_keys_expect(tls_conn *t);
+
+/** The handshake is done: from now on records are our own. @return 0; -1: they stay OpenSSL's */
+int tls_keys_take(tls_conn *t);
+
+/** Wipe and free. */
+void tls_keys_drop(tls_conn *t);
 
 /* ---- tls_credentials.c; threads: main ---- */
 

@@ -17,6 +17,9 @@ APLOG_USE_MODULE(ssl);
 static tls_server_conf **setup_servers;
 static int setup_servers_n;
 
+/* Records are our own. */
+static int setup_records;
+
 /* What one handshake reaches is not the same for all: the response cache has to know. */
 static int setup_differs;
 
@@ -231,9 +234,11 @@ static void setup_begin(brg_loop *loop)
         !(l->versions = calloc((size_t)setup_servers_n, sizeof(*l->versions))) ||
         !(l->lib = OSSL_LIB_CTX_new()))
         ap_log_error(APLOG_MARK, APLOG_EMERG, ENOMEM, loop->server, "TLS: no memory for a loop");
-    else
+    else {
+        tls_keys_begin(l);
         for (int i = 0; i < setup_servers_n; i++)
             context_take(l, i);
+    }
     loop->layer = l;
 }
 
@@ -250,6 +255,7 @@ static void setup_end(brg_loop *loop)
     }
     for (int i = 0; l->ctx && i < setup_servers_n; i++)
         SSL_CTX_free(l->ctx[i]);
+    tls_keys_end(l);
     OSSL_LIB_CTX_free(l->lib);
     free(l->ctx);
     free(l->versions);
@@ -272,6 +278,8 @@ static tls_conn *conn_new(brg_conn *bc, SSL_CTX *ctx)
         t->bc = bc;
         t->loop = loop_tls(bc->loop);
         t->server = bc->base;
+        if (setup_records)
+            tls_keys_expect(t);
         return t;
     }
     BIO_free(bio);
@@ -337,6 +345,7 @@ int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_r
             return HTTP_INTERNAL_SERVER_ERROR;
     }
     setup_compat(main_server, ptemp);
+    setup_records = setup_servers_n && tls_selftest(main_server);
     if (setup_servers_n) {
         loop_layer_set(&setup_layer);
         tls_exchange_begin(p, setup_servers, setup_servers_n);

@@ -4,7 +4,7 @@
  * sendv() encrypts pieces of memory into as few records as hold them. When the socket does not take
  * all of the records, all but one byte of what they hold is reported as sent: so the caller comes
  * again with that byte, the rest of the records is written first, and then the byte counts as sent. */
-#include "tls_private.h"
+#include "tls_record_private.h"
 #include "transport.h"
 #include "clock.h"
 #include "connection.h"
@@ -88,27 +88,33 @@ static void tls_tell_asked(const tls_conn *t)
                  name, TLS_ASKS);
 }
 
-/* After the handshake, OpenSSL enters its state machine for KeyUpdates, and sends a warning where it
- * refuses to renegotiate; our own tickets enter it, too, a few times in all. */
-void tls_asked(const SSL *ssl, int where, int value)
+int tls_asks(tls_conn *t)
 {
-    tls_conn *t = SSL_get_app_data(ssl);
-    apr_time_t now;
+    apr_time_t now = clock_monotonic();
 
-    if (!t || !t->established || t->shut || t->failed ||
-        !(where == SSL_CB_ACCEPT_LOOP ||
-          (where == SSL_CB_WRITE_ALERT && value >> 8 == SSL3_AL_WARNING)))
-        return;
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
-    now = clock_monotonic();
     if (now - t->asks_at >= apr_time_from_sec(1)) {
         t->asks_at = now;
         t->asks = 0;
     }
     if (++t->asks <= TLS_ASKS)
-        return;
+        return 0;
     tls_tell_asked(t);
     t->failed = t->drained = 1;
+    return -1;
+}
+
+/* After the handshake, OpenSSL enters its state machine for KeyUpdates, and sends a warning where it
+ * refuses to renegotiate; our own tickets enter it, too, a few times in all. */
+void tls_asked(const SSL *ssl, int where, int value)
+{
+    tls_conn *t = SSL_get_app_data(ssl);
+
+    if (!t || !t->established || t->shut || t->failed ||
+        !(where == SSL_CB_ACCEPT_LOOP ||
+          (where == SSL_CB_WRITE_ALERT && value >> 8 == SSL3_AL_WARNING)))
+        return;
+    (void)tls_asks(t);
 }
 
 /* ---- reading ---- */
@@ -154,8 +160,9 @@ static ssize_t tls_recv_some(tls_conn *t, char *buf, size_t len)
     size_t got = 0;
 
     BRG_ASSERT(t->established && !t->failed && len > 0);
-    t->drained = t->last = t->more = 0;
-    t->reads_left = TLS_READS;
+    t->last = t->more = 0;
+    if (!tls_input_begin(t))
+        return 0;
     while (got < len && !t->failed) {
         size_t most = len - got > INT_MAX ? INT_MAX : len - got;
         int n;
@@ -163,10 +170,15 @@ static ssize_t tls_recv_some(tls_conn *t, char *buf, size_t len)
         ERR_clear_error();
         errno = 0;
         n = SSL_read(t->ssl, buf + got, (int)most);
-        if (n <= 0)
-            return tls_recv_end(t, got, n);
+        if (n <= 0) {
+            ssize_t end = tls_recv_end(t, got, n);
+
+            tls_input_end(t);
+            return end;
+        }
         got += (size_t)n;
     }
+    tls_input_end(t);
     if (t->failed)
         t->bc->rd_ready = 1;
     return (ssize_t)got;
@@ -188,6 +200,8 @@ static ssize_t tls_recv(brg_conn *bc, void *buf, size_t len)
     }
     if (t->failed)
         return 0;
+    if (t->records)
+        return tls_records_recv(t, buf, len);
     n = tls_recv_some(t, buf, len);
     tls_flush_quietly(t);
     return n;
@@ -261,6 +275,33 @@ static void tls_burst(tls_conn *t)
     if (t->bc->loop->monotonic - t->sent_at >= apr_time_from_sec(1))
         t->burst = 0;
     t->sent_at = t->bc->loop->monotonic;
+}
+
+/* As tls_send_batch(), with records of our own. */
+static ssize_t tls_seal_batch(tls_conn *t, tls_cursor *c)
+{
+    size_t batch = c->left < TLS_BATCH ? c->left : TLS_BATCH, done = 0;
+    tls_scratch *out = tls_scratch_of_thread();
+
+    BRG_ASSERT(t->established && !t->held_len && c->left > 0);
+    while (done < batch && out) {
+        size_t len = tls_record_bytes(t, c->left), n;
+
+        if (len > batch - done)
+            len = batch - done;
+        n = tls_seal(t->records, TLS_TYPE_DATA, c->iov, c->off, len, out->data + out->len);
+        if (!n)
+            break;
+        out->len += n;
+        cursor_skip(c, len);
+        done += len;
+        t->burst += len;
+    }
+    if (done == batch)
+        return (ssize_t)done;
+    t->failed = 1; /* no memory */
+    errno = ENOMEM;
+    return -1;
 }
 
 /* Encrypt up to a batch and write it. @return bytes of plaintext, or -1 */
@@ -339,8 +380,10 @@ static ssize_t tls_sendv(brg_conn *bc, const struct iovec *iov, int n, int more)
         return -1;
     done = tls_take_credit(t, &c);
     tls_burst(t);
+    if (t->records && tls_records_due(t))
+        return -1;
     while (c.left && !t->held_len) {
-        ssize_t sent = tls_send_batch(t, &c);
+        ssize_t sent = t->records ? tls_seal_batch(t, &c) : tls_send_batch(t, &c);
 
         if (sent < 0) {
             tls_flush_quietly(t);
@@ -361,8 +404,14 @@ static void tls_say_goodbye(tls_conn *t)
         return;
     t->shut = 1;
     t->last = t->more = 0;
-    ERR_clear_error();
-    SSL_shutdown(t->ssl);
+    if (t->records) {
+        static const unsigned char close_notify[2] = {SSL3_AL_WARNING, SSL_AD_CLOSE_NOTIFY};
+
+        (void)tls_records_say(t, TLS_TYPE_ALERT, close_notify, sizeof close_notify);
+    } else {
+        ERR_clear_error();
+        SSL_shutdown(t->ssl);
+    }
     (void)tls_flush(t);
 }
 
@@ -390,6 +439,8 @@ void tls_release(brg_conn *bc)
             SSL_set_shutdown(t->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
         SSL_free(t->ssl);
     }
+    tls_keys_drop(t);
+    tls_kept_drop(t);
     free(t->held);
     t->tag = 0;
     free(t);

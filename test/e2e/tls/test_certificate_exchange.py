@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is
 
 CONFIG = """
 BuiltinModule ssl_module On
+KeepAliveTimeout 60
 LoadModule ssl_module @MODULES@/mod_ssl.so
 EventLoops 2
 ServerProcesses 2

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys of the server's own record layer, by what OpenSSL offers for that: TLS 1.3 by the secrets that
+ * the key log callback is given (RFC 8446, 7.1 to 7.3), TLS 1.2 by the master secret (RFC 5246, 6.3).
+ *
+ * A connection is without such keys where its cipher suite has no AEAD of ours, or OpenSSL gave
+ * something else than what is expected here: then OpenSSL goes on with its records. */
+#include "tls_record_private.h"
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/kdf.h>
+#include <openssl/obj_mac.h>
+#include <openssl/params.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY_MOST 32
+#define SECRET_MOST TLS_SECRET_MOST
+
+/* ---- what a loop has ---- */
+
+void tls_keys_begin(tls_loop *l)
+{
+    static const char *const names[TLS_AEADS] = {"AES-128-GCM", "AES-256-GCM", "ChaCha20-Poly1305"};
+
+    BRG_ASSERT(!l->hkdf);
+    for (int i = 0; i < TLS_AEADS; i++)
+        l->aead[i] = EVP_CIPHER_fetch(l->lib, names[i], NULL);
+    l->hkdf = EVP_KDF_fetch(l->lib, "HKDF", NULL);
+    l->prf = EVP_KDF_fetch(l->lib, "TLS1-PRF", NULL);
+}
+
+void tls_keys_end(tls_loop *l)
+{
+    for (int i = 0; i < TLS_AEADS; i++)
+        EVP_CIPHER_free(l->aead[i]);
+    EVP_KDF_free(l->hkdf);
+    EVP_KDF_free(l->prf);
+}
+
+/* ---- derivation ---- */
+
+static int keys_kdf(EVP_KDF *kdf, const OSSL_PARAM *params, unsigned char *out, size_t len)
+{
+    EVP_KDF_CTX *c = kdf ? EVP_KDF_CTX_new(kdf) : NULL;
+    int ok = c && EVP_KDF_derive(c, out, len, params) == 1;
+
+    EVP_KDF_CTX_free(c);
+    return ok ? 0 : -1;
+}
+
+static const char *keys_digest(size_t secret_len)
+{
+    return secret_len == 48 ? "SHA384" : "SHA256";
+}
+
+/* HKDF-Expand-Label(secret, label, "", len) */
+int tls_expand_label(const tls_loop *l, const unsigned char *secret, size_t secret_len,
+                     const char *label, unsigned char *out, size_t len)
+{
+    unsigned char info[32];
+    size_t n = strlen(label), at = 0;
+    int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY;
+    OSSL_PARAM params[5];
+
+    BRG_ASSERT(n + 10 <= sizeof info && len <= SECRET_MOST);
+    info[at++] = 0;
+    info[at++] = (unsigned char)len;
+    info[at++] = (unsigned char)(n + 6);
+    memcpy(info + at, "tls13 ", 6);
+    memcpy(info + at + 6, label, n);
+    at += n + 6;
+    info[at++] = 0;
+    params[0] = OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode);
+    params[1] = OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST,
+                                                 (char *)(uintptr_t)keys_digest(secret_len), 0);
+    params[2] = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, (void *)(uintptr_t)secret,
+                                                  secret_len);
+    params[3] = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, info, at);
+    params[4] = OSSL_PARAM_construct_end();
+    return keys_kdf(l->hkdf, params, out, len);
+}
+
+static int keys_prf(const tls_loop *l, const char *digest, const unsigned char *master,
+                    size_t master_len, const SSL *ssl, unsigned char *out, size_t len)
+{
+    static char label[] = "key expansion";
+    unsigned char seed[sizeof label - 1 + 2 * SSL3_RANDOM_SIZE];
+    OSSL_PARAM params[4];
+
+    memcpy(seed, label, sizeof label - 1);
+    if (SSL_get_server_random(ssl, seed + sizeof label - 1, SSL3_RANDOM_SIZE) != SSL3_RANDOM_SIZE ||
+        SSL_get_client_random(ssl, seed + sizeof label - 1 + SSL3_RANDOM_SIZE, SSL3_RANDOM_SIZE) !=
+            SSL3_RANDOM_SIZE)
+        return -1;
+    params[0] =
+        OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, (char *)(uintptr_t)digest, 0);
+    params[1] = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SECRET, (void *)(uintptr_t)master,
+                                                  master_len);
+    params[2] = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SEED, seed, sizeof seed);
+    params[3] = OSSL_PARAM_construct_end();
+    return keys_kdf(l->prf, params, out, len);
+}
+
+/* ---- one direction ---- */
+
+static int half_key(tls_half *h, const EVP_CIPHER *aead, const unsigned char *key, int seal)
+{
+    if (!h->ctx && !(h->ctx = EVP_CIPHER_CTX_new()))
+        return -1;
+    return EVP_CipherInit_ex(h->ctx, aead, NULL, key, NULL, seal) == 1 ? 0 : -1;
+}
+
+/* Key and IV of TLS 1.3 out of the secret; numbers begin at 0. */
+static int half_rekey(const tls_loop *l, const tls_records *rec, tls_half *h, int seal)
+{
+    unsigned char key[KEY_MOST];
+    const EVP_CIPHER *aead = l->aead[rec->aead];
+    size_t len = (size_t)EVP_CIPHER_get_key_length(aead);
+    int failed;
+
+    BRG_ASSERT(rec->v13 && len <= sizeof key);
+    failed = tls_expand_label(l, h->secret, rec->secret_len, "key", key, len) ||
+             tls_expand_label(l, h->secret, rec->secret_len, "iv", h->iv, TLS_IV) ||
+             half_key(h, aead, key, seal);
+    OPENSSL_cleanse(key, sizeof key);
+    h->seq = 0;
+    return failed ? -1 : 0;
+}
+
+int tls_key_update(const tls_loop *l, tls_records *rec, tls_half *h, int seal)
+{
+    unsigned char next[SECRET_MOST];
+    int failed =
+        tls_expand_label(l, h->secret, rec->secret_len, "traffic upd", next, rec->secret_len);
+
+    BRG_ASSERT(rec->v13);
+    if (!failed)
+        memcpy(h->secret, next, rec->secret_len);
+    OPENSSL_cleanse(next, sizeof next);
+    return failed ? -1 : half_rekey(l, rec, h, seal);
+}
+
+/* ---- of a connection ---- */
+
+static int keys_hex(unsigned char *out, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        int high = OPENSSL_hexchar2int((unsigned char)text[2 * i]);
+        int low = OPENSSL_hexchar2int((unsigned char)text[2 * i + 1]);
+
+        if (high < 0 || low < 0)
+            return -1;
+        out[i] = (unsigned char)(high << 4 | low);
+    }
+    return 0;
+}
+
+/* The secret is the last word of its line. */
+static void keys_learn(tls_records *rec, tls_half *h, const char *line)
+{
+    const char *text = strrchr(line, ' ');
+    size_t len = text ? strlen(text + 1) / 2 : 0;
+
+    rec->secret_len = 0;
+    if ((len == 32 || len == 48) && !keys_hex(h->secret, text + 1, len))
+        rec->secret_len = (uint8_t)len;
+}
+
+/* The records that are sent from now on have these keys: they are counted (tls_keys_count). */
+void tls_keys_log(const SSL *ssl, const char *line)
+{
+    static const char client[] = "CLIENT_TRAFFIC_SECRET_0 ", server[] = "SERVER_TRAFFIC_SECRET_0 ";
+    const tls_conn *t = SSL_get_app_data(ssl);
+    tls_records *rec = t ? t->records : NULL;
+
+    if (!rec || t->established)
+        return;
+    if (!strncmp(line, client, sizeof client - 1)) {
+        keys_learn(rec, &rec->in, line);
+        rec->known |= 1;
+    } else if (!strncmp(line, server, sizeof server - 1)) {
+        keys_learn(rec, &rec->out, line);
+        rec->known |= 2;
+        rec->out.seq = 0;
+    }
+}
+
+void tls_keys_count(int sent, int version, int type, const void *data, size_t len, SSL *ssl,
+                    void *unused)
+{
+    const tls_conn *t = type == SSL3_RT_HEADER && sent ? SSL_get_app_data(ssl) : NULL;
+
+    if (t && t->records && !t->established)
+        t->records->out.seq++;
+}
+
+static int keys_aead(const SSL_CIPHER *cipher)
+{
+    switch (SSL_CIPHER_get_cipher_nid(cipher)) {
+    case NID_aes_128_gcm:
+        return TLS_AES_128_GCM;
+    case NID_aes_256_gcm:
+        return TLS_AES_256_GCM;
+    case NID_chacha20_poly1305:
+        return TLS_CHACHA20;
+    default:
+        return -1;
+    }
+}
+
+static int keys_13(const tls_loop *l, tls_records *rec)
+{
+    uint64_t sent = rec->out.seq;
+    int failed;
+
+    if (rec->known != 3 || !rec->secret_len)
+        return -1;
+    rec->v13 = 1;
+    failed = half_rekey(l, rec, &rec->in, 0) || half_rekey(l, rec, &rec->out, 1);
+    rec->out.seq = sent;
+    return failed;
+}
+
+/* The key block: the client's key, the server's, the client's IV, the server's. */
+static int keys_12(const tls_loop *l, tls_records *rec, const SSL *ssl)
+{
+    const EVP_CIPHER *aead = l->aead[rec->aead];
+    const EVP_MD *md = SSL_CIPHER_get_handshake_digest(SSL_get_current_cipher(ssl));
+    size_t key = (size_t)EVP_CIPHER_get_key_length(aead), iv = TLS_IV, master_len;
+    unsigned char block[2 * KEY_MOST + 2 * TLS_IV], master[SSL_MAX_MASTER_KEY_LENGTH];
+    const SSL_SESSION *session = SSL_get_session(ssl);
+    int failed;
+
+    if (!session || !md)
+        return -1;
+    if (rec->aead != TLS_CHACHA20) {
+        rec->explicit_iv = 1;
+        iv = TLS_FIXED_IV;
+    }
+    master_len = SSL_SESSION_get_master_key(session, master, sizeof master);
+    failed = keys_prf(l, EVP_MD_get0_name(md), master, master_len, ssl, block, 2 * key + 2 * iv) ||
+             half_key(&rec->in, aead, block, 0) || half_key(&rec->out, aead, block + key, 1);
+    memcpy(rec->in.iv, block + 2 * key, iv);
+    memcpy(rec->out.iv, block + 2 * key + iv, iv);
+    rec->in.seq = rec->out.seq = 1; /* Finished was 0 */
+    OPENSSL_cleanse(block, sizeof block);
+    OPENSSL_cleanse(master, sizeof master);
+    return failed;
+}
+
+void tls_keys_expect(tls_conn *t)
+{
+    BRG_ASSERT(t->records == NULL && !t->established);
+    t->records = calloc(1, sizeof *t->records);
+}
+
+int tls_keys_take(tls_conn *t)
+{
+    tls_records *rec = t->records;
+    const SSL_CIPHER *cipher = SSL_get_current_cipher(t->ssl);
+    int aead = cipher ? keys_aead(cipher) : -1, version = SSL_version(t->ssl), failed = -1;
+
+    BRG_ASSERT(!t->established);
+    if (!rec)
+        return -1;
+    if (aead >= 0 && t->loop->aead[aead] && !SSL_has_pending(t->ssl)) {
+        rec->aead = (uint8_t)aead;
+        if (version == TLS1_3_VERSION)
+            failed = keys_13(t->loop, rec);
+        else if (version == TLS1_2_VERSION)
+            failed = keys_12(t->loop, rec, t->ssl);
+    }
+    if (failed)
+        tls_keys_drop(t);
+    return failed ? -1 : 0;
+}
+
+void tls_keys_drop(tls_conn *t)
+{
+    tls_records *rec = t->records;
+
+    if (!rec)
+        return;
+    EVP_CIPHER_CTX_free(rec->in.ctx);
+    EVP_CIPHER_CTX_free(rec->out.ctx);
+    OPENSSL_cleanse(rec, sizeof *rec);
+    free(rec);
+    t->records = NULL;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records with AEAD: RFC 8446, 5.2 and 5.3; TLS 1.2: RFC 5246, 6.2.3.3, RFC 5288 and RFC 7905. */
+#include "tls_record_private.h"
+#include <openssl/evp.h>
+#include <string.h>
+
+#define RECORD_STAGED \
+    2048 /* so much is moved into one piece: a call less costs more than the copy */
+
+static void record_put64(unsigned char *out, uint64_t n)
+{
+    for (int i = 7; i >= 0; i--, n >>= 8)
+        out[i] = (unsigned char)n;
+}
+
+/* @param explicit_iv  where it is in the record, with AES in TLS 1.2 */
+static void record_nonce(const tls_records *rec, const tls_half *h,
+                         const unsigned char *explicit_iv, unsigned char nonce[TLS_IV])
+{
+    unsigned char seq[8];
+
+    if (rec->explicit_iv) {
+        memcpy(nonce, h->iv, TLS_FIXED_IV);
+        memcpy(nonce + TLS_FIXED_IV, explicit_iv, TLS_EXPLICIT_IV);
+        return;
+    }
+    memcpy(nonce, h->iv, TLS_IV);
+    record_put64(seq, h->seq);
+    for (int i = 0; i < 8; i++)
+        nonce[TLS_IV - 8 + i] ^= seq[i];
+}
+
+/* What is authenticated beside the data. @return its length */
+static int record_aad(const tls_records *rec, const tls_half *h, const unsigned char *header,
+                      size_t plain, unsigned char aad[13])
+{
+    if (rec->v13) {
+        memcpy(aad, header, TLS_HEADER);
+        return TLS_HEADER;
+    }
+    record_put64(aad, h->seq);
+    memcpy(aad + 8, header, 3);
+    aad[11] = (unsigned char)(plain >> 8);
+    aad[12] = (unsigned char)plain;
+    return 13;
+}
+
+/* ---- sealing ---- */
+
+/* Move the bytes to where they are encrypted, in place. */
+static int seal_staged(tls_records *rec, unsigned type, const struct iovec *from, size_t off,
+                       size_t len, unsigned char *out)
+{
+    size_t done = 0;
+    int n;
+
+    for (; done < len; from++, off = 0) {
+        size_t here = from->iov_len - off;
+
+        if (here > len - done)
+            here = len - done;
+        memcpy(out + done, (const char *)from->iov_base + off, here);
+        done += here;
+    }
+    if (rec->v13)
+        out[done++] = (unsigned char)type;
+    return EVP_EncryptUpdate(rec->out.ctx, out, &n, out, (int)done) == 1;
+}
+
+static int seal_pieces(tls_records *rec, unsigned type, const struct iovec *from, size_t off,
+                       size_t len, unsigned char *out)
+{
+    unsigned char byte = (unsigned char)type;
+    size_t done = 0;
+    int n;
+
+    if (len <= RECORD_STAGED)
+        return seal_staged(rec, type, from, off, len, out);
+    for (; done < len; from++, off = 0) {
+        size_t here = from->iov_len - off;
+
+        if (here > len - done)
+            here = len - done;
+        if (here && EVP_EncryptUpdate(rec->out.ctx, out + done, &n,
+                                      (const unsigned char *)from->iov_base + off, (int)here) != 1)
+            return 0;
+        done += here;
+    }
+    return !rec->v13 || EVP_EncryptUpdate(rec->out.ctx, out + done, &n, &byte, 1) == 1;
+}
+
+size_t tls_seal(tls_records *rec, unsigned type, const struct iovec *from, size_t off, size_t len,
+                unsigned char *out)
+{
+    unsigned char nonce[TLS_IV], aad[13], *body = out + TLS_HEADER;
+    size_t inner = len + rec->v13, outer = inner + TLS_TAG;
+    EVP_CIPHER_CTX *c = rec->out.ctx;
+    int n;
+
+    BRG_ASSERT(len > 0 && len <= TLS_RECORD && c != NULL);
+    if (rec->explicit_iv) {
+        record_put64(body, rec->out.seq);
+        body += TLS_EXPLICIT_IV;
+        outer += TLS_EXPLICIT_IV;
+    }
+    out[0] = rec->v13 ? TLS_TYPE_DATA : (unsigned char)type;
+    out[1] = out[2] = 3;
+    out[3] = (unsigned char)(outer >> 8);
+    out[4] = (unsigned char)outer;
+    record_nonce(rec, &rec->out, out + TLS_HEADER, nonce);
+    n = record_aad(rec, &rec->out, out, len, aad);
+    if (EVP_EncryptInit_ex(c, NULL, NULL, NULL, nonce) != 1 ||
+        EVP_EncryptUpdate(c, NULL, &n, aad, n) != 1 ||
+        !seal_pieces(rec, type, from, off, len, body) ||
+        EVP_EncryptFinal_ex(c, body + inner, &n) != 1 ||
+        EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, TLS_TAG, body + inner) != 1)
+        return 0;
+    rec->out.seq++;
+    return TLS_HEADER + outer;
+}
+
+/* ---- opening ---- */
+
+ssize_t tls_record_length(const unsigned char *data, size_t have)
+{
+    size_t len;
+
+    if (have < TLS_HEADER)
+        return 0;
+    len = (size_t)data[3] << 8 | data[4];
+    if (data[1] != 3 || data[2] != 3 || len > TLS_RECORD + TLS_ADDED_MOST)
+        return -1;
+    return (ssize_t)(TLS_HEADER + len);
+}
+
+static size_t record_added(const tls_records *rec)
+{
+    return TLS_HEADER + TLS_TAG + (rec->explicit_iv ? TLS_EXPLICIT_IV : 0);
+}
+
+size_t tls_record_room(const tls_records *rec, size_t len)
+{
+    size_t added = record_added(rec);
+
+    return len > added ? len - added : 0;
+}
+
+/* TLS 1.3: the type stands behind the data, and zeros behind it. */
+static ssize_t record_inner(const unsigned char *out, size_t len, unsigned *type)
+{
+    while (len && !out[len - 1])
+        len--;
+    if (!len)
+        return -1;
+    *type = out[len - 1];
+    return (ssize_t)len - 1;
+}
+
+ssize_t tls_open(tls_records *rec, unsigned char *record, size_t len, unsigned char **out,
+                 unsigned *type)
+{
+    unsigned char nonce[TLS_IV], aad[13], *body = record + (record_added(rec) - TLS_TAG);
+    size_t plain = tls_record_room(rec, len);
+    EVP_CIPHER_CTX *c = rec->in.ctx;
+    ssize_t got = (ssize_t)plain;
+    int n;
+
+    BRG_ASSERT(c != NULL && len > TLS_HEADER);
+    if (len < record_added(rec) || (rec->v13 && record[0] != TLS_TYPE_DATA))
+        return -1;
+    record_nonce(rec, &rec->in, record + TLS_HEADER, nonce);
+    *type = record[0];
+    *out = *out ? *out : body;
+    n = record_aad(rec, &rec->in, record, plain, aad);
+    if (EVP_DecryptInit_ex(c, NULL, NULL, NULL, nonce) != 1 ||
+        EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, TLS_TAG, record + len - TLS_TAG) != 1 ||
+        EVP_DecryptUpdate(c, NULL, &n, aad, n) != 1 ||
+        (plain && EVP_DecryptUpdate(c, *out, &n, body, (int)plain) != 1) ||
+        EVP_DecryptFinal_ex(c, *out + plain, &n) != 1)
+        return -1;
+    rec->in.seq++;
+    if (rec->v13)
+        got = record_inner(*out, plain, type);
+    return got <= TLS_RECORD ? got : -1;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_TLS_TLS_RECORD_PRIVATE_H
+#define BRIGADE_TLS_TLS_RECORD_PRIVATE_H
+
+/**
+ * @file tls_record_private.h
+ * Records of the server's own: after the handshake, TLS 1.3 and TLS 1.2 with AEAD are encrypted from
+ * where the bytes are, and decrypted to where they are wanted, without SSL_write() and SSL_read().
+ *
+ * Threads: the owner of the connection.
+ */
+#include "tls_private.h"
+
+#define TLS_HEADER 5
+#define TLS_TAG 16
+#define TLS_EXPLICIT_IV 8
+#define TLS_ADDED_MOST 256 /**< what a record may add to its plaintext (RFC 8446, 5.2) */
+
+enum { TLS_TYPE_CCS = 20, TLS_TYPE_ALERT, TLS_TYPE_HANDSHAKE, TLS_TYPE_DATA };
+
+/** A record's state by direction. */
+typedef struct tls_half {
+    EVP_CIPHER_CTX *ctx;
+    uint64_t seq; /**< of the next record */
+    unsigned char iv[TLS_IV];
+    unsigned char secret[TLS_SECRET_MOST]; /**< TLS 1.3 */
+} tls_half;
+
+struct tls_records {
+    uint8_t aead; /**< TLS_AES_128_GCM ... */
+    uint8_t v13, explicit_iv, known, secret_len;
+    uint8_t idle;       /**< records without data since the last with some */
+    uint8_t warnings;   /**< alerts that are no end, in all */
+    uint8_t update_due; /**< the peer asked for a KeyUpdate */
+    uint8_t ended;      /**< the peer sends nothing more */
+    tls_half in, out;
+};
+
+/* ---- tls_keys.c ---- */
+
+/** Next keys of a direction, by KeyUpdate. @return 0, or -1: no memory */
+int tls_key_update(const tls_loop *l, tls_records *rec, tls_half *h, int seal);
+
+/** RFC 8446's HKDF-Expand-Label without a context. @return 0, or -1 */
+int tls_expand_label(const tls_loop *l, const unsigned char *secret, size_t secret_len,
+                     const char *label, unsigned char *out, size_t len);
+
+/* ---- tls_record.c ---- */
+
+/**
+ * Make a record of the next @a len bytes of @a from.
+ * @param out  room for len + TLS_ADDED_MOST
+ * @return bytes of the record; 0: OpenSSL failed
+ */
+size_t tls_seal(tls_records *rec, unsigned type, const struct iovec *from, size_t off, size_t len,
+                unsigned char *out);
+
+/** Bytes of the record at @a data, header included; 0: the header is not there; -1: no such record */
+ssize_t tls_record_length(const unsigned char *data, size_t have);
+
+/** The most plaintext that a record of @a len bytes may have. */
+size_t tls_record_room(const tls_records *rec, size_t len);
+
+/**
+ * Decrypt a record of @a len bytes.
+ * @param out   where to, with room for tls_record_room(). NULL: in place, and it is set to where
+ * @param type  of what it holds
+ * @return bytes of plaintext, or -1: it was not made with these keys, or is none
+ */
+ssize_t tls_open(tls_records *rec, unsigned char *record, size_t len, unsigned char **out,
+                 unsigned *type);
+
+/* ---- tls_input.c: for tls_transport.c ---- */
+
+/** As recv(): plaintext of data records. What else comes is dealt with. */
+ssize_t tls_records_recv(tls_conn *t, char *buf, size_t len);
+
+/** Put a record behind what waits in the thread's buffer. @return 0, or -1 */
+int tls_records_say(tls_conn *t, unsigned type, const void *data, size_t len);
+
+/** What has to leave before further data: the KeyUpdate that the peer asked for. 0, or -1: failed */
+int tls_records_due(tls_conn *t);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Before records are made without OpenSSL's: a handshake in memory, with a client of OpenSSL, shows that
+ * the keys and numbers which its callbacks give are those that it uses. Where they are not, with a
+ * library of another version, OpenSSL makes the records: slower, and right. */
+#include "tls_record_private.h"
+#include "http_log.h"
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/x509.h>
+#include <string.h>
+
+APLOG_USE_MODULE(ssl);
+
+typedef struct selftest {
+    SSL_CTX *client_ctx, *server_ctx;
+    SSL *client;
+    tls_conn server; /* its SSL, and its keys */
+    tls_loop loop;
+} selftest;
+
+static const char selftest_text[] = "a record that is not OpenSSL's";
+
+/* ---- a server and a client ---- */
+
+static X509 *selftest_certificate(EVP_PKEY *key)
+{
+    X509 *x = X509_new();
+
+    if (x && X509_set_version(x, X509_VERSION_3) && ASN1_INTEGER_set(X509_get_serialNumber(x), 1) &&
+        X509_gmtime_adj(X509_getm_notBefore(x), 0) &&
+        X509_gmtime_adj(X509_getm_notAfter(x), 3600) && X509_set_pubkey(x, key) &&
+        X509_sign(x, key, EVP_sha256()))
+        return x;
+    X509_free(x);
+    return NULL;
+}
+
+static int selftest_server(SSL_CTX *ctx)
+{
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *x = key ? selftest_certificate(key) : NULL;
+    int ok = x && SSL_CTX_use_certificate(ctx, x) == 1 && SSL_CTX_use_PrivateKey(ctx, key) == 1;
+
+    X509_free(x);
+    EVP_PKEY_free(key);
+    SSL_CTX_set_keylog_callback(ctx, tls_keys_log);
+    SSL_CTX_set_msg_callback(ctx, tls_keys_count);
+    return ok;
+}
+
+static int selftest_connect(selftest *s)
+{
+    BIO *one = NULL, *two = NULL;
+
+    s->client = SSL_new(s->client_ctx);
+    s->server.ssl = SSL_new(s->server_ctx);
+    if (!s->client || !s->server.ssl || BIO_new_bio_pair(&one, 0, &two, 0) != 1)
+        return 0;
+    SSL_set_bio(s->client, one, one);
+    SSL_set_bio(s->server.ssl, two, two);
+    SSL_set_connect_state(s->client);
+    SSL_set_accept_state(s->server.ssl);
+    SSL_set_app_data(s->server.ssl, &s->server);
+    return 1;
+}
+
+static int selftest_begin(selftest *s, int version)
+{
+    memset(s, 0, sizeof *s);
+    tls_keys_begin(&s->loop);
+    s->server.tag = TLS_CONN_TAG;
+    s->server.loop = &s->loop;
+    tls_keys_expect(&s->server);
+    s->client_ctx = SSL_CTX_new(TLS_client_method());
+    s->server_ctx = SSL_CTX_new(TLS_server_method());
+    if (!s->client_ctx || !s->server_ctx || !s->server.records || !selftest_server(s->server_ctx))
+        return 0;
+    SSL_CTX_set_min_proto_version(s->server_ctx, version);
+    SSL_CTX_set_max_proto_version(s->server_ctx, version);
+    return selftest_connect(s);
+}
+
+static void selftest_end(selftest *s)
+{
+    tls_keys_drop(&s->server);
+    SSL_free(s->client);
+    SSL_free(s->server.ssl);
+    SSL_CTX_free(s->client_ctx);
+    SSL_CTX_free(s->server_ctx);
+    tls_keys_end(&s->loop);
+    ERR_clear_error();
+}
+
+/* ---- what is tried ---- */
+
+static int selftest_handshake(selftest *s)
+{
+    int client = 0, server = 0;
+
+    for (int i = 0; i < 10 && (client != 1 || server != 1); i++) {
+        client = client == 1 ? 1 : SSL_do_handshake(s->client);
+        server = server == 1 ? 1 : SSL_do_handshake(s->server.ssl);
+    }
+    return client == 1 && server == 1 && !tls_keys_take(&s->server);
+}
+
+/* Twice, since the number of a record counts, too. */
+static int selftest_sends(selftest *s)
+{
+    unsigned char record[sizeof selftest_text + TLS_ADDED_MOST];
+    struct iovec iov = {(void *)(uintptr_t)selftest_text, sizeof selftest_text};
+    char got[sizeof selftest_text];
+
+    for (int i = 0; i < 2; i++) {
+        size_t n = tls_seal(s->server.records, TLS_TYPE_DATA, &iov, 0, iov.iov_len, record);
+
+        if (!n || BIO_write(SSL_get_wbio(s->server.ssl), record, (int)n) != (int)n ||
+            SSL_read(s->client, got, sizeof got) != (int)sizeof got ||
+            memcmp(got, selftest_text, sizeof got))
+            return 0;
+    }
+    return 1;
+}
+
+static int selftest_receives(selftest *s)
+{
+    unsigned char record[sizeof selftest_text + TLS_ADDED_MOST];
+
+    for (int i = 0; i < 2; i++) {
+        unsigned char *out = NULL;
+        unsigned type = 0;
+        int n;
+
+        if (SSL_write(s->client, selftest_text, sizeof selftest_text) <= 0 ||
+            (n = BIO_read(SSL_get_rbio(s->server.ssl), record, sizeof record)) <= TLS_HEADER ||
+            tls_record_length(record, (size_t)n) != n ||
+            tls_open(s->server.records, record, (size_t)n, &out, &type) != sizeof selftest_text ||
+            type != TLS_TYPE_DATA || memcmp(out, selftest_text, sizeof selftest_text))
+            return 0;
+    }
+    return 1;
+}
+
+static int selftest_version(int version)
+{
+    selftest s;
+    int ok = selftest_begin(&s, version) && selftest_handshake(&s) && selftest_sends(&s) &&
+             selftest_receives(&s);
+
+    selftest_end(&s);
+    return ok;
+}
+
+int tls_selftest(const server_rec *log)
+{
+    int ok = selftest_version(TLS1_3_VERSION) && selftest_version(TLS1_2_VERSION);
+
+    if (!ok)
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, log,
+                     "TLS: %s does not give its keys as expected; it makes all records itself, "
+                     "which takes more time",
+                     OpenSSL_version(OPENSSL_VERSION));
+    return ok;
+}
