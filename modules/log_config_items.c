@@ -13,7 +13,7 @@
 
 void log_out_bytes(log_out *out, const char *bytes, apr_size_t n)
 {
-    if (log_out_reserve(out, n)) {
+    if (n && log_out_reserve(out, n)) {
         memcpy(out->data + out->used, bytes, n);
         out->used += n;
     }

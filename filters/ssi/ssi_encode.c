@@ -62,10 +62,10 @@ const char *ssi_decode_entities(apr_pool_t *p, const char *text)
         return text;
     out = at = apr_palloc(p, strlen(text) + 1);
     while (*text) {
-        const char *end = *text == '&' ? text + strcspn(text, ";") : text;
+        const char *end = text + (*text == '&' ? strcspn(text, ";") : 0);
         int code;
 
-        if (*end != ';') { /* not '&', or not ended */
+        if (*text != '&' || *end != ';') {
             *at++ = *text++;
         } else if (text[1] == '#') {
             if ((code = entity_number(text + 2, end)) >= 0)

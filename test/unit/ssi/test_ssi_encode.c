@@ -63,6 +63,8 @@ static void test_entities(void **state)
         {"&", "&"},
         {"&;", "&;"},
         {"&&lt;", "&<"},
+        {"?a&b;#top", "?a&b;#top"}, /* it ended the process */
+        {"&;#65;", "&;#65;"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
