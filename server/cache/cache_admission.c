@@ -69,7 +69,7 @@ void admission_keep(cache_admission *a, uint64_t hash, unsigned uses)
     if (a->sets) {
         uint32_t *mark = mark_of(a, hash);
 
-        *mark = (*mark & ~COUNT_MASK) | (uses ? uses : 1);
+        *mark = (*mark & ~COUNT_MASK) | uses;
     }
 }
 

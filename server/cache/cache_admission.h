@@ -46,7 +46,8 @@ void admission_destroy(cache_admission *a);
 /** What is not stored was asked for. @return how often in the recent past, at least 1 */
 unsigned admission_count(cache_admission *a, uint64_t hash);
 
-/** What was asked for @a uses times leaves the cache. */
+/** What was asked for @a uses times (admission_uses()) leaves the cache. In a long cycle that is what is
+ * asked for next: were it counted as seen, each would drive out the next one. */
 void admission_keep(cache_admission *a, uint64_t hash, unsigned uses);
 
 /** Halve all counts. @param entries  stored now */

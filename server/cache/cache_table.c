@@ -277,7 +277,7 @@ static int is_over(const response_cache *c, const brg_core_conf *conf, int queue
 
 static void displace(response_cache *c, cache_entry *e)
 {
-    admission_keep(&c->admission, e->hash, e->uses);
+    admission_keep(&c->admission, e->hash, admission_uses(&c->admission, e->uses, e->stamp));
     c->figures.displaced++;
     cache_forget(c, e);
 }

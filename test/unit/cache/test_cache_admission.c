@@ -102,7 +102,7 @@ static void test_displaced_entries_keep_their_count(void **state)
     admission_keep(&a, 99, 5);
     assert_int_equal(admission_count(&a, 99), 6);
     admission_keep(&a, 98, 0);
-    assert_int_equal(admission_count(&a, 98), 2);
+    assert_int_equal(admission_count(&a, 98), 1);
     admission_destroy(&a);
     assert_int_equal(admission_count(&a, 98), 0);
 }
