@@ -157,8 +157,10 @@ ap_set_listentcpdeferaccept(cmd_parms *cmd, void *dummy, const char *arg)
 AP_DECLARE_NONSTD(const char *) ap_set_listencbratio(cmd_parms *cmd, void *dummy, const char *arg)
 {
     int ratio;
-    const char *err = listen_number(cmd, arg, 0, &ratio);
+    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
 
+    if (!err && listen_number(cmd, arg, 1, &ratio))
+        err = "ListenCoresBucketsRatio must be > 0";
     if (!err && ap_run_mode == AP_SQ_RM_CONFIG_TEST)
         ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
                      "ListenCoresBucketsRatio has no effect here: every event loop has listening "
@@ -240,8 +242,24 @@ static const char *listen_protocol_of_port(apr_port_t port)
     return NULL;
 }
 
-/* Virtual hosts speak the protocol of the address that they are reached by, unless they say
- * otherwise. */
+static int listen_is_at(const ap_listen_rec *rec, const server_addr_rec *addr)
+{
+    return rec->bind_addr->port == addr->host_port &&
+           (apr_sockaddr_equal(rec->bind_addr, addr->host_addr) ||
+            (listen_is_any(rec->bind_addr) && listen_is_any(addr->host_addr)));
+}
+
+static const char *listen_protocol_of(const server_addr_rec *addr)
+{
+    for (; addr; addr = addr->next)
+        for (const ap_listen_rec *rec = ap_listeners; rec; rec = rec->next)
+            if (listen_is_at(rec, addr))
+                return rec->protocol;
+    return NULL;
+}
+
+/* Virtual hosts speak the protocol of a Listen for the very same address, unless they say otherwise. Apache does not look at the
+ * port alone, either. */
 static void listen_set_protocols(server_rec *s)
 {
     const char *protocol;
@@ -249,10 +267,10 @@ static void listen_set_protocols(server_rec *s)
     for (; s; s = s->next) {
         if (ap_get_server_protocol(s))
             continue;
-        protocol = s->addrs ? listen_protocol_of_port(s->addrs->host_port) : NULL;
-        if (!protocol && s->port)
+        protocol = listen_protocol_of(s->addrs);
+        if (!protocol && !s->addrs && s->port)
             protocol = listen_protocol_of_port(s->port);
-        if (!protocol && ap_listeners && !ap_listeners->next)
+        if (!protocol && !s->addrs && ap_listeners && !ap_listeners->next)
             protocol = ap_listeners->protocol;
         ap_set_server_protocol(s, protocol ? protocol : "http");
     }

@@ -25,6 +25,7 @@ MISTAKES = [
     ("<VirtualHost>\n</VirtualHost>\n", 1, r"<VirtualHost> directive requires additional arguments"),
     ("Listen\n", 1, r"Listen requires|takes"),
     ("Listen 99999\n", 1, r"Port must be between 1 and 65535|Port must be specified|Invalid address or port"),
+    ("ListenCoresBucketsRatio 0\n", 1, r"ListenCoresBucketsRatio must be > 0"),
     ("Listen localhost:port\n", 1, r"Port must be (specified|between)|Invalid address or port"),
     ("Options Foo\n", 1, r"Illegal option Foo"),
     ("<Directory />\nOptions Indexes +FollowSymLinks\n</Directory>\n", 2, r"Either all Options must start with \+ or -"),

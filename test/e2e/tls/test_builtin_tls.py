@@ -280,13 +280,24 @@ def test_a_reload_with_a_bad_key_is_refused(serve):
 def test_listen_https(serve):
     tls = brigade.free_port()
     s = serve.unstarted(f"BuiltinModule ssl_module On\nListen 127.0.0.1:{tls} https\nSSLCertificateFile @ROOT@/conf/cert.pem\n"
-                        f"SSLCertificateKeyFile @ROOT@/conf/key.pem\n<VirtualHost *:{tls}>\nServerName first.test\n</VirtualHost>\n", {"a.txt": "text\n", "dir/x": "x"}, modules=())
+                        f"SSLCertificateKeyFile @ROOT@/conf/key.pem\n<VirtualHost 127.0.0.1:{tls}>\nServerName first.test\n</VirtualHost>\n", {"a.txt": "text\n", "dir/x": "x"}, modules=())
     certificate(s)
     s.start()
     s.tls = tls
     assert ask(s, "/a.txt").status == 200
     assert ask(s, "/dir")["Location"].startswith("https://")
     assert s.get("/a.txt").status == 200
+
+
+def test_listen_https_at_another_address(serve):
+    """A virtual host has the protocol of the Listen for its very address, as in Apache: the port alone does not count."""
+    tls = brigade.free_port()
+    s = serve.unstarted(f"BuiltinModule ssl_module On\nListen 127.0.0.1:{tls} https\n<VirtualHost *:{tls}>\nServerName first.test\n"
+                        "</VirtualHost>\n", {"a.txt": "text\n"}, modules=())
+    s.start()
+    assert s.get("/a.txt").status == 200
+    with Client("127.0.0.1", tls, brigade.PATIENCE) as c:
+        assert c.get("/a.txt").status == 200
 
 
 @pytest.mark.parametrize("processes", ["", "LoadModule mpm_prefork_module modules/mod_mpm_prefork.so\nStartServers 1\n"], ids=["loops", "prefork"])
