@@ -224,11 +224,12 @@ AP_DECLARE(int) ap_discard_request_body(request_rec *r)
 
     /* Sub-requests have none; where the connection ends anyway, or the client still waits for leave
      * to send, the body need not be waited for. */
-    if (r->main || !http_body_follows(r))
+    if (r->main)
         return OK;
-    /* A filter of the request may want to see the body all the same. */
+    /* A filter of the request may want to see the body all the same, or that there is none: mod_deflate's then takes
+     * Content-Encoding from the response, in Apache too. */
     if (r->input_filters == r->proto_input_filters &&
-        (r->connection->keepalive == AP_CONN_CLOSE || r->expecting_100 ||
+        (!http_body_follows(r) || r->connection->keepalive == AP_CONN_CLOSE || r->expecting_100 ||
          ap_status_drops_connection(r->status)))
         return OK;
     rv = discard_all(r);

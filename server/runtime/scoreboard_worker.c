@@ -117,15 +117,20 @@ static void score_put_vhost(worker_score *ws, server_rec *s, conn_rec *c)
 
 /* ---- status ---- */
 
-/* A thread that becomes ready or dies starts to count anew. */
+/* What is counted for the connection that the thread serves. */
+static void score_reset_connection(worker_score *ws)
+{
+    score_put(ws->conn_count, 0);
+    score_put(ws->conn_bytes, 0);
+}
+
+/* A thread that begins or dies starts to count anew. */
 static void score_reset(worker_score *ws, int status)
 {
     if (status == SERVER_DEAD) {
         score_put(ws->my_access_count, 0);
         score_put(ws->my_bytes_served, 0);
     }
-    score_put(ws->conn_count, 0);
-    score_put(ws->conn_bytes, 0);
     score_put(ws->last_used, apr_time_now());
 }
 
@@ -136,7 +141,7 @@ static void score_describe(worker_score *ws, conn_rec *c, server_rec *s, request
         score_put_client(ws, r->useragent_ip);
         if (!descr) {
             score_put_request(ws, r);
-            score_put_string(ws->protocol, sizeof ws->protocol, r->protocol);
+            score_put_string(ws->protocol, sizeof ws->protocol, ap_get_protocol(r->connection));
         }
     } else if (c) {
         score_put_client(ws, c->client_ip);
@@ -166,6 +171,10 @@ static int score_update(int child, int thread, int status, conn_rec *c, server_r
         score_put(ws->thread_num, child * ap_scoreboard_image->global->thread_limit + thread);
         if (status == SERVER_READY && old == SERVER_STARTING)
             score_put(ws->tid, apr_os_thread_current());
+        if (status == SERVER_DEAD || status == SERVER_READY)
+            score_reset_connection(ws);
+        else if (r && status == SERVER_BUSY_WRITE) /* the request itself is counted, too */
+            score_put(ws->conn_count, (unsigned short)(r->connection->keepalives + 1));
         if (status == SERVER_DEAD || (status == SERVER_READY && old == SERVER_STARTING))
             score_reset(ws, status);
     }
@@ -181,8 +190,11 @@ void scoreboard_thread(int slot, int thread, int status)
     worker_score *ws = ap_get_scoreboard_worker_from_indexes(slot, thread);
 
     BRG_ASSERT(status >= 0 && status < SERVER_NUM_STATUS);
-    if (ws)
-        score_put(ws->status, (unsigned char)status);
+    if (!ws)
+        return;
+    score_put(ws->status, (unsigned char)status);
+    if (status == SERVER_READY)
+        score_reset_connection(ws);
 }
 
 AP_DECLARE(int)
@@ -245,10 +257,10 @@ AP_DECLARE(void) ap_increment_counts(ap_sb_handle_t *sbh, request_rec *r)
         score_take_times(ws, r->request_time);
     score_add(ws->access_count, 1);
     score_add(ws->my_access_count, 1);
-    score_add(ws->conn_count, 1);
     score_add(ws->bytes_served, bytes);
     score_add(ws->my_bytes_served, bytes);
-    score_add(ws->conn_bytes, bytes);
+    if (score_get(ws->status) != SERVER_READY)
+        score_add(ws->conn_bytes, bytes);
 }
 
 AP_DECLARE(void) ap_set_conn_count(ap_sb_handle_t *sb, request_rec *r, unsigned short conn_count)

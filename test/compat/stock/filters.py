@@ -62,11 +62,15 @@ CASES = [
             SetHandler reflector
             SetInputFilter DEFLATE
         </Location>
-        """, [Step("a.txt", GZIP), "a.txt", Step("HEAD a.txt", GZIP), Step("long.txt", GZIP), Step("alter/a.txt", GZIP), Step("a.bin", GZIP),
+        <Directory @D@/coded>
+            AddEncoding x-gzip .gz
+            AddInputFilter DEFLATE .txt
+        </Directory>
+        """, ["coded/a.txt.gz", "HEAD coded/a.txt.gz", "coded/a.txt.gz", "coded/b.gz", Step("a.txt", GZIP), "a.txt", Step("HEAD a.txt", GZIP), Step("long.txt", GZIP), Step("alter/a.txt", GZIP), Step("a.bin", GZIP),
               Step("long.txt", {**GZIP, "Range": "bytes=0-9"}), Step("a.txt", {"Accept-Encoding": "gzip;q=0"}),
               Step("a.txt", {**GZIP, "If-None-Match": "\"x\""}), Step("a.txt", lambda rs: {**GZIP, "If-None-Match": rs[0]["ETag"]}),
               Step("POST in", {"Content-Encoding": "gzip"}, __import__("gzip").compress(LONG.encode(), mtime=0))],
-         {"a.txt": LINES * 10, "long.txt": LONG, "alter/a.txt": LINES * 10, "a.bin": "binary"}, needs=["filter", "reflector"], unify=NOW),
+         {"a.txt": LINES * 10, "long.txt": LONG, "alter/a.txt": LINES * 10, "a.bin": "binary", "coded/a.txt.gz": "x", "coded/b.gz": "y"}, needs=["filter", "reflector"], unify=NOW),
     Case("brotli", """
         BrotliCompressionQuality 5
         <Directory @D@>

@@ -76,11 +76,24 @@ def test_the_line_of_a_request_says_whose_it_is(serve):
     assert int(report(server)["BusyWorkers"]) >= 1
 
 
+def test_accesses_are_those_of_the_connection(serve):
+    """First of the three numbers: this request of its connection. A thread that serves none has 0."""
+    server = serve(CONFIG, {"a.txt": "A"})
+    with server.connect() as client:
+        for _ in range(3):
+            client.get("/a.txt")
+        page = client.get("/status").body.decode()
+    rows = [re.findall(r"<td[^>]*>(.*?)\s*</td>", row, re.S) for row in re.findall(r"<tr><td><b>\d+-\d+</b>.*?</tr>", page, re.S)]
+    accesses = [(row[2].split("/")[0], row[3], row[-3]) for row in rows]
+    assert ("4", "<b>W</b>", "http/1.1") in accesses
+    assert {first for first, mode, _ in accesses if mode == "_"} <= {"0"}
+
+
 @pytest.mark.only("brigade")
 def test_lines_of_a_generation_that_is_gone_are_gone(serve):
     server = serve(CONFIG)
     rows(server)
     reload_with(server, signal.SIGUSR1)
-    wait_until(lambda: report(server)["Stopping"] == "0", "the old processes to end")
+    wait_until(lambda: len(server.children()) == 1, "the old process to end")
     page = server.get("/status").body.decode()
     assert set(re.findall(r"<b>\d+-(\d+)</b>", page)) == {"1"}, page
