@@ -25,7 +25,7 @@ void tls_keys_begin(tls_loop *l)
 
     BRG_ASSERT(!l->hkdf);
     for (int i = 0; i < TLS_AEADS; i++)
-        l->aead[i] = EVP_CIPHER_fetch(l->lib, names[i], NULL);
+        l->aead[i] = tls_aead_begin(l->lib, names[i]);
     l->hkdf = EVP_KDF_fetch(l->lib, "HKDF", NULL);
     l->prf = EVP_KDF_fetch(l->lib, "TLS1-PRF", NULL);
 }
@@ -33,7 +33,7 @@ void tls_keys_begin(tls_loop *l)
 void tls_keys_end(tls_loop *l)
 {
     for (int i = 0; i < TLS_AEADS; i++)
-        EVP_CIPHER_free(l->aead[i]);
+        tls_aead_end(l->aead[i]);
     EVP_KDF_free(l->hkdf);
     EVP_KDF_free(l->prf);
 }
@@ -104,25 +104,17 @@ static int keys_prf(const tls_loop *l, const char *digest, const unsigned char *
 
 /* ---- one direction ---- */
 
-static int half_key(tls_half *h, const EVP_CIPHER *aead, const unsigned char *key, int seal)
-{
-    if (!h->ctx && !(h->ctx = EVP_CIPHER_CTX_new()))
-        return -1;
-    return EVP_CipherInit_ex(h->ctx, aead, NULL, key, NULL, seal) == 1 ? 0 : -1;
-}
-
 /* Key and IV of TLS 1.3 out of the secret; numbers begin at 0. */
 static int half_rekey(const tls_loop *l, const tls_records *rec, tls_half *h, int seal)
 {
     unsigned char key[KEY_MOST];
-    const EVP_CIPHER *aead = l->aead[rec->aead];
-    size_t len = (size_t)EVP_CIPHER_get_key_length(aead);
+    size_t len = rec->aead->key_len;
     int failed;
 
     BRG_ASSERT(rec->v13 && len <= sizeof key);
     failed = tls_expand_label(l, h->secret, rec->secret_len, "key", key, len) ||
              tls_expand_label(l, h->secret, rec->secret_len, "iv", h->iv, TLS_IV) ||
-             half_key(h, aead, key, seal);
+             tls_half_key(h, rec->aead, key, seal);
     OPENSSL_cleanse(key, sizeof key);
     h->seq = 0;
     return failed ? -1 : 0;
@@ -225,22 +217,23 @@ static int keys_13(const tls_loop *l, tls_records *rec)
 /* The key block: the client's key, the server's, the client's IV, the server's. */
 static int keys_12(const tls_loop *l, tls_records *rec, const SSL *ssl)
 {
-    const EVP_CIPHER *aead = l->aead[rec->aead];
+    const tls_aead *aead = rec->aead;
     const EVP_MD *md = SSL_CIPHER_get_handshake_digest(SSL_get_current_cipher(ssl));
-    size_t key = (size_t)EVP_CIPHER_get_key_length(aead), iv = TLS_IV, master_len;
+    size_t key = aead->key_len, iv = TLS_IV, master_len;
     unsigned char block[2 * KEY_MOST + 2 * TLS_IV], master[SSL_MAX_MASTER_KEY_LENGTH];
     const SSL_SESSION *session = SSL_get_session(ssl);
     int failed;
 
     if (!session || !md)
         return -1;
-    if (rec->aead != TLS_CHACHA20) {
+    if (aead != l->aead[TLS_CHACHA20]) {
         rec->explicit_iv = 1;
         iv = TLS_FIXED_IV;
     }
     master_len = SSL_SESSION_get_master_key(session, master, sizeof master);
     failed = keys_prf(l, EVP_MD_get0_name(md), master, master_len, ssl, block, 2 * key + 2 * iv) ||
-             half_key(&rec->in, aead, block, 0) || half_key(&rec->out, aead, block + key, 1);
+             tls_half_key(&rec->in, aead, block, 0) ||
+             tls_half_key(&rec->out, aead, block + key, 1);
     memcpy(rec->in.iv, block + 2 * key, iv);
     memcpy(rec->out.iv, block + 2 * key + iv, iv);
     rec->in.seq = rec->out.seq = 1; /* Finished was 0 */
@@ -265,7 +258,7 @@ int tls_keys_take(tls_conn *t)
     if (!rec)
         return -1;
     if (aead >= 0 && t->loop->aead[aead] && !SSL_has_pending(t->ssl)) {
-        rec->aead = (uint8_t)aead;
+        rec->aead = t->loop->aead[aead];
         if (version == TLS1_3_VERSION)
             failed = keys_13(t->loop, rec);
         else if (version == TLS1_2_VERSION)
@@ -282,8 +275,10 @@ void tls_keys_drop(tls_conn *t)
 
     if (!rec)
         return;
-    EVP_CIPHER_CTX_free(rec->in.ctx);
-    EVP_CIPHER_CTX_free(rec->out.ctx);
+    if (rec->in.ctx)
+        rec->aead->release(rec->in.ctx);
+    if (rec->out.ctx)
+        rec->aead->release(rec->out.ctx);
     OPENSSL_cleanse(rec, sizeof *rec);
     free(rec);
     t->records = NULL;

@@ -18,6 +18,7 @@
  * tls_bio.c          between OpenSSL and the socket
  * tls_transport.c    struct conn_transport over TLS
  * tls_keys.c         keys of records after the handshake
+ * tls_aead.c         ciphers, from OpenSSL's provider
  * tls_record.c       a record is encrypted, or decrypted
  * tls_input.c        records are read
  * tls_selftest.c     whether these two work with this OpenSSL
@@ -125,14 +126,17 @@ extern tls_global tls_settings;
 /** Ciphers of records that are made without SSL_write(). */
 enum { TLS_AES_128_GCM, TLS_AES_256_GCM, TLS_CHACHA20, TLS_AEADS };
 
+/** A cipher of OpenSSL's, see tls_record_private.h. */
+typedef struct tls_aead tls_aead;
+
 /** What a loop has. */
 typedef struct tls_loop {
     OSSL_LIB_CTX *lib;
-    SSL_CTX **ctx;               /**< by tls_server_conf.index */
-    uint64_t *versions;          /**< of what is in them, by tls_store_version() */
-    apr_time_t turn;             /**< the turn that steps were counted in */
-    int steps;                   /**< handshake steps in it */
-    EVP_CIPHER *aead[TLS_AEADS]; /**< NULL: OpenSSL has none */
+    SSL_CTX **ctx;             /**< by tls_server_conf.index */
+    uint64_t *versions;        /**< of what is in them, by tls_store_version() */
+    apr_time_t turn;           /**< the turn that steps were counted in */
+    int steps;                 /**< handshake steps in it */
+    tls_aead *aead[TLS_AEADS]; /**< NULL: OpenSSL has none */
     EVP_KDF *hkdf, *prf;
     struct tls_view *views; /**< see tls_view_set() */
 } tls_loop;

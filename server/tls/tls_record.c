@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records with AEAD: RFC 8446, 5.2 and 5.3; TLS 1.2: RFC 5246, 6.2.3.3, RFC 5288 and RFC 7905. */
 #include "tls_record_private.h"
-#include <openssl/evp.h>
+#include <openssl/core_names.h>
+#include <openssl/params.h>
 #include <string.h>
 
 #define RECORD_STAGED \
@@ -31,8 +32,8 @@ static void record_nonce(const tls_records *rec, const tls_half *h,
 }
 
 /* What is authenticated beside the data. @return its length */
-static int record_aad(const tls_records *rec, const tls_half *h, const unsigned char *header,
-                      size_t plain, unsigned char aad[13])
+static size_t record_aad(const tls_records *rec, const tls_half *h, const unsigned char *header,
+                         size_t plain, unsigned char aad[13])
 {
     if (rec->v13) {
         memcpy(aad, header, TLS_HEADER);
@@ -45,14 +46,19 @@ static int record_aad(const tls_records *rec, const tls_half *h, const unsigned 
     return 13;
 }
 
+/* The tag; OSSL_PARAM_construct_octet_string() and the end behind it, made in place. */
+#define RECORD_TAG(params, at)                                                                   \
+    OSSL_PARAM params[2] = {{OSSL_CIPHER_PARAM_AEAD_TAG, OSSL_PARAM_OCTET_STRING, (at), TLS_TAG, \
+                             OSSL_PARAM_UNMODIFIED},                                             \
+                            OSSL_PARAM_END}
+
 /* ---- sealing ---- */
 
 /* Move the bytes to where they are encrypted, in place. */
 static int seal_staged(tls_records *rec, unsigned type, const struct iovec *from, size_t off,
                        size_t len, unsigned char *out)
 {
-    size_t done = 0;
-    int n;
+    size_t done = 0, n;
 
     for (; done < len; from++, off = 0) {
         size_t here = from->iov_len - off;
@@ -64,15 +70,14 @@ static int seal_staged(tls_records *rec, unsigned type, const struct iovec *from
     }
     if (rec->v13)
         out[done++] = (unsigned char)type;
-    return EVP_EncryptUpdate(rec->out.ctx, out, &n, out, (int)done) == 1;
+    return rec->aead->update(rec->out.ctx, out, &n, done, out, done) == 1;
 }
 
 static int seal_pieces(tls_records *rec, unsigned type, const struct iovec *from, size_t off,
                        size_t len, unsigned char *out)
 {
     unsigned char byte = (unsigned char)type;
-    size_t done = 0;
-    int n;
+    size_t done = 0, n;
 
     if (len <= RECORD_STAGED)
         return seal_staged(rec, type, from, off, len, out);
@@ -81,12 +86,12 @@ static int seal_pieces(tls_records *rec, unsigned type, const struct iovec *from
 
         if (here > len - done)
             here = len - done;
-        if (here && EVP_EncryptUpdate(rec->out.ctx, out + done, &n,
-                                      (const unsigned char *)from->iov_base + off, (int)here) != 1)
+        if (here && rec->aead->update(rec->out.ctx, out + done, &n, here,
+                                      (const unsigned char *)from->iov_base + off, here) != 1)
             return 0;
         done += here;
     }
-    return !rec->v13 || EVP_EncryptUpdate(rec->out.ctx, out + done, &n, &byte, 1) == 1;
+    return !rec->v13 || rec->aead->update(rec->out.ctx, out + done, &n, 1, &byte, 1) == 1;
 }
 
 size_t tls_seal(tls_records *rec, unsigned type, const struct iovec *from, size_t off, size_t len,
@@ -94,8 +99,10 @@ size_t tls_seal(tls_records *rec, unsigned type, const struct iovec *from, size_
 {
     unsigned char nonce[TLS_IV], aad[13], *body = out + TLS_HEADER;
     size_t inner = len + rec->v13, outer = inner + TLS_TAG;
-    EVP_CIPHER_CTX *c = rec->out.ctx;
-    int n;
+    const tls_aead *a = rec->aead;
+    void *c = rec->out.ctx;
+    RECORD_TAG(tag, body + inner + (rec->explicit_iv ? TLS_EXPLICIT_IV : 0));
+    size_t n;
 
     BRG_ASSERT(len > 0 && len <= TLS_RECORD && c != NULL);
     if (rec->explicit_iv) {
@@ -109,11 +116,9 @@ size_t tls_seal(tls_records *rec, unsigned type, const struct iovec *from, size_
     out[4] = (unsigned char)outer;
     record_nonce(rec, &rec->out, out + TLS_HEADER, nonce);
     n = record_aad(rec, &rec->out, out, len, aad);
-    if (EVP_EncryptInit_ex(c, NULL, NULL, NULL, nonce) != 1 ||
-        EVP_EncryptUpdate(c, NULL, &n, aad, n) != 1 ||
-        !seal_pieces(rec, type, from, off, len, body) ||
-        EVP_EncryptFinal_ex(c, body + inner, &n) != 1 ||
-        EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, TLS_TAG, body + inner) != 1)
+    if (a->begin_seal(c, NULL, 0, nonce, TLS_IV, NULL) != 1 ||
+        a->update(c, NULL, &n, n, aad, n) != 1 || !seal_pieces(rec, type, from, off, len, body) ||
+        a->final(c, body + inner, &n, TLS_TAG) != 1 || a->get(c, tag) != 1)
         return 0;
     rec->out.seq++;
     return TLS_HEADER + outer;
@@ -161,9 +166,11 @@ ssize_t tls_open(tls_records *rec, unsigned char *record, size_t len, unsigned c
 {
     unsigned char nonce[TLS_IV], aad[13], *body = record + (record_added(rec) - TLS_TAG);
     size_t plain = tls_record_room(rec, len);
-    EVP_CIPHER_CTX *c = rec->in.ctx;
+    const tls_aead *a = rec->aead;
+    void *c = rec->in.ctx;
     ssize_t got = (ssize_t)plain;
-    int n;
+    RECORD_TAG(tag, record + len - TLS_TAG);
+    size_t n;
 
     BRG_ASSERT(c != NULL && len > TLS_HEADER);
     if (len < record_added(rec) || (rec->v13 && record[0] != TLS_TYPE_DATA))
@@ -172,11 +179,10 @@ ssize_t tls_open(tls_records *rec, unsigned char *record, size_t len, unsigned c
     *type = record[0];
     *out = *out ? *out : body;
     n = record_aad(rec, &rec->in, record, plain, aad);
-    if (EVP_DecryptInit_ex(c, NULL, NULL, NULL, nonce) != 1 ||
-        EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, TLS_TAG, record + len - TLS_TAG) != 1 ||
-        EVP_DecryptUpdate(c, NULL, &n, aad, n) != 1 ||
-        (plain && EVP_DecryptUpdate(c, *out, &n, body, (int)plain) != 1) ||
-        EVP_DecryptFinal_ex(c, *out + plain, &n) != 1)
+    if (a->begin_open(c, NULL, 0, nonce, TLS_IV, NULL) != 1 || a->set(c, tag) != 1 ||
+        a->update(c, NULL, &n, n, aad, n) != 1 ||
+        (plain && a->update(c, *out, &n, plain, body, plain) != 1) ||
+        a->final(c, *out + plain, &n, TLS_TAG) != 1)
         return -1;
     rec->in.seq++;
     if (rec->v13)

@@ -10,6 +10,8 @@
  * Threads: the owner of the connection.
  */
 #include "tls_private.h"
+#include <openssl/core.h>
+#include <openssl/core_dispatch.h>
 
 #define TLS_HEADER 5
 #define TLS_TAG 16
@@ -18,16 +20,34 @@
 
 enum { TLS_TYPE_CCS = 20, TLS_TYPE_ALERT, TLS_TYPE_HANDSHAKE, TLS_TYPE_DATA };
 
+/**
+ * A cipher as the provider offers it (provider-cipher(7)). EVP's functions ask it for the length of the
+ * IV and the like by name, with each record: a third of what a small record takes.
+ */
+struct tls_aead {
+    EVP_CIPHER *cipher; /**< holds the provider */
+    void *provider;     /**< its context */
+    size_t key_len;
+    OSSL_FUNC_cipher_newctx_fn *make;
+    OSSL_FUNC_cipher_freectx_fn *release;
+    OSSL_FUNC_cipher_encrypt_init_fn *begin_seal;
+    OSSL_FUNC_cipher_decrypt_init_fn *begin_open;
+    OSSL_FUNC_cipher_update_fn *update;
+    OSSL_FUNC_cipher_final_fn *final;
+    OSSL_FUNC_cipher_get_ctx_params_fn *get;
+    OSSL_FUNC_cipher_set_ctx_params_fn *set;
+};
+
 /** A record's state by direction. */
 typedef struct tls_half {
-    EVP_CIPHER_CTX *ctx;
+    void *ctx;    /**< of aead->make() */
     uint64_t seq; /**< of the next record */
     unsigned char iv[TLS_IV];
     unsigned char secret[TLS_SECRET_MOST]; /**< TLS 1.3 */
 } tls_half;
 
 struct tls_records {
-    uint8_t aead; /**< TLS_AES_128_GCM ... */
+    const tls_aead *aead; /**< the loop's */
     uint8_t v13, explicit_iv, known, secret_len;
     uint8_t idle;       /**< records without data since the last with some */
     uint8_t warnings;   /**< alerts that are no end, in all */
@@ -35,6 +55,15 @@ struct tls_records {
     uint8_t ended;      /**< the peer sends nothing more */
     tls_half in, out;
 };
+
+/* ---- tls_aead.c ---- */
+
+/** A cipher by its name, or NULL: there is none, or it is not as expected. Threads: main. */
+tls_aead *tls_aead_begin(OSSL_LIB_CTX *lib, const char *name);
+void tls_aead_end(tls_aead *a);
+
+/** Give a direction its key. @return 0, or -1 */
+int tls_half_key(tls_half *h, const tls_aead *aead, const unsigned char *key, int seal);
 
 /* ---- tls_keys.c ---- */
 
