@@ -194,18 +194,66 @@ int cache_fill_304(response_cache *c, cache_entry *e, request_rec *r)
     return 0;
 }
 
+/* A body that came with a 206: the file is still the one that it was read from. */
+static int fill_body_is_same(const cache_entry *e, const request_rec *r)
+{
+    const request_offer *offer = request_offer_of(r);
+
+    return offer && offer->path && !offer->coded &&
+           e->body->identity.ino == (uint64_t)r->finfo.inode && e->body->len == r->finfo.size &&
+           e->body->identity.mtime_ns / 1000 == r->finfo.mtime;
+}
+
+/* The head says what the request asked for and nothing else: one part of the whole file, which no
+ * module changed or told in other words. */
+static int fill_is_part(const cache_entry *e, const request_rec *r)
+{
+    const http_answer *a = e->head_206.answer;
+    const char *asked = apr_table_get(r->headers_in, "Range");
+    char text[HTTP_PART_ROOM];
+    http_part part;
+
+    if (a->range_at == HTTP_NO_FIELD || a->length_at == HTTP_NO_FIELD || e->coded || !asked ||
+        (e->body && !fill_body_is_same(e, r)) ||
+        !http_part_parse(&part, asked, strlen(asked), r->finfo.size))
+        return 0;
+    http_part_text(text, &part);
+    return !strcmp(text, a->field[a->range_at].value) &&
+           apr_atoi64(a->field[a->length_at].value) == part.last - part.first + 1;
+}
+
+int cache_fill_206(response_cache *c, cache_entry *e, request_rec *r)
+{
+    BRG_ASSERT(e->in_cache && r->status == HTTP_PARTIAL_CONTENT && !e->head_206.answer);
+    if (cache_fill_head(r, &e->head_206) || !fill_is_part(e, r) ||
+        (e->observed && !e->log && cache_observe_keep(e, r)) ||
+        (!e->body && fill_any_body(c, e, r))) {
+        cache_head_drop(&e->head_206);
+        return -1;
+    }
+    if (!e->filled) {
+        e->status = HTTP_OK; /* a part of that */
+        e->reserved = 0;
+        fill_validators(e, r);
+        e->filled_206 = 1;
+        c->figures.filled++;
+    }
+    cache_account(c, e);
+    return 0;
+}
+
 int cache_fill(response_cache *c, cache_entry *e, request_rec *r)
 {
     BRG_ASSERT(e->in_cache && !e->filled);
     cache_observe_drop(e);
     if (cache_fill_head(r, &e->head) || (e->observed && cache_observe_keep(e, r)))
         return -1;
-    if (fill_any_body(c, e, r))
+    if (e->body ? !fill_body_is_same(e, r) : fill_any_body(c, e, r))
         return e->uncacheable ? 0 : -1;
     e->status = r->status;
     fill_validators(e, r);
     e->filled = 1;
-    e->filled_304 = 0;
+    e->filled_304 = e->filled_206 = 0;
     free(e->fingerprint);
     e->fingerprint = NULL;
     c->figures.filled++;

@@ -125,13 +125,22 @@ static void observe_fields(request_rec *r, const http_answer *answer)
         observe_dated(r, answer);
 }
 
+static void observe_part(request_rec *r, const http_part *part)
+{
+    char *range = apr_palloc(r->pool, HTTP_PART_ROOM);
+
+    http_part_text(range, part);
+    apr_table_setn(r->headers_out, "Content-Range", range);
+    apr_table_setn(r->headers_out, "Content-Length", apr_off_t_toa(r->pool, r->bytes_sent));
+}
+
 /* The entry is held while r lives, so r may point into it. */
-static void observe_fill(request_rec *r, const cache_entry *e, int status, apr_off_t body_sent)
+static void observe_fill(request_rec *r, const cache_entry *e, const cache_observed_answer *sent)
 {
     const struct cache_observed *o = e->log;
 
-    r->status = status;
-    r->status_line = ap_get_status_line(status);
+    r->status = sent->answer->status;
+    r->status_line = ap_get_status_line(r->status);
     r->filename = (char *)(uintptr_t)o->filename;
     r->canonical_filename = r->filename;
     r->handler = o->handler;
@@ -140,32 +149,34 @@ static void observe_fill(request_rec *r, const cache_entry *e, int status, apr_o
     r->args = (char *)(uintptr_t)o->args;
     r->finfo = o->finfo;
     r->mtime = e->mtime;
-    r->bytes_sent = body_sent;
-    r->clength = body_sent;
+    r->bytes_sent = sent->body_sent;
+    r->clength = sent->body_sent;
     r->sent_bodyct = 1;
-    observe_fields(r, e->head.answer ? e->head.answer : e->head_304.answer);
+    observe_fields(r, sent->answer);
+    if (sent->part)
+        observe_part(r, sent->part);
     apr_table_clear(r->subprocess_env);
     observe_set(r->subprocess_env, o->pair, o->env_n);
     apr_table_clear(r->notes);
     observe_set(r->notes, o->pair + o->env_n, o->notes_n);
 }
 
-void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head, int status,
-                   size_t head_sent, apr_off_t body_sent)
+void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
+                   const cache_observed_answer *sent)
 {
     request_rec *r;
 
-    BRG_ASSERT(e->observed && e->log && (e->filled || e->filled_304));
+    BRG_ASSERT(e->observed && e->log && (e->filled || e->filled_304 || e->filled_206));
     BRG_ASSERT(loop_self() == bc->loop);
     if (!bc->c && connection_attach(bc) != APR_SUCCESS)
         return; /* the answer stands; there is just no memory to log it with */
     bc->c->keepalives = (int)bc->requests + (bc->close_after == CONN_KEEP);
     r = request_create(bc->c, head);
     cache_hold(e);
-    observe_fill(r, e, status, body_sent);
+    observe_fill(r, e, sent);
     bc->c->keepalive = bc->close_after == CONN_KEEP ? AP_CONN_KEEPALIVE : AP_CONN_CLOSE;
     policy_observe(r);
-    core_output_add_bytes(bc, (apr_off_t)head_sent + body_sent);
+    core_output_add_bytes(bc, (apr_off_t)sent->head_sent + sent->body_sent);
     bc->consumed += head->head_len; /* as if it were taken already, which the caller does next */
     ap_run_log_transaction(r);
     bc->consumed -= head->head_len;

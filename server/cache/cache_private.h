@@ -12,9 +12,10 @@
  *
  * An entry is made in two steps. A full run of a request that is asked for often enough only *arms*
  * it: all that the answer depends on is put under watch. The next full run, which begins after the
- * watches were set, fills it, if nothing changed in between. A HEAD for a file does both as a GET does,
- * since the body is read from the file; a part of a file (206) arms, but its head is not that of 200. So there is no moment between "looked
- * at" and "watched" in which a change could be missed.
+ * watches were set, fills it, if nothing changed in between. So there is no moment between "looked
+ * at" and "watched" in which a change could be missed. A HEAD for a file does both as a GET does, since
+ * the body is read from the file. A 304 and a part of a file (206) do, too; their heads are stored
+ * beside that of 200, and answer requests of their kind.
  *
  * Threads, unless a declaration says otherwise: the loop that the cache belongs to; for a cache with
  * is_workers, the worker that has it. Blocking: no.
@@ -104,6 +105,7 @@ enum { CACHE_ANSWERS, CACHE_ERRORS, CACHE_QUEUES };
  * |             | cache_from_worker()                           | request does not fill it           |
  * | uncacheable | a change, or displacement                     | look-up; answers nothing           |
  * | filled_304  | a full run that was answered with 200         | answers conditional requests alone |
+ * | filled_206  | a full run that was answered with 200         | answers requests for a part alone  |
  * | filled      | a change, or displacement                     | answers; the head for 304 may come |
  * | forgotten   | the last answer that is sent from it          | not in the cache; no watches       |
  *
@@ -126,6 +128,7 @@ struct cache_entry {
     uint8_t queue;      /**< CACHE_ANSWERS or CACHE_ERRORS */
     uint8_t filled;     /**< else armed only */
     uint8_t filled_304; /**< validators and the head of 304 are there, the rest may not be */
+    uint8_t filled_206; /**< validators, body and the head of 206; that of 200 may not be there */
     uint8_t observed;   /**< log_transaction hooks want every request */
     uint8_t watched;    /**< else validated by stat */
     uint8_t in_cache;
@@ -141,7 +144,7 @@ struct cache_entry {
                           else NULL */
     int status;
     server_rec *server;
-    cache_head head, head_304;
+    cache_head head, head_304, head_206;
     cache_body *body;           /**< NULL: none */
     size_t bytes;               /**< charged to its queue */
     char *path;                 /**< of the file, for validation */
@@ -315,6 +318,9 @@ int cache_fill(response_cache *c, cache_entry *e, request_rec *r);
  * taken. */
 int cache_fill_304(response_cache *c, cache_entry *e, request_rec *r);
 
+/** Add the head of a 206, and the body where it is not there. -1: as before. */
+int cache_fill_206(response_cache *c, cache_entry *e, request_rec *r);
+
 /** Take the head of the answer to @a r. -1: it has none that could be sent again. */
 int cache_fill_head(request_rec *r, cache_head *out);
 
@@ -323,6 +329,14 @@ void cache_head_drop(cache_head *head);
 
 /** stat() now and compare. 1: as it was. May block. */
 int cache_stat_same(cache_entry *e);
+
+/** What was sent of an entry. */
+typedef struct cache_observed_answer {
+    const http_answer *answer;
+    const http_part *part; /**< of 206, or NULL */
+    size_t head_sent;      /**< bytes, with what frames the body */
+    apr_off_t body_sent;
+} cache_observed_answer;
 
 /** Show a stored answer to the log_transaction hooks. */
 void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head, int status,

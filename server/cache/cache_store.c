@@ -172,8 +172,8 @@ static int store_is_at_rest(const request_rec *r, const apr_finfo_t *finfo)
     return finfo->filetype == APR_REG && finfo->mtime + STORE_REST_US < r->request_time;
 }
 
-/* A part of a file has another head than the whole of it. */
-static int store_only_arms(const request_rec *r)
+/* The body is read from the file. */
+static int store_is_part_of_file(const request_rec *r)
 {
     const request_offer *offer = request_offer_of(r);
 
@@ -197,7 +197,8 @@ static int store_answer_is_lasting(const response_cache *c, const request_rec *r
     const request_offer *offer = request_offer_of(r);
 
     if (offer->path)
-        return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED || store_only_arms(r)) &&
+        return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED ||
+                store_is_part_of_file(r)) &&
                (!r->path_info || !*r->path_info) && store_is_at_rest(r, &r->finfo);
     if (!c->watch || !r->filename || r->filename[0] != '/')
         return 0;
@@ -301,6 +302,8 @@ static int store_has_all(const cache_entry *e, const request_rec *r)
 {
     int not_modified = r->status == HTTP_NOT_MODIFIED;
 
+    if (r->status == HTTP_PARTIAL_CONTENT)
+        return e->head_206.answer || e->coded || e->uncacheable || e->fill;
     if (e->filled || (not_modified && e->filled_304))
         return !not_modified || e->head_304.answer != NULL;
     return e->uncacheable || e->fill;
@@ -339,6 +342,13 @@ const char *cache_kind_is_not(const response_cache *c, const request_rec *r)
     return store_answer_is_lasting(c, r) ? NULL : store_not_lasting;
 }
 
+/* Several parts, or an entry whose body is another one: what is stored stays as it is. */
+static void store_fill_part(response_cache *c, cache_entry *e, request_rec *r)
+{
+    if (!c->is_workers)
+        cache_fill_206(c, e, r);
+}
+
 static void store_fill(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason)
 {
     if (store_has_changed(c, e)) {
@@ -346,6 +356,8 @@ static void store_fill(response_cache *c, cache_entry *e, request_rec *r, policy
         cache_forget(c, e);
     } else if (r->status == HTTP_NOT_MODIFIED) {
         cache_fill_304(c, e, r);
+    } else if (r->status == HTTP_PARTIAL_CONTENT) {
+        store_fill_part(c, e, r);
     } else if (cache_fill(c, e, r)) {
         cache_refuse(reason, "its head or its body cannot be stored as a whole");
         cache_forget(c, e);
@@ -375,7 +387,7 @@ void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
             cache_forget(c, e);
         return;
     }
-    if (!(e = store_entry(c, r, e, hash, reason)) || store_only_arms(r))
+    if (!(e = store_entry(c, r, e, hash, reason)))
         return;
     if (!e->filled)
         e->observed = depends == BRG_CACHE_OBSERVED;

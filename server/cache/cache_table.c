@@ -125,6 +125,7 @@ static void entry_end(shared_ref *ref)
     cache_vary_drop(e);
     cache_head_drop(&e->head);
     cache_head_drop(&e->head_304);
+    cache_head_drop(&e->head_206);
     cache_body_put(e->body);
     free(e->path);
     free(e->fingerprint);
@@ -222,8 +223,8 @@ static size_t entry_bytes(const cache_entry *e)
 {
     return cache_block(sizeof *e) + cache_block(e->host_len + e->uri_len + 1) +
            cache_vary_bytes(e) + head_bytes(&e->head) + head_bytes(&e->head_304) +
-           cache_observed_bytes(e) + text_bytes(e->path) + text_bytes(e->fingerprint) +
-           (e->filled || e->uncacheable ? 0 : e->reserved);
+           head_bytes(&e->head_206) + cache_observed_bytes(e) + text_bytes(e->path) +
+           text_bytes(e->fingerprint) + (e->filled || e->uncacheable ? 0 : e->reserved);
 }
 
 void cache_account(response_cache *c, cache_entry *e)

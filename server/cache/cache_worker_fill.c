@@ -185,7 +185,7 @@ void cache_from_worker(brg_conn *bc)
     t = work->shadow;
     BRG_ASSERT(e->fill && work->cache.is_workers);
     e->fill = 0;
-    if (t->filled && t->in_cache && e->in_cache && !e->filled &&
+    if (t->filled && t->in_cache && e->in_cache && !e->filled && !e->body &&
         !watch_changed(c->watch, &e->owner))
         adopt(c, e, &work->cache, t);
     else if (!e->filled)

@@ -16,9 +16,14 @@ static int head_is_simple(const http_head *h)
 
     return (h->method_id == HTTP_METHOD_GET || h->method_id == HTTP_METHOD_HEAD) && h->major == 1 &&
            h->uri[0] == '/' && !h->has_body && !h->repeated && !h->upgrade &&
-           (k[HTTP_F_RANGE] & k[HTTP_F_IF_RANGE] & k[HTTP_F_IF_MATCH] &
-            k[HTTP_F_IF_UNMODIFIED_SINCE] & k[HTTP_F_EXPECT] & k[HTTP_F_TRANSFER_ENCODING] &
-            k[HTTP_F_CONTENT_LENGTH]) == -1;
+           (k[HTTP_F_IF_MATCH] & k[HTTP_F_IF_UNMODIFIED_SINCE] & k[HTTP_F_EXPECT] &
+            k[HTTP_F_TRANSFER_ENCODING] & k[HTTP_F_CONTENT_LENGTH]) == -1;
+}
+
+/* The request is for a part, if the condition of If-Range holds. */
+static int head_names_range(const http_head *h)
+{
+    return (h->known[HTTP_F_RANGE] & h->known[HTTP_F_IF_RANGE]) != -1;
 }
 
 static int entry_is_current(response_cache *c, cache_entry *e)
@@ -79,6 +84,36 @@ static int entry_condition(const cache_entry *e, const http_head *h, apr_time_t 
     return COND_NONE;
 }
 
+/* The simple cases of RFC 9110 section 13.1.5: what the entry itself told. A date settles it only if
+ * the file was at rest for a minute, as ap_condition_if_range() has it. */
+static int entry_is_if_range(const cache_entry *e, const http_head *h, apr_time_t now)
+{
+    const http_field *f;
+    const char *own;
+
+    if (h->known[HTTP_F_IF_RANGE] < 0)
+        return 1;
+    f = &h->field[h->known[HTTP_F_IF_RANGE]];
+    own = f->value_len && f->value[0] == '"' ? e->etag : e->last_modified;
+    return *own && f->value_len == strlen(own) && !memcmp(f->value, own, f->value_len) &&
+           (own == e->etag || now >= e->mtime + apr_time_from_sec(60));
+}
+
+/* @return 1: the part that is asked for can be sent from the entry */
+static int entry_part(const cache_entry *e, const http_head *h, const http_codec *codec,
+                      apr_time_t now, http_part *part)
+{
+    const http_field *f;
+
+    if (!e->head_206.answer || !codec->put_part || h->known[HTTP_F_RANGE] < 0 ||
+        h->method_id != HTTP_METHOD_GET ||
+        (h->known[HTTP_F_IF_NONE_MATCH] & h->known[HTTP_F_IF_MODIFIED_SINCE]) != -1 ||
+        !entry_is_if_range(e, h, now))
+        return 0;
+    f = &h->field[h->known[HTTP_F_RANGE]];
+    return http_part_parse(part, f->value, f->value_len, cache_body_len(e));
+}
+
 /* As ap_set_keepalive() decides. */
 static int answer_keeps(const brg_conn *bc, const server_rec *s, const http_head *h)
 {
@@ -88,9 +123,13 @@ static int answer_keeps(const brg_conn *bc, const server_rec *s, const http_head
     return atomic_load_explicit(&loops_phase, memory_order_relaxed) == LOOPS_RUN;
 }
 
+/* Compiled once for whole answers, which have no part, and once for parts. */
+#define ANSWER_INLINE static inline __attribute__((always_inline))
+
 /* @return its length; 0: it cannot be sent in this form, or there is no memory */
-static size_t put_head(response_cache *c, cache_head *head, const brg_conn *bc, const server_rec *s,
-                       const http_head *h, const http_codec *codec, int keep)
+ANSWER_INLINE size_t put_head(response_cache *c, cache_head *head, const http_part *part,
+                              const brg_conn *bc, const server_rec *s, const http_head *h,
+                              const http_codec *codec, int keep)
 {
     http_stored_head *form = &head->form[codec->id];
     const http_answer_terms terms = {
@@ -103,47 +142,79 @@ static size_t put_head(response_cache *c, cache_head *head, const brg_conn *bc, 
 
     if (!form->text && codec->serialise(form, head->answer))
         return 0;
-    len = codec->put(gather_head(&c->gather), form, head->answer, &terms);
+    len = part ? codec->put_part(gather_head(&c->gather), form, head->answer, &terms, part)
+               : codec->put(gather_head(&c->gather), form, head->answer, &terms);
     gather_add_head(&c->gather, len);
     return len;
 }
 
-static void put_body(response_cache *c, cache_entry *e, brg_conn *bc)
+ANSWER_INLINE void put_body(response_cache *c, cache_entry *e, brg_conn *bc, apr_off_t off,
+                            apr_off_t len)
 {
     const cache_body *b = e->body;
 
     if (b->data) {
-        gather_add_body(&c->gather, b->data, (size_t)b->len, &e->ref);
+        gather_add_body(&c->gather, b->data + off, (size_t)len, &e->ref);
         return;
     }
     gather_flush(&c->gather, bc, 1);
-    gather_send_file(bc, &e->ref, b->fd, 0, b->len);
+    gather_send_file(bc, &e->ref, b->fd, off, len);
 }
 
-static int answer(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
-                  const http_codec *codec, int not_modified)
+/* @param len  bytes of the body that are sent, from part->first where there is a part */
+ANSWER_INLINE int answer(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
+                         const http_codec *codec, cache_head *head, const http_part *part,
+                         apr_off_t len)
 {
     const server_rec *s = e->server;
-    int frame = e->frame_before + e->frame_after;
-    int keep = answer_keeps(bc, s, h), with_body = !not_modified && h->method_id == HTTP_METHOD_GET;
+    int keep = answer_keeps(bc, s, h);
     size_t head_sent;
 
-    BRG_ASSERT(not_modified ? e->head_304.answer != NULL : e->filled);
     if (!gather_has_room(&c->gather))
         gather_flush(&c->gather, bc, 0);
-    head_sent = put_head(c, not_modified ? &e->head_304 : &e->head, bc, s, h, codec, keep);
+    head_sent = put_head(c, head, part, bc, s, h, codec, keep);
     if (!head_sent)
         return 0;
-    if (with_body && cache_body_len(e))
-        put_body(c, e, bc);
+    if (len)
+        put_body(c, e, bc, part ? part->first : 0, len);
     if (!keep)
         bc->close_after = h->close || h->minor == 0 ? CONN_SHUT : CONN_DRAIN;
     bc->idle_until = c->loop->monotonic + s->keep_alive_timeout;
-    if (e->observed)
-        cache_observe(e, bc, h, not_modified ? HTTP_NOT_MODIFIED : e->status,
-                      head_sent + (size_t)(with_body ? frame : 0),
-                      with_body ? cache_body_len(e) - frame : 0);
+    if (e->observed) {
+        const int frame = len ? e->frame_before + e->frame_after : 0;
+
+        cache_observe(e, bc, h,
+                      &(cache_observed_answer){.answer = head->answer,
+                                               .part = part,
+                                               .head_sent = head_sent + (size_t)frame,
+                                               .body_sent = len - frame});
+    }
     return 1;
+}
+
+static int answer_whole(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
+                        const http_codec *codec, int not_modified)
+{
+    BRG_ASSERT(not_modified ? e->head_304.answer != NULL : e->filled);
+    cache_touch(c, e);
+    c->figures.hits++;
+    return answer(c, e, bc, h, codec, not_modified ? &e->head_304 : &e->head, NULL,
+                  !not_modified && h->method_id == HTTP_METHOD_GET ? cache_body_len(e) : 0);
+}
+
+static int answer_part(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
+                       const http_codec *codec)
+{
+    http_part part;
+
+    if (!entry_part(e, h, codec, c->loop->wall, &part)) {
+        c->figures.misses++;
+        return 0;
+    }
+    BRG_ASSERT(part.first <= part.last && part.last < e->body->len && !e->coded);
+    cache_touch(c, e);
+    c->figures.hits++;
+    return answer(c, e, bc, h, codec, &e->head_206, &part, part.last - part.first + 1);
 }
 
 /* 0: it is for the full way; an entry that is out of date is forgotten. */
@@ -155,7 +226,7 @@ static int entry_may_answer(response_cache *c, cache_entry *e, const brg_conn *b
         cache_forget(c, e);
         return 0;
     }
-    if (!e->filled && !e->filled_304)
+    if (!e->filled && !(e->filled_304 | e->filled_206))
         return 0;
     if ((e->status != HTTP_OK || e->coded || !cache_body_len(e)) && h->method_id != HTTP_METHOD_GET)
         return 0; /* the head of the answer to HEAD is another one */
@@ -181,14 +252,14 @@ int cache_answer(response_cache *c, brg_conn *bc, const http_head *h, const http
         c->figures.misses++;
         return 0;
     }
+    if (head_names_range(h))
+        return answer_part(c, e, bc, h, codec);
     cond = e->status == HTTP_OK ? entry_condition(e, h, c->loop->wall) : COND_NONE;
     if (cond == COND_ASK || (cond == COND_NOT_MODIFIED ? !e->head_304.answer : !e->filled)) {
         c->figures.misses++;
         return 0;
     }
-    cache_touch(c, e);
-    c->figures.hits++;
-    return answer(c, e, bc, h, codec, cond == COND_NOT_MODIFIED);
+    return answer_whole(c, e, bc, h, codec, cond == COND_NOT_MODIFIED);
 }
 
 gather *cache_gather(response_cache *c)

@@ -155,9 +155,9 @@ static int h1_serialise(http_stored_head *out, const http_answer *a)
     char *p;
 
     BRG_ASSERT(!out->text && a->status >= 200);
-    if (size + H1_CONNECTION_MAX > HTTP_HEAD_ROOM || !(out->text = malloc(size)))
+    if (size + H1_CONNECTION_MAX + HTTP_PART_ROOM > HTTP_HEAD_ROOM || !(out->text = malloc(size)))
         return -1;
-    out->conn_off = out->dated_off = 0;
+    out->conn_off = out->dated_off = out->length_off = out->range_off = 0;
     out->dated_second = -1;
     p = h1_put_stored_top(a, out->text, out);
     for (int i = 0; i < a->n_fields; i++) {
@@ -167,6 +167,10 @@ static int h1_serialise(http_stored_head *out, const http_answer *a)
             out->conn_off = (uint32_t)(p - out->text);
         if (a->dated_name && !strcmp(f->name, a->dated_name) && strlen(f->value) == HTTP_DATE_LEN)
             out->dated_off = (uint32_t)(p - out->text + (ptrdiff_t)strlen(f->name) + 2);
+        if (i == a->length_at)
+            out->length_off = (uint32_t)(p - out->text + (ptrdiff_t)strlen(f->name) + 2);
+        if (i == a->range_at)
+            out->range_off = (uint32_t)(p - out->text + (ptrdiff_t)strlen(f->name) + 2);
         p = h1_put_field(p, f->name, f->value);
     }
     if (!out->conn_off)
@@ -205,4 +209,56 @@ static size_t h1_put_stored(char *out, http_stored_head *head, const http_answer
     return n + rest;
 }
 
-const http_codec h1_codec = {.id = HTTP_CODEC_H1, .serialise = h1_serialise, .put = h1_put_stored};
+/* What takes the place of a stretch of the stored text. */
+typedef struct h1_patch {
+    uint32_t off, skip;
+    const char *text;
+    size_t len;
+} h1_patch;
+
+static size_t h1_put_patched(char *out, const http_stored_head *head, h1_patch *patch, int n)
+{
+    uint32_t from = 0;
+    char *p = out;
+
+    for (int i = 1; i < n; i++) /* three at most: by place */
+        for (int k = i; k > 0 && patch[k].off < patch[k - 1].off; k--) {
+            const h1_patch later = patch[k - 1];
+
+            patch[k - 1] = patch[k];
+            patch[k] = later;
+        }
+    for (int i = 0; i < n; from = patch[i].off + patch[i].skip, i++) {
+        BRG_ASSERT(from <= patch[i].off && patch[i].off + patch[i].skip <= head->len);
+        p = h1_put(p, head->text + from, patch[i].off - from);
+        p = h1_put(p, patch[i].text, patch[i].len);
+    }
+    return (size_t)(h1_put(p, head->text + from, head->len - from) - out);
+}
+
+static size_t h1_put_part(char *out, http_stored_head *head, const http_answer *a,
+                          const http_answer_terms *t, const http_part *part)
+{
+    char range[HTTP_PART_ROOM], length[24], conn[H1_CONNECTION_MAX];
+    h1_patch patch[3] = {
+        {.off = head->range_off,
+         .skip = (uint32_t)strlen(a->field[a->range_at].value),
+         .text = range,
+         .len = http_part_text(range, part)},
+        {.off = head->length_off,
+         .skip = (uint32_t)strlen(a->field[a->length_at].value),
+         .text = length,
+         .len = http_put_number(length, (apr_uint64_t)(part->last - part->first + 1))},
+        {.off = head->conn_off,
+         .text = conn,
+         .len = h1_format_connection(conn, t->close, t->asked, t->keep_alive, t->left)}};
+
+    BRG_ASSERT(head->range_off && head->length_off && head->date_off < head->conn_off);
+    if (head->dated_off)
+        h1_set_dated(head, a, t->now);
+    memcpy(head->text + head->date_off, http_date_now(t->now), HTTP_DATE_LEN);
+    return h1_put_patched(out, head, patch, 3);
+}
+
+const http_codec h1_codec = {
+    .id = HTTP_CODEC_H1, .serialise = h1_serialise, .put = h1_put_stored, .put_part = h1_put_part};

@@ -51,6 +51,14 @@ static size_t answer_text_size(const request_rec *r, const apr_table_entry_t *e,
     return size + (dated_name ? strlen(dated_name) + 1 : 0);
 }
 
+static void answer_note_field(http_answer *a, const char *name)
+{
+    if (!strcasecmp(name, "Content-Length"))
+        a->length_at = a->n_fields;
+    else if (!strcasecmp(name, "Content-Range"))
+        a->range_at = a->n_fields;
+}
+
 http_answer *http_answer_of(const request_rec *r, const char *dated_name,
                             apr_interval_time_t dated_after)
 {
@@ -73,13 +81,15 @@ http_answer *http_answer_of(const request_rec *r, const char *dated_name,
     a->server = answer_put(&to, answer_server(r));
     a->dated_name = dated_name ? answer_put(&to, dated_name) : NULL;
     a->dated_after = dated_after;
-    a->conn_at = HTTP_NO_FIELD;
+    a->conn_at = a->length_at = a->range_at = HTTP_NO_FIELD;
     for (int i = 0; i < table->nelts; i++) {
         if (answer_is_connection(e[i].key)) {
             a->conn_at = a->conn_at == HTTP_NO_FIELD ? a->n_fields : a->conn_at;
         } else if (!answer_leaves_out(e[i].key)) {
-            http_answer_field *f = &a->field[a->n_fields++];
+            http_answer_field *f;
 
+            answer_note_field(a, e[i].key);
+            f = &a->field[a->n_fields++];
             f->name = answer_put(&to, e[i].key);
             f->value = answer_put(&to, e[i].val);
         }

@@ -9,6 +9,7 @@
  */
 #include "httpd.h"
 #include "apr_tables.h"
+#include "http_part.h"
 #include <stdint.h>
 
 #define HTTP_NO_FIELD UINT16_MAX
@@ -20,13 +21,15 @@ typedef struct http_answer_field {
 /** A stored head. One block from malloc(); everything in it points into it. */
 typedef struct http_answer {
     int status;
-    const char *reason;     /**< status and phrase: "200 OK" */
-    const char *server;     /**< value of Server, "" = none */
-    const char *dated_name; /**< the field whose value goes with the date, or NULL */
+    const char *reason;              /**< status and phrase: "200 OK" */
+    const char *server;              /**< value of Server, "" = none */
+    const char *dated_name;          /**< the field whose value goes with the date, or NULL */
     apr_interval_time_t dated_after; /**< it is so much later than Date */
     uint32_t bytes;                  /**< size of the block */
     uint16_t n_fields;
-    uint16_t conn_at; /**< the fields of one connection stood before this one; HTTP_NO_FIELD: nowhere */
+    uint16_t
+        conn_at; /**< the fields of one connection stood before this one; HTTP_NO_FIELD: nowhere */
+    uint16_t length_at, range_at; /**< Content-Length and Content-Range, or HTTP_NO_FIELD */
     http_answer_field field[]; /**< in the order in which they are sent; no Date, no Server, nothing
                                   of one connection (Connection, Keep-Alive) */
 } http_answer;
@@ -35,19 +38,20 @@ typedef struct http_answer {
 typedef struct http_stored_head {
     char *text; /**< from malloc(); NULL: not serialised yet */
     uint32_t len;
-    uint32_t date_off;       /**< where the value of Date is */
-    uint32_t conn_off;       /**< where what is about the connection goes */
-    uint32_t dated_off;      /**< where the value of the dated field is; 0 = there is none */
-    apr_time_t dated_second; /**< the second that it is right for */
+    uint32_t date_off;              /**< where the value of Date is */
+    uint32_t conn_off;              /**< where what is about the connection goes */
+    uint32_t dated_off;             /**< where the value of the dated field is; 0 = there is none */
+    apr_time_t dated_second;        /**< the second that it is right for */
+    uint32_t length_off, range_off; /**< where the values of Content-Length and Content-Range are */
 } http_stored_head;
 
 /** What changes from one answer to the next. */
 typedef struct http_answer_terms {
     apr_time_t now;
-    int close;         /**< the connection ends with it */
-    int asked;         /**< the request named keep-alive in Connection */
+    int close;                      /**< the connection ends with it */
+    int asked;                      /**< the request named keep-alive in Connection */
     apr_interval_time_t keep_alive; /**< KeepAliveTimeout */
-    int left;          /**< requests still allowed; negative = no limit */
+    int left;                       /**< requests still allowed; negative = no limit */
 } http_answer_terms;
 
 /** Protocols with a form of their own. */
@@ -60,6 +64,10 @@ typedef struct http_codec {
     /** Write a head. @param out room for HTTP_HEAD_ROOM bytes @return its length */
     size_t (*put)(char *out, http_stored_head *head, const http_answer *answer,
                   const http_answer_terms *terms);
+    /** As put(), for the head of a 206 whose Content-Length and Content-Range are those of @a part.
+     * NULL: this protocol sends no parts from memory. */
+    size_t (*put_part)(char *out, http_stored_head *head, const http_answer *answer,
+                       const http_answer_terms *terms, const http_part *part);
 } http_codec;
 
 #define HTTP_HEAD_ROOM 4096 /**< the longest head that is stored, with what each answer adds */

@@ -56,6 +56,8 @@ LOADED = "".join(f"LoadModule {m}_module {MODULES}/mod_{m}.so\n" for m in POPULA
 AVAILABLE = "/etc/apache2/mods-available"
 CONFIGURED = "".join(f"Include {AVAILABLE}/{m}.conf\n" for m in POPULAR.split() if os.path.exists(f"{AVAILABLE}/{m}.conf"))
 
+LOG = """LogFormat "%h %l %u %t \\"%r\\" %>s %O \\"%{Referer}i\\" \\"%{User-Agent}i\\"" combined\nCustomLog log combined\n"""
+
 # name: (target, request fields, further configuration)
 SHAPES = {
     "stored-10k-popular": ("/10k.bin", "", LOADED),
@@ -65,6 +67,8 @@ SHAPES = {
     "full-10k-worker": ("/10k.bin", "", "FileCacheEntries 0\nLoadModule unique_id_module /usr/lib/apache2/modules/mod_unique_id.so\n"),
     "ssi-full": ("/page.shtml", "", "FileCacheEntries 0\n"),
     "not-modified-full": ("/10k.bin", "If-None-Match: @ETAG@\r\n", "FileCacheEntries 0\n"),
+    "range-stored": ("/10k.bin", "Range: bytes=100-4195\r\n", ""),
+    "log-stored": ("/10k.bin", "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nReferer: http://localhost/\r\n", LOG),
     "not-modified-stored": ("/10k.bin", "If-None-Match: @ETAG@\r\n", ""),
     "listing": ("/dir/", "", ""),
     "close-10k": ("/10k.bin", "", ""),
