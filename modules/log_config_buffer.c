@@ -240,13 +240,11 @@ void log_line_end(log_file *file, apr_time_t now)
         log_thread_flush(self);
 }
 
-int log_out_reserve(log_out *out, apr_size_t n)
+int log_out_grow(log_out *out, apr_size_t n)
 {
     apr_size_t size = out->size;
     char *data;
 
-    if (size - out->used >= n)
-        return 1;
     size = size ? size : LOG_BUFFER_MIN;
     while (size - out->used < n)
         size *= 2;

@@ -15,6 +15,7 @@ static void log_parse_literal(apr_pool_t *p, log_item *item, const char **format
     char *d;
 
     item->emit = log_emit_literal;
+    item->stored = log_stored_literal;
     item->arg = d = apr_palloc(p, strcspn(s, "%") + 1);
     for (; *s && *s != '%'; s++) {
         if (*s != '\\' || !s[1]) {
@@ -72,10 +73,14 @@ static const char *log_parse_tag(apr_pool_t *p, log_item *item, const char *s, i
     if ((foreign = log_foreign_find(tag))) {
         item->emit = log_emit_foreign;
         item->foreign = foreign->func;
+        if ((item->foreign_stored = log_foreign_stored(tag)) != NULL && !*item->arg)
+            item->stored = log_stored_foreign;
         default_first = foreign->want_orig_default;
     } else if (!(item->emit = logconf_item_find(tag, &default_first))) {
         return apr_pstrcat(p, "Unrecognized LogFormat directive %", apr_pstrmemdup(p, s, 1), NULL);
     }
+    if (!item->foreign)
+        item->stored = logconf_stored_find(tag, item->arg);
     item->want_first = want_first >= 0 ? want_first : default_first;
     if (item->emit == log_emit_memory)
         return log_memory_check(item->arg);
@@ -91,6 +96,7 @@ static const char *log_parse_item(apr_pool_t *p, log_item *item, const char **fo
     item->arg = apr_pstrdup(p, "");
     if (*s == '%') {
         item->emit = log_emit_literal;
+        item->stored = log_stored_literal;
         item->arg = apr_pstrdup(p, "%");
         item->arg_len = 1;
         *format = s + 1;
@@ -151,6 +157,7 @@ apr_array_header_t *logconf_format_parse(apr_pool_t *p, const char *format, cons
     item = apr_array_push(items);
     memset(item, 0, sizeof(*item));
     item->emit = log_emit_literal;
+    item->stored = log_stored_literal;
     item->arg = apr_pstrdup(p, APR_EOL_STR);
     item->arg_len = sizeof(APR_EOL_STR) - 1;
     return items;
@@ -176,4 +183,18 @@ void log_format_emit(log_out *out, const apr_array_header_t *format, log_entry *
         }
         item->emit(out, item->want_first ? entry->first : entry->last, item, entry);
     }
+}
+
+/* Of a request from memory, the one that came in is the one that was answered. */
+void log_format_emit_stored(log_out *out, const apr_array_header_t *format,
+                            const brg_stored_answer *a)
+{
+    const log_item *item = (const log_item *)format->elts, *end = item + format->nelts;
+    log_entry entry = {.end_us = 0};
+
+    for (; item < end; item++)
+        if (item->statuses && log_status_listed(item, a->status) == item->statuses_negated)
+            log_out_dash(out);
+        else
+            item->stored(out, a, item, &entry);
 }

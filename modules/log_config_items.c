@@ -43,37 +43,91 @@ static const unsigned char log_escapes[256] = {
     ['\r'] = 'r',  [14 ... 31] = 1, ['"'] = '"',  ['\\'] = '\\', [127 ... 255] = 1,
 };
 
-void log_out_escaped(log_out *out, const char *s)
+static char *log_put_escaped(char *d, unsigned char c)
 {
     static const char hex[] = "0123456789abcdef";
-    apr_size_t len;
+    const unsigned char escape = log_escapes[c];
+
+    if (!escape) {
+        *d++ = (char)c;
+        return d;
+    }
+    *d++ = '\\';
+    if (escape != 1) {
+        *d++ = (char)escape;
+        return d;
+    }
+    *d++ = 'x';
+    *d++ = hex[c >> 4];
+    *d++ = hex[c & 15];
+    return d;
+}
+
+#define LOG_STRIDE 16
+
+typedef unsigned char log_stride __attribute__((vector_size(LOG_STRIDE)));
+
+/* Copy LOG_STRIDE bytes; 0: one of them has to be escaped, and nothing is written. */
+static int log_put_stride(char *d, const char *s)
+{
+    log_stride x, odd;
+    uint64_t half[2];
+
+    memcpy(&x, s, sizeof x);
+    odd = (log_stride)((x < 0x20) | (x > 0x7e) | (x == '"') | (x == '\\'));
+    memcpy(half, &odd, sizeof half);
+    if (half[0] | half[1])
+        return 0;
+    memcpy(d, &x, sizeof x);
+    return 1;
+}
+
+/* As log_put_stride(), half as many. */
+static int log_put_half_stride(char *d, const char *s)
+{
+    char both[LOG_STRIDE], copy[LOG_STRIDE];
+
+    memcpy(both, s, LOG_STRIDE / 2);
+    memcpy(both + LOG_STRIDE / 2, s, LOG_STRIDE / 2);
+    if (!log_put_stride(copy, both))
+        return 0;
+    memcpy(d, s, LOG_STRIDE / 2);
+    return 1;
+}
+
+void log_out_escaped_n(log_out *out, const char *s, apr_size_t len)
+{
     char *d;
 
-    if (!s) {
-        log_out_dash(out);
-        return;
-    }
-    len = strlen(s);
     if (!len || !log_out_reserve(out, 4 * len))
         return;
     d = out->data + out->used;
-    for (; len; len--, s++) {
-        unsigned char c = (unsigned char)*s, escape = log_escapes[c];
-
-        if (!escape) {
-            *d++ = (char)c;
+    while (len >= LOG_STRIDE) {
+        if (log_put_stride(d, s)) {
+            d += LOG_STRIDE;
+            s += LOG_STRIDE;
+            len -= LOG_STRIDE;
             continue;
         }
-        *d++ = '\\';
-        if (escape != 1) {
-            *d++ = (char)escape;
-            continue;
-        }
-        *d++ = 'x';
-        *d++ = hex[c >> 4];
-        *d++ = hex[c & 15];
+        for (int i = 0; i < LOG_STRIDE; i++, len--)
+            d = log_put_escaped(d, (unsigned char)*s++);
     }
+    if (len >= LOG_STRIDE / 2 && log_put_half_stride(d, s)) {
+        d += LOG_STRIDE / 2;
+        s += LOG_STRIDE / 2;
+        len -= LOG_STRIDE / 2;
+    }
+    for (; len; len--)
+        d = log_put_escaped(d, (unsigned char)*s++);
     out->used = (apr_size_t)(d - out->data);
+}
+
+void log_out_escaped(log_out *out, const char *s)
+{
+    if (s)
+        log_out_escaped_n(out, s, strlen(s));
+    else
+        log_out_dash(out);
 }
 
 /* Text that no client can choose: it is not escaped. */

@@ -5,7 +5,8 @@
 /**
  * @file log_config_private.h
  * Parts of mod_log_config: the format language (log_config_format.c), the items it knows
- * (log_config_items.c, log_config_time.c, log_config_memory.c), the buffer each thread formats into
+ * (log_config_items.c, log_config_time.c, log_config_memory.c), items of answers from memory
+ * (log_config_stored.c), the buffer each thread formats into
  * (log_config_buffer.c), files and pipes (log_config_file.c), the threads that write them
  * (log_config_writer.c, log_config_channel.c), directives and hooks (mod_log_config.c).
  */
@@ -13,6 +14,7 @@
 #include "http_config.h"
 #include "ap_expr.h"
 #include "mod_log_config.h"
+#include "brigade/stored_answer.h"
 
 extern module log_config_module;
 
@@ -36,10 +38,16 @@ typedef struct log_item log_item;
  */
 typedef void log_emit_fn(log_out *out, request_rec *r, const log_item *item, log_entry *entry);
 
+/** As log_emit_fn, without a request_rec. */
+typedef void log_stored_fn(log_out *out, const brg_stored_answer *a, const log_item *item,
+                           log_entry *entry);
+
 struct log_item {
     log_emit_fn *emit;
-    ap_log_handler_fn_t *foreign; /**< a handler that another module registered */
-    char *arg;                    /**< for literal text: the text */
+    log_stored_fn *stored;              /**< NULL: it needs a request_rec */
+    brg_stored_item_fn *foreign_stored; /**< of another module */
+    ap_log_handler_fn_t *foreign;       /**< a handler that another module registered */
+    char *arg;                          /**< for literal text: the text */
     apr_size_t arg_len;
     const int *statuses; /**< restrict to these; NULL: no restriction */
     int statuses_n;
@@ -63,6 +71,28 @@ log_emit_fn *logconf_item_find(const char *tag, int *want_first);
 /** A handler registered by another module for this tag, or NULL. */
 const ap_log_handler *log_foreign_find(const char *tag);
 
+/** The item for a tag, without a request_rec; NULL: it needs one. */
+log_stored_fn *logconf_stored_find(const char *tag, const char *arg);
+
+/** As logconf_stored_find(), of a handler that another module registered. */
+brg_stored_item_fn *log_foreign_stored(const char *tag);
+log_stored_fn log_stored_foreign, log_stored_literal;
+
+/** Append the line that @a format makes of a stored answer: all its items have a stored form. */
+void log_format_emit_stored(log_out *out, const apr_array_header_t *format,
+                            const brg_stored_answer *a);
+
+/** What the format needs of a stored answer. */
+typedef enum { LOG_NEEDS_RECORD, LOG_NEEDS_PORT, LOG_NEEDS_NOTHING } log_needs;
+
+/** The most that an item of the format needs. */
+log_needs log_format_needs(const apr_array_header_t *format);
+
+/** What %t, %T and %D write of a request that began at @a begin. */
+void log_out_time(log_out *out, const log_item *item, apr_time_t begin, log_entry *entry);
+void log_out_duration(log_out *out, const log_item *item, apr_time_t begin, log_entry *entry);
+void log_out_duration_us(log_out *out, apr_time_t begin, log_entry *entry);
+
 /** Times (log_config_time.c). */
 log_emit_fn log_emit_time, log_emit_duration, log_emit_duration_us;
 
@@ -75,10 +105,17 @@ const char *log_memory_check(const char *arg);
 void log_emit_literal(log_out *out, request_rec *r, const log_item *item, log_entry *entry);
 void log_emit_foreign(log_out *out, request_rec *r, const log_item *item, log_entry *entry);
 
+int log_out_grow(log_out *out, apr_size_t n);
+
 /** Make room for @a n more bytes. @return 0 without memory: what was to be added is left out */
-int log_out_reserve(log_out *out, apr_size_t n);
+static inline int log_out_reserve(log_out *out, apr_size_t n)
+{
+    return out->size - out->used >= n || log_out_grow(out, n);
+}
 void log_out_bytes(log_out *out, const char *bytes, apr_size_t n);
 void log_out_number(log_out *out, apr_int64_t value);
+/** As log_out_escaped(), of @a len bytes. */
+void log_out_escaped_n(log_out *out, const char *s, apr_size_t len);
 /** Append @a s with quotes, backslashes and all but printable ASCII escaped; "-" for NULL. */
 void log_out_escaped(log_out *out, const char *s);
 void log_out_dash(log_out *out);

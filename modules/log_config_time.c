@@ -109,10 +109,10 @@ static int log_out_time_token(log_out *out, apr_time_t when, const char *format)
     return 1;
 }
 
-void log_emit_time(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
+void log_out_time(log_out *out, const log_item *item, apr_time_t begin, log_entry *entry)
 {
     const char *format = item->arg;
-    apr_time_t when = r->request_time;
+    apr_time_t when = begin;
 
     if (strncmp(format, "begin", 5) == 0 && (!format[5] || format[5] == ':')) {
         format += format[5] ? 6 : 5;
@@ -126,9 +126,9 @@ void log_emit_time(log_out *out, request_rec *r, const log_item *item, log_entry
         log_out_time_formatted(out, when, format);
 }
 
-void log_emit_duration(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
+void log_out_duration(log_out *out, const log_item *item, apr_time_t begin, log_entry *entry)
 {
-    apr_time_t taken = log_entry_end(entry) - r->request_time;
+    apr_time_t taken = log_entry_end(entry) - begin;
 
     if (!*item->arg || strcasecmp(item->arg, "s") == 0)
         log_out_number(out, apr_time_sec(taken));
@@ -140,7 +140,22 @@ void log_emit_duration(log_out *out, request_rec *r, const log_item *item, log_e
         log_out_bytes(out, item->arg, item->arg_len);
 }
 
+void log_out_duration_us(log_out *out, apr_time_t begin, log_entry *entry)
+{
+    log_out_number(out, log_entry_end(entry) - begin);
+}
+
+void log_emit_time(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
+{
+    log_out_time(out, item, r->request_time, entry);
+}
+
+void log_emit_duration(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
+{
+    log_out_duration(out, item, r->request_time, entry);
+}
+
 void log_emit_duration_us(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
 {
-    log_out_number(out, log_entry_end(entry) - r->request_time);
+    log_out_duration_us(out, r->request_time, entry);
 }

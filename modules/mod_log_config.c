@@ -39,9 +39,12 @@ typedef struct log_server {
     apr_array_header_t *logs;      /* of log_config: this server's own */
     apr_array_header_t *main_logs; /* the main server's, for one that has none */
     apr_table_t *formats;          /* nicknames */
+    log_needs needs;               /* of answers from memory */
 } log_server;
 
 static apr_hash_t *log_foreign; /* handlers of other modules by tag */
+static apr_hash_t *log_stored;  /* what they write of stored answers */
+static int log_idents;          /* %l may have something to tell */
 
 static void *log_writer_init_default(apr_pool_t *p, server_rec *s, const char *name)
 {
@@ -71,6 +74,12 @@ static void ap_register_log_handler(apr_pool_t *p, char *tag, ap_log_handler_fn_
     handler->func = func;
     handler->want_orig_default = def;
     apr_hash_set(log_foreign, apr_pstrdup(p, tag), APR_HASH_KEY_STRING, handler);
+    apr_hash_set(log_stored, apr_pstrdup(p, tag), APR_HASH_KEY_STRING, NULL);
+}
+
+static void brg_register_stored_item(const char *tag, brg_stored_item_fn *fn)
+{
+    apr_hash_set(log_stored, tag, APR_HASH_KEY_STRING, (const void *)fn);
 }
 
 static ap_log_writer_init *ap_log_set_writer_init(ap_log_writer_init *func)
@@ -92,6 +101,12 @@ static ap_log_writer *ap_log_set_writer(ap_log_writer *func)
 const ap_log_handler *log_foreign_find(const char *tag)
 {
     return log_foreign ? apr_hash_get(log_foreign, tag, APR_HASH_KEY_STRING) : NULL;
+}
+
+brg_stored_item_fn *log_foreign_stored(const char *tag)
+{
+    return log_stored ? (brg_stored_item_fn *)apr_hash_get(log_stored, tag, APR_HASH_KEY_STRING)
+                      : NULL;
 }
 
 static int log_wanted(request_rec *r, const log_config *log)
@@ -163,6 +178,64 @@ static int log_transaction(request_rec *r)
             log_write(log, log->format ? log->format : server->default_format, &entry);
     }
     return OK;
+}
+
+/* ---- answers from memory ---- */
+
+static int log_stored_ready(const brg_stored_answer *a)
+{
+    const log_server *server;
+
+    return !log_logs_of(a->server, &server) || server->needs == LOG_NEEDS_NOTHING ||
+           (server->needs == LOG_NEEDS_PORT && a->server->port);
+}
+
+static int log_stored_wanted(const brg_stored_answer *a, const char *variable)
+{
+    if (!variable)
+        return 1;
+    return *variable == '!' ? !brg_stored_env(a, variable + 1)
+                            : brg_stored_env(a, variable) != NULL;
+}
+
+static void log_stored_write(const brg_stored_answer *a)
+{
+    const log_server *server;
+    const apr_array_header_t *logs = log_logs_of(a->server, &server);
+
+    for (int i = 0; logs && i < logs->nelts; i++) {
+        const log_config *log = &APR_ARRAY_IDX(logs, i, log_config);
+        const apr_array_header_t *format = log->format ? log->format : server->default_format;
+        log_out *out;
+
+        BRG_ASSERT(!log->condition);
+        if (!log_stored_wanted(a, log->variable) || !log->handle || !format ||
+            !(out = log_line_begin()))
+            continue;
+        log_format_emit_stored(out, format, a);
+        log_line_end(log->handle, a->request_time);
+    }
+}
+
+/* What the logs of a server need, once all formats are known. */
+static log_needs log_server_needs(server_rec *s)
+{
+    const log_server *server;
+    const apr_array_header_t *logs = log_logs_of(s, &server);
+    log_needs needs = LOG_NEEDS_NOTHING;
+
+    if (log_line_writer != log_writer_default || log_idents)
+        return LOG_NEEDS_RECORD;
+    for (int i = 0; logs && i < logs->nelts; i++) {
+        const log_config *log = &APR_ARRAY_IDX(logs, i, log_config);
+        const apr_array_header_t *format = log->format ? log->format : server->default_format;
+        log_needs one = log->condition ? LOG_NEEDS_RECORD
+                        : format       ? log_format_needs(format)
+                                       : LOG_NEEDS_NOTHING;
+
+        needs = one < needs ? one : needs;
+    }
+    return needs;
 }
 
 static int log_depends(request_rec *r)
@@ -370,8 +443,14 @@ static int log_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
 {
     int rv = OK;
 
-    for (; s && rv == OK; s = s->next)
-        rv = log_open_server(pconf, s);
+    log_idents = APR_RETRIEVE_OPTIONAL_FN(ap_ident_lookup) != NULL;
+    for (server_rec *v = s; v && rv == OK; v = v->next)
+        rv = log_open_server(pconf, v);
+    for (; s; s = s->next) {
+        log_server *server = ap_get_module_config(s->module_config, &log_config_module);
+
+        server->needs = log_server_needs(s);
+    }
     return rv;
 }
 
@@ -401,6 +480,8 @@ static void log_register_hooks(apr_pool_t *p)
 {
     /* Other modules register their handlers from pre_config on. */
     log_foreign = apr_hash_make(p);
+    log_stored = apr_hash_make(p);
+    APR_REGISTER_OPTIONAL_FN(brg_register_stored_item);
     APR_REGISTER_OPTIONAL_FN(ap_register_log_handler);
     APR_REGISTER_OPTIONAL_FN(ap_log_set_writer_init);
     APR_REGISTER_OPTIONAL_FN(ap_log_set_writer);
@@ -412,6 +493,7 @@ static void log_register_hooks(apr_pool_t *p)
     ap_hook_child_stopping(log_child_stopping, NULL, NULL, APR_HOOK_MIDDLE);
     brg_hook_turn_end(log_buffer_turn_end, NULL, NULL, APR_HOOK_LAST);
     brg_cache_declare(&log_config_module, log_depends);
+    brg_stored_log_declare(&log_config_module, log_stored_ready, log_stored_write);
 }
 
 static const command_rec log_directives[] = {

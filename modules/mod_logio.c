@@ -12,6 +12,7 @@
 #include "util_filter.h"
 #include "brigade/connection.h"
 #include "brigade/response_cache.h"
+#include "brigade/stored_answer.h"
 #include "apr_optional.h"
 #include "apr_strings.h"
 
@@ -156,6 +157,56 @@ static int logio_log_transaction(request_rec *r)
     return OK;
 }
 
+/* ---- answers from memory ---- */
+
+static apr_size_t logio_number(char *out, apr_off_t n)
+{
+    char digits[24], *d = digits + sizeof digits;
+    apr_size_t len;
+
+    do {
+        *--d = (char)('0' + n % 10);
+    } while (n /= 10);
+    len = (apr_size_t)(digits + sizeof digits - d);
+    memcpy(out, d, len);
+    return len;
+}
+
+/* What modules told of has to be added: their filters are not there when a stored answer is sent. */
+static apr_size_t logio_stored_received(const brg_stored_answer *a, char *out)
+{
+    return logio_number(out, a->received);
+}
+
+static apr_size_t logio_stored_sent(const brg_stored_answer *a, char *out)
+{
+    return logio_number(out, a->sent);
+}
+
+static apr_size_t logio_stored_both(const brg_stored_answer *a, char *out)
+{
+    return logio_number(out, a->received + a->sent);
+}
+
+/* A request before it is not logged yet, or a module told of bytes: they are the record's to count. */
+static int logio_stored_ready(const brg_stored_answer *a)
+{
+    const logio_conn *lc = ap_get_module_config(a->connection->conn_config, &logio_module);
+
+    return !lc || (!lc->latest && !lc->added_received && !lc->added_sent);
+}
+
+static void logio_stored_log(const brg_stored_answer *a)
+{
+    logio_conn *lc = ap_get_module_config(a->connection->conn_config, &logio_module);
+    apr_off_t received;
+
+    if (!lc)
+        lc = logio_conn_of(a->connection);
+    lc->last_sent = a->sent;
+    brg_connection_octets(a->connection, &received, &lc->sent);
+}
+
 /* ---- the first byte ---- */
 
 static apr_status_t logio_first_byte_filter(ap_filter_t *f, apr_bucket_brigade *bb)
@@ -221,20 +272,26 @@ static const command_rec logio_commands[] = {
 static const struct {
     const char *tag;
     ap_log_handler_fn_t *text;
+    brg_stored_item_fn *stored;
 } logio_items[] = {
-    {"I", logio_received},
-    {"O", logio_sent},
-    {"S", logio_both},
-    {"^FB", logio_first_byte},
+    {"I", logio_received, logio_stored_received},
+    {"O", logio_sent, logio_stored_sent},
+    {"S", logio_both, logio_stored_both},
+    {"^FB", logio_first_byte, NULL},
 };
 
 static int logio_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 {
     APR_OPTIONAL_FN_TYPE(ap_register_log_handler) *add =
         APR_RETRIEVE_OPTIONAL_FN(ap_register_log_handler);
+    APR_OPTIONAL_FN_TYPE(brg_register_stored_item) *add_stored =
+        APR_RETRIEVE_OPTIONAL_FN(brg_register_stored_item);
 
     for (size_t i = 0; add && i < sizeof logio_items / sizeof *logio_items; i++)
         add(pconf, apr_pstrdup(pconf, logio_items[i].tag), logio_items[i].text, 0);
+    for (size_t i = 0; add_stored && i < sizeof logio_items / sizeof *logio_items; i++)
+        if (logio_items[i].stored)
+            add_stored(logio_items[i].tag, logio_items[i].stored);
     return OK;
 }
 
@@ -252,6 +309,7 @@ static void logio_register_hooks(apr_pool_t *p)
     APR_REGISTER_OPTIONAL_FN(ap_logio_add_bytes_in);
     APR_REGISTER_OPTIONAL_FN(ap_logio_get_last_bytes);
     brg_cache_declare(&logio_module, logio_depends);
+    brg_stored_log_declare(&logio_module, logio_stored_ready, logio_stored_log);
 }
 
 module AP_MODULE_DECLARE_DATA logio_module = {

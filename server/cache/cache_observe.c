@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Access logs and other log_transaction hooks see stored answers too: a request_rec is made for
- * them from the head and from what was kept of the request that filled the entry. */
+/* Access logs and other log_transaction hooks see stored answers too: those that cannot do without
+ * (cache_stored_log.c) get a request_rec, made from the head and from what was kept of the request
+ * that filled the entry. */
 #include "connection.h"
-#include "cache_private.h"
+#include "cache_observed_private.h"
 #include "placement.h"
 #include "request_parts.h"
 #include "http_config.h"
@@ -10,20 +11,6 @@
 #include "apr_strings.h"
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct observed_pair {
-    const char *name, *value;
-} observed_pair;
-
-/* One block from malloc(); everything in it points into it. The response fields are those of the
- * stored head. */
-struct cache_observed {
-    size_t bytes;
-    const char *filename, *handler, *content_type, *uri, *args;
-    apr_finfo_t finfo;
-    uint32_t env_n, notes_n;
-    observed_pair pair[]; /* the environment, then the notes */
-};
 
 static size_t text_size(const char *text)
 {
@@ -171,12 +158,14 @@ void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
     if (!bc->c && connection_attach(bc) != APR_SUCCESS)
         return; /* the answer stands; there is just no memory to log it with */
     bc->c->keepalives = (int)bc->requests + (bc->close_after == CONN_KEEP);
+    bc->c->keepalive = bc->close_after == CONN_KEEP ? AP_CONN_KEEPALIVE : AP_CONN_CLOSE;
+    core_output_add_bytes(bc, (apr_off_t)sent->head_sent + sent->body_sent);
+    if (cache_log_directly(e, bc, head, sent))
+        return;
     r = request_create(bc->c, head);
     cache_hold(e);
     observe_fill(r, e, sent);
-    bc->c->keepalive = bc->close_after == CONN_KEEP ? AP_CONN_KEEPALIVE : AP_CONN_CLOSE;
     policy_observe(r);
-    core_output_add_bytes(bc, (apr_off_t)sent->head_sent + sent->body_sent);
     bc->consumed += head->head_len; /* as if it were taken already, which the caller does next */
     ap_run_log_transaction(r);
     bc->consumed -= head->head_len;

@@ -8,7 +8,7 @@
  * displacement), cache_body.c (bodies), cache_admission.c (what is worth a place), cache_store.c
  * (which answers are stored, and when), cache_fill.c (what is taken of one), cache_offer.c (what
  * handlers and filters offer), cache_tell.c (why not), cache_capture.c (what filters make of it), cache_vary.c (fields that
- * answers depend on), cache_worker_fill.c (answers made by workers), cache_observe.c (logs).
+ * answers depend on), cache_worker_fill.c (answers made by workers), cache_observe.c and cache_stored_log.c (logs).
  *
  * An entry is made in two steps. A full run of a request that is asked for often enough only *arms*
  * it: all that the answer depends on is put under watch. The next full run, which begins after the
@@ -339,8 +339,8 @@ typedef struct cache_observed_answer {
 } cache_observed_answer;
 
 /** Show a stored answer to the log_transaction hooks. */
-void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head, int status,
-                   size_t head_sent, apr_off_t body_sent);
+void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
+                   const cache_observed_answer *sent);
 
 /** Keep of r what cache_observe() needs. */
 int cache_observe_keep(cache_entry *e, request_rec *r);

@@ -345,8 +345,10 @@ const char *cache_kind_is_not(const response_cache *c, const request_rec *r)
 /* Several parts, or an entry whose body is another one: what is stored stays as it is. */
 static void store_fill_part(response_cache *c, cache_entry *e, request_rec *r)
 {
-    if (!c->is_workers)
-        cache_fill_206(c, e, r);
+    const int had_body = e->body != NULL;
+
+    if (!c->is_workers && cache_fill_206(c, e, r) && !had_body && e->body)
+        cache_forget(c, e); /* of a kind that is not sent from memory */
 }
 
 static void store_fill(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason)

@@ -85,6 +85,17 @@ BRG_DECLARE(void) brg_cache_declare(module *m, brg_cache_fn *fn)
     declaration_add(m, fn, 0);
 }
 
+BRG_DECLARE(void)
+brg_stored_log_declare(module *m, brg_stored_ready_fn *ready, brg_stored_log_fn *log)
+{
+    declaration *d = declaration_of(m->name);
+
+    if (!d)
+        return; /* undeclared: its answers are not stored */
+    d->log_ready = ready;
+    d->log_stored = log;
+}
+
 BRG_DECLARE(void) brg_nonblocking_declare(module *m)
 {
     declaration_add(m, NULL, 1);

@@ -12,6 +12,7 @@
 #include "httpd.h"
 #include "http_config.h"
 #include "brigade/response_cache.h"
+#include "brigade/stored_answer.h"
 
 #define DECLARATIONS_MOST 128 /**< modules; those beyond count as undeclared */
 
@@ -25,6 +26,8 @@ typedef struct declaration {
     const struct stock_rule *stock; /**< declared in its stead (stock_policy.h), or NULL */
     int hooks_requests;             /**< it hooks a phase of requests */
     int hooks_phases;               /**< one that is no handler */
+    brg_stored_ready_fn *log_ready; /**< brg_stored_log_declare(), or NULL */
+    brg_stored_log_fn *log_stored;
 } declaration;
 
 extern declaration declarations[DECLARATIONS_MOST];

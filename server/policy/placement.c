@@ -167,6 +167,31 @@ void policy_observe(request_rec *r)
         (void)observers[i](r);
 }
 
+static policy_stored_loggers stored_loggers; /* n < 0: a request_rec is needed */
+
+static void survey_stored_loggers(void)
+{
+    policy_stored_loggers *s = &stored_loggers;
+    apr_array_header_t *links = ap_hook_get_log_transaction();
+
+    s->n = observers_n ? -1 : 0;
+    for (int k = 0; links && k < links->nelts && s->n >= 0; k++) {
+        const declaration *d = declaration_of(hook_link_at(links, k)->module);
+
+        if (!d || !d->log_stored || s->n == (int)(sizeof s->log / sizeof *s->log)) {
+            s->n = -1;
+            return;
+        }
+        s->ready[s->n] = d->log_ready;
+        s->log[s->n++] = d->log_stored;
+    }
+}
+
+const policy_stored_loggers *policy_stored_log(void)
+{
+    return stored_loggers.n < 0 || declarations_phases_wait() ? NULL : &stored_loggers;
+}
+
 /* Of whom requests have to ask something. */
 static void survey_declarations(void)
 {
@@ -192,6 +217,7 @@ void policy_survey_hooks(void)
     for (int i = 0; i < declarations_n; i++)
         declarations[i].hooks_requests = declarations[i].hooks_phases = 0;
     survey_observers();
+    survey_stored_loggers();
     survey_connections();
     policy_surveyed = 1;
     phases_plain = survey(request_hooks, sizeof request_hooks / sizeof *request_hooks, "requests");

@@ -13,6 +13,7 @@
 #include "httpd.h"
 #include "util_filter.h"
 #include "http_config.h"
+#include "brigade/stored_answer.h"
 
 /** Look at the registered hooks: after the configuration was read (post_config). Threads: main. */
 void policy_survey_hooks(void);
@@ -57,6 +58,17 @@ int phases_may_wait(const request_rec *r);
 
 /** Run the post_read_request hooks whose effect logs show (mod_remoteip) for a request that was answered from memory. */
 void policy_observe(request_rec *r);
+
+/** Modules that log stored answers without a request_rec, in the order of their hooks. */
+typedef struct policy_stored_loggers {
+    int n;
+    brg_stored_ready_fn *ready[4];
+    brg_stored_log_fn *log[4];
+} policy_stored_loggers;
+
+/** Those that do; NULL: some module that logs cannot, or an observer changes what is logged, or
+ * phases wait. */
+const policy_stored_loggers *policy_stored_log(void);
 
 /**
  * 1 if every filter on r's chains and every module with a request hook is declared non-blocking and

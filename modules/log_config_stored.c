@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The items of the format language for answers from memory (brigade/stored_answer.h): each writes what
+ * its namesake in log_config_items.c would write of the request_rec that is not made here. An item
+ * without a namesake here lets its log take the way with a request_rec.
+ */
+#include "log_config_private.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include "apr_lib.h"
+#include <unistd.h>
+
+#define LOG_STORED(name)                                                             \
+    static void name(log_out *out, const brg_stored_answer *a, const log_item *item, \
+                     log_entry *entry)
+
+static void log_out_text(log_out *out, brg_text text)
+{
+    if (text.at)
+        log_out_escaped_n(out, text.at, text.len);
+    else
+        log_out_dash(out);
+}
+
+static void log_out_plain_or_dash(log_out *out, const char *s)
+{
+    if (s)
+        log_out_bytes(out, s, strlen(s));
+    else
+        log_out_dash(out);
+}
+
+void log_stored_literal(log_out *out, const brg_stored_answer *a, const log_item *item,
+                        log_entry *entry)
+{
+    log_out_bytes(out, item->arg, item->arg_len);
+}
+
+void log_stored_foreign(log_out *out, const brg_stored_answer *a, const log_item *item,
+                        log_entry *entry)
+{
+    char text[BRG_STORED_ITEM_ROOM];
+
+    log_out_bytes(out, text, item->foreign_stored(a, text));
+}
+
+/* No name is looked up: where HostnameLookups asks for it, phases are a worker's, and stored answers
+ * are logged with a request_rec. */
+LOG_STORED(log_stored_client_ip)
+{
+    log_out_plain_or_dash(out, a->connection->client_ip);
+}
+
+LOG_STORED(log_stored_local_ip)
+{
+    log_out_plain_or_dash(out, a->connection->local_ip);
+}
+
+LOG_STORED(log_stored_dash)
+{
+    log_out_dash(out);
+}
+
+LOG_STORED(log_stored_bytes)
+{
+    log_out_number(out, a->body_sent);
+}
+
+LOG_STORED(log_stored_bytes_clf)
+{
+    if (a->body_sent)
+        log_out_number(out, a->body_sent);
+    else
+        log_out_dash(out);
+}
+
+LOG_STORED(log_stored_filename)
+{
+    log_out_escaped(out, a->filename);
+}
+
+LOG_STORED(log_stored_uri)
+{
+    log_out_escaped(out, a->uri);
+}
+
+LOG_STORED(log_stored_method)
+{
+    log_out_text(out, a->method);
+}
+
+LOG_STORED(log_stored_protocol)
+{
+    log_out_text(out, a->protocol);
+}
+
+LOG_STORED(log_stored_handler)
+{
+    log_out_escaped(out, a->handler);
+}
+
+LOG_STORED(log_stored_query)
+{
+    if (a->args) {
+        log_out_bytes(out, "?", 1);
+        log_out_escaped(out, a->args);
+    }
+}
+
+LOG_STORED(log_stored_request_line)
+{
+    if (a->request_line.at) {
+        log_out_text(out, a->request_line);
+        return;
+    }
+    log_out_text(out, a->method);
+    log_out_bytes(out, " ", 1);
+    log_out_text(out, a->target);
+    log_out_bytes(out, " ", 1);
+    log_out_text(out, a->protocol);
+}
+
+LOG_STORED(log_stored_status)
+{
+    log_out_number(out, a->status);
+}
+
+LOG_STORED(log_stored_port)
+{
+    log_out_number(out, a->server->port);
+}
+
+LOG_STORED(log_stored_pid)
+{
+    log_out_number(out, getpid());
+}
+
+/* Lines of one name make one value. */
+LOG_STORED(log_stored_header_in)
+{
+    unsigned from = 0;
+    brg_text value = brg_stored_request_field(a, item->arg, item->arg_len, &from);
+
+    log_out_text(out, value);
+    while (value.at && (value = brg_stored_request_field(a, item->arg, item->arg_len, &from)).at) {
+        log_out_bytes(out, ", ", 2);
+        log_out_text(out, value);
+    }
+}
+
+LOG_STORED(log_stored_header_out)
+{
+    log_out_escaped(out, brg_stored_response_field(a, item->arg));
+}
+
+LOG_STORED(log_stored_note)
+{
+    log_out_escaped(out, brg_stored_note(a, item->arg));
+}
+
+LOG_STORED(log_stored_env)
+{
+    log_out_escaped(out, brg_stored_env(a, item->arg));
+}
+
+LOG_STORED(log_stored_server)
+{
+    log_out_escaped(out, a->server->server_hostname);
+}
+
+LOG_STORED(log_stored_keepalives)
+{
+    log_out_number(out, a->connection->keepalives ? a->connection->keepalives - 1 : 0);
+}
+
+LOG_STORED(log_stored_connection)
+{
+    const conn_rec *c = a->connection;
+
+    if (c->aborted)
+        log_out_bytes(out, "X", 1);
+    else if (c->keepalive == AP_CONN_KEEPALIVE &&
+             (!a->server->keep_alive_max || a->server->keep_alive_max - c->keepalives > 0))
+        log_out_bytes(out, "+", 1);
+    else
+        log_out_dash(out);
+}
+
+LOG_STORED(log_stored_time)
+{
+    log_out_time(out, item, a->request_time, entry);
+}
+
+LOG_STORED(log_stored_duration)
+{
+    log_out_duration(out, item, a->request_time, entry);
+}
+
+LOG_STORED(log_stored_duration_us)
+{
+    log_out_duration_us(out, a->request_time, entry);
+}
+
+enum { PLAIN, ANY_ARG };
+
+static const struct {
+    const char *tag;
+    log_stored_fn *fn;
+    int arg; /* PLAIN: only without one */
+} log_stored_items[] = {
+    {"a", log_stored_client_ip, PLAIN},     {"A", log_stored_local_ip, PLAIN},
+    {"b", log_stored_bytes_clf, ANY_ARG},   {"B", log_stored_bytes, ANY_ARG},
+    {"e", log_stored_env, ANY_ARG},         {"f", log_stored_filename, ANY_ARG},
+    {"h", log_stored_client_ip, PLAIN},     {"H", log_stored_protocol, ANY_ARG},
+    {"i", log_stored_header_in, ANY_ARG},   {"k", log_stored_keepalives, ANY_ARG},
+    {"l", log_stored_dash, ANY_ARG},        {"m", log_stored_method, ANY_ARG},
+    {"n", log_stored_note, ANY_ARG},        {"o", log_stored_header_out, ANY_ARG},
+    {"p", log_stored_port, PLAIN},          {"P", log_stored_pid, PLAIN},
+    {"q", log_stored_query, ANY_ARG},       {"r", log_stored_request_line, ANY_ARG},
+    {"R", log_stored_handler, ANY_ARG},     {"s", log_stored_status, ANY_ARG},
+    {"u", log_stored_dash, ANY_ARG},        {"U", log_stored_uri, ANY_ARG},
+    {"v", log_stored_server, ANY_ARG},      {"X", log_stored_connection, ANY_ARG},
+    {"t", log_stored_time, ANY_ARG},        {"T", log_stored_duration, ANY_ARG},
+    {"D", log_stored_duration_us, ANY_ARG},
+};
+
+log_stored_fn *logconf_stored_find(const char *tag, const char *arg)
+{
+    /* What is shown of it has no parameters: see log_emit_header_out(). */
+    if (!strcmp(tag, "o") && !strcasecmp(arg, "Content-Type"))
+        return NULL;
+    for (apr_size_t i = 0; i < sizeof(log_stored_items) / sizeof(log_stored_items[0]); i++)
+        if (!strcmp(tag, log_stored_items[i].tag))
+            return log_stored_items[i].arg == ANY_ARG || !*arg ? log_stored_items[i].fn : NULL;
+    return NULL;
+}
+
+log_needs log_format_needs(const apr_array_header_t *format)
+{
+    const log_item *item = (const log_item *)format->elts, *end = item + format->nelts;
+    log_needs needs = LOG_NEEDS_NOTHING;
+
+    for (; item < end; item++) {
+        if (!item->stored)
+            return LOG_NEEDS_RECORD;
+        /* The default port is what a hook says of a request_rec. */
+        if (item->stored == log_stored_port)
+            needs = LOG_NEEDS_PORT;
+    }
+    return needs;
+}

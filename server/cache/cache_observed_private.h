@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CACHE_CACHE_OBSERVED_PRIVATE_H
+#define BRIGADE_CACHE_CACHE_OBSERVED_PRIVATE_H
+
+/**
+ * @file cache_observed_private.h
+ * What an entry keeps of the request that filled it, for those who log the answers
+ * (cache_observe.c, cache_stored_log.c).
+ */
+#include "cache_private.h"
+#include "brigade/stored_answer.h"
+
+typedef struct observed_pair {
+    const char *name, *value;
+} observed_pair;
+
+/** One block from malloc(); everything in it points into it. The response fields are those of the
+ * stored head. */
+struct cache_observed {
+    size_t bytes;
+    const char *filename, *handler, *content_type, *uri, *args;
+    apr_finfo_t finfo;
+    uint32_t env_n, notes_n;
+    observed_pair pair[]; /**< the environment, then the notes */
+};
+
+/**
+ * Log an answer without a request_rec.
+ * @return 1; 0: nothing was done, some module needs one
+ */
+int cache_log_directly(cache_entry *e, brg_conn *bc, const http_head *h,
+                       const cache_observed_answer *sent);
+
+#endif

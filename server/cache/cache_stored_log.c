@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Logs of stored answers without a request_rec: brigade/stored_answer.h. */
+#include "cache_private.h"
+#include "connection.h"
+#include "cache_observed_private.h"
+#include "http_core.h"
+#include "http_text.h"
+#include "apr_strings.h"
+#include <strings.h>
+
+/* What brg_stored_answer.core points to. */
+typedef struct stored_view {
+    const http_head *head;
+    const cache_observed_answer *sent;
+    const struct cache_observed *kept;
+    char date[APR_RFC822_DATE_LEN];         /* of the dated field */
+    char range[HTTP_PART_ROOM], length[24]; /* of a part */
+} stored_view;
+
+static brg_text view_text(const char *at, size_t len)
+{
+    return (brg_text){at, len};
+}
+
+BRG_DECLARE(brg_text)
+brg_stored_request_field(const brg_stored_answer *a, const char *name, apr_size_t name_len,
+                         unsigned *from)
+{
+    const http_head *h = ((const stored_view *)a->core)->head;
+
+    for (; *from < h->n_fields; ++*from) {
+        const http_field *f = &h->field[*from];
+
+        if (f->name_len == name_len && !strncasecmp(f->name, name, name_len)) {
+            ++*from;
+            return view_text(f->value, f->value_len);
+        }
+    }
+    return view_text(NULL, 0);
+}
+
+/* What goes with the time, or with the part, is not as it was stored. */
+static const char *view_changing(const brg_stored_answer *a, stored_view *v, int i)
+{
+    const http_answer *answer = v->sent->answer;
+
+    if (v->sent->part && i == answer->range_at) {
+        http_part_text(v->range, v->sent->part);
+        return v->range;
+    }
+    if (v->sent->part && i == answer->length_at) {
+        v->length[http_put_number(v->length, (apr_uint64_t)a->body_sent)] = '\0';
+        return v->length;
+    }
+    if (answer->dated_name && !strcasecmp(answer->field[i].name, answer->dated_name)) {
+        apr_rfc822_date(v->date, a->request_time + answer->dated_after);
+        return v->date;
+    }
+    return answer->field[i].value;
+}
+
+BRG_DECLARE(const char *) brg_stored_response_field(const brg_stored_answer *a, const char *name)
+{
+    stored_view *v = (stored_view *)(uintptr_t)a->core;
+    const http_answer *answer = v->sent->answer;
+
+    for (int i = 0; i < answer->n_fields; i++)
+        if (!strcasecmp(answer->field[i].name, name))
+            return view_changing(a, v, i);
+    return NULL;
+}
+
+static const char *view_pair(const observed_pair *pair, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!strcasecmp(pair[i].name, name))
+            return pair[i].value;
+    return NULL;
+}
+
+BRG_DECLARE(const char *) brg_stored_env(const brg_stored_answer *a, const char *name)
+{
+    const struct cache_observed *kept = ((const stored_view *)a->core)->kept;
+
+    return view_pair(kept->pair, kept->env_n, name);
+}
+
+BRG_DECLARE(const char *) brg_stored_note(const brg_stored_answer *a, const char *name)
+{
+    const struct cache_observed *kept = ((const stored_view *)a->core)->kept;
+
+    return view_pair(kept->pair + kept->env_n, kept->notes_n, name);
+}
+
+int cache_log_directly(cache_entry *e, brg_conn *bc, const http_head *h,
+                       const cache_observed_answer *sent)
+{
+    const policy_stored_loggers *loggers = policy_stored_log();
+    stored_view v = {.head = h, .sent = sent, .kept = e->log};
+    const struct cache_observed *o = e->log;
+    brg_stored_answer a = {.server = e->server,
+                           .connection = bc->c,
+                           .request_time = bc->loop->wall,
+                           .status = sent->answer->status,
+                           .method = view_text(h->method, h->method_len),
+                           .target = view_text(h->uri, h->uri_len),
+                           .protocol = view_text(h->protocol, h->protocol_len),
+                           .uri = o->uri,
+                           .args = o->args,
+                           .filename = o->filename,
+                           .handler = o->handler,
+                           .content_type = o->content_type,
+                           .body_sent = sent->body_sent,
+                           .received = h->head_len,
+                           .sent = (apr_off_t)sent->head_sent + sent->body_sent,
+                           .core = &v};
+
+    if (!loggers)
+        return 0;
+    if (h->line && h->line_len)
+        a.request_line = view_text(h->line, h->line_len);
+    for (int i = 0; i < loggers->n; i++)
+        if (!loggers->ready[i](&a))
+            return 0;
+    for (int i = 0; i < loggers->n; i++)
+        loggers->log[i](&a);
+    return 1;
+}
