@@ -30,7 +30,7 @@ AP_IMPLEMENT_HOOK_RUN_FIRST(const char *, protocol_get, (const conn_rec *c), (c)
 
 static server_rec *protocol_server(conn_rec *c, request_rec *r, server_rec *s)
 {
-    BRG_ASSERT(c && c->base_server);
+    BRG_ASSERT(s || r || (c && c->base_server)); /* mod_md asks for a server alone */
     return s ? s : r ? r->server : c->base_server;
 }
 

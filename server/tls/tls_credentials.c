@@ -214,14 +214,16 @@ static apr_array_header_t *files_or_none(apr_pool_t *p, const apr_array_header_t
     return files ? apr_array_copy(p, files) : apr_array_make(p, 1, sizeof(const char *));
 }
 
-/* Which files, as the configuration and modules have it. */
-static int credentials_files(tls_server_conf *sc, apr_pool_t *p)
+/* sc->pairs, of the configuration's files and of those that modules add. These may do so when the
+ * configuration is complete: mod_md aborts before. */
+static int credentials_files(tls_server_conf *sc, int complete, apr_pool_t *p)
 {
     apr_array_header_t *certs = files_or_none(p, sc->cert_files);
     apr_array_header_t *keys = files_or_none(p, sc->key_files);
 
-    ap_ssl_add_cert_files(sc->server, p, certs, keys);
-    if (!certs->nelts)
+    if (complete)
+        ap_ssl_add_cert_files(sc->server, p, certs, keys);
+    if (complete && !certs->nelts)
         ap_ssl_add_fallback_cert_files(sc->server, p, certs, keys);
     sc->pairs = apr_array_make(p, certs->nelts + 1, sizeof(tls_pair));
     for (int i = 0; i < certs->nelts; i++) {
@@ -244,10 +246,10 @@ apr_array_header_t *tls_credentials_read(tls_server_conf *sc, apr_pool_t *p, apr
     return pairs;
 }
 
-apr_array_header_t *tls_credentials_first(tls_server_conf *sc, apr_pool_t *pconf, apr_pool_t *p,
-                                          apr_pool_t *ptemp)
+apr_array_header_t *tls_credentials_first(tls_server_conf *sc, int complete, apr_pool_t *pconf,
+                                          apr_pool_t *p, apr_pool_t *ptemp)
 {
-    if (credentials_files(sc, pconf)) {
+    if (credentials_files(sc, complete, pconf)) {
         sc->stamp = tls_exchange_stamp(sc);
         return tls_credentials_read(sc, p, ptemp);
     }
@@ -262,7 +264,7 @@ apr_array_header_t *tls_credentials_shown(tls_server_conf *sc, apr_pool_t *p)
 {
     apr_array_header_t *pairs = apr_array_make(p, 2, sizeof(tls_pair));
 
-    credentials_files(sc, p);
+    credentials_files(sc, 0, p);
     for (int i = 0; i < sc->pairs->nelts; i++) {
         tls_pair pair = APR_ARRAY_IDX(sc->pairs, i, tls_pair);
 

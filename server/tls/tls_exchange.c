@@ -234,10 +234,12 @@ static int exchange_fd(void)
 
 static apr_time_t exchange_due(void)
 {
-    apr_time_t due = exchange.warn;
+    apr_time_t due = exchange.warn, staged = tls_staged_due();
 
     if (!exchange.watching)
         return 1;
+    if (staged && staged < due)
+        due = staged;
     for (int i = 0; i < exchange.n; i++)
         if (exchange.servers[i].due && exchange.servers[i].due < due)
             due = exchange.servers[i].due;
@@ -281,6 +283,7 @@ static void exchange_look(void)
         exchange_start(now);
     if (exchange.warn <= now)
         exchange_warn(now);
+    tls_staged_look(exchange.pool);
     if (exchange.set)
         watch_drain(exchange.set);
     for (int i = 0; i < exchange.n; i++) {
@@ -301,6 +304,7 @@ static const supervised_work exchange_work = {
 static apr_status_t exchange_end(void *unused)
 {
     supervised_set(NULL);
+    tls_staged_end();
     if (exchange.set && exchange.owner != getpid()) {
         watch_set_forget(exchange.set); /* a child's: the watches are the supervisor's */
     } else if (exchange.set) {
@@ -332,6 +336,7 @@ void tls_exchange_begin(apr_pool_t *p, tls_server_conf **servers, int n)
         exchange.servers[i].sc = servers[i];
         exchange.servers[i].stamp = servers[i]->stamp;
     }
+    tls_staged_begin(p);
     apr_pool_cleanup_register(p, NULL, exchange_end, apr_pool_cleanup_null);
     supervised_set(&exchange_work);
 }

@@ -6,8 +6,10 @@
 #include "http_connection.h"
 #include "http_log.h"
 #include "http_protocol.h"
+#include "http_ssl.h"
 #include "apr_strings.h"
 #include <ctype.h>
+#include <openssl/pem.h>
 #include <string.h>
 
 APLOG_USE_MODULE(ssl);
@@ -103,6 +105,46 @@ static apr_array_header_t *alpn_offers(apr_pool_t *p, const unsigned char *in, u
     return offers;
 }
 
+/* ---- proofs for an authority (tls-alpn-01) ---- */
+
+static BIO *challenge_bio(const char *pem)
+{
+    return pem ? BIO_new_mem_buf(pem, -1) : NULL;
+}
+
+static int challenge_use(SSL *ssl, BIO *cert, BIO *key)
+{
+    X509 *x = cert ? PEM_read_bio_X509(cert, NULL, NULL, NULL) : NULL;
+    EVP_PKEY *k = key ? PEM_read_bio_PrivateKey(key, NULL, NULL, NULL) : NULL;
+    int ok = x && k && SSL_use_cert_and_key(ssl, x, k, NULL, 1);
+
+    X509_free(x);
+    EVP_PKEY_free(k);
+    return ok;
+}
+
+/* A module chose acme-tls/1: this handshake is with the certificate that proves who the server is, and
+ * no certificate of the client is asked for. */
+static void alpn_challenge(tls_conn *t)
+{
+    const char *name = SSL_get_servername(t->ssl, TLSEXT_NAMETYPE_host_name), *cert, *key;
+    BIO *cert_bio, *key_bio;
+
+    BRG_ASSERT(!t->established);
+    if (!name || !ap_ssl_answer_challenge(t->bc->c, name, &cert, &key))
+        return;
+    cert_bio = challenge_bio(cert);
+    key_bio = challenge_bio(key);
+    SSL_set_verify(t->ssl, SSL_VERIFY_NONE, NULL);
+    if (!challenge_use(t->ssl, cert_bio, key_bio)) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, t->server,
+                     APLOGNO(10173) "Failed to use the challenge certificate of %s", name);
+        tls_log_errors(t->server, APLOG_WARNING);
+    }
+    BIO_free(cert_bio);
+    BIO_free(key_bio);
+}
+
 /* Modules speak other protocols: let them choose. What they choose is driven by them. */
 static const char *alpn_ask(tls_conn *t, const unsigned char *in, unsigned in_len)
 {
@@ -118,6 +160,7 @@ static const char *alpn_ask(tls_conn *t, const unsigned char *in, unsigned in_le
     if (ap_switch_protocol(bc->c, NULL, t->server, chosen) != APR_SUCCESS)
         return NULL;
     bc->module_driven = 1;
+    alpn_challenge(t);
     return chosen;
 }
 

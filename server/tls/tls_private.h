@@ -13,6 +13,7 @@
  * tls_context.c      SSL_CTXs out of them, for one loop each
  * tls_store.c        certificates on their way from the supervisor to the loops
  * tls_exchange.c     the supervisor takes new certificates when their files change
+ * tls_staged.c       certificates that mod_md got: the restart that activates them
  * tls_show.c         certificates in reports and warnings
  * tls_setup.c        checks after the configuration was read; what a loop has
  * tls_bio.c          between OpenSSL and the socket
@@ -267,9 +268,10 @@ extern int tls_complaints;
 
 /** Find out in which files the certificates and keys of a server are (sc->pairs, in @a pconf), and
  * read them.
+ * @param complete  the configuration is: modules are asked, too
  * @return their content (tls_pair) in @a p; NULL: logged. Blocking: reads files, runs programs. */
-apr_array_header_t *tls_credentials_first(tls_server_conf *sc, apr_pool_t *pconf, apr_pool_t *p,
-                                          apr_pool_t *ptemp);
+apr_array_header_t *tls_credentials_first(tls_server_conf *sc, int complete, apr_pool_t *pconf,
+                                          apr_pool_t *p, apr_pool_t *ptemp);
 
 /** Read them once more. As tls_credentials_first(). */
 apr_array_header_t *tls_credentials_read(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp);
@@ -375,6 +377,18 @@ uint64_t tls_exchange_stamp(const tls_server_conf *sc);
 
 /** In a new server process: files are no business of its. */
 void tls_exchange_child(apr_pool_t *p, server_rec *s);
+
+/* ---- tls_staged.c: threads: main, of the supervisor ---- */
+
+/** Look for what mod_md has staged, if the configuration has managed domains. */
+void tls_staged_begin(apr_pool_t *p);
+void tls_staged_end(void);
+
+/** When to call tls_staged_look(), of clock_monotonic(); 0: never. */
+apr_time_t tls_staged_due(void);
+
+/** Ask for a graceful restart if there is a new certificate. Does nothing before its time. */
+void tls_staged_look(apr_pool_t *pool);
 
 /* ---- tls_setup.c ---- */
 

@@ -82,14 +82,15 @@ static void setup_compat(server_rec *main_server, apr_pool_t *ptemp)
 }
 
 /* Read all of a server, and see that it would work. @return its certificates, in ptemp; NULL: logged */
-static apr_array_header_t *setup_try(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp)
+static apr_array_header_t *setup_try(tls_server_conf *sc, int complete, apr_pool_t *p,
+                                     apr_pool_t *ptemp)
 {
     apr_array_header_t *pairs;
     SSL_CTX *ctx;
 
     BRG_ASSERT(sc->enabled == 1);
     setup_session_id(sc, ptemp);
-    pairs = tls_credentials_first(sc, p, ptemp, ptemp);
+    pairs = tls_credentials_first(sc, complete, p, ptemp, ptemp);
     ctx = pairs ? tls_context_make(sc, pairs, NULL, NULL) : NULL;
     SSL_CTX_free(ctx);
     return ctx ? pairs : NULL;
@@ -97,7 +98,7 @@ static apr_array_header_t *setup_try(tls_server_conf *sc, apr_pool_t *p, apr_poo
 
 static apr_status_t setup_server(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp)
 {
-    apr_array_header_t *pairs = setup_try(sc, p, ptemp);
+    apr_array_header_t *pairs = setup_try(sc, 1, p, ptemp);
 
     BRG_ASSERT(sc->index < 0);
     if (!pairs)
@@ -139,7 +140,7 @@ int tls_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_
 
         setup_settle(s, p);
         if (sc->enabled == 1 && tls_credentials_are_at_hand(sc, ptemp) &&
-            !setup_try(sc, ptemp, ptemp))
+            !setup_try(sc, 0, ptemp, ptemp))
             return HTTP_INTERNAL_SERVER_ERROR;
         sc->pairs = NULL;
     }
