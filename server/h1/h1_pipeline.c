@@ -45,7 +45,8 @@ ap_check_pipeline(conn_rec *c, apr_bucket_brigade *bb, unsigned int max_blank_li
     unsigned blank_lines = 0;
     int after_cr = 0;
 
-    if (c->keepalive != AP_CONN_KEEPALIVE || c->aborted)
+    /* Of connections to other servers it is not known: mod_proxy asks whether they are alive. */
+    if (c->keepalive == AP_CONN_CLOSE || c->aborted)
         return APR_EOF; /* whatever comes is no request */
     for (;;) {
         char byte = 0;

@@ -71,16 +71,35 @@ static int ssl_old_bind_outgoing(conn_rec *c, ap_conf_vector_t *dir_conf, int re
     return !ssl_old_engine_disable || ssl_old_engine_disable(c);
 }
 
+/* As ap_run_ssl_bind_outgoing(), which does not tell whether any of them took it.
+ * @return OK: one did; DECLINED: none; else the first error */
+static int ssl_bind_by_hooks(conn_rec *c, ap_conf_vector_t *dir_conf, int require_ssl)
+{
+    const apr_array_header_t *hooks = ap_hook_get_ssl_bind_outgoing();
+    int result = DECLINED;
+
+    for (int i = 0; hooks && i < hooks->nelts; i++) {
+        int rv =
+            APR_ARRAY_IDX(hooks, i, ap_LINK_ssl_bind_outgoing_t).pFunc(c, dir_conf, require_ssl);
+
+        if (rv != OK && rv != DECLINED)
+            return rv;
+        if (rv == OK)
+            result = OK;
+    }
+    return result;
+}
+
 AP_DECLARE(int)
 ap_ssl_bind_outgoing(conn_rec *c, struct ap_conf_vector_t *dir_conf, int require_ssl)
 {
     int rv, enabled;
 
     c->outgoing = 1;
-    rv = ap_run_ssl_bind_outgoing(c, dir_conf, require_ssl);
+    rv = ssl_bind_by_hooks(c, dir_conf, require_ssl);
     if (rv != OK && rv != DECLINED)
         return rv;
-    enabled = rv == OK && ap_ssl_conn_is_ssl(c);
+    enabled = rv == OK;
     if (!enabled)
         enabled = ssl_old_bind_outgoing(c, dir_conf, require_ssl) && require_ssl;
     if (require_ssl && !enabled) {

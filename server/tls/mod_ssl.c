@@ -69,6 +69,7 @@ static void *dir_merge(apr_pool_t *p, void *basev, void *addv)
     dc->require_ssl |= add->require_ssl;
     if (add->user_name)
         dc->user_name = add->user_name;
+    dc->proxy = tls_proxy_merge(p, base->proxy, add->proxy);
     if (add->options_set) {
         dc->options_set = 1;
         dc->options = add->options;
@@ -98,6 +99,7 @@ static void module_hooks(apr_pool_t *p)
     tls_show_register();
     tls_request_hooks();
     tls_vars_hooks();
+    tls_proxy_hooks();
 }
 
 module AP_MODULE_DECLARE_DATA ssl_module = {STANDARD20_MODULE_STUFF,

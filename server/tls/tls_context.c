@@ -25,18 +25,21 @@ static int context_protocols(const tls_server_conf *sc)
     return sc->protocols == TLS_UNSET ? TLS_V_ALL : sc->protocols;
 }
 
-static void context_range(const tls_server_conf *sc, int *min, int *max)
+void tls_context_protocols(SSL_CTX *ctx, int wanted)
 {
-    int wanted = context_protocols(sc);
+    int min = 0, max = 0;
 
-    *min = *max = 0;
+    BRG_ASSERT(wanted > 0 && wanted <= TLS_V_ALL);
     for (size_t i = 0; i < VERSIONS; i++) {
-        if (!(wanted & versions[i].bit))
+        if (!(wanted & versions[i].bit)) {
+            SSL_CTX_set_options(ctx, versions[i].off);
             continue;
-        if (!*min)
-            *min = versions[i].version;
-        *max = versions[i].version;
+        }
+        min = min ? min : versions[i].version;
+        max = versions[i].version;
     }
+    SSL_CTX_set_min_proto_version(ctx, min);
+    SSL_CTX_set_max_proto_version(ctx, max);
 }
 
 static uint64_t context_options(const tls_server_conf *sc)
@@ -46,9 +49,6 @@ static uint64_t context_options(const tls_server_conf *sc)
     uint64_t options = SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_SSLv3 |
                        SSL_OP_IGNORE_UNEXPECTED_EOF;
 
-    for (size_t i = 0; i < VERSIONS; i++)
-        if (!(context_protocols(sc) & versions[i].bit))
-            options |= versions[i].off;
     if (sc->honor_order == 1)
         options |= SSL_OP_CIPHER_SERVER_PREFERENCE;
     if (sc->tickets == 0)
@@ -215,12 +215,7 @@ static int context_verified(int ok, X509_STORE_CTX *store)
 
 static void context_policy(SSL_CTX *ctx, const tls_server_conf *sc)
 {
-    int min, max;
-
-    BRG_ASSERT(context_protocols(sc) != 0);
-    context_range(sc, &min, &max);
-    SSL_CTX_set_min_proto_version(ctx, min);
-    SSL_CTX_set_max_proto_version(ctx, max);
+    tls_context_protocols(ctx, context_protocols(sc));
     SSL_CTX_set_options(ctx, context_options(sc));
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_keylog_callback(ctx, tls_keys_log);

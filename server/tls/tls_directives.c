@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives of mod_ssl. Those that are not offered here are refused by name, with what to do. */
 #include "tls_private.h"
+#include "tls_proxy_private.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "apr_strings.h"
@@ -92,7 +93,7 @@ static const char *set_sni_policy(cmd_parms *cmd, void *dir, const char *arg)
 
 /* ---- files ---- */
 
-static const char *check_file(cmd_parms *cmd, const char **file)
+const char *tls_check_file(cmd_parms *cmd, const char **file)
 {
     const char *name = ap_server_root_relative(cmd->pool, *file);
     apr_finfo_t info;
@@ -113,7 +114,7 @@ static const char *add_file(cmd_parms *cmd, apr_array_header_t **files, const ch
 
     if (!strncmp(file, "pkcs11:", 7))
         return apr_pstrcat(cmd->pool, cmd->cmd->name, " with a PKCS#11 URI", NOT_OFFERED, NULL);
-    error = check_file(cmd, &file);
+    error = tls_check_file(cmd, &file);
     if (error)
         return error;
     if (!*files)
@@ -134,7 +135,7 @@ static const char *set_key(cmd_parms *cmd, void *dir, const char *file)
 
 static const char *set_chain(cmd_parms *cmd, void *dir, const char *file)
 {
-    const char *error = check_file(cmd, &file);
+    const char *error = tls_check_file(cmd, &file);
 
     of_server(cmd)->chain_file = file;
     return error;
@@ -145,25 +146,32 @@ static const char *set_ca_file(cmd_parms *cmd, void *dir, const char *file)
     const char *error = not_in_directories(cmd);
 
     if (!error)
-        error = check_file(cmd, &file);
+        error = tls_check_file(cmd, &file);
     of_server(cmd)->ca_file = file;
     return error;
 }
 
-static const char *set_ca_path(cmd_parms *cmd, void *dir, const char *path)
+const char *tls_check_folder(cmd_parms *cmd, const char **path)
 {
-    const char *error = not_in_directories(cmd), *name;
+    const char *name = ap_server_root_relative(cmd->pool, *path);
     apr_finfo_t info;
 
-    if (error)
-        return error;
-    name = ap_server_root_relative(cmd->pool, path);
     if (!name || apr_stat(&info, name, APR_FINFO_TYPE, cmd->temp_pool) != APR_SUCCESS ||
         info.filetype != APR_DIR)
-        return apr_pstrcat(cmd->pool, cmd->cmd->name, ": directory '", name ? name : path,
+        return apr_pstrcat(cmd->pool, cmd->cmd->name, ": directory '", name ? name : *path,
                            "' does not exist", NULL);
-    of_server(cmd)->ca_path = name;
+    *path = name;
     return NULL;
+}
+
+static const char *set_ca_path(cmd_parms *cmd, void *dir, const char *path)
+{
+    const char *error = not_in_directories(cmd);
+
+    if (!error)
+        error = tls_check_folder(cmd, &path);
+    of_server(cmd)->ca_path = path;
+    return error;
 }
 
 /* ---- protocols and ciphers ---- */
@@ -182,7 +190,7 @@ static int protocol_bits(const char *word)
     return -1;
 }
 
-static const char *set_protocol(cmd_parms *cmd, void *dir, const char *args)
+const char *tls_protocols(cmd_parms *cmd, const char *args, int *protocols)
 {
     int wanted = 0;
 
@@ -204,8 +212,29 @@ static const char *set_protocol(cmd_parms *cmd, void *dir, const char *args)
         wanted = sign == '-' ? wanted & ~bits : sign == '+' ? wanted | bits : bits;
     }
     if (!wanted)
-        return "SSLProtocol: no protocol is left";
-    of_server(cmd)->protocols = wanted;
+        return apr_pstrcat(cmd->pool, cmd->cmd->name, ": no protocol is left", NULL);
+    *protocols = wanted;
+    return NULL;
+}
+
+static const char *set_protocol(cmd_parms *cmd, void *dir, const char *args)
+{
+    return tls_protocols(cmd, args, &of_server(cmd)->protocols);
+}
+
+const char *tls_ciphers(cmd_parms *cmd, const char *first, const char *second, const char **list,
+                        const char **suites)
+{
+    if (!second) {
+        second = first;
+        first = "SSL";
+    }
+    if (!ap_cstr_casecmp(first, "SSL"))
+        *list = apr_pstrcat(cmd->pool, second, ":!aNULL:!eNULL:!EXP", NULL);
+    else if (!ap_cstr_casecmp(first, "TLSv1.3"))
+        *suites = second;
+    else
+        return apr_pstrcat(cmd->pool, "procotol '", first, "' not supported", NULL);
     return NULL;
 }
 
@@ -214,19 +243,7 @@ static const char *set_ciphers(cmd_parms *cmd, void *dir, const char *first, con
     const char *error = not_in_directories(cmd);
     tls_server_conf *sc = of_server(cmd);
 
-    if (error)
-        return error;
-    if (!second) {
-        second = first;
-        first = "SSL";
-    }
-    if (!ap_cstr_casecmp(first, "SSL"))
-        sc->ciphers = apr_pstrcat(cmd->pool, second, ":!aNULL:!eNULL:!EXP", NULL);
-    else if (!ap_cstr_casecmp(first, "TLSv1.3"))
-        sc->ciphers13 = second;
-    else
-        return apr_pstrcat(cmd->pool, "procotol '", first, "' not supported", NULL);
-    return NULL;
+    return error ? error : tls_ciphers(cmd, first, second, &sc->ciphers, &sc->ciphers13);
 }
 
 static const char *set_command(cmd_parms *cmd, void *dir, const char *name, const char *value)
@@ -245,7 +262,7 @@ static const char *set_command(cmd_parms *cmd, void *dir, const char *name, cons
     if (type == SSL_CONF_TYPE_UNKNOWN)
         return apr_psprintf(cmd->pool, "'%s': invalid OpenSSL configuration command", name);
     if (type == SSL_CONF_TYPE_FILE) {
-        const char *error = check_file(cmd, &value);
+        const char *error = tls_check_file(cmd, &value);
 
         if (error)
             return error;
@@ -259,19 +276,23 @@ static const char *set_command(cmd_parms *cmd, void *dir, const char *name, cons
 
 /* ---- clients' certificates ---- */
 
-static const char *set_verify(cmd_parms *cmd, void *dir, const char *arg)
+const char *tls_verify_word(cmd_parms *cmd, const char *arg, int *verify)
 {
     static const char *const words[] = {"none", "optional", "require", "optional_no_ca"};
-    const char *error = not_in_directories(cmd);
 
-    if (error)
-        return error;
     for (int i = 0; i < 4; i++)
         if (!ap_cstr_casecmp(arg, words[i]) || (!i && !ap_cstr_casecmp(arg, "off"))) {
-            of_server(cmd)->verify = i;
+            *verify = i;
             return NULL;
         }
     return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", arg, "'", NULL);
+}
+
+static const char *set_verify(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *error = not_in_directories(cmd);
+
+    return error ? error : tls_verify_word(cmd, arg, &of_server(cmd)->verify);
 }
 
 static const char *set_depth(cmd_parms *cmd, void *dir, const char *arg)
@@ -360,6 +381,8 @@ static const char *set_seed(cmd_parms *cmd, void *dir, const char *when, const c
 
 #define SERVER(name, kind, fn, help) AP_INIT_##kind(name, fn, NULL, RSRC_CONF, help)
 #define ANYWHERE(name, kind, fn, help) AP_INIT_##kind(name, fn, NULL, OR_AUTHCFG | RSRC_CONF, help)
+#define OUTGOING(name, kind, fn, which, help) \
+    AP_INIT_##kind(name, fn, (void *)(intptr_t)(which), RSRC_CONF | PROXY_CONF, help)
 #define REFUSED(name) \
     AP_INIT_RAW_ARGS(name, set_refused, NULL, OR_ALL | RSRC_CONF, "not offered by this module")
 
@@ -410,22 +433,34 @@ const command_rec tls_commands[] = {
     REFUSED("SSLOCSPResponseMaxAge"),
     REFUSED("SSLOCSPResponseTimeSkew"),
     REFUSED("SSLOCSPUseRequestNonce"),
-    REFUSED("SSLProxyCACertificateFile"),
-    REFUSED("SSLProxyCACertificatePath"),
-    REFUSED("SSLProxyCARevocationCheck"),
-    REFUSED("SSLProxyCARevocationFile"),
-    REFUSED("SSLProxyCARevocationPath"),
-    REFUSED("SSLProxyCheckPeerCN"),
-    REFUSED("SSLProxyCheckPeerExpire"),
-    REFUSED("SSLProxyCheckPeerName"),
-    REFUSED("SSLProxyCipherSuite"),
-    REFUSED("SSLProxyEngine"),
-    REFUSED("SSLProxyMachineCertificateChainFile"),
-    REFUSED("SSLProxyMachineCertificateFile"),
-    REFUSED("SSLProxyMachineCertificatePath"),
-    REFUSED("SSLProxyProtocol"),
-    REFUSED("SSLProxyVerify"),
-    REFUSED("SSLProxyVerifyDepth"),
+    OUTGOING("SSLProxyEngine", FLAG, tls_px_flag, TLS_PX_ENGINE, "On: TLS to proxied servers"),
+    OUTGOING("SSLProxyProtocol", RAW_ARGS, tls_px_protocols, 0,
+             "all or protocols, each with + or -"),
+    OUTGOING("SSLProxyCipherSuite", TAKE12, tls_px_ciphers, 0, "ciphers, in OpenSSL's syntax"),
+    OUTGOING("SSLProxyVerify", TAKE1, tls_px_verify, 0,
+             "none, optional, require or optional_no_ca"),
+    OUTGOING("SSLProxyVerifyDepth", TAKE1, tls_px_depth, 0, "certificates up to the root"),
+    OUTGOING("SSLProxyCACertificateFile", TAKE1, tls_px_file, TLS_PX_CA_FILE,
+             "PEM file with authorities of proxied servers"),
+    OUTGOING("SSLProxyCACertificatePath", TAKE1, tls_px_folder, TLS_PX_CA_PATH,
+             "folder with them, named by hash"),
+    OUTGOING("SSLProxyCARevocationCheck", TAKE12, tls_px_crl, 0,
+             "none, leaf or chain, and no_crl_for_cert_ok"),
+    OUTGOING("SSLProxyCARevocationFile", TAKE1, tls_px_file, TLS_PX_CRL_FILE, "PEM file with CRLs"),
+    OUTGOING("SSLProxyCARevocationPath", TAKE1, tls_px_folder, TLS_PX_CRL_PATH,
+             "folder with CRLs, named by hash"),
+    OUTGOING("SSLProxyCheckPeerName", FLAG, tls_px_flag, TLS_PX_CHECK_NAME,
+             "On: the certificate's names have to fit"),
+    OUTGOING("SSLProxyCheckPeerCN", FLAG, tls_px_flag, TLS_PX_CHECK_CN,
+             "On: the certificate's common name has to fit"),
+    OUTGOING("SSLProxyCheckPeerExpire", FLAG, tls_px_flag, TLS_PX_CHECK_EXPIRE,
+             "On: the certificate has to be of today"),
+    OUTGOING("SSLProxyMachineCertificateFile", TAKE1, tls_px_file, TLS_PX_CERT_FILE,
+             "PEM file with certificates to show, each with its key"),
+    OUTGOING("SSLProxyMachineCertificatePath", TAKE1, tls_px_folder, TLS_PX_CERT_PATH,
+             "folder with such files"),
+    OUTGOING("SSLProxyMachineCertificateChainFile", TAKE1, tls_px_file, TLS_PX_CHAIN_FILE,
+             "PEM file with their issuers"),
     REFUSED("SSLRenegBufferSize"),
     REFUSED("SSLRequire"),
     REFUSED("SSLSessionTicketKeyFile"),

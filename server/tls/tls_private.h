@@ -30,6 +30,7 @@
  * tls_request.c      hooks of requests
  * tls_vars.c         SSL_* variables; tls_vars_certificate.c: those of a certificate
  * tls_options.c      setters of directives of directories
+ * tls_proxy*.c       connections to other servers: see tls_proxy_private.h
  *
  * A loop has an OSSL_LIB_CTX and SSL_CTXs of its own, so that loops share no lock of OpenSSL. An SSL
  * is used by the thread that owns its connection.
@@ -115,6 +116,7 @@ typedef struct tls_dir_conf {
     unsigned options, options_add, options_del; /**< TLS_OPT_*; TLS_OPT_SET: absolute */
     int options_set;
     const char *user_name;
+    struct tls_proxy_conf *proxy; /**< SSLProxy*; NULL: nothing */
 } tls_dir_conf;
 
 /** Settings of the whole server. */
@@ -321,6 +323,9 @@ X509 *tls_certificate_parse(const tls_der *der, OSSL_LIB_CTX *lib);
 SSL_CTX *tls_context_make(const tls_server_conf *sc, const apr_array_header_t *pairs,
                           OSSL_LIB_CTX *lib, const SSL_CTX *like);
 
+/** Let @a ctx speak @a protocols (TLS_V*) alone. */
+void tls_context_protocols(SSL_CTX *ctx, int protocols);
+
 /** Give a connection what SSL_set_SSL_CTX() leaves as it was. */
 void tls_context_apply(SSL *ssl, SSL_CTX *ctx, const tls_server_conf *sc);
 
@@ -471,5 +476,29 @@ const char *tls_set_options(cmd_parms *cmd, void *dir, const char *args);
     "that LoadModule names"
 
 extern const command_rec tls_commands[];
+
+/* Words of directives. @return NULL or a message */
+const char *tls_check_file(cmd_parms *cmd, const char **file);
+const char *tls_check_folder(cmd_parms *cmd, const char **path);
+const char *tls_protocols(cmd_parms *cmd, const char *args, int *protocols);
+const char *tls_ciphers(cmd_parms *cmd, const char *first, const char *second, const char **list,
+                        const char **suites);
+const char *tls_verify_word(cmd_parms *cmd, const char *arg, int *verify);
+
+/* ---- tls_proxy_directives.c, tls_proxy.c ---- */
+
+struct tls_proxy_conf *tls_proxy_merge(apr_pool_t *p, const struct tls_proxy_conf *base,
+                                       const struct tls_proxy_conf *add);
+const char *tls_px_flag(cmd_parms *cmd, void *dir, int on);
+const char *tls_px_file(cmd_parms *cmd, void *dir, const char *file);
+const char *tls_px_folder(cmd_parms *cmd, void *dir, const char *path);
+const char *tls_px_protocols(cmd_parms *cmd, void *dir, const char *args);
+const char *tls_px_ciphers(cmd_parms *cmd, void *dir, const char *first, const char *second);
+const char *tls_px_verify(cmd_parms *cmd, void *dir, const char *arg);
+const char *tls_px_depth(cmd_parms *cmd, void *dir, const char *arg);
+const char *tls_px_crl(cmd_parms *cmd, void *dir, const char *mode, const char *option);
+
+/** Register hooks, filters and optional functions for outgoing connections. */
+void tls_proxy_hooks(void);
 
 #endif

@@ -210,7 +210,7 @@ def test_the_binary_is_the_default(serve):
     assert b"ssl_module (static)" in s.run("-M").stdout
 
 
-@pytest.mark.parametrize("line", ["SSLProxyEngine on", "SSLEngine optional", "SSLSRPVerifierFile x", "SSLCryptoDevice x",
+@pytest.mark.parametrize("line", ["SSLEngine optional", "SSLSRPVerifierFile x", "SSLCryptoDevice x",
                                   "SSLUseStapling on", "SSLOptions +FakeBasicAuth"])
 def test_what_is_not_offered_is_refused_by_name(serve, line):
     s = serve.unstarted(f"BuiltinModule ssl_module On\n{line}\n", {}, modules=())

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SSLProxy*: settings of servers, virtual hosts and <Proxy> sections. A setter's cmd->info is the
+ * number of what it sets. */
+#include "tls_proxy_private.h"
+#include "apr_strings.h"
+#include <stdint.h>
+#include <stdlib.h>
+
+static int px_which(const cmd_parms *cmd)
+{
+    return (int)(intptr_t)cmd->info;
+}
+
+static tls_proxy_conf *px_conf(const cmd_parms *cmd, void *dir)
+{
+    tls_dir_conf *dc = dir;
+
+    if (!dc->proxy) {
+        dc->proxy = apr_pcalloc(cmd->pool, sizeof *dc->proxy);
+        for (int i = 0; i < TLS_PX_NUMBERS; i++)
+            dc->proxy->number[i] = TLS_UNSET;
+    }
+    return dc->proxy;
+}
+
+tls_proxy_conf *tls_proxy_merge(apr_pool_t *p, const tls_proxy_conf *base,
+                                const tls_proxy_conf *add)
+{
+    tls_proxy_conf *conf;
+
+    if (!base || !add)
+        return (tls_proxy_conf *)(uintptr_t)(add ? add : base);
+    conf = apr_pmemdup(p, add, sizeof *conf);
+    for (int i = 0; i < TLS_PX_NUMBERS; i++)
+        if (conf->number[i] == TLS_UNSET)
+            conf->number[i] = base->number[i];
+    for (int i = 0; i < TLS_PX_TEXTS; i++)
+        if (!conf->text[i])
+            conf->text[i] = base->text[i];
+    return conf;
+}
+
+const char *tls_px_flag(cmd_parms *cmd, void *dir, int on)
+{
+    px_conf(cmd, dir)->number[px_which(cmd)] = on;
+    return NULL;
+}
+
+const char *tls_px_file(cmd_parms *cmd, void *dir, const char *file)
+{
+    const char *error = tls_check_file(cmd, &file);
+
+    px_conf(cmd, dir)->text[px_which(cmd)] = file;
+    return error;
+}
+
+const char *tls_px_folder(cmd_parms *cmd, void *dir, const char *path)
+{
+    const char *error = tls_check_folder(cmd, &path);
+
+    px_conf(cmd, dir)->text[px_which(cmd)] = path;
+    return error;
+}
+
+const char *tls_px_protocols(cmd_parms *cmd, void *dir, const char *args)
+{
+    return tls_protocols(cmd, args, &px_conf(cmd, dir)->number[TLS_PX_PROTOCOLS]);
+}
+
+const char *tls_px_ciphers(cmd_parms *cmd, void *dir, const char *first, const char *second)
+{
+    tls_proxy_conf *conf = px_conf(cmd, dir);
+
+    return tls_ciphers(cmd, first, second, &conf->text[TLS_PX_CIPHERS],
+                       &conf->text[TLS_PX_CIPHERS13]);
+}
+
+const char *tls_px_verify(cmd_parms *cmd, void *dir, const char *arg)
+{
+    return tls_verify_word(cmd, arg, &px_conf(cmd, dir)->number[TLS_PX_VERIFY]);
+}
+
+const char *tls_px_depth(cmd_parms *cmd, void *dir, const char *arg)
+{
+    char *end;
+    long n = strtol(arg, &end, 10);
+
+    if (n < 0 || n > 1000 || *end || end == arg)
+        return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", arg, "'", NULL);
+    px_conf(cmd, dir)->number[TLS_PX_DEPTH] = (int)n;
+    return NULL;
+}
+
+const char *tls_px_crl(cmd_parms *cmd, void *dir, const char *mode, const char *option)
+{
+    static const char *const words[] = {"none", "leaf", "chain"};
+    int n = -1;
+
+    for (int i = 0; i < 3; i++)
+        if (!ap_cstr_casecmp(mode, words[i]))
+            n = i;
+    if (n < 0)
+        return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", mode, "'", NULL);
+    if (option && ap_cstr_casecmp(option, "no_crl_for_cert_ok"))
+        return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", option, "'",
+                           NULL);
+    px_conf(cmd, dir)->number[TLS_PX_CRL] = n | (option ? TLS_PX_CRL_MAY_MISS : 0);
+    return NULL;
+}
