@@ -147,14 +147,16 @@ tls_scratch *tls_input_begin(tls_conn *t)
         t->failed = 1;
         return NULL;
     }
-    BRG_ASSERT(!in->input_of && !t->kept_plain);
+    BRG_ASSERT(!in->input_of);
     in->input_of = t;
     in->input_off = in->input_len = 0;
-    if (t->kept) {
-        in->input_len = t->kept_len - t->kept_off;
+    if (t->kept) { /* plaintext stays where it is */
+        in->input_len = t->kept_len - t->kept_off - t->kept_plain;
         BRG_ASSERT(in->input_len <= sizeof in->input);
-        memcpy(in->input, t->kept + t->kept_off, in->input_len);
-        tls_kept_drop(t);
+        memcpy(in->input, t->kept + t->kept_off + t->kept_plain, in->input_len);
+        t->kept_len -= (uint32_t)in->input_len;
+        if (!t->kept_plain)
+            tls_kept_drop(t);
     }
     return in;
 }
@@ -166,6 +168,18 @@ void tls_kept_drop(tls_conn *t)
     t->kept_off = t->kept_plain = t->kept_len = 0;
 }
 
+static int tls_kept_add(tls_conn *t, const void *data, size_t len)
+{
+    unsigned char *bigger = realloc(t->kept, t->kept_len + len);
+
+    if (!bigger)
+        return -1;
+    memcpy(bigger + t->kept_len, data, len);
+    t->kept = bigger;
+    t->kept_len += (uint32_t)len;
+    return 0;
+}
+
 void tls_input_end(tls_conn *t)
 {
     tls_scratch *in = bio_scratch;
@@ -173,14 +187,8 @@ void tls_input_end(tls_conn *t)
 
     BRG_ASSERT(in->input_of == t && in->input_off <= in->input_len);
     in->input_of = NULL;
-    if (left && !t->failed) {
-        if ((t->kept = malloc(left)) != NULL) {
-            memcpy(t->kept, in->input + in->input_off, left);
-            t->kept_len = (uint32_t)left;
-        } else {
-            t->failed = 1;
-        }
-    }
+    if (left && !t->failed && tls_kept_add(t, in->input + in->input_off, left))
+        t->failed = 1;
     t->reads_left = 0;
 }
 

@@ -224,7 +224,7 @@ static size_t input_fill(tls_conn *t, tls_scratch *in, char *buf, size_t len)
     return got;
 }
 
-static ssize_t input_kept(tls_conn *t, char *buf, size_t len)
+ssize_t tls_kept_take(tls_conn *t, char *buf, size_t len)
 {
     size_t n = t->kept_plain < len ? t->kept_plain : len;
 
@@ -243,10 +243,8 @@ ssize_t tls_records_recv(tls_conn *t, char *buf, size_t len)
     size_t got;
     int error;
 
-    BRG_ASSERT(t->established && t->records && len > 0);
+    BRG_ASSERT(t->established && t->records && len > 0 && !t->kept_plain);
     t->more = 0;
-    if (t->kept_plain)
-        return input_kept(t, buf, len);
     if (t->records->ended || !(in = tls_input_begin(t)))
         return 0;
     got = input_fill(t, in, buf, len);

@@ -104,8 +104,7 @@ static int keys_prf(const tls_loop *l, const char *digest, const unsigned char *
 
 /* ---- one direction ---- */
 
-/* Key and IV of TLS 1.3 out of the secret; numbers begin at 0. */
-static int half_rekey(const tls_loop *l, const tls_records *rec, tls_half *h, int seal)
+int tls_half_begin(const tls_loop *l, const tls_records *rec, tls_half *h, int seal)
 {
     unsigned char key[KEY_MOST];
     size_t len = rec->aead->key_len;
@@ -127,10 +126,11 @@ int tls_key_update(const tls_loop *l, tls_records *rec, tls_half *h, int seal)
         tls_expand_label(l, h->secret, rec->secret_len, "traffic upd", next, rec->secret_len);
 
     BRG_ASSERT(rec->v13);
+    rec->updated = 1;
     if (!failed)
         memcpy(h->secret, next, rec->secret_len);
     OPENSSL_cleanse(next, sizeof next);
-    return failed ? -1 : half_rekey(l, rec, h, seal);
+    return failed ? -1 : tls_half_begin(l, rec, h, seal);
 }
 
 /* ---- of a connection ---- */
@@ -206,11 +206,12 @@ static int keys_13(const tls_loop *l, tls_records *rec)
     uint64_t sent = rec->out.seq;
     int failed;
 
-    if (rec->known != 3 || !rec->secret_len)
+    if (rec->known != 3 || !rec->secret_len || sent > UINT8_MAX)
         return -1;
     rec->v13 = 1;
-    failed = half_rekey(l, rec, &rec->in, 0) || half_rekey(l, rec, &rec->out, 1);
+    failed = tls_half_begin(l, rec, &rec->in, 0) || tls_half_begin(l, rec, &rec->out, 1);
     rec->out.seq = sent;
+    rec->out_first = (uint8_t)sent;
     return failed;
 }
 
@@ -236,7 +237,9 @@ static int keys_12(const tls_loop *l, tls_records *rec, const SSL *ssl)
              tls_half_key(&rec->out, aead, block + key, 1);
     memcpy(rec->in.iv, block + 2 * key, iv);
     memcpy(rec->out.iv, block + 2 * key + iv, iv);
+    memcpy(rec->in.secret, block, key);
     rec->in.seq = rec->out.seq = 1; /* Finished was 0 */
+    rec->in_first = rec->out_first = 1;
     OPENSSL_cleanse(block, sizeof block);
     OPENSSL_cleanse(master, sizeof master);
     return failed;

@@ -21,6 +21,7 @@
  * tls_keys.c         keys of records after the handshake
  * tls_aead.c         ciphers, from OpenSSL's provider
  * tls_record.c       a record is encrypted, or decrypted
+ * tls_return.c       records are OpenSSL's again
  * tls_input.c        records are read
  * tls_selftest.c     whether these two work with this OpenSSL
  * tls_handshake.c    the driver of connections until the handshake is done
@@ -259,6 +260,14 @@ void tls_keys_expect(tls_conn *t);
 
 /** The handshake is done: from now on records are our own. @return 0; -1: they stay OpenSSL's */
 int tls_keys_take(tls_conn *t);
+
+/**
+ * From now on they are OpenSSL's again: before a handshake in the middle of a connection. What was
+ * read stays with the connection. No output may wait (tls_flush).
+ * @return 0; -1: it cannot be, after a KeyUpdate or very many records, and they stay our own
+ * Threads: a worker, since it takes some microseconds for each record of before.
+ */
+int tls_keys_return(tls_conn *t);
 
 /** Wipe and free. */
 void tls_keys_drop(tls_conn *t);

@@ -43,16 +43,18 @@ typedef struct tls_half {
     void *ctx;    /**< of aead->make() */
     uint64_t seq; /**< of the next record */
     unsigned char iv[TLS_IV];
-    unsigned char secret[TLS_SECRET_MOST]; /**< TLS 1.3 */
+    unsigned char secret[TLS_SECRET_MOST]; /**< TLS 1.2: in.secret is the client's key */
 } tls_half;
 
 struct tls_records {
     const tls_aead *aead; /**< the loop's */
     uint8_t v13, explicit_iv, known, secret_len;
-    uint8_t idle;       /**< records without data since the last with some */
-    uint8_t warnings;   /**< alerts that are no end, in all */
-    uint8_t update_due; /**< the peer asked for a KeyUpdate */
-    uint8_t ended;      /**< the peer sends nothing more */
+    uint8_t idle;                /**< records without data since the last with some */
+    uint8_t warnings;            /**< alerts that are no end, in all */
+    uint8_t update_due;          /**< the peer asked for a KeyUpdate */
+    uint8_t updated;             /**< keys changed by KeyUpdate */
+    uint8_t in_first, out_first; /**< numbers of the first records of ours */
+    uint8_t ended;               /**< the peer sends nothing more */
     tls_half in, out;
 };
 
@@ -66,6 +68,9 @@ void tls_aead_end(tls_aead *a);
 int tls_half_key(tls_half *h, const tls_aead *aead, const unsigned char *key, int seal);
 
 /* ---- tls_keys.c ---- */
+
+/** Key and IV out of a direction's secret (TLS 1.3). Numbers begin at 0. @return 0, or -1 */
+int tls_half_begin(const tls_loop *l, const tls_records *rec, tls_half *h, int seal);
 
 /** Next keys of a direction, by KeyUpdate. @return 0, or -1: no memory */
 int tls_key_update(const tls_loop *l, tls_records *rec, tls_half *h, int seal);
@@ -100,6 +105,9 @@ ssize_t tls_open(tls_records *rec, unsigned char *record, size_t len, unsigned c
                  unsigned *type);
 
 /* ---- tls_input.c: for tls_transport.c ---- */
+
+/** As recv(), of plaintext that was kept: there is some. */
+ssize_t tls_kept_take(tls_conn *t, char *buf, size_t len);
 
 /** As recv(): plaintext of data records. What else comes is dealt with. */
 ssize_t tls_records_recv(tls_conn *t, char *buf, size_t len);

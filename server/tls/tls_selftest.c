@@ -141,11 +141,23 @@ static int selftest_receives(selftest *s)
     return 1;
 }
 
+/* After that, OpenSSL goes on itself. */
+static int selftest_returns(selftest *s)
+{
+    char got[sizeof selftest_text];
+
+    return !tls_keys_return(&s->server) &&
+           SSL_write(s->server.ssl, selftest_text, sizeof selftest_text) > 0 &&
+           SSL_read(s->client, got, sizeof got) == (int)sizeof got &&
+           SSL_write(s->client, selftest_text, sizeof selftest_text) > 0 &&
+           SSL_read(s->server.ssl, got, sizeof got) == (int)sizeof got;
+}
+
 static int selftest_version(int version)
 {
     selftest s;
     int ok = selftest_begin(&s, version) && selftest_handshake(&s) && selftest_sends(&s) &&
-             selftest_receives(&s);
+             selftest_receives(&s) && selftest_returns(&s);
 
     selftest_end(&s);
     return ok;

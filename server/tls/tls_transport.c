@@ -200,6 +200,8 @@ static ssize_t tls_recv(brg_conn *bc, void *buf, size_t len)
     }
     if (t->failed)
         return 0;
+    if (t->kept_plain)
+        return tls_kept_take(t, buf, len);
     if (t->records)
         return tls_records_recv(t, buf, len);
     n = tls_recv_some(t, buf, len);
