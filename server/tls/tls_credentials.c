@@ -5,23 +5,13 @@
 #include "http_log.h"
 #include "http_ssl.h"
 #include "apr_strings.h"
-#include "apr_thread_proc.h"
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <string.h>
 
 APLOG_USE_MODULE(ssl);
 
-#define PASS_MOST 256
-
 int tls_complaints = APLOG_EMERG;
-
-/* What the callback for pass phrases needs to know. */
-typedef struct pass_asked {
-    const tls_server_conf *sc;
-    apr_pool_t *p;
-    const char *file;
-} pass_asked;
 
 /* ---- DER ---- */
 
@@ -55,65 +45,6 @@ static tls_der *der_of_certificate(apr_pool_t *p, X509 *x)
 
     X509_free(x);
     return der_keep(p, data, len);
-}
-
-/* ---- pass phrases ---- */
-
-static const char *pass_type(const tls_server_conf *sc, apr_pool_t *p)
-{
-    return apr_psprintf(p, "%s:%u", sc->server->server_hostname ? sc->server->server_hostname : "",
-                        sc->server->port ? sc->server->port : 443);
-}
-
-static apr_status_t pass_start(apr_proc_t *proc, const char *program, const char *const *argv,
-                               apr_pool_t *p)
-{
-    apr_procattr_t *attr;
-    apr_status_t rv = apr_procattr_create(&attr, p);
-
-    if (rv == APR_SUCCESS)
-        rv = apr_procattr_io_set(attr, APR_NO_PIPE, APR_FULL_BLOCK, APR_NO_PIPE);
-    if (rv == APR_SUCCESS)
-        rv = apr_procattr_cmdtype_set(attr, APR_PROGRAM);
-    return rv == APR_SUCCESS ? apr_proc_create(proc, program, argv, NULL, attr, p) : rv;
-}
-
-/* As mod_ssl calls it: "host:port" and the type of the key; the phrase is the first line of output. */
-static int pass_of_program(const pass_asked *asked, char *buf, int size)
-{
-    const char *program = tls_settings.pass_program;
-    const char *argv[] = {program, pass_type(asked->sc, asked->p), "RSA", NULL};
-    apr_exit_why_e why;
-    apr_proc_t proc;
-    int status, n = 0;
-
-    BRG_ASSERT(program != NULL && size > 1);
-    if (pass_start(&proc, program, argv, asked->p) != APR_SUCCESS)
-        return 0;
-    while (n < size - 1) {
-        apr_size_t one = 1;
-
-        if (apr_file_read(proc.out, buf + n, &one) != APR_SUCCESS || buf[n] == '\n')
-            break;
-        n++;
-    }
-    buf[n] = '\0';
-    apr_file_close(proc.out);
-    apr_proc_wait(&proc, &status, &why, APR_WAIT);
-    while (n && (buf[n - 1] == '\r' || buf[n - 1] == '\n'))
-        n--;
-    return n;
-}
-
-static int pass_ask(char *buf, int size, int writing, void *data)
-{
-    const pass_asked *asked = data;
-
-    if (size > PASS_MOST)
-        size = PASS_MOST;
-    if (tls_settings.pass_program)
-        return pass_of_program(asked, buf, size);
-    return PEM_def_callback(buf, size, writing, NULL); /* from the terminal */
 }
 
 /* ---- files ---- */
@@ -150,21 +81,19 @@ static int read_certificates(apr_array_header_t *to, const char *file, int most,
     return n;
 }
 
-static tls_der *read_key(const tls_server_conf *sc, const char *file, apr_pool_t *p,
+static tls_der *read_key(const tls_server_conf *sc, const char *file, int n, apr_pool_t *p,
                          apr_pool_t *ptemp)
 {
-    pass_asked asked = {.sc = sc, .p = ptemp, .file = file};
-    BIO *in = BIO_new_file(file, "r");
-    EVP_PKEY *key = in ? PEM_read_bio_PrivateKey(in, NULL, pass_ask, &asked) : NULL;
+    EVP_PKEY *key = tls_pass_read_key(sc, file, n, ptemp);
     unsigned char *data = NULL;
     int len = key ? i2d_PrivateKey(key, &data) : 0;
 
     EVP_PKEY_free(key);
-    BIO_free(in);
     return der_keep(p, data, len);
 }
 
-static int pair_read(const tls_server_conf *sc, tls_pair *pair, apr_pool_t *p, apr_pool_t *ptemp)
+static int pair_read(const tls_server_conf *sc, tls_pair *pair, int n, apr_pool_t *p,
+                     apr_pool_t *ptemp)
 {
     BRG_ASSERT(pair->cert_file != NULL && pair->key_file != NULL);
     pair->chain = apr_array_make(p, 3, sizeof(tls_der *));
@@ -174,7 +103,7 @@ static int pair_read(const tls_server_conf *sc, tls_pair *pair, apr_pool_t *p, a
     if (sc->chain_file && read_certificates(pair->chain, sc->chain_file, 100, p) <= 0)
         return read_failed(sc, APLOGNO(01903) "Failed to configure CA certificate chain!",
                            sc->chain_file);
-    if (!(pair->key = read_key(sc, pair->key_file, p, ptemp)))
+    if (!(pair->key = read_key(sc, pair->key_file, n, p, ptemp)))
         return read_failed(sc, APLOGNO(02577) "Init: Can't read private key, check",
                            pair->key_file);
     return 0;
@@ -241,7 +170,7 @@ apr_array_header_t *tls_credentials_read(tls_server_conf *sc, apr_pool_t *p, apr
 
     BRG_ASSERT(pairs->nelts > 0);
     for (int i = 0; i < pairs->nelts; i++)
-        if (pair_read(sc, &APR_ARRAY_IDX(pairs, i, tls_pair), p, ptemp))
+        if (pair_read(sc, &APR_ARRAY_IDX(pairs, i, tls_pair), i, p, ptemp))
             return NULL;
     return pairs;
 }

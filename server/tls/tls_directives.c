@@ -345,7 +345,7 @@ static const char *set_session_cache(cmd_parms *cmd, void *dir, const char *arg)
 
 static const char *set_pass_phrase(cmd_parms *cmd, void *dir, const char *arg)
 {
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY), *program = NULL;
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY), *program = NULL, *rest;
     apr_finfo_t info;
 
     if (error)
@@ -356,11 +356,15 @@ static const char *set_pass_phrase(cmd_parms *cmd, void *dir, const char *arg)
         program = arg + 1;
     else if (strcmp(arg, "builtin"))
         return apr_pstrcat(cmd->pool, "SSLPassPhraseDialog: Invalid argument '", arg, "'", NULL);
+    tls_settings.pass_pipe = *arg == '|';
     if (program) {
+        rest = tls_settings.pass_pipe ? program + strcspn(program, " \t") : "";
+        program = apr_pstrmemdup(cmd->pool, program, strlen(program) - strlen(rest));
         program = ap_server_root_relative(cmd->pool, program);
         if (!program || apr_stat(&info, program, APR_FINFO_TYPE, cmd->temp_pool) != APR_SUCCESS)
             return apr_pstrcat(cmd->pool, "SSLPassPhraseDialog: file '", arg, "' does not exist",
                                NULL);
+        program = apr_pstrcat(cmd->pool, program, rest, NULL);
     }
     tls_settings.pass_program = program;
     return NULL;

@@ -250,6 +250,7 @@ static apr_time_t exchange_due(void)
 static void exchange_start(apr_time_t now)
 {
     exchange.watching = 1;
+    tls_pass_serve();
     exchange.set = watch_set_create((size_t)exchange.n * 2);
     for (int i = 0; i < exchange.n; i++) {
         exchange_watch(&exchange.servers[i]);
@@ -320,6 +321,7 @@ void tls_exchange_child(apr_pool_t *p, server_rec *s)
 {
     if (exchange.owner == getpid())
         return; /* -X */
+    tls_pass_child();
     if (exchange.set)
         watch_set_forget(exchange.set);
     exchange.set = NULL;

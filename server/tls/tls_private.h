@@ -9,6 +9,7 @@
  * mod_ssl.c          the module: directives, configurations, hooks
  * tls_directives.c   setters of directives
  * tls_credentials.c  certificates and keys: read by the supervisor, kept as bytes
+ * tls_pass.c         pass phrases of encrypted keys
  * tls_certificate.c  what a certificate says
  * tls_context.c      SSL_CTXs out of them, for one loop each
  * tls_store.c        certificates on their way from the supervisor to the loops
@@ -123,6 +124,7 @@ typedef struct tls_dir_conf {
 /** Settings of the whole server. */
 typedef struct tls_global {
     const char *pass_program; /**< SSLPassPhraseDialog exec: or |; NULL: builtin */
+    int pass_pipe;            /**< it was |: a program with arguments, which reads what is wanted */
     apr_size_t cache_bytes;   /**< SSLSessionCache shmcb; 0 = none */
 } tls_global;
 extern tls_global tls_settings;
@@ -294,6 +296,18 @@ apr_array_header_t *tls_credentials_shown(tls_server_conf *sc, apr_pool_t *p);
 /** 1 if that can be tried without asking anyone for a pass phrase, and without being told of files by
  * other modules. Blocking: reads files. */
 int tls_credentials_are_at_hand(const tls_server_conf *sc, apr_pool_t *ptemp);
+
+/* ---- tls_pass.c; threads: main, of the supervisor ---- */
+
+/** Read a key, encrypted or not. @param n  of the server's keys. @return NULL: why is in OpenSSL's
+ * queue, or logged. Blocking: reads files, runs programs, asks at the terminal at a start. */
+EVP_PKEY *tls_pass_read_key(const tls_server_conf *sc, const char *file, int n, apr_pool_t *p);
+
+/** The server serves: nobody is asked at the terminal any more. */
+void tls_pass_serve(void);
+
+/** In a new server process: forget pass phrases. */
+void tls_pass_child(void);
 
 /* ---- tls_certificate.c; threads: any ---- */
 

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What files of certificates and keys may hold: encrypted keys, keys of two types."""
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+
+import pytest
+
+import brigade
+from tls_site import TLSAuthority
+
+pytestmark = [pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed"),
+              pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="the built-in module")]
+
+RSA = ("rsa", "rsa_keygen_bits:2048")
+CONFIG = """
+BuiltinModule ssl_module On
+LoadModule ssl_module @MODULES@/mod_ssl.so
+Listen 127.0.0.1:@TLS@
+@GLOBAL@
+<VirtualHost *:@TLS@>
+ServerName a.test
+SSLEngine on
+@HERE@
+</VirtualHost>
+"""
+TWO = "\n".join(f"SSLCertificateFile @ROOT@/made/{n}.pem\nSSLCertificateKeyFile @ROOT@/made/{n}.key" for n in ("ec", "rsa"))
+
+
+class Site:
+    def __init__(self, serve, here=TWO, everywhere=""):
+        self.tls = brigade.free_port()
+        self.server = serve.unstarted(CONFIG.replace("@TLS@", str(self.tls)).replace("@HERE@", here).replace("@GLOBAL@", everywhere),
+                                      {"x.txt": "x\n"}, modules=())
+        self.authority = TLSAuthority(self.server.path("made"))
+        self.authority.make("a.test", "ec")
+        self.authority.make("a.test", "rsa", RSA)
+
+    def encrypt(self, name, phrase="geheim", *form):
+        key = self.server.path(f"made/{name}.key")
+        subprocess.run(["openssl", "pkey", "-aes256", "-passout", f"pass:{phrase}", "-in", key, "-out", key + ".enc", *form], check=True,
+                       capture_output=True)
+        os.rename(key + ".enc", key)
+
+    def asker(self, name="ask", phrase="geheim"):
+        path = self.server.path(name)
+        with open(path, "w") as f:
+            f.write(f'#!/bin/sh\necho "$*" >> {self.server.root}/asked\n{"cat >> " + self.server.root + "/asked" if name == "pipe" else ""}\n'
+                    f'echo {phrase}\n')
+        os.chmod(path, 0o700)
+        return path
+
+    def connect(self, **settings):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        ciphers = settings.pop("ciphers", None)
+        if ciphers:
+            context.set_ciphers(ciphers)
+        for name, value in settings.items():
+            setattr(context, name, value)
+        return context.wrap_socket(socket.create_connection(("127.0.0.1", self.tls), brigade.PATIENCE), server_hostname="a.test")
+
+    def unit(self, **settings):
+        with self.connect(**settings) as s:
+            return self.authority.unit(s.getpeercert(binary_form=True))
+
+    def both_types(self):
+        v12 = {"maximum_version": ssl.TLSVersion.TLSv1_2}
+        assert self.unit(ciphers="ECDHE-ECDSA-AES128-GCM-SHA256", **v12) == "ec"
+        assert self.unit(ciphers="ECDHE-RSA-AES128-GCM-SHA256", **v12) == "rsa"
+
+
+def test_two_types_of_keys(serve):
+    site = Site(serve)
+    site.server.start()
+    site.both_types()
+
+
+@pytest.mark.parametrize("how", ["exec:", "|"])
+def test_pass_phrase_of_a_program(serve, how):
+    """It is asked once for keys of the same pass phrase, and not at a reload."""
+    site = Site(serve, everywhere=f'SSLPassPhraseDialog "{how}@ROOT@/{"ask" if how != "|" else "pipe one two"}"')
+    site.encrypt("ec")
+    site.encrypt("rsa", "geheim", "-traditional")
+    site.asker("ask" if how != "|" else "pipe")
+    site.server.start()
+    site.both_types()
+    asked = site.server.read("asked").decode()
+    assert asked == "a.test:443 RSA\n" if how != "|" else asked == f"one two\nPrivate key of a.test:{site.tls} ({site.server.path('made/ec.key')})\nPass phrase:\n"
+    before = site.server.children()
+    os.kill(site.server.process.pid, signal.SIGUSR1)
+    brigade.wait_until(lambda: not set(before) & set(site.server.children()), "new processes")
+    site.both_types()
+    assert site.server.read("asked").decode() == asked
+    assert b"geheim" not in site.server.error_log()
+
+
+def test_wrong_pass_phrase(serve):
+    site = Site(serve, everywhere="SSLPassPhraseDialog exec:@ROOT@/ask")
+    site.encrypt("ec")
+    site.asker(phrase="falsch")
+    done = site.server.run("-X")
+    assert done.returncode != 0 and b"AH02577: Init: Can't read private key, check" in site.server.error_log() + done.stderr
+    assert b"falsch" not in site.server.error_log() + done.stderr
+
+
+def test_nobody_to_be_asked(serve):
+    site = Site(serve)
+    site.encrypt("ec")
+    command = ["setsid", "-w", *site.server.command("-X")]
+    site.server.port = brigade.free_port()
+    site.server.write_config()
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=site.server.env, timeout=brigade.PATIENCE)
+    assert done.returncode != 0
+    assert b"AH02578: Init: Unable to read pass phrase of" in site.server.error_log() and b"there is no terminal" in site.server.error_log()
+
+
+def test_exchanged_for_an_encrypted_key(serve):
+    site = Site(serve, everywhere="SSLPassPhraseDialog exec:@ROOT@/ask")
+    site.encrypt("ec")
+    site.asker()
+    site.server.start()
+    v12 = {"maximum_version": ssl.TLSVersion.TLSv1_2, "ciphers": "ECDHE-ECDSA-AES128-GCM-SHA256"}
+    made = site.authority.make("a.test", "new")
+    site.encrypt("new")
+    for kind, name in (("cert", "ec.pem"), ("key", "ec.key")):
+        shutil.copy(made[kind], site.server.path("made", name))
+    brigade.wait_until(lambda: site.unit(**v12) == "new", "the new certificate")
+    assert site.server.read("asked").decode().count("\n") == 1
