@@ -185,15 +185,21 @@ LOG_EMIT(log_emit_user)
         log_out_escaped(out, r->user);
 }
 
+/* Filters count the body of an answer to HEAD, too, which is not sent. */
+static apr_off_t log_body_sent(const request_rec *r)
+{
+    return r->sent_bodyct && !r->header_only ? r->bytes_sent : 0;
+}
+
 LOG_EMIT(log_emit_bytes)
 {
-    log_out_number(out, r->sent_bodyct ? r->bytes_sent : 0);
+    log_out_number(out, log_body_sent(r));
 }
 
 LOG_EMIT(log_emit_bytes_clf)
 {
-    if (r->sent_bodyct && r->bytes_sent)
-        log_out_number(out, r->bytes_sent);
+    if (log_body_sent(r))
+        log_out_number(out, log_body_sent(r));
     else
         log_out_dash(out);
 }
