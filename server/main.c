@@ -65,13 +65,13 @@ static int main_serve(process_rec *process)
     return 1;
 }
 
-/* -V: a configuration that cannot be read leaves the process model as it is by default. */
+/* -V: of the configuration the process model alone is of interest. One that cannot be read leaves it as it is by default. */
 static void main_show_settings(process_rec *process, const main_options *options)
 {
     ap_run_mode = AP_SQ_RM_CONFIG_TEST;
     ap_main_state = AP_SQ_MS_CREATE_PRE_CONFIG;
     if (main_has_configuration(process->pool, options))
-        (void)conf_generation_read(process, CONF_DEPTH_CHECK);
+        (void)conf_generation_read(process, CONF_DEPTH_READ);
     main_print_settings(options);
     main_process_exit(process, 0);
 }

@@ -24,20 +24,31 @@ static int conf_include_line; /* of the Include that is being carried out, for D
 
 /* ---- one file ---- */
 
+/* For DUMP_INCLUDES: lines, from the pool of one reading. They are printed behind it, since it may begin again. */
+static apr_array_header_t *conf_included;
+
 static void conf_dump_include(apr_pool_t *p, const char *name)
 {
-    apr_file_t *out;
+    const char *line = conf_include_line ? apr_itoa(p, conf_include_line) : "*";
 
     if (!ap_exists_config_define("DUMP_INCLUDES"))
         return;
-    apr_file_open_stdout(&out, p);
-    if (conf_include_depth == 1)
-        apr_file_printf(out, "Included configuration files:\n");
-    apr_file_printf(out, "%*s", conf_include_depth * 2, "");
-    if (conf_include_line)
-        apr_file_printf(out, "(%d) %s\n", conf_include_line, name);
-    else
-        apr_file_printf(out, "(*) %s\n", name);
+    if (conf_include_depth == 1) {
+        conf_included = apr_array_make(p, 64, sizeof(char *));
+        APR_ARRAY_PUSH(conf_included, const char *) = "Included configuration files:";
+    }
+    if (conf_included)
+        APR_ARRAY_PUSH(conf_included, const char *) =
+            apr_psprintf(p, "%*s(%s) %s", conf_include_depth * 2, "", line, name);
+}
+
+void conf_dump_includes(apr_pool_t *p)
+{
+    apr_file_t *out;
+
+    if (conf_included && apr_file_open_stdout(&out, p) == APR_SUCCESS)
+        apr_file_printf(out, "%s\n", apr_array_pstrcat(p, conf_included, '\n'));
+    conf_included = NULL;
 }
 
 static const char *conf_build_file(conf_files *in, const char *name)

@@ -91,7 +91,7 @@ static const char *conf_read_words(server_rec *s, const apr_array_header_t *line
     cmd_parms parms;
 
     conf_parms_init(&parms, p, ptemp, s);
-    parms.config_file = conf_open_memory(p, "-C/-c directives", text, strlen(text));
+    parms.config_file = conf_open_memory(p, "-c/-C directives", text, strlen(text));
     error = ap_build_config(&parms, p, ptemp, tree);
     return error ? apr_pstrcat(p, "Syntax error in -C/-c directive: ", error, NULL) : NULL;
 }

@@ -86,6 +86,9 @@ int conf_builtin_waits_for_load(const module *m);
  * Threads: any, once the configuration is read. */
 int conf_loads_stock(void);
 
+/** -D DUMP_INCLUDES: print the files that the last reading consisted of. Nothing else otherwise. @a p: for a while */
+void conf_dump_includes(apr_pool_t *p);
+
 /** What -l prints. */
 void conf_builtin_print(void);
 /** @} */

@@ -186,8 +186,10 @@ static apr_status_t conf_phase_read_complete(process_rec *process)
         apr_pool_create(&conf_gen.ptemp, process->pconf);
         apr_pool_tag(conf_gen.ptemp, "ptemp");
         rv = conf_phase_read(process);
-        if (!conf_builtin_reread())
+        if (!conf_builtin_reread()) {
+            conf_dump_includes(conf_gen.ptemp);
             return rv;
+        }
         conf_generation_reset(process);
         ap_main_state = state;
     }
@@ -198,6 +200,8 @@ apr_status_t conf_generation_read(process_rec *process, conf_depth depth)
     apr_pool_t *pconf = process->pconf;
     apr_status_t rv = conf_phase_read_complete(process);
 
+    if (depth == CONF_DEPTH_READ)
+        return rv;
     if (rv == APR_SUCCESS)
         rv = conf_phase_walk(pconf);
     if (rv != APR_SUCCESS || depth == CONF_DEPTH_CHECK)

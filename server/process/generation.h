@@ -14,6 +14,7 @@
 
 /** How far conf_generation_read goes. */
 typedef enum conf_depth {
+    CONF_DEPTH_READ, /**< read; only those directives act that do so when they are read, such as LoadModule */
     CONF_DEPTH_CHECK, /**< read, walked and checked: what -t does */
     CONF_DEPTH_TRIAL, /**< also post_config run, without logs and listening sockets: for a trial */
     CONF_DEPTH_FULL   /**< also logs opened and post_config run: ready to serve */

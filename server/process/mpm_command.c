@@ -150,8 +150,10 @@ int ap_signal_server(int *exit_status, apr_pool_t *pconf)
     }
     running = mpm_find_running(pconf, &pid, &status);
     if (!running && verb->start_instead) {
-        if (verb->sig)
-            printf("httpd not running, trying to start\n");
+        if (verb->sig) {
+            puts("httpd not running, trying to start");
+            (void)fflush(stdout); /* the parent of a daemon ends without */
+        }
         return 0;
     }
     if (!running || !verb->sig)

@@ -242,7 +242,8 @@ AP_DECLARE(apr_status_t) ap_unixd_set_proc_mutex_perms(apr_proc_mutex_t *pmutex)
     apr_os_proc_mutex_t os;
     apr_lockmech_e mech = apr_proc_mutex_mech(pmutex);
 
-    if (mech == APR_LOCK_FCNTL || mech == APR_LOCK_FLOCK)
+    /* With fcntl the children have the parent's descriptor, and APR has removed the file. */
+    if (mech == APR_LOCK_FLOCK)
         return unixd_chown_file(apr_proc_mutex_lockfile(pmutex));
     if (mech != APR_LOCK_SYSVSEM || apr_os_proc_mutex_get(&os, pmutex) != APR_SUCCESS)
         return APR_SUCCESS;

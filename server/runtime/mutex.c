@@ -333,6 +333,10 @@ AP_CORE_DECLARE(void) ap_dump_mutexes(apr_pool_t *p, server_rec *s, apr_file_t *
         const mutex_conf *m = apr_hash_this_val(i);
 
         apr_file_printf(out, "Mutex %s: ", type);
+        if (!m->set && strcmp(type, "default") != 0) {
+            apr_file_puts("using_defaults\n", out);
+            continue;
+        }
         if (m->dir && *m->dir)
             apr_file_printf(out, "dir=\"%s\" ", ap_escape_quotes(p, m->dir));
         apr_file_printf(out, "mechanism=%s %s\n", mutex_mechanism_name(m),

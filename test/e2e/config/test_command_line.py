@@ -38,3 +38,40 @@ def test_missing_configuration_file(serve, tmp_path):
     done = subprocess.run([brigade.BINARY, "-d", server.root, "-f", str(tmp_path / "none.conf"), "-t"],
                           capture_output=True, text=True)
     assert done.returncode == 1 and "none.conf" in done.stderr
+
+
+def test_included_files_are_listed_once(serve):
+    """The first LoadModule line of a module of Apache makes the configuration be read again."""
+    server = serve.unstarted()
+    server.write("httpd.conf", "ServerName localhost\nListen 1\nErrorLog logs/error_log\nInclude conf/a.conf\nInclude conf/b.conf\n",
+                 base="conf")
+    server.write("a.conf", f"LoadModule mpm_event_module {brigade.APACHE_MODULES}/mod_mpm_event.so\n"
+                 f"LoadModule authz_core_module {brigade.APACHE_MODULES}/mod_authz_core.so\n", base="conf")
+    server.write("b.conf", "ServerAdmin a@b\n", base="conf")
+    done = subprocess.run([brigade.BINARY, "-d", server.root, "-f", server.path("conf/httpd.conf"), "-t", "-D", "DUMP_INCLUDES"],
+                          capture_output=True)
+    output = done.stdout.decode()
+    assert done.returncode == 0, done.stderr
+    assert [output.count(text) for text in ("Included configuration files:", "(*) ", "a.conf", "b.conf")] == [1] * 4, output
+
+
+def test_settings_are_shown_without_the_rest_of_the_configuration(serve):
+    """-V reads what chooses the process model, and carries out nothing else."""
+    done = serve.unstarted("StartServers 3\nNonsense on\n").run("-V")
+    output = (done.stdout + done.stderr).decode()
+    assert done.returncode == 0 and "Server MPM:     event" in output
+    assert "StartServers" not in output and "Nonsense" not in output
+
+
+def test_mutexes_with_their_own_settings_are_shown(serve):
+    server = serve.unstarted(f"LoadModule rewrite_module {brigade.APACHE_MODULES}/mod_rewrite.so\nMutex sem default\n")
+    output = server.run("-t", "-D", "DUMP_RUN_CFG").stdout.decode()
+    assert "Mutex rewrite-map: using_defaults\n" in output and re.search("^Mutex default: .*mechanism=", output, re.MULTILINE), output
+
+
+@pytest.mark.parametrize("mechanism", ["file:@ROOT@/logs", "fcntl:@ROOT@/logs", "flock:@ROOT@/logs", "sysvsem", "posixsem", "pthread"])
+def test_mutex_mechanisms(serve, mechanism):
+    server = serve(f"LoadModule socache_shmcb_module @MODULES@/mod_socache_shmcb.so\nLoadModule auth_digest_module @MODULES@/mod_auth_digest.so\n"
+                   f"LoadModule ssl_module @MODULES@/mod_ssl.so\nSSLSessionCache shmcb:@ROOT@/logs/sessions(65536)\nMutex {mechanism} default\n",
+                   {"a.txt": "A"})
+    assert server.get("/a.txt").body == b"A"

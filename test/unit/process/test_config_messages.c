@@ -15,7 +15,7 @@ typedef struct message_case {
     const char *message; /* part of what is said; NULL: the text is fine */
 } message_case;
 
-#define LINE(n) "Syntax error on line " #n " of -C/-c directives:\n"
+#define LINE(n) "Syntax error on line " #n " of -c/-C directives:\n"
 
 static void check_messages(const message_case *c, size_t n)
 {
@@ -39,7 +39,7 @@ static void test_structure(void **state)
         {"<Foo>\n</Foo>", "Invalid command '<Foo'"},
         {"IfModule x", "Invalid command 'IfModule'"},
         {"<ServerName>\n</ServerName>", "Invalid command '<ServerName'"},
-        {"<Directory /x>", "-C/-c directives:1: <Directory> was not closed."},
+        {"<Directory /x>", "-c/-C directives:1: <Directory> was not closed."},
         {"<Files a>\n<Files b>\n", ":1: <Files> was not closed."},
         {"</Directory>", "</Directory> without matching <Directory> section"},
         {"<Directory /x>\n</Location>", "Expected </Directory> but saw </Location>"},
