@@ -46,6 +46,7 @@ static void *server_merge(apr_pool_t *p, void *basev, void *addv)
     MERGE_POINTER(key_files);
     MERGE_POINTER(cert_files);
     MERGE_POINTER(chain_file);
+    MERGE_POINTER(ticket_file);
     MERGE_POINTER(ciphers);
     MERGE_POINTER(ciphers13);
     MERGE_POINTER(ca_file);

@@ -2,6 +2,7 @@
 #include "tls_private.h"
 #include "http_log.h"
 #include "apr_strings.h"
+#include <openssl/decoder.h>
 #include <openssl/err.h>
 #include <openssl/x509.h>
 #include <string.h>
@@ -230,6 +231,32 @@ static void context_policy(SSL_CTX *ctx, const tls_server_conf *sc)
         SSL_CTX_set_num_tickets(ctx, 0); /* none that could be taken */
 }
 
+/* Parameters of the administrator's, in the place of those that fit the key. */
+static int context_dh(SSL_CTX *ctx, const tls_server_conf *sc, const tls_pair *pair,
+                      OSSL_LIB_CTX *lib)
+{
+    EVP_PKEY *params = NULL;
+    OSSL_DECODER_CTX *decoder;
+    const unsigned char *at;
+    size_t left;
+
+    if (!pair->dh)
+        return 0;
+    at = pair->dh->data;
+    left = (size_t)pair->dh->len;
+    decoder = OSSL_DECODER_CTX_new_for_pkey(&params, "DER", NULL, "DH", EVP_PKEY_KEY_PARAMETERS,
+                                            lib, NULL);
+    if (decoder && OSSL_DECODER_from_data(decoder, &at, &left) &&
+        SSL_CTX_set0_tmp_dh_pkey(ctx, params)) {
+        SSL_CTX_set_dh_auto(ctx, 0);
+        OSSL_DECODER_CTX_free(decoder);
+        return 0;
+    }
+    OSSL_DECODER_CTX_free(decoder);
+    EVP_PKEY_free(params);
+    return context_failed(sc, "The DH parameters are not taken, check", pair->cert_file);
+}
+
 static int context_fill(SSL_CTX *ctx, const tls_server_conf *sc, const apr_array_header_t *pairs,
                         OSSL_LIB_CTX *lib, const SSL_CTX *like)
 {
@@ -242,6 +269,9 @@ static int context_fill(SSL_CTX *ctx, const tls_server_conf *sc, const apr_array
     for (int i = 0; i < pairs->nelts; i++)
         if (context_pair(ctx, sc, &APR_ARRAY_IDX(pairs, i, tls_pair), lib))
             return -1;
+    if (context_dh(ctx, sc, &APR_ARRAY_IDX(pairs, 0, tls_pair), lib) ||
+        tls_tickets_use(ctx, APR_ARRAY_IDX(pairs, 0, tls_pair).ticket, like))
+        return -1;
     if (context_ciphers(ctx, sc) || context_verify(ctx, sc, like))
         return -1;
     return context_commands(ctx, sc);

@@ -164,14 +164,51 @@ static int credentials_files(tls_server_conf *sc, int complete, apr_pool_t *p)
     return certs->nelts;
 }
 
+/* name, HMAC key, AES key */
+static tls_der *read_ticket_key(const tls_server_conf *sc, apr_pool_t *p)
+{
+    unsigned char *data = OPENSSL_zalloc(TLS_TICKET_KEY + 1);
+    BIO *in = BIO_new_file(sc->ticket_file, "r");
+    int n = data && in ? BIO_read(in, data, TLS_TICKET_KEY + 1) : -1;
+
+    BIO_free(in);
+    if (n == TLS_TICKET_KEY)
+        return der_keep(p, data, n);
+    OPENSSL_clear_free(data, TLS_TICKET_KEY + 1);
+    read_failed(sc,
+                n < 0 ? APLOGNO(02286) "Failed to open ticket key file"
+                      : APLOGNO(02287) "A ticket key file has 48 bytes, not fewer and not more:",
+                sc->ticket_file);
+    return NULL;
+}
+
+/* As mod_ssl, DH parameters are taken from the first certificate's file. */
+static tls_der *read_dh(const char *file, apr_pool_t *p)
+{
+    BIO *in = BIO_new_file(file, "r");
+    EVP_PKEY *params = in ? PEM_read_bio_Parameters(in, NULL) : NULL;
+    unsigned char *data = NULL;
+    int len = params && EVP_PKEY_is_a(params, "DH") ? i2d_KeyParams(params, &data) : 0;
+
+    EVP_PKEY_free(params);
+    BIO_free(in);
+    ERR_clear_error();
+    return der_keep(p, data, len);
+}
+
 apr_array_header_t *tls_credentials_read(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp)
 {
     apr_array_header_t *pairs = apr_array_copy(p, sc->pairs);
+    tls_pair *first;
 
     BRG_ASSERT(pairs->nelts > 0);
     for (int i = 0; i < pairs->nelts; i++)
         if (pair_read(sc, &APR_ARRAY_IDX(pairs, i, tls_pair), i, p, ptemp))
             return NULL;
+    first = &APR_ARRAY_IDX(pairs, 0, tls_pair);
+    first->dh = read_dh(first->cert_file, p);
+    if (sc->ticket_file && !(first->ticket = read_ticket_key(sc, p)))
+        return NULL;
     return pairs;
 }
 

@@ -141,6 +141,14 @@ static const char *set_chain(cmd_parms *cmd, void *dir, const char *file)
     return error;
 }
 
+static const char *set_ticket_file(cmd_parms *cmd, void *dir, const char *file)
+{
+    const char *error = tls_check_file(cmd, &file);
+
+    of_server(cmd)->ticket_file = file;
+    return error;
+}
+
 static const char *set_ca_file(cmd_parms *cmd, void *dir, const char *file)
 {
     const char *error = not_in_directories(cmd);
@@ -403,6 +411,8 @@ const command_rec tls_commands[] = {
     SERVER("SSLInsecureRenegotiation", FLAG, set_off_only, "Off"),
     SERVER("SSLFIPS", FLAG, set_off_only, "Off"),
     SERVER("SSLSessionTickets", FLAG, set_tickets, "On or Off: session tickets"),
+    SERVER("SSLSessionTicketKeyFile", TAKE1, set_ticket_file,
+           "file of 48 random bytes, the same on servers that take each other's tickets"),
     SERVER("SSLSessionCache", TAKE1, set_session_cache, "none or shmcb:FILE(BYTES)"),
     SERVER("SSLSessionCacheTimeout", TAKE1, set_cache_timeout, "seconds"),
     SERVER("SSLRandomSeed", TAKE23, set_seed, "the system's random numbers are used"),
@@ -467,7 +477,6 @@ const command_rec tls_commands[] = {
              "PEM file with their issuers"),
     REFUSED("SSLRenegBufferSize"),
     REFUSED("SSLRequire"),
-    REFUSED("SSLSessionTicketKeyFile"),
     REFUSED("SSLSRPUnknownUserSeed"),
     REFUSED("SSLSRPVerifierFile"),
     REFUSED("SSLStaplingCache"),

@@ -76,6 +76,8 @@ static void files_visit(const tls_server_conf *sc, exchange_visit *visit, void *
     }
     if (sc->chain_file)
         visit(baton, sc->chain_file);
+    if (sc->ticket_file)
+        visit(baton, sc->ticket_file);
 }
 
 static void stamp_visit(void *baton, const char *file)

@@ -84,6 +84,8 @@ typedef struct tls_pair {
     const char *cert_file, *key_file;
     apr_array_header_t *chain; /**< tls_der; the certificate first */
     struct tls_der *key;
+    struct tls_der *dh, *ticket; /**< of a server's first one, or NULL: DH parameters in its
+                                    certificate's file; the key of SSLSessionTicketKeyFile */
 } tls_pair;
 
 typedef struct tls_der {
@@ -101,6 +103,7 @@ typedef struct tls_server_conf {
     int enabled, protocols, honor_order, tickets, strict_sni, sni_policy;
     int verify, depth, session_seconds;
     apr_array_header_t *cert_files, *key_files; /**< const char * */
+    const char *ticket_file;                    /**< SSLSessionTicketKeyFile */
     const char *chain_file, *ciphers, *ciphers13, *ca_file, *ca_path;
     apr_array_header_t *commands; /**< tls_command: SSLOpenSSLConfCmd */
 
@@ -360,6 +363,12 @@ void tls_log_errors(const server_rec *s, int level);
 /** Make what is not there yet. @return 0, or -1 with errno. Threads: main, of the supervisor */
 int tls_tickets_begin(void);
 int tls_sessions_begin(apr_size_t bytes);
+
+#define TLS_TICKET_KEY 48 /**< bytes of SSLSessionTicketKeyFile: name, HMAC key, AES key */
+
+/** Let tickets of this context be made with @a key; NULL: with those of all. One that replaces @a like
+ * takes tickets of its key, too. @return 0, or -1: no memory */
+int tls_tickets_use(SSL_CTX *ctx, const struct tls_der *key, const SSL_CTX *like);
 
 /** For SSL_CTX_set_tlsext_ticket_key_evp_cb(). */
 int tls_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,

@@ -110,6 +110,12 @@ static const unsigned char *buffer_get(store_buffer *b, int *len)
     return data;
 }
 
+/* NULL is an empty one. */
+static void buffer_put_der(store_buffer *b, const tls_der *der)
+{
+    buffer_put(b, der ? (const void *)der->data : "", der ? (size_t)der->len : 0);
+}
+
 static void buffer_put_pairs(store_buffer *b, const apr_array_header_t *pairs)
 {
     b->at = STORE_DIGEST;
@@ -118,13 +124,12 @@ static void buffer_put_pairs(store_buffer *b, const apr_array_header_t *pairs)
 
         buffer_put(b, pair->cert_file, strlen(pair->cert_file));
         buffer_put(b, pair->key_file, strlen(pair->key_file));
-        buffer_put(b, pair->key->data, (size_t)pair->key->len);
-        for (int k = 0; k < pair->chain->nelts; k++) {
-            const tls_der *der = APR_ARRAY_IDX(pair->chain, k, const tls_der *);
-
-            buffer_put(b, der->data, (size_t)der->len);
-        }
-        buffer_put(b, "", 0);
+        buffer_put_der(b, pair->key);
+        buffer_put_der(b, pair->dh);
+        buffer_put_der(b, pair->ticket);
+        for (int k = 0; k < pair->chain->nelts; k++)
+            buffer_put_der(b, APR_ARRAY_IDX(pair->chain, k, const tls_der *));
+        buffer_put_der(b, NULL);
     }
 }
 
@@ -153,9 +158,15 @@ static int buffer_get_pair(store_buffer *b, tls_pair *pair, apr_pool_t *p)
     pair->cert_file = buffer_text(b, p);
     pair->key_file = buffer_text(b, p);
     pair->key = buffer_der(b, p);
+    pair->dh = buffer_der(b, p);
+    pair->ticket = buffer_der(b, p);
     pair->chain = apr_array_make(p, 3, sizeof(tls_der *));
     while ((der = buffer_der(b, p)) != NULL && der->len)
         APR_ARRAY_PUSH(pair->chain, tls_der *) = der;
+    if (pair->dh && !pair->dh->len)
+        pair->dh = NULL;
+    if (pair->ticket && !pair->ticket->len)
+        pair->ticket = NULL;
     return der && pair->key && pair->chain->nelts ? 0 : -1;
 }
 

@@ -72,10 +72,33 @@ static void ticket_rotate(uint32_t made)
     atomic_store(&tickets->writer, 0);
 }
 
+/* ---- SSLSessionTicketKeyFile: as mod_ssl has it, 16 bytes each of name, HMAC key and AES key ---- */
+
+typedef struct ticket_file {
+    int n; /* of keys: tickets are made with the first and taken with both */
+    unsigned char key[2][TLS_TICKET_KEY];
+} ticket_file;
+
+static int ticket_file_index = -1;
+
+static void ticket_file_free(void *parent, void *file, CRYPTO_EX_DATA *ad, int index, long l,
+                             void *p)
+{
+    OPENSSL_clear_free(file, sizeof(ticket_file));
+}
+
+/* Before there are loops. */
+static void ticket_file_register(void)
+{
+    if (ticket_file_index < 0)
+        ticket_file_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, ticket_file_free);
+}
+
 int tls_tickets_begin(void)
 {
     void *memory;
 
+    ticket_file_register();
     if (tickets)
         return 0;
     memory = mmap(NULL, sizeof *tickets, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -120,15 +143,19 @@ static int ticket_find(const unsigned char *name, const ticket_key **found)
     return -1;
 }
 
-static int ticket_mac(EVP_MAC_CTX *mac, const ticket_key *key)
+static int ticket_mac_with(EVP_MAC_CTX *mac, const unsigned char *key, size_t len)
 {
     OSSL_PARAM params[] = {
-        OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, (void *)(uintptr_t)key->hmac,
-                                          sizeof key->hmac),
+        OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, (void *)(uintptr_t)key, len),
         OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)(uintptr_t) "SHA256", 0),
         OSSL_PARAM_construct_end()};
 
     return EVP_MAC_CTX_set_params(mac, params);
+}
+
+static int ticket_mac(EVP_MAC_CTX *mac, const ticket_key *key)
+{
+    return ticket_mac_with(mac, key->hmac, sizeof key->hmac);
 }
 
 static int ticket_seal(unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
@@ -144,14 +171,61 @@ static int ticket_seal(unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *c
                : -1;
 }
 
+int tls_tickets_use(SSL_CTX *ctx, const tls_der *key, const SSL_CTX *like)
+{
+    const ticket_file *before;
+    ticket_file *file;
+
+    ticket_file_register();
+    if (!key)
+        return 0;
+    before = like ? SSL_CTX_get_ex_data(like, ticket_file_index) : NULL;
+    BRG_ASSERT(key->len == TLS_TICKET_KEY);
+    if (!(file = OPENSSL_zalloc(sizeof *file)) ||
+        !SSL_CTX_set_ex_data(ctx, ticket_file_index, file)) {
+        OPENSSL_free(file);
+        return -1;
+    }
+    file->n = 1;
+    memcpy(file->key[0], key->data, TLS_TICKET_KEY);
+    if (before && memcmp(before->key[0], key->data, TLS_TICKET_KEY) != 0)
+        memcpy(file->key[file->n++], before->key[0], TLS_TICKET_KEY);
+    else if (before && before->n > 1)
+        memcpy(file->key[file->n++], before->key[1], TLS_TICKET_KEY);
+    return 0;
+}
+
+static int ticket_file_use(const ticket_file *file, SSL *ssl, unsigned char *name,
+                           unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int seal)
+{
+    int n = 0;
+
+    if (seal) {
+        memcpy(name, file->key[0], 16);
+        if (RAND_bytes(iv, EVP_MAX_IV_LENGTH) != 1)
+            return -1;
+    }
+    while (!seal && n < file->n && memcmp(file->key[n], name, 16) != 0)
+        n++;
+    if (n == file->n)
+        return 0;
+    if (!EVP_CipherInit_ex(cipher, EVP_aes_128_cbc(), NULL, file->key[n] + 32, iv, seal) ||
+        !ticket_mac_with(mac, file->key[n] + 16, 16))
+        return -1;
+    return !seal && (n || SSL_version(ssl) == TLS1_3_VERSION) ? 2 : 1;
+}
+
 /* 0: not known; 1; 2: taken, and a new one is to be given */
 int tls_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
                EVP_MAC_CTX *mac, int seal)
 {
+    const ticket_file *file = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), ticket_file_index);
     const ticket_key *key;
     int age;
 
     BRG_ASSERT(tickets != NULL);
+    if (file)
+        return ticket_file_use(file, ssl, name, iv, cipher, mac, seal);
     if (seal)
         return ticket_seal(name, iv, cipher, mac);
     if ((age = ticket_find(name, &key)) < 0)

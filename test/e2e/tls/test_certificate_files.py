@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What files of certificates and keys may hold: encrypted keys, keys of two types."""
+"""What files of certificates and keys may hold: encrypted keys, keys of two types, DH parameters; keys of tickets."""
 import os
 import shutil
 import signal
@@ -130,3 +130,67 @@ def test_exchanged_for_an_encrypted_key(serve):
         shutil.copy(made[kind], site.server.path("made", name))
     brigade.wait_until(lambda: site.unit(**v12) == "new", "the new certificate")
     assert site.server.read("asked").decode().count("\n") == 1
+
+
+TICKETS = TWO + "\nSSLSessionTicketKeyFile @ROOT@/tickets\n"
+
+
+def ticket_key(site, content):
+    path = site.server.path("tickets.new")
+    with open(path, "wb") as f:
+        f.write(content)
+    os.chmod(path, 0o600)
+    os.rename(path, site.server.path("tickets"))
+
+
+def session(s):
+    """What the server gave, when an answer is there."""
+    s.sendall(b"GET /x.txt HTTP/1.1\r\nHost: a.test\r\n\r\n")
+    while not s.recv(4096).endswith(b"x\n"):
+        pass
+    return s.session
+
+
+def resumed(site, context, kept):
+    with context.wrap_socket(socket.create_connection(("127.0.0.1", site.tls), brigade.PATIENCE), server_hostname="a.test", session=kept) as s:
+        session(s)
+        return s.session_reused
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_tickets_of_a_file(serve, version):
+    """Servers with the same file take each other's tickets; a new file is taken, and tickets of the one before still are."""
+    sites = [Site(serve, TICKETS) for _ in range(3)]
+    old, new = os.urandom(48), os.urandom(48)
+    for site, key in zip(sites, (old, old, new)):
+        ticket_key(site, key)
+        site.server.start()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode, context.maximum_version = False, ssl.CERT_NONE, version
+    with context.wrap_socket(socket.create_connection(("127.0.0.1", sites[0].tls), brigade.PATIENCE), server_hostname="a.test") as s:
+        kept = session(s)
+    assert [resumed(site, context, kept) for site in sites] == [True, True, False]
+    ticket_key(sites[0], new)
+    with context.wrap_socket(socket.create_connection(("127.0.0.1", sites[2].tls), brigade.PATIENCE), server_hostname="a.test") as s:
+        newer = session(s)
+    brigade.wait_until(lambda: resumed(sites[0], context, newer), "the new key of tickets")
+    assert resumed(sites[0], context, kept), "the one before"
+
+
+def test_ticket_key_of_another_size(serve):
+    site = Site(serve, TICKETS)
+    ticket_key(site, os.urandom(80))
+    done = site.server.run("-t")
+    assert done.returncode != 0 and b"AH02287: A ticket key file has 48 bytes, not fewer and not more: " in done.stderr
+
+
+def test_dh_parameters_in_the_file(serve):
+    """2,048 bits are the least that OpenSSL takes; the file's are others than those that fit the key."""
+    site = Site(serve, "SSLCertificateFile @ROOT@/made/rsa.pem\nSSLCertificateKeyFile @ROOT@/made/rsa.key\n")
+    own = subprocess.run(["openssl", "genpkey", "-genparam", "-algorithm", "DH", "-pkeyopt", "group:ffdhe3072"], check=True, capture_output=True)
+    with open(site.server.path("made/rsa.pem"), "ab") as f:
+        f.write(own.stdout)
+    site.server.start()
+    out = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{site.tls}", "-tls1_2", "-cipher", "DHE-RSA-AES128-GCM-SHA256"],
+                         input=b"", capture_output=True, timeout=brigade.PATIENCE).stdout
+    assert b"Server Temp Key: DH, 3072 bits" in out
