@@ -219,7 +219,6 @@ static void context_policy(SSL_CTX *ctx, const tls_server_conf *sc)
     tls_context_protocols(ctx, context_protocols(sc));
     SSL_CTX_set_options(ctx, context_options(sc));
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    SSL_CTX_set_keylog_callback(ctx, tls_keys_log);
     SSL_CTX_set_msg_callback(ctx, tls_keys_count);
     SSL_CTX_set_verify(ctx, context_verify_mode(sc), context_verified);
     SSL_CTX_set_verify_depth(ctx, sc->depth == TLS_UNSET ? 1 : sc->depth);

@@ -157,7 +157,9 @@ static void handshake_step(brg_conn *bc)
     }
     ERR_clear_error();
     errno = 0;
+    tls_kdf_listen(t->records);
     rc = SSL_do_handshake(t->ssl);
+    tls_kdf_listen(NULL);
     tls_input_end(t);
     if (rc != 1) {
         error = SSL_get_error(t->ssl, rc);

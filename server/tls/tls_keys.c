@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys of the server's own record layer, by what OpenSSL offers for that: TLS 1.3 by the secrets that
- * the key log callback is given (RFC 8446, 7.1 to 7.3), TLS 1.2 by the master secret (RFC 5246, 6.3).
+ * tls_kdf.c derives (RFC 8446, 7.1 to 7.3), TLS 1.2 by the master secret (RFC 5246, 6.3).
  *
  * A connection is without such keys where its cipher suite has no AEAD of ours, or OpenSSL gave
  * something else than what is expected here: then OpenSSL goes on with its records. */
@@ -23,10 +23,10 @@ void tls_keys_begin(tls_loop *l)
 {
     static const char *const names[TLS_AEADS] = {"AES-128-GCM", "AES-256-GCM", "ChaCha20-Poly1305"};
 
-    BRG_ASSERT(!l->hkdf);
+    BRG_ASSERT(l->lib && !l->kdf);
+    l->kdf = tls_kdf_begin(l->lib); /* first: it has to stand before the others */
     for (int i = 0; i < TLS_AEADS; i++)
         l->aead[i] = tls_aead_begin(l->lib, names[i]);
-    l->hkdf = EVP_KDF_fetch(l->lib, "HKDF", NULL);
     l->prf = EVP_KDF_fetch(l->lib, "TLS1-PRF", NULL);
 }
 
@@ -34,8 +34,8 @@ void tls_keys_end(tls_loop *l)
 {
     for (int i = 0; i < TLS_AEADS; i++)
         tls_aead_end(l->aead[i]);
-    EVP_KDF_free(l->hkdf);
     EVP_KDF_free(l->prf);
+    tls_kdf_end(l->kdf);
 }
 
 /* ---- derivation ---- */
@@ -47,38 +47,6 @@ static int keys_kdf(EVP_KDF *kdf, const OSSL_PARAM *params, unsigned char *out, 
 
     EVP_KDF_CTX_free(c);
     return ok ? 0 : -1;
-}
-
-static const char *keys_digest(size_t secret_len)
-{
-    return secret_len == 48 ? "SHA384" : "SHA256";
-}
-
-/* HKDF-Expand-Label(secret, label, "", len) */
-int tls_expand_label(const tls_loop *l, const unsigned char *secret, size_t secret_len,
-                     const char *label, unsigned char *out, size_t len)
-{
-    unsigned char info[32];
-    size_t n = strlen(label), at = 0;
-    int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY;
-    OSSL_PARAM params[5];
-
-    BRG_ASSERT(n + 10 <= sizeof info && len <= SECRET_MOST);
-    info[at++] = 0;
-    info[at++] = (unsigned char)len;
-    info[at++] = (unsigned char)(n + 6);
-    memcpy(info + at, "tls13 ", 6);
-    memcpy(info + at + 6, label, n);
-    at += n + 6;
-    info[at++] = 0;
-    params[0] = OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode);
-    params[1] = OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST,
-                                                 (char *)(uintptr_t)keys_digest(secret_len), 0);
-    params[2] = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, (void *)(uintptr_t)secret,
-                                                  secret_len);
-    params[3] = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, info, at);
-    params[4] = OSSL_PARAM_construct_end();
-    return keys_kdf(l->hkdf, params, out, len);
 }
 
 static int keys_prf(const tls_loop *l, const char *digest, const unsigned char *master,
@@ -134,49 +102,6 @@ int tls_key_update(const tls_loop *l, tls_records *rec, tls_half *h, int seal)
 }
 
 /* ---- of a connection ---- */
-
-static int keys_hex(unsigned char *out, const char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        int high = OPENSSL_hexchar2int((unsigned char)text[2 * i]);
-        int low = OPENSSL_hexchar2int((unsigned char)text[2 * i + 1]);
-
-        if (high < 0 || low < 0)
-            return -1;
-        out[i] = (unsigned char)(high << 4 | low);
-    }
-    return 0;
-}
-
-/* The secret is the last word of its line. */
-static void keys_learn(tls_records *rec, tls_half *h, const char *line)
-{
-    const char *text = strrchr(line, ' ');
-    size_t len = text ? strlen(text + 1) / 2 : 0;
-
-    rec->secret_len = 0;
-    if ((len == 32 || len == 48) && !keys_hex(h->secret, text + 1, len))
-        rec->secret_len = (uint8_t)len;
-}
-
-/* The records that are sent from now on have these keys: they are counted (tls_keys_count). */
-void tls_keys_log(const SSL *ssl, const char *line)
-{
-    static const char client[] = "CLIENT_TRAFFIC_SECRET_0 ", server[] = "SERVER_TRAFFIC_SECRET_0 ";
-    const tls_conn *t = SSL_get_app_data(ssl);
-    tls_records *rec = t ? t->records : NULL;
-
-    if (!rec || t->established)
-        return;
-    if (!strncmp(line, client, sizeof client - 1)) {
-        keys_learn(rec, &rec->in, line);
-        rec->known |= 1;
-    } else if (!strncmp(line, server, sizeof server - 1)) {
-        keys_learn(rec, &rec->out, line);
-        rec->known |= 2;
-        rec->out.seq = 0;
-    }
-}
 
 void tls_keys_count(int sent, int version, int type, const void *data, size_t len, SSL *ssl,
                     void *unused)
@@ -260,7 +185,7 @@ int tls_keys_take(tls_conn *t)
     BRG_ASSERT(!t->established);
     if (!rec)
         return -1;
-    if (aead >= 0 && t->loop->aead[aead] && !SSL_has_pending(t->ssl)) {
+    if (aead >= 0 && t->loop->kdf && t->loop->aead[aead] && !SSL_has_pending(t->ssl)) {
         rec->aead = t->loop->aead[aead];
         if (version == TLS1_3_VERSION)
             failed = keys_13(t->loop, rec);

@@ -20,6 +20,7 @@
  * tls_bio.c          between OpenSSL and the socket
  * tls_transport.c    struct conn_transport over TLS
  * tls_keys.c         keys of records after the handshake
+ * tls_kdf.c          key derivation of TLS 1.3
  * tls_aead.c         ciphers, from OpenSSL's provider
  * tls_record.c       a record is encrypted, or decrypted
  * tls_return.c       records are OpenSSL's again
@@ -138,6 +139,9 @@ enum { TLS_AES_128_GCM, TLS_AES_256_GCM, TLS_CHACHA20, TLS_AEADS };
 /** A cipher of OpenSSL's, see tls_record_private.h. */
 typedef struct tls_aead tls_aead;
 
+/** Key derivation, see tls_kdf.c. */
+typedef struct tls_kdf tls_kdf;
+
 /** What a loop has. */
 typedef struct tls_loop {
     OSSL_LIB_CTX *lib;
@@ -146,7 +150,8 @@ typedef struct tls_loop {
     apr_time_t turn;           /**< the turn that steps were counted in */
     int steps;                 /**< handshake steps in it */
     tls_aead *aead[TLS_AEADS]; /**< NULL: OpenSSL has none */
-    EVP_KDF *hkdf, *prf;
+    EVP_KDF *prf;
+    tls_kdf *kdf;
     struct tls_view *views; /**< see tls_view_set() */
 } tls_loop;
 
@@ -252,13 +257,15 @@ void tls_asked(const SSL *ssl, int where, int value);
 void tls_keys_begin(tls_loop *l);
 void tls_keys_end(tls_loop *l);
 
-/** Callbacks of an SSL_CTX that learn what tls_keys_take() needs. */
-void tls_keys_log(const SSL *ssl, const char *line);
+/** The callback of an SSL_CTX that counts what tls_keys_take() needs. */
 void tls_keys_count(int sent, int version, int type, const void *data, size_t len, SSL *ssl,
                     void *unused);
 
 /** See that it works with this OpenSSL. @return 1; 0: it does not, and that was logged. Threads: main. */
 int tls_selftest(const server_rec *log);
+
+/** During a handshake: @a records learn its secrets. NULL: no longer. Threads: the caller's alone. */
+void tls_kdf_listen(tls_records *records);
 
 /** Room for keys: before the handshake. Without it the records stay OpenSSL's. */
 void tls_keys_expect(tls_conn *t);

@@ -67,6 +67,12 @@ void tls_aead_end(tls_aead *a);
 /** Give a direction its key. @return 0, or -1 */
 int tls_half_key(tls_half *h, const tls_aead *aead, const unsigned char *key, int seal);
 
+/* ---- tls_kdf.c ---- */
+
+/** Let a loop's handshakes derive their keys with it. NULL: OpenSSL has no such way. Threads: main. */
+tls_kdf *tls_kdf_begin(OSSL_LIB_CTX *lib);
+void tls_kdf_end(tls_kdf *kdf);
+
 /* ---- tls_keys.c ---- */
 
 /** Key and IV out of a direction's secret (TLS 1.3). Numbers begin at 0. @return 0, or -1 */

@@ -43,7 +43,6 @@ static int selftest_server(SSL_CTX *ctx)
 
     X509_free(x);
     EVP_PKEY_free(key);
-    SSL_CTX_set_keylog_callback(ctx, tls_keys_log);
     SSL_CTX_set_msg_callback(ctx, tls_keys_count);
     return ok;
 }
@@ -67,12 +66,14 @@ static int selftest_connect(selftest *s)
 static int selftest_begin(selftest *s, int version)
 {
     memset(s, 0, sizeof *s);
+    if (!(s->loop.lib = OSSL_LIB_CTX_new()))
+        return 0;
     tls_keys_begin(&s->loop);
     s->server.tag = TLS_CONN_TAG;
     s->server.loop = &s->loop;
     tls_keys_expect(&s->server);
     s->client_ctx = SSL_CTX_new(TLS_client_method());
-    s->server_ctx = SSL_CTX_new(TLS_server_method());
+    s->server_ctx = SSL_CTX_new_ex(s->loop.lib, NULL, TLS_server_method());
     if (!s->client_ctx || !s->server_ctx || !s->server.records || !selftest_server(s->server_ctx))
         return 0;
     SSL_CTX_set_min_proto_version(s->server_ctx, version);
@@ -88,6 +89,7 @@ static void selftest_end(selftest *s)
     SSL_CTX_free(s->client_ctx);
     SSL_CTX_free(s->server_ctx);
     tls_keys_end(&s->loop);
+    OSSL_LIB_CTX_free(s->loop.lib);
     ERR_clear_error();
 }
 
@@ -99,7 +101,9 @@ static int selftest_handshake(selftest *s)
 
     for (int i = 0; i < 10 && (client != 1 || server != 1); i++) {
         client = client == 1 ? 1 : SSL_do_handshake(s->client);
+        tls_kdf_listen(s->server.records);
         server = server == 1 ? 1 : SSL_do_handshake(s->server.ssl);
+        tls_kdf_listen(NULL);
     }
     return client == 1 && server == 1 && !tls_keys_take(&s->server);
 }

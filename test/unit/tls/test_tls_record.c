@@ -29,12 +29,14 @@ static void keys_are_those_of_rfc_8448(void **state)
     tls_loop loop;
 
     memset(&loop, 0, sizeof loop);
+    loop.lib = OSSL_LIB_CTX_new();
     tls_keys_begin(&loop);
     assert_int_equal(tls_expand_label(&loop, secret, 32, "key", out, 16), 0);
     assert_memory_equal(out, key, 16);
     assert_int_equal(tls_expand_label(&loop, secret, 32, "iv", out, 12), 0);
     assert_memory_equal(out, iv, 12);
     tls_keys_end(&loop);
+    OSSL_LIB_CTX_free(loop.lib);
 }
 
 /* ---- sealed and opened again ---- */
@@ -50,6 +52,7 @@ static void ends_begin(ends *e, int aead, int v13)
 
     memset(e, 0, sizeof *e);
     memset(key, 7, sizeof key);
+    e->loop.lib = OSSL_LIB_CTX_new();
     tls_keys_begin(&e->loop);
     e->sender.aead = e->taker.aead = e->loop.aead[aead];
     e->sender.v13 = e->taker.v13 = (uint8_t)v13;
@@ -64,6 +67,7 @@ static void ends_end(ends *e)
     e->sender.aead->release(e->sender.out.ctx);
     e->taker.aead->release(e->taker.in.ctx);
     tls_keys_end(&e->loop);
+    OSSL_LIB_CTX_free(e->loop.lib);
 }
 
 static unsigned char plain[TLS_RECORD], record[TLS_RECORD + TLS_ADDED_MOST + 64];
