@@ -108,7 +108,7 @@ cache_entry *cache_find_for(response_cache *c, const request_rec *r, uint64_t *h
     const char *host = apr_table_get(r->headers_in, "Host");
     const cache_asked asked = {.r = r};
 
-    return cache_find(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri,
+    return cache_find(c, bc->listener, cache_chain_of(bc), host, strlen(host), r->unparsed_uri,
                       strlen(r->unparsed_uri), &asked, hash);
 }
 

@@ -228,6 +228,13 @@ int cache_make_room(response_cache *c, const brg_core_conf *conf, int queue, uns
 uint64_t cache_hash(const brg_listener *l, const void *chain, const char *host, size_t host_len,
                     const char *uri, size_t uri_len);
 
+/** The part of the key that tells virtual hosts apart. What a request depends on may be its protocol: HTTP/2 has
+ * entries of its own, whose bodies are shared. */
+static inline const void *cache_chain_of(const brg_conn *bc)
+{
+    return (const void *)((uintptr_t)bc->chain + (bc->http2 != 0));
+}
+
 /** Find the entry for a head, or NULL. */
 cache_entry *cache_find(response_cache *c, const brg_listener *l, const void *chain,
                         const char *host, size_t host_len, const char *uri, size_t uri_len,

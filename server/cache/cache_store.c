@@ -251,7 +251,7 @@ static cache_entry *store_new(response_cache *c, request_rec *r, uint64_t hash,
         cache_refuse(reason, "it is asked for too seldom, or too large for FileCacheSize");
         return NULL;
     }
-    e = cache_add(c, bc->listener, bc->chain, host, strlen(host), r->unparsed_uri,
+    e = cache_add(c, bc->listener, cache_chain_of(bc), host, strlen(host), r->unparsed_uri,
                   strlen(r->unparsed_uri), hash, store_queue(r));
     if (!e) {
         cache_refuse(reason, "there is no room in the cache");

@@ -59,7 +59,7 @@ void cache_seen_on_worker(request_rec *r)
     if (loop_self() || r->main || r->prev || r->no_cache || !cache_request_is_plain(r))
         return;
     host = apr_table_get(r->headers_in, "Host");
-    bc->asked = cache_hash(bc->listener, bc->chain, host, strlen(host), r->unparsed_uri,
+    bc->asked = cache_hash(bc->listener, cache_chain_of(bc), host, strlen(host), r->unparsed_uri,
                            strlen(r->unparsed_uri));
 }
 

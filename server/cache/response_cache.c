@@ -14,8 +14,9 @@ static int head_is_simple(const http_head *h)
 {
     const int16_t *k = h->known;
 
-    return (h->method_id == HTTP_METHOD_GET || h->method_id == HTTP_METHOD_HEAD) && h->major == 1 &&
-           h->uri[0] == '/' && !h->has_body && !h->repeated && !h->upgrade &&
+    return (h->method_id == HTTP_METHOD_GET || h->method_id == HTTP_METHOD_HEAD) &&
+           (h->major == 1 || h->major == 2) && h->uri[0] == '/' && !h->has_body && !h->repeated &&
+           !h->upgrade &&
            (k[HTTP_F_IF_MATCH] & k[HTTP_F_IF_UNMODIFIED_SINCE] & k[HTTP_F_EXPECT] &
             k[HTTP_F_TRANSFER_ENCODING] & k[HTTP_F_CONTENT_LENGTH]) == -1;
 }
@@ -230,36 +231,82 @@ static int entry_may_answer(response_cache *c, cache_entry *e, const brg_conn *b
         return 0;
     if ((e->status != HTTP_OK || e->coded || !cache_body_len(e)) && h->method_id != HTTP_METHOD_GET)
         return 0; /* the head of the answer to HEAD is another one */
-    if (e->not_first && bc->requests == 0)
+    if (e->not_first && bc->requests == 0 && !bc->http2)
         return 0; /* the first response on a connection carries an Upgrade field */
-    return !e->frame_before || h->minor > 0; /* HTTP/1.0 knows no chunks */
+    return !e->frame_before || h->major > 1 || h->minor > 0; /* HTTP/1.0 knows no chunks */
 }
 
-int cache_answer(response_cache *c, brg_conn *bc, const http_head *h, const http_codec *codec)
+/* The entry for a request that may be answered from memory, or NULL. */
+ANSWER_INLINE cache_entry *answer_entry(response_cache *c, const brg_conn *bc, const http_head *h)
 {
     const cache_asked asked = {.head = h};
     const http_field *host;
     cache_entry *e;
     uint64_t hash;
-    int cond;
 
     if (!c->buckets_n || !head_is_simple(h) || h->known[HTTP_F_HOST] < 0 || bc->failed)
-        return 0;
+        return NULL;
     host = &h->field[h->known[HTTP_F_HOST]];
-    e = cache_find(c, bc->listener, bc->chain, host->value, host->value_len, h->uri, h->uri_len,
-                   &asked, &hash);
-    if (!e || !entry_may_answer(c, e, bc, h)) {
-        c->figures.misses++;
+    e = cache_find(c, bc->listener, cache_chain_of(bc), host->value, host->value_len, h->uri,
+                   h->uri_len, &asked, &hash);
+    if (e && entry_may_answer(c, e, bc, h))
+        return e;
+    c->figures.misses++;
+    return NULL;
+}
+
+/* COND_ASK: the full way has to answer. */
+ANSWER_INLINE int answer_condition(response_cache *c, const cache_entry *e, const http_head *h)
+{
+    const int cond = e->status == HTTP_OK ? entry_condition(e, h, c->loop->wall) : COND_NONE;
+
+    if (cond != COND_ASK && (cond == COND_NOT_MODIFIED ? e->head_304.answer != NULL : e->filled))
+        return cond;
+    c->figures.misses++;
+    return COND_ASK;
+}
+
+int cache_reply_to(response_cache *c, brg_conn *bc, const http_head *h, const http_codec *codec,
+                   char *out, cache_reply *reply)
+{
+    const http_answer_terms terms = {.now = c->loop->wall, .left = -1};
+    cache_entry *e = answer_entry(c, bc, h);
+    const int cond = e && !head_names_range(h) ? answer_condition(c, e, h) : COND_ASK;
+    const int with_body = cond == COND_NONE && h->method_id == HTTP_METHOD_GET;
+    cache_head *head;
+    apr_off_t frame;
+
+    if (cond == COND_ASK || (with_body && e->body && !e->body->data))
         return 0;
-    }
+    head = cond == COND_NOT_MODIFIED ? &e->head_304 : &e->head;
+    if (!head->form[codec->id].text && codec->serialise(&head->form[codec->id], head->answer))
+        return 0;
+    cache_touch(c, e);
+    c->figures.hits++;
+    frame = with_body ? e->frame_before + e->frame_after : 0;
+    *reply = (cache_reply){.owner = &e->ref};
+    reply->head_len = codec->put(out, &head->form[codec->id], head->answer, &terms);
+    reply->len = with_body ? (size_t)(cache_body_len(e) - frame) : 0;
+    reply->data = reply->len ? e->body->data + e->frame_before : NULL;
+    if (e->observed)
+        cache_observe(e, bc, h,
+                      &(cache_observed_answer){.answer = head->answer,
+                                               .head_sent = reply->head_len,
+                                               .body_sent = (apr_off_t)reply->len});
+    return 1;
+}
+
+int cache_answer(response_cache *c, brg_conn *bc, const http_head *h, const http_codec *codec)
+{
+    cache_entry *e = answer_entry(c, bc, h);
+    int cond;
+
+    if (!e)
+        return 0;
     if (head_names_range(h))
         return answer_part(c, e, bc, h, codec);
-    cond = e->status == HTTP_OK ? entry_condition(e, h, c->loop->wall) : COND_NONE;
-    if (cond == COND_ASK || (cond == COND_NOT_MODIFIED ? !e->head_304.answer : !e->filled)) {
-        c->figures.misses++;
-        return 0;
-    }
-    return answer_whole(c, e, bc, h, codec, cond == COND_NOT_MODIFIED);
+    cond = answer_condition(c, e, h);
+    return cond == COND_ASK ? 0 : answer_whole(c, e, bc, h, codec, cond == COND_NOT_MODIFIED);
 }
 
 gather *cache_gather(response_cache *c)

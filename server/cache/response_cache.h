@@ -49,6 +49,22 @@ void cache_refresh(brg_loop *loop);
 int cache_answer(response_cache *cache, brg_conn *bc, const http_head *head,
                  const http_codec *codec);
 
+/** A response from memory, for a protocol that frames bodies. */
+typedef struct cache_reply {
+    size_t head_len;   /**< bytes of the head */
+    const char *data;  /**< the body; NULL: none */
+    size_t len;        /**< of data */
+    shared_ref *owner; /**< to be held by who sends from data after this call; not held yet */
+} cache_reply;
+
+/**
+ * As cache_answer(), but the head is written to @a out (HTTP_HEAD_ROOM bytes), and nothing is sent. Bodies
+ * that are in files, and parts, are left to the full way.
+ * @return 1: *reply is set, and logs were told; 0: nothing was done
+ */
+int cache_reply_to(response_cache *cache, brg_conn *bc, const http_head *head,
+                   const http_codec *codec, char *out, cache_reply *reply);
+
 /** Keep an entry while an answer is sent from it, also if the cache forgets it. */
 void cache_hold(cache_entry *e);
 /** Give the reference back. */

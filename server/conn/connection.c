@@ -77,7 +77,7 @@ static connection_rec *connection_ours(const conn_rec *c)
 {
     connection_rec *cr = (connection_rec *)(void *)(uintptr_t)c;
 
-    if (!c || c->master || (char *)c->cs != (char *)cr + offsetof(connection_rec, cs))
+    if (!c || (char *)c->cs != (char *)cr + offsetof(connection_rec, cs))
         return NULL;
     return cr->magic == CONNECTION_MAGIC ? cr : NULL;
 }
@@ -201,7 +201,7 @@ static int connection_pre_hook(conn_rec *c, void *csd)
     struct core_output *out;
 
     BRG_ASSERT(!bc || bc->c == c);
-    if (c->master || (cr && cr->filtered)) /* streams do not talk to the network themselves */
+    if ((c->master && !bc) || (cr && cr->filtered)) /* streams of modules have filters of theirs */
         return DONE;
     if (!bc)
         apr_socket_timeout_set(csd, c->base_server->timeout);
@@ -285,6 +285,58 @@ apr_status_t connection_attach(brg_conn *bc)
     return APR_SUCCESS;
 }
 
+/* The conn_rec of a stream: as that of its master, with a pool, filters and notes of its own. */
+static conn_rec *connection_build_stream(brg_conn *bc, apr_pool_t *p)
+{
+    conn_rec *master = bc->master->c;
+    apr_socket_t *csd = ap_get_conn_socket(master);
+    ap_sb_handle_t *sbh;
+    connection_rec *cr = apr_pcalloc(p, sizeof *cr);
+    conn_rec *c = &cr->c;
+
+    *c = *master;
+    cr->magic = CONNECTION_MAGIC;
+    cr->csd = csd;
+    cr->bc = bc;
+    c->cs = &cr->cs;
+    c->master = master;
+    c->pool = p;
+    c->id = connection_next_id();
+    c->notes = apr_table_make(p, 5);
+    c->bucket_alloc = brg_bucket_alloc_create(p);
+    c->input_filters = NULL;
+    c->output_filters = NULL;
+    c->log_id = NULL;
+    c->keepalive = AP_CONN_UNKNOWN;
+    c->keepalives = 0;
+    c->aborted = 0;
+    c->data_in_input_filters = c->data_in_output_filters = 0;
+    c->conn_config = ap_create_conn_config(p);
+    ap_set_core_module_config(c->conn_config, csd);
+    ap_create_sb_handle(&sbh, p, connection_slot, brg_thread_index());
+    c->sbh = sbh;
+    return c;
+}
+
+apr_status_t connection_attach_stream(brg_conn *bc)
+{
+    apr_pool_t *p;
+
+    BRG_ASSERT_TAG(bc, CONN_TAG);
+    BRG_ASSERT(bc->master && bc->master->c && !bc->c && !bc->out);
+    if (!(p = connection_pool_acquire()))
+        return APR_ENOMEM;
+    bc->c = connection_build_stream(bc, p);
+    ap_pre_connection(bc->c, ap_get_conn_socket(bc->c));
+    bc->out = ((connection_rec *)bc->c)->out;
+    if (bc->c->aborted) {
+        connection_detach(bc);
+        return APR_ECONNABORTED;
+    }
+    bc->c->cs->state = CONN_STATE_PROCESSING;
+    return APR_SUCCESS;
+}
+
 void connection_on_thread(brg_conn *bc)
 {
     BRG_ASSERT_TAG(bc, CONN_TAG);
@@ -315,12 +367,14 @@ void connection_detach(brg_conn *bc)
         return;
     BRG_ASSERT(cr->magic == CONNECTION_MAGIC && cr->bc == bc);
     p = cr->c.pool;
-    connection_pre_close(&cr->c);
+    if (!bc->master)
+        connection_pre_close(&cr->c);
     if (cr->out)
         core_output_drop(cr->out);
     bc->c = NULL;
     bc->out = NULL;
-    connection_disown(cr->csd, p);
+    if (!bc->master)
+        connection_disown(cr->csd, p);
     cr->magic = 0;
     connection_pool_release(p);
 }

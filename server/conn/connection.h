@@ -19,6 +19,12 @@
  */
 apr_status_t connection_attach(brg_conn *bc);
 
+/**
+ * The same for a stream (bc->master), whose master has its conn_rec: pre_connection hooks run with c->master set;
+ * the socket is the master's.
+ */
+apr_status_t connection_attach_stream(brg_conn *bc);
+
 /** Run pre_close_connection and destroy c, its pool and output. bc->fd stays open and belongs to
  * the loop. */
 void connection_detach(brg_conn *bc);

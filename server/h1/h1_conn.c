@@ -87,7 +87,7 @@ int h1_conn_after_request(brg_conn *bc)
     loop_score_add(&bc->loop->score->accesses, 1);
     if (c->aborted)
         bc->failed = 1;
-    if (c->keepalive != AP_CONN_KEEPALIVE)
+    if (c->keepalive != AP_CONN_KEEPALIVE || bc->master)
         bc->close_after = CONN_DRAIN;
     bc->idle_until = bc->loop->monotonic + h1_conn_server(bc)->keep_alive_timeout;
     h1_conn_count_bytes(bc);
@@ -128,7 +128,10 @@ static int h1_conn_full(brg_conn *bc, const http_head *head)
     }
     bc->c->keepalives = (int)bc->requests;
     bc->c->keepalive = AP_CONN_UNKNOWN;
-    loop_request_begins(bc->loop, head->line, head->line_len);
+    if (head->line)
+        loop_request_begins(bc->loop, head->line, head->line_len);
+    else
+        loop_request_begins(bc->loop, head->uri ? head->uri : "", head->uri_len);
     r = request_create(bc->c, head);
     conn_in_consume(bc, head->head_len);
     conn_enter(bc, CONN_REQUEST);
@@ -143,6 +146,12 @@ static int h1_conn_full(brg_conn *bc, const http_head *head)
         return h1_body_begin(bc, r, wait_for);
     }
     return h1_conn_handle(bc, r, status);
+}
+
+void h1_stream_run(brg_conn *bc, const http_head *head)
+{
+    BRG_ASSERT(bc->master && bc->c && bc->driver == &h1_driver && bc->state == CONN_HEAD);
+    (void)h1_conn_full(bc, head);
 }
 
 int h1_conn_handle(brg_conn *bc, request_rec *r, int status)
@@ -200,6 +209,19 @@ static void h1_conn_head_ended(brg_conn *bc)
     h1_conn_linger(bc);
 }
 
+/* The first bytes are those of another protocol: its driver takes bc. */
+static int h1_conn_is_others(brg_conn *bc)
+{
+    const conn_protocol *other = bc->requests ? NULL : conn_protocol_of();
+
+    if (!other || bc->master || h1_module_driven_is(bc) ||
+        !other->claims(bc, bc->in + bc->in_off, conn_in_size(bc)))
+        return 0;
+    bc->driver = other->driver;
+    bc->driver->run(bc);
+    return 1;
+}
+
 /* Others are to be served before the next request of bc, which is here already. */
 static void h1_conn_yield(brg_conn *bc, gather *g)
 {
@@ -216,6 +238,8 @@ static void h1_conn_heads(brg_conn *bc)
     h1_result result = H1_DONE;
     unsigned answered = 0;
 
+    if (!bc->requests && conn_in_size(bc) && h1_conn_is_others(bc))
+        return;
     while (conn_in_size(bc)) {
         if (answered && loop_turn_is_over(bc->loop, answered)) {
             h1_conn_yield(bc, g);

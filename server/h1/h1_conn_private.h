@@ -9,6 +9,7 @@
  * (connections that modules drive), h1_conn_limits.c (settings).
  */
 #include "conn.h"
+#include "h1_conn.h"
 #include "h1_parse.h"
 #include "brigade/read_timeout.h"
 
@@ -25,9 +26,6 @@ http_head *h1_conn_scratch_head(void);
 
 /** Limits for the next head of bc: those of the server that its address leads to. */
 const h1_limits *h1_limits_for(const brg_conn *bc);
-
-/** RequestReadTimeout of a server; never NULL. */
-const brg_read_timeouts *h1_read_timeouts(const server_rec *s);
 
 /**
  * Parse what there is of a head that will not be completed.

@@ -9,7 +9,7 @@
 
 void h1_conn_linger(brg_conn *bc)
 {
-    if (bc->failed || bc->close_after == CONN_SHUT || bc->read_eof) {
+    if (bc->failed || bc->close_after == CONN_SHUT || bc->read_eof || bc->master) {
         h1_conn_close(bc);
         return;
     }

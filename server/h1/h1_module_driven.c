@@ -94,7 +94,7 @@ void h1_module_driven_start(brg_conn *bc)
 /* Which connections are: all, or those on which a module put a filter, before anything is read. */
 int h1_module_driven_is(brg_conn *bc)
 {
-    if (connections_are_plain())
+    if (connections_are_plain() || bc->master)
         return 0;
     if (!connections_tell_by_filters())
         bc->module_driven = 1;

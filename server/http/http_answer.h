@@ -55,7 +55,7 @@ typedef struct http_answer_terms {
 } http_answer_terms;
 
 /** Protocols with a form of their own. */
-enum { HTTP_CODEC_H1, HTTP_CODECS };
+enum { HTTP_CODEC_H1, HTTP_CODEC_H2, HTTP_CODECS };
 
 typedef struct http_codec {
     int id; /**< HTTP_CODEC_* */

@@ -100,6 +100,10 @@ struct brg_conn {
     const struct conn_driver *driver;       /**< the protocol (driver.h) */
     const struct conn_transport *transport; /**< NULL: the plain socket (transport.h) */
     void *below;                            /**< the transport's own */
+    void *above;                            /**< the driver's own */
+    /** A stream: the connection that carries it. It has that one's descriptor, is in no poll set and on
+     * no list of open connections, and its transport is what the other connection's driver gave it. */
+    brg_conn *master;
     int fd;
     uint8_t state;       /**< conn_state_id */
     uint8_t polled;      /**< fd is in the poll set (edge-triggered, for input and output) */
@@ -112,6 +116,7 @@ struct brg_conn {
     uint8_t resumed;       /**< module-driven: suspend_connection ran, resume_connection is due */
     uint8_t refused;        /**< conn_refusal: given back by the worker pool without having run */
     uint8_t must_run;       /**< the worker pool may not refuse it */
+    uint8_t http2;          /**< it speaks HTTP/2, or is a stream of one that does */
     uint8_t cold;           /**< the loop's last write ended at a file that is not in memory */
     uint8_t body_discard;   /**< in CONN_BODY: the body is thrown away; else it is waited for */
     uint32_t body_wanted;   /**< in CONN_BODY: bytes of input to wait for */

@@ -141,6 +141,12 @@ apr_status_t socket_wait(int fd, int for_write, apr_interval_time_t timeout)
     return n > 0 ? APR_SUCCESS : n == 0 ? APR_TIMEUP : errno;
 }
 
+static apr_status_t wait_once(brg_conn *bc, int for_write, apr_interval_time_t timeout)
+{
+    return bc->transport && bc->transport->wait ? bc->transport->wait(bc, for_write, timeout)
+                                                : socket_wait(bc->fd, for_write, timeout);
+}
+
 /* In steps, to see whether somebody else needs this thread. */
 apr_status_t conn_wait(brg_conn *bc, int for_write, apr_interval_time_t timeout)
 {
@@ -150,12 +156,12 @@ apr_status_t conn_wait(brg_conn *bc, int for_write, apr_interval_time_t timeout)
     BRG_ASSERT_TAG(bc, CONN_TAG);
     BRG_ASSERT(!conn_on_loop());
     if (!stall)
-        return socket_wait(bc->fd, for_write, timeout);
+        return wait_once(bc, for_write, timeout);
     do {
         step = waited < stall ? stall : CONN_WAIT_STEP_US;
         if (timeout >= 0 && step > timeout - waited)
             step = timeout - waited;
-        rv = socket_wait(bc->fd, for_write, step);
+        rv = wait_once(bc, for_write, step);
         waited += step;
     } while (rv == APR_TIMEUP && (timeout < 0 || waited < timeout) &&
              !worker_pool_is_short(bc->loop->workers));

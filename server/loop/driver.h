@@ -24,7 +24,27 @@ struct conn_driver {
     void (*refused)(brg_conn *bc);
     /** The part of bc's request that may wait, to its end. On a worker. */
     void (*work)(brg_conn *bc);
+    /** The process is to end: tell the client. NULL: nothing has to be told. On the loop; bc may be
+     * gone afterwards. */
+    void (*drain)(brg_conn *bc);
 };
+
+/** Another protocol than HTTP/1, for connections of the server's own. */
+typedef struct conn_protocol {
+    const char *name; /**< in ALPN, as Protocols has it */
+    const struct conn_driver *driver;
+    /** 1 if a clear connection whose first bytes are these is to be driven by it. NULL: none is. */
+    int (*claims)(const brg_conn *bc, const char *in, size_t len);
+    /** 1 if a client that offers this list (the wire form of ALPN) to @a s over TLS gets it, where no module
+     * proposes another one. */
+    int (*chosen)(const server_rec *s, const unsigned char *in, size_t len);
+} conn_protocol;
+
+/** For the server processes to come; NULL: none. Threads: main, while the configuration is read. */
+void conn_protocol_set(const conn_protocol *protocol);
+
+/** What was set, or NULL. Threads: any, while no configuration is read. */
+const conn_protocol *conn_protocol_of(void);
 
 /** What lives on a loop beside its connections. */
 typedef struct loop_services {

@@ -108,6 +108,33 @@ void loop_return(brg_conn *bc)
         loop_wake(loop);
 }
 
+void loop_note_post(brg_loop *loop, struct loop_note *note)
+{
+    struct loop_note *head;
+
+    if (atomic_exchange(&note->posted, 1))
+        return;
+    head = atomic_load_explicit(&loop->notes, memory_order_relaxed);
+    do
+        note->next = head;
+    while (!atomic_compare_exchange_weak_explicit(&loop->notes, &head, note, memory_order_release,
+                                                  memory_order_relaxed));
+    if (!atomic_exchange(&loop->wakes, 1))
+        loop_wake(loop);
+}
+
+static void loop_take_notes(brg_loop *loop)
+{
+    struct loop_note *next,
+        *note = atomic_exchange_explicit(&loop->notes, NULL, memory_order_acquire);
+
+    for (; note; note = next) {
+        next = note->next;
+        atomic_store(&note->posted, 0); /* before it looks what there is */
+        note->run(note);
+    }
+}
+
 static void loop_take_returned(brg_loop *loop)
 {
     brg_conn *bc, *next;
@@ -123,6 +150,7 @@ static void loop_take_returned(brg_loop *loop)
         bc->rd_ready = 1;              /* whatever events came meanwhile: find out by reading */
         loop_ready(loop, bc);
     }
+    loop_take_notes(loop); /* all that workers posted before they returned */
 }
 
 /* Without a locked instruction in each turn: a worker wakes the loop after it has put something there, and what
@@ -130,6 +158,7 @@ static void loop_take_returned(brg_loop *loop)
 static int loop_has_returned(brg_loop *loop)
 {
     return atomic_load_explicit(&loop->returned, memory_order_relaxed) ||
+           atomic_load_explicit(&loop->notes, memory_order_relaxed) ||
            atomic_load_explicit(&loop->drains_posted, memory_order_relaxed);
 }
 
@@ -383,9 +412,13 @@ static void loop_begin_drain(brg_loop *loop)
     loop->draining = 1;
     loop_listeners(loop, 0);
     loop->last_accepts = loop_accept_last(loop);
-    for (brg_conn *bc = loop->all; bc; bc = bc->all_next)
-        if (bc->state == CONN_IDLE && bc->timer.due > loop->monotonic + LOOP_DRAIN_US)
+    for (brg_conn *bc = loop->all, *next; bc; bc = next) {
+        next = bc->all_next;
+        if (bc->driver->drain)
+            bc->driver->drain(bc);
+        else if (bc->state == CONN_IDLE && bc->timer.due > loop->monotonic + LOOP_DRAIN_US)
             wheel_set(&loop->wheel, &bc->timer, loop->monotonic + LOOP_DRAIN_US);
+    }
 }
 
 static void loop_drop(brg_loop *loop, int with_workers)

@@ -22,38 +22,39 @@
     64 /**< connections read from in one turn: their buffers stay in the CPU's cache */
 #define LOOP_IN_BYTES 4096 /**< first input buffer of a connection that has something to read */
 #define LOOP_DRAIN_US \
-    apr_time_from_sec(1)  /**< silence after which a process that ends closes an idle connection */
+    apr_time_from_sec(1) /**< silence after which a process that ends closes an idle connection */
 #define LOOP_IN_MOST \
     (1U << 20) /**< bytes of input kept for one connection, whatever the Limit* directives say */
 #define LOOP_BODY_BYTES 32768 /**< input kept in CONN_BODY, where it is consumed in each turn */
-#define LOOP_IN_SPARE 256 /**< empty input buffers kept */
-#define LOOP_CONN_SPARE 1024 /**< closed brg_conn objects kept */
+#define LOOP_IN_SPARE 256     /**< empty input buffers kept */
+#define LOOP_CONN_SPARE 1024  /**< closed brg_conn objects kept */
 
 /* A connection with many requests at once gives way to others after either of these: */
 #define LOOP_QUANTUM_REQUESTS 128 /**< requests of one connection in one turn */
-#define LOOP_QUANTUM_US 5000      /**< microseconds since the turn began, looked at after requests
+#define LOOP_QUANTUM_US \
+    5000                          /**< microseconds since the turn began, looked at after requests
                                      that were not answered from memory */
 #define LOOP_SLOW_US (100 * 1000) /**< a turn that takes longer is logged */
 #define LOOP_SLOW_LOG_US apr_time_from_sec(10) /**< at most one such line per loop in this time */
-#define LOOP_SLOW_LINE 160        /**< bytes of the request line in it */
+#define LOOP_SLOW_LINE 160                     /**< bytes of the request line in it */
 
 struct response_cache;
 struct loop_score;
 
 struct brg_loop {
-    int index;               /**< among the loops of this process */
-    int poll_fd;             /**< epoll */
-    int wake_fd;             /**< eventfd: workers and the main thread end the wait with it */
-    int prefork;             /**< the thread of this loop is the process's only one */
-    int work_waits;          /**< prefork: the next turn does not wait */
-    int orders_come;         /**< see loops_config.orders */
-    int accepting;           /**< listeners are in the poll set */
-    int draining;            /**< LOOPS_DRAIN was seen */
-    int last_accepts;        /**< draining: listeners on which connections wait still */
-    apr_time_t monotonic;    /**< clock_monotonic(), for deadlines: read once per turn, and after each
+    int index;             /**< among the loops of this process */
+    int poll_fd;           /**< epoll */
+    int wake_fd;           /**< eventfd: workers and the main thread end the wait with it */
+    int prefork;           /**< the thread of this loop is the process's only one */
+    int work_waits;        /**< prefork: the next turn does not wait */
+    int orders_come;       /**< see loops_config.orders */
+    int accepting;         /**< listeners are in the poll set */
+    int draining;          /**< LOOPS_DRAIN was seen */
+    int last_accepts;      /**< draining: listeners on which connections wait still */
+    apr_time_t monotonic;  /**< clock_monotonic(), for deadlines: read once per turn, and after each
                                 request that was not answered from memory */
-    apr_time_t turn_began;   /**< monotonic at the beginning of the turn */
-    apr_time_t wall;         /**< microseconds since the epoch, read once per turn: for dates */
+    apr_time_t turn_began; /**< monotonic at the beginning of the turn */
+    apr_time_t wall;       /**< microseconds since the epoch, read once per turn: for dates */
     apr_time_t accept_again; /**< with accepting == 0: when to try; a connection that closes brings
                                 it forward */
     apr_time_t turn_end_last;
@@ -73,34 +74,47 @@ struct brg_loop {
     unsigned conns_most; /**< this loop's share of max_connections */
     void *spare_in;
     unsigned spare_in_n;
-    unsigned ended_n;              /**< requests that ended in this turn */
-    unsigned state_n[CONN_STATES]; /**< open connections by state */
+    unsigned ended_n;               /**< requests that ended in this turn */
+    unsigned state_n[CONN_STATES];  /**< open connections by state */
+    unsigned stream_n[CONN_STATES]; /**< streams of connections, by state */
 
     struct {
-        apr_time_t began;          /**< of the request that runs */
-        apr_interval_time_t most;  /**< of the longest request of this turn */
-        apr_time_t said;           /**< when the last slow turn was logged */
-        unsigned requests; /**< of this turn, not answered from memory */
+        apr_time_t began;         /**< of the request that runs */
+        apr_interval_time_t most; /**< of the longest request of this turn */
+        apr_time_t said;          /**< when the last slow turn was logged */
+        unsigned requests;        /**< of this turn, not answered from memory */
         char line[LOOP_SLOW_LINE], longest[LOOP_SLOW_LINE]; /**< request lines, NUL-terminated */
     } slow; /**< for the log line about a turn that took too long (loop_slow.c) */
 
     worker_pool *workers;
     _Atomic(brg_conn *) returned; /**< pushed by workers, taken by the loop (release / acquire) */
+    _Atomic(struct loop_note *) notes;          /**< pushed by any thread, taken by the loop */
     _Atomic(struct conn_drain *) drains_posted; /**< the same for loop_drain_post() */
-    struct conn_drain *drains;    /**< output that workers still produce (loop_drain.h) */
-    int wait_failures;            /**< of epoll_wait, in a row */
-    atomic_int wakes;             /**< 1 while wake_fd is signalled */
+    struct conn_drain *drains; /**< output that workers still produce (loop_drain.h) */
+    int wait_failures;         /**< of epoll_wait, in a row */
+    atomic_int wakes;          /**< 1 while wake_fd is signalled */
 
     struct response_cache *cache; /**< the response cache (services.begin) */
     void *layer;                  /**< what loop_layer.begin() made, or NULL */
-    struct loop_score *score; /**< counters in the scoreboard; never NULL */
-    apr_pool_t *pool;         /**< the loop's own, with an allocator of its own */
+    struct loop_score *score;     /**< counters in the scoreboard; never NULL */
+    apr_pool_t *pool;             /**< the loop's own, with an allocator of its own */
 };
 
 /** How a server process ends: written by the main thread, read by loops and workers (relaxed: a
  * hint per turn). */
 enum { LOOPS_RUN, LOOPS_DRAIN, LOOPS_DROP };
 extern atomic_int loops_phase;
+
+/** A call that another thread wants the loop to make. Its owner keeps it until the call was made. */
+struct loop_note {
+    struct loop_note *next;
+    _Atomic int posted; /**< it is on the list already */
+    void (*run)(struct loop_note *note);
+};
+
+/** Have note->run() called in the next turn, before connections are driven; once, however often it is posted
+ * before. Threads: any. Blocks for no more than a wake-up. */
+void loop_note_post(brg_loop *loop, struct loop_note *note);
 
 /** Bring the figures in the scoreboard up to date. */
 void loop_publish(brg_loop *loop);
@@ -165,9 +179,11 @@ brg_loop *loop_self(void);
 /** Change bc's state, and the figures by state. */
 static inline void conn_enter(brg_conn *bc, conn_state_id state)
 {
-    BRG_ASSERT_DEBUG(bc->loop->state_n[bc->state] > 0 && state < CONN_STATES);
-    bc->loop->state_n[bc->state]--;
-    bc->loop->state_n[state]++;
+    unsigned *n = bc->master ? bc->loop->stream_n : bc->loop->state_n;
+
+    BRG_ASSERT_DEBUG(n[bc->state] > 0 && state < CONN_STATES);
+    n[bc->state]--;
+    n[state]++;
     bc->state = (uint8_t)state;
 }
 
@@ -182,6 +198,10 @@ void loop_unlist(brg_loop *loop, brg_conn *bc);
 
 /** bc->fd into the poll set, once per connection, when it first has to wait. 0 on success. */
 int loop_poll(brg_loop *loop, brg_conn *bc);
+
+/** A connection object for a stream of @a master, in CONN_HEAD: loop, descriptor, listener and virtual hosts are
+ * that one's. loop_close() ends it. NULL: no memory. Threads: the loop's own. */
+brg_conn *loop_stream(brg_conn *master);
 
 /** Close the socket and let the object go at the end of the turn. bc has no conn_rec any more. */
 void loop_close(brg_loop *loop, brg_conn *bc);

@@ -55,7 +55,7 @@ int loop_listeners(brg_loop *loop, int on)
     return error;
 }
 
-static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
+static brg_conn *conn_object(brg_loop *loop)
 {
     brg_conn *bc = loop->spare;
 
@@ -67,6 +67,35 @@ static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
     memset(bc, 0, sizeof *bc);
     bc->tag = CONN_TAG;
     bc->loop = loop;
+    return bc;
+}
+
+brg_conn *loop_stream(brg_conn *master)
+{
+    brg_loop *loop = master->loop;
+    brg_conn *bc = conn_object(loop);
+
+    BRG_ASSERT(loop_self() == loop && !master->master && master->fd >= 0);
+    if (!bc)
+        return NULL;
+    bc->master = master;
+    bc->listener = master->listener;
+    bc->fd = master->fd;
+    bc->chain = master->chain;
+    bc->base = master->base;
+    bc->http2 = master->http2;
+    bc->rd_ready = 1;
+    bc->head_began = loop->monotonic;
+    loop->stream_n[CONN_HEAD]++;
+    return bc;
+}
+
+static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
+{
+    brg_conn *bc = conn_object(loop);
+
+    if (!bc)
+        return NULL;
     bc->listener = l;
     bc->fd = fd;
     bc->rd_ready = 1;

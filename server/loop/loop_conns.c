@@ -17,7 +17,7 @@ int loop_poll(brg_loop *loop, brg_conn *bc)
     struct epoll_event e = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = bc};
 
     BRG_ASSERT(bc->loop == loop && bc->fd >= 0);
-    if (bc->polled)
+    if (bc->polled || bc->master)
         return 0;
     if (epoll_ctl(loop->poll_fd, EPOLL_CTL_ADD, bc->fd, &e)) {
         conn_fail(bc, errno, "cannot wait for the client");
@@ -49,10 +49,26 @@ void loop_in_put(brg_loop *loop, char *buf)
     loop->spare_in_n++;
 }
 
+/* The stream's transport learns of it; the socket is its master's. */
+static void loop_close_stream(brg_loop *loop, brg_conn *bc)
+{
+    wheel_cancel(&loop->wheel, &bc->timer);
+    transport_end(bc);
+    bc->fd = -1;
+    conn_in_release(bc);
+    bc->all_next = loop->closed;
+    loop->closed = bc;
+    loop->stream_n[bc->state]--;
+}
+
 void loop_close(brg_loop *loop, brg_conn *bc)
 {
     BRG_ASSERT_TAG(bc, CONN_TAG);
     BRG_ASSERT(bc->loop == loop && bc->fd >= 0 && !bc->c);
+    if (bc->master) {
+        loop_close_stream(loop, bc);
+        return;
+    }
     BRG_ASSERT(loop->conns_n > 0 && loop->state_n[bc->state] > 0);
     wheel_cancel(&loop->wheel, &bc->timer);
     /* While a child process that was just forked has the socket too, closing does not take it out

@@ -27,6 +27,18 @@ void loop_layer_set(const loop_layer *layer)
     loops_layer = layer;
 }
 
+static const conn_protocol *loops_protocol;
+
+void conn_protocol_set(const conn_protocol *protocol)
+{
+    loops_protocol = protocol;
+}
+
+const conn_protocol *conn_protocol_of(void)
+{
+    return loops_protocol;
+}
+
 static void *loops_thread(void *baton)
 {
     loop_main(baton);

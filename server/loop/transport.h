@@ -32,6 +32,9 @@ struct conn_transport {
     int (*shut)(brg_conn *bc);
     /** The connection ends; its socket is closed next. */
     void (*end)(brg_conn *bc);
+    /** Wait until recv() or sendv() has something to do. NULL: for the socket. Threads: the worker
+     * that owns bc. @return as conn_wait() */
+    apr_status_t (*wait)(brg_conn *bc, int for_write, apr_interval_time_t timeout);
 };
 
 static inline int transport_is_plain(const brg_conn *bc)

@@ -39,6 +39,7 @@
     HIDDEN(autoindex)                     \
     HIDDEN(include)                       \
     BUILTIN_TLS(HIDDEN)                   \
+    HIDDEN(http2)                         \
     HIDDEN(dir)                           \
     HIDDEN(alias)                         \
     HIDDEN(file)

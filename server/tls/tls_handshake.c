@@ -83,13 +83,29 @@ static void handshake_expired(brg_conn *bc)
 
 /* ---- the end of it ---- */
 
+/* By what ALPN chose. */
+static const struct conn_driver *handshake_driver_of(const brg_conn *bc)
+{
+    const conn_protocol *other = conn_protocol_of();
+    const tls_conn *t = bc->transport == &tls_transport ? bc->below : NULL;
+    const unsigned char *name = NULL;
+    unsigned len = 0;
+
+    if (other && t)
+        SSL_get0_alpn_selected(t->ssl, &name, &len);
+    return len && !bc->module_driven && len == strlen(other->name) &&
+                   !memcmp(name, other->name, len)
+               ? other->driver
+               : bc->loop->config->services->driver;
+}
+
 static void handshake_done(brg_conn *bc)
 {
     const tls_conn *t = bc->transport ? bc->below : NULL;
 
     BRG_ASSERT(bc->driver == &tls_handshake_driver && bc->requests == 0);
     wheel_cancel(&bc->loop->wheel, &bc->timer);
-    bc->driver = bc->loop->config->services->driver;
+    bc->driver = handshake_driver_of(bc);
     bc->head_began = bc->loop->monotonic;
     bc->idle_until = bc->head_began + bc->base->timeout; /* for a protocol of modules */
     bc->rd_ready = !t || !t->drained || t->kept;

@@ -2,6 +2,7 @@
 /* What a ClientHello decides: the virtual host, by its server name, and the protocol, by ALPN. */
 #include "tls_private.h"
 #include "connection.h"
+#include "driver.h"
 #include "vhosts.h"
 #include "http_connection.h"
 #include "http_log.h"
@@ -145,6 +146,14 @@ static void alpn_challenge(tls_conn *t)
     BIO_free(key_bio);
 }
 
+/* The handshake's end gives the connection to the driver of that protocol. */
+static int alpn_is_ours(const char *chosen)
+{
+    const conn_protocol *ours = conn_protocol_of();
+
+    return ours && !strcmp(chosen, ours->name);
+}
+
 /* Modules speak other protocols: let them choose. What they choose is driven by them. */
 static const char *alpn_ask(tls_conn *t, const unsigned char *in, unsigned in_len)
 {
@@ -159,6 +168,8 @@ static const char *alpn_ask(tls_conn *t, const unsigned char *in, unsigned in_le
         return chosen;
     if (ap_switch_protocol(bc->c, NULL, t->server, chosen) != APR_SUCCESS)
         return NULL;
+    if (alpn_is_ours(chosen))
+        return chosen;
     bc->module_driven = 1;
     alpn_challenge(t);
     return chosen;
@@ -169,11 +180,14 @@ int tls_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len, const 
 {
     tls_conn *t = SSL_get_app_data(ssl);
     const apr_array_header_t *others = ap_hook_get_protocol_propose();
+    const conn_protocol *ours = conn_protocol_of();
     const char *chosen = AP_PROTOCOL_HTTP1;
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
-    if (others && others->nelts)
+    if (others && others->nelts > (ours != NULL)) /* ours is one of them */
         chosen = alpn_ask(t, in, in_len);
+    else if (ours && ours->chosen(t->server, in, in_len))
+        chosen = ours->name;
     return chosen && alpn_has(in, in_len, chosen, out, out_len) ? SSL_TLSEXT_ERR_OK
                                                                 : SSL_TLSEXT_ERR_NOACK;
 }

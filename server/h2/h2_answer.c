@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The response of a running request, from the text of HTTP/1 to field blocks and data.
+ *
+ *   HEAD     lines up to the empty one: a field block; after 1xx the next head
+ *   LENGTH   so many bytes
+ *   CHUNKED  chunks, and trailers
+ *   TO_END   until the request is over
+ *   OVER     what still comes is dropped
+ *
+ * Text that breaks off, or more or less of it than it said, makes RST_STREAM: a client must not take half a response
+ * for a whole one. */
+#include "h2_private.h"
+#include "hpack_encode.h"
+#include "http_fields.h"
+#include "brigade/assert.h"
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define ANSWER_HEAD_MOST (256 * 1024)
+
+/* What a head said. */
+typedef struct answer_said {
+    int status;
+    int chunked, length_known;
+    uint64_t length;
+} answer_said;
+
+static void block_end(shared_ref *ref)
+{
+    free(ref);
+}
+
+/* ---- heads ---- */
+
+/* Fields of one connection: RFC 9113, 8.2.2. */
+static int answer_leaves_out(const char *name, size_t len)
+{
+    static const char *const out[] = {"connection", "keep-alive", "proxy-connection",
+                                      "transfer-encoding", "upgrade"};
+
+    for (size_t i = 0; i < sizeof out / sizeof *out; i++)
+        if (strlen(out[i]) == len && !strncasecmp(out[i], name, len))
+            return 1;
+    return 0;
+}
+
+static int answer_is(const char *name, size_t len, const char *lit)
+{
+    return strlen(lit) == len && !strncasecmp(name, lit, len);
+}
+
+static void answer_note(answer_said *said, const char *name, size_t name_len, const char *value,
+                        size_t len)
+{
+    if (answer_is(name, name_len, "transfer-encoding"))
+        said->chunked = len >= 7 && !strncasecmp(value + len - 7, "chunked", 7);
+    else if (answer_is(name, name_len, "content-length"))
+        said->length_known = !http_parse_length(value, len, &said->length);
+}
+
+static uint8_t *answer_put_line(uint8_t *out, char *name, size_t name_len, const char *value,
+                                size_t value_len)
+{
+    for (size_t i = 0; i < name_len; i++)
+        if (name[i] >= 'A' && name[i] <= 'Z')
+            name[i] = (char)(name[i] + ('a' - 'A'));
+    return hpack_put_line(out, name, name_len, value, value_len, 0);
+}
+
+/* Lines of fields from at on, up to an empty one. @return behind the block */
+static uint8_t *answer_put_fields(uint8_t *out, char *at, const char *end, answer_said *said)
+{
+    while (at < end && *at != '\r' && *at != '\n') {
+        char *lf = memchr(at, '\n', (size_t)(end - at)), *colon, *value, *stop;
+        size_t len;
+
+        if (!lf)
+            break;
+        stop = lf > at && lf[-1] == '\r' ? lf - 1 : lf;
+        colon = memchr(at, ':', (size_t)(stop - at));
+        if (colon && colon > at) {
+            for (value = colon + 1; value < stop && (*value == ' ' || *value == '\t');)
+                value++;
+            while (stop > value && (stop[-1] == ' ' || stop[-1] == '\t'))
+                stop--;
+            len = (size_t)(colon - at);
+            answer_note(said, at, len, value, (size_t)(stop - value));
+            if (!answer_leaves_out(at, len))
+                out = answer_put_line(out, at, len, value, (size_t)(stop - value));
+        }
+        at = lf + 1;
+    }
+    return out;
+}
+
+/* A line has three bytes or more that its block has not, which has the lengths in their place: five bytes for the
+ * longest. */
+static h2_block *answer_block(size_t text)
+{
+    h2_block *b = malloc(sizeof *b + 2 * text + 64);
+
+    if (b)
+        *b = (h2_block){.ref = {1, block_end}};
+    return b;
+}
+
+static void answer_queue(h2_pipe *p, h2_block *b)
+{
+    *p->blocks_tail = b;
+    p->blocks_tail = &b->next;
+}
+
+static void answer_begin_body(h2_stream *s, const answer_said *said, h2_block *b)
+{
+    h2_answer *a = &s->pipe->answer;
+    const int none = s->is_head || said->status == 204 || said->status == 304;
+
+    a->left = said->length;
+    if (none || (!said->chunked && said->length_known && !said->length)) {
+        a->state = H2_ANSWER_OVER;
+        s->pipe->over = 1;
+        b->last = 1;
+    } else if (said->chunked) {
+        a->state = H2_ANSWER_CHUNKED;
+    } else {
+        a->state = said->length_known ? H2_ANSWER_LENGTH : H2_ANSWER_TO_END;
+    }
+}
+
+/* a->head is complete. */
+static void answer_take_head(h2_stream *s)
+{
+    h2_answer *a = &s->pipe->answer;
+    char *end = a->head + a->head_len, *space = memchr(a->head, ' ', a->head_len);
+    char *lf = memchr(a->head, '\n', a->head_len);
+    h2_block *b = answer_block(a->head_len);
+    answer_said said = {0};
+
+    if (b && space && space + 4 <= end && space < lf)
+        said.status = atoi(space + 1);
+    if (!b || strncmp(a->head, "HTTP/", 5) || said.status < 100 || said.status > 999) {
+        free(b);
+        a->bad = 1;
+        return;
+    }
+    b->len =
+        (uint32_t)(answer_put_fields(hpack_put_status(b->data, said.status), lf + 1, end, &said) -
+                   b->data);
+    if (said.status >= 200)
+        answer_begin_body(s, &said, b);
+    if (said.status == 103 && !s->session->conf.early_hints)
+        free(b);
+    else
+        answer_queue(s->pipe, b);
+    a->head_len = 0;
+    if (a->state != H2_ANSWER_HEAD) {
+        free(a->head);
+        a->head = NULL;
+        a->head_cap = 0;
+    }
+}
+
+static int answer_head_room(h2_answer *a, size_t len)
+{
+    size_t cap = a->head_cap ? a->head_cap : 1024;
+    char *head;
+
+    while (cap < a->head_len + len)
+        cap *= 2;
+    if (cap == a->head_cap)
+        return 0;
+    if (cap > ANSWER_HEAD_MOST || !(head = realloc(a->head, cap)))
+        return -1;
+    a->head = head;
+    a->head_cap = cap;
+    return 0;
+}
+
+/* One line of a head, or a part of it. */
+static size_t answer_head_line(h2_stream *s, const char *data, size_t len)
+{
+    h2_answer *a = &s->pipe->answer;
+    const char *lf = memchr(data, '\n', len);
+    size_t n = lf ? (size_t)(lf - data) + 1 : len;
+
+    if (answer_head_room(a, n)) {
+        a->bad = 1;
+        return n;
+    }
+    memcpy(a->head + a->head_len, data, n);
+    a->head_len += n;
+    if (lf && a->head_len >= 3 &&
+        (!memcmp(a->head + a->head_len - 2, "\n\n", 2) ||
+         !memcmp(a->head + a->head_len - 3, "\n\r\n", 3)))
+        answer_take_head(s);
+    return n;
+}
+
+/* ---- data ---- */
+
+static h2_chunk *answer_chunk(h2_pipe *p)
+{
+    h2_chunk *c = p->out_last;
+
+    if (c && c->len < c->cap)
+        return c;
+    c = malloc(sizeof *c + H2_CHUNK);
+    if (!c)
+        return NULL;
+    *c = (h2_chunk){.ref = {1, block_end}, .cap = H2_CHUNK};
+    if (p->out_last)
+        p->out_last->next = c;
+    else
+        p->out = c;
+    p->out_last = c;
+    return c;
+}
+
+/* Queue data. @return bytes taken */
+static size_t answer_data(h2_stream *s, const char *data, size_t len)
+{
+    h2_pipe *p = s->pipe;
+    size_t done = 0;
+
+    while (done < len && p->out_bytes < (size_t)p->out_most) {
+        h2_chunk *c = answer_chunk(p);
+        size_t n;
+
+        if (!c) {
+            p->answer.bad = 1;
+            return done;
+        }
+        n = c->cap - c->len < len - done ? c->cap - c->len : len - done;
+        memcpy(c->data + c->len, data + done, n);
+        c->len += (uint32_t)n;
+        p->out_bytes += n;
+        done += n;
+    }
+    return done;
+}
+
+static size_t answer_length(h2_stream *s, const char *data, size_t len)
+{
+    h2_answer *a = &s->pipe->answer;
+    size_t n = answer_data(s, data, len < a->left ? len : (size_t)a->left);
+
+    a->left -= n;
+    if (!a->left) {
+        a->state = H2_ANSWER_OVER;
+        s->pipe->over = 1;
+    }
+    return n;
+}
+
+/* The section is complete: an empty one is none. */
+static void answer_take_trailers(h2_stream *s)
+{
+    h2_answer *a = &s->pipe->answer;
+    answer_said said = {0};
+    h2_block *b = a->head_len > 2 ? answer_block(a->head_len) : NULL;
+
+    if (b) {
+        b->last = 1;
+        b->len =
+            (uint32_t)(answer_put_fields(b->data, a->head, a->head + a->head_len, &said) - b->data);
+        s->pipe->trailers = b;
+    }
+    a->state = H2_ANSWER_OVER;
+    s->pipe->over = 1;
+    a->head_len = 0;
+}
+
+static size_t answer_trailer_line(h2_stream *s, const char *data, size_t len)
+{
+    h2_answer *a = &s->pipe->answer;
+    const char *lf = memchr(data, '\n', len);
+    size_t n = lf ? (size_t)(lf - data) + 1 : len;
+    size_t begin = a->head_len;
+
+    if (answer_head_room(a, n)) {
+        a->bad = 1;
+        return n;
+    }
+    memcpy(a->head + a->head_len, data, n);
+    a->head_len += n;
+    while (begin && a->head[begin - 1] != '\n')
+        begin--;
+    if (lf && (a->head_len - begin == 1 || (a->head_len - begin == 2 && a->head[begin] == '\r')))
+        answer_take_trailers(s);
+    return n;
+}
+
+static size_t answer_chunked(h2_stream *s, const char *data, size_t len)
+{
+    h2_answer *a = &s->pipe->answer;
+    size_t n;
+
+    switch (a->chunked.state) {
+    case H1_CHUNK_DATA:
+        n = answer_data(s, data, len < a->chunked.left ? len : (size_t)a->chunked.left);
+        h1_chunked_took(&a->chunked, n);
+        return n;
+    case H1_CHUNK_TRAILER:
+        return answer_trailer_line(s, data, len);
+    case H1_CHUNK_BAD:
+        a->bad = 1;
+        return len;
+    default:
+        return h1_chunked_feed(&a->chunked, data, len);
+    }
+}
+
+static size_t answer_some(h2_stream *s, const char *data, size_t len)
+{
+    switch (s->pipe->answer.state) {
+    case H2_ANSWER_HEAD:
+        return answer_head_line(s, data, len);
+    case H2_ANSWER_LENGTH:
+        return answer_length(s, data, len);
+    case H2_ANSWER_CHUNKED:
+        return answer_chunked(s, data, len);
+    case H2_ANSWER_TO_END:
+        return answer_data(s, data, len);
+    default:
+        return len;
+    }
+}
+
+size_t h2_answer_take(h2_stream *s, const char *data, size_t len)
+{
+    size_t done = 0;
+
+    while (done < len && !s->pipe->answer.bad) {
+        size_t n = answer_some(s, data + done, len - done);
+
+        if (!n && s->pipe->out_bytes >= (size_t)s->pipe->out_most)
+            break;
+        done += n;
+    }
+    return done;
+}
+
+void h2_answer_end(h2_stream *s)
+{
+    h2_answer *a = &s->pipe->answer;
+
+    if (a->state != H2_ANSWER_OVER && a->state != H2_ANSWER_TO_END)
+        a->bad = 1;
+    free(a->head);
+    a->head = NULL;
+    a->head_len = a->head_cap = 0;
+}
+
+void h2_answer_free(h2_answer *a)
+{
+    free(a->head);
+    a->head = NULL;
+}

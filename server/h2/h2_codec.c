@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Heads of stored responses as field blocks: made once for an entry, from the static table and literals that enter
+ * no table, so that they are right on each connection. Date stands in them as it is, and is written over. */
+#include "h2_private.h"
+#include "hpack_encode.h"
+#include "hpack_table.h"
+#include "http_answer.h"
+#include "http_text.h"
+#include "brigade/assert.h"
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define CODEC_DATE 33 /* "date" in the static table */
+#define CODEC_NAME_MOST 256
+
+/* Fields of one connection: RFC 9113, 8.2.2. */
+static int codec_leaves_out(const char *name)
+{
+    return !strcasecmp(name, "Transfer-Encoding") || !strcasecmp(name, "Upgrade") ||
+           !strcasecmp(name, "Proxy-Connection");
+}
+
+static size_t codec_size(const http_answer *a)
+{
+    size_t size = HPACK_LINE_ROOM(7, 3) + HPACK_LINE_ROOM(4, HTTP_DATE_LEN) +
+                  HPACK_LINE_ROOM(6, strlen(a->server));
+
+    for (int i = 0; i < a->n_fields; i++)
+        size += HPACK_LINE_ROOM(strlen(a->field[i].name), strlen(a->field[i].value));
+    return size;
+}
+
+/* The value stands as it is, so that it can be written over. */
+static uint8_t *codec_put_dated(uint8_t *p, const char *name, size_t len, const char *value,
+                                http_stored_head *out)
+{
+    const unsigned index = hpack_static_of_name(name, len);
+
+    p = hpack_put_integer(p, 0, 4, index);
+    if (!index)
+        p = hpack_put_string(p, name, len);
+    p = hpack_put_integer(p, 0, 7, HTTP_DATE_LEN);
+    out->dated_off = (uint32_t)(p - (uint8_t *)out->text);
+    memcpy(p, value, HTTP_DATE_LEN);
+    return p + HTTP_DATE_LEN;
+}
+
+/* NULL: it cannot be said. */
+static uint8_t *codec_put_field(uint8_t *p, const http_answer *a, const http_answer_field *f,
+                                http_stored_head *out)
+{
+    char name[CODEC_NAME_MOST];
+    const size_t len = strlen(f->name);
+
+    if (codec_leaves_out(f->name))
+        return p;
+    if (len >= sizeof name)
+        return NULL;
+    for (size_t i = 0; i < len; i++)
+        name[i] =
+            f->name[i] >= 'A' && f->name[i] <= 'Z' ? (char)(f->name[i] + ('a' - 'A')) : f->name[i];
+    if (a->dated_name && !strcmp(f->name, a->dated_name) && strlen(f->value) == HTTP_DATE_LEN)
+        return codec_put_dated(p, name, len, f->value, out);
+    return hpack_put_line(p, name, len, f->value, strlen(f->value), 0);
+}
+
+static int codec_serialise(http_stored_head *out, const http_answer *a)
+{
+    static const char blank[HTTP_DATE_LEN + 1] = "                             ";
+    const size_t size = codec_size(a);
+    uint8_t *p, *date;
+
+    BRG_ASSERT(!out->text && a->status >= 200);
+    if (size > HTTP_HEAD_ROOM || !(out->text = malloc(size)))
+        return -1;
+    out->dated_off = 0;
+    out->dated_second = -1;
+    p = hpack_put_status((uint8_t *)out->text, a->status);
+    p = hpack_put_plain(p, CODEC_DATE, blank, HTTP_DATE_LEN, &date);
+    out->date_off = (uint32_t)(date - (uint8_t *)out->text);
+    if (*a->server)
+        p = hpack_put_line(p, "server", 6, a->server, strlen(a->server), 0);
+    for (int i = 0; i < a->n_fields && p; i++)
+        p = codec_put_field(p, a, &a->field[i], out);
+    if (!p) {
+        free(out->text);
+        out->text = NULL;
+        return -1;
+    }
+    out->len = out->conn_off = (uint32_t)(p - (uint8_t *)out->text);
+    BRG_ASSERT(out->len <= size);
+    return 0;
+}
+
+static size_t codec_put(char *to, http_stored_head *head, const http_answer *a,
+                        const http_answer_terms *t)
+{
+    BRG_ASSERT(head->len <= HTTP_HEAD_ROOM);
+    if (head->dated_off && apr_time_sec(t->now) != head->dated_second) {
+        char date[APR_RFC822_DATE_LEN];
+
+        head->dated_second = apr_time_sec(t->now);
+        apr_rfc822_date(date, t->now + a->dated_after);
+        memcpy(head->text + head->dated_off, date, HTTP_DATE_LEN);
+    }
+    memcpy(to, head->text, head->len);
+    memcpy(to + head->date_off, http_date_now(t->now), HTTP_DATE_LEN);
+    return head->len;
+}
+
+const http_codec h2_codec = {.id = HTTP_CODEC_H2, .serialise = codec_serialise, .put = codec_put};

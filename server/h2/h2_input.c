@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the client sends: frames in the order in which they come, and what is wrong with them.
+ *
+ * A frame is looked at when it is complete, so the input buffer holds at most one that is not: 16 KiB. */
+#include "h2_private.h"
+#include "brigade/assert.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define INPUT_CONTINUATIONS 8 /* frames that one field block may come in, empty ones among them */
+#define INPUT_EMPTY 100       /* DATA without data, in a row */
+#define INPUT_SETTINGS 32     /* in one frame */
+
+/* ---- windows ---- */
+
+static int input_add_window(int64_t *window, uint32_t bytes)
+{
+    *window += bytes;
+    return *window > H2_WINDOW_MAX ? -1 : 0;
+}
+
+/* The connection's window was closed. */
+static void input_all_ready(h2_session *h)
+{
+    for (int i = 0; i < H2_BUCKETS; i++)
+        for (h2_stream *s = h->bucket[i]; s; s = s->next)
+            h2_stream_ready(s);
+}
+
+static void input_window_update(h2_session *h, const h2_frame *f, const uint8_t *payload)
+{
+    h2_stream *s = f->stream ? h2_stream_find(h, f->stream) : NULL;
+    uint32_t bytes;
+
+    if (f->len != 4) {
+        h2_fail(h, H2_FRAME_SIZE_ERROR, "WINDOW_UPDATE of another length than 4");
+        return;
+    }
+    bytes = h2_get32(payload) & H2_WINDOW_MAX;
+    if (!f->stream) {
+        if (!bytes)
+            h2_fail(h, H2_PROTOCOL_ERROR, "WINDOW_UPDATE of 0");
+        else if (input_add_window(&h->window, bytes))
+            h2_fail(h, H2_FLOW_CONTROL_ERROR, "window over 2^31 - 1");
+        else if (h->window == bytes)
+            input_all_ready(h);
+        return;
+    }
+    if (!s) {
+        if (f->stream > h->last_id)
+            h2_fail(h, H2_PROTOCOL_ERROR, "WINDOW_UPDATE for a stream that is not open");
+        else
+            h2_limit_cheap(h, "WINDOW_UPDATE for streams that ended, again and again");
+        return;
+    }
+    if (!bytes || input_add_window(&s->window, bytes)) {
+        h2_stream_reset(s, bytes ? H2_FLOW_CONTROL_ERROR : H2_PROTOCOL_ERROR);
+        h2_limit_fault(h, "wrong WINDOW_UPDATE frames, again and again");
+        return;
+    }
+    if (bytes < 16 && h2_limit_cheap(h, "tiny WINDOW_UPDATE frames"))
+        return;
+    h2_stream_ready(s);
+}
+
+/* ---- SETTINGS ---- */
+
+static void input_initial_window(h2_session *h, uint32_t value)
+{
+    int64_t delta = (int64_t)value - h->peer_window;
+
+    h->peer_window = value;
+    for (int i = 0; i < H2_BUCKETS; i++)
+        for (h2_stream *s = h->bucket[i]; s; s = s->next) {
+            s->window += delta;
+            if (s->window > H2_WINDOW_MAX) {
+                h2_fail(h, H2_FLOW_CONTROL_ERROR, "window over 2^31 - 1");
+                return;
+            }
+            if (s->window > 0 && !s->local_closed)
+                h2_stream_ready(s);
+        }
+}
+
+static void input_setting(h2_session *h, unsigned id, uint32_t value)
+{
+    switch (id) {
+    case H2_SET_ENABLE_PUSH:
+        if (value > 1)
+            h2_fail(h, H2_PROTOCOL_ERROR, "SETTINGS_ENABLE_PUSH over 1");
+        break;
+    case H2_SET_INITIAL_WINDOW_SIZE:
+        if (value > H2_WINDOW_MAX)
+            h2_fail(h, H2_FLOW_CONTROL_ERROR, "SETTINGS_INITIAL_WINDOW_SIZE over 2^31 - 1");
+        else
+            input_initial_window(h, value);
+        break;
+    case H2_SET_MAX_FRAME_SIZE:
+        if (value < H2_FRAME_MAX || value > 0xffffff) /* else more than is ever sent */
+            h2_fail(h, H2_PROTOCOL_ERROR, "SETTINGS_MAX_FRAME_SIZE out of bounds");
+        break;
+    default: /* our field blocks need no table, and nothing is pushed */
+        break;
+    }
+}
+
+static void input_settings(h2_session *h, const h2_frame *f, const uint8_t *payload)
+{
+    if (f->stream) {
+        h2_fail(h, H2_PROTOCOL_ERROR, "SETTINGS on a stream");
+    } else if (f->flags & H2_ACK ? f->len != 0 : f->len % 6 != 0) {
+        h2_fail(h, H2_FRAME_SIZE_ERROR, "SETTINGS of a wrong length");
+    } else if (f->len > 6 * INPUT_SETTINGS) {
+        h2_fail(h, H2_ENHANCE_YOUR_CALM, "SETTINGS with too many values");
+    } else if (!(f->flags & H2_ACK)) {
+        for (uint32_t i = 0; i < f->len && !h->ending; i += 6)
+            input_setting(h, (unsigned)payload[i] << 8 | payload[i + 1], h2_get32(payload + i + 2));
+        if (!h->ending && !(h->settings_came && h2_limit_cheap(h, "SETTINGS, again and again")))
+            h2_ctl(h, H2_SETTINGS, H2_ACK, 0, NULL, 0);
+        h->settings_came = 1;
+    } else {
+        h2_limit_cheap(h, "SETTINGS that acknowledge, again and again");
+    }
+}
+
+/* ---- DATA ---- */
+
+/* The payload without padding. @return 0; -1: the padding is as long as the frame */
+static int input_unpad(const h2_frame *f, const uint8_t **payload, uint32_t *len)
+{
+    uint32_t pad;
+
+    *len = f->len;
+    if (!(f->flags & H2_PADDED))
+        return 0;
+    if (!f->len || (pad = (*payload)[0]) >= f->len)
+        return -1;
+    (*payload)++;
+    *len = f->len - 1 - pad;
+    return 0;
+}
+
+static void input_data_late(h2_session *h, const h2_frame *f)
+{
+    h2_credit(h, 0, f->len);
+    if (f->stream > h->last_id || !(f->stream & 1))
+        h2_fail(h, H2_PROTOCOL_ERROR, "DATA on a stream that is not open");
+    else if (!h2_was_reset(h, f->stream)) {
+        h2_reset_id(h, f->stream, H2_STREAM_CLOSED);
+        h2_limit_fault(h, "DATA on streams that ended, again and again");
+    }
+}
+
+/* Data of s is complete as the stream has it. @return 0; -1: it is not what Content-Length said */
+static int input_over(h2_stream *s)
+{
+    if (s->has_length && s->came != s->expects)
+        return -1;
+    s->remote_closed = 1;
+    return 0;
+}
+
+static void input_data_bad(h2_stream *s, h2_error code)
+{
+    h2_session *h = s->session;
+
+    h2_stream_reset(s, code);
+    h2_limit_fault(h, "faults in request bodies, again and again");
+}
+
+static void input_data_take(h2_stream *s, const h2_frame *f, const uint8_t *payload, uint32_t len)
+{
+    h2_session *h = s->session;
+
+    s->came += len;
+    if (s->has_length && s->came > s->expects) {
+        input_data_bad(s, H2_PROTOCOL_ERROR);
+        return;
+    }
+    if (f->len > len) { /* padding is not read by anybody */
+        h2_credit(h, 0, f->len - len);
+        s->recv_window += (int32_t)(f->len - len);
+        if (!(f->flags & H2_END_STREAM))
+            h2_credit(h, s->id, f->len - len);
+    }
+    if (!s->bc) {
+        h2_credit(h, 0, len);
+    } else if (len && h2_pipe_body(s, payload, len)) {
+        h2_stream_reset(s, H2_INTERNAL_ERROR);
+        return;
+    }
+    if (f->flags & H2_END_STREAM) {
+        if (input_over(s)) {
+            input_data_bad(s, H2_PROTOCOL_ERROR);
+            return;
+        }
+        if (s->pipe)
+            h2_pipe_body_over(s, NULL, 0);
+    }
+    if (s->pipe)
+        h2_pipe_go_on(s);
+}
+
+static void input_data(h2_session *h, const h2_frame *f, const uint8_t *payload)
+{
+    h2_stream *s = f->stream ? h2_stream_find(h, f->stream) : NULL;
+    uint32_t len;
+
+    if (!f->stream) {
+        h2_fail(h, H2_PROTOCOL_ERROR, "DATA on stream 0");
+        return;
+    }
+    if (input_unpad(f, &payload, &len)) {
+        h2_fail(h, H2_PROTOCOL_ERROR, "padding longer than its frame");
+        return;
+    }
+    h->empty = len || f->flags & H2_END_STREAM ? 0 : h->empty + 1;
+    if (h->empty > INPUT_EMPTY) {
+        h2_fail(h, H2_ENHANCE_YOUR_CALM, "DATA frames without data, again and again");
+        return;
+    }
+    h->recv_window -= (int32_t)f->len;
+    if (h->recv_window < 0) {
+        h2_fail(h, H2_FLOW_CONTROL_ERROR, "DATA over the connection's window");
+        return;
+    }
+    if (!s || s->local_closed) {
+        input_data_late(h, f);
+    } else if (s->remote_closed) {
+        h2_credit(h, 0, f->len);
+        input_data_bad(s, H2_STREAM_CLOSED);
+    } else if ((s->recv_window -= (int32_t)f->len) < 0) {
+        h2_credit(h, 0, f->len);
+        input_data_bad(s, H2_FLOW_CONTROL_ERROR);
+    } else {
+        input_data_take(s, f, payload, len);
+    }
+}
+
+/* ---- field blocks ---- */
+
+/* Append to the block that is being collected. */
+static int input_block_add(h2_session *h, const uint8_t *data, uint32_t len)
+{
+    uint32_t cap = h->block_cap ? h->block_cap : 4096;
+    char *block;
+
+    if (h->block_len + len > (uint32_t)h->conf.max_block) {
+        h2_fail(h, H2_ENHANCE_YOUR_CALM, "field block over H2MaxHeaderBlockLen");
+        return -1;
+    }
+    while (cap < h->block_len + len)
+        cap *= 2;
+    if (cap != h->block_cap) {
+        if (!(block = realloc(h->block, cap))) {
+            h2_fail(h, H2_INTERNAL_ERROR, "no memory");
+            return -1;
+        }
+        h->block = block;
+        h->block_cap = cap;
+    }
+    memcpy(h->block + h->block_len, data, len);
+    h->block_len += len;
+    return 0;
+}
+
+static void input_headers(h2_session *h, const h2_frame *f, const uint8_t *payload)
+{
+    uint32_t len;
+
+    if (!(f->stream & 1)) {
+        h2_fail(h, H2_PROTOCOL_ERROR, "HEADERS on a stream that is not the client's");
+        return;
+    }
+    if (input_unpad(f, &payload, &len) || (f->flags & H2_HAS_PRIORITY && len < 5)) {
+        h2_fail(h, f->flags & H2_PADDED ? H2_PROTOCOL_ERROR : H2_FRAME_SIZE_ERROR,
+                "HEADERS too short for what they should have");
+        return;
+    }
+    h->block_flags = f->flags;
+    if (f->flags & H2_HAS_PRIORITY) {
+        if ((h2_get32(payload) & H2_STREAM_MAX) == f->stream) {
+            h2_fail(h, H2_PROTOCOL_ERROR, "a stream that depends on itself");
+            return;
+        }
+        payload += 5;
+        len -= 5;
+    }
+    if (f->flags & H2_END_HEADERS) {
+        if (len > (uint32_t)h->conf.max_block)
+            h2_fail(h, H2_ENHANCE_YOUR_CALM, "field block over H2MaxHeaderBlockLen");
+        else
+            h2_take_block(h, f->stream, f->flags, payload, len);
+        return;
+    }
+    h->block_stream = f->stream;
+    h->block_len = 0;
+    h->block_frames = 0;
+    (void)input_block_add(h, payload, len);
+}
+
+static void input_continuation(h2_session *h, const h2_frame *f, const uint8_t *payload)
+{
+    if (!h->block_stream || f->stream != h->block_stream) {
+        h2_fail(h, H2_PROTOCOL_ERROR, "CONTINUATION without HEADERS");
+        return;
+    }
+    if (++h->block_frames > INPUT_CONTINUATIONS) {
+        h2_fail(h, H2_ENHANCE_YOUR_CALM, "CONTINUATION without end");
+        return;
+    }
+    if (input_block_add(h, payload, f->len) || !(f->flags & H2_END_HEADERS))
+        return;
+    h->block_stream = 0;
+    h2_take_block(h, f->stream, h->block_flags, (const uint8_t *)h->block, h->block_len);
+    free(h->block);
+    h->block = NULL;
+    h->block_len = h->block_cap = 0;
+}
+
+/* ---- the others ---- */
+
+static void input_priority(h2_session *h, const h2_frame *f, const uint8_t *payload)
+{
+    h2_stream *s;
+
+    if (!f->stream) {
+        h2_fail(h, H2_PROTOCOL_ERROR, "PRIORITY on stream 0");
+        return;
+    }
+    s = h2_stream_find(h, f->stream);
+    if (f->len != 5) {
+        if (s)
+            h2_stream_reset(s, H2_FRAME_SIZE_ERROR);
+        else
+            h2_fail(h, H2_FRAME_SIZE_ERROR, "PRIORITY of another length than 5");
+        return;
+    }
+    if ((h2_get32(payload) & H2_STREAM_MAX) == f->stream) {
+        h2_fail(h, H2_PROTOCOL_ERROR, "a stream that depends on itself");
+        return;
+    }
+    h2_limit_cheap(h, "PRIORITY frames, again and again");
+}
+
+static void input_rst(h2_session *h, const h2_frame *f)
+{
+    h2_stream *s;
+
+    if (!f->stream || f->len != 4) {
+        h2_fail(h, f->stream ? H2_FRAME_SIZE_ERROR : H2_PROTOCOL_ERROR, "wrong RST_STREAM");
+        return;
+    }
+    if (f->stream > h->last_id || !(f->stream & 1)) {
+        h2_fail(h, H2_PROTOCOL_ERROR, "RST_STREAM for a stream that is not open");
+        return;
+    }
+    s = h2_stream_find(h, f->stream);
+    if (s && !s->local_closed)
+        h2_stream_cancel(s);
+    h2_limit_waste(h, "streams reset by the client, again and again");
+}
+
+static void input_ping(h2_session *h, const h2_frame *f, const uint8_t *payload)
+{
+    if (f->stream)
+        h2_fail(h, H2_PROTOCOL_ERROR, "PING on a stream");
+    else if (f->len != 8)
+        h2_fail(h, H2_FRAME_SIZE_ERROR, "PING of another length than 8");
+    else if (!(f->flags & H2_ACK) && !h2_limit_cheap(h, "PING, again and again"))
+        h2_ctl(h, H2_PING, H2_ACK, 0, payload, 8);
+}
+
+static void input_goaway(h2_session *h, const h2_frame *f)
+{
+    if (f->stream)
+        h2_fail(h, H2_PROTOCOL_ERROR, "GOAWAY on a stream");
+    else if (f->len < 8)
+        h2_fail(h, H2_FRAME_SIZE_ERROR, "GOAWAY too short");
+    else
+        h->goaway_came = 1;
+}
+
+static void input_priority_update(h2_session *h, const h2_frame *f, const uint8_t *payload)
+{
+    h2_stream *s;
+
+    if (f->stream || f->len < 4) {
+        h2_fail(h, f->stream ? H2_PROTOCOL_ERROR : H2_FRAME_SIZE_ERROR, "wrong PRIORITY_UPDATE");
+        return;
+    }
+    if (h2_limit_cheap(h, "PRIORITY_UPDATE frames, again and again"))
+        return;
+    s = h2_stream_find(h, h2_get32(payload) & H2_STREAM_MAX);
+    if (s)
+        h2_set_priority(s, (const char *)payload + 4, f->len - 4);
+}
+
+static void input_frame(h2_session *h, const h2_frame *f, const uint8_t *payload)
+{
+    if (h->block_stream && f->type != H2_CONTINUATION) {
+        h2_fail(h, H2_PROTOCOL_ERROR, "another frame within a field block");
+        return;
+    }
+    if (!h->settings_came && f->type != H2_SETTINGS) {
+        h2_fail(h, H2_PROTOCOL_ERROR, "the first frame is not SETTINGS");
+        return;
+    }
+    if (h->goaway_sent && f->stream > h->last_id && f->type != H2_HEADERS &&
+        f->type != H2_CONTINUATION) {
+        if (f->type == H2_DATA)
+            h2_credit(h, 0, f->len);
+        return;
+    }
+    switch (f->type) {
+    case H2_DATA:
+        input_data(h, f, payload);
+        break;
+    case H2_HEADERS:
+        input_headers(h, f, payload);
+        break;
+    case H2_PRIORITY:
+        input_priority(h, f, payload);
+        break;
+    case H2_RST_STREAM:
+        input_rst(h, f);
+        break;
+    case H2_SETTINGS:
+        input_settings(h, f, payload);
+        break;
+    case H2_PUSH_PROMISE:
+        h2_fail(h, H2_PROTOCOL_ERROR, "PUSH_PROMISE of a client");
+        break;
+    case H2_PING:
+        input_ping(h, f, payload);
+        break;
+    case H2_GOAWAY:
+        input_goaway(h, f);
+        break;
+    case H2_WINDOW_UPDATE:
+        input_window_update(h, f, payload);
+        break;
+    case H2_CONTINUATION:
+        input_continuation(h, f, payload);
+        break;
+    case H2_PRIORITY_UPDATE:
+        input_priority_update(h, f, payload);
+        break;
+    default: /* RFC 9113, 5.5: unknown types are dropped */
+        h2_limit_cheap(h, "frames of unknown types, again and again");
+        break;
+    }
+}
+
+static int input_preface(h2_session *h)
+{
+    brg_conn *bc = h->bc;
+    size_t n = conn_in_size(bc) < H2_PREFACE_LEN ? conn_in_size(bc) : H2_PREFACE_LEN;
+
+    if (memcmp(bc->in + bc->in_off, H2_PREFACE, n) != 0) {
+        h2_fail(h, H2_PROTOCOL_ERROR, "no preface of HTTP/2");
+        return 0;
+    }
+    if (n < H2_PREFACE_LEN)
+        return 0;
+    conn_in_consume(bc, H2_PREFACE_LEN);
+    h->preface = 1;
+    return 1;
+}
+
+void h2_input(h2_session *h)
+{
+    brg_conn *bc = h->bc;
+
+    if (!h->preface && conn_in_size(bc) && !input_preface(h))
+        return;
+    while (!h->ending && conn_in_size(bc) >= H2_FRAME_HEAD) {
+        const uint8_t *in = (const uint8_t *)bc->in + bc->in_off;
+        h2_frame f = h2_get_frame(in);
+
+        if (f.len > H2_FRAME_MAX) {
+            h2_fail(h, H2_FRAME_SIZE_ERROR, "frame longer than SETTINGS_MAX_FRAME_SIZE");
+            return;
+        }
+        if (conn_in_size(bc) < H2_FRAME_HEAD + f.len)
+            break;
+        input_frame(h, &f, in + H2_FRAME_HEAD);
+        conn_in_consume(bc, H2_FRAME_HEAD + f.len);
+        if (!h->block_stream)
+            h->frame_began = bc->loop->monotonic;
+    }
+}

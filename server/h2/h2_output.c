@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is sent, and in which order: frames that answer frames; then streams by urgency (RFC 9218), those of one
+ * urgency one after the other, or, if they are incremental, a frame of each in turn. All of a turn is gathered, and
+ * leaves in few writes.
+ *
+ * A frame of data is as long as a TLS record holds, so a small response waits for no more than one record of a large
+ * one that is not more urgent. */
+#include "h2_private.h"
+#include "connection.h"
+#include "gather.h"
+#include "response_cache.h"
+#include "brigade/assert.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define OUTPUT_SCRATCH (GATHER_HEAD_MAX - H2_FRAME_HEAD) /* a block that is copied */
+
+static gather *output_gather(const h2_session *h)
+{
+    return cache_gather(h->bc->loop->cache);
+}
+
+/* Room for two pieces, and the scratch that they need. */
+static gather *output_room(h2_session *h)
+{
+    gather *g = output_gather(h);
+
+    if (!gather_has_room(g) || g->iov_n + 4 > GATHER_IOV)
+        gather_flush(g, h->bc, 0);
+    return g;
+}
+
+/* ---- frames that answer frames ---- */
+
+void h2_ctl(h2_session *h, h2_frame_type type, unsigned flags, uint32_t stream, const void *payload,
+            size_t len)
+{
+    size_t need = h->ctl_len + H2_FRAME_HEAD + len;
+    uint8_t *p;
+
+    if (need > H2_CTL_MOST) {
+        h->bc->failed = 1; /* it takes nothing, and makes us answer all the time */
+        return;
+    }
+    if (need > h->ctl_cap) {
+        uint32_t cap = h->ctl_cap ? h->ctl_cap * 2 : 128;
+
+        while (cap < need)
+            cap *= 2;
+        if (!(p = realloc(h->ctl, cap))) {
+            h->bc->failed = 1;
+            return;
+        }
+        h->ctl = p;
+        h->ctl_cap = cap;
+    }
+    p = h2_put_frame(h->ctl + h->ctl_len, len, type, flags, stream);
+    if (len)
+        memcpy(p, payload, len);
+    h->ctl_len = (uint32_t)need;
+}
+
+static void output_update(h2_session *h, uint32_t stream, uint32_t bytes)
+{
+    uint8_t payload[4];
+
+    h2_put32(payload, bytes);
+    h2_ctl(h, H2_WINDOW_UPDATE, 0, stream, payload, sizeof payload);
+}
+
+void h2_credit(h2_session *h, uint32_t stream, uint32_t bytes)
+{
+    if (!bytes)
+        return;
+    if (stream) {
+        output_update(h, stream, bytes);
+        return;
+    }
+    h->owed += bytes;
+    if (h->owed < H2_CONN_WINDOW / 4)
+        return;
+    h->recv_window += (int32_t)h->owed;
+    output_update(h, 0, h->owed);
+    h->owed = 0;
+}
+
+static void output_ctl(h2_session *h)
+{
+    for (uint32_t at = 0; at < h->ctl_len && !h->bc->failed;) {
+        gather *g = output_room(h);
+        uint32_t n = h->ctl_len - at < GATHER_HEAD_MAX ? h->ctl_len - at : GATHER_HEAD_MAX;
+
+        memcpy(gather_head(g), h->ctl + at, n);
+        gather_add_head(g, n);
+        at += n;
+    }
+    h->ctl_len = 0;
+    if (h->ctl_cap > 1024) {
+        free(h->ctl);
+        h->ctl = NULL;
+        h->ctl_cap = 0;
+    }
+}
+
+/* ---- frames of streams ---- */
+
+/* Bytes of a stream's data that may be sent in one frame now. */
+static size_t output_may_send(const h2_stream *s, size_t have)
+{
+    int64_t most = s->window < s->session->window ? s->window : s->session->window;
+
+    if (most <= 0)
+        return 0;
+    if (most > s->session->frame_most)
+        most = s->session->frame_most;
+    return have < (size_t)most ? have : (size_t)most;
+}
+
+static void output_data(h2_stream *s, const char *data, size_t len, shared_ref *owner, int last)
+{
+    h2_session *h = s->session;
+    gather *g = output_room(h);
+
+    BRG_ASSERT(len <= H2_FRAME_MAX && (int64_t)len <= h->window && (int64_t)len <= s->window);
+    h2_put_frame((uint8_t *)gather_head(g), len, H2_DATA, last ? H2_END_STREAM : 0, s->id);
+    gather_add_head(g, H2_FRAME_HEAD);
+    if (len)
+        gather_add_body(g, data, len, owner);
+    h->window -= (int64_t)len;
+    s->window -= (int64_t)len;
+    h->progress = h->bc->loop->monotonic;
+}
+
+static void output_block(h2_stream *s, h2_block *b)
+{
+    h2_session *h = s->session;
+
+    for (uint32_t at = 0; at < b->len || !at;) {
+        gather *g = output_room(h);
+        uint32_t n = b->len - at < H2_FRAME_MAX ? b->len - at : H2_FRAME_MAX;
+        unsigned flags =
+            (at + n == b->len ? H2_END_HEADERS : 0) | (b->last && !at ? H2_END_STREAM : 0);
+        uint8_t *p = h2_put_frame((uint8_t *)gather_head(g), n, at ? H2_CONTINUATION : H2_HEADERS,
+                                  flags, s->id);
+
+        if (n <= OUTPUT_SCRATCH) {
+            memcpy(p, b->data + at, n);
+            gather_add_head(g, H2_FRAME_HEAD + n);
+        } else {
+            gather_add_head(g, H2_FRAME_HEAD);
+            gather_add_body(g, (const char *)b->data + at, n, &b->ref);
+        }
+        at += n;
+        if (!b->len)
+            break;
+    }
+}
+
+/* ---- stored responses ---- */
+
+char *h2_output_room(h2_session *h)
+{
+    gather *g;
+
+    if (h->ctl_len)
+        output_ctl(h); /* SETTINGS come first */
+    g = output_room(h);
+    if (g->used + HTTP_HEAD_ROOM + 2 * H2_FRAME_HEAD > GATHER_SCRATCH)
+        gather_flush(g, h->bc, 0);
+    return gather_head(g) + H2_FRAME_HEAD;
+}
+
+/* 1: s was sent whole. */
+static int output_stored_some(h2_stream *s)
+{
+    size_t n = output_may_send(s, s->left);
+
+    if (!n)
+        return 0;
+    s->left -= n;
+    output_data(s, s->data, n, s->owner, !s->left);
+    s->data += n;
+    return !s->left;
+}
+
+int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, uint8_t urgency,
+                     uint8_t incremental)
+{
+    gather *g = output_gather(h);
+    h2_stream now = {.tag = H2_STREAM_TAG,
+                     .id = id,
+                     .session = h,
+                     .window = h->peer_window,
+                     .owner = reply->owner,
+                     .data = reply->data,
+                     .left = reply->len},
+              *s;
+
+    h2_put_frame((uint8_t *)gather_head(g), reply->head_len, H2_HEADERS,
+                 H2_END_HEADERS | (reply->len ? 0 : H2_END_STREAM), id);
+    gather_add_head(g, H2_FRAME_HEAD + reply->head_len);
+    if (!reply->len || (reply->len <= (size_t)h->frame_most && output_stored_some(&now))) {
+        h2_limit_earn(h);
+        return 0;
+    }
+    if (!(s = h2_stream_open(h, id)))
+        return -1;
+    s->window = now.window;
+    s->data = now.data;
+    s->left = now.left;
+    s->owner = now.owner;
+    shared_hold(s->owner);
+    s->urgency = urgency;
+    s->incremental = incremental;
+    s->remote_closed = s->answered = 1;
+    h2_stream_ready(s);
+    return 0;
+}
+
+/* ---- running requests ---- */
+
+/* All blocks that wait. 1: the last ended the stream */
+static int output_blocks(h2_stream *s, h2_block **blocks)
+{
+    int last = 0;
+
+    while (*blocks && !s->session->bc->failed) {
+        h2_block *b = *blocks;
+
+        *blocks = b->next;
+        last |= b->last;
+        output_block(s, b);
+        shared_release(&b->ref);
+    }
+    return last;
+}
+
+/* With the lock held: drop the sent part of the queue. */
+static void output_chunk_sent(h2_pipe *p, h2_chunk *c, size_t n)
+{
+    c->off += (uint32_t)n;
+    p->out_bytes -= n;
+    if (c->off < c->cap && (c->next || c->off < c->len || !p->over))
+        return;
+    p->out = c->next;
+    if (p->out_last == c)
+        p->out_last = NULL;
+    shared_release(&c->ref);
+}
+
+/* The next frame. *done: the stream is sent whole. @return 1: there is more */
+static int output_pipe(h2_stream *s, int *done)
+{
+    h2_pipe *p = s->pipe;
+    h2_block *blocks;
+    h2_chunk *c;
+    size_t n = 0, have;
+    int more, last;
+
+    pthread_mutex_lock(&s->session->lock);
+    blocks = p->blocks;
+    p->blocks = NULL;
+    p->blocks_tail = &p->blocks;
+    *done = output_blocks(s, &blocks);
+    c = p->out;
+    if (c && !*done) {
+        have = c->len - c->off;
+        n = output_may_send(s, have);
+        last = p->over && n == p->out_bytes && !p->trailers && !p->answer.bad;
+        if (n) {
+            output_data(s, (char *)c->data + c->off, n, &c->ref, last);
+            output_chunk_sent(p, c, n);
+            *done = last;
+        }
+    }
+    more = p->out_bytes > 0;
+    if (!*done && !more && p->over && !p->answer.bad) {
+        if (p->trailers) {
+            h2_block *trailers = p->trailers;
+
+            p->trailers = NULL;
+            output_blocks(s, &trailers);
+        } else {
+            output_data(s, NULL, 0, NULL, 1);
+        }
+        *done = 1;
+    }
+    pthread_mutex_unlock(&s->session->lock);
+    return more && n;
+}
+
+/* One frame of s. @return 1: it can send more */
+static int output_stream(h2_stream *s)
+{
+    int more, done = 0;
+
+    if (s->pipe && s->failed && !s->bc) {
+        h2_stream_reset(s, H2_INTERNAL_ERROR);
+        return 0;
+    }
+    if (s->pipe) {
+        more = output_pipe(s, &done);
+        h2_pipe_go_on(s);
+    } else {
+        done = output_stored_some(s);
+        more = !done && output_may_send(s, s->left) > 0;
+    }
+    if (done) {
+        h2_stream_sent(s);
+        return 0;
+    }
+    if (!more)
+        h2_stream_unready(s);
+    return more;
+}
+
+static h2_stream *output_next(const h2_session *h)
+{
+    for (int u = 0; u < H2_URGENCIES; u++)
+        if (h->ready[u])
+            return h->ready[u];
+    return NULL;
+}
+
+void h2_output(h2_session *h)
+{
+    brg_conn *bc = h->bc;
+    int64_t until = h->window - H2_TURN_BYTES;
+    h2_stream *s;
+
+    output_ctl(h);
+    while (!bc->failed && !bc->pending && h->window > until && (s = output_next(h)) != NULL)
+        if (output_stream(s) && s->incremental) {
+            h2_stream_unready(s);
+            h2_stream_ready(s);
+        }
+    output_ctl(h); /* of streams that ended */
+    gather_flush(output_gather(h), bc, 0);
+    if (!bc->failed && !bc->pending && output_next(h))
+        h->more = 1;
+}

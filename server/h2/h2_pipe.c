@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The transport of a stream that runs as a request: HTTP/1 reads the body here, in chunks if its length is not known,
+ * and writes its response, which h2_answer.c turns into field blocks and data.
+ *
+ * The loop or a worker reads and writes; the loop alone brings bodies and takes output. What they share is under the
+ * session's lock, which nobody holds for longer than it takes to copy some kilobytes. */
+#include "h2_private.h"
+#include "clock.h"
+#include "connection.h"
+#include "h1_conn.h"
+#include "loop_drain.h"
+#include "transport.h"
+#include "brigade/assert.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PIPE_CHUNK_ROOM 12 /* what frames a chunk of the body */
+
+static h2_stream *pipe_stream(const brg_conn *bc)
+{
+    h2_stream *s = bc->below;
+
+    BRG_ASSERT_TAG(s, H2_STREAM_TAG);
+    BRG_ASSERT(s->bc == bc && s->pipe && bc->master == s->session->bc);
+    return s;
+}
+
+static void pipe_lock(h2_stream *s)
+{
+    pthread_mutex_lock(&s->session->lock);
+}
+
+static void pipe_unlock(h2_stream *s)
+{
+    pthread_mutex_unlock(&s->session->lock);
+}
+
+/* With the lock held: the loop is to look at it. @return 1: it has to be told */
+static int pipe_mark(h2_stream *s)
+{
+    if (s->pipe->dirty)
+        return 0;
+    s->pipe->dirty = 1;
+    s->pipe->dirty_next = s->session->dirty;
+    s->session->dirty = s;
+    return 1;
+}
+
+/* What was changed by the thread that runs the request. */
+static void pipe_changed(h2_stream *s)
+{
+    h2_session *h = s->session;
+    int tell = 0;
+
+    if (conn_on_loop()) {
+        h2_stream_ready(s);
+        h2_wants(h);
+        return;
+    }
+    pipe_lock(s);
+    tell = pipe_mark(s);
+    pipe_unlock(s);
+    if (tell)
+        loop_note_post(h->bc->loop, &h->note);
+}
+
+/* ---- begin and end ---- */
+
+int h2_pipe_begin(h2_stream *s, int chunked)
+{
+    h2_session *h = s->session;
+    h2_pipe *p = calloc(1, sizeof *p);
+    pthread_condattr_t attr;
+    brg_conn *bc;
+
+    if (!p || !(bc = loop_stream(h->bc))) {
+        free(p);
+        return -1;
+    }
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    p->chunked = chunked;
+    p->blocks_tail = &p->blocks;
+    p->out_most = h->conf.max_memory;
+    s->pipe = p;
+    s->bc = bc;
+    bc->driver = &h1_driver;
+    bc->transport = &h2_pipe_transport;
+    bc->below = s;
+    h->running_n++;
+    return 0;
+}
+
+static void pipe_drop_output(h2_pipe *p)
+{
+    for (h2_chunk *c = p->out, *next; c; c = next) {
+        next = c->next;
+        shared_release(&c->ref);
+    }
+    for (h2_block *b = p->blocks, *next; b; b = next) {
+        next = b->next;
+        shared_release(&b->ref);
+    }
+    if (p->trailers)
+        shared_release(&p->trailers->ref);
+    p->trailers = NULL;
+    p->out = p->out_last = NULL;
+    p->blocks = NULL;
+    p->blocks_tail = &p->blocks;
+    p->out_bytes = 0;
+}
+
+void h2_pipe_free(h2_stream *s)
+{
+    h2_pipe *p = s->pipe;
+
+    BRG_ASSERT(!s->bc);
+    if (!p)
+        return;
+    BRG_ASSERT(!p->dirty);
+    pipe_drop_output(p);
+    h2_answer_free(&p->answer);
+    pthread_cond_destroy(&p->changed);
+    free(p->in);
+    free(p->tail);
+    free(p);
+    s->pipe = NULL;
+}
+
+void h2_pipe_cancel(h2_stream *s)
+{
+    h2_pipe *p = s->pipe;
+    brg_conn *bc = s->bc;
+
+    pipe_lock(s);
+    p->reset = 1;
+    pipe_drop_output(p);
+    h2_credit(s->session, 0, p->in_len - p->in_off + p->owed);
+    p->in_off = p->in_len = p->owed = 0;
+    pthread_cond_broadcast(&p->changed);
+    pipe_unlock(s);
+    if (!bc || (bc->state == CONN_WORKER && loop_self()))
+        return;
+    bc->failed = 1;
+    s->failed = 2; /* h2_stream_release() is the caller's */
+    bc->driver->drop(bc);
+}
+
+void h2_pipe_abandon(h2_stream *s)
+{
+    pipe_lock(s);
+    s->pipe->reset = 1;
+    pthread_cond_broadcast(&s->pipe->changed);
+    pipe_unlock(s);
+}
+
+/* transport.end: the request is over. */
+static void pipe_end(brg_conn *bc)
+{
+    h2_stream *s = pipe_stream(bc);
+    h2_session *h = s->session;
+    h2_pipe *p = s->pipe;
+
+    pipe_lock(s);
+    h2_answer_end(s);
+    p->over = 1;
+    s->bc = NULL;
+    pipe_unlock(s);
+    bc->below = NULL;
+    bc->transport = NULL;
+    BRG_ASSERT(h->running_n > 0);
+    h->running_n--;
+    if ((bc->failed || p->answer.bad) && !s->failed)
+        s->failed = 1;
+    if (s->failed == 2)
+        return;
+    if (s->local_closed)
+        h2_stream_release(s);
+    else
+        h2_stream_ready(s);
+    h2_wants(h);
+}
+
+/* ---- the body ---- */
+
+int h2_pipe_body(h2_stream *s, const uint8_t *data, size_t len)
+{
+    h2_pipe *p = s->pipe;
+    int rc = 0;
+
+    pipe_lock(s);
+    if (p->in_off == p->in_len)
+        p->in_off = p->in_len = 0;
+    if (p->in_len + len > p->in_cap && p->in_off) {
+        memmove(p->in, p->in + p->in_off, p->in_len - p->in_off);
+        p->in_len -= p->in_off;
+        p->in_off = 0;
+    }
+    if (p->in_len + len > p->in_cap) {
+        size_t cap = p->in_len + len < H2_CHUNK ? H2_CHUNK : (p->in_len + len) * 2;
+        char *in = realloc(p->in, cap);
+
+        rc = in ? 0 : -1;
+        p->in = in ? in : p->in;
+        p->in_cap = in ? (uint32_t)cap : p->in_cap;
+    }
+    if (!rc) {
+        memcpy(p->in + p->in_len, data, len);
+        p->in_len += (uint32_t)len;
+        pthread_cond_broadcast(&p->changed);
+    }
+    pipe_unlock(s);
+    return rc;
+}
+
+void h2_pipe_body_over(h2_stream *s, char *trailers, size_t len)
+{
+    h2_pipe *p = s->pipe;
+
+    pipe_lock(s);
+    p->in_over = 1;
+    if (p->chunked && (p->tail = malloc(3 + len + 2)) != NULL) {
+        memcpy(p->tail, "0\r\n", 3);
+        if (len)
+            memcpy(p->tail + 3, trailers, len);
+        memcpy(p->tail + 3 + len, "\r\n", 2);
+        p->tail_len = (uint32_t)len + 5;
+    }
+    pthread_cond_broadcast(&p->changed);
+    pipe_unlock(s);
+    free(trailers);
+}
+
+/* "SIZE\r\n" DATA "\r\n" */
+static size_t pipe_put_chunk(h2_pipe *p, char *buf, size_t len)
+{
+    static const char digits[] = "0123456789abcdef";
+    size_t n = p->in_len - p->in_off;
+    char *to = buf;
+
+    if (n > len - PIPE_CHUNK_ROOM)
+        n = len - PIPE_CHUNK_ROOM;
+    if (n > 0xffff)
+        n = 0xffff;
+    for (int shift = 12; shift >= 0; shift -= 4)
+        *to++ = digits[n >> shift & 15];
+    *to++ = '\r';
+    *to++ = '\n';
+    memcpy(to, p->in + p->in_off, n);
+    to += n;
+    *to++ = '\r';
+    *to++ = '\n';
+    p->in_off += (uint32_t)n;
+    p->owed += (uint32_t)n;
+    return (size_t)(to - buf);
+}
+
+static size_t pipe_put_plain(h2_pipe *p, char *buf, size_t len)
+{
+    size_t n = p->in_len - p->in_off;
+
+    n = n < len ? n : len;
+    memcpy(buf, p->in + p->in_off, n);
+    p->in_off += (uint32_t)n;
+    p->owed += (uint32_t)n;
+    return n;
+}
+
+/* With the lock held. 0: the end; -1: errno */
+static ssize_t pipe_read(h2_pipe *p, char *buf, size_t len)
+{
+    if (p->reset) {
+        errno = ECONNRESET;
+        return -1;
+    }
+    if (p->in_off < p->in_len)
+        return (ssize_t)(p->chunked ? pipe_put_chunk(p, buf, len) : pipe_put_plain(p, buf, len));
+    if (p->in_over && p->tail_off < p->tail_len) {
+        size_t n = p->tail_len - p->tail_off;
+
+        n = n < len ? n : len;
+        memcpy(buf, p->tail + p->tail_off, n);
+        p->tail_off += (uint32_t)n;
+        return (ssize_t)n;
+    }
+    if (p->in_over)
+        return 0;
+    errno = EAGAIN;
+    return -1;
+}
+
+static ssize_t pipe_recv(brg_conn *bc, void *buf, size_t len)
+{
+    h2_stream *s = pipe_stream(bc);
+    uint32_t owed;
+    ssize_t n;
+
+    if (s->pipe->chunked && len <= PIPE_CHUNK_ROOM) { /* what is in the buffer is taken first */
+        bc->rd_ready = 1;
+        errno = EAGAIN;
+        return -1;
+    }
+    pipe_lock(s);
+    n = pipe_read(s->pipe, buf, len);
+    owed = s->pipe->owed;
+    if (n > 0 && (s->pipe->in_off < s->pipe->in_len || s->pipe->in_over))
+        bc->rd_ready = 1; /* no event tells of the rest */
+    if (s->pipe->in_off == s->pipe->in_len && s->pipe->in_cap > H2_CHUNK) {
+        free(s->pipe->in);
+        s->pipe->in = NULL;
+        s->pipe->in_off = s->pipe->in_len = s->pipe->in_cap = 0;
+    }
+    pipe_unlock(s);
+    if (n > 0 && owed >= (uint32_t)s->session->conf.window / 4)
+        pipe_changed(s);
+    return n;
+}
+
+/* ---- the response ---- */
+
+static ssize_t pipe_sendv(brg_conn *bc, const struct iovec *iov, int n, int more)
+{
+    h2_stream *s = pipe_stream(bc);
+    size_t done = 0;
+    int reset;
+
+    pipe_lock(s);
+    reset = s->pipe->reset;
+    for (int i = 0; i < n && !reset && !s->pipe->answer.bad; i++) {
+        size_t took = h2_answer_take(s, iov[i].iov_base, iov[i].iov_len);
+
+        done += took;
+        if (took < iov[i].iov_len)
+            break;
+    }
+    reset |= s->pipe->answer.bad;
+    pipe_unlock(s);
+    if (reset) {
+        errno = EPIPE;
+        return -1;
+    }
+    if (done) {
+        pipe_changed(s);
+        return (ssize_t)done;
+    }
+    errno = EAGAIN;
+    return -1;
+}
+
+static int pipe_shut(brg_conn *bc)
+{
+    return 0;
+}
+
+/* ---- waiting ---- */
+
+static int pipe_is_ready(const h2_pipe *p, int for_write)
+{
+    if (p->reset)
+        return 1;
+    return for_write ? p->out_bytes < (size_t)p->out_most : p->in_off < p->in_len || p->in_over;
+}
+
+static apr_status_t pipe_wait(brg_conn *bc, int for_write, apr_interval_time_t timeout)
+{
+    h2_stream *s = pipe_stream(bc);
+    struct timespec until;
+    int rc = 0;
+
+    BRG_ASSERT(!conn_on_loop());
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    if (timeout < 0)
+        timeout = apr_time_from_sec(86400);
+    until.tv_sec += (time_t)apr_time_sec(timeout);
+    until.tv_nsec += (long)apr_time_usec(timeout) * 1000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pipe_lock(s);
+    while (!rc && !pipe_is_ready(s->pipe, for_write))
+        rc = pthread_cond_timedwait(&s->pipe->changed, &s->session->lock, &until);
+    pipe_unlock(s);
+    return rc == ETIMEDOUT ? APR_TIMEUP : rc ? rc : APR_SUCCESS;
+}
+
+const struct conn_transport h2_pipe_transport = {.name = "h2 stream",
+                                                 .recv = pipe_recv,
+                                                 .sendv = pipe_sendv,
+                                                 .shut = pipe_shut,
+                                                 .end = pipe_end,
+                                                 .wait = pipe_wait};
+
+/* ---- on the loop ---- */
+
+/* What was read of its body makes room for more. */
+static void pipe_credit(h2_stream *s)
+{
+    uint32_t owed;
+
+    pipe_lock(s);
+    owed = s->pipe->owed >= (uint32_t)s->session->conf.window / 4 ? s->pipe->owed : 0;
+    s->pipe->owed -= owed;
+    pipe_unlock(s);
+    if (!owed)
+        return;
+    h2_credit(s->session, 0, owed);
+    if (!s->remote_closed) {
+        s->recv_window += (int32_t)owed;
+        h2_credit(s->session, s->id, owed);
+    }
+}
+
+void h2_pipe_note(struct loop_note *note)
+{
+    h2_session *h = (h2_session *)(void *)((char *)note - offsetof(h2_session, note));
+
+    BRG_ASSERT_TAG(h, H2_SESSION_TAG);
+    pthread_mutex_lock(&h->lock);
+    for (h2_stream *s = h->dirty; s; s = s->pipe->dirty_next) {
+        s->pipe->dirty = 0;
+        h2_stream_ready(s);
+    }
+    h->dirty = NULL;
+    pthread_mutex_unlock(&h->lock);
+    h2_wants(h);
+}
+
+void h2_pipe_go_on(h2_stream *s)
+{
+    h2_pipe *p = s->pipe;
+    brg_conn *bc = s->bc;
+    int room, input;
+
+    pipe_credit(s);
+    if (!bc)
+        return;
+    pipe_lock(s);
+    room = p->out_bytes < (size_t)p->out_most;
+    input = p->in_off < p->in_len || p->in_over;
+    pthread_cond_broadcast(&p->changed);
+    pipe_unlock(s);
+    if (bc->state == CONN_WORKER) {
+        if (room && bc->drain)
+            loop_drain_event(bc->loop, bc->drain);
+    } else if (bc->state == CONN_WRITE ? room : bc->state == CONN_BODY && input) {
+        bc->rd_ready |= input;
+        conn_fill(bc);
+        loop_ready(bc->loop, bc);
+    }
+}

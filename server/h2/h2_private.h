@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_H2_H2_PRIVATE_H
+#define BRIGADE_H2_H2_PRIVATE_H
+
+/**
+ * @file h2_private.h
+ * HTTP/2 connections in their parts:
+ *
+ *   h2_session.c  the driver of a connection: begin, turns, deadlines, end
+ *   h2_input.c    what each frame does
+ *   h2_request.c  field blocks to request heads; trailers
+ *   h2_stream.c   streams: found, opened, ended
+ *   h2_pipe.c     the transport of a stream that runs as a request: body in, response out
+ *   h2_answer.c   the response that comes out, from HTTP/1 text to field blocks and data
+ *   h2_output.c   which stream sends next, and frames in as few writes as possible
+ *   h2_limits.c   floods
+ *   h2_codec.c    heads of stored responses
+ *   mod_http2.c   directives, hooks, variables
+ *
+ * A session belongs to its connection's loop. Of a stream that a worker runs, what is under the session's lock is
+ * shared with that worker, and nothing else.
+ *
+ * Life of a stream:
+ *
+ *   state       what moves it on                              holds
+ *   ----------  --------------------------------------------  ------------------------------------------
+ *   open        HEADERS                                       -
+ *   stored      memory answers, and the windows do not take   the entry's body
+ *               all of it at once
+ *   running     the driver of HTTP/1 has h2_stream.bc         brg_conn, conn_rec, request_rec
+ *   sending     the request is over (bc is NULL)              queued output
+ *   ended       END_STREAM or RST_STREAM was sent, and bc is  freed
+ *               NULL
+ */
+#include "conn.h"
+#include "h1_chunked.h"
+#include "h2_frame.h"
+#include "hpack_decode.h"
+#include "http_head.h"
+#include "loop.h"
+#include "shared_ref.h"
+#include "httpd.h"
+#include "http_config.h"
+#include <pthread.h>
+
+#define H2_SESSION_TAG 0x48325345u
+#define H2_STREAM_TAG 0x48325354u
+#define H2_BUCKETS 32
+#define H2_URGENCIES 8
+#define H2_URGENCY_DEFAULT 3
+#define H2_CHUNK 16384       /**< output of a running request is kept in pieces of this size */
+#define H2_CTL_MOST 16384    /**< bytes of frames that answer frames and wait for the client */
+#define H2_BUDGET 100        /**< streams that may come to nothing without one that is completed */
+#define H2_TURN_BYTES 262144 /**< sent on a connection in one turn */
+#define H2_CONN_WINDOW (1 << 20) /**< of request bodies of a connection that nobody has read */
+
+typedef struct h2_session h2_session;
+typedef struct h2_stream h2_stream;
+
+/** Settings of a server. */
+typedef struct h2_server_conf {
+    int max_streams, window, max_errors, max_memory, max_block;
+    int direct, early_hints, max_frame;
+} h2_server_conf;
+
+extern module http2_module;
+
+/** With defaults for what is not set. */
+void h2_conf_of(const server_rec *s, h2_server_conf *out);
+
+/** A piece of output. */
+typedef struct h2_chunk {
+    shared_ref ref; /**< one for the queue, one for each write */
+    struct h2_chunk *next;
+    uint32_t off, len, cap; /**< off: sent; len: filled */
+    uint8_t data[];
+} h2_chunk;
+
+/** A field block that is to be sent. */
+typedef struct h2_block {
+    shared_ref ref;
+    struct h2_block *next;
+    uint32_t len;
+    int last; /**< no data follows: END_STREAM */
+    uint8_t data[];
+} h2_block;
+
+/** What runs in a stream, from HTTP/1 text (h2_answer.c). Under the session's lock. */
+typedef struct h2_answer {
+    char *head; /**< a head that is not complete; malloc() */
+    size_t head_len, head_cap;
+    enum {
+        H2_ANSWER_HEAD,
+        H2_ANSWER_LENGTH,
+        H2_ANSWER_CHUNKED,
+        H2_ANSWER_TO_END,
+        H2_ANSWER_OVER
+    } state;
+    uint64_t left;
+    h1_chunked chunked;
+    int bad; /**< it cannot be completed */
+} h2_answer;
+
+/** Between a stream and the request that it runs. All under the session's lock. */
+typedef struct h2_pipe {
+    pthread_cond_t changed; /**< for a worker that waits */
+    /* The body of the request: */
+    char *in;
+    uint32_t in_off, in_len, in_cap;
+    uint32_t owed; /**< bytes that were read, and not yet told the client */
+    int chunked;   /**< it is given as chunks: its length is not known */
+    int in_over;   /**< END_STREAM came */
+    char *tail;    /**< what then ends the chunks */
+    uint32_t tail_off, tail_len;
+    /* The response: */
+    h2_answer answer;
+    h2_block *blocks, **blocks_tail; /**< to be sent before data */
+    h2_block *trailers;
+    h2_chunk *out, *out_last;
+    size_t out_bytes;
+    int out_most;
+    int over;  /**< the response is complete */
+    int reset; /**< nobody wants it */
+    int dirty; /**< on session->dirty */
+    h2_stream *dirty_next;
+} h2_pipe;
+
+struct h2_stream {
+    uint32_t tag, id;
+    h2_session *session;
+    h2_stream *next;                     /**< in the bucket */
+    h2_stream *ready_next, **ready_prev; /**< of its urgency; prev NULL: it has nothing to send */
+    int64_t window;                      /**< that the client gave */
+    int32_t recv_window;                 /**< that we gave */
+    uint64_t expects, came;              /**< Content-Length of the request, and data so far */
+    uint8_t urgency, incremental;
+    uint8_t is_head; /**< the method is HEAD */
+    uint8_t has_length;
+    uint8_t remote_closed, local_closed;
+    uint8_t answered; /**< the final HEADERS were sent */
+    uint8_t failed;   /**< RST_STREAM is due instead of the rest */
+    /* stored: */
+    shared_ref *owner;
+    const char *data;
+    size_t left;
+    /* running and sending: */
+    brg_conn *bc;
+    h2_pipe *pipe;
+};
+
+struct h2_session {
+    uint32_t tag;
+    brg_conn *bc;
+    h2_server_conf conf;
+    hpack_table decoder;
+    uint32_t peer_window;
+    int frame_most;      /**< bytes of data in a frame that is sent */
+    int64_t window;      /**< of the connection, that the client gave */
+    int32_t recv_window; /**< that we gave */
+    uint32_t owed;
+    uint32_t last_id;      /**< highest stream that the client opened */
+    uint32_t block_stream; /**< CONTINUATION is due for it; 0: none */
+    uint8_t block_flags;
+    uint8_t preface, settings_came, goaway_sent, goaway_came;
+    uint8_t ending;  /**< nothing more is read; closed when ctl is written */
+    uint8_t running; /**< within h2_run() */
+    uint8_t more;    /**< streams have more to send than a turn's share */
+    char *block;     /**< the beginning of a field block; malloc() */
+    uint32_t block_len, block_cap, block_frames;
+    h2_stream *bucket[H2_BUCKETS];
+    unsigned streams_n; /**< all, those included that were reset and run still */
+    unsigned running_n; /**< with a brg_conn */
+    h2_stream *ready[H2_URGENCIES], **ready_tail[H2_URGENCIES];
+    uint8_t *ctl; /**< frames that do not belong to streams' output; malloc() */
+    uint32_t ctl_len, ctl_cap;
+    pthread_mutex_t lock;
+    h2_stream *dirty; /**< workers changed them; under the lock */
+    struct loop_note note;
+    apr_time_t frame_began; /**< when what is incomplete began to come */
+    apr_time_t progress;    /**< when bytes last left, or nothing had to */
+    int credit;             /**< see h2_limits.c */
+    int cheap;              /**< frames in this second that nothing came of */
+    apr_time_t cheap_second;
+    int empty;              /**< DATA without data in a row */
+    int faults;             /**< that are still forgiven */
+    uint32_t reset_ids[16]; /**< streams that we reset: late frames for them are no errors */
+    unsigned reset_at;
+    unsigned long requests;
+};
+
+extern const struct conn_driver h2_driver;
+extern const struct conn_transport h2_pipe_transport;
+extern const struct http_codec h2_codec;
+
+static inline h2_session *h2_session_of(const brg_conn *bc)
+{
+    h2_session *h = (bc->master ? bc->master : bc)->above;
+
+    return h && h->tag == H2_SESSION_TAG ? h : NULL;
+}
+
+/* ---- h2_session.c; the loop ---- */
+
+/** The connection cannot go on: GOAWAY, and the end when it is written. @param why  for the log; constant */
+void h2_fail(h2_session *h, h2_error code, const char *why);
+
+/** Append GOAWAY: no stream after the last that came is taken. */
+void h2_goaway(h2_session *h, h2_error code);
+
+/** Have h2_run() called for the connection, if that is not what happens. */
+void h2_wants(h2_session *h);
+
+/* ---- h2_input.c; the loop ---- */
+
+/** Take the frames that are here. */
+void h2_input(h2_session *h);
+
+/* ---- h2_request.c; the loop ---- */
+
+/** A field block that opens a stream, or ends one with trailers. @param flags  of its HEADERS */
+void h2_take_block(h2_session *h, uint32_t id, unsigned flags, const uint8_t *block, size_t len);
+
+/** Set the priority of a stream by a field value. Source: RFC 9218, 4 */
+void h2_set_priority(h2_stream *s, const char *value, size_t len);
+
+/* ---- h2_stream.c; the loop ---- */
+
+h2_stream *h2_stream_find(const h2_session *h, uint32_t id);
+/** NULL: no memory. */
+h2_stream *h2_stream_open(h2_session *h, uint32_t id);
+/** It has something to send. */
+void h2_stream_ready(h2_stream *s);
+void h2_stream_unready(h2_stream *s);
+/** RST_STREAM, and the end of what runs in it. s may be gone afterwards. */
+void h2_stream_reset(h2_stream *s, h2_error code);
+/** RST_STREAM for a stream that there is not. */
+void h2_reset_id(h2_session *h, uint32_t id, h2_error code);
+/** 1 if it was reset by us not long ago. */
+int h2_was_reset(const h2_session *h, uint32_t id);
+/** The client reset it, or the connection ends. s may be gone afterwards. */
+void h2_stream_cancel(h2_stream *s);
+/** END_STREAM was sent. s may be gone afterwards. */
+void h2_stream_sent(h2_stream *s);
+/** Free it if nothing needs it any more. */
+void h2_stream_release(h2_stream *s);
+
+/* ---- h2_pipe.c ---- */
+
+/** Give the stream what runs in it: a brg_conn and a pipe. @return 0; -1: no memory */
+int h2_pipe_begin(h2_stream *s, int chunked);
+/** Body data came. @return 0; -1: no memory. Threads: the loop */
+int h2_pipe_body(h2_stream *s, const uint8_t *data, size_t len);
+/** It is over. @param trailers  lines of HTTP/1, malloc(), is taken over; NULL: none. Threads: the loop */
+void h2_pipe_body_over(h2_stream *s, char *trailers, size_t len);
+/** What runs is of no use: tell it. Threads: the loop */
+void h2_pipe_cancel(h2_stream *s);
+/** Its response is complete: the rest of the body is not waited for. Threads: the loop */
+void h2_pipe_abandon(h2_stream *s);
+/** There is room for output again, or body: let what waits go on. Threads: the loop */
+void h2_pipe_go_on(h2_stream *s);
+void h2_pipe_free(h2_stream *s);
+/** loop_note.run: workers changed streams. */
+void h2_pipe_note(struct loop_note *note);
+
+/* ---- h2_answer.c; under the session's lock ---- */
+
+/** Take HTTP/1 text. @return bytes taken, all or up to where the queue is full */
+size_t h2_answer_take(h2_stream *s, const char *data, size_t len);
+/** No more text comes. */
+void h2_answer_end(h2_stream *s);
+void h2_answer_free(h2_answer *a);
+
+/* ---- h2_output.c; the loop ---- */
+
+/** Append a frame that answers a frame. */
+void h2_ctl(h2_session *h, h2_frame_type type, unsigned flags, uint32_t stream, const void *payload,
+            size_t len);
+/** Tell the client of bytes that were taken. */
+void h2_credit(h2_session *h, uint32_t stream, uint32_t bytes);
+/** Send what may be sent. */
+void h2_output(h2_session *h);
+struct cache_reply;
+/** Answer from memory: the head is at h2_output_room(). @return 0; -1: no memory, nothing is sent */
+int h2_output_stored(h2_session *h, uint32_t id, const struct cache_reply *reply, uint8_t urgency,
+                     uint8_t incremental);
+/** Where the head of a stored response is to be put. */
+char *h2_output_room(h2_session *h);
+
+/* ---- h2_limits.c; the loop ---- */
+
+/** A frame that costs the client little and brings nothing. 1: the connection was ended */
+int h2_limit_cheap(h2_session *h, const char *what);
+/** A stream came to nothing through a fault of the client. 1: the connection was ended */
+int h2_limit_fault(h2_session *h, const char *what);
+/** A stream came to nothing: reset by the client, or refused. 1: the connection was ended */
+int h2_limit_waste(h2_session *h, const char *what);
+/** A response was completed. */
+void h2_limit_earn(h2_session *h);
+/** 1 if further streams are to be refused. */
+int h2_limit_streams(const h2_session *h);
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The driver of an HTTP/2 connection: one turn reads all frames that have come, runs what they ask for, and writes
+ * the frames of all streams that are ready, together.
+ *
+ *   begin -> CONN_HEAD: streams are open, or the preface is awaited
+ *            CONN_IDLE: nothing is open; closed when KeepAliveTimeout is over
+ *            CONN_WRITE: the socket is full; nothing is read
+ *   -> GOAWAY -> all streams ended -> lingering close
+ *
+ * While a worker runs one of its streams, the connection stays, whatever the client does: the stream's conn_rec has
+ * this one's as its master. */
+#include "h2_private.h"
+#include "connection.h"
+#include "gather.h"
+#include "h1_conn.h"
+#include "http_log.h"
+#include "response_cache.h"
+#include "transport.h"
+#include "brigade/read_timeout.h"
+#include <stdlib.h>
+#include <string.h>
+
+APLOG_USE_MODULE(http2);
+
+#define H2_LINGER_US apr_time_from_sec(2)
+
+static server_rec *session_server(const brg_conn *bc)
+{
+    return bc->c ? bc->c->base_server : bc->base;
+}
+
+/* ---- begin and end ---- */
+
+static void session_settings(h2_session *h)
+{
+    uint8_t payload[24], *p = payload;
+    const struct {
+        uint16_t id;
+        uint32_t value;
+    } ours[] = {{H2_SET_MAX_CONCURRENT_STREAMS, (uint32_t)h->conf.max_streams},
+                {H2_SET_INITIAL_WINDOW_SIZE, (uint32_t)h->conf.window},
+                {H2_SET_MAX_HEADER_LIST_SIZE, (uint32_t)h->conf.max_block},
+                {H2_SET_NO_RFC7540_PRIORITIES, 1}};
+
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+        *p++ = (uint8_t)(ours[i].id >> 8);
+        *p++ = (uint8_t)ours[i].id;
+        p = h2_put32(p, ours[i].value);
+    }
+    h2_ctl(h, H2_SETTINGS, 0, 0, payload, (size_t)(p - payload));
+    h->recv_window = H2_WINDOW_DEFAULT;
+    h2_credit(h, 0, H2_CONN_WINDOW - H2_WINDOW_DEFAULT);
+}
+
+static h2_session *session_new(brg_conn *bc)
+{
+    h2_session *h = calloc(1, sizeof *h);
+
+    if (!h)
+        return NULL;
+    h->tag = H2_SESSION_TAG;
+    h->bc = bc;
+    h2_conf_of(session_server(bc), &h->conf);
+    hpack_table_init(&h->decoder, HPACK_DEFAULT_TABLE_SIZE);
+    h->peer_window = H2_WINDOW_DEFAULT;
+    h->frame_most = H2_FRAME_MAX - H2_FRAME_HEAD; /* with its head as long as a TLS record */
+    if (h->conf.max_frame && h->conf.max_frame < h->frame_most)
+        h->frame_most = h->conf.max_frame;
+    h->window = H2_WINDOW_DEFAULT;
+    h->credit = H2_BUDGET;
+    h->faults = h->conf.max_errors;
+    for (int i = 0; i < H2_URGENCIES; i++)
+        h->ready_tail[i] = &h->ready[i];
+    pthread_mutex_init(&h->lock, NULL);
+    h->note.run = h2_pipe_note;
+    h->frame_began = h->progress = bc->loop->monotonic;
+    bc->above = h;
+    bc->http2 = 1;
+    session_settings(h);
+    return h;
+}
+
+static void session_free(h2_session *h)
+{
+    BRG_ASSERT(h->streams_n == 0 && h->running_n == 0 && !h->dirty);
+    h->bc->above = NULL;
+    hpack_table_free(&h->decoder);
+    pthread_mutex_destroy(&h->lock);
+    free(h->block);
+    free(h->ctl);
+    h->tag = 0;
+    free(h);
+}
+
+/* All streams end. @return how many a worker runs still */
+static unsigned session_cancel(h2_session *h)
+{
+    for (int i = 0; i < H2_BUCKETS; i++)
+        for (h2_stream *s = h->bucket[i], *next; s; s = next) {
+            next = s->next;
+            h2_stream_cancel(s);
+        }
+    return h->running_n;
+}
+
+/* At once, or when the workers are done: h2_run() comes here again. */
+static void session_close(h2_session *h)
+{
+    brg_conn *bc = h->bc;
+
+    bc->failed = 1;
+    wheel_cancel(&bc->loop->wheel, &bc->timer);
+    if (session_cancel(h))
+        return;
+    pending_drop(bc);
+    session_free(h);
+    if (bc->c)
+        connection_detach(bc);
+    loop_close(bc->loop, bc);
+}
+
+/* What was written gets to the client before the socket is closed: our side is shut, and what still comes is read by
+ * the driver of HTTP/1, which closes when the client does or after some seconds. */
+static void session_linger(h2_session *h)
+{
+    brg_conn *bc = h->bc;
+
+    BRG_ASSERT(!bc->pending);
+    if (session_cancel(h))
+        return;
+    if (bc->read_eof) {
+        session_close(h);
+        return;
+    }
+    session_free(h);
+    if (bc->c)
+        connection_detach(bc);
+    transport_shut(bc);
+    conn_in_release(bc);
+    bc->driver = &h1_driver;
+    conn_enter(bc, CONN_LINGER);
+    bc->idle_until = bc->loop->monotonic + 15 * H2_LINGER_US;
+    if (loop_poll(bc->loop, bc)) {
+        loop_close(bc->loop, bc);
+        return;
+    }
+    bc->rd_ready = 1;
+    loop_again(bc->loop, bc);
+    wheel_set(&bc->loop->wheel, &bc->timer, bc->loop->monotonic + H2_LINGER_US);
+}
+
+void h2_goaway(h2_session *h, h2_error code)
+{
+    uint8_t payload[8];
+
+    h2_put32(h2_put32(payload, h->last_id), code);
+    h2_ctl(h, H2_GOAWAY, 0, 0, payload, sizeof payload);
+    h->goaway_sent = 1;
+}
+
+void h2_fail(h2_session *h, h2_error code, const char *why)
+{
+    brg_conn *bc = h->bc;
+
+    if (h->ending)
+        return;
+    h->ending = 1;
+    if (code == H2_ENHANCE_YOUR_CALM)
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, session_server(bc),
+                     "HTTP/2 connection ended: %s%s%s", why, bc->c ? ", client " : "",
+                     bc->c ? bc->c->client_ip : "");
+    else
+        ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, session_server(bc),
+                     "HTTP/2 connection ended with error %d: %s", (int)code, why);
+    h2_goaway(h, code);
+}
+
+void h2_wants(h2_session *h)
+{
+    if (!h->running && loop_self() && h->bc->fd >= 0)
+        loop_ready(h->bc->loop, h->bc);
+}
+
+/* ---- waiting ---- */
+
+static apr_time_t session_head_due(const h2_session *h)
+{
+    const brg_conn *bc = h->bc;
+    const server_rec *s = session_server(bc);
+    const brg_read_timeout *t = &h1_read_timeouts(s)->header;
+    apr_interval_time_t most = s->timeout;
+
+    if (t->first_us && t->first_us < most)
+        most = t->first_us;
+    return h->frame_began + most;
+}
+
+static int session_is_idle(const h2_session *h)
+{
+    return !h->streams_n && !conn_in_size(h->bc) && !h->block_stream && h->requests;
+}
+
+/* 0: nothing has to come by any time. */
+static apr_time_t session_due(const h2_session *h)
+{
+    const brg_conn *bc = h->bc;
+    apr_interval_time_t timeout = session_server(bc)->timeout;
+
+    if (bc->pending)
+        return h->progress + timeout;
+    if (conn_in_size(bc) || h->block_stream || !h->settings_came || (!h->requests && !h->streams_n))
+        return session_head_due(h);
+    if (!h->streams_n)
+        return bc->idle_until;
+    return h->streams_n > h->running_n ? h->progress + timeout : 0;
+}
+
+static void session_wait(h2_session *h)
+{
+    brg_conn *bc = h->bc;
+    apr_time_t due, soon = bc->loop->monotonic + LOOP_DRAIN_US;
+
+    if (loop_poll(bc->loop, bc)) {
+        session_close(h);
+        return;
+    }
+    if (bc->pending)
+        conn_enter(bc, CONN_WRITE);
+    else
+        conn_enter(bc, session_is_idle(h) ? CONN_IDLE : CONN_HEAD);
+    if (!bc->pending && (bc->rd_ready || h->more))
+        loop_again(bc->loop, bc);
+    due = session_due(h);
+    if (bc->state == CONN_IDLE && bc->loop->draining && soon < due)
+        due = soon;
+    if (due)
+        wheel_set(&bc->loop->wheel, &bc->timer, due);
+    else
+        wheel_cancel(&bc->loop->wheel, &bc->timer);
+    if (!conn_in_size(bc))
+        conn_in_release(bc);
+}
+
+/* ---- the driver ---- */
+
+static int session_is_over(const h2_session *h)
+{
+    if (h->bc->pending || h->ctl_len)
+        return 0;
+    return h->ending || ((h->goaway_sent || h->goaway_came) && !h->streams_n);
+}
+
+static void session_turn(h2_session *h)
+{
+    brg_conn *bc = h->bc;
+
+    h->running = 1;
+    h->more = 0;
+    if (!bc->pending || pending_flush(bc) == APR_SUCCESS) {
+        h->progress = bc->loop->monotonic;
+        if (!h->ending)
+            h2_input(h);
+        h2_output(h);
+    }
+    h->running = 0;
+}
+
+static void h2_run(brg_conn *bc)
+{
+    h2_session *h = bc->above;
+
+    BRG_ASSERT(loop_self() == bc->loop && !bc->master);
+    if (!h && !(h = session_new(bc))) {
+        bc->failed = 1;
+        loop_close(bc->loop, bc);
+        return;
+    }
+    BRG_ASSERT_TAG(h, H2_SESSION_TAG);
+    if (!bc->failed)
+        session_turn(h);
+    if (bc->failed || (bc->read_eof && !bc->rd_ready && !h->ending && !h->goaway_sent))
+        session_close(h);
+    else if (session_is_over(h))
+        session_linger(h);
+    else
+        session_wait(h);
+}
+
+static void h2_expired(brg_conn *bc)
+{
+    h2_session *h = bc->above;
+
+    BRG_ASSERT_TAG(h, H2_SESSION_TAG);
+    if (bc->state == CONN_IDLE && !h->goaway_sent) {
+        h2_goaway(h, H2_NO_ERROR);
+        h2_run(bc);
+        return;
+    }
+    if (!bc->pending && !h->ending && (conn_in_size(bc) || h->block_stream || !h->settings_came)) {
+        ap_log_error(APLOG_MARK, APLOG_INFO, 0, session_server(bc),
+                     APLOGNO(01382) "Request %s read timeout", "header");
+        h2_fail(h, H2_NO_ERROR, "frames did not arrive in time");
+        h2_run(bc);
+        return;
+    }
+    session_close(h);
+}
+
+/* On the loop streams with workers stay: what they have ends with the process, or is dropped after all threads
+ * ended. */
+static void h2_drop(brg_conn *bc)
+{
+    h2_session *h = bc->above;
+
+    bc->failed = 1;
+    if (!h) {
+        loop_close(bc->loop, bc);
+        return;
+    }
+    session_close(h);
+}
+
+static void h2_drain(brg_conn *bc)
+{
+    h2_session *h = bc->above;
+
+    if (!h || h->goaway_sent || bc->failed)
+        return;
+    h2_goaway(h, H2_NO_ERROR);
+    h2_wants(h);
+}
+
+/* The connection itself is never with a worker. */
+static void h2_not_worker(brg_conn *bc)
+{
+    BRG_ASSERT(bc->state != CONN_WORKER);
+}
+
+const struct conn_driver h2_driver = {.name = "h2",
+                                      .run = h2_run,
+                                      .expired = h2_expired,
+                                      .drop = h2_drop,
+                                      .refused = h2_not_worker,
+                                      .work = h2_not_worker,
+                                      .drain = h2_drain};
