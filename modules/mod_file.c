@@ -21,83 +21,21 @@
 #include "brigade/files.h"
 #include "brigade/loop.h"
 #include "brigade/response_cache.h"
+#include "file_private.h"
 #include "file_kept.h"
 #include "apr_buckets.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include <errno.h>
 
-#define FILE_DIGEST_ON 1 /* core_dir_config.content_md5: ContentDigest On */
-#define FILE_READ_UNSET (-1)
-#define FILE_READ_DEFAULT (16 * 1024)
+#define FILE_DIGEST_ON 1                 /* core_dir_config.content_md5: ContentDigest On */
 #define FILE_FILTER_BUFFER 32000         /* what filters get at once of what is not kept */
 #define FILE_UNSIZED_PIECE 65536         /* of files without a size: what is read at once */
 #define FILE_UNSIZED_WHOLE (1024 * 1024) /* and how much is kept to know its length */
 #define FILE_RERUN DONE                  /* within this file: a worker calls the handler again */
-#define FILE_READ_MOST (16 * 1024 * 1024)
-
-extern module AP_MODULE_DECLARE_DATA file_module;
 
 APLOG_USE_MODULE(core); /* its messages are those of the core's own handler in Apache, and LogLevel
                            names them so */
-
-typedef struct file_dir_conf {
-    apr_off_t read_bytes; /* FileReadSize, or FILE_READ_UNSET */
-} file_dir_conf;
-
-static void *file_create_dir_conf(apr_pool_t *p, char *dir)
-{
-    file_dir_conf *conf = apr_palloc(p, sizeof *conf);
-
-    conf->read_bytes = FILE_READ_UNSET;
-    return conf;
-}
-
-static void *file_merge_dir_conf(apr_pool_t *p, void *basev, void *overv)
-{
-    file_dir_conf *over = overv;
-
-    return over->read_bytes == FILE_READ_UNSET ? basev : overv;
-}
-
-static const char *file_set_read_bytes(cmd_parms *cmd, void *confv, const char *arg)
-{
-    file_dir_conf *conf = confv;
-    char *end;
-
-    if (apr_strtoff(&conf->read_bytes, arg, &end, 10) != APR_SUCCESS || *end || end == arg ||
-        conf->read_bytes < 0 || conf->read_bytes > FILE_READ_MOST)
-        return apr_psprintf(cmd->pool, "FileReadSize takes a number of bytes from 0 to %d",
-                            FILE_READ_MOST);
-    return NULL;
-}
-
-static const char *file_set_kept(cmd_parms *cmd, void *unused, const char *arg)
-{
-    apr_off_t bytes;
-    char *end;
-
-    if (apr_strtoff(&bytes, arg, &end, 10) != APR_SUCCESS || *end || end == arg || bytes < 0)
-        return "FileKeptForFilters takes a number of bytes";
-    file_kept_limit((apr_size_t)bytes);
-    return ap_check_cmd_context(cmd, GLOBAL_ONLY);
-}
-
-static int file_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
-{
-    file_kept_limit(FILE_KEPT_DEFAULT);
-    return OK;
-}
-
-static const command_rec file_commands[] = {
-    AP_INIT_TAKE1("FileKeptForFilters", file_set_kept, NULL, RSRC_CONF,
-                  "Memory of a process for files that filters read again and again, in bytes "
-                  "(default 16777216; 0: none)"),
-    AP_INIT_TAKE1(
-        "FileReadSize", file_set_read_bytes, NULL, OR_FILEINFO,
-        "Largest file that is read and sent in one piece with its head, in bytes (default 16384)"),
-    {NULL, {NULL}, NULL, 0, RAW_ARGS, NULL},
-};
 
 /* ---- opening ---- */
 
@@ -414,11 +352,24 @@ static int file_handler(request_rec *r)
     return file_send(r, file, status == OK);
 }
 
+static void file_insert_filter(request_rec *r)
+{
+    const file_dir_conf *conf = ap_get_module_config(r->per_dir_config, &file_module);
+
+    file_coded_choose(r, conf->codings, &file_module);
+}
+
+static int file_depends(request_rec *r)
+{
+    return file_coded_depends(r, &file_module);
+}
+
 static void file_register_hooks(apr_pool_t *p)
 {
     ap_hook_pre_config(file_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_insert_filter(file_insert_filter, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_handler(file_handler, NULL, NULL, APR_HOOK_REALLY_LAST);
-    brg_cache_declare(&file_module, NULL);
+    brg_cache_declare(&file_module, file_depends);
 }
 
 module AP_MODULE_DECLARE_DATA file_module = {

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Accept-Encoding, for files that were compressed beforehand, and Range, for parts of stored files: the first byte chooses
+ * the codings that are there. */
+#include "file_coded.h"
+#include "http_part.h"
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int right)
+{
+    if (!right)
+        abort();
+}
+
+/* What is accepted is there, and none of it twice. */
+static void check_codings(int there, const char *value, size_t len)
+{
+    const int accepted = file_codings_accepted((const void *)(intptr_t)there, value, len);
+    int seen = 0;
+
+    check(accepted >= 0);
+    for (int rest = accepted; rest; rest >>= 2) {
+        int found = 0;
+
+        check((rest & 3) && !(seen & 1 << (rest & 3)));
+        seen |= 1 << (rest & 3);
+        for (int i = there; i; i >>= 2)
+            found |= (i & 3) == (rest & 3);
+        check(found);
+    }
+}
+
+static void check_part(const char *value, size_t len)
+{
+    char text[HTTP_PART_ROOM];
+    http_part part;
+
+    if (!http_part_parse(&part, value, len, 1000))
+        return;
+    check(part.first >= 0 && part.first <= part.last && part.last < 1000 && part.length == 1000);
+    check(http_part_text(text, &part) == strlen(text));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const int there[] = {1, 1 | 2 << 2 | 3 << 4, 3 | 1 << 2, 2 | 3 << 2};
+    char *value;
+
+    if (!size)
+        return 0;
+    /* Of the exact size, so that a sanitizer sees the first byte beyond it. */
+    value = malloc(size);
+    check(value != NULL);
+    memcpy(value, data + 1, size - 1);
+    check_codings(there[data[0] & 3], value, size - 1);
+    check_part(value, size - 1);
+    free(value);
+    return 0;
+}
