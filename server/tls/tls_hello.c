@@ -65,8 +65,11 @@ int tls_hello(SSL *ssl, int *alert, void *unused)
     if (!ctx)
         return SSL_CLIENT_HELLO_SUCCESS;
     if (s != t->server) {
+        if (!SSL_set_SSL_CTX(ssl, ctx)) { /* never another server's certificate and rules */
+            *alert = SSL_AD_INTERNAL_ERROR;
+            return SSL_CLIENT_HELLO_ERROR;
+        }
         t->server = s;
-        SSL_set_SSL_CTX(ssl, ctx);
         tls_context_apply(ssl, ctx, tls_conf_of(s));
     }
     return SSL_CLIENT_HELLO_SUCCESS;

@@ -117,7 +117,7 @@ static int px_ciphers(SSL_CTX *ctx, const tls_proxy_conf *conf, server_rec *s)
     return 0;
 }
 
-static void px_policy(tls_proxy_ctx *px, const tls_proxy_conf *conf)
+static int px_policy(tls_proxy_ctx *px, const tls_proxy_conf *conf)
 {
     SSL_CTX *ctx = px->ctx;
 
@@ -125,7 +125,6 @@ static void px_policy(tls_proxy_ctx *px, const tls_proxy_conf *conf)
     px->depth = tls_proxy_number(conf, TLS_PX_DEPTH, 1);
     px->crl_may_miss = (tls_proxy_number(conf, TLS_PX_CRL, 0) & TLS_PX_CRL_MAY_MISS) != 0;
     tls_context_protocols(ctx, tls_proxy_number(conf, TLS_PX_PROTOCOLS, TLS_V_ALL));
-    SSL_CTX_set_app_data(ctx, px);
     SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_SSLv3);
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_read_ahead(ctx, 1);
@@ -138,6 +137,7 @@ static void px_policy(tls_proxy_ctx *px, const tls_proxy_conf *conf)
         SSL_CTX_set_cert_cb(ctx, tls_machine_choose, px);
         SSL_CTX_set_post_handshake_auth(ctx, 1);
     }
+    return SSL_CTX_set_app_data(ctx, px) ? 0 : -1;
 }
 
 static void px_free(tls_proxy_ctx *px)
@@ -155,14 +155,12 @@ static tls_proxy_ctx *px_make(const tls_proxy_conf *conf, server_rec *s)
     tls_proxy_ctx *px = calloc(1, sizeof *px);
 
     ERR_clear_error();
-    if (!px || !(px->ctx = SSL_CTX_new(TLS_client_method()))) {
+    if (!px || !(px->ctx = SSL_CTX_new(TLS_client_method())))
         px_failed(s, "Unable to create a new SSL context for proxied servers", NULL);
-    } else if (!tls_machine_read(px, conf, s)) {
-        px_policy(px, conf);
-        if (!px_ciphers(px->ctx, conf, s) && !px_authorities(px->ctx, conf, s) &&
-            !px_crls(px->ctx, conf, s))
-            return px;
-    }
+    else if (!tls_machine_read(px, conf, s) && !px_policy(px, conf) &&
+             !px_ciphers(px->ctx, conf, s) && !px_authorities(px->ctx, conf, s) &&
+             !px_crls(px->ctx, conf, s))
+        return px;
     px_free(px);
     return NULL;
 }

@@ -386,11 +386,12 @@ static apr_status_t px_put(px_conn *pc, const char *data, size_t len)
     return APR_SUCCESS;
 }
 
-/* Metadata keeps its place among the data. It is taken over. */
+/* Metadata keeps its place among the data. It is taken over. mod_proxy's FLUSH and EOS buckets are of the
+ * client's connection. */
 static apr_status_t px_put_metadata(px_conn *pc, apr_bucket *e)
 {
     apr_status_t rv = px_write_piece(pc);
-    int flush = APR_BUCKET_IS_FLUSH(e);
+    int flush = APR_BUCKET_IS_FLUSH(e), end = APR_BUCKET_IS_EOS(e);
 
     if (rv != APR_SUCCESS)
         return rv;
@@ -398,9 +399,15 @@ static apr_status_t px_put_metadata(px_conn *pc, apr_bucket *e)
         ERR_clear_error();
         (void)SSL_shutdown(pc->ssl);
     }
-    APR_BUCKET_REMOVE(e);
-    APR_BRIGADE_INSERT_TAIL(pc->bb_out, e);
-    return flush ? px_send(pc, 0) : APR_SUCCESS;
+    if (flush || end)
+        apr_bucket_delete(e);
+    else
+        APR_BUCKET_REMOVE(e);
+    if (end)
+        e = apr_bucket_eos_create(pc->c->bucket_alloc);
+    if (!flush)
+        APR_BRIGADE_INSERT_TAIL(pc->bb_out, e);
+    return flush ? px_send(pc, 1) : APR_SUCCESS;
 }
 
 static apr_status_t px_put_data(px_conn *pc, apr_bucket *e)
@@ -464,13 +471,13 @@ static SSL *px_ssl(px_conn *pc, const tls_proxy_ctx *px)
     SSL *ssl = SSL_new(px->ctx);
     BIO *bio = ssl && px_method ? BIO_new(px_method) : NULL;
 
-    if (!bio) {
+    if (!bio || !SSL_set_app_data(ssl, pc->c)) {
+        BIO_free(bio);
         SSL_free(ssl);
         return NULL;
     }
     BIO_set_data(bio, pc);
     SSL_set_bio(ssl, bio, bio);
-    SSL_set_app_data(ssl, pc->c);
     SSL_set_connect_state(ssl);
     return ssl;
 }

@@ -271,9 +271,8 @@ static tls_conn *conn_new(brg_conn *bc, SSL_CTX *ctx)
     tls_conn *t = calloc(1, sizeof *t);
     BIO *bio = t ? tls_bio_new(t) : NULL;
 
-    if (bio && (t->ssl = SSL_new(ctx)) != NULL) {
+    if (bio && (t->ssl = SSL_new(ctx)) != NULL && SSL_set_app_data(t->ssl, t)) {
         SSL_set_bio(t->ssl, bio, bio);
-        SSL_set_app_data(t->ssl, t);
         SSL_set_accept_state(t->ssl);
         t->tag = TLS_CONN_TAG;
         t->bc = bc;
@@ -284,6 +283,8 @@ static tls_conn *conn_new(brg_conn *bc, SSL_CTX *ctx)
         return t;
     }
     BIO_free(bio);
+    if (t)
+        SSL_free(t->ssl);
     free(t);
     return NULL;
 }
@@ -303,6 +304,9 @@ static void setup_accepted(brg_conn *bc)
     bc->below = ctx ? conn_new(bc, ctx) : NULL;
     if (bc->below)
         return;
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, bc->base,
+                 "TLS: no memory for a connection, or the loop has no context of its server");
+    tls_log_errors(bc->base, APLOG_ERR);
     bc->transport = NULL; /* nothing is sent in the clear: it is closed at once */
     bc->failed = 1;
 }

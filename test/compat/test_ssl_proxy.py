@@ -257,6 +257,7 @@ def test_connections_are_used_again(site, serve, scheme, module):
     backend = site.backends["good" if scheme == "https" else "clear"]
     s = serve(f"BuiltinModule ssl_module {module}\nLoadModule ssl_module @MODULES@/mod_ssl.so\n{PROXY}SSLProxyEngine on\n"
               f"ProxyPass / {scheme}://localhost:{backend.port}/\n", {}, modules=())
+    s.expect_trouble = module == "Off"  # debug builds tell that mod_ssl passes on buckets of the client's connection
     assert [int(s.get("/count").body) for _ in range(5)] == [1, 2, 3, 4, 5]
 
 

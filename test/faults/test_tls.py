@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each call of OpenSSL fails once, and each allocation of libcrypto: while a server starts, in handshakes, in requests over TLS,
+and in those that it forwards by TLS. Nothing crashes or hangs; what failed has a line in the error log; later connections are
+served. A sample in build/test, all with TEST_FAULTS=all."""
+import ctypes
+import mmap
+import os
+import shutil
+import socket
+import ssl
+
+import pytest
+
+import brigade
+import module_source
+from http_client import Truncated, request_bytes
+from tls_site import certificate
+
+LIBRARY = os.path.join(os.path.dirname(os.path.abspath(brigade.BINARY)), "test", "libbrigade_tls_faults.so")
+COMPLETE = os.environ.get("TEST_FAULTS") == "all"
+SAMPLE = int(os.environ.get("TEST_FAULTS_SAMPLE", "2"))
+MAGIC = 0x544C5346
+pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(not os.path.exists(LIBRARY), reason=f"{LIBRARY} is not built"),
+              pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")]
+
+CONFIG = """
+BuiltinModule ssl_module On
+LoadModule ssl_module @MODULES@/mod_ssl.so
+LoadModule proxy_module @MODULES@/mod_proxy.so
+LoadModule proxy_http_module @MODULES@/mod_proxy_http.so
+EventLoops 1
+ServerProcesses 1
+ThreadsPerChild 4
+Timeout 5
+SSLSessionCache shmcb:x(64000)
+SSLCertificateFile @ROOT@/conf/cert.pem
+SSLCertificateKeyFile @ROOT@/conf/key.pem
+SSLProxyEngine on
+LogFormat "%s %{SSL_PROTOCOL}x %{SSL_CIPHER}x %{SSL_SERVER_S_DN}x %{SSL_SESSION_ID}x" tls
+CustomLog @ROOT@/logs/access tls
+Listen 127.0.0.1:@TLS@
+<VirtualHost *:@TLS@>
+SSLEngine on
+ServerName localhost
+</VirtualHost>
+<VirtualHost *:@TLS@>
+SSLEngine on
+ServerName second.test
+SSLSessionTickets off
+SSLOptions +StdEnvVars +ExportCertData
+</VirtualHost>
+ProxyPass /forwarded https://localhost:@TLS@/
+<Proxy https://localhost:@TLS@/>
+ProxySet disablereuse=On
+</Proxy>
+"""
+FILES = {"a.txt": "text\n", "big.bin": b"0123456789abcdef" * 20_000}
+
+
+class Control(ctypes.Structure):
+    _fields_ = [(n, ctypes.c_uint32) for n in ("magic", "calls_n", "armed", "call")]
+    _fields_ += [(n, ctypes.c_uint64) for n in ("first", "last", "seen", "hits")]
+    _fields_ += [("counts", ctypes.c_uint64 * 64), ("names", ctypes.c_char * 40 * 64)]
+
+
+class Faults:
+    def __init__(self, path):
+        self.path = path
+        with open(path, "wb") as f:
+            f.write(b"\0" * ctypes.sizeof(Control))
+        os.chmod(path, 0o666)
+        with open(path, "r+b") as f:
+            self.control = Control.from_buffer(mmap.mmap(f.fileno(), ctypes.sizeof(Control)))
+
+    def environment(self, armed=""):
+        return {"LD_PRELOAD": module_source.preloaded(LIBRARY), "BRIGADE_TLS_FAULTS": self.path, "BRIGADE_TLS_FAULT": armed}
+
+    def counts(self):
+        c = self.control
+        assert c.magic == MAGIC, "the library was not loaded"
+        return [c.counts[i] for i in range(c.calls_n)]
+
+    def name(self, call):
+        return self.control.names[call].value.decode()
+
+    def arm(self, call, n):
+        c = self.control
+        c.armed = 0
+        c.call, c.first, c.last, c.seen, c.hits = call, n, n, 0, 0
+        c.armed = 1
+
+    def disarm(self):
+        self.control.armed = 0
+        return self.control.hits
+
+
+def site(serve, faults, armed=""):
+    tls = brigade.free_port()
+    s = serve.unstarted(CONFIG.replace("@TLS@", str(tls)), FILES, modules=(), env=faults.environment(armed))
+    certificate(s)
+    s.tls = tls
+    return s
+
+
+def over_tls(s, version, name="localhost", target="/a.txt", again=False):
+    """A connection, and one that resumes its session. 1 if all was as it should be."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.minimum_version = context.maximum_version = version
+    session, right = None, 1
+    for _ in range(1 + again):
+        try:
+            with socket.create_connection(("127.0.0.1", s.tls), brigade.PATIENCE) as c:
+                with context.wrap_socket(c, server_hostname=name, session=session) as t:
+                    data = b""
+                    for _ in range(2):
+                        t.sendall(request_bytes("GET", target, host=name))
+                        while b"\r\n\r\n" not in data or (data.endswith(b"\r\n\r\n") and b"Content-Length: 0" not in data):
+                            data += read(t)
+                        length = int(data.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+                        body = data.split(b"\r\n\r\n", 1)[1]
+                        while len(body) < length:
+                            body += read(t)
+                        right &= b" 200 " in data.split(b"\r\n")[0]
+                        data = b""
+                    session = t.session
+        except TimeoutError:
+            raise
+        except (OSError, ssl.SSLError):
+            right = 0
+    return right
+
+
+def read(t):
+    data = t.recv(65536)
+    if not data:
+        raise OSError("the end")
+    return data
+
+
+def forwarded(s):
+    return s.get("/forwarded/a.txt").status == 200
+
+
+SHAPES = {
+    "1.2": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_2, again=True),
+    "1.3": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_3, again=True),
+    "1.2-second": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_2, "second.test", "/big.bin", True),
+    "1.3-second": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_3, "second.test", "/big.bin", True),
+    "forwarded": forwarded,
+}
+
+
+# As if the client were gone.
+LOST = {"SSL_read", "SSL_write", "SSL_do_handshake", "SSL_connect"}
+
+
+def appears(condition):
+    try:
+        return brigade.wait_until(condition, seconds=0.5)
+    except AssertionError:
+        return False
+
+
+def answers(s):
+    try:
+        return s.get("/a.txt").status == 200 and over_tls(s, ssl.TLSVersion.TLSv1_3)
+    except (OSError, Truncated):
+        return 0
+
+
+def spread(n):
+    """Numbers from 1 to n: all, or some."""
+    most = 400 if COMPLETE else SAMPLE
+    return sorted({1 + i * (n - 1) // max(most - 1, 1) for i in range(most)}) if n > most else range(1, n + 1)
+
+
+@pytest.mark.parametrize("shape", SHAPES if COMPLETE else ["1.2", "1.3-second", "forwarded"])
+def test_requests(serve, tmp_path, shape):
+    faults, act = Faults(str(tmp_path / "faults")), SHAPES[shape]
+    s = site(serve, faults).start()
+    for _ in range(3):
+        assert act(s)
+    process, before = s.children(), faults.counts()
+    assert act(s)
+    calls = [after - n for n, after in zip(before, faults.counts())]
+    tried, findings = 0, []
+    for call, n in enumerate(calls):
+        for number in spread(n):
+            told = len(s.error_log())
+            faults.arm(call, number)
+            right = act(s)
+            hit = faults.disarm()
+            where = f"{faults.name(call)} number {number} of {n}"
+            tried += hit
+            assert s.children() == process, f"{where}: the server process ended\n{s.error_log().decode()[-3000:]}"
+            assert act(s), f"{where}: later connections are not served\n{s.error_log().decode()[-2000:]}"
+            if hit and not right and faults.name(call) not in LOST and not appears(lambda told=told: len(s.error_log()) > told):
+                findings.append(where)
+    assert tried
+    assert not findings, f"no line in the error log: {findings}"
+    print(f"{shape}: {tried} faults of {sum(calls)} calls")
+
+
+def test_starts(serve, tmp_path):
+    """It says what failed and ends, or it serves."""
+    faults = Faults(str(tmp_path / "faults"))
+    s = site(serve, faults).start()
+    calls, names = faults.counts(), [faults.name(i) for i in range(faults.control.calls_n)]
+    s.close()
+    served, refused, findings = 0, 0, []
+    for name, n in zip(names, calls):
+        for number in spread(n) if COMPLETE else [n][:n]:
+            faults = Faults(str(tmp_path / f"faults-{name}-{number}"))
+            s = site(serve, faults, f"{name}:{number}")
+            try:
+                s.start()
+            except AssertionError:
+                refused += 1
+                if s.process.poll() not in (1, 2) or not s.error_log():
+                    findings.append(f"{name}:{number}: status {s.process.poll()}, {s.error_log()[-300:]}")
+            else:
+                faults.disarm()
+                right = appears(lambda s=s: answers(s) or s.process.poll() is not None) and s.process.poll() in (None, 1, 2)
+                served, refused = (served + 1, refused) if s.process.poll() is None else (served, refused + 1)
+                if not right:
+                    findings.append(f"{name}:{number}: it does not serve\n{s.error_log().decode()[-1000:]}")
+            s.close()
+    assert not findings, "\n".join(findings)
+    print(f"starts: {served} served, {refused} refused with a message")
