@@ -19,6 +19,7 @@ static void *server_create(apr_pool_t *p, server_rec *s)
     sc->server = s;
     sc->enabled = sc->protocols = sc->honor_order = sc->tickets = sc->strict_sni = TLS_UNSET;
     sc->sni_policy = sc->verify = sc->depth = sc->session_seconds = sc->index = TLS_UNSET;
+    sc->stapling = TLS_UNSET;
     return sc;
 }
 
@@ -43,6 +44,7 @@ static void *server_merge(apr_pool_t *p, void *basev, void *addv)
     MERGE_NUMBER(verify);
     MERGE_NUMBER(depth);
     MERGE_NUMBER(session_seconds);
+    MERGE_NUMBER(stapling);
     MERGE_POINTER(key_files);
     MERGE_POINTER(cert_files);
     MERGE_POINTER(chain_file);

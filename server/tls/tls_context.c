@@ -264,6 +264,8 @@ static int context_fill(SSL_CTX *ctx, const tls_server_conf *sc, const apr_array
     SSL_CTX_set_tlsext_servername_callback(ctx, tls_server_name);
     SSL_CTX_set_alpn_select_cb(ctx, tls_alpn, NULL);
     SSL_CTX_set_info_callback(ctx, tls_asked);
+    if (sc->stapled)
+        SSL_CTX_set_tlsext_status_cb(ctx, tls_staple_status);
     SSL_CTX_set_dh_auto(ctx, 1);
     for (int i = 0; i < pairs->nelts; i++)
         if (context_pair(ctx, sc, &APR_ARRAY_IDX(pairs, i, tls_pair), lib))

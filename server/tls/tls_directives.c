@@ -4,6 +4,7 @@
 #include "tls_proxy_private.h"
 #include "http_core.h"
 #include "http_log.h"
+#include "http_main.h"
 #include "apr_strings.h"
 #include <string.h>
 #include <stdlib.h>
@@ -64,6 +65,25 @@ static const char *set_strict_sni(cmd_parms *cmd, void *dir, int on)
 static const char *set_off_only(cmd_parms *cmd, void *dir, int on)
 {
     return on ? apr_pstrcat(cmd->pool, cmd->cmd->name, " On", NOT_OFFERED, NULL) : NULL;
+}
+
+/* Modules have the responses: without one, a certificate that names a responder needs Apache's module. */
+static const char *set_stapling(cmd_parms *cmd, void *dir, int on)
+{
+    if (on && !ap_find_linked_module("mod_md.c") &&
+        tls_staple_is_wanted(ap_conftree, cmd->temp_pool))
+        return set_off_only(cmd, dir, on);
+    of_server(cmd)->stapling = on;
+    return NULL;
+}
+
+/* For those who fetch responses; mod_md has directives of its own. */
+static const char *set_stapling_detail(cmd_parms *cmd, void *dir, const char *args)
+{
+    ap_log_error(APLOG_MARK, APLOG_INFO | APLOG_STARTUP, 0, cmd->server,
+                 "%s has no effect: OCSP responses are those of mod_md (MDStapling)",
+                 cmd->cmd->name);
+    return NULL;
 }
 
 static const char *set_cache_timeout(cmd_parms *cmd, void *dir, const char *arg)
@@ -395,6 +415,8 @@ static const char *set_seed(cmd_parms *cmd, void *dir, const char *when, const c
 #define ANYWHERE(name, kind, fn, help) AP_INIT_##kind(name, fn, NULL, OR_AUTHCFG | RSRC_CONF, help)
 #define OUTGOING(name, kind, fn, which, help) \
     AP_INIT_##kind(name, fn, (void *)(intptr_t)(which), RSRC_CONF | PROXY_CONF, help)
+#define STAPLING(name) \
+    AP_INIT_RAW_ARGS(name, set_stapling_detail, NULL, RSRC_CONF, "without effect: see MDStapling")
 #define REFUSED(name) \
     AP_INIT_RAW_ARGS(name, set_refused, NULL, OR_ALL | RSRC_CONF, "not offered by this module")
 
@@ -421,7 +443,7 @@ const command_rec tls_commands[] = {
     SERVER("SSLStrictSNIVHostCheck", FLAG, set_strict_sni,
            "On: clients without a server name are refused"),
     SERVER("SSLVHostSNIPolicy", TAKE1, set_sni_policy, "strict, secure, authonly or insecure"),
-    SERVER("SSLUseStapling", FLAG, set_off_only, "Off"),
+    SERVER("SSLUseStapling", FLAG, set_stapling, "On or Off: tell when no OCSP response is sent"),
     SERVER("SSLOCSPEnable", FLAG, set_off_only, "Off"),
     ANYWHERE("SSLVerifyClient", TAKE1, set_verify, "none, optional, require or optional_no_ca"),
     ANYWHERE("SSLVerifyDepth", TAKE1, set_depth, "certificates between a client's and the root"),
@@ -479,13 +501,13 @@ const command_rec tls_commands[] = {
     REFUSED("SSLRequire"),
     REFUSED("SSLSRPUnknownUserSeed"),
     REFUSED("SSLSRPVerifierFile"),
-    REFUSED("SSLStaplingCache"),
-    REFUSED("SSLStaplingErrorCacheTimeout"),
-    REFUSED("SSLStaplingFakeTryLater"),
-    REFUSED("SSLStaplingForceURL"),
-    REFUSED("SSLStaplingResponderTimeout"),
-    REFUSED("SSLStaplingResponseMaxAge"),
-    REFUSED("SSLStaplingResponseTimeSkew"),
-    REFUSED("SSLStaplingReturnResponderErrors"),
-    REFUSED("SSLStaplingStandardCacheTimeout"),
+    STAPLING("SSLStaplingCache"),
+    STAPLING("SSLStaplingErrorCacheTimeout"),
+    STAPLING("SSLStaplingFakeTryLater"),
+    STAPLING("SSLStaplingForceURL"),
+    STAPLING("SSLStaplingResponderTimeout"),
+    STAPLING("SSLStaplingResponseMaxAge"),
+    STAPLING("SSLStaplingResponseTimeSkew"),
+    STAPLING("SSLStaplingReturnResponderErrors"),
+    STAPLING("SSLStaplingStandardCacheTimeout"),
     {.name = NULL}};

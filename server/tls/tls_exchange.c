@@ -11,8 +11,10 @@
 #include "supervised.h"
 #include "watch.h"
 #include "http_log.h"
+#include "mpm_common.h"
 #include "apr_strings.h"
 #include <openssl/err.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -182,6 +184,11 @@ static int exchange_put(const tls_server_conf *sc, const apr_array_header_t *pai
         return 0;
     }
     exchange_tell(sc, pairs, p);
+    if (sc->stapled) {
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, sc->server,
+                     "TLS: graceful restart, for OCSP responses of the new certificate");
+        kill(getpid(), AP_SIG_GRACEFUL);
+    }
     return 1;
 }
 

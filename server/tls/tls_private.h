@@ -15,6 +15,7 @@
  * tls_store.c        certificates on their way from the supervisor to the loops
  * tls_exchange.c     the supervisor takes new certificates when their files change
  * tls_staged.c       certificates that mod_md got: the restart that activates them
+ * tls_staple.c       OCSP responses that modules keep
  * tls_show.c         certificates in reports and warnings
  * tls_setup.c        checks after the configuration was read; what a loop has
  * tls_bio.c          between OpenSSL and the socket
@@ -104,12 +105,14 @@ typedef struct tls_server_conf {
     int enabled, protocols, honor_order, tickets, strict_sni, sni_policy;
     int verify, depth, session_seconds;
     apr_array_header_t *cert_files, *key_files; /**< const char * */
+    int stapling;                               /**< SSLUseStapling */
     const char *ticket_file;                    /**< SSLSessionTicketKeyFile */
     const char *chain_file, *ciphers, *ciphers13, *ca_file, *ca_path;
     apr_array_header_t *commands; /**< tls_command: SSLOpenSSLConfCmd */
 
     /* After the configuration was read: */
     apr_array_header_t *pairs; /**< tls_pair, files alone: tls_store_get() has what is in them */
+    int stapled;               /**< a module has OCSP responses */
     uint64_t stamp;            /**< tls_exchange_stamp() of them, before they were read */
     int index;                 /**< of its SSL_CTX in each loop; -1: it has none */
     int compat;                /**< servers with the same number may be reached by one handshake */
@@ -145,7 +148,8 @@ typedef struct tls_kdf tls_kdf;
 /** What a loop has. */
 typedef struct tls_loop {
     OSSL_LIB_CTX *lib;
-    SSL_CTX **ctx;             /**< by tls_server_conf.index */
+    SSL_CTX **ctx; /**< by tls_server_conf.index */
+    struct tls_staple *staples;
     uint64_t *versions;        /**< of what is in them, by tls_store_version() */
     apr_time_t turn;           /**< the turn that steps were counted in */
     int steps;                 /**< handshake steps in it */
@@ -448,6 +452,20 @@ SSL_CTX *tls_context_of(tls_loop *loop, const server_rec *s);
 
 /** The handshake is done: the response cache shall answer with what it reaches alone. 0 on success. */
 int tls_view_set(const tls_conn *t);
+
+/* ---- tls_staple.c ---- */
+
+/** 1 if a certificate of this configuration names an OCSP responder. Blocking: reads files. */
+int tls_staple_is_wanted(const ap_directive_t *node, apr_pool_t *p);
+
+/** Tell modules of the certificates of a server (sc->stapled). Threads: main, of the supervisor. */
+void tls_staple_begin(tls_server_conf *sc, const apr_array_header_t *pairs, apr_pool_t *p,
+                      apr_pool_t *ptemp);
+
+/** For SSL_CTX_set_tlsext_status_cb(). */
+int tls_staple_status(SSL *ssl, void *unused);
+
+void tls_staple_end(tls_loop *loop);
 
 /* ---- tls_show.c ---- */
 

@@ -103,6 +103,7 @@ static apr_status_t setup_server(tls_server_conf *sc, apr_pool_t *p, apr_pool_t 
     BRG_ASSERT(sc->index < 0);
     if (!pairs)
         return APR_EGENERAL;
+    tls_staple_begin(sc, pairs, p, ptemp);
     if (tls_store_put(setup_servers_n, pairs)) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, errno, sc->server,
                      "TLS: no room for certificates and keys");
@@ -260,6 +261,7 @@ static void setup_end(brg_loop *loop)
     OSSL_LIB_CTX_free(l->lib);
     free(l->ctx);
     free(l->versions);
+    tls_staple_end(l);
     free(l);
     loop->layer = NULL;
 }
