@@ -133,7 +133,8 @@ static void observe_fill(request_rec *r, const cache_entry *e, const cache_obser
     r->handler = o->handler;
     r->content_type = o->content_type;
     r->uri = (char *)(uintptr_t)o->uri;
-    r->args = (char *)(uintptr_t)o->args;
+    if (!e->any_query)
+        r->args = (char *)(uintptr_t)o->args;
     r->finfo = o->finfo;
     r->mtime = e->mtime;
     r->bytes_sent = sent->body_sent;

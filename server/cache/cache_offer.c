@@ -112,6 +112,13 @@ cache_entry *cache_find_for(response_cache *c, const request_rec *r, uint64_t *h
                       strlen(r->unparsed_uri), &asked, hash);
 }
 
+size_t cache_target_len(const request_rec *r)
+{
+    size_t len = strlen(r->unparsed_uri);
+
+    return policy_query_counts(r) ? len : cache_path_len(r->unparsed_uri, len);
+}
+
 /* An answer that fills an entry has to be seen after all filters. */
 static void offer_capture(response_cache *c, request_rec *r, request_offer *offer)
 {

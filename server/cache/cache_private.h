@@ -137,6 +137,7 @@ struct cache_entry {
     uint8_t not_first;   /**< the first response on a connection carries an Upgrade field */
     uint8_t coded;       /**< a filter made the body: the answer to HEAD is another one */
     uint8_t uncacheable; /**< armed, but its body is too long to be stored */
+    uint8_t any_query;   /**< the key ends before the query, which nobody looked at */
     uint8_t vary_n;
     uint8_t frame_before, frame_after; /**< parts of body that frame it: a chunk's size, and ends */
     cache_vary_key *vary;              /**< the request fields that it is for */
@@ -224,6 +225,9 @@ size_t cache_bytes(const response_cache *c);
 int cache_make_room(response_cache *c, const brg_core_conf *conf, int queue, unsigned count,
                     size_t bytes);
 
+/** Length of a target without its query; with it, if that is irregular. Threads: any. */
+size_t cache_path_len(const char *uri, size_t uri_len);
+
 /** Of an entry's key. Threads: any. */
 uint64_t cache_hash(const brg_listener *l, const void *chain, const char *host, size_t host_len,
                     const char *uri, size_t uri_len);
@@ -235,7 +239,7 @@ static inline const void *cache_chain_of(const brg_conn *bc)
     return (const void *)((uintptr_t)bc->chain + (bc->http2 != 0));
 }
 
-/** Find the entry for a head, or NULL. */
+/** Find the entry for a head, or NULL: that of its target, else one for whatever query. */
 cache_entry *cache_find(response_cache *c, const brg_listener *l, const void *chain,
                         const char *host, size_t host_len, const char *uri, size_t uri_len,
                         const cache_asked *asked, uint64_t *hash);
@@ -309,6 +313,9 @@ void cache_seen_on_worker(request_rec *r);
 
 /** The cache that the calling worker fills for its request, or NULL (cache_worker_fill.c). */
 response_cache *cache_of_worker(void);
+
+/** Bytes of the target of @a r that its entry has in the key, should it be answered with a file. */
+size_t cache_target_len(const request_rec *r);
 
 /** As if the handler for files had offered the file of @a r, which filters are going to compress: 1
  * if it would be taken. */

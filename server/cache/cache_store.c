@@ -102,6 +102,12 @@ static apr_array_header_t *store_paths(request_rec *r)
     return paths;
 }
 
+/* The answer is a file, and nothing that took part looked at the query. */
+static int store_leaves_query(const request_rec *r)
+{
+    return request_offer_of(r)->path && !policy_query_counts(r);
+}
+
 /* All that decides what is put under watch, as one string. The answer that fills an entry must have
  * the fingerprint of the one that armed it: between the two, a missing directory may have come, or a
  * page have got another part. */
@@ -109,8 +115,8 @@ static const char *store_fingerprint(request_rec *r)
 {
     apr_array_header_t *parts = store_paths(r);
 
-    APR_ARRAY_PUSH(parts, const char *) =
-        apr_psprintf(r->pool, "%d%d", store_origin(r), store_overrides_possible(r));
+    APR_ARRAY_PUSH(parts, const char *) = apr_psprintf(
+        r->pool, "%d%d%d", store_origin(r), store_overrides_possible(r), store_leaves_query(r));
     return apr_array_pstrcat(r->pool, parts, '\n');
 }
 
@@ -239,11 +245,13 @@ static int store_is_wanted(response_cache *c, const request_rec *r, uint64_t has
 }
 
 /* Armed, or validated by stat; NULL: it cannot be stored, or is not worth it. */
-static cache_entry *store_new(response_cache *c, request_rec *r, uint64_t hash,
-                              policy_reason *reason)
+static cache_entry *store_new(response_cache *c, request_rec *r, policy_reason *reason)
 {
     const brg_conn *bc = connection_of(r->connection);
     const char *host = apr_table_get(r->headers_in, "Host");
+    size_t len = store_leaves_query(r) ? cache_target_len(r) : strlen(r->unparsed_uri);
+    uint64_t hash =
+        cache_hash(bc->listener, cache_chain_of(bc), host, strlen(host), r->unparsed_uri, len);
     cache_entry *e;
     int count;
 
@@ -251,13 +259,14 @@ static cache_entry *store_new(response_cache *c, request_rec *r, uint64_t hash,
         cache_refuse(reason, "it is asked for too seldom, or too large for FileCacheSize");
         return NULL;
     }
-    e = cache_add(c, bc->listener, cache_chain_of(bc), host, strlen(host), r->unparsed_uri,
-                  strlen(r->unparsed_uri), hash, store_queue(r));
+    e = cache_add(c, bc->listener, cache_chain_of(bc), host, strlen(host), r->unparsed_uri, len,
+                  hash, store_queue(r));
     if (!e) {
         cache_refuse(reason, "there is no room in the cache");
         return NULL;
     }
     e->uses = (uint8_t)count;
+    e->any_query = store_leaves_query(r) != 0;
     /* Else many entries would be armed for which there is no room once their bodies come, and each
      * that is filled would drive another one out: in a cycle the one that is asked for next. */
     e->reserved = store_bytes_wanted(r) - STORE_ENTRY_BYTES + STORE_FILL_BYTES;
@@ -310,7 +319,7 @@ static int store_has_all(const cache_entry *e, const request_rec *r)
 }
 
 /* The entry that the answer may fill; it has been armed by another one. NULL: none. */
-static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *e, uint64_t hash,
+static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *e,
                                 policy_reason *reason)
 {
     if (e && !e->filled &&
@@ -324,7 +333,7 @@ static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *
             cache_touch(c, e);
         return e;
     }
-    e = store_new(c, r, hash, reason);
+    e = store_new(c, r, reason);
     if (!e || e->watched)
         return NULL; /* armed: the next full run fills it */
     if (r->status != HTTP_OK &&
@@ -389,7 +398,7 @@ void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
             cache_forget(c, e);
         return;
     }
-    if (!(e = store_entry(c, r, e, hash, reason)))
+    if (!(e = store_entry(c, r, e, reason)))
         return;
     if (!e->filled)
         e->observed = depends == BRG_CACHE_OBSERVED;
@@ -409,6 +418,6 @@ cache_entry *cache_armed_for(response_cache *c, request_rec *r)
                    ? e
                    : NULL;
     if (store_ask(r, &reason) != BRG_CACHE_VOLATILE)
-        store_new(c, r, hash, &reason);
+        store_new(c, r, &reason);
     return NULL;
 }

@@ -2,6 +2,7 @@
 /* The table of stored answers, what they are charged with, and which of them go when there are too
  * many. */
 #include "cache_private.h"
+#include "query.h"
 #include "universal_hash.h"
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +19,12 @@ uint64_t cache_hash(const brg_listener *l, const void *chain, const char *host, 
                           uri, uri_len);
 }
 
-cache_entry *cache_find(response_cache *c, const brg_listener *l, const void *chain,
-                        const char *host, size_t host_len, const char *uri, size_t uri_len,
-                        const cache_asked *asked, uint64_t *hash)
+static cache_entry *table_find(response_cache *c, const brg_listener *l, const void *chain,
+                               const char *host, size_t host_len, const char *uri, size_t uri_len,
+                               const cache_asked *asked, uint64_t h)
 {
-    uint64_t h = cache_hash(l, chain, host, host_len, uri, uri_len);
     cache_entry *e = c->bucket[h & (c->buckets_n - 1)];
 
-    *hash = h;
     for (; e; e = e->next)
         if (e->hash == h && e->host_len == host_len && e->uri_len == uri_len && e->listener == l &&
             e->chain == chain && !memcmp(e->key, host, host_len) &&
@@ -33,6 +32,30 @@ cache_entry *cache_find(response_cache *c, const brg_listener *l, const void *ch
             (!e->vary_n || cache_vary_matches(c, e, asked)))
             return e;
     return NULL;
+}
+
+size_t cache_path_len(const char *uri, size_t uri_len)
+{
+    const char *mark = memchr(uri, '?', uri_len);
+    size_t len = mark ? (size_t)(mark - uri) : uri_len;
+
+    return mark && query_is_regular(mark + 1, uri_len - len - 1) ? len : uri_len;
+}
+
+cache_entry *cache_find(response_cache *c, const brg_listener *l, const void *chain,
+                        const char *host, size_t host_len, const char *uri, size_t uri_len,
+                        const cache_asked *asked, uint64_t *hash)
+{
+    cache_entry *e;
+    size_t path_len;
+
+    *hash = cache_hash(l, chain, host, host_len, uri, uri_len);
+    e = table_find(c, l, chain, host, host_len, uri, uri_len, asked, *hash);
+    if (e || (path_len = cache_path_len(uri, uri_len)) == uri_len)
+        return e;
+    e = table_find(c, l, chain, host, host_len, uri, path_len, asked,
+                   cache_hash(l, chain, host, host_len, uri, path_len));
+    return e && e->any_query ? e : NULL;
 }
 
 int cache_same_key(const cache_entry *a, const cache_entry *b)

@@ -60,7 +60,7 @@ void cache_seen_on_worker(request_rec *r)
         return;
     host = apr_table_get(r->headers_in, "Host");
     bc->asked = cache_hash(bc->listener, cache_chain_of(bc), host, strlen(host), r->unparsed_uri,
-                           strlen(r->unparsed_uri));
+                           cache_target_len(r));
 }
 
 /* ---- on the loop, on the way to a worker ---- */
@@ -74,6 +74,7 @@ static cache_entry *shadow_create(cache_worker_fill *work, const cache_entry *e,
         return NULL;
     cache_hold(t);
     t->watched = 1;
+    t->any_query = e->any_query;
     t->server = e->server;
     if (!cache_vary_take(&work->cache, t, r) && (t->fingerprint = strdup(e->fingerprint)) != NULL)
         return t;

@@ -131,6 +131,7 @@ typedef struct request_dependencies {
     const char *first;        /**< absolute path, or NULL: none yet */
     apr_array_header_t *more; /**< const char *, or NULL */
     uint8_t too_many;         /**< there were more than are kept: nothing is to be stored */
+    uint8_t query;       /**< an expression looked at the query */
     uint8_t link_policy; /**< whether links were allowed was looked at, component by component */
 } request_dependencies;
 
@@ -139,6 +140,9 @@ const request_dependencies *request_dependencies_of(const request_rec *r);
 
 /** The Options of a directory on the way did not allow all symbolic links. */
 void request_link_policy_counts(const request_rec *r);
+
+/** The query of the target was looked at for @a r, or for one that belongs to it. */
+void request_query_counts(const request_rec *r);
 
 struct cache_capture;
 

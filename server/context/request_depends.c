@@ -30,6 +30,14 @@ void request_link_policy_counts(const request_rec *r)
         block->depends.link_policy = 1;
 }
 
+void request_query_counts(const request_rec *r)
+{
+    request_conf_block *block = request_first_block(r);
+
+    if (block)
+        block->depends.query = 1;
+}
+
 /* A path is looked at several times within a short while, if at all; a second mention is harmless. */
 #define DEPENDS_COMPARED 16
 

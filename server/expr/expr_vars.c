@@ -5,6 +5,7 @@
 #include <string.h>
 #include "expr_private.h"
 #include "core_settings.h"
+#include "request_context.h"
 #include "ap_mmn.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -110,10 +111,12 @@ static const char *expr_var_request(ap_expr_eval_ctx_t *ctx, expr_var id)
     case EXPR_V_PATH_INFO:
         return r->path_info;
     case EXPR_V_QUERY:
+        request_query_counts(r);
         return r->args;
     case EXPR_V_IS_SUBREQ:
         return r->main ? "true" : "false";
     case EXPR_V_THE_REQUEST:
+        request_query_counts(r);
         return r->the_request;
     case EXPR_V_PROTOCOL:
         return r->protocol;

@@ -4,6 +4,7 @@
 #include "core_settings.h"
 #include "brigade/assert.h"
 #include "placement.h"
+#include "query.h"
 #include "conn.h"
 #include "declarations.h"
 #include "request_context.h"
@@ -31,7 +32,9 @@ static int observers_n;
 static const declaration *asked[DECLARATIONS_MOST];
 static const declaration *stock[DECLARATIONS_MOST]; /* of stock modules */
 static int asked_n, stock_n, stock_filters_wait; /* the latter: filters of some of them may wait */
-static int policy_surveyed;                      /* policy_survey_hooks() ran in this process */
+static int phases_query;    /* a module that hooks requests may look at the query */
+static int phases_rewrite;  /* mod_rewrite is there, which does so where RewriteEngine is on */
+static int policy_surveyed; /* policy_survey_hooks() ran in this process */
 static enum { CONNS_PLAIN, CONNS_BY_FILTERS, CONNS_MODULE_DRIVEN } connections_kind;
 
 typedef apr_array_header_t *hook_get_fn(void);
@@ -196,10 +199,14 @@ const policy_stored_loggers *policy_stored_log(void)
 static void survey_declarations(void)
 {
     asked_n = stock_n = stock_filters_wait = 0;
-    phases_authenticate = phases_differ = 0;
+    phases_authenticate = phases_differ = phases_query = phases_rewrite = 0;
     for (const declaration *d = declarations; d < declarations + declarations_n; d++) {
         if (d->stock || (d->never && d->hooks_phases) || (d->fn && d->hooks_requests))
             asked[asked_n++] = d;
+        if (d->stock && !strcmp(d->name, "mod_rewrite.c"))
+            phases_rewrite = 1;
+        else
+            phases_query |= d->hooks_requests && !query_is_left_by(d->name);
         if (!d->stock)
             continue;
         stock[stock_n++] = d;
@@ -222,6 +229,14 @@ void policy_survey_hooks(void)
     policy_surveyed = 1;
     phases_plain = survey(request_hooks, sizeof request_hooks / sizeof *request_hooks, "requests");
     survey_declarations();
+}
+
+int policy_query_counts(const request_rec *r)
+{
+    const request_dependencies *found = request_dependencies_of(r);
+
+    return phases_query || !found || found->query ||
+           (phases_rewrite && stock_is_marked("mod_rewrite.c"));
 }
 
 int phases_may_run_inline(void)

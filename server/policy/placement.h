@@ -38,6 +38,9 @@ int policy_keeps_out(const module *m, policy_reason *reason);
  * was. */
 int policy_ask_modules(request_rec *r, policy_reason *reason);
 
+/** 1 if the query of the target may have been looked at for @a r, which is answered with a plain file (query.h). */
+int policy_query_counts(const request_rec *r);
+
 /** 1 if a stock module's output filter leaves heads and bodies as they are. */
 int policy_filter_leaves(const ap_filter_rec_t *frec);
 

@@ -279,7 +279,10 @@ static const stock_rule rules[] = {
      .filters_work = 1,
      .observes = 1},
     /* a map may ask a program or a database */
-    {.name = "mod_rewrite.c", .depends = stock_rewrite, .unless = "RewriteMap"},
+    {.name = "mod_rewrite.c",
+     .depends = stock_rewrite,
+     .unless = "RewriteMap",
+     .marks = "RewriteEngine"},
     {.name = "mod_rpaf-2.0.c", .depends = stock_rpaf, .marks = "RPAFsethostname", .observes = 1},
     {.name = "mod_security2.c",
      .depends = stock_static,

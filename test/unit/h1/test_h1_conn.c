@@ -166,6 +166,22 @@ static void test_from_memory_after_a_worker(void **state)
     assert_int_equal(hits(), 1);
 }
 
+/* A file, whose query nobody looks at, is there for whatever query; others may have to be refused. */
+static void test_from_memory_with_any_query(void **state)
+{
+    char ask[80];
+
+    for (unsigned i = 1; i <= 5; i++) {
+        snprintf(ask, sizeof ask, "GET /a?%u HTTP/1.1\r\nHost: x\r\n\r\n", i);
+        say(ask);
+        assert_int_equal(count(answers(), "HTTP/1.1 200 OK\r\n"), i);
+    }
+    assert_int_equal(hits(), 2);
+    say("GET /a?{ HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_int_equal(count(answers(), "HTTP/1.1 200 OK\r\n"), 6);
+    assert_int_equal(hits(), 2);
+}
+
 /* Also if some of them are for a worker. */
 static void test_pipelined_in_order(void **state)
 {
@@ -429,6 +445,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         DRIVE(test_from_memory),
         DRIVE(test_from_memory_after_a_worker),
+        DRIVE(test_from_memory_with_any_query),
         DRIVE(test_pipelined_in_order),
         DRIVE(test_a_head_in_pieces),
         DRIVE(test_quantum),
