@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Configuration text: the first byte says whether it is an .htaccess file ('h') or a server's
- * configuration. Lines that would open other files are left out. */
+/*
+ * Configuration text: the first byte says whether it is an .htaccess file ('h') or a server's
+ * configuration. Lines that would open other files are left out.
+ * Covers: server/config/config_parse.c server/config/config_line.c server/config/config_tree.c
+ *     server/config/config_args.c server/config/config_vars.c server/config/config_htaccess.c
+ *     server/config/config_commands.c
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +19,9 @@ static int opens_files(const char *text)
 {
     static const char *const words[] = {"include", "load", "typesconfig", "root", "dir"};
 
-    for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
         if (ap_strcasestr(text, words[i]))
             return 1;
-    }
     return 0;
 }
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Expressions: the first byte chooses the flags, the rest is the text. What parses is evaluated. */
+/*
+ * Expressions: the first byte chooses the flags, the rest is the text. What parses is evaluated.
+ * Covers: server/expr/expr_lex.c server/expr/expr_parse.c server/expr/expr_eval.c
+ *     server/expr/expr_ops.c server/expr/expr_funcs.c server/expr/expr_vars.c
+ *     server/expr/expr_text.c
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,10 +39,9 @@ static int needs_server(const ap_expr_lookup_parms *parms)
     };
     size_t i;
 
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (ap_cstr_casecmp(parms->name, names[i]) == 0)
             return 1;
-    }
     return 0;
 }
 

@@ -6,6 +6,8 @@
  * the last match: '-' the caller has forgotten it, anything else it was moved to other memory, just
  * as large. What an evaluation allocates ends with it. Captures must always lie within the subject,
  * and without one they are empty.
+ * Covers: server/expr/expr_core.c server/expr/expr_eval.c server/expr/expr_ops.c
+ *     server/expr/expr_text.c
  */
 #include "test_request.h"
 #include "ap_expr.h"

@@ -2,6 +2,7 @@
 /*
  * Header fields that are lists, and cookies. The first line is what is looked for, the rest the
  * field: items lie within it, one after the other, and each is found again.
+ * Covers: server/http/util_cookies.c server/base/util_list.c server/base/util_word.c
  */
 #include "test_request.h"
 #include "http_log.h"

@@ -2,6 +2,7 @@
 /*
  * Bodies of forms. The first bytes say how many pairs and bytes are allowed and how the body is
  * cut; what comes out must not depend on the cuts, hold no NUL and be no longer than the body.
+ * Covers: server/http/util_form.c
  */
 #include "test_request.h"
 #include "http_protocol.h"

@@ -2,6 +2,8 @@
 /*
  * Field blocks of HTTP/2. The first byte chooses the room of the list, the second where the input is cut into
  * two blocks of one connection. What was decoded is encoded, and must be decoded to the same.
+ * Covers: server/h2/hpack_decode.c server/h2/hpack_encode.c server/h2/hpack_table.c
+ *     server/h2/huffman.c
  */
 #include "hpack_decode.h"
 #include "hpack_encode.h"

@@ -2,6 +2,7 @@
 /*
  * Dates in conditional fields. What is read as a date must survive being written and read again,
  * and a condition on it must hold for the moment that it names.
+ * Covers: server/http/http_condition.c
  */
 #include "test_request.h"
 #include "h1_response.h"

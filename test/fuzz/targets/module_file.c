@@ -2,6 +2,7 @@
 /*
  * Shared objects as they are read before one is opened: whatever the file says of sizes and places
  * in itself, nothing beyond it is read, and every name that comes out ends.
+ * Covers: server/loader/module_file.c
  */
 #include "module_file.h"
 #include "apr_general.h"

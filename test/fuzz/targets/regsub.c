@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of an input: pattern, subject, replacement. The same result must come out of every way to
- * substitute. */
+/*
+ * Lines of an input: pattern, subject, replacement. The same result must come out of every way to
+ * substitute.
+ * Covers: server/base/regex_subst.c server/base/regex_pcre2.c server/base/regex_rxplus.c
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

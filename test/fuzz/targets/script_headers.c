@@ -3,6 +3,7 @@
  * What scripts say before their output. The first byte says how the text is cut; neither the cuts
  * nor where it comes from (buckets, a string) change the answer, and no field has an end of a line
  * in it or frames the body.
+ * Covers: server/http/script_headers.c
  */
 #include "test_request.h"
 #include "http_log.h"

@@ -2,6 +2,7 @@
 /*
  * Specifications of memory systems. What is refused has a message; what is accepted can be built
  * and used, describes itself as a specification that builds the same, and gives everything back.
+ * Covers: memory/sms_spec.c memory/sms_params.c memory/sms_kinds.c
  */
 #include "brigade/sms.h"
 #include <stdint.h>

@@ -2,6 +2,7 @@
 /*
  * Conditions in the language of Apache 2.2: the tree must have the form that its evaluation relies
  * on, and no more nodes than the text has bytes.
+ * Covers: filters/ssi/ssi_legacy_expr.c filters/ssi/ssi_legacy_parse.c
  */
 #include "ssi_legacy.h"
 #include "apr_general.h"

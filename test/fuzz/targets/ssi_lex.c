@@ -3,6 +3,8 @@
  * Pages: the first byte chooses the tags, the second how the text of a directive is cut. The nodes
  * of the compiled page must be in order and within it, and each directive must come out the same
  * when the lexer gets it piece by piece.
+ * Covers: filters/ssi/ssi_lex.c filters/ssi/ssi_scan.c filters/ssi/ssi_compile.c
+ *     filters/ssi/ssi_encode.c
  */
 #include "ssi_private.h"
 #include "apr_general.h"

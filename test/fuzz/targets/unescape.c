@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Escapes, paths and lists: in place functions must stay within the string, and what was escaped
- * comes back. */
+/*
+ * Escapes, paths and lists: in place functions must stay within the string, and what was escaped
+ * comes back.
+ * Covers: server/base/util_unescape.c server/base/util_escape.c server/base/util_path.c
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
