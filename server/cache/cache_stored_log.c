@@ -6,6 +6,7 @@
 #include "http_core.h"
 #include "http_text.h"
 #include "apr_strings.h"
+#include <string.h>
 #include <strings.h>
 
 /* What brg_stored_answer.core points to. */
@@ -92,11 +93,29 @@ BRG_DECLARE(const char *) brg_stored_note(const brg_stored_answer *a, const char
     return view_pair(kept->pair + kept->env_n, kept->notes_n, name);
 }
 
+#define QUERY_ROOM 1024
+
+/* The query of this request, where the entry is for any. -1: it is too long */
+static int view_query(const http_head *h, char *query, const char **args)
+{
+    const char *mark = memchr(h->uri, '?', h->uri_len);
+    size_t len = mark ? h->uri_len - (size_t)(mark - h->uri) - 1 : 0;
+
+    *args = mark ? query : NULL;
+    if (len >= QUERY_ROOM)
+        return -1;
+    if (mark)
+        memcpy(query, mark + 1, len);
+    query[len] = '\0';
+    return 0;
+}
+
 int cache_log_directly(cache_entry *e, brg_conn *bc, const http_head *h,
                        const cache_observed_answer *sent)
 {
     const policy_stored_loggers *loggers = policy_stored_log();
     stored_view v = {.head = h, .sent = sent, .kept = e->log};
+    char query[QUERY_ROOM];
     const struct cache_observed *o = e->log;
     brg_stored_answer a = {.server = e->server,
                            .connection = bc->c,
@@ -115,7 +134,7 @@ int cache_log_directly(cache_entry *e, brg_conn *bc, const http_head *h,
                            .sent = (apr_off_t)sent->head_sent + sent->body_sent,
                            .core = &v};
 
-    if (!loggers)
+    if (!loggers || (e->any_query && view_query(h, query, &a.args)))
         return 0;
     if (h->line && h->line_len)
         a.request_line = view_text(h->line, h->line_len);

@@ -77,10 +77,12 @@ def test_pages_and_listings(site):
 
 def test_log_lines_have_their_own(site):
     server = site('CustomLog "@ROOT@/logs/access_log" "%r|%U|%q"\n')
-    asked(server, "/a.txt", "1", None, "b=2")
+    queries = ["1", None, "b=2", "l" * 3000, ""]
+    asked(server, "/a.txt", *queries)
     server.stop()
-    lines = server.read("logs/access_log").decode().splitlines()[-12:]
-    assert lines == ["GET /a.txt?1 HTTP/1.1|/a.txt|?1", "GET /a.txt HTTP/1.1|/a.txt|", "GET /a.txt?b=2 HTTP/1.1|/a.txt|?b=2"] * 4
+    targets = [("/a.txt", "") if q is None else (f"/a.txt?{q}", f"?{q}") for q in queries]
+    lines = server.read("logs/access_log").decode().splitlines()[-20:]
+    assert lines == [f"GET {target} HTTP/1.1|/a.txt|{shown}" for target, shown in targets] * 4
 
 
 def test_targets_that_are_refused(site):
