@@ -26,6 +26,7 @@ static const char *const query_left_by[] = {
     "mod_file.c",
     "mod_filter.c",
     "mod_headers.c",
+    "mod_http2.c",
     "mod_include.c",
     "mod_info.c",
     "mod_log_config.c",
