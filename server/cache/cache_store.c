@@ -196,12 +196,20 @@ static int store_is_head_of_file(const request_rec *r)
            (r->status == HTTP_NOT_MODIFIED || (length && apr_atoi64(length) == r->finfo.size));
 }
 
+/* A list of variants that changed within the last second, by mod_negotiation: its tag will be a strong one. */
+static int store_variants_change(const request_rec *r)
+{
+    return r->vlist_validator && r->vlist_validator[0] == 'W';
+}
+
 /* A file that has been at rest, a body made from such, or a file that is not there: what else an
  * answer may be is not watched for. */
 static int store_answer_is_lasting(const response_cache *c, const request_rec *r)
 {
     const request_offer *offer = request_offer_of(r);
 
+    if (store_variants_change(r))
+        return 0;
     if (offer->path)
         return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED ||
                 store_is_part_of_file(r)) &&
