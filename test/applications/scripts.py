@@ -12,6 +12,7 @@ Include /etc/apache2/conf-available/adminer.conf
 <IfFile /etc/phpmyadmin/apache.conf>
 Include /etc/phpmyadmin/apache.conf
 </IfFile>
+Alias /roundcube /var/lib/roundcube/public_html
 Alias /blog/wp-content /var/lib/wordpress/wp-content
 Alias /blog /usr/share/wordpress
 <Directory /usr/share/wordpress>
@@ -254,9 +255,46 @@ def wordpress(b):
     has(b, "user_login")
 
 
-SCRIPTS = {"dokuwiki": dokuwiki, "mediawiki": mediawiki, "adminer": adminer, "phpmyadmin": phpmyadmin, "wordpress": wordpress}
-PREPARE = {"dokuwiki": dokuwiki_prepare, "mediawiki": mediawiki_prepare, "phpmyadmin": phpmyadmin_prepare, "wordpress": wordpress_prepare}
+ROUNDCUBE = """<?php
+include '/etc/roundcube/config.inc.php.package';
+$config['db_dsnw'] = 'sqlite:////var/lib/roundcube/db/sqlite.db?mode=0640';
+$config['imap_host'] = 'localhost:1';
+$config['des_key'] = 'a-key-of-24-characters..';
+"""
+ROUNDCUBE_DATABASE = """mkdir -p /var/lib/roundcube/db
+mv /etc/roundcube/config.inc.php /etc/roundcube/config.inc.php.package
+php -r '$db = new PDO("sqlite:/var/lib/roundcube/db/sqlite.db"); $db->exec(file_get_contents("/usr/share/roundcube/SQL/sqlite.initial.sql"));'
+chown -R www-data /var/lib/roundcube/db /etc/roundcube/config.inc.php.package
+"""
+
+
+def roundcube_prepare(machine):
+    machine.must("sh", "-ec", ROUNDCUBE_DATABASE)
+    machine.write("/etc/roundcube/config.inc.php", ROUNDCUBE)
+
+
+def roundcube(b):
+    """Without a mail server: as far as its users get then."""
+    at = "/roundcube/"
+    b.get("/roundcube")
+    for target in ("", "?_task=login", "index.php", "?_task=mail", "skins/elastic/images/logo.svg", "skins/elastic/meta.json", "program/js/app.min.js", "program/resources/blank.gif",
+                   "program/lib/", "program/include/iniset.php", "program/", "plugins/", "config/config.inc.php", "logs/errors.log", "temp/", "SQL/sqlite.initial.sql", "composer.json", "bin/update.sh",
+                   ".htaccess", "README.md", "installer/", "none", "?_task=utils&_action=none", "?_task=login&_action=plugin.none"):
+        b.get(at + target)
+    b.get(at, [("If-Modified-Since", "Thu, 01 Jan 2026 00:00:00 GMT")])
+    for user, password in (("", ""), ("admin", "wrong"), ("été <b>", PASSWORD), ("a" * 10000, "b" * 100000)):
+        b.get(at)
+        b.submit({"_user": user, "_pass": password}, has=["_token"])
+        has(b, "_token", 401)
+    b.post(f"{at}?_task=login", {"_task": "login", "_action": "login", "_token": "stale", "_user": "admin", "_pass": PASSWORD})
+    b.get(f"{at}?_task=settings")
+    b.get(f"{at}?_task=logout")
+
+
+SCRIPTS = {"roundcube": roundcube, "dokuwiki": dokuwiki, "mediawiki": mediawiki, "adminer": adminer, "phpmyadmin": phpmyadmin, "wordpress": wordpress}
+PREPARE = {"roundcube": roundcube_prepare, "dokuwiki": dokuwiki_prepare, "mediawiki": mediawiki_prepare, "phpmyadmin": phpmyadmin_prepare, "wordpress": wordpress_prepare}
 NONCES = {
+    "roundcube": [(r"[A-Za-z0-9]{32}", "NONCE")],
     "dokuwiki": [(r"\d+ (?:second|minute)s? ago", "AGO"), (r"(?<![0-9a-f])[0-9a-f]{32}\b", "NONCE"), (r"(?:tseed|tok)=[0-9a-f]+", "TOKEN"), (r"taskrunner\.php\?[^\"]*", "TASK")],
     "mediawiki": [(r"\d+(?:\.\d+)? (?:milli)?seconds", "TOOK"), (r'"wgUserEditCount":\d+', ""), (r"[0-9a-f]{24,40}(?:\+|&#43;|%2B)?(?:\\{1,2}|&#92;|%5C)?", "NONCE"), (r"\b20\d{12}\b", "TIME"), (r"(?s)<!--.*?-->", ""), (r'"(?:cputime|walltime)":"[\d.]+"|"timingprofile":\[[^]]*\]|"(?:timestamp|origin)":"[^"]*"|"(?:transientcontent|ttl)":\d+', ""), (r'"wg(?:RequestId|BackendResponseTime)":[^,}]*', "")],
     "adminer": [(r"(?<=</code><td>)[\d.]{5,}|(?:pseudo_thread_id|rand_seed\d)</code><td>\d+", "NUMBER"), (r"nonce[-=]\"?[A-Za-z0-9+/=]+", "NONCE"), (r"(?<![\d:])\d+:\d+(?![\d:])|\b\d+\.\d{3} s\b", "TOKEN"), (r"\b[0-9a-f]{32}\b", "NONCE")],

@@ -17,7 +17,7 @@ from stock import driver
 
 pytestmark = debian.pytestmark
 PHP = ["php-fpm", "libapache2-mod-php", "php-sqlite3", "php-mysql", "php-xml", "php-mbstring", "php-intl", "php-gd", "php-curl"]
-PACKAGES = {"dokuwiki": ["dokuwiki"], "mediawiki": ["mediawiki"], "adminer": ["adminer", "mariadb-server"],
+PACKAGES = {"roundcube": ["roundcube-core", "roundcube-sqlite3"], "dokuwiki": ["dokuwiki"], "mediawiki": ["mediawiki"], "adminer": ["adminer", "mariadb-server"],
             "phpmyadmin": ["phpmyadmin", "mariadb-server"], "wordpress": ["wordpress", "wordpress-theme-twentytwentyone", "mariadb-server"]}
 MODULES = ["rewrite", "headers", "expires"]
 
