@@ -193,7 +193,8 @@ static void handshake_step(brg_conn *bc)
         handshake_wait(bc);
         return;
     }
-    (void)tls_keys_take(t);
+    if (!tls_keys_take(t))
+        tls_share(t);
     t->established = 1;
     if (tls_view_set(t))
         tls_close(bc);

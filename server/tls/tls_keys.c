@@ -194,6 +194,8 @@ int tls_keys_take(tls_conn *t)
     }
     if (failed)
         tls_keys_drop(t);
+    else
+        SSL_free_buffers(t->ssl); /* 16 KiB that it will not need */
     return failed ? -1 : 0;
 }
 

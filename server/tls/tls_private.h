@@ -24,6 +24,7 @@
  * tls_kdf.c          key derivation of TLS 1.3
  * tls_aead.c         ciphers, from OpenSSL's provider
  * tls_record.c       a record is encrypted, or decrypted
+ * tls_share.c        connections share an SSL
  * tls_return.c       records are OpenSSL's again
  * tls_input.c        records are read
  * tls_selftest.c     whether these two work with this OpenSSL
@@ -55,6 +56,7 @@ extern module AP_MODULE_DECLARE_DATA ssl_module;
 #define TLS_HANDSHAKES 8            /**< steps of handshakes in one turn of a loop */
 #define TLS_READS 16                /**< reads from the socket in one call */
 #define TLS_ASKS 100                /**< KeyUpdates and renegotiations in a second */
+#define TLS_SHARED 16               /**< SSLs that a loop has for connections to share */
 #define TLS_INPUT (33 * 1024)       /**< ciphertext in one read: two records */
 #define TLS_IV 12
 #define TLS_FIXED_IV 4       /**< with AES in TLS 1.2 */
@@ -156,6 +158,8 @@ typedef struct tls_loop {
     tls_aead *aead[TLS_AEADS]; /**< NULL: OpenSSL has none */
     EVP_KDF *prf;
     tls_kdf *kdf;
+    SSL *shared[TLS_SHARED]; /**< see tls_share() */
+    int shared_next;
     struct tls_view *views; /**< see tls_view_set() */
 } tls_loop;
 
@@ -167,7 +171,7 @@ typedef struct tls_records tls_records;
 typedef struct tls_conn {
     uint32_t tag; /**< TLS_CONN_TAG */
     brg_conn *bc;
-    SSL *ssl;
+    SSL *ssl; /**< with t->shared: of several connections, to be looked at alone */
     tls_loop *loop;
     server_rec *server;  /**< that the handshake was for */
     unsigned char *held; /**< ciphertext that the socket did not take; malloc() */
@@ -184,7 +188,7 @@ typedef struct tls_conn {
     unsigned char *kept;
     uint32_t kept_off, kept_plain, kept_len;
     unsigned drained : 1, last : 1, more : 1, established : 1, shut : 1, failed : 1, sni : 1,
-        eof : 1;
+        eof : 1, shared : 1;
 } tls_conn;
 
 /** What a thread needs within a call of this room; nothing stays in it. */
@@ -284,6 +288,15 @@ int tls_keys_take(tls_conn *t);
  * Threads: a worker, since it takes some microseconds for each record of before.
  */
 int tls_keys_return(tls_conn *t);
+
+/** Let t->ssl be one that connections have in common, if they can. After tls_keys_take(). */
+void tls_share(tls_conn *t);
+
+/** Connections that come have others. */
+void tls_share_forget(tls_loop *l);
+
+/** The configuration was read. Threads: main. */
+void tls_share_begin(void);
 
 /** Wipe and free. */
 void tls_keys_drop(tls_conn *t);

@@ -55,6 +55,8 @@ struct tls_records {
     uint8_t updated;             /**< keys changed by KeyUpdate */
     uint8_t in_first, out_first; /**< numbers of the first records of ours */
     uint8_t ended;               /**< the peer sends nothing more */
+    uint8_t session_len;
+    unsigned char session[SSL_MAX_SSL_SESSION_ID_LENGTH]; /**< with t->shared: its id */
     tls_half in, out;
 };
 

@@ -56,7 +56,7 @@ static int return_taken(const tls_conn *t, BIO *wire)
 int tls_keys_return(tls_conn *t)
 {
     const tls_records *rec = t->records;
-    BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_null());
+    BIO *in = t->shared ? NULL : BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_null());
     BIO *rbio = SSL_get_rbio(t->ssl), *wbio = SSL_get_wbio(t->ssl);
     int failed;
 

@@ -205,6 +205,7 @@ static void context_take(tls_loop *loop, int index)
         if (ctx) {
             SSL_CTX_free(old);
             loop->ctx[index] = ctx;
+            tls_share_forget(loop);
         }
     }
     apr_pool_destroy(p);
@@ -257,6 +258,7 @@ static void setup_end(brg_loop *loop)
     }
     for (int i = 0; l->ctx && i < setup_servers_n; i++)
         SSL_CTX_free(l->ctx[i]);
+    tls_share_forget(l);
     tls_keys_end(l);
     OSSL_LIB_CTX_free(l->lib);
     free(l->ctx);
@@ -352,6 +354,7 @@ int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_r
             return HTTP_INTERNAL_SERVER_ERROR;
     }
     setup_compat(main_server, ptemp);
+    tls_share_begin();
     setup_records = setup_servers_n && tls_selftest(main_server);
     if (setup_servers_n) {
         loop_layer_set(&setup_layer);

@@ -439,7 +439,7 @@ void tls_release(brg_conn *bc)
     bc->transport = NULL;
     if (t->ssl) {
         /* Else OpenSSL takes a session that did not end well out of its cache. */
-        if (t->established && !t->failed)
+        if (t->established && !t->failed && !t->shared)
             SSL_set_shutdown(t->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
         SSL_free(t->ssl);
     }

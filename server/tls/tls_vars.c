@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SSL_* variables: for expressions, logs, header formats, programs and other modules. */
-#include "tls_private.h"
+#include "tls_record_private.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_ssl.h"
@@ -73,6 +73,8 @@ static const char *vars_session(apr_pool_t *p, const tls_conn *t)
     const unsigned char *id;
     unsigned len;
 
+    if (t->shared)
+        return vars_hex(p, t->records->session, t->records->session_len);
     if (!session)
         return NULL;
     id = SSL_SESSION_get_id(session, &len);

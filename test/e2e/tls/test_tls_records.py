@@ -25,6 +25,8 @@ CONFIG = f"""
 LoadModule ssl_module @MODULES@/mod_ssl.so
 SSLSessionCache none
 MaxKeepAliveRequests 0
+LogFormat "%f %{{SSL_TLS_SNI}}x %{{SSL_PROTOCOL}}x %{{SSL_CIPHER}}x %{{SSL_SESSION_RESUMED}}x %{{SSL_SESSION_ID}}x" tls
+CustomLog @ROOT@/logs/tls.log tls
 SSLEngine on
 SSLCertificateFile @ROOT@/conf/cert.pem
 SSLCertificateKeyFile @ROOT@/conf/key.pem
@@ -50,14 +52,14 @@ def server(serve_module):
 
 
 class TLSClient(Client):
-    def __init__(self, server, version=ssl.TLSVersion.TLSv1_3, suite=None, **options):
+    def __init__(self, server, version=ssl.TLSVersion.TLSv1_3, suite=None, name="localhost", **options):
         super().__init__("127.0.0.1", server.port, brigade.PATIENCE)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.minimum_version = context.maximum_version = version
         if suite:
             context.set_ciphers(f"{suite}:@SECLEVEL=0")
-        self.socket = context.wrap_socket(self.socket, server_hostname="localhost", **options)
+        self.socket = context.wrap_socket(self.socket, server_hostname=name, **options)
 
 
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
@@ -109,6 +111,27 @@ def test_cipher_suites_13(server, suite):
         done = subprocess.run(["curl", "-sSk", "--tlsv1.3", "--tls13-ciphers", suite, f"https://127.0.0.1:{server.port}/{target}"],
                               capture_output=True, check=True, timeout=brigade.PATIENCE)
         assert done.stdout == server.read(f"htdocs/{target}")
+
+
+def test_connections_are_told_apart(server):
+    """Open at the same time, and alike but for one thing each: variables are each one's own."""
+    kinds = [(ssl.TLSVersion.TLSv1_2, SUITES_12[0], "one.test"), (ssl.TLSVersion.TLSv1_2, SUITES_12[1], "one.test"),
+             (ssl.TLSVersion.TLSv1_3, None, "one.test"), (ssl.TLSVersion.TLSv1_3, None, "two.test"),
+             (ssl.TLSVersion.TLSv1_3, None, "one.test")]
+    clients = [TLSClient(server, *kind) for kind in kinds * 2]
+    expected = []
+    for _ in range(2):
+        for n, c in enumerate(clients):
+            assert c.get(f"/none-{n}").status == 404
+            expected.append(f"none-{n} {kinds[n % len(kinds)][2]} {c.socket.version()} {c.socket.cipher()[0]} Initial".encode())
+    def lines():
+        return [line.rsplit(b"/", 1)[1].rsplit(b" ", 1) for line in server.read("logs/tls.log").splitlines() if b"/none-" in line]
+    brigade.wait_until(lambda: len(lines()) == len(expected), "lines of the log")
+    assert [line[0] for line in lines()] == expected
+    ids = [line[1] for line in lines() if b"TLSv1.3" in line[0]]
+    assert len(set(ids)) == len(ids) // 2 and all(len(i) == 64 for i in ids)
+    for c in clients:
+        c.close()
 
 
 class SClient:
