@@ -8,11 +8,14 @@
  * modules.
  *
  * BuiltinModule NAME Off takes one out for the length of a generation, so that LoadModule can open the
- * binary of the same name in its place. */
+ * binary of the same name in its place. The same is done for a configuration that asks a built-in module
+ * for what it does not offer: that is found out when its directives are walked, and then all is read
+ * again. */
 #include "httpd.h"
 #include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
+#include "http_log.h"
 #include "http_request.h"
 #include "apr_hooks.h"
 #include "apr_lib.h"
@@ -22,6 +25,8 @@
 #include "provider.h"
 #include <stdio.h>
 #include <string.h>
+
+APLOG_USE_MODULE(core);
 
 #define CONF_BUILTIN_MAX 64
 
@@ -37,7 +42,12 @@ static int conf_reread;            /* reading has to start over, with what was f
 static conf_presence conf_present; /* what holds for the reading that goes on */
 static conf_presence conf_present_asked;         /* by BuiltinModules; AUTO: not yet */
 static char conf_switched_off[CONF_BUILTIN_MAX]; /* by BuiltinModule; by place in the table */
+/* CONF_ON, or CONF_UNLESS_LACKING by Auto. */
+enum { CONF_ON = 1, CONF_UNLESS_LACKING };
 static char conf_switched_on[CONF_BUILTIN_MAX];
+static char conf_replaceable[CONF_BUILTIN_MAX]; /* LoadModule named a file that is there */
+static char conf_lacks[CONF_BUILTIN_MAX]
+                      [512]; /* what a built-in module does not offer, and where */
 
 /* Built-in modules that Apache has as shared ones, in Debian's package for instance. */
 static int conf_builtin_is_shared(const module *m)
@@ -68,8 +78,7 @@ static int conf_builtin_is_shared(const module *m)
     return 0;
 }
 
-/* Built-in modules that do not offer all that Apache's binary does: LoadModule takes the binary unless
- * BuiltinModule NAME On stands before it. */
+/* Built-in modules that LoadModule takes only if BuiltinModule NAME On or Auto stands before it. */
 static int conf_builtin_is_second(const module *m)
 {
     return !strcmp(m->name, "mod_ssl.c") || !strcmp(m->name, "mod_http2.c");
@@ -90,6 +99,18 @@ static char *conf_switch_of(const module *m)
 static char *conf_switch_on_of(const module *m)
 {
     return &conf_switched_on[conf_switch_of(m) - conf_switched_off];
+}
+
+/* What this configuration asks of a built-in module that it does not offer; "": nothing. */
+static char *conf_lack_of(const module *m)
+{
+    return conf_lacks[conf_switch_of(m) - conf_switched_off];
+}
+
+/* LoadModule takes the file that it names. */
+static int conf_builtin_gives_way(const module *m)
+{
+    return *conf_lack_of(m) || (conf_builtin_is_second(m) && !*conf_switch_on_of(m));
 }
 
 module *conf_builtin_find(const char *symbol)
@@ -116,6 +137,7 @@ AP_DECLARE(const char *) ap_setup_prelinked_modules(process_rec *process)
             ap_remove_loaded_module(*m);
     memset(conf_switched_off, 0, sizeof conf_switched_off);
     memset(conf_switched_on, 0, sizeof conf_switched_on);
+    memset(conf_replaceable, 0, sizeof conf_replaceable);
     for (module **m = ap_prelinked_modules; *m; m++) {
         const char *error;
 
@@ -136,6 +158,7 @@ void conf_builtin_begin(void)
 {
     conf_present = conf_present_asked = CONF_PRESENT_AUTO;
     conf_reread = conf_stock_loaded = 0;
+    memset(conf_lacks, 0, sizeof conf_lacks);
 }
 
 int conf_loads_stock(void)
@@ -192,7 +215,7 @@ module *conf_builtin_absent(const char *symbol)
 
     if (!m || m->module_index != -1 || *conf_switch_of(m))
         return NULL;
-    return conf_builtin_is_second(m) && !*conf_switch_on_of(m) ? NULL : m;
+    return conf_builtin_gives_way(m) ? NULL : m;
 }
 
 int conf_builtin_waits_for_load(const module *m)
@@ -254,12 +277,12 @@ static module *conf_builtin_named(const char *name)
     return NULL;
 }
 
-const char *conf_builtin_on(const char *name)
+const char *conf_builtin_on(const char *name, int unless_lacking)
 {
     const module *m = conf_builtin_named(name);
 
-    if (m && !*conf_switch_of(m) && (m->module_index != -1 || conf_builtin_is_second(m))) {
-        *conf_switch_on_of(m) = 1;
+    if (m && !*conf_switch_of(m) && (m->module_index != -1 || conf_builtin_waits_for_load(m))) {
+        *conf_switch_on_of(m) = unless_lacking ? CONF_UNLESS_LACKING : CONF_ON;
         return NULL;
     }
     if (conf_find_module(name))
@@ -267,12 +290,39 @@ const char *conf_builtin_on(const char *name)
     return "is not active: no such built-in module, or it was switched off before";
 }
 
-void conf_builtin_give_way(const char *symbol)
+/* ---- what a built-in module does not offer ---- */
+
+void conf_builtin_named_file(const char *symbol, int is_there)
 {
     module *m = conf_builtin_find(symbol);
 
-    if (m && m->module_index != -1 && conf_builtin_is_second(m) && !*conf_switch_on_of(m))
+    if (!m || *conf_switch_of(m))
+        return;
+    conf_replaceable[conf_switch_of(m) - conf_switched_off] = is_there != 0;
+    if (m->module_index != -1 && conf_builtin_gives_way(m))
         conf_builtin_replace(m);
+}
+
+const char *conf_builtin_lacks(const cmd_parms *cmd, const module *m, const char *what)
+{
+    BRG_ASSERT(m->module_index != -1 && what != NULL);
+    if (conf_is_htaccess(cmd) || !cmd->directive || *conf_switch_on_of(m) == CONF_ON ||
+        !conf_replaceable[conf_switch_of(m) - conf_switched_off])
+        return NULL;
+    apr_snprintf(conf_lack_of(m), sizeof *conf_lacks, "%s:%d: %s", cmd->directive->filename,
+                 cmd->directive->line_num, what);
+    conf_reread = 1;
+    return conf_again;
+}
+
+void conf_builtin_tell_lacks(const server_rec *s)
+{
+    for (module **m = ap_prelinked_modules; *m; m++)
+        if (*conf_lack_of(*m))
+            ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
+                         "%s is not offered by the built-in %s: the file that LoadModule names is "
+                         "used in its place",
+                         conf_lack_of(*m), (*m)->name);
 }
 
 const char *conf_builtin_off(const char *name)

@@ -113,6 +113,8 @@ ap_process_config_tree(server_rec *s, ap_directive_t *conftree, apr_pool_t *p, a
     error = ap_walk_config(conftree, &parms, s->lookup_defaults);
     if (!error)
         return OK;
+    if (conf_builtin_rereads())
+        return HTTP_INTERNAL_SERVER_ERROR;
     if (parms.err_directive)
         ap_log_perror(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, p,
                       APLOGNO(00526) "Syntax error on line %d of %s:",

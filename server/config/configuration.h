@@ -41,13 +41,27 @@ const char *conf_module_symbol(const module *m);
 /** Take built-in module @a name out of this generation. @return NULL, or a message */
 const char *conf_builtin_off(const char *name);
 
-/** BuiltinModule @a name On: it is there, or will be taken where LoadModule names it. @return NULL, or
- * a message */
-const char *conf_builtin_on(const char *name);
+/**
+ * BuiltinModule @a name On: it is there, or will be taken where LoadModule names it.
+ * @param unless_lacking  1: Auto: unless the configuration asks for what it does not offer
+ * @return NULL, or a message
+ */
+const char *conf_builtin_on(const char *name, int unless_lacking);
 
-/** LoadModule @a symbol is about to open a file: a built-in module that was not asked for by
- * BuiltinModule, and offers less than Apache's, is taken out for this generation. */
-void conf_builtin_give_way(const char *symbol);
+/** LoadModule named a file for module @a symbol, and whether it is there. A built-in module that lacks
+ * something is taken out for this generation. */
+void conf_builtin_named_file(const char *symbol, int is_there);
+
+/**
+ * A setter of the built-in module @a m met what that module does not offer.
+ * @param what  the directive, with as much of its value as matters
+ * @return a message, if the configuration is read again with the file that LoadModule names in place of
+ *         @a m; NULL if that is not possible: in .htaccess, without such a file, after BuiltinModule On
+ */
+const char *conf_builtin_lacks(const cmd_parms *cmd, const module *m, const char *what);
+
+/** Log for which line each such module was left out. */
+void conf_builtin_tell_lacks(const server_rec *s);
 
 /** Take @a m out for this generation, to be followed by another in its place. */
 void conf_builtin_replace(module *m);

@@ -137,15 +137,16 @@ const char *core_warning(cmd_parms *cmd, void *dir, const char *arg)
 const char *core_builtin_module(cmd_parms *cmd, void *dir, const char *name, const char *state)
 {
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    int automatic = !ap_cstr_casecmp(state, "auto");
 
     if (error)
         return error;
-    if (!ap_cstr_casecmp(state, "on")) {
-        error = conf_builtin_on(name);
+    if (!ap_cstr_casecmp(state, "on") || automatic) {
+        error = conf_builtin_on(name, automatic);
         return error ? apr_pstrcat(cmd->pool, "BuiltinModule: ", name, " ", error, NULL) : NULL;
     }
     if (ap_cstr_casecmp(state, "off"))
-        return "BuiltinModule NAME must be followed by On or Off";
+        return "BuiltinModule NAME must be followed by On, Auto or Off";
     error = conf_builtin_off(name);
     return error ? apr_pstrcat(cmd->pool, "BuiltinModule ", name, ": ", error, NULL) : NULL;
 }

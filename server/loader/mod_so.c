@@ -205,6 +205,13 @@ static int so_is_here(cmd_parms *cmd, const char *symbol, const char *file)
     return 0;
 }
 
+static int so_is_file(cmd_parms *cmd, const char *name)
+{
+    const char *file = ap_server_root_relative(cmd->temp_pool, name);
+
+    return file && access(file, R_OK) == 0;
+}
+
 static const char *so_load_module(cmd_parms *cmd, void *unused, const char *symbol,
                                   const char *name)
 {
@@ -220,9 +227,9 @@ static const char *so_load_module(cmd_parms *cmd, void *unused, const char *symb
     }
     if ((error = conf_builtin_stock_load(symbol)) != NULL)
         return error;
+    conf_builtin_named_file(symbol, so_is_file(cmd, name));
     if ((mod = conf_builtin_absent(symbol)) != NULL)
         return so_enter_built_in(cmd, symbol, mod);
-    conf_builtin_give_way(symbol);
     if (so_is_here(cmd, symbol, name))
         return NULL;
     error = so_open(cmd, symbol, name, &file, &handle);
@@ -266,8 +273,10 @@ static void so_tell_built_in(apr_pool_t *p, server_rec *s)
 
 static int so_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
-    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_CONFIG)
+    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_CONFIG) {
         so_tell_built_in(ptemp, s);
+        conf_builtin_tell_lacks(s);
+    }
     return OK;
 }
 
@@ -277,8 +286,10 @@ static void so_test_config(apr_pool_t *p, server_rec *s)
 {
     apr_file_t *out;
 
-    if (ap_state_query(AP_SQ_RUN_MODE) == AP_SQ_RM_CONFIG_TEST)
+    if (ap_state_query(AP_SQ_RUN_MODE) == AP_SQ_RM_CONFIG_TEST) {
         so_tell_built_in(p, s);
+        conf_builtin_tell_lacks(s);
+    }
     if (!ap_exists_config_define("DUMP_MODULES"))
         return;
     apr_file_open_stdout(&out, p);

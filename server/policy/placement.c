@@ -20,12 +20,15 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_hooks.h"
+#include <stdatomic.h>
 #include <string.h>
 
 APLOG_USE_MODULE(core);
 
 static const char *phases_undeclared; /* the first module without a declaration, where not plain */
-static int phases_plain, phases_authenticate, phases_differ;
+static int phases_plain, phases_authenticate;
+static atomic_int phases_differ;
+static _Atomic(policy_waits_fn *) phases_asked;   /* by policy_phases_ask() */
 static ap_HOOK_post_read_request_t *observers[4]; /* hooks of modules whose rule observes */
 static int observers_n;
 /* Those whose answer may be other than BRG_CACHE_STATIC. */
@@ -199,7 +202,8 @@ const policy_stored_loggers *policy_stored_log(void)
 static void survey_declarations(void)
 {
     asked_n = stock_n = stock_filters_wait = 0;
-    phases_authenticate = phases_differ = phases_query = phases_rewrite = 0;
+    phases_authenticate = phases_query = phases_rewrite = 0;
+    atomic_store(&phases_differ, atomic_load(&phases_asked) != NULL);
     for (const declaration *d = declarations; d < declarations + declarations_n; d++) {
         if (d->stock || (d->never && d->hooks_phases) || (d->fn && d->hooks_requests))
             asked[asked_n++] = d;
@@ -212,7 +216,8 @@ static void survey_declarations(void)
         stock[stock_n++] = d;
         stock_filters_wait |= !d->stock->filters_work;
         phases_authenticate |= stock_rule_authenticates(d->stock);
-        phases_differ |= d->stock->phases_wait != NULL;
+        if (d->stock->phases_wait)
+            atomic_store(&phases_differ, 1);
     }
     filter_declarations_changed();
 }
@@ -244,9 +249,19 @@ int phases_may_run_inline(void)
     return phases_plain && !declarations_phases_wait();
 }
 
+void policy_phases_ask(policy_waits_fn *fn)
+{
+    atomic_store(&phases_asked, fn);
+    if (fn)
+        atomic_store(&phases_differ, 1);
+}
+
 static int phases_wait_for(const request_rec *r)
 {
-    BRG_ASSERT(phases_differ);
+    policy_waits_fn *also = atomic_load_explicit(&phases_asked, memory_order_relaxed);
+
+    if (also && also(r))
+        return 1;
     for (int i = 0; i < stock_n; i++)
         if (stock[i]->stock->phases_wait && stock[i]->stock->phases_wait(r))
             return 1;
@@ -256,7 +271,7 @@ static int phases_wait_for(const request_rec *r)
 int phases_may_wait(const request_rec *r)
 {
     return (phases_authenticate && apr_table_get(r->headers_in, "Authorization")) ||
-           (phases_differ && phases_wait_for(r));
+           (atomic_load_explicit(&phases_differ, memory_order_relaxed) && phases_wait_for(r));
 }
 
 BRG_DECLARE(void) brg_request_needs_worker(request_rec *r)

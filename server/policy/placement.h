@@ -59,6 +59,10 @@ int phases_may_run_inline(void);
  * phases. */
 int phases_may_wait(const request_rec *r);
 
+/** From now on ask @a fn, too, whether phases of a request may wait. NULL: no longer. Threads: any */
+typedef int policy_waits_fn(const request_rec *r);
+void policy_phases_ask(policy_waits_fn *fn);
+
 /** Run the post_read_request hooks whose effect logs show (mod_remoteip) for a request that was answered from memory. */
 void policy_observe(request_rec *r);
 

@@ -174,9 +174,10 @@ void conf_generation_clear(process_rec *process)
     conf_generation_reset(process);
 }
 
-/* Which built-in modules are active counts from the first line of the configuration. Where a later line changes that,
- * all is read again (config_builtin.c): three times at most, if BuiltinModules follows a LoadModule. */
-static apr_status_t conf_phase_read_complete(process_rec *process)
+/* Which built-in modules are active counts from the first line of the configuration. Where a later line
+ * changes that, all is read again (config_builtin.c): three times at most if BuiltinModules follows a
+ * LoadModule, and once for each built-in module that does not offer what a directive asks for. */
+static apr_status_t conf_phases_of_files(process_rec *process, conf_depth depth)
 {
     int state = ap_main_state;
     apr_status_t rv;
@@ -186,6 +187,8 @@ static apr_status_t conf_phase_read_complete(process_rec *process)
         apr_pool_create(&conf_gen.ptemp, process->pconf);
         apr_pool_tag(conf_gen.ptemp, "ptemp");
         rv = conf_phase_read(process);
+        if (rv == APR_SUCCESS && depth != CONF_DEPTH_READ)
+            rv = conf_phase_walk(process->pconf);
         if (!conf_builtin_reread()) {
             conf_dump_includes(conf_gen.ptemp);
             return rv;
@@ -197,13 +200,10 @@ static apr_status_t conf_phase_read_complete(process_rec *process)
 
 apr_status_t conf_generation_read(process_rec *process, conf_depth depth)
 {
-    apr_pool_t *pconf = process->pconf;
-    apr_status_t rv = conf_phase_read_complete(process);
+    apr_status_t rv = conf_phases_of_files(process, depth);
 
     if (depth == CONF_DEPTH_READ)
         return rv;
-    if (rv == APR_SUCCESS)
-        rv = conf_phase_walk(pconf);
     if (rv != APR_SUCCESS || depth == CONF_DEPTH_CHECK)
         return rv;
     rv = conf_generation_open(process, depth);

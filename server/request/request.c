@@ -163,7 +163,10 @@ static int request_locate(request_rec *r)
     if ((status = request_sections(r)) != OK)
         return status;
     request_take_loglevel(r);
-    if ((status = ap_run_post_perdir_config(r)) != OK)
+    status = ap_run_post_perdir_config(r);
+    if (status == BRG_WOULD_WAIT)
+        return request_stop(r, REQUEST_AT_STORAGE); /* these phases once more, on a worker */
+    if (status != OK)
         return status;
     return r->main ? OK : ap_run_header_parser(r);
 }

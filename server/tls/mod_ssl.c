@@ -18,6 +18,7 @@ static void *server_create(apr_pool_t *p, server_rec *s)
 
     sc->server = s;
     sc->enabled = sc->protocols = sc->honor_order = sc->tickets = sc->strict_sni = TLS_UNSET;
+    sc->crl_check = TLS_UNSET;
     sc->sni_policy = sc->verify = sc->depth = sc->session_seconds = sc->index = TLS_UNSET;
     sc->stapling = TLS_UNSET;
     return sc;
@@ -53,6 +54,13 @@ static void *server_merge(apr_pool_t *p, void *basev, void *addv)
     MERGE_POINTER(ciphers13);
     MERGE_POINTER(ca_file);
     MERGE_POINTER(ca_path);
+    if (sc->crl_check == TLS_UNSET)
+        sc->crl_may_lack = base->crl_may_lack;
+    MERGE_NUMBER(crl_check);
+    MERGE_POINTER(crl_file);
+    MERGE_POINTER(crl_path);
+    MERGE_POINTER(names_file);
+    MERGE_POINTER(names_path);
     if (base->commands)
         sc->commands =
             sc->commands ? apr_array_append(p, base->commands, sc->commands) : base->commands;
@@ -61,7 +69,11 @@ static void *server_merge(apr_pool_t *p, void *basev, void *addv)
 
 static void *dir_create(apr_pool_t *p, char *dir)
 {
-    return apr_pcalloc(p, sizeof(tls_dir_conf));
+    tls_dir_conf *dc = apr_pcalloc(p, sizeof *dc);
+
+    dc->verify = dc->depth = TLS_UNSET;
+    dc->buffer = TLS_UNSET;
+    return dc;
 }
 
 static void *dir_merge(apr_pool_t *p, void *basev, void *addv)
@@ -73,6 +85,18 @@ static void *dir_merge(apr_pool_t *p, void *basev, void *addv)
     if (add->user_name)
         dc->user_name = add->user_name;
     dc->proxy = tls_proxy_merge(p, base->proxy, add->proxy);
+    if (add->verify != TLS_UNSET)
+        dc->verify = add->verify;
+    if (add->depth != TLS_UNSET)
+        dc->depth = add->depth;
+    if (add->buffer != TLS_UNSET)
+        dc->buffer = add->buffer;
+    if (add->ciphers)
+        dc->ciphers = add->ciphers;
+    if (add->requirements)
+        dc->requirements = base->requirements
+                               ? apr_array_append(p, base->requirements, add->requirements)
+                               : add->requirements;
     if (add->options_set) {
         dc->options_set = 1;
         dc->options = add->options;
@@ -88,6 +112,7 @@ static int module_pre_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp)
 {
     memset(&tls_settings, 0, sizeof tls_settings);
     tls_request_sleep();
+    tls_access_forget();
     tls_vars_log_items(p);
     return OK;
 }

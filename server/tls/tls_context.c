@@ -47,8 +47,8 @@ static uint64_t context_options(const tls_server_conf *sc)
 {
     /* A client that shuts its side without close_notify still gets its answer: HTTP tells whether
      * its request was whole. */
-    uint64_t options = SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_SSLv3 |
-                       SSL_OP_IGNORE_UNEXPECTED_EOF;
+    uint64_t options = SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_SESSION_RESUMPTION_ON_RENEGOTIATION |
+                       SSL_OP_NO_COMPRESSION | SSL_OP_NO_SSLv3 | SSL_OP_IGNORE_UNEXPECTED_EOF;
 
     if (sc->honor_order == 1)
         options |= SSL_OP_CIPHER_SERVER_PREFERENCE;
@@ -59,7 +59,7 @@ static uint64_t context_options(const tls_server_conf *sc)
 
 /* ---- pieces of a context ---- */
 
-static int context_failed(const tls_server_conf *sc, const char *what, const char *value)
+int tls_context_failed(const tls_server_conf *sc, const char *what, const char *value)
 {
     ap_log_error(APLOG_MARK, tls_complaints, 0, sc->server, "%s %s (server %s:%d)", what,
                  value ? value : "",
@@ -72,11 +72,11 @@ static int context_failed(const tls_server_conf *sc, const char *what, const cha
 static int context_ciphers(SSL_CTX *ctx, const tls_server_conf *sc)
 {
     if (sc->ciphers && !SSL_CTX_set_cipher_list(ctx, sc->ciphers))
-        return context_failed(sc, APLOGNO(01898) "Unable to configure permitted SSL ciphers",
-                              sc->ciphers);
+        return tls_context_failed(sc, APLOGNO(01898) "Unable to configure permitted SSL ciphers",
+                                  sc->ciphers);
     if (sc->ciphers13 && !SSL_CTX_set_ciphersuites(ctx, sc->ciphers13))
-        return context_failed(sc, APLOGNO(10127) "Unable to configure permitted TLSv1.3 ciphers",
-                              sc->ciphers13);
+        return tls_context_failed(
+            sc, APLOGNO(10127) "Unable to configure permitted TLSv1.3 ciphers", sc->ciphers13);
     return 0;
 }
 
@@ -105,45 +105,14 @@ static int context_pair(SSL_CTX *ctx, const tls_server_conf *sc, const tls_pair 
 
     BRG_ASSERT(pair->key != NULL && pair->chain->nelts > 0);
     if (!context_chain(ctx, pair, lib))
-        return context_failed(sc, APLOGNO(02562) "Failed to configure certificate, check",
-                              pair->cert_file);
+        return tls_context_failed(sc, APLOGNO(02562) "Failed to configure certificate, check",
+                                  pair->cert_file);
     key = d2i_AutoPrivateKey_ex(NULL, &at, pair->key->len, lib, NULL);
     ok = key && SSL_CTX_use_PrivateKey(ctx, key) && SSL_CTX_check_private_key(ctx);
     EVP_PKEY_free(key);
     if (!ok)
-        return context_failed(
+        return tls_context_failed(
             sc, APLOGNO(02565) "Certificate and private key do not match:", pair->key_file);
-    return 0;
-}
-
-/* No file is read on a loop that serves. */
-static int context_verify_as(SSL_CTX *ctx, const SSL_CTX *like)
-{
-    STACK_OF(X509_NAME) *names = SSL_dup_CA_list(SSL_CTX_get_client_CA_list(like));
-
-    SSL_CTX_set1_cert_store(ctx, SSL_CTX_get_cert_store(like));
-    if (names)
-        SSL_CTX_set_client_CA_list(ctx, names);
-    return 0;
-}
-
-static int context_verify(SSL_CTX *ctx, const tls_server_conf *sc, const SSL_CTX *like)
-{
-    STACK_OF(X509_NAME) * names;
-
-    if (like)
-        return context_verify_as(ctx, like);
-    if (sc->ca_file || sc->ca_path) {
-        if (!SSL_CTX_load_verify_locations(ctx, sc->ca_file, sc->ca_path))
-            return context_failed(
-                sc, APLOGNO(01895) "Unable to configure verify locations for client authentication",
-                sc->ca_file ? sc->ca_file : sc->ca_path);
-        names = sc->ca_file ? SSL_load_client_CA_file(sc->ca_file) : sk_X509_NAME_new_null();
-        if (names && sc->ca_path)
-            SSL_add_dir_cert_subjects_to_stack(names, sc->ca_path);
-        if (names)
-            SSL_CTX_set_client_CA_list(ctx, names);
-    }
     return 0;
 }
 
@@ -164,54 +133,15 @@ static int context_commands(SSL_CTX *ctx, const tls_server_conf *sc)
 
         if (SSL_CONF_cmd(conf, c->name, c->value) <= 0) {
             ok = 0;
-            context_failed(sc,
-                           apr_pstrcat(sc->commands->pool, APLOGNO(02407) "\"SSLOpenSSLConfCmd ",
-                                       c->name, NULL),
-                           apr_pstrcat(sc->commands->pool, c->value, "\" failed", NULL));
+            tls_context_failed(sc,
+                               apr_pstrcat(sc->commands->pool,
+                                           APLOGNO(02407) "\"SSLOpenSSLConfCmd ", c->name, NULL),
+                               apr_pstrcat(sc->commands->pool, c->value, "\" failed", NULL));
         }
     }
     ok = ok && SSL_CONF_CTX_finish(conf) == 1;
     SSL_CONF_CTX_free(conf);
     return ok ? 0 : -1;
-}
-
-static int context_verify_mode(const tls_server_conf *sc)
-{
-    switch (sc->verify) {
-    case TLS_VERIFY_REQUIRE:
-        return SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
-    case TLS_VERIFY_OPTIONAL:
-    case TLS_VERIFY_OPTIONAL_NO_CA:
-        return SSL_VERIFY_PEER;
-    default:
-        return SSL_VERIFY_NONE;
-    }
-}
-
-/* With optional_no_ca a certificate that nobody vouches for is as good as one. */
-static int context_verified(int ok, X509_STORE_CTX *store)
-{
-    const SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
-    const tls_conn *t = SSL_get_app_data(ssl);
-    const tls_server_conf *sc = tls_conf_of(t->server);
-    int error = X509_STORE_CTX_get_error(store);
-
-    if (!ok && sc->verify == TLS_VERIFY_OPTIONAL_NO_CA)
-        switch (error) {
-        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-        case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-        case X509_V_ERR_CERT_UNTRUSTED:
-        case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-            return 1; /* the result stays in the session: GENEROUS */
-        default:
-            break;
-        }
-    if (!ok)
-        ap_log_error(APLOG_MARK, APLOG_INFO, 0, t->server,
-                     APLOGNO(02276) "Certificate Verification: Error (%d): %s", error,
-                     X509_verify_cert_error_string(error));
-    return ok;
 }
 
 static void context_policy(SSL_CTX *ctx, const tls_server_conf *sc)
@@ -220,8 +150,6 @@ static void context_policy(SSL_CTX *ctx, const tls_server_conf *sc)
     SSL_CTX_set_options(ctx, context_options(sc));
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_msg_callback(ctx, tls_keys_count);
-    SSL_CTX_set_verify(ctx, context_verify_mode(sc), context_verified);
-    SSL_CTX_set_verify_depth(ctx, sc->depth == TLS_UNSET ? 1 : sc->depth);
     SSL_CTX_set_timeout(ctx, sc->session_seconds == TLS_UNSET ? 300 : sc->session_seconds);
     SSL_CTX_set_session_id_context(ctx, sc->sid, sizeof sc->sid);
     SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, tls_ticket);
@@ -253,7 +181,7 @@ static int context_dh(SSL_CTX *ctx, const tls_server_conf *sc, const tls_pair *p
     }
     OSSL_DECODER_CTX_free(decoder);
     EVP_PKEY_free(params);
-    return context_failed(sc, "The DH parameters are not taken, check", pair->cert_file);
+    return tls_context_failed(sc, "The DH parameters are not taken, check", pair->cert_file);
 }
 
 static int context_fill(SSL_CTX *ctx, const tls_server_conf *sc, const apr_array_header_t *pairs,
@@ -273,7 +201,7 @@ static int context_fill(SSL_CTX *ctx, const tls_server_conf *sc, const apr_array
     if (context_dh(ctx, sc, &APR_ARRAY_IDX(pairs, 0, tls_pair), lib) ||
         tls_tickets_use(ctx, APR_ARRAY_IDX(pairs, 0, tls_pair).ticket, like))
         return -1;
-    if (context_ciphers(ctx, sc) || context_verify(ctx, sc, like))
+    if (context_ciphers(ctx, sc) || tls_clients_verify(ctx, sc))
         return -1;
     return context_commands(ctx, sc);
 }
@@ -285,7 +213,7 @@ SSL_CTX *tls_context_make(const tls_server_conf *sc, const apr_array_header_t *p
 
     ERR_clear_error();
     if (!(ctx = SSL_CTX_new_ex(lib, NULL, TLS_server_method()))) {
-        context_failed(sc, "Unable to create a new SSL context", NULL);
+        tls_context_failed(sc, "Unable to create a new SSL context", NULL);
         return NULL;
     }
     context_policy(ctx, sc);
@@ -302,7 +230,7 @@ void tls_context_apply(SSL *ssl, SSL_CTX *ctx, const tls_server_conf *sc)
     SSL_set_max_proto_version(ssl, (int)SSL_CTX_get_max_proto_version(ctx));
     SSL_clear_options(ssl, SSL_get_options(ssl) & ~SSL_CTX_get_options(ctx));
     SSL_set_options(ssl, SSL_CTX_get_options(ctx));
-    SSL_set_verify(ssl, SSL_CTX_get_verify_mode(ctx), context_verified);
+    SSL_set_verify(ssl, SSL_CTX_get_verify_mode(ctx), tls_context_verified);
     SSL_set_verify_depth(ssl, SSL_CTX_get_verify_depth(ctx));
     SSL_set_session_id_context(ssl, sc->sid, sizeof sc->sid);
 }

@@ -2,6 +2,7 @@
 /* Directives of mod_ssl. Those that are not offered here are refused by name, with what to do. */
 #include "tls_private.h"
 #include "tls_proxy_private.h"
+#include "configuration.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_main.h"
@@ -16,17 +17,36 @@ static tls_server_conf *of_server(const cmd_parms *cmd)
     return tls_conf_of(cmd->server);
 }
 
-static const char *set_refused(cmd_parms *cmd, void *dir, const char *args)
+const char *tls_not_offered(cmd_parms *cmd, const char *value)
 {
-    return apr_pstrcat(cmd->pool, cmd->cmd->name, NOT_OFFERED, NULL);
+    const char *what =
+        value ? apr_pstrcat(cmd->pool, cmd->cmd->name, " ", value, NULL) : cmd->cmd->name;
+    const char *again = conf_builtin_lacks(cmd, &ssl_module, what);
+
+    if (again)
+        return again;
+    return apr_pstrcat(cmd->pool, what,
+                       " is not offered by the built-in ssl module; \"BuiltinModule ssl_module "
+                       "Off\" takes the module that LoadModule names",
+                       NULL);
 }
 
-/* Where Apache takes it within directories too, for a renegotiation. */
+static const char *set_refused(cmd_parms *cmd, void *dir, const char *args)
+{
+    return tls_not_offered(cmd, NULL);
+}
+
+/* Apache takes these within directories where OpenSSL is of long ago. */
 static const char *not_in_directories(cmd_parms *cmd)
 {
-    if (!ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT))
-        return NULL;
-    return apr_pstrcat(cmd->pool, cmd->cmd->name, " within directories", NOT_OFFERED, NULL);
+    return cmd->path ? "Your SSL library does not have support for per-directory CA" : NULL;
+}
+
+/* A directory asks of clients what its server does not. */
+static const char *of_directory(cmd_parms *cmd)
+{
+    tls_access_of_directories();
+    return tls_request_wake(cmd);
 }
 
 /* ---- switches and numbers ---- */
@@ -36,7 +56,7 @@ static const char *set_engine(cmd_parms *cmd, void *dir, const char *arg)
     int on = !ap_cstr_casecmp(arg, "on");
 
     if (!on && !ap_cstr_casecmp(arg, "optional"))
-        return apr_pstrcat(cmd->pool, "SSLEngine optional", NOT_OFFERED, NULL);
+        return tls_not_offered(cmd, arg);
     if (!on && ap_cstr_casecmp(arg, "off"))
         return "Argument must be On, Off, or Optional";
     of_server(cmd)->enabled = on;
@@ -64,7 +84,14 @@ static const char *set_strict_sni(cmd_parms *cmd, void *dir, int on)
 /* What is always off here. */
 static const char *set_off_only(cmd_parms *cmd, void *dir, int on)
 {
-    return on ? apr_pstrcat(cmd->pool, cmd->cmd->name, " On", NOT_OFFERED, NULL) : NULL;
+    return on ? tls_not_offered(cmd, "On") : NULL;
+}
+
+static const char *set_fips(cmd_parms *cmd, void *dir, int on)
+{
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    return error ? error : set_off_only(cmd, dir, on);
 }
 
 /* Modules have the responses: without one, a certificate that names a responder needs Apache's module. */
@@ -133,7 +160,7 @@ static const char *add_file(cmd_parms *cmd, apr_array_header_t **files, const ch
     const char *error;
 
     if (!strncmp(file, "pkcs11:", 7))
-        return apr_pstrcat(cmd->pool, cmd->cmd->name, " with a PKCS#11 URI", NOT_OFFERED, NULL);
+        return tls_not_offered(cmd, "with a PKCS#11 URI");
     error = tls_check_file(cmd, &file);
     if (error)
         return error;
@@ -268,10 +295,15 @@ const char *tls_ciphers(cmd_parms *cmd, const char *first, const char *second, c
 
 static const char *set_ciphers(cmd_parms *cmd, void *dir, const char *first, const char *second)
 {
-    const char *error = not_in_directories(cmd);
     tls_server_conf *sc = of_server(cmd);
+    const char *suites = NULL, *error;
 
-    return error ? error : tls_ciphers(cmd, first, second, &sc->ciphers, &sc->ciphers13);
+    if (!cmd->path)
+        return tls_ciphers(cmd, first, second, &sc->ciphers, &sc->ciphers13);
+    error = tls_ciphers(cmd, first, second, &((tls_dir_conf *)dir)->ciphers, &suites);
+    if (!error && suites)
+        error = "TLSv1.3 ciphers cannot be set inside a directory context";
+    return error ? error : of_directory(cmd);
 }
 
 static const char *set_command(cmd_parms *cmd, void *dir, const char *name, const char *value)
@@ -318,29 +350,80 @@ const char *tls_verify_word(cmd_parms *cmd, const char *arg, int *verify)
 
 static const char *set_verify(cmd_parms *cmd, void *dir, const char *arg)
 {
-    const char *error = not_in_directories(cmd);
+    const char *error;
 
-    return error ? error : tls_verify_word(cmd, arg, &of_server(cmd)->verify);
+    if (!cmd->path)
+        return tls_verify_word(cmd, arg, &of_server(cmd)->verify);
+    error = tls_verify_word(cmd, arg, &((tls_dir_conf *)dir)->verify);
+    return error ? error : of_directory(cmd);
 }
 
 static const char *set_depth(cmd_parms *cmd, void *dir, const char *arg)
 {
-    const char *error = not_in_directories(cmd);
     int n = atoi(arg);
 
-    if (error)
-        return error;
     if (n < 0)
         return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", arg, "'", NULL);
+    if (cmd->path) {
+        ((tls_dir_conf *)dir)->depth = n;
+        return of_directory(cmd);
+    }
     of_server(cmd)->depth = n;
     return NULL;
 }
 
 static const char *set_crl_check(cmd_parms *cmd, void *dir, const char *args)
 {
-    const char *word = ap_getword_conf(cmd->temp_pool, &args);
+    static const char *const words[] = {"none", "leaf", "chain"};
+    const char *word = ap_getword_conf(cmd->temp_pool, &args), *flag;
+    tls_server_conf *sc = of_server(cmd);
 
-    return ap_cstr_casecmp(word, "none") ? set_refused(cmd, dir, word) : NULL;
+    sc->crl_check = TLS_UNSET;
+    for (int i = 0; i < 3; i++)
+        if (!ap_cstr_casecmp(word, words[i]))
+            sc->crl_check = i;
+    if (sc->crl_check == TLS_UNSET)
+        return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", word, "'", NULL);
+    sc->crl_may_lack = 0;
+    while (*(flag = ap_getword_conf(cmd->temp_pool, &args))) {
+        if (ap_cstr_casecmp(flag, "no_crl_for_cert_ok"))
+            return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", flag, "'",
+                               NULL);
+        sc->crl_may_lack = 1;
+    }
+    return NULL;
+}
+
+static const char *set_crl_file(cmd_parms *cmd, void *dir, const char *file)
+{
+    const char *error = tls_check_file(cmd, &file);
+
+    of_server(cmd)->crl_file = file;
+    return error;
+}
+
+static const char *set_crl_path(cmd_parms *cmd, void *dir, const char *path)
+{
+    const char *error = tls_check_folder(cmd, &path);
+
+    of_server(cmd)->crl_path = path;
+    return error;
+}
+
+static const char *set_names_file(cmd_parms *cmd, void *dir, const char *file)
+{
+    const char *error = tls_check_file(cmd, &file);
+
+    of_server(cmd)->names_file = file;
+    return error;
+}
+
+static const char *set_names_path(cmd_parms *cmd, void *dir, const char *path)
+{
+    const char *error = tls_check_folder(cmd, &path);
+
+    of_server(cmd)->names_path = path;
+    return error;
 }
 
 /* ---- the whole server ---- */
@@ -358,7 +441,7 @@ static const char *set_session_cache(cmd_parms *cmd, void *dir, const char *arg)
     if (!ap_cstr_casecmp(arg, "none") || !ap_cstr_casecmp(arg, "nonenotnull"))
         return NULL;
     if (ap_cstr_casecmpn(arg, "shmcb:", 6) && ap_cstr_casecmp(arg, "shmcb"))
-        return apr_pstrcat(cmd->pool, "SSLSessionCache ", arg, NOT_OFFERED, NULL);
+        return tls_not_offered(cmd, arg);
     if (size) {
         bytes = apr_strtoi64(size + 1, &end, 10);
         if (strcmp(end, ")") || bytes < TLS_CACHE_LEAST || bytes > TLS_CACHE_MOST)
@@ -431,7 +514,7 @@ const command_rec tls_commands[] = {
     SERVER("SSLHonorCipherOrder", FLAG, set_honor_order, "On: the server's order counts"),
     SERVER("SSLCompression", FLAG, set_off_only, "Off"),
     SERVER("SSLInsecureRenegotiation", FLAG, set_off_only, "Off"),
-    SERVER("SSLFIPS", FLAG, set_off_only, "Off"),
+    SERVER("SSLFIPS", FLAG, set_fips, "Off"),
     SERVER("SSLSessionTickets", FLAG, set_tickets, "On or Off: session tickets"),
     SERVER("SSLSessionTicketKeyFile", TAKE1, set_ticket_file,
            "file of 48 random bytes, the same on servers that take each other's tickets"),
@@ -449,16 +532,21 @@ const command_rec tls_commands[] = {
     ANYWHERE("SSLVerifyDepth", TAKE1, set_depth, "certificates between a client's and the root"),
     ANYWHERE("SSLCACertificateFile", TAKE1, set_ca_file, "PEM file with authorities of clients"),
     ANYWHERE("SSLCACertificatePath", TAKE1, set_ca_path, "folder with them, named by hash"),
-    SERVER("SSLCARevocationCheck", RAW_ARGS, set_crl_check, "none"),
+    SERVER("SSLCARevocationCheck", RAW_ARGS, set_crl_check, "none, leaf or chain"),
+    SERVER("SSLCARevocationFile", TAKE1, set_crl_file, "PEM file with revocation lists"),
+    SERVER("SSLCARevocationPath", TAKE1, set_crl_path, "folder with them, named by hash"),
+    SERVER("SSLCADNRequestFile", TAKE1, set_names_file,
+           "PEM file with authorities whose names clients are told"),
+    SERVER("SSLCADNRequestPath", TAKE1, set_names_path, "folder with them"),
     AP_INIT_NO_ARGS("SSLRequireSSL", tls_set_require_ssl, NULL, OR_AUTHCFG,
                     "requests without TLS are refused"),
+    AP_INIT_RAW_ARGS("SSLRequire", tls_set_requirement, NULL, OR_AUTHCFG,
+                     "an expression that requests have to fulfil"),
+    AP_INIT_TAKE1("SSLRenegBufferSize", tls_set_buffer, NULL, OR_AUTHCFG,
+                  "bytes of a request body that are kept while its client is asked for more"),
     ANYWHERE("SSLUserName", TAKE1, tls_set_user_name, "variable whose value is the user's name"),
     AP_INIT_RAW_ARGS("SSLOptions", tls_set_options, NULL, OR_OPTIONS | RSRC_CONF,
                      "options, each with + or -"),
-    REFUSED("SSLCADNRequestFile"),
-    REFUSED("SSLCADNRequestPath"),
-    REFUSED("SSLCARevocationFile"),
-    REFUSED("SSLCARevocationPath"),
     REFUSED("SSLCryptoDevice"),
     REFUSED("SSLOCSPDefaultResponder"),
     REFUSED("SSLOCSPNoverify"),
@@ -497,8 +585,6 @@ const command_rec tls_commands[] = {
              "folder with such files"),
     OUTGOING("SSLProxyMachineCertificateChainFile", TAKE1, tls_px_file, TLS_PX_CHAIN_FILE,
              "PEM file with their issuers"),
-    REFUSED("SSLRenegBufferSize"),
-    REFUSED("SSLRequire"),
     REFUSED("SSLSRPUnknownUserSeed"),
     REFUSED("SSLSRPVerifierFile"),
     STAPLING("SSLStaplingCache"),

@@ -196,6 +196,8 @@ static void handshake_step(brg_conn *bc)
     if (!tls_keys_take(t))
         tls_share(t);
     t->established = 1;
+    t->mode = SSL_get_verify_mode(t->ssl);
+    t->generous = tls_conf_of(t->server)->verify == TLS_VERIFY_OPTIONAL_NO_CA;
     if (tls_view_set(t))
         tls_close(bc);
     else

@@ -46,33 +46,39 @@ static server_rec *hello_server(const brg_conn *bc, const char *name, size_t len
     return vhost_server_has_name(bc->base, name) ? bc->base : NULL;
 }
 
-int tls_hello(SSL *ssl, int *alert, void *unused)
+/* @return 0, -1: no memory */
+static int hello_choose(tls_conn *t)
 {
-    tls_conn *t = SSL_get_app_data(ssl);
     char name[TLS_NAME_MAX + 1];
-    size_t len = hello_name(ssl, name);
+    size_t len = hello_name(t->ssl, name);
     server_rec *s = len ? hello_server(t->bc, name, len) : NULL;
     SSL_CTX *ctx = s ? tls_context_of(t->loop, s) : NULL;
 
-    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
-    BRG_ASSERT(!t->established);
     t->sni = len != 0;
     if (len && !s)
         ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, t->server,
                      APLOGNO(02044) "No matching SSL virtual host for servername %s found (using "
                                     "default/first virtual host)",
                      name);
-    if (!ctx)
-        return SSL_CLIENT_HELLO_SUCCESS;
-    if (s != t->server) {
-        if (!SSL_set_SSL_CTX(ssl, ctx)) { /* never another server's certificate and rules */
-            *alert = SSL_AD_INTERNAL_ERROR;
-            return SSL_CLIENT_HELLO_ERROR;
-        }
+    if (ctx && s != t->server) {
+        if (!SSL_set_SSL_CTX(t->ssl, ctx)) /* never another server's certificate and rules */
+            return -1;
         t->server = s;
-        tls_context_apply(ssl, ctx, tls_conf_of(s));
+        tls_context_apply(t->ssl, ctx, tls_conf_of(s));
     }
-    return SSL_CLIENT_HELLO_SUCCESS;
+    return 0;
+}
+
+int tls_hello(SSL *ssl, int *alert, void *unused)
+{
+    tls_conn *t = SSL_get_app_data(ssl);
+
+    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
+    /* A client that is asked for more stays where it is (tls_ask.c). */
+    if (t->established || !hello_choose(t))
+        return SSL_CLIENT_HELLO_SUCCESS;
+    *alert = SSL_AD_INTERNAL_ERROR;
+    return SSL_CLIENT_HELLO_ERROR;
 }
 
 /* Acknowledge the name if it was of use. */
@@ -187,7 +193,9 @@ int tls_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len, const 
     const char *chosen = AP_PROTOCOL_HTTP1;
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
-    if (others && others->nelts > (ours != NULL)) /* ours is one of them */
+    if (t->established)
+        chosen = t->bc->c ? ap_get_protocol(t->bc->c) : chosen; /* stays */
+    else if (others && others->nelts > (ours != NULL))          /* ours is one of them */
         chosen = alpn_ask(t, in, in_len);
     else if (ours && ours->chosen(t->server, in, in_len))
         chosen = ours->name;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directives of directories: SSLOptions, SSLRequireSSL, SSLUserName. */
+/* Directives of directories: SSLOptions, SSLRequireSSL, SSLRequire, SSLUserName, SSLRenegBufferSize. */
 #include "tls_private.h"
 #include "http_config.h"
+#include "http_log.h"
 #include "apr_strings.h"
 #include <string.h>
+
+APLOG_USE_MODULE(ssl);
 
 const char *tls_set_require_ssl(cmd_parms *cmd, void *dir)
 {
@@ -24,7 +27,10 @@ static unsigned option_bit(const char *word)
         unsigned bit;
     } known[] = {{"StdEnvVars", TLS_OPT_STD_ENV},
                  {"ExportCertData", TLS_OPT_EXPORT_CERTS},
-                 {"LegacyDNStringFormat", TLS_OPT_LEGACY_DN}};
+                 {"LegacyDNStringFormat", TLS_OPT_LEGACY_DN},
+                 {"FakeBasicAuth", TLS_OPT_FAKE_BASIC},
+                 {"StrictRequire", TLS_OPT_STRICT_REQUIRE},
+                 {"OptRenegotiate", TLS_OPT_RENEGOTIATE}};
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!ap_cstr_casecmp(word, known[i].name))
@@ -47,16 +53,6 @@ static void option_apply(tls_dir_conf *dc, char sign, unsigned bit)
     }
 }
 
-static int option_is_moot(const char *word, char sign)
-{
-    static const char *const others[] = {"FakeBasicAuth", "StrictRequire", "OptRenegotiate", NULL};
-
-    for (int i = 0; others[i]; i++)
-        if (!ap_cstr_casecmp(word, others[i]))
-            return sign == '-' || i == 2 ? 1 : -1; /* nothing renegotiates here */
-    return 0;
-}
-
 const char *tls_set_options(cmd_parms *cmd, void *dir, const char *args)
 {
     tls_dir_conf *dc = dir;
@@ -66,12 +62,9 @@ const char *tls_set_options(cmd_parms *cmd, void *dir, const char *args)
         const char *word = ap_getword_conf(cmd->temp_pool, &args);
         char sign = *word == '+' || *word == '-' ? *word++ : '\0';
         unsigned bit = option_bit(word);
-        int moot = option_is_moot(word, sign);
 
-        if (!bit && !moot)
+        if (!bit)
             return apr_pstrcat(cmd->pool, "SSLOptions: Illegal option '", word, "'", NULL);
-        if (moot < 0)
-            return apr_pstrcat(cmd->pool, "SSLOptions ", word, NOT_OFFERED, NULL);
         if (!sign && first) {
             dc->options = 0;
             dc->options_set = 1;
@@ -79,5 +72,31 @@ const char *tls_set_options(cmd_parms *cmd, void *dir, const char *args)
         first = 0;
         option_apply(dc, sign, bit);
     }
+    return tls_request_wake(cmd);
+}
+
+const char *tls_set_requirement(cmd_parms *cmd, void *dir, const char *text)
+{
+    tls_dir_conf *dc = dir;
+    const char *error = NULL;
+    tls_requirement *q;
+    ap_expr_info_t *expr = ap_expr_parse_cmd(cmd, text, AP_EXPR_FLAG_SSL_EXPR_COMPAT, &error, NULL);
+
+    if (error)
+        return apr_pstrcat(cmd->pool, "SSLRequire: ", error, NULL);
+    if (!dc->requirements)
+        dc->requirements = apr_array_make(cmd->pool, 1, sizeof *q);
+    q = apr_array_push(dc->requirements);
+    *q = (tls_requirement){.text = apr_pstrdup(cmd->pool, text), .expr = expr};
+    return tls_request_wake(cmd);
+}
+
+const char *tls_set_buffer(cmd_parms *cmd, void *dir, const char *arg)
+{
+    apr_int64_t bytes = apr_atoi64(arg);
+
+    if (bytes < 0 || bytes > INT32_MAX)
+        return apr_pstrcat(cmd->pool, "Invalid size for SSLRenegBufferSize: ", arg, NULL);
+    ((tls_dir_conf *)dir)->buffer = bytes;
     return NULL;
 }

@@ -17,7 +17,9 @@
  * tls_staged.c       certificates that mod_md got: the restart that activates them
  * tls_staple.c       OCSP responses that modules keep
  * tls_show.c         certificates in reports and warnings
+ * tls_clients.c      what of them is about certificates of clients
  * tls_setup.c        checks after the configuration was read; what a loop has
+ * tls_compat.c       which virtual hosts one handshake reaches
  * tls_bio.c          between OpenSSL and the socket
  * tls_transport.c    struct conn_transport over TLS
  * tls_keys.c         keys of records after the handshake
@@ -33,6 +35,9 @@
  * tls_tickets.c      keys of session tickets
  * tls_sessions.c     the cache of sessions
  * tls_request.c      hooks of requests
+ * tls_access.c       those that allow or refuse
+ * tls_ask.c          a request asks more of its client than the handshake did
+ * tls_buffer.c       the body that comes before the client's answer to that
  * tls_vars.c         SSL_* variables; tls_vars_certificate.c: those of a certificate
  * tls_options.c      setters of directives of directories
  * tls_proxy*.c       connections to other servers: see tls_proxy_private.h
@@ -43,6 +48,7 @@
 #include "conn.h"
 #include "loop.h"
 #include "http_config.h"
+#include "ap_expr.h"
 #include "apr_tables.h"
 #include <openssl/ssl.h>
 
@@ -71,6 +77,9 @@ enum { TLS_V1_0 = 1, TLS_V1_1 = 2, TLS_V1_2 = 4, TLS_V1_3 = 8, TLS_V_ALL = 15 };
 /** SSLVerifyClient. */
 enum { TLS_VERIFY_NONE, TLS_VERIFY_OPTIONAL, TLS_VERIFY_REQUIRE, TLS_VERIFY_OPTIONAL_NO_CA };
 
+/** SSLCARevocationCheck. */
+enum { TLS_CRL_NONE, TLS_CRL_LEAF, TLS_CRL_CHAIN };
+
 /** SSLVHostSNIPolicy. */
 enum { TLS_SNI_STRICT, TLS_SNI_SECURE, TLS_SNI_AUTHONLY, TLS_SNI_INSECURE };
 
@@ -80,7 +89,8 @@ enum {
     TLS_OPT_EXPORT_CERTS = 2,
     TLS_OPT_FAKE_BASIC = 4,
     TLS_OPT_STRICT_REQUIRE = 8,
-    TLS_OPT_LEGACY_DN = 16
+    TLS_OPT_LEGACY_DN = 16,
+    TLS_OPT_RENEGOTIATE = 32 /**< OptRenegotiate */
 };
 
 /** A certificate with its chain and key, as DER. */
@@ -109,17 +119,25 @@ typedef struct tls_server_conf {
     apr_array_header_t *cert_files, *key_files; /**< const char * */
     int stapling;                               /**< SSLUseStapling */
     const char *ticket_file;                    /**< SSLSessionTicketKeyFile */
+    int crl_check;                              /**< TLS_CRL_* */
+    int crl_may_lack; /**< certificates without a CRL are taken (no_crl_for_cert_ok) */
     const char *chain_file, *ciphers, *ciphers13, *ca_file, *ca_path;
-    apr_array_header_t *commands; /**< tls_command: SSLOpenSSLConfCmd */
+    const char *crl_file, *crl_path;
+    const char *names_file, *names_path; /**< SSLCADNRequest*: names that clients are told */
+    apr_array_header_t *commands;        /**< tls_command: SSLOpenSSLConfCmd */
 
     /* After the configuration was read: */
     apr_array_header_t *pairs; /**< tls_pair, files alone: tls_store_get() has what is in them */
     int stapled;               /**< a module has OCSP responses */
     uint64_t stamp;            /**< tls_exchange_stamp() of them, before they were read */
+    struct tls_trust *trust;   /**< who vouches for clients; NULL: nobody */
     int index;                 /**< of its SSL_CTX in each loop; -1: it has none */
     int compat;                /**< servers with the same number may be reached by one handshake */
+    int reach;                 /**< the same, and they ask the same of clients */
     unsigned char sid[32];     /**< session id context: resumption stays among its equals */
 } tls_server_conf;
+
+typedef struct tls_trust tls_trust;
 
 /** What a directory has said. */
 typedef struct tls_dir_conf {
@@ -127,8 +145,24 @@ typedef struct tls_dir_conf {
     unsigned options, options_add, options_del; /**< TLS_OPT_*; TLS_OPT_SET: absolute */
     int options_set;
     const char *user_name;
-    struct tls_proxy_conf *proxy; /**< SSLProxy*; NULL: nothing */
+    struct tls_proxy_conf *proxy;     /**< SSLProxy*; NULL: nothing */
+    int verify, depth;                /**< TLS_UNSET: the server's */
+    apr_int64_t buffer;               /**< SSLRenegBufferSize; TLS_UNSET */
+    const char *ciphers;              /**< of TLS 1.2; NULL: the server's */
+    apr_array_header_t *requirements; /**< tls_requirement: SSLRequire; NULL: none */
 } tls_dir_conf;
+
+typedef struct tls_requirement {
+    const char *text;
+    ap_expr_info_t *expr;
+} tls_requirement;
+
+/** What a request asks of its client beyond the handshake. */
+typedef struct tls_wish {
+    int mode, depth; /**< for SSL_set_verify() and SSL_set_verify_depth() */
+    const char *ciphers;
+    unsigned generous : 1, certificate : 1, cipher : 1; /**< the latter two: is asked for */
+} tls_wish;
 
 /** Settings of the whole server. */
 typedef struct tls_global {
@@ -187,6 +221,8 @@ typedef struct tls_conn {
     /* What was read from the socket and not used: plaintext, then ciphertext. malloc(), or NULL */
     unsigned char *kept;
     uint32_t kept_off, kept_plain, kept_len;
+    int mode;              /**< SSL_VERIFY_*: what its handshakes asked for */
+    unsigned generous : 1; /**< a certificate of an unknown authority counts (optional_no_ca) */
     unsigned drained : 1, last : 1, more : 1, established : 1, shut : 1, failed : 1, sni : 1,
         eof : 1, shared : 1;
 } tls_conn;
@@ -367,7 +403,7 @@ X509 *tls_certificate_parse(const tls_der *der, OSSL_LIB_CTX *lib);
  * An SSL_CTX for connections that sc's server answers.
  * @param pairs  tls_pair: its certificates
  * @param lib    NULL: OpenSSL's default
- * @param like   one of the same server: authorities of clients are taken from it and not read again; or NULL
+ * @param like   the one that it takes the place of: tickets of that are taken; NULL
  * @return NULL: logged
  */
 SSL_CTX *tls_context_make(const tls_server_conf *sc, const apr_array_header_t *pairs,
@@ -378,6 +414,22 @@ void tls_context_protocols(SSL_CTX *ctx, int protocols);
 
 /** Give a connection what SSL_set_SSL_CTX() leaves as it was. */
 void tls_context_apply(SSL *ssl, SSL_CTX *ctx, const tls_server_conf *sc);
+
+/** Read authorities and revocation lists of clients' certificates, as root: sc->trust, which is gone
+ * with @a p (tls_clients.c). @return 0, -1: logged. Threads: main. Blocking: reads files */
+int tls_clients_read(tls_server_conf *sc, apr_pool_t *p);
+
+/** How clients' certificates are verified. @return 0, -1: logged */
+int tls_clients_verify(SSL_CTX *ctx, const tls_server_conf *sc);
+
+/** Log that something of a context cannot be. @return -1 */
+int tls_context_failed(const tls_server_conf *sc, const char *what, const char *value);
+
+/** SSL_VERIFY_* of a TLS_VERIFY_*. */
+int tls_verify_mode(int verify);
+
+/** For SSL_set_verify(). */
+int tls_context_verified(int ok, X509_STORE_CTX *store);
 
 /** Log what is in OpenSSL's error queue, and empty it. */
 void tls_log_errors(const server_rec *s, int level);
@@ -494,6 +546,20 @@ void tls_show_test(apr_pool_t *p, server_rec *main_server);
 /** Tell the status page of certificates. Threads: main, while modules register hooks. */
 void tls_show_register(void);
 
+/* ---- tls_compat.c ---- */
+
+/** Number the servers. @return 1 if their numbers or strictness differ. Threads: main */
+int tls_compat_begin(server_rec *main_server, apr_pool_t *ptemp);
+
+/** Set sc->sid. Threads: main */
+void tls_compat_session_id(tls_server_conf *sc, apr_pool_t *p);
+
+/** The SSLVHostSNIPolicy in force. */
+const char *tls_compat_policy(void);
+
+/** The directive by which two servers with other numbers differ. */
+const char *tls_compat_difference(const server_rec *a, const server_rec *b, apr_pool_t *p);
+
 /* ---- tls_hello.c ---- */
 
 int tls_hello(SSL *ssl, int *alert, void *unused);
@@ -513,6 +579,28 @@ void tls_request_needed(void);
 
 /** A configuration begins. */
 void tls_request_sleep(void);
+
+/* ---- tls_access.c, tls_ask.c, tls_buffer.c; threads: the request's ---- */
+
+void tls_access_hooks(void);
+
+/** A directory, or a virtual host, asks more of clients than a handshake did. Threads: any */
+void tls_access_of_directories(void);
+
+/** A configuration begins. Threads: main */
+void tls_access_forget(void);
+
+/** 1 if the client of @a r has to be asked for something: *wish. */
+int tls_wish_of(const request_rec *r, const tls_dir_conf *dc, tls_wish *wish);
+
+/** Ask. @return OK, or the status to refuse with. Blocking, for up to Timeout: not on an event loop */
+int tls_ask_client(request_rec *r, const tls_dir_conf *dc, const tls_wish *wish);
+
+/** Read the body, to be handed out again. @return OK or a status. Blocking */
+int tls_buffer_body(request_rec *r, const tls_dir_conf *dc);
+
+void tls_buffer_filter(void);
+
 void tls_vars_hooks(void);
 void tls_vars_log_items(apr_pool_t *p);
 
@@ -536,14 +624,17 @@ const char *tls_vars_certificate(apr_pool_t *p, X509 *x, const char *what, int l
 const char *tls_set_require_ssl(cmd_parms *cmd, void *dir);
 const char *tls_set_user_name(cmd_parms *cmd, void *dir, const char *name);
 const char *tls_set_options(cmd_parms *cmd, void *dir, const char *args);
+const char *tls_set_requirement(cmd_parms *cmd, void *dir, const char *expr);
+const char *tls_set_buffer(cmd_parms *cmd, void *dir, const char *bytes);
 
 /* ---- tls_directives.c ---- */
 
-/** Behind the name of a directive or value: who offers it. */
-#define NOT_OFFERED                                                                           \
-    " is not offered by the built-in ssl module; \"BuiltinModule ssl_module Off\" takes the " \
-    "module "                                                                                 \
-    "that LoadModule names"
+/**
+ * What a setter returns for what this module does not offer: the configuration is read again with the
+ * module that LoadModule names, or it is refused.
+ * @param value  behind the directive's name; NULL: the name is enough
+ */
+const char *tls_not_offered(cmd_parms *cmd, const char *value);
 
 extern const command_rec tls_commands[];
 

@@ -55,10 +55,11 @@ static int request_wrong_host(request_rec *r, const tls_conn *t)
     BRG_ASSERT(t->server != r->server);
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                   APLOGNO(02032) "Hostname %s %s and hostname %s provided via HTTP have no "
-                                 "compatible SSL setup",
+                                 "compatible SSL setup for policy '%s': different %s",
                   t->server->server_hostname ? t->server->server_hostname : "",
                   t->sni ? "provided via SNI" : "(default host as no SNI was provided)",
-                  r->hostname ? r->hostname : "");
+                  r->hostname ? r->hostname : "", tls_compat_policy(),
+                  tls_compat_difference(t->server, r->server, r->pool));
     return HTTP_MISDIRECTED_REQUEST;
 }
 
@@ -75,6 +76,9 @@ static int request_read(request_rec *r)
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(02033) "No hostname was provided via SNI for a name based virtual "
                                      "host");
+        apr_table_setn(r->notes, "error-notes",
+                       "Reason: The client software did not provide a hostname using Server Name "
+                       "Indication (SNI), which is required to access this server.<br />\n");
         return HTTP_FORBIDDEN;
     }
     if (t->server != r->server && tls_conf_of(t->server)->compat != tls_conf_of(r->server)->compat)
@@ -82,32 +86,7 @@ static int request_read(request_rec *r)
     return DECLINED;
 }
 
-/* ---- access and variables ---- */
-
-static int request_access(request_rec *r)
-{
-    const tls_dir_conf *dc = request_conf(r);
-
-    if (!dc->require_ssl || tls_of(r->connection))
-        return DECLINED;
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(02219) "access to %s failed, reason: %s",
-                  r->filename, "SSL connection required");
-    apr_table_setn(r->notes, "ssl-access-forbidden", "1");
-    return HTTP_FORBIDDEN;
-}
-
-static int request_user(request_rec *r)
-{
-    const tls_dir_conf *dc = request_conf(r);
-    const char *user;
-
-    if (!dc->user_name || !tls_of(r->connection))
-        return DECLINED;
-    user = ap_ssl_var_lookup(r->pool, r->server, r->connection, r, dc->user_name);
-    if (user && *user)
-        r->user = apr_pstrdup(r->pool, user);
-    return DECLINED;
-}
+/* ---- variables ---- */
 
 static int request_fixups(request_rec *r)
 {
@@ -117,7 +96,6 @@ static int request_fixups(request_rec *r)
 
     if (!t)
         return DECLINED;
-    (void)request_user(r);
     apr_table_setn(r->subprocess_env, "HTTPS", "on");
     name = SSL_get_servername(t->ssl, TLSEXT_NAMETYPE_host_name);
     if (name)
@@ -156,9 +134,14 @@ static const authz_provider require_verified_provider = {require_verified, requi
 static int request_depends(request_rec *r)
 {
     const tls_dir_conf *dc = request_conf(r);
+    const tls_conn *t = tls_of(r->connection);
 
+    if (t && t->server != r->server &&
+        tls_conf_of(t->server)->reach != tls_conf_of(r->server)->reach)
+        return BRG_CACHE_VOLATILE; /* its clients are asked for more */
     if (ap_get_module_config(r->request_config, &ssl_module) || dc->user_name ||
-        dc->options & (TLS_OPT_STD_ENV | TLS_OPT_EXPORT_CERTS))
+        dc->verify != TLS_UNSET || dc->depth != TLS_UNSET || dc->ciphers || dc->requirements ||
+        dc->options & (TLS_OPT_STD_ENV | TLS_OPT_EXPORT_CERTS | TLS_OPT_FAKE_BASIC))
         return BRG_CACHE_VOLATILE;
     return BRG_CACHE_STATIC;
 }
@@ -182,7 +165,7 @@ void tls_request_needed(void)
     ap_hook_http_scheme(request_scheme, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_default_port(request_port, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_read_request(request_read, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_access_checker(request_access, NULL, NULL, APR_HOOK_MIDDLE);
+    tls_access_hooks();
     ap_hook_fixups(request_fixups, NULL, NULL, APR_HOOK_MIDDLE);
     apr_hook_debug_current = before;
     apr_hook_sort_all();
@@ -201,6 +184,7 @@ void tls_request_hooks(void)
 {
     apr_pool_t *p = apr_hook_global_pool;
 
+    tls_buffer_filter();
     ap_hook_ssl_conn_is_ssl(request_is_tls, NULL, NULL, APR_HOOK_MIDDLE);
     ap_register_auth_provider(p, AUTHZ_PROVIDER_GROUP, "ssl", AUTHZ_PROVIDER_VERSION,
                               &require_ssl_provider, AP_AUTH_INTERNAL_PER_CONF);

@@ -25,62 +25,6 @@ static int setup_differs;
 
 /* ---- checks ---- */
 
-static const char *setup_text(const char *text)
-{
-    return text ? text : "";
-}
-
-/* What has to be the same for two servers to be reached by one handshake (SSLVHostSNIPolicy). */
-static const char *setup_compat_text(const tls_server_conf *sc, int policy, apr_pool_t *p)
-{
-    const char *auth = apr_psprintf(p, "verify %d %d\n%s\n%s\n", sc->verify, sc->depth,
-                                    setup_text(sc->ca_file), setup_text(sc->ca_path));
-
-    switch (policy) {
-    case TLS_SNI_STRICT:
-        return apr_psprintf(p, "%pp", (const void *)sc->server);
-    case TLS_SNI_INSECURE:
-        return "";
-    case TLS_SNI_AUTHONLY:
-        return auth;
-    default:
-        return apr_psprintf(p, "%s%d\n%s\n%s", auth, sc->protocols, setup_text(sc->ciphers),
-                            setup_text(sc->ciphers13));
-    }
-}
-
-static void setup_session_id(tls_server_conf *sc, apr_pool_t *p)
-{
-    const char *text = setup_compat_text(sc, TLS_SNI_SECURE, p);
-    unsigned len = sizeof sc->sid;
-
-    /* Among servers with client certificates, a session stays with the one that it was made with. */
-    if (sc->verify > TLS_VERIFY_NONE)
-        text = apr_pstrcat(p, text, "\n", setup_text(sc->server->server_hostname), NULL);
-    EVP_Digest(text, strlen(text), sc->sid, &len, EVP_sha256(), NULL);
-}
-
-static void setup_compat(server_rec *main_server, apr_pool_t *ptemp)
-{
-    int policy = tls_conf_of(main_server)->sni_policy, n = 0;
-
-    if (policy == TLS_UNSET)
-        policy = TLS_SNI_SECURE;
-    setup_differs = 0;
-    for (server_rec *s = main_server; s; s = s->next) {
-        tls_server_conf *sc = tls_conf_of(s);
-        const char *text = setup_compat_text(sc, policy, ptemp);
-
-        sc->compat = n++;
-        for (server_rec *o = main_server; o != s; o = o->next)
-            if (!strcmp(setup_compat_text(tls_conf_of(o), policy, ptemp), text)) {
-                sc->compat = tls_conf_of(o)->compat;
-                break;
-            }
-        setup_differs |= sc->compat != 0 || sc->strict_sni == 1;
-    }
-}
-
 /* Read all of a server, and see that it would work. @return its certificates, in ptemp; NULL: logged */
 static apr_array_header_t *setup_try(tls_server_conf *sc, int complete, apr_pool_t *p,
                                      apr_pool_t *ptemp)
@@ -89,7 +33,9 @@ static apr_array_header_t *setup_try(tls_server_conf *sc, int complete, apr_pool
     SSL_CTX *ctx;
 
     BRG_ASSERT(sc->enabled == 1);
-    setup_session_id(sc, ptemp);
+    tls_compat_session_id(sc, ptemp);
+    if (tls_clients_read(sc, p))
+        return NULL;
     pairs = tls_credentials_first(sc, complete, p, ptemp, ptemp);
     ctx = pairs ? tls_context_make(sc, pairs, NULL, NULL) : NULL;
     SSL_CTX_free(ctx);
@@ -180,7 +126,7 @@ int tls_view_set(const tls_conn *t)
     BRG_ASSERT(t->established);
     if (!setup_differs)
         return 0;
-    view = tls_view_of(t->loop, t->bc->chain, t->sni ? tls_conf_of(t->server)->compat : -1);
+    view = tls_view_of(t->loop, t->bc->chain, t->sni ? tls_conf_of(t->server)->reach : -1);
     if (view)
         t->bc->chain = view;
     return view ? 0 : -1;
@@ -336,6 +282,7 @@ int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_r
     setup_servers_n = 0;
     apr_pool_cleanup_register(p, NULL, setup_forget, apr_pool_cleanup_null);
     tls_bio_begin();
+    setup_differs = tls_compat_begin(main_server, ptemp);
     if (tls_tickets_begin() || tls_sessions_begin(tls_settings.cache_bytes)) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, errno, main_server,
                      "TLS: no shared memory for tickets and sessions");
@@ -353,7 +300,6 @@ int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_r
         if (sc->enabled == 1 && sc->index < 0 && setup_server(sc, p, ptemp) != APR_SUCCESS)
             return HTTP_INTERNAL_SERVER_ERROR;
     }
-    setup_compat(main_server, ptemp);
     tls_share_begin();
     setup_records = setup_servers_n && tls_selftest(main_server);
     if (setup_servers_n) {

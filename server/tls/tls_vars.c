@@ -29,7 +29,7 @@ static const char *vars_verify(apr_pool_t *p, const tls_conn *t)
         return "NONE";
     if (result == X509_V_OK)
         return "SUCCESS";
-    if (tls_conf_of(t->server)->verify == TLS_VERIFY_OPTIONAL_NO_CA)
+    if (t->generous)
         return "GENEROUS";
     return apr_psprintf(p, "FAILED:%s", X509_verify_cert_error_string(result));
 }
@@ -176,14 +176,16 @@ static const char *vars_lookup(apr_pool_t *p, server_rec *s, conn_rec *c, reques
 /* ---- +StdEnvVars, +ExportCertData ---- */
 
 static const char *const exported[] = {
-    "SSL_VERSION_INTERFACE", "SSL_VERSION_LIBRARY", "SSL_PROTOCOL",         "SSL_SECURE_RENEG",
-    "SSL_COMPRESS_METHOD",   "SSL_CIPHER",          "SSL_CIPHER_EXPORT",    "SSL_CIPHER_USEKEYSIZE",
-    "SSL_CIPHER_ALGKEYSIZE", "SSL_CLIENT_VERIFY",   "SSL_CLIENT_M_VERSION", "SSL_CLIENT_M_SERIAL",
-    "SSL_CLIENT_V_START",    "SSL_CLIENT_V_END",    "SSL_CLIENT_V_REMAIN",  "SSL_CLIENT_S_DN",
-    "SSL_CLIENT_I_DN",       "SSL_CLIENT_A_KEY",    "SSL_CLIENT_A_SIG",     "SSL_SERVER_M_VERSION",
-    "SSL_SERVER_M_SERIAL",   "SSL_SERVER_V_START",  "SSL_SERVER_V_END",     "SSL_SERVER_S_DN",
-    "SSL_SERVER_I_DN",       "SSL_SERVER_A_KEY",    "SSL_SERVER_A_SIG",     "SSL_SESSION_ID",
-    "SSL_SESSION_RESUMED"};
+    "SSL_VERSION_INTERFACE", "SSL_VERSION_LIBRARY",   "SSL_PROTOCOL",
+    "SSL_SECURE_RENEG",      "SSL_COMPRESS_METHOD",   "SSL_CIPHER",
+    "SSL_CIPHER_EXPORT",     "SSL_CIPHER_USEKEYSIZE", "SSL_CIPHER_ALGKEYSIZE",
+    "SSL_CLIENT_VERIFY",     "SSL_CLIENT_M_VERSION",  "SSL_CLIENT_M_SERIAL",
+    "SSL_CLIENT_V_START",    "SSL_CLIENT_V_END",      "SSL_CLIENT_V_REMAIN",
+    "SSL_CLIENT_S_DN",       "SSL_CLIENT_I_DN",       "SSL_CLIENT_A_KEY",
+    "SSL_CLIENT_A_SIG",      "SSL_SERVER_M_VERSION",  "SSL_SERVER_M_SERIAL",
+    "SSL_SERVER_V_START",    "SSL_SERVER_V_END",      "SSL_SERVER_S_DN",
+    "SSL_SERVER_I_DN",       "SSL_SERVER_A_KEY",      "SSL_SERVER_A_SIG",
+    "SSL_SESSION_ID",        "SSL_SESSION_RESUMED",   "SSL_CLIENT_CERT_RFC4523_CEA"};
 
 static void export_one(request_rec *r, apr_table_t *env, const char *name)
 {

@@ -134,6 +134,21 @@ static char *vars_serial(apr_pool_t *p, X509 *x)
     return bio ? tls_vars_of_bio(p, bio) : NULL;
 }
 
+/* The certificate exact assertion of RFC 4523, by which directories find certificates. */
+static char *vars_assertion(apr_pool_t *p, X509 *x)
+{
+    BIGNUM *n = ASN1_INTEGER_to_BN(X509_get0_serialNumber(x), NULL);
+    char *serial = n ? BN_bn2dec(n) : NULL;
+    char *issuer = vars_name(p, X509_get_issuer_name(x), 0), *text = NULL;
+
+    if (serial && issuer)
+        text = apr_pstrcat(p, "{ serialNumber ", serial, ", issuer rdnSequence:\"", issuer, "\" }",
+                           NULL);
+    OPENSSL_free(serial);
+    BN_free(n);
+    return text;
+}
+
 static char *vars_days_left(apr_pool_t *p, X509 *x)
 {
     int days = 0, seconds = 0;
@@ -192,6 +207,8 @@ const char *tls_vars_certificate(apr_pool_t *p, X509 *x, const char *what, int l
         return vars_days_left(p, x);
     if (!strcmp(what, "CERT"))
         return tls_vars_pem(p, x);
+    if (!strcmp(what, "CERT_RFC4523_CEA"))
+        return vars_assertion(p, x);
     if (!strcmp(what, "A_SIG")) {
         X509_get0_signature(NULL, &alg, x);
         return vars_algorithm(p, alg->algorithm);

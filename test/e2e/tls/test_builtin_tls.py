@@ -41,6 +41,11 @@ SSLCertificateFile @ROOT@/conf/second.pem
 SSLCertificateKeyFile @ROOT@/conf/second.key
 </VirtualHost>
 <VirtualHost *:@TLS@>
+ServerName alike.test
+DocumentRoot @ROOT@/htdocs/second
+SSLEngine on
+</VirtualHost>
+<VirtualHost *:@TLS@>
 ServerName old.test
 SSLEngine on
 SSLProtocol TLSv1.2
@@ -141,7 +146,10 @@ def test_protocols_of_a_host(server):
 def test_compatible_hosts_share_a_connection(server):
     with TLSClient(server, "first.test") as c:
         assert c.get("/a.txt", {"Host": "first.test"}).body == b"first\n"
-        assert c.get("/a.txt", {"Host": "second.test"}).body == b"second\n"
+        assert c.get("/a.txt", {"Host": "alike.test"}).body == b"second\n"
+    for _ in range(3):
+        assert ask(server, "/a.txt", "second.test", name="first.test").status == 421  # another certificate
+    assert b"hostname second.test provided via HTTP have no compatible SSL setup for policy 'secure': different SSLCertificateFile" in server.error_log()
 
 
 def test_clients_certificate(server):
@@ -203,15 +211,50 @@ def test_many_at_once(server):
         assert {c.read_response().status for _ in range(90)} == {200}
 
 
-def test_the_binary_is_the_default(serve):
-    s = serve.unstarted("LoadModule ssl_module @MODULES@/mod_ssl.so\n", {}, modules=())
-    assert b"ssl_module (shared)" in s.run("-M").stdout
-    s = serve.unstarted("BuiltinModule ssl_module On\nLoadModule ssl_module @MODULES@/mod_ssl.so\n", {}, modules=())
-    assert b"ssl_module (static)" in s.run("-M").stdout
+LOAD = "BuiltinModule ssl_module Auto\nLoadModule ssl_module @MODULES@/mod_ssl.so\n"
+needs_binary = pytest.mark.skipif(not os.path.exists(f"{brigade.APACHE_MODULES}/mod_ssl.so"), reason="no mod_ssl.so")
+
+
+@needs_binary
+@pytest.mark.parametrize("lines, kind", [(LOAD, b"static"), (LOAD.replace("Auto", "On"), b"static"), (LOAD.replace("Auto", "Off"), b"shared"), (LOAD.splitlines(True)[1], b"shared"), (LOAD + "SSLCryptoDevice builtin\n", b"shared"),
+                                         (LOAD + "<IfModule ssl_module>\n<VirtualHost *:1>\nSSLOCSPEnable on\n</VirtualHost>\n</IfModule>\n", b"shared")])
+def test_which_module_is_taken(serve, lines, kind):
+    assert b"ssl_module (%s)" % kind in serve.unstarted(lines, {}, modules=()).run("-M").stdout
+
+
+@needs_binary
+def test_what_is_not_offered_takes_the_binary(serve):
+    """With a notice that names the line; after a reload, too; and the built-in module again when the line is gone."""
+    config = LOAD + "SSLEngine on\nSSLSessionCache none\nSSLCertificateFile @ROOT@/conf/cert.pem\nSSLCertificateKeyFile @ROOT@/conf/key.pem\n"
+    s = serve.unstarted(config + "SSLCryptoDevice builtin\n", {"a.txt": "text\n"}, modules=())
+    certificate(s)
+    s.start()
+    line = 1 + s.read("conf/httpd.conf").splitlines().index(b"SSLCryptoDevice builtin")
+    notice = b"httpd.conf:%d: SSLCryptoDevice is not offered by the built-in mod_ssl.c" % line
+    assert notice in s.run("-t").stderr
+    s.wait_for_log("resuming normal operations")
+    assert b"AH01876" in s.error_log()  # the binary's
+    told = s.error_log().count(notice)
+    assert told >= 1
+    assert resumed(s, ssl.TLSVersion.TLSv1_3)[0] is False
+    s.signal(signal.SIGUSR1)
+    brigade.wait_until(lambda: s.error_log().count(notice) == told + 1, "the reload")
+    s.config = config
+    s.write_config()
+    s.signal(signal.SIGUSR1)
+    brigade.wait_until(lambda: s.error_log().count(b"resuming normal operations") > 2, "the second reload")
+    assert s.error_log().count(notice) == told + 1
+    assert resumed(s, ssl.TLSVersion.TLSv1_3)[0] is False
+
+
+def test_without_the_binary_it_is_refused(serve):
+    s = serve.unstarted("BuiltinModule ssl_module Auto\nLoadModule ssl_module modules/nowhere.so\nSSLCryptoDevice builtin\n", {}, modules=())
+    done = s.run("-t")
+    assert done.returncode != 0 and b"SSLCryptoDevice is not offered by the built-in ssl module" in done.stderr
 
 
 @pytest.mark.parametrize("line", ["SSLEngine optional", "SSLSRPVerifierFile x", "SSLCryptoDevice x",
-                                  "SSLUseStapling on", "SSLOptions +FakeBasicAuth"])
+                                  "SSLOCSPEnable on", "SSLFIPS on"])
 def test_what_is_not_offered_is_refused_by_name(serve, line):
     s = serve.unstarted(f"BuiltinModule ssl_module On\n{line}\n", {}, modules=())
     done = s.run("-t")

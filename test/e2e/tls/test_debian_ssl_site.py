@@ -60,16 +60,11 @@ SSLRequireSSL
 SCRIPT = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n%s ' \"$SSL_PROTOCOL\"\nexec wc -c\n"
 
 
-def with_builtin(config):
-    """The built-in module does not verify clients by directory."""
-    return "BuiltinModule ssl_module On\n" + "".join(line for line in config.splitlines(True) if "SSLVerify" not in line)
-
-
 @pytest.fixture(scope="module", params=["binary", "builtin"])
 def server(serve_module, request):
     if request.param == "builtin" and brigade.is_apache(brigade.BINARY):
         pytest.skip("Apache has one module")
-    config = with_builtin(CONFIG) if request.param == "builtin" else CONFIG
+    config = "BuiltinModule ssl_module Auto\n" + CONFIG if request.param == "builtin" else CONFIG
     files = {"cgi/count.cgi": SCRIPT, "client/a.txt": "a\n", "secure/a.txt": "a\n", "ht/.htaccess": "SSLRequireSSL\n",
              "ht/a.txt": "a\n"}
     tls = brigade.free_port()
