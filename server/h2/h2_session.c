@@ -190,7 +190,8 @@ static apr_time_t session_head_due(const h2_session *h)
     const brg_read_timeout *t = &h1_read_timeouts(s)->header;
     apr_interval_time_t most = s->timeout;
 
-    if (t->first_us && t->first_us < most)
+    /* While streams are open it may be a body, whose time its request keeps. */
+    if (t->first_us && t->first_us < most && (!h->streams_n || h->block_stream))
         most = t->first_us;
     return h->frame_began + most;
 }

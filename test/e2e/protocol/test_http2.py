@@ -352,10 +352,12 @@ def test_reload_finishes_streams(serve):
 
 def test_idle_connections_end(serve):
     server = serve("KeepAliveTimeout 1\n" + CONFIG, FILES, modules=["reflector"])
-    with Connection(server.port) as c:
-        c.request(1, path="/a.txt")
-        assert c.response(1)[0] == 200
-        assert c.goaway() == NO_ERROR
+    for requests in (1, 4):  # the last of four is answered from memory
+        with Connection(server.port) as c:
+            for i in range(requests):
+                c.request(1 + 2 * i, path="/a.txt")
+                assert c.response(1 + 2 * i)[0] == 200
+            assert c.goaway() == NO_ERROR
 
 
 def test_clients_that_say_nothing(serve):
@@ -379,6 +381,17 @@ def test_directives_that_are_refused(serve, bad, said):
     server = serve.unstarted(CONFIG + bad + "\n", FILES, modules=["reflector"])
     done = server.run("-t")
     assert done.returncode and said in (done.stderr + done.stdout).decode()
+
+
+H2SPEC = shutil.which("h2spec") or shutil.which("h2spec", path=os.path.expanduser("~/go/bin"))
+
+
+@pytest.mark.skipif(not H2SPEC, reason="h2spec is not installed")
+def test_h2spec(server):
+    done = subprocess.run([H2SPEC, "-S", "-h", "127.0.0.1", "-p", str(server.port), "-P", "/b.txt"], capture_output=True, timeout=60)
+    # A preface that is none is a request of HTTP/1 here, and is answered as such.
+    failed = [n.strip() for n in done.stdout.decode().split("Failures:")[-1].splitlines() if "\u00d7" in n]
+    assert b"146 tests, 14" in done.stdout and failed in ([], ["\u00d7 2: Sends invalid connection preface"]), failed
 
 
 @pytest.mark.skipif(not shutil.which("h2load"), reason="h2load is not installed")
