@@ -49,9 +49,9 @@ What a module that is loaded as Debian has it, and that nothing is used of, does
 made each time, or kept for each kind of request. Modules that Debian enables or that are built in keep none out. For one
 answer, `brigade -t -D DUMP_CACHE URL` or `LogLevel debug` says which module kept it out, and why.
 
-What that costs, in instructions of a request for 10 KiB from memory (`test/bench/instructions.py`): 2,460 with what is built
-in; 2,392 with 51 modules that people enable on Debian loaded as well, of which nothing is used (0.97 times); 2,734 with all
-of Debian's .conf files for them, too (1.11 times: BrowserMatch makes a variant for each kind of User-Agent).
+What that costs, in instructions of a request for 10 KiB from memory (`test/bench/instructions.py`): 2,589 with what is built
+in; 2,562 with 51 modules that people enable on Debian loaded as well, of which nothing is used (0.99 times); 2,770 with all
+of Debian's .conf files for them, too (1.07 times: BrowserMatch makes a variant for each kind of User-Agent).
 
 Beside the table: mod_php, with mpm_prefork, keeps out what PHP answers, and nothing else. With mod_qos, which counts and delays
 connections, each request runs.

@@ -64,7 +64,7 @@ SHAPES = {
     "stored-10k-debian": ("/10k.bin", "", LOADED + CONFIGURED),
     "stored-10k": ("/10k.bin", "", ""),
     "full-10k": ("/10k.bin", "", "FileCacheEntries 0\n"),
-    "full-10k-worker": ("/10k.bin", "", "FileCacheEntries 0\nLoadModule unique_id_module /usr/lib/apache2/modules/mod_unique_id.so\n"),
+    "full-10k-worker": ("/10k.bin", "", "FileCacheEntries 0\nBuiltinModules all\nLoadModule unique_id_module /usr/lib/apache2/modules/mod_unique_id.so\n"),
     "ssi-full": ("/page.shtml", "", "FileCacheEntries 0\n"),
     "not-modified-full": ("/10k.bin", "If-None-Match: @ETAG@\r\n", "FileCacheEntries 0\n"),
     "range-stored": ("/10k.bin", "Range: bytes=100-4195\r\n", ""),
