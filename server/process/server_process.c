@@ -195,10 +195,12 @@ static process_order process_serve(server_process *sp)
 {
     process_order order;
 
+    sp->trimmed = clock_monotonic();
     do {
         order = process_wait(sp, ap_max_requests_per_child ? PROCESS_LOOK_MS : PROCESS_IDLE_MS);
         process_check_age(sp);
-        process_check_memory(sp);
+        if (order == ORDER_NONE)
+            process_check_memory(sp);
     } while (order == ORDER_NONE);
     return order;
 }
