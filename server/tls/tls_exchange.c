@@ -13,9 +13,11 @@
 #include "http_log.h"
 #include "mpm_common.h"
 #include "apr_strings.h"
+#include <errno.h>
 #include <openssl/err.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -326,10 +328,19 @@ static apr_status_t exchange_end(void *unused)
     return APR_SUCCESS;
 }
 
+/* Loops have keys in their heaps. What was started as root has this from its change of user. */
+static void exchange_no_core(server_rec *s)
+{
+    if (exchange.n && !ap_coredumpdir_configured && prctl(PR_SET_DUMPABLE, 0) != 0)
+        ap_log_error(APLOG_MARK, APLOG_WARNING, errno, s,
+                     "TLS: core files would contain private keys");
+}
+
 void tls_exchange_child(apr_pool_t *p, server_rec *s)
 {
     if (exchange.owner == getpid())
         return; /* -X */
+    exchange_no_core(s);
     tls_pass_child();
     if (exchange.set)
         watch_set_forget(exchange.set);
@@ -347,6 +358,10 @@ void tls_exchange_begin(apr_pool_t *p, tls_server_conf **servers, int n)
         exchange.servers[i].sc = servers[i];
         exchange.servers[i].stamp = servers[i]->stamp;
     }
+    if (ap_coredumpdir_configured)
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, servers[0]->server,
+                     "TLS: with CoreDumpDirectory, core files of server processes contain private "
+                     "keys");
     tls_staged_begin(p);
     apr_pool_cleanup_register(p, NULL, exchange_end, apr_pool_cleanup_null);
     supervised_set(&exchange_work);

@@ -11,6 +11,13 @@ def certificate(server):
                     server.path("conf/cert.pem")], check=True, capture_output=True)
 
 
+def start(server):
+    """Start it, and let it be over: a start opens the ports one after the other, then reads the configuration a second time."""
+    server.start()
+    server.raw(b"GET / HTTP/1.0\r\n\r\n")
+    return server
+
+
 class TLSAuthority:
     """An authority that makes certificates for tests, in a folder of its own."""
 

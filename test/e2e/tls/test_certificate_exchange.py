@@ -13,7 +13,7 @@ import threading
 import pytest
 
 import brigade
-from tls_site import TLSAuthority
+from tls_site import TLSAuthority, start
 
 pytestmark = [pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed"),
               pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="Apache needs a reload")]
@@ -65,7 +65,7 @@ class Site:
         for name in "bcde":
             os.makedirs(self.server.path(name))
             self.put(name, self.authority.make(f"{name}.test", f"{name}1"))
-        self.server.start()
+        start(self.server)
 
     def renew_a(self):
         """As certbot does it: new files in archive, then the links, one after the other."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What files of certificates and keys may hold: encrypted keys, keys of two types, DH parameters; keys of tickets."""
 import os
+import re
 import shutil
 import signal
 import socket
@@ -10,7 +11,7 @@ import subprocess
 import pytest
 
 import brigade
-from tls_site import TLSAuthority
+from tls_site import TLSAuthority, start
 
 pytestmark = [pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed"),
               pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="the built-in module")]
@@ -75,7 +76,7 @@ class Site:
 
 def test_two_types_of_keys(serve):
     site = Site(serve)
-    site.server.start()
+    start(site.server)
     site.both_types()
 
 
@@ -86,7 +87,7 @@ def test_pass_phrase_of_a_program(serve, how):
     site.encrypt("ec")
     site.encrypt("rsa", "geheim", "-traditional")
     site.asker("ask" if how != "|" else "pipe")
-    site.server.start()
+    start(site.server)
     site.both_types()
     asked = site.server.read("asked").decode()
     assert asked == "a.test:443 RSA\n" if how != "|" else asked == f"one two\nPrivate key of a.test:{site.tls} ({site.server.path('made/ec.key')})\nPass phrase:\n"
@@ -122,7 +123,7 @@ def test_exchanged_for_an_encrypted_key(serve):
     site = Site(serve, everywhere="SSLPassPhraseDialog exec:@ROOT@/ask")
     site.encrypt("ec")
     site.asker()
-    site.server.start()
+    start(site.server)
     v12 = {"maximum_version": ssl.TLSVersion.TLSv1_2, "ciphers": "ECDHE-ECDSA-AES128-GCM-SHA256"}
     made = site.authority.make("a.test", "new")
     site.encrypt("new")
@@ -164,7 +165,7 @@ def test_tickets_of_a_file(serve, version):
     old, new = os.urandom(48), os.urandom(48)
     for site, key in zip(sites, (old, old, new)):
         ticket_key(site, key)
-        site.server.start()
+        start(site.server)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode, context.maximum_version = False, ssl.CERT_NONE, version
     with context.wrap_socket(socket.create_connection(("127.0.0.1", sites[0].tls), brigade.PATIENCE), server_hostname="a.test") as s:
@@ -190,7 +191,84 @@ def test_dh_parameters_in_the_file(serve):
     own = subprocess.run(["openssl", "genpkey", "-genparam", "-algorithm", "DH", "-pkeyopt", "group:ffdhe3072"], check=True, capture_output=True)
     with open(site.server.path("made/rsa.pem"), "ab") as f:
         f.write(own.stdout)
-    site.server.start()
+    start(site.server)
     out = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{site.tls}", "-tls1_2", "-cipher", "DHE-RSA-AES128-GCM-SHA256"],
                          input=b"", capture_output=True, timeout=brigade.PATIENCE).stdout
     assert b"Server Temp Key: DH, 3072 bits" in out
+
+
+# ---- where a key's bytes are, and where they are not ----
+
+def private_number(path):
+    """The secret number of an EC key: 32 bytes, and the same as OpenSSL has them in memory."""
+    text = subprocess.run(["openssl", "pkey", "-in", path, "-noout", "-text"], check=True, capture_output=True).stdout.decode()
+    data = bytes.fromhex(re.sub(r"[\s:]", "", text.split("priv:")[1].split("pub:")[0]))
+    return (data, data[::-1])
+
+
+def memory(pid):
+    """What a debugger run by root sees of a process."""
+    found = []
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb") as mem:
+        for line in maps:
+            area, access = line.split()[:2]
+            start_at, end_at = (int(n, 16) for n in area.split("-"))
+            if access.startswith("r") and "[v" not in line:
+                mem.seek(start_at)
+                try:
+                    found.append(mem.read(end_at - start_at))
+                except OSError:
+                    pass
+    return b"".join(found)
+
+
+def has(data, secrets):
+    return any(s in data for s in secrets)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="memory of other users' processes")
+@pytest.mark.skipif("asan" in brigade.BINARY or "tsan" in brigade.BINARY, reason="their memory is too large")
+def test_a_key_is_nowhere_else(serve):
+    """Not in the supervisor, not in a program that writes a log, not in a log; server processes have it, and their memory is not for others."""
+    site = Site(serve, everywhere='LogLevel trace8\nCustomLog "|/bin/cat" common')
+    start(site.server)
+    secrets = private_number(site.server.path("made/ec.key"))
+    assert site.unit(maximum_version=ssl.TLSVersion.TLSv1_2, ciphers="ECDHE-ECDSA-AES128-GCM-SHA256") == "ec"
+    children = site.server.children()
+    serving = [p for p in children if os.path.basename(os.readlink(f"/proc/{p}/exe")).startswith("brigade")]
+    others = [p for p in children if p not in serving]
+    assert others and serving
+    assert not has(b"".join(memory(p) for p in others), secrets)
+    assert any(has(memory(p), secrets) for p in serving), "else the test would find nothing anywhere"
+    assert not has(memory(site.server.process.pid), secrets)
+    assert not has(site.server.error_log(), secrets)
+    for p in serving:
+        assert os.stat(f"/proc/{p}/mem").st_uid == 0, "not dumpable: root's, though the process is not"
+
+
+def test_core_files_are_named(serve):
+    site = Site(serve, everywhere="CoreDumpDirectory @ROOT@/logs")
+    start(site.server)
+    site.server.wait_for_log("TLS: with CoreDumpDirectory, core files of server processes contain private keys")
+
+
+def test_default_configuration(serve):
+    """The commented virtual host of the default configuration, as it stands there."""
+    with open(os.path.join(brigade.REPOSITORY, "httpd.conf.in")) as f:
+        lines = f.read().split("# HTTPS.")[1].split("</VirtualHost>")[0].splitlines()
+    text = "\n".join(line[1:] for line in lines if re.match(r"#(\S|    )", line)) + "\n</VirtualHost>\n"
+    command = next(line[1:].strip() for line in lines if "openssl req" in line)
+    tls = brigade.free_port()
+    server = serve.unstarted(f"BuiltinModule ssl_module On\nLoadModule ssl_module @MODULES@/mod_ssl.so\n{text.replace('8443', str(tls))}",
+                             {"x.txt": "x\n"})
+    subprocess.run(command.split(), cwd=server.root, check=True, capture_output=True)
+    start(server)
+    site = Site.__new__(Site)
+    site.tls = tls
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        with site.connect(maximum_version=version) as s:
+            assert s.version() == version.name.replace("_", ".")
+    done = server.run("-t", "-D", "DUMP_CERTS", port=server.port)
+    assert b"names localhost" in done.stdout and b"29 days left" in done.stdout
+    with pytest.raises((ssl.SSLError, OSError)):
+        site.connect(maximum_version=ssl.TLSVersion.TLSv1_1, ciphers="DEFAULT@SECLEVEL=0")

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 import brigade
-from tls_site import TLSAuthority
+from tls_site import TLSAuthority, start
 
 pytestmark = [pytest.mark.slow,
               pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed"),
@@ -103,7 +103,7 @@ def test_got_from_an_authority(serve):
     try:
         for name, port in {**ports, "ACME": pebble.port}.items():
             server.config = server.config.replace(f"@{name}@", str(port))
-        server.start()
+        start(server)
         assert "Pebble" not in issuer(ports["TLS"], "md.test"), "mod_md's own, meanwhile"
         for name in ("md.test", "alpn.test"):
             server.wait_for_log(f"TLS: mod_md has a new certificate for {name}: graceful restart")

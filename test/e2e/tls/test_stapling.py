@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import brigade
-from tls_site import TLSAuthority
+from tls_site import TLSAuthority, start
 
 pytestmark = [pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed"),
               pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="the built-in module")]
@@ -60,7 +60,7 @@ def test_responses_of_mod_md(serve):
         responder = subprocess.Popen(["openssl", "ocsp", "-index", folder + "index", "-port", str(port), "-rsigner", folder + "ca.pem", "-rkey",
                                       folder + "ca.key", "-CA", folder + "ca.pem", "-ndays", "1"], stdout=log, stderr=log)
     try:
-        server.start()
+        start(server)
         brigade.wait_until(lambda: stapled(server), "a stapled response")
     finally:
         responder.kill()
@@ -70,7 +70,7 @@ def test_responses_of_mod_md(serve):
 
 def test_nothing_to_staple(serve):
     server = site(serve)
-    server.start()
+    start(server)
     assert not stapled(server)
     server.wait_for_log(rf"AH02218: the certificate of a.test:{server.tls} names no OCSP responder: nothing to staple")
 
