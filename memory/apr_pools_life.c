@@ -139,7 +139,13 @@ apr_memnode_t *pool_ended_chunk(apr_allocator_t *a, apr_size_t size)
 
     if (p == NULL || node_bytes(p->first) < size)
         return NULL;
-    BRG_ASSERT(p->allocator == a && a->kept_units >= p->first->index + 1);
+    /* A module may use an allocator from two threads at once (mod_http2's, as a process ends): the list
+     * cannot be relied on then. What is on it is given up. */
+    if (__builtin_expect(p->allocator != a || a->kept_units < p->first->index + 1, 0)) {
+        a->ended = NULL;
+        a->kept_units = 0;
+        return NULL;
+    }
     a->ended = p->sibling;
     a->kept_units -= p->first->index + 1;
     return p->first;

@@ -214,3 +214,42 @@ int log_file_write(log_file *file, struct iovec *vec, int vec_n, unsigned lines)
         log_file_lose(file, lines, rv);
     return rv == APR_SUCCESS;
 }
+
+/* A missing directory is worth its own message, with the line that names it. */
+static int log_check_directory(apr_pool_t *p, server_rec *s, const log_config *log)
+{
+    const char *path, *dir;
+    apr_finfo_t info;
+    apr_status_t rv;
+
+    if (!log->file || *log->file == '|' || !log->directive ||
+        !(path = ap_server_root_relative(p, log->file)))
+        return OK;
+    dir = ap_make_dirstr_parent(p, path);
+    rv = apr_stat(&info, dir, APR_FINFO_TYPE, p);
+    if (rv == APR_SUCCESS && info.filetype != APR_DIR)
+        rv = APR_ENOTDIR;
+    if (rv == APR_SUCCESS)
+        return OK;
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, rv, s,
+                 APLOGNO(02297) "Cannot access directory '%s' for log file '%s' defined at %s:%d",
+                 dir, log->file, log->directive->filename, log->directive->line_num);
+    return !OK;
+}
+
+int log_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+{
+    int rv = OK;
+
+    for (; s; s = s->next) {
+        const log_server *server = ap_get_module_config(s->module_config, &log_config_module);
+
+        for (int i = 0; i < server->logs->nelts; i++) {
+            const log_config *log = &APR_ARRAY_IDX(server->logs, i, log_config);
+            /* A GlobalLog was looked at with the main server. */
+            if ((!log->is_global || !s->is_virtual) && log_check_directory(ptemp, s, log) != OK)
+                rv = !OK;
+        }
+    }
+    return rv;
+}

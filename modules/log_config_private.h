@@ -93,6 +93,35 @@ void log_out_time(log_out *out, const log_item *item, apr_time_t begin, log_entr
 void log_out_duration(log_out *out, const log_item *item, apr_time_t begin, log_entry *entry);
 void log_out_duration_us(log_out *out, apr_time_t begin, log_entry *entry);
 
+/** One CustomLog, GlobalLog or TransferLog. */
+typedef struct log_config {
+    const char *file;
+    const char *format_name;    /* as given: a nickname, if one of that name exists in the end */
+    apr_array_header_t *format; /* NULL: the server's default format */
+    const char *variable;       /* env=; NULL: none. "!x": only where x is not set */
+    ap_expr_info_t *condition;  /* expr=; NULL: none */
+    const ap_directive_t *directive;
+    int is_global;
+    void *handle; /* of the writer; a log_file for our own */
+} log_config;
+
+/** The logs of a virtual host. */
+typedef struct log_server {
+    const char *default_name;
+    apr_array_header_t *default_format;
+    apr_array_header_t *logs;      /* of log_config: this server's own */
+    apr_array_header_t *main_logs; /* the main server's, for one that has none */
+    apr_table_t *formats;          /* nicknames */
+    log_needs needs;               /* of answers from memory */
+} log_server;
+
+/** The logs that requests of @a s go to; NULL: none. @param server  [out] its configuration */
+const apr_array_header_t *log_logs_of(const server_rec *s, const log_server **server);
+
+/** Log answers from memory: see brigade/stored_answer.h. */
+brg_stored_ready_fn log_stored_ready;
+brg_stored_log_fn log_stored_write;
+
 /** Times (log_config_time.c). */
 log_emit_fn log_emit_time, log_emit_duration, log_emit_duration_us;
 
@@ -125,6 +154,9 @@ typedef struct log_file log_file;
 
 /** Open @a name for server @a s, or find it opened already. @return NULL after logging why not */
 log_file *log_file_open(apr_pool_t *p, server_rec *s, const char *name);
+
+/** check_config hook: the folders of files are there. */
+int log_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
 
 /** Forget files of an earlier configuration; they are closed with its pool. */
 void log_file_reset(apr_pool_t *pconf);

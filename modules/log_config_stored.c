@@ -8,6 +8,7 @@
 #include "http_core.h"
 #include "http_protocol.h"
 #include "apr_lib.h"
+#include "brigade/assert.h"
 #include <unistd.h>
 
 #define LOG_STORED(name)                                                             \
@@ -248,4 +249,41 @@ log_needs log_format_needs(const apr_array_header_t *format)
             needs = LOG_NEEDS_PORT;
     }
     return needs;
+}
+
+/* ---- the lines ---- */
+
+int log_stored_ready(const brg_stored_answer *a)
+{
+    const log_server *server;
+
+    return !log_logs_of(a->server, &server) || server->needs == LOG_NEEDS_NOTHING ||
+           (server->needs == LOG_NEEDS_PORT && a->server->port);
+}
+
+static int log_stored_wanted(const brg_stored_answer *a, const char *variable)
+{
+    if (!variable)
+        return 1;
+    return *variable == '!' ? !brg_stored_env(a, variable + 1)
+                            : brg_stored_env(a, variable) != NULL;
+}
+
+void log_stored_write(const brg_stored_answer *a)
+{
+    const log_server *server;
+    const apr_array_header_t *logs = log_logs_of(a->server, &server);
+
+    for (int i = 0; logs && i < logs->nelts; i++) {
+        const log_config *log = &APR_ARRAY_IDX(logs, i, log_config);
+        const apr_array_header_t *format = log->format ? log->format : server->default_format;
+        log_out *out;
+
+        BRG_ASSERT(!log->condition);
+        if (!log_stored_wanted(a, log->variable) || !log->handle || !format ||
+            !(out = log_line_begin()))
+            continue;
+        log_format_emit_stored(out, format, a);
+        log_line_end(log->handle, a->request_time);
+    }
 }

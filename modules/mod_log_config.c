@@ -21,27 +21,6 @@ APLOG_USE_MODULE(log_config);
 
 #define LOG_DEFAULT_FORMAT "%h %l %u %t \"%r\" %>s %b"
 
-/* One CustomLog, GlobalLog or TransferLog. */
-typedef struct log_config {
-    const char *file;
-    const char *format_name;    /* as given: a nickname, if one of that name exists in the end */
-    apr_array_header_t *format; /* NULL: the server's default format */
-    const char *variable;       /* env=; NULL: none. "!x": only where x is not set */
-    ap_expr_info_t *condition;  /* expr=; NULL: none */
-    const ap_directive_t *directive;
-    int is_global;
-    void *handle; /* of the writer; a log_file for our own */
-} log_config;
-
-typedef struct log_server {
-    const char *default_name;
-    apr_array_header_t *default_format;
-    apr_array_header_t *logs;      /* of log_config: this server's own */
-    apr_array_header_t *main_logs; /* the main server's, for one that has none */
-    apr_table_t *formats;          /* nicknames */
-    log_needs needs;               /* of answers from memory */
-} log_server;
-
 static apr_hash_t *log_foreign; /* handlers of other modules by tag */
 static apr_hash_t *log_stored;  /* what they write of stored answers */
 static int log_idents;          /* %l may have something to tell */
@@ -153,7 +132,7 @@ static void log_write(const log_config *log, const apr_array_header_t *format, l
         log_write_foreign(log, out, entry);
 }
 
-static const apr_array_header_t *log_logs_of(const server_rec *s, const log_server **server)
+const apr_array_header_t *log_logs_of(const server_rec *s, const log_server **server)
 {
     *server = ap_get_module_config(s->module_config, &log_config_module);
     return (*server)->logs->nelts ? (*server)->logs : (*server)->main_logs;
@@ -178,43 +157,6 @@ static int log_transaction(request_rec *r)
             log_write(log, log->format ? log->format : server->default_format, &entry);
     }
     return OK;
-}
-
-/* ---- answers from memory ---- */
-
-static int log_stored_ready(const brg_stored_answer *a)
-{
-    const log_server *server;
-
-    return !log_logs_of(a->server, &server) || server->needs == LOG_NEEDS_NOTHING ||
-           (server->needs == LOG_NEEDS_PORT && a->server->port);
-}
-
-static int log_stored_wanted(const brg_stored_answer *a, const char *variable)
-{
-    if (!variable)
-        return 1;
-    return *variable == '!' ? !brg_stored_env(a, variable + 1)
-                            : brg_stored_env(a, variable) != NULL;
-}
-
-static void log_stored_write(const brg_stored_answer *a)
-{
-    const log_server *server;
-    const apr_array_header_t *logs = log_logs_of(a->server, &server);
-
-    for (int i = 0; logs && i < logs->nelts; i++) {
-        const log_config *log = &APR_ARRAY_IDX(logs, i, log_config);
-        const apr_array_header_t *format = log->format ? log->format : server->default_format;
-        log_out *out;
-
-        BRG_ASSERT(!log->condition);
-        if (!log_stored_wanted(a, log->variable) || !log->handle || !format ||
-            !(out = log_line_begin()))
-            continue;
-        log_format_emit_stored(out, format, a);
-        log_line_end(log->handle, a->request_time);
-    }
 }
 
 /* What the logs of a server need, once all formats are known. */
@@ -369,45 +311,6 @@ static const char *log_cmd_overflow(cmd_parms *cmd, void *dummy, const char *wha
     else
         return "LogOverflow must be drop or wait";
     return NULL;
-}
-
-/* A missing directory is worth its own message, with the line that names it. */
-static int log_check_directory(apr_pool_t *p, server_rec *s, const log_config *log)
-{
-    const char *path, *dir;
-    apr_finfo_t info;
-    apr_status_t rv;
-
-    if (!log->file || *log->file == '|' || !log->directive ||
-        !(path = ap_server_root_relative(p, log->file)))
-        return OK;
-    dir = ap_make_dirstr_parent(p, path);
-    rv = apr_stat(&info, dir, APR_FINFO_TYPE, p);
-    if (rv == APR_SUCCESS && info.filetype != APR_DIR)
-        rv = APR_ENOTDIR;
-    if (rv == APR_SUCCESS)
-        return OK;
-    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, rv, s,
-                 APLOGNO(02297) "Cannot access directory '%s' for log file '%s' defined at %s:%d",
-                 dir, log->file, log->directive->filename, log->directive->line_num);
-    return !OK;
-}
-
-static int log_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
-{
-    int rv = OK;
-
-    for (; s; s = s->next) {
-        const log_server *server = ap_get_module_config(s->module_config, &log_config_module);
-
-        for (int i = 0; i < server->logs->nelts; i++) {
-            const log_config *log = &APR_ARRAY_IDX(server->logs, i, log_config);
-            /* A GlobalLog was looked at with the main server. */
-            if ((!log->is_global || !s->is_virtual) && log_check_directory(ptemp, s, log) != OK)
-                rv = !OK;
-        }
-    }
-    return rv;
 }
 
 /* What the name given stands for: a format that may have been defined further down. */

@@ -20,7 +20,6 @@
 #include "http_main.h"
 #include "http_vhost.h"
 #include "mpm_common.h"
-#include "scoreboard.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
 
@@ -28,7 +27,6 @@
 #include "apr_strings.h"
 #include "brigade/memory_bucket.h"
 
-#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -67,9 +65,6 @@ typedef struct connection_rec {
     conn_state_t cs;
 } connection_rec;
 
-static int connection_slot;
-static long connection_slots = 1, connection_threads = 1; /* limits of the scoreboard */
-
 /* ---- identity ---- */
 
 /* NULL for a conn_rec that connection_create_hook() did not make, and for a copy of one. */
@@ -92,37 +87,6 @@ int connection_is_plain(const conn_rec *c)
 {
     return c->input_filters && c->input_filters->frec == ap_core_input_filter_handle &&
            c->output_filters && c->output_filters->frec == ap_core_output_filter_handle;
-}
-
-void connection_child_init(int slot)
-{
-    const global_score *limits = ap_get_scoreboard_global();
-
-    BRG_ASSERT(slot >= 0);
-    connection_slot = slot;
-    connection_slots = limits ? limits->server_limit : slot + 1;
-    connection_threads = limits ? limits->thread_limit : 1;
-}
-
-long connection_id_of(unsigned long count, int slot, long slots, int thread, long threads)
-{
-    unsigned long other = (unsigned long)threads; /* all threads that have no index of their own */
-    unsigned long place = thread >= 0 && thread < threads ? (unsigned long)thread : other;
-
-    BRG_ASSERT(slot >= 0 && slot < slots);
-    return (long)((count * (unsigned long)slots + (unsigned long)slot) * (other + 1) + place);
-}
-
-/* Each loop and each worker counts its own; only threads that are neither share a counter. */
-static long connection_next_id(void)
-{
-    static _Thread_local unsigned long own;
-    static atomic_ulong shared;
-    int thread = brg_thread_index();
-    int known = thread >= 0 && thread < connection_threads;
-    unsigned long count = known ? ++own : atomic_fetch_add(&shared, 1) + 1;
-
-    return connection_id_of(count, connection_slot, connection_slots, thread, connection_threads);
 }
 
 AP_DECLARE(apr_socket_t *) ap_get_conn_socket(conn_rec *c)
@@ -236,7 +200,7 @@ static conn_rec *connection_build(brg_conn *bc, apr_pool_t *p, apr_socket_t *csd
     connection_rec *cr;
     conn_rec *c;
 
-    ap_create_sb_handle(&sbh, p, connection_slot, brg_thread_index());
+    ap_create_sb_handle(&sbh, p, connection_child_slot(), brg_thread_index());
     c = ap_run_create_connection(p, ap_server_conf, csd, connection_next_id(), sbh,
                                  brg_bucket_alloc_create(p));
     if (!c)
@@ -313,7 +277,7 @@ static conn_rec *connection_build_stream(brg_conn *bc, apr_pool_t *p)
     c->data_in_input_filters = c->data_in_output_filters = 0;
     c->conn_config = ap_create_conn_config(p);
     ap_set_core_module_config(c->conn_config, csd);
-    ap_create_sb_handle(&sbh, p, connection_slot, brg_thread_index());
+    ap_create_sb_handle(&sbh, p, connection_child_slot(), brg_thread_index());
     c->sbh = sbh;
     return c;
 }
@@ -341,7 +305,7 @@ void connection_on_thread(brg_conn *bc)
 {
     BRG_ASSERT_TAG(bc, CONN_TAG);
     if (bc->c && bc->c->sbh)
-        ap_update_sb_handle(bc->c->sbh, connection_slot, brg_thread_index());
+        ap_update_sb_handle(bc->c->sbh, connection_child_slot(), brg_thread_index());
 }
 
 /* ---- end ---- */
@@ -455,33 +419,6 @@ AP_CORE_DECLARE(void) ap_process_connection(conn_rec *c, void *csd)
     }
     if (!c->aborted)
         ap_run_process_connection(c);
-}
-
-int connection_process_is_hooked(void)
-{
-    apr_array_header_t *hooks = ap_hook_get_process_connection();
-    return hooks && hooks->nelts > 0;
-}
-
-static apr_status_t connection_get_pollfd(conn_rec *c, struct apr_pollfd_t *pfd,
-                                          apr_interval_time_t *timeout)
-{
-    apr_socket_t *csd = ap_get_conn_socket(c);
-
-    if (c->master || !csd)
-        return APR_ENOTIMPL;
-    pfd->p = c->pool;
-    pfd->desc_type = APR_POLL_SOCKET;
-    pfd->desc.s = csd;
-    if (timeout)
-        apr_socket_timeout_get(csd, timeout);
-    return APR_SUCCESS;
-}
-
-AP_CORE_DECLARE(apr_status_t)
-ap_get_pollfd_from_conn(conn_rec *c, struct apr_pollfd_t *pfd, apr_interval_time_t *ptimeout)
-{
-    return ap_run_get_pollfd_from_conn(c, pfd, ptimeout);
 }
 
 void connection_register_hooks(apr_pool_t *p)

@@ -75,6 +75,9 @@ void connection_register_hooks(apr_pool_t *p);
  * threads. */
 void connection_child_init(int slot);
 
+/** That slot. */
+int connection_child_slot(void);
+
 /**
  * The id of a thread's connection number @a count (from 1) in the process of scoreboard slot
  * @a slot: no other of the server's connections has it. Ids of threads outside 0 .. threads - 1
@@ -82,6 +85,14 @@ void connection_child_init(int slot);
  * @param slots    slots are 0 .. slots - 1
  */
 long connection_id_of(unsigned long count, int slot, long slots, int thread, long threads);
+
+/** The id of a connection that the calling thread makes. */
+long connection_next_id(void);
+
+/** get_pollfd_from_conn hook. */
+struct apr_pollfd_t;
+apr_status_t connection_get_pollfd(conn_rec *c, struct apr_pollfd_t *pfd,
+                                   apr_interval_time_t *timeout);
 
 /** 1 if a module other than the core took the process_connection hook: HTTP is then one protocol of
  * several. */

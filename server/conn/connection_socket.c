@@ -8,6 +8,9 @@
  * down, and the loop closes the descriptor when the worker is done.
  */
 #include "connection.h"
+#include "http_connection.h"
+#include "http_core.h"
+#include "mpm_common.h"
 #include "brigade/assert.h"
 
 #include "apr_portable.h"
@@ -95,4 +98,31 @@ __attribute__((visibility("default"))) APR_DECLARE(apr_status_t) apr_socket_clos
         connection_abort(bc->c);
     bc->failed = 1;
     return APR_SUCCESS;
+}
+
+int connection_process_is_hooked(void)
+{
+    apr_array_header_t *hooks = ap_hook_get_process_connection();
+    return hooks && hooks->nelts > 0;
+}
+
+apr_status_t connection_get_pollfd(conn_rec *c, struct apr_pollfd_t *pfd,
+                                   apr_interval_time_t *timeout)
+{
+    apr_socket_t *csd = ap_get_conn_socket(c);
+
+    if (c->master || !csd)
+        return APR_ENOTIMPL;
+    pfd->p = c->pool;
+    pfd->desc_type = APR_POLL_SOCKET;
+    pfd->desc.s = csd;
+    if (timeout)
+        apr_socket_timeout_get(csd, timeout);
+    return APR_SUCCESS;
+}
+
+AP_CORE_DECLARE(apr_status_t)
+ap_get_pollfd_from_conn(conn_rec *c, struct apr_pollfd_t *pfd, apr_interval_time_t *ptimeout)
+{
+    return ap_run_get_pollfd_from_conn(c, pfd, ptimeout);
 }

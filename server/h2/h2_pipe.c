@@ -415,21 +415,6 @@ static void pipe_credit(h2_stream *s)
     }
 }
 
-void h2_pipe_note(struct loop_note *note)
-{
-    h2_session *h = (h2_session *)(void *)((char *)note - offsetof(h2_session, note));
-
-    BRG_ASSERT_TAG(h, H2_SESSION_TAG);
-    pthread_mutex_lock(&h->lock);
-    for (h2_stream *s = h->dirty; s; s = s->pipe->dirty_next) {
-        s->pipe->dirty = 0;
-        h2_stream_ready(s);
-    }
-    h->dirty = NULL;
-    pthread_mutex_unlock(&h->lock);
-    h2_wants(h);
-}
-
 void h2_pipe_go_on(h2_stream *s)
 {
     h2_pipe *p = s->pipe;

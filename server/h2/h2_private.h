@@ -262,6 +262,40 @@ void h2_pipe_free(h2_stream *s);
 /** loop_note.run: workers changed streams. */
 void h2_pipe_note(struct loop_note *note);
 
+/* ---- h2_input.c, h2_blocks.c; the loop ---- */
+
+/** What of a frame is not padding. @return 0; -1: it says that it has more padding than bytes */
+int h2_input_unpad(const h2_frame *f, const uint8_t **payload, uint32_t *len);
+/** Take a frame of that type. */
+void h2_input_headers(h2_session *h, const h2_frame *f, const uint8_t *payload);
+void h2_input_continuation(h2_session *h, const h2_frame *f, const uint8_t *payload);
+
+/* ---- h2_head.c; any thread ---- */
+
+/** Pseudo fields, and what is found on the way. */
+typedef struct h2_request_parts {
+    const hpack_field *method, *scheme, *authority, *path;
+    const hpack_field *priority;
+    const char *why; /* it is malformed */
+    size_t cookies;  /* bytes of all Cookie lines */
+    int cookies_n;
+    int host; /* index in the list, -1 */
+} h2_request_parts;
+
+/** What the field lines of a request are; parts->why is set if it is malformed. */
+void h2_parts_of(h2_request_parts *p, const hpack_list *list);
+/** Why a field must not be sent; NULL: it may. */
+const char *h2_field_why(const hpack_field *f);
+/** An empty head of this protocol. */
+void h2_head_begin(http_head *head);
+/** Fill @a head from the list. @param to  where Cookie lines are joined */
+void h2_head_fill(http_head *head, const h2_request_parts *p, const hpack_list *list, char *to);
+/** Set head->status where the request is to be refused. */
+void h2_head_judge(http_head *head, const hpack_list *list, const server_rec *s);
+/** Append a field. */
+void h2_head_add(http_head *head, const char *name, size_t name_len, const char *value,
+                 size_t value_len);
+
 /* ---- h2_answer.c; under the session's lock ---- */
 
 /** Take HTTP/1 text. @return bytes taken, all or up to where the queue is full */

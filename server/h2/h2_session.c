@@ -344,3 +344,19 @@ const struct conn_driver h2_driver = {.name = "h2",
                                       .refused = h2_not_worker,
                                       .work = h2_not_worker,
                                       .drain = h2_drain};
+
+/* Streams that workers changed. */
+void h2_pipe_note(struct loop_note *note)
+{
+    h2_session *h = (h2_session *)(void *)((char *)note - offsetof(h2_session, note));
+
+    BRG_ASSERT_TAG(h, H2_SESSION_TAG);
+    pthread_mutex_lock(&h->lock);
+    for (h2_stream *s = h->dirty; s; s = s->pipe->dirty_next) {
+        s->pipe->dirty = 0;
+        h2_stream_ready(s);
+    }
+    h->dirty = NULL;
+    pthread_mutex_unlock(&h->lock);
+    h2_wants(h);
+}

@@ -55,7 +55,8 @@ typedef struct brg_listener {
     apr_sockaddr_t *addr;     /**< as bound */
     struct ap_listen_rec *lr; /**< the Listen directive that it serves */
     int tcp;                  /**< TCP options apply */
-    const apr_sockaddr_t *pretended; /**< connections count as from and to this address; NULL: as what
+    const apr_sockaddr_t
+        *pretended; /**< connections count as from and to this address; NULL: as what
                                         their sockets say */
 } brg_listener;
 
@@ -114,16 +115,17 @@ struct brg_conn {
     uint8_t close_after; /**< conn_close_mode: what follows when all output is written */
     uint8_t module_driven; /**< filters or hooks of modules take part in it (h1_module_driven.c) */
     uint8_t resumed;       /**< module-driven: suspend_connection ran, resume_connection is due */
-    uint8_t refused;        /**< conn_refusal: given back by the worker pool without having run */
-    uint8_t must_run;       /**< the worker pool may not refuse it */
-    uint8_t http2;          /**< it speaks HTTP/2, or is a stream of one that does */
-    uint8_t cold;           /**< the loop's last write ended at a file that is not in memory */
-    uint8_t body_discard;   /**< in CONN_BODY: the body is thrown away; else it is waited for */
-    uint32_t body_wanted;   /**< in CONN_BODY: bytes of input to wait for */
-    uint32_t requests;      /**< answered on this connection */
-    _Atomic uint32_t ended; /**< module-driven: requests that ended and are not counted yet; threads of
+    uint8_t refused;       /**< conn_refusal: given back by the worker pool without having run */
+    uint8_t must_run;      /**< the worker pool may not refuse it */
+    uint8_t http2;         /**< it speaks HTTP/2, or is a stream of one that does */
+    uint8_t cold;          /**< the loop's last write ended at a file that is not in memory */
+    uint8_t body_discard;  /**< in CONN_BODY: the body is thrown away; else it is waited for */
+    uint32_t body_wanted;  /**< in CONN_BODY: bytes of input to wait for */
+    uint32_t requests;     /**< answered on this connection */
+    _Atomic uint32_t
+        ended;      /**< module-driven: requests that ended and are not counted yet; threads of
                                modules end some */
-    brg_conn *next;         /**< list link: ready, returned by a worker, closed or spare */
+    brg_conn *next; /**< list link: ready, returned by a worker, closed or spare */
     brg_conn *all_next, **all_prev; /**< the loop's open connections */
 
     const void *chain; /**< virtual hosts of the local address (vhost_private.h) */
@@ -145,12 +147,12 @@ struct brg_conn {
 
     /* Apache's side, NULL until connection_attach(). */
     conn_rec *c;
-    struct core_output *out;      /**< core_output.c's state; NULL until attached */
+    struct core_output *out; /**< core_output.c's state; NULL until attached */
     uint64_t asked; /**< with a worker: hash of the target that it answered with a file; 0: none */
     struct cache_worker_fill *fill; /**< with a worker: where its answer may be kept, or NULL */
-    struct conn_drain *drain;     /**< the loop's: with a worker, output that the loop sends */
-    request_rec *r;               /**< with a worker: the request that it runs */
-    int r_status;                 /**< with a worker: what the phases said; see H1_PHASES_PENDING */
+    struct conn_drain *drain;       /**< the loop's: with a worker, output that the loop sends */
+    request_rec *r;                 /**< with a worker: the request that it runs */
+    int r_status; /**< with a worker: what the phases said; see H1_PHASES_PENDING */
 };
 
 /* ---- conn_input.c ---- */

@@ -108,33 +108,6 @@ void loop_return(brg_conn *bc)
         loop_wake(loop);
 }
 
-void loop_note_post(brg_loop *loop, struct loop_note *note)
-{
-    struct loop_note *head;
-
-    if (atomic_exchange(&note->posted, 1))
-        return;
-    head = atomic_load_explicit(&loop->notes, memory_order_relaxed);
-    do
-        note->next = head;
-    while (!atomic_compare_exchange_weak_explicit(&loop->notes, &head, note, memory_order_release,
-                                                  memory_order_relaxed));
-    if (!atomic_exchange(&loop->wakes, 1))
-        loop_wake(loop);
-}
-
-static void loop_take_notes(brg_loop *loop)
-{
-    struct loop_note *next,
-        *note = atomic_exchange_explicit(&loop->notes, NULL, memory_order_acquire);
-
-    for (; note; note = next) {
-        next = note->next;
-        atomic_store(&note->posted, 0); /* before it looks what there is */
-        note->run(note);
-    }
-}
-
 static void loop_take_returned(brg_loop *loop)
 {
     brg_conn *bc, *next;
@@ -421,32 +394,6 @@ static void loop_begin_drain(brg_loop *loop)
     }
 }
 
-static void loop_drop(brg_loop *loop, int with_workers)
-{
-    for (brg_conn *bc = loop->all, *next; bc; bc = next) {
-        next = bc->all_next;
-        if (with_workers || bc->state != CONN_WORKER)
-            bc->driver->drop(bc);
-    }
-}
-
-void loop_free(brg_loop *loop)
-{
-    brg_conn *bc;
-
-    BRG_ASSERT(!loop_self());
-    loop_drop(loop, 1);
-    BRG_ASSERT(loop->conns_n == 0);
-    while ((bc = loop->closed) != NULL) {
-        loop->closed = bc->all_next;
-        free(bc);
-    }
-    loop_spares_free(loop);
-    loop->config->services->end(loop);
-    close(loop->poll_fd);
-    close(loop->wake_fd);
-}
-
 void loop_begin(brg_loop *loop)
 {
     thread_self_set(loop, loop->index);
@@ -474,7 +421,7 @@ void loop_main(brg_loop *loop)
             break;
         loop_turn(loop);
     }
-    loop_drop(loop, 0);
+    loop_drop_conns(loop, 0);
     brg_run_turn_end(apr_time_now());
     scoreboard_thread(loop->config->slot, loop->index, SERVER_DEAD);
     thread_self_end();

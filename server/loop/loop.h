@@ -216,6 +216,12 @@ void loop_in_put(brg_loop *loop, char *buf);
 /** End the loop's wait. Threads: any. A failure is logged; the loop then goes on after a second. */
 void loop_wake(brg_loop *loop);
 
+/** End all connections, or all that no worker has. For loop.c. */
+void loop_drop_conns(brg_loop *loop, int with_workers);
+
+/** Run the notes that were posted. For loop.c. */
+void loop_take_notes(brg_loop *loop);
+
 /** Called by a worker: hand bc back to its loop. */
 void loop_return(brg_conn *bc);
 

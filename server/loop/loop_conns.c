@@ -5,6 +5,8 @@
  * An object whose connection was closed stays as it is until the end of the turn (loop->closed), since an event
  * for it may be in hand still; then it is kept for connections to come (loop->spare), or freed. */
 #include "loop.h"
+#include "driver.h"
+#include "thread_self.h"
 #include "transport.h"
 #include "brigade/assert.h"
 #include <errno.h>
@@ -111,4 +113,30 @@ void loop_reap(brg_loop *loop)
         loop->spare = bc;
         loop->spare_n++;
     }
+}
+
+void loop_drop_conns(brg_loop *loop, int with_workers)
+{
+    for (brg_conn *bc = loop->all, *next; bc; bc = next) {
+        next = bc->all_next;
+        if (with_workers || bc->state != CONN_WORKER)
+            bc->driver->drop(bc);
+    }
+}
+
+void loop_free(brg_loop *loop)
+{
+    brg_conn *bc;
+
+    BRG_ASSERT(!loop_self());
+    loop_drop_conns(loop, 1);
+    BRG_ASSERT(loop->conns_n == 0);
+    while ((bc = loop->closed) != NULL) {
+        loop->closed = bc->all_next;
+        free(bc);
+    }
+    loop_spares_free(loop);
+    loop->config->services->end(loop);
+    close(loop->poll_fd);
+    close(loop->wake_fd);
 }

@@ -9,22 +9,24 @@
 #include "driver.h"
 
 typedef struct loops_config {
-    server_rec *server;        /**< main server */
+    server_rec *server; /**< main server */
     const loop_services *services;
     int n_loops;               /**< at least 1 */
     brg_listener ***listeners; /**< [n_loops], each a NULL-terminated array */
-    int n_workers;       /**< upper bound of worker threads (ThreadsPerChild); started on demand */
-    int queue_most;      /**< connections that may wait for a worker */
+    int n_workers;  /**< upper bound of worker threads (ThreadsPerChild); started on demand */
+    int queue_most; /**< connections that may wait for a worker */
     apr_interval_time_t queue_us; /**< how long each may wait, microseconds; 0 = any time */
-    apr_interval_time_t stall_us; /**< WorkerStallTimeout, microseconds; 0 = none: see conn_wait() */
-    apr_off_t spool_most;  /**< OutputSpoolSize: bytes of a response on disk for a client that is slower
+    apr_interval_time_t
+        stall_us; /**< WorkerStallTimeout, microseconds; 0 = none: see conn_wait() */
+    apr_off_t
+        spool_most; /**< OutputSpoolSize: bytes of a response on disk for a client that is slower
                                 than its worker; 0 = none */
     apr_off_t spool_total; /**< the same of all responses of this process together */
     const char *spool_dir; /**< OutputSpoolDir */
-    int max_files;       /**< files that the caches of this process may keep open */
-    int max_connections; /**< open connections of this process; beyond it, loops stop accepting */
-    int slot;            /**< this process's index in the scoreboard */
-    size_t stack_bytes;  /**< ThreadStackSize; 0 = the system's */
+    int max_files;         /**< files that the caches of this process may keep open */
+    int max_connections;   /**< open connections of this process; beyond it, loops stop accepting */
+    int slot;              /**< this process's index in the scoreboard */
+    size_t stack_bytes;    /**< ThreadStackSize; 0 = the system's */
 
     /** With n_workers 0 the calling thread is the only one: it runs the one loop, and what else is
      * a worker's in between. */

@@ -19,8 +19,8 @@
 typedef struct timer_wheel {
     struct brg_conn_timer *slot[WHEEL_SLOTS];
     uint64_t used[WHEEL_SLOTS / 64]; /**< a bit for each slot that has timers */
-    apr_time_t tick;  /**< the last tick that was expired */
-    unsigned armed_n; /**< timers in the wheel */
+    apr_time_t tick;                 /**< the last tick that was expired */
+    unsigned armed_n;                /**< timers in the wheel */
 } timer_wheel;
 
 typedef void timer_expired_fn(struct brg_conn_timer *t, void *baton);

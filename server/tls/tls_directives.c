@@ -42,13 +42,6 @@ static const char *not_in_directories(cmd_parms *cmd)
     return cmd->path ? "Your SSL library does not have support for per-directory CA" : NULL;
 }
 
-/* A directory asks of clients what its server does not. */
-static const char *of_directory(cmd_parms *cmd)
-{
-    tls_access_of_directories();
-    return tls_request_wake(cmd);
-}
-
 /* ---- switches and numbers ---- */
 
 static const char *set_engine(cmd_parms *cmd, void *dir, const char *arg)
@@ -303,7 +296,7 @@ static const char *set_ciphers(cmd_parms *cmd, void *dir, const char *first, con
     error = tls_ciphers(cmd, first, second, &((tls_dir_conf *)dir)->ciphers, &suites);
     if (!error && suites)
         error = "TLSv1.3 ciphers cannot be set inside a directory context";
-    return error ? error : of_directory(cmd);
+    return error ? error : tls_of_directory(cmd);
 }
 
 static const char *set_command(cmd_parms *cmd, void *dir, const char *name, const char *value)
@@ -334,166 +327,6 @@ static const char *set_command(cmd_parms *cmd, void *dir, const char *name, cons
     return NULL;
 }
 
-/* ---- clients' certificates ---- */
-
-const char *tls_verify_word(cmd_parms *cmd, const char *arg, int *verify)
-{
-    static const char *const words[] = {"none", "optional", "require", "optional_no_ca"};
-
-    for (int i = 0; i < 4; i++)
-        if (!ap_cstr_casecmp(arg, words[i]) || (!i && !ap_cstr_casecmp(arg, "off"))) {
-            *verify = i;
-            return NULL;
-        }
-    return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", arg, "'", NULL);
-}
-
-static const char *set_verify(cmd_parms *cmd, void *dir, const char *arg)
-{
-    const char *error;
-
-    if (!cmd->path)
-        return tls_verify_word(cmd, arg, &of_server(cmd)->verify);
-    error = tls_verify_word(cmd, arg, &((tls_dir_conf *)dir)->verify);
-    return error ? error : of_directory(cmd);
-}
-
-static const char *set_depth(cmd_parms *cmd, void *dir, const char *arg)
-{
-    int n = atoi(arg);
-
-    if (n < 0)
-        return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", arg, "'", NULL);
-    if (cmd->path) {
-        ((tls_dir_conf *)dir)->depth = n;
-        return of_directory(cmd);
-    }
-    of_server(cmd)->depth = n;
-    return NULL;
-}
-
-static const char *set_crl_check(cmd_parms *cmd, void *dir, const char *args)
-{
-    static const char *const words[] = {"none", "leaf", "chain"};
-    const char *word = ap_getword_conf(cmd->temp_pool, &args), *flag;
-    tls_server_conf *sc = of_server(cmd);
-
-    sc->crl_check = TLS_UNSET;
-    for (int i = 0; i < 3; i++)
-        if (!ap_cstr_casecmp(word, words[i]))
-            sc->crl_check = i;
-    if (sc->crl_check == TLS_UNSET)
-        return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", word, "'", NULL);
-    sc->crl_may_lack = 0;
-    while (*(flag = ap_getword_conf(cmd->temp_pool, &args))) {
-        if (ap_cstr_casecmp(flag, "no_crl_for_cert_ok"))
-            return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", flag, "'",
-                               NULL);
-        sc->crl_may_lack = 1;
-    }
-    return NULL;
-}
-
-static const char *set_crl_file(cmd_parms *cmd, void *dir, const char *file)
-{
-    const char *error = tls_check_file(cmd, &file);
-
-    of_server(cmd)->crl_file = file;
-    return error;
-}
-
-static const char *set_crl_path(cmd_parms *cmd, void *dir, const char *path)
-{
-    const char *error = tls_check_folder(cmd, &path);
-
-    of_server(cmd)->crl_path = path;
-    return error;
-}
-
-static const char *set_names_file(cmd_parms *cmd, void *dir, const char *file)
-{
-    const char *error = tls_check_file(cmd, &file);
-
-    of_server(cmd)->names_file = file;
-    return error;
-}
-
-static const char *set_names_path(cmd_parms *cmd, void *dir, const char *path)
-{
-    const char *error = tls_check_folder(cmd, &path);
-
-    of_server(cmd)->names_path = path;
-    return error;
-}
-
-/* ---- the whole server ---- */
-
-/* shmcb:FILE(BYTES). The file is not used: the memory has no name. */
-static const char *set_session_cache(cmd_parms *cmd, void *dir, const char *arg)
-{
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY), *size = strrchr(arg, '(');
-    apr_int64_t bytes = 512 * 1024;
-    char *end;
-
-    if (error)
-        return error;
-    tls_settings.cache_bytes = 0;
-    if (!ap_cstr_casecmp(arg, "none") || !ap_cstr_casecmp(arg, "nonenotnull"))
-        return NULL;
-    if (ap_cstr_casecmpn(arg, "shmcb:", 6) && ap_cstr_casecmp(arg, "shmcb"))
-        return tls_not_offered(cmd, arg);
-    if (size) {
-        bytes = apr_strtoi64(size + 1, &end, 10);
-        if (strcmp(end, ")") || bytes < TLS_CACHE_LEAST || bytes > TLS_CACHE_MOST)
-            return apr_psprintf(cmd->pool,
-                                "SSLSessionCache: Invalid argument: size has to be between %d and "
-                                "%d bytes",
-                                TLS_CACHE_LEAST, TLS_CACHE_MOST);
-    }
-    tls_settings.cache_bytes = (apr_size_t)bytes;
-    return NULL;
-}
-
-static const char *set_pass_phrase(cmd_parms *cmd, void *dir, const char *arg)
-{
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY), *program = NULL, *rest;
-    apr_finfo_t info;
-
-    if (error)
-        return error;
-    if (!strncmp(arg, "exec:", 5))
-        program = arg + 5;
-    else if (*arg == '|')
-        program = arg + 1;
-    else if (strcmp(arg, "builtin"))
-        return apr_pstrcat(cmd->pool, "SSLPassPhraseDialog: Invalid argument '", arg, "'", NULL);
-    tls_settings.pass_pipe = *arg == '|';
-    if (program) {
-        rest = tls_settings.pass_pipe ? program + strcspn(program, " \t") : "";
-        program = apr_pstrmemdup(cmd->pool, program, strlen(program) - strlen(rest));
-        program = ap_server_root_relative(cmd->pool, program);
-        if (!program || apr_stat(&info, program, APR_FINFO_TYPE, cmd->temp_pool) != APR_SUCCESS)
-            return apr_pstrcat(cmd->pool, "SSLPassPhraseDialog: file '", arg, "' does not exist",
-                               NULL);
-        program = apr_pstrcat(cmd->pool, program, rest, NULL);
-    }
-    tls_settings.pass_program = program;
-    return NULL;
-}
-
-/* OpenSSL seeds itself from the kernel. */
-static const char *set_seed(cmd_parms *cmd, void *dir, const char *when, const char *source,
-                            const char *bytes)
-{
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-
-    if (error)
-        return error;
-    if (ap_cstr_casecmp(when, "startup") && ap_cstr_casecmp(when, "connect"))
-        return apr_pstrcat(cmd->temp_pool, "SSLRandomSeed: invalid context: `", when, "'", NULL);
-    return NULL;
-}
-
 #define SERVER(name, kind, fn, help) AP_INIT_##kind(name, fn, NULL, RSRC_CONF, help)
 #define ANYWHERE(name, kind, fn, help) AP_INIT_##kind(name, fn, NULL, OR_AUTHCFG | RSRC_CONF, help)
 #define OUTGOING(name, kind, fn, which, help) \
@@ -518,26 +351,27 @@ const command_rec tls_commands[] = {
     SERVER("SSLSessionTickets", FLAG, set_tickets, "On or Off: session tickets"),
     SERVER("SSLSessionTicketKeyFile", TAKE1, set_ticket_file,
            "file of 48 random bytes, the same on servers that take each other's tickets"),
-    SERVER("SSLSessionCache", TAKE1, set_session_cache, "none or shmcb:FILE(BYTES)"),
+    SERVER("SSLSessionCache", TAKE1, tls_set_session_cache, "none or shmcb:FILE(BYTES)"),
     SERVER("SSLSessionCacheTimeout", TAKE1, set_cache_timeout, "seconds"),
-    SERVER("SSLRandomSeed", TAKE23, set_seed, "the system's random numbers are used"),
-    SERVER("SSLPassPhraseDialog", TAKE1, set_pass_phrase, "builtin, exec:PROGRAM or |PROGRAM"),
+    SERVER("SSLRandomSeed", TAKE23, tls_set_seed, "the system's random numbers are used"),
+    SERVER("SSLPassPhraseDialog", TAKE1, tls_set_pass_phrase, "builtin, exec:PROGRAM or |PROGRAM"),
     SERVER("SSLOpenSSLConfCmd", TAKE2, set_command, "a command of OpenSSL and its value"),
     SERVER("SSLStrictSNIVHostCheck", FLAG, set_strict_sni,
            "On: clients without a server name are refused"),
     SERVER("SSLVHostSNIPolicy", TAKE1, set_sni_policy, "strict, secure, authonly or insecure"),
     SERVER("SSLUseStapling", FLAG, set_stapling, "On or Off: tell when no OCSP response is sent"),
     SERVER("SSLOCSPEnable", FLAG, set_off_only, "Off"),
-    ANYWHERE("SSLVerifyClient", TAKE1, set_verify, "none, optional, require or optional_no_ca"),
-    ANYWHERE("SSLVerifyDepth", TAKE1, set_depth, "certificates between a client's and the root"),
+    ANYWHERE("SSLVerifyClient", TAKE1, tls_set_verify, "none, optional, require or optional_no_ca"),
+    ANYWHERE("SSLVerifyDepth", TAKE1, tls_set_depth,
+             "certificates between a client's and the root"),
     ANYWHERE("SSLCACertificateFile", TAKE1, set_ca_file, "PEM file with authorities of clients"),
     ANYWHERE("SSLCACertificatePath", TAKE1, set_ca_path, "folder with them, named by hash"),
-    SERVER("SSLCARevocationCheck", RAW_ARGS, set_crl_check, "none, leaf or chain"),
-    SERVER("SSLCARevocationFile", TAKE1, set_crl_file, "PEM file with revocation lists"),
-    SERVER("SSLCARevocationPath", TAKE1, set_crl_path, "folder with them, named by hash"),
-    SERVER("SSLCADNRequestFile", TAKE1, set_names_file,
+    SERVER("SSLCARevocationCheck", RAW_ARGS, tls_set_crl_check, "none, leaf or chain"),
+    SERVER("SSLCARevocationFile", TAKE1, tls_set_crl_file, "PEM file with revocation lists"),
+    SERVER("SSLCARevocationPath", TAKE1, tls_set_crl_path, "folder with them, named by hash"),
+    SERVER("SSLCADNRequestFile", TAKE1, tls_set_names_file,
            "PEM file with authorities whose names clients are told"),
-    SERVER("SSLCADNRequestPath", TAKE1, set_names_path, "folder with them"),
+    SERVER("SSLCADNRequestPath", TAKE1, tls_set_names_path, "folder with them"),
     AP_INIT_NO_ARGS("SSLRequireSSL", tls_set_require_ssl, NULL, OR_AUTHCFG,
                     "requests without TLS are refused"),
     AP_INIT_RAW_ARGS("SSLRequire", tls_set_requirement, NULL, OR_AUTHCFG,

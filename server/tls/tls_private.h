@@ -621,6 +621,18 @@ const char *tls_vars_certificate(apr_pool_t *p, X509 *x, const char *what, int l
 
 /* ---- tls_options.c: setters ---- */
 
+const char *tls_of_directory(cmd_parms *cmd);
+const char *tls_set_verify(cmd_parms *cmd, void *dir, const char *arg);
+const char *tls_set_depth(cmd_parms *cmd, void *dir, const char *arg);
+const char *tls_set_crl_check(cmd_parms *cmd, void *dir, const char *args);
+const char *tls_set_crl_file(cmd_parms *cmd, void *dir, const char *file);
+const char *tls_set_crl_path(cmd_parms *cmd, void *dir, const char *path);
+const char *tls_set_names_file(cmd_parms *cmd, void *dir, const char *file);
+const char *tls_set_names_path(cmd_parms *cmd, void *dir, const char *path);
+const char *tls_set_session_cache(cmd_parms *cmd, void *dir, const char *arg);
+const char *tls_set_pass_phrase(cmd_parms *cmd, void *dir, const char *arg);
+const char *tls_set_seed(cmd_parms *cmd, void *dir, const char *when, const char *source,
+                         const char *bytes);
 const char *tls_set_require_ssl(cmd_parms *cmd, void *dir);
 const char *tls_set_user_name(cmd_parms *cmd, void *dir, const char *name);
 const char *tls_set_options(cmd_parms *cmd, void *dir, const char *args);

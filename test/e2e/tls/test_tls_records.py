@@ -127,7 +127,7 @@ def test_connections_are_told_apart(server):
     def lines():
         return [line.rsplit(b"/", 1)[1].rsplit(b" ", 1) for line in server.read("logs/tls.log").splitlines() if b"/none-" in line]
     brigade.wait_until(lambda: len(lines()) == len(expected), "lines of the log")
-    assert [line[0] for line in lines()] == expected
+    assert sorted(line[0] for line in lines()) == sorted(expected)  # each loop writes its own
     ids = [line[1] for line in lines() if b"TLSv1.3" in line[0]]
     assert len(set(ids)) == len(ids) // 2 and all(len(i) == 64 for i in ids)
     for c in clients:

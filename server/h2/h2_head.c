@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request head of field lines: what makes it malformed (RFC 9113, 8), and the http_head that is made of it. */
+#include "h2_private.h"
+#include "h1_request.h"
+#include "http_fields.h"
+#include "http_log.h"
+#include "http_scan.h"
+#include "brigade/assert.h"
+#include <string.h>
+
+static int field_is(const hpack_field *f, const char *lit, size_t len)
+{
+    return f->name_len == len && !memcmp(f->name, lit, len);
+}
+
+#define FIELD_IS(f, lit) field_is(f, lit, sizeof(lit) - 1)
+
+/* ---- is it well-formed ---- */
+
+static int field_name_is_bad(const hpack_field *f)
+{
+    if (!f->name_len)
+        return 1;
+    for (uint32_t i = 0; i < f->name_len; i++)
+        if (!http_is(f->name[i], HTTP_C_TOKEN) || (f->name[i] >= 'A' && f->name[i] <= 'Z'))
+            return 1;
+    return 0;
+}
+
+static int field_value_is_bad(const hpack_field *f)
+{
+    const char *end = f->value + f->value_len;
+
+    return http_scan_value(f->value, end) != end ||
+           (f->value_len &&
+            (f->value[0] == ' ' || f->value[0] == '\t' || end[-1] == ' ' || end[-1] == '\t'));
+}
+
+/* Fields that only HTTP/1 has: RFC 9113, 8.2.2. */
+static int field_is_of_connection(const hpack_field *f)
+{
+    switch (f->name_len) {
+    case 2:
+        return FIELD_IS(f, "te") && !(f->value_len == 8 && !strncasecmp(f->value, "trailers", 8));
+    case 7:
+        return FIELD_IS(f, "upgrade");
+    case 10:
+        return FIELD_IS(f, "connection") || FIELD_IS(f, "keep-alive");
+    case 16:
+        return FIELD_IS(f, "proxy-connection");
+    case 17:
+        return FIELD_IS(f, "transfer-encoding");
+    default:
+        return 0;
+    }
+}
+
+const char *h2_field_why(const hpack_field *f)
+{
+    if (field_name_is_bad(f))
+        return "bad field name";
+    if (field_value_is_bad(f))
+        return "bad field value";
+    return field_is_of_connection(f) ? "field of a connection of HTTP/1" : NULL;
+}
+
+static const hpack_field **parts_pseudo(h2_request_parts *p, const hpack_field *f)
+{
+    return FIELD_IS(f, ":method")      ? &p->method
+           : FIELD_IS(f, ":scheme")    ? &p->scheme
+           : FIELD_IS(f, ":authority") ? &p->authority
+           : FIELD_IS(f, ":path")      ? &p->path
+                                       : NULL;
+}
+
+static void parts_take_pseudo(h2_request_parts *p, const hpack_field *f, int late)
+{
+    const hpack_field **at = parts_pseudo(p, f);
+
+    if (late)
+        p->why = "pseudo field behind others";
+    else if (!at)
+        p->why = "unknown pseudo field";
+    else if (*at)
+        p->why = "pseudo field that comes twice";
+    else if (http_scan_value(f->value, f->value + f->value_len) != f->value + f->value_len)
+        p->why = "bad value of a pseudo field";
+    else
+        *at = f;
+}
+
+static void parts_take(h2_request_parts *p, const hpack_field *f, int index)
+{
+    p->why = h2_field_why(f);
+    if (FIELD_IS(f, "cookie")) {
+        p->cookies += f->value_len + 2;
+        p->cookies_n++;
+    } else if (FIELD_IS(f, "host")) {
+        if (p->host >= 0)
+            p->why = "more than one Host";
+        p->host = index;
+    } else if (FIELD_IS(f, "priority")) {
+        p->priority = f;
+    }
+}
+
+static int path_is_bad(const hpack_field *path, const hpack_field *method)
+{
+    const char *end = path->value + path->value_len;
+
+    if (http_scan_target(path->value, end) != end || !path->value_len)
+        return 1;
+    return path->value[0] != '/' &&
+           !(path->value_len == 1 && path->value[0] == '*' && method->value_len == 7 &&
+             !memcmp(method->value, "OPTIONS", 7));
+}
+
+static int method_is_bad(const hpack_field *f)
+{
+    for (uint32_t i = 0; i < f->value_len; i++)
+        if (!http_is(f->value[i], HTTP_C_TOKEN))
+            return 1;
+    return !f->value_len;
+}
+
+void h2_parts_of(h2_request_parts *p, const hpack_list *list)
+{
+    int late = 0;
+
+    *p = (h2_request_parts){.host = -1};
+    for (uint32_t i = 0; i < list->n && !p->why; i++) {
+        const hpack_field *f = &list->field[i];
+
+        if (f->name_len && f->name[0] == ':') {
+            parts_take_pseudo(p, f, late);
+            continue;
+        }
+        late = 1;
+        parts_take(p, f, (int)i);
+    }
+    if (p->why || list->cut)
+        return;
+    if (!p->method || !p->path || !p->scheme)
+        p->why = "pseudo field missing";
+    else if (method_is_bad(p->method) || path_is_bad(p->path, p->method))
+        p->why = "bad method or path";
+    else if (p->authority && p->host >= 0 &&
+             (p->authority->value_len != list->field[p->host].value_len ||
+              strncasecmp(p->authority->value, list->field[p->host].value,
+                          p->authority->value_len)))
+        p->why = "Host is not :authority";
+}
+
+/* ---- the head ---- */
+
+static uint8_t method_id(const hpack_field *f)
+{
+    static const struct {
+        const char *name;
+        uint8_t id;
+    } known[] = {{"GET", HTTP_METHOD_GET},
+                 {"HEAD", HTTP_METHOD_HEAD},
+                 {"POST", HTTP_METHOD_POST},
+                 {"OPTIONS", HTTP_METHOD_OPTIONS},
+                 {"TRACE", HTTP_METHOD_TRACE}};
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strlen(known[i].name) == f->value_len && !memcmp(known[i].name, f->value, f->value_len))
+            return known[i].id;
+    return HTTP_METHOD_OTHER;
+}
+
+void h2_head_add(http_head *head, const char *name, size_t name_len, const char *value,
+                 size_t value_len)
+{
+    http_field *f = &head->field[head->n_fields];
+    const http_field_id id = http_field_id_of(name, name_len);
+
+    if (head->n_fields >= HTTP_HEAD_OWN_FIELDS)
+        return;
+    *f = (http_field){name, value, (uint32_t)name_len, (uint32_t)value_len, (uint8_t)id};
+    if (id != HTTP_F_OTHER) {
+        if (head->known[id] >= 0)
+            head->repeated = 1;
+        else
+            head->known[id] = (int16_t)head->n_fields;
+    }
+    head->n_fields++;
+}
+
+/* Cookie lines are one again: RFC 9113, 8.2.3. @return behind it */
+static char *head_add_cookies(http_head *head, const hpack_list *list, char *to)
+{
+    char *begin = to;
+
+    for (uint32_t i = 0; i < list->n; i++) {
+        const hpack_field *f = &list->field[i];
+
+        if (!FIELD_IS(f, "cookie"))
+            continue;
+        if (to > begin) {
+            memcpy(to, "; ", 2);
+            to += 2;
+        }
+        memcpy(to, f->value, f->value_len);
+        to += f->value_len;
+    }
+    h2_head_add(head, "cookie", 6, begin, (size_t)(to - begin));
+    return to;
+}
+
+void h2_head_fill(http_head *head, const h2_request_parts *p, const hpack_list *list, char *to)
+{
+    const hpack_field *host = p->authority && p->authority->value_len ? p->authority : NULL;
+
+    head->major = 2;
+    head->method = p->method->value;
+    head->method_len = p->method->value_len;
+    head->method_id = method_id(p->method);
+    head->uri = p->path->value;
+    head->uri_len = p->path->value_len;
+    if (!host && p->host >= 0)
+        host = &list->field[p->host];
+    if (host)
+        h2_head_add(head, "Host", 4, host->value, host->value_len);
+    for (uint32_t i = 0; i < list->n; i++) {
+        const hpack_field *f = &list->field[i];
+
+        if (f->name[0] == ':' || (int)i == p->host || (p->cookies_n > 1 && FIELD_IS(f, "cookie")))
+            continue;
+        h2_head_add(head, f->name, f->name_len, f->value, f->value_len);
+    }
+    if (p->cookies_n > 1)
+        head_add_cookies(head, list, to);
+}
+
+static void head_refuse(http_head *head, int status, const char *why, const http_field *f)
+{
+    if (head->status)
+        return;
+    head->status = status;
+    head->why = why;
+    head->bad = f ? f->name : NULL;
+    head->bad_len = f ? f->name_len : 0;
+    head->bad_is_field = f != NULL;
+    head->bad_is_long = status != 400;
+}
+
+/* LimitRequest*: as for HTTP/1. */
+void h2_head_judge(http_head *head, const hpack_list *list, const server_rec *s)
+{
+    const http_field *f;
+    h1_limits limits;
+
+    h1_limits_of(s, &limits);
+    if (list->cut) {
+        head_refuse(head, HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
+                    "request head larger than the server keeps", NULL);
+        return;
+    }
+    if (head->uri_len > limits.line)
+        head_refuse(head, HTTP_REQUEST_URI_TOO_LARGE, "", NULL);
+    if (limits.fields && head->n_fields > limits.fields)
+        head_refuse(head, HTTP_BAD_REQUEST,
+                    APLOGNO(00564) "Number of request headers exceeds LimitRequestFields", NULL);
+    for (f = head->field; f < head->field + head->n_fields; f++)
+        if (f->name_len + f->value_len + 2 > limits.field_size)
+            head_refuse(head, HTTP_BAD_REQUEST,
+                        APLOGNO(00561) "Request header exceeds LimitRequestFieldSize: %.*s", f);
+    if ((f = http_head_oversized(head, limits.field_size)) != NULL)
+        head_refuse(
+            head, HTTP_BAD_REQUEST,
+            APLOGNO(00560) "Request header exceeds LimitRequestFieldSize after merging: %.*s", f);
+    if (head->known[HTTP_F_HOST] >= 0) {
+        f = &head->field[head->known[HTTP_F_HOST]];
+        if (!http_host_is_valid(f->value, f->value_len))
+            head_refuse(head, HTTP_BAD_REQUEST,
+                        APLOGNO(00550) "Client sent malformed Host header: %.*s", f);
+    } else {
+        head_refuse(head, HTTP_BAD_REQUEST, "client sent a request without a host", NULL);
+        head->no_host = 1;
+    }
+}
+
+void h2_head_begin(http_head *head)
+{
+    memset(head, 0, offsetof(http_head, own));
+    memset(head->known, 0xff, sizeof head->known);
+    head->field = head->own;
+    head->protocol = "HTTP/2.0";
+    head->protocol_len = 8;
+}
