@@ -10,7 +10,10 @@
 
 /* ---- answering ---- */
 
-static int head_is_simple(const http_head *h)
+/* In each of its few callers: a call costs more than what most of them do. */
+#define ANSWER_INLINE static inline __attribute__((always_inline))
+
+ANSWER_INLINE int head_is_simple(const http_head *h)
 {
     const int16_t *k = h->known;
 
@@ -22,12 +25,12 @@ static int head_is_simple(const http_head *h)
 }
 
 /* The request is for a part, if the condition of If-Range holds. */
-static int head_names_range(const http_head *h)
+ANSWER_INLINE int head_names_range(const http_head *h)
 {
     return (h->known[HTTP_F_RANGE] & h->known[HTTP_F_IF_RANGE]) != -1;
 }
 
-static int entry_is_current(response_cache *c, cache_entry *e)
+ANSWER_INLINE int entry_is_current(response_cache *c, cache_entry *e)
 {
     const brg_core_conf *conf;
 
@@ -53,7 +56,7 @@ static int not_modified_since(apr_time_t mtime, apr_time_t since, apr_time_t now
 }
 
 /* The simple cases of RFC 9110 section 13; lists and weak tags are left to the full way. */
-static int entry_condition(const cache_entry *e, const http_head *h, apr_time_t now)
+ANSWER_INLINE int entry_condition(const cache_entry *e, const http_head *h, apr_time_t now)
 {
     const http_field *f;
 
@@ -116,16 +119,13 @@ static int entry_part(const cache_entry *e, const http_head *h, const http_codec
 }
 
 /* As ap_set_keepalive() decides. */
-static int answer_keeps(const brg_conn *bc, const server_rec *s, const http_head *h)
+ANSWER_INLINE int answer_keeps(const brg_conn *bc, const server_rec *s, const http_head *h)
 {
     if (h->close || (h->minor == 0 && !h->keep_alive) || !s->keep_alive ||
         s->keep_alive_timeout <= 0 || (s->keep_alive_max && (int)bc->requests >= s->keep_alive_max))
         return 0;
     return atomic_load_explicit(&loops_phase, memory_order_relaxed) == LOOPS_RUN;
 }
-
-/* Compiled once for whole answers, which have no part, and once for parts. */
-#define ANSWER_INLINE static inline __attribute__((always_inline))
 
 /* @return its length; 0: it cannot be sent in this form, or there is no memory */
 ANSWER_INLINE size_t put_head(response_cache *c, cache_head *head, const http_part *part,
@@ -219,8 +219,8 @@ static int answer_part(response_cache *c, cache_entry *e, brg_conn *bc, const ht
 }
 
 /* 0: it is for the full way; an entry that is out of date is forgotten. */
-static int entry_may_answer(response_cache *c, cache_entry *e, const brg_conn *bc,
-                            const http_head *h)
+ANSWER_INLINE int entry_may_answer(response_cache *c, cache_entry *e, const brg_conn *bc,
+                                   const http_head *h)
 {
     if (!entry_is_current(c, e)) {
         c->figures.changed++;

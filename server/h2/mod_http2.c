@@ -185,7 +185,7 @@ static const command_rec commands[] = {
     REFUSED("H2OutputBuffering"),
     REFUSED("H2StreamTimeout"),
     AP_INIT_RAW_ARGS("H2EarlyHint", set_refused, NULL, OR_FILEINFO, "not done"),
-    {NULL}};
+    {.name = NULL}};
 
 /* ---- which connections ---- */
 

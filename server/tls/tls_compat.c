@@ -101,7 +101,7 @@ static const char *compat_parts(const tls_server_conf *sc, int most, apr_pool_t 
     }
     for (int i = 0; i < 2 * most; i++)
         pieces[i] = (struct iovec){(void *)(uintptr_t)text[i], strlen(text[i])};
-    return apr_pstrcatv(p, pieces, (apr_size_t)(2 * most), NULL);
+    return apr_pstrcatv(p, pieces, 2 * (apr_size_t)most, NULL);
 }
 
 static const char *compat_of(const tls_server_conf *sc, const server_rec *s, apr_pool_t *p)

@@ -409,8 +409,8 @@ X509 *tls_certificate_parse(const tls_der *der, OSSL_LIB_CTX *lib);
 SSL_CTX *tls_context_make(const tls_server_conf *sc, const apr_array_header_t *pairs,
                           OSSL_LIB_CTX *lib, const SSL_CTX *like);
 
-/** Let @a ctx speak @a protocols (TLS_V*) alone. */
-void tls_context_protocols(SSL_CTX *ctx, int protocols);
+/** Let @a ctx speak the protocols @a wanted (TLS_V*) alone. */
+void tls_context_protocols(SSL_CTX *ctx, int wanted);
 
 /** Give a connection what SSL_set_SSL_CTX() leaves as it was. */
 void tls_context_apply(SSL *ssl, SSL_CTX *ctx, const tls_server_conf *sc);
@@ -636,8 +636,8 @@ const char *tls_set_seed(cmd_parms *cmd, void *dir, const char *when, const char
 const char *tls_set_require_ssl(cmd_parms *cmd, void *dir);
 const char *tls_set_user_name(cmd_parms *cmd, void *dir, const char *name);
 const char *tls_set_options(cmd_parms *cmd, void *dir, const char *args);
-const char *tls_set_requirement(cmd_parms *cmd, void *dir, const char *expr);
-const char *tls_set_buffer(cmd_parms *cmd, void *dir, const char *bytes);
+const char *tls_set_requirement(cmd_parms *cmd, void *dir, const char *text);
+const char *tls_set_buffer(cmd_parms *cmd, void *dir, const char *arg);
 
 /* ---- tls_directives.c ---- */
 

@@ -109,7 +109,7 @@ int tls_machine_read(tls_proxy_ctx *px, const tls_proxy_conf *conf, server_rec *
 void tls_machine_free(tls_proxy_ctx *px);
 
 /** For SSL_CTX_set_cert_cb(): choose one. */
-int tls_machine_choose(SSL *ssl, void *px);
+int tls_machine_choose(SSL *ssl, void *data);
 
 /**
  * The handshake is done: is the server the right one?
