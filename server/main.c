@@ -57,6 +57,7 @@ static int main_serve(process_rec *process)
     rv = conf_generation_read(process, CONF_DEPTH_FULL);
     while (rv == APR_SUCCESS) {
         ap_main_state = AP_SQ_MS_RUN_MPM;
+        ap_config_generation++; /* as in Apache: 0 while the first one is read */
         rc = ap_run_mpm(process->pconf, conf_plog(), ap_server_conf);
         if (rc != OK)
             return rc == DONE ? 0 : 1;

@@ -223,10 +223,8 @@ apr_status_t conf_read_generation(process_rec *process)
             apr_sleep(apr_time_from_sec(1));
         conf_generation_clear(process);
         rv = conf_generation_read(process, CONF_DEPTH_FULL);
-        if (rv == APR_SUCCESS) {
-            ap_config_generation++;
+        if (rv == APR_SUCCESS)
             return rv;
-        }
         ap_log_error(APLOG_MARK, APLOG_CRIT, 0, NULL,
                      "the configuration became bad while it was reloaded; the server goes on with "
                      "the processes it has and tries again");

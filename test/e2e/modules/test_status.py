@@ -44,6 +44,7 @@ def test_a_graceful_reload_keeps_totals_and_the_time_since_when_they_count(serve
     before = wait_until(lambda: report(server)["Uptime"] != "0" and report(server), "a second to pass")
     reload_with(server, signal.SIGUSR1)
     after = report(server)
+    assert [r["ParentServerConfigGeneration"] for r in (before, after)] == ["1", "2"]
     assert after["RestartTime"] == before["RestartTime"]
     assert int(after["Total Accesses"]) >= int(before["Total Accesses"])
 
