@@ -228,4 +228,4 @@ def test_fifty_reloads_do_not_make_it_grow(serve):
             sizes.append(size(server))
     assert server.get("/a.txt").body == b"A"
     (resident, mappings, open_files), after = sizes
-    assert after[1:] == (mappings, open_files) and after[0] < resident + 300, sizes
+    assert after[1] <= mappings + 3 and after[2] == open_files and after[0] < resident + 300, sizes

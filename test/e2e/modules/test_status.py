@@ -96,5 +96,4 @@ def test_lines_of_a_generation_that_is_gone_are_gone(serve):
     rows(server)
     reload_with(server, signal.SIGUSR1)
     wait_until(lambda: len(server.children()) == 1, "the old process to end")
-    page = server.get("/status").body.decode()
-    assert set(re.findall(r"<b>\d+-(\d+)</b>", page)) == {"1"}, page
+    wait_until(lambda: set(re.findall(r"<b>\d+-(\d+)</b>", server.get("/status").body.decode())) == {"1"}, "its lines to go")
