@@ -38,6 +38,7 @@ typedef enum conf_presence {
 
 static int conf_hooks_stale;       /* a module was taken out after its hooks had been registered */
 static int conf_stock_loaded;      /* there was a LoadModule line for a module of Apache */
+static int conf_mpm_named;         /* there was one for a process model */
 static int conf_reread;            /* reading has to start over, with what was found out */
 static conf_presence conf_present; /* what holds for the reading that goes on */
 static conf_presence conf_present_asked;         /* by BuiltinModules; AUTO: not yet */
@@ -157,7 +158,7 @@ AP_DECLARE(const char *) ap_setup_prelinked_modules(process_rec *process)
 void conf_builtin_begin(void)
 {
     conf_present = conf_present_asked = CONF_PRESENT_AUTO;
-    conf_reread = conf_stock_loaded = 0;
+    conf_reread = conf_stock_loaded = conf_mpm_named = 0;
     memset(conf_lacks, 0, sizeof conf_lacks);
 }
 
@@ -197,12 +198,20 @@ const char *conf_builtin_modules(const char *which)
     return conf_reread ? conf_again : NULL;
 }
 
+/* It is a configuration of Apache's, which names all that it wants: no such one goes without mod_authz_core
+ * or a process model. One of ours may add some of Apache's modules (mod_ssl, say) to what is built in. */
+static int conf_is_apaches(const char *symbol)
+{
+    conf_mpm_named |= !strncmp(symbol, "mpm_", 4);
+    conf_stock_loaded |= stock_module_is(symbol);
+    return !strcmp(symbol, "authz_core_module") || (conf_mpm_named && conf_stock_loaded);
+}
+
 const char *conf_builtin_stock_load(const char *symbol)
 {
     const module *m = conf_builtin_find(symbol);
 
-    conf_stock_loaded |= stock_module_is(symbol);
-    if (conf_present != CONF_PRESENT_AUTO || (m && *conf_switch_of(m)) || !stock_module_is(symbol))
+    if (!conf_is_apaches(symbol) || conf_present != CONF_PRESENT_AUTO || (m && *conf_switch_of(m)))
         return NULL;
     conf_present = CONF_PRESENT_LOADED;
     conf_reread = 1;

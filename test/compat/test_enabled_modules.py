@@ -101,14 +101,18 @@ def test_enabled(module):
     compare(list(driver.depends(module)))
 
 
-def test_a_configuration_without_lines_of_apache_has_all():
+def test_a_configuration_that_is_not_apaches_has_all():
+    """Apache's name mod_authz_core or a process model; one of ours may add some of its modules."""
+    rewrite = f"LoadModule rewrite_module {driver.MODULES}/mod_rewrite.so"
+    authz = f"LoadModule authz_core_module {driver.MODULES}/mod_authz_core.so"
+    mpm = f"LoadModule mpm_event_module {driver.MODULES}/mod_mpm_event.so"
     with brigade.Server() as server:
         done = subprocess.run([brigade.BINARY, "-d", server.root, "-f", server.path("conf/httpd.conf"), "-M"], capture_output=True, text=True, check=True)
         assert {"mime_module", "headers_module", "include_module"} <= set(re.findall(r"(\w+_module)", done.stdout))
         with open(server.path("conf/httpd.conf"), "a") as f:
             f.write("<IfModule !mod_headers.c>\nError none\n</IfModule>\n")
-        for more, there in (("", True), ("BuiltinModules loaded", False), (f"LoadModule rewrite_module {driver.MODULES}/mod_rewrite.so", False),
-                            (f"LoadModule rewrite_module {driver.MODULES}/mod_rewrite.so\nBuiltinModules all", True)):
+        for more, there in (("", True), ("BuiltinModules loaded", False), (rewrite, True), (authz, False), (mpm, True),
+                            (f"{mpm}\n{rewrite}", False), (f"{rewrite}\n{mpm}", False), (f"{authz}\nBuiltinModules all", True)):
             with open(server.path("conf/more.conf"), "w") as f:
                 f.write(f"<IfModule mod_expires.c>\nDefine EXPIRES\n</IfModule>\n{more}\n<IfDefine EXPIRES>\nError there\n</IfDefine>\n")
             done = subprocess.run([brigade.BINARY, "-d", server.root, "-f", server.path("conf/more.conf"), "-t"], capture_output=True, text=True)
