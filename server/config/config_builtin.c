@@ -79,7 +79,8 @@ static int conf_builtin_is_shared(const module *m)
     return 0;
 }
 
-/* Built-in modules that LoadModule takes only if BuiltinModule NAME On or Auto stands before it. */
+/* Built-in modules that LoadModule takes in a configuration of Apache's only if BuiltinModule NAME On or Auto stands
+ * before it. */
 static int conf_builtin_is_second(const module *m)
 {
     return !strcmp(m->name, "mod_ssl.c") || !strcmp(m->name, "mod_http2.c");
@@ -108,18 +109,28 @@ static char *conf_lack_of(const module *m)
     return conf_lacks[conf_switch_of(m) - conf_switched_off];
 }
 
-/* LoadModule takes the file that it names. */
-static int conf_builtin_gives_way(const module *m)
-{
-    return *conf_lack_of(m) || (conf_builtin_is_second(m) && !*conf_switch_on_of(m));
-}
-
 module *conf_builtin_find(const char *symbol)
 {
     for (const ap_module_symbol_t *s = ap_prelinked_module_symbols; s->name; s++)
         if (!strcmp(s->name, symbol))
             return s->modp;
     return NULL;
+}
+
+/* LoadModule takes the file that it names: where something lacks, and, of modules that are second to
+ * Apache's, in configurations of Apache's and in those that name what is built in. */
+static int conf_builtin_gives_way(const module *m)
+{
+    const module *ssl = conf_builtin_find("ssl_module");
+
+    if (*conf_lack_of(m))
+        return 1;
+    if (!conf_builtin_is_second(m) || *conf_switch_on_of(m))
+        return 0;
+    if (conf_present != CONF_PRESENT_AUTO)
+        return 1;
+    /* HTTP/2 of our own goes over TLS of our own. */
+    return ssl && ssl != m && (*conf_lack_of(ssl) || *conf_switch_of(ssl));
 }
 
 static const char *conf_builtin_symbol(const module *m)

@@ -98,20 +98,27 @@ static void test_builtin_off(void **state)
 /* What a LoadModule line says of built-in modules counts from the first line on. */
 static void test_builtin_modules(void **state)
 {
-    static const char load[] = "LoadModule dir_module x.so\n";
+    static const char load[] = "LoadModule authz_core_module x.so\nLoadModule dir_module x.so\n";
 
-    assert_true(test_config_read("BuiltinModules all\nAddType a/b .x\nLoadModule dir_module x.so"));
+    assert_true(
+        test_config_read("BuiltinModules all\nAddType a/b .x\nLoadModule authz_core_module x.so"));
     assert_non_null(conf_find_module("mime"));
-    assert_true(test_config_read("LoadModule dir_module x.so\nBuiltinModules all\nAddType a/b .x"));
+    assert_true(
+        test_config_read("LoadModule authz_core_module x.so\nBuiltinModules all\nAddType a/b .x"));
     assert_true(test_config_read(load));
     assert_null(conf_find_module("mime"));
     assert_non_null(conf_find_module("mod_dir.c"));
     assert_non_null(conf_find_module("mod_log_config.c"));
     assert_true(test_config_read("<IfModule mod_mime.c>\nError x\n</IfModule>\n"
-                                 "LoadModule dir_module x.so"));
-    assert_false(test_config_read("LoadModule dir_module x.so\nAddType a/b .x"));
+                                 "LoadModule authz_core_module x.so"));
+    assert_false(test_config_read("LoadModule authz_core_module x.so\nAddType a/b .x"));
     assert_non_null(strstr(test_messages, "unsupported: AddType, offered by mod_mime"));
-    assert_true(test_config_read("BuiltinModules loaded\nLoadModule mime_module x.so\nAddType a/b .x"));
+    /* One of ours, which adds a module of Apache's. */
+    assert_true(test_config_read("LoadModule dir_module x.so\nAddType a/b .x"));
+    assert_false(test_config_read(
+        "LoadModule dir_module x.so\nLoadModule mpm_event_module x.so\nAddType a/b .x"));
+    assert_true(
+        test_config_read("BuiltinModules loaded\nLoadModule mime_module x.so\nAddType a/b .x"));
     assert_false(test_config_read("BuiltinModules loaded\nBuiltinModules all"));
     assert_non_null(strstr(test_messages, "both loaded and all"));
     assert_false(test_config_read("BuiltinModules maybe"));
@@ -126,7 +133,9 @@ static void test_load_module(void **state)
     } cases[] = {
         {"LoadModule mime_module nowhere.so", "", 1},
         {"LoadModule mpm_worker_module nowhere.so", "a process model of its own", 1},
-        {"LoadModule mpm_prefork_module nowhere.so\n<IfModule mpm_event_module>\nNonsense\n</IfModule>", "", 1},
+        {"LoadModule mpm_prefork_module nowhere.so\n<IfModule "
+         "mpm_event_module>\nNonsense\n</IfModule>",
+         "", 1},
         {"LoadModule x_module /nonexistent.so",
          "Cannot load /nonexistent.so into server: /nonexistent.so: cannot open", 0},
         {"LoadFile /nonexistent.so", "Cannot load /nonexistent.so into server", 0},
@@ -212,12 +221,15 @@ static void test_slots(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),         cmocka_unit_test(test_indices),
-        cmocka_unit_test(test_compatibility), cmocka_unit_test(test_builtin_off),
-        cmocka_unit_test(test_builtin_modules),
-        cmocka_unit_test(test_load_module),   cmocka_unit_test(test_known),
-        cmocka_unit_test(test_retained),      cmocka_unit_test(test_slots)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names),
+                                       cmocka_unit_test(test_indices),
+                                       cmocka_unit_test(test_compatibility),
+                                       cmocka_unit_test(test_builtin_off),
+                                       cmocka_unit_test(test_builtin_modules),
+                                       cmocka_unit_test(test_load_module),
+                                       cmocka_unit_test(test_known),
+                                       cmocka_unit_test(test_retained),
+                                       cmocka_unit_test(test_slots)};
 
     return cmocka_run_group_tests(tests, test_config_setup, test_config_teardown);
 }
