@@ -146,6 +146,7 @@ def test_a_crash_in_child_init(serve):
     """A process that dies before it serves is started again, later and later; when the cause is gone, all is well."""
     server = serve(with_mishap("Mishap child_init segv"), FILES)
     server.expect_trouble = True
+    wait_until(lambda: answers(server), "the first process to serve")
     flag = server.write("mishap", "", base=".")
     os.kill(server.children()[0], signal.SIGKILL)
     server.wait_for_log(r"crashed in module mod_mishap\.c, hook child_init, at ")
