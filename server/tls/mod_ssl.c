@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The built-in ssl module. */
-#include "tls_private.h"
+#include "tls_certificate_private.h"
+#include "tls_context_private.h"
+#include "tls_request_private.h"
 #include "http_log.h"
 #include "apr_strings.h"
 #include "brigade/response_cache.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Access by what a connection's TLS is: SSLRequireSSL, SSLRequire, client certificates and ciphers of
  * directories, SSLUserName, FakeBasicAuth, StrictRequire. */
-#include "tls_private.h"
+#include "tls_conn_private.h"
+#include "tls_request_private.h"
 #include "connection.h"
 #include "placement.h"
 #include "brigade/files.h"

@@ -4,13 +4,15 @@
  * authentication after the handshake; HTTP/2 allows neither (RFC 9113, section 9.2.1).
  *
  * Runs on the worker that owns the connection, for as long as Timeout says. */
-#include "tls_private.h"
+#include "tls_context_private.h"
+#include "tls_request_private.h"
 #include "connection.h"
 #include "transport.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>
 

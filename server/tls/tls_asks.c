@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What costs the server more than its client: KeyUpdates and attempts to renegotiate are bounded. */
-#include "tls_record_private.h"
+#include "tls_conn_private.h"
 #include "clock.h"
 #include "http_log.h"
 #include "brigade/assert.h"

@@ -8,8 +8,9 @@
  * Input: the thread's buffer is filled with as much as the socket gives, and OpenSSL takes from there
  * no more than it needs: so what comes behind the handshake is ours. A read that got less than it
  * asked for has emptied the socket, and no further call is made to learn that. */
-#include "tls_private.h"
+#include "tls_conn_private.h"
 #include "transport.h"
+#include "brigade/assert.h"
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a certificate says, for messages and reports. */
-#include "tls_private.h"
+#include "tls_certificate_private.h"
+#include "tls_request_private.h"
 #include "apr_strings.h"
 #include <openssl/x509v3.h>
 #include <string.h>

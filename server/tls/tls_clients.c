@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Certificates of clients: who vouches for them, which are revoked, and how they are verified. */
-#include "tls_private.h"
+#include "tls_context_private.h"
 #include "http_log.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <openssl/err.h>
 #include <openssl/x509.h>
 #include <openssl/x509_vfy.h>
@@ -61,6 +62,15 @@ static int trust_authorities(tls_trust *trust, const tls_server_conf *sc)
 
 /* ---- revocation ---- */
 
+int tls_clients_revocations(X509_STORE *store, const char *file, const char *path, int whole_chain)
+{
+    if (!X509_STORE_load_locations(store, file, path))
+        return -1;
+    X509_STORE_set_flags(store,
+                         X509_V_FLAG_CRL_CHECK | (whole_chain ? X509_V_FLAG_CRL_CHECK_ALL : 0));
+    return 0;
+}
+
 static int trust_revocations(tls_trust *trust, const tls_server_conf *sc)
 {
     if (sc->crl_check <= TLS_CRL_NONE) {
@@ -77,14 +87,12 @@ static int trust_revocations(tls_trust *trust, const tls_server_conf *sc)
                                                  "SSLCARevocationFile nor SSLCARevocationPath is "
                                                  "configured",
                                   NULL);
-    if (!X509_STORE_load_locations(trust->store, sc->crl_file, sc->crl_path))
+    if (tls_clients_revocations(trust->store, sc->crl_file, sc->crl_path,
+                                sc->crl_check == TLS_CRL_CHAIN))
         return tls_context_failed(sc,
                                   APLOGNO(01901) "unable to configure X.509 CRL storage for "
                                                  "certificate revocation",
                                   sc->crl_file ? sc->crl_file : sc->crl_path);
-    X509_STORE_set_flags(trust->store, sc->crl_check == TLS_CRL_CHAIN
-                                           ? X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL
-                                           : X509_V_FLAG_CRL_CHECK);
     return 0;
 }
 
@@ -125,6 +133,18 @@ static int clients_unknown_issuer(int error)
     }
 }
 
+int tls_clients_forgive(X509_STORE_CTX *store, int generous, int crl_may_lack)
+{
+    int error = X509_STORE_CTX_get_error(store);
+
+    if (generous && clients_unknown_issuer(error))
+        return 1;
+    if (!crl_may_lack || error != X509_V_ERR_UNABLE_TO_GET_CRL)
+        return 0;
+    X509_STORE_CTX_set_error(store, X509_V_OK);
+    return 1;
+}
+
 int tls_context_verified(int ok, X509_STORE_CTX *store)
 {
     const SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
@@ -133,14 +153,8 @@ int tls_context_verified(int ok, X509_STORE_CTX *store)
     int error = X509_STORE_CTX_get_error(store);
     int generous = t->established ? t->generous : sc->verify == TLS_VERIFY_OPTIONAL_NO_CA;
 
-    if (ok)
-        return ok;
-    if (generous && clients_unknown_issuer(error))
+    if (ok || tls_clients_forgive(store, generous, sc->crl_may_lack))
         return 1;
-    if (error == X509_V_ERR_UNABLE_TO_GET_CRL && sc->crl_may_lack) {
-        X509_STORE_CTX_set_error(store, X509_V_OK);
-        return 1;
-    }
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, t->server,
                  APLOGNO(02276) "Certificate Verification: Error (%d): %s", error,
                  X509_verify_cert_error_string(error));

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which virtual hosts one handshake reaches (SSLVHostSNIPolicy), and whose sessions may be resumed. Each
  * server's settings are put into a text; servers whose texts are equal are alike. */
-#include "tls_private.h"
+#include "tls_context_private.h"
+#include "tls_request_private.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "apr_hash.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <openssl/evp.h>
 #include <string.h>
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tls_private.h"
+#include "tls_certificate_private.h"
+#include "tls_context_private.h"
 #include "http_log.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <openssl/decoder.h>
 #include <openssl/err.h>
 #include <openssl/x509.h>

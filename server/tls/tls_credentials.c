@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Certificates and keys are read as root, for a configuration and when their files change, and handed on
  * as DER: each loop makes objects of its own out of it. */
-#include "tls_private.h"
+#include "tls_certificate_private.h"
+#include "tls_context_private.h"
 #include "http_log.h"
 #include "http_ssl.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <string.h>

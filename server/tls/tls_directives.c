@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives of mod_ssl. Those that are not offered here are refused by name, with what to do. */
-#include "tls_private.h"
+#include "tls_context_private.h"
 #include "tls_proxy_private.h"
+#include "tls_request_private.h"
 #include "configuration.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_main.h"
 #include "apr_strings.h"
-#include <string.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 APLOG_USE_MODULE(ssl);
 
 static tls_server_conf *of_server(const cmd_parms *cmd)
 {
     return tls_conf_of(cmd->server);
+}
+
+/* The setting that cmd->info is the offset of. */
+static void *setting_of(const cmd_parms *cmd)
+{
+    return (char *)of_server(cmd) + (intptr_t)cmd->info;
 }
 
 const char *tls_not_offered(cmd_parms *cmd, const char *value)
@@ -36,12 +45,6 @@ static const char *set_refused(cmd_parms *cmd, void *dir, const char *args)
     return tls_not_offered(cmd, NULL);
 }
 
-/* Apache takes these within directories where OpenSSL is of long ago. */
-static const char *not_in_directories(cmd_parms *cmd)
-{
-    return cmd->path ? "Your SSL library does not have support for per-directory CA" : NULL;
-}
-
 /* ---- switches and numbers ---- */
 
 static const char *set_engine(cmd_parms *cmd, void *dir, const char *arg)
@@ -56,21 +59,9 @@ static const char *set_engine(cmd_parms *cmd, void *dir, const char *arg)
     return on ? tls_request_wake(cmd) : NULL;
 }
 
-static const char *set_honor_order(cmd_parms *cmd, void *dir, int on)
+static const char *set_flag(cmd_parms *cmd, void *dir, int on)
 {
-    of_server(cmd)->honor_order = on;
-    return NULL;
-}
-
-static const char *set_tickets(cmd_parms *cmd, void *dir, int on)
-{
-    of_server(cmd)->tickets = on;
-    return NULL;
-}
-
-static const char *set_strict_sni(cmd_parms *cmd, void *dir, int on)
-{
-    of_server(cmd)->strict_sni = on;
+    *(int *)setting_of(cmd) = on;
     return NULL;
 }
 
@@ -173,32 +164,6 @@ static const char *set_key(cmd_parms *cmd, void *dir, const char *file)
     return add_file(cmd, &of_server(cmd)->key_files, file);
 }
 
-static const char *set_chain(cmd_parms *cmd, void *dir, const char *file)
-{
-    const char *error = tls_check_file(cmd, &file);
-
-    of_server(cmd)->chain_file = file;
-    return error;
-}
-
-static const char *set_ticket_file(cmd_parms *cmd, void *dir, const char *file)
-{
-    const char *error = tls_check_file(cmd, &file);
-
-    of_server(cmd)->ticket_file = file;
-    return error;
-}
-
-static const char *set_ca_file(cmd_parms *cmd, void *dir, const char *file)
-{
-    const char *error = not_in_directories(cmd);
-
-    if (!error)
-        error = tls_check_file(cmd, &file);
-    of_server(cmd)->ca_file = file;
-    return error;
-}
-
 const char *tls_check_folder(cmd_parms *cmd, const char **path)
 {
     const char *name = ap_server_root_relative(cmd->pool, *path);
@@ -212,13 +177,29 @@ const char *tls_check_folder(cmd_parms *cmd, const char **path)
     return NULL;
 }
 
-static const char *set_ca_path(cmd_parms *cmd, void *dir, const char *path)
+/* Apache takes authorities within directories where OpenSSL is of long ago. */
+static const char *not_in_directories(cmd_parms *cmd)
+{
+    return cmd->path ? "Your SSL library does not have support for per-directory CA" : NULL;
+}
+
+static const char *set_file(cmd_parms *cmd, void *dir, const char *file)
+{
+    const char *error = not_in_directories(cmd);
+
+    if (!error)
+        error = tls_check_file(cmd, &file);
+    *(const char **)setting_of(cmd) = file;
+    return error;
+}
+
+static const char *set_folder(cmd_parms *cmd, void *dir, const char *path)
 {
     const char *error = not_in_directories(cmd);
 
     if (!error)
         error = tls_check_folder(cmd, &path);
-    of_server(cmd)->ca_path = path;
+    *(const char **)setting_of(cmd) = path;
     return error;
 }
 
@@ -331,6 +312,8 @@ static const char *set_command(cmd_parms *cmd, void *dir, const char *name, cons
 #define ANYWHERE(name, kind, fn, help) AP_INIT_##kind(name, fn, NULL, OR_AUTHCFG | RSRC_CONF, help)
 #define OUTGOING(name, kind, fn, which, help) \
     AP_INIT_##kind(name, fn, (void *)(intptr_t)(which), RSRC_CONF | PROXY_CONF, help)
+#define SETTING(name, kind, fn, field, where, help) \
+    AP_INIT_##kind(name, fn, (void *)offsetof(tls_server_conf, field), where, help)
 #define STAPLING(name) \
     AP_INIT_RAW_ARGS(name, set_stapling_detail, NULL, RSRC_CONF, "without effect: see MDStapling")
 #define REFUSED(name) \
@@ -341,37 +324,43 @@ const command_rec tls_commands[] = {
     SERVER("SSLCertificateFile", TAKE1, set_certificate,
            "PEM file with a certificate, and possibly its chain and key"),
     SERVER("SSLCertificateKeyFile", TAKE1, set_key, "PEM file with the certificate's key"),
-    SERVER("SSLCertificateChainFile", TAKE1, set_chain, "PEM file with intermediate certificates"),
+    SETTING("SSLCertificateChainFile", TAKE1, set_file, chain_file, RSRC_CONF,
+            "PEM file with intermediate certificates"),
     SERVER("SSLProtocol", RAW_ARGS, set_protocol, "all or protocols, each with + or -"),
     ANYWHERE("SSLCipherSuite", TAKE12, set_ciphers, "ciphers, in OpenSSL's syntax"),
-    SERVER("SSLHonorCipherOrder", FLAG, set_honor_order, "On: the server's order counts"),
+    SETTING("SSLHonorCipherOrder", FLAG, set_flag, honor_order, RSRC_CONF,
+            "On: the server's order counts"),
     SERVER("SSLCompression", FLAG, set_off_only, "Off"),
     SERVER("SSLInsecureRenegotiation", FLAG, set_off_only, "Off"),
     SERVER("SSLFIPS", FLAG, set_fips, "Off"),
-    SERVER("SSLSessionTickets", FLAG, set_tickets, "On or Off: session tickets"),
-    SERVER("SSLSessionTicketKeyFile", TAKE1, set_ticket_file,
-           "file of 48 random bytes, the same on servers that take each other's tickets"),
+    SETTING("SSLSessionTickets", FLAG, set_flag, tickets, RSRC_CONF, "On or Off: session tickets"),
+    SETTING("SSLSessionTicketKeyFile", TAKE1, set_file, ticket_file, RSRC_CONF,
+            "file of 48 random bytes, the same on servers that take each other's tickets"),
     SERVER("SSLSessionCache", TAKE1, tls_set_session_cache, "none or shmcb:FILE(BYTES)"),
     SERVER("SSLSessionCacheTimeout", TAKE1, set_cache_timeout, "seconds"),
     SERVER("SSLRandomSeed", TAKE23, tls_set_seed, "the system's random numbers are used"),
     SERVER("SSLPassPhraseDialog", TAKE1, tls_set_pass_phrase, "builtin, exec:PROGRAM or |PROGRAM"),
     SERVER("SSLOpenSSLConfCmd", TAKE2, set_command, "a command of OpenSSL and its value"),
-    SERVER("SSLStrictSNIVHostCheck", FLAG, set_strict_sni,
-           "On: clients without a server name are refused"),
+    SETTING("SSLStrictSNIVHostCheck", FLAG, set_flag, strict_sni, RSRC_CONF,
+            "On: clients without a server name are refused"),
     SERVER("SSLVHostSNIPolicy", TAKE1, set_sni_policy, "strict, secure, authonly or insecure"),
     SERVER("SSLUseStapling", FLAG, set_stapling, "On or Off: tell when no OCSP response is sent"),
     SERVER("SSLOCSPEnable", FLAG, set_off_only, "Off"),
     ANYWHERE("SSLVerifyClient", TAKE1, tls_set_verify, "none, optional, require or optional_no_ca"),
     ANYWHERE("SSLVerifyDepth", TAKE1, tls_set_depth,
              "certificates between a client's and the root"),
-    ANYWHERE("SSLCACertificateFile", TAKE1, set_ca_file, "PEM file with authorities of clients"),
-    ANYWHERE("SSLCACertificatePath", TAKE1, set_ca_path, "folder with them, named by hash"),
+    SETTING("SSLCACertificateFile", TAKE1, set_file, ca_file, OR_AUTHCFG | RSRC_CONF,
+            "PEM file with authorities of clients"),
+    SETTING("SSLCACertificatePath", TAKE1, set_folder, ca_path, OR_AUTHCFG | RSRC_CONF,
+            "folder with them, named by hash"),
     SERVER("SSLCARevocationCheck", RAW_ARGS, tls_set_crl_check, "none, leaf or chain"),
-    SERVER("SSLCARevocationFile", TAKE1, tls_set_crl_file, "PEM file with revocation lists"),
-    SERVER("SSLCARevocationPath", TAKE1, tls_set_crl_path, "folder with them, named by hash"),
-    SERVER("SSLCADNRequestFile", TAKE1, tls_set_names_file,
-           "PEM file with authorities whose names clients are told"),
-    SERVER("SSLCADNRequestPath", TAKE1, tls_set_names_path, "folder with them"),
+    SETTING("SSLCARevocationFile", TAKE1, set_file, crl_file, RSRC_CONF,
+            "PEM file with revocation lists"),
+    SETTING("SSLCARevocationPath", TAKE1, set_folder, crl_path, RSRC_CONF,
+            "folder with them, named by hash"),
+    SETTING("SSLCADNRequestFile", TAKE1, set_file, names_file, RSRC_CONF,
+            "PEM file with authorities whose names clients are told"),
+    SETTING("SSLCADNRequestPath", TAKE1, set_folder, names_path, RSRC_CONF, "folder with them"),
     AP_INIT_NO_ARGS("SSLRequireSSL", tls_set_require_ssl, NULL, OR_AUTHCFG,
                     "requests without TLS are refused"),
     AP_INIT_RAW_ARGS("SSLRequire", tls_set_requirement, NULL, OR_AUTHCFG,

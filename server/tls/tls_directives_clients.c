@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives of mod_ssl about clients' certificates. */
-#include "tls_private.h"
+#include "tls_request_private.h"
 #include "http_core.h"
-#include "http_log.h"
 #include "apr_strings.h"
 #include <stdlib.h>
 #include <string.h>
-
-APLOG_USE_MODULE(ssl);
 
 /* A directory asks of clients what its server does not. */
 const char *tls_of_directory(cmd_parms *cmd)
@@ -72,36 +69,4 @@ const char *tls_set_crl_check(cmd_parms *cmd, void *dir, const char *args)
         sc->crl_may_lack = 1;
     }
     return NULL;
-}
-
-const char *tls_set_crl_file(cmd_parms *cmd, void *dir, const char *file)
-{
-    const char *error = tls_check_file(cmd, &file);
-
-    tls_conf_of(cmd->server)->crl_file = file;
-    return error;
-}
-
-const char *tls_set_crl_path(cmd_parms *cmd, void *dir, const char *path)
-{
-    const char *error = tls_check_folder(cmd, &path);
-
-    tls_conf_of(cmd->server)->crl_path = path;
-    return error;
-}
-
-const char *tls_set_names_file(cmd_parms *cmd, void *dir, const char *file)
-{
-    const char *error = tls_check_file(cmd, &file);
-
-    tls_conf_of(cmd->server)->names_file = file;
-    return error;
-}
-
-const char *tls_set_names_path(cmd_parms *cmd, void *dir, const char *path)
-{
-    const char *error = tls_check_folder(cmd, &path);
-
-    tls_conf_of(cmd->server)->names_path = path;
-    return error;
 }

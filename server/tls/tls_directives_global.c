@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives of mod_ssl that hold for the whole server. */
-#include "tls_private.h"
+#include "tls_conf_private.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "apr_strings.h"
 #include <stdlib.h>
 #include <string.h>
+
+#define CACHE_BYTES_LEAST 8192
+#define CACHE_BYTES_MOST (1 << 30)
 
 APLOG_USE_MODULE(ssl);
 
@@ -25,11 +28,11 @@ const char *tls_set_session_cache(cmd_parms *cmd, void *dir, const char *arg)
         return tls_not_offered(cmd, arg);
     if (size) {
         bytes = apr_strtoi64(size + 1, &end, 10);
-        if (strcmp(end, ")") || bytes < TLS_CACHE_LEAST || bytes > TLS_CACHE_MOST)
+        if (strcmp(end, ")") || bytes < CACHE_BYTES_LEAST || bytes > CACHE_BYTES_MOST)
             return apr_psprintf(cmd->pool,
                                 "SSLSessionCache: Invalid argument: size has to be between %d and "
                                 "%d bytes",
-                                TLS_CACHE_LEAST, TLS_CACHE_MOST);
+                                CACHE_BYTES_LEAST, CACHE_BYTES_MOST);
     }
     tls_settings.cache_bytes = (apr_size_t)bytes;
     return NULL;

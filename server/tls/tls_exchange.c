@@ -6,13 +6,15 @@
  * Files come one after the other: a certificate may be there before its key. So what does not fit is
  * tried again for EXCHANGE_PATIENCE before it is called bad. It is said once; what was there before
  * stays. Another change begins this anew. */
-#include "tls_private.h"
+#include "tls_certificate_private.h"
+#include "tls_context_private.h"
 #include "clock.h"
 #include "supervised.h"
 #include "watch.h"
 #include "http_log.h"
 #include "mpm_common.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <errno.h>
 #include <openssl/err.h>
 #include <signal.h>

@@ -8,12 +8,13 @@
  *
  * Nothing of a request is read before: an answer depends on the file watches, which are looked at
  * between reading and answering. */
-#include "tls_private.h"
+#include "tls_context_private.h"
 #include "connection.h"
 #include "transport.h"
 #include "vhosts.h"
 #include "brigade/read_timeout.h"
 #include "http_log.h"
+#include "brigade/assert.h"
 #include <errno.h>
 #include <openssl/err.h>
 #include <stdlib.h>

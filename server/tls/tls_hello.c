@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a ClientHello decides: the virtual host, by its server name, and the protocol, by ALPN. */
-#include "tls_private.h"
+#include "tls_context_private.h"
 #include "connection.h"
 #include "driver.h"
 #include "vhosts.h"
@@ -9,17 +9,20 @@
 #include "http_protocol.h"
 #include "http_ssl.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <ctype.h>
 #include <openssl/pem.h>
 #include <string.h>
 
 APLOG_USE_MODULE(ssl);
 
+#define HELLO_NAME_MAX 255 /* bytes of a server name */
+
 /* ---- server name ---- */
 
 /* The one host name of the extension (RFC 6066, section 3), in lower case. @return its length, 0 if
  * there is none */
-static size_t hello_name(SSL *ssl, char name[TLS_NAME_MAX + 1])
+static size_t hello_name(SSL *ssl, char name[HELLO_NAME_MAX + 1])
 {
     const unsigned char *in;
     size_t len, n;
@@ -29,7 +32,7 @@ static size_t hello_name(SSL *ssl, char name[TLS_NAME_MAX + 1])
     if (((size_t)in[0] << 8 | in[1]) != len - 2 || in[2] != TLSEXT_NAMETYPE_host_name)
         return 0;
     n = (size_t)in[3] << 8 | in[4];
-    if (!n || n > len - 5 || n > TLS_NAME_MAX || memchr(in + 5, 0, n))
+    if (!n || n > len - 5 || n > HELLO_NAME_MAX || memchr(in + 5, 0, n))
         return 0;
     for (size_t i = 0; i < n; i++)
         name[i] = (char)tolower(in[5 + i]);
@@ -49,7 +52,7 @@ static server_rec *hello_server(const brg_conn *bc, const char *name, size_t len
 /* @return 0, -1: no memory */
 static int hello_choose(tls_conn *t)
 {
-    char name[TLS_NAME_MAX + 1];
+    char name[HELLO_NAME_MAX + 1];
     size_t len = hello_name(t->ssl, name);
     server_rec *s = len ? hello_server(t->bc, name, len) : NULL;
     SSL_CTX *ctx = s ? tls_context_of(t->loop, s) : NULL;

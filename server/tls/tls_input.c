@@ -4,6 +4,7 @@
  * peer that sends such records without end is given up. */
 #include "tls_record_private.h"
 #include "http_log.h"
+#include "brigade/assert.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

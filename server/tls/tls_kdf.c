@@ -4,6 +4,7 @@
  * its digests and contexts anew for each: a tenth of a handshake. And the secrets that records of our own
  * need come by here; the key log callback prints all secrets as text, which is another tenth. */
 #include "tls_record_private.h"
+#include "brigade/assert.h"
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>

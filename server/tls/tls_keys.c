@@ -5,6 +5,7 @@
  * A connection is without such keys where its cipher suite has no AEAD of ours, or OpenSSL gave
  * something else than what is expected here: then OpenSSL goes on with its records. */
 #include "tls_record_private.h"
+#include "brigade/assert.h"
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>

@@ -3,6 +3,7 @@
  * brigade that is passed on when OpenSSL wants to read, and at the end of each output. */
 #include "tls_proxy_private.h"
 #include "util_filter.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 static BIO_METHOD *px_method;

@@ -3,6 +3,7 @@
 #include "tls_proxy_private.h"
 #include "http_log.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <openssl/x509v3.h>
 
 APLOG_USE_MODULE(ssl);

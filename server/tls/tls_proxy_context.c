@@ -2,9 +2,11 @@
 /* SSL_CTXs for connections to other servers. Making one is dear (authorities are parsed), and settings
  * are merged for each request, so contexts are found by what the settings say. Those of servers and of
  * <Proxy> sections are made while the configuration is read, as root. */
+#include "tls_context_private.h"
 #include "tls_proxy_private.h"
 #include "http_log.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <openssl/err.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,20 +20,6 @@ static pthread_mutex_t px_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- verification ---- */
 
-static int px_is_distrust(int error)
-{
-    switch (error) {
-    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    case X509_V_ERR_CERT_UNTRUSTED:
-    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
 static int px_verified(int ok, X509_STORE_CTX *store)
 {
     const SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
@@ -40,8 +28,8 @@ static int px_verified(int ok, X509_STORE_CTX *store)
     int error = X509_STORE_CTX_get_error(store), depth = X509_STORE_CTX_get_error_depth(store);
 
     BRG_ASSERT(px != NULL && c != NULL);
-    if (!ok && ((px->crl_may_miss && error == X509_V_ERR_UNABLE_TO_GET_CRL) ||
-                (px->verify == TLS_VERIFY_OPTIONAL_NO_CA && px_is_distrust(error)))) {
+    if (!ok &&
+        tls_clients_forgive(store, px->verify == TLS_VERIFY_OPTIONAL_NO_CA, px->crl_may_miss)) {
         X509_STORE_CTX_set_error(store, X509_V_OK);
         ok = 1;
     }
@@ -83,7 +71,6 @@ static int px_crls(SSL_CTX *ctx, const tls_proxy_conf *conf, server_rec *s)
     const char *file = conf->text[TLS_PX_CRL_FILE], *path = conf->text[TLS_PX_CRL_PATH];
     int mode = tls_proxy_number(conf, TLS_PX_CRL, 0);
     X509_STORE *store = SSL_CTX_get_cert_store(ctx);
-    X509_LOOKUP *lookup;
 
     if (!(mode & (TLS_PX_CRL_LEAF | TLS_PX_CRL_CHAIN)))
         return 0;
@@ -93,14 +80,9 @@ static int px_crls(SSL_CTX *ctx, const tls_proxy_conf *conf, server_rec *s)
                                         "SSLProxyCARevocationFile nor SSLProxyCARevocationPath is "
                                         "set",
                          NULL);
-    lookup = file ? X509_STORE_add_lookup(store, X509_LOOKUP_file()) : NULL;
-    if (file && (!lookup || !X509_load_crl_file(lookup, file, X509_FILETYPE_PEM)))
-        return px_failed(s, APLOGNO(01901) "Unable to configure X.509 CRL storage", file);
-    lookup = path ? X509_STORE_add_lookup(store, X509_LOOKUP_hash_dir()) : NULL;
-    if (path && (!lookup || !X509_LOOKUP_add_dir(lookup, path, X509_FILETYPE_PEM)))
-        return px_failed(s, APLOGNO(01901) "Unable to configure X.509 CRL storage", path);
-    X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK |
-                                    (mode & TLS_PX_CRL_CHAIN ? X509_V_FLAG_CRL_CHECK_ALL : 0));
+    if (tls_clients_revocations(store, file, path, mode & TLS_PX_CRL_CHAIN))
+        return px_failed(s, APLOGNO(01901) "Unable to configure X.509 CRL storage",
+                         file ? file : path);
     return 0;
 }
 

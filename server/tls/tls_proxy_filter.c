@@ -3,11 +3,13 @@
  * chains. The first that is read or written makes the handshake. All of it is on one worker thread,
  * which may wait.
  */
+#include "tls_conn_private.h"
 #include "tls_proxy_private.h"
 #include "http_connection.h"
 #include "http_log.h"
 #include "util_filter.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <arpa/inet.h>
 #include <openssl/err.h>
 #include <string.h>

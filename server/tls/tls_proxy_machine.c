@@ -4,6 +4,7 @@
 #include "http_log.h"
 #include "apr_file_info.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>

@@ -19,7 +19,8 @@
 #include "httpd.h"
 #include "http_config.h"
 #include "util_filter.h"
-#include "tls_private.h"
+#include "tls_conf_private.h"
+#include <openssl/ssl.h>
 
 /** Settings that are numbers; TLS_UNSET where nothing is said. */
 enum {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records with AEAD: RFC 8446, 5.2 and 5.3; TLS 1.2: RFC 5246, 6.2.3.3, RFC 5288 and RFC 7905. */
 #include "tls_record_private.h"
+#include "brigade/assert.h"
 #include <openssl/core_names.h>
 #include <openssl/params.h>
 #include <string.h>

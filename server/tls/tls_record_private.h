@@ -9,12 +9,15 @@
  *
  * Threads: the owner of the connection.
  */
-#include "tls_private.h"
+#include "tls_conn_private.h"
 #include <openssl/core.h>
 #include <openssl/core_dispatch.h>
 
 #define TLS_HEADER 5
 #define TLS_TAG 16
+#define TLS_IV 12
+#define TLS_FIXED_IV 4     /**< with AES in TLS 1.2 */
+#define TLS_SECRET_MOST 48 /**< bytes of a traffic secret */
 #define TLS_EXPLICIT_IV 8
 #define TLS_ADDED_MOST 256 /**< what a record may add to its plaintext (RFC 8446, 5.2) */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What TLS means to requests: scheme, port, whether their host may be asked for over this handshake,
  * SSLRequireSSL, variables for programs. */
-#include "tls_private.h"
+#include "tls_context_private.h"
+#include "tls_request_private.h"
 #include "connection.h"
 #include "vhosts.h"
 #include "brigade/response_cache.h"
@@ -14,6 +15,7 @@
 #include "mod_auth.h"
 #include "ap_provider.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 APLOG_USE_MODULE(ssl);

@@ -4,6 +4,7 @@
  * number. So it is given as many records as there were without it: what it writes goes nowhere, and
  * what it reads is made here. */
 #include "tls_record_private.h"
+#include "brigade/assert.h"
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>

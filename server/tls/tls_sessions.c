@@ -6,8 +6,9 @@
  * place of the oldest. A place is taken for a copy by one atomic exchange. Whoever finds it taken goes
  * on without: a session that is not found costs a handshake, and a loop never waits. A place whose
  * holder died is free again after some seconds. */
-#include "tls_private.h"
+#include "tls_context_private.h"
 #include "http_log.h"
+#include "brigade/assert.h"
 #include <openssl/err.h>
 #include <openssl/rand.h>
 #include <stdatomic.h>

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* After the configuration was read: which servers have TLS, with what, and what each loop gets. */
-#include "tls_private.h"
+#include "tls_certificate_private.h"
+#include "tls_context_private.h"
+#include "tls_request_private.h"
 #include "transport.h"
 #include "vhosts.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
  * the middle of a connection. */
 #include "tls_record_private.h"
 #include "http_config.h"
+#include "brigade/assert.h"
 #include <openssl/ssl.h>
 #include <string.h>
 #include <strings.h>

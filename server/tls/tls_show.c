@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Certificates shown: by -t -D DUMP_CERTS, to the status page, and in the log before they end. */
-#include "tls_private.h"
+#include "tls_certificate_private.h"
+#include "tls_context_private.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"

@@ -2,12 +2,15 @@
 /* OCSP responses sent with the certificate. Modules fetch and keep them (mod_md: MDStapling); this file
  * tells them of the certificates and asks them in handshakes. A loop keeps what it was told for a
  * while, since they take a lock. */
-#include "tls_private.h"
+#include "tls_certificate_private.h"
+#include "tls_context_private.h"
+#include "tls_request_private.h"
 #include "connection.h"
 #include "http_config.h"
 #include "http_log.h"
 #include "http_ssl.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/ocsp.h>

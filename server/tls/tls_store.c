@@ -7,8 +7,9 @@
  * each server where they are in it, with a version that is odd while the supervisor writes. A reader
  * checks the version before and after, and a digest; if one of them does not fit, it comes again with
  * the next handshake. What was replaced is taken out of the file at once. */
-#include "tls_private.h"
+#include "tls_certificate_private.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>

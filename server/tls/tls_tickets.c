@@ -3,8 +3,10 @@
  * process and that all of them share, so they last over reloads. A key is used for TICKET_SECONDS,
  * and tickets of the two before it are still taken. Whoever finds the current key too old makes the
  * next one; readers look at the number of keys made, and at slots that are not written any more. */
-#include "tls_private.h"
+#include "tls_certificate_private.h"
+#include "tls_context_private.h"
 #include "http_log.h"
+#include "brigade/assert.h"
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>

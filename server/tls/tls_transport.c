@@ -4,11 +4,13 @@
  * sendv() encrypts pieces of memory into as few records as hold them. When the socket does not take
  * all of the records, all but one byte of what they hold is reported as sent: so the caller comes
  * again with that byte, the rest of the records is written first, and then the byte counts as sent. */
+#include "tls_conf_private.h"
 #include "tls_record_private.h"
 #include "transport.h"
 #include "clock.h"
 #include "connection.h"
 #include "http_log.h"
+#include "brigade/assert.h"
 #include <errno.h>
 #include <limits.h>
 #include <netdb.h>

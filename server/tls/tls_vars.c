@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SSL_* variables: for expressions, logs, header formats, programs and other modules. */
 #include "tls_record_private.h"
+#include "tls_request_private.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_ssl.h"
@@ -9,6 +10,7 @@
 #include "ap_expr.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <openssl/bn.h>
 #include <openssl/err.h>
 #include <openssl/opensslv.h>

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_TLS_TLS_CONN_PRIVATE_H
+#define BRIGADE_TLS_TLS_CONN_PRIVATE_H
+
+/**
+ * @file tls_conn_private.h
+ * A connection with TLS, and what its loop has.
+ *
+ * tls_handshake.c  the driver of connections until the handshake is done
+ * tls_transport.c  struct conn_transport over TLS
+ * tls_bio.c        between OpenSSL and the socket
+ * tls_asks.c       what a client may ask for without sending data
+ * tls_keys.c       keys of records after the handshake
+ * tls_kdf.c        key derivation of TLS 1.3
+ * tls_share.c      connections share an SSL
+ * tls_return.c     records are OpenSSL's again
+ * tls_selftest.c   whether records of our own work with this OpenSSL
+ *
+ * An SSL is used by the thread that owns its connection.
+ */
+#include "conn.h"
+#include "loop.h"
+#include <openssl/ssl.h>
+
+#define TLS_RECORD 16384            /**< most plaintext of a record */
+#define TLS_BATCH (64 * 1024)       /**< plaintext that is encrypted before it is written */
+#define TLS_SMALL 1369              /**< plaintext of a record that fits one packet */
+#define TLS_SMALL_BYTES (64 * 1024) /**< so much is sent in small records first */
+#define TLS_HANDSHAKES 8            /**< steps of handshakes in one turn of a loop */
+#define TLS_READS 16                /**< reads from the socket in one call */
+#define TLS_ASKS 100                /**< KeyUpdates and renegotiations in a second */
+#define TLS_SHARED 16               /**< SSLs that a loop has for connections to share */
+#define TLS_INPUT (33 * 1024)       /**< ciphertext in one read: two records */
+
+/** Ciphers of records that are made without SSL_write(). */
+enum { TLS_AES_128_GCM, TLS_AES_256_GCM, TLS_CHACHA20, TLS_AEADS };
+
+/** A cipher of OpenSSL's, see tls_record_private.h. */
+typedef struct tls_aead tls_aead;
+
+/** Key derivation, see tls_kdf.c. */
+typedef struct tls_kdf tls_kdf;
+
+/** What a loop has. */
+typedef struct tls_loop {
+    OSSL_LIB_CTX *lib;
+    SSL_CTX **ctx; /**< by tls_server_conf.index */
+    struct tls_staple *staples;
+    uint64_t *versions;        /**< of what is in them, by tls_store_version() */
+    apr_time_t turn;           /**< the turn that steps were counted in */
+    int steps;                 /**< handshake steps in it */
+    tls_aead *aead[TLS_AEADS]; /**< NULL: OpenSSL has none */
+    EVP_KDF *prf;
+    tls_kdf *kdf;
+    SSL *shared[TLS_SHARED]; /**< see tls_share() */
+    int shared_next;
+    struct tls_view *views; /**< see tls_view_set() */
+} tls_loop;
+
+typedef struct tls_records tls_records;
+
+/** A connection's TLS: brg_conn.below. */
+#define TLS_CONN_TAG 0x544c5343u
+
+typedef struct tls_conn {
+    uint32_t tag; /**< TLS_CONN_TAG */
+    brg_conn *bc;
+    SSL *ssl; /**< with t->shared: of several connections, to be looked at alone */
+    tls_loop *loop;
+    server_rec *server;  /**< that the handshake was for */
+    unsigned char *held; /**< ciphertext that the socket did not take; malloc() */
+    size_t held_off, held_len;
+    size_t credit;      /**< plaintext that was encrypted and not yet reported as sent */
+    size_t burst;       /**< bytes sent since the connection was last idle */
+    apr_time_t sent_at; /**< when; of the loop's clock */
+    int reads_left;     /**< of this call */
+    int asks;           /**< KeyUpdates and attempts to renegotiate ... */
+    apr_time_t asks_at; /**< ... since then; of clock_monotonic() */
+    /* From the handshake on: records are our own (tls_record_private.h). NULL: OpenSSL's. */
+    tls_records *records;
+    /* What was read from the socket and not used: plaintext, then ciphertext. malloc(), or NULL */
+    unsigned char *kept;
+    uint32_t kept_off, kept_plain, kept_len;
+    int mode;              /**< SSL_VERIFY_*: what its handshakes asked for */
+    unsigned generous : 1; /**< a certificate of an unknown authority counts (optional_no_ca) */
+    unsigned drained : 1, last : 1, more : 1, established : 1, shut : 1, failed : 1, sni : 1,
+        eof : 1, shared : 1;
+} tls_conn;
+
+/** What a thread needs within a call of this room; nothing stays in it. */
+typedef struct tls_scratch {
+    size_t len;                                        /**< of data: records to be written */
+    unsigned char data[TLS_BATCH + TLS_RECORD + 8192]; /**< a batch, and what its records add */
+    char staged[TLS_RECORD];                           /**< a record's plaintext, in one piece */
+    const tls_conn *input_of;                          /**< whose input it is, within a call */
+    size_t input_off, input_len;
+    unsigned char input[TLS_INPUT]; /**< ciphertext as it was read */
+} tls_scratch;
+
+extern const struct conn_transport tls_transport;
+extern const struct conn_driver tls_handshake_driver;
+
+/** The TLS of a connection or of the connection that a stream is of; NULL: there is none. */
+tls_conn *tls_of(conn_rec *c);
+
+/** 1 if c is a clear connection on which a client was told to speak TLS. */
+int tls_is_misdirected(conn_rec *c);
+
+/* ---- tls_bio.c; threads: the owner of the connection ---- */
+
+/** A BIO for @a t, or NULL. */
+BIO *tls_bio_new(tls_conn *t);
+
+/** Write what waits. @return 0: nothing waits; -1 with errno, EAGAIN: the socket takes no more */
+int tls_flush(tls_conn *t);
+
+/**
+ * Reading begins: what was kept is put into the thread's buffer, and reads may be made.
+ * @return the buffer, or NULL: no memory, the connection failed
+ */
+tls_scratch *tls_input_begin(tls_conn *t);
+
+/** Read once more behind what is in the buffer. As recv(); t->drained: the socket is empty. */
+ssize_t tls_input_more(tls_conn *t, tls_scratch *in);
+
+/** Forget what was kept. */
+void tls_kept_drop(tls_conn *t);
+
+/** Reading ends: what was not used is kept. */
+void tls_input_end(tls_conn *t);
+
+/** Before the first tls_bio_new(). Threads: main. */
+void tls_bio_begin(void);
+
+/** The calling thread's; NULL: no memory. */
+tls_scratch *tls_scratch_of_thread(void);
+
+/* ---- tls_transport.c ---- */
+
+/** What OpenSSL said after a call that failed, as errno; 0: the peer closed. Logged, unless that is
+ * usual. @param what  for the log */
+int tls_error(tls_conn *t, int rc, const char *what);
+
+/** Give up the TLS of bc, whose socket stays open. */
+void tls_release(brg_conn *bc);
+
+/** The client asked for something that costs more than it is worth. @return -1: too often; failed */
+int tls_asks(tls_conn *t);
+
+/** For SSL_CTX_set_info_callback(): bound what a client can ask for without sending data. */
+void tls_asked(const SSL *ssl, int where, int value);
+
+/* ---- tls_keys.c: threads: the owner of the connection ---- */
+
+/** Threads: main. */
+void tls_keys_begin(tls_loop *l);
+void tls_keys_end(tls_loop *l);
+
+/** The callback of an SSL_CTX that counts what tls_keys_take() needs. */
+void tls_keys_count(int sent, int version, int type, const void *data, size_t len, SSL *ssl,
+                    void *unused);
+
+/** See that it works with this OpenSSL. @return 1; 0: it does not, and that was logged. Threads: main. */
+int tls_selftest(const server_rec *log);
+
+/** During a handshake: @a records learn its secrets. NULL: no longer. Threads: the caller's alone. */
+void tls_kdf_listen(tls_records *records);
+
+/** Room for keys: before the handshake. Without it the records stay OpenSSL's. */
+void tls_keys_expect(tls_conn *t);
+
+/** The handshake is done: from now on records are our own. @return 0; -1: they stay OpenSSL's */
+int tls_keys_take(tls_conn *t);
+
+/**
+ * From now on they are OpenSSL's again: before a handshake in the middle of a connection. What was
+ * read stays with the connection. No output may wait (tls_flush).
+ * @return 0; -1: it cannot be, after a KeyUpdate or very many records, and they stay our own
+ * Threads: a worker, since it takes some microseconds for each record of before.
+ */
+int tls_keys_return(tls_conn *t);
+
+/** Let t->ssl be one that connections have in common, if they can. After tls_keys_take(). */
+void tls_share(tls_conn *t);
+
+/** Connections that come have others. */
+void tls_share_forget(tls_loop *l);
+
+/** The configuration was read. Threads: main. */
+void tls_share_begin(void);
+
+/** Wipe and free. */
+void tls_keys_drop(tls_conn *t);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_TLS_TLS_CONTEXT_PRIVATE_H
+#define BRIGADE_TLS_TLS_CONTEXT_PRIVATE_H
+
+/**
+ * @file tls_context_private.h
+ * SSL_CTXs: what they are made of, and what they call in handshakes.
+ *
+ * tls_context.c   SSL_CTXs, for one loop each
+ * tls_clients.c   what of them is about certificates of clients
+ * tls_setup.c     checks after the configuration was read; what a loop has
+ * tls_compat.c    which virtual hosts one handshake reaches
+ * tls_hello.c     virtual host by SNI, protocol by ALPN
+ * tls_tickets.c   keys of session tickets
+ * tls_sessions.c  the cache of sessions
+ * tls_staple.c    OCSP responses that modules keep
+ *
+ * A loop has an OSSL_LIB_CTX and SSL_CTXs of its own, so that loops share no lock of OpenSSL.
+ */
+#include "tls_conf_private.h"
+#include "tls_conn_private.h"
+
+struct tls_der;
+
+/* ---- tls_context.c ---- */
+
+/**
+ * An SSL_CTX for connections that sc's server answers.
+ * @param pairs  tls_pair: its certificates
+ * @param lib    NULL: OpenSSL's default
+ * @param like   the one that it takes the place of: tickets of that are taken; NULL
+ * @return NULL: logged
+ */
+SSL_CTX *tls_context_make(const tls_server_conf *sc, const apr_array_header_t *pairs,
+                          OSSL_LIB_CTX *lib, const SSL_CTX *like);
+
+/** Let @a ctx speak the protocols @a wanted (TLS_V*) alone. */
+void tls_context_protocols(SSL_CTX *ctx, int wanted);
+
+/** Give a connection what SSL_set_SSL_CTX() leaves as it was. */
+void tls_context_apply(SSL *ssl, SSL_CTX *ctx, const tls_server_conf *sc);
+
+/** Read authorities and revocation lists of clients' certificates, as root: sc->trust, which is gone
+ * with @a p (tls_clients.c). @return 0, -1: logged. Threads: main. Blocking: reads files */
+int tls_clients_read(tls_server_conf *sc, apr_pool_t *p);
+
+/** How clients' certificates are verified. @return 0, -1: logged */
+int tls_clients_verify(SSL_CTX *ctx, const tls_server_conf *sc);
+
+/** Log that something of a context cannot be. @return -1 */
+int tls_context_failed(const tls_server_conf *sc, const char *what, const char *value);
+
+/** 1 if what is wrong with a certificate does not matter: nobody vouches for it and none is wanted to
+ * (optional_no_ca), or a CRL is missing that may. The latter is forgotten, the former stays the result. */
+int tls_clients_forgive(X509_STORE_CTX *store, int generous, int crl_may_lack);
+
+/** Let revocation lists of these files be looked at. @return 0; -1: they cannot be read */
+int tls_clients_revocations(X509_STORE *store, const char *file, const char *path, int whole_chain);
+
+/** SSL_VERIFY_* of a TLS_VERIFY_*. */
+int tls_verify_mode(int verify);
+
+/** For SSL_set_verify(). */
+int tls_context_verified(int ok, X509_STORE_CTX *store);
+
+/* ---- tls_tickets.c, tls_sessions.c: memory that all processes share ---- */
+
+/** Make what is not there yet. @return 0, or -1 with errno. Threads: main, of the supervisor */
+int tls_tickets_begin(void);
+int tls_sessions_begin(apr_size_t bytes);
+
+#define TLS_TICKET_KEY 48 /**< bytes of SSLSessionTicketKeyFile: name, HMAC key, AES key */
+
+/** Let tickets of this context be made with @a key; NULL: with those of all. One that replaces @a like
+ * takes tickets of its key, too. @return 0, or -1: no memory */
+int tls_tickets_use(SSL_CTX *ctx, const struct tls_der *key, const SSL_CTX *like);
+
+/** For SSL_CTX_set_tlsext_ticket_key_evp_cb(). */
+int tls_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
+               EVP_MAC_CTX *mac, int seal);
+
+/** Let a context use the cache, if the configuration has one. */
+void tls_sessions_use(SSL_CTX *ctx);
+
+/* ---- tls_setup.c ---- */
+
+/** See that all servers with TLS would work: before a reload takes place, and for -t. */
+int tls_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server);
+int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server);
+
+/** The servers with TLS, by index; NULL: there are no more. */
+const tls_server_conf *tls_setup_server(int index);
+
+/** The SSL_CTX of a server, with the certificates of now; or NULL. Threads: the loop. */
+SSL_CTX *tls_context_of(tls_loop *loop, const server_rec *s);
+
+/** The handshake is done: the response cache shall answer with what it reaches alone. 0 on success. */
+int tls_view_set(const tls_conn *t);
+
+/* ---- tls_staple.c ---- */
+
+/** 1 if a certificate of this configuration names an OCSP responder. Blocking: reads files. */
+int tls_staple_is_wanted(const ap_directive_t *node, apr_pool_t *p);
+
+/** Tell modules of the certificates of a server (sc->stapled). Threads: main, of the supervisor. */
+void tls_staple_begin(tls_server_conf *sc, const apr_array_header_t *pairs, apr_pool_t *p,
+                      apr_pool_t *ptemp);
+
+/** For SSL_CTX_set_tlsext_status_cb(). */
+int tls_staple_status(SSL *ssl, void *unused);
+
+void tls_staple_end(tls_loop *loop);
+
+/* ---- tls_compat.c ---- */
+
+/** Number the servers. @return 1 if their numbers or strictness differ. Threads: main */
+int tls_compat_begin(server_rec *main_server, apr_pool_t *ptemp);
+
+/** Set sc->sid. Threads: main */
+void tls_compat_session_id(tls_server_conf *sc, apr_pool_t *p);
+
+/** The SSLVHostSNIPolicy in force. */
+const char *tls_compat_policy(void);
+
+/** The directive by which two servers with other numbers differ. */
+const char *tls_compat_difference(const server_rec *a, const server_rec *b, apr_pool_t *p);
+
+/* ---- tls_hello.c ---- */
+
+int tls_hello(SSL *ssl, int *alert, void *unused);
+int tls_server_name(SSL *ssl, int *alert, void *unused);
+int tls_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in,
+             unsigned in_len, void *unused);
+
+#endif
