@@ -50,7 +50,7 @@ int core_spool_takes(const struct core_output *out)
 int core_spool_may_begin(const struct core_output *out)
 {
     return out->bc && !out->error && !conn_on_loop() && !out->bc->loop->prefork &&
-           out->bc->state == CONN_WORKER && transport_is_plain(out->bc) &&
+           out->bc->state == CONN_WORKER && transport_loop_may_send(out->bc) &&
            out->bc->loop->config->spool_most > 0 && (!out->spool || !out->spool->active);
 }
 
@@ -105,6 +105,7 @@ static apr_status_t spool_send_block(struct core_spool *sp, spool_pos rd, spool_
     char *buffer = thread_buffer();
     spool_pos size = atomic_load(&sp->size), off = (rd - sp->base) % size;
     size_t len = THREAD_BUFFER_BYTES;
+    struct iovec iov = {.iov_base = buffer};
     ssize_t n;
 
     if (!buffer)
@@ -121,9 +122,10 @@ static apr_status_t spool_send_block(struct core_spool *sp, spool_pos rd, spool_
         sp->cold = 1;
         return APR_INCOMPLETE;
     }
-    if (n > 0)
-        n = send(sp->out->bc->fd, buffer, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
-    else
+    if (n > 0) {
+        iov.iov_len = (size_t)n;
+        n = transport_sendv(sp->out->bc, &iov, 1, 0);
+    } else
         errno = n < 0 ? errno : EIO;
     if (n <= 0)
         return errno == EINTR ? APR_SUCCESS : errno == EWOULDBLOCK ? APR_EAGAIN : errno;

@@ -300,7 +300,6 @@ static int output_stream(h2_stream *s)
     }
     if (s->pipe) {
         more = output_pipe(s, &done);
-        h2_pipe_go_on(s);
     } else {
         done = output_stored_some(s);
         more = !done && output_may_send(s, s->left) > 0;
@@ -311,6 +310,8 @@ static int output_stream(h2_stream *s)
     }
     if (!more)
         h2_stream_unready(s);
+    if (s->pipe)
+        h2_pipe_go_on(s); /* it may make more at once */
     return more;
 }
 

@@ -122,6 +122,8 @@ void h2_pipe_free(h2_stream *s)
     if (!p)
         return;
     BRG_ASSERT(!p->dirty);
+    /* Its body is over for the connection's window, too. */
+    h2_credit(s->session, 0, p->in_len - p->in_off + p->owed);
     pipe_drop_output(p);
     h2_answer_free(&p->answer);
     pthread_cond_destroy(&p->changed);
@@ -143,7 +145,12 @@ void h2_pipe_cancel(h2_stream *s)
     p->in_off = p->in_len = p->owed = 0;
     pthread_cond_broadcast(&p->changed);
     pipe_unlock(s);
-    if (!bc || (bc->state == CONN_WORKER && loop_self()))
+    if (bc && bc->state == CONN_WORKER && loop_self()) {
+        if (bc->drain) /* its worker learns of it there */
+            loop_drain_event(bc->loop, bc->drain);
+        return;
+    }
+    if (!bc)
         return;
     bc->failed = 1;
     s->failed = 2; /* h2_stream_release() is the caller's */
@@ -389,6 +396,7 @@ static apr_status_t pipe_wait(brg_conn *bc, int for_write, apr_interval_time_t t
 }
 
 const struct conn_transport h2_pipe_transport = {.name = "h2 stream",
+                                                 .shared = 1,
                                                  .recv = pipe_recv,
                                                  .sendv = pipe_sendv,
                                                  .shut = pipe_shut,

@@ -23,6 +23,8 @@
 
 struct conn_transport {
     const char *name; /**< for logs and figures */
+    /** 1: the loop may call sendv() while a worker owns the connection and does not (loop_drain.h). */
+    unsigned shared : 1;
     ssize_t (*recv)(brg_conn *bc, void *buf, size_t len);
     /** @param more  further bytes follow at once */
     ssize_t (*sendv)(brg_conn *bc, const struct iovec *iov, int n, int more);
@@ -40,6 +42,12 @@ struct conn_transport {
 static inline int transport_is_plain(const brg_conn *bc)
 {
     return __builtin_expect(bc->transport == NULL, 1);
+}
+
+/** 1 if the loop may send what a worker left to it, while the worker has the connection. */
+static inline int transport_loop_may_send(const brg_conn *bc)
+{
+    return transport_is_plain(bc) || bc->transport->shared;
 }
 
 static inline ssize_t transport_recv(brg_conn *bc, void *buf, size_t len)

@@ -128,6 +128,15 @@ def test_body_is_echoed(server, fields):
     assert curl(server, *fields, "--data-binary", "@-", url(server, "/echo"), data=BIG) == BIG
 
 
+def test_many_bodies_on_one_connection(h2):
+    """Each of them gives the connection's window back what it took."""
+    body = b"x" * 10000
+    for stream in range(1, 301, 2):
+        h2.request(stream, end=False, path="/echo", method="POST")
+        h2.send(frame(DATA, END_STREAM, stream, body) + frame(WINDOW_UPDATE, payload=struct.pack("!I", len(body))))
+        assert h2.response(stream) == (200, body)
+
+
 def test_body_that_nobody_reads(h2):
     h2.request(1, path="/a.txt", method="POST", end=False)
     h2.send(frame(DATA, 0, 1, b"x" * 10000) + frame(DATA, END_STREAM, 1, b"y" * 10000))

@@ -237,8 +237,8 @@ static void send_file_over(bench *b, const struct conn_transport *transport)
 
 static void test_file_that_sendfile_refuses(void **state)
 {
-    static const struct conn_transport refuses = {"refuses", NULL, plain_sendv, no_sendfile,
-                                                  NULL,      NULL, NULL};
+    static const struct conn_transport refuses = {
+        .name = "refuses", .sendv = plain_sendv, .sendfile = no_sendfile};
 
     send_file_over(*state, &refuses);
     assert_int_equal(sendfile_calls, 1); /* it is not tried again */
@@ -246,8 +246,7 @@ static void test_file_that_sendfile_refuses(void **state)
 
 static void test_file_over_a_transport_without_sendfile(void **state)
 {
-    static const struct conn_transport without = {"without", NULL, plain_sendv, NULL,
-                                                  NULL,      NULL, NULL};
+    static const struct conn_transport without = {.name = "without", .sendv = plain_sendv};
 
     send_file_over(*state, &without);
     assert_int_equal(sendfile_calls, 0);
@@ -309,8 +308,7 @@ static void test_cold_file_by_sendfile(void **state)
 
 static void test_cold_file_by_reads(void **state)
 {
-    static const struct conn_transport without = {"without", NULL, plain_sendv, NULL,
-                                                  NULL,      NULL, NULL};
+    static const struct conn_transport without = {.name = "without", .sendv = plain_sendv};
 
     send_cold_file(*state, &without);
 }
