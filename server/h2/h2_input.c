@@ -173,6 +173,7 @@ static void input_data_take(h2_stream *s, const h2_frame *f, const uint8_t *payl
 
     s->came += len;
     if (s->has_length && s->came > s->expects) {
+        h2_credit(h, 0, f->len);
         input_data_bad(s, H2_PROTOCOL_ERROR);
         return;
     }
@@ -185,6 +186,7 @@ static void input_data_take(h2_stream *s, const h2_frame *f, const uint8_t *payl
     if (!s->bc) {
         h2_credit(h, 0, len);
     } else if (len && h2_pipe_body(s, payload, len)) {
+        h2_credit(h, 0, len);
         h2_stream_reset(s, H2_INTERNAL_ERROR);
         return;
     }

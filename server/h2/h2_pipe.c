@@ -48,6 +48,23 @@ static int pipe_mark(h2_stream *s)
     return 1;
 }
 
+/* Its worker returned it before the note that tells of it was seen, where the worker of another stream is about to post
+ * that note. */
+static void pipe_unmark(h2_stream *s)
+{
+    h2_stream **at = &s->session->dirty;
+
+    if (!s->pipe->dirty)
+        return;
+    pipe_lock(s);
+    while (*at && *at != s)
+        at = &(*at)->pipe->dirty_next;
+    if (*at)
+        *at = s->pipe->dirty_next;
+    s->pipe->dirty = 0;
+    pipe_unlock(s);
+}
+
 /* What was changed by the thread that runs the request. */
 static void pipe_changed(h2_stream *s)
 {
@@ -114,6 +131,15 @@ static void pipe_drop_output(h2_pipe *p)
     p->out_bytes = 0;
 }
 
+/* What nobody reads, and what was read and is too little to be told by itself, is the connection's again. */
+static void pipe_forget_body(h2_stream *s)
+{
+    h2_pipe *p = s->pipe;
+
+    h2_credit(s->session, 0, p->in_len - p->in_off + p->owed);
+    p->in_off = p->in_len = p->owed = 0;
+}
+
 void h2_pipe_free(h2_stream *s)
 {
     h2_pipe *p = s->pipe;
@@ -121,10 +147,9 @@ void h2_pipe_free(h2_stream *s)
     BRG_ASSERT(!s->bc);
     if (!p)
         return;
-    BRG_ASSERT(!p->dirty);
-    /* Its body is over for the connection's window, too. */
-    h2_credit(s->session, 0, p->in_len - p->in_off + p->owed);
+    pipe_unmark(s);
     pipe_drop_output(p);
+    pipe_forget_body(s);
     h2_answer_free(&p->answer);
     pthread_cond_destroy(&p->changed);
     free(p->in);
@@ -141,8 +166,7 @@ void h2_pipe_cancel(h2_stream *s)
     pipe_lock(s);
     p->reset = 1;
     pipe_drop_output(p);
-    h2_credit(s->session, 0, p->in_len - p->in_off + p->owed);
-    p->in_off = p->in_len = p->owed = 0;
+    pipe_forget_body(s);
     pthread_cond_broadcast(&p->changed);
     pipe_unlock(s);
     if (bc && bc->state == CONN_WORKER && loop_self()) {
