@@ -50,9 +50,7 @@ static int bio_hold(tls_conn *t, const unsigned char *data, size_t len)
 {
     unsigned char *bigger;
 
-    BRG_ASSERT(t->held_off <= t->held_len);
-    if (!len)
-        return 0;
+    BRG_ASSERT(t->held_off <= t->held_len && len > 0);
     bigger = realloc(t->held, t->held_len + len);
     if (!bigger) {
         t->failed = 1;
@@ -84,7 +82,7 @@ static int bio_write_out(tls_conn *t, tls_scratch *out, const unsigned char *dat
     if (sent < first && bio_hold(t, out->data + sent, first - sent))
         return -1;
     sent = sent > first ? sent - first : 0;
-    return bio_hold(t, data + sent, len - sent);
+    return sent < len ? bio_hold(t, data + sent, len - sent) : 0;
 }
 
 static int bio_write(BIO *bio, const char *data, int len)

@@ -170,10 +170,10 @@ ssize_t tls_open(tls_records *rec, unsigned char *record, size_t len, unsigned c
     const tls_aead *a = rec->aead;
     void *c = rec->in.ctx;
     ssize_t got = (ssize_t)plain;
-    RECORD_TAG(tag, record + len - TLS_TAG);
+    RECORD_TAG(tag, body + plain);
     size_t n;
 
-    BRG_ASSERT(c != NULL && len > TLS_HEADER);
+    BRG_ASSERT(c != NULL && len >= TLS_HEADER); /* which may be all that there is */
     if (len < record_added(rec) || (rec->v13 && record[0] != TLS_TYPE_DATA))
         return -1;
     record_nonce(rec, &rec->in, record + TLS_HEADER, nonce);

@@ -55,14 +55,13 @@ static int place_take(session_place *s)
     if (!atomic_compare_exchange_strong_explicit(&s->taken, &held, now, memory_order_acquire,
                                                  memory_order_relaxed))
         return -1;
-    if (held)
-        s->len = 0; /* nobody knows how far its holder came */
+    if (held || s->len > sizeof s->der)
+        s->len = 0; /* nobody knows how far its holder came, or what wrote there */
     return 0;
 }
 
 static void place_leave(session_place *s)
 {
-    BRG_ASSERT(s->len <= sizeof s->der);
     atomic_store_explicit(&s->taken, 0, memory_order_release);
 }
 

@@ -242,6 +242,20 @@ def sealed(tls, outgoing, data):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("length", [0, 1, 15, 16, 17, 24, 25])
+def test_records_too_short_for_a_tag_get_an_alert(server, version, length):
+    s, _, _, _ = raw_client(server, version)
+    with s, TLSClient(server, version) as other:
+        s.sendall(b"\x17\x03\x03" + bytes([0, length]) + bytes(length))
+        s.shutdown(socket.SHUT_WR)
+        data = b""
+        while more := s.recv(65536):
+            data += more
+        assert data, "an alert is the last that comes"
+        assert other.get("/1.bin").status == 200, "with all its connections"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("where", range(0, 60, 4))
 def test_spoiled_records_end_the_connection(server, version, where):
     s, tls, incoming, outgoing = raw_client(server, version)
