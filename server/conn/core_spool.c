@@ -50,7 +50,7 @@ int core_spool_takes(const struct core_output *out)
 int core_spool_may_begin(const struct core_output *out)
 {
     return out->bc && !out->error && !conn_on_loop() && !out->bc->loop->prefork &&
-           out->bc->state == CONN_WORKER && transport_loop_may_send(out->bc) &&
+           out->bc->state == CONN_WORKER && transport_takes_spool(out->bc) &&
            out->bc->loop->config->spool_most > 0 && (!out->spool || !out->spool->active);
 }
 
@@ -75,6 +75,15 @@ static ssize_t spool_read(const struct core_spool *sp, char *buf, size_t len, of
     if (n < 0 && errno == EAGAIN)
         posix_fadvise(sp->fd, off, SPOOL_AHEAD, POSIX_FADV_WILLNEED);
     return n;
+}
+
+/* What a layer made goes to the socket as it is. */
+static ssize_t spool_sendv(const struct core_spool *sp, const struct iovec *iov)
+{
+    brg_conn *bc = sp->out->bc;
+
+    return transport_diverts(bc) ? send(bc->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL)
+                                 : transport_sendv(bc, iov, 1, 0);
 }
 
 static void spool_sent(struct core_spool *sp, spool_pos rd)
@@ -124,7 +133,7 @@ static apr_status_t spool_send_block(struct core_spool *sp, spool_pos rd, spool_
     }
     if (n > 0) {
         iov.iov_len = (size_t)n;
-        n = transport_sendv(sp->out->bc, &iov, 1, 0);
+        n = spool_sendv(sp, &iov);
     } else
         errno = n < 0 ? errno : EIO;
     if (n <= 0)
@@ -179,6 +188,8 @@ static apr_status_t spool_activate(struct core_output *out)
     sp->drain.timeout_us = connection_timeout(out->c);
     sp->active = 1;
     sp->failed = 0;
+    if (transport_diverts(out->bc))
+        spool_layer_begin(sp);
     return APR_SUCCESS;
 }
 
@@ -285,8 +296,8 @@ static apr_status_t spool_write(struct core_output *out, const char *data, apr_s
     return APR_SUCCESS;
 }
 
-apr_status_t core_spool_append(struct core_output *out, const char *data, apr_size_t len,
-                               apr_size_t *taken)
+apr_status_t spool_append_bytes(struct core_output *out, const char *data, apr_size_t len,
+                                apr_size_t *taken)
 {
     struct core_spool *sp = out->spool;
     apr_status_t rv = atomic_load(&sp->error);
@@ -303,6 +314,13 @@ apr_status_t core_spool_append(struct core_output *out, const char *data, apr_si
     if (rv == CORE_SPOOL_NONE)
         sp->failed = 1;
     return rv;
+}
+
+apr_status_t core_spool_append(struct core_output *out, const char *data, apr_size_t len,
+                               apr_size_t *taken)
+{
+    return transport_diverts(out->bc) ? spool_layer_append(out->spool, data, len, taken)
+                                      : spool_append_bytes(out, data, len, taken);
 }
 
 /* 1: all of bb but its metadata may go, and belongs to one response. */
@@ -391,7 +409,9 @@ void core_spool_count(struct core_output *out)
 
     if (!sp)
         return;
-    n = atomic_load(&sp->rd) - sp->counted;
+    n = (sp->sink.take ? spool_layer_sent(sp) : atomic_load(&sp->rd)) - sp->counted;
+    if (n <= 0)
+        return;
     sp->counted += n;
     out->bytes += n;
     out->reported += n;

@@ -72,6 +72,7 @@ struct core_spool *spool_create(struct core_output *out)
 
 void spool_close(struct core_spool *sp)
 {
+    transport_divert(sp->out->bc, NULL);
     if (sp->fd >= 0)
         close(sp->fd);
     sp->fd = -1;

@@ -5,10 +5,12 @@
 /**
  * @file core_spool_private.h
  * Between the parts of output on disk: core_spool_file.c (the file, and what it costs the process)
- * and core_spool.c (who writes, who sends, who waits).
+ * and core_spool.c (who writes, who sends, who waits), core_spool_layer.c (what the file holds where
+ * the connection has a layer over its socket).
  */
 #include "core_output_private.h"
 #include "loop_drain.h"
+#include "transport.h"
 
 #include <pthread.h>
 
@@ -18,10 +20,14 @@ struct core_spool {
     struct conn_drain drain;
     struct core_output *out;
     _Atomic spool_pos wr, rd;
-    _Atomic spool_pos size; /* of the ring */
-    spool_pos base;         /* position of the file's first byte */
-    spool_pos high;         /* bytes that the file has, charged to spool_total */
-    spool_pos counted;      /* the owner's: rd as core_spool_count() saw it */
+    _Atomic spool_pos size;     /* of the ring */
+    spool_pos base;             /* position of the file's first byte */
+    spool_pos high;             /* bytes that the file has, charged to spool_total */
+    spool_pos counted;          /* the owner's: what core_spool_count() told of so far */
+    struct transport_sink sink; /* of the connection's layer while the spool is active */
+    spool_pos data;             /* the owner's: bytes of data that the layer took so far */
+    apr_status_t
+        sink_error; /* why the sink took less; APR_SUCCESS: for want of a file, or nothing */
     int fd;
     _Atomic int error;        /* the connection is lost */
     _Atomic spool_pos wanted; /* room that the worker waits for; 0 = it does not */
@@ -48,6 +54,20 @@ void spool_close(struct core_spool *sp);
  * @return 1; 0: all spools together have reached their limit
  */
 int spool_charge(struct core_spool *sp, spool_pos end);
+
+/** Append bytes as they are to leave. @return as core_spool_append() */
+apr_status_t spool_append_bytes(struct core_output *out, const char *data, apr_size_t len,
+                                apr_size_t *taken);
+
+/** Put the connection's layer over an active spool: it makes what the file holds. */
+void spool_layer_begin(struct core_spool *sp);
+
+/** core_spool_append() through the layer. */
+apr_status_t spool_layer_append(struct core_spool *sp, const char *data, apr_size_t len,
+                                apr_size_t *taken);
+
+/** Bytes of data that left with what was sent. */
+spool_pos spool_layer_sent(const struct core_spool *sp);
 
 /** Undo it: the file reaches to @a before. */
 void spool_uncharge(struct core_spool *sp, spool_pos before);

@@ -21,6 +21,12 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+/** Where a layer puts the bytes that it made for the socket, while it is diverted. */
+struct transport_sink {
+    /** As writev() on the socket. Threads: the owner of the connection. Blocking: on workers, for room. */
+    ssize_t (*take)(struct transport_sink *sink, const struct iovec *iov, int n);
+};
+
 struct conn_transport {
     const char *name; /**< for logs and figures */
     /** 1: the loop may call sendv() while a worker owns the connection and does not (loop_drain.h). */
@@ -37,6 +43,9 @@ struct conn_transport {
     /** Wait until recv() or sendv() has something to do. NULL: for the socket. Threads: the worker
      * that owns bc. @return as conn_wait() */
     apr_status_t (*wait)(brg_conn *bc, int for_write, apr_interval_time_t timeout);
+    /** From now on what is made for the socket goes to @a sink, in order, what the layer holds from before first; NULL:
+     * to the socket again. NULL as a function: it cannot. Threads: the owner of the connection. */
+    void (*divert)(brg_conn *bc, struct transport_sink *sink);
 };
 
 static inline int transport_is_plain(const brg_conn *bc)
@@ -82,6 +91,24 @@ static inline ssize_t transport_sendfile(brg_conn *bc, int fd, off_t *off, size_
 static inline int transport_shut(brg_conn *bc)
 {
     return transport_is_plain(bc) ? shutdown(bc->fd, SHUT_WR) : bc->transport->shut(bc);
+}
+
+/** 1 if there is a layer over the socket whose bytes may be diverted. */
+static inline int transport_diverts(const brg_conn *bc)
+{
+    return !transport_is_plain(bc) && bc->transport->divert != NULL;
+}
+
+/** 1 if a worker's output may wait on disk. */
+static inline int transport_takes_spool(const brg_conn *bc)
+{
+    return transport_loop_may_send(bc) || transport_diverts(bc);
+}
+
+static inline void transport_divert(brg_conn *bc, struct transport_sink *sink)
+{
+    if (transport_diverts(bc))
+        bc->transport->divert(bc, sink);
 }
 
 static inline void transport_end(brg_conn *bc)

@@ -40,6 +40,8 @@ static ssize_t bio_send(tls_conn *t, const struct iovec *iov, int n)
     ssize_t sent;
 
     BRG_ASSERT(t->bc->fd >= 0 && n > 0);
+    if (__builtin_expect(t->sink != NULL, 0))
+        return t->sink->take(t->sink, iov, n);
     do
         sent = sendmsg(t->bc->fd, &msg, MSG_NOSIGNAL | (t->more ? MSG_MORE : 0));
     while (sent < 0 && errno == EINTR);

@@ -70,12 +70,13 @@ typedef struct tls_conn {
     server_rec *server;  /**< that the handshake was for */
     unsigned char *held; /**< ciphertext that the socket did not take; malloc() */
     size_t held_off, held_len;
-    size_t credit;      /**< plaintext that was encrypted and not yet reported as sent */
-    size_t burst;       /**< bytes sent since the connection was last idle */
-    apr_time_t sent_at; /**< when; of the loop's clock */
-    int reads_left;     /**< of this call */
-    int asks;           /**< KeyUpdates and attempts to renegotiate ... */
-    apr_time_t asks_at; /**< ... since then; of clock_monotonic() */
+    struct transport_sink *sink; /**< takes the socket's place; NULL: there is none */
+    size_t credit;               /**< plaintext that was encrypted and not yet reported as sent */
+    size_t burst;                /**< bytes sent since the connection was last idle */
+    apr_time_t sent_at;          /**< when; of the loop's clock */
+    int reads_left;              /**< of this call */
+    int asks;                    /**< KeyUpdates and attempts to renegotiate ... */
+    apr_time_t asks_at;          /**< ... since then; of clock_monotonic() */
     /* From the handshake on: records are our own (tls_record_private.h). NULL: OpenSSL's. */
     tls_records *records;
     /* What was read from the socket and not used: plaintext, then ciphertext. malloc(), or NULL */

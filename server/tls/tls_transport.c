@@ -413,8 +413,20 @@ static void tls_end(brg_conn *bc)
     tls_release(bc);
 }
 
-const struct conn_transport tls_transport = {
-    .name = "tls", .recv = tls_recv, .sendv = tls_sendv, .shut = tls_shut, .end = tls_end};
+static void tls_divert(brg_conn *bc, struct transport_sink *sink)
+{
+    tls_conn *t = bc->below;
+
+    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
+    t->sink = sink;
+}
+
+const struct conn_transport tls_transport = {.name = "tls",
+                                             .recv = tls_recv,
+                                             .sendv = tls_sendv,
+                                             .shut = tls_shut,
+                                             .end = tls_end,
+                                             .divert = tls_divert};
 
 tls_conn *tls_of(conn_rec *c)
 {

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of TLS share."""
 import os
+import ssl
 import subprocess
 import time
+
+import brigade
+from http_client import Client
 
 
 def certificate(server):
@@ -16,6 +20,19 @@ def start(server):
     server.start()
     server.raw(b"GET / HTTP/1.0\r\n\r\n")
     return server
+
+
+class TLSClient(Client):
+    """One connection over TLS of one version; the certificate is not looked at."""
+
+    def __init__(self, server, version=ssl.TLSVersion.TLSv1_3, suite=None, name="localhost", **options):
+        super().__init__("127.0.0.1", server.port, brigade.PATIENCE)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.minimum_version = context.maximum_version = version
+        if suite:
+            context.set_ciphers(f"{suite}:@SECLEVEL=0")
+        self.socket = context.wrap_socket(self.socket, server_hostname=name, **options)
 
 
 class TLSAuthority:

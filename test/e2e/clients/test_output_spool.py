@@ -3,6 +3,7 @@
 import os
 import re
 import socket
+import ssl
 import struct
 import time
 
@@ -10,6 +11,7 @@ import pytest
 
 from brigade import wait_until
 from http_client import request_bytes
+from tls_site import TLSClient, certificate
 from trouble import STATUS, compiled, status
 
 pytestmark = pytest.mark.only("brigade")
@@ -17,6 +19,30 @@ pytestmark = pytest.mark.only("brigade")
 TWO = "EventLoops 1\nThreadsPerChild 2\nMaxKeepAliveRequests 0\nTimeout 60\n"
 LOG = 'LogFormat "%U%q %>s %B %O %X" sent\nCustomLog @ROOT@/logs/sent_log sent\n'
 HANDLERS = "".join(f"<Location /{name}>\nSetHandler {name}\n</Location>\n" for name in ("sleep", "much", "drip"))
+
+
+TLS = """BuiltinModule ssl_module On
+LoadModule ssl_module @MODULES@/mod_ssl.so
+SSLEngine on
+SSLCipherSuite ALL
+SSLCertificateFile @ROOT@/conf/cert.pem
+SSLCertificateKeyFile @ROOT@/conf/key.pem
+"""
+
+
+def start_tls(serve, version, suite, *args):
+    """A server of which all is TLS."""
+    server = serve.unstarted(TLS + args[0], *args[1:], modules=())
+    certificate(server)
+    server.connect = lambda timeout=None: TLSClient(server, ssl.TLSVersion[version], suite)
+    return server.start()
+
+
+@pytest.fixture(params=["clear", "TLSv1_3", "TLSv1_2 ECDHE-ECDSA-AES128-SHA256"])
+def begin(serve, request):
+    """As serve, over all that a connection may be; the last one's records are OpenSSL's."""
+    version, _, suite = request.param.partition(" ")
+    return serve if version == "clear" else lambda *args: start_tls(serve, version, suite, *args)
 
 
 def with_handlers(config=""):
@@ -59,8 +85,8 @@ def sent_lines(server, n):
 
 
 @pytest.mark.parametrize("flush", ["", "flush-"])
-def test_readers_that_stop_hold_no_worker(serve, flush):
-    server = serve(with_handlers(LOG))
+def test_readers_that_stop_hold_no_worker(begin, flush):
+    server = begin(with_handlers(LOG))
     size = 12_000_000
     want = counters(size)
     readers = [ask(server, f"/much?{flush}{size}") for _ in range(6)]
@@ -95,8 +121,8 @@ def read_bytes(c, n):
         got += len(data)
 
 
-def test_what_was_flushed_is_sent_while_its_handler_goes_on(serve):
-    server = serve(with_handlers("ThreadsPerChild 4\n"))
+def test_what_was_flushed_is_sent_while_its_handler_goes_on(begin):
+    server = begin(with_handlers("ThreadsPerChild 4\n"))
     size = 8_000_000
     target = f"/drip?{size},6000"
     with ask(server, target) as c, ask(server, target) as other:
@@ -110,9 +136,9 @@ def test_what_was_flushed_is_sent_while_its_handler_goes_on(serve):
         assert busy(server) >= 2  # their handlers sleep still
 
 
-def test_a_small_ring_comes_round(serve):
+def test_a_small_ring_comes_round(begin):
     """Clients that go on taking something get all of it, whatever the limit is."""
-    server = serve(with_handlers("OutputSpoolSize 262144\n"))
+    server = begin(with_handlers("OutputSpoolSize 262144\n"))
     size = 16_000_000
     want = counters(size)
     readers = [ask(server, f"/much?{size}") for _ in range(2)]
@@ -122,8 +148,8 @@ def test_a_small_ring_comes_round(serve):
         c.close()
 
 
-def test_all_together_have_a_limit(serve):
-    server = serve(with_handlers("OutputSpoolSize 67108864 67108864\nThreadsPerChild 8\n"))
+def test_all_together_have_a_limit(begin):
+    server = begin(with_handlers("OutputSpoolSize 67108864 67108864\nThreadsPerChild 8\n"))
     size = 16_000_000
     readers = [ask(server, f"/much?{size}") for _ in range(8)]
     server.wait_for_log("OutputSpoolSize: all responses together have reached their limit")
@@ -167,8 +193,8 @@ def test_without_a_file_the_worker_waits(serve, off):
             assert one.read_response().body == counters(size)
 
 
-def test_a_client_that_leaves_takes_its_file_along(serve):
-    server = serve(with_handlers(LOG))
+def test_a_client_that_leaves_takes_its_file_along(begin):
+    server = begin(with_handlers(LOG))
     with ask(server, "/much?12000000") as first, ask(server, "/drip?12000000,1500") as second:
         wait_until(lambda: spools(server) == 2, "output on disk")
         for c in (first, second):
@@ -178,8 +204,8 @@ def test_a_client_that_leaves_takes_its_file_along(serve):
         assert line.split()[4] == "X", line
 
 
-def test_a_client_that_takes_nothing_for_the_timeout(serve):
-    server = serve(with_handlers("Timeout 2\n"))
+def test_a_client_that_takes_nothing_for_the_timeout(begin):
+    server = begin(with_handlers("Timeout 2\n"))
     with ask(server, "/much?12000000"), ask(server, "/drip?12000000,5000"):
         wait_until(lambda: spools(server) == 2, "output on disk")
         wait_until(lambda: spools(server) == 0, "both to be given up")

@@ -11,7 +11,7 @@ import pytest
 
 import brigade
 from http_client import Client, request_bytes
-from tls_site import certificate
+from tls_site import TLSClient, certificate
 
 pytestmark = [pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed"),
               pytest.mark.skipif(not os.path.exists(f"{brigade.APACHE_MODULES}/mod_cgi.so"), reason="there is no mod_cgi")]
@@ -49,17 +49,6 @@ def server(serve_module):
     certificate(made)
     os.chmod(made.path("htdocs/sum.cgi"), 0o755)
     return made.start()
-
-
-class TLSClient(Client):
-    def __init__(self, server, version=ssl.TLSVersion.TLSv1_3, suite=None, name="localhost", **options):
-        super().__init__("127.0.0.1", server.port, brigade.PATIENCE)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        context.minimum_version = context.maximum_version = version
-        if suite:
-            context.set_ciphers(f"{suite}:@SECLEVEL=0")
-        self.socket = context.wrap_socket(self.socket, server_hostname=name, **options)
 
 
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
