@@ -83,7 +83,7 @@ static int conf_builtin_is_shared(const module *m)
  * before it. */
 static int conf_builtin_is_second(const module *m)
 {
-    return !strcmp(m->name, "mod_ssl.c") || !strcmp(m->name, "mod_http2.c");
+    return !strcmp(m->name, "mod_http2.c");
 }
 
 /* Whether BuiltinModule switched a built-in module off. */

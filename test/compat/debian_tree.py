@@ -7,13 +7,14 @@ import shutil
 ETC = os.path.dirname(os.environ.get("APACHE_AVAILABLE", "/etc/apache2/mods-available"))
 
 
-def copy(root, port, extra_modules=(), conf="", site="", without=()):
+def copy(root, port, extra_modules=(), conf="", site="", without=(), tls=0):
     """Make root/etc, root/www, root/run, root/log. Returns the environment that envvars would set.
 
     extra_modules  names for mods-enabled besides those that are enabled
     without        names of modules that are enabled, to be disabled
     conf           lines for a file in conf-enabled
     site           lines inside the default site's virtual host
+    tls            port of Debian's default-ssl site, which is enabled; 0: it is not
     """
     etc = os.path.join(root, "etc")
     shutil.copytree(ETC, etc)
@@ -31,7 +32,10 @@ def copy(root, port, extra_modules=(), conf="", site="", without=()):
             if os.path.exists(source):
                 shutil.copy(source, f"{etc}/mods-enabled/{module}.{suffix}")
     change(f"{etc}/ports.conf", r"(?m)^Listen 80$", f"Listen 127.0.0.1:{port}")
-    change(f"{etc}/ports.conf", r"(?m)^\s*Listen 443$", "")
+    change(f"{etc}/ports.conf", r"(?m)^\s*Listen 443$", f"Listen 127.0.0.1:{tls}" if tls else "")
+    if tls:
+        shutil.copy(f"{etc}/sites-available/default-ssl.conf", f"{etc}/sites-enabled/default-ssl.conf")
+        change(f"{etc}/sites-enabled/default-ssl.conf", r"\*:443>", f"*:{tls}>")
     enabled = os.listdir(f"{etc}/sites-enabled")
     for name in enabled:
         change(f"{etc}/sites-enabled/{name}", r"\*:80>", f"*:{port}>")

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Debian's own /etc/apache2, unchanged but for port and folders: `brigade -f` serves what apache2 does."""
+import contextlib
+import http.client
 import os
 import re
 import shutil
+import ssl
 import subprocess
 import tempfile
 
@@ -49,15 +52,15 @@ ALLOW = "<Directory @ROOT@/www/>\nAllowOverride All\n</Directory>\n"
 class DebianServer(brigade.Server):
     """Started with that tree instead of a configuration of its own."""
 
-    def __init__(self, binary, modules=(), conf="", without=()):
+    def __init__(self, binary, modules=(), conf="", without=(), tls=0):
         super().__init__(binary=binary)
-        self.more, self.conf, self.tls, self.without = modules, conf, 0, without
+        self.more, self.conf, self.tls, self.without = modules, conf, tls, without
 
     def write_config(self, config=None):
         for name in ("etc", "www", "run", "lock", "log"):
             shutil.rmtree(self.path(name), ignore_errors=True)
         self.env.update(debian_tree.copy(self.root, self.port, self.more, self.conf.replace("@ROOT@", self.root),
-                                         without=self.without))
+                                         without=self.without, tls=self.tls))
         for name, content in FILES.items():
             text = content.replace("@ROOT@", self.root) if isinstance(content, str) else content
             os.chmod(self.write(name, text, base="www/html"), 0o755)
@@ -97,6 +100,38 @@ def test_default_modules():
 def test_with_htaccess_rewrite_passwords_and_cgi():
     differences, _ = compare(MORE_STEPS, ["rewrite", "cgi", "headers", "expires", "include"], ALLOW)
     assert not differences, "\n".join(differences)
+
+
+PRINT_SSL = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nenv | grep -E '^(SSL_|HTTPS|REQUEST_SCHEME|SERVER_PORT)' | sort\n"
+ITS_OWN = r"(SSL_SESSION_ID|SSL_VERSION_INTERFACE|SERVER_PORT)=[^\n]*"
+
+
+@pytest.mark.skipif(not os.access("/etc/ssl/private/ssl-cert-snakeoil.key", os.R_OK), reason="no snakeoil certificate (package ssl-cert)")
+def test_default_ssl_site():
+    """a2enmod ssl, a2ensite default-ssl: with the built-in module."""
+    servers = [DebianServer(binary, ["ssl", "socache_shmcb", "cgid"], "".join(f"{line}\n" for line in (ALLOW, "ScriptSock @ROOT@/run/cgisock")), tls=brigade.free_port()) for binary in (driver.APACHE, brigade.BINARY)]
+    context = ssl._create_unverified_context()
+    seen = []
+    try:
+        for server in servers:
+            FILES["cgi/ssl.cgi"] = PRINT_SSL
+            server.start()
+            answers = []
+            for target in ("/", "/a.txt", "/a.txt", "/cgi/ssl.cgi", "/cgi-bin/none", "/list", "/private/a.txt"):
+                with contextlib.closing(http.client.HTTPSConnection("127.0.0.1", server.tls, timeout=brigade.PATIENCE, context=context)) as client:
+                    client.request("GET", target, headers={"Host": "localhost"})
+                    answer = client.getresponse()
+                    body = answer.read() if answer.status == 200 else b""
+                    answers.append((target, answer.status, re.sub(r":\d+/", ":PORT/", answer.getheader("Location", "")), answer.getheader("ETag"), re.sub(ITS_OWN, r"\1", body.decode())))
+            seen.append(answers)
+        assert seen[0] == seen[1]
+        assert "SSL_PROTOCOL=TLSv1" in seen[1][3][4] and "REQUEST_SCHEME=https" in seen[1][3][4]
+        done = servers[1].run("-M")
+        assert b"ssl_module (static)" in done.stdout and b"is not offered" not in done.stderr + servers[1].error_log()
+    finally:
+        FILES.pop("cgi/ssl.cgi", None)
+        for server in servers:
+            server.close()
 
 
 def test_every_line_is_offered_or_named():

@@ -212,11 +212,14 @@ def test_many_at_once(server):
 
 
 LOAD = "BuiltinModule ssl_module Auto\nLoadModule ssl_module @MODULES@/mod_ssl.so\n"
+APACHES = "LoadModule mpm_event_module @MODULES@/mod_mpm_event.so\nLoadModule authz_core_module @MODULES@/mod_authz_core.so\n"
 needs_binary = pytest.mark.skipif(not os.path.exists(f"{brigade.APACHE_MODULES}/mod_ssl.so"), reason="no mod_ssl.so")
 
 
 @needs_binary
-@pytest.mark.parametrize("lines, kind", [(LOAD, b"static"), (LOAD.replace("Auto", "On"), b"static"), (LOAD.replace("Auto", "Off"), b"shared"), (LOAD.splitlines(True)[1], b"shared"), (LOAD + "SSLCryptoDevice builtin\n", b"shared"),
+@pytest.mark.parametrize("lines, kind", [(LOAD, b"static"), (LOAD.replace("Auto", "On"), b"static"), (LOAD.replace("Auto", "Off"), b"shared"), (LOAD.splitlines(True)[1], b"static"), (APACHES + LOAD.splitlines(True)[1], b"static"),
+                                         (APACHES + LOAD.replace("Auto", "Off"), b"shared"), (APACHES + LOAD.splitlines(True)[1] + "SSLCryptoDevice builtin\n", b"shared"), ("BuiltinModules all\n" + LOAD.splitlines(True)[1], b"static"),
+                                         (LOAD + "SSLCryptoDevice builtin\n", b"shared"),
                                          (LOAD + "<IfModule ssl_module>\n<VirtualHost *:1>\nSSLOCSPEnable on\n</VirtualHost>\n</IfModule>\n", b"shared")])
 def test_which_module_is_taken(serve, lines, kind):
     assert b"ssl_module (%s)" % kind in serve.unstarted(lines, {}, modules=()).run("-M").stdout

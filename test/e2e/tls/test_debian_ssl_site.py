@@ -64,7 +64,8 @@ SCRIPT = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n%s ' \"$SSL_PROTOCOL\
 def server(serve_module, request):
     if request.param == "builtin" and brigade.is_apache(brigade.BINARY):
         pytest.skip("Apache has one module")
-    config = "BuiltinModule ssl_module Auto\n" + CONFIG if request.param == "builtin" else CONFIG
+    choice = "" if request.param == "builtin" or brigade.is_apache(brigade.BINARY) else "BuiltinModule ssl_module Off\n"
+    config = choice + CONFIG
     files = {"cgi/count.cgi": SCRIPT, "client/a.txt": "a\n", "secure/a.txt": "a\n", "ht/.htaccess": "SSLRequireSSL\n",
              "ht/a.txt": "a\n"}
     tls = brigade.free_port()
