@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdatomic.h>
 #include "test_h2_site.h"
 
 #define PATIENCE 100000 /* turns without anything while a worker has a stream */
@@ -335,6 +336,111 @@ static void test_at_random(void **state)
     }
 }
 
+/* ---- no memory ---- */
+
+/* The linker gives this program's calls to these. */
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+static atomic_ulong allocations;
+static unsigned long fail_at; /* from 1 on; 0: none fails */
+
+/* Pools have rules of their own (out_of_memory.c): what calls has to lie beside a function of HTTP/2, or of the loop. */
+static int is_ours(const void *caller)
+{
+    const void *const beside[] = {h2_answer_take, h2_answer_end, h2_input_headers, h2_fail,
+                                  h2_take_block,  h2_head_fill,  h2_input,         h2_limit_cheap,
+                                  h2_output,      h2_ctl,        h2_pipe_begin,    h2_pipe_body,
+                                  h2_stream_open, hpack_decode,  hpack_table_add,  gather_flush,
+                                  pending_flush,  loop_stream,   conn_fill,        loop_in_get};
+
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+        if ((uintptr_t)caller - (uintptr_t)beside[i] + 2048 < 4096)
+            return 1;
+    return 0;
+}
+
+static int refused(const void *caller)
+{
+    return fail_at && is_ours(caller) && atomic_fetch_add(&allocations, 1) + 1 == fail_at;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return refused(__builtin_return_address(0)) ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return refused(__builtin_return_address(0)) ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+    return refused(__builtin_return_address(0)) ? NULL : __real_realloc(p, size);
+}
+
+/* A request in pieces, with a field for the table. */
+static void ask_in_pieces(uint32_t id)
+{
+    static const uint8_t block[] = "\x82\x86\x84\x41\x09localhost\x40\x04x-in\x05table";
+
+    peer_frame(client, H2_HEADERS, H2_END_STREAM, id, block, 10);
+    peer_frame(client, H2_CONTINUATION, H2_END_HEADERS, id, block + 10, sizeof block - 11);
+}
+
+/* Something of everything. */
+static void visit_all(void)
+{
+    peer_setting(client, H2_SET_INITIAL_WINDOW_SIZE, 1000);
+    ask(1, "/b", "u=1");
+    ask(3, "/write", NULL);
+    site_settle(20);
+    send_body(5, "/read", 3000, 700);
+    send_body(7, "/read", 3000, 700);
+    ask(9, "/hints", NULL);
+    ask_in_pieces(11);
+    site_settle(20);
+    client->room = 100;
+    for (uint32_t id = 13; id < 40; id += 2)
+        ask(id, id % 4 == 1 ? "/a" : "/b", "i");
+    site_settle(20);
+    client->room = SIZE_MAX;
+    peer_number(client, H2_RST_STREAM, 3, H2_CANCEL);
+    peer_setting(client, H2_SET_INITIAL_WINDOW_SIZE, 1 << 20);
+    site_settle(20);
+}
+
+/* Each allocation fails once: the stream or the connection ends, and nothing else. */
+static void test_no_memory(void **state)
+{
+    unsigned long most = 0;
+
+    for (fail_at = 0; fail_at <= most; fail_at++) {
+        atomic_store(&allocations, 0);
+        if (!fail_at) { /* how many there are */
+            fail_at = ~0ul;
+            arrive(state);
+            visit_all();
+            most = atomic_load(&allocations);
+            fail_at = 0;
+        } else {
+            arrive(state);
+            visit_all();
+        }
+        leave(state);
+    }
+    fail_at = 0;
+    assert_in_range(most, 30, 200);
+    arrive(state);
+    test_by_a_worker(state);
+    leave(state);
+}
+
 static int group_setup(void **state)
 {
     site_open("MaxKeepAliveRequests 0\nH2EarlyHints on\nH2MaxStreamErrors 50\n");
@@ -363,6 +469,7 @@ int main(void)
         VISIT(test_priority_update),
         VISIT(test_closed_window),
         cmocka_unit_test(test_at_random),
+        cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, group_setup, group_teardown);

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define PEER_STREAMS 1024  /**< with odd numbers below twice as many; others are not followed */
-#define PEER_SETTINGS 1024 /**< that wait for their acknowledgement */
+#define PEER_SETTINGS 2048 /**< that wait for their acknowledgement */
 
 typedef struct peer_stream {
     int64_t credit;      /**< by WINDOW_UPDATE of the client */
@@ -33,7 +33,7 @@ typedef struct peer {
     uint8_t *to; /**< for the server; to_at: taken; model: complete frames of that */
     size_t to_len, to_cap, to_at, model, limit;
     size_t room; /**< bytes that the server can send now */
-    int shut;    /**< the client sends no more */
+    int gone;    /**< the client's socket is closed */
     uint8_t from[H2_FRAME_HEAD + H2_FRAME_MAX];
     size_t from_len;
     peer_stream stream[PEER_STREAMS];
@@ -214,7 +214,8 @@ static inline size_t peer_take(peer *p, void *buf, size_t len)
 
     n = n < len ? n : len;
     n = n < p->limit ? n : p->limit;
-    memcpy(buf, p->to + p->to_at, n);
+    if (n)
+        memcpy(buf, p->to + p->to_at, n);
     p->to_at += n;
     p->limit -= n;
     if (p->model < H2_PREFACE_LEN && p->to_at >= H2_PREFACE_LEN)

@@ -49,9 +49,9 @@ static ssize_t site_recv(brg_conn *bc, void *buf, size_t len)
     peer *p = bc->below;
     size_t n = peer_take(p, buf, len);
 
-    if (n || (p->shut && p->to_at == p->to_len))
+    if (n)
         return (ssize_t)n;
-    errno = EAGAIN;
+    errno = p->gone ? ECONNRESET : EAGAIN;
     return -1;
 }
 
@@ -316,7 +316,7 @@ static void site_settle(int tries)
 /** The client goes: the connection has to end, whatever it was doing. */
 static void site_leave(peer *p)
 {
-    p->shut = 1;
+    p->gone = 1;
     p->limit = p->room = SIZE_MAX;
     for (int i = 0; site_loop->conns_n && i < 100000; i++) {
         site_event();
