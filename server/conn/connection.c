@@ -61,6 +61,7 @@ typedef struct connection_rec {
     apr_socket_t *csd;
     struct core_input *in;
     struct core_output *out;
+    apr_interval_time_t timeout; /* of a stream; 0: that of its socket */
     unsigned pre_closed : 1, filtered : 1;
     conn_state_t cs;
 } connection_rec;
@@ -96,12 +97,21 @@ AP_DECLARE(apr_socket_t *) ap_get_conn_socket(conn_rec *c)
 
 apr_interval_time_t connection_timeout(conn_rec *c)
 {
+    const connection_rec *cr = connection_ours(c);
     apr_socket_t *csd = ap_get_conn_socket(c);
     apr_interval_time_t t = c->base_server->timeout;
 
+    if (cr && cr->timeout)
+        return cr->timeout;
     if (csd)
         apr_socket_timeout_get(csd, &t);
     return t;
+}
+
+void connection_stream_timeout(brg_conn *bc, apr_interval_time_t timeout)
+{
+    BRG_ASSERT(bc->master && bc->c && timeout >= 0);
+    ((connection_rec *)bc->c)->timeout = timeout;
 }
 
 void connection_abort(conn_rec *c)

@@ -141,4 +141,10 @@ void connection_abort(conn_rec *c);
  * ever. */
 apr_interval_time_t connection_timeout(conn_rec *c);
 
+/** A stream's timeout in the place of Timeout, after connection_attach_stream(); 0: that. */
+void connection_stream_timeout(brg_conn *bc, apr_interval_time_t timeout);
+
+/** What is passed to the core's output filter of bc does not gather: each piece is written at once. */
+void core_output_at_once(brg_conn *bc);
+
 #endif

@@ -154,6 +154,12 @@ int core_output_gathers(const brg_conn *bc)
            core_output_may_gather(out);
 }
 
+void core_output_at_once(brg_conn *bc)
+{
+    if (bc->out)
+        bc->out->at_once = 1;
+}
+
 void core_output_add_bytes(brg_conn *bc, apr_off_t n)
 {
     if (bc->out)
@@ -312,7 +318,9 @@ static output_want core_output_last_want(struct core_output *out, const output_s
         return APR_BRIGADE_EMPTY(out->bb) ? OUTPUT_TRY : OUTPUT_KEEP;
     if (seen->ends)
         return !seen->files && core_output_may_gather(out) ? OUTPUT_KEEP : OUTPUT_TRY;
-    return (apr_off_t)out->memory + seen->bytes >= OUTPUT_WORTH_A_CALL ? OUTPUT_TRY : OUTPUT_KEEP;
+    if (out->at_once || (apr_off_t)out->memory + seen->bytes >= OUTPUT_WORTH_A_CALL)
+        return OUTPUT_TRY;
+    return OUTPUT_KEEP;
 }
 
 /* The first of unsent goes to disk. What the loop sends needs no FLUSH, and an EOS carries nothing. */

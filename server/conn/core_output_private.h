@@ -30,6 +30,7 @@ struct core_output {
     struct core_spool *spool;      /**< output on disk, in front of bb; NULL until it is needed */
     unsigned blocked : 1;          /**< the last write left something: bb waits for the socket */
     unsigned no_sendfile : 1;      /**< the kernel refused it once on this connection */
+    unsigned at_once : 1;          /**< small pieces do not gather */
     unsigned flushing : 1; /**< core_output_flush() runs: no more than a turn's share is written */
 };
 

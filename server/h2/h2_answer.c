@@ -147,6 +147,11 @@ static void answer_take_head(h2_stream *s)
     b->len =
         (uint32_t)(answer_put_fields(hpack_put_status(b->data, said.status), lf + 1, end, &said) -
                    b->data);
+    if (b->len > (uint32_t)s->session->conf.max_block) {
+        free(b);
+        a->bad = 1;
+        return;
+    }
     if (said.status >= 200)
         answer_begin_body(s, &said, b);
     if (said.status == 103 && !s->session->conf.early_hints)

@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OUTPUT_SCRATCH (GATHER_HEAD_MAX - H2_FRAME_HEAD) /* a block that is copied */
+#define OUTPUT_PAD_MOST 256 /* with the byte that tells its length */
+#define OUTPUT_SCRATCH \
+    (GATHER_HEAD_MAX - H2_FRAME_HEAD - OUTPUT_PAD_MOST) /* a block that is copied */
 
 static gather *output_gather(const h2_session *h)
 {
@@ -102,6 +104,43 @@ static void output_ctl(h2_session *h)
     }
 }
 
+/* ---- padding ---- */
+
+/* How many bytes of padding a frame gets, less than 2^H2Padding and none that does not fit; -1: not even the byte that
+ * tells it. */
+static int output_padding(h2_session *h, int64_t room)
+{
+    uint64_t z;
+
+    if (!h->conf.padding || room < 1)
+        return -1;
+    h->padding += 0x9e3779b97f4a7c15ULL; /* splitmix64 */
+    z = (h->padding ^ (h->padding >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    z = (z ^ (z >> 31)) & ((1U << h->conf.padding) - 1);
+    return (int64_t)z < room ? (int)z : (int)(room - 1);
+}
+
+/* Behind what it pads. */
+static void output_pad(gather *g, int padding)
+{
+    if (padding <= 0)
+        return;
+    memset(gather_head(g), 0, (size_t)padding);
+    gather_add_head(g, (size_t)padding);
+}
+
+/* The head of a frame of len bytes and what padding adds. @return behind it, and the length of the padding */
+static uint8_t *output_put_padded(uint8_t *out, size_t len, h2_frame_type type, unsigned flags,
+                                  uint32_t stream, int padding)
+{
+    if (padding < 0)
+        return h2_put_frame(out, len, type, flags, stream);
+    out = h2_put_frame(out, len + 1 + (size_t)padding, type, flags | H2_PADDED, stream);
+    *out++ = (uint8_t)padding;
+    return out;
+}
+
 /* ---- frames of streams ---- */
 
 /* Bytes of a stream's data that may be sent in one frame now. */
@@ -120,14 +159,19 @@ static void output_data(h2_stream *s, const char *data, size_t len, shared_ref *
 {
     h2_session *h = s->session;
     gather *g = output_room(h);
+    const int64_t room = h->window < s->window ? h->window : s->window;
+    uint8_t *head = (uint8_t *)gather_head(g), *p;
+    int padding;
 
-    BRG_ASSERT(len <= H2_FRAME_MAX && (int64_t)len <= h->window && (int64_t)len <= s->window);
-    h2_put_frame((uint8_t *)gather_head(g), len, H2_DATA, last ? H2_END_STREAM : 0, s->id);
-    gather_add_head(g, H2_FRAME_HEAD);
+    BRG_ASSERT(len <= H2_FRAME_MAX && (!len || (int64_t)len <= room));
+    padding = output_padding(h, (room < H2_FRAME_MAX ? room : H2_FRAME_MAX) - (int64_t)len);
+    p = output_put_padded(head, len, H2_DATA, last ? H2_END_STREAM : 0, s->id, padding);
+    gather_add_head(g, (size_t)(p - head));
     if (len)
         gather_add_body(g, data, len, owner);
-    h->window -= (int64_t)len;
-    s->window -= (int64_t)len;
+    output_pad(g, padding);
+    h->window -= (int64_t)len + padding + 1;
+    s->window -= (int64_t)len + padding + 1;
     h->progress = h->bc->loop->monotonic;
 }
 
@@ -140,12 +184,15 @@ static void output_block(h2_stream *s, h2_block *b)
         uint32_t n = b->len - at < H2_FRAME_MAX ? b->len - at : H2_FRAME_MAX;
         unsigned flags =
             (at + n == b->len ? H2_END_HEADERS : 0) | (b->last && !at ? H2_END_STREAM : 0);
-        uint8_t *p = h2_put_frame((uint8_t *)gather_head(g), n, at ? H2_CONTINUATION : H2_HEADERS,
-                                  flags, s->id);
+        const int padding = at || n > OUTPUT_SCRATCH ? -1 : output_padding(h, OUTPUT_PAD_MOST);
+        uint8_t *head = (uint8_t *)gather_head(g);
+        uint8_t *p =
+            output_put_padded(head, n, at ? H2_CONTINUATION : H2_HEADERS, flags, s->id, padding);
 
         if (n <= OUTPUT_SCRATCH) {
             memcpy(p, b->data + at, n);
-            gather_add_head(g, H2_FRAME_HEAD + n);
+            gather_add_head(g, (size_t)(p - head) + n);
+            output_pad(g, padding);
         } else {
             gather_add_head(g, H2_FRAME_HEAD);
             gather_add_body(g, (const char *)b->data + at, n, &b->ref);
@@ -165,9 +212,9 @@ char *h2_output_room(h2_session *h)
     if (h->ctl_len)
         output_ctl(h); /* SETTINGS come first */
     g = output_room(h);
-    if (g->used + HTTP_HEAD_ROOM + 2 * H2_FRAME_HEAD > GATHER_SCRATCH)
+    if (g->used + HTTP_HEAD_ROOM + 2 * (H2_FRAME_HEAD + OUTPUT_PAD_MOST) > GATHER_SCRATCH)
         gather_flush(g, h->bc, 0);
-    return gather_head(g) + H2_FRAME_HEAD;
+    return gather_head(g) + H2_FRAME_HEAD + (h->conf.padding != 0);
 }
 
 /* 1: s was sent whole. */
@@ -187,6 +234,7 @@ int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, uint8
                      uint8_t incremental)
 {
     gather *g = output_gather(h);
+    const int padding = output_padding(h, OUTPUT_PAD_MOST);
     h2_stream now = {.tag = H2_STREAM_TAG,
                      .id = id,
                      .session = h,
@@ -196,9 +244,10 @@ int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, uint8
                      .left = reply->len},
               *s;
 
-    h2_put_frame((uint8_t *)gather_head(g), reply->head_len, H2_HEADERS,
-                 H2_END_HEADERS | (reply->len ? 0 : H2_END_STREAM), id);
-    gather_add_head(g, H2_FRAME_HEAD + reply->head_len);
+    output_put_padded((uint8_t *)gather_head(g), reply->head_len, H2_HEADERS,
+                      H2_END_HEADERS | (reply->len ? 0 : H2_END_STREAM), id, padding);
+    gather_add_head(g, H2_FRAME_HEAD + (padding >= 0) + reply->head_len);
+    output_pad(g, padding);
     if (!reply->len || (reply->len <= (size_t)h->frame_most && output_stored_some(&now))) {
         h2_limit_earn(h);
         return 0;

@@ -15,7 +15,8 @@
  *   h2_output.c   which stream sends next, and frames in as few writes as possible
  *   h2_limits.c   floods
  *   h2_codec.c    heads of stored responses
- *   mod_http2.c   directives, hooks, variables
+ *   h2_conf.c     directives
+ *   mod_http2.c   hooks, variables, early hints
  *
  * A session belongs to its connection's loop. Of a stream that a worker runs, what is under the session's lock is
  * shared with that worker, and nothing else.
@@ -57,13 +58,38 @@
 typedef struct h2_session h2_session;
 typedef struct h2_stream h2_stream;
 
-/** Settings of a server. */
+/** A field of responses 103. */
+typedef struct h2_hint {
+    const char *name, *value;
+} h2_hint;
+
+/** Settings of a server; H2_UNSET: not set. */
 typedef struct h2_server_conf {
     int max_streams, window, max_errors, max_memory, max_block;
     int direct, early_hints, max_frame;
+    int modern;    /**< no HTTP/2 over ciphers that RFC 9113 lists as bad */
+    int padding;   /**< a frame gets less than 2^padding bytes of it */
+    int buffering; /**< small pieces of a response gather */
+    apr_interval_time_t stream_timeout;
+    apr_array_header_t *pushes, *hints; /**< of h2_hint; NULL: none */
 } h2_server_conf;
 
+/** Settings of a directory. */
+typedef struct h2_dir_conf {
+    apr_array_header_t *pushes, *hints;
+} h2_dir_conf;
+
+#define H2_UNSET (-1)
+
 extern module http2_module;
+
+/* ---- h2_conf.c ---- */
+
+void *h2_server_create(apr_pool_t *p, server_rec *s);
+void *h2_server_merge(apr_pool_t *p, void *base, void *add);
+void *h2_dir_create(apr_pool_t *p, char *path);
+void *h2_dir_merge(apr_pool_t *p, void *base, void *add);
+extern const command_rec h2_commands[];
 
 /** With defaults for what is not set. */
 void h2_conf_of(const server_rec *s, h2_server_conf *out);
@@ -158,6 +184,7 @@ struct h2_session {
     int64_t window;      /**< of the connection, that the client gave */
     int32_t recv_window; /**< that we gave */
     uint32_t owed;
+    uint64_t padding;      /**< state of what decides how much; see h2_conf.padding */
     uint32_t last_id;      /**< highest stream that the client opened */
     uint32_t block_stream; /**< CONTINUATION is due for it; 0: none */
     uint8_t block_flags;

@@ -99,6 +99,9 @@ static void request_run(h2_session *h, h2_stream *s, http_head *head)
         h2_stream_reset(s, H2_INTERNAL_ERROR);
         return;
     }
+    connection_stream_timeout(s->bc, h->conf.stream_timeout);
+    if (!h->conf.buffering)
+        core_output_at_once(s->bc);
     if (s->remote_closed)
         h2_pipe_body_over(s, NULL, 0);
     h1_stream_run(s->bc, head);

@@ -67,6 +67,8 @@ static h2_session *session_new(brg_conn *bc)
     if (h->conf.max_frame && h->conf.max_frame < h->frame_most)
         h->frame_most = h->conf.max_frame;
     h->window = H2_WINDOW_DEFAULT;
+    if (h->conf.padding)
+        apr_generate_random_bytes((unsigned char *)&h->padding, sizeof h->padding);
     h->credit = H2_BUDGET;
     h->faults = h->conf.max_errors;
     for (int i = 0; i < H2_URGENCIES; i++)

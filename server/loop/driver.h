@@ -38,6 +38,9 @@ typedef struct conn_protocol {
     /** 1 if a client that offers this list (the wire form of ALPN) to @a s over TLS gets it, where no module
      * proposes another one. */
     int (*chosen)(const server_rec *s, const unsigned char *in, size_t len);
+    /** 1 if @a s does not speak it where TLS is older than 1.2, or has a cipher without ephemeral keys or
+     * without authenticated encryption (RFC 9113, 9.2.2). */
+    int (*is_modern)(const server_rec *s);
 } conn_protocol;
 
 /** For the server processes to come; NULL: none. Threads: main, while the configuration is read. */

@@ -109,13 +109,31 @@ static int alpn_has(const unsigned char *in, unsigned in_len, const char *name,
     return 0;
 }
 
-static apr_array_header_t *alpn_offers(apr_pool_t *p, const unsigned char *in, unsigned in_len)
+/* @param without  is left out; NULL: nothing is */
+static apr_array_header_t *alpn_offers(apr_pool_t *p, const unsigned char *in, unsigned in_len,
+                                       const char *without)
 {
     apr_array_header_t *offers = apr_array_make(p, 4, sizeof(char *));
 
-    for (unsigned at = 0; at < in_len && at + 1 + in[at] <= in_len; at += 1U + in[at])
-        APR_ARRAY_PUSH(offers, const char *) = apr_pstrmemdup(p, (const char *)in + at + 1, in[at]);
+    for (unsigned at = 0; at < in_len && at + 1 + in[at] <= in_len; at += 1U + in[at]) {
+        const char *name = apr_pstrmemdup(p, (const char *)in + at + 1, in[at]);
+
+        if (!without || strcmp(name, without))
+            APR_ARRAY_PUSH(offers, const char *) = name;
+    }
     return offers;
+}
+
+/* As conn_protocol.is_modern means it, of the handshake that goes on. */
+static int alpn_is_modern(const SSL *ssl)
+{
+    const SSL_CIPHER *cipher = SSL_get_pending_cipher(ssl);
+    const int version = SSL_version(ssl), exchange = cipher ? SSL_CIPHER_get_kx_nid(cipher) : 0;
+
+    if (version >= TLS1_3_VERSION || !cipher)
+        return version >= TLS1_2_VERSION;
+    return version == TLS1_2_VERSION && SSL_CIPHER_is_aead(cipher) &&
+           (exchange == NID_kx_ecdhe || exchange == NID_kx_dhe);
 }
 
 /* ---- proofs for an authority (tls-alpn-01) ---- */
@@ -167,7 +185,8 @@ static int alpn_is_ours(const char *chosen)
 }
 
 /* Modules speak other protocols: let them choose. What they choose is driven by them. */
-static const char *alpn_ask(tls_conn *t, const unsigned char *in, unsigned in_len)
+static const char *alpn_ask(tls_conn *t, const unsigned char *in, unsigned in_len,
+                            const char *without)
 {
     brg_conn *bc = t->bc;
     const char *chosen;
@@ -175,7 +194,8 @@ static const char *alpn_ask(tls_conn *t, const unsigned char *in, unsigned in_le
     BRG_ASSERT(bc->below == t && bc->state == CONN_HEAD);
     if (!bc->c && connection_attach(bc) != APR_SUCCESS)
         return NULL;
-    chosen = ap_select_protocol(bc->c, NULL, t->server, alpn_offers(bc->c->pool, in, in_len));
+    chosen =
+        ap_select_protocol(bc->c, NULL, t->server, alpn_offers(bc->c->pool, in, in_len, without));
     if (!chosen || !strcmp(chosen, ap_get_protocol(bc->c)))
         return chosen;
     if (ap_switch_protocol(bc->c, NULL, t->server, chosen) != APR_SUCCESS)
@@ -194,13 +214,14 @@ int tls_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len, const 
     const apr_array_header_t *others = ap_hook_get_protocol_propose();
     const conn_protocol *ours = conn_protocol_of();
     const char *chosen = AP_PROTOCOL_HTTP1;
+    const int fits = ours && (!ours->is_modern(t->server) || alpn_is_modern(ssl));
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
     if (t->established)
         chosen = t->bc->c ? ap_get_protocol(t->bc->c) : chosen; /* stays */
     else if (others && others->nelts > (ours != NULL))          /* ours is one of them */
-        chosen = alpn_ask(t, in, in_len);
-    else if (ours && ours->chosen(t->server, in, in_len))
+        chosen = alpn_ask(t, in, in_len, ours && !fits ? ours->name : NULL);
+    else if (fits && ours->chosen(t->server, in, in_len))
         chosen = ours->name;
     return chosen && alpn_has(in, in_len, chosen, out, out_len) ? SSL_TLSEXT_ERR_OK
                                                                 : SSL_TLSEXT_ERR_NOACK;

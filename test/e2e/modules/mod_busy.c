@@ -95,10 +95,26 @@ static int drip_handler(request_rec *r)
     return OK;
 }
 
+/* "piece": a few bytes down the filters, without a flush, and the rest so many milliseconds later. */
+static int piece_handler(request_rec *r)
+{
+    apr_bucket_brigade *bb;
+
+    if (!r->handler || strcmp(r->handler, "piece"))
+        return DECLINED;
+    ap_set_content_type(r, "text/plain");
+    bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    apr_brigade_puts(bb, NULL, NULL, "begin ");
+    ap_pass_brigade(r->output_filters, bb);
+    apr_sleep(apr_time_from_msec(r->args ? atoi(r->args) : 0));
+    ap_rputs("end", r);
+    return OK;
+}
+
 static int sleep_fixup(request_rec *r)
 {
     if (r->handler && (!strcmp(r->handler, "sleep") || !strcmp(r->handler, "endless") || !strcmp(r->handler, "much") ||
-                       !strcmp(r->handler, "drip")))
+                       !strcmp(r->handler, "drip") || !strcmp(r->handler, "piece")))
         brg_request_needs_worker(r);
     return DECLINED;
 }
@@ -110,6 +126,7 @@ static void busy_register_hooks(apr_pool_t *p)
     ap_hook_handler(endless_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(much_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(drip_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(piece_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(busy_handler, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&busy_module, NULL);
 }

@@ -384,12 +384,9 @@ def test_off_without_protocols(serve):
             assert c.response(1)[0] == 200
 
 
-@pytest.mark.parametrize("bad,said", [("H2MaxSessionStreams 0", "number from 1"), ("H2Upgrade on", "does not do that"),
-                                      ("H2WebSockets on", "does not do that"), ("H2StreamTimeout 5", "does not do that")])
-def test_directives_that_are_refused(serve, bad, said):
-    server = serve.unstarted(CONFIG + bad + "\n", FILES, modules=["reflector"])
-    done = server.run("-t")
-    assert done.returncode and said in (done.stderr + done.stdout).decode()
+def test_number_out_of_bounds(serve):
+    done = serve.unstarted(CONFIG + "H2MaxSessionStreams 0\n", FILES, modules=["reflector"]).run("-t")
+    assert done.returncode and "number from 1" in (done.stderr + done.stdout).decode()
 
 
 H2SPEC = shutil.which("h2spec") or shutil.which("h2spec", path=os.path.expanduser("~/go/bin"))

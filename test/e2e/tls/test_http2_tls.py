@@ -2,6 +2,7 @@
 """HTTP/2 over the built-in TLS: ALPN by virtual host, hosts that share a connection, variables, load. What does not need TLS is in
 ../protocol/test_http2.py."""
 import shutil
+import socket
 import ssl
 import subprocess
 
@@ -79,6 +80,19 @@ def test_alpn(server, name, offered, chosen):
         if chosen == "h2":
             c.request(1, path="/a.txt", authority=name, scheme="https")
             assert c.response(1) == (200, b"first\n")
+
+
+@pytest.mark.parametrize("cipher,chosen", [("ECDHE-ECDSA-AES128-GCM-SHA256", "h2"),
+                                           ("ECDHE-ECDSA-AES128-SHA256", "http/1.1")])
+def test_ciphers_that_http2_does_without(server, cipher, chosen):
+    """H2ModernTLSOnly is on, as in Apache."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(cipher + ":@SECLEVEL=0")
+    with context.wrap_socket(socket.create_connection(("127.0.0.1", server.tls)), server_hostname="first.test") as s:
+        assert (s.cipher()[0], s.selected_alpn_protocol()) == (cipher, chosen)
 
 
 def test_host_of_another_handshake(server):

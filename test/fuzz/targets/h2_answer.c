@@ -39,6 +39,7 @@ static void check_block(outcome *o, h2_block *b)
 static void run(outcome *o, const uint8_t *data, size_t size, size_t step)
 {
     memset(o, 0, sizeof *o);
+    o->session.conf.max_block = 1 << 20;
     o->stream.session = &o->session;
     o->stream.pipe = &o->pipe;
     o->pipe.blocks_tail = &o->pipe.blocks;

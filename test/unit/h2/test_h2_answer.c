@@ -57,6 +57,7 @@ typedef struct fixture {
 static void fixture_begin(fixture *f, const answer_case *c)
 {
     memset(f, 0, sizeof *f);
+    f->session.conf.max_block = 65536;
     f->stream.session = &f->session;
     f->stream.pipe = &f->pipe;
     f->stream.is_head = (uint8_t)c->is_head;

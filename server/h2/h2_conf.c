@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Settings of the built-in http2 module: all directives of mod_http2. What it does not do is refused by name, or, where
+ * LoadModule names Apache's module, left to that one. */
+#include "h2_private.h"
+#include "configuration.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "apr_strings.h"
+#include "brigade/assert.h"
+#include <string.h>
+
+APLOG_USE_MODULE(http2);
+
+#define DEFAULT_STREAMS 100
+#define DEFAULT_MEMORY 65536
+#define DEFAULT_BLOCK 65536
+#define DEFAULT_ERRORS 8
+#define PADDING_MOST 8
+
+void *h2_server_create(apr_pool_t *p, server_rec *s)
+{
+    h2_server_conf *sc = apr_palloc(p, sizeof *sc);
+
+    *sc = (h2_server_conf){.max_streams = H2_UNSET,
+                           .window = H2_UNSET,
+                           .max_errors = H2_UNSET,
+                           .max_memory = H2_UNSET,
+                           .max_block = H2_UNSET,
+                           .direct = H2_UNSET,
+                           .early_hints = H2_UNSET,
+                           .max_frame = H2_UNSET,
+                           .modern = H2_UNSET,
+                           .padding = H2_UNSET,
+                           .buffering = H2_UNSET,
+                           .stream_timeout = H2_UNSET};
+    return sc;
+}
+
+#define MERGE(field)           \
+    if (sc->field == H2_UNSET) \
+        sc->field = base->field;
+
+static apr_array_header_t *merge_hints(apr_pool_t *p, apr_array_header_t *base,
+                                       apr_array_header_t *add)
+{
+    return base && add ? apr_array_append(p, base, add) : add ? add : base;
+}
+
+void *h2_server_merge(apr_pool_t *p, void *basev, void *addv)
+{
+    const h2_server_conf *base = basev;
+    h2_server_conf *sc = apr_pmemdup(p, addv, sizeof *sc);
+
+    MERGE(max_streams);
+    MERGE(window);
+    MERGE(max_errors);
+    MERGE(max_memory);
+    MERGE(max_block);
+    MERGE(direct);
+    MERGE(early_hints);
+    MERGE(max_frame);
+    MERGE(modern);
+    MERGE(padding);
+    MERGE(buffering);
+    MERGE(stream_timeout);
+    sc->pushes = merge_hints(p, base->pushes, sc->pushes);
+    sc->hints = merge_hints(p, base->hints, sc->hints);
+    return sc;
+}
+
+void *h2_dir_create(apr_pool_t *p, char *path)
+{
+    return apr_pcalloc(p, sizeof(h2_dir_conf));
+}
+
+void *h2_dir_merge(apr_pool_t *p, void *basev, void *addv)
+{
+    const h2_dir_conf *base = basev, *add = addv;
+    h2_dir_conf *dc = apr_palloc(p, sizeof *dc);
+
+    dc->pushes = merge_hints(p, base->pushes, add->pushes);
+    dc->hints = merge_hints(p, base->hints, add->hints);
+    return dc;
+}
+
+static int conf_value(int value, int without)
+{
+    return value == H2_UNSET ? without : value;
+}
+
+void h2_conf_of(const server_rec *s, h2_server_conf *out)
+{
+    const h2_server_conf *sc = ap_get_module_config(s->module_config, &http2_module);
+
+    BRG_ASSERT(sc != NULL);
+    *out = *sc;
+    out->max_streams = conf_value(sc->max_streams, DEFAULT_STREAMS);
+    out->window = conf_value(sc->window, H2_WINDOW_DEFAULT);
+    out->max_errors = conf_value(sc->max_errors, DEFAULT_ERRORS);
+    out->max_memory = conf_value(sc->max_memory, DEFAULT_MEMORY);
+    out->max_block = conf_value(sc->max_block, DEFAULT_BLOCK);
+    out->early_hints = conf_value(sc->early_hints, 0);
+    out->max_frame = conf_value(sc->max_frame, 0);
+    out->modern = conf_value(sc->modern, 1);
+    out->padding = conf_value(sc->padding, 0);
+    out->buffering = conf_value(sc->buffering, 1);
+    if (sc->stream_timeout == H2_UNSET)
+        out->stream_timeout = 0;
+}
+
+/* ---- directives ---- */
+
+static h2_server_conf *cmd_conf(const cmd_parms *cmd)
+{
+    return ap_get_module_config(cmd->server->module_config, &http2_module);
+}
+
+/* cmd->info: where in the settings. */
+static const char *set_flag(cmd_parms *cmd, void *unused, int on)
+{
+    *(int *)((char *)cmd_conf(cmd) + (size_t)(uintptr_t)cmd->info) = on;
+    return NULL;
+}
+
+typedef struct number_rule {
+    size_t at;
+    int least, most;
+} number_rule;
+
+static const char *set_number(cmd_parms *cmd, void *unused, const char *arg)
+{
+    const number_rule *rule = cmd->info;
+    char *end;
+    apr_int64_t n = apr_strtoi64(arg, &end, 10);
+
+    if (end == arg || *end || n < rule->least || n > rule->most)
+        return apr_psprintf(cmd->pool, "%s must be a number from %d to %d", cmd->cmd->name,
+                            rule->least, rule->most);
+    *(int *)((char *)cmd_conf(cmd) + rule->at) = (int)n;
+    return NULL;
+}
+
+static const char *set_stream_timeout(cmd_parms *cmd, void *unused, const char *arg)
+{
+    apr_interval_time_t t;
+
+    if (ap_timeout_parameter_parse(arg, &t, "s") != APR_SUCCESS || t < 0)
+        return "H2StreamTimeout must be a time, in seconds where no unit is named";
+    cmd_conf(cmd)->stream_timeout = t;
+    return NULL;
+}
+
+/* ---- early hints ---- */
+
+static void hint_add(const cmd_parms *cmd, apr_array_header_t **list, const char *name,
+                     const char *value)
+{
+    if (!*list)
+        *list = apr_array_make(cmd->pool, 4, sizeof(h2_hint));
+    APR_ARRAY_PUSH(*list, h2_hint) = (h2_hint){name, value};
+}
+
+static const char *set_hint(cmd_parms *cmd, void *dir, const char *name, const char *value)
+{
+    h2_dir_conf *dc = dir;
+
+    if (!*name || !value[strspn(value, " \t")])
+        return "H2EarlyHint needs the name of a field and its value";
+    if (*ap_scan_http_token(name) || *ap_scan_http_field_content(value))
+        return "H2EarlyHint: this cannot be sent as a field";
+    hint_add(cmd, cmd->path ? &dc->hints : &cmd_conf(cmd)->hints, name, value);
+    return NULL;
+}
+
+/* [add] URI-REFERENCE [critical] */
+static const char *set_resource(cmd_parms *cmd, void *dir, const char *first, const char *second,
+                                const char *third)
+{
+    h2_dir_conf *dc = dir;
+    const char *critical;
+
+    if (!ap_cstr_casecmp(first, "add") && second) {
+        first = second;
+        second = third;
+        third = NULL;
+    }
+    if (third || (second && ap_cstr_casecmp(second, "critical")))
+        return "H2PushResource takes [add] URI [critical]";
+    critical = second ? "; critical" : "";
+    if (*ap_scan_http_field_content(first))
+        return "H2PushResource: this cannot be sent in a field";
+    hint_add(cmd, cmd->path ? &dc->pushes : &cmd_conf(cmd)->pushes, "Link",
+             apr_pstrcat(cmd->pool, "<", first, ">; rel=preload", critical, NULL));
+    return NULL;
+}
+
+/* ---- what has another shape here, or none ---- */
+
+/* cmd->info says why. */
+static const char *set_notice(cmd_parms *cmd, void *unused, const char *args)
+{
+    ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server, "%s has no effect: %s",
+                 cmd->cmd->name, (const char *)cmd->info);
+    return NULL;
+}
+
+static const char *set_off(cmd_parms *cmd, void *unused, int on)
+{
+    const char *what = apr_pstrcat(cmd->pool, cmd->cmd->name, " on", NULL), *again;
+
+    if (!on)
+        return NULL;
+    again = conf_builtin_lacks(cmd, &http2_module, what);
+    return again ? again
+                 : apr_pstrcat(cmd->pool, what, " (", cmd->info,
+                               ") is not offered by the built-in http2 module; \"BuiltinModule "
+                               "http2_module Off\" takes the module that LoadModule names",
+                               NULL);
+}
+
+#define AT(field) offsetof(h2_server_conf, field)
+static const number_rule rule_streams = {AT(max_streams), 1, 100000},
+                         rule_window = {AT(window), 1024, H2_WINDOW_MAX / 2},
+                         rule_memory = {AT(max_memory), 1024, 1 << 30},
+                         rule_block = {AT(max_block), 1024, 1 << 20},
+                         rule_errors = {AT(max_errors), 0, 1 << 20},
+                         rule_frame = {AT(max_frame), 0, 1 << 24},
+                         rule_padding = {AT(padding), 0, PADDING_MOST};
+
+#define FLAG(name, field, text) AP_INIT_FLAG(name, set_flag, (void *)AT(field), RSRC_CONF, text)
+#define NUMBER(name, rule, text) \
+    AP_INIT_TAKE1(name, set_number, (void *)(uintptr_t) & (rule), RSRC_CONF, text)
+#define NOTICE(name, where, why) \
+    AP_INIT_RAW_ARGS(name, set_notice, (void *)(uintptr_t)(why), where, why)
+#define OFF(name, where, what) \
+    AP_INIT_FLAG(name, set_off, (void *)(uintptr_t)(what), where, "off: " what " is not done")
+
+static const char no_push[] = "browsers take no pushed responses, and none are sent";
+static const char no_workers[] =
+    "streams run on the event loops and their workers (ThreadsPerChild)";
+static const char no_warm_up[] = "TLS records are short after each pause";
+static const char no_copies[] = "files are never copied";
+static const char no_text[] = "request heads are never made text";
+static const char no_files[] = "open files have no limit of their own";
+
+const command_rec h2_commands[] = {
+    FLAG("H2Direct", direct,
+         "on: HTTP/2 is taken from clients that begin with its preface; default: on where "
+         "Protocols has h2c, else off"),
+    FLAG("H2EarlyHints", early_hints, "on: interim responses 103 are sent; default: off"),
+    FLAG("H2ModernTLSOnly", modern,
+         "off: HTTP/2 also over TLS 1.2 with ciphers that RFC 9113 advises against; default: on"),
+    FLAG("H2OutputBuffering", buffering,
+         "off: what a handler passes on is sent at once, however little; default: on"),
+    NUMBER("H2MaxSessionStreams", rule_streams, "open streams of a connection"),
+    NUMBER("H2WindowSize", rule_window, "bytes of a request's body that wait to be read"),
+    NUMBER("H2StreamMaxMemSize", rule_memory, "bytes of a response that wait for the client"),
+    NUMBER("H2MaxHeaderBlockLen", rule_block, "bytes of a field block"),
+    NUMBER("H2MaxStreamErrors", rule_errors,
+           "faults of a client that are forgiven; each completed response makes up for one"),
+    NUMBER("H2MaxDataFrameLen", rule_frame, "bytes of data in a frame; 0: as many as fit"),
+    NUMBER("H2Padding", rule_padding,
+           "frames get a random number of bytes of padding, less than 2 to the power of this"),
+    AP_INIT_TAKE1("H2StreamTimeout", set_stream_timeout, NULL, RSRC_CONF,
+                  "how long a stream waits for its client; default: Timeout"),
+    AP_INIT_TAKE2("H2EarlyHint", set_hint, NULL, OR_FILEINFO, "name and value of a field of 103"),
+    AP_INIT_TAKE123("H2PushResource", set_resource, NULL, OR_FILEINFO,
+                    "[add] URI [critical]: a Link field of 103; nothing is pushed"),
+    OFF("H2Upgrade", OR_FILEINFO, "the change from HTTP/1.1 by an Upgrade field"),
+    OFF("H2ProxyRequests", OR_FILEINFO, "a forward proxy over HTTP/2"),
+    OFF("H2WebSockets", RSRC_CONF, "the extended CONNECT"),
+    NOTICE("H2Push", OR_FILEINFO, no_push),
+    NOTICE("H2PushPriority", RSRC_CONF, no_push),
+    NOTICE("H2PushDiarySize", RSRC_CONF, no_push),
+    NOTICE("H2MinWorkers", RSRC_CONF, no_workers),
+    NOTICE("H2MaxWorkers", RSRC_CONF, no_workers),
+    NOTICE("H2MaxWorkerIdleSeconds", RSRC_CONF, no_workers),
+    NOTICE("H2TLSWarmUpSize", RSRC_CONF, no_warm_up),
+    NOTICE("H2TLSCoolDownSecs", RSRC_CONF, no_warm_up),
+    NOTICE("H2CopyFiles", OR_FILEINFO, no_copies),
+    NOTICE("H2SerializeHeaders", RSRC_CONF, no_text),
+    NOTICE("H2SessionExtraFiles", RSRC_CONF, no_files),
+    {.name = NULL}};
