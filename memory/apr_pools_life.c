@@ -231,8 +231,9 @@ static apr_status_t pool_share(apr_pool_t *p, apr_pool_t *parent)
     return apr_thread_mutex_create(&p->allocator->mutex, APR_THREAD_MUTEX_DEFAULT, parent);
 }
 
-/* The first pool of a scope: on an allocator that the thread kept, if there is one. */
-static inline apr_pool_t *pool_make_scoped(apr_pool_t *parent, int scope)
+/* The first pool of a scope: on its parent's allocator (@a parent not NULL), if that may be; else on one that the thread
+ * kept, if there is one. */
+static inline apr_pool_t *pool_make_scoped(const apr_pool_t *parent, int scope)
 {
     memory_stack *stack = memory_scope_stack_now(scope);
     memory_thread *t = memory_thread_here();
@@ -242,7 +243,7 @@ static inline apr_pool_t *pool_make_scoped(apr_pool_t *parent, int scope)
 
     if (first > POOL_FIRST_MOST)
         first = POOL_FIRST_MOST;
-    if ((scope == BRG_SCOPE_REQUEST || scope == BRG_SCOPE_BUCKET) &&
+    if (parent && (scope == BRG_SCOPE_REQUEST || scope == BRG_SCOPE_BUCKET) &&
         parent->allocator->stack == stack && memory_stack_shareable(parent->allocator))
         return pool_make(parent->allocator, parent, scope, first);
     allocator = memory_spare_take(t, scope, stack);
@@ -256,8 +257,8 @@ static inline apr_pool_t *pool_make_scoped(apr_pool_t *parent, int scope)
     return p;
 }
 
-BRG_DECLARE(apr_status_t)
-brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope)
+static inline apr_status_t pool_begin_scope(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope,
+                                            int apart)
 {
     apr_pool_t *p;
 
@@ -266,7 +267,7 @@ brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope)
         parent = pool_root;
     if (parent == NULL)
         return APR_ENOPOOL;
-    p = pool_make_scoped(parent, (int)scope);
+    p = pool_make_scoped(apart ? NULL : parent, (int)scope);
     if (p == NULL)
         return pool_create_failed(parent->abort_fn);
     if (pool_share(p, parent) != APR_SUCCESS) {
@@ -278,6 +279,18 @@ brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope)
     pool_link(p, parent);
     *pool = p;
     return APR_SUCCESS;
+}
+
+BRG_DECLARE(apr_status_t)
+brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope)
+{
+    return pool_begin_scope(pool, parent, scope, 0);
+}
+
+BRG_DECLARE(apr_status_t)
+brg_pool_create_apart(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope)
+{
+    return pool_begin_scope(pool, parent, scope, 1);
 }
 
 /* ---- the end ---- */

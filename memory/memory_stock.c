@@ -14,6 +14,21 @@ brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope)
     return apr_pool_create(pool, parent);
 }
 
+BRG_DECLARE(apr_status_t)
+brg_pool_create_apart(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope)
+{
+    apr_allocator_t *allocator;
+    apr_status_t rv = apr_allocator_create(&allocator);
+
+    if (rv != APR_SUCCESS)
+        return rv;
+    if ((rv = apr_pool_create_ex(pool, parent, NULL, allocator)) != APR_SUCCESS)
+        apr_allocator_destroy(allocator);
+    else
+        apr_allocator_owner_set(allocator, *pool);
+    return rv;
+}
+
 BRG_DECLARE(int) brg_pool_refused(const apr_pool_t *pool)
 {
     return 0;

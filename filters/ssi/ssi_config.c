@@ -13,6 +13,7 @@
 #define SSI_END_TAG "-->"
 
 #define SSI_INCLUDES_MOST 100000
+#define SSI_BESIDE_MOST 8
 #define SSI_DEPTH_MOST 100
 #define SSI_BYTES_MOST (1024 * 1024 * 1024)
 #define SSI_VALUE_BYTES_MOST (1024 * 1024)
@@ -53,6 +54,7 @@ const ssi_dir_conf *ssi_conf_resolved(const request_rec *r)
     conf_default(&conf->pass_unknown, 0);
     conf_default(&conf->trace, 0);
     conf_default(&conf->includes_most, SSI_INCLUDES_MOST);
+    conf_default(&conf->beside_most, SSI_BESIDE_MOST);
     conf_default(&conf->depth_most, SSI_DEPTH_MOST);
     conf_default64(&conf->bytes_most, SSI_BYTES_MOST);
     conf_default64(&conf->value_bytes_most, SSI_VALUE_BYTES_MOST);
@@ -127,6 +129,7 @@ void *ssi_merge_dir_conf(apr_pool_t *p, void *basev, void *overv)
     SSI_MERGE(pass_unknown);
     SSI_MERGE(trace);
     SSI_MERGE(includes_most);
+    SSI_MERGE(beside_most);
     SSI_MERGE(depth_most);
     SSI_MERGE(bytes_most);
     SSI_MERGE(value_bytes_most);
@@ -348,6 +351,9 @@ const command_rec ssi_commands[] = {
                   "includes in a page with all that it includes (default 100000; 0: no limit)"),
     AP_INIT_TAKE1("SSIMaxDepth", set_count, SSI_AT(depth_most), RSRC_CONF | ACCESS_CONF,
                   "levels of includes (default 100, but see LimitInternalRecursion; 0: no limit)"),
+    AP_INIT_TAKE1("SSIParallelIncludes", set_count, SSI_AT(beside_most), RSRC_CONF | ACCESS_CONF,
+                  "includes of a page that wait at the same time (default 8; 1: one after the "
+                  "other; 0: no limit)"),
     AP_INIT_TAKE1("SSIMaxBytes", set_bytes, SSI_AT(bytes_most), RSRC_CONF | ACCESS_CONF,
                   "size of a finished page (default 1024M; 0: no limit)"),
     AP_INIT_TAKE1("SSIMaxValue", set_bytes, SSI_AT(value_bytes_most), RSRC_CONF | ACCESS_CONF,

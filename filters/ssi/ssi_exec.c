@@ -304,7 +304,7 @@ static int exec_cgi(include_ctx_t *ctx, const char *target)
     sub = ap_sub_req_lookup_uri(target, ctx->r, &ctx->intern->capture);
     ok = sub->status == HTTP_OK && (!sub->path_info || !*sub->path_info) && !sub->args &&
          sub->finfo.filetype == APR_REG && exec_cgi_run(ctx, sub);
-    ap_destroy_sub_req(sub);
+    ssi_sub_end(sub);
     return ok;
 }
 

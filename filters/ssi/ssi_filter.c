@@ -257,11 +257,13 @@ static apr_status_t filter_bucket(include_ctx_t *ctx, apr_bucket *e)
     if (APR_BUCKET_IS_EOS(e))
         return filter_end(ctx, e);
     if (APR_BUCKET_IS_METADATA(e)) {
-        int flush = APR_BUCKET_IS_FLUSH(e);
-
+        if (APR_BUCKET_IS_FLUSH(e)) {
+            apr_bucket_delete(e);
+            return ssi_out_flush(&s->out);
+        }
         APR_BUCKET_REMOVE(e);
         ssi_out_bucket(&s->out, e);
-        return flush ? ssi_out_pass(&s->out) : s->out.status;
+        return s->out.status;
     }
     if (filter_is_page(ctx, e)) {
         ssi_render(ctx, ssi_span_page(e));
@@ -300,7 +302,7 @@ static apr_status_t filter_includes(ap_filter_t *f, apr_bucket_brigade *bb)
         rv = filter_bucket(ctx, APR_BRIGADE_FIRST(bb));
     apr_brigade_cleanup(bb);
     if (rv == APR_SUCCESS)
-        return ssi_out_pass(&ctx->intern->out);
+        return ssi_out_pass_ready(&ctx->intern->out);
     ssi_out_end_block(&ctx->intern->out); /* the brigade frees it when the request ends */
     return rv;
 }
@@ -311,4 +313,6 @@ void ssi_filters_register(void)
         ap_register_output_filter("INCLUDES", filter_includes, ssi_filter_init, AP_FTYPE_RESOURCE);
     ssi_capture_handle =
         ap_register_output_filter("SSI_CAPTURE", ssi_capture, NULL, AP_FTYPE_CONTENT_SET);
+    ssi_beside_handle =
+        ap_register_output_filter("SSI_BESIDE", ssi_beside_output, NULL, AP_FTYPE_CONTENT_SET);
 }

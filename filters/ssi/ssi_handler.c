@@ -120,7 +120,7 @@ void ssi_choose_thread(request_rec *r)
         return;
     }
     link = ap_get_module_config(r->request_config, &include_module);
-    if (link && link->parent && brg_request_may_wait(r))
+    if (link && link->parent && !link->beside && brg_request_may_wait(r))
         ssi_top_about_to_wait(link->top);
 }
 

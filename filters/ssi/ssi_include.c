@@ -12,6 +12,7 @@
 #include "http_request.h"
 #include "apr_strings.h"
 #include "brigade/files.h"
+#include "brigade/subrequest.h"
 
 #define CAPTURE_GRACE_US 5000    /* a timeout fires so much after the deadline */
 #define CAPTURE_KEEP (16 * 1024) /* longer buckets of unknown kinds are not copied */
@@ -23,11 +24,13 @@
  * (ssi_timeout.c), whose timeout becomes the time that is left. So do the timeouts of pipes and sockets
  * that its output is read from.
  */
-static void capture_set_timeout(ssi_link *link, apr_bucket *e)
+void ssi_sub_set_timeout(ssi_link *link, apr_bucket *e)
 {
-    apr_interval_time_t left = link->deadline - brg_monotonic_now();
+    apr_interval_time_t left;
 
-    BRG_ASSERT(link->deadline != 0);
+    if (!link || !link->deadline)
+        return;
+    left = link->deadline - brg_monotonic_now();
     /* A timeout of 0 would mean not to wait, a negative one to wait for ever; and when it fires, the
      * deadline must be over. */
     left = (left > 0 ? left : 0) + CAPTURE_GRACE_US;
@@ -41,7 +44,7 @@ static void capture_set_timeout(ssi_link *link, apr_bucket *e)
         apr_file_pipe_timeout_set(e->data, left);
 }
 
-static int capture_is_late(ssi_link *link)
+int ssi_link_is_late(ssi_link *link)
 {
     if (link && link->deadline && brg_monotonic_now() > link->deadline)
         link->late = 1;
@@ -51,7 +54,8 @@ static int capture_is_late(ssi_link *link)
 /* The bucket is long, and its data does not depend on the sub-request's pool. */
 static int capture_takes_over(const apr_bucket *e)
 {
-    return e->length > SSI_OUT_COPY && (SSI_BUCKET_IS_SPAN(e) || APR_BUCKET_IS_HEAP(e));
+    return e->length > SSI_OUT_COPY &&
+           (SSI_BUCKET_IS_SPAN(e) || APR_BUCKET_IS_HEAP(e) || SSI_BUCKET_IS_BESIDE(e));
 }
 
 /* Pass the bucket on at once: filters below set aside what they keep. */
@@ -73,10 +77,9 @@ static apr_status_t capture_wait(include_ctx_t *ctx, apr_bucket *e, const char *
     if (ssi_about_to_wait(ctx))
         return APR_EGENERAL;
     ssi_out_flush(&ctx->intern->out);
-    if (link && link->deadline)
-        capture_set_timeout(link, e);
+    ssi_sub_set_timeout(link, e);
     rv = apr_bucket_read(e, data, len, APR_BLOCK_READ);
-    return capture_is_late(link) ? APR_TIMEUP : rv;
+    return ssi_link_is_late(link) ? APR_TIMEUP : rv;
 }
 
 static apr_status_t capture_read(ssi_out *out, apr_bucket *e)
@@ -97,18 +100,15 @@ static apr_status_t capture_bucket(ssi_out *out, apr_bucket *e)
     apr_status_t rv;
 
     if (APR_BUCKET_IS_METADATA(e)) {
+        int flush = APR_BUCKET_IS_FLUSH(e);
+
+        if (out->memory || flush || APR_BUCKET_IS_EOS(e)) {
+            apr_bucket_delete(e);
+            return flush ? ssi_out_flush(out) : APR_SUCCESS;
+        }
         APR_BUCKET_REMOVE(e);
-        if (out->memory || APR_BUCKET_IS_EOS(e)) {
-            apr_bucket_destroy(e);
-            return APR_SUCCESS;
-        }
-        if (!APR_BUCKET_IS_FLUSH(e)) {
-            ssi_out_bucket(out, e);
-            return out->status;
-        }
-        ssi_out_end_block(out);
-        APR_BRIGADE_INSERT_TAIL(out->bb, e);
-        return ssi_out_pass(out);
+        ssi_out_bucket(out, e);
+        return out->status;
     }
     if (!out->memory && capture_takes_over(e)) {
         APR_BUCKET_REMOVE(e);
@@ -130,7 +130,7 @@ apr_status_t ssi_capture(ap_filter_t *f, apr_bucket_brigade *bb)
     apr_status_t rv = APR_SUCCESS;
 
     BRG_ASSERT(f == &ctx->intern->capture);
-    if (capture_is_late(link))
+    if (ssi_link_is_late(link))
         rv = APR_TIMEUP;
     while (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(bb))
         rv = capture_bucket(out, APR_BRIGADE_FIRST(bb));
@@ -140,7 +140,7 @@ apr_status_t ssi_capture(ap_filter_t *f, apr_bucket_brigade *bb)
 
 /* ---- sub-requests ---- */
 
-static apr_time_t include_deadline(const ssi_state *s)
+apr_time_t ssi_include_deadline(const ssi_state *s)
 {
     apr_time_t own = s->conf->include_us ? brg_monotonic_now() + s->conf->include_us : 0;
     apr_time_t page = s->link->deadline; /* if the page is an include itself */
@@ -162,9 +162,17 @@ ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub, apr_time_t deadlin
     ap_set_module_config(sub->request_config, &include_module, link);
     if (deadline && deadline - brg_monotonic_now() < sub->server->timeout) {
         link->server = sub->server = ssi_timeout_server(sub);
-        capture_set_timeout(link, NULL);
+        ssi_sub_set_timeout(link, NULL);
     }
     return link;
+}
+
+void ssi_sub_end(request_rec *sub)
+{
+    const ssi_link *link = ap_get_module_config(sub->request_config, &include_module);
+
+    if (!link || !link->besides)
+        ap_destroy_sub_req(sub);
 }
 
 int ssi_sub_is_late(request_rec *sub, int status)
@@ -172,7 +180,7 @@ int ssi_sub_is_late(request_rec *sub, int status)
     ssi_link *link = ap_get_module_config(sub->request_config, &include_module);
 
     BRG_ASSERT(link && link->parent);
-    return link->late || (status && capture_is_late(link));
+    return link->late || (status && ssi_link_is_late(link));
 }
 
 typedef struct include_state {
@@ -180,6 +188,7 @@ typedef struct include_state {
     int given_up; /* the last two attempts failed: there is no further one */
     const char *stub,
         *set; /* nginx's attributes: the block to show instead; a variable for the output */
+    int wait, attempts; /* what follows is run after it; virtual, file, onerror */
 } include_state;
 
 static int include_limited(include_ctx_t *ctx)
@@ -246,6 +255,20 @@ static int include_allowed(include_ctx_t *ctx, const ssi_arg *arg, const request
     return 1;
 }
 
+void ssi_log_late(const request_rec *r, const char *target)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                  "include of \"%s\" in parsed file %s took longer than SSIIncludeTimeout", target,
+                  r->filename);
+}
+
+void ssi_log_failed(const request_rec *r, const char *target, int status)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                  "unable to include \"%s\" in parsed file %s, subrequest returned %d", target,
+                  r->filename, status);
+}
+
 static int include_run(include_ctx_t *ctx, const ssi_arg *arg, request_rec *sub)
 {
     ssi_state *s = ctx->intern;
@@ -253,32 +276,28 @@ static int include_run(include_ctx_t *ctx, const ssi_arg *arg, request_rec *sub)
     int plain = ssi_is_plain_sub(sub), status;
 
     BRG_ASSERT(sub->status == HTTP_OK);
-    s->capture_link = ssi_sub_begin(ctx, sub, include_deadline(s));
+    s->capture_link = ssi_sub_begin(ctx, sub, ssi_include_deadline(s));
     status = ap_run_sub_req(sub);
     s->capture_link = outer;
     if (!plain && (sub->finfo.filetype != APR_NOFILE || status != HTTP_NOT_FOUND))
         ssi_depends(ctx, SSI_DEPENDS_VOLATILE);
     if (ssi_sub_is_late(sub, status)) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
-                      "include of \"%s\" in parsed file %s took longer than SSIIncludeTimeout",
-                      arg->decoded, ctx->r->filename);
+        ssi_log_late(ctx->r, arg->decoded);
         return 0;
     }
     if (!status)
         return 1;
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
-                  "unable to include \"%s\" in parsed file %s, subrequest returned %d",
-                  arg->decoded, ctx->r->filename, status);
+    ssi_log_failed(ctx->r, arg->decoded, status);
     return 0;
 }
 
-static int include_one(include_ctx_t *ctx, const ssi_arg *arg)
+/* On this thread. */
+static int include_one(include_ctx_t *ctx, const ssi_arg *arg, const char *target)
 {
-    const char *target = ssi_expand(ctx, arg->decoded, SSI_EXPAND_DROP_NAME);
-    request_rec *sub;
+    request_rec *sub = include_look_up(ctx, arg, target);
     int ok;
 
-    if (include_limited(ctx) || !(sub = include_look_up(ctx, arg, target)))
+    if (!sub)
         return 0;
     if (sub->status == BRG_WOULD_WAIT) {
         ssi_about_to_wait(ctx); /* the page runs again on a worker */
@@ -287,12 +306,41 @@ static int include_one(include_ctx_t *ctx, const ssi_arg *arg)
     }
     ssi_depends_lookup(ctx, sub);
     ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, sub);
-    ap_destroy_sub_req(sub);
+    ssi_sub_end(sub);
+    return ok;
+}
+
+/*
+ * On another worker, if it may have to be waited for.
+ * @return 1 or 0: it is run, or was; or failed. INCLUDE_HERE: it is to be run on this thread, after another look-up
+ */
+#define INCLUDE_HERE (-1)
+
+static int include_beside(include_ctx_t *ctx, const ssi_arg *arg, const char *target,
+                          const char *stub)
+{
+    request_rec *sub;
+    int ok;
+
+    ssi_env_ready(ctx);
+    sub = brg_sub_req_apart(target, ctx->r, &ctx->intern->capture);
+    if (sub->status == HTTP_OK && ssi_beside_is_for(sub) && include_allowed(ctx, arg, sub)) {
+        if (ssi_beside_start(ctx, arg, sub, stub))
+            return 1;
+        ok = INCLUDE_HERE;
+    } else if (stub) {
+        ok = INCLUDE_HERE;
+    } else {
+        ssi_depends_lookup(ctx, sub);
+        ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, sub);
+    }
+    ssi_sub_end(sub);
     return ok;
 }
 
 /* With set= the output becomes a variable; with stub= a block is shown instead if it is empty. */
-static int include_kept(include_ctx_t *ctx, const ssi_arg *arg, const include_state *inc)
+static int include_kept(include_ctx_t *ctx, const ssi_arg *arg, const char *target,
+                        const include_state *inc)
 {
     ssi_state *s = ctx->intern;
     ssi_memory memory;
@@ -300,7 +348,7 @@ static int include_kept(include_ctx_t *ctx, const ssi_arg *arg, const include_st
     int ok;
 
     ssi_out_divert(&s->out, &memory, (apr_size_t)s->conf->value_bytes_most);
-    ok = include_one(ctx, arg);
+    ok = target && include_one(ctx, arg, target);
     text = ssi_out_restore(&s->out, &memory, ctx->pool);
     if (memory.overflow) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
@@ -319,9 +367,29 @@ static int include_kept(include_ctx_t *ctx, const ssi_arg *arg, const include_st
     return 1;
 }
 
+/* What follows in the page does not need its outcome. */
+static int include_may_be_beside(include_ctx_t *ctx, const ssi_arg *arg, const include_state *inc,
+                                 const char *stub)
+{
+    return *arg->name == 'v' && inc->attempts == 1 && !inc->wait && !inc->set &&
+           (!inc->stub || stub) && ssi_beside_may(ctx);
+}
+
 static int include_attempt(include_ctx_t *ctx, const ssi_arg *arg, const include_state *inc)
 {
-    return inc->set || inc->stub ? include_kept(ctx, arg, inc) : include_one(ctx, arg);
+    const char *target = ssi_expand(ctx, arg->decoded, SSI_EXPAND_DROP_NAME);
+    const char *stub = inc->stub ? ssi_block_text(ctx, inc->stub) : NULL;
+
+    if (include_limited(ctx))
+        target = NULL;
+    else if (include_may_be_beside(ctx, arg, inc, stub)) {
+        int ok = include_beside(ctx, arg, target, stub);
+
+        if (ok != INCLUDE_HERE)
+            return ok;
+    }
+    return inc->set || inc->stub ? include_kept(ctx, arg, target, inc)
+                                 : target && include_one(ctx, arg, target);
 }
 
 /* After two failures in a row the attributes that follow are not tried any more. */
@@ -357,17 +425,26 @@ static int include_attribute(include_ctx_t *ctx, void *state, const ssi_arg *arg
     return 1;
 }
 
+static void include_prepare(include_ctx_t *ctx, const ssi_arg *arg, include_state *inc)
+{
+    if (!strcmp(arg->name, "stub"))
+        inc->stub = ssi_expand(ctx, arg->decoded, SSI_EXPAND_DROP_NAME);
+    else if (!strcmp(arg->name, "set"))
+        inc->set = ssi_expand(ctx, arg->decoded, SSI_EXPAND_DROP_NAME);
+    else if (!strcmp(arg->name, "wait"))
+        inc->wait = !strcmp(arg->decoded, "yes");
+    else
+        inc->attempts++;
+}
+
 apr_status_t ssi_do_include(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade *bb)
 {
     const ssi_directive *d = ctx->intern->directive;
     include_state inc = {0};
 
-    for (unsigned i = 0; i < d->args_n; i++) {
-        if (d->args[i].decoded && !strcmp(d->args[i].name, "stub"))
-            inc.stub = ssi_expand(ctx, d->args[i].decoded, SSI_EXPAND_DROP_NAME);
-        if (d->args[i].decoded && !strcmp(d->args[i].name, "set"))
-            inc.set = ssi_expand(ctx, d->args[i].decoded, SSI_EXPAND_DROP_NAME);
-    }
+    for (unsigned i = 0; i < d->args_n; i++)
+        if (d->args[i].decoded)
+            include_prepare(ctx, &d->args[i], &inc);
     ssi_attributes(ctx, APLOGNO(01341), 1, include_attribute, &inc);
     if (inc.failed)
         ssi_error(ctx);

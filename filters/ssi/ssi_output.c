@@ -60,13 +60,62 @@ apr_status_t ssi_out_pass(ssi_out *out)
     return out->status;
 }
 
+/* The first include that is not there yet, or NULL. */
+static apr_bucket *out_first_missing(const ssi_out *out)
+{
+    const char *data;
+    apr_size_t len;
+
+    for (apr_bucket *e = APR_BRIGADE_FIRST(out->bb); e != APR_BRIGADE_SENTINEL(out->bb);
+         e = APR_BUCKET_NEXT(e))
+        if (SSI_BUCKET_IS_BESIDE(e) &&
+            APR_STATUS_IS_EAGAIN(apr_bucket_read(e, &data, &len, APR_NONBLOCK_READ)))
+            return e;
+    return NULL;
+}
+
+static apr_size_t out_length(const apr_bucket_brigade *bb)
+{
+    apr_size_t len = 0;
+
+    for (const apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e))
+        len += e->length == (apr_size_t)-1 ? 0 : e->length;
+    return len;
+}
+
+/* What stands behind an include that is not there yet waits with it. An included page passes all on: the page that includes it
+ * decides. */
+static apr_status_t out_pass_some(ssi_out *out, int flush)
+{
+    apr_bucket *missing = NULL;
+    apr_bucket_brigade *rest = NULL;
+
+    ssi_out_end_block(out);
+    if (ssi_ctx_of(out->f)->intern->top->besides && out_is_outermost(out))
+        missing = out_first_missing(out);
+    if (missing && missing == APR_BRIGADE_FIRST(out->bb))
+        return out->status;
+    if (missing)
+        rest = apr_brigade_split(out->bb, missing);
+    if (flush)
+        APR_BRIGADE_INSERT_TAIL(out->bb, apr_bucket_flush_create(out->f->c->bucket_alloc));
+    ssi_out_pass(out);
+    if (rest) {
+        APR_BRIGADE_CONCAT(out->bb, rest);
+        out->held = out_length(out->bb);
+    }
+    return out->status;
+}
+
+apr_status_t ssi_out_pass_ready(ssi_out *out)
+{
+    return out_pass_some(out, 0);
+}
+
 apr_status_t ssi_out_flush(ssi_out *out)
 {
-    if (out->memory)
-        return out->status;
-    ssi_out_end_block(out);
-    APR_BRIGADE_INSERT_TAIL(out->bb, apr_bucket_flush_create(out->f->c->bucket_alloc));
-    return ssi_out_pass(out);
+    return out->memory ? out->status : out_pass_some(out, 1);
 }
 
 /* ---- memory ---- */
@@ -118,25 +167,33 @@ char *ssi_out_restore(ssi_out *out, ssi_memory *memory, apr_pool_t *p)
 
 /* ---- adding ---- */
 
-/* SSIMaxBytes, for a page and everything that it includes. 0: it is exceeded, nothing is added. */
+int ssi_charge(ssi_top *top, const ssi_dir_conf *conf, const request_rec *r, apr_size_t len)
+{
+    if (top->stopped)
+        return 0;
+    top->bytes += (apr_off_t)len;
+    if (!conf->bytes_most || top->bytes <= conf->bytes_most)
+        return 1;
+    top->stopped = 1;
+    ssi_depends_top(top, SSI_DEPENDS_VOLATILE);
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                  "page has more than SSIMaxBytes (%" APR_INT64_T_FMT
+                  ") bytes, the rest is cut: %s",
+                  conf->bytes_most, r->filename);
+    return 0;
+}
+
+/* For a page and everything that it includes. 0: it is exceeded, nothing is added. Output of an included page is counted when it
+ * becomes that of the outermost one. */
 static int out_charge(ssi_out *out, apr_size_t len)
 {
     include_ctx_t *ctx = ssi_ctx_of(out->f);
     ssi_top *top = ctx->intern->top;
-    apr_off_t most = ctx->intern->conf->bytes_most;
 
     if (top->stopped)
         return 0;
-    /* Output of an included page is counted when it becomes that of the outermost one. */
-    if (ctx->intern->link->depth == 0)
-        top->bytes += (apr_off_t)len;
-    if (!most || top->bytes <= most)
+    if (ssi_charge(top, ctx->intern->conf, ctx->r, ctx->intern->link->depth == 0 ? len : 0))
         return 1;
-    top->stopped = 1;
-    ssi_depends_top(top, SSI_DEPENDS_VOLATILE);
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
-                  "page has more than SSIMaxBytes (%" APR_OFF_T_FMT ") bytes, the rest is cut: %s",
-                  most, ctx->r->filename);
     ssi_out_end_block(out);
     APR_BRIGADE_INSERT_TAIL(out->bb, apr_bucket_pool_create(ctx->error_str, strlen(ctx->error_str),
                                                             ctx->pool, out->f->c->bucket_alloc));
@@ -147,6 +204,9 @@ static int out_charge(ssi_out *out, apr_size_t len)
 static void out_gathered(ssi_out *out, apr_size_t len)
 {
     out->held += len;
+    if (out->held <= out->gather)
+        return;
+    ssi_out_pass_ready(out);
     if (out->held > out->gather)
         ssi_out_pass(out);
 }

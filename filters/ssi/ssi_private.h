@@ -49,6 +49,7 @@
  *   ssi_elements_file.c            fsize, flastmod
  *   ssi_flow.c                     if, elif, else, endif; block, endblock
  *   ssi_include.c, ssi_timeout.c   include, and the time that it has
+ *   ssi_beside.c                   includes that another worker runs meanwhile
  *   ssi_exec.c                     exec
  *   ssi_vars.c                     variables and their replacement in values
  *   ssi_encode.c                   encoding= and decoding=, HTML entities
@@ -60,7 +61,8 @@
  *   ssi_renderings.c               validators of earlier renderings, kept with the compiled page
  *   ssi_check.c                    brigade --check-ssi
  *
- * All state of a page belongs to the thread that runs its request.
+ * All state of a page belongs to the thread that runs its request, but for the counter top->beside_n and for what
+ * ssi_beside.c has under a lock.
  */
 #include "ssi_page.h"
 #include "httpd.h"
@@ -84,6 +86,9 @@
 #define SSI_OUT_GATHER_PARTS (1024 * 1024)
 #define SSI_OUT_BLOCK 8000 /**< size of the blocks into which short pieces are copied */
 #define SSI_OUT_COPY 512   /**< shorter pieces are copied: cheaper than a bucket and an iovec */
+
+struct ssi_top;
+typedef struct ssi_top ssi_top;
 
 /** Output that goes to memory instead of to the client: of a block, or of include set= or stub=. */
 typedef struct ssi_memory {
@@ -119,10 +124,14 @@ void ssi_out_span(ssi_out *out, ssi_page *page, apr_size_t off, apr_size_t len);
 void ssi_out_bucket(ssi_out *out, apr_bucket *e);
 /** The block becomes a bucket of out->bb. */
 void ssi_out_end_block(ssi_out *out);
-/** Pass everything on. */
+/** Pass everything on. Blocking: until all includes in it are there. */
 apr_status_t ssi_out_pass(ssi_out *out);
-/** Pass everything on and have it sent: what comes next has to be waited for. */
+/** Pass on what comes before the first include that is not there yet. */
+apr_status_t ssi_out_pass_ready(ssi_out *out);
+/** The same, and have it sent: what comes next has to be waited for. */
 apr_status_t ssi_out_flush(ssi_out *out);
+/** SSIMaxBytes: @a len more bytes of output, of page @a r. @return 0: that is too much; the first time there is a message */
+int ssi_charge(ssi_top *top, const ssi_dir_conf *conf, const request_rec *r, apr_size_t len);
 /** Output goes to @a memory, up to @a most bytes (0: no limit), until ssi_out_restore(). */
 void ssi_out_divert(ssi_out *out, ssi_memory *memory, apr_size_t most);
 /** Ends the last ssi_out_divert(). @return its output, NUL-terminated, in @a p */
@@ -172,7 +181,7 @@ typedef struct ssi_digest {
 #define SSI_TOP_TAG 0x53534954u /* "SSIT" */
 
 /** The outermost request of a page and of everything that it includes. In r->pool. */
-typedef struct ssi_top {
+struct ssi_top {
     uint32_t tag;
     request_rec *r;
     int depends;               /**< SSI_DEPENDS_* */
@@ -190,13 +199,15 @@ typedef struct ssi_top {
     const char *announced_tag; /**< the ETag that was sent before the page was complete, or NULL */
     apr_time_t newest;         /**< modification time of the newest part */
     unsigned includes;         /**< that were run */
+    int besides;               /**< of these: by other workers */
+    int beside_n;              /**< of these: not over yet. Atomic: other workers count down */
     apr_off_t bytes;           /**< of output */
     int env_ready;             /**< the environment has its variables */
     int stopped; /**< no more output: SSIMaxBytes was reached, or the page runs again on a worker */
     int waits;   /**< some part had to be waited for, or was sent before the page was complete */
     int may_rerun; /**< it runs on an event loop, and nothing was sent yet */
     int rerun;     /**< it is to be run again on a worker, from the beginning */
-} ssi_top;
+};
 
 /** In r->request_config, of a page's request and of each request that a page includes. */
 typedef struct ssi_link {
@@ -205,7 +216,9 @@ typedef struct ssi_link {
     int depth;           /**< 0 for top->r */
     apr_time_t deadline; /**< of the include, by brg_monotonic_now(); 0: none */
     int late;            /**< the deadline is over */
-    server_rec *server;  /**< ssi_timeout_server(), whose timeout ends with the include; or NULL */
+    int beside;          /**< another worker runs the request: top and parent are not its own */
+    int besides; /**< another worker runs, or ran, a part of it: the request lives as long as top->r */
+    server_rec *server; /**< ssi_timeout_server(), whose timeout ends with the include; or NULL */
 } ssi_link;
 
 #define SSI_MATCHES AP_MAX_REG_MATCH
@@ -314,7 +327,7 @@ void ssi_finish(include_ctx_t *ctx, int unfinished);
 
 /* ---- ssi_filter.c ---- */
 
-extern ap_filter_rec_t *ssi_includes_handle, *ssi_capture_handle;
+extern ap_filter_rec_t *ssi_includes_handle, *ssi_capture_handle, *ssi_beside_handle;
 void ssi_filters_register(void);
 
 /* ---- ssi_handler.c ---- */
@@ -402,6 +415,35 @@ server_rec *ssi_timeout_server(request_rec *sub);
 ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub, apr_time_t deadline);
 /** @a sub ended with @a status. 1 if that was because its deadline was over. */
 int ssi_sub_is_late(request_rec *sub, int status);
+/** 1 if the deadline is over. @a link: may be NULL */
+int ssi_link_is_late(ssi_link *link);
+/** What waits for the sub-request of @a link, and reading @a e (may be NULL), ends with its deadline. */
+void ssi_sub_set_timeout(ssi_link *link, apr_bucket *e);
+/** When an include that begins now has to be over; 0: no limit. */
+apr_time_t ssi_include_deadline(const ssi_state *s);
+/** Messages about an include of page @a r that failed. */
+void ssi_log_late(const request_rec *r, const char *target);
+void ssi_log_failed(const request_rec *r, const char *target, int status);
+/** A sub-request that was run on this thread is no longer needed. */
+void ssi_sub_end(request_rec *sub);
+
+/* ---- ssi_beside.c ---- */
+
+/** The type of buckets that stand for the output of an include that another worker runs. */
+extern const apr_bucket_type_t ssi_beside_type;
+#define SSI_BUCKET_IS_BESIDE(e) ((e)->type == &ssi_beside_type)
+/** An include that comes here may run on another worker, as far as can be said before its look-up. */
+int ssi_beside_may(include_ctx_t *ctx);
+/** 1 if the output of @a sub may have to be waited for, and does not change the page. */
+int ssi_beside_is_for(request_rec *sub);
+/**
+ * Let another worker run @a sub, from brg_sub_req_apart(). Its output, or the error message, will stand where the page is now.
+ * @param stub  shown instead if it fails or is empty; NULL: none. Lives as long as the page
+ * @return 1: sub is not the caller's any more. 0: no worker is free; sub was spoilt by the attempt, and can only be destroyed
+ */
+int ssi_beside_start(include_ctx_t *ctx, const ssi_arg *arg, request_rec *sub, const char *stub);
+/** The filter behind all filters of such a sub-request. */
+apr_status_t ssi_beside_output(ap_filter_t *f, apr_bucket_brigade *bb);
 
 /* ---- ssi_depends.c ---- */
 

@@ -230,6 +230,8 @@ int ssi_complete(include_ctx_t *ctx)
         ssi_headers_prepare(r, s->conf);
         apr_table_unset(r->headers_out, "ETag");
     }
+    if (s->top->besides)
+        return OK; /* the length of what other workers make is not known */
     ap_set_content_length(r, (apr_off_t)len);
     if (is_volatile || (!parts && s->top->depends) || !(body = complete_flat(ctx, len)))
         return OK;

@@ -56,6 +56,22 @@ BRG_DECLARE(int) brg_thread_index(void);
  */
 BRG_DECLARE(int) brg_thread_is_loop(void);
 
+/** Work for brg_worker_beside(). The caller's, until @a run returns. */
+typedef struct brg_beside {
+    void (*run)(struct brg_beside *work);
+    struct brg_beside *next; /**< the server's */
+} brg_beside;
+
+/**
+ * Let another worker of the same event loop do a part of what the calling worker does: now, or not at all. At most every
+ * second thread of a loop works for another one, and none that a waiting connection needs.
+ *
+ * @param work  NULL: nothing is run; asks whether something would be
+ * @return 1: work->run() is called, or is being called; 0: no thread is free, or the caller is no worker
+ * Threads: any. Blocking: no.
+ */
+BRG_DECLARE(int) brg_worker_beside(brg_beside *work);
+
 /**
  * Start a thread beside the server's own. It gets no signals but those that it causes itself; programs that it starts
  * have the usual ones again. It is neither a loop nor a worker: it may wait, and must not touch connections or requests.

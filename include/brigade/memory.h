@@ -63,6 +63,13 @@ BRG_DECLARE(int) brg_scope_by_name(const char *name);
 BRG_DECLARE(apr_status_t)
 brg_pool_create_scoped(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope);
 
+/**
+ * The same, with memory of its own: from the return on another thread than that of @a parent may use the pool, one at a
+ * time. It is still ended with @a parent, or before, by the thread of @a parent.
+ */
+BRG_DECLARE(apr_status_t)
+brg_pool_create_apart(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope);
+
 /** Answers of brg_pool_refused(): a memory system refused memory, and the pool uses its emergency reserve of 64 MB. */
 #define BRG_POOL_REFUSED 1
 #define BRG_POOL_RESERVE_LOW 2 /**< half of the reserve is used; at its end the process ends */

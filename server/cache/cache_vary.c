@@ -31,8 +31,10 @@ struct cache_vary_key {
 
 static const request_rec *vary_first(const request_rec *r)
 {
-    while (r->prev || r->main)
-        r = r->prev ? r->prev : r->main;
+    const request_rec *up;
+
+    while ((up = request_led_to(r)) != NULL)
+        r = up;
     return r;
 }
 

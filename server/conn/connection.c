@@ -292,6 +292,28 @@ static conn_rec *connection_build_stream(brg_conn *bc, apr_pool_t *p)
     return c;
 }
 
+conn_rec *connection_copy(conn_rec *of, apr_pool_t *p)
+{
+    connection_rec *cr = apr_pcalloc(p, sizeof *cr);
+    conn_rec *c = &cr->c;
+
+    *c = *of;
+    cr->magic = CONNECTION_MAGIC;
+    cr->filtered = 1;
+    cr->csd = ap_get_conn_socket(of);
+    cr->cs = *of->cs;
+    c->cs = &cr->cs;
+    c->pool = p;
+    c->master = of->master ? of->master : of;
+    c->conn_config = ap_create_conn_config(p);
+    for (const module *m = ap_top_module; m; m = m->next)
+        ap_set_module_config(c->conn_config, m, ap_get_module_config(of->conn_config, m));
+    c->notes = apr_table_copy(p, of->notes);
+    c->bucket_alloc = brg_bucket_alloc_create(p);
+    c->sbh = NULL; /* the thread's line of the scoreboard is that of the connection */
+    return c;
+}
+
 apr_status_t connection_attach_stream(brg_conn *bc)
 {
     apr_pool_t *p;

@@ -25,6 +25,13 @@ apr_status_t connection_attach(brg_conn *bc);
  */
 apr_status_t connection_attach_stream(brg_conn *bc);
 
+/**
+ * A conn_rec in @a p for a thread that runs a part of a request of @a of: with a bucket allocator, notes, configuration and state
+ * of its own, the same filters, and @a of or its master as master. connection_of() knows it not.
+ * Threads: that of @a of; then the other.
+ */
+conn_rec *connection_copy(conn_rec *of, apr_pool_t *p);
+
 /** Run pre_close_connection and destroy c, its pool and output. bc->fd stays open and belongs to
  * the loop. */
 void connection_detach(brg_conn *bc);

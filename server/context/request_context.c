@@ -80,10 +80,26 @@ request_conf_block *request_block_of(const request_rec *r)
     return block && block->conf.notes == block->notes ? block : NULL;
 }
 
+request_rec *request_led_to(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return block && block->apart ? NULL : r->prev ? r->prev : r->main;
+}
+
+void request_set_apart(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    BRG_ASSERT(r->main != NULL);
+    if (block)
+        block->apart = 1;
+}
+
 void request_mark_volatile(request_rec *r, const char *who, const char *why)
 {
     BRG_ASSERT(who && why);
-    for (; r; r = r->prev ? r->prev : r->main) {
+    for (; r; r = request_led_to(r)) {
         request_conf_block *block = request_block_of(r);
 
         if (block && !block->volatile_why) {
@@ -103,7 +119,7 @@ const char *request_volatile_why(const request_rec *r, const char **who)
 
 void request_mark_blocking(request_rec *r)
 {
-    for (; r; r = r->prev ? r->prev : r->main) {
+    for (; r; r = request_led_to(r)) {
         request_conf_block *block = request_block_of(r);
 
         if (block)
@@ -261,7 +277,7 @@ request_offer *request_offer_of(const request_rec *r)
 
 void request_offer_drop(request_rec *r)
 {
-    for (; r; r = r->main ? r->main : r->prev) {
+    for (; r; r = request_led_to(r)) {
         request_conf_block *block = request_block_of(r);
 
         if (block)

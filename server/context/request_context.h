@@ -30,6 +30,15 @@
 int request_conf_create(request_rec *r);
 
 /**
+ * Another thread than that of the main request is to run the sub-request @a r. What it does from now on says nothing about the
+ * requests that led to it: whoever runs it has said that these depend on something unknown.
+ */
+void request_set_apart(request_rec *r);
+
+/** The request that led to @a r, by a sub-request or an internal redirect; NULL: none, or another thread has it. */
+request_rec *request_led_to(const request_rec *r);
+
+/**
  * The outcome of @a r depends on more than its URI, its virtual host and files: an expression was
  * evaluated. Also holds for the requests that led to r.
  * @param who  the module whose reason that is
@@ -131,7 +140,7 @@ typedef struct request_dependencies {
     const char *first;        /**< absolute path, or NULL: none yet */
     apr_array_header_t *more; /**< const char *, or NULL */
     uint8_t too_many;         /**< there were more than are kept: nothing is to be stored */
-    uint8_t query;       /**< an expression looked at the query */
+    uint8_t query;            /**< an expression looked at the query */
     uint8_t link_policy; /**< whether links were allowed was looked at, component by component */
 } request_dependencies;
 

@@ -19,6 +19,7 @@ typedef struct request_conf_block {
     unsigned filters_used;    /**< of filters */
     const char *volatile_module; /**< request_mark_volatile(): who, */
     const char *volatile_why;    /**< and why; NULL: not marked */
+    int apart;                   /**< request_set_apart() */
     int may_block;               /**< request_mark_blocking() */
     int may_rerun;               /**< a worker may call the handler again: request_allow_rerun() */
     int reruns;                  /**< and is to: request_mark_rerun() */

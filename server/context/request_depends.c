@@ -8,11 +8,19 @@
 #include "brigade/response_cache.h"
 #include "apr_strings.h"
 
+/* The first one, where the list is; or the first that this thread has, whose list nobody asks for. */
+static const request_rec *depends_first(const request_rec *r)
+{
+    const request_rec *up;
+
+    while ((up = request_led_to(r)) != NULL)
+        r = up;
+    return r;
+}
+
 static request_conf_block *request_first_block(const request_rec *r)
 {
-    while (r->prev || r->main)
-        r = r->prev ? r->prev : r->main;
-    return request_block_of(r);
+    return request_block_of(depends_first(r));
 }
 
 const request_dependencies *request_dependencies_of(const request_rec *r)
@@ -71,9 +79,7 @@ BRG_DECLARE(void) brg_cache_depends_on(request_rec *r, const char *path)
     }
     if (d->first && depends_already(d, path))
         return;
-    while (r->prev || r->main)
-        r = r->prev ? r->prev : r->main;
-    p = r->pool;
+    p = depends_first(r)->pool;
     if (!d->first) {
         d->first = apr_pstrdup(p, path);
         return;

@@ -4,6 +4,7 @@
 #include "crash.h"
 #include "loop.h"
 #include "memory_settings.h"
+#include "program_thread.h"
 #include "thread_self.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
@@ -28,7 +29,10 @@ struct worker_pool {
     pthread_cond_t work;
     brg_conn *head, **tail; /* waiting connections, linked by next */
     int waiting, idle, alive, limit, stopping;
-    int running; /* threads at work for a connection */
+    brg_beside *beside; /* taken, and no thread has begun it: as many threads as these are idle */
+    int beside_waiting;
+    int beside_n; /* these, and those that run */
+    int running;  /* threads at work */
     int waiting_most;
     apr_interval_time_t wait_most_us; /* 0 = any */
     int first_index;
@@ -36,6 +40,8 @@ struct worker_pool {
     size_t stack_bytes;
     brg_loop *loop;
 };
+
+static PROGRAM_THREAD_LOCAL worker_pool *worker_mine;
 
 struct worker_start {
     worker_pool *wp;
@@ -186,7 +192,7 @@ static void worker_wait(worker_pool *wp, int seconds)
 
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += seconds;
-    while (!wp->head && !wp->stopping && rc == 0) {
+    while (!wp->head && !wp->beside && !wp->stopping && rc == 0) {
         wp->idle++;
         rc = pthread_cond_timedwait(&wp->work, &wp->lock, &until);
         wp->idle--;
@@ -207,15 +213,29 @@ static void worker_trim(worker_pool *wp)
     pthread_mutex_lock(&wp->lock);
 }
 
-/* With the lock held. NULL: this thread is to end. */
-static brg_conn *worker_next(worker_pool *wp)
+static brg_beside *worker_first_beside(worker_pool *wp)
+{
+    brg_beside *work = wp->beside;
+
+    if (!work)
+        return NULL;
+    BRG_ASSERT(wp->beside_waiting > 0);
+    wp->beside = work->next;
+    wp->beside_waiting--;
+    return work;
+}
+
+/* With the lock held. 0: this thread is to end. */
+static int worker_next(worker_pool *wp, brg_conn **bc, brg_beside **work)
 {
     worker_wait(wp, WORKER_TRIM_SECONDS);
-    if (!wp->head && !wp->stopping) {
+    if (!wp->head && !wp->beside && !wp->stopping) {
         worker_trim(wp);
         worker_wait(wp, WORKER_IDLE_SECONDS - WORKER_TRIM_SECONDS);
     }
-    return worker_first(wp);
+    *bc = NULL;
+    *work = worker_first_beside(wp);
+    return *work || (*bc = worker_first(wp)) != NULL;
 }
 
 static void worker_show(const worker_pool *wp, int slot, int status)
@@ -234,6 +254,28 @@ static void worker_run(brg_conn *bc)
         bc->driver->work(bc);
 }
 
+/* With the lock held. */
+static void worker_loop(worker_pool *wp)
+{
+    brg_beside *work;
+    brg_conn *bc;
+
+    while (worker_next(wp, &bc, &work)) {
+        wp->running++;
+        pthread_mutex_unlock(&wp->lock);
+        if (work)
+            work->run(work);
+        else
+            worker_run(bc);
+        brg_run_turn_end(apr_time_now());
+        if (bc)
+            loop_return(bc);
+        pthread_mutex_lock(&wp->lock);
+        wp->running--;
+        wp->beside_n -= work != NULL;
+    }
+}
+
 static void *worker_main(void *baton)
 {
     struct worker_start *start = baton;
@@ -241,27 +283,20 @@ static void *worker_main(void *baton)
     int slot = start->slot;
     char crash_stack[CRASH_STACK_BYTES];
     stack_t old;
-    brg_conn *bc;
 
     free(start);
     crash_stack_begin(crash_stack, &old);
     thread_self_set(NULL, wp->first_index + slot);
+    worker_mine = wp;
     worker_show(wp, slot, SERVER_STARTING);
     worker_show(wp, slot, SERVER_READY);
     pthread_mutex_lock(&wp->lock);
-    while ((bc = worker_next(wp)) != NULL) {
-        wp->running++;
-        pthread_mutex_unlock(&wp->lock);
-        worker_run(bc);
-        brg_run_turn_end(apr_time_now());
-        loop_return(bc);
-        pthread_mutex_lock(&wp->lock);
-        wp->running--;
-    }
+    worker_loop(wp);
     pthread_mutex_unlock(&wp->lock);
     brg_run_turn_end(apr_time_now());
     worker_show(wp, slot, SERVER_DEAD);
     thread_self_end();
+    worker_mine = NULL;
     crash_stack_end(&old);
     pthread_mutex_lock(&wp->lock);
     wp->index_used[slot] = 0;
@@ -294,6 +329,12 @@ static int worker_spawn(worker_pool *wp)
     return 0;
 }
 
+/* With the lock held: more threads are idle than have work to come for. */
+static int worker_is_free(const worker_pool *wp)
+{
+    return wp->idle > wp->waiting + wp->beside_waiting;
+}
+
 int worker_pool_submit(worker_pool *wp, brg_conn *bc)
 {
     int rc = 0;
@@ -307,7 +348,7 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc)
         pthread_mutex_unlock(&wp->lock);
         return WORKER_POOL_FULL;
     }
-    if (wp->idle <= wp->waiting && wp->alive < wp->limit)
+    if (!worker_is_free(wp) && wp->alive < wp->limit)
         rc = worker_spawn(wp);
     if (rc && !wp->alive) {
         pthread_mutex_unlock(&wp->lock);
@@ -321,6 +362,39 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc)
     pthread_cond_signal(&wp->work);
     pthread_mutex_unlock(&wp->lock);
     return 0;
+}
+
+/* With the lock held. */
+static int worker_may_take_beside(const worker_pool *wp)
+{
+    return !wp->stopping && 2 * (wp->beside_n + 1) <= wp->limit &&
+           (worker_is_free(wp) || wp->alive < wp->limit);
+}
+
+/* With the lock held. */
+static int worker_takes_beside(worker_pool *wp)
+{
+    return worker_may_take_beside(wp) && (worker_is_free(wp) || worker_spawn(wp) == 0);
+}
+
+BRG_DECLARE(int) brg_worker_beside(brg_beside *work)
+{
+    worker_pool *wp = worker_mine;
+    int taken;
+
+    if (!wp)
+        return 0;
+    pthread_mutex_lock(&wp->lock);
+    taken = work ? worker_takes_beside(wp) : worker_may_take_beside(wp);
+    if (taken && work) {
+        work->next = wp->beside;
+        wp->beside = work;
+        wp->beside_waiting++;
+        wp->beside_n++;
+        pthread_cond_signal(&wp->work);
+    }
+    pthread_mutex_unlock(&wp->lock);
+    return taken;
 }
 
 int worker_pool_is_busy(worker_pool *wp)

@@ -183,8 +183,7 @@ void request_register_hooks(apr_pool_t *p)
 {
     /* The core registers first: what modules promised is counted from here. */
     ap_clear_auth_internal();
-    ap_subreq_core_filter_handle = ap_register_output_filter(
-        "SUBREQ_CORE", ap_sub_req_output_filter, NULL, AP_FTYPE_CONTENT_SET);
+    subreq_register_filters();
 
     ap_hook_post_config(request_post_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_optional_fn_retrieve(auth_helpers_retrieve, NULL, NULL, APR_HOOK_MIDDLE);

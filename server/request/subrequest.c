@@ -9,7 +9,11 @@
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
+#include "brigade/memory.h"
 #include "brigade/response_cache.h"
+#include "brigade/subrequest.h"
+#include "connection.h"
+#include "request_context.h"
 #include "util_script.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
@@ -43,12 +47,10 @@ static void subreq_take_filters(request_rec *sub, const request_rec *r, ap_filte
     }
 }
 
-static request_rec *subreq_make(const request_rec *r, ap_filter_t *next_filter)
+static request_rec *subreq_make_in(apr_pool_t *pool, const request_rec *r, ap_filter_t *next_filter)
 {
-    apr_pool_t *pool;
     request_rec *sub;
 
-    apr_pool_create(&pool, r->pool);
     apr_pool_tag(pool, "subrequest");
     sub = apr_pcalloc(pool, sizeof *sub);
     sub->pool = pool;
@@ -77,6 +79,14 @@ static request_rec *subreq_make(const request_rec *r, ap_filter_t *next_filter)
     return sub;
 }
 
+static request_rec *subreq_make(const request_rec *r, ap_filter_t *next_filter)
+{
+    apr_pool_t *pool;
+
+    apr_pool_create(&pool, r->pool);
+    return subreq_make_in(pool, r, next_filter);
+}
+
 /* A look-up always returns a request; if it failed, its status tells. */
 static request_rec *subreq_too_deep(request_rec *sub)
 {
@@ -101,12 +111,9 @@ static request_rec *subreq_process(request_rec *sub, const request_rec *r)
 
 /* ---- by URI ---- */
 
-AP_DECLARE(request_rec *)
-ap_sub_req_method_uri(const char *method, const char *new_uri, const request_rec *r,
-                      ap_filter_t *next_filter)
+static request_rec *subreq_look_up(request_rec *sub, const char *method, const char *new_uri,
+                                   const request_rec *r, const ap_filter_t *next_filter)
 {
-    request_rec *sub = subreq_make(r, next_filter);
-
     sub->method = method;
     sub->method_number = ap_method_number_of(method);
     if (new_uri[0] == '/') {
@@ -124,6 +131,13 @@ ap_sub_req_method_uri(const char *method, const char *new_uri, const request_rec
     if (ap_run_quick_handler(sub, 1) == OK)
         return sub;
     return subreq_run_phases(sub);
+}
+
+AP_DECLARE(request_rec *)
+ap_sub_req_method_uri(const char *method, const char *new_uri, const request_rec *r,
+                      ap_filter_t *next_filter)
+{
+    return subreq_look_up(subreq_make(r, next_filter), method, new_uri, r, next_filter);
 }
 
 AP_DECLARE(request_rec *)
@@ -248,4 +262,52 @@ AP_DECLARE(int) ap_run_sub_req(request_rec *r)
 AP_DECLARE(void) ap_destroy_sub_req(request_rec *r)
 {
     apr_pool_destroy(r->pool);
+}
+
+/* ---- on another thread ---- */
+
+BRG_DECLARE(request_rec *)
+brg_sub_req_apart(const char *new_uri, const request_rec *r, ap_filter_t *next_filter)
+{
+    apr_pool_t *pool;
+
+    brg_pool_create_apart(&pool, r->pool, BRG_SCOPE_REQUEST);
+    return subreq_look_up(subreq_make_in(pool, r, next_filter), "GET", new_uri, r, next_filter);
+}
+
+static apr_status_t subreq_no_body(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode,
+                                   apr_read_type_e block, apr_off_t readbytes)
+{
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(f->c->bucket_alloc));
+    return APR_SUCCESS;
+}
+
+static ap_filter_rec_t *subreq_no_body_handle;
+
+void subreq_register_filters(void)
+{
+    ap_subreq_core_filter_handle = ap_register_output_filter(
+        "SUBREQ_CORE", ap_sub_req_output_filter, NULL, AP_FTYPE_CONTENT_SET);
+    subreq_no_body_handle =
+        ap_register_input_filter("SUBREQ_NO_BODY", subreq_no_body, NULL, AP_FTYPE_PROTOCOL);
+}
+
+BRG_DECLARE(void) brg_sub_req_leave(request_rec *sub, const ap_filter_t *next, ap_filter_t *to)
+{
+    conn_rec *c = connection_copy(sub->connection, sub->pool);
+    ap_filter_t *f = sub->output_filters;
+
+    BRG_ASSERT(sub->main && sub->pool != sub->main->pool && sub->status == HTTP_OK);
+    for (; f->next != next; f = f->next) {
+        BRG_ASSERT(f->r == sub && f->next);
+        f->c = c;
+    }
+    f->c = c;
+    f->next = to;
+    sub->connection = c;
+    sub->input_filters = sub->proto_input_filters = NULL;
+    ap_add_input_filter_handle(subreq_no_body_handle, NULL, sub, c);
+    BRG_ASSERT(sub->input_filters && sub->input_filters == sub->proto_input_filters);
+    sub->proto_output_filters = sub->output_filters;
+    request_set_apart(sub);
 }

@@ -14,6 +14,7 @@
  */
 #include "walk_private.h"
 #include "apr_allocator.h"
+#include "request_context.h"
 #include "brigade/assert.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -138,18 +139,12 @@ static ap_conf_vector_t *merge_add(ap_conf_vector_t *base, ap_conf_vector_t *sec
     return result;
 }
 
-/* The request that this one follows from: one that was redirected goes before the main request. */
-static request_rec *merge_origin(const request_rec *r)
-{
-    return r->prev ? r->prev : r->main;
-}
-
 static ap_conf_vector_t *merge_for_request(request_rec *r, ap_conf_vector_t *base,
                                            ap_conf_vector_t *sec)
 {
     merge_note *note;
 
-    for (request_rec *q = r; q; q = merge_origin(q)) {
+    for (request_rec *q = r; q; q = request_led_to(q)) {
         void **list = ap_get_request_note(q, AP_NOTE_DIRECTORY_WALK);
 
         for (note = list ? *list : NULL; note; note = note->next)

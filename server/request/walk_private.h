@@ -24,6 +24,9 @@
 ap_conf_vector_t *walk_merge(request_rec *r, ap_conf_vector_t *base, ap_conf_vector_t *sec,
                              int are_config);
 
+/** The filters of sub-requests (subrequest.c). */
+void subreq_register_filters(void);
+
 /** 1 if @a conf is the server's defaults or a merge that is kept with the configuration. */
 int walk_is_config(const request_rec *r, const ap_conf_vector_t *conf);
 

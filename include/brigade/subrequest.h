@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_SUBREQUEST_H
+#define BRIGADE_SUBREQUEST_H
+
+/**
+ * @file brigade/subrequest.h
+ * Sub-requests that another thread runs, beside the request that they are a part of.
+ */
+#include "httpd.h"
+#include "util_filter.h"
+#include "brigade/declare.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * As ap_sub_req_lookup_uri(), with memory that the sub-request shares with no other request.
+ * Threads: the request's. Blocking: as the phases of the request.
+ */
+BRG_DECLARE(request_rec *)
+brg_sub_req_apart(const char *new_uri, const request_rec *r, ap_filter_t *next_filter);
+
+/**
+ * Before another thread runs (ap_run_sub_req()) what brg_sub_req_apart() returned with status 200. It has a conn_rec of its
+ * own from now on, with the main request's as master where that has none, no body, and writes to @a to in place of the
+ * filter @a next that it was looked up with.
+ *
+ * Until the other thread is done with it, the main request must not end, and nobody but that thread may use sub. sub->main
+ * may be read there; what its thread changes meanwhile (tables) may not. The thread of the main request destroys it.
+ *
+ * @param to  a filter whose function the other thread calls; as @a next not one of sub's own
+ * Threads: the main request's. Blocking: no.
+ */
+BRG_DECLARE(void) brg_sub_req_leave(request_rec *sub, const ap_filter_t *next, ap_filter_t *to);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
