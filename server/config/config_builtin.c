@@ -47,6 +47,7 @@ static char conf_switched_off[CONF_BUILTIN_MAX]; /* by BuiltinModule; by place i
 enum { CONF_ON = 1, CONF_UNLESS_LACKING };
 static char conf_switched_on[CONF_BUILTIN_MAX];
 static char conf_replaceable[CONF_BUILTIN_MAX]; /* LoadModule named a file that is there */
+static char conf_named[CONF_BUILTIN_MAX];       /* LoadModule named it */
 static char conf_lacks[CONF_BUILTIN_MAX]
                       [512]; /* what a built-in module does not offer, and where */
 
@@ -150,6 +151,7 @@ AP_DECLARE(const char *) ap_setup_prelinked_modules(process_rec *process)
     memset(conf_switched_off, 0, sizeof conf_switched_off);
     memset(conf_switched_on, 0, sizeof conf_switched_on);
     memset(conf_replaceable, 0, sizeof conf_replaceable);
+    memset(conf_named, 0, sizeof conf_named);
     for (module **m = ap_prelinked_modules; *m; m++) {
         const char *error;
 
@@ -318,9 +320,15 @@ void conf_builtin_named_file(const char *symbol, int is_there)
 
     if (!m || *conf_switch_of(m))
         return;
+    conf_named[conf_switch_of(m) - conf_switched_off] = 1;
     conf_replaceable[conf_switch_of(m) - conf_switched_off] = is_there != 0;
     if (m->module_index != -1 && conf_builtin_gives_way(m))
         conf_builtin_replace(m);
+}
+
+int conf_builtin_was_named(const module *m)
+{
+    return conf_named[conf_switch_of(m) - conf_switched_off];
 }
 
 const char *conf_builtin_lacks(const cmd_parms *cmd, const module *m, const char *what)

@@ -52,6 +52,9 @@ const char *conf_builtin_on(const char *name, int unless_lacking);
  * something is taken out for this generation. */
 void conf_builtin_named_file(const char *symbol, int is_there);
 
+/** 1 if a LoadModule line named the built-in module @a m. Threads: main. */
+int conf_builtin_was_named(const module *m);
+
 /**
  * A setter of the built-in module @a m met what that module does not offer.
  * @param what  the directive, with as much of its value as matters

@@ -141,8 +141,9 @@ const char *tls_set_buffer(cmd_parms *cmd, void *dir, const char *arg);
  * What a setter returns for what this module does not offer: the configuration is read again with the
  * module that LoadModule names, or it is refused.
  * @param value  behind the directive's name; NULL: the name is enough
+ * @param why    for the message that refuses it
  */
-const char *tls_not_offered(cmd_parms *cmd, const char *value);
+const char *tls_not_offered(cmd_parms *cmd, const char *value, const char *why);
 
 extern const command_rec tls_commands[];
 

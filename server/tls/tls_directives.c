@@ -7,6 +7,8 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "http_main.h"
+#include "ap_provider.h"
+#include "ap_socache.h"
 #include "apr_strings.h"
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +16,8 @@
 #include <string.h>
 
 APLOG_USE_MODULE(ssl);
+
+#define OCSP_WHY "revocation lists are looked at: SSLCARevocationCheck"
 
 static tls_server_conf *of_server(const cmd_parms *cmd)
 {
@@ -26,7 +30,7 @@ static void *setting_of(const cmd_parms *cmd)
     return (char *)of_server(cmd) + (intptr_t)cmd->info;
 }
 
-const char *tls_not_offered(cmd_parms *cmd, const char *value)
+const char *tls_not_offered(cmd_parms *cmd, const char *value, const char *why)
 {
     const char *what =
         value ? apr_pstrcat(cmd->pool, cmd->cmd->name, " ", value, NULL) : cmd->cmd->name;
@@ -34,15 +38,31 @@ const char *tls_not_offered(cmd_parms *cmd, const char *value)
 
     if (again)
         return again;
-    return apr_pstrcat(cmd->pool, what,
-                       " is not offered by the built-in ssl module; \"BuiltinModule ssl_module "
-                       "Off\" takes the module that LoadModule names",
+    return apr_pstrcat(cmd->pool, what, " is not offered by the built-in ssl module (", why,
+                       "); \"BuiltinModule ssl_module Off\" takes the module that LoadModule names",
                        NULL);
 }
 
+/* cmd->info says why. */
 static const char *set_refused(cmd_parms *cmd, void *dir, const char *args)
 {
-    return tls_not_offered(cmd, NULL);
+    return tls_not_offered(cmd, NULL, cmd->info);
+}
+
+/* What is always off here. */
+static const char *set_off_only(cmd_parms *cmd, void *dir, int on)
+{
+    return on ? tls_not_offered(cmd, "On", cmd->info) : NULL;
+}
+
+/* No engine is what "builtin" asks for. */
+static const char *set_engine_of_openssl(cmd_parms *cmd, void *dir, const char *name)
+{
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    if (error || !strcmp(name, "builtin"))
+        return error;
+    return tls_not_offered(cmd, name, cmd->info);
 }
 
 /* ---- switches and numbers ---- */
@@ -52,23 +72,18 @@ static const char *set_engine(cmd_parms *cmd, void *dir, const char *arg)
     int on = !ap_cstr_casecmp(arg, "on");
 
     if (!on && !ap_cstr_casecmp(arg, "optional"))
-        return tls_not_offered(cmd, arg);
+        return tls_not_offered(cmd, arg,
+                               "clients of today do not ask for TLS by Upgrade, RFC 2817");
     if (!on && ap_cstr_casecmp(arg, "off"))
         return "Argument must be On, Off, or Optional";
     of_server(cmd)->enabled = on;
-    return on ? tls_request_wake(cmd) : NULL;
+    return on ? tls_request_wake(cmd, 1) : NULL;
 }
 
 static const char *set_flag(cmd_parms *cmd, void *dir, int on)
 {
     *(int *)setting_of(cmd) = on;
     return NULL;
-}
-
-/* What is always off here. */
-static const char *set_off_only(cmd_parms *cmd, void *dir, int on)
-{
-    return on ? tls_not_offered(cmd, "On") : NULL;
 }
 
 static const char *set_fips(cmd_parms *cmd, void *dir, int on)
@@ -78,12 +93,20 @@ static const char *set_fips(cmd_parms *cmd, void *dir, int on)
     return error ? error : set_off_only(cmd, dir, on);
 }
 
+/* Off alone: more words may follow. */
+static const char *set_ocsp(cmd_parms *cmd, void *dir, const char *args)
+{
+    const char *word = ap_getword_conf(cmd->temp_pool, &args);
+
+    return ap_cstr_casecmp(word, "off") ? tls_not_offered(cmd, word, OCSP_WHY) : NULL;
+}
+
 /* Modules have the responses: without one, a certificate that names a responder needs Apache's module. */
 static const char *set_stapling(cmd_parms *cmd, void *dir, int on)
 {
     if (on && !ap_find_linked_module("mod_md.c") &&
         tls_staple_is_wanted(ap_conftree, cmd->temp_pool))
-        return set_off_only(cmd, dir, on);
+        return tls_not_offered(cmd, "On", "responses are those of mod_md, which is not loaded");
     of_server(cmd)->stapling = on;
     return NULL;
 }
@@ -95,6 +118,18 @@ static const char *set_stapling_detail(cmd_parms *cmd, void *dir, const char *ar
                  "%s has no effect: OCSP responses are those of mod_md (MDStapling)",
                  cmd->cmd->name);
     return NULL;
+}
+
+static const char *set_stapling_cache(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY), *end = ap_strchr_c(arg, ':');
+    const char *name = end ? apr_pstrmemdup(cmd->temp_pool, arg, (apr_size_t)(end - arg)) : arg;
+
+    if (error)
+        return error;
+    if (strcmp(name, "shmcb") != 0 && !ap_lookup_provider(AP_SOCACHE_PROVIDER_GROUP, name, "0"))
+        return apr_psprintf(cmd->pool, "'%s' stapling cache not supported", name);
+    return set_stapling_detail(cmd, dir, arg);
 }
 
 static const char *set_cache_timeout(cmd_parms *cmd, void *dir, const char *arg)
@@ -144,7 +179,7 @@ static const char *add_file(cmd_parms *cmd, apr_array_header_t **files, const ch
     const char *error;
 
     if (!strncmp(file, "pkcs11:", 7))
-        return tls_not_offered(cmd, "with a PKCS#11 URI");
+        return tls_not_offered(cmd, "with a PKCS#11 URI", "keys are read from files");
     error = tls_check_file(cmd, &file);
     if (error)
         return error;
@@ -316,8 +351,10 @@ static const char *set_command(cmd_parms *cmd, void *dir, const char *name, cons
     AP_INIT_##kind(name, fn, (void *)offsetof(tls_server_conf, field), where, help)
 #define STAPLING(name) \
     AP_INIT_RAW_ARGS(name, set_stapling_detail, NULL, RSRC_CONF, "without effect: see MDStapling")
-#define REFUSED(name) \
-    AP_INIT_RAW_ARGS(name, set_refused, NULL, OR_ALL | RSRC_CONF, "not offered by this module")
+#define OFF_ONLY(name, fn, why) AP_INIT_FLAG(name, fn, (void *)(uintptr_t)(why), RSRC_CONF, "Off")
+#define REFUSED(name, why) \
+    AP_INIT_RAW_ARGS(name, set_refused, (void *)(uintptr_t)(why), RSRC_CONF, "not offered: " why)
+#define GONE(name, where, help) AP_INIT_RAW_ARGS(name, ap_set_deprecated, NULL, where, help)
 
 const command_rec tls_commands[] = {
     SERVER("SSLEngine", TAKE1, set_engine, "On or Off: TLS on the addresses of this server"),
@@ -330,9 +367,9 @@ const command_rec tls_commands[] = {
     ANYWHERE("SSLCipherSuite", TAKE12, set_ciphers, "ciphers, in OpenSSL's syntax"),
     SETTING("SSLHonorCipherOrder", FLAG, set_flag, honor_order, RSRC_CONF,
             "On: the server's order counts"),
-    SERVER("SSLCompression", FLAG, set_off_only, "Off"),
-    SERVER("SSLInsecureRenegotiation", FLAG, set_off_only, "Off"),
-    SERVER("SSLFIPS", FLAG, set_fips, "Off"),
+    OFF_ONLY("SSLCompression", set_off_only, "compression tells secrets: CRIME"),
+    OFF_ONLY("SSLInsecureRenegotiation", set_off_only, "it lets others speak first: CVE-2009-3555"),
+    OFF_ONLY("SSLFIPS", set_fips, "OpenSSL 3 has a provider for it, to be named in openssl.cnf"),
     SETTING("SSLSessionTickets", FLAG, set_flag, tickets, RSRC_CONF, "On or Off: session tickets"),
     SETTING("SSLSessionTicketKeyFile", TAKE1, set_file, ticket_file, RSRC_CONF,
             "file of 48 random bytes, the same on servers that take each other's tickets"),
@@ -340,12 +377,15 @@ const command_rec tls_commands[] = {
     SERVER("SSLSessionCacheTimeout", TAKE1, set_cache_timeout, "seconds"),
     SERVER("SSLRandomSeed", TAKE23, tls_set_seed, "the system's random numbers are used"),
     SERVER("SSLPassPhraseDialog", TAKE1, tls_set_pass_phrase, "builtin, exec:PROGRAM or |PROGRAM"),
+    AP_INIT_TAKE1("SSLCryptoDevice", set_engine_of_openssl,
+                  (void *)(uintptr_t) "OpenSSL 3 gives engines up for providers", RSRC_CONF,
+                  "builtin"),
     SERVER("SSLOpenSSLConfCmd", TAKE2, set_command, "a command of OpenSSL and its value"),
     SETTING("SSLStrictSNIVHostCheck", FLAG, set_flag, strict_sni, RSRC_CONF,
             "On: clients without a server name are refused"),
     SERVER("SSLVHostSNIPolicy", TAKE1, set_sni_policy, "strict, secure, authonly or insecure"),
     SERVER("SSLUseStapling", FLAG, set_stapling, "On or Off: tell when no OCSP response is sent"),
-    SERVER("SSLOCSPEnable", FLAG, set_off_only, "Off"),
+    SERVER("SSLOCSPEnable", RAW_ARGS, set_ocsp, "Off"),
     ANYWHERE("SSLVerifyClient", TAKE1, tls_set_verify, "none, optional, require or optional_no_ca"),
     ANYWHERE("SSLVerifyDepth", TAKE1, tls_set_depth,
              "certificates between a client's and the root"),
@@ -370,16 +410,15 @@ const command_rec tls_commands[] = {
     ANYWHERE("SSLUserName", TAKE1, tls_set_user_name, "variable whose value is the user's name"),
     AP_INIT_RAW_ARGS("SSLOptions", tls_set_options, NULL, OR_OPTIONS | RSRC_CONF,
                      "options, each with + or -"),
-    REFUSED("SSLCryptoDevice"),
-    REFUSED("SSLOCSPDefaultResponder"),
-    REFUSED("SSLOCSPNoverify"),
-    REFUSED("SSLOCSPOverrideResponder"),
-    REFUSED("SSLOCSPProxyURL"),
-    REFUSED("SSLOCSPResponderCertificateFile"),
-    REFUSED("SSLOCSPResponderTimeout"),
-    REFUSED("SSLOCSPResponseMaxAge"),
-    REFUSED("SSLOCSPResponseTimeSkew"),
-    REFUSED("SSLOCSPUseRequestNonce"),
+    REFUSED("SSLOCSPDefaultResponder", OCSP_WHY),
+    REFUSED("SSLOCSPNoVerify", OCSP_WHY),
+    REFUSED("SSLOCSPOverrideResponder", OCSP_WHY),
+    REFUSED("SSLOCSPProxyURL", OCSP_WHY),
+    REFUSED("SSLOCSPResponderCertificateFile", OCSP_WHY),
+    REFUSED("SSLOCSPResponderTimeout", OCSP_WHY),
+    REFUSED("SSLOCSPResponseMaxAge", OCSP_WHY),
+    REFUSED("SSLOCSPResponseTimeSkew", OCSP_WHY),
+    REFUSED("SSLOCSPUseRequestNonce", OCSP_WHY),
     OUTGOING("SSLProxyEngine", FLAG, tls_px_flag, TLS_PX_ENGINE, "On: TLS to proxied servers"),
     OUTGOING("SSLProxyProtocol", RAW_ARGS, tls_px_protocols, 0,
              "all or protocols, each with + or -"),
@@ -408,9 +447,9 @@ const command_rec tls_commands[] = {
              "folder with such files"),
     OUTGOING("SSLProxyMachineCertificateChainFile", TAKE1, tls_px_file, TLS_PX_CHAIN_FILE,
              "PEM file with their issuers"),
-    REFUSED("SSLSRPUnknownUserSeed"),
-    REFUSED("SSLSRPVerifierFile"),
-    STAPLING("SSLStaplingCache"),
+    REFUSED("SSLSRPUnknownUserSeed", "OpenSSL 3 gives SRP up, and TLS 1.3 has none"),
+    REFUSED("SSLSRPVerifierFile", "OpenSSL 3 gives SRP up, and TLS 1.3 has none"),
+    SERVER("SSLStaplingCache", TAKE1, set_stapling_cache, "without effect: see MDStapling"),
     STAPLING("SSLStaplingErrorCacheTimeout"),
     STAPLING("SSLStaplingFakeTryLater"),
     STAPLING("SSLStaplingForceURL"),
@@ -419,4 +458,7 @@ const command_rec tls_commands[] = {
     STAPLING("SSLStaplingResponseTimeSkew"),
     STAPLING("SSLStaplingReturnResponderErrors"),
     STAPLING("SSLStaplingStandardCacheTimeout"),
+    GONE("SSLLog", OR_ALL | RSRC_CONF, "SSLLog directive is no longer supported - use ErrorLog"),
+    GONE("SSLLogLevel", OR_ALL | RSRC_CONF,
+         "SSLLogLevel directive is no longer supported - use LogLevel"),
     {.name = NULL}};

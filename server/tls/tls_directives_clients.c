@@ -10,7 +10,7 @@
 const char *tls_of_directory(cmd_parms *cmd)
 {
     tls_access_of_directories();
-    return tls_request_wake(cmd);
+    return tls_request_wake(cmd, 0);
 }
 
 const char *tls_verify_word(cmd_parms *cmd, const char *arg, int *verify)

@@ -25,7 +25,7 @@ const char *tls_set_session_cache(cmd_parms *cmd, void *dir, const char *arg)
     if (!ap_cstr_casecmp(arg, "none") || !ap_cstr_casecmp(arg, "nonenotnull"))
         return NULL;
     if (ap_cstr_casecmpn(arg, "shmcb:", 6) && ap_cstr_casecmp(arg, "shmcb"))
-        return tls_not_offered(cmd, arg);
+        return tls_not_offered(cmd, arg, "sessions are kept in shared memory: shmcb");
     if (size) {
         bytes = apr_strtoi64(size + 1, &end, 10);
         if (strcmp(end, ")") || bytes < CACHE_BYTES_LEAST || bytes > CACHE_BYTES_MOST)

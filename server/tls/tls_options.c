@@ -11,13 +11,13 @@ APLOG_USE_MODULE(ssl);
 const char *tls_set_require_ssl(cmd_parms *cmd, void *dir)
 {
     ((tls_dir_conf *)dir)->require_ssl = 1;
-    return tls_request_wake(cmd);
+    return tls_request_wake(cmd, 1);
 }
 
 const char *tls_set_user_name(cmd_parms *cmd, void *dir, const char *name)
 {
     ((tls_dir_conf *)dir)->user_name = name;
-    return tls_request_wake(cmd);
+    return tls_request_wake(cmd, 0);
 }
 
 static unsigned option_bit(const char *word)
@@ -72,7 +72,8 @@ const char *tls_set_options(cmd_parms *cmd, void *dir, const char *args)
         first = 0;
         option_apply(dc, sign, bit);
     }
-    return tls_request_wake(cmd);
+    /* A client can send what FakeBasicAuth makes of a certificate in the clear. */
+    return tls_request_wake(cmd, (dc->options & TLS_OPT_FAKE_BASIC) != 0);
 }
 
 const char *tls_set_requirement(cmd_parms *cmd, void *dir, const char *text)
@@ -88,7 +89,7 @@ const char *tls_set_requirement(cmd_parms *cmd, void *dir, const char *text)
         dc->requirements = apr_array_make(cmd->pool, 1, sizeof *q);
     q = apr_array_push(dc->requirements);
     *q = (tls_requirement){.text = apr_pstrdup(cmd->pool, text), .expr = expr};
-    return tls_request_wake(cmd);
+    return tls_request_wake(cmd, 0);
 }
 
 const char *tls_set_buffer(cmd_parms *cmd, void *dir, const char *arg)

@@ -173,11 +173,13 @@ void tls_request_needed(void)
     apr_hook_sort_all();
 }
 
-const char *tls_request_wake(cmd_parms *cmd)
+const char *tls_request_wake(cmd_parms *cmd, int clear_too)
 {
     if (!request_awake && cmd->pool != cmd->server->process->pconf)
-        return apr_pstrcat(cmd->pool, cmd->cmd->name,
-                           ": the server's configuration has no directive of mod_ssl", NULL);
+        return !clear_too
+                   ? NULL
+                   : apr_pstrcat(cmd->pool, cmd->cmd->name,
+                                 ": the server's configuration has no directive of mod_ssl", NULL);
     tls_request_needed();
     return NULL;
 }

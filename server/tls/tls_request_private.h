@@ -27,8 +27,13 @@ typedef struct tls_wish {
 
 void tls_request_hooks(void);
 
-/** A directive was met: requests need this module's hooks. @return NULL or a message */
-const char *tls_request_wake(cmd_parms *cmd);
+/**
+ * A directive was met: requests need this module's hooks.
+ * @param clear_too  it means something to requests without TLS
+ * @return NULL; a message if it does, and the directive is in an .htaccess file of a server without these
+ *         hooks
+ */
+const char *tls_request_wake(cmd_parms *cmd, int clear_too);
 
 /** Register them, once in a generation. Threads: main, while the configuration is read. */
 void tls_request_needed(void);

@@ -3,6 +3,7 @@
 #include "tls_certificate_private.h"
 #include "tls_context_private.h"
 #include "tls_request_private.h"
+#include "configuration.h"
 #include "transport.h"
 #include "vhosts.h"
 #include "http_core.h"
@@ -85,6 +86,8 @@ static void setup_settle(server_rec *s, apr_pool_t *p)
 
 int tls_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server)
 {
+    if (conf_builtin_was_named(&ssl_module))
+        tls_request_needed(); /* .htaccess files may have its directives */
     for (server_rec *s = main_server; s; s = s->next) {
         tls_server_conf *sc = tls_conf_of(s);
 

@@ -218,8 +218,8 @@ needs_binary = pytest.mark.skipif(not os.path.exists(f"{brigade.APACHE_MODULES}/
 
 @needs_binary
 @pytest.mark.parametrize("lines, kind", [(LOAD, b"static"), (LOAD.replace("Auto", "On"), b"static"), (LOAD.replace("Auto", "Off"), b"shared"), (LOAD.splitlines(True)[1], b"static"), (APACHES + LOAD.splitlines(True)[1], b"static"),
-                                         (APACHES + LOAD.replace("Auto", "Off"), b"shared"), (APACHES + LOAD.splitlines(True)[1] + "SSLCryptoDevice builtin\n", b"shared"), ("BuiltinModules all\n" + LOAD.splitlines(True)[1], b"static"),
-                                         (LOAD + "SSLCryptoDevice builtin\n", b"shared"),
+                                         (APACHES + LOAD.replace("Auto", "Off"), b"shared"), (APACHES + LOAD.splitlines(True)[1] + "SSLSRPUnknownUserSeed x\n", b"shared"), ("BuiltinModules all\n" + LOAD.splitlines(True)[1], b"static"),
+                                         (LOAD + "SSLSRPUnknownUserSeed x\n", b"shared"),
                                          (LOAD + "<IfModule ssl_module>\n<VirtualHost *:1>\nSSLOCSPEnable on\n</VirtualHost>\n</IfModule>\n", b"shared")])
 def test_which_module_is_taken(serve, lines, kind):
     assert b"ssl_module (%s)" % kind in serve.unstarted(lines, {}, modules=()).run("-M").stdout
@@ -229,11 +229,11 @@ def test_which_module_is_taken(serve, lines, kind):
 def test_what_is_not_offered_takes_the_binary(serve):
     """With a notice that names the line; after a reload, too; and the built-in module again when the line is gone."""
     config = LOAD + "SSLEngine on\nSSLSessionCache none\nSSLCertificateFile @ROOT@/conf/cert.pem\nSSLCertificateKeyFile @ROOT@/conf/key.pem\n"
-    s = serve.unstarted(config + "SSLCryptoDevice builtin\n", {"a.txt": "text\n"}, modules=())
+    s = serve.unstarted(config + "SSLSRPUnknownUserSeed x\n", {"a.txt": "text\n"}, modules=())
     certificate(s)
     s.start()
-    line = 1 + s.read("conf/httpd.conf").splitlines().index(b"SSLCryptoDevice builtin")
-    notice = b"httpd.conf:%d: SSLCryptoDevice is not offered by the built-in mod_ssl.c" % line
+    line = 1 + s.read("conf/httpd.conf").splitlines().index(b"SSLSRPUnknownUserSeed x")
+    notice = b"httpd.conf:%d: SSLSRPUnknownUserSeed is not offered by the built-in mod_ssl.c" % line
     assert notice in s.run("-t").stderr
     s.wait_for_log("resuming normal operations")
     assert b"AH01876" in s.error_log()  # the binary's
@@ -251,9 +251,9 @@ def test_what_is_not_offered_takes_the_binary(serve):
 
 
 def test_without_the_binary_it_is_refused(serve):
-    s = serve.unstarted("BuiltinModule ssl_module Auto\nLoadModule ssl_module modules/nowhere.so\nSSLCryptoDevice builtin\n", {}, modules=())
+    s = serve.unstarted("BuiltinModule ssl_module Auto\nLoadModule ssl_module modules/nowhere.so\nSSLSRPUnknownUserSeed x\n", {}, modules=())
     done = s.run("-t")
-    assert done.returncode != 0 and b"SSLCryptoDevice is not offered by the built-in ssl module" in done.stderr
+    assert done.returncode != 0 and b"SSLSRPUnknownUserSeed is not offered by the built-in ssl module" in done.stderr
 
 
 @pytest.mark.parametrize("line", ["SSLEngine optional", "SSLSRPVerifierFile x", "SSLCryptoDevice x",
