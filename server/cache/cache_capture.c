@@ -13,10 +13,6 @@ struct cache_capture {
     int complete, failed, too_long;
 };
 
-/* The longest "SIZE\r\n", and "\r\n0\r\n\r\n" */
-#define CAPTURE_BEFORE 18
-#define CAPTURE_AFTER 7
-
 /* Before HTTP's own filters, behind all that change the body. */
 static ap_filter_rec_t *capture_handle;
 
@@ -28,14 +24,14 @@ static int capture_append(cache_capture *cap, const char *data, apr_size_t len)
     }
     if (cap->len + len > cap->room) {
         apr_size_t room = cap->room * 2 > cap->len + len ? cap->room * 2 : cap->len + len;
-        char *bigger = realloc(cap->data, CAPTURE_BEFORE + room + CAPTURE_AFTER);
+        char *bigger = realloc(cap->data, CACHE_FRAME_BEFORE + room + CACHE_FRAME_AFTER);
 
         if (!bigger)
             return -1;
         cap->data = bigger;
         cap->room = room;
     }
-    memcpy(cap->data + CAPTURE_BEFORE + cap->len, data, len);
+    memcpy(cap->data + CACHE_FRAME_BEFORE + cap->len, data, len);
     cap->len += len;
     return 0;
 }
@@ -87,17 +83,15 @@ cache_capture *cache_capture_begin(request_rec *r, apr_size_t most)
     return cap;
 }
 
-/* "SIZE\r\n" in front and "\r\n0\r\n\r\n" behind: the whole body as one chunk. */
-static void capture_frame(cache_capture *cap, cache_entry *e)
+size_t cache_frame(char *data, size_t len)
 {
-    char size[CAPTURE_BEFORE + 1];
-    int n = snprintf(size, sizeof size, "%" APR_UINT64_T_HEX_FMT "\r\n", (apr_uint64_t)cap->len);
+    char size[CACHE_FRAME_BEFORE + 1];
+    int n = snprintf(size, sizeof size, "%" APR_UINT64_T_HEX_FMT "\r\n", (apr_uint64_t)len);
 
-    memmove(cap->data + n, cap->data + CAPTURE_BEFORE, cap->len);
-    memcpy(cap->data, size, (size_t)n);
-    memcpy(cap->data + n + cap->len, "\r\n0\r\n\r\n", CAPTURE_AFTER);
-    e->frame_before = (uint8_t)n;
-    e->frame_after = CAPTURE_AFTER;
+    memmove(data + n, data + CACHE_FRAME_BEFORE, len);
+    memcpy(data, size, (size_t)n);
+    memcpy(data + n + len, "\r\n0\r\n\r\n", CACHE_FRAME_AFTER);
+    return (size_t)n;
 }
 
 char *cache_capture_take(cache_capture *cap, request_rec *r, cache_entry *e, size_t *len,
@@ -110,10 +104,11 @@ char *cache_capture_take(cache_capture *cap, request_rec *r, cache_entry *e, siz
     if (cap->failed || !cap->complete || !cap->len ||
         (!r->chunked && !apr_table_get(r->headers_out, "Content-Length")))
         return NULL;
-    if (r->chunked)
-        capture_frame(cap, e);
-    else
-        memmove(body, body + CAPTURE_BEFORE, cap->len);
+    if (r->chunked) {
+        e->frame_before = (uint8_t)cache_frame(body, cap->len);
+        e->frame_after = CACHE_FRAME_AFTER;
+    } else
+        memmove(body, body + CACHE_FRAME_BEFORE, cap->len);
     *len = cap->len + e->frame_before + e->frame_after;
     cap->data = NULL;
     return body;

@@ -204,31 +204,63 @@ static int fill_body_is_same(const cache_entry *e, const request_rec *r)
            e->body->identity.mtime_ns / 1000 == r->finfo.mtime;
 }
 
-/* The head says what the request asked for and nothing else: one part of the whole file, which no
+/* The head says what the request asked for and nothing else: parts of the whole file, which no
  * module changed or told in other words. */
-static int fill_is_part(const cache_entry *e, const request_rec *r)
+static int fill_is_part(const cache_entry *e, const request_rec *r, const http_answer *a)
 {
-    const http_answer *a = e->head_206.answer;
     const char *asked = apr_table_get(r->headers_in, "Range");
+    http_part part[CACHE_PARTS_MOST];
     char text[HTTP_PART_ROOM];
-    http_part part;
+    http_part_limits limits;
+    apr_off_t length;
+    int n;
 
-    if (a->range_at == HTTP_NO_FIELD || a->length_at == HTTP_NO_FIELD || e->coded || !asked ||
+    http_part_limits_of(&limits, r);
+    if (a->length_at == HTTP_NO_FIELD || e->coded || !asked ||
         (e->body && !fill_body_is_same(e, r)) ||
-        !http_part_parse(&part, asked, strlen(asked), r->finfo.size))
+        http_parts_read(asked, strlen(asked), r->finfo.size, &limits, part, CACHE_PARTS_MOST, &n) !=
+            HTTP_PARTS_SOME ||
+        (n > 1) != (a->range_at == HTTP_NO_FIELD))
         return 0;
-    http_part_text(text, &part);
-    return !strcmp(text, a->field[a->range_at].value) &&
-           apr_atoi64(a->field[a->length_at].value) == part.last - part.first + 1;
+    length = apr_atoi64(a->field[a->length_at].value);
+    if (n > 1)
+        return length == http_parts_length(e->ranges->part_type, part, n);
+    http_part_text(text, part);
+    return !strcmp(text, a->field[a->range_at].value) && length == part->last - part->first + 1;
+}
+
+static int fill_ranges_head(cache_entry *e, request_rec *r, cache_head *head)
+{
+    http_part_limits_of(&e->ranges->limits, r);
+    return cache_fill_head(r, head) ||
+                   (r->status == HTTP_PARTIAL_CONTENT && !fill_is_part(e, r, head->answer))
+               ? -1
+               : 0;
+}
+
+/* -1: no memory. */
+static int fill_part_type(cache_ranges *ranges, const request_rec *r)
+{
+    const request_offer *offer = request_offer_of(r);
+
+    free(ranges->part_type);
+    ranges->part_type = NULL;
+    return offer && offer->part_type && !(ranges->part_type = strdup(offer->part_type)) ? -1 : 0;
 }
 
 int cache_fill_206(response_cache *c, cache_entry *e, request_rec *r)
 {
-    BRG_ASSERT(e->in_cache && r->status == HTTP_PARTIAL_CONTENT && !e->head_206.answer);
-    if (cache_fill_head(r, &e->head_206) || !fill_is_part(e, r) ||
-        (e->observed && !e->log && cache_observe_keep(e, r)) ||
+    const int many = cache_is_multipart(r);
+    cache_ranges *ranges = cache_ranges_make(e);
+    cache_head *head;
+
+    BRG_ASSERT(e->in_cache && r->status == HTTP_PARTIAL_CONTENT);
+    if (!ranges || (many && fill_part_type(ranges, r)))
+        return -1;
+    head = many ? &ranges->parts : &ranges->part;
+    if (fill_ranges_head(e, r, head) || (e->observed && !e->log && cache_observe_keep(e, r)) ||
         (!e->body && fill_any_body(c, e, r))) {
-        cache_head_drop(&e->head_206);
+        cache_head_drop(head);
         return -1;
     }
     if (!e->filled) {
@@ -237,6 +269,40 @@ int cache_fill_206(response_cache *c, cache_entry *e, request_rec *r)
         fill_validators(e, r);
         e->filled_206 = 1;
         c->figures.filled++;
+    }
+    cache_account(c, e);
+    return 0;
+}
+
+/* As it was sent: as one chunk, if in chunks. */
+static int fill_page(cache_ranges *ranges, const request_rec *r, const request_offer *offer)
+{
+    const size_t before = r->chunked ? CACHE_FRAME_BEFORE : 0;
+
+    ranges->page = malloc(offer->len + CACHE_FRAME_BEFORE + CACHE_FRAME_AFTER + 1);
+    if (!ranges->page)
+        return -1;
+    memcpy(ranges->page + before, offer->body, offer->len);
+    if (r->chunked) {
+        ranges->page_before = (uint8_t)cache_frame(ranges->page, offer->len);
+        ranges->page_after = CACHE_FRAME_AFTER;
+    }
+    ranges->page_len = offer->len + ranges->page_before + ranges->page_after;
+    return 0;
+}
+
+int cache_fill_416(response_cache *c, cache_entry *e, request_rec *r)
+{
+    cache_ranges *ranges = cache_ranges_make(e);
+
+    BRG_ASSERT(e->in_cache && e->filled && r->status == HTTP_RANGE_NOT_SATISFIABLE);
+    if (!ranges || fill_page(ranges, r, request_offer_of(r)))
+        return -1;
+    if (fill_ranges_head(e, r, &ranges->outside)) {
+        cache_head_drop(&ranges->outside);
+        free(ranges->page);
+        ranges->page = NULL;
+        return -1;
     }
     cache_account(c, e);
     return 0;

@@ -114,10 +114,12 @@ static void observe_fields(request_rec *r, const http_answer *answer)
 
 static void observe_part(request_rec *r, const http_part *part)
 {
-    char *range = apr_palloc(r->pool, HTTP_PART_ROOM);
+    if (part) {
+        char *range = apr_palloc(r->pool, HTTP_PART_ROOM);
 
-    http_part_text(range, part);
-    apr_table_setn(r->headers_out, "Content-Range", range);
+        http_part_text(range, part);
+        apr_table_setn(r->headers_out, "Content-Range", range);
+    }
     apr_table_setn(r->headers_out, "Content-Length", apr_off_t_toa(r->pool, r->bytes_sent));
 }
 
@@ -141,7 +143,7 @@ static void observe_fill(request_rec *r, const cache_entry *e, const cache_obser
     r->clength = sent->body_sent;
     r->sent_bodyct = 1;
     observe_fields(r, sent->answer);
-    if (sent->part)
+    if (sent->partial)
         observe_part(r, sent->part);
     apr_table_clear(r->subprocess_env);
     observe_set(r->subprocess_env, o->pair, o->env_n);

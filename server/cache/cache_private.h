@@ -8,14 +8,15 @@
  * displacement), cache_body.c (bodies), cache_admission.c (what is worth a place), cache_store.c
  * (which answers are stored, and when), cache_fill.c (what is taken of one), cache_offer.c (what
  * handlers and filters offer), cache_tell.c (why not), cache_capture.c (what filters make of it), cache_vary.c (fields that
- * answers depend on), cache_worker_fill.c (answers made by workers), cache_observe.c and cache_stored_log.c (logs).
+ * answers depend on), cache_worker_fill.c (answers made by workers), cache_parts.c (requests with a range), cache_observe.c and cache_stored_log.c (logs).
  *
  * An entry is made in two steps. A full run of a request that is asked for often enough only *arms*
  * it: all that the answer depends on is put under watch. The next full run, which begins after the
  * watches were set, fills it, if nothing changed in between. So there is no moment between "looked
  * at" and "watched" in which a change could be missed. A HEAD for a file does both as a GET does, since
  * the body is read from the file. A 304 and a part of a file (206) do, too; their heads are stored
- * beside that of 200, and answer requests of their kind.
+ * beside that of 200, and answer requests of their kind. So are the heads of several parts and of 416, for an
+ * entry whose body is there.
  *
  * Threads, unless a declaration says otherwise: the loop that the cache belongs to; for a cache with
  * is_workers, the worker that has it. Blocking: no.
@@ -78,6 +79,18 @@ typedef struct cache_body {
     size_t bytes;           /**< of memory */
     file_identity identity; /**< of the file that it is all of; all zero: of none, not shared */
 } cache_body;
+
+/** What answers requests with a range: heads that came the full way, each once. From malloc(). */
+typedef struct cache_ranges {
+    cache_head part;    /**< of 206 with one part */
+    cache_head parts;   /**< of 206 with several */
+    char *part_type;    /**< what each of them tells, or NULL */
+    cache_head outside; /**< of 416 */
+    char *page;         /**< its body, with what frames it */
+    size_t page_len;
+    uint8_t page_before, page_after; /**< bytes of page that frame it as a chunk */
+    http_part_limits limits;
+} cache_ranges;
 
 /** What is held against one limit: entries by last use. */
 typedef struct cache_queue {
@@ -145,7 +158,8 @@ struct cache_entry {
                           else NULL */
     int status;
     server_rec *server;
-    cache_head head, head_304, head_206;
+    cache_head head, head_304;
+    cache_ranges *ranges;       /**< NULL: no request with a range was answered the full way */
     cache_body *body;           /**< NULL: none */
     size_t bytes;               /**< charged to its queue */
     char *path;                 /**< of the file, for validation */
@@ -266,6 +280,13 @@ void cache_limit_variants(response_cache *c, const cache_entry *e);
  * bytes. Lives as long as r. */
 cache_capture *cache_capture_begin(request_rec *r, apr_size_t most);
 
+#define CACHE_FRAME_BEFORE 18 /**< the longest "SIZE\r\n" */
+#define CACHE_FRAME_AFTER 7   /**< "\r\n0\r\n\r\n" */
+
+/** Make one chunk, and the end of all, of @a len bytes that lie behind CACHE_FRAME_BEFORE bytes of room and
+ * before CACHE_FRAME_AFTER. @return bytes in front of them now; it begins at @a data */
+size_t cache_frame(char *data, size_t len);
+
 /** The whole body, as sent: in chunks if r->chunked. From malloc(), the caller's. NULL if it did
  * not come as a whole. @a too_long: it had more bytes than were to be kept. */
 char *cache_capture_take(cache_capture *capture, request_rec *r, cache_entry *e, size_t *len,
@@ -335,6 +356,9 @@ int cache_fill_304(response_cache *c, cache_entry *e, request_rec *r);
 /** Add the head of a 206, and the body where it is not there. -1: as before. */
 int cache_fill_206(response_cache *c, cache_entry *e, request_rec *r);
 
+/** Add the answer to a range that is out of reach, where the body is there. -1: as before. */
+int cache_fill_416(response_cache *c, cache_entry *e, request_rec *r);
+
 /** Take the head of the answer to @a r. -1: it has none that could be sent again. */
 int cache_fill_head(request_rec *r, cache_head *out);
 
@@ -344,10 +368,46 @@ void cache_head_drop(cache_head *head);
 /** stat() now and compare. 1: as it was. May block. */
 int cache_stat_same(cache_entry *e);
 
+/** @name requests with a range (cache_parts.c) */
+/** @{ */
+#define CACHE_PARTS_MOST 16 /**< parts at most that are sent from memory */
+
+/** What of an entry answers a request with a range. */
+typedef struct cache_choice {
+    cache_head *head;
+    const char *page; /**< the body is this one instead of the entry's; NULL: the entry's */
+    apr_off_t len; /**< bytes of the body that are sent, with the heads of parts and with frames */
+    uint8_t before, after; /**< bytes of it that frame page as a chunk */
+    int n;                 /**< parts of the entry's body; 0: all of page */
+    http_part part[CACHE_PARTS_MOST];
+} cache_choice;
+
+typedef enum cache_range_verdict {
+    CACHE_RANGE_ASK,   /**< for the full way */
+    CACHE_RANGE_WHOLE, /**< Range counts for nothing */
+    CACHE_RANGE_CHOSEN /**< the choice is set */
+} cache_range_verdict;
+
+/** A request that names Range or If-Range, and whose other conditions do not settle it. */
+cache_range_verdict cache_choose(const cache_entry *e, const http_head *h, const http_codec *codec,
+                                 apr_time_t now, cache_choice *out);
+
+/** Send the parts of @a choice, whose head is gathered. */
+void cache_put_parts(response_cache *c, cache_entry *e, brg_conn *bc, const cache_choice *choice);
+
+/** e->ranges, made if it is not there; NULL: no memory. */
+cache_ranges *cache_ranges_make(cache_entry *e);
+void cache_ranges_drop(cache_entry *e);
+
+/** 1 if @a r was answered with several parts. */
+int cache_is_multipart(const request_rec *r);
+/** @} */
+
 /** What was sent of an entry. */
 typedef struct cache_observed_answer {
     const http_answer *answer;
-    const http_part *part; /**< of 206, or NULL */
+    const http_part *part; /**< of 206 with one part, or NULL */
+    int partial;           /**< 206: Content-Length tells what was sent */
     size_t head_sent;      /**< bytes, with what frames the body */
     apr_off_t body_sent;
 } cache_observed_answer;

@@ -219,6 +219,8 @@ static int store_answer_is_lasting(const response_cache *c, const request_rec *r
     if (offer->from)
         return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED) &&
                (apr_off_t)offer->len <= core_conf_of(r->server)->file_cache_max_file_bytes;
+    if (r->status == HTTP_RANGE_NOT_SATISFIABLE)
+        return store_is_at_rest(r, &r->finfo);
     return r->status == HTTP_NOT_FOUND && r->finfo.filetype == APR_NOFILE;
 }
 
@@ -314,13 +316,22 @@ static int store_has_changed(response_cache *c, cache_entry *e)
     return c->watch && !c->is_workers && watch_changed(c->watch, &e->owner);
 }
 
+static int store_has_part(const cache_entry *e, const request_rec *r)
+{
+    return e->ranges &&
+           (cache_is_multipart(r) ? e->ranges->parts.answer : e->ranges->part.answer) != NULL;
+}
+
 /* 1 if there is nothing that this answer could add to the entry. */
 static int store_has_all(const cache_entry *e, const request_rec *r)
 {
     int not_modified = r->status == HTTP_NOT_MODIFIED;
 
+    if (r->status == HTTP_RANGE_NOT_SATISFIABLE)
+        return !e->filled || e->status != HTTP_OK || !e->body || e->coded ||
+               (e->ranges && e->ranges->outside.answer);
     if (r->status == HTTP_PARTIAL_CONTENT)
-        return e->head_206.answer || e->coded || e->uncacheable || e->fill;
+        return store_has_part(e, r) || e->coded || e->uncacheable || e->fill;
     if (e->filled || (not_modified && e->filled_304))
         return !not_modified || e->head_304.answer != NULL;
     return e->uncacheable || e->fill;
@@ -359,7 +370,16 @@ const char *cache_kind_is_not(const response_cache *c, const request_rec *r)
     return store_answer_is_lasting(c, r) ? NULL : store_not_lasting;
 }
 
-/* Several parts, or an entry whose body is another one: what is stored stays as it is. */
+/* A range that is out of reach of a file that is stored: the page of 416 is stored beside it. */
+static void store_fill_outside(response_cache *c, cache_entry *e, request_rec *r)
+{
+    if (c->is_workers || store_has_changed(c, e))
+        return;
+    cache_fill_416(c, e, r);
+    cache_trim(c, core_conf_of(r->server));
+}
+
+/* An entry whose body is another one: what is stored stays as it is. */
 static void store_fill_part(response_cache *c, cache_entry *e, request_rec *r)
 {
     const int had_body = e->body != NULL;
@@ -398,12 +418,16 @@ void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
         return;
     }
     e = cache_find_for(c, r, &hash);
-    if (e && store_has_all(e, r))
+    if (e ? store_has_all(e, r) : r->status == HTTP_RANGE_NOT_SATISFIABLE)
         return;
     depends = store_ask(r, reason);
     if (depends == BRG_CACHE_VOLATILE) {
         if (e && !e->filled)
             cache_forget(c, e);
+        return;
+    }
+    if (r->status == HTTP_RANGE_NOT_SATISFIABLE) {
+        store_fill_outside(c, e, r);
         return;
     }
     if (!(e = store_entry(c, r, e, reason)))

@@ -15,7 +15,7 @@ typedef struct stored_view {
     const cache_observed_answer *sent;
     const struct cache_observed *kept;
     char date[APR_RFC822_DATE_LEN];         /* of the dated field */
-    char range[HTTP_PART_ROOM], length[24]; /* of a part */
+    char range[HTTP_PART_ROOM], length[24]; /* of parts */
 } stored_view;
 
 static brg_text view_text(const char *at, size_t len)
@@ -49,7 +49,7 @@ static const char *view_changing(const brg_stored_answer *a, stored_view *v, int
         http_part_text(v->range, v->sent->part);
         return v->range;
     }
-    if (v->sent->part && i == answer->length_at) {
+    if (v->sent->partial && i == answer->length_at) {
         v->length[http_put_number(v->length, (apr_uint64_t)a->body_sent)] = '\0';
         return v->length;
     }

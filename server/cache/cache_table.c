@@ -158,7 +158,7 @@ static void entry_end(shared_ref *ref)
     cache_vary_drop(e);
     cache_head_drop(&e->head);
     cache_head_drop(&e->head_304);
-    cache_head_drop(&e->head_206);
+    cache_ranges_drop(e);
     cache_body_put(e->body);
     free(e->path);
     free(e->fingerprint);
@@ -252,11 +252,20 @@ static size_t text_bytes(const char *text)
     return text ? cache_block(strlen(text) + 1) : 0;
 }
 
+static size_t ranges_bytes(const cache_ranges *ranges)
+{
+    if (!ranges)
+        return 0;
+    return cache_block(sizeof *ranges) + head_bytes(&ranges->part) + head_bytes(&ranges->parts) +
+           head_bytes(&ranges->outside) + (ranges->page ? cache_block(ranges->page_len) : 0) +
+           text_bytes(ranges->part_type);
+}
+
 static size_t entry_bytes(const cache_entry *e)
 {
     return cache_block(sizeof *e) + cache_block(e->host_len + e->uri_len + 1) +
            cache_vary_bytes(e) + head_bytes(&e->head) + head_bytes(&e->head_304) +
-           head_bytes(&e->head_206) + cache_observed_bytes(e) + text_bytes(e->path) +
+           ranges_bytes(e->ranges) + cache_observed_bytes(e) + text_bytes(e->path) +
            text_bytes(e->fingerprint) + (e->filled || e->uncacheable ? 0 : e->reserved);
 }
 

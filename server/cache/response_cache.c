@@ -88,36 +88,6 @@ ANSWER_INLINE int entry_condition(const cache_entry *e, const http_head *h, apr_
     return COND_NONE;
 }
 
-/* The simple cases of RFC 9110 section 13.1.5: what the entry itself told. A date settles it only if
- * the file was at rest for a minute, as ap_condition_if_range() has it. */
-static int entry_is_if_range(const cache_entry *e, const http_head *h, apr_time_t now)
-{
-    const http_field *f;
-    const char *own;
-
-    if (h->known[HTTP_F_IF_RANGE] < 0)
-        return 1;
-    f = &h->field[h->known[HTTP_F_IF_RANGE]];
-    own = f->value_len && f->value[0] == '"' ? e->etag : e->last_modified;
-    return *own && f->value_len == strlen(own) && !memcmp(f->value, own, f->value_len) &&
-           (own == e->etag || now >= e->mtime + apr_time_from_sec(60));
-}
-
-/* @return 1: the part that is asked for can be sent from the entry */
-static int entry_part(const cache_entry *e, const http_head *h, const http_codec *codec,
-                      apr_time_t now, http_part *part)
-{
-    const http_field *f;
-
-    if (!e->head_206.answer || !codec->put_part || h->known[HTTP_F_RANGE] < 0 ||
-        h->method_id != HTTP_METHOD_GET ||
-        (h->known[HTTP_F_IF_NONE_MATCH] & h->known[HTTP_F_IF_MODIFIED_SINCE]) != -1 ||
-        !entry_is_if_range(e, h, now))
-        return 0;
-    f = &h->field[h->known[HTTP_F_RANGE]];
-    return http_part_parse(part, f->value, f->value_len, cache_body_len(e));
-}
-
 /* As ap_set_keepalive() decides. */
 ANSWER_INLINE int answer_keeps(const brg_conn *bc, const server_rec *s, const http_head *h)
 {
@@ -127,8 +97,14 @@ ANSWER_INLINE int answer_keeps(const brg_conn *bc, const server_rec *s, const ht
     return atomic_load_explicit(&loops_phase, memory_order_relaxed) == LOOPS_RUN;
 }
 
+/* What Content-Range tells. */
+ANSWER_INLINE const http_part *choice_part(const cache_choice *choice)
+{
+    return choice && choice->n == 1 ? choice->part : NULL;
+}
+
 /* @return its length; 0: it cannot be sent in this form, or there is no memory */
-ANSWER_INLINE size_t put_head(response_cache *c, cache_head *head, const http_part *part,
+ANSWER_INLINE size_t put_head(response_cache *c, cache_head *head, const cache_choice *choice,
                               const brg_conn *bc, const server_rec *s, const http_head *h,
                               const http_codec *codec, int keep)
 {
@@ -143,8 +119,9 @@ ANSWER_INLINE size_t put_head(response_cache *c, cache_head *head, const http_pa
 
     if (!form->text && codec->serialise(form, head->answer))
         return 0;
-    len = part ? codec->put_part(gather_head(&c->gather), form, head->answer, &terms, part)
-               : codec->put(gather_head(&c->gather), form, head->answer, &terms);
+    len = choice && choice->n ? codec->put_part(gather_head(&c->gather), form, head->answer, &terms,
+                                                choice_part(choice), choice->len)
+                              : codec->put(gather_head(&c->gather), form, head->answer, &terms);
     gather_add_head(&c->gather, len);
     return len;
 }
@@ -162,31 +139,47 @@ ANSWER_INLINE void put_body(response_cache *c, cache_entry *e, brg_conn *bc, apr
     gather_send_file(bc, &e->ref, b->fd, off, len);
 }
 
-/* @param len  bytes of the body that are sent, from part->first where there is a part */
+ANSWER_INLINE void put_choice(response_cache *c, cache_entry *e, brg_conn *bc,
+                              const cache_choice *choice)
+{
+    if (choice->page)
+        gather_add_body(&c->gather, choice->page, (size_t)choice->len, &e->ref);
+    else if (choice->n == 1)
+        put_body(c, e, bc, choice->part->first, choice->len);
+    else
+        cache_put_parts(c, e, bc, choice);
+}
+
+/* @param choice  NULL: the first @a len bytes of the body are sent */
 ANSWER_INLINE int answer(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
-                         const http_codec *codec, cache_head *head, const http_part *part,
+                         const http_codec *codec, cache_head *head, const cache_choice *choice,
                          apr_off_t len)
 {
     const server_rec *s = e->server;
     int keep = answer_keeps(bc, s, h);
     size_t head_sent;
 
-    if (!gather_has_room(&c->gather))
+    if (!gather_has_room(&c->gather) || (choice && choice->n > 1))
         gather_flush(&c->gather, bc, 0);
-    head_sent = put_head(c, head, part, bc, s, h, codec, keep);
+    head_sent = put_head(c, head, choice, bc, s, h, codec, keep);
     if (!head_sent)
         return 0;
-    if (len)
-        put_body(c, e, bc, part ? part->first : 0, len);
+    if (choice)
+        put_choice(c, e, bc, choice);
+    else if (len)
+        put_body(c, e, bc, 0, len);
     if (!keep)
         bc->close_after = h->close || h->minor == 0 ? CONN_SHUT : CONN_DRAIN;
     bc->idle_until = c->loop->monotonic + s->keep_alive_timeout;
     if (e->observed) {
-        const int frame = len ? e->frame_before + e->frame_after : 0;
+        const int frame = choice ? choice->before + choice->after
+                          : len  ? e->frame_before + e->frame_after
+                                 : 0;
 
         cache_observe(e, bc, h,
                       &(cache_observed_answer){.answer = head->answer,
-                                               .part = part,
+                                               .part = choice_part(choice),
+                                               .partial = choice && choice->n,
                                                .head_sent = head_sent + (size_t)frame,
                                                .body_sent = len - frame});
     }
@@ -203,19 +196,51 @@ static int answer_whole(response_cache *c, cache_entry *e, brg_conn *bc, const h
                   !not_modified && h->method_id == HTTP_METHOD_GET ? cache_body_len(e) : 0);
 }
 
-static int answer_part(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
-                       const http_codec *codec)
+/* A 304 beside Range: a date settles it only if the file was at rest for a minute, as
+ * ap_condition_if_modified_since() has it. */
+static int range_condition(const cache_entry *e, const http_head *h, apr_time_t now)
 {
-    http_part part;
+    const int cond = e->status == HTTP_OK ? entry_condition(e, h, now) : COND_NONE;
 
-    if (!entry_part(e, h, codec, c->loop->wall, &part)) {
-        c->figures.misses++;
-        return 0;
-    }
-    BRG_ASSERT(part.first <= part.last && part.last < e->body->len && !e->coded);
+    return cond == COND_NOT_MODIFIED && h->known[HTTP_F_RANGE] >= 0 &&
+                   h->known[HTTP_F_IF_NONE_MATCH] < 0 && now < e->mtime + apr_time_from_sec(61)
+               ? COND_ASK
+               : cond;
+}
+
+enum { PICK_NONE, PICK_WHOLE, PICK_NOT_MODIFIED, PICK_CHOSEN };
+
+/* What answers a request with Range or If-Range; PICK_NONE: the full way. */
+static int range_pick(response_cache *c, const cache_entry *e, const http_head *h,
+                      const http_codec *codec, cache_choice *choice)
+{
+    const int cond = range_condition(e, h, c->loop->wall);
+    cache_range_verdict verdict = CACHE_RANGE_ASK;
+
+    if (cond == COND_NOT_MODIFIED && e->head_304.answer)
+        return PICK_NOT_MODIFIED;
+    if (cond == COND_NONE)
+        verdict = cache_choose(e, h, codec, c->loop->wall, choice);
+    if (verdict == CACHE_RANGE_CHOSEN)
+        return PICK_CHOSEN;
+    if (verdict == CACHE_RANGE_WHOLE && e->filled)
+        return PICK_WHOLE;
+    c->figures.misses++;
+    return PICK_NONE;
+}
+
+static int answer_range(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
+                        const http_codec *codec)
+{
+    cache_choice choice;
+    const int pick = range_pick(c, e, h, codec, &choice);
+
+    if (pick != PICK_CHOSEN)
+        return pick == PICK_NONE ? 0 : answer_whole(c, e, bc, h, codec, pick == PICK_NOT_MODIFIED);
+    BRG_ASSERT(!e->coded && e->body);
     cache_touch(c, e);
     c->figures.hits++;
-    return answer(c, e, bc, h, codec, &e->head_206, &part, part.last - part.first + 1);
+    return answer(c, e, bc, h, codec, choice.head, &choice, choice.len);
 }
 
 /* 0: it is for the full way; an entry that is out of date is forgotten. */
@@ -266,31 +291,68 @@ ANSWER_INLINE int answer_condition(response_cache *c, const cache_entry *e, cons
     return COND_ASK;
 }
 
+/* As answer_range() and answer_whole(), for cache_reply_to(): a choice of all of the body has n = 0 and
+ * no page. */
+static int reply_pick(response_cache *c, cache_entry *e, const http_head *h,
+                      const http_codec *codec, cache_choice *choice)
+{
+    int pick;
+
+    if (head_names_range(h)) {
+        pick = range_pick(c, e, h, codec, choice);
+    } else {
+        const int cond = answer_condition(c, e, h);
+
+        pick = cond == COND_ASK            ? PICK_NONE
+               : cond == COND_NOT_MODIFIED ? PICK_NOT_MODIFIED
+                                           : PICK_WHOLE;
+    }
+    if (pick != PICK_CHOSEN) {
+        choice->page = NULL;
+        choice->n = 0;
+        choice->head = pick == PICK_NOT_MODIFIED ? &e->head_304 : &e->head;
+        choice->len = pick == PICK_WHOLE && h->method_id == HTTP_METHOD_GET ? cache_body_len(e) : 0;
+        choice->before = choice->len ? e->frame_before : 0;
+        choice->after = choice->len ? e->frame_after : 0;
+    }
+    return pick != PICK_NONE && choice->n < 2 && (choice->page || !choice->len || e->body->data);
+}
+
+/* The bytes of the body, without what frames it. */
+static void reply_body(const cache_entry *e, const cache_choice *choice, cache_reply *reply)
+{
+    if (!choice->len)
+        return;
+    reply->len = (size_t)choice->len - choice->before - choice->after;
+    reply->data = (choice->page ? choice->page : e->body->data) + choice->before +
+                  (choice->n ? choice->part->first : 0);
+}
+
 int cache_reply_to(response_cache *c, brg_conn *bc, const http_head *h, const http_codec *codec,
                    char *out, cache_reply *reply)
 {
     const http_answer_terms terms = {.now = c->loop->wall, .left = -1};
     cache_entry *e = answer_entry(c, bc, h);
-    const int cond = e && !head_names_range(h) ? answer_condition(c, e, h) : COND_ASK;
-    const int with_body = cond == COND_NONE && h->method_id == HTTP_METHOD_GET;
-    cache_head *head;
-    apr_off_t frame;
+    http_stored_head *form;
+    cache_choice choice;
 
-    if (cond == COND_ASK || (with_body && e->body && !e->body->data))
+    if (!e || !reply_pick(c, e, h, codec, &choice))
         return 0;
-    head = cond == COND_NOT_MODIFIED ? &e->head_304 : &e->head;
-    if (!head->form[codec->id].text && codec->serialise(&head->form[codec->id], head->answer))
+    form = &choice.head->form[codec->id];
+    if (!form->text && codec->serialise(form, choice.head->answer))
         return 0;
     cache_touch(c, e);
     c->figures.hits++;
-    frame = with_body ? e->frame_before + e->frame_after : 0;
     *reply = (cache_reply){.owner = &e->ref};
-    reply->head_len = codec->put(out, &head->form[codec->id], head->answer, &terms);
-    reply->len = with_body ? (size_t)(cache_body_len(e) - frame) : 0;
-    reply->data = reply->len ? e->body->data + e->frame_before : NULL;
+    reply->head_len =
+        choice.n ? codec->put_part(out, form, choice.head->answer, &terms, choice.part, choice.len)
+                 : codec->put(out, form, choice.head->answer, &terms);
+    reply_body(e, &choice, reply);
     if (e->observed)
         cache_observe(e, bc, h,
-                      &(cache_observed_answer){.answer = head->answer,
+                      &(cache_observed_answer){.answer = choice.head->answer,
+                                               .part = choice_part(&choice),
+                                               .partial = choice.n != 0,
                                                .head_sent = reply->head_len,
                                                .body_sent = (apr_off_t)reply->len});
     return 1;
@@ -304,7 +366,7 @@ int cache_answer(response_cache *c, brg_conn *bc, const http_head *h, const http
     if (!e)
         return 0;
     if (head_names_range(h))
-        return answer_part(c, e, bc, h, codec);
+        return answer_range(c, e, bc, h, codec);
     cond = answer_condition(c, e, h);
     return cond == COND_ASK ? 0 : answer_whole(c, e, bc, h, codec, cond == COND_NOT_MODIFIED);
 }

@@ -59,7 +59,7 @@ typedef struct cache_reply {
 
 /**
  * As cache_answer(), but the head is written to @a out (HTTP_HEAD_ROOM bytes), and nothing is sent. Bodies
- * that are in files, and parts, are left to the full way.
+ * that are in files, several parts, and parts of which the codec has no head, are left to the full way.
  * @return 1: *reply is set, and logs were told; 0: nothing was done
  */
 int cache_reply_to(response_cache *cache, brg_conn *bc, const http_head *head,

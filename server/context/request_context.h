@@ -163,6 +163,7 @@ typedef struct request_offer {
     const char *path;        /**< the file that is the whole body, or NULL */
     const char *body;        /**< the bytes that are the whole body, or NULL */
     apr_size_t len;          /**< of body */
+    const char *part_type;   /**< what its parts tell as their media type, if several were sent */
     const char *const *from; /**< with body: the files that it was made from, or NULL */
     struct cache_capture *capture; /**< collects what filters make of the body, or NULL */
 } request_offer;

@@ -237,27 +237,29 @@ static size_t h1_put_patched(char *out, const http_stored_head *head, h1_patch *
 }
 
 static size_t h1_put_part(char *out, http_stored_head *head, const http_answer *a,
-                          const http_answer_terms *t, const http_part *part)
+                          const http_answer_terms *t, const http_part *part, apr_off_t bytes)
 {
     char range[HTTP_PART_ROOM], length[24], conn[H1_CONNECTION_MAX];
     h1_patch patch[3] = {
-        {.off = head->range_off,
-         .skip = (uint32_t)strlen(a->field[a->range_at].value),
-         .text = range,
-         .len = http_part_text(range, part)},
         {.off = head->length_off,
          .skip = (uint32_t)strlen(a->field[a->length_at].value),
          .text = length,
-         .len = http_put_number(length, (apr_uint64_t)(part->last - part->first + 1))},
+         .len = http_put_number(length, (apr_uint64_t)bytes)},
         {.off = head->conn_off,
          .text = conn,
          .len = h1_format_connection(conn, t->close, t->asked, t->keep_alive, t->left)}};
 
-    BRG_ASSERT(head->range_off && head->length_off && head->date_off < head->conn_off);
+    BRG_ASSERT(head->length_off && head->date_off < head->conn_off);
+    BRG_ASSERT((part != NULL) == (head->range_off != 0));
+    if (part)
+        patch[2] = (h1_patch){.off = head->range_off,
+                              .skip = (uint32_t)strlen(a->field[a->range_at].value),
+                              .text = range,
+                              .len = http_part_text(range, part)};
     if (head->dated_off)
         h1_set_dated(head, a, t->now);
     memcpy(head->text + head->date_off, http_date_now(t->now), HTTP_DATE_LEN);
-    return h1_put_patched(out, head, patch, 3);
+    return h1_put_patched(out, head, patch, part ? 3 : 2);
 }
 
 const http_codec h1_codec = {

@@ -64,10 +64,12 @@ typedef struct http_codec {
     /** Write a head. @param out room for HTTP_HEAD_ROOM bytes @return its length */
     size_t (*put)(char *out, http_stored_head *head, const http_answer *answer,
                   const http_answer_terms *terms);
-    /** As put(), for the head of a 206 whose Content-Length and Content-Range are those of @a part.
+    /** As put(), for the head of a 206.
+     * @param part  what Content-Range tells; NULL: there is none, several parts follow
+     * @param length  what Content-Length tells
      * NULL: this protocol sends no parts from memory. */
     size_t (*put_part)(char *out, http_stored_head *head, const http_answer *answer,
-                       const http_answer_terms *terms, const http_part *part);
+                       const http_answer_terms *terms, const http_part *part, apr_off_t length);
 } http_codec;
 
 #define HTTP_HEAD_ROOM 4096 /**< the longest head that is stored, with what each answer adds */

@@ -4,11 +4,14 @@
 
 /**
  * @file http_part.h
- * One part of a representation, as a Range field asks for it and Content-Range tells it (RFC 9110
- * sections 14.2 and 14.4): what stored answers need of them. The byterange filter reads every other
- * form. Threads: any. Blocking: no.
+ * Parts of a representation, as a Range field asks for them, and as Content-Range and
+ * multipart/byteranges tell them (RFC 9110 sections 14.2, 14.4 and 14.6): one reading for the byterange
+ * filter and for stored responses. Threads: any. Blocking: no.
+ *
+ * Odd sets of ranges are treated as Apache does: a range that touches the one before it is merged with
+ * that one, and a set that would send more than the whole, or goes beyond a limit, is ignored.
  */
-#include "apr.h"
+#include "httpd.h"
 #include <stddef.h>
 
 /** Both ends count; 0 <= first <= last < length. */
@@ -19,15 +22,47 @@ typedef struct http_part {
 
 #define HTTP_PART_ROOM 80 /**< the longest value of Content-Range, with the null byte */
 
+/** MaxRanges, MaxRangeOverlaps, MaxRangeReversals; INT_MAX: no limit. */
+typedef struct http_part_limits {
+    int parts; /**< 0: Range is not looked at */
+    int overlaps, reversals;
+} http_part_limits;
+
+/** The limits that are configured for @a r. */
+void http_part_limits_of(http_part_limits *out, const request_rec *r);
+
+typedef enum http_parts_verdict {
+    HTTP_PARTS_WHOLE,   /**< the field counts for nothing: send the whole */
+    HTTP_PARTS_SOME,    /**< send the parts */
+    HTTP_PARTS_OUTSIDE, /**< none is within reach: 416 */
+    HTTP_PARTS_NO_ROOM  /**< there are more parts than were to be read */
+} http_parts_verdict;
+
 /**
  * Read the value of a Range field.
  * @param length  of the whole
- * @return 1: it asks for one part, which can be sent; 0: for anything else (several parts, none within
- * reach, another unit, malformed), and @a out is not to be used
+ * @param part [out] the parts, in the order in which they are sent
+ * @param room  of @a part; at most so many parts as the value has commas and one more are needed
+ * @param n [out] with HTTP_PARTS_SOME: how many there are, at least 1
  */
-int http_part_parse(http_part *out, const char *value, size_t len, apr_off_t length);
+http_parts_verdict http_parts_read(const char *value, size_t len, apr_off_t length,
+                                   const http_part_limits *limits, http_part *part, int room,
+                                   int *n);
 
 /** Write the value of Content-Range. @param out room for HTTP_PART_ROOM bytes @return its length */
 size_t http_part_text(char *out, const http_part *part);
+
+/** @name multipart/byteranges with ap_multipart_boundary */
+/** @{ */
+/** Room that the head of a part with this media type needs at most. NULL: none is told. */
+size_t http_part_head_room(const char *type);
+/** Write what stands before the bytes of a part. @return its length */
+size_t http_part_head(char *out, const char *type, const http_part *part);
+/** Room for, and the text of, what stands behind the last part. @return its length */
+size_t http_parts_end_room(void);
+size_t http_parts_end(char *out);
+/** Bytes of the whole multipart body. */
+apr_off_t http_parts_length(const char *type, const http_part *part, int n);
+/** @} */
 
 #endif

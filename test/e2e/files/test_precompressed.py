@@ -12,7 +12,7 @@ from cache_site import one_loop, settle
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
 
 ON = "PrecompressedFiles br zstd gzip\nAddType text/html .html\n"
-FILES = {"a.html": "plain text", "a.html.br": "brotli", "a.html.gz": gzip.compress(b"plain text"), "a.html.zst": "zstandard", "b.css": "css", "b.css.gz": "gz"}
+FILES = {"a.html": "plain text", "a.html.br": "brotli", "a.html.gz": gzip.compress(b"plain text", mtime=0), "a.html.zst": "zstandard", "b.css": "css", "b.css.gz": "gz"}
 PLAIN, BR, ZSTD, GZIP = b"plain text", b"brotli", b"zstandard", FILES["a.html.gz"]
 
 

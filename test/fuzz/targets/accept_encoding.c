@@ -33,15 +33,27 @@ static void check_codings(int there, const char *value, size_t len)
     }
 }
 
-static void check_part(const char *value, size_t len)
+static void check_parts(const char *value, size_t len)
 {
-    char text[HTTP_PART_ROOM];
-    http_part part;
+    const http_part_limits limits = {7, 20, 20};
+    http_part part[8];
+    apr_off_t sum = 0;
+    int n;
 
-    if (!http_part_parse(&part, value, len, 1000))
+    if (http_parts_read(value, len, 1000, &limits, part, 8, &n) != HTTP_PARTS_SOME) {
+        check(n == 0);
         return;
-    check(part.first >= 0 && part.first <= part.last && part.last < 1000 && part.length == 1000);
-    check(http_part_text(text, &part) == strlen(text));
+    }
+    check(n > 0 && n <= limits.parts);
+    for (int i = 0; i < n; i++) {
+        char text[HTTP_PART_ROOM];
+
+        check(part[i].first >= 0 && part[i].first <= part[i].last && part[i].last < 1000 &&
+              part[i].length == 1000);
+        check(http_part_text(text, &part[i]) == strlen(text));
+        sum += part[i].last - part[i].first + 1;
+    }
+    check(sum <= 1000);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -56,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(value != NULL);
     memcpy(value, data + 1, size - 1);
     check_codings(there[data[0] & 3], value, size - 1);
-    check_part(value, size - 1);
+    check_parts(value, size - 1);
     free(value);
     return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * Range fields against a body of as many bytes as the first byte says, in two buckets. Whatever
  * comes out must be slices of the body, and no more bytes than the body has.
- * Covers: filters/byterange.c
+ * Covers: server/http/http_byterange.c server/http/http_part.c
  */
 #include "test_request.h"
 #include "http_config.h"

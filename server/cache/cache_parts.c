@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests with a range, from memory: one part, several, 416, or the whole where Range counts for nothing.
+ * Heads are those that the full way made of such requests: what modules do to a 206 may be other than
+ * what they do to a 200, and a module may have taken Range away.
+ */
+#include "cache_private.h"
+#include "apr_date.h"
+#include "apr_strings.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define PARTS_TYPE "multipart/byteranges"
+
+cache_ranges *cache_ranges_make(cache_entry *e)
+{
+    if (!e->ranges)
+        e->ranges = calloc(1, sizeof *e->ranges);
+    return e->ranges;
+}
+
+void cache_ranges_drop(cache_entry *e)
+{
+    if (!e->ranges)
+        return;
+    cache_head_drop(&e->ranges->part);
+    cache_head_drop(&e->ranges->parts);
+    cache_head_drop(&e->ranges->outside);
+    free(e->ranges->page);
+    free(e->ranges->part_type);
+    free(e->ranges);
+    e->ranges = NULL;
+}
+
+int cache_is_multipart(const request_rec *r)
+{
+    return r->content_type && !strncmp(r->content_type, PARTS_TYPE, sizeof PARTS_TYPE - 1);
+}
+
+/* ---- choosing ---- */
+
+enum { IF_RANGE_HOLDS, IF_RANGE_FAILS, IF_RANGE_ASK };
+
+/* As ap_condition_if_range() has it, for what the entry itself told: a date settles it only if the file
+ * was at rest for a minute. */
+static int parts_if_range(const cache_entry *e, const http_field *f, apr_time_t now)
+{
+    char date[64];
+    apr_time_t since;
+
+    if (f->value_len > 1 && (f->value[0] == '"' || (f->value[0] == 'W' && f->value[1] == '/'))) {
+        if (!e->etag[0])
+            return IF_RANGE_ASK;
+        return f->value[0] == '"' && f->value_len == strlen(e->etag) &&
+                       !memcmp(f->value, e->etag, f->value_len)
+                   ? IF_RANGE_HOLDS
+                   : IF_RANGE_FAILS;
+    }
+    if (!e->last_modified[0] || f->value_len >= sizeof date)
+        return IF_RANGE_ASK;
+    memcpy(date, f->value, f->value_len);
+    date[f->value_len] = '\0';
+    since = apr_date_parse_http(date);
+    return since != APR_DATE_BAD && apr_time_sec(since) == apr_time_sec(e->mtime) &&
+                   apr_time_sec(now) >= apr_time_sec(e->mtime) + 60
+               ? IF_RANGE_HOLDS
+               : IF_RANGE_FAILS;
+}
+
+/* So much of the scratch area: all heads of parts have room behind the head of the response. */
+static int parts_fit(const char *type, int n)
+{
+    return HTTP_HEAD_ROOM + (size_t)n * http_part_head_room(type) + http_parts_end_room() <=
+           GATHER_SCRATCH - GATHER_HEAD_MAX;
+}
+
+static cache_range_verdict parts_choose(const cache_entry *e, cache_choice *out)
+{
+    cache_ranges *ranges = e->ranges;
+
+    out->head = out->n > 1 ? &ranges->parts : &ranges->part;
+    if (!out->head->answer)
+        return CACHE_RANGE_ASK;
+    if (out->n == 1) {
+        out->len = out->part->last - out->part->first + 1;
+        return CACHE_RANGE_CHOSEN;
+    }
+    if (!parts_fit(ranges->part_type, out->n))
+        return CACHE_RANGE_ASK;
+    out->len = http_parts_length(ranges->part_type, out->part, out->n);
+    return CACHE_RANGE_CHOSEN;
+}
+
+/* HTTP/1.0 knows no chunks. */
+static cache_range_verdict outside_choose(const cache_entry *e, const http_head *h,
+                                          cache_choice *out)
+{
+    if (!e->ranges->outside.answer || (e->ranges->page_before && h->major == 1 && h->minor == 0))
+        return CACHE_RANGE_ASK;
+    out->before = e->ranges->page_before;
+    out->after = e->ranges->page_after;
+    out->head = &e->ranges->outside;
+    out->page = e->ranges->page;
+    out->len = (apr_off_t)e->ranges->page_len;
+    return CACHE_RANGE_CHOSEN;
+}
+
+cache_range_verdict cache_choose(const cache_entry *e, const http_head *h, const http_codec *codec,
+                                 apr_time_t now, cache_choice *out)
+{
+    const http_field *f;
+    int if_range = IF_RANGE_HOLDS;
+
+    out->page = NULL;
+    out->n = out->before = out->after = 0;
+    if (h->known[HTTP_F_RANGE] < 0 || h->method_id != HTTP_METHOD_GET || e->status != HTTP_OK)
+        return CACHE_RANGE_WHOLE;
+    if (!e->ranges || !e->body || !codec->put_part)
+        return CACHE_RANGE_ASK;
+    if (h->known[HTTP_F_IF_RANGE] >= 0)
+        if_range = parts_if_range(e, &h->field[h->known[HTTP_F_IF_RANGE]], now);
+    if (if_range != IF_RANGE_HOLDS)
+        return if_range == IF_RANGE_FAILS ? CACHE_RANGE_WHOLE : CACHE_RANGE_ASK;
+    f = &h->field[h->known[HTTP_F_RANGE]];
+    switch (http_parts_read(f->value, f->value_len, e->body->len, &e->ranges->limits, out->part,
+                            CACHE_PARTS_MOST, &out->n)) {
+    case HTTP_PARTS_WHOLE:
+        return CACHE_RANGE_WHOLE;
+    case HTTP_PARTS_SOME:
+        return parts_choose(e, out);
+    case HTTP_PARTS_OUTSIDE:
+        return outside_choose(e, h, out);
+    default:
+        return CACHE_RANGE_ASK;
+    }
+}
+
+/* ---- sending ---- */
+
+void cache_put_parts(response_cache *c, cache_entry *e, brg_conn *bc, const cache_choice *choice)
+{
+    const cache_body *b = e->body;
+    const char *type = e->ranges->part_type;
+    gather *g = &c->gather;
+
+    for (int i = 0; i < choice->n; i++) {
+        const http_part *part = &choice->part[i];
+        const apr_off_t len = part->last - part->first + 1;
+
+        gather_add_head(g, http_part_head(gather_head(g), type, part));
+        if (b->data) {
+            gather_add_body(g, b->data + part->first, (size_t)len, &e->ref);
+        } else {
+            gather_flush(g, bc, 1);
+            gather_send_file(bc, &e->ref, b->fd, part->first, len);
+        }
+    }
+    gather_add_head(g, http_parts_end(gather_head(g)));
+}
