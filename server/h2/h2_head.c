@@ -205,7 +205,7 @@ static char *head_add_cookies(http_head *head, const hpack_list *list, char *to)
         memcpy(to, f->value, f->value_len);
         to += f->value_len;
     }
-    h2_head_add(head, "cookie", 6, begin, (size_t)(to - begin));
+    h2_head_add(head, "Cookie", 6, begin, (size_t)(to - begin));
     return to;
 }
 
@@ -232,6 +232,23 @@ void h2_head_fill(http_head *head, const h2_request_parts *p, const hpack_list *
     }
     if (p->cookies_n > 1)
         head_add_cookies(head, list, to);
+}
+
+/* Modules compare some names as HTTP/1 writes them (Header echo). */
+void h2_head_spell(http_head *head, char *text, size_t size)
+{
+    for (http_field *f = head->field; f < head->field + head->n_fields; f++) {
+        char *name = (char *)(uintptr_t)f->name;
+        int begins = 1;
+
+        if (name < text || name >= text + size)
+            continue;
+        for (size_t i = 0; i < f->name_len; i++) {
+            if (begins && name[i] >= 'a' && name[i] <= 'z')
+                name[i] = (char)(name[i] - ('a' - 'A'));
+            begins = name[i] == '-';
+        }
+    }
 }
 
 static void head_refuse(http_head *head, int status, const char *why, const http_field *f)

@@ -317,6 +317,8 @@ const char *h2_field_why(const hpack_field *f);
 void h2_head_begin(http_head *head);
 /** Fill @a head from the list. @param to  where Cookie lines are joined */
 void h2_head_fill(http_head *head, const h2_request_parts *p, const hpack_list *list, char *to);
+/** Give the names of fields that lie in @a text the capitals that they have in HTTP/1. */
+void h2_head_spell(http_head *head, char *text, size_t size);
 /** Set head->status where the request is to be refused. */
 void h2_head_judge(http_head *head, const hpack_list *list, const server_rec *s);
 /** Append a field. */

@@ -163,6 +163,7 @@ static void request_take(h2_session *h, uint32_t id, unsigned flags, request_scr
     s->has_length = length >= 0;
     s->expects = as.expects;
     s->remote_closed = (flags & H2_END_STREAM) != 0;
+    h2_head_spell(head, t->text, t->room);
     request_run(h, s, head);
 }
 

@@ -211,8 +211,8 @@ static void http2_get_num_workers(server_rec *s, int *least, int *most)
 
 static int module_fixups(request_rec *r)
 {
-    static const char *const names[] = {"HTTP2", "H2PUSH", "H2_PUSH", "H2_STREAM_ID",
-                                        "H2_STREAM_TAG"};
+    static const char *const names[] = {"HTTP2",        "H2PUSH",       "H2_PUSH",      "H2_PUSHED",
+                                        "H2_PUSHED_ON", "H2_STREAM_ID", "H2_STREAM_TAG"};
 
     if (!stream_of(r->connection))
         return DECLINED;

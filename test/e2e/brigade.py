@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 
+import h2_client
 from http_client import Client, raw_exchange
 
 REPOSITORY = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
@@ -30,6 +31,8 @@ MEMORY = os.environ.get("TEST_MEMORY", "")
 
 # Sanitizers make everything slower, and so may the machine.
 PATIENCE = float(os.environ.get("TEST_PATIENCE", "20"))
+# "h2": what Server.request() and get() ask for is asked for over HTTP/2, where that can say it.
+PROTOCOL = os.environ.get("TEST_PROTOCOL", "")
 
 # What must never be in a log.
 TROUBLE = re.compile(rb"AddressSanitizer|ThreadSanitizer|LeakSanitizer|MemorySanitizer|runtime error:"
@@ -165,6 +168,8 @@ class Server:
                  "<Directory />", "    AllowOverride None", "    Require all denied", "</Directory>",
                  "<Directory @ROOT@/htdocs>", "    Options Indexes FollowSymLinks", "    AllowOverride All",
                  "    Require all granted", "</Directory>"]
+        if PROTOCOL == "h2" and not self.apache:
+            lines.append("Protocols h2c http/1.1")
         if os.geteuid() == 0:
             user = unprivileged_user()
             group = "www-data" if user == "www-data" else "nogroup"
@@ -311,8 +316,11 @@ class Server:
 
     def request(self, method, target, headers=(), body=b"", version="1.1", host="localhost"):
         """One request on a connection of its own."""
+        extra = list(headers.items()) if isinstance(headers, dict) else list(headers)
+        if PROTOCOL == "h2" and not self.apache and not self.bare and h2_client.can_say(method, target, extra, version, host):
+            with h2_client.Client(self.address.strip("[]"), self.port, PATIENCE) as c:
+                return c.request(method, target, extra, body, version, host)
         with self.connect() as c:
-            extra = list(headers.items()) if isinstance(headers, dict) else list(headers)
             return c.request(method, target, [*extra, ("Connection", "close")], body, version, host)
 
     def get(self, target, headers=(), **more):

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP/2 by hand: frames as bytes, for tests that send what no client library would."""
+"""HTTP/2 by hand: frames as bytes, for tests that send what no client library would (Connection), and requests as http_client has
+them (Client)."""
+import http.client
+import re
 import socket
 import struct
 
 import brigade
+from hpack_decoder import Decoder
+from http_client import Response, Truncated
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
@@ -122,3 +127,117 @@ class Connection:
             return int.from_bytes(self.expect(GOAWAY)[3][4:8], "big")
         except Closed:
             return None
+
+
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+OF_A_CONNECTION = {"connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "te"}
+
+
+def can_say(method, target, headers, version, host):
+    """True if HTTP/2 has a way to say this request; tests of the syntax of HTTP/1 have others."""
+    names = [n.lower() for n, _ in headers]
+    return (version == "1.1" and host is not None and TOKEN.fullmatch(method) and method != "CONNECT" and
+            (target.startswith("/") or (target == "*" and method == "OPTIONS")) and
+            re.fullmatch(r"[!-~]+", target) and all(map(TOKEN.fullmatch, names)) and
+            not any(re.search(r"[\r\n\0]|^[ \t]|[ \t]$", v) for _, v in headers) and
+            not OF_A_CONNECTION & set(names) and names.count("host") + names.count("content-length") <= 1)
+
+
+class Client:
+    """Requests one after the other on a connection with prior knowledge; for windows of the server it waits, its own are open."""
+
+    def __init__(self, address, port, timeout):
+        self.socket = socket.create_connection((address, port), timeout=timeout)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.data, self.decoder, self.next_id = b"", Decoder(), 1
+        self.window, self.initial, self.stream_window = 65535, 65535, 65535
+        self.socket.sendall(PREFACE + frame(SETTINGS, payload=struct.pack("!HI", 4, 0x7fffffff)) +
+                            frame(WINDOW_UPDATE, payload=struct.pack("!I", 0x7fff0000 - 65535)))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    receive = Connection.receive
+
+    @property
+    def sock(self):
+        return self.socket
+
+    def _settings(self, flags, payload):
+        if flags & ACK:
+            return
+        for at in range(0, len(payload), 6):
+            what, value = struct.unpack_from("!HI", payload, at)
+            if what == 4:
+                self.stream_window += value - self.initial
+                self.initial = value
+        self.socket.sendall(frame(SETTINGS, ACK))
+
+    def _frame(self, answer):
+        """Take the next frame."""
+        try:
+            kind, flags, stream, payload = self.receive()
+        except Closed:
+            raise Truncated(answer) from None
+        if kind == SETTINGS:
+            self._settings(flags, payload)
+        elif kind == WINDOW_UPDATE:
+            more = int.from_bytes(payload, "big")
+            if stream == 0:
+                self.window += more
+            elif stream == answer["stream"]:
+                self.stream_window += more
+        elif kind in (HEADERS, CONTINUATION):
+            answer["block"] += payload
+            if kind == HEADERS:
+                answer["last"] = flags & END_STREAM
+            if flags & END_HEADERS:
+                answer["blocks"].append(self.decoder.decode(answer["block"]))
+                answer["block"], answer["over"] = b"", bool(answer["last"])
+        elif kind == DATA and stream == answer["stream"]:
+            answer["body"].append(payload)
+            answer["over"] = bool(flags & END_STREAM)
+        elif kind == RST_STREAM and stream == answer["stream"] or kind == GOAWAY and int.from_bytes(payload[:4], "big") < answer["stream"]:
+            raise Truncated(answer)
+
+    def _send_body(self, answer, body):
+        at = 0
+        while at < len(body) and not answer["over"]:
+            room = min(self.window, self.stream_window, 16384, len(body) - at)
+            if room <= 0:
+                self._frame(answer)
+                continue
+            last = END_STREAM if at + room == len(body) else 0
+            self.socket.sendall(frame(DATA, last, answer["stream"], body[at:at + room]))
+            self.window, self.stream_window, at = self.window - room, self.stream_window - room, at + room
+
+    def request(self, method, target, headers=(), body=b"", version="1.1", host="localhost"):
+        extra = list(headers.items()) if isinstance(headers, dict) else list(headers)
+        body = body.encode() if isinstance(body, str) else body
+        authority = next((v for n, v in extra if n.lower() == "host"), host)
+        fields = [(n.lower(), v) for n, v in extra if n.lower() != "host"]
+        if body and "content-length" not in [n for n, _ in fields]:
+            fields.append(("content-length", str(len(body))))
+        answer = {"stream": self.next_id, "block": b"", "blocks": [], "body": [], "over": False}
+        self.next_id += 2
+        self.stream_window = self.initial
+        self.socket.sendall(frame(HEADERS, END_HEADERS | (0 if body else END_STREAM), answer["stream"],
+                                  request_block(target, method, authority, "http", fields)))
+        self._send_body(answer, body)
+        while not answer["over"]:
+            self._frame(answer)
+        return self._response(answer)
+
+    def get(self, target, headers=(), **more):
+        return self.request("GET", target, headers, **more)
+
+    @staticmethod
+    def _response(answer):
+        blocks = [b for b in answer["blocks"] if not (b[0][0] == ":status" and b[0][1].startswith("1"))]
+        status = int(blocks[0][0][1])
+        lines = [f"HTTP/2 {status} {http.client.responses.get(status, '')}", *(f"{n}: {v}" for n, v in blocks[0][1:])]
+        trailers = [f"{n}: {v}" for b in blocks[1:] for n, v in b]
+        return Response("\r\n".join(lines).encode("latin-1"), b"".join(answer["body"]), trailers)
