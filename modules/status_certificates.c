@@ -67,11 +67,14 @@ static void prometheus_label(request_rec *r, const char *name, const char *value
     ap_rvputs(r, name, "=\"", ap_escape_quotes(r->pool, value), "\"", NULL);
 }
 
-static void prometheus_write(request_rec *r, const char *name, apr_size_t offset)
+static void prometheus_write(request_rec *r, const char *name, const char *help, apr_size_t offset)
 {
     brg_status_certificate c;
 
-    ap_rprintf(r, "# TYPE brigade_certificate_%s_seconds gauge\n", name);
+    ap_rprintf(
+        r,
+        "# HELP brigade_certificate_%s_seconds %s\n# TYPE brigade_certificate_%s_seconds gauge\n",
+        name, help, name);
     for (int n = 0; certificate_next(r, &n, &c);) {
         ap_rvputs(r, "brigade_certificate_", name, "_seconds{", NULL);
         prometheus_label(r, "server", c.server);
@@ -82,12 +85,23 @@ static void prometheus_write(request_rec *r, const char *name, apr_size_t offset
     }
 }
 
+void status_certificates_write(request_rec *r)
+{
+    if (!certificates_are_known())
+        return;
+    prometheus_write(r, "not_before", "Start of a certificate's validity, seconds since the epoch.",
+                     offsetof(brg_status_certificate, from));
+    prometheus_write(r, "not_after", "End of a certificate's validity, seconds since the epoch.",
+                     offsetof(brg_status_certificate, until));
+    prometheus_write(r, "served_since",
+                     "Since when a certificate is served, seconds since the epoch.",
+                     offsetof(brg_status_certificate, since));
+}
+
 static void certificates_write_prometheus(request_rec *r)
 {
     ap_set_content_type_ex(r, "text/plain; version=0.0.4; charset=utf-8", 1);
-    prometheus_write(r, "not_before", offsetof(brg_status_certificate, from));
-    prometheus_write(r, "not_after", offsetof(brg_status_certificate, until));
-    prometheus_write(r, "served_since", offsetof(brg_status_certificate, since));
+    status_certificates_write(r);
 }
 
 static void certificates_write_auto(request_rec *r)

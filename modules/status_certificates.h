@@ -12,6 +12,9 @@
 /** Answer "?certificates=what". @return as handlers do */
 int status_certificates_handle(request_rec *r, const char *what);
 
+/** The samples alone, for Prometheus and OpenMetrics. */
+void status_certificates_write(request_rec *r);
+
 /** Add them to the page and to "?auto". */
 void status_certificates_register(apr_pool_t *p);
 

@@ -29,7 +29,7 @@ typedef struct brg_status_counts {
     uint64_t keepalive;   /**< of these: idle between two requests */
     uint64_t lingering;   /**< of these: closing */
     uint64_t busy;        /**< of these: a worker runs a request */
-    uint64_t duration_us; /**< time that workers spent on requests */
+    uint64_t duration_us; /**< how long requests took, in all */
     uint64_t turns;       /**< turns of the loop */
 } brg_status_counts;
 

@@ -2,6 +2,7 @@
 /* What an entry of the response cache holds, taken from a request that was answered: the
  * formatted head, and the body or the open file. cache_store.c decides when. */
 #include "cache_private.h"
+#include "connection.h"
 #include "brigade/loop.h"
 #include "brigade/memory.h"
 #include "brigade/response_cache.h"
@@ -173,6 +174,8 @@ static void fill_validators(cache_entry *e, request_rec *r)
 {
     e->not_first = core_server_conf_of(r->server)->protocols->nelts > 0;
     e->server = r->server;
+    e->count = figures_requests(&connection_of(r->connection)->loop->figures->own,
+                                figures_host(r->server), connection_protocol(r->connection));
     e->mtime = r->mtime;
     fill_last_modified(e, r);
     fill_text(e->etag, sizeof e->etag, request_offer_of(r)->etag);

@@ -158,6 +158,8 @@ struct cache_entry {
                           else NULL */
     int status;
     server_rec *server;
+    uint64_t *count; /**< requests of its virtual host and protocol by status: figures_requests() */
+    uint32_t answered; /**< requests that it answered since the busiest were told */
     cache_head head, head_304;
     cache_ranges *ranges;       /**< NULL: no request with a range was answered the full way */
     cache_body *body;           /**< NULL: none */
@@ -316,6 +318,9 @@ void cache_store(response_cache *c, request_rec *r, policy_reason *reason);
 
 /** Why answers of this kind are not stored, whatever modules say of them; NULL if they are. */
 const char *cache_kind_is_not(const response_cache *c, const request_rec *r);
+
+/** The core's reasons that figures tell apart. */
+extern const char cache_why_recent[], cache_why_seldom[], cache_why_request[];
 
 /** Set *reason to one of the core's own. @return -1 */
 int cache_refuse(policy_reason *reason, const char *why);

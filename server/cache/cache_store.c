@@ -170,7 +170,10 @@ static int store_arm(response_cache *c, cache_entry *e, request_rec *r, policy_r
 
 /* ---- deciding ---- */
 
-static const char store_not_lasting[] =
+const char cache_why_seldom[] = "it is asked for too seldom, or too large for FileCacheSize";
+const char cache_why_request[] = "it is no plain GET request, and no HEAD of a file";
+
+const char cache_why_recent[] =
     "the file changed in the last two seconds, or the answer is not of a kind that is stored";
 
 static int store_is_at_rest(const request_rec *r, const apr_finfo_t *finfo)
@@ -266,7 +269,7 @@ static cache_entry *store_new(response_cache *c, request_rec *r, policy_reason *
     int count;
 
     if (c->is_workers || !store_is_wanted(c, r, hash, &count)) {
-        cache_refuse(reason, "it is asked for too seldom, or too large for FileCacheSize");
+        cache_refuse(reason, cache_why_seldom);
         return NULL;
     }
     e = cache_add(c, bc->listener, cache_chain_of(bc), host, strlen(host), r->unparsed_uri, len,
@@ -366,8 +369,8 @@ static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *
 const char *cache_kind_is_not(const response_cache *c, const request_rec *r)
 {
     if (!cache_request_is_plain(r) && !store_is_head_of_file(r))
-        return "it is no plain GET request, and no HEAD of a file";
-    return store_answer_is_lasting(c, r) ? NULL : store_not_lasting;
+        return cache_why_request;
+    return store_answer_is_lasting(c, r) ? NULL : cache_why_recent;
 }
 
 /* A range that is out of reach of a file that is stored: the page of 416 is stored beside it. */

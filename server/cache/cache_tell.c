@@ -2,8 +2,10 @@
 /* A request that took the full way is over: let the cache store its answer, and tell who asks why it
  * did not. */
 #include "cache_private.h"
+#include "connection.h"
 #include "request_parts.h"
 #include "http_log.h"
+#include <string.h>
 
 APLOG_USE_MODULE(core);
 
@@ -65,6 +67,37 @@ static void tell_teller(const response_cache *c, request_rec *r, policy_reason *
     tell_whom.fn(tell_whom.baton, r, reason);
 }
 
+static brg_figure_id tell_figure(const policy_reason *reason)
+{
+    static const struct {
+        const char *why;
+        brg_figure_id id;
+    } own[] = {{cache_why_recent, BRG_FIGURE_UNKEPT_RECENT},
+               {cache_why_seldom, BRG_FIGURE_UNKEPT_SELDOM},
+               {cache_why_request, BRG_FIGURE_UNKEPT_REQUEST}};
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (reason->why == own[i].why)
+            return own[i].id;
+    return strcmp(reason->module, "the core") ? BRG_FIGURE_UNKEPT_MODULE : BRG_FIGURE_UNKEPT_OTHER;
+}
+
+/* What the figures of the whole server say of it. */
+static void tell_count(const response_cache *c, const request_rec *r, const policy_reason *reason)
+{
+    const brg_conn *bc =
+        connection_of(r->connection->master ? r->connection->master : r->connection);
+
+    if (!bc)
+        return;
+    if (loop_self() != bc->loop)
+        figures_add_shared(&bc->loop->figures->others.value[BRG_FIGURE_UNKEPT_WORKER], !c);
+    else if (!request_offer_of(r))
+        figures_add(&bc->loop->figures->own.value[BRG_FIGURE_UNKEPT_HANDLER], 1);
+    else if (reason->module)
+        figures_add(&bc->loop->figures->own.value[tell_figure(reason)], 1);
+}
+
 void cache_consider(request_rec *r)
 {
     response_cache *c = cache_store_cache();
@@ -74,6 +107,8 @@ void cache_consider(request_rec *r)
         tell_log(c, r);
     if (c && request_offer_of(r))
         cache_store(c, r, &reason);
+    if (!r->main)
+        tell_count(c, r, &reason);
     if (!r->main && tell_whom.fn)
         tell_teller(c, r, &reason);
     if (c)

@@ -149,6 +149,7 @@ static void adopt(response_cache *c, cache_entry *e, response_cache *from, cache
     e->not_first = t->not_first;
     e->status = t->status;
     e->server = t->server;
+    e->count = t->count;
     e->identity = t->identity;
     e->checked = t->checked;
     e->mtime = t->mtime;

@@ -150,6 +150,11 @@ ANSWER_INLINE void put_choice(response_cache *c, cache_entry *e, brg_conn *bc,
         cache_put_parts(c, e, bc, choice);
 }
 
+ANSWER_INLINE void answer_count(cache_entry *e, const cache_head *head)
+{
+    figures_add(&e->count[figures_class(head->answer->status)], 1);
+}
+
 /* @param choice  NULL: the first @a len bytes of the body are sent */
 ANSWER_INLINE int answer(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
                          const http_codec *codec, cache_head *head, const cache_choice *choice,
@@ -171,6 +176,7 @@ ANSWER_INLINE int answer(response_cache *c, cache_entry *e, brg_conn *bc, const 
     if (!keep)
         bc->close_after = h->close || h->minor == 0 ? CONN_SHUT : CONN_DRAIN;
     bc->idle_until = c->loop->monotonic + s->keep_alive_timeout;
+    answer_count(e, head);
     if (e->observed) {
         const int frame = choice ? choice->before + choice->after
                           : len  ? e->frame_before + e->frame_after
@@ -343,6 +349,7 @@ int cache_reply_to(response_cache *c, brg_conn *bc, const http_head *h, const ht
         return 0;
     cache_touch(c, e);
     c->figures.hits++;
+    answer_count(e, choice.head);
     *reply = (cache_reply){.owner = &e->ref};
     reply->head_len =
         choice.n ? codec->put_part(out, form, choice.head->answer, &terms, choice.part, choice.len)

@@ -17,7 +17,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "scoreboard.h"
-#include "conn.h"
+#include "loop.h"
 #include "filter_check.h"
 #include "request_context.h"
 #include <stdatomic.h>
@@ -32,6 +32,30 @@ static void eor_count(const request_rec *r)
         atomic_fetch_add_explicit(&bc->ended, 1, memory_order_relaxed);
 }
 
+static const request_rec *eor_last(const request_rec *r)
+{
+    while (r->next)
+        r = r->next;
+    return r;
+}
+
+/* The figures of the whole server: virtual host, status, duration. */
+static void eor_figures(request_rec *r)
+{
+    conn_rec *c = r->connection->master ? r->connection->master : r->connection;
+    brg_conn *bc = connection_of(c);
+    const request_rec *last = eor_last(r);
+    apr_interval_time_t us = apr_time_now() - r->request_time;
+
+    if (!bc)
+        return;
+    figures_request(bc->loop->figures, loop_self() == bc->loop,
+                    &(figures_ended){.host = figures_host(r->server),
+                                     .protocol = connection_protocol(c),
+                                     .status = last->status,
+                                     .us = us > 0 ? (uint64_t)us : 0});
+}
+
 static apr_status_t eor_request_ends(void *data)
 {
     apr_bucket *b = data;
@@ -42,6 +66,7 @@ static apr_status_t eor_request_ends(void *data)
         b->data = NULL;
         ap_run_log_transaction(r);
         eor_count(r);
+        eor_figures(r);
         if (ap_extended_status && r->connection->sbh)
             ap_increment_counts(r->connection->sbh, r);
         request_conf_end(r);

@@ -18,6 +18,8 @@
 #include "http_connection.h"
 #include "http_log.h"
 #include "http_main.h"
+#include "http_protocol.h"
+#include "http_ssl.h"
 #include "http_vhost.h"
 #include "mpm_common.h"
 #include "brigade/assert.h"
@@ -462,4 +464,16 @@ void connection_register_hooks(apr_pool_t *p)
     ap_hook_get_pollfd_from_conn(connection_get_pollfd, NULL, NULL, APR_HOOK_REALLY_LAST);
     core_input_register(p);
     core_output_register(p);
+}
+
+brg_figure_protocol connection_protocol(conn_rec *c)
+{
+    const brg_conn *bc = connection_of(c);
+    int tls, h2;
+
+    BRG_ASSERT(bc != NULL);
+    tls = bc->transport || (bc->module_driven && ap_ssl_conn_is_ssl(c));
+    h2 = bc->http2 || (bc->module_driven && !strncmp(ap_get_protocol(c), "h2", 2));
+    return h2 ? (tls ? BRG_PROTOCOL_H2_TLS : BRG_PROTOCOL_H2)
+              : (tls ? BRG_PROTOCOL_H1_TLS : BRG_PROTOCOL_H1);
 }

@@ -8,6 +8,7 @@
  * process start-up calls of them.
  */
 #include "conn.h"
+#include "brigade/figures.h"
 #include "util_filter.h"
 #include "http_core.h"
 
@@ -41,6 +42,9 @@ void connection_on_thread(brg_conn *bc);
 
 /** The brg_conn below a conn_rec; NULL for a connection that is not of this server's sockets. */
 brg_conn *connection_of(conn_rec *c);
+
+/** The protocol of @a c, which has a brg_conn, as figures tell it. */
+brg_figure_protocol connection_protocol(conn_rec *c);
 
 /** 1 if nothing but the core stands on both of c's connection-level filter chains. */
 int connection_is_plain(const conn_rec *c);

@@ -83,8 +83,8 @@ int h1_conn_after_request(brg_conn *bc)
     conn_rec *c = bc->c;
 
     bc->loop->ended_n++;
+    bc->loop->full_n++;
     bc->requests++;
-    loop_score_add(&bc->loop->score->accesses, 1);
     if (c->aborted)
         bc->failed = 1;
     if (c->keepalive != AP_CONN_KEEPALIVE || bc->master)
@@ -185,7 +185,6 @@ static int h1_conn_head(brg_conn *bc, http_head *head, gather *g)
         conn_in_consume(bc, head->head_len);
         bc->requests++;
         bc->loop->ended_n++;
-        loop_score_add(&bc->loop->score->accesses, 1);
         if (bc->close_after != CONN_KEEP || bc->pending)
             return h1_conn_flush_gathered(bc, g);
         return 1;

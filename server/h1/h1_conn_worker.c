@@ -18,7 +18,7 @@
 #include "loop.h"
 #include "request_parts.h"
 #include "response_cache.h"
-#include "scores.h"
+#include "scoreboard.h"
 #include "transport.h"
 #include "brigade/assert.h"
 #include "http_log.h"
@@ -48,6 +48,7 @@ void h1_conn_write_cold(brg_conn *bc)
         h1_conn_drop(bc);
         return;
     }
+    figures_add(&bc->loop->figures->own.value[BRG_FIGURE_COLD], 1);
     bc->r_status = H1_WRITE_PENDING;
     if (h1_conn_hand_over(bc, NULL))
         h1_conn_drop(bc);
@@ -168,7 +169,6 @@ void h1_conn_work(brg_conn *bc)
 int h1_conn_returned(brg_conn *bc)
 {
     connection_on_thread(bc);
-    loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->monotonic - bc->queued_at));
     bc->head_began = bc->loop->monotonic;
     if (bc->refused) {
         h1_conn_refused(bc);

@@ -12,7 +12,6 @@
 #include "connection.h"
 #include "h1_conn_private.h"
 #include "loop.h"
-#include "scores.h"
 #include "http_config.h"
 #include "http_connection.h"
 #include "http_core.h"
@@ -159,7 +158,6 @@ void h1_module_driven_returned(brg_conn *bc)
         return;
     }
     connection_on_thread(bc);
-    loop_score_add(&bc->loop->score->duration_us, (uint64_t)(bc->loop->monotonic - bc->queued_at));
     bc->requests++;
     h1_conn_count_bytes(bc);
     if (bc->c->aborted)
@@ -170,10 +168,12 @@ void h1_module_driven_returned(brg_conn *bc)
 void h1_module_driven_written(brg_conn *bc)
 {
     int goes_on = h1_conn_written(bc);
+    unsigned ended;
 
     /* The object of a closed connection lives until the end of the turn: its last requests are counted too. */
-    loop_score_add(&bc->loop->score->accesses,
-                   atomic_exchange_explicit(&bc->ended, 0, memory_order_relaxed));
+    ended = atomic_exchange_explicit(&bc->ended, 0, memory_order_relaxed);
+    bc->loop->ended_n += ended;
+    bc->loop->full_n += ended;
     if (goes_on)
         driven_wait(bc);
 }

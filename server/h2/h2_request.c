@@ -11,7 +11,6 @@
 #include "http_scan.h"
 #include "program_thread.h"
 #include "response_cache.h"
-#include "scores.h"
 #include "brigade/assert.h"
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +118,6 @@ static int request_from_memory(h2_session *h, uint32_t id, unsigned flags, const
         return 0;
     h->bc->loop->ended_n++;
     h->bc->idle_until = h->bc->loop->monotonic + h->bc->base->keep_alive_timeout;
-    loop_score_add(&h->bc->loop->score->accesses, 1);
     if (h2_output_stored(h, id, &reply, as->urgency, as->incremental))
         h2_reset_id(h, id, H2_INTERNAL_ERROR);
     return 1;

@@ -98,8 +98,8 @@ void conn_in_release(brg_conn *bc)
     bc->in_off = bc->in_len = bc->in_cap = 0;
 }
 
-/* One recv. APR_SUCCESS: bytes came. */
-static apr_status_t conn_recv(brg_conn *bc)
+/* One recv. APR_SUCCESS: bytes came, *got of them. */
+static apr_status_t conn_recv(brg_conn *bc, uint64_t *got)
 {
     apr_status_t rv;
     ssize_t n;
@@ -115,6 +115,7 @@ static apr_status_t conn_recv(brg_conn *bc)
     while (n < 0 && errno == EINTR);
     if (n > 0) {
         bc->in_len += (uint32_t)n;
+        *got = (uint64_t)n;
         return (size_t)n < room ? APR_INCOMPLETE : APR_SUCCESS;
     }
     if (n == 0) {
@@ -174,7 +175,13 @@ apr_status_t conn_read(brg_conn *bc, apr_read_type_e block, apr_interval_time_t 
     if (bc->state == CONN_BODY)
         return bc->read_eof ? APR_EOF : APR_EAGAIN;
     for (;;) {
-        apr_status_t rv = conn_recv(bc);
+        uint64_t got = 0;
+        apr_status_t rv = conn_recv(bc, &got);
+
+        if (conn_on_loop())
+            bc->loop->read_n += got;
+        else if (got)
+            figures_add_shared(&bc->loop->figures->others.value[BRG_FIGURE_READ], got);
 
         if (rv == APR_INCOMPLETE)
             return APR_SUCCESS;
@@ -206,6 +213,7 @@ static void conn_sink(brg_conn *bc)
 
 void conn_fill(brg_conn *bc)
 {
+    uint64_t got = 0;
     apr_status_t rv;
 
     BRG_ASSERT_DEBUG(loop_self() == bc->loop);
@@ -223,7 +231,8 @@ void conn_fill(brg_conn *bc)
     }
     if (!conn_in_size(bc) && bc->requests && bc->state != CONN_BODY)
         bc->head_began = bc->loop->monotonic;
-    rv = conn_recv(bc);
+    rv = conn_recv(bc, &got);
+    bc->loop->read_n += got;
     if (bc->state == CONN_IDLE)
         conn_enter(bc, CONN_HEAD);
     /* A read that filled the buffer may have left something behind, and no further event will tell.

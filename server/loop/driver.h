@@ -61,6 +61,8 @@ typedef struct loop_services {
     void (*refresh)(brg_loop *loop);
     /** Give back what the calling thread keeps for connections to come. */
     void (*thread_trim)(void);
+    /** Once a second: set figures (loop->figures) of what the loop does not know. NULL: there are none. */
+    void (*figures)(brg_loop *loop);
 } loop_services;
 
 /** A transport that new connections may get. Its owner says while the configuration is read that there

@@ -23,6 +23,7 @@ APLOG_USE_MODULE(core);
 
 #define LOOP_WAIT_MS 1000 /* the turn_end hook is promised once a second */
 #define LOOP_WAKE_TRIES 8
+#define LOOP_DATE_US 10000    /* for so long the date goes by the monotonic clock */
 #define LOOP_WAIT_FAILURES 16 /* of epoll_wait in a row, until the process is given up */
 
 atomic_int loops_phase;
@@ -30,7 +31,11 @@ atomic_int loops_phase;
 void loop_read_clocks(brg_loop *loop)
 {
     loop->turn_began = loop->monotonic = clock_monotonic();
-    loop->wall = apr_time_now();
+    if (loop->monotonic - loop->wall_read >= LOOP_DATE_US) {
+        loop->wall_read = loop->monotonic;
+        loop->wall_ahead = apr_time_now() - loop->monotonic;
+    }
+    loop->wall = loop->monotonic + loop->wall_ahead;
 }
 
 void loop_ready(brg_loop *loop, brg_conn *bc)
@@ -260,10 +265,16 @@ static void loop_refuse(brg_loop *loop)
     }
 }
 
-static void loop_end_turn(brg_loop *loop)
+/* @param busy  there was something to do */
+static void loop_end_turn(brg_loop *loop, int busy)
 {
     if (loop->closed)
         loop_reap(loop);
+    if (busy || loop->ended_n) {
+        loop->unmeasured.requests += loop->ended_n - loop->full_n;
+        if (++loop->unmeasured.turns >= LOOP_MEASURED || loop->slow.requests || loop->long_turn)
+            loop_figures_turn(loop);
+    }
     loop_slow_check(loop);
     loop_publish(loop);
     if (loop->conns_n > loop->peak)
@@ -272,9 +283,11 @@ static void loop_end_turn(brg_loop *loop)
         loop_refuse(loop);
         loop_drains_expire(loop);
         loop_trim(loop);
+        loop_figures_second(loop);
     }
     if (loop->ended_n || loop->monotonic - loop->turn_end_last >= apr_time_from_sec(1)) {
-        loop->ended_n = 0;
+        loop_score_add(&loop->score->accesses, loop->ended_n);
+        loop->ended_n = loop->full_n = 0;
         loop->turn_end_last = loop->monotonic;
         brg_run_turn_end(loop->wall);
     }
@@ -374,7 +387,7 @@ void loop_turn(brg_loop *loop)
     if (loop->prefork)
         loop_turn_prefork(loop);
     loop_accept_resume(loop);
-    loop_end_turn(loop);
+    loop_end_turn(loop, n > 0);
 }
 
 /* A connection that waits for its next request may get one at any moment: it is told "close" with

@@ -11,6 +11,7 @@
  * file watches once; answer every connection that was read from. A change to a file that was made
  * before a request was sent is therefore in the watch queue before the request is answered.
  */
+#include "figures.h"
 #include "loops.h"
 #include "timer_wheel.h"
 #include "worker_pool.h"
@@ -28,6 +29,9 @@
 #define LOOP_BODY_BYTES 32768 /**< input kept in CONN_BODY, where it is consumed in each turn */
 #define LOOP_IN_SPARE 256     /**< empty input buffers kept */
 #define LOOP_CONN_SPARE 1024  /**< closed brg_conn objects kept */
+
+#define LOOP_MEASURED \
+    8 /**< of so many turns that answered from memory alone the length of one is measured */
 
 /* A connection with many requests at once gives way to others after either of these: */
 #define LOOP_QUANTUM_REQUESTS 128 /**< requests of one connection in one turn */
@@ -54,7 +58,9 @@ struct brg_loop {
     apr_time_t monotonic;  /**< clock_monotonic(), for deadlines: read once per turn, and after each
                                 request that was not answered from memory */
     apr_time_t turn_began; /**< monotonic at the beginning of the turn */
-    apr_time_t wall;       /**< microseconds since the epoch, read once per turn: for dates */
+    apr_time_t wall;       /**< microseconds since the epoch, once per turn: for dates */
+    apr_time_t wall_ahead; /**< of monotonic, when both were read */
+    apr_time_t wall_read;  /**< when that was */
     apr_time_t accept_again; /**< with accepting == 0: when to try; a connection that closes brings
                                 it forward */
     apr_time_t turn_end_last;
@@ -75,8 +81,21 @@ struct brg_loop {
     void *spare_in;
     unsigned spare_in_n;
     unsigned ended_n;               /**< requests that ended in this turn */
+    unsigned full_n;                /**< of these: not answered from memory */
+    uint64_t read_n;                /**< bytes that the loop read and has not told yet */
     unsigned state_n[CONN_STATES];  /**< open connections by state */
     unsigned stream_n[CONN_STATES]; /**< streams of connections, by state */
+
+    int long_turn; /**< this turn is to be measured: it did what takes long */
+    struct {
+        unsigned turns;    /**< with something to do, since one was measured */
+        uint64_t requests; /**< answered from memory in them */
+    } unmeasured;
+
+    struct {
+        apr_time_t since;   /**< when this minute began */
+        uint64_t now, last; /**< longest turn of this minute, and of the one before; microseconds */
+    } longest;
 
     struct {
         apr_time_t began;         /**< of the request that runs */
@@ -97,6 +116,7 @@ struct brg_loop {
     struct response_cache *cache; /**< the response cache (services.begin) */
     void *layer;                  /**< what loop_layer.begin() made, or NULL */
     struct loop_score *score;     /**< counters in the scoreboard; never NULL */
+    loop_figures *figures;        /**< and those of figures.h; never NULL */
     apr_pool_t *pool;             /**< the loop's own, with an allocator of its own */
 };
 
@@ -145,6 +165,13 @@ void loop_main(brg_loop *loop);
 /** What loop_main() left: connections that workers had, and memory. All threads ended. */
 void loop_free(brg_loop *loop);
 
+/** A turn ends: count how long it took, and let it stand for those before it that were not measured, and for what was
+ * answered from memory in them (loop_figures.c). */
+void loop_figures_turn(brg_loop *loop);
+
+/** Once a second: bring up to date what the loop and its workers have to tell (loop_figures.c). */
+void loop_figures_second(brg_loop *loop);
+
 /** A turn ends: tell of it if it took too long (loop_slow.c). */
 void loop_slow_check(brg_loop *loop);
 
@@ -154,7 +181,7 @@ void loop_trim(brg_loop *loop);
 /** Free the objects and buffers that are kept for connections to come. */
 void loop_spares_free(brg_loop *loop);
 
-/** A turn begins: read both clocks. Threads: the loop's own. */
+/** A turn begins: bring both clocks up to date. Threads: the loop's own. */
 void loop_read_clocks(brg_loop *loop);
 
 /**

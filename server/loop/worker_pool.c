@@ -90,12 +90,11 @@ static int worker_left(short events)
 }
 
 /* The client of a connection that a worker took. 1: nobody waits for the answer. */
-static int worker_client_left(const brg_conn *bc)
+static int worker_client_left(const brg_conn *bc, apr_time_t now)
 {
     struct pollfd p = {.fd = bc->fd, .events = POLLRDHUP};
 
-    return worker_may_have_left(bc, clock_monotonic()) && poll(&p, 1, 0) > 0 &&
-           worker_left(p.revents);
+    return worker_may_have_left(bc, now) && poll(&p, 1, 0) > 0 && worker_left(p.revents);
 }
 
 /* With the lock held: which of those that wait for long have left, as p->revents. */
@@ -246,9 +245,13 @@ static void worker_show(const worker_pool *wp, int slot, int status)
 
 static void worker_run(brg_conn *bc)
 {
+    const apr_time_t now = clock_monotonic();
+
     BRG_ASSERT_TAG(bc, CONN_TAG);
     BRG_ASSERT(bc->state == CONN_WORKER && !bc->queued && !bc->timer.prev);
-    if (worker_client_left(bc))
+    figures_took_shared(&bc->loop->figures->others.took[BRG_TOOK_QUEUE],
+                        now > bc->queued_at ? (uint64_t)(now - bc->queued_at) : 0);
+    if (worker_client_left(bc, now))
         bc->refused = CONN_REFUSED_LEFT;
     else
         bc->driver->work(bc);

@@ -31,6 +31,7 @@ static const char *const query_left_by[] = {
     "mod_info.c",
     "mod_log_config.c",
     "mod_logio.c",
+    "mod_metrics.c",
     "mod_mime.c",
     "mod_negotiation.c",
     "mod_remoteip.c",

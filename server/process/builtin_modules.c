@@ -36,6 +36,7 @@
     EXPORTED(version)                     \
     EXPORTED(unixd)                       \
     HIDDEN(status)                        \
+    HIDDEN(metrics)                       \
     HIDDEN(autoindex)                     \
     HIDDEN(include)                       \
     BUILTIN_TLS(HIDDEN)                   \

@@ -233,7 +233,8 @@ const loop_services server_process_services = {.driver = &h1_driver,
                                                .begin = cache_create,
                                                .end = cache_destroy,
                                                .refresh = cache_refresh,
-                                               .thread_trim = connection_thread_fini};
+                                               .thread_trim = connection_thread_fini,
+                                               .figures = process_figures};
 
 static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
 {

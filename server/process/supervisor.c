@@ -12,6 +12,7 @@
 #include "generation.h"
 #include "listen_private.h"
 #include "pidfile.h"
+#include "figures.h"
 #include "scores.h"
 #include "supervised.h"
 
@@ -71,6 +72,7 @@ static int sup_scoreboard(server_rec *s)
     if (ap_run_pre_mpm(s->process->pool, SB_SHARED) != OK)
         return -1;
     ap_scoreboard_image->global->running_generation = mpm_generation;
+    figures_name_hosts(s);
     return 0;
 }
 

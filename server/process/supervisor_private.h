@@ -155,6 +155,11 @@ apr_time_t sup_spare_due(void);
 /* ---- server_process.c ---- */
 
 /** What lives on the loops of a server process. */
+struct brg_loop;
+
+/** Once a second: figures of what lives on a loop, and on the first one those of its process (process_figures.c). */
+void process_figures(struct brg_loop *loop);
+
 extern const struct loop_services server_process_services;
 
 /**

@@ -83,10 +83,22 @@ static apr_status_t file_wrap(apr_file_t **file, request_rec *r, int fd)
     return file_of_descriptor(file, fd, flags, r->pool);
 }
 
+/* Whether the kernel had it in memory. @param cached  else it was not asked to tell */
+static void file_count(int cached, int failed)
+{
+    brg_loop *loop = cached ? loop_self() : NULL;
+
+    if (loop)
+        figures_add(&loop->figures->own
+                         .value[failed && errno == EAGAIN ? BRG_FIGURE_COLD : BRG_FIGURE_WARM],
+                    1);
+}
+
 apr_status_t file_open_name(apr_file_t **file, request_rec *r, const char *name, int cached)
 {
     int fd = file_openat2(name, cached ? RESOLVE_CACHED : 0);
 
+    file_count(cached, fd < 0);
     if (fd < 0 && file_waits_here(name, errno, cached))
         fd = file_openat2(name, 0);
     return fd < 0 ? errno : file_wrap(file, r, fd);
@@ -145,16 +157,18 @@ static apr_status_t file_confirm(request_rec *r, apr_file_t *file)
 BRG_DECLARE(apr_status_t) brg_file_open(apr_file_t **file, request_rec *r)
 {
     const request_files *files = request_files_of(r);
+    const int cached = file_may_defer(r);
     apr_status_t rv;
     int fd;
 
     BRG_ASSERT(r->filename != NULL);
     if ((*file = file_of_walk(r, files)) != NULL)
         return APR_SUCCESS;
-    if (file_may_defer(r) && file_mounts_may_hang(r->filename))
+    if (cached && file_mounts_may_hang(r->filename))
         return APR_EAGAIN;
-    fd = file_open_allowed(r, files ? files->links : NULL, file_may_defer(r));
-    if (fd < 0 && file_waits_here(r->filename, errno, file_may_defer(r)))
+    fd = file_open_allowed(r, files ? files->links : NULL, cached);
+    file_count(cached, fd < 0);
+    if (fd < 0 && file_waits_here(r->filename, errno, cached))
         fd = file_open_allowed(r, files ? files->links : NULL, 0);
     if (fd < 0)
         return errno;
@@ -243,6 +257,7 @@ brg_file_pread(request_rec *r, apr_file_t *file, char *data, apr_size_t *len, ap
     while (have < *len) {
         ssize_t n = file_pread(fd, data + have, *len - have, offset + (off_t)have, cached);
 
+        file_count(cached, n < 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && file_waits_here(r->filename, errno, cached))

@@ -6,11 +6,13 @@
  *   process_score  [processes]
  *   worker_score   [processes][threads]
  *   loop_score     [processes][loops]
+ *   figures.c's
  *
  * It is made at the first start and kept over graceful restarts, because processes of the former
  * generation still write to it. When a new configuration needs more room, a new one is made; the old
  * processes stay with the old one, which only they see. Pages that are never written cost nothing.
  */
+#include "figures.h"
 #include "scores.h"
 #include "brigade/loop.h"
 
@@ -78,7 +80,7 @@ static apr_size_t score_bytes(const scoreboard_limits *l)
     return LOOP_SCORE_LINE + score_round(sizeof(score_global)) +
            score_round(processes * sizeof(process_score)) +
            score_round(processes * (apr_size_t)l->threads * sizeof(worker_score)) +
-           processes * (apr_size_t)l->loops * sizeof(loop_score);
+           processes * (apr_size_t)l->loops * sizeof(loop_score) + figures_bytes(l);
 }
 
 AP_DECLARE(int) ap_calc_scoreboard_size(void)
@@ -107,8 +109,9 @@ AP_DECLARE(void) ap_init_scoreboard(void *shared)
     BRG_ASSERT((apr_size_t)at % LOOP_SCORE_LINE == 0);
     ap_scoreboard_image->global->server_limit = l->processes;
     ap_scoreboard_image->global->thread_limit = l->threads;
-    BRG_ASSERT(at + processes * (apr_size_t)l->loops * sizeof(loop_score) <=
+    BRG_ASSERT(at + processes * (apr_size_t)l->loops * sizeof(loop_score) + figures_bytes(l) <=
                (char *)shared + score_bytes(l));
+    figures_place(at + processes * (apr_size_t)l->loops * sizeof(loop_score), l);
     score_made = *l;
 }
 
@@ -169,6 +172,7 @@ static void score_begin_totals(void)
     g->counted_from = score_limits.generation;
     loop_score_set(&g->ended_accesses, 0);
     loop_score_set(&g->ended_bytes, 0);
+    figures_begin_totals();
 }
 
 int ap_create_scoreboard(apr_pool_t *p, ap_scoreboard_e type)
@@ -192,6 +196,7 @@ apr_status_t ap_cleanup_scoreboard(void *d)
     free(ap_scoreboard_image);
     ap_scoreboard_image = NULL;
     score_loops = NULL;
+    figures_forget();
     return score_shm ? apr_shm_destroy(score_shm) : APR_SUCCESS;
 }
 
@@ -280,6 +285,7 @@ static void score_add_to_ended(int slot)
 
     BRG_ASSERT(score_is_slot(slot));
     counts = scoreboard_counts(ap_scoreboard_image->parent[slot].generation);
+    figures_slot_end(slot, counts);
     for (int i = 0; i < score_made.loops; i++) {
         loop_score *score = scoreboard_loop(slot, i);
 

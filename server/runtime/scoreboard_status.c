@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* brigade/status.h: the scoreboard summed up for status pages. */
+#include "figures.h"
 #include "scores.h"
 
 #include "ap_mpm.h"
@@ -21,7 +22,6 @@ static void status_read(brg_status_counts *out, const struct loop_score *score)
     out->keepalive = loop_score_get(&score->keepalive);
     out->lingering = loop_score_get(&score->lingering);
     out->busy = loop_score_get(&score->busy);
-    out->duration_us = loop_score_get(&score->duration_us);
     out->turns = loop_score_get(&score->turns);
 }
 
@@ -45,6 +45,7 @@ BRG_DECLARE(int) brg_status_loop_get(int slot, int loop, brg_status_counts *out)
     if (!score || !ps || !ps->pid)
         return 0;
     status_read(out, score);
+    out->duration_us = figures_duration_us(figures_of_loop(slot, loop));
     return 1;
 }
 
@@ -101,6 +102,7 @@ BRG_DECLARE(int) brg_status_sum(brg_status_totals *out)
     ap_mpm_query(AP_MPMQ_GENERATION, &out->mpm_generation);
     out->log_lines_lost = scoreboard_log_lines_lost(0);
     scoreboard_ended_totals(&out->counts.accesses, &out->counts.bytes);
+    out->counts.duration_us = figures_duration_ended_us();
     for (int i = 0; (found = brg_status_process_get(i, &process)) >= 0; i++) {
         if (!found)
             continue;

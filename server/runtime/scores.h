@@ -26,12 +26,11 @@ typedef struct loop_score {
     _Atomic uint64_t accepted;                           /**< connections accepted */
     _Atomic uint64_t connections;                        /**< open now */
     _Atomic uint64_t reading;                            /**< of these: a head is arriving */
-    _Atomic uint64_t writing;     /**< of these: output waits for the socket */
-    _Atomic uint64_t keepalive;   /**< of these: idle between requests */
-    _Atomic uint64_t lingering;   /**< of these: closing */
-    _Atomic uint64_t busy;        /**< of these: owned by a worker */
-    _Atomic uint64_t duration_us; /**< time spent on requests that workers ran */
-    _Atomic uint64_t turns;       /**< turns of the loop */
+    _Atomic uint64_t writing;   /**< of these: output waits for the socket */
+    _Atomic uint64_t keepalive; /**< of these: idle between requests */
+    _Atomic uint64_t lingering; /**< of these: closing */
+    _Atomic uint64_t busy;      /**< of these: owned by a worker */
+    _Atomic uint64_t turns;     /**< turns of the loop */
 } loop_score;
 
 /** Set a counter. Writer only. */

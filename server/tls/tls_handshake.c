@@ -147,6 +147,7 @@ static void handshake_failed(brg_conn *bc, int rc)
 
     if (SSL_get_error(t->ssl, rc) == SSL_ERROR_SSL && handshake_was_http(bc))
         return;
+    figures_add(&bc->loop->figures->own.value[BRG_FIGURE_SHAKES_FAILED], 1);
     (void)tls_error(t, rc, "handshake");
     t->failed = 0; /* the alert can be written still */
     (void)tls_flush(t);
@@ -175,6 +176,7 @@ static void handshake_step(brg_conn *bc)
     ERR_clear_error();
     errno = 0;
     tls_kdf_listen(t->records);
+    bc->loop->long_turn = 1;
     rc = SSL_do_handshake(t->ssl);
     tls_kdf_listen(NULL);
     tls_input_end(t);
@@ -197,6 +199,9 @@ static void handshake_step(brg_conn *bc)
     if (!tls_keys_take(t))
         tls_share(t);
     t->established = 1;
+    figures_add(&bc->loop->figures->own.value[SSL_session_reused(t->ssl) ? BRG_FIGURE_SHAKES_RESUMED
+                                                                         : BRG_FIGURE_SHAKES_FULL],
+                1);
     t->mode = SSL_get_verify_mode(t->ssl);
     t->generous = tls_conf_of(t->server)->verify == TLS_VERIFY_OPTIONAL_NO_CA;
     if (tls_view_set(t))

@@ -20,6 +20,7 @@
 #define WORKERS 2
 
 static apr_pool_t *pool;
+static loop_figures figures;
 static brg_loop loop;
 static loops_config config;
 
@@ -57,6 +58,7 @@ static int setup(void **state)
     loop.config = &config;
     loop.wake_fd = eventfd(0, EFD_NONBLOCK);
     loop.workers = worker_pool_create(pool, &loop, WORKERS, 1, 0);
+    loop.figures = &figures;
     is_open = running = ran_n = 0;
     return 0;
 }

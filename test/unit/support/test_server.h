@@ -99,7 +99,8 @@ static void test_tcp_pair(int *server, int *client)
 static inline brg_loop *test_loop(void)
 {
     static loops_config config;
-    static brg_loop loop = {.config = &config};
+    static loop_figures figures;
+    static brg_loop loop = {.config = &config, .figures = &figures};
 
     loop.server = ap_server_conf;
     return &loop;

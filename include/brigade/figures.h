@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_FIGURES_H
+#define BRIGADE_FIGURES_H
+
+/**
+ * @file brigade/figures.h
+ * The figures of the whole server, all processes together. BRG_FIGURE_LIST is their one table: what
+ * adds them up, what writes them for Prometheus and as JSON, and the manual go by it.
+ *
+ * Figures are read while others write them: each is right by itself, but two of them need not be of
+ * the same instant. What is kept outside of the request path is brought up to date once a second.
+ */
+#include "apr_time.h"
+#include "brigade/declare.h"
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How the values of loops and processes become one. */
+typedef enum brg_figure_kind {
+    BRG_COUNTER, /**< counts up: the sum, ended processes included */
+    BRG_GAUGE,   /**< of the moment: the sum */
+    BRG_MOST     /**< of the moment: the highest */
+} brg_figure_kind;
+
+#define BRG_CONNS "brigade_connections", "Open connections, by what they wait for."
+#define BRG_UNKEPT                                                                             \
+    "brigade_cache_not_kept_total",                                                            \
+        "Answers that took the full way and were not kept in the response cache, by the first" \
+        " reason."
+#define BRG_WORKER_THREADS "brigade_workers", "Worker threads."
+#define BRG_CPU "brigade_cpu_seconds_total", "Processor time of the server processes."
+#define BRG_READS                                         \
+    "brigade_file_reads_total",                           \
+        "Opens and reads of files on event loops: warm: " \
+        "the kernel had it in memory, cold: a worker had to wait for the disk."
+#define BRG_SHAKES \
+    "brigade_tls_handshakes_total", "TLS handshakes of the built-in ssl module, by outcome."
+#define BRG_SCOPE_HELD                                   \
+    "brigade_memory_held_bytes",                         \
+        "Memory that the memory systems of a scope hold" \
+        " from the operating system or the system below (MemoryReport On)."
+#define BRG_SCOPE_GIVEN                                                                          \
+    "brigade_memory_allocated_bytes_total", "Bytes that pools of a scope gave out (MemoryReport" \
+                                            " On)."
+
+/** X(id, kind, divisor, family, help, labels): a value is the counter divided by @a divisor. Rows of a
+ * family stand together. Names are Prometheus's: base units, _total for counters. */
+#define BRG_FIGURE_LIST(X)                                                                         \
+    X(PROCESSES, BRG_GAUGE, 1, "brigade_processes", "Server processes that are alive.", NULL)      \
+    X(STOPPING, BRG_GAUGE, 1, "brigade_processes_stopping",                                        \
+      "Of these: those that end when their connections have.", NULL)                               \
+    X(STARTED, BRG_MOST, 1000000, "brigade_start_time_seconds",                                    \
+      "When the server was started, in seconds since the epoch.", NULL)                            \
+    X(CONFIGURED, BRG_MOST, 1000000, "brigade_restart_time_seconds",                               \
+      "When it was started or restarted other than gracefully: since then counters count.", NULL)  \
+    X(GENERATION, BRG_MOST, 1, "brigade_configuration_generation",                                 \
+      "How often the configuration was read.", NULL)                                               \
+    X(ENDED, BRG_COUNTER, 1, "brigade_requests_total", "Requests that ended.", NULL)               \
+    X(WRITTEN, BRG_COUNTER, 1, "brigade_sent_bytes_total",                                         \
+      "Bytes sent in responses, heads included, before TLS.", NULL)                                \
+    X(READ, BRG_COUNTER, 1, "brigade_received_bytes_total",                                        \
+      "Bytes of requests received, heads included, after TLS.", NULL)                              \
+    X(ACCEPTED, BRG_COUNTER, 1, "brigade_connections_accepted_total", "Connections accepted.",     \
+      NULL)                                                                                        \
+    X(READING, BRG_GAUGE, 1, BRG_CONNS, "state=\"reading\"")                                       \
+    X(IDLE, BRG_GAUGE, 1, BRG_CONNS, "state=\"idle\"")                                             \
+    X(WRITING, BRG_GAUGE, 1, BRG_CONNS, "state=\"writing\"")                                       \
+    X(AT_WORKER, BRG_GAUGE, 1, BRG_CONNS, "state=\"worker\"")                                      \
+    X(CLOSING, BRG_GAUGE, 1, BRG_CONNS, "state=\"closing\"")                                       \
+    X(STREAMS, BRG_GAUGE, 1, "brigade_http2_streams",                                              \
+      "Open streams of HTTP/2 connections that took the full way.", NULL)                          \
+    X(TURNS, BRG_COUNTER, 1, "brigade_loop_turns_total", "Turns of the event loops.", NULL)        \
+    X(LONGEST, BRG_MOST, 1000000, "brigade_loop_longest_turn_seconds",                             \
+      "The longest turn of the last one to two minutes.", NULL)                                    \
+    X(WORKERS, BRG_GAUGE, 1, BRG_WORKER_THREADS, "state=\"alive\"")                                \
+    X(WORKERS_BUSY, BRG_GAUGE, 1, BRG_WORKER_THREADS, "state=\"busy\"")                            \
+    X(WAITING, BRG_GAUGE, 1, "brigade_worker_queue", "Connections that wait for a worker thread.", \
+      NULL)                                                                                        \
+    X(HITS, BRG_COUNTER, 1, "brigade_cache_hits_total",                                            \
+      "Answers from the response cache, 304 and parts included.", NULL)                            \
+    X(MISSES, BRG_COUNTER, 1, "brigade_cache_misses_total",                                        \
+      "Requests that the response cache could have answered, and did not.", NULL)                  \
+    X(UNKEPT_HANDLER, BRG_COUNTER, 1, BRG_UNKEPT, "reason=\"handler\"")                            \
+    X(UNKEPT_WORKER, BRG_COUNTER, 1, BRG_UNKEPT, "reason=\"worker\"")                              \
+    X(UNKEPT_REQUEST, BRG_COUNTER, 1, BRG_UNKEPT, "reason=\"request\"")                            \
+    X(UNKEPT_RECENT, BRG_COUNTER, 1, BRG_UNKEPT, "reason=\"recent\"")                              \
+    X(UNKEPT_SELDOM, BRG_COUNTER, 1, BRG_UNKEPT, "reason=\"seldom\"")                              \
+    X(UNKEPT_MODULE, BRG_COUNTER, 1, BRG_UNKEPT, "reason=\"module\"")                              \
+    X(UNKEPT_OTHER, BRG_COUNTER, 1, BRG_UNKEPT, "reason=\"other\"")                                \
+    X(ARMED, BRG_COUNTER, 1, "brigade_cache_armed_total",                                          \
+      "Entries whose dependencies were put under watch.", NULL)                                    \
+    X(FILLED, BRG_COUNTER, 1, "brigade_cache_filled_total", "Entries that were filled.", NULL)     \
+    X(EVICTED, BRG_COUNTER, 1, "brigade_cache_evicted_total",                                      \
+      "Entries that made room for others.", NULL)                                                  \
+    X(CHANGED, BRG_COUNTER, 1, "brigade_cache_changed_total",                                      \
+      "Entries forgotten since what they depend on changed.", NULL)                                \
+    X(ENTRIES, BRG_GAUGE, 1, "brigade_cache_entries", "Entries of the response cache.",            \
+      "kind=\"answer\"")                                                                           \
+    X(ERRORS, BRG_GAUGE, 1, "brigade_cache_entries", "Entries of the response cache.",             \
+      "kind=\"error\"")                                                                            \
+    X(CACHE_BYTES, BRG_GAUGE, 1, "brigade_cache_bytes",                                            \
+      "Memory of the response cache, as counted against FileCacheSize.", NULL)                     \
+    X(WATCHES, BRG_GAUGE, 1, "brigade_cache_watches", "inotify watches of the response cache.",    \
+      NULL)                                                                                        \
+    X(WARM, BRG_COUNTER, 1, BRG_READS, "cache=\"warm\"")                                           \
+    X(COLD, BRG_COUNTER, 1, BRG_READS, "cache=\"cold\"")                                           \
+    X(SHAKES_FULL, BRG_COUNTER, 1, BRG_SHAKES, "outcome=\"full\"")                                 \
+    X(SHAKES_RESUMED, BRG_COUNTER, 1, BRG_SHAKES, "outcome=\"resumed\"")                           \
+    X(SHAKES_FAILED, BRG_COUNTER, 1, BRG_SHAKES, "outcome=\"failed\"")                             \
+    X(LOST, BRG_COUNTER, 1, "brigade_log_lines_lost_total",                                        \
+      "Lines of access logs that could not be written.", NULL)                                     \
+    X(CPU_USER, BRG_COUNTER, 1000000, BRG_CPU, "mode=\"user\"")                                    \
+    X(CPU_SYSTEM, BRG_COUNTER, 1000000, BRG_CPU, "mode=\"system\"")                                \
+    X(RESIDENT, BRG_GAUGE, 1, "brigade_resident_bytes",                                            \
+      "Resident memory of the server processes; what they share is counted in each.", NULL)        \
+    X(DESCRIPTORS, BRG_GAUGE, 1, "brigade_open_descriptors",                                       \
+      "Open descriptors of the server processes (Linux 6.2 and later).", NULL)                     \
+    X(DESCRIPTORS_MOST, BRG_MOST, 1, "brigade_max_descriptors",                                    \
+      "Descriptors that one server process may open.", NULL)                                       \
+    X(HELD_PROCESS, BRG_GAUGE, 1, BRG_SCOPE_HELD, "scope=\"process\"")                             \
+    X(HELD_CONFIGURATION, BRG_GAUGE, 1, BRG_SCOPE_HELD, "scope=\"configuration\"")                 \
+    X(HELD_CONNECTION, BRG_GAUGE, 1, BRG_SCOPE_HELD, "scope=\"connection\"")                       \
+    X(HELD_REQUEST, BRG_GAUGE, 1, BRG_SCOPE_HELD, "scope=\"request\"")                             \
+    X(HELD_BUCKET, BRG_GAUGE, 1, BRG_SCOPE_HELD, "scope=\"bucket\"")                               \
+    X(HELD_LOG, BRG_GAUGE, 1, BRG_SCOPE_HELD, "scope=\"log\"")                                     \
+    X(GIVEN_PROCESS, BRG_COUNTER, 1, BRG_SCOPE_GIVEN, "scope=\"process\"")                         \
+    X(GIVEN_CONFIGURATION, BRG_COUNTER, 1, BRG_SCOPE_GIVEN, "scope=\"configuration\"")             \
+    X(GIVEN_CONNECTION, BRG_COUNTER, 1, BRG_SCOPE_GIVEN, "scope=\"connection\"")                   \
+    X(GIVEN_REQUEST, BRG_COUNTER, 1, BRG_SCOPE_GIVEN, "scope=\"request\"")                         \
+    X(GIVEN_BUCKET, BRG_COUNTER, 1, BRG_SCOPE_GIVEN, "scope=\"bucket\"")                           \
+    X(GIVEN_LOG, BRG_COUNTER, 1, BRG_SCOPE_GIVEN, "scope=\"log\"")
+
+/** Places in brg_figures.value. */
+typedef enum brg_figure_id {
+#define BRG_FIGURE_ID(id, ...) BRG_FIGURE_##id,
+    BRG_FIGURE_LIST(BRG_FIGURE_ID)
+#undef BRG_FIGURE_ID
+        BRG_FIGURES_N
+} brg_figure_id;
+
+/** A row of the table. */
+typedef struct brg_figure {
+    brg_figure_kind kind;
+    uint64_t divisor;
+    const char *family, *help;
+    const char *labels; /**< as Prometheus writes them, without braces; NULL: none */
+} brg_figure;
+
+/** The table; as long as the program. @param n  a brg_figure_id */
+BRG_DECLARE(const brg_figure *) brg_figure_of(int n);
+
+#define BRG_BUCKETS 20 /**< of a histogram; the last one has no upper bound */
+
+/** How long something took. */
+typedef struct brg_histogram {
+    uint64_t n
+        [BRG_BUCKETS]; /**< how many of them took longer than the bucket before says, and no longer than this */
+    uint64_t sum_us;
+} brg_histogram;
+
+/** Upper bound of a bucket, microseconds; 0: none. */
+BRG_DECLARE(uint64_t) brg_bucket_bound(int bucket);
+
+/** The histograms, places in brg_figures.took. */
+typedef enum brg_took_id {
+    BRG_TOOK_MEMORY, /**< requests that the response cache answered: to the end of their turn. Of turns with nothing
+                          else one in eight is measured, and stands for the others */
+    BRG_TOOK_FULL,  /**< other requests, from their head to the last byte of the response */
+    BRG_TOOK_TURN,  /**< turns of event loops with something to do: so long may an event wait */
+    BRG_TOOK_QUEUE, /**< how long connections waited for a worker */
+    BRG_TOOK_N
+} brg_took_id;
+
+/** Name, help and labels of a histogram, as those of figures. */
+BRG_DECLARE(const brg_figure *) brg_took_of(int n);
+
+#define BRG_FIGURE_HOSTS 64 /**< virtual hosts that are told apart; 0 stands for all others */
+#define BRG_FIGURE_HOST 64  /**< bytes of a virtual host's name, NUL included */
+
+typedef enum brg_figure_protocol {
+    BRG_PROTOCOL_H1,
+    BRG_PROTOCOL_H1_TLS,
+    BRG_PROTOCOL_H2,
+    BRG_PROTOCOL_H2_TLS,
+    BRG_PROTOCOLS_N
+} brg_figure_protocol;
+
+#define BRG_CLASSES_N 5 /**< 1xx to 5xx */
+
+/** All figures, of a loop or of the server. Nothing but counters. */
+typedef struct brg_figures {
+    uint64_t value[BRG_FIGURES_N];
+    brg_histogram took[BRG_TOOK_N];
+    uint64_t requests[BRG_FIGURE_HOSTS][BRG_PROTOCOLS_N][BRG_CLASSES_N];
+} brg_figures;
+
+/** Add up the figures of all processes. Threads: any. Blocking: no. @return 0, or -1 when there are none */
+BRG_DECLARE(int) brg_figures_sum(brg_figures *out);
+
+/** "name:port" of a virtual host that is told apart; NULL: there is none with this number.
+ * @param n  1 or more */
+BRG_DECLARE(const char *) brg_figure_host(int n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * "SetHandler metrics": figures of the whole server for monitoring. The client's Accept, or "?json",
+ * "?prometheus", "?openmetrics", says in which shape.
+ */
+#include "metrics_private.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "apr_strings.h"
+#include "brigade/response_cache.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define METRICS_HANDLER "metrics"
+
+extern module AP_MODULE_DECLARE_DATA metrics_module;
+APLOG_USE_MODULE(metrics);
+
+enum { METRICS_TEXT, METRICS_OPEN, METRICS_JSON, METRICS_SHAPES };
+
+static const char *const metrics_types[METRICS_SHAPES] = {
+    "text/plain", "application/openmetrics-text", "application/json"};
+
+const char *metrics_protocol(int protocol)
+{
+    return protocol == BRG_PROTOCOL_H1 || protocol == BRG_PROTOCOL_H1_TLS ? "h1" : "h2";
+}
+
+const char *metrics_tls(int protocol)
+{
+    return protocol == BRG_PROTOCOL_H1_TLS || protocol == BRG_PROTOCOL_H2_TLS ? "yes" : "no";
+}
+
+const char *metrics_host(apr_pool_t *p, int n)
+{
+    char *name = apr_pstrdup(p, n ? brg_figure_host(n) : "other");
+
+    for (char *c = name; c && *c; c++)
+        if (*c <= ' ' || *c >= 0x7f || *c == '"' || *c == '\\')
+            *c = '?';
+    return name ? name : "other";
+}
+
+const char *metrics_value(apr_pool_t *p, uint64_t value, uint64_t divisor)
+{
+    return divisor == 1 ? apr_psprintf(p, "%" APR_UINT64_T_FMT, value)
+                        : apr_psprintf(p, "%.6f", (double)value / (double)divisor);
+}
+
+/* What the client accepts of a type: its q, 0 where it is not named. Wildcards say nothing: the
+ * plain text is what is left. */
+static double metrics_quality(request_rec *r, const char *type)
+{
+    const char *accept = apr_table_get(r->headers_in, "Accept");
+    char *state, *item;
+    double best = 0;
+
+    for (item = accept ? apr_strtok(apr_pstrdup(r->pool, accept), ",", &state) : NULL; item;
+         item = apr_strtok(NULL, ",", &state)) {
+        char *parameters = strchr(item, ';'), *q;
+        double quality = 1;
+
+        if (parameters) {
+            *parameters++ = '\0';
+            if ((q = strstr(parameters, "q=")) != NULL)
+                quality = atof(q + 2);
+        }
+        apr_collapse_spaces(item, item);
+        if (!ap_cstr_casecmp(item, type) && quality > best)
+            best = quality;
+    }
+    return best;
+}
+
+static int metrics_asked(const request_rec *r, const char *what)
+{
+    return r->args && !strcmp(r->args, what);
+}
+
+static int metrics_shape(request_rec *r)
+{
+    int shape = METRICS_TEXT;
+
+    if (metrics_asked(r, "json"))
+        return METRICS_JSON;
+    if (metrics_asked(r, "openmetrics"))
+        return METRICS_OPEN;
+    if (metrics_asked(r, "prometheus"))
+        return METRICS_TEXT;
+    for (int i = 1; i < METRICS_SHAPES; i++)
+        if (metrics_quality(r, metrics_types[i]) > metrics_quality(r, metrics_types[shape]))
+            shape = i;
+    return shape;
+}
+
+static int metrics_handler(request_rec *r)
+{
+    brg_figures *f;
+    int shape;
+
+    if (!r->handler || strcmp(r->handler, METRICS_HANDLER) != 0)
+        return DECLINED;
+    ap_allow_standard_methods(r, REPLACE_ALLOW, M_GET, -1);
+    if (r->method_number != M_GET)
+        return HTTP_METHOD_NOT_ALLOWED;
+    f = apr_palloc(r->pool, sizeof *f);
+    if (brg_figures_sum(f)) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "there is no scoreboard to read figures from");
+        return HTTP_SERVICE_UNAVAILABLE;
+    }
+    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    apr_table_mergen(r->headers_out, "Vary", "Accept");
+    shape = metrics_shape(r);
+    if (shape == METRICS_JSON)
+        metrics_write_json(r, f);
+    else
+        metrics_write_text(r, f, shape == METRICS_OPEN);
+    return OK;
+}
+
+static void metrics_register_hooks(apr_pool_t *p)
+{
+    ap_hook_handler(metrics_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    brg_nonblocking_declare(&metrics_module);
+}
+
+module AP_MODULE_DECLARE_DATA metrics_module = {
+    STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, metrics_register_hooks, 0,
+};

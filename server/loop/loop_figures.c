@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a loop tells of itself (brigade/figures.h): how long its turns take, and once a second what its workers do. */
+#include "loop.h"
+#include "clock.h"
+
+#define LONGEST_US apr_time_from_sec(60)
+
+/* Turns that answered from memory alone are much the same, and a look at the clock costs what some of them do: one stands
+ * for several. */
+void loop_figures_turn(brg_loop *loop)
+{
+    brg_histogram *took = loop->figures->own.took;
+    const uint64_t turns = loop->unmeasured.turns, requests = loop->unmeasured.requests;
+    uint64_t us;
+    int bucket;
+
+    BRG_ASSERT(loop->ended_n >= loop->full_n && turns > 0);
+    loop->long_turn = 0;
+    loop->unmeasured.turns = 0;
+    loop->unmeasured.requests = 0;
+    loop->monotonic = clock_monotonic();
+    us = (uint64_t)(loop->monotonic - loop->turn_began);
+    bucket = figures_bucket(us);
+    figures_add(&took[BRG_TOOK_TURN].n[bucket], turns);
+    figures_add(&took[BRG_TOOK_TURN].sum_us, us * turns);
+    figures_add(&took[BRG_TOOK_MEMORY].n[bucket], requests);
+    figures_add(&took[BRG_TOOK_MEMORY].sum_us, us * requests);
+    if (us > loop->longest.now)
+        loop->longest.now = us;
+}
+
+/* Of this minute and the one before. */
+static uint64_t figures_longest(brg_loop *loop)
+{
+    const apr_time_t passed = loop->monotonic - loop->longest.since;
+
+    if (passed >= LONGEST_US) {
+        loop->longest.last = passed >= 2 * LONGEST_US ? 0 : loop->longest.now;
+        loop->longest.now = 0;
+        loop->longest.since = loop->monotonic;
+    }
+    return loop->longest.now > loop->longest.last ? loop->longest.now : loop->longest.last;
+}
+
+static uint64_t figures_streams(const brg_loop *loop)
+{
+    uint64_t n = 0;
+
+    for (int state = 0; state < CONN_STATES; state++)
+        n += loop->stream_n[state];
+    return n;
+}
+
+void loop_figures_second(brg_loop *loop)
+{
+    uint64_t *value = loop->figures->own.value;
+    int alive, busy, waiting;
+
+    if (loop->unmeasured.turns)
+        loop_figures_turn(loop);
+    figures_add(&value[BRG_FIGURE_READ], loop->read_n);
+    loop->read_n = 0;
+    figures_set(&value[BRG_FIGURE_LONGEST], figures_longest(loop));
+    worker_pool_figures(loop->workers, &alive, &busy, &waiting);
+    figures_set(&value[BRG_FIGURE_WORKERS], (uint64_t)alive);
+    figures_set(&value[BRG_FIGURE_WORKERS_BUSY], (uint64_t)busy);
+    figures_set(&value[BRG_FIGURE_WAITING], (uint64_t)waiting);
+    figures_set(&value[BRG_FIGURE_STREAMS], figures_streams(loop));
+    if (loop->config->services->figures)
+        loop->config->services->figures(loop);
+}
