@@ -2,6 +2,7 @@
 /* SSL_* variables: for expressions, logs, header formats, programs and other modules. */
 #include "tls_record_private.h"
 #include "tls_request_private.h"
+#include "httpd.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_ssl.h"
@@ -129,6 +130,8 @@ static const char *vars_version(apr_pool_t *p, const char *name)
 {
     if (!strcmp(name, "VERSION_INTERFACE"))
         return "mod_ssl/" AP_SERVER_BASEREVISION;
+    if (!strcmp(name, "VERSION_LIBRARY_INTERFACE"))
+        return "OpenSSL/" OPENSSL_VERSION_STR;
     if (!strcmp(name, "VERSION_LIBRARY"))
         return apr_pstrcat(p, "OpenSSL/", OpenSSL_version(OPENSSL_VERSION_STRING), NULL);
     return NULL;
@@ -197,7 +200,19 @@ static void export_one(request_rec *r, apr_table_t *env, const char *name)
         apr_table_setn(env, name, value);
 }
 
-static void export_names(request_rec *r, apr_table_t *env, const char *prefix, X509 *x)
+/* NAME_0, NAME_1, ... as long as there are. */
+static void export_numbered(request_rec *r, apr_table_t *env, const char *prefix, const char *what)
+{
+    for (int n = 0; n < 100; n++) {
+        char *name = apr_psprintf(r->pool, "%s%s%d", prefix, what, n);
+
+        export_one(r, env, name);
+        if (!apr_table_get(env, name))
+            return;
+    }
+}
+
+static void export_names(request_rec *r, apr_table_t *env, const char *prefix, const char *other)
 {
     static const char *const names[] = {"S_DN_", "I_DN_"};
     const char *part;
@@ -215,43 +230,30 @@ static void export_names(request_rec *r, apr_table_t *env, const char *prefix, X
                 export_one(r, env, name);
             }
         }
-    for (int n = 0; n < 20; n++)
-        export_one(r, env, apr_psprintf(r->pool, "%sSAN_Email_%d", prefix, n));
-    for (int n = 0; n < 100; n++) {
-        char *name = apr_psprintf(r->pool, "%sSAN_DNS_%d", prefix, n);
-
-        export_one(r, env, name);
-        if (!apr_table_get(env, name))
-            return;
-    }
+    export_numbered(r, env, prefix, "SAN_Email_");
+    export_numbered(r, env, prefix, "SAN_DNS_");
+    export_numbered(r, env, prefix, other);
 }
 
 static void export_certificates(request_rec *r, apr_table_t *env)
 {
     export_one(r, env, "SSL_SERVER_CERT");
     export_one(r, env, "SSL_CLIENT_CERT");
-    for (int n = 0; n < 100; n++) {
-        char *name = apr_psprintf(r->pool, "SSL_CLIENT_CERT_CHAIN_%d", n);
-
-        export_one(r, env, name);
-        if (!apr_table_get(env, name))
-            return;
-    }
+    export_numbered(r, env, "SSL_CLIENT_", "CERT_CHAIN_");
 }
 
 void tls_vars_export(request_rec *r, apr_table_t *env, unsigned options)
 {
     const tls_conn *t = tls_of(r->connection);
-    X509 *client = SSL_get0_peer_certificate(t->ssl), *server = SSL_get_certificate(t->ssl);
 
     BRG_ASSERT(t != NULL && t->established);
     if (options & TLS_OPT_STD_ENV) {
         for (size_t i = 0; i < sizeof exported / sizeof *exported; i++)
             export_one(r, env, exported[i]);
-        if (client)
-            export_names(r, env, "SSL_CLIENT_", client);
-        if (server)
-            export_names(r, env, "SSL_SERVER_", server);
+        if (SSL_get0_peer_certificate(t->ssl))
+            export_names(r, env, "SSL_CLIENT_", "SAN_OTHER_msUPN_");
+        if (SSL_get_certificate(t->ssl))
+            export_names(r, env, "SSL_SERVER_", "SAN_OTHER_dnsSRV_");
     }
     if (options & TLS_OPT_EXPORT_CERTS)
         export_certificates(r, env);
@@ -263,7 +265,7 @@ static const char *vars_log_x(request_rec *r, char *name)
 {
     const char *value = ap_ssl_var_lookup(r->pool, r->server, r->connection, r, name);
 
-    return value && *value ? value : NULL;
+    return value && *value ? ap_escape_logitem(r->pool, value) : NULL;
 }
 
 /* The words of the time before there were variables. */

@@ -50,13 +50,18 @@ static char *vars_name(apr_pool_t *p, const X509_NAME *name, int legacy)
     return bio ? tls_vars_of_bio(p, bio) : NULL;
 }
 
-static char *vars_string(apr_pool_t *p, const ASN1_STRING *s)
+static char *vars_print(apr_pool_t *p, const ASN1_STRING *s, unsigned long flags)
 {
     BIO *bio = BIO_new(BIO_s_mem());
 
     if (bio)
-        ASN1_STRING_print_ex(bio, s, ASN1_STRFLGS_ESC_CTRL | ASN1_STRFLGS_UTF8_CONVERT);
+        ASN1_STRING_print_ex(bio, s, flags);
     return bio ? tls_vars_of_bio(p, bio) : NULL;
+}
+
+static char *vars_string(apr_pool_t *p, const ASN1_STRING *s)
+{
+    return vars_print(p, s, ASN1_STRFLGS_ESC_CTRL | ASN1_STRFLGS_UTF8_CONVERT);
 }
 
 static char *vars_time(apr_pool_t *p, const ASN1_TIME *t)
@@ -95,14 +100,17 @@ const char *tls_vars_dn_name(size_t i)
     return i < DN_PARTS ? dn_parts[i].name : NULL;
 }
 
-/* "CN", "OU_1": the nth of that kind, from 0; "CN_RAW" is not offered. */
+/* "CN", "OU_1": the nth of that kind, from 0; with _RAW behind it, not converted to UTF-8. */
 static char *vars_dn_part(apr_pool_t *p, const X509_NAME *name, const char *what)
 {
     const char *mark = strchr(what, '_');
     size_t len = mark ? (size_t)(mark - what) : strlen(what);
-    int at = -1, nth = mark ? atoi(mark + 1) : 0;
+    size_t all = strlen(what);
+    int raw = all > 4 && !strcmp(what + all - 4, "_RAW"), at = -1, nth = 0;
 
-    if (mark && !apr_isdigit(mark[1]))
+    if (mark && apr_isdigit(mark[1]))
+        nth = atoi(mark + 1);
+    else if (mark && !(raw && mark == what + all - 4))
         return NULL;
     for (size_t i = 0; i < DN_PARTS; i++) {
         if (strlen(dn_parts[i].name) != len || strncasecmp(dn_parts[i].name, what, len))
@@ -111,7 +119,9 @@ static char *vars_dn_part(apr_pool_t *p, const X509_NAME *name, const char *what
             at = X509_NAME_get_index_by_NID((X509_NAME *)(uintptr_t)name, dn_parts[i].nid, at);
         while (at >= 0 && nth--);
         return at < 0 ? NULL
-                      : vars_string(p, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, at)));
+                      : vars_print(p, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, at)),
+                                   raw ? ASN1_STRFLGS_ESC_CTRL
+                                       : ASN1_STRFLGS_ESC_CTRL | ASN1_STRFLGS_UTF8_CONVERT);
     }
     return NULL;
 }
@@ -165,19 +175,49 @@ static char *vars_algorithm(apr_pool_t *p, const ASN1_OBJECT *o)
     return apr_pstrdup(p, nid == NID_undef ? "UNKNOWN" : OBJ_nid2ln(nid));
 }
 
-/* SAN_Email_n, SAN_DNS_n, SAN_OTHER_... */
+/* What a name of a certificate is, if it is of that kind: @a other is the NID of an "other name". */
+static const ASN1_STRING *san_value(const GENERAL_NAME *name, int type, int other)
+{
+    const ASN1_TYPE *value;
+
+    if (name->type != type)
+        return NULL;
+    if (type != GEN_OTHERNAME)
+        return name->d.ia5;
+    value = name->d.otherName->value;
+    return OBJ_obj2nid(name->d.otherName->type_id) == other &&
+                   (value->type == V_ASN1_UTF8STRING || value->type == V_ASN1_IA5STRING)
+               ? value->value.asn1_string
+               : NULL;
+}
+
+/* SAN_Email_n, SAN_DNS_n, SAN_OTHER_msUPN_n, SAN_OTHER_dnsSRV_n */
 static char *vars_san(apr_pool_t *p, X509 *x, const char *what)
 {
-    int type = !strncmp(what, "Email_", 6) ? GEN_EMAIL : !strncmp(what, "DNS_", 4) ? GEN_DNS : -1;
-    int nth = type < 0 ? 0 : atoi(what + (type == GEN_EMAIL ? 6 : 4));
-    GENERAL_NAMES *names = type < 0 ? NULL : X509_get_ext_d2i(x, NID_subject_alt_name, NULL, NULL);
+    static const struct {
+        const char *prefix;
+        int type, other;
+    } kinds[] = {{"Email_", GEN_EMAIL, 0},
+                 {"DNS_", GEN_DNS, 0},
+                 {"OTHER_msUPN_", GEN_OTHERNAME, NID_ms_upn},
+                 {"OTHER_dnsSRV_", GEN_OTHERNAME, NID_SRVName}};
+    GENERAL_NAMES *names;
     char *text = NULL;
+    size_t k = 0;
+    int nth;
 
+    while (k < 4 && strncmp(what, kinds[k].prefix, strlen(kinds[k].prefix)) != 0)
+        k++;
+    if (k == 4)
+        return NULL;
+    nth = atoi(what + strlen(kinds[k].prefix));
+    names = X509_get_ext_d2i(x, NID_subject_alt_name, NULL, NULL);
     for (int i = 0; names && i < sk_GENERAL_NAME_num(names) && !text; i++) {
-        const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
+        const ASN1_STRING *value =
+            san_value(sk_GENERAL_NAME_value(names, i), kinds[k].type, kinds[k].other);
 
-        if (name->type == type && nth-- == 0)
-            text = vars_string(p, name->d.ia5);
+        if (value && nth-- == 0)
+            text = vars_string(p, value);
     }
     GENERAL_NAMES_free(names);
     return text;

@@ -27,7 +27,7 @@ SSLCACertificateFile @ROOT@/conf/ca.pem
 CONFIG = """
 SSLSessionCache shmcb:@ROOT@/logs/sessions(64000)
 ScriptSock @ROOT@/logs/cgisock
-LogFormat "%v %U %>s %u %{SSL_PROTOCOL}x %{SSL_CLIENT_VERIFY}x %{SSL_CLIENT_S_DN}x %{SSL_CLIENT_S_DN_CN}x %{version}c %{cipher}c" tls
+LogFormat "%v %U %>s %u %{SSL_PROTOCOL}x %{SSL_CLIENT_VERIFY}x %{SSL_CLIENT_S_DN}x %{SSL_CLIENT_S_DN_CN}x %{SSL_CLIENT_S_DN_OU_RAW}x %{SSL_CLIENT_S_DN_OU_1_RAW}x %{SSL_CLIENT_S_DN_OU_1}x %{SSL_CLIENT_SAN_OTHER_msUPN_0}x %{SSL_CLIENTHELLO_VERSION}x %{version}c %{cipher}c" tls
 CustomLog @ROOT@/logs/tls.log tls
 LogLevel ssl:info
 <Directory @ROOT@/htdocs>
@@ -76,6 +76,22 @@ AuthName x
 AuthUserFile @ROOT@/conf/users
 Require valid-user
 </Location>
+<Location /extension>
+SSLVerifyClient optional
+SSLRequire "CA:FALSE" in PeerExtList("2.5.29.19")
+</Location>
+<Location /otherwise>
+SSLVerifyClient optional
+SSLRequire "CA:TRUE" in PeerExtList("basicConstraints")
+</Location>
+<Location /said>
+Require expr "%{REQUEST_SCHEME} == 'https' && %{HTTPS} == 'on' && %{SSL:SSL_PROTOCOL} =~ /^TLS/ && %{SSL_SERVER_SAN_DNS_1} == 'www.cert.test'"
+</Location>
+<Directory @ROOT@/htdocs/certs>
+Options +ExecCGI
+AddHandler cgi-script .cgi
+SSLOptions +ExportCertData
+</Directory>
 <Location /small>
 SSLVerifyClient require
 SSLRenegBufferSize 1000
@@ -112,7 +128,8 @@ SSLCARevocationFile @ROOT@/conf/crl.pem
 </VirtualHost>
 """
 SCRIPT = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nenv | grep -E '^(SSL_|HTTPS|REMOTE_USER|REQUEST_SCHEME|SERVER_PORT)' | grep -v -E 'SESSION_ID|VERSION_INTERFACE|SERVER_PORT|V_REMAIN' | sort\nwc -c\n"
-FOLDERS = ["open", "require", "optional", "noca", "expr", "verified", "named", "small", "fake", "strict", "ciphers", "ht", "dir"]
+CERTS = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n%s\\n%s\\n%s\\n' \"$SSL_SERVER_CERT\" \"$SSL_CLIENT_CERT\" \"$SSL_CLIENT_CERT_CHAIN_0\"\n"
+FOLDERS = ["open", "extension", "otherwise", "said", "require", "optional", "noca", "expr", "verified", "named", "small", "fake", "strict", "ciphers", "ht", "dir"]
 
 
 def openssl(folder, *arguments):
@@ -120,16 +137,17 @@ def openssl(folder, *arguments):
 
 
 def make_client(folder, name, cn, ca="ca", days=2):
-    openssl(folder, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/C=DE/O=Test/CN={cn}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
+    units = "" if name == "good" else "/OU=J\u00f6rg/OU=second"
+    openssl(folder, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/C=DE/O=Test{units}/CN={cn}", "-utf8", "-keyout", f"{name}.key", "-out", f"{name}.csr")
     openssl(folder, "ca", "-batch", "-config", f"{ca}.cnf", "-in", f"{name}.csr", "-out", f"{name}.pem", "-notext",
             *(["-days", str(days)] if days > 0 else ["-startdate", "20200101000000Z", "-enddate", "20200201000000Z"]))
 
 
 def make_authority(folder, ca):
-    openssl(folder, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "3", "-subj", f"/CN={ca}", "-keyout", f"{ca}.key", "-out", f"{ca}.pem")
+    openssl(folder, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "3", "-subj", f"/CN={ca}", "-addext", f"subjectAltName=DNS:{ca}.test,DNS:www.{ca}.test,email:{ca}@test,otherName:1.3.6.1.5.5.7.8.7;IA5STRING:_https.{ca}.test", "-keyout", f"{ca}.key", "-out", f"{ca}.pem")
     (folder / f"{ca}.txt").write_text("")
     (folder / f"{ca}.cnf").write_text(f"[ca]\ndefault_ca=d\n[d]\ndatabase={ca}.txt\nnew_certs_dir=.\ncertificate={ca}.pem\nprivate_key={ca}.key\ndefault_md=sha256\npolicy=p\nrand_serial=yes\n"
-                                      "unique_subject=no\nx509_extensions=x\ndefault_crl_days=2\n[p]\ncountryName=optional\norganizationName=optional\ncommonName=supplied\n[x]\nbasicConstraints=CA:FALSE\n")
+                                      "unique_subject=no\nx509_extensions=x\ndefault_crl_days=2\n[p]\ncountryName=optional\norganizationName=optional\norganizationalUnitName=optional\ncommonName=supplied\n[x]\nbasicConstraints=CA:FALSE\nsubjectAltName=email:one@test,email:two@test,DNS:client.test,otherName:msUPN;UTF8:upn@corp.test\n")
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +169,7 @@ def clients(tmp_path_factory):
 def make(binary, clients):
     server = brigade.Server("", binary=binary, modules=MODULES)
     server.tls = brigade.free_port()
-    loads = "" if server.apache else "BuiltinModule ssl_module Auto\n" + "".join(f"LoadModule {m}_module {driver.MODULES}/mod_{m}.so\n" for m in MODULES)
+    loads = "" if server.apache else "".join(f"LoadModule {m}_module {driver.MODULES}/mod_{m}.so\n" for m in MODULES)
     for name in ("ca.pem", "crl.pem", "cert.pem", "key.pem"):
         shutil.copy(clients / name, server.path(f"conf/{name}"))
     server.config = loads + CONFIG.replace("@TLS@", str(server.tls))
@@ -160,7 +178,9 @@ def make(binary, clients):
     server.write("dir/only.txt", "only\n")
     server.write("ht/.htaccess", "SSLVerifyClient require\n")
     server.write("cgi/env.cgi", SCRIPT)
-    os.chmod(server.path("htdocs/cgi/env.cgi"), 0o755)
+    server.write("certs/certs.cgi", CERTS)
+    for script in ("cgi/env.cgi", "certs/certs.cgi"):
+        os.chmod(server.path(f"htdocs/{script}"), 0o755)
     with open(server.path("conf/users"), "w", encoding="ascii") as f:
         f.write("/C=DE/O=Test/CN=good:$apr1$CMwf.ZBf$n18eMdA76RM6/RrGMCAc/.\nme:$apr1$CMwf.ZBf$n18eMdA76RM6/RrGMCAc/.\n")
     driver.settle(server.path("htdocs"))
@@ -228,7 +248,7 @@ def compare(servers, clients, version, certificate_name, host, steps, **more):
 @pytest.mark.parametrize("name", CERTIFICATES)
 @pytest.mark.parametrize("host", ["require.test", "optional.test", "noca.test", "revoked.test"])
 def test_hosts(servers, clients, host, name, version):
-    seen = compare(servers, clients, version, name, host, [("GET", "/open/a.txt", None), ("GET", "/cgi/env.cgi", None), ("GET", "/verified/a.txt", None)])
+    seen = compare(servers, clients, version, name, host, [("GET", "/open/a.txt", None), ("GET", "/cgi/env.cgi", None), ("GET", "/certs/certs.cgi", None), ("GET", "/verified/a.txt", None)])
     if host == "revoked.test":
         assert (seen == ["closed"]) == (name != "good")
 
@@ -271,5 +291,5 @@ def test_without_authentication_after_the_handshake(servers, clients):
 
 def test_logs_are_alike(servers, clients):
     """What both logged of all the requests before. Apache may log when it has ended TLS already: "-" for all of it."""
-    lines = [{line for line in settle([s.read("logs/tls.log").decode()]) if " 403 " not in line and not line.endswith("- - - - - -")} for s in servers]
+    lines = [{line for line in settle([s.read("logs/tls.log").decode("latin1")]) if " 403 " not in line and not line.endswith("- - - - - - - - - -")} for s in servers]
     assert (sorted(lines[0] - lines[1]), sorted(lines[1] - lines[0])) == ([], [])
