@@ -7,8 +7,10 @@
 #include "http_log.h"
 #include "apr_strings.h"
 #include "brigade/status.h"
-#include <openssl/err.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 APLOG_USE_MODULE(ssl);
 
@@ -99,24 +101,108 @@ void tls_show_test(apr_pool_t *p, server_rec *main_server)
 
 /* ---- the status page ---- */
 
-static int show_certificate(const tls_server_conf *sc, int i, apr_pool_t *p,
-                            brg_status_certificate *out)
+/* What the certificates of a server say: read once for each that is put into the store. */
+typedef struct show_server {
+    apr_pool_t *pool; /* NULL: nothing was read yet */
+    uint64_t version; /* tls_store_version() */
+    brg_status_certificate *shown;
+    int n;
+} show_server;
+
+static show_server *show_known; /* by tls_server_conf.index */
+static int show_known_n;
+static pthread_mutex_t show_lock = PTHREAD_MUTEX_INITIALIZER; /* of status pages alone */
+
+static void show_describe(const tls_server_conf *sc, const tls_pair *pair, apr_time_t since,
+                          apr_pool_t *p, brg_status_certificate *out)
 {
-    tls_stored stored;
     tls_facts facts;
 
-    if (tls_store_get(sc->index, p, &stored) || i >= stored.pairs->nelts ||
-        tls_facts_of(p, &APR_ARRAY_IDX(stored.pairs, i, tls_pair), &facts))
-        return 0;
+    if (tls_facts_of(p, pair, &facts))
+        return; /* without a name */
     *out = (brg_status_certificate){.server = tls_server_label(sc, p),
-                                    .file = facts.file,
+                                    .file = apr_pstrdup(p, facts.file),
                                     .names = tls_facts_names(p, &facts),
                                     .issuer = facts.issuer,
                                     .key_type = facts.key_type,
                                     .from = facts.from,
                                     .until = facts.until,
-                                    .since = stored.since};
-    return 1;
+                                    .since = since};
+}
+
+/* While the store is written, what was known stays. */
+static void show_read(const tls_server_conf *sc, show_server *known, uint64_t version)
+{
+    apr_pool_t *pool, *read;
+    tls_stored stored;
+
+    if (apr_pool_create(&pool, NULL) != APR_SUCCESS)
+        return;
+    if (apr_pool_create(&read, pool) != APR_SUCCESS || tls_store_get(sc->index, read, &stored) ||
+        stored.version != version) {
+        apr_pool_destroy(pool);
+        return;
+    }
+    if (known->pool)
+        apr_pool_destroy(known->pool);
+    *known = (show_server){.pool = pool, .version = version, .n = stored.pairs->nelts};
+    known->shown = apr_pcalloc(pool, (apr_size_t)known->n * sizeof *known->shown);
+    for (int i = 0; i < known->n; i++)
+        show_describe(sc, &APR_ARRAY_IDX(stored.pairs, i, tls_pair), stored.since, pool,
+                      &known->shown[i]);
+    apr_pool_destroy(read); /* has keys */
+}
+
+/* show_lock is held. @return NULL: no memory, or nothing could be read yet */
+static const show_server *show_of(const tls_server_conf *sc)
+{
+    uint64_t version = tls_store_version(sc->index);
+    show_server *more;
+
+    if (sc->index >= show_known_n) {
+        more = realloc(show_known, (size_t)(sc->index + 1) * sizeof *more);
+        if (!more)
+            return NULL;
+        memset(more + show_known_n, 0, (size_t)(sc->index + 1 - show_known_n) * sizeof *more);
+        show_known = more;
+        show_known_n = sc->index + 1;
+    }
+    more = &show_known[sc->index];
+    if (!more->pool || more->version != version)
+        show_read(sc, more, version);
+    return more->pool ? more : NULL;
+}
+
+/* Of another configuration. Threads: main, while no loop runs. */
+static void show_forget(void)
+{
+    for (int i = 0; i < show_known_n; i++)
+        if (show_known[i].pool)
+            apr_pool_destroy(show_known[i].pool);
+    free(show_known);
+    show_known = NULL;
+    show_known_n = 0;
+}
+
+static int show_certificate(const tls_server_conf *sc, int i, apr_pool_t *p,
+                            brg_status_certificate *out)
+{
+    const show_server *known;
+    int found;
+
+    pthread_mutex_lock(&show_lock);
+    known = show_of(sc);
+    found = known && i < known->n && known->shown[i].names;
+    if (found) {
+        *out = known->shown[i];
+        out->server = apr_pstrdup(p, out->server);
+        out->file = apr_pstrdup(p, out->file);
+        out->names = apr_pstrdup(p, out->names);
+        out->issuer = apr_pstrdup(p, out->issuer);
+        out->key_type = apr_pstrdup(p, out->key_type);
+    }
+    pthread_mutex_unlock(&show_lock);
+    return found;
 }
 
 static int brg_status_certificate_get(int n, apr_pool_t *p, brg_status_certificate *out)
@@ -133,5 +219,6 @@ static int brg_status_certificate_get(int n, apr_pool_t *p, brg_status_certifica
 
 void tls_show_register(void)
 {
+    show_forget();
     APR_REGISTER_OPTIONAL_FN(brg_status_certificate_get);
 }

@@ -164,6 +164,39 @@ def test_key_update_between_answers(server, letter):
             c.until(server.read(f"htdocs/{n}.bin"))
 
 
+ASKED = """SSLEngine on
+SSLCertificateFile @ROOT@/conf/cert.pem
+SSLCertificateKeyFile @ROOT@/conf/key.pem
+SSLCACertificateFile @ROOT@/conf/cert.pem
+<Location /asked>
+SSLVerifyClient optional
+</Location>
+"""
+
+
+@pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="records are OpenSSL's")
+def test_what_cannot_be_asked_after_a_key_update(serve):
+    """The client's certificate cannot be asked for on this connection any more: the client is sent to the same place on another."""
+    server = serve.unstarted(ASKED, {"asked/a.txt": "asked\n"}, modules=())
+    certificate(server)
+    server.start()
+    for letter in (b"", b"k\n"):
+        with SClient(server, "-tls1_3", "-enable_pha") as c:
+            c.until(b"Verify return code")
+            if letter:
+                c.say(letter)
+                c.until(b"KEYUPDATE\n")
+            c.say(request_bytes("GET", "/asked/a.txt?x=%20y", host=f"localhost:{server.port}"))
+            if not letter:
+                c.until(b"HTTP/1.1 200 OK\r\n")
+                c.until(b"\r\n\r\nasked\n")
+                continue
+            c.until(b"HTTP/1.1 307 Temporary Redirect\r\n")
+            head = c.until(b"\r\n\r\n")
+            assert f"Location: https://localhost:{server.port}/asked/a.txt?x=%20y\r\n".encode() in head + b"\r\n" and b"Connection: close" in head
+            c.until(b"closed")
+
+
 @pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="Apache closes such a connection")
 def test_key_update_in_the_middle_of_a_download(server):
     """The second request is encrypted with the new keys, and so is what is left of the first answer."""
