@@ -228,7 +228,7 @@ static size_t answer_data(h2_stream *s, const char *data, size_t len)
     h2_pipe *p = s->pipe;
     size_t done = 0;
 
-    while (done < len && p->out_bytes < (size_t)p->out_most) {
+    while (done < len && h2_pipe_has_room(s)) {
         h2_chunk *c = answer_chunk(p);
         size_t n;
 
@@ -240,6 +240,7 @@ static size_t answer_data(h2_stream *s, const char *data, size_t len)
         memcpy(c->data + c->len, data + done, n);
         c->len += (uint32_t)n;
         p->out_bytes += n;
+        s->session->out_bytes += n;
         done += n;
     }
     return done;
@@ -339,7 +340,7 @@ size_t h2_answer_take(h2_stream *s, const char *data, size_t len)
     while (done < len && !s->pipe->answer.bad) {
         size_t n = answer_some(s, data + done, len - done);
 
-        if (!n && s->pipe->out_bytes >= (size_t)s->pipe->out_most)
+        if (!n && !h2_pipe_has_room(s))
             break;
         done += n;
     }

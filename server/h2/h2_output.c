@@ -285,10 +285,14 @@ static int output_blocks(h2_stream *s, h2_block **blocks)
 }
 
 /* With the lock held: drop the sent part of the queue. */
-static void output_chunk_sent(h2_pipe *p, h2_chunk *c, size_t n)
+static void output_chunk_sent(h2_stream *s, h2_chunk *c, size_t n)
 {
+    h2_pipe *p = s->pipe;
+
+    BRG_ASSERT(n <= p->out_bytes && n <= s->session->out_bytes);
     c->off += (uint32_t)n;
     p->out_bytes -= n;
+    s->session->out_bytes -= n;
     if (c->off < c->cap && (c->next || c->off < c->len || !p->over))
         return;
     p->out = c->next;
@@ -318,7 +322,7 @@ static int output_pipe(h2_stream *s, int *done)
         last = p->over && n == p->out_bytes && !p->trailers && !p->answer.bad;
         if (n) {
             output_data(s, (char *)c->data + c->off, n, &c->ref, last);
-            output_chunk_sent(p, c, n);
+            output_chunk_sent(s, c, n);
             *done = last;
         }
     }

@@ -112,8 +112,11 @@ int h2_pipe_begin(h2_stream *s, int chunked)
     return 0;
 }
 
-static void pipe_drop_output(h2_pipe *p)
+/* With the lock held. */
+static void pipe_drop_output(h2_stream *s)
 {
+    h2_pipe *p = s->pipe;
+
     for (h2_chunk *c = p->out, *next; c; c = next) {
         next = c->next;
         shared_release(&c->ref);
@@ -128,6 +131,7 @@ static void pipe_drop_output(h2_pipe *p)
     p->out = p->out_last = NULL;
     p->blocks = NULL;
     p->blocks_tail = &p->blocks;
+    s->session->out_bytes -= p->out_bytes;
     p->out_bytes = 0;
 }
 
@@ -148,7 +152,9 @@ void h2_pipe_free(h2_stream *s)
     if (!p)
         return;
     pipe_unmark(s);
-    pipe_drop_output(p);
+    pipe_lock(s);
+    pipe_drop_output(s);
+    pipe_unlock(s);
     pipe_forget_body(s);
     h2_answer_free(&p->answer);
     pthread_cond_destroy(&p->changed);
@@ -165,7 +171,7 @@ void h2_pipe_cancel(h2_stream *s)
 
     pipe_lock(s);
     p->reset = 1;
-    pipe_drop_output(p);
+    pipe_drop_output(s);
     pipe_forget_body(s);
     pthread_cond_broadcast(&p->changed);
     pipe_unlock(s);
@@ -389,11 +395,13 @@ static int pipe_shut(brg_conn *bc)
 
 /* ---- waiting ---- */
 
-static int pipe_is_ready(const h2_pipe *p, int for_write)
+static int pipe_is_ready(const h2_stream *s, int for_write)
 {
+    const h2_pipe *p = s->pipe;
+
     if (p->reset)
         return 1;
-    return for_write ? p->out_bytes < (size_t)p->out_most : p->in_off < p->in_len || p->in_over;
+    return for_write ? h2_pipe_has_room(s) : p->in_off < p->in_len || p->in_over;
 }
 
 static apr_status_t pipe_wait(brg_conn *bc, int for_write, apr_interval_time_t timeout)
@@ -413,7 +421,7 @@ static apr_status_t pipe_wait(brg_conn *bc, int for_write, apr_interval_time_t t
         until.tv_nsec -= 1000000000;
     }
     pipe_lock(s);
-    while (!rc && !pipe_is_ready(s->pipe, for_write))
+    while (!rc && !pipe_is_ready(s, for_write))
         rc = pthread_cond_timedwait(&s->pipe->changed, &s->session->lock, &until);
     pipe_unlock(s);
     return rc == ETIMEDOUT ? APR_TIMEUP : rc ? rc : APR_SUCCESS;
@@ -457,7 +465,7 @@ void h2_pipe_go_on(h2_stream *s)
     if (!bc)
         return;
     pipe_lock(s);
-    room = p->out_bytes < (size_t)p->out_most;
+    room = h2_pipe_has_room(s);
     input = p->in_off < p->in_len || p->in_over;
     pthread_cond_broadcast(&p->changed);
     pipe_unlock(s);

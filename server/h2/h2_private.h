@@ -53,6 +53,8 @@
 #define H2_CTL_MOST 16384    /**< bytes of frames that answer frames and wait for the client */
 #define H2_BUDGET 100        /**< streams that may come to nothing without one that is completed */
 #define H2_TURN_BYTES 262144 /**< sent on a connection in one turn */
+#define H2_CONN_OUTPUT \
+    (1 << 20) /**< of responses that wait for the client; beyond it a stream keeps one chunk */
 #define H2_CONN_WINDOW (1 << 20) /**< of request bodies of a connection that nobody has read */
 
 typedef struct h2_session h2_session;
@@ -202,6 +204,7 @@ struct h2_session {
     uint32_t ctl_len, ctl_cap;
     pthread_mutex_t lock;
     h2_stream *dirty; /**< workers changed them; under the lock */
+    size_t out_bytes; /**< in the pipes of all streams; under the lock */
     struct loop_note note;
     apr_time_t frame_began; /**< when what is incomplete began to come */
     apr_time_t progress;    /**< when bytes last left, or nothing had to */
@@ -286,6 +289,15 @@ void h2_pipe_abandon(h2_stream *s);
 /** There is room for output again, or body: let what waits go on. Threads: the loop */
 void h2_pipe_go_on(h2_stream *s);
 void h2_pipe_free(h2_stream *s);
+/** 1: it takes more of the response. With the lock held */
+static inline int h2_pipe_has_room(const h2_stream *s)
+{
+    size_t most = (size_t)s->pipe->out_most;
+
+    if (s->session->out_bytes >= H2_CONN_OUTPUT && most > H2_CHUNK)
+        most = H2_CHUNK;
+    return s->pipe->out_bytes < most;
+}
 /** loop_note.run: workers changed streams. */
 void h2_pipe_note(struct loop_note *note);
 

@@ -84,7 +84,7 @@ static h2_session *session_new(brg_conn *bc)
 
 static void session_free(h2_session *h)
 {
-    BRG_ASSERT(h->streams_n == 0 && h->running_n == 0 && !h->dirty);
+    BRG_ASSERT(h->streams_n == 0 && h->running_n == 0 && !h->dirty && !h->out_bytes);
     h->bc->above = NULL;
     hpack_table_free(&h->decoder);
     pthread_mutex_destroy(&h->lock);
