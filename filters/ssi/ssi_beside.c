@@ -34,11 +34,11 @@ typedef struct beside_chunk {
 typedef struct ssi_beside {
     brg_beside work; /* first: what brg_worker_beside() takes */
     uint32_t tag;
-    int refs; /* the bucket and the sub-request's pool; both belong to the page's thread */
+    int refs; /* the bucket and the page's pool; both belong to the page's thread */
     ap_filter_t output;
     ssi_link *link;
     /* the page's thread alone */
-    request_rec *page, *sub; /* sub: NULL after its pool ended */
+    request_rec *page, *sub; /* sub: NULL after its end */
     const ssi_dir_conf *conf;
     const char *target, *error, *stub; /* stub: NULL: none */
     /* under the lock */
@@ -196,20 +196,38 @@ static void beside_release(ssi_beside *b)
     free(b);
 }
 
-/* The pool of the sub-request ends, perhaps with that of the page. */
-static apr_status_t beside_pool_ends(void *data)
+/* The other thread is done with everything. */
+static void beside_join(ssi_beside *b)
 {
-    ssi_beside *b = beside_of(data);
-
     pthread_mutex_lock(&b->lock);
     b->left = 1;
     pthread_cond_broadcast(&b->changed);
     while (!b->over)
         pthread_cond_wait(&b->changed, &b->lock);
     pthread_mutex_unlock(&b->lock);
+    ap_destroy_sub_req(b->sub);
     b->sub = NULL;
+}
+
+/* The pool of the page ends, before anything of it does. */
+static apr_status_t beside_page_ends(void *data)
+{
+    ssi_beside *b = beside_of(data);
+
+    beside_join(b);
     beside_release(b);
     return APR_SUCCESS;
+}
+
+/* The bucket ends. */
+static void beside_end(ssi_beside *b)
+{
+    if (b->sub) {
+        apr_pool_cleanup_kill(b->page->pool, b, beside_page_ends);
+        beside_join(b);
+        beside_release(b);
+    }
+    beside_release(b);
 }
 
 /* ---- the bucket ---- */
@@ -232,11 +250,7 @@ static apr_bucket *beside_bucket_make(ssi_beside *b, apr_bucket_alloc_t *list)
 
 static void beside_bucket_destroy(void *data)
 {
-    ssi_beside *b = beside_of(data);
-
-    if (b->sub)
-        ap_destroy_sub_req(b->sub);
-    beside_release(b);
+    beside_end(beside_of(data));
 }
 
 /* The next output. @return APR_EOF: there is none any more */
@@ -292,9 +306,7 @@ static void beside_bucket_ends(apr_bucket *e, ssi_beside *b)
         apr_bucket_heap_make(e, text, strlen(text), NULL);
     else
         apr_bucket_immortal_make(e, "", 0);
-    if (b->sub)
-        ap_destroy_sub_req(b->sub);
-    beside_release(b);
+    beside_end(b);
 }
 
 /* The chunk's memory becomes the bucket's. */
@@ -410,8 +422,6 @@ static void beside_prepare(include_ctx_t *ctx, ssi_beside *b)
     b->output = (ap_filter_t){.frec = ssi_beside_handle, .ctx = b, .r = ctx->r};
     brg_sub_req_leave(b->sub, &ctx->intern->capture, &b->output);
     b->output.c = b->sub->connection;
-    apr_pool_pre_cleanup_register(b->sub->pool, b, beside_pool_ends);
-    b->refs++;
 }
 
 int ssi_beside_start(include_ctx_t *ctx, const ssi_arg *arg, request_rec *sub, const char *stub)
@@ -429,9 +439,12 @@ int ssi_beside_start(include_ctx_t *ctx, const ssi_arg *arg, request_rec *sub, c
     if (!brg_worker_beside(&b->work)) {
         __atomic_fetch_sub(&s->top->beside_n, 1, __ATOMIC_RELAXED);
         b->over = 1;
+        b->sub = NULL;
         beside_release(b);
         return 0;
     }
+    apr_pool_pre_cleanup_register(ctx->r->pool, b, beside_page_ends);
+    b->refs++;
     beside_keep_pages(ctx);
     ssi_out_bucket(&s->out, beside_bucket_make(b, s->f->c->bucket_alloc));
     return 1;

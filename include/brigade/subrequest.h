@@ -26,8 +26,8 @@ brg_sub_req_apart(const char *new_uri, const request_rec *r, ap_filter_t *next_f
  * own from now on, with the main request's as master where that has none, no body, and writes to @a to in place of the
  * filter @a next that it was looked up with.
  *
- * Until the other thread is done with it, the main request must not end, and nobody but that thread may use sub. sub->main
- * may be read there; what its thread changes meanwhile (tables) may not. The thread of the main request destroys it.
+ * Until the other thread is done with it, the main request must not end, and nobody but that thread may use sub. sub->main is
+ * a copy from now on, with the memory of sub. The thread of the main request destroys it.
  *
  * @param to  a filter whose function the other thread calls; as @a next not one of sub's own
  * Threads: the main request's. Blocking: no.

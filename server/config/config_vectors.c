@@ -27,6 +27,11 @@ static ap_conf_vector_t *conf_vector_create(apr_pool_t *p)
     return apr_pcalloc(p, sizeof(void *) * (apr_size_t)conf_vector_slots());
 }
 
+ap_conf_vector_t *conf_vector_copy(apr_pool_t *p, const ap_conf_vector_t *of)
+{
+    return apr_pmemdup(p, of, sizeof(void *) * (apr_size_t)conf_vector_slots());
+}
+
 AP_DECLARE(ap_conf_vector_t *) ap_create_request_config(apr_pool_t *p)
 {
     return conf_vector_create(p);

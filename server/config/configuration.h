@@ -25,6 +25,9 @@
 /** Vector length that is certain to hold every module of this generation. */
 int conf_vector_slots(void);
 
+/** A copy of a vector, of what it points to nothing. */
+ap_conf_vector_t *conf_vector_copy(apr_pool_t *p, const ap_conf_vector_t *of);
+
 /** At the start of reading: vectors get room for modules that are yet to be loaded. */
 void conf_registry_open(void);
 

@@ -12,6 +12,7 @@
  */
 #include "connection.h"
 #include "clock.h"
+#include "configuration.h"
 
 #include "ap_mpm.h"
 #include "http_config.h"
@@ -307,9 +308,7 @@ conn_rec *connection_copy(conn_rec *of, apr_pool_t *p)
     c->cs = &cr->cs;
     c->pool = p;
     c->master = of->master ? of->master : of;
-    c->conn_config = ap_create_conn_config(p);
-    for (const module *m = ap_top_module; m; m = m->next)
-        ap_set_module_config(c->conn_config, m, ap_get_module_config(of->conn_config, m));
+    c->conn_config = conf_vector_copy(p, of->conn_config);
     c->notes = apr_table_copy(p, of->notes);
     c->bucket_alloc = brg_bucket_alloc_create(p);
     c->sbh = NULL; /* the thread's line of the scoreboard is that of the connection */

@@ -225,8 +225,7 @@ static void log_introduce(const log_target *target, const ap_errorlog_info *info
     conn.r = conn.rmain = NULL;
     if (first && conf)
         log_write_once(target, &conn, conf->error_log_conn);
-    if (!info->r || info->rmain->log_id ||
-        info->rmain->connection != info->c) /* a part of a request that another thread has */
+    if (!info->r || info->rmain->log_id)
         return;
     log_set_id(info->c, info->rmain);
     if (conf)

@@ -12,6 +12,7 @@
 #include "brigade/memory.h"
 #include "brigade/response_cache.h"
 #include "brigade/subrequest.h"
+#include "configuration.h"
 #include "connection.h"
 #include "request_context.h"
 #include "util_script.h"
@@ -292,6 +293,27 @@ void subreq_register_filters(void)
         ap_register_input_filter("SUBREQ_NO_BODY", subreq_no_body, NULL, AP_FTYPE_PROTOCOL);
 }
 
+/*
+ * What stands for the main request there. Handlers take memory from r->main->pool (mod_cgi) and look at its tables, which belong to
+ * the thread of the main request.
+ */
+static request_rec *subreq_stand_in(const request_rec *r, conn_rec *c, apr_pool_t *p)
+{
+    request_rec *copy = apr_pmemdup(p, r, sizeof *copy);
+
+    copy->pool = p;
+    copy->connection = c;
+    copy->headers_in = apr_table_copy(p, r->headers_in);
+    copy->headers_out = apr_table_copy(p, r->headers_out);
+    copy->err_headers_out = apr_table_copy(p, r->err_headers_out);
+    copy->subprocess_env = apr_table_copy(p, r->subprocess_env);
+    copy->notes = apr_table_copy(p, r->notes);
+    copy->request_config = conf_vector_copy(p, r->request_config);
+    if (r->main)
+        copy->main = subreq_stand_in(r->main, c, p);
+    return copy;
+}
+
 BRG_DECLARE(void) brg_sub_req_leave(request_rec *sub, const ap_filter_t *next, ap_filter_t *to)
 {
     conn_rec *c = connection_copy(sub->connection, sub->pool);
@@ -309,5 +331,6 @@ BRG_DECLARE(void) brg_sub_req_leave(request_rec *sub, const ap_filter_t *next, a
     ap_add_input_filter_handle(subreq_no_body_handle, NULL, sub, c);
     BRG_ASSERT(sub->input_filters && sub->input_filters == sub->proto_input_filters);
     sub->proto_output_filters = sub->output_filters;
+    sub->main = subreq_stand_in(sub->main, c, sub->pool);
     request_set_apart(sub);
 }

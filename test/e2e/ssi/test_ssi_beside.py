@@ -108,6 +108,7 @@ def test_what_is_there_is_sent(serve):
         c.read_until(b"last")
 
 
+@pytest.mark.threads
 def test_parts_of_included_pages(serve):
     """Those of an included page run beside those of the page, and beside those of its sister."""
     server, gates = start(serve, include("b.shtml") + script_includes("x") + include("c.shtml") + include("p.txt"), "xyzv",
@@ -250,6 +251,7 @@ def test_the_size_of_a_page_has_its_limit(serve):
     server.wait_for_log("page has more than SSIMaxBytes")
 
 
+@pytest.mark.threads
 def test_clients_that_leave(serve):
     """The worker is free again, and so is everything else."""
     server, gates = start(serve, script_includes("xyz"), "xyz")
@@ -285,6 +287,7 @@ def test_proxied_parts(serve):
             assert answer.all("Set-Cookie") == []
 
 
+@pytest.mark.threads
 def test_many_pages_at_once(serve):
     """More than workers: none waits for ever."""
     server = serve(SITE.replace("ThreadsPerChild 24", "ThreadsPerChild 6"), files={"a.shtml": script_includes("tttt") + include("b.shtml"), "b.shtml": script_includes("tt")})
