@@ -9,29 +9,21 @@
  */
 #include "httpd.h"
 #include "http_config.h"
-
-#define FILE_CODINGS 3
-
-/** Codings in the order of the directive, two bits each from the lowest; 0 = no more. */
-typedef int file_codings;
+#include "brigade/content_coding.h"
 
 #define FILE_CODINGS_UNSET (-1)
 
 /** Add the coding that @a name means. @return NULL, or why it cannot be */
-const char *file_codings_add(cmd_parms *cmd, file_codings *codings, const char *name);
+const char *file_codings_add(cmd_parms *cmd, brg_codings *codings, const char *name);
 
 /**
  * If one of @a codings is there for r's file, is as young as the file, and is acceptable to the client,
  * r->filename and r->finfo become those of the coded file; Vary is set in any case where one is there.
  * For the insert_filter hook, last. Threads: the request's. Blocking: as a sub-request.
  */
-void file_coded_choose(request_rec *r, file_codings codings, module *self);
+void file_coded_choose(request_rec *r, brg_codings codings, module *self);
 
 /** A brg_cache_fn: the outcome depends on Accept-Encoding where a coded file is there. */
 int file_coded_depends(request_rec *r, module *self);
-
-/** Codings that a value of Accept-Encoding takes, best first, in the form of file_codings.
- * A brg_cache_variant_fn, @a data being the codings that count. */
-int file_codings_accepted(const void *data, const char *value, apr_size_t len);
 
 #endif

@@ -18,7 +18,7 @@ extern module AP_MODULE_DECLARE_DATA file_module;
 
 typedef struct file_dir_conf {
     apr_off_t read_bytes; /* FileReadSize, or FILE_READ_UNSET */
-    file_codings codings; /* PrecompressedFiles, or FILE_CODINGS_UNSET */
+    brg_codings codings;  /* PrecompressedFiles, or FILE_CODINGS_UNSET */
 } file_dir_conf;
 
 extern const command_rec file_commands[];

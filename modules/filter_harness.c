@@ -185,30 +185,37 @@ static void modfilter_adjust_headers(request_rec *r, unsigned int flags)
     }
 }
 
+static const ap_filter_provider_t *modfilter_provider_of(request_rec *r,
+                                                         const ap_filter_rec_t *frec)
+{
+    const ap_filter_provider_t *provider = frec->providers;
+
+    while (provider && !(provider->expr ? modfilter_matches_expr(r, provider)
+                                        : modfilter_matches_type(r, provider)))
+        provider = provider->next;
+    return provider;
+}
+
+static unsigned int modfilter_flags_of(const ap_filter_provider_t *provider)
+{
+    return provider->has_flags ? provider->flags : provider->frec->proto_flags;
+}
+
 static int modfilter_choose(ap_filter_t *f, modfilter_ctx *ctx)
 {
     request_rec *r = f->r;
-    const ap_filter_provider_t *provider;
+    const ap_filter_provider_t *provider = modfilter_provider_of(r, f->frec);
+    const modfilter_prepared *prepared;
 
     BRG_ASSERT(ctx);
-    for (provider = f->frec->providers; provider; provider = provider->next) {
-        if (provider->expr ? modfilter_matches_expr(r, provider)
-                           : modfilter_matches_type(r, provider)) {
-            unsigned int flags =
-                provider->has_flags ? provider->flags : provider->frec->proto_flags;
-            const modfilter_prepared *prepared = ctx->prepared;
-
-            if (!modfilter_proxy_allows(r, flags))
-                return 0;
-            modfilter_adjust_headers(r, flags);
-            while (prepared && prepared->provider != provider)
-                prepared = prepared->next;
-            ctx->provider_ctx = prepared ? prepared->ctx : NULL;
-            ctx->func = provider->frec->filter_func.out_func;
-            return 1;
-        }
-    }
-    return 0;
+    if (!provider || !modfilter_proxy_allows(r, modfilter_flags_of(provider)))
+        return 0;
+    modfilter_adjust_headers(r, modfilter_flags_of(provider));
+    for (prepared = ctx->prepared; prepared && prepared->provider != provider;)
+        prepared = prepared->next;
+    ctx->provider_ctx = prepared ? prepared->ctx : NULL;
+    ctx->func = provider->frec->filter_func.out_func;
+    return 1;
 }
 
 /* What holds for all providers of the filter. */
@@ -219,6 +226,17 @@ static int modfilter_may_run(const ap_filter_t *f)
     BRG_ASSERT(f->frec);
     return (r->status == HTTP_OK || apr_table_get(r->subprocess_env, "filter-errordocs") != NULL) &&
            modfilter_proxy_allows(r, f->frec->proto_flags);
+}
+
+const ap_filter_rec_t *brg_filter_chosen(const ap_filter_t *f)
+{
+    const ap_filter_provider_t *provider;
+
+    if (f->frec->filter_func.out_func != modfilter_harness || !modfilter_may_run(f))
+        return NULL;
+    provider = modfilter_provider_of(f->r, f->frec);
+    return provider && modfilter_proxy_allows(f->r, modfilter_flags_of(provider)) ? provider->frec
+                                                                                  : NULL;
 }
 
 apr_status_t modfilter_harness(ap_filter_t *f, apr_bucket_brigade *bb)

@@ -44,6 +44,9 @@ typedef struct modfilter_conf {
 apr_status_t modfilter_harness(ap_filter_t *f, apr_bucket_brigade *bb);
 int modfilter_init(ap_filter_t *f);
 
+/** brigade/content_coding.h */
+const ap_filter_rec_t *brg_filter_chosen(const ap_filter_t *f);
+
 /** insert_filter hook: put the chain of r's configuration in. */
 void modfilter_insert(request_rec *r);
 

@@ -6,6 +6,7 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "http_request.h"
+#include "brigade/content_coding.h"
 #include "brigade/response_cache.h"
 
 APLOG_USE_MODULE(filter);
@@ -75,6 +76,7 @@ static int modfilter_depends(request_rec *r)
 
 static void modfilter_register_hooks(apr_pool_t *p)
 {
+    APR_REGISTER_OPTIONAL_FN(brg_filter_chosen);
     ap_hook_insert_filter(modfilter_insert, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&filter_module, modfilter_depends);
 }

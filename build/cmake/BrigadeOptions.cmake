@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 option(BRIGADE_TESTS "Build the unit tests, fuzz replays and benchmarks" ON)
 option(BRIGADE_TLS "Build the TLS of the server's own (needs OpenSSL)" ON)
+set(BRIGADE_ZLIB AUTO CACHE STRING "mod_deflate of the server's own (needs zlib): AUTO, ON or OFF")
+set(BRIGADE_BROTLI AUTO CACHE STRING "mod_brotli of the server's own (needs libbrotlienc): AUTO, ON or OFF")
+set(BRIGADE_ZSTD AUTO CACHE STRING "mod_zstd (needs libzstd): AUTO, ON or OFF")
+set_property(CACHE BRIGADE_ZLIB BRIGADE_BROTLI BRIGADE_ZSTD PROPERTY STRINGS AUTO ON OFF)
 option(BRIGADE_WERROR "Treat compiler warnings as errors" OFF)
 option(BRIGADE_FUZZ "Build the fuzz targets with libFuzzer (needs clang)" OFF)
 option(BRIGADE_COVERAGE "Instrument for coverage" OFF)

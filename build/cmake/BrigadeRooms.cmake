@@ -35,6 +35,7 @@ endif()
 # What is written against the module API alone, as a third-party module is: no room below it is seen.
 set(BRIGADE_API_ROOMS
     filters
+    filters/compress
     filters/ssi
     modules)
 
@@ -48,6 +49,10 @@ endfunction()
 function(brigade_room room)
     brigade_room_target(${room} target)
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${room}/*.c)
+    if(room STREQUAL "filters/compress") # what its libraries allow
+        set(sources ${BRIGADE_COMPRESS_SOURCES})
+        list(TRANSFORM sources PREPEND ${CMAKE_SOURCE_DIR}/${room}/)
+    endif()
     add_library(${target} OBJECT ${sources})
     foreach(dir ${ARGN})
         target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/${dir})
@@ -78,6 +83,9 @@ macro(brigade_rooms)
         brigade_room(${room} ${room} include)
         brigade_room_target(${room} target)
         list(APPEND BRIGADE_ROOM_TARGETS ${target})
+        if(room STREQUAL "filters/compress")
+            target_link_libraries(${target} PUBLIC ${BRIGADE_CODINGS})
+        endif()
     endforeach()
     list(JOIN BRIGADE_ROOMS "\n" rooms)
     list(JOIN BRIGADE_API_ROOMS "\n" api_rooms)

@@ -48,13 +48,9 @@ static int filter_leaves_body(const ap_filter_t *f)
 static int filters_leave_or_code(const ap_filter_t *f, int *codings)
 {
     *codings = 0;
-    for (; f; f = f->next) {
-        int coding = coding_of_filter(f->frec);
-
-        if (!coding && !filter_leaves_body(f))
+    for (; f; f = f->next)
+        if (!filter_leaves_body(f) && !coding_add(codings, f))
             return 0;
-        *codings |= coding;
-    }
     return 1;
 }
 

@@ -54,25 +54,17 @@ static char conf_lacks[CONF_BUILTIN_MAX]
 /* Built-in modules that Apache has as shared ones, in Debian's package for instance. */
 static int conf_builtin_is_shared(const module *m)
 {
-    static const char *const shared[] = {"mod_access_compat.c",
-                                         "mod_alias.c",
-                                         "mod_authz_core.c",
-                                         "mod_authz_host.c",
-                                         "mod_autoindex.c",
-                                         "mod_dir.c",
-                                         "mod_env.c",
-                                         "mod_expires.c",
-                                         "mod_filter.c",
-                                         "mod_headers.c",
-                                         "mod_http2.c",
-                                         "mod_include.c",
-                                         "mod_mime.c",
-                                         "mod_reqtimeout.c",
-                                         "mod_request.c",
-                                         "mod_setenvif.c",
-                                         "mod_ssl.c",
-                                         "mod_status.c",
-                                         NULL};
+    static const char *const shared[] = {"mod_access_compat.c", "mod_alias.c",
+                                         "mod_authz_core.c",    "mod_authz_host.c",
+                                         "mod_autoindex.c",     "mod_brotli.c",
+                                         "mod_deflate.c",       "mod_dir.c",
+                                         "mod_env.c",           "mod_expires.c",
+                                         "mod_filter.c",        "mod_headers.c",
+                                         "mod_http2.c",         "mod_include.c",
+                                         "mod_mime.c",          "mod_reqtimeout.c",
+                                         "mod_request.c",       "mod_setenvif.c",
+                                         "mod_ssl.c",           "mod_status.c",
+                                         "mod_zstd.c",          NULL};
 
     for (int i = 0; shared[i]; i++)
         if (!strcmp(m->name, shared[i]))
@@ -84,7 +76,8 @@ static int conf_builtin_is_shared(const module *m)
  * before it. */
 static int conf_builtin_is_second(const module *m)
 {
-    return !strcmp(m->name, "mod_http2.c");
+    return !strcmp(m->name, "mod_http2.c") || !strcmp(m->name, "mod_deflate.c") ||
+           !strcmp(m->name, "mod_brotli.c");
 }
 
 /* Whether BuiltinModule switched a built-in module off. */
@@ -131,7 +124,7 @@ static int conf_builtin_gives_way(const module *m)
     if (conf_present != CONF_PRESENT_AUTO)
         return 1;
     /* HTTP/2 of our own goes over TLS of our own. */
-    return ssl && ssl != m && (*conf_lack_of(ssl) || *conf_switch_of(ssl));
+    return !strcmp(m->name, "mod_http2.c") && ssl && (*conf_lack_of(ssl) || *conf_switch_of(ssl));
 }
 
 static const char *conf_builtin_symbol(const module *m)

@@ -4,6 +4,7 @@
 #include "core_settings.h"
 #include "brigade/assert.h"
 #include "placement.h"
+#include "coding.h"
 #include "query.h"
 #include "conn.h"
 #include "declarations.h"
@@ -224,6 +225,7 @@ static void survey_declarations(void)
 
 void policy_survey_hooks(void)
 {
+    coding_survey();
     declarations_drop_unloaded();
     declare_stock();
     for (int i = 0; i < declarations_n; i++)

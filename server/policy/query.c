@@ -44,6 +44,7 @@ static const char *const query_left_by[] = {
     "mod_unixd.c",
     "mod_version.c",
     "mod_watchdog.c",
+    "mod_zstd.c",
 };
 
 int query_is_left_by(const char *module)

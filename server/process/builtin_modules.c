@@ -13,6 +13,22 @@
 #define BUILTIN_TLS(HIDDEN)
 #endif
 
+#if BRIGADE_HAS_DEFLATE
+#define BUILTIN_DEFLATE(HIDDEN) HIDDEN(deflate)
+#else
+#define BUILTIN_DEFLATE(HIDDEN)
+#endif
+#if BRIGADE_HAS_BROTLI
+#define BUILTIN_BROTLI(HIDDEN) HIDDEN(brotli)
+#else
+#define BUILTIN_BROTLI(HIDDEN)
+#endif
+#if BRIGADE_HAS_ZSTD
+#define BUILTIN_ZSTD(HIDDEN) HIDDEN(zstd)
+#else
+#define BUILTIN_ZSTD(HIDDEN)
+#endif
+
 #define BUILTIN_MODULES(HIDDEN, EXPORTED) \
     EXPORTED(core)                        \
     EXPORTED(so)                          \
@@ -26,6 +42,9 @@
     HIDDEN(request)                       \
     EXPORTED(watchdog)                    \
     HIDDEN(filter)                        \
+    BUILTIN_BROTLI(HIDDEN)                \
+    BUILTIN_ZSTD(HIDDEN)                  \
+    BUILTIN_DEFLATE(HIDDEN)               \
     HIDDEN(mime)                          \
     EXPORTED(log_config)                  \
     EXPORTED(logio)                       \

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a response is compressed, in which coding, and what its head says then.
+ *
+ * Each filter decides with the first data. Where several stand in one chain, the first of them that may
+ * compress compares all of them by Accept-Encoding, and steps aside for a later one that the client prefers.
+ */
+#include "compress_private.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_request.h"
+#include "brigade/response_cache.h"
+#include "apr_strings.h"
+#include <string.h>
+
+/* A file beyond this size is compressed as a stream: the cache does not keep what it becomes. */
+#define DECIDE_FILE_MOST (1024 * 1024)
+
+/* By coding; those of the modules that are active. Main thread, read only afterwards. */
+static const compress_coder *decide_coders[BRG_CODINGS];
+static const ap_filter_rec_t *decide_filters[BRG_CODINGS];
+
+static APR_OPTIONAL_FN_TYPE(brg_filter_chosen) * decide_chosen;
+
+static apr_status_t decide_forget(void *unused)
+{
+    memset(decide_coders, 0, sizeof decide_coders);
+    memset(decide_filters, 0, sizeof decide_filters);
+    decide_chosen = NULL;
+    return APR_SUCCESS;
+}
+
+const compress_conf *compress_conf_of(const request_rec *r, const compress_coder *coder)
+{
+    return ap_get_module_config(r->server->module_config, coder->module);
+}
+
+/* ---- which filters there are ---- */
+
+static const compress_coder *decide_coder_of(const ap_filter_t *f)
+{
+    const ap_filter_rec_t *frec = f->frec;
+
+    if (frec->providers)
+        frec = decide_chosen ? decide_chosen(f) : NULL;
+    for (int i = 1; frec && i < BRG_CODINGS; i++)
+        if (decide_filters[i] == frec)
+            return decide_coders[i];
+    return NULL;
+}
+
+static int decide_is_html(const request_rec *r)
+{
+    return r->content_type && !strncmp(r->content_type, "text/html", 9);
+}
+
+/* What variables of the request say. */
+static int decide_is_allowed(const request_rec *r, const compress_coder *coder)
+{
+    const char *only = coder->only_html ? apr_table_get(r->subprocess_env, coder->only_html) : NULL;
+
+    if (apr_table_get(r->subprocess_env, coder->off))
+        return 0;
+    return !only || strcmp(only, "1") != 0 || decide_is_html(r);
+}
+
+static int decide_is_forced(const request_rec *r, const compress_coder *coder)
+{
+    return coder->force && apr_table_get(r->subprocess_env, coder->force);
+}
+
+/* 1 if the client prefers this coding to those of the filters from @a f on. */
+static int decide_is_accepted(const request_rec *r, const ap_filter_t *f,
+                              const compress_coder *coder)
+{
+    const char *accept = apr_table_get(r->headers_in, "Accept-Encoding");
+    brg_codings list = brg_codings_append(0, coder->coding);
+
+    if (decide_is_forced(r, coder))
+        return 1;
+    for (; f; f = f->next) {
+        const compress_coder *other = decide_coder_of(f);
+
+        if (other && decide_is_allowed(r, other))
+            list = brg_codings_append(list, other->coding);
+    }
+    return brg_coding_accepted((const void *)(intptr_t)list, accept, accept ? strlen(accept) : 0) ==
+           (int)coder->coding;
+}
+
+/* ---- what the response is ---- */
+
+int compress_is_coded(const char *value)
+{
+    static const char *const plain[] = {"identity", "7bit", "8bit", "binary"};
+
+    if (!value || !*value)
+        return 0;
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (!ap_cstr_casecmp(value, plain[i]))
+            return 0;
+    return 1;
+}
+
+static int decide_has_coding(const request_rec *r)
+{
+    return compress_is_coded(r->content_encoding) ||
+           compress_is_coded(apr_table_get(r->headers_out, "Content-Encoding")) ||
+           compress_is_coded(apr_table_get(r->err_headers_out, "Content-Encoding"));
+}
+
+static const char *decide_field(const request_rec *r, const char *name)
+{
+    const char *value = apr_table_get(r->headers_out, name);
+
+    return value ? value : apr_table_get(r->err_headers_out, name);
+}
+
+/* A client whose secrets stand in the body beside text of an attacker's choice can be made to tell them by the
+ * length of what is compressed (BREACH). */
+static const char *decide_credentials(const request_rec *r)
+{
+    const char *control = decide_field(r, "Cache-Control"), *vary = decide_field(r, "Vary");
+
+    if (r->user || apr_table_get(r->headers_in, "Authorization"))
+        return "the request has credentials";
+    if (ap_find_token(r->pool, control, "private") || ap_find_token(r->pool, control, "no-store"))
+        return "Cache-Control says that it is for one client alone";
+    if (ap_find_token(r->pool, vary, "Cookie") || ap_find_token(r->pool, vary, "Authorization"))
+        return "it varies with credentials";
+    return NULL;
+}
+
+static int decide_is_private(const request_rec *r, const compress_coder *coder)
+{
+    const compress_dir_conf *conf = ap_get_module_config(r->per_dir_config, coder->module);
+    const char *why = conf->private == 1 ? NULL : decide_credentials(r);
+
+    if (why)
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "not compressed by %s, since %s: see %s",
+                      coder->filter, why, coder->private_name);
+    return why != NULL;
+}
+
+/* All of the body is in @a bb: how long it is. -1: not all, or nobody knows. */
+static apr_off_t decide_length(apr_bucket_brigade *bb)
+{
+    apr_off_t length;
+
+    if (!APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb)) ||
+        apr_brigade_length(bb, 0, &length) != APR_SUCCESS)
+        return -1;
+    return length;
+}
+
+static compress_source decide_source(const request_rec *r, apr_off_t length)
+{
+    return (compress_source){.file = r->finfo.filetype == APR_REG && length == r->finfo.size &&
+                                     length <= DECIDE_FILE_MOST,
+                             .length = length};
+}
+
+/* ---- what its head says ---- */
+
+void compress_tag(request_rec *r, const char *suffix)
+{
+    const char *tag = apr_table_get(r->headers_out, "ETag");
+    size_t len = tag ? strlen(tag) : 0;
+
+    if (len > 1 && tag[len - 1] == '"')
+        apr_table_setn(r->headers_out, "ETag",
+                       apr_psprintf(r->pool, "%.*s%s\"", (int)len - 1, tag, suffix));
+}
+
+void compress_head(request_rec *r, const compress_coder *coder)
+{
+    const compress_etag mode = compress_conf_of(r, coder)->etag;
+
+    apr_table_setn(r->headers_out, "Content-Encoding", brg_coding_name(coder->coding));
+    if (r->content_encoding)
+        r->content_encoding = brg_coding_name(coder->coding);
+    apr_table_unset(r->err_headers_out, "Content-Encoding");
+    apr_table_unset(r->headers_out, "Content-Length");
+    apr_table_unset(r->headers_out, "Content-MD5");
+    if (mode == COMPRESS_ETAG_REMOVE)
+        apr_table_unset(r->headers_out, "ETag");
+    else if (mode != COMPRESS_ETAG_KEEP)
+        compress_tag(r, coder->suffix);
+}
+
+int compress_decide(ap_filter_t *f, apr_bucket_brigade *bb, const compress_coder *coder,
+                    compress_source *source)
+{
+    request_rec *r = f->r;
+    const apr_off_t length = decide_length(bb);
+
+    if (r->main || r->status == HTTP_NO_CONTENT || apr_table_get(r->headers_out, "Content-Range") ||
+        (length >= 0 && (length < (apr_off_t)coder->least || (!length && r->header_only))) ||
+        !decide_is_allowed(r, coder) || decide_has_coding(r) || decide_is_private(r, coder))
+        return 0;
+    apr_table_mergen(r->headers_out, "Vary", "Accept-Encoding");
+    if (!decide_is_accepted(r, f->next, coder))
+        return 0;
+    if (r->status == HTTP_NOT_MODIFIED) { /* as the head of the response that it stands for */
+        compress_head(r, coder);
+        return 0;
+    }
+    *source = decide_source(r, length);
+    return 1;
+}
+
+/* ---- hooks ---- */
+
+static int decide_takes_long(const request_rec *r, const compress_coder *coder)
+{
+    return r->finfo.filetype != APR_REG || r->finfo.size > (apr_off_t)coder->loop_most;
+}
+
+static void decide_choose_thread(request_rec *r)
+{
+    if (r->main)
+        return;
+    for (const ap_filter_t *f = r->output_filters; f; f = f->next) {
+        const compress_coder *coder = decide_coder_of(f);
+
+        if (coder && decide_takes_long(r, coder) && decide_is_allowed(r, coder) &&
+            decide_is_accepted(r, f->next, coder)) {
+            brg_request_needs_worker(r);
+            return;
+        }
+    }
+}
+
+static void decide_retrieve(void)
+{
+    decide_chosen = APR_RETRIEVE_OPTIONAL_FN(brg_filter_chosen);
+}
+
+void compress_register(apr_pool_t *p, const compress_coder *coder, ap_out_filter_func fn)
+{
+    BRG_ASSERT(coder->coding > BRG_CODING_NONE && coder->coding < BRG_CODINGS);
+    decide_coders[coder->coding] = coder;
+    decide_filters[coder->coding] =
+        ap_register_output_filter(coder->filter, fn, NULL, AP_FTYPE_CONTENT_SET);
+    brg_cache_declare(coder->module, NULL);
+    apr_pool_cleanup_register(p, NULL, decide_forget, apr_pool_cleanup_null);
+    ap_hook_insert_filter(decide_choose_thread, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_optional_fn_retrieve(decide_retrieve, NULL, NULL, APR_HOOK_MIDDLE);
+}

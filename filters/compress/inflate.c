@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A gzip stream, read in pieces. zlib reads heads and checks trailers; members may follow each other. */
+#include "inflate_private.h"
+#include "apr_strings.h"
+#include <string.h>
+
+#define INFLATE_FORMAT (15 + 16) /* the largest window; the gzip format alone */
+#define GZIP_MAGIC 0x1f          /* first byte of a member */
+
+struct inflate_stream {
+    z_stream z;
+    int begun; /* input of the first member came */
+    int ended; /* behind a member */
+    int garbage;
+};
+
+static apr_status_t inflate_close(void *data)
+{
+    inflate_stream *s = data;
+
+    (void)inflateEnd(&s->z);
+    return APR_SUCCESS;
+}
+
+inflate_stream *inflate_open(apr_pool_t *p)
+{
+    inflate_stream *s = apr_pcalloc(p, sizeof *s);
+
+    if (inflateInit2(&s->z, INFLATE_FORMAT) != Z_OK)
+        return NULL;
+    apr_pool_cleanup_register(p, s, inflate_close, apr_pool_cleanup_null);
+    return s;
+}
+
+int inflate_is_complete(const inflate_stream *s)
+{
+    return s->ended;
+}
+
+/* Behind a member: another one, or what is none. */
+static inflate_result inflate_next(inflate_stream *s, const coder_io *io)
+{
+    if (s->garbage || *io->in != GZIP_MAGIC || inflateReset(&s->z) != Z_OK) {
+        s->garbage = 1;
+        return INFLATE_GARBAGE;
+    }
+    s->ended = 0;
+    return INFLATE_MORE;
+}
+
+inflate_result inflate_step(inflate_stream *s, coder_io *io)
+{
+    int rv;
+
+    if (s->ended && !io->in_len)
+        return INFLATE_END;
+    if (s->ended && inflate_next(s, io) == INFLATE_GARBAGE)
+        return INFLATE_GARBAGE;
+    BRG_ASSERT(io->out_room > 0);
+    zlib_give(&s->z, io);
+    rv = inflate(&s->z, Z_NO_FLUSH);
+    zlib_take(&s->z, io);
+    if (rv == Z_STREAM_END) {
+        s->ended = 1;
+        return io->in_len ? INFLATE_MORE : INFLATE_END;
+    }
+    if (rv == Z_OK || rv == Z_BUF_ERROR) /* the latter: no input */
+        return INFLATE_MORE;
+    return rv == Z_MEM_ERROR ? INFLATE_MEMORY : INFLATE_BAD;
+}
+
+static int inflate_is_gzip(const char *token, size_t len)
+{
+    return (len == 4 && !strncasecmp(token, "gzip", 4)) ||
+           (len == 6 && !strncasecmp(token, "x-gzip", 6));
+}
+
+static int inflate_is_gap(char c)
+{
+    return c == ' ' || c == '\t' || c == ',';
+}
+
+const char *inflate_rest_of(apr_pool_t *p, const char *value)
+{
+    size_t end = value ? strlen(value) : 0, start;
+
+    while (end && inflate_is_gap(value[end - 1]))
+        end--;
+    for (start = end; start && !inflate_is_gap(value[start - 1]);)
+        start--;
+    if (!inflate_is_gzip(value + start, end - start))
+        return NULL;
+    while (start && inflate_is_gap(value[start - 1]))
+        start--;
+    return apr_pstrmemdup(p, value, start);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CONTENT_CODING_H
+#define BRIGADE_CONTENT_CODING_H
+
+/**
+ * @file brigade/content_coding.h
+ * Content codings, and which of them a client asks for (RFC 9110, 12.5.3).
+ */
+#include "httpd.h"
+#include "util_filter.h"
+#include "apr_optional.h"
+#include "brigade/declare.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The codings that are known. */
+enum brg_coding {
+    BRG_CODING_NONE,
+    BRG_CODING_BROTLI,
+    BRG_CODING_ZSTD,
+    BRG_CODING_GZIP,
+    BRG_CODINGS
+};
+
+/** Codings in an order, without repetition: two bits each from the lowest on; 0 = no more. */
+typedef int brg_codings;
+
+/** Bits and mask of one coding in a list. */
+#define BRG_CODING_BITS 2
+#define BRG_CODING_MASK 3
+
+/** The token of a coding in Content-Encoding: "br", "zstd", "gzip". Static. Threads: any. */
+BRG_DECLARE(const char *) brg_coding_name(enum brg_coding coding);
+
+/** The coding of that name, without regard to case; BRG_CODING_NONE. Threads: any. */
+BRG_DECLARE(enum brg_coding) brg_coding_named(const char *name);
+
+/** @a list with @a coding behind it, unless it has it. Threads: any. */
+BRG_DECLARE(brg_codings) brg_codings_append(brg_codings list, enum brg_coding coding);
+
+/**
+ * Which of some codings a client prefers: the one of the greatest weight, of those of equal weight the
+ * first of the list. A name outweighs "*"; x-gzip means gzip; a malformed weight is a refusal. None, if
+ * identity is named with a greater weight than all of them.
+ *
+ * @param codings  a brg_codings that counts, cast to a pointer
+ * @param value    of Accept-Encoding, @a len bytes; NULL: the request has none
+ * @return         an enum brg_coding. It is a brg_cache_variant_fn (brigade/response_cache.h).
+ * Threads: any. Blocking: no.
+ */
+BRG_DECLARE(int) brg_coding_accepted(const void *codings, const char *value, apr_size_t len);
+
+/**
+ * mod_filter's answer to what stands in a chain for others: the filter that @a f will run, as the response
+ * is now; NULL if none, or if f is no filter of mod_filter. Threads: the request's. Blocking: no.
+ */
+APR_DECLARE_OPTIONAL_FN(const ap_filter_rec_t *, brg_filter_chosen, (const ap_filter_t *f));
+
+#ifdef __cplusplus
+}
+#endif
+#endif
