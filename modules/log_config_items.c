@@ -37,6 +37,33 @@ void log_out_number(log_out *out, apr_int64_t value)
     log_out_bytes(out, d, (apr_size_t)(digits + sizeof(digits) - d));
 }
 
+void log_out_number_or_dash(log_out *out, apr_int64_t value)
+{
+    if (value)
+        log_out_number(out, value);
+    else
+        log_out_dash(out);
+}
+
+void log_out_query(log_out *out, const char *args)
+{
+    if (!args)
+        return;
+    log_out_bytes(out, "?", 1);
+    log_out_escaped(out, args);
+}
+
+void log_out_connection(log_out *out, const conn_rec *c, const server_rec *s)
+{
+    if (c->aborted)
+        log_out_bytes(out, "X", 1);
+    else if (c->keepalive == AP_CONN_KEEPALIVE &&
+             (!s->keep_alive_max || s->keep_alive_max - c->keepalives > 0))
+        log_out_bytes(out, "+", 1);
+    else
+        log_out_dash(out);
+}
+
 /* The second character of a two-character escape; 1: \xhh; 0: stands for itself. */
 static const unsigned char log_escapes[256] = {
     [0 ... 7] = 1, ['\b'] = 'b',    ['\t'] = 't', ['\n'] = 'n',  ['\v'] = 'v',      ['\f'] = 1,
@@ -141,6 +168,11 @@ static void log_out_plain(log_out *out, const char *s)
 
 #define LOG_EMIT(name) \
     static void name(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
+#define LOG_EMIT_TEXT(name, text)   \
+    LOG_EMIT(name)                  \
+    {                               \
+        log_out_escaped(out, text); \
+    }
 
 void log_emit_literal(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
 {
@@ -198,43 +230,17 @@ LOG_EMIT(log_emit_bytes)
 
 LOG_EMIT(log_emit_bytes_clf)
 {
-    if (log_body_sent(r))
-        log_out_number(out, log_body_sent(r));
-    else
-        log_out_dash(out);
+    log_out_number_or_dash(out, log_body_sent(r));
 }
 
-LOG_EMIT(log_emit_filename)
-{
-    log_out_escaped(out, r->filename);
-}
-
-LOG_EMIT(log_emit_uri)
-{
-    log_out_escaped(out, r->uri);
-}
-
-LOG_EMIT(log_emit_method)
-{
-    log_out_escaped(out, r->method);
-}
-
-LOG_EMIT(log_emit_protocol)
-{
-    log_out_escaped(out, r->protocol);
-}
-
-LOG_EMIT(log_emit_handler)
-{
-    log_out_escaped(out, r->handler);
-}
-
+LOG_EMIT_TEXT(log_emit_filename, r->filename)
+LOG_EMIT_TEXT(log_emit_uri, r->uri)
+LOG_EMIT_TEXT(log_emit_method, r->method)
+LOG_EMIT_TEXT(log_emit_protocol, r->protocol)
+LOG_EMIT_TEXT(log_emit_handler, r->handler)
 LOG_EMIT(log_emit_query)
 {
-    if (r->args) {
-        log_out_bytes(out, "?", 1);
-        log_out_escaped(out, r->args);
-    }
+    log_out_query(out, r->args);
 }
 
 /* A password in the target does not belong in a log. */
@@ -282,11 +288,7 @@ LOG_EMIT(log_emit_pid)
     }
 }
 
-LOG_EMIT(log_emit_header_in)
-{
-    log_out_escaped(out, apr_table_get(r->headers_in, item->arg));
-}
-
+LOG_EMIT_TEXT(log_emit_header_in, apr_table_get(r->headers_in, item->arg))
 LOG_EMIT(log_emit_header_out)
 {
     const char *value;
@@ -298,30 +300,11 @@ LOG_EMIT(log_emit_header_out)
     log_out_escaped(out, value);
 }
 
-LOG_EMIT(log_emit_trailer_in)
-{
-    log_out_escaped(out, apr_table_get(r->trailers_in, item->arg));
-}
-
-LOG_EMIT(log_emit_trailer_out)
-{
-    log_out_escaped(out, apr_table_get(r->trailers_out, item->arg));
-}
-
-LOG_EMIT(log_emit_note)
-{
-    log_out_escaped(out, apr_table_get(r->notes, item->arg));
-}
-
-LOG_EMIT(log_emit_env)
-{
-    log_out_escaped(out, apr_table_get(r->subprocess_env, item->arg));
-}
-
-LOG_EMIT(log_emit_server)
-{
-    log_out_escaped(out, r->server->server_hostname);
-}
+LOG_EMIT_TEXT(log_emit_trailer_in, apr_table_get(r->trailers_in, item->arg))
+LOG_EMIT_TEXT(log_emit_trailer_out, apr_table_get(r->trailers_out, item->arg))
+LOG_EMIT_TEXT(log_emit_note, apr_table_get(r->notes, item->arg))
+LOG_EMIT_TEXT(log_emit_env, apr_table_get(r->subprocess_env, item->arg))
+LOG_EMIT_TEXT(log_emit_server, r->server->server_hostname)
 
 LOG_EMIT(log_emit_server_name)
 {
@@ -343,15 +326,7 @@ LOG_EMIT(log_emit_log_id)
 
 LOG_EMIT(log_emit_connection)
 {
-    const conn_rec *c = r->connection;
-
-    if (c->aborted)
-        log_out_bytes(out, "X", 1);
-    else if (c->keepalive == AP_CONN_KEEPALIVE &&
-             (!r->server->keep_alive_max || r->server->keep_alive_max - c->keepalives > 0))
-        log_out_bytes(out, "+", 1);
-    else
-        log_out_dash(out);
+    log_out_connection(out, r->connection, r->server);
 }
 
 /* The name=value pair that @a pair begins with; @return its value, trimmed, if the name is @a name.

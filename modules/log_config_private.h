@@ -149,6 +149,15 @@ void log_out_escaped_n(log_out *out, const char *s, apr_size_t len);
 void log_out_escaped(log_out *out, const char *s);
 void log_out_dash(log_out *out);
 
+/** A number; 0 is a dash. */
+void log_out_number_or_dash(log_out *out, apr_int64_t value);
+
+/** "?" and @a args; NULL: nothing. */
+void log_out_query(log_out *out, const char *args);
+
+/** How the connection goes on after the response (%X). */
+void log_out_connection(log_out *out, const conn_rec *c, const server_rec *s);
+
 /** A file or pipe that lines go to; shared by all logs that name it. */
 typedef struct log_file log_file;
 

@@ -14,6 +14,11 @@
 #define LOG_STORED(name)                                                             \
     static void name(log_out *out, const brg_stored_answer *a, const log_item *item, \
                      log_entry *entry)
+#define LOG_STORED_TEXT(name, text) \
+    LOG_STORED(name)                \
+    {                               \
+        log_out_escaped(out, text); \
+    }
 
 static void log_out_text(log_out *out, brg_text text)
 {
@@ -69,22 +74,11 @@ LOG_STORED(log_stored_bytes)
 
 LOG_STORED(log_stored_bytes_clf)
 {
-    if (a->body_sent)
-        log_out_number(out, a->body_sent);
-    else
-        log_out_dash(out);
+    log_out_number_or_dash(out, a->body_sent);
 }
 
-LOG_STORED(log_stored_filename)
-{
-    log_out_escaped(out, a->filename);
-}
-
-LOG_STORED(log_stored_uri)
-{
-    log_out_escaped(out, a->uri);
-}
-
+LOG_STORED_TEXT(log_stored_filename, a->filename)
+LOG_STORED_TEXT(log_stored_uri, a->uri)
 LOG_STORED(log_stored_method)
 {
     log_out_text(out, a->method);
@@ -95,17 +89,10 @@ LOG_STORED(log_stored_protocol)
     log_out_text(out, a->protocol);
 }
 
-LOG_STORED(log_stored_handler)
-{
-    log_out_escaped(out, a->handler);
-}
-
+LOG_STORED_TEXT(log_stored_handler, a->handler)
 LOG_STORED(log_stored_query)
 {
-    if (a->args) {
-        log_out_bytes(out, "?", 1);
-        log_out_escaped(out, a->args);
-    }
+    log_out_query(out, a->args);
 }
 
 LOG_STORED(log_stored_request_line)
@@ -149,26 +136,10 @@ LOG_STORED(log_stored_header_in)
     }
 }
 
-LOG_STORED(log_stored_header_out)
-{
-    log_out_escaped(out, brg_stored_response_field(a, item->arg));
-}
-
-LOG_STORED(log_stored_note)
-{
-    log_out_escaped(out, brg_stored_note(a, item->arg));
-}
-
-LOG_STORED(log_stored_env)
-{
-    log_out_escaped(out, brg_stored_env(a, item->arg));
-}
-
-LOG_STORED(log_stored_server)
-{
-    log_out_escaped(out, a->server->server_hostname);
-}
-
+LOG_STORED_TEXT(log_stored_header_out, brg_stored_response_field(a, item->arg))
+LOG_STORED_TEXT(log_stored_note, brg_stored_note(a, item->arg))
+LOG_STORED_TEXT(log_stored_env, brg_stored_env(a, item->arg))
+LOG_STORED_TEXT(log_stored_server, a->server->server_hostname)
 LOG_STORED(log_stored_keepalives)
 {
     log_out_number(out, a->connection->keepalives ? a->connection->keepalives - 1 : 0);
@@ -176,15 +147,7 @@ LOG_STORED(log_stored_keepalives)
 
 LOG_STORED(log_stored_connection)
 {
-    const conn_rec *c = a->connection;
-
-    if (c->aborted)
-        log_out_bytes(out, "X", 1);
-    else if (c->keepalive == AP_CONN_KEEPALIVE &&
-             (!a->server->keep_alive_max || a->server->keep_alive_max - c->keepalives > 0))
-        log_out_bytes(out, "+", 1);
-    else
-        log_out_dash(out);
+    log_out_connection(out, a->connection, a->server);
 }
 
 LOG_STORED(log_stored_time)

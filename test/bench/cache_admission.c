@@ -9,7 +9,7 @@
  */
 #include "cache_admission.h"
 #include "keyed_hash.h"
-#include <math.h>
+#include "trace.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,13 +28,6 @@ static long capacity = 4000, stored;
 static item *items, *newest, *oldest;
 static uint32_t marks[8192];
 static cache_admission admission;
-static uint64_t seed;
-
-static double random_unit(void)
-{
-    seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-    return (double)(seed >> 11) / 9007199254740992.0;
-}
 
 static void unlink_item(item *e)
 {
@@ -111,24 +104,7 @@ static int ask(int policy, item *e)
 
 /* ---- traces: the item of request i ---- */
 
-static double *zipf_sum;
 static long universe, total;
-
-static long zipf(long n)
-{
-    double x = random_unit() * zipf_sum[n - 1];
-    long low = 0, high = n - 1;
-
-    while (low < high) {
-        long mid = (low + high) / 2;
-
-        if (zipf_sum[mid] < x)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
 
 static long trace_cyclic(long i, double size)
 {
@@ -137,12 +113,12 @@ static long trace_cyclic(long i, double size)
 
 static long trace_zipf(long i, double size)
 {
-    return zipf(universe);
+    return trace_rank(universe);
 }
 
 static long trace_uniform(long i, double size)
 {
-    return (long)(random_unit() * size * (double)capacity);
+    return (long)(trace_random() * size * (double)capacity);
 }
 
 /* A hot set of half the cache, by Zipf; every other request is a crawler's, which asks once. */
@@ -150,7 +126,7 @@ static long trace_crawler(long i, double size)
 {
     long hot = capacity / 2;
 
-    return i & 1 ? hot + (i / 2) % (universe - hot) : zipf(hot);
+    return i & 1 ? hot + (i / 2) % (universe - hot) : trace_rank(hot);
 }
 
 /* The hot set is another one in each quarter. */
@@ -158,7 +134,7 @@ static long trace_shift(long i, double size)
 {
     long hot = (long)(size * (double)capacity);
 
-    return (i * 4 / total) * hot + (long)(random_unit() * (double)hot);
+    return (i * 4 / total) * hot + (long)(trace_random() * (double)hot);
 }
 
 /* A cycle through a set that fits, and a scan of everything in its second half. */
@@ -197,7 +173,7 @@ static double run(int policy, const trace *t)
     memset(marks, 0, sizeof marks);
     newest = oldest = NULL;
     stored = 0;
-    seed = 7;
+    trace_seed = 7;
     admission_destroy(&admission);
     admission_create(&admission, (size_t)capacity);
     for (long i = 0; i < universe; i++)
@@ -213,14 +189,10 @@ int main(int argc, char **argv)
     universe = 20 * capacity;
     total = 60 * capacity;
     items = calloc((size_t)universe, sizeof *items);
-    zipf_sum = calloc((size_t)universe, sizeof *zipf_sum);
     printf("hit rates in per cent, %ld entries, %ld requests\n%-32s %8s %9s %9s\n", capacity, total,
            "trace", "LRU", "one place", "admission");
     for (size_t t = 0; t < sizeof traces / sizeof *traces; t++) {
-        double sum = 0;
-
-        for (long i = 0; i < universe; i++)
-            zipf_sum[i] = sum += 1.0 / pow((double)(i + 1), traces[t].power);
+        trace_weigh(universe, traces[t].power);
         printf("%-32s", traces[t].name);
         for (int policy = 0; policy < POLICIES; policy++)
             printf(" %8.1f", run(policy, &traces[t]));

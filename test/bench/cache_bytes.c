@@ -8,6 +8,7 @@
  */
 #include "cache_private.h"
 #include "universal_hash.h"
+#include "trace.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,16 +25,8 @@ typedef struct file {
 static file *files, *newest, *oldest;
 static long files_n, total;
 static size_t lru_bytes;
-static double *zipf_sum;
-static uint64_t seed;
 static response_cache cache;
 static brg_core_conf conf;
-
-static double random_unit(void)
-{
-    seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-    return (double)(seed >> 11) / 9007199254740992.0;
-}
 
 /* ---- LRU ---- */
 
@@ -116,7 +109,7 @@ static int table_ask(long number)
 /* Files of a site: log-normal, median 8 KB, at most 900 KB. */
 static size_t site_bytes(long i)
 {
-    double normal = sqrt(-2 * log(random_unit() + 1e-12)) * cos(6.283185307 * random_unit());
+    double normal = sqrt(-2 * log(trace_random() + 1e-12)) * cos(6.283185307 * trace_random());
     double bytes = exp(9 + 1.5 * normal);
 
     return bytes < 200 ? 200 : bytes > 900000 ? 900000 : (size_t)bytes;
@@ -137,22 +130,6 @@ static size_t two_bytes(long i)
     return i < files_n / 2 ? 8000 : 800000;
 }
 
-static long zipf(long n)
-{
-    double x = random_unit() * zipf_sum[n - 1];
-    long low = 0, high = n - 1;
-
-    while (low < high) {
-        long mid = (low + high) / 2;
-
-        if (zipf_sum[mid] < x)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
 static long cyclic(long i)
 {
     return i % files_n;
@@ -160,12 +137,12 @@ static long cyclic(long i)
 
 static long uniform(long i)
 {
-    return (long)(random_unit() * (double)files_n);
+    return (long)(trace_random() * (double)files_n);
 }
 
 static long by_zipf(long i)
 {
-    return zipf(files_n);
+    return trace_rank(files_n);
 }
 
 /* A hot set of a tenth, and a crawler that goes through the rest again and again. */
@@ -173,7 +150,7 @@ static long crawler(long i)
 {
     long hot = files_n / 10;
 
-    return i & 1 ? hot + (i / 2) % (files_n - hot) : zipf(hot);
+    return i & 1 ? hot + (i / 2) % (files_n - hot) : trace_rank(hot);
 }
 
 /* The hot set is another one in each quarter. */
@@ -181,7 +158,7 @@ static long shift(long i)
 {
     long hot = files_n / 4;
 
-    return (i * 4 / total) * hot + (long)(random_unit() * (double)hot);
+    return (i * 4 / total) * hot + (long)(trace_random() * (double)hot);
 }
 
 static const struct trace {
@@ -209,9 +186,8 @@ static const struct trace {
 static void prepare(const struct trace *t)
 {
     size_t sum = 0, most = (size_t)(t->size * (double)conf.file_cache_bytes);
-    double zipf_all = 0;
 
-    seed = 7;
+    trace_seed = 7;
     files_n = 0;
     if (t->bytes == two_bytes)
         files_n = (long)(most / (404000 + HEAD_BYTES));
@@ -219,13 +195,11 @@ static void prepare(const struct trace *t)
         sum += t->bytes(i) + HEAD_BYTES, total = i + 1;
     files_n = total;
     files = realloc(files, (size_t)files_n * sizeof *files);
-    zipf_sum = realloc(zipf_sum, (size_t)files_n * sizeof *zipf_sum);
     memset(files, 0, (size_t)files_n * sizeof *files);
-    seed = 7;
-    for (long i = 0; i < files_n; i++) {
+    trace_seed = 7;
+    for (long i = 0; i < files_n; i++)
         files[i].bytes = t->bytes(i);
-        zipf_sum[i] = zipf_all += 1.0 / pow((double)(i + 1), t->power);
-    }
+    trace_weigh(files_n, t->power);
     total = 40 * files_n > 200000 ? 200000 : 40 * files_n;
     newest = oldest = NULL;
     lru_bytes = 0;
@@ -236,7 +210,7 @@ static double run(const struct trace *t, int lru)
 {
     long hits = 0;
 
-    seed = 99;
+    trace_seed = 99;
     for (long i = 0; i < total; i++) {
         long number = t->next(i);
         int hit = lru ? lru_ask(&files[number]) : table_ask(number);
@@ -280,6 +254,6 @@ int main(int argc, char **argv)
         printf("%-34s %8ld %8.1f %8.1f\n", traces[i].name, files_n, lru, run_table(&traces[i]));
     }
     free(files);
-    free(zipf_sum);
+    free(trace_weights);
     return 0;
 }
