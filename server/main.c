@@ -94,6 +94,7 @@ int main(int argc, const char *const *argv)
         main_process_exit(process, 1);
     }
     main_check_module(process);
+    main_calibrate(process);
     main_check_ssi(process); /* before the arguments of -k are taken out */
     main_takeover(process);
     ap_run_rewrite_args(process);

@@ -99,10 +99,19 @@ static void fill_take_body(response_cache *c, cache_entry *e, cache_body *body)
     cache_body_use(c, body);
 }
 
+/* How the configuration wants files to be sent. */
+static file_way fill_way(const request_rec *r)
+{
+    const core_dir_config *dir = ap_get_core_module_config(r->per_dir_config);
+
+    if (dir->enable_sendfile == ENABLE_SENDFILE_ON)
+        return FILE_BY_SENDFILE;
+    return dir->enable_mmap == ENABLE_MMAP_OFF ? FILE_BY_READS : FILE_BY_WINDOW;
+}
+
 static int fill_file(response_cache *c, cache_entry *e, request_rec *r, const char *path)
 {
     const brg_core_conf *conf = core_conf_of(r->server);
-    const core_dir_config *dir = ap_get_core_module_config(r->per_dir_config);
     int fd = fill_open(e, r, path);
     cache_body *body;
 
@@ -112,7 +121,7 @@ static int fill_file(response_cache *c, cache_entry *e, request_rec *r, const ch
     if (!body)
         return -1;
     fill_take_body(c, e, body);
-    return body->data || dir->enable_sendfile == ENABLE_SENDFILE_ON ? 0 : -1;
+    return 0;
 }
 
 /* @param data  from malloc(), taken over */
@@ -176,6 +185,7 @@ static void fill_validators(cache_entry *e, request_rec *r)
     e->server = r->server;
     e->count = figures_requests(&connection_of(r->connection)->loop->figures->own,
                                 figures_host(r->server), connection_protocol(r->connection));
+    e->way = (uint8_t)fill_way(r);
     e->mtime = r->mtime;
     fill_last_modified(e, r);
     fill_text(e->etag, sizeof e->etag, request_offer_of(r)->etag);

@@ -152,7 +152,7 @@ void cache_put_parts(response_cache *c, cache_entry *e, brg_conn *bc, const cach
             gather_add_body(g, b->data + part->first, (size_t)len, &e->ref);
         } else {
             gather_flush(g, bc, 1);
-            gather_send_file(bc, &e->ref, b->fd, part->first, len);
+            gather_send_file(bc, &e->ref, b->fd, part->first, len, e->way);
         }
     }
     gather_add_head(g, http_parts_end(gather_head(g)));

@@ -151,6 +151,7 @@ struct cache_entry {
     uint8_t coded;       /**< a filter made the body: the answer to HEAD is another one */
     uint8_t uncacheable; /**< armed, but its body is too long to be stored */
     uint8_t any_query;   /**< the key ends before the query, which nobody looked at */
+    uint8_t way;         /**< file_way: how a body that is kept open is sent */
     uint8_t vary_n;
     uint8_t frame_before, frame_after; /**< parts of body that frame it: a chunk's size, and ends */
     cache_vary_key *vary;              /**< the request fields that it is for */

@@ -31,6 +31,7 @@ struct core_output {
     unsigned blocked : 1;          /**< the last write left something: bb waits for the socket */
     unsigned no_sendfile : 1;      /**< the kernel refused it once on this connection */
     unsigned at_once : 1;          /**< small pieces do not gather */
+    unsigned no_window : 1;        /**< a mapping of a file could not be made or sent once */
     unsigned flushing : 1; /**< core_output_flush() runs: no more than a turn's share is written */
 };
 

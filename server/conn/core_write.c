@@ -5,9 +5,9 @@
  * Memory is gathered into one sendmsg. A small piece of a file is read behind it and leaves in the
  * same call; a large one follows by sendfile, announced with MSG_MORE so that the head does not
  * travel in a packet of its own. Where sendfile is not wanted (EnableSendfile Off, descriptors that
- * cannot) files pass through a buffer of the thread, block by block. Files are never mapped here,
- * and a mapping that some module put into the brigade is touched by the kernel alone: when the file
- * shrank meanwhile, sendmsg fails with EFAULT where user code would get SIGBUS.
+ * cannot) much of a file is mapped (EnableMMAP) and leaves in one call; the rest passes through a buffer of
+ * the thread, block by block. This mapping, and one that some module put into the brigade, is touched by the
+ * kernel alone: when the file shrank meanwhile, sendmsg fails with EFAULT where user code would get SIGBUS.
  *
  * A loop reads what the page cache holds and no more: where that ends, bc->cold says so, and a worker
  * writes on (h1_conn_worker.c), until the socket is full or a turn's share is written.
@@ -18,6 +18,7 @@
  */
 #include "core_output_private.h"
 #include "file_cached.h"
+#include "file_window.h"
 #include "brigade/assert.h"
 #include "transport.h"
 #include "loop.h"
@@ -48,11 +49,12 @@ APLOG_USE_MODULE(core);
 typedef struct core_batch {
     struct iovec vec[WRITE_IOVECS];
     int n;
-    apr_size_t bytes;  /* in vec */
-    apr_bucket *last;  /* last bucket that vec holds, whole or in part */
-    apr_bucket *file;  /* a file to send after vec */
-    apr_status_t stop; /* why gathering ended early, if it is to be told */
-    int cold;          /* because of a file that is not in memory */
+    apr_size_t bytes;   /* in vec */
+    apr_bucket *last;   /* last bucket that vec holds, whole or in part */
+    apr_bucket *file;   /* a file to send after vec */
+    file_window window; /* the last vector, if it is of one */
+    apr_status_t stop;  /* why gathering ended early, if it is to be told */
+    int cold;           /* because of a file that is not in memory */
 } core_batch;
 
 static int core_write_file_fd(const apr_bucket *e)
@@ -128,6 +130,27 @@ static int core_write_is_cold(const struct core_output *out, const apr_bucket *e
            file_is_cold(core_write_file_fd(e), e->start, want > THREAD_BUFFER_BYTES ? want : 1);
 }
 
+/* TLS would touch a mapping itself. */
+static int core_write_may_map(const struct core_output *out, const apr_bucket *e)
+{
+    return !out->no_window && out->bc && transport_is_plain(out->bc) &&
+           e->length >= FILE_WINDOW_LEAST && ((const apr_bucket_file *)e->data)->can_mmap;
+}
+
+static apr_status_t core_batch_map_file(core_batch *b, const struct core_output *out, apr_bucket *e)
+{
+    apr_size_t want = e->length < FILE_WINDOW_BYTES ? e->length : FILE_WINDOW_BYTES;
+
+    if (core_write_is_cold(out, e, want)) {
+        b->cold = 1;
+        return APR_EAGAIN;
+    }
+    if (file_window_open(&b->window, core_write_file_fd(e), e->start, want))
+        return core_batch_read_file(b, out, e);
+    core_batch_add(b, e, b->window.data, b->window.len);
+    return APR_SUCCESS;
+}
+
 /* 1: go on with the bucket after e. */
 static int core_batch_take(core_batch *b, const struct core_output *out, apr_bucket *e)
 {
@@ -141,6 +164,8 @@ static int core_batch_take(core_batch *b, const struct core_output *out, apr_buc
     if (APR_BUCKET_IS_FILE(e)) {
         if (core_write_may_sendfile(out, e))
             b->file = e;
+        else if (core_write_may_map(out, e))
+            b->stop = core_batch_map_file(b, out, e);
         else
             b->stop = core_batch_read_file(b, out, e);
         return 0; /* the buffer holds one piece of one file at a time */
@@ -159,6 +184,7 @@ static void core_batch_fill(core_batch *b, const struct core_output *out)
     b->n = 0;
     b->bytes = 0;
     b->last = b->file = NULL;
+    b->window.map = NULL;
     b->cold = 0;
     b->stop = APR_SUCCESS;
     for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb) && b->n < WRITE_IOVECS;
@@ -190,7 +216,21 @@ static apr_status_t core_send(struct core_output *out, const core_batch *b, apr_
         return errno == EWOULDBLOCK ? APR_EAGAIN : errno;
     *sent = (apr_size_t)n;
     out->bytes += n;
-    return *sent < b->bytes ? APR_EAGAIN : APR_SUCCESS;
+    /* A window may have ended early with its file: no event would come for a socket that is not full. */
+    return *sent < b->bytes && !b->window.map ? APR_EAGAIN : APR_SUCCESS;
+}
+
+/* Not a byte of the window was taken: the file is read, which tells why. */
+static apr_status_t core_send_window(struct core_output *out, core_batch *b, apr_size_t *sent)
+{
+    apr_status_t rv = core_send(out, b, sent);
+
+    file_window_close(&b->window);
+    if (rv != EFAULT)
+        return rv;
+    out->no_window = 1;
+    b->last = NULL;
+    return APR_SUCCESS;
 }
 
 static void core_write_drop_first(struct core_output *out, apr_size_t len)
@@ -260,7 +300,9 @@ static apr_status_t core_write_batch(struct core_output *out)
     core_batch b;
 
     core_batch_fill(&b, out);
-    if (b.n)
+    if (b.window.map)
+        rv = core_send_window(out, &b, &sent);
+    else if (b.n)
         rv = core_send(out, &b, &sent);
     core_write_drop(out, &b, sent);
     if (rv == APR_SUCCESS && b.cold && out->bc)

@@ -22,7 +22,7 @@ struct pending_part {
     const char *data;   /* NULL: a file */
     apr_off_t off, len; /* of the file; for bytes only len */
     int fd;
-    int by_reads; /* sendfile cannot send it */
+    file_way way;
 };
 
 struct conn_pending {
@@ -129,25 +129,65 @@ static ssize_t file_send_read(brg_conn *bc, int fd, off_t off, size_t len)
     return transport_sendv(bc, &iov, 1, len > (size_t)n);
 }
 
-/* >0 bytes went out; 0 the file ended early; -1 errno; EAGAIN with bc->cold: the disk has to be asked.
- * *by_reads is set once sendfile has failed. */
-static ssize_t file_send(brg_conn *bc, int fd, off_t off, apr_off_t len, int *by_reads)
+/* As file_send(), from memory that the kernel reads. *way is reads once that fails. */
+static ssize_t file_send_window(brg_conn *bc, int fd, off_t off, size_t len, file_way *way)
 {
+    struct iovec iov;
+    file_window w;
+    ssize_t n;
+
+    *way = FILE_BY_READS;
+    if (file_window_open(&w, fd, off, len))
+        return file_send_read(bc, fd, off, len);
+    iov = (struct iovec){(void *)(uintptr_t)w.data, w.len};
+    n = transport_sendv(bc, &iov, 1, len > w.len);
+    file_window_close(&w);
+    if (n < 0 && errno == EFAULT)
+        return file_send_read(bc, fd, off, len);
+    *way = FILE_BY_WINDOW;
+    return n;
+}
+
+/* TLS would touch a mapping itself. What is left of a file is read. */
+static file_way file_way_now(const brg_conn *bc, file_way way, apr_off_t len)
+{
+    if (way == FILE_BY_SENDFILE)
+        return transport_sends_files(bc) ? way : FILE_BY_READS;
+    return way == FILE_BY_WINDOW && transport_is_plain(bc) && len >= FILE_WINDOW_LEAST
+               ? way
+               : FILE_BY_READS;
+}
+
+/* What may be sent from a window: FILE_SEND_MOST, which is known to be in memory, or all. */
+static size_t file_warm(const brg_conn *bc, int fd, off_t off, apr_off_t len)
+{
+    const size_t all = len > FILE_WINDOW_BYTES ? FILE_WINDOW_BYTES : (size_t)len;
+
+    return bc->loop->prefork || !file_is_cold(fd, off, all) ? all : FILE_SEND_MOST;
+}
+
+/* >0 bytes went out; 0 the file ended early; -1 errno; EAGAIN with bc->cold: the disk has to be asked.
+ * *way changes once it has failed. */
+static ssize_t file_send(brg_conn *bc, int fd, off_t off, apr_off_t len, file_way *way)
+{
+    const file_way now = file_way_now(bc, *way, len);
     size_t most = (size_t)(len > FILE_SEND_MOST ? FILE_SEND_MOST : len);
     ssize_t n;
 
     bc->cold = 0;
-    if (!*by_reads && transport_sends_files(bc)) {
-        if (!bc->loop->prefork && file_is_cold(fd, off, most)) {
-            bc->cold = 1;
-            errno = EAGAIN;
-            return -1;
-        }
-        n = transport_sendfile(bc, fd, &off, most);
-        if (n >= 0 || !file_needs_reads(errno))
-            return n;
-        *by_reads = 1;
+    if (now == FILE_BY_READS)
+        return file_send_read(bc, fd, off, most);
+    if (!bc->loop->prefork && file_is_cold(fd, off, most)) {
+        bc->cold = 1;
+        errno = EAGAIN;
+        return -1;
     }
+    if (now == FILE_BY_WINDOW)
+        return file_send_window(bc, fd, off, file_warm(bc, fd, off, len), way);
+    n = transport_sendfile(bc, fd, &off, most);
+    if (n >= 0 || !file_needs_reads(errno))
+        return n;
+    *way = FILE_BY_READS;
     return file_send_read(bc, fd, off, most);
 }
 
@@ -157,7 +197,7 @@ static ssize_t pending_write(brg_conn *bc, struct pending_part *part)
 
     bc->cold = 0;
     return part->data ? transport_sendv(bc, &iov, 1, part->next != NULL)
-                      : file_send(bc, part->fd, part->off, part->len, &part->by_reads);
+                      : file_send(bc, part->fd, part->off, part->len, &part->way);
 }
 
 apr_status_t pending_flush(brg_conn *bc)
@@ -286,14 +326,13 @@ void gather_flush(gather *g, brg_conn *bc, int more)
     gather_reset(g);
 }
 
-void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, apr_off_t len)
+void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, apr_off_t len,
+                      file_way way)
 {
     struct pending_part *part;
 
-    int by_reads = 0;
-
     while (!bc->pending && !bc->failed && len > 0) {
-        ssize_t n = file_send(bc, fd, off, len, &by_reads);
+        ssize_t n = file_send(bc, fd, off, len, &way);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -310,7 +349,7 @@ void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, ap
     if (len <= 0 || bc->failed || !(part = pending_add(bc, 0)))
         return;
     part->fd = fd;
-    part->by_reads = by_reads;
+    part->way = way;
     part->off = off;
     part->len = len;
     part->owner = owner;

@@ -14,6 +14,7 @@
  * Threads: the owning loop only, but for pending_read_disk().
  */
 #include "conn.h"
+#include "file_window.h"
 #include "shared_ref.h"
 #include <sys/uio.h>
 
@@ -54,11 +55,12 @@ void gather_add_body(gather *g, const char *data, size_t len, shared_ref *owner)
 void gather_flush(gather *g, brg_conn *bc, int more);
 
 /**
- * Send @a len bytes of the owner's file from @a off, after gather_flush(): by sendfile, or by reads
- * where that cannot send it. Takes a reference where needed. If it cannot be sent, or memory is
+ * Send @a len bytes of the owner's file from @a off, after gather_flush(), by @a way or, where that cannot send
+ * it, by another. Takes a reference where needed. If it cannot be sent, or memory is
  * short, bc->failed is set and nothing more is sent.
  */
-void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, apr_off_t len);
+void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, apr_off_t len,
+                      file_way way);
 
 /** Go on with bc->pending. APR_SUCCESS: all written. APR_EAGAIN: the socket is full or, with bc->cold,
  * a disk has to be asked. Else failed. */

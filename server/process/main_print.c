@@ -100,6 +100,8 @@ void main_print_usage(const char *program)
         "  -X                 : one process in the foreground, for a debugger",
         "  --takeover-check d : would Apache's configuration in that directory serve here?",
         "  --check-module so..: would these modules load, and what do they bring?",
+        "  --calibrate-delivery d: what does it cost to send files of that directory, by size and "
+        "way?",
         "  --check-ssi file.. : report mistakes in pages with server-side includes",
         NULL};
 

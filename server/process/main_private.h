@@ -31,6 +31,9 @@ void main_check_ssi(process_rec *process);
 /** `--check-module FILE...` as the first argument: likewise. */
 void main_check_module(process_rec *process);
 
+/** --calibrate-delivery DIR: print what it costs to send files; does not return then. */
+void main_calibrate(process_rec *process);
+
 /** `--takeover-check [DIR]` as the first argument: the command line becomes that of a test of that
  * configuration, with what its envvars file sets in the environment. (takeover.c) */
 void main_takeover(process_rec *process);

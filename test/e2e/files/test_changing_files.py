@@ -87,6 +87,15 @@ def test_truncated(server, size, remembered):
     assert answers(server)
 
 
+@pytest.mark.parametrize("server", [""], indirect=True, ids=["mapped"])
+@pytest.mark.parametrize("remembered", [False, True])
+def test_truncated_while_it_is_mapped(server, remembered):
+    """No signal ends a server process."""
+    processes = server.children()
+    test_truncated(server, 12_000_000, remembered)
+    assert server.children() == processes
+
+
 @pytest.mark.parametrize("remembered", [False, True])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("change", ["delete", "replace", "grow", "chmod"])

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from brigade import wait_until
+from cache_site import settle
 from file_content import content
 from http_client import Truncated
 
@@ -34,6 +35,19 @@ def test_all_sizes_on_one_connection(server):
         for _ in range(2):
             for size in SIZES:
                 assert c.get(f"/{size}.bin").body == content(size)
+
+
+@pytest.mark.threads
+def test_windows(server):
+    """Files that are mapped in pieces, from the full way and then from memory."""
+    size = 13_000_001
+    if not os.path.exists(server.path("htdocs/large.bin")):
+        settle(os.path.dirname(server.write("large.bin", content(size))))
+    with server.connect() as c:
+        for _ in range(2):
+            assert c.get("/large.bin").body == content(size)
+            part = c.get("/large.bin", {"Range": "bytes=4097-12999999"})
+            assert part.status == 206 and part.body == content(size)[4097:13_000_000]
 
 
 def test_slow_reader(server):
