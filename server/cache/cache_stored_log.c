@@ -110,10 +110,9 @@ static int view_query(const http_head *h, char *query, const char **args)
     return 0;
 }
 
-int cache_log_directly(cache_entry *e, brg_conn *bc, const http_head *h,
-                       const cache_observed_answer *sent)
+static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, const brg_conn *bc,
+                        const http_head *h, const cache_observed_answer *sent)
 {
-    const policy_stored_loggers *loggers = policy_stored_log();
     stored_view v = {.head = h, .sent = sent, .kept = e->log};
     char query[QUERY_ROOM];
     const struct cache_observed *o = e->log;
@@ -134,7 +133,7 @@ int cache_log_directly(cache_entry *e, brg_conn *bc, const http_head *h,
                            .sent = (apr_off_t)sent->head_sent + sent->body_sent,
                            .core = &v};
 
-    if (!loggers || (e->any_query && view_query(h, query, &a.args)))
+    if (e->any_query && view_query(h, query, &a.args))
         return 0;
     if (h->line && h->line_len)
         a.request_line = view_text(h->line, h->line_len);
@@ -144,4 +143,12 @@ int cache_log_directly(cache_entry *e, brg_conn *bc, const http_head *h,
     for (int i = 0; i < loggers->n; i++)
         loggers->log[i](&a);
     return 1;
+}
+
+int cache_log_directly(cache_entry *e, brg_conn *bc, const http_head *h,
+                       const cache_observed_answer *sent)
+{
+    const policy_stored_loggers *loggers = policy_stored_log();
+
+    return loggers && log_directly(loggers, e, bc, h, sent);
 }

@@ -36,6 +36,11 @@ static apr_status_t connection_peer(const brg_conn *bc, apr_os_sock_info_t *info
         info->family = pretended->family;
         return APR_SUCCESS;
     }
+    if (bc->listener &&
+        bc->listener->addr) { /* APR asks the kernel for the rest, whatever it is told here */
+        info->family = bc->listener->addr->family;
+        return APR_SUCCESS;
+    }
     if (getpeername(bc->fd, (struct sockaddr *)peer, &len) < 0)
         return errno;
     info->remote = (struct sockaddr *)peer;

@@ -91,9 +91,11 @@ int request_lookup_may_fail(const request_rec *r);
 /** What the directory walk found out about the file of a request, for brg_file_open(). */
 typedef struct request_files {
     apr_file_t *opened; /**< the walk's descriptor of r->filename, in r->pool, or NULL */
-    const char *links;  /**< one character per component of r->filename, LINKS_...; the rest of the
+    apr_ino_t inode;    /**< of it */
+    apr_dev_t device;
+    const char *links; /**< one character per component of r->filename, LINKS_...; the rest of the
                              components, or all if NULL: LINKS_FOLLOW */
-    int stage;          /**< with REQUEST_AUTH_PENDING: where the phases continue */
+    int stage;         /**< with REQUEST_AUTH_PENDING: where the phases continue */
 } request_files;
 
 #define LINKS_FOLLOW 'f' /**< a symbolic link may stand there */

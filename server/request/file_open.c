@@ -125,11 +125,8 @@ static int file_open_allowed(request_rec *r, const char *links, int cached)
  * are not allowed it was opened before they were looked for. */
 static apr_file_t *file_of_walk(const request_rec *r, const request_files *files)
 {
-    apr_finfo_t now;
-
-    if (!files || !files->opened || files->links ||
-        apr_file_info_get(&now, APR_FINFO_IDENT, files->opened) != APR_SUCCESS ||
-        now.inode != r->finfo.inode || now.device != r->finfo.device)
+    if (!files || !files->opened || files->links || files->inode != r->finfo.inode ||
+        files->device != r->finfo.device)
         return NULL;
     return files->opened;
 }
@@ -208,6 +205,8 @@ static apr_status_t file_walk_open(apr_finfo_t *finfo, request_rec *r, apr_int32
     }
     file_mounts_seen(finfo->device);
     files->opened = file;
+    files->inode = finfo->inode;
+    files->device = finfo->device;
     finfo->fname = r->filename;
     return APR_SUCCESS;
 }

@@ -105,13 +105,18 @@ static void score_put_client(worker_score *ws, const char *ip)
 
 static void score_put_vhost(worker_score *ws, server_rec *s, conn_rec *c)
 {
-    char vhost[64];
+    char vhost[64], digits[8], *p = digits + sizeof digits;
     apr_port_t port = s->addrs ? s->addrs->host_port : 0;
 
     if (!port)
         port = s->port ? s->port : (c && c->local_addr ? c->local_addr->port : 0);
-    apr_snprintf(vhost, sizeof vhost, "%s:%u", s->server_hostname ? s->server_hostname : "",
-                 (unsigned)port);
+    *--p = '\0';
+    for (unsigned n = port; n || p[0] == '\0'; n /= 10)
+        *--p = (char)('0' + n % 10);
+    *--p = ':';
+    apr_cpystrn(vhost, s->server_hostname ? s->server_hostname : "",
+                sizeof vhost - (size_t)(digits + sizeof digits - p) + 1);
+    strcat(vhost, p);
     score_put_string(ws->vhost, sizeof ws->vhost, vhost);
 }
 
