@@ -2,6 +2,7 @@
 /* Starting and ending the event loops of a server process. */
 #include "loop.h"
 #include "clock.h"
+#include "loop_lines.h"
 #include "scores.h"
 #include "thread_self.h"
 #include "http_config.h"
@@ -49,7 +50,7 @@ static void *loops_thread(void *baton)
 apr_status_t loop_create(brg_loop **out, apr_pool_t *p, const loops_config *conf, int index)
 {
     struct epoll_event e = {.events = EPOLLIN};
-    brg_loop *loop = apr_pcalloc(p, sizeof *loop);
+    brg_loop *loop = loop_lines_calloc(p, sizeof *loop);
     int share = conf->n_workers / conf->n_loops;
 
     BRG_ASSERT(index >= 0 && index < conf->n_loops);

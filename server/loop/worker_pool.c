@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "crash.h"
 #include "loop.h"
+#include "loop_lines.h"
 #include "memory_settings.h"
 #include "program_thread.h"
 #include "thread_self.h"
@@ -51,7 +52,7 @@ struct worker_start {
 worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, int limit, int first_index,
                                 size_t stack_bytes)
 {
-    worker_pool *wp = apr_pcalloc(p, sizeof *wp);
+    worker_pool *wp = loop_lines_calloc(p, sizeof *wp);
     pthread_condattr_t attr;
 
     pthread_mutex_init(&wp->lock, NULL);
@@ -62,7 +63,7 @@ worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, int limit, int fi
     wp->tail = &wp->head;
     wp->limit = limit;
     wp->first_index = first_index;
-    wp->index_used = apr_pcalloc(p, (apr_size_t)limit);
+    wp->index_used = loop_lines_calloc(p, (apr_size_t)limit);
     wp->stack_bytes = stack_bytes;
     wp->loop = loop;
     wp->waiting_most = INT_MAX;

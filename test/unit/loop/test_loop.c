@@ -15,6 +15,9 @@
 #include "brigade/loop.h"
 #include "driver.h"
 #include "loop.h"
+#include "loop_lines.h"
+#include "figures.h"
+#include "scores.h"
 #include "thread_self.h"
 
 #define CONNECTIONS 4
@@ -133,6 +136,7 @@ static int setup(void **state)
                             .queue_most = 4,
                             .max_connections = CONNECTIONS};
     listen_somewhere();
+    apr_palloc(pool, 8); /* nothing is aligned by chance */
     assert_int_equal(loop_create(&loop, pool, &config, 0), APR_SUCCESS);
     loop_begin(loop);
     loop->turn_end_last = loop->trim_last = loop->monotonic;
@@ -439,11 +443,28 @@ static int group_setup(void **state)
     return 0;
 }
 
+/* What loops write with each request, and what is taken from the same pool next. */
+static void test_no_line_is_shared(void **state)
+{
+    const void *const own[] = {loop, loop->workers, loop->score, loop->figures};
+    char *before = apr_palloc(pool, 1), *lines = loop_lines_calloc(pool, LOOP_SCORE_LINE + 1);
+    char *after = apr_palloc(pool, 1);
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        assert_int_equal((uintptr_t)own[i] % LOOP_SCORE_LINE, 0);
+    assert_int_equal(sizeof(loop_score) % LOOP_SCORE_LINE, 0);
+    assert_int_equal((uintptr_t)lines % LOOP_SCORE_LINE, 0);
+    assert_true((uintptr_t)before / LOOP_SCORE_LINE != (uintptr_t)lines / LOOP_SCORE_LINE);
+    assert_true((uintptr_t)after / LOOP_SCORE_LINE !=
+                (uintptr_t)(lines + LOOP_SCORE_LINE) / LOOP_SCORE_LINE);
+}
+
 #define TURN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TURN(test_no_line_is_shared),
         TURN(test_reads_then_watches_then_runs),
         TURN(test_an_idle_turn_looks_at_nothing),
         TURN(test_again),
