@@ -22,13 +22,14 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from idle_tls import COMMANDS, CONFIGS, processes  # noqa: E402
+from idle_tls import COMMANDS, CONFIGS, WITH_HTTP2, processes  # noqa: E402
 
-WITH_HTTP2 = {
-    "brigade": lambda c: c.replace("SSLEngine on", "Protocols h2 http/1.1\nSSLEngine on"),
-    "nginx": lambda c: c.replace("ssl;", "ssl http2;", 1).replace("access_log off;", "access_log off; open_file_cache max=1000; keepalive_requests 100000000;"),
-    "h2o": lambda c: c,
-}
+SERVERS = ["brigade", "nginx", "h2o"]
+
+
+def configuration(name):
+    text = WITH_HTTP2[name](CONFIGS[name])
+    return text.replace("access_log off;", "access_log off; open_file_cache max=1000; keepalive_requests 100000000;")
 
 
 def make_page(folder):
@@ -69,7 +70,7 @@ def load(uris, *args):
 def start(name, program, root, port):
     path = f"{root}/{name}.conf"
     with open(path, "w", encoding="ascii") as f:
-        f.write(WITH_HTTP2[name](CONFIGS[name]).format(root=root, port=port))
+        f.write(configuration(name).format(root=root, port=port))
     with open(f"{root}/{name}.out", "wb") as out:
         server = subprocess.Popen([program, *COMMANDS[name], path], stdout=out, stderr=out)
     for _ in range(400):
@@ -104,7 +105,7 @@ def measure(name, program, root, names, pages):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=300)
-    parser.add_argument("servers", nargs="*", default=list(WITH_HTTP2))
+    parser.add_argument("servers", nargs="*", default=SERVERS)
     a = parser.parse_args()
     root = tempfile.mkdtemp(prefix="h2-pages-")
     os.chmod(root, 0o755)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """User memory of an idle TLS connection that has had an answer and is kept alive.
 
-    BRIGADE=out/release/brigade test/bench/idle_tls.py [-n 8000] [SERVER ...]
+    BRIGADE=out/release/brigade test/bench/idle_tls.py [-n 8000] [--http2] [SERVER ...]
 
 Servers: brigade, nginx, lighttpd, h2o, as far as they are installed; a P-256 certificate, TLS 1.3, one answer of 100 bytes
 on each connection. What is shown is what the private memory of all processes of the server grew by, by connection: between
@@ -16,6 +16,7 @@ import shutil
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import tempfile
 import time
@@ -84,8 +85,37 @@ def private_bytes(pid):
     return total
 
 
+# How a server is told to speak HTTP/2 over TLS.
+WITH_HTTP2 = {
+    "brigade": lambda c: c.replace("SSLEngine on", "Protocols h2 http/1.1\nSSLEngine on"),
+    "nginx": lambda c: c.replace("ssl;", "ssl http2;", 1),
+    "lighttpd": lambda c: c,
+    "h2o": lambda c: c.replace("http1-request-timeout: 600", "http1-request-timeout: 600\nhttp2-idle-timeout: 600"),
+}
+
+
+def http2_frame(kind, flags, stream, payload):
+    return struct.pack("!I", len(payload))[1:] + struct.pack("!BBI", kind, flags, stream) + payload
+
+
+def http2_request():
+    """Preface, SETTINGS and a request whose fields enter no table."""
+    block = b"\x82\x87" + b"\x04\x06/a.txt" + b"\x01\x09localhost"
+    return b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + http2_frame(4, 0, 0, b"") + http2_frame(1, 5, 1, block)
+
+
 def connect(port, context):
     s = context.wrap_socket(socket.create_connection(("127.0.0.1", port), 20), server_hostname="localhost")
+    if s.selected_alpn_protocol() == "h2":
+        s.sendall(http2_request())
+        data = b""
+        while b"x" * 100 not in data:
+            more = s.recv(4096)
+            if not more:
+                raise SystemExit(f"no answer: {data!r}")
+            data += more
+        s.sendall(http2_frame(4, 1, 0, b""))
+        return s
     s.sendall(b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\n\r\n")
     data = b""
     while not data.endswith(b"x" * 100):
@@ -96,12 +126,12 @@ def connect(port, context):
     return s
 
 
-def measure(name, program, count, root):
+def measure(name, program, count, root, http2=False):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     with open(f"{root}/{name}.conf", "w", encoding="ascii") as f:
-        f.write(CONFIGS[name].format(root=root, port=port))
+        f.write((WITH_HTTP2[name](CONFIGS[name]) if http2 else CONFIGS[name]).format(root=root, port=port))
     with open(f"{root}/{name}.out", "wb") as out:
         server = subprocess.Popen([program, *COMMANDS[name], f"{root}/{name}.conf"], stdout=out, stderr=out)
     held = []
@@ -118,6 +148,8 @@ def measure(name, program, count, root):
                 time.sleep(0.05)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if http2:
+            context.set_alpn_protocols(["h2"])
         held += [connect(port, context) for _ in range(count // 10)]
         time.sleep(2)  # what is given back after a while
         before, n = private_bytes(server.pid), len(held)
@@ -134,6 +166,7 @@ def measure(name, program, count, root):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", type=int, default=8000, help="connections")
+    parser.add_argument("--http2", action="store_true", help="by ALPN")
     parser.add_argument("servers", nargs="*", default=list(CONFIGS))
     a = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(40000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),) * 2)
@@ -149,7 +182,7 @@ def main():
         for name in a.servers:
             program = os.environ.get("BRIGADE", "out/release/brigade") if name == "brigade" else shutil.which(name)
             if program:
-                print(f"{name:9s} {measure(name, program, a.n, root) / 1024:6.1f} KiB for each connection", flush=True)
+                print(f"{name:9s} {measure(name, program, a.n, root, a.http2) / 1024:6.1f} KiB for each connection", flush=True)
     finally:
         shutil.rmtree(root, ignore_errors=True)
 

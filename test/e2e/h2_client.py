@@ -2,7 +2,9 @@
 """HTTP/2 by hand: frames as bytes, for tests that send what no client library would (Connection), and requests as http_client has
 them (Client)."""
 import http.client
+import os
 import re
+import shutil
 import socket
 import struct
 
@@ -16,6 +18,7 @@ PRIORITY_UPDATE = 16
 END_STREAM, ACK, END_HEADERS, PADDED = 1, 1, 4, 8
 NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, FLOW_CONTROL_ERROR, _, STREAM_CLOSED, FRAME_SIZE_ERROR, REFUSED_STREAM, CANCEL, \
     COMPRESSION_ERROR, _, ENHANCE_YOUR_CALM = range(12)
+H2SPEC = shutil.which("h2spec") or shutil.which("h2spec", path=os.path.expanduser("~/go/bin"))
 INDEXED_STATUS = {8: 200, 9: 204, 10: 206, 11: 304, 12: 400, 13: 404, 14: 500}
 
 

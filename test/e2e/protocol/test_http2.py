@@ -12,7 +12,7 @@ import pytest
 import brigade
 import h2_client
 from h2_client import (ACK, CANCEL, COMPRESSION_ERROR, CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM,
-                       FLOW_CONTROL_ERROR, GOAWAY, HEADERS, NO_ERROR, PING, PRIORITY, PRIORITY_UPDATE, PROTOCOL_ERROR, REFUSED_STREAM,
+                       FLOW_CONTROL_ERROR, GOAWAY, H2SPEC, HEADERS, NO_ERROR, PING, PRIORITY, PRIORITY_UPDATE, PROTOCOL_ERROR, REFUSED_STREAM,
                        RST_STREAM, SETTINGS, STREAM_CLOSED, WINDOW_UPDATE, Connection, frame, line, request_block)
 
 pytestmark = pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="the built-in module")
@@ -389,11 +389,9 @@ def test_number_out_of_bounds(serve):
     assert done.returncode and "number from 1" in (done.stderr + done.stdout).decode()
 
 
-H2SPEC = shutil.which("h2spec") or shutil.which("h2spec", path=os.path.expanduser("~/go/bin"))
-
-
 @pytest.mark.skipif(not H2SPEC, reason="h2spec is not installed")
 def test_h2spec(server):
+    """All cases of its strict mode but http2/3.5/2; those of RFC 7540's priorities are among them."""
     done = subprocess.run([H2SPEC, "-S", "-h", "127.0.0.1", "-p", str(server.port), "-P", "/b.txt"], capture_output=True, timeout=60)
     # A preface that is none is a request of HTTP/1 here, and is answered as such.
     failed = [n.strip() for n in done.stdout.decode().split("Failures:")[-1].splitlines() if "\u00d7" in n]

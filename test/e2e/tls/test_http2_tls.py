@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import brigade
-from h2_client import Connection
+from h2_client import H2SPEC, Connection
 from tls_site import certificate
 
 pytestmark = [pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed"),
@@ -109,6 +109,13 @@ def test_variables(server):
         for stream in (1, 3, 5):
             c.request(stream, path="/page.shtml", authority="first.test", scheme="https")
             assert c.response(stream) == (200, b"on on\n")
+
+
+@pytest.mark.skipif(not H2SPEC, reason="h2spec is not installed")
+def test_h2spec(server):
+    """All cases of its strict mode."""
+    done = subprocess.run([H2SPEC, "-S", "-t", "-k", "-h", "127.0.0.1", "-p", str(server.tls), "-P", "/b.txt"], capture_output=True, timeout=60)
+    assert b"146 tests, 146 passed, 0 skipped, 0 failed" in done.stdout, done.stdout.decode().split("Failures:")[-1]
 
 
 @pytest.mark.skipif(not shutil.which("h2load"), reason="h2load is not installed")
