@@ -210,6 +210,8 @@ static void pipe_end(brg_conn *bc)
     bc->below = NULL;
     bc->transport = NULL;
     BRG_ASSERT(h->running_n > 0);
+    if (h->streams_n == h->running_n)
+        h->progress = bc->loop->monotonic; /* nothing had to leave until now */
     h->running_n--;
     if ((bc->failed || p->answer.bad) && !s->failed)
         s->failed = 1;

@@ -257,10 +257,14 @@ static void session_turn(h2_session *h)
 {
     brg_conn *bc = h->bc;
 
+    const int waited = bc->pending != NULL;
+
     h->running = 1;
     h->more = 0;
-    if (!bc->pending || pending_flush(bc) == APR_SUCCESS) {
-        h->progress = bc->loop->monotonic;
+    if (!waited || pending_flush(bc) == APR_SUCCESS) {
+        /* Frames of a client that keeps its windows closed are no progress. */
+        if (waited || h->streams_n == h->running_n)
+            h->progress = bc->loop->monotonic;
         if (!h->ending)
             h2_input(h);
         h2_output(h);

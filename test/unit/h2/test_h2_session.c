@@ -221,6 +221,42 @@ static void test_closed_window(void **state)
     assert_string_equal(order(), "12");
 }
 
+/* That of the connection, which several responses fill. */
+static void test_window_of_the_connection(void **state)
+{
+    ask(1, "/b", NULL);
+    ask(3, "/b", NULL);
+    ask(5, "/write", NULL);
+    site_settle(PATIENCE);
+    assert_int_equal(client->got, H2_WINDOW_DEFAULT);
+    peer_number(client, H2_WINDOW_UPDATE, 0, 1 << 18);
+    peer_number(client, H2_WINDOW_UPDATE, 5, 1 << 18);
+    site_settle(PATIENCE);
+    check_whole(1, 200, 40000);
+    check_whole(3, 200, 40000);
+    check_whole(5, 200, SITE_BODY);
+}
+
+/* A client that takes nothing has as long as Timeout says, whatever frames it sends. */
+static void test_frames_are_no_progress(void **state)
+{
+    static const char *const priorities[] = {NULL};
+    apr_time_t progress;
+
+    ask_many(priorities, 1);
+    progress = site_session()->progress;
+    for (int i = 0; i < 3; i++) {
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+        peer_frame(client, H2_PING, 0, 0, "12345678", 8);
+        site_settle(PATIENCE);
+    }
+    assert_int_equal(site_session()->progress, progress);
+    assert_int_equal(site_conn->timer.due, progress + ap_server_conf->timeout);
+    peer_number(client, H2_WINDOW_UPDATE, 7, 1000);
+    site_settle(PATIENCE);
+    assert_true(site_session()->progress > progress);
+}
+
 /* ---- at random ---- */
 
 static uint32_t rng;
@@ -301,6 +337,7 @@ static void random_finish(uint32_t seed)
 {
     client->room = client->limit = SIZE_MAX;
     peer_setting(client, H2_SET_INITIAL_WINDOW_SIZE, 1 << 20);
+    site_settle(PATIENCE);
     peer_number(client, H2_WINDOW_UPDATE, 0, 1 << 30);
     site_settle(PATIENCE);
     for (uint32_t id = 1; id < next_id; id += 2) {
@@ -468,6 +505,8 @@ int main(void)
         VISIT(test_incremental),
         VISIT(test_priority_update),
         VISIT(test_closed_window),
+        VISIT(test_window_of_the_connection),
+        VISIT(test_frames_are_no_progress),
         cmocka_unit_test(test_at_random),
         cmocka_unit_test(test_no_memory),
     };
