@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -58,6 +59,11 @@ CONFIGURED = "".join(f"Include {AVAILABLE}/{m}.conf\n" for m in POPULAR.split() 
 
 LOG = """LogFormat "%h %l %u %t \\"%r\\" %>s %O \\"%{Referer}i\\" \\"%{User-Agent}i\\"" combined\nCustomLog log combined\n"""
 
+TLS = """SSLEngine on
+SSLCertificateFile {root}/cert.pem
+SSLCertificateKeyFile {root}/key.pem
+"""
+
 # name: (target, request fields, further configuration)
 SHAPES = {
     "stored-10k-popular": ("/10k.bin", "", LOADED),
@@ -76,6 +82,11 @@ SHAPES = {
     "close-10k": ("/10k.bin", "", ""),
     "pipelined-10k": ("/10k.bin", "", ""),
     "targets-10k": ("/10k.bin", "", ""),
+    "https-10k": ("/10k.bin", "", TLS),
+    "https-ssi": ("/page.shtml", "", TLS),
+    "https-1m": ("/1m.bin", "", TLS),
+    "https-close": ("/10k.bin", "", TLS),
+    "https-resumed": ("/10k.bin", "", TLS),
 }
 
 
@@ -83,7 +94,7 @@ def site(root):
     os.makedirs(f"{root}/htdocs/dir")
     with open(f"{root}/mime.types", "w", encoding="utf-8") as f:
         f.write("text/html html\n")
-    for name, content in {"10k.bin": b"x" * 10240, "part.html": b"<p>part</p>\n", "page.shtml": PAGE.encode()}.items():
+    for name, content in {"10k.bin": b"x" * 10240, "1m.bin": b"z" * (1 << 20), "part.html": b"<p>part</p>\n", "page.shtml": PAGE.encode()}.items():
         with open(f"{root}/htdocs/{name}", "wb") as f:
             f.write(content)
     for i in range(40):
@@ -94,6 +105,36 @@ def site(root):
         for f in files:
             os.utime(f"{at}/{f}", (old, old))
     time.sleep(AT_REST)
+
+
+def certificate(root):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                    "-subj", "/CN=localhost", "-keyout", f"{root}/key.pem", "-out", f"{root}/cert.pem"], check=True, capture_output=True)
+    os.chmod(f"{root}/key.pem", 0o644)
+
+
+class Plain:
+    """How to connect."""
+
+    def __init__(self, port, resume=False):
+        self.port = port
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=60)
+
+
+class Secure(Plain):
+    def __init__(self, port, resume=False):
+        super().__init__(port)
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self.context.check_hostname, self.context.verify_mode = False, ssl.CERT_NONE
+        self.resume, self.last, self.session = resume, None, None
+
+    def connect(self):
+        if self.resume and self.last:
+            self.session = self.last.session or self.session
+        self.last = self.context.wrap_socket(super().connect(), session=self.session)
+        return self.last
 
 
 def free_port():
@@ -119,10 +160,10 @@ def response(s, buffer):
     return head, rest
 
 
-def one_each(port, request, n):
+def one_each(way, request, n):
     """A connection for each request."""
     for _ in range(n):
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as s:
+        with way.connect() as s:
             s.sendall(request("Connection: close\r\n"))
             head, _ = response(s, b"")
             while s.recv(65536):
@@ -130,9 +171,9 @@ def one_each(port, request, n):
     return head
 
 
-def pipelined(port, request, n):
+def pipelined(way, request, n):
     """20 requests at a time."""
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as s:
+    with way.connect() as s:
         rest = b""
         for _ in range(n // 20):
             s.sendall(request("") * 20)
@@ -141,9 +182,9 @@ def pipelined(port, request, n):
     return head
 
 
-def many_targets(port, request, n):
+def many_targets(way, request, n):
     """Each target is asked for once."""
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as s:
+    with way.connect() as s:
         rest = b""
         for i in range(n):
             s.sendall(request("").replace(b" HTTP/", b"?%d HTTP/" % i, 1))
@@ -152,15 +193,15 @@ def many_targets(port, request, n):
 
 
 # Shapes that are not asked for one by one on a connection.
-WAYS = {"close-10k": one_each, "pipelined-10k": pipelined, "targets-10k": many_targets}
+WAYS = {"close-10k": one_each, "https-close": one_each, "https-resumed": one_each, "pipelined-10k": pipelined, "targets-10k": many_targets}
 
 
-def talk(port, target, fields, n, way=None):
+def talk(connect, target, fields, n, way=None):
     def request(more):
         return f"GET {target} HTTP/1.1\r\nHost: localhost\r\n{more}\r\n".encode()
     if way:
-        return way(port, request, n).split(b"\r\n")[0].decode()
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as s:
+        return way(connect, request, n).split(b"\r\n")[0].decode()
+    with connect.connect() as s:
         for _ in range(3):  # the whole is stored, as it is beside clients that ask for parts
             s.sendall(request(""))
             head, rest = response(s, b"")
@@ -177,9 +218,11 @@ def count(program, shape, n):
     with tempfile.TemporaryDirectory(prefix="brigade-instructions-") as root:
         os.chmod(root, 0o777)
         site(root)
+        if more is TLS:
+            certificate(root)
         port = free_port()
         with open(f"{root}/httpd.conf", "w", encoding="utf-8") as f:
-            f.write(CONFIG.format(port=port, root=root) + more)
+            f.write(CONFIG.format(port=port, root=root) + more.replace("{root}", root))
         server = subprocess.Popen(["valgrind", "--tool=callgrind", f"--callgrind-out-file={root}/out.%p", program, "-X", "-f",
                                    f"{root}/httpd.conf"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                   **({"user": "nobody", "group": "nogroup"} if os.getuid() == 0 else {}))
@@ -193,7 +236,8 @@ def count(program, shape, n):
                     if server.poll() is not None:
                         sys.exit(server.stderr.read().decode())
                     time.sleep(0.1)
-            status = talk(port, target, fields, n, WAYS.get(shape))
+            connect = (Secure if more is TLS else Plain)(port, shape.endswith("-resumed"))
+            status = talk(connect, target, fields, n, WAYS.get(shape))
         finally:
             server.send_signal(signal.SIGTERM)
             text = server.communicate(timeout=60)[1].decode()

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real browser loads the sample site: it trusts an authority of the test's, and meets no error."""
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+import brigade
+from tls_site import TLSAuthority
+
+BROWSER = next((path for path in map(shutil.which, ("chromium-headless-shell", "chromium")) if path), None)
+NEEDED = ("openssl", "certutil")
+SITE = os.path.join(os.path.dirname(__file__), "..", "..", "site")
+NAME = "site.test"
+
+pytestmark = [pytest.mark.skipif(not BROWSER, reason="neither chromium-headless-shell nor chromium is installed"),
+              pytest.mark.skipif(not all(map(shutil.which, NEEDED)), reason=f"not all of {', '.join(NEEDED)} are installed"),
+              pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="the built-in modules"),
+              pytest.mark.slow]
+
+CONFIG = """
+BuiltinModule ssl_module On
+BuiltinModule http2_module On
+LoadModule ssl_module @MODULES@/mod_ssl.so
+LoadModule http2_module @MODULES@/mod_http2.so
+Listen 127.0.0.1:@TLS@ https
+DirectoryIndex index.html
+AddOutputFilter INCLUDES .shtml
+ErrorDocument 404 /errors/404.html
+LogFormat "%H %{SSL_PROTOCOL}x %>s %U" browser
+CustomLog @ROOT@/logs/browser.log browser
+<Directory @ROOT@/htdocs>
+Options +Includes
+<FilesMatch "^(head|nav|foot)\\.html$">
+SetOutputFilter INCLUDES
+</FilesMatch>
+</Directory>
+<VirtualHost *:@TLS@>
+ServerName site.test
+Protocols @PROTOCOLS@
+SSLEngine on
+SSLCertificateFile @CERT@
+SSLCertificateKeyFile @KEY@
+</VirtualHost>
+"""
+
+
+def tree(folder):
+    found = {}
+    for at, _, names in os.walk(folder):
+        for name in names:
+            with open(os.path.join(at, name), "rb") as f:
+                found[os.path.relpath(os.path.join(at, name), folder)] = f.read()
+    return found
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return TLSAuthority(str(tmp_path_factory.mktemp("authority") / "ca"))
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, authority):
+    """A home folder whose list of authorities has that of the test."""
+    folder = tmp_path_factory.mktemp("home")
+    database = folder / ".pki" / "nssdb"
+    database.mkdir(parents=True)
+    for arguments in (["-N", "--empty-password"], ["-A", "-t", "C,,", "-n", "test", "-i", os.path.join(authority.folder, "ca.pem")]):
+        subprocess.run(["certutil", "-d", f"sql:{database}", *arguments], check=True, capture_output=True)
+    return folder
+
+
+def site(serve, made, protocols):
+    """A server, and its port for TLS."""
+    port, config = brigade.free_port(), CONFIG
+    for name, value in {"TLS": port, "PROTOCOLS": protocols, "CERT": made["cert"], "KEY": made["key"]}.items():
+        config = config.replace(f"@{name}@", str(value))
+    return serve(config, tree(SITE), modules=()), port
+
+
+def browse(home, port, path):
+    """What the page became, and the errors that the browser met."""
+    log = home / "net.json"
+    answer = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+                             f"--user-data-dir={home}/profile", f"--host-resolver-rules=MAP {NAME} 127.0.0.1", f"--log-net-log={log}",
+                             "--dump-dom", f"https://{NAME}:{port}{path}"],
+                            env={**os.environ, "HOME": str(home)}, capture_output=True, text=True, timeout=brigade.PATIENCE * 3, check=False)
+    events = json.loads(log.read_text())
+    codes = {code: name for name, code in events["constants"]["netError"].items()}
+    errors = {codes.get(code, code) for code in (event.get("params", {}).get("net_error", 0) for event in events["events"]) if code < 0}
+    return answer.stdout, errors - {"ERR_IO_PENDING", "ERR_ABORTED"}
+
+
+@pytest.mark.parametrize("protocols, spoken", [("h2 http/1.1", "HTTP/2.0"), ("http/1.1", "HTTP/1.1")])
+def test_the_sample_site(serve, authority, home, protocols, spoken):
+    server, port = site(serve, authority.make(NAME, spoken.replace("/", "-")), protocols)
+    for path in ("/", "/parts.shtml", "/live.shtml"):
+        page, errors = browse(home, port, path)
+        assert not errors, path
+        assert "</html>" in page and ">Brigade</a>" in page, page[:500]
+    lines = [line.split(" ", 3) for line in server.read("logs/browser.log").decode().splitlines()]
+    assert {(protocol, tls) for protocol, tls, _, _ in lines} == {(spoken, "TLSv1.3")}
+    assert {status for _, _, status, _ in lines} <= {"200", "304"}
+    assert {"/css/site.css", "/parts.shtml", "/live.shtml"} <= {path for *_, path in lines}
+
+
+def test_an_unknown_authority_is_noticed(serve, authority, home, tmp_path):
+    """That the test above can fail."""
+    _, port = site(serve, TLSAuthority(str(tmp_path / "other")).make(NAME, "other"), "h2")
+    _, errors = browse(home, port, "/")
+    assert "ERR_CERT_AUTHORITY_INVALID" in errors
