@@ -115,6 +115,7 @@ def get(s):
     return data
 
 
+@pytest.mark.threads
 def test_renewed_as_by_certbot_under_load(site):
     """No request fails meanwhile, and connections that are open keep going."""
     failed, count, end = [], [0], threading.Event()
@@ -145,6 +146,43 @@ def test_renewed_as_by_certbot_under_load(site):
     assert not failed and count[0] > 20
     assert site.server.children() == children, "no process was replaced"
     assert site.unit("b.test") == "b1"
+
+
+@pytest.mark.threads
+def test_renewed_and_reloaded_while_sessions_are_resumed(site):
+    """No connection fails, whichever loop has which certificates; sessions outlast both."""
+    failed, resumed, end = [], [0], threading.Event()
+
+    def load(version):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.maximum_version = version
+        session = None
+        while not end.is_set():
+            try:
+                with socket.create_connection(("127.0.0.1", site.tls), brigade.PATIENCE) as plain:
+                    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    with context.wrap_socket(plain, server_hostname="a.test", session=session) as s:
+                        assert get(s).startswith(b"HTTP/1.1 200")
+                        session = s.session
+                        resumed[0] += s.session_reused
+            except (OSError, AssertionError) as e:
+                failed.append(e)
+
+    threads = [threading.Thread(target=load, args=(v,)) for v in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3) * 2]
+    for t in threads:
+        t.start()
+    try:
+        for _ in range(2):
+            unit, before = site.renew_a(), site.server.children()
+            site.server.signal(signal.SIGUSR1)
+            site.shows("a.test", unit)
+            brigade.wait_until(lambda old=before: not set(old) & set(site.server.children()), "new processes")
+    finally:
+        end.set()
+        for t in threads:
+            t.join()
+    assert not failed and resumed[0] > 20
 
 
 def test_half_of_a_pair_waits_for_the_other(site):
