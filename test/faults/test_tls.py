@@ -49,6 +49,20 @@ ServerName second.test
 SSLSessionTickets off
 SSLOptions +StdEnvVars +ExportCertData
 </VirtualHost>
+<VirtualHost *:@TLS@>
+SSLEngine on
+ServerName third.test
+SSLVerifyClient optional
+SSLCACertificateFile @ROOT@/conf/cert.pem
+</VirtualHost>
+<VirtualHost *:@TLS@>
+SSLEngine on
+ServerName fourth.test
+SSLCACertificateFile @ROOT@/conf/cert.pem
+<Location /a.txt>
+SSLVerifyClient require
+</Location>
+</VirtualHost>
 ProxyPass /forwarded https://localhost:@TLS@/
 <Proxy https://localhost:@TLS@/>
 ProxySet disablereuse=On
@@ -102,11 +116,14 @@ def site(serve, faults, armed=""):
     return s
 
 
-def over_tls(s, version, name="localhost", target="/a.txt", again=False):
+def over_tls(s, version, name="localhost", target="/a.txt", again=False, certified=False):
     """A connection, and one that resumes its session. 1 if all was as it should be."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.minimum_version = context.maximum_version = version
+    if certified:  # by itself
+        context.load_cert_chain(s.path("conf/cert.pem"), s.path("conf/key.pem"))
+        context.post_handshake_auth = True
     session, right = None, 1
     for _ in range(1 + again):
         try:
@@ -147,6 +164,9 @@ SHAPES = {
     "1.3": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_3, again=True),
     "1.2-second": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_2, "second.test", "/big.bin", True),
     "1.3-second": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_3, "second.test", "/big.bin", True),
+    "1.2-client": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_2, "third.test", again=True, certified=True),
+    "1.3-client": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_3, "third.test", again=True, certified=True),
+    "1.3-asked": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_3, "fourth.test", certified=True),  # after the handshake
     "forwarded": forwarded,
 }
 
