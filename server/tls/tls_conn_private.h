@@ -26,7 +26,8 @@
 #define TLS_BATCH (64 * 1024)       /**< plaintext that is encrypted before it is written */
 #define TLS_SMALL 1369              /**< plaintext of a record that fits one packet */
 #define TLS_SMALL_BYTES (64 * 1024) /**< so much is sent in small records first */
-#define TLS_HANDSHAKES 8            /**< steps of handshakes in one turn of a loop */
+#define TLS_HANDSHAKES 8            /**< steps of handshakes in one turn of a loop ... */
+#define TLS_HANDSHAKE_US 5000       /**< ... and in so many microseconds of it, but for one */
 #define TLS_READS 16                /**< reads from the socket in one call */
 #define TLS_ASKS 100                /**< KeyUpdates and renegotiations in a second */
 #define TLS_SHARED 16               /**< SSLs that a loop has for connections to share */
@@ -49,6 +50,7 @@ typedef struct tls_loop {
     uint64_t *versions;        /**< of what is in them, by tls_store_version() */
     apr_time_t turn;           /**< the turn that steps were counted in */
     int steps;                 /**< handshake steps in it */
+    apr_time_t steps_began;    /**< the first of them; of clock_monotonic() */
     tls_aead *aead[TLS_AEADS]; /**< NULL: OpenSSL has none */
     EVP_KDF *prf;
     tls_kdf *kdf;

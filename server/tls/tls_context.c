@@ -134,11 +134,11 @@ static int context_commands(SSL_CTX *ctx, const tls_server_conf *sc)
         const tls_command *c = &APR_ARRAY_IDX(sc->commands, i, tls_command);
 
         if (SSL_CONF_cmd(conf, c->name, c->value) <= 0) {
+            char text[512]; /* the pool is not the calling loop's */
+
             ok = 0;
-            tls_context_failed(sc,
-                               apr_pstrcat(sc->commands->pool,
-                                           APLOGNO(02407) "\"SSLOpenSSLConfCmd ", c->name, NULL),
-                               apr_pstrcat(sc->commands->pool, c->value, "\" failed", NULL));
+            apr_snprintf(text, sizeof text, "%s %s\" failed", c->name, c->value);
+            tls_context_failed(sc, APLOGNO(02407) "\"SSLOpenSSLConfCmd", text);
         }
     }
     ok = ok && SSL_CONF_CTX_finish(conf) == 1;

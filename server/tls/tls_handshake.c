@@ -9,6 +9,7 @@
  * Nothing of a request is read before: an answer depends on the file watches, which are looked at
  * between reading and answering. */
 #include "tls_context_private.h"
+#include "clock.h"
 #include "connection.h"
 #include "transport.h"
 #include "vhosts.h"
@@ -210,7 +211,8 @@ static void handshake_step(brg_conn *bc)
         handshake_done(bc);
 }
 
-/* Connections that are at work shall not wait for many handshakes. */
+/* Connections that are at work shall not wait for many handshakes, nor for a few with a large key: to sign
+ * takes 0.3 ms with RSA-2048, 3.5 ms with RSA-4096. */
 static int handshake_gives_way(const brg_conn *bc)
 {
     tls_conn *t = bc->below;
@@ -220,8 +222,11 @@ static int handshake_gives_way(const brg_conn *bc)
     if (l->turn != bc->loop->turn_began) {
         l->turn = bc->loop->turn_began;
         l->steps = 0;
+        l->steps_began = clock_monotonic();
     }
-    return ++l->steps > TLS_HANDSHAKES;
+    if (++l->steps == 1)
+        return 0;
+    return l->steps > TLS_HANDSHAKES || clock_monotonic() - l->steps_began >= TLS_HANDSHAKE_US;
 }
 
 static void handshake_run(brg_conn *bc)
