@@ -107,9 +107,11 @@ ITS_OWN = r"(SSL_SESSION_ID|SSL_VERSION_INTERFACE|SERVER_PORT)=[^\n]*"
 
 
 @pytest.mark.skipif(not os.access("/etc/ssl/private/ssl-cert-snakeoil.key", os.R_OK), reason="no snakeoil certificate (package ssl-cert)")
-def test_default_ssl_site():
+@pytest.mark.parametrize("mpm", ["mpm_event", "mpm_prefork"])
+def test_default_ssl_site(mpm):
     """a2enmod ssl, a2ensite default-ssl: with the built-in module."""
-    servers = [DebianServer(binary, ["ssl", "socache_shmcb", "cgid"], "".join(f"{line}\n" for line in (ALLOW, "ScriptSock @ROOT@/run/cgisock")), tls=brigade.free_port()) for binary in (driver.APACHE, brigade.BINARY)]
+    without = [name for name in ("mpm_event", "mpm_worker", "mpm_prefork") if name != mpm]
+    servers = [DebianServer(binary, [mpm, "ssl", "socache_shmcb", "cgid"], "".join(f"{line}\n" for line in (ALLOW, "ScriptSock @ROOT@/run/cgisock")), without, brigade.free_port()) for binary in (driver.APACHE, brigade.BINARY)]
     context = ssl._create_unverified_context()
     seen = []
     try:

@@ -8,7 +8,7 @@ NOTES = {
     "negotiation": "entity tags of negotiated answers end with their quotation mark, which Apache leaves out",
     "dialup": "HEAD and following requests are answered, too; a worker waits with the response",
     "http2": "streams run on the module's own threads; between frames the connection waits on the event loop",
-    "ssl": "connections run on workers, and wait on the event loop between requests",
+    "ssl": "after `BuiltinModule ssl_module Off`: connections run on workers, and wait on the event loop between requests; else the built-in one is taken",
     "proxy_ajp": "tried without a back end", "proxy_ftp": "tried without a back end", "proxy_fdpass": "tried without a back end",
     "proxy_express": "tried with an empty map", "authnz_ldap": "tried without a directory", "socache_memcache": "tried without its server",
     "socache_redis": "tried without its server", "lbmethod_heartbeat": "loaded only", "slotmem_plain": "loaded only", "suexec": "loaded only",
