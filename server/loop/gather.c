@@ -103,7 +103,8 @@ static int file_needs_reads(int error)
     return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP || error == EOVERFLOW;
 }
 
-static ssize_t file_send_read(brg_conn *bc, int fd, off_t off, size_t len)
+/* *full: the socket took less than was read, and what it did not take would be read for nothing. */
+static ssize_t file_send_read(brg_conn *bc, int fd, off_t off, size_t len, int *full)
 {
     char *buffer = thread_buffer();
     struct iovec iov = {buffer, 0};
@@ -126,11 +127,14 @@ static ssize_t file_send_read(brg_conn *bc, int fd, off_t off, size_t len)
         return n;
     iov.iov_len = (size_t)n;
     brg_buffer_copied((size_t)n);
-    return transport_sendv(bc, &iov, 1, len > (size_t)n);
+    n = transport_sendv(bc, &iov, 1, 0);
+    *full = n > 0 && (size_t)n < iov.iov_len;
+    return n;
 }
 
 /* As file_send(), from memory that the kernel reads. *way is reads once that fails. */
-static ssize_t file_send_window(brg_conn *bc, int fd, off_t off, size_t len, file_way *way)
+static ssize_t file_send_window(brg_conn *bc, int fd, off_t off, size_t len, file_way *way,
+                                int *full)
 {
     struct iovec iov;
     file_window w;
@@ -138,12 +142,12 @@ static ssize_t file_send_window(brg_conn *bc, int fd, off_t off, size_t len, fil
 
     *way = FILE_BY_READS;
     if (file_window_open(&w, fd, off, len))
-        return file_send_read(bc, fd, off, len);
+        return file_send_read(bc, fd, off, len, full);
     iov = (struct iovec){(void *)(uintptr_t)w.data, w.len};
     n = transport_sendv(bc, &iov, 1, len > w.len);
     file_window_close(&w);
     if (n < 0 && errno == EFAULT)
-        return file_send_read(bc, fd, off, len);
+        return file_send_read(bc, fd, off, len, full);
     *way = FILE_BY_WINDOW;
     return n;
 }
@@ -167,37 +171,38 @@ static size_t file_warm(const brg_conn *bc, int fd, off_t off, apr_off_t len)
 }
 
 /* >0 bytes went out; 0 the file ended early; -1 errno; EAGAIN with bc->cold: the disk has to be asked.
- * *way changes once it has failed. */
-static ssize_t file_send(brg_conn *bc, int fd, off_t off, apr_off_t len, file_way *way)
+ * *way changes once it has failed. *full: the socket will take no more now. */
+static ssize_t file_send(brg_conn *bc, int fd, off_t off, apr_off_t len, file_way *way, int *full)
 {
     const file_way now = file_way_now(bc, *way, len);
     size_t most = (size_t)(len > FILE_SEND_MOST ? FILE_SEND_MOST : len);
     ssize_t n;
 
     bc->cold = 0;
+    *full = 0;
     if (now == FILE_BY_READS)
-        return file_send_read(bc, fd, off, most);
+        return file_send_read(bc, fd, off, most, full);
     if (!bc->loop->prefork && file_is_cold(fd, off, most)) {
         bc->cold = 1;
         errno = EAGAIN;
         return -1;
     }
     if (now == FILE_BY_WINDOW)
-        return file_send_window(bc, fd, off, file_warm(bc, fd, off, len), way);
+        return file_send_window(bc, fd, off, file_warm(bc, fd, off, len), way, full);
     n = transport_sendfile(bc, fd, &off, most);
     if (n >= 0 || !file_needs_reads(errno))
         return n;
     *way = FILE_BY_READS;
-    return file_send_read(bc, fd, off, most);
+    return file_send_read(bc, fd, off, most, full);
 }
 
-static ssize_t pending_write(brg_conn *bc, struct pending_part *part)
+static ssize_t pending_write(brg_conn *bc, struct pending_part *part, int *full)
 {
     struct iovec iov = {(void *)(uintptr_t)part->data, (size_t)part->len};
 
     bc->cold = 0;
     return part->data ? transport_sendv(bc, &iov, 1, part->next != NULL)
-                      : file_send(bc, part->fd, part->off, part->len, &part->way);
+                      : file_send(bc, part->fd, part->off, part->len, &part->way, full);
 }
 
 apr_status_t pending_flush(brg_conn *bc)
@@ -205,7 +210,8 @@ apr_status_t pending_flush(brg_conn *bc)
     struct pending_part *part;
 
     while (bc->pending && (part = bc->pending->first) != NULL) {
-        ssize_t n = pending_write(bc, part);
+        int full = 0;
+        ssize_t n = pending_write(bc, part, &full);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -226,6 +232,8 @@ apr_status_t pending_flush(brg_conn *bc)
             part->off += n;
         if (!part->len)
             pending_pop(bc);
+        else if (full)
+            return APR_EAGAIN;
     }
     pending_drop(bc);
     return bc->failed ? APR_ECONNABORTED : APR_SUCCESS;
@@ -330,9 +338,10 @@ void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, ap
                       file_way way)
 {
     struct pending_part *part;
+    int full = 0;
 
-    while (!bc->pending && !bc->failed && len > 0) {
-        ssize_t n = file_send(bc, fd, off, len, &way);
+    while (!bc->pending && !bc->failed && !full && len > 0) {
+        ssize_t n = file_send(bc, fd, off, len, &way, &full);
 
         if (n < 0 && errno == EINTR)
             continue;
