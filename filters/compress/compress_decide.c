@@ -69,9 +69,14 @@ static int decide_is_forced(const request_rec *r, const compress_coder *coder)
     return coder->force && apr_table_get(r->subprocess_env, coder->force);
 }
 
+static int decide_is_short(const request_rec *r, const compress_coder *coder, apr_off_t length)
+{
+    return length >= 0 && (length < (apr_off_t)coder->least || (!length && r->header_only));
+}
+
 /* 1 if the client prefers this coding to those of the filters from @a f on. */
 static int decide_is_accepted(const request_rec *r, const ap_filter_t *f,
-                              const compress_coder *coder)
+                              const compress_coder *coder, apr_off_t length)
 {
     const char *accept = apr_table_get(r->headers_in, "Accept-Encoding");
     brg_codings list = brg_codings_append(0, coder->coding);
@@ -81,7 +86,7 @@ static int decide_is_accepted(const request_rec *r, const ap_filter_t *f,
     for (; f; f = f->next) {
         const compress_coder *other = decide_coder_of(f);
 
-        if (other && decide_is_allowed(r, other))
+        if (other && decide_is_allowed(r, other) && !decide_is_short(r, other, length))
             list = brg_codings_append(list, other->coding);
     }
     return brg_coding_accepted((const void *)(intptr_t)list, accept, accept ? strlen(accept) : 0) ==
@@ -162,30 +167,50 @@ static compress_source decide_source(const request_rec *r, apr_off_t length)
 
 /* ---- what its head says ---- */
 
-void compress_tag(request_rec *r, const char *suffix)
+const char *compress_tag_with(apr_pool_t *p, const char *tag, const char *suffix)
 {
-    const char *tag = apr_table_get(r->headers_out, "ETag");
-    size_t len = tag ? strlen(tag) : 0;
+    size_t len = strlen(tag);
 
-    if (len > 1 && tag[len - 1] == '"')
-        apr_table_setn(r->headers_out, "ETag",
-                       apr_psprintf(r->pool, "%.*s%s\"", (int)len - 1, tag, suffix));
+    return len > 1 && tag[len - 1] == '"' ? apr_psprintf(p, "%.*s%s\"", (int)len - 1, tag, suffix)
+                                          : tag;
+}
+
+static const char *decide_tag(const request_rec *r, const compress_coder *coder, const char *tag)
+{
+    const compress_etag mode = compress_conf_of(r, coder)->etag;
+
+    if (mode == COMPRESS_ETAG_REMOVE)
+        return NULL;
+    return tag && mode != COMPRESS_ETAG_KEEP ? compress_tag_with(r->pool, tag, coder->suffix) : tag;
+}
+
+static void decide_set_tag(request_rec *r, const compress_coder *coder)
+{
+    const char *tag = decide_tag(r, coder, apr_table_get(r->headers_out, "ETag"));
+
+    if (tag)
+        apr_table_setn(r->headers_out, "ETag", tag);
+    else
+        apr_table_unset(r->headers_out, "ETag");
 }
 
 void compress_head(request_rec *r, const compress_coder *coder)
 {
-    const compress_etag mode = compress_conf_of(r, coder)->etag;
-
     apr_table_setn(r->headers_out, "Content-Encoding", brg_coding_name(coder->coding));
     if (r->content_encoding)
         r->content_encoding = brg_coding_name(coder->coding);
     apr_table_unset(r->err_headers_out, "Content-Encoding");
     apr_table_unset(r->headers_out, "Content-Length");
     apr_table_unset(r->headers_out, "Content-MD5");
-    if (mode == COMPRESS_ETAG_REMOVE)
-        apr_table_unset(r->headers_out, "ETag");
-    else if (mode != COMPRESS_ETAG_KEEP)
-        compress_tag(r, coder->suffix);
+    decide_set_tag(r, coder);
+}
+
+/* But for the client's wishes, and for a body that is too short. */
+static int decide_suits(const request_rec *r, const compress_coder *coder)
+{
+    return !r->main && r->status != HTTP_NO_CONTENT &&
+           !apr_table_get(r->headers_out, "Content-Range") && decide_is_allowed(r, coder) &&
+           !decide_has_coding(r);
 }
 
 int compress_decide(ap_filter_t *f, apr_bucket_brigade *bb, const compress_coder *coder,
@@ -194,19 +219,66 @@ int compress_decide(ap_filter_t *f, apr_bucket_brigade *bb, const compress_coder
     request_rec *r = f->r;
     const apr_off_t length = decide_length(bb);
 
-    if (r->main || r->status == HTTP_NO_CONTENT || apr_table_get(r->headers_out, "Content-Range") ||
-        (length >= 0 && (length < (apr_off_t)coder->least || (!length && r->header_only))) ||
-        !decide_is_allowed(r, coder) || decide_has_coding(r) || decide_is_private(r, coder))
+    /* The head of 304 is ready: see brg_coded_not_modified(). */
+    if (r->status == HTTP_NOT_MODIFIED || !decide_suits(r, coder) ||
+        decide_is_short(r, coder, length) || decide_is_private(r, coder))
         return 0;
     apr_table_mergen(r->headers_out, "Vary", "Accept-Encoding");
-    if (!decide_is_accepted(r, f->next, coder))
+    if (!decide_is_accepted(r, f->next, coder, length))
         return 0;
-    if (r->status == HTTP_NOT_MODIFIED) { /* as the head of the response that it stands for */
-        compress_head(r, coder);
-        return 0;
-    }
     *source = decide_source(r, length);
     return 1;
+}
+
+/* How long the body will be, before it is seen. -1: nobody knows. */
+static apr_off_t decide_future_length(const request_rec *r)
+{
+    const char *text = apr_table_get(r->headers_out, "Content-Length");
+    apr_off_t length;
+    char *end;
+
+    if (text && apr_strtoff(&length, text, &end, 10) == APR_SUCCESS && !*end)
+        return length;
+    return -1;
+}
+
+/* Which filter will compress, before it has seen anything; *varies: it depends on Accept-Encoding. */
+static const compress_coder *decide_future(request_rec *r, int *varies)
+{
+    const apr_off_t length = decide_future_length(r);
+
+    *varies = 0;
+    for (const ap_filter_t *f = r->output_filters; f; f = f->next) {
+        const compress_coder *coder = decide_coder_of(f);
+
+        if (!coder || !decide_suits(r, coder) || decide_is_short(r, coder, length) ||
+            decide_is_private(r, coder))
+            continue;
+        *varies = 1;
+        if (decide_is_accepted(r, f->next, coder, length))
+            return coder;
+    }
+    return NULL;
+}
+
+/* These two: brigade/content_coding.h */
+static const char *brg_coded_tag(request_rec *r, const char *etag)
+{
+    int varies;
+    const compress_coder *coder = decide_future(r, &varies);
+
+    return coder ? decide_tag(r, coder, etag) : etag;
+}
+
+static void brg_coded_not_modified(request_rec *r)
+{
+    int varies;
+    const compress_coder *coder = decide_future(r, &varies);
+
+    if (varies)
+        apr_table_mergen(r->headers_out, "Vary", "Accept-Encoding");
+    if (coder)
+        decide_set_tag(r, coder);
 }
 
 /* ---- hooks ---- */
@@ -224,7 +296,7 @@ static void decide_choose_thread(request_rec *r)
         const compress_coder *coder = decide_coder_of(f);
 
         if (coder && decide_takes_long(r, coder) && decide_is_allowed(r, coder) &&
-            decide_is_accepted(r, f->next, coder)) {
+            decide_is_accepted(r, f->next, coder, -1)) {
             brg_request_needs_worker(r);
             return;
         }
@@ -244,6 +316,8 @@ void compress_register(apr_pool_t *p, const compress_coder *coder, ap_out_filter
         ap_register_output_filter(coder->filter, fn, NULL, AP_FTYPE_CONTENT_SET);
     brg_cache_declare(coder->module, NULL);
     apr_pool_cleanup_register(p, NULL, decide_forget, apr_pool_cleanup_null);
+    APR_REGISTER_OPTIONAL_FN(brg_coded_tag);
+    APR_REGISTER_OPTIONAL_FN(brg_coded_not_modified);
     ap_hook_insert_filter(decide_choose_thread, NULL, NULL, APR_HOOK_LAST);
     ap_hook_optional_fn_retrieve(decide_retrieve, NULL, NULL, APR_HOOK_MIDDLE);
 }

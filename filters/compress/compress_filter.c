@@ -118,11 +118,12 @@ static void run_note(request_rec *r, const char *name, apr_off_t value)
 static void run_notes(request_rec *r, const compress_ctx *ctx)
 {
     const compress_conf *conf = compress_conf_of(r, ctx->coder);
+    const apr_off_t given = ctx->given - ctx->coder->frame;
 
     run_note(r, conf->note_input, ctx->taken);
-    run_note(r, conf->note_output, ctx->given);
+    run_note(r, conf->note_output, given);
     if (conf->note_ratio && ctx->taken > 0)
-        run_note(r, conf->note_ratio, ctx->given * 100 / ctx->taken);
+        run_note(r, conf->note_ratio, given * 100 / ctx->taken);
     else if (conf->note_ratio)
         apr_table_setn(r->notes, conf->note_ratio, "-");
     ap_log_rerror(APLOG_MARK, APLOG_TRACE1, 0, r, "%s: %" APR_OFF_T_FMT " bytes to %" APR_OFF_T_FMT,

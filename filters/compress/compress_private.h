@@ -74,12 +74,13 @@ typedef struct compress_source {
 
 typedef struct compress_coder {
     enum brg_coding coding;
-    const char *filter;       /**< name of the filter */
-    const char *suffix;       /**< of entity tags */
-    const char *off;          /**< variable that forbids it */
-    const char *only_html;    /**< variable that allows text/html alone, or NULL */
-    const char *force;        /**< variable that says that the client takes it, or NULL */
-    module *module;           /**< whose configuration is a compress_conf and a compress_dir_conf */
+    const char *filter;    /**< name of the filter */
+    const char *suffix;    /**< of entity tags */
+    const char *off;       /**< variable that forbids it */
+    const char *only_html; /**< variable that allows text/html alone, or NULL */
+    const char *force;     /**< variable that says that the client takes it, or NULL */
+    module *module;        /**< whose configuration is a compress_conf and a compress_dir_conf */
+    int frame; /**< bytes of the format around what is compressed, which notes do not count */
     apr_size_t least;         /**< shorter bodies are left alone */
     const char *private_name; /**< directive that allows responses with credentials */
     apr_size_t loop_most;     /**< a loop compresses files up to this size itself */
@@ -123,8 +124,8 @@ void compress_register(apr_pool_t *p, const compress_coder *coder, ap_out_filter
 int compress_decide(ap_filter_t *f, apr_bucket_brigade *bb, const compress_coder *coder,
                     compress_source *source);
 
-/** @a suffix into r's entity tag, before its last quote. */
-void compress_tag(request_rec *r, const char *suffix);
+/** @a tag with @a suffix before its last quote. */
+const char *compress_tag_with(apr_pool_t *p, const char *tag, const char *suffix);
 
 /** r's head as that of the compressed response. */
 void compress_head(request_rec *r, const compress_coder *coder);

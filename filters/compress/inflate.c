@@ -34,7 +34,7 @@ inflate_stream *inflate_open(apr_pool_t *p)
 
 int inflate_is_complete(const inflate_stream *s)
 {
-    return s->ended;
+    return s->ended || !s->begun;
 }
 
 /* Behind a member: another one, or what is none. */
@@ -57,6 +57,7 @@ inflate_result inflate_step(inflate_stream *s, coder_io *io)
     if (s->ended && inflate_next(s, io) == INFLATE_GARBAGE)
         return INFLATE_GARBAGE;
     BRG_ASSERT(io->out_room > 0);
+    s->begun |= io->in_len > 0;
     zlib_give(&s->z, io);
     rv = inflate(&s->z, Z_NO_FLUSH);
     zlib_take(&s->z, io);

@@ -139,7 +139,7 @@ static apr_ssize_t input_inflate(ap_filter_t *f, input_ctx *ctx, const char *dat
 
 static apr_status_t input_end(ap_filter_t *f, input_ctx *ctx)
 {
-    if (ctx->taken && !inflate_is_complete(ctx->stream))
+    if (!inflate_is_complete(ctx->stream))
         return input_fail(f, ctx, APR_EGENERAL, "its end is missing");
     ctx->ended = 1;
     return APR_SUCCESS;
@@ -222,6 +222,19 @@ static apr_status_t input_fill(ap_filter_t *f, input_ctx *ctx, ap_input_mode_t m
     return rv;
 }
 
+/* What is not needed yet must outlive the call. */
+static apr_status_t input_keep(ap_filter_t *f, input_ctx *ctx)
+{
+    for (apr_bucket *b = APR_BRIGADE_FIRST(ctx->in); b != APR_BRIGADE_SENTINEL(ctx->in);
+         b = APR_BUCKET_NEXT(b)) {
+        apr_status_t rv = apr_bucket_setaside(b, f->r->pool);
+
+        if (rv != APR_SUCCESS && rv != APR_ENOTIMPL)
+            return rv;
+    }
+    return APR_SUCCESS;
+}
+
 /* ---- the filter ---- */
 
 static input_ctx *input_begin(ap_filter_t *f)
@@ -262,6 +275,9 @@ apr_status_t inflate_input(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode
         return ap_get_brigade(f->next, bb, mode, block, readbytes);
     rv = input_fill(f, ctx, mode, block, readbytes);
     if (ctx->status != APR_SUCCESS || (rv != APR_SUCCESS && APR_BRIGADE_EMPTY(ctx->out)))
+        return rv;
+    rv = input_keep(f, ctx);
+    if (rv != APR_SUCCESS)
         return rv;
     rv = apr_brigade_partition(ctx->out, readbytes, &after);
     if (rv != APR_SUCCESS && rv != APR_INCOMPLETE)

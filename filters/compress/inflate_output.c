@@ -51,7 +51,10 @@ static int output_take_head(request_rec *r)
         r->content_encoding = *rest ? rest : NULL;
     apr_table_unset(r->headers_out, "Content-Length");
     apr_table_unset(r->headers_out, "Content-MD5");
-    compress_tag(r, "-gunzip");
+    if (apr_table_get(r->headers_out, "ETag"))
+        apr_table_setn(
+            r->headers_out, "ETag",
+            compress_tag_with(r->pool, apr_table_get(r->headers_out, "ETag"), "-gunzip"));
     return 1;
 }
 

@@ -31,7 +31,7 @@ inflate_stream *inflate_open(apr_pool_t *p);
 /** As far as the input and the room go; @a io is moved. */
 inflate_result inflate_step(inflate_stream *s, coder_io *io);
 
-/** 1 if the input may end here: behind a member. */
+/** 1 if the input may end here: behind a member, or before the first one. */
 int inflate_is_complete(const inflate_stream *s);
 
 /**

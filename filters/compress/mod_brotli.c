@@ -11,8 +11,8 @@ extern module AP_MODULE_DECLARE_DATA brotli_module;
 enum { BROTLI_QUALITY = COMPRESS_ARG_OWN, BROTLI_WINDOW, BROTLI_BLOCK, BROTLI_FILE_QUALITY };
 
 /* Measured: ARCHITECTURE.md, "Compression". */
-#define BROTLI_QUALITY_STANDARD 5
-#define BROTLI_FILE_QUALITY_STANDARD 9
+#define BROTLI_QUALITY_STANDARD 4
+#define BROTLI_FILE_QUALITY_STANDARD 8
 #define BROTLI_WINDOW_STANDARD 18
 
 static int brotli_set_up(BrotliEncoderState *state, const compress_conf *conf,
@@ -101,7 +101,7 @@ static const command_rec brotli_commands[] = {
                   "What becomes of the entity tag: AddSuffix (default), NoChange or Remove"),
     AP_INIT_TAKE1("BrotliCompressionQuality", compress_set_number, NUMBER_INFO(brotli_quality),
                   RSRC_CONF,
-                  "Quality of compression, 0 (fast) to 11 (small); default 5, of files 9"),
+                  "Quality of compression, 0 (fast) to 11 (small); default 4, of files 8"),
     AP_INIT_TAKE1(
         "BrotliFileQuality", compress_set_number, NUMBER_INFO(brotli_file_quality), RSRC_CONF,
         "Quality for whole files, which are kept in memory (default: BrotliCompressionQuality)"),

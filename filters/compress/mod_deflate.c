@@ -20,7 +20,7 @@ enum { GZIP_LEVEL = COMPRESS_ARG_OWN, GZIP_MEMORY, GZIP_WINDOW, GZIP_FILE_LEVEL 
 #define GZIP_WINDOW_STANDARD 15
 #define GZIP_WINDOW_LEAST 9 /* of zlib's, as its deflate() works */
 #define GZIP_FORMAT 16      /* added to the window: the gzip format */
-#define GZIP_LEAST 63       /* bytes of a body: shorter ones do not gain */
+#define GZIP_LEAST 69       /* bytes of a body: shorter ones do not gain */
 
 void zlib_give(z_stream *z, const coder_io *io)
 {
@@ -88,6 +88,7 @@ static const compress_coder gzip_coder = {
     .only_html = "gzip-only-text/html",
     .force = "force-gzip",
     .module = &deflate_module,
+    .frame = 18, /* RFC 1952: head and trailer */
     .least = GZIP_LEAST,
     .private_name = "DeflatePrivate",
     .loop_most = 32 * 1024,

@@ -12,7 +12,7 @@ enum { ZSTD_ARG_LEVEL = COMPRESS_ARG_OWN, ZSTD_ARG_WINDOW, ZSTD_ARG_FILE_LEVEL }
 
 /* Measured: ARCHITECTURE.md, "Compression". */
 #define ZSTD_LEVEL_STANDARD 3
-#define ZSTD_FILE_LEVEL_STANDARD 12
+#define ZSTD_FILE_LEVEL_STANDARD 9
 #define ZSTD_LEVEL_USUAL 19 /* those beyond have larger windows */
 #define ZSTD_WINDOW_MOST 23 /* RFC 9659: a decoder of HTTP need not have more than 8 MiB */
 #define ZSTD_LEAST 63       /* bytes of a body: shorter ones do not gain */
@@ -111,7 +111,7 @@ static const command_rec zstd_commands[] = {
     AP_INIT_TAKE1("ZstdAlterETag", compress_set_etag, CODER_INFO, RSRC_CONF,
                   "What becomes of the entity tag: AddSuffix (default), NoChange or Remove"),
     AP_INIT_TAKE1("ZstdCompressionLevel", compress_set_number, NUMBER_INFO(zstd_level), RSRC_CONF,
-                  "Level of compression, 1 (fast) to 22 (small); default 3, of files 12"),
+                  "Level of compression, 1 (fast) to 22 (small); default 3, of files 9"),
     AP_INIT_TAKE1(
         "ZstdFileLevel", compress_set_number, NUMBER_INFO(zstd_file_level), RSRC_CONF,
         "Level for whole files, which are kept in memory (default: ZstdCompressionLevel)"),

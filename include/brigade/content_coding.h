@@ -53,10 +53,30 @@ BRG_DECLARE(brg_codings) brg_codings_append(brg_codings list, enum brg_coding co
 BRG_DECLARE(int) brg_coding_accepted(const void *codings, const char *value, apr_size_t len);
 
 /**
+ * As brg_coding_accepted(), all that the client takes at least as gladly as identity, the preferred first: what remains
+ * counts where a response cannot have the first one. A brg_cache_variant_fn.
+ *
+ * @return a brg_codings
+ */
+BRG_DECLARE(int) brg_codings_accepted(const void *codings, const char *value, apr_size_t len);
+
+/**
  * mod_filter's answer to what stands in a chain for others: the filter that @a f will run, as the response
  * is now; NULL if none, or if f is no filter of mod_filter. Threads: the request's. Blocking: no.
  */
 APR_DECLARE_OPTIONAL_FN(const ap_filter_rec_t *, brg_filter_chosen, (const ap_filter_t *f));
+
+/**
+ * What filters that compress answer to who compares entity tags: the tag with which the response to @a r will be
+ * sent, @a etag being the one that it has now. NULL: it will have none. Threads: the request's. Blocking: no.
+ */
+APR_DECLARE_OPTIONAL_FN(const char *, brg_coded_tag, (request_rec * r, const char *etag));
+
+/**
+ * And to who answers 304: entity tag and Vary of @a r become those of the response that it stands for. Threads: the
+ * request's. Blocking: no.
+ */
+APR_DECLARE_OPTIONAL_FN(void, brg_coded_not_modified, (request_rec * r));
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
  * of them. cache_store.c decides when the request is over. */
 #include "coding.h"
 #include "connection.h"
+#include "http_condition.h"
 #include "cache_private.h"
 #include "request_context.h"
 #include "brigade/response_cache.h"
@@ -164,7 +165,7 @@ static request_offer *offer_take(request_rec *r, const ap_filter_t *next)
         return NULL;
     offer->codings = codings;
     offer->coded = coding > 0;
-    offer->etag = apr_table_get(r->headers_out, "ETag");
+    offer->etag = http_condition_tag(r, r->headers_out);
     if (coding > 0)
         offer_capture(c, r, offer);
     return offer;

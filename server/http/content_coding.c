@@ -84,21 +84,34 @@ static int quality_for(const char *coding, const char *value, apr_size_t len)
     return all;
 }
 
-BRG_DECLARE(int) brg_coding_accepted(const void *codings, const char *value, apr_size_t len)
+/* In order of their weights; equal ones keep the list's order. */
+BRG_DECLARE(int) brg_codings_accepted(const void *codings, const char *value, apr_size_t len)
 {
     const brg_codings list = (int)(intptr_t)codings;
-    int best = BRG_CODING_NONE, quality = 0;
+    const int identity = value ? quality_for("identity", value, len) : 0;
+    int best[BRG_CODINGS], quality[BRG_CODINGS], n = 0, accepted = 0;
 
-    if (!value)
-        return BRG_CODING_NONE;
-    for (int shift = 0; list >> shift & BRG_CODING_MASK; shift += BRG_CODING_BITS) {
+    for (int shift = 0; value && list >> shift & BRG_CODING_MASK; shift += BRG_CODING_BITS) {
         const int coding = list >> shift & BRG_CODING_MASK;
         const int q = quality_for(coding_names[coding], value, len);
+        int at = n;
 
-        if (q > quality) { /* equal ones keep the list's order */
-            best = coding;
-            quality = q;
+        if (q <= 0 || q < identity)
+            continue;
+        for (; at > 0 && quality[at - 1] < q; at--) {
+            best[at] = best[at - 1];
+            quality[at] = quality[at - 1];
         }
+        best[at] = coding;
+        quality[at] = q;
+        n++;
     }
-    return best && quality_for("identity", value, len) > quality ? BRG_CODING_NONE : best;
+    while (n--)
+        accepted = accepted << BRG_CODING_BITS | best[n];
+    return accepted;
+}
+
+BRG_DECLARE(int) brg_coding_accepted(const void *codings, const char *value, apr_size_t len)
+{
+    return brg_codings_accepted(codings, value, len) & BRG_CODING_MASK;
 }

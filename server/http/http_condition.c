@@ -7,15 +7,36 @@
  * Strong and weak: an entity tag is weak by its W/ mark; a date is weak while it is less than a
  * minute older than the response, since the resource may have changed twice within its second.
  */
+#include "http_condition.h"
 #include "http_error.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "apr_date.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/content_coding.h"
 #include <string.h>
 
 APLOG_USE_MODULE(http);
+
+/* Of filters that compress; NULL: there are none. Main thread; read only afterwards. */
+static APR_OPTIONAL_FN_TYPE(brg_coded_tag) * condition_coded_tag;
+static APR_OPTIONAL_FN_TYPE(brg_coded_not_modified) * condition_not_modified;
+
+void http_condition_retrieve(void)
+{
+    condition_coded_tag = APR_RETRIEVE_OPTIONAL_FN(brg_coded_tag);
+    condition_not_modified = APR_RETRIEVE_OPTIONAL_FN(brg_coded_not_modified);
+}
+
+/* A coded form has a tag of its own, and that is the one that clients know. */
+const char *http_condition_tag(request_rec *r, const apr_table_t *headers)
+{
+    const char *etag = apr_table_get(headers, "ETag");
+
+    return etag && condition_coded_tag && headers == r->headers_out ? condition_coded_tag(r, etag)
+                                                                    : etag;
+}
 
 #define CONDITION_DATE_SETTLES apr_time_from_sec(60)
 
@@ -56,7 +77,7 @@ AP_DECLARE(ap_condition_e) ap_condition_if_match(request_rec *r, apr_table_t *he
 
     if (!wanted)
         return AP_CONDITION_NONE;
-    etag = apr_table_get(headers, "ETag");
+    etag = http_condition_tag(r, headers);
     if (wanted[0] == '*' || (etag && ap_find_etag_strong(r->pool, wanted, etag)))
         return AP_CONDITION_STRONG;
     return AP_CONDITION_NOMATCH;
@@ -84,7 +105,7 @@ AP_DECLARE(ap_condition_e) ap_condition_if_none_match(request_rec *r, apr_table_
         return AP_CONDITION_NONE;
     if (wanted[0] == '*')
         return AP_CONDITION_STRONG;
-    etag = apr_table_get(headers, "ETag");
+    etag = http_condition_tag(r, headers);
     if (!etag)
         return AP_CONDITION_NOMATCH;
     /* Only a plain GET or HEAD may be told of a match by weak comparison. */
@@ -138,6 +159,13 @@ static int condition_refuses(const char *name, request_rec *r)
     return HTTP_PRECONDITION_FAILED;
 }
 
+static int condition_not_modified_head(request_rec *r)
+{
+    if (condition_not_modified)
+        condition_not_modified(r);
+    return HTTP_NOT_MODIFIED;
+}
+
 AP_DECLARE(int) ap_meets_conditions(request_rec *r)
 {
     ap_condition_e cond;
@@ -155,13 +183,13 @@ AP_DECLARE(int) ap_meets_conditions(request_rec *r)
     }
     cond = ap_condition_if_none_match(r, r->headers_out);
     if (cond == AP_CONDITION_WEAK || cond == AP_CONDITION_STRONG) {
-        return r->method_number == M_GET ? HTTP_NOT_MODIFIED
+        return r->method_number == M_GET ? condition_not_modified_head(r)
                                          : condition_refuses("If-None-Match", r);
     }
     if (cond == AP_CONDITION_NONE && r->method_number == M_GET) {
         cond = ap_condition_if_modified_since(r, r->headers_out);
         if (cond == AP_CONDITION_WEAK || cond == AP_CONDITION_STRONG)
-            return HTTP_NOT_MODIFIED;
+            return condition_not_modified_head(r);
     }
     return OK;
 }

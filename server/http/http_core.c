@@ -3,6 +3,7 @@
  * The http module: KeepAlive directives, the protocol's filters and hooks, and where they are put
  * on a request.
  */
+#include "http_condition.h"
 #include "http_error.h"
 #include "brigade/response_cache.h"
 #include "http_config.h"
@@ -169,6 +170,7 @@ static void http_register_output_filters(void)
 static void http_register_hooks(apr_pool_t *p)
 {
     ap_hook_post_config(http_post_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_optional_fn_retrieve(http_condition_retrieve, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_map_to_storage(http_options_asterisk, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_map_to_storage(http_trace, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_http_scheme(http_scheme, NULL, NULL, APR_HOOK_REALLY_LAST);

@@ -106,5 +106,6 @@ int coding_accepted(const void *data, const char *value, apr_size_t len)
     BRG_ASSERT(codings > 0 && codings >> (CODING_LIST + 3 * BRG_CODING_BITS) == 0);
     if (codings & CODING_FOREIGN)
         return coding_words(codings, value, len);
-    return brg_coding_accepted((const void *)(intptr_t)(codings >> CODING_LIST), value, len);
+    /* All of them: the response may be one that the first filter leaves to the next. */
+    return brg_codings_accepted((const void *)(intptr_t)(codings >> CODING_LIST), value, len);
 }

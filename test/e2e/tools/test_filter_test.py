@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """brigade-filter-test: filters that keep to the rules pass, and each kind of mistake is found and named."""
+import gzip
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -160,6 +162,30 @@ def test_stock_filters_pass(broken, name):
 @pytest.mark.parametrize("name", ["CONTENT_LENGTH", "BYTERANGE", "MOD_EXPIRES", "FIXUP_HEADERS_OUT", "OLD_WRITE"])
 def test_our_own_filters_pass(broken, name):
     status, text = check("builtin", name, "--runs", "100")
+    assert status == 0, text
+
+
+@pytest.mark.parametrize("name,coding,through", [("DEFLATE", "gzip", "gzip -dc"), ("ZSTD_COMPRESS", "zstd", "zstd -dc"), ("BROTLI_COMPRESS", "br", None)])
+def test_our_own_compression_passes(broken, name, coding, through):
+    """Every cut of the input; decoded, if there is a program for it."""
+    if f"mod_{name.partition('_')[0].lower()}.c" not in subprocess.run([brigade.BINARY, "-l"], stdout=subprocess.PIPE, text=True, check=True).stdout:
+        pytest.skip("built without its library")
+    how = ["--through", through] if through and shutil.which(through.split()[0]) else ["--no-flush"]
+    status, text = check("builtin", name, "-H", f"Accept-Encoding: {coding}", "--runs", "60", *how)
+    assert status == 0, text
+
+
+@pytest.mark.parametrize("args", [["INFLATE", "-u", "/x.gz", "-c", "AddEncoding gzip .gz"], ["--input", "-H", "Content-Encoding: gzip", "DEFLATE"]])
+def test_our_own_decompression_passes(broken, tmp_path, args):
+    if "mod_deflate.c" not in subprocess.run([brigade.BINARY, "-l"], stdout=subprocess.PIPE, text=True, check=True).stdout:
+        pytest.skip("built without zlib")
+    data = gzip.compress(INPUT)
+    (tmp_path / "x.gz").write_bytes(data)
+    options = ["--input"] if args[0] == "--input" else []
+    name = args[-1] if options else args[0]
+    rest = args[1:-1] if options else args[1:]
+    status, text = check(*options, "builtin", name, *rest, "-c", f"DocumentRoot {tmp_path}", "-c", f"<Directory {tmp_path}>", "-c", "Require all granted", "-c", "</Directory>",
+                         "-e", "crit", "--runs", "60", data=data)
     assert status == 0, text
 
 

@@ -56,6 +56,18 @@ static void test_identity(void **state)
     assert_int_equal(accepted(ALL, "identity;q=0.5, *;q=0.4"), 0);
 }
 
+/* What counts where the first one cannot be. */
+static void test_all_in_order(void **state)
+{
+#define ACCEPTED(value) brg_codings_accepted((const void *)(intptr_t)ALL, value, strlen(value))
+    assert_int_equal(ACCEPTED("gzip, br, zstd"), ALL);
+    assert_int_equal(ACCEPTED("gzip;q=0.9, br;q=0.8, zstd;q=0.85"), LIST(GZIP, ZSTD, BR));
+    assert_int_equal(ACCEPTED("*;q=0.5, gzip"), LIST(GZIP, BR, ZSTD));
+    assert_int_equal(ACCEPTED("*, br;q=0"), LIST(ZSTD, GZIP, 0));
+    assert_int_equal(ACCEPTED("identity;q=0.5, *;q=0.4, gzip"), LIST(GZIP, 0, 0));
+    assert_int_equal(ACCEPTED(""), 0);
+}
+
 static void test_odd_values(void **state)
 {
     static const struct {
@@ -77,6 +89,7 @@ int main(void)
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_all_in_order),
         cmocka_unit_test(test_odd_values),
     };
 
