@@ -5,7 +5,7 @@
 /**
  * @file metrics_private.h
  * Parts of mod_metrics: the handler (mod_metrics.c), and the shapes of the figures: text for Prometheus
- * and OpenMetrics (metrics_text.c), JSON (metrics_json.c).
+ * and OpenMetrics (metrics_text.c), JSON (metrics_json.c), a page (metrics_live.c).
  */
 #include "httpd.h"
 #include "brigade/figures.h"
@@ -18,6 +18,14 @@ void metrics_write_text(request_rec *r, const brg_figures *f, int open);
 
 /** The same figures as JSON. */
 void metrics_write_json(request_rec *r, const brg_figures *f);
+
+#define METRICS_LIVE "/live" /**< behind a path of the handler: the page that draws the last hour */
+
+/** 1 if @a r asks for that page. */
+int metrics_is_live(const request_rec *r);
+
+/** Answer it. @return as handlers do (metrics_live.c) */
+int metrics_live_handle(request_rec *r);
 
 /** "h1" or "h2" and whether it is below TLS, of a brg_figure_protocol. */
 const char *metrics_protocol(int protocol);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * "SetHandler metrics": figures of the whole server for monitoring. The client's Accept, or "?json",
- * "?prometheus", "?openmetrics", says in which shape.
+ * "?prometheus", "?openmetrics", says in which shape. "/live" behind its path is a page
+ * that draws the last hour.
  */
 #include "metrics_private.h"
 #include "http_config.h"
@@ -103,6 +104,8 @@ static int metrics_handler(request_rec *r)
 
     if (!r->handler || strcmp(r->handler, METRICS_HANDLER) != 0)
         return DECLINED;
+    if (metrics_is_live(r))
+        return metrics_live_handle(r);
     ap_allow_standard_methods(r, REPLACE_ALLOW, M_GET, -1);
     if (r->method_number != M_GET)
         return HTTP_METHOD_NOT_ALLOWED;

@@ -4,6 +4,7 @@
  * "?auto" and for machines ("?json").
  */
 #include "status_private.h"
+#include "metrics_private.h"
 #include "status_certificates.h"
 #include "status_filters.h"
 #include "status_memory.h"
@@ -73,6 +74,8 @@ static int status_handler(request_rec *r)
     if (!r->handler ||
         (strcmp(r->handler, STATUS_HANDLER) != 0 && strcmp(r->handler, STATUS_MAGIC_TYPE) != 0))
         return DECLINED;
+    if (metrics_is_live(r))
+        return metrics_live_handle(r);
     if ((memory = status_query(r, "memory")))
         return status_memory_handle(r, memory);
     if ((filters = status_query(r, "filters")))

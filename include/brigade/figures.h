@@ -200,6 +200,44 @@ typedef struct brg_figures {
 /** Add up the figures of all processes. Threads: any. Blocking: no. @return 0, or -1 when there are none */
 BRG_DECLARE(int) brg_figures_sum(brg_figures *out);
 
+#define BRG_SAMPLE_SECONDS 10 /**< between two samples */
+#define BRG_SAMPLES 360       /**< kept: an hour */
+
+/** The figures at a moment, without what tells virtual hosts apart. */
+typedef struct brg_sample {
+    apr_time_t at; /**< microseconds since the epoch */
+    uint64_t value[BRG_FIGURES_N];
+    brg_histogram took[BRG_TOOK_N];
+    uint64_t by_class[BRG_CLASSES_N];
+} brg_sample;
+
+/**
+ * The figures of the last hour.
+ * @param n  number of a sample, counted since the server started
+ * @return 1: @a out is filled; 0: this one is not kept any more; -1: it is still to come
+ */
+BRG_DECLARE(int) brg_figures_sample(uint64_t n, brg_sample *out);
+
+#define BRG_TARGET 112 /**< bytes of a target's name, NUL included */
+#define BRG_TARGETS 24 /**< busiest and slowest targets that are kept */
+
+/** A request that took long, or a target that is asked for often. */
+typedef struct brg_target {
+    char name[BRG_TARGET]; /**< virtual host and path, without the query */
+    uint64_t hash;         /**< of it */
+    uint64_t
+        count;     /**< about how many requests lately; half of them are forgotten in ten minutes */
+    apr_time_t at; /**< slowest: when it ended */
+    uint64_t us;   /**< slowest: how long it took, microseconds */
+    int status;    /**< slowest */
+} brg_target;
+
+/** The slowest requests of the last hour that took the full way, in no order. @return how many */
+BRG_DECLARE(int) brg_figures_slowest(brg_target out[BRG_TARGETS]);
+
+/** The busiest targets, in no order. @return how many */
+BRG_DECLARE(int) brg_figures_busiest(brg_target out[BRG_TARGETS]);
+
 /** "name:port" of a virtual host that is told apart; NULL: there is none with this number.
  * @param n  1 or more */
 BRG_DECLARE(const char *) brg_figure_host(int n);

@@ -67,6 +67,30 @@ static void tell_teller(const response_cache *c, request_rec *r, policy_reason *
     tell_whom.fn(tell_whom.baton, r, reason);
 }
 
+#define TELL_BUSIEST 64 /* entries that were used last: what is asked for often is among them */
+
+/* Of the host that clients asked for, without the port. */
+static size_t tell_host_len(const cache_entry *e)
+{
+    size_t n = e->host_len;
+
+    while (n && e->key[n - 1] >= '0' && e->key[n - 1] <= '9')
+        n--;
+    return n && n < e->host_len && e->key[n - 1] == ':' ? n - 1 : e->host_len;
+}
+
+void cache_tell_busiest(response_cache *c)
+{
+    cache_entry *e = c->queue[CACHE_ANSWERS].newest;
+
+    for (int i = 0; e && i < TELL_BUSIEST; i++, e = e->older) {
+        if (e->answered)
+            figures_target_busy(e->key, tell_host_len(e), e->key + e->host_len,
+                                cache_path_len(e->key + e->host_len, e->uri_len), e->answered);
+        e->answered = 0;
+    }
+}
+
 static brg_figure_id tell_figure(const policy_reason *reason)
 {
     static const struct {

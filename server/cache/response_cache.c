@@ -152,6 +152,7 @@ ANSWER_INLINE void put_choice(response_cache *c, cache_entry *e, brg_conn *bc,
 
 ANSWER_INLINE void answer_count(cache_entry *e, const cache_head *head)
 {
+    e->answered++;
     figures_add(&e->count[figures_class(head->answer->status)], 1);
 }
 

@@ -97,6 +97,9 @@ void cache_from_worker(brg_conn *bc);               /**< on the loop: bc is back
 /** The figures of a cache, for status pages. Threads: any, while the loop lives. Blocking: no. */
 void cache_figures_of(const response_cache *cache, cache_figures *out);
 
+/** Once a second: tell of the targets that were answered most since this was called last (brigade/figures.h). */
+void cache_tell_busiest(response_cache *cache);
+
 /** The loop's output scratch. */
 gather *cache_gather(response_cache *cache);
 

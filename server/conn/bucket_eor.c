@@ -44,16 +44,16 @@ static void eor_figures(request_rec *r)
 {
     conn_rec *c = r->connection->master ? r->connection->master : r->connection;
     brg_conn *bc = connection_of(c);
-    const request_rec *last = eor_last(r);
     apr_interval_time_t us = apr_time_now() - r->request_time;
+    figures_ended ended = {.host = figures_host(r->server),
+                           .status = eor_last(r)->status,
+                           .us = us > 0 ? (uint64_t)us : 0};
 
     if (!bc)
         return;
-    figures_request(bc->loop->figures, loop_self() == bc->loop,
-                    &(figures_ended){.host = figures_host(r->server),
-                                     .protocol = connection_protocol(c),
-                                     .status = last->status,
-                                     .us = us > 0 ? (uint64_t)us : 0});
+    ended.protocol = connection_protocol(c);
+    figures_request(bc->loop->figures, loop_self() == bc->loop, &ended);
+    figures_target_ended(r->hostname ? r->hostname : "", r->uri ? r->uri : "", &ended);
 }
 
 static apr_status_t eor_request_ends(void *data)

@@ -93,6 +93,8 @@ void process_figures(brg_loop *loop)
 
     BRG_ASSERT(loop_self() == loop && loop->cache);
     figures_of_cache(value, loop->cache);
+    cache_tell_busiest(loop->cache);
+    figures_sample(loop->monotonic);
     if (loop->index == 0)
         figures_of_process(value);
 }

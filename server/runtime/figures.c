@@ -119,7 +119,8 @@ void figures_request(loop_figures *f, int own, const figures_ended *request)
 
 size_t figures_bytes(const scoreboard_limits *l)
 {
-    return sizeof(figures_global) + (size_t)l->processes * (size_t)l->loops * sizeof(loop_figures);
+    return sizeof(figures_global) + figures_history_bytes() + figures_targets_bytes() +
+           (size_t)l->processes * (size_t)l->loops * sizeof(loop_figures);
 }
 
 void figures_place(void *at, const scoreboard_limits *l)
@@ -129,7 +130,10 @@ void figures_place(void *at, const scoreboard_limits *l)
     BRG_ASSERT((uintptr_t)at % FIGURES_LINE == 0);
     BRG_ASSERT(l->processes > 0 && l->loops > 0);
     figures_all = at;
-    figures_loops = (loop_figures *)(void *)(figures_all + 1);
+    figures_history_place(figures_all + 1);
+    figures_targets_place((char *)(figures_all + 1) + figures_history_bytes());
+    figures_loops = (loop_figures *)(void *)((char *)(figures_all + 1) + figures_history_bytes() +
+                                             figures_targets_bytes());
     figures_processes = l->processes;
     figures_loops_n = l->loops;
     if (old)
@@ -142,6 +146,8 @@ void figures_forget(void)
 {
     figures_all = NULL;
     figures_loops = NULL;
+    figures_history_place(NULL);
+    figures_targets_place(NULL);
 }
 
 loop_figures *figures_of_loop(int slot, int loop)

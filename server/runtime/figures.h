@@ -83,6 +83,26 @@ int figures_host(const server_rec *s);
 /** The virtual hosts of this configuration get their numbers; those that had one keep it. Supervisor only. */
 void figures_name_hosts(server_rec *main_server);
 
+/** Once a second, by any loop: take a sample if one is due (figures_history.c). @param now  microseconds of clock_monotonic() */
+void figures_sample(apr_time_t now);
+
+/** A request that took the full way: is it one of the slowest, and its target one of the busiest (figures_targets.c)?
+ * Threads: any. Blocking: no. */
+void figures_target_ended(const char *host, const char *path, const figures_ended *request);
+
+/** @a n requests for a target were answered. Threads: any. */
+void figures_target_busy(const char *host, size_t host_len, const char *path, size_t path_len,
+                         uint64_t n);
+
+/** Forget what is over. Once for each sample. */
+void figures_targets_age(void);
+
+/** What figures.c keeps for the two of them in memory that processes share. */
+size_t figures_history_bytes(void);
+void figures_history_place(void *at);
+size_t figures_targets_bytes(void);
+void figures_targets_place(void *at);
+
 /** @name for scoreboard.c: the supervisor's alone */
 /** @{ */
 size_t figures_bytes(const struct scoreboard_limits *l);

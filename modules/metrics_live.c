@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The page that draws the last hour: one document without outside parts (metrics_live.html). It asks for its data with
+ * "?data=N": samples from number N on, as JSON.
+ */
+#include "metrics_private.h"
+#include "status_private.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "apr_strings.h"
+#include "brigade/memory.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define LIVE_NONCE "@NONCE@"
+#define LIVE_NONCE_BYTES 16
+
+static const char live_page[] = {
+#include "metrics_live.inc"
+};
+
+/* ---- the page ---- */
+
+/* Its own script and style are allowed by a number that nobody knows before. */
+static const char *live_nonce(request_rec *r)
+{
+    static const char hex[] = "0123456789abcdef";
+    unsigned char bytes[LIVE_NONCE_BYTES];
+    char *nonce = apr_pcalloc(r->pool, 2 * LIVE_NONCE_BYTES + 1);
+
+    if (apr_generate_random_bytes(bytes, sizeof bytes) != APR_SUCCESS)
+        return NULL;
+    for (int i = 0; i < LIVE_NONCE_BYTES; i++) {
+        nonce[2 * i] = hex[bytes[i] >> 4];
+        nonce[2 * i + 1] = hex[bytes[i] & 15];
+    }
+    return nonce;
+}
+
+static int live_write_page(request_rec *r)
+{
+    const char *at = live_page, *mark, *nonce = live_nonce(r);
+
+    if (!nonce)
+        return HTTP_INTERNAL_SERVER_ERROR;
+    apr_table_setn(
+        r->headers_out, "Content-Security-Policy",
+        apr_psprintf(r->pool,
+                     "default-src 'none'; script-src 'nonce-%s'; style-src 'nonce-%s'; "
+                     "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'",
+                     nonce, nonce));
+    ap_set_content_type_ex(r, "text/html; charset=utf-8", 1);
+    for (; (mark = strstr(at, LIVE_NONCE)) != NULL; at = mark + strlen(LIVE_NONCE)) {
+        ap_rwrite(at, (int)(mark - at), r);
+        ap_rputs(nonce, r);
+    }
+    ap_rputs(at, r);
+    return OK;
+}
+
+/* ---- its data ---- */
+
+/* What the page draws, by names that its script knows. */
+static const struct {
+    const char *name;
+    brg_figure_id id;
+} live_values[] = {
+    {"sent", BRG_FIGURE_WRITTEN},
+    {"received", BRG_FIGURE_READ},
+    {"reading", BRG_FIGURE_READING},
+    {"idle", BRG_FIGURE_IDLE},
+    {"writing", BRG_FIGURE_WRITING},
+    {"worker", BRG_FIGURE_AT_WORKER},
+    {"closing", BRG_FIGURE_CLOSING},
+    {"turns", BRG_FIGURE_TURNS},
+    {"longest", BRG_FIGURE_LONGEST},
+    {"workers", BRG_FIGURE_WORKERS},
+    {"busy", BRG_FIGURE_WORKERS_BUSY},
+    {"waiting", BRG_FIGURE_WAITING},
+    {"hits", BRG_FIGURE_HITS},
+    {"entries", BRG_FIGURE_ENTRIES},
+    {"cachebytes", BRG_FIGURE_CACHE_BYTES},
+    {"resident", BRG_FIGURE_RESIDENT},
+    {"user", BRG_FIGURE_CPU_USER},
+    {"system", BRG_FIGURE_CPU_SYSTEM},
+    {"processes", BRG_FIGURE_PROCESSES},
+    {"lost", BRG_FIGURE_LOST},
+};
+
+static void live_numbers(request_rec *r, const uint64_t *n, size_t count)
+{
+    ap_rputs("[", r);
+    for (size_t i = 0; i < count; i++)
+        ap_rprintf(r, "%s%" APR_UINT64_T_FMT, i ? "," : "", n[i]);
+    ap_rputs("]", r);
+}
+
+static void live_sample(request_rec *r, const brg_sample *s)
+{
+    ap_rprintf(r, "{\"at\":%" APR_TIME_T_FMT, s->at / 1000);
+    for (size_t i = 0; i < sizeof live_values / sizeof *live_values; i++)
+        ap_rprintf(r, ",\"%s\":%" APR_UINT64_T_FMT, live_values[i].name,
+                   s->value[live_values[i].id]);
+    ap_rputs(",\"class\":", r);
+    live_numbers(r, s->by_class, BRG_CLASSES_N);
+    ap_rputs(",\"held\":", r);
+    live_numbers(r, &s->value[BRG_FIGURE_HELD_PROCESS], BRG_SCOPES_N);
+    ap_rputs(",\"took\":[", r);
+    for (int i = 0; i < BRG_TOOK_N; i++) {
+        ap_rputs(i ? "," : "", r);
+        live_numbers(r, s->took[i].n, BRG_BUCKETS);
+    }
+    ap_rputs("]}", r);
+}
+
+/* @return the number of the next sample */
+static uint64_t live_samples(request_rec *r, uint64_t from)
+{
+    brg_sample *s = apr_palloc(r->pool, sizeof *s);
+    const char *comma = "";
+    int found;
+
+    if (brg_figures_sample(from, s) < 0 && (!from || brg_figures_sample(from - 1, s) < 0))
+        from = 0; /* another server's number, or none yet */
+    for (; (found = brg_figures_sample(from, s)) >= 0; from++) {
+        if (!found)
+            continue;
+        ap_rputs(comma, r);
+        live_sample(r, s);
+        comma = ",\n";
+    }
+    return from;
+}
+
+static void live_target(request_rec *r, const char *comma, const brg_target *t)
+{
+    ap_rvputs(r, comma, "{", NULL);
+    status_json_string(r, "name", t->name);
+    ap_rprintf(r,
+               ",\"count\":%" APR_UINT64_T_FMT ",\"at\":%" APR_TIME_T_FMT
+               ",\"us\":%" APR_UINT64_T_FMT ",\"status\":%d}",
+               t->count, t->at / 1000, t->us, t->status);
+}
+
+static void live_targets(request_rec *r, const char *name, const brg_target *t, int n)
+{
+    ap_rvputs(r, ",\n\"", name, "\":[", NULL);
+    for (int i = 0; i < n; i++)
+        live_target(r, i ? ",\n" : "", &t[i]);
+    ap_rputs("]", r);
+}
+
+static void live_scopes(request_rec *r)
+{
+    ap_rputs(",\n\"scopes\":[", r);
+    for (int scope = 0; scope < BRG_SCOPES_N; scope++) {
+        ap_rvputs(r, scope ? ",{\"name\":\"" : "{\"name\":\"", brg_scope_name(scope), "\",", NULL);
+        status_json_string(r, "system", brg_scope_spec((brg_scope)scope));
+        ap_rputs("}", r);
+    }
+    ap_rprintf(r, "],\n\"reported\":%d", brg_memory_reported() != 0);
+}
+
+static int live_write_data(request_rec *r, const char *from)
+{
+    brg_target *t = apr_palloc(r->pool, BRG_TARGETS * sizeof *t);
+    uint64_t bounds[BRG_BUCKETS];
+    uint64_t next;
+
+    for (int i = 0; i < BRG_BUCKETS; i++)
+        bounds[i] = brg_bucket_bound(i);
+    ap_set_content_type_ex(r, "application/json", 1);
+    ap_rputs("{\"samples\":[", r);
+    next = live_samples(r, strtoull(from, NULL, 10));
+    ap_rprintf(r, "],\n\"next\":%" APR_UINT64_T_FMT ",\"seconds\":%d,\"bounds\":", next,
+               BRG_SAMPLE_SECONDS);
+    live_numbers(r, bounds, BRG_BUCKETS);
+    live_targets(r, "slowest", t, brg_figures_slowest(t));
+    live_targets(r, "busiest", t, brg_figures_busiest(t));
+    live_scopes(r);
+    ap_rputs(",\n", r);
+    status_json_string(r, "server", ap_get_server_name(r));
+    ap_rputs(",", r);
+    status_json_string(r, "version", ap_get_server_description());
+    ap_rputs("}\n", r);
+    return OK;
+}
+
+int metrics_is_live(const request_rec *r)
+{
+    const size_t len = r->uri ? strlen(r->uri) : 0, end = strlen(METRICS_LIVE);
+
+    return len > end && !strcmp(r->uri + len - end, METRICS_LIVE);
+}
+
+int metrics_live_handle(request_rec *r)
+{
+    ap_allow_standard_methods(r, REPLACE_ALLOW, M_GET, -1);
+    if (r->method_number != M_GET)
+        return HTTP_METHOD_NOT_ALLOWED;
+    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    apr_table_setn(r->headers_out, "X-Content-Type-Options", "nosniff");
+    if (r->args && !strncmp(r->args, "data=", 5))
+        return live_write_data(r, r->args + 5);
+    return live_write_page(r);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The slowest requests of the last hour, and the busiest targets (by the Space-Saving algorithm of Metwally, Agrawal and
+ * Abbadi, 2005: who has no place takes that of the least busy one, and its count).
+ *
+ * Both are small tables in memory that processes share. Nobody waits for them: who finds one taken leaves it, and what it
+ * has to tell is lost. A process that died with one gives it back after a second.
+ */
+#include "figures.h"
+#include "clock.h"
+#include "brigade/assert.h"
+#include "apr_time.h"
+#include <stdatomic.h>
+#include <string.h>
+
+#define TARGETS_LINE 128
+#define TARGETS_STALE_US apr_time_from_sec(1)
+#define TARGETS_HOUR_US apr_time_from_sec(3600)
+#define TARGETS_ASKS \
+    8 /* of so many requests that end on the full way one is counted, for all of them */
+#define TARGETS_AGE \
+    87 /* one part of so many of a count is forgotten with each sample: half of it in ten minutes */
+#define TARGETS_SLOW_US 1000 /* a request that took no longer is not slow */
+
+typedef struct target_table {
+    _Alignas(TARGETS_LINE) _Atomic apr_time_t taken; /* since when; 0: it is free */
+    _Atomic uint64_t floor_us;                       /* slowest: what takes longer comes in */
+    int n;
+    brg_target target[BRG_TARGETS];
+} target_table;
+
+typedef struct figures_targets {
+    target_table slow, busy;
+} figures_targets;
+
+static figures_targets *targets;
+
+size_t figures_targets_bytes(void)
+{
+    return sizeof(figures_targets);
+}
+
+void figures_targets_place(void *at)
+{
+    BRG_ASSERT((uintptr_t)at % TARGETS_LINE == 0);
+    if (at && targets)
+        memcpy(at, targets, sizeof *targets);
+    targets = at;
+}
+
+static int table_take(target_table *t)
+{
+    apr_time_t now = clock_monotonic(), since = atomic_load(&t->taken);
+
+    return (!since || now - since > TARGETS_STALE_US) &&
+           atomic_compare_exchange_strong(&t->taken, &since, now);
+}
+
+static void table_give_back(target_table *t)
+{
+    atomic_store(&t->taken, 0);
+}
+
+/* Of any bytes: they are written as JSON and shown. */
+static void target_name(brg_target *to, const char *host, size_t host_len, const char *path,
+                        size_t path_len)
+{
+    size_t most = sizeof to->name - 1, n = host_len < most ? host_len : most;
+
+    memcpy(to->name, host, n);
+    if (path_len > most - n)
+        path_len = most - n;
+    memcpy(to->name + n, path, path_len);
+    to->name[n + path_len] = '\0';
+}
+
+static uint64_t target_hash(const char *name)
+{
+    uint64_t hash = 14695981039346656037u;
+
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 1099511628211u;
+    return hash;
+}
+
+/* ---- slowest ---- */
+
+static int slow_fastest(const target_table *t)
+{
+    int at = 0;
+
+    for (int i = 1; i < t->n; i++)
+        if (t->target[i].us < t->target[at].us)
+            at = i;
+    return at;
+}
+
+static void slow_set_floor(target_table *t)
+{
+    atomic_store_explicit(&t->floor_us,
+                          t->n < BRG_TARGETS ? TARGETS_SLOW_US : t->target[slow_fastest(t)].us,
+                          memory_order_relaxed);
+}
+
+/* A table that was given back for somebody who was only slow has two owners: its length is written once, and in bounds. */
+static void slow_put(target_table *t, const brg_target *one)
+{
+    int n;
+
+    if (!table_take(t))
+        return;
+    n = t->n;
+    if (n < BRG_TARGETS) {
+        t->target[n] = *one;
+        t->n = n + 1;
+    } else if (one->us > t->target[slow_fastest(t)].us) {
+        t->target[slow_fastest(t)] = *one;
+    }
+    slow_set_floor(t);
+    table_give_back(t);
+}
+
+/* ---- busiest ---- */
+
+static int busy_least(const target_table *t)
+{
+    int at = 0;
+
+    for (int i = 1; i < t->n; i++)
+        if (t->target[i].count < t->target[at].count)
+            at = i;
+    return at;
+}
+
+static void busy_put(target_table *t, const brg_target *one)
+{
+    int at = 0;
+
+    if (!table_take(t))
+        return;
+    while (at < t->n && t->target[at].hash != one->hash)
+        at++;
+    if (at >= t->n && at < BRG_TARGETS) {
+        t->target[at] = *one;
+        t->n = at + 1;
+    } else if (at < t->n) {
+        t->target[at].count += one->count;
+    } else {
+        const uint64_t least = t->target[busy_least(t)].count;
+
+        at = busy_least(t);
+        t->target[at] = *one;
+        t->target[at].count += least;
+    }
+    table_give_back(t);
+}
+
+void figures_target_busy(const char *host, size_t host_len, const char *path, size_t path_len,
+                         uint64_t n)
+{
+    brg_target one = {.count = n};
+
+    if (!targets)
+        return;
+    target_name(&one, host, host_len, path, path_len);
+    one.hash = target_hash(one.name);
+    busy_put(&targets->busy, &one);
+}
+
+void figures_target_ended(const char *host, const char *path, const figures_ended *request)
+{
+    static _Thread_local unsigned asks;
+    brg_target one = {.at = 0};
+
+    if (!targets)
+        return;
+    if (++asks % TARGETS_ASKS == 0)
+        figures_target_busy(host, strlen(host), path, strlen(path), TARGETS_ASKS);
+    if (request->us <= atomic_load_explicit(&targets->slow.floor_us, memory_order_relaxed) ||
+        request->us <= TARGETS_SLOW_US)
+        return;
+    target_name(&one, host, strlen(host), path, strlen(path));
+    one.at = apr_time_now();
+    one.us = request->us;
+    one.status = request->status;
+    slow_put(&targets->slow, &one);
+}
+
+void figures_targets_age(void)
+{
+    const apr_time_t since = apr_time_now() - TARGETS_HOUR_US;
+    int kept = 0;
+
+    if (targets && table_take(&targets->slow)) {
+        target_table *t = &targets->slow;
+
+        for (int i = 0; i < t->n; i++)
+            if (t->target[i].at >= since)
+                t->target[kept++] = t->target[i];
+        t->n = kept;
+        slow_set_floor(t);
+        table_give_back(t);
+    }
+    if (targets && table_take(&targets->busy)) {
+        for (int i = 0; i < targets->busy.n; i++)
+            targets->busy.target[i].count -= targets->busy.target[i].count / TARGETS_AGE;
+        table_give_back(&targets->busy);
+    }
+}
+
+static int table_copy(target_table *t, brg_target *out)
+{
+    int n;
+
+    for (int tries = 0; !table_take(t); tries++)
+        if (tries == 100)
+            return 0;
+    n = t->n;
+    memcpy(out, t->target, (size_t)n * sizeof *out);
+    table_give_back(t);
+    return n;
+}
+
+BRG_DECLARE(int) brg_figures_slowest(brg_target out[BRG_TARGETS])
+{
+    return targets ? table_copy(&targets->slow, out) : 0;
+}
+
+BRG_DECLARE(int) brg_figures_busiest(brg_target out[BRG_TARGETS])
+{
+    return targets ? table_copy(&targets->busy, out) : 0;
+}

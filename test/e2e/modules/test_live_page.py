@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page that draws the last hour: behind a status page, and behind figures."""
+import json
+import os
+import re
+import time
+
+import pytest
+
+from brigade import wait_until
+
+pytestmark = pytest.mark.only("brigade")
+
+CONFIG = """<Location /status>
+SetHandler server-status
+</Location>
+<Location /metrics>
+SetHandler metrics
+</Location>
+"""
+
+
+def data(server, start=0, path="/status"):
+    response = server.get(f"{path}/live?data={start}")
+    assert response.status == 200 and response["Content-Type"] == "application/json"
+    return json.loads(response.body)
+
+
+@pytest.mark.parametrize("path", ["/status", "/metrics"])
+def test_one_document_without_outside_parts(serve, path):
+    server = serve(CONFIG)
+    first, second = (server.get(path + "/live") for _ in range(2))
+    assert first["Content-Type"] == "text/html; charset=utf-8"
+    page, policy = first.body.decode(), first["Content-Security-Policy"]
+    nonce = re.search(r"script-src 'nonce-([0-9a-f]{32})'", policy)[1]
+    assert page.count(f'nonce="{nonce}"') == 2 == page.count("<script") + page.count("<style")
+    assert nonce not in second["Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    assert not re.search(r"\b(src|href)=\"(?!data:)", page) and not re.search(r"\son\w+=\"", page) and ' style="' not in page
+    assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", page)
+    assert server.request("POST", path + "/live").status == 405
+
+
+def test_samples_and_targets(serve):
+    server = serve("ServerProcesses 2\n" + CONFIG, {"hot.txt": "A", "weird\"<\u00e9.txt": "B"})
+    for name in os.listdir(server.path("htdocs")):
+        os.utime(server.path("htdocs", name), (time.time() - 3600,) * 2)
+    with server.connect() as connection:
+        for _ in range(40):
+            connection.request("GET", "/hot.txt?secret=1")
+            connection.request("GET", "/weird%22%3C%C3%A9.txt")
+
+    def busiest():
+        return {t["name"]: t["count"] for t in data(server)["busiest"]}
+    assert wait_until(lambda: busiest().get("localhost/hot.txt", 0) >= 20, "a second to pass")
+    said = data(server, path="/metrics")
+    assert len(said["samples"]) >= 1 and said["next"] == len(said["samples"])
+    sample = said["samples"][-1]
+    assert len(sample["class"]) == 5 and len(sample["held"]) == len(said["scopes"]) == 6
+    assert [len(h) for h in sample["took"]] == [len(said["bounds"])] * 4
+    assert abs(sample["at"] / 1000 - time.time()) < 60
+    assert "secret" not in json.dumps(said)
+    assert data(server, said["next"])["samples"] == [] or data(server)["next"] > said["next"]
+    assert len(data(server, 10 ** 6)["samples"]) >= 1
+
+
+def test_slow_requests_are_named(serve):
+    server = serve("AddOutputFilter INCLUDES .shtml\n<Directory @ROOT@/htdocs>\nOptions +Includes\n</Directory>\n" + CONFIG,
+                   {"slow.shtml": '<!--#exec cmd="sleep 0.2" -->done\n', "fast.txt": "A"})
+    server.get("/fast.txt")
+    before = time.monotonic()
+    assert server.get("/slow.shtml?x=y").body == b"done\n"
+    assert time.monotonic() - before > 0.15
+
+    def slow():
+        return [t for t in data(server)["slowest"] if t["us"] > 150000]
+    found = wait_until(slow, "the end of the request")
+    assert ("localhost/slow.shtml", 200) in [(t["name"], t["status"]) for t in found]
