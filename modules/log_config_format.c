@@ -143,9 +143,12 @@ static const char *log_parse_item(apr_pool_t *p, log_item *item, const char **fo
 apr_array_header_t *logconf_format_parse(apr_pool_t *p, const char *format, const char **err)
 {
     apr_array_header_t *items = apr_array_make(p, 16, sizeof(log_item));
+    const int json = !strncmp(format, LOG_JSON_FORMAT, sizeof LOG_JSON_FORMAT - 1);
     log_item *item;
 
     *err = NULL;
+    if (json)
+        format += sizeof LOG_JSON_FORMAT - 1;
     while (*format) {
         item = apr_array_push(items);
         memset(item, 0, sizeof(*item));
@@ -160,6 +163,8 @@ apr_array_header_t *logconf_format_parse(apr_pool_t *p, const char *format, cons
     item->stored = log_stored_literal;
     item->arg = apr_pstrdup(p, APR_EOL_STR);
     item->arg_len = sizeof(APR_EOL_STR) - 1;
+    if (json)
+        log_json_mark(items);
     return items;
 }
 
@@ -176,12 +181,15 @@ void log_format_emit(log_out *out, const apr_array_header_t *format, log_entry *
     const log_item *item = (const log_item *)format->elts, *end = item + format->nelts;
 
     for (; item < end; item++) {
+        const apr_size_t from = out->used;
+
         if (item->statuses &&
-            log_status_listed(item, entry->last->status) == item->statuses_negated) {
+            log_status_listed(item, entry->last->status) == item->statuses_negated)
             log_out_dash(out);
-            continue;
-        }
-        item->emit(out, item->want_first ? entry->first : entry->last, item, entry);
+        else
+            item->emit(out, item->want_first ? entry->first : entry->last, item, entry);
+        if (item->json)
+            log_json_end(out, from, item);
     }
 }
 
@@ -192,9 +200,14 @@ void log_format_emit_stored(log_out *out, const apr_array_header_t *format,
     const log_item *item = (const log_item *)format->elts, *end = item + format->nelts;
     log_entry entry = {.end_us = 0};
 
-    for (; item < end; item++)
+    for (; item < end; item++) {
+        const apr_size_t from = out->used;
+
         if (item->statuses && log_status_listed(item, a->status) == item->statuses_negated)
             log_out_dash(out);
         else
             item->stored(out, a, item, &entry);
+        if (item->json)
+            log_json_end(out, from, item);
+    }
 }

@@ -5,7 +5,8 @@
 /**
  * @file log_config_private.h
  * Parts of mod_log_config: the format language (log_config_format.c), the items it knows
- * (log_config_items.c, log_config_time.c, log_config_memory.c), items of answers from memory
+ * (log_config_items.c, log_config_time.c, log_config_memory.c), formats of JSON and those known by name
+ * (log_config_json.c), items of answers from memory
  * (log_config_stored.c), the buffer each thread formats into
  * (log_config_buffer.c), files and pipes (log_config_file.c), the threads that write them
  * (log_config_writer.c, log_config_channel.c), directives and hooks (mod_log_config.c).
@@ -42,6 +43,14 @@ typedef void log_emit_fn(log_out *out, request_rec *r, const log_item *item, log
 typedef void log_stored_fn(log_out *out, const brg_stored_answer *a, const log_item *item,
                            log_entry *entry);
 
+/** Where an item stands in a format of JSON. */
+typedef enum log_json {
+    LOG_JSON_NOT,
+    LOG_JSON_VALUE,  /**< a number, or null */
+    LOG_JSON_STRING, /**< a string, or null; it writes the quotes */
+    LOG_JSON_PART    /**< part of a string */
+} log_json;
+
 struct log_item {
     log_emit_fn *emit;
     log_stored_fn *stored;              /**< NULL: it needs a request_rec */
@@ -52,6 +61,7 @@ struct log_item {
     const int *statuses; /**< restrict to these; NULL: no restriction */
     int statuses_n;
     int statuses_negated;
+    log_json json;  /**< in a format of JSON: what it is there */
     int want_first; /**< ask the request that came in, not the one that answered */
 };
 
@@ -64,6 +74,18 @@ apr_array_header_t *logconf_format_parse(apr_pool_t *p, const char *format, cons
 
 /** Append the line that @a format makes of the request. */
 void log_format_emit(log_out *out, const apr_array_header_t *format, log_entry *entry);
+
+/** What begins a format whose lines are JSON. */
+#define LOG_JSON_FORMAT "json:"
+
+/** Items of such a format: which are strings (log_config_json.c). */
+void log_json_mark(apr_array_header_t *items);
+
+/** @a item wrote from @a from on: make JSON of it. */
+void log_json_end(log_out *out, apr_size_t from, const log_item *item);
+
+/** The format that is known by this name, if no LogFormat says otherwise; NULL: none. */
+const char *log_preset(const char *name);
 
 /** The built-in item for a tag such as "h" or "^ti". @return NULL if there is none */
 log_emit_fn *logconf_item_find(const char *tag, int *want_first);

@@ -136,6 +136,8 @@ void log_out_duration(log_out *out, const log_item *item, apr_time_t begin, log_
         log_out_number(out, apr_time_as_msec(taken));
     else if (strcasecmp(item->arg, "us") == 0)
         log_out_number(out, taken);
+    else if (strcasecmp(item->arg, "ns") == 0)
+        log_out_number(out, taken * 1000);
     else
         log_out_bytes(out, item->arg, item->arg_len);
 }

@@ -318,8 +318,11 @@ static apr_array_header_t *log_resolve(apr_pool_t *p, const log_server *server, 
                                        apr_array_header_t *as_text)
 {
     const char *format = name ? apr_table_get(server->formats, name) : NULL, *err;
-    apr_array_header_t *parsed = format ? logconf_format_parse(p, format, &err) : NULL;
+    apr_array_header_t *parsed;
 
+    if (!format && name)
+        format = log_preset(name);
+    parsed = format ? logconf_format_parse(p, format, &err) : NULL;
     return parsed ? parsed : as_text;
 }
 

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Formats that begin with "json:", and formats that are known by name.
+ *
+ * Items write text with the escapes of access logs (\", \\, \n, \xhh). In a JSON format what an item wrote is turned into
+ * JSON at once: bytes that are UTF-8 stay as such, others become U+FFFD, and an item that has nothing to say ("-") is null.
+ * So a line is valid JSON and valid UTF-8 whatever clients send.
+ */
+#include "log_config_private.h"
+#include "apr_lib.h"
+#include "apr_strings.h"
+#include "brigade/assert.h"
+#include <stdlib.h>
+
+#define LOG_ISO "%{%Y-%m-%dT%H:%M:%S}t.%{usec_frac}t%{%z}t"
+
+static const struct {
+    const char *name, *format;
+} log_presets[] = {
+    {"combined", "%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\""},
+    {"vhost_combined", "%v:%p %h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\""},
+    {"json", "json:{\"time\":\"" LOG_ISO
+             "\",\"host\":\"%v\",\"client\":\"%a\",\"user\":\"%u\",\"method\":\"%m\","
+             "\"path\":\"%U\",\"query\":\"%q\",\"protocol\":\"%H\",\"status\":%>s,\"bytes\":%B,"
+             "\"duration_us\":%D,\"referer\":\"%{Referer}i\",\"user_agent\":\"%{User-Agent}i\","
+             "\"request_id\":\"%{X-Request-Id}i\",\"traceparent\":\"%{traceparent}i\"}"},
+    {"ecs", "json:{\"@timestamp\":\"" LOG_ISO
+            "\",\"ecs.version\":\"8.11.0\",\"event.dataset\":\"brigade.access\","
+            "\"event.category\":[\"web\"],\"event.duration\":%{ns}T,\"client.ip\":\"%a\",\"user."
+            "name\":\"%u\","
+            "\"url.domain\":\"%v\",\"url.path\":\"%U\",\"http.request.method\":\"%m\",\"http."
+            "version\":\"%H\","
+            "\"http.response.status_code\":%>s,\"http.response.body.bytes\":%B,"
+            "\"http.request.referrer\":\"%{Referer}i\",\"user_agent.original\":\"%{User-Agent}i\","
+            "\"http.request.id\":\"%{X-Request-Id}i\",\"labels.traceparent\":\"%{traceparent}i\"}"},
+    {"squid",
+     "%{sec}t.%{msec_frac}t %{ms}T %a NONE/%>s %O %m %U%q %u HIER_NONE/- %{Content-Type}o"},
+};
+
+const char *log_preset(const char *name)
+{
+    for (apr_size_t i = 0; i < sizeof log_presets / sizeof *log_presets; i++)
+        if (!strcmp(log_presets[i].name, name))
+            return log_presets[i].format;
+    return NULL;
+}
+
+/* ---- which items stand in quotes ---- */
+
+static int json_is_literal(const log_item *item)
+{
+    return item->emit == log_emit_literal;
+}
+
+/* @return whether what follows the text is in a string */
+static int json_after(const log_item *literal, int in_string)
+{
+    for (apr_size_t i = 0; i < literal->arg_len; i++)
+        if (literal->arg[i] == '\\' && in_string)
+            i++;
+        else if (literal->arg[i] == '"')
+            in_string = !in_string;
+    return in_string;
+}
+
+static int json_ends(const log_item *literal)
+{
+    return json_is_literal(literal) && literal->arg_len &&
+           literal->arg[literal->arg_len - 1] == '"';
+}
+
+static int json_begins(const log_item *literal)
+{
+    return json_is_literal(literal) && literal->arg_len && *literal->arg == '"';
+}
+
+/* The quotes around a string that is one item become that item's, so that it can be null. */
+void log_json_mark(apr_array_header_t *items)
+{
+    log_item *item = (log_item *)items->elts;
+    int in_string = 0;
+
+    for (int i = 0; i < items->nelts; i++) {
+        if (json_is_literal(&item[i])) {
+            in_string = json_after(&item[i], in_string);
+        } else if (!in_string) {
+            item[i].json = LOG_JSON_VALUE;
+        } else if (i && i + 1 < items->nelts && json_ends(&item[i - 1]) &&
+                   json_begins(&item[i + 1])) {
+            item[i].json = LOG_JSON_STRING;
+            item[i - 1].arg_len--;
+            item[i + 1].arg++;
+            item[i + 1].arg_len--;
+            in_string = 0;
+        } else {
+            item[i].json = LOG_JSON_PART;
+        }
+    }
+}
+
+/* ---- what items wrote ---- */
+
+static int json_hex(char c)
+{
+    return apr_isdigit(c) ? c - '0' : (c | 0x20) - 'a' + 10;
+}
+
+/* The next byte that was meant. */
+static unsigned char json_byte(const char **at, const char *end)
+{
+    static const char names[] = "bnrtv", bytes[] = "\b\n\r\t\v";
+    const char *s = *at, *name;
+
+    if (*s != '\\' || end - s < 2) {
+        *at = s + 1;
+        return (unsigned char)*s;
+    }
+    if (s[1] == 'x' && end - s >= 4 && apr_isxdigit(s[2]) && apr_isxdigit(s[3])) {
+        *at = s + 4;
+        return (unsigned char)(json_hex(s[2]) << 4 | json_hex(s[3]));
+    }
+    *at = s + 2;
+    name = strchr(names, s[1]);
+    return name ? (unsigned char)bytes[name - names] : (unsigned char)s[1];
+}
+
+/* Bytes of the UTF-8 character at @a s; 0: it is none (RFC 3629). */
+static int json_utf8(const unsigned char *s, apr_size_t len)
+{
+    const unsigned char c = *s;
+    const int n = c < 0x80                 ? 1
+                  : c >= 0xc2 && c <= 0xdf ? 2
+                  : (c & 0xf0) == 0xe0     ? 3
+                  : c >= 0xf0 && c <= 0xf4 ? 4
+                                           : 0;
+
+    if (!n || (apr_size_t)n > len)
+        return 0;
+    for (int i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] > 0x9f) || (c == 0xf0 && s[1] < 0x90) ||
+        (c == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return n;
+}
+
+static void json_put(log_out *out, const unsigned char *s, apr_size_t len)
+{
+    static const char hex[] = "0123456789abcdef";
+
+    while (len) {
+        const int n = json_utf8(s, len);
+
+        if (!n) {
+            log_out_bytes(out, "\\ufffd", 6);
+        } else if (*s < 0x20 || *s == 0x7f) {
+            const char text[] = {'\\', 'u', '0', '0', hex[*s >> 4], hex[*s & 15]};
+
+            log_out_bytes(out, text, sizeof text);
+        } else {
+            if (*s == '"' || *s == '\\')
+                log_out_bytes(out, "\\", 1);
+            log_out_bytes(out, (const char *)s, (apr_size_t)n);
+        }
+        s += n ? n : 1;
+        len -= (apr_size_t)(n ? n : 1);
+    }
+}
+
+static int json_is_plain(const char *s, apr_size_t len)
+{
+    for (apr_size_t i = 0; i < len; i++)
+        if (s[i] < 0x20 || s[i] > 0x7e || s[i] == '"' || s[i] == '\\')
+            return 0;
+    return 1;
+}
+
+static void json_number(log_out *out, apr_size_t from)
+{
+    const char *s = out->data + from;
+    const apr_size_t len = out->used - from;
+    apr_size_t digits = 0;
+
+    while (digits < len && apr_isdigit(s[digits]))
+        digits++;
+    if (len && digits == len && (len == 1 || *s != '0'))
+        return;
+    out->used = from;
+    log_out_bytes(out, "null", 4);
+}
+
+void log_json_end(log_out *out, apr_size_t from, const log_item *item)
+{
+    const apr_size_t len = out->used > from ? out->used - from : 0;
+    const char *at, *end;
+    unsigned char *bytes;
+    apr_size_t n = 0;
+
+    if (item->json == LOG_JSON_VALUE ||
+        (item->json == LOG_JSON_STRING && len == 1 && out->data[from] == '-')) {
+        json_number(out, from);
+        return;
+    }
+    if (item->json == LOG_JSON_PART && json_is_plain(out->data + from, len))
+        return;
+    if (!(bytes = malloc(len + 1))) {
+        out->used = from;
+        log_out_bytes(out, item->json == LOG_JSON_STRING ? "null" : "",
+                      item->json == LOG_JSON_STRING ? 4 : 0);
+        return;
+    }
+    for (at = out->data + from, end = at + len; at < end;)
+        bytes[n++] = json_byte(&at, end);
+    BRG_ASSERT(n <= len);
+    out->used = from;
+    if (item->json == LOG_JSON_STRING)
+        log_out_bytes(out, "\"", 1);
+    json_put(out, bytes, n);
+    if (item->json == LOG_JSON_STRING)
+        log_out_bytes(out, "\"", 1);
+    free(bytes);
+}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Formats of access logs that are known by name, and lines of JSON."""
+import json
+import os
+import re
+import time
+
+import pytest
+
+from brigade import wait_until
+
+pytestmark = pytest.mark.only("brigade")
+
+FILES = {"a.txt": "A", "caf\u00e9.txt": "B"}
+AGENTS = [b"plain/1.0", b'quo"te back\\slash', "caf\u00e9 \u20ac \U0001f600".encode(), b"\xff\xfe\xc3", b"cut \xe2\x82", b"tab\there",
+          b"\xed\xa0\x80 surrogate", b"\xc0\xaf overlong", b"\\x41 literal", b'"', b"-"]
+TARGETS = [b"/a.txt", b"/caf%C3%A9.txt", b"/a.txt?q=%22%00%ff", b"/no%22pe%0a%01%7f%ff", b"/%e2%82%ac?" + b"x" * 3000]
+
+
+def ask(server):
+    """Each agent asks for each target three times: the full way, and from memory. @return how many"""
+    for name in os.listdir(server.path("htdocs")):
+        os.utime(server.path("htdocs", name), (time.time() - 3600,) * 2)
+    for agent in AGENTS:
+        request = b"".join(b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\nUser-Agent: " + agent + b"\r\nReferer: \xe4\"\r\n\r\n"
+                           for target in TARGETS for _ in range(3))
+        server.raw(request + b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Request-Id: id-1\r\n\r\n")
+    return len(AGENTS) * (3 * len(TARGETS) + 1)
+
+
+def lines(server, n):
+    def complete():
+        with open(server.path("logs/access.log"), "rb") as f:
+            data = f.read()
+        return data.endswith(b"\n") and data.count(b"\n") >= n and data
+    return [line.decode() for line in wait_until(complete, "the lines").split(b"\n")[:-1]]
+
+
+@pytest.mark.parametrize("name,agent,path,status", [("json", "user_agent", "path", "status"),
+                                                    ("ecs", "user_agent.original", "url.path", "http.response.status_code")])
+def test_json_is_valid_whatever_clients_send(serve, name, agent, path, status):
+    server = serve(f"CustomLog @ROOT@/logs/access.log {name}\n", FILES)
+    n = ask(server)
+    said = [json.loads(line) for line in lines(server, n)]
+    assert len(said) == n
+    agents = {line[agent] for line in said}
+    assert {"plain/1.0", 'quo"te back\\slash', "caf\u00e9 \u20ac \U0001f600", "\ufffd\ufffd\ufffd", "cut \ufffd\ufffd", "tab\there", None} <= agents
+    assert {"/a.txt", "/caf\u00e9.txt", "/\u20ac"} <= {line[path] for line in said}
+    assert {200, 404} == {line[status] for line in said}
+    assert {"id-1", None} == {line.get("request_id", line.get("http.request.id")) for line in said}
+    when = said[0].get("time") or said[0]["@timestamp"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}[+-]\d{4}", when)
+
+
+def test_json_of_ones_own(serve):
+    server = serve("""LogFormat "json:{\\"a\\":\\"%m %U\\",\\"b\\":%>s,\\"c\\":%b,\\"d\\":\\"%{Nothing}i\\",\\"e\\":[\\"%{User-Agent}i\\"]}" own
+        CustomLog @ROOT@/logs/access.log own
+        """, FILES)
+    server.get("/a.txt", [("User-Agent", 'x"y')])
+    assert json.loads(lines(server, 1)[0]) == {"a": "GET /a.txt", "b": 200, "c": 1, "d": None, "e": ['x"y']}
+
+
+@pytest.mark.parametrize("name,pattern", [
+    ("combined", r'127\.0\.0\.1 - - \[[^]]+\] "GET /a\.txt HTTP/1\.1" 200 \d+ "-" "me"'),
+    ("vhost_combined", r'localhost:\d+ 127\.0\.0\.1 - - \[[^]]+\] "GET /a\.txt HTTP/1\.1" 200 \d+ "-" "me"'),
+    ("squid", r"\d{10}\.\d{3} \d+ 127\.0\.0\.1 NONE/200 \d+ GET /a\.txt - HIER_NONE/- text/plain")])
+def test_formats_known_by_name(serve, name, pattern):
+    server = serve(f"CustomLog @ROOT@/logs/access.log {name}\n", FILES)
+    server.get("/a.txt", [("User-Agent", "me")])
+    assert re.fullmatch(pattern, lines(server, 1)[0])
+
+
+def test_a_format_of_that_name_goes_first(serve):
+    server = serve('CustomLog @ROOT@/logs/access.log json\nLogFormat "%m mine" json\n', FILES)
+    server.get("/a.txt")
+    assert lines(server, 1) == ["GET mine"]
