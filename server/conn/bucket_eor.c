@@ -34,6 +34,7 @@ static void eor_count(const request_rec *r)
 
 static const request_rec *eor_last(const request_rec *r)
 {
+    BRG_ASSERT(r != NULL);
     while (r->next)
         r = r->next;
     return r;

@@ -56,6 +56,7 @@ void loop_figures_second(brg_loop *loop)
     uint64_t *value = loop->figures->own.value;
     int alive, busy, waiting;
 
+    BRG_ASSERT(loop->workers != NULL && loop->figures != NULL);
     if (loop->unmeasured.turns)
         loop_figures_turn(loop);
     figures_add(&value[BRG_FIGURE_READ], loop->read_n);

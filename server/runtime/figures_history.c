@@ -33,6 +33,7 @@ void figures_history_place(void *at)
 
 static void history_put(brg_sample *sample, const brg_figures *f)
 {
+    BRG_ASSERT(sample >= history->sample && sample < history->sample + BRG_SAMPLES);
     sample->at = apr_time_now();
     memcpy(sample->value, f->value, sizeof sample->value);
     memcpy(sample->took, f->took, sizeof sample->took);

@@ -70,6 +70,7 @@ static void target_name(brg_target *to, const char *host, size_t host_len, const
     memcpy(to->name, host, n);
     if (path_len > most - n)
         path_len = most - n;
+    BRG_ASSERT(n + path_len < sizeof to->name);
     memcpy(to->name + n, path, path_len);
     to->name[n + path_len] = '\0';
 }
@@ -89,6 +90,7 @@ static int slow_fastest(const target_table *t)
 {
     int at = 0;
 
+    BRG_ASSERT(t->n > 0 && t->n <= BRG_TARGETS);
     for (int i = 1; i < t->n; i++)
         if (t->target[i].us < t->target[at].us)
             at = i;
@@ -126,6 +128,7 @@ static int busy_least(const target_table *t)
 {
     int at = 0;
 
+    BRG_ASSERT(t->n > 0 && t->n <= BRG_TARGETS);
     for (int i = 1; i < t->n; i++)
         if (t->target[i].count < t->target[at].count)
             at = i;
@@ -136,6 +139,7 @@ static void busy_put(target_table *t, const brg_target *one)
 {
     int at = 0;
 
+    BRG_ASSERT(one->count > 0 && memchr(one->name, '\0', sizeof one->name));
     if (!table_take(t))
         return;
     while (at < t->n && t->target[at].hash != one->hash)
@@ -216,6 +220,7 @@ static int table_copy(target_table *t, brg_target *out)
         if (tries == 100)
             return 0;
     n = t->n;
+    BRG_ASSERT(n >= 0 && n <= BRG_TARGETS);
     memcpy(out, t->target, (size_t)n * sizeof *out);
     table_give_back(t);
     return n;
