@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a request costs: instructions and calls by callgrind, system calls by strace, copied bytes by dhat. Each is the difference of
+two states of one server that is warm, divided by the number of requests between them."""
+import collections
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+from profile_site import SHAPES, Client, Server, Site, has_tls
+
+WARM = 40
+REQUESTS = {"stored": 1000, "full": 250}  # by configuration
+TRACED = 100
+TIMED = {"epoll_wait"}  # how often depends on when the client's packets come
+
+# What the report counts calls of, by the name of the called function.
+KINDS = {
+    "clock reads": r"(__vdso_)?(clock_gettime|gettimeofday|time)(@.*)?$",
+    "locks": r"_*pthread_(mutex_(try|timed)?lock|rwlock_(rd|wr|tryrd|trywr)lock|spin_lock)(@.*)?$",
+    "strcasecmp": r"_*(strn?casecmp|apr_cstr_casecmp).*",
+    "memcpy": r"_*mem(cpy|move|pcpy).*",
+    "printf": r"(.*printf.*|apr_vformatter|conv_.*)$",
+    "malloc": r"(malloc|calloc|realloc|posix_memalign|aligned_alloc)(@.*)?$",
+    "apr_palloc": r"(apr_palloc|apr_pcalloc|apr_palloc_debug)$",
+    "pstrdup": r"apr_(pstr(n|mem)?dup|pstrcat|pmemdup)$",
+    "table look-ups": r"apr_table_(get|set|setn|merge|mergen|add|addn|unset)$",
+}
+
+
+class Profile:
+    """Of one shape: instructions by function, calls by caller and callee."""
+
+    def __init__(self):
+        self.functions = collections.Counter()
+        self.calls = collections.Counter()
+        self.system_calls = {}
+        self.status = 0
+
+    @property
+    def instructions(self):
+        return sum(self.functions.values())
+
+    def calls_of(self, kind):
+        wanted = re.compile(KINDS[kind])
+        found = collections.Counter()
+        for (caller, callee), n in self.calls.items():
+            # A wrapper of the same kind (PLT, ifunc, apr_pstrdup calling apr_palloc) does not hide who wants it.
+            if wanted.match(callee) and not wanted.match(caller):
+                found[caller] += n
+        return found
+
+
+def plain_name(name):
+    """Without the number of the recursion, and what the compiler made of a function."""
+    return re.sub(r"('\d+|\.(constprop|isra|part|cold|lto_priv)(\.\d+)*)+$", "", name)
+
+
+def read_callgrind(path, names):
+    """Self cost by function, and calls. @param names  of this server's earlier dumps: they are numbered once"""
+    functions, calls = collections.Counter(), collections.Counter()
+    current = callee = None
+    skip = False
+
+    def name_of(text):
+        number, _, name = text.partition(")")
+        if name:
+            names[number] = plain_name(name.strip())
+        return names[number]
+
+    with open(path, encoding="utf-8", errors="replace") as f:
+        for line in f:
+            if line.startswith("fn="):
+                current = name_of(line[3:].rstrip())
+            elif line.startswith("cfn="):
+                callee = name_of(line[4:].rstrip())
+            elif line.startswith("calls="):
+                calls[current, callee] += int(line[6:].split()[0])
+                skip = True
+            elif line[0] in "+-*0123456789":
+                if not skip:
+                    functions[current] += int(line.split()[1])
+                skip = False
+    return functions, calls
+
+
+class Dumps:
+    """callgrind writes what it counted since the last time when the server accepts a connection: a mark between requests."""
+
+    OPTIONS = ["--tool=callgrind", "--callgrind-out-file=@ROOT@/cost", "--dump-before=loop_accept", "--vgdb=no"]
+
+    def __init__(self, server):
+        self.server = server
+        self.names = {}
+        self.read = 0
+
+    def _count(self):
+        n = self.read
+        while self._is_whole(f"{self.server.root}/cost.{n + 1}"):
+            n += 1
+        return n
+
+    def mark(self):
+        """@return costs since the last mark: by function, by caller and callee"""
+        before = after = self._count()
+        socket.create_connection(("127.0.0.1", self.server.ports["plain"]), timeout=60).close()
+        until = time.monotonic() + 60
+        while after == before:
+            if time.monotonic() > until:
+                raise RuntimeError("callgrind wrote no dump: is loop_accept() still called for each new connection?")
+            time.sleep(0.01)
+            after = self._count()
+        functions, calls = collections.Counter(), collections.Counter()
+        while self.read < after:
+            self.read += 1
+            more = read_callgrind(f"{self.server.root}/cost.{self.read}", self.names)
+            functions.update(more[0])
+            calls.update(more[1])
+        return functions, calls
+
+    @staticmethod
+    def _is_whole(path):
+        if not os.path.exists(path):
+            return False
+        with open(path, "rb") as f:
+            f.seek(0, os.SEEK_END)
+            f.seek(max(0, f.tell() - 200))
+            return b"\ntotals:" in f.read()
+
+
+def count_instructions(site, program, configuration, shapes, into):
+    requests = REQUESTS[configuration]
+    with Server(site, program, configuration, ["valgrind", *Dumps.OPTIONS], patience=180) as server:
+        dumps = Dumps(server)
+        for shape in shapes:
+            client = Client(server, shape)
+            client.run(WARM)
+            settle(dumps)
+            idle = dumps.mark()  # what a mark costs itself
+            status = client.run(requests)
+            busy = dumps.mark()
+            client.close()
+            into[shape].status = status
+            for to, more, less in ((into[shape].functions, busy[0], idle[0]), (into[shape].calls, busy[1], idle[1])):
+                for name, n in more.items():
+                    to[name] += (n - less.get(name, 0)) / requests
+
+
+def settle(dumps):
+    dumps.mark()
+    dumps.mark()
+
+
+def count_system_calls(site, program, configuration, shapes, into):
+    with Server(site, program, configuration) as server:
+        for shape in shapes:
+            client = Client(server, shape)
+            client.run(WARM)
+            path = f"{server.root}/trace.{shape}"
+            tracer = subprocess.Popen(["strace", "-f", "-c", "-o", path, "-p", str(server.process.pid)], stderr=subprocess.PIPE)
+            tracer.stderr.readline()  # "Process ... attached"
+            into[shape].status = client.run(TRACED)
+            tracer.send_signal(signal.SIGINT)
+            tracer.communicate()
+            client.close()
+            into[shape].system_calls = read_strace(path)
+
+
+def read_strace(path):
+    """Calls of each kind, per request. What occurs less than once in two requests is of the clock, not of the request."""
+    counts = {}
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            fields = line.split()
+            if len(fields) >= 5 and fields[-1] != "total" and fields[3].isdigit():
+                n = int(fields[3]) / TRACED
+                if n >= 0.5 and fields[-1] not in TIMED:
+                    counts[fields[-1]] = round(n)
+    return counts
+
+
+def measure(program, shapes=None):
+    """@return {shape: Profile}"""
+    into = {shape: Profile() for shape in shapes or SHAPES if shape != "tls" or has_tls(program)}
+    errors = []
+
+    def run(count, configuration):
+        try:
+            wanted = [s for s in into if SHAPES[s][0] == configuration]
+            if wanted:
+                count(site, program, configuration, wanted, into)
+        except Exception as error:  # of any kind: told by the thread that waits
+            errors.append(error)
+
+    with Site() as site:
+        threads = [threading.Thread(target=run, args=(count_instructions, c)) for c in ("stored", "full")]
+        for t in threads:
+            t.start()
+        for configuration in ("stored", "full"):
+            run(count_system_calls, configuration)
+        for t in threads:
+            t.join()
+    if errors:
+        raise errors[0]
+    return into
+
+
+def copied_bytes(program, shape):
+    """Bytes copied per request, by the functions on the way: the program under dhat twice, with a different number of requests."""
+    totals = []
+    for n in (50, 250):
+        with Site() as site, Server(site, program, SHAPES[shape][0], ["valgrind", "--tool=dhat", "--mode=copy", "--dhat-out-file=@ROOT@/copies"], patience=180) as server:
+            client = Client(server, shape)
+            client.run(n)
+            client.close()
+            server.stop()
+            with open(f"{server.root}/copies", encoding="utf-8") as f:
+                totals.append(read_dhat(json.load(f)))
+    return {site: (n - totals[0].get(site, 0)) / 200 for site, n in totals[1].items() if n > totals[0].get(site, 0)}
+
+
+def read_dhat(data):
+    sites = collections.Counter()
+    for point in data["pps"]:
+        way = []
+        for frame in point["fs"]:
+            found = re.match(r"(?:0x[0-9A-F]+: )?(\S+)", data["ftbl"][frame])
+            name = plain_name(found.group(1)) if found else "?"
+            if not re.match(r"_*mem(cpy|move|pcpy)|_*st[rp]n?cpy|_*strcat", name) and name not in way:
+                way.append(name)
+        sites[" < ".join(way[:3])] += point["tb"]
+    return sites
+
+
+def missing_tools():
+    return [tool for tool in ("valgrind", "vgdb", "strace", "openssl") if not shutil.which(tool)]
+
+
+def signature(program, profiles):
+    """What instruction counts depend on beside the sources: compiler, C library's variants for this processor, OpenSSL."""
+    comment = subprocess.run(["readelf", "-p", ".comment", program], capture_output=True, text=True, check=False).stdout
+    compilers = sorted(set(re.findall(r"((?:GCC|clang|Debian clang)[^\n]*)", comment)))
+    variants = set()
+    for profile in profiles.values():
+        variants |= {name for name in profile.functions if re.match(r"_+(mem|str)\w*_(avx|sse|evex|erms)", name)}
+    openssl = subprocess.run(["openssl", "version"], capture_output=True, text=True, check=False).stdout.split()[:2]
+    return {"machine": os.uname().machine, "compiler": compilers, "openssl": " ".join(openssl), "variants": sorted(variants)}

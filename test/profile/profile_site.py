@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server that is profiled, and its clients: one site, two configurations, and a way to ask for each shape of request."""
+import os
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
+
+import h2_client  # noqa: E402
+
+AT_REST = 2.2  # seconds; what changed less than two seconds before is not remembered
+BASE = """ServerName localhost
+ServerRoot {root}
+DocumentRoot {site}/htdocs
+PidFile {root}/pid
+ErrorLog {root}/error_log
+EventLoops 1
+ServerProcesses 1
+KeepAliveTimeout 60
+MaxKeepAliveRequests 0
+LogLevel crit
+TypesConfig {site}/mime.types
+AddType text/html .shtml
+AddOutputFilter INCLUDES .shtml
+<Directory {site}/htdocs>
+    Options +Includes
+    Require all granted
+</Directory>
+Listen 127.0.0.1:{plain}
+"""
+STORED = """Listen 127.0.0.1:{log}
+Listen 127.0.0.1:{http2}
+Protocols h2c http/1.1
+LogFormat "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}}i\\" \\"%{{User-Agent}}i\\"" combined
+<VirtualHost 127.0.0.1:{log}>
+    CustomLog {root}/access_log combined
+</VirtualHost>
+"""
+TLS = """Listen 127.0.0.1:{tls}
+<VirtualHost 127.0.0.1:{tls}>
+    SSLEngine On
+    SSLCertificateFile {site}/cert.pem
+    SSLCertificateKeyFile {site}/key.pem
+</VirtualHost>
+"""
+FULL = "FileCacheEntries 0\n"
+PAGE = """<html><head><title>page</title></head><body>
+<!--#set var="a" value="b" --><!--#if expr="$a = /b/" --><p>yes</p><!--#else --><p>no</p><!--#endif -->
+<!--#include virtual="/part.html" --><!--#echo var="DOCUMENT_NAME" --><!--#flastmod file="part.html" -->
+""" + "<p>some text that stands between the elements</p>\n" * 40 + "</body></html>\n"
+AGENT = "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: */*\r\nAccept-Encoding: identity\r\n"
+
+# name: (configuration, port, target, request fields, what it is)
+SHAPES = {
+    "stored": ("stored", "plain", "/10k.bin", "", "10 KB from memory"),
+    "not-modified": ("stored", "plain", "/10k.bin", "If-None-Match: @ETAG@\r\n", "304 from memory"),
+    "range": ("stored", "plain", "/10k.bin", "Range: bytes=100-4195\r\n", "4 KB of 10 KB from memory"),
+    "log": ("stored", "log", "/10k.bin", "Referer: http://localhost/\r\n", "10 KB from memory, combined log"),
+    "tls": ("stored", "tls", "/10k.bin", "", "10 KB from memory over TLS 1.3"),
+    "http2": ("stored", "http2", "/10k.bin", "", "10 KB from memory over HTTP/2"),
+    "full": ("full", "plain", "/10k.bin", "", "10 KB, all phases, filters and the file"),
+    "ssi": ("full", "plain", "/page.shtml", "", "a page with six elements, rendered"),
+}
+
+
+def make_site(root):
+    os.chmod(root, 0o755)
+    os.makedirs(f"{root}/htdocs")
+    os.chmod(root, 0o777)
+    for name, content in {"htdocs/10k.bin": b"x" * 10240, "htdocs/part.html": b"<p>part</p>\n", "htdocs/page.shtml": PAGE.encode(),
+                          "mime.types": b"text/html html\n"}.items():
+        with open(f"{root}/{name}", "wb") as f:
+            f.write(content)
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                    "/CN=localhost", "-keyout", f"{root}/key.pem", "-out", f"{root}/cert.pem"], check=True, capture_output=True)
+    os.chmod(f"{root}/key.pem", 0o644)
+    old = time.time() - 3600
+    for at, folders, files in os.walk(f"{root}/htdocs"):
+        for name in files + folders:
+            os.utime(f"{at}/{name}", (old, old))
+
+
+def free_ports(names):
+    sockets = [socket.socket() for _ in names]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+    ports = {name: s.getsockname()[1] for name, s in zip(names, sockets)}
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def has_tls(program):
+    return b"SSLEngine" in open(program, "rb").read()
+
+
+class Site:
+    """What is served, old enough to be remembered."""
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="brigade-profile-")
+        self.root = self.folder.name
+        make_site(self.root)
+        self.at_rest = time.monotonic() + AT_REST
+        return self
+
+    def __exit__(self, *_):
+        self.folder.cleanup()
+
+
+class Server:
+    """The program, under another one if wanted, with the configuration 'stored' or 'full'. Its own files are in the folder root."""
+
+    made = 0
+
+    def __init__(self, site, program, configuration, under=(), patience=60):
+        Server.made += 1
+        self.root = f"{site.root}/{configuration}-{Server.made}"
+        os.mkdir(self.root)
+        os.chmod(self.root, 0o777)
+        self.ports = free_ports(("plain", "log", "tls", "http2"))
+        text = BASE + (FULL if configuration == "full" else STORED + (TLS if has_tls(program) else ""))
+        with open(f"{self.root}/httpd.conf", "w", encoding="utf-8") as f:
+            f.write(text.format(root=self.root, site=site.root, **self.ports))
+        who = {"user": "nobody", "group": "nogroup"} if os.getuid() == 0 else {}
+        self.log = open(f"{self.root}/output", "wb")
+        self.process = subprocess.Popen([w.replace("@ROOT@", self.root) for w in under] + [program, "-X", "-f", f"{self.root}/httpd.conf"],
+                                        stdout=self.log, stderr=self.log, **who)
+        self._wait(patience)
+        time.sleep(max(0, site.at_rest - time.monotonic()))
+
+    def _wait(self, patience):
+        until = time.monotonic() + patience
+        while True:
+            try:
+                # An answer, not only a port: a start opens the ports one after the other.
+                with socket.create_connection(("127.0.0.1", self.ports["plain"]), timeout=patience) as s:
+                    s.sendall(b"GET /none HTTP/1.0\r\n\r\n")
+                    if s.recv(1):
+                        return
+            except OSError:
+                if self.process.poll() is not None or time.monotonic() > until:
+                    text = open(f"{self.root}/output", errors="replace").read()
+                    self.stop()
+                    raise RuntimeError(f"the server did not start: {text[-2000:]}") from None
+                time.sleep(0.05)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(60)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.log.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+class Client:
+    """A connection that asks for one shape, one request after the other."""
+
+    def __init__(self, server, shape):
+        _, port, self.target, self.fields, _ = SHAPES[shape]
+        self.http2 = None
+        if port == "http2":
+            self.http2 = h2_client.Connection(server.ports[port])
+            self.stream = 1
+            return
+        self.sock = socket.create_connection(("127.0.0.1", server.ports[port]), timeout=120)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if port == "tls":
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            context.minimum_version = ssl.TLSVersion.TLSv1_3
+            self.sock = context.wrap_socket(self.sock)
+        if "@ETAG@" in self.fields:
+            head = self._get(self.fields.replace("@ETAG@", '"none"'))
+            self.fields = self.fields.replace("@ETAG@", re.search(rb'(?i)etag: ("[^"]*")', head).group(1).decode())
+
+    def _get(self, fields):
+        self.sock.sendall(f"GET {self.target} HTTP/1.1\r\nHost: localhost\r\n{AGENT}{fields}\r\n".encode())
+        data = b""
+        while b"\r\n\r\n" not in data:
+            data += self._more()
+        head, _, rest = data.partition(b"\r\n\r\n")
+        length = re.search(rb"(?i)content-length: (\d+)", head)
+        want = int(length.group(1)) if length and b" 304 " not in head[:16] else 0
+        while len(rest) < want:
+            rest += self._more()
+        return head
+
+    def _more(self):
+        data = self.sock.recv(65536)
+        if not data:
+            raise RuntimeError("the server closed the connection")
+        return data
+
+    def run(self, n):
+        """@return the status of the last response"""
+        if not self.http2:
+            for _ in range(n):
+                head = self._get(self.fields)
+            return int(head.split(b" ", 2)[1])
+        for _ in range(n):
+            self.http2.request(self.stream, path=self.target)
+            status, body = self.http2.response(self.stream)
+            # What was received may be sent again.
+            update = h2_client.frame(8, payload=len(body).to_bytes(4, "big"))
+            self.http2.send(update)
+            self.stream += 2
+        return int(status)
+
+    def close(self):
+        (self.http2 or self).sock.close()

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a request costs, by shape: system calls, instructions by function, allocations and copied bytes by call site.
+
+    build/profile                       all shapes: text on standard output, out/profile/*.txt and *.svg
+    build/profile stored full           some of them
+    build/profile --copies              copied bytes by call site, too (valgrind's dhat; some seconds for each shape)
+    build/profile --other OLD/brigade   beside another program: which functions grew and shrank
+    build/profile --renew               write test/profile/golden.json anew
+
+Instructions are counted by callgrind, exactly: BRIGADE (out/release/brigade) is the program. build/test fails when a shape
+costs 2 % more instructions than golden.json says, or one system call more, and names the function that grew. A change that
+means to cost more, or that costs less, renews the file in the same commit. Instructions are compared where compiler, variants of
+libc's functions for this processor, and OpenSSL are those of the file; system calls everywhere.
+"""
+import argparse
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import profile_measure as measure  # noqa: E402
+from profile_site import SHAPES  # noqa: E402
+
+GOLDEN = os.path.join(HERE, "golden.json")
+OUT = os.path.join(HERE, "..", "..", "out", "profile")
+TOLERANCE = 0.02
+# A line of the log is handed to another thread, which takes one or several at a time.
+TOLERANCES = {"log": 0.06}
+KEPT = 5  # functions with fewer instructions per request are not in the file
+
+
+def as_golden(profiles, signature):
+    return {"signature": signature,
+            "shapes": {shape: {"status": p.status, "instructions": round(p.instructions), "system calls": dict(sorted(p.system_calls.items())),
+                               "functions": {name: round(n) for name, n in sorted(p.functions.items()) if n >= KEPT}}
+                       for shape, p in profiles.items()}}
+
+
+def load_golden():
+    with open(GOLDEN, encoding="utf-8") as f:
+        return json.load(f)
+
+
+def same_signature(golden, signature):
+    """'' or what differs."""
+    for key in ("machine", "compiler", "openssl"):
+        if golden["signature"][key] != signature[key]:
+            return f"{key}: {signature[key]}, the file has {golden['signature'][key]}"
+    # __memcpy_avx_unaligned_erms: which of memcpy's variants this processor gets.
+    old, new = ({name.split("_")[2]: name for name in s["variants"]} for s in (golden["signature"], signature))
+    others = [f"{new[name]}, the file has {old[name]}" for name in sorted(set(old) & set(new)) if old[name] != new[name]]
+    return f"processor: {others[0]}" if others else ""
+
+
+def grown(old, new):
+    """(function, before, after), the one that grew most first."""
+    names = set(old) | {n for n, cost in new.items() if cost >= KEPT}
+    changes = [(n, old.get(n, 0), new.get(n, 0)) for n in names]
+    return sorted((c for c in changes if c[2] > c[1] + 1), key=lambda c: c[1] - c[2])
+
+
+def more_system_calls(golden, profiles):
+    findings = []
+    for shape, p in profiles.items():
+        old = golden["shapes"].get(shape)
+        if not old:
+            findings.append(f"{shape}: not in golden.json")
+            continue
+        if p.status != old["status"]:
+            findings.append(f"{shape}: status {p.status}, was {old['status']}")
+        for call, n in sorted(p.system_calls.items()):
+            if n > old["system calls"].get(call, 0):
+                findings.append(f"{shape}: {n} calls of {call} for a request, were {old['system calls'].get(call, 0)}")
+    return findings
+
+
+def more_instructions(golden, profiles):
+    findings = []
+    for shape, p in profiles.items():
+        old = golden["shapes"].get(shape)
+        if not old or p.instructions <= old["instructions"] * (1 + TOLERANCES.get(shape, TOLERANCE)):
+            continue
+        lines = [f"    {name}: {after:.0f}, was {before:.0f}" for name, before, after in grown(old["functions"], p.functions)[:6]]
+        findings.append(f"{shape}: {p.instructions:.0f} instructions, were {old['instructions']} "
+                        f"({100 * (p.instructions / old['instructions'] - 1):+.1f} %)\n" + "\n".join(lines))
+    return findings
+
+
+# -- the report -----------------------------------------------------------------------------------------------
+
+
+def ranked(counter, most):
+    return [(name, n) for name, n in sorted(counter.items(), key=lambda item: -item[1]) if n >= 0.05][:most]
+
+
+def text_of(shape, p, other=None, copies=None):
+    lines = [f"{shape}: {SHAPES[shape][4]} ({p.status})", "",
+             f"  instructions {p.instructions:10.0f}" + (f"   other {other.instructions:.0f}, {p.instructions / other.instructions:.4f}" if other else ""),
+             "  system calls " + (", ".join(f"{n} {call}" for call, n in sorted(p.system_calls.items())) or "none"), ""]
+    for kind in measure.KINDS:
+        sites = p.calls_of(kind)
+        where = ", ".join(f"{name} {n:.1f}" for name, n in ranked(sites, 8))
+        lines.append(f"  {kind:15} {sum(sites.values()):7.1f}   {where}")
+    lines += ["", "  instructions of      own    share   sum"]
+    total = 0
+    for name, n in ranked(p.functions, 40):
+        total += n
+        lines.append(f"  {name[:44]:44} {n:9.0f} {100 * n / p.instructions:6.1f} % {100 * total / p.instructions:6.1f} %")
+    if other:
+        changes = sorted(((p.functions.get(n, 0) - other.functions.get(n, 0), n) for n in set(p.functions) | set(other.functions)), key=lambda c: -abs(c[0]))
+        lines += ["", "  more and less than the other:"] + [f"  {d:+9.0f} {n}" for d, n in changes[:20] if abs(d) >= 2]
+    if copies is not None:
+        lines += ["", f"  copied bytes {sum(copies.values()):10.0f}"] + [f"  {n:9.0f} {site}" for site, n in ranked(copies, 20)]
+    return "\n".join(lines) + "\n"
+
+
+def svg_of(profiles):
+    """For each shape a bar of its functions, in proportion, and how much of all the largest so many are."""
+    rows, width, left = [], 900, 110
+    y = 30
+    for shape, p in profiles.items():
+        rows.append(f'<text x="4" y="{y + 15}">{shape}</text><text x="{left + width + 8}" y="{y + 15}">{p.instructions:.0f} instructions, '
+                    f'{sum(p.system_calls.values())} system calls</text>')
+        x = left
+        for i, (name, n) in enumerate(ranked(p.functions, 60)):
+            w = width * n / p.instructions
+            rows.append(f'<rect x="{x:.1f}" y="{y}" width="{max(w - 0.5, 0.2):.1f}" height="20" fill="hsl({i * 47 % 360},55%,70%)">'
+                        f'<title>{name}: {n:.0f}, {100 * n / p.instructions:.1f} %</title></rect>')
+            if w > 7 * len(name):
+                rows.append(f'<text x="{x + 3:.1f}" y="{y + 14}" font-size="10">{name}</text>')
+            x += w
+        y += 32
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 260}" height="{y + 10}" font-family="sans-serif" font-size="12">'
+            f'<rect width="100%" height="100%" fill="#fff"/><text x="{left}" y="18">Instructions of a request by function; the largest first</text>'
+            + "".join(rows) + "</svg>\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--renew", action="store_true")
+    parser.add_argument("--copies", action="store_true")
+    parser.add_argument("--other")
+    parser.add_argument("--out", default=OUT)
+    parser.add_argument("shapes", nargs="*", metavar="SHAPE", help=", ".join(SHAPES))
+    arguments = parser.parse_args()
+    unknown = [s for s in arguments.shapes if s not in SHAPES]
+    if unknown:
+        parser.error(f"no shape {', '.join(unknown)}: there are {', '.join(SHAPES)}")
+    if measure.missing_tools():
+        sys.exit(f"not installed: {', '.join(measure.missing_tools())}")
+    program = os.path.abspath(os.environ.get("BRIGADE", os.path.join(HERE, "..", "..", "out", "release", "brigade")))
+    profiles = measure.measure(program, arguments.shapes)
+    others = measure.measure(os.path.abspath(arguments.other), arguments.shapes) if arguments.other else {}
+    os.makedirs(arguments.out, exist_ok=True)
+    for shape, p in profiles.items():
+        copies = measure.copied_bytes(program, shape) if arguments.copies else None
+        text = text_of(shape, p, others.get(shape), copies)
+        print(text, flush=True)
+        with open(os.path.join(arguments.out, f"{shape}.txt"), "w", encoding="utf-8") as f:
+            f.write(text)
+    with open(os.path.join(arguments.out, "profile.svg"), "w", encoding="utf-8") as f:
+        f.write(svg_of(profiles))
+    if arguments.renew:
+        golden = as_golden(profiles, measure.signature(program, profiles))
+        if arguments.shapes and os.path.exists(GOLDEN):
+            golden["shapes"] = {**load_golden()["shapes"], **golden["shapes"]}
+        with open(GOLDEN, "w", encoding="utf-8") as f:
+            json.dump(golden, f, indent=1, sort_keys=True)
+            f.write("\n")
+    elif os.path.exists(GOLDEN):
+        golden = load_golden()
+        differs = same_signature(golden, measure.signature(program, profiles))
+        findings = more_system_calls(golden, profiles) + ([] if differs else more_instructions(golden, profiles))
+        print("\n".join(["Against golden.json" + (f" (system calls alone; {differs})" if differs else "") + ":", *(findings or ["nothing grew"])]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests cost what golden.json says, or less. `build/profile --renew` writes it anew; `build/profile` shows where the cost is."""
+import os
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import profile_measure as measure  # noqa: E402
+import request_profile as profile  # noqa: E402
+
+PROGRAM = os.path.abspath(os.environ.get("BRIGADE", os.path.join(profile.HERE, "..", "..", "out", "release", "brigade")))
+
+
+@pytest.fixture(scope="module")
+def profiles():
+    if measure.missing_tools():
+        pytest.skip(f"not installed: {', '.join(measure.missing_tools())}")
+    return measure.measure(PROGRAM)
+
+
+def check(findings, more=lambda: []):
+    assert not findings, "\n".join([*findings, *more(), "If that is meant: build/profile --renew, in the same commit"])
+
+
+def test_system_calls(profiles):
+    check(profile.more_system_calls(profile.load_golden(), profiles))
+
+
+def test_instructions(profiles):
+    golden = profile.load_golden()
+    differs = profile.same_signature(golden, measure.signature(PROGRAM, profiles))
+    if differs:
+        pytest.skip(f"instructions cannot be compared; {differs}")
+    findings = profile.more_instructions(golden, profiles)
+    # What runs once a second may fall into one shape by chance: what grew is measured once more.
+    if findings:
+        findings = profile.more_instructions(golden, measure.measure(PROGRAM, [f.split(":")[0] for f in findings]))
+    check(findings)
+
+
+def test_what_grew_is_named():
+    """A file that has less is not kept to, and the function is named."""
+    p = measure.Profile()
+    p.functions.update({"big": 1000, "small": 100})
+    p.system_calls = {"writev": 2}
+    p.status = 200
+    golden = profile.as_golden({"stored": p}, {})
+    assert not profile.more_system_calls(golden, {"stored": p}) and not profile.more_instructions(golden, {"stored": p})
+    p.functions["small"] += 23
+    p.system_calls["writev"] += 1
+    assert profile.more_instructions(golden, {"stored": p}) == ["stored: 1123 instructions, were 1100 (+2.1 %)\n    small: 123, was 100"]
+    assert profile.more_system_calls(golden, {"stored": p}) == ["stored: 3 calls of writev for a request, were 2"]
