@@ -5,6 +5,7 @@ import itertools
 import os
 import time
 
+import h2_client
 import pytest
 
 from ssi_site import CONF, ERROR, body, echo, include, set_to
@@ -285,6 +286,17 @@ def test_proxied_parts(serve):
             answer = c.read_response()
             assert answer.body.startswith(b"(x)(") and answer.body.endswith(b")(y)(cookie)")
             assert answer.all("Set-Cookie") == []
+
+
+def test_over_http2(serve):
+    server, gates = start(serve, "<" + script_includes("xyz") + ">", "xyz", "Protocols h2c http/1.1\n")
+    with h2_client.Connection(server.port) as c:
+        for stream, order in ((1, "zxy"), (3, "yzx")):
+            c.request(stream, path="/a.shtml")
+            gates.wait_for(*"xyz")
+            for name in order:
+                gates.open(name)
+            assert c.response(stream) == (200, b"<(x)(y)(z)>")
 
 
 @pytest.mark.threads
