@@ -308,6 +308,7 @@ conn_rec *connection_copy(conn_rec *of, apr_pool_t *p)
     c->cs = &cr->cs;
     c->pool = p;
     c->master = of->master ? of->master : of;
+    c->id = connection_next_id(); /* mod_cgid finds, and ends, its programs by it */
     c->conn_config = conf_vector_copy(p, of->conn_config);
     c->notes = apr_table_copy(p, of->notes);
     c->bucket_alloc = brg_bucket_alloc_create(p);
