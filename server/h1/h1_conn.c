@@ -69,6 +69,12 @@ int h1_conn_written(brg_conn *bc)
         h1_conn_close(bc);
         return 0;
     }
+    if (bc->above) { /* it was asked for another protocol */
+        conn_enter(bc, CONN_HEAD);
+        bc->driver = conn_protocol_of()->driver;
+        bc->driver->run(bc);
+        return 0;
+    }
     if (bc->close_after != CONN_KEEP) {
         h1_conn_linger(bc);
         return 0;

@@ -70,7 +70,10 @@ void *h2_server_merge(apr_pool_t *p, void *basev, void *addv)
 
 void *h2_dir_create(apr_pool_t *p, char *path)
 {
-    return apr_pcalloc(p, sizeof(h2_dir_conf));
+    h2_dir_conf *dc = apr_pcalloc(p, sizeof *dc);
+
+    dc->upgrade = H2_UNSET;
+    return dc;
 }
 
 void *h2_dir_merge(apr_pool_t *p, void *basev, void *addv)
@@ -80,6 +83,7 @@ void *h2_dir_merge(apr_pool_t *p, void *basev, void *addv)
 
     dc->pushes = merge_hints(p, base->pushes, add->pushes);
     dc->hints = merge_hints(p, base->hints, add->hints);
+    dc->upgrade = add->upgrade == H2_UNSET ? base->upgrade : add->upgrade;
     return dc;
 }
 
@@ -266,7 +270,9 @@ const command_rec h2_commands[] = {
     AP_INIT_TAKE2("H2EarlyHint", set_hint, NULL, OR_FILEINFO, "name and value of a field of 103"),
     AP_INIT_TAKE123("H2PushResource", set_resource, NULL, OR_FILEINFO,
                     "[add] URI [critical]: a Link field of 103; nothing is pushed"),
-    OFF("H2Upgrade", OR_FILEINFO, "the change from HTTP/1.1 by an Upgrade field"),
+    AP_INIT_FLAG(
+        "H2Upgrade", ap_set_flag_slot, (void *)APR_OFFSETOF(h2_dir_conf, upgrade), OR_FILEINFO,
+        "off: clients in the clear cannot change to HTTP/2 by an Upgrade field; default: on"),
     OFF("H2ProxyRequests", OR_FILEINFO, "a forward proxy over HTTP/2"),
     OFF("H2WebSockets", RSRC_CONF, "the extended CONNECT"),
     NOTICE("H2Push", OR_FILEINFO, no_push),

@@ -103,6 +103,12 @@ static void input_setting(h2_session *h, unsigned id, uint32_t value)
     }
 }
 
+void h2_input_settings(h2_session *h, const uint8_t *payload, uint32_t len)
+{
+    for (uint32_t i = 0; i + 6 <= len && !h->ending; i += 6)
+        input_setting(h, (unsigned)payload[i] << 8 | payload[i + 1], h2_get32(payload + i + 2));
+}
+
 static void input_settings(h2_session *h, const h2_frame *f, const uint8_t *payload)
 {
     if (f->stream) {
@@ -112,8 +118,7 @@ static void input_settings(h2_session *h, const h2_frame *f, const uint8_t *payl
     } else if (f->len > 6 * INPUT_SETTINGS) {
         h2_fail(h, H2_ENHANCE_YOUR_CALM, "SETTINGS with too many values");
     } else if (!(f->flags & H2_ACK)) {
-        for (uint32_t i = 0; i < f->len && !h->ending; i += 6)
-            input_setting(h, (unsigned)payload[i] << 8 | payload[i + 1], h2_get32(payload + i + 2));
+        h2_input_settings(h, payload, f->len);
         if (!h->ending && !(h->settings_came && h2_limit_cheap(h, "SETTINGS, again and again")))
             h2_ctl(h, H2_SETTINGS, H2_ACK, 0, NULL, 0);
         h->settings_came = 1;
@@ -385,6 +390,7 @@ static int input_preface(h2_session *h)
         return 0;
     conn_in_consume(bc, H2_PREFACE_LEN);
     h->preface = 1;
+    h2_upgrade_run(h);
     return 1;
 }
 

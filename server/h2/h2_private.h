@@ -16,6 +16,7 @@
  *   h2_limits.c   floods
  *   h2_codec.c    heads of stored responses
  *   h2_conf.c     directives
+ *   h2_upgrade.c  connections of HTTP/1.1 that become such ones
  *   mod_http2.c   hooks, variables, early hints
  *
  * A session belongs to its connection's loop. Of a stream that a worker runs, what is under the session's lock is
@@ -46,10 +47,13 @@
 
 #define H2_SESSION_TAG 0x48325345u
 #define H2_STREAM_TAG 0x48325354u
+#define H2_UPGRADE_TAG 0x48325550u
 #define H2_BUCKETS 32
 #define H2_URGENCIES 8
 #define H2_URGENCY_DEFAULT 3
-#define H2_CHUNK 16384       /**< output of a running request is kept in pieces of this size */
+#define H2_CHUNK    \
+    (H2_FRAME_MAX - \
+     H2_FRAME_HEAD)          /**< output of a running request is kept in such pieces: a frame */
 #define H2_CTL_MOST 16384    /**< bytes of frames that answer frames and wait for the client */
 #define H2_BUDGET 100        /**< streams that may come to nothing without one that is completed */
 #define H2_TURN_BYTES 262144 /**< sent on a connection in one turn */
@@ -59,6 +63,7 @@
 
 typedef struct h2_session h2_session;
 typedef struct h2_stream h2_stream;
+typedef struct h2_upgrade h2_upgrade;
 
 /** A field of responses 103. */
 typedef struct h2_hint {
@@ -79,6 +84,7 @@ typedef struct h2_server_conf {
 /** Settings of a directory. */
 typedef struct h2_dir_conf {
     apr_array_header_t *pushes, *hints;
+    int upgrade;
 } h2_dir_conf;
 
 #define H2_UNSET (-1)
@@ -181,6 +187,7 @@ struct h2_session {
     brg_conn *bc;
     h2_server_conf conf;
     hpack_table decoder;
+    h2_upgrade *upgrade; /**< stream 1 runs when the preface came; of the conn_rec's pool */
     uint32_t peer_window;
     int frame_most;      /**< bytes of data in a frame that is sent */
     int64_t window;      /**< of the connection, that the client gave */
@@ -244,6 +251,22 @@ void h2_wants(h2_session *h);
 
 /** Take the frames that are here. */
 void h2_input(h2_session *h);
+
+/** Take settings of the client. @param payload  of SETTINGS */
+void h2_input_settings(h2_session *h, const uint8_t *payload, uint32_t len);
+
+/* ---- h2_upgrade.c ---- */
+
+/** 1 if r, which asks for h2c, may have it. Threads: the owner of its connection. */
+int h2_upgrade_fits(const request_rec *r);
+/** r becomes stream 1 when it is over: bc->above is a h2_upgrade from here on. Threads: as above. */
+void h2_upgrade_begin(const request_rec *r);
+/** What h2_upgrade_begin() left, taken out of bc->above; NULL: nothing. It lives as long as bc->c. Threads: the loop. */
+h2_upgrade *h2_upgrade_of(brg_conn *bc);
+/** The settings that came with it hold from here on. Threads: the loop. */
+void h2_upgrade_settings(h2_session *h);
+/** The preface came: run stream 1. Some clients have no room for a response behind 101. Threads: the loop. */
+void h2_upgrade_run(h2_session *h);
 
 /* ---- h2_request.c; the loop ---- */
 

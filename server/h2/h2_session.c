@@ -274,6 +274,7 @@ static void session_turn(h2_session *h)
 
 static void h2_run(brg_conn *bc)
 {
+    h2_upgrade *up = h2_upgrade_of(bc);
     h2_session *h = bc->above;
 
     BRG_ASSERT(loop_self() == bc->loop && !bc->master);
@@ -283,6 +284,10 @@ static void h2_run(brg_conn *bc)
         return;
     }
     BRG_ASSERT_TAG(h, H2_SESSION_TAG);
+    if (up) {
+        h->upgrade = up;
+        h2_upgrade_settings(h);
+    }
     if (!bc->failed)
         session_turn(h);
     if (bc->failed || (bc->read_eof && !bc->rd_ready && !h->ending && !h->goaway_sent))

@@ -88,16 +88,23 @@ static const conn_protocol protocol = {.name = "h2",
 static int propose(conn_rec *c, request_rec *r, server_rec *s, const apr_array_header_t *offers,
                    apr_array_header_t *proposals)
 {
-    if (r || !offers || !conn_protocol_of() || list_index(offers, "h2") < 0)
+    const char *name = r ? "h2c" : "h2";
+
+    if (!offers || !conn_protocol_of() || list_index(offers, name) < 0 ||
+        (r && !h2_upgrade_fits(r)))
         return DECLINED;
-    APR_ARRAY_PUSH(proposals, const char *) = "h2";
+    APR_ARRAY_PUSH(proposals, const char *) = name;
     return OK;
 }
 
 /* The transport below goes on with it. */
 static int take_over(conn_rec *c, request_rec *r, server_rec *s, const char *name)
 {
-    return !r && conn_protocol_of() && !strcmp(name, "h2") ? OK : DECLINED;
+    if (!conn_protocol_of() || strcmp(name, r ? "h2c" : "h2"))
+        return DECLINED;
+    if (r)
+        h2_upgrade_begin(r);
+    return OK;
 }
 
 static const char *spoken(const conn_rec *c)

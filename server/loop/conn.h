@@ -101,7 +101,7 @@ struct brg_conn {
     const struct conn_driver *driver;       /**< the protocol (driver.h) */
     const struct conn_transport *transport; /**< NULL: the plain socket (transport.h) */
     void *below;                            /**< the transport's own */
-    void *above;                            /**< the driver's own */
+    void *above; /**< the driver's own; with that of HTTP/1: another one is to follow */
     /** A stream: the connection that carries it. It has that one's descriptor, is in no poll set and on
      * no list of open connections, and its transport is what the other connection's driver gave it. */
     brg_conn *master;

@@ -96,9 +96,12 @@ static request_rec *request_last(request_rec *r)
 }
 
 /* 0: the end of the response did not reach HTTP_OUTERROR, because a filter could not read the body or gave
- * up. 1 also if that filter is not on the chain: whoever removed it ends the response itself. */
+ * up. 1 also if that filter is not on the chain: whoever removed it ends the response itself; and behind a 101
+ * there is no end. */
 static int request_came_through(const request_rec *r)
 {
+    if (r->status == HTTP_SWITCHING_PROTOCOLS)
+        return 1;
     for (const ap_filter_t *f = r->proto_output_filters; f; f = f->next)
         if (f->frec == ap_http_outerror_filter_handle)
             return f->ctx != NULL;

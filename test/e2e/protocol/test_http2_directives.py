@@ -21,11 +21,12 @@ FILES = {"a.txt": "first\n", "b.txt": "b" * 10240, "page.shtml": "<!--#echo var=
 BASE = "Protocols h2c http/1.1\n"
 HONOURED = {"H2Direct": "off", "H2EarlyHints": "on", "H2ModernTLSOnly": "off", "H2OutputBuffering": "off", "H2MaxSessionStreams": "10",
             "H2WindowSize": "65535", "H2StreamMaxMemSize": "32768", "H2MaxHeaderBlockLen": "16384", "H2MaxStreamErrors": "3",
-            "H2MaxDataFrameLen": "1000", "H2Padding": "4", "H2StreamTimeout": "5", "H2EarlyHint": "Link </a>", "H2PushResource": "/a.css"}
+            "H2MaxDataFrameLen": "1000", "H2Padding": "4", "H2StreamTimeout": "5", "H2EarlyHint": "Link </a>", "H2PushResource": "/a.css",
+            "H2Upgrade": "on"}
 NOTICES = {"H2Push": "on", "H2PushPriority": "* after", "H2PushDiarySize": "64", "H2MinWorkers": "1", "H2MaxWorkers": "9",
            "H2MaxWorkerIdleSeconds": "9", "H2TLSWarmUpSize": "9", "H2TLSCoolDownSecs": "9", "H2CopyFiles": "on",
            "H2SerializeHeaders": "on", "H2SessionExtraFiles": "5"}
-REFUSED = {"H2Upgrade": "on", "H2ProxyRequests": "on", "H2WebSockets": "on"}
+REFUSED = {"H2ProxyRequests": "on", "H2WebSockets": "on"}
 
 
 def stock_commands():
