@@ -351,7 +351,7 @@ int cache_reply_to(response_cache *c, brg_conn *bc, const http_head *h, const ht
     cache_touch(c, e);
     c->figures.hits++;
     answer_count(e, choice.head);
-    *reply = (cache_reply){.owner = &e->ref};
+    *reply = (cache_reply){.owner = &e->ref, .urgency = form->urgency};
     reply->head_len =
         choice.n ? codec->put_part(out, form, choice.head->answer, &terms, choice.part, choice.len)
                  : codec->put(out, form, choice.head->answer, &terms);

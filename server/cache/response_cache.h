@@ -54,6 +54,7 @@ typedef struct cache_reply {
     size_t head_len;   /**< bytes of the head */
     const char *data;  /**< the body; NULL: none */
     size_t len;        /**< of data */
+    uint8_t urgency;   /**< http_stored_head's */
     shared_ref *owner; /**< to be held by who sends from data after this call; not held yet */
 } cache_reply;
 

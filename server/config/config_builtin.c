@@ -76,8 +76,7 @@ static int conf_builtin_is_shared(const module *m)
  * before it. */
 static int conf_builtin_is_second(const module *m)
 {
-    return !strcmp(m->name, "mod_http2.c") || !strcmp(m->name, "mod_deflate.c") ||
-           !strcmp(m->name, "mod_brotli.c");
+    return !strcmp(m->name, "mod_deflate.c") || !strcmp(m->name, "mod_brotli.c");
 }
 
 /* Whether BuiltinModule switched a built-in module off. */
@@ -111,19 +110,18 @@ module *conf_builtin_find(const char *symbol)
     return NULL;
 }
 
-/* LoadModule takes the file that it names: where something lacks, and, of modules that are second to
- * Apache's, in configurations of Apache's and in those that name what is built in. */
+/* LoadModule takes the file that it names: where something lacks; of modules that are second to Apache's, in
+ * configurations of Apache's and in those that name what is built in; and HTTP/2 of our own goes over TLS of our own. */
 static int conf_builtin_gives_way(const module *m)
 {
     const module *ssl = conf_builtin_find("ssl_module");
 
     if (*conf_lack_of(m))
         return 1;
-    if (!conf_builtin_is_second(m) || *conf_switch_on_of(m))
+    if (*conf_switch_on_of(m))
         return 0;
-    if (conf_present != CONF_PRESENT_AUTO)
-        return 1;
-    /* HTTP/2 of our own goes over TLS of our own. */
+    if (conf_builtin_is_second(m))
+        return conf_present != CONF_PRESENT_AUTO;
     return !strcmp(m->name, "mod_http2.c") && ssl && (*conf_lack_of(ssl) || *conf_switch_of(ssl));
 }
 

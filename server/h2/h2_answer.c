@@ -24,6 +24,7 @@ typedef struct answer_said {
     int status;
     int chunked, length_known;
     uint64_t length;
+    uint8_t urgency;
 } answer_said;
 
 static void block_end(shared_ref *ref)
@@ -57,6 +58,8 @@ static void answer_note(answer_said *said, const char *name, size_t name_len, co
         said->chunked = len >= 7 && !strncasecmp(value + len - 7, "chunked", 7);
     else if (answer_is(name, name_len, "content-length"))
         said->length_known = !http_parse_length(value, len, &said->length);
+    else if (answer_is(name, name_len, "content-type"))
+        said->urgency = h2_urgency_of_type(value, len);
 }
 
 static uint8_t *answer_put_line(uint8_t *out, char *name, size_t name_len, const char *value,
@@ -117,6 +120,9 @@ static void answer_begin_body(h2_stream *s, const answer_said *said, h2_block *b
     const int none = s->is_head || said->status == 204 || said->status == 304;
 
     a->left = said->length;
+    s->pipe->ranked = s->session->unranked = 1;
+    s->pipe->urgency = said->urgency;
+    s->pipe->length = said->length_known ? said->length : UINT64_MAX;
     if (none || (!said->chunked && said->length_known && !said->length)) {
         a->state = H2_ANSWER_OVER;
         s->pipe->over = 1;
@@ -135,7 +141,7 @@ static void answer_take_head(h2_stream *s)
     char *end = a->head + a->head_len, *space = memchr(a->head, ' ', a->head_len);
     char *lf = memchr(a->head, '\n', a->head_len);
     h2_block *b = answer_block(a->head_len);
-    answer_said said = {0};
+    answer_said said = {.urgency = H2_URGENCY_DEFAULT};
 
     if (b && space && space + 4 <= end && space < lf)
         said.status = atoi(space + 1);

@@ -13,6 +13,7 @@
 
 #define CODEC_DATE 33 /* "date" in the static table */
 #define CODEC_NAME_MOST 256
+#define CODEC_PART_ROOM (HPACK_LINE_ROOM(14, 24) + HPACK_LINE_ROOM(13, HTTP_PART_ROOM))
 
 /* Fields of one connection: RFC 9113, 8.2.2. */
 static int codec_leaves_out(const char *name)
@@ -65,6 +66,12 @@ static uint8_t *codec_put_field(uint8_t *p, const http_answer *a, const http_ans
     return hpack_put_line(p, name, len, f->value, strlen(f->value), 0);
 }
 
+/* What codec_put_part() appends. */
+static int codec_is_of_part(const http_answer *a, int field)
+{
+    return a->status == 206 && (field == a->length_at || field == a->range_at);
+}
+
 static int codec_serialise(http_stored_head *out, const http_answer *a)
 {
     static const char blank[HTTP_DATE_LEN + 1] = "                             ";
@@ -72,8 +79,9 @@ static int codec_serialise(http_stored_head *out, const http_answer *a)
     uint8_t *p, *date;
 
     BRG_ASSERT(!out->text && a->status >= 200);
-    if (size > HTTP_HEAD_ROOM || !(out->text = malloc(size)))
+    if (size + CODEC_PART_ROOM > HTTP_HEAD_ROOM || !(out->text = malloc(size)))
         return -1;
+    out->urgency = H2_URGENCY_DEFAULT;
     out->dated_off = 0;
     out->dated_second = -1;
     p = hpack_put_status((uint8_t *)out->text, a->status);
@@ -81,8 +89,12 @@ static int codec_serialise(http_stored_head *out, const http_answer *a)
     out->date_off = (uint32_t)(date - (uint8_t *)out->text);
     if (*a->server)
         p = hpack_put_line(p, "server", 6, a->server, strlen(a->server), 0);
-    for (int i = 0; i < a->n_fields && p; i++)
-        p = codec_put_field(p, a, &a->field[i], out);
+    for (int i = 0; i < a->n_fields && p; i++) {
+        if (!strcasecmp(a->field[i].name, "Content-Type"))
+            out->urgency = h2_urgency_of_type(a->field[i].value, strlen(a->field[i].value));
+        if (!codec_is_of_part(a, i))
+            p = codec_put_field(p, a, &a->field[i], out);
+    }
     if (!p) {
         free(out->text);
         out->text = NULL;
@@ -109,4 +121,21 @@ static size_t codec_put(char *to, http_stored_head *head, const http_answer *a,
     return head->len;
 }
 
-const http_codec h2_codec = {.id = HTTP_CODEC_H2, .serialise = codec_serialise, .put = codec_put};
+static size_t codec_put_part(char *to, http_stored_head *head, const http_answer *a,
+                             const http_answer_terms *t, const http_part *part, apr_off_t length)
+{
+    char text[HTTP_PART_ROOM];
+    uint8_t *p = (uint8_t *)to + codec_put(to, head, a, t);
+
+    BRG_ASSERT(a->status == 206);
+    p = hpack_put_line(p, "content-length", 14, text, http_put_number(text, (apr_uint64_t)length),
+                       0);
+    if (part)
+        p = hpack_put_line(p, "content-range", 13, text, http_part_text(text, part), 0);
+    return (size_t)(p - (uint8_t *)to);
+}
+
+const http_codec h2_codec = {.id = HTTP_CODEC_H2,
+                             .serialise = codec_serialise,
+                             .put = codec_put,
+                             .put_part = codec_put_part};

@@ -230,8 +230,7 @@ static int output_stored_some(h2_stream *s)
     return !s->left;
 }
 
-int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, uint8_t urgency,
-                     uint8_t incremental)
+int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, const h2_stream *as)
 {
     gather *g = output_gather(h);
     const int padding = output_padding(h, OUTPUT_PAD_MOST);
@@ -259,8 +258,10 @@ int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, uint8
     s->left = now.left;
     s->owner = now.owner;
     shared_hold(s->owner);
-    s->urgency = urgency;
-    s->incremental = incremental;
+    s->urgency = as->urgency;
+    s->incremental = as->incremental;
+    s->asked = as->asked;
+    h2_rank(s, reply->urgency, reply->len);
     s->remote_closed = s->answered = 1;
     h2_stream_ready(s);
     return 0;
@@ -376,6 +377,20 @@ static h2_stream *output_next(const h2_session *h)
     return NULL;
 }
 
+/* Heads that came since the last turn told what their streams are worth. */
+static void output_rank(h2_session *h)
+{
+    pthread_mutex_lock(&h->lock);
+    for (int i = 0; h->unranked && i < H2_BUCKETS; i++)
+        for (h2_stream *s = h->bucket[i]; s; s = s->next)
+            if (s->pipe && s->pipe->ranked) {
+                s->pipe->ranked = 0;
+                h2_rank(s, s->pipe->urgency, s->pipe->length);
+            }
+    h->unranked = 0;
+    pthread_mutex_unlock(&h->lock);
+}
+
 void h2_output(h2_session *h)
 {
     brg_conn *bc = h->bc;
@@ -383,6 +398,8 @@ void h2_output(h2_session *h)
     h2_stream *s;
 
     output_ctl(h);
+    if (h->streams_n)
+        output_rank(h);
     while (!bc->failed && !bc->pending && h->window > until && (s = output_next(h)) != NULL)
         if (output_stream(s) && s->incremental) {
             h2_stream_unready(s);

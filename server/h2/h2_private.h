@@ -12,6 +12,7 @@
  *   h2_stream.c   streams: found, opened, ended
  *   h2_pipe.c     the transport of a stream that runs as a request: body in, response out
  *   h2_answer.c   the response that comes out, from HTTP/1 text to field blocks and data
+ *   h2_priority.c what clients and content types say about that
  *   h2_output.c   which stream sends next, and frames in as few writes as possible
  *   h2_limits.c   floods
  *   h2_codec.c    heads of stored responses
@@ -51,6 +52,7 @@
 #define H2_BUCKETS 32
 #define H2_URGENCIES 8
 #define H2_URGENCY_DEFAULT 3
+#define H2_LARGE 65536 /**< bytes of a body from which on a stream gives way after each frame */
 #define H2_CHUNK    \
     (H2_FRAME_MAX - \
      H2_FRAME_HEAD)          /**< output of a running request is kept in such pieces: a frame */
@@ -153,9 +155,11 @@ typedef struct h2_pipe {
     h2_chunk *out, *out_last;
     size_t out_bytes;
     int out_most;
-    int over;  /**< the response is complete */
-    int reset; /**< nobody wants it */
-    int dirty; /**< on session->dirty */
+    int over;                /**< the response is complete */
+    int reset;               /**< nobody wants it */
+    uint8_t ranked, urgency; /**< the head told what it is worth */
+    uint64_t length;         /**< of the body, with ranked */
+    int dirty;               /**< on session->dirty */
     h2_stream *dirty_next;
 } h2_pipe;
 
@@ -168,6 +172,7 @@ struct h2_stream {
     int32_t recv_window;                 /**< that we gave */
     uint64_t expects, came;              /**< Content-Length of the request, and data so far */
     uint8_t urgency, incremental;
+    uint8_t asked;   /**< by the client: its response does not change it */
     uint8_t is_head; /**< the method is HEAD */
     uint8_t has_length;
     uint8_t remote_closed, local_closed;
@@ -210,6 +215,7 @@ struct h2_session {
     uint8_t *ctl; /**< frames that do not belong to streams' output; malloc() */
     uint32_t ctl_len, ctl_cap;
     pthread_mutex_t lock;
+    uint8_t unranked; /**< heads came whose pipes are ranked; under the lock */
     h2_stream *dirty; /**< workers changed them; under the lock */
     size_t out_bytes; /**< in the pipes of all streams; under the lock */
     struct loop_note note;
@@ -273,8 +279,16 @@ void h2_upgrade_run(h2_session *h);
 /** A field block that opens a stream, or ends one with trailers. @param flags  of its HEADERS */
 void h2_take_block(h2_session *h, uint32_t id, unsigned flags, const uint8_t *block, size_t len);
 
-/** Set the priority of a stream by a field value. Source: RFC 9218, 4 */
+/* ---- h2_priority.c; the loop, but for the last ---- */
+
+/** Read a priority field. Source: RFC 9218, 4 */
+void h2_priority_parse(const char *value, size_t len, uint8_t *urgency, uint8_t *incremental);
+/** Set the priority of a stream by a field value. */
 void h2_set_priority(h2_stream *s, const char *value, size_t len);
+/** The same by its response, if the client said nothing. @param len  of its body; UINT64_MAX: unknown */
+void h2_rank(h2_stream *s, uint8_t urgency, uint64_t len);
+/** What a content type is worth. Threads: any */
+uint8_t h2_urgency_of_type(const char *type, size_t len);
 
 /* ---- h2_stream.c; the loop ---- */
 
@@ -378,9 +392,9 @@ void h2_credit(h2_session *h, uint32_t stream, uint32_t bytes);
 /** Send what may be sent. */
 void h2_output(h2_session *h);
 struct cache_reply;
-/** Answer from memory: the head is at h2_output_room(). @return 0; -1: no memory, nothing is sent */
-int h2_output_stored(h2_session *h, uint32_t id, const struct cache_reply *reply, uint8_t urgency,
-                     uint8_t incremental);
+/** Answer from memory, with the priority of @a as: the head is at h2_output_room(). @return 0; -1: no memory, nothing is sent */
+int h2_output_stored(h2_session *h, uint32_t id, const struct cache_reply *reply,
+                     const h2_stream *as);
 /** Where the head of a stored response is to be put. */
 char *h2_output_room(h2_session *h);
 

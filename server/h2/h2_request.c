@@ -42,35 +42,6 @@ static request_scratch *request_scratch_of(const h2_session *h)
     return scratch;
 }
 
-/* ---- priority: RFC 9218, 4 ---- */
-
-static void priority_parse(const char *value, size_t len, uint8_t *urgency, uint8_t *incremental)
-{
-    const char *p = value, *item;
-    size_t n;
-
-    while (http_list_next(&p, value + len, &item, &n))
-        if (n == 3 && item[0] == 'u' && item[1] == '=' && item[2] >= '0' && item[2] <= '7')
-            *urgency = (uint8_t)(item[2] - '0');
-        else if (n >= 1 && item[0] == 'i' && (n == 1 || (n == 4 && !memcmp(item, "i=?1", 4))))
-            *incremental = 1;
-        else if (n == 4 && !memcmp(item, "i=?0", 4))
-            *incremental = 0;
-}
-
-void h2_set_priority(h2_stream *s, const char *value, size_t len)
-{
-    uint8_t urgency = s->urgency, incremental = s->incremental;
-    int was_ready = s->ready_prev != NULL;
-
-    priority_parse(value, len, &urgency, &incremental);
-    h2_stream_unready(s);
-    s->urgency = urgency;
-    s->incremental = incremental;
-    if (was_ready)
-        h2_stream_ready(s);
-}
-
 /* ---- running it ---- */
 
 static void request_malformed(h2_session *h, uint32_t id, const char *why)
@@ -118,7 +89,7 @@ static int request_from_memory(h2_session *h, uint32_t id, unsigned flags, const
         return 0;
     h->bc->loop->ended_n++;
     h->bc->idle_until = h->bc->loop->monotonic + h->bc->base->keep_alive_timeout;
-    if (h2_output_stored(h, id, &reply, as->urgency, as->incremental))
+    if (h2_output_stored(h, id, &reply, as))
         h2_reset_id(h, id, H2_INTERNAL_ERROR);
     return 1;
 }
@@ -126,12 +97,12 @@ static int request_from_memory(h2_session *h, uint32_t id, unsigned flags, const
 static void request_take(h2_session *h, uint32_t id, unsigned flags, request_scratch *t,
                          const hpack_list *list, const h2_request_parts *p)
 {
-    h2_stream as = {.urgency = H2_URGENCY_DEFAULT}, *s;
+    h2_stream as = {.urgency = H2_URGENCY_DEFAULT, .asked = p->priority != NULL}, *s;
     http_head *head = &t->head;
     int length;
 
     if (p->priority)
-        priority_parse(p->priority->value, p->priority->value_len, &as.urgency, &as.incremental);
+        h2_priority_parse(p->priority->value, p->priority->value_len, &as.urgency, &as.incremental);
     h2_head_begin(head);
     head->head_len = (uint32_t)list->size;
     if (!list->cut)
@@ -157,6 +128,7 @@ static void request_take(h2_session *h, uint32_t id, unsigned flags, request_scr
     }
     s->urgency = as.urgency;
     s->incremental = as.incremental;
+    s->asked = as.asked;
     s->is_head = head->method_id == HTTP_METHOD_HEAD;
     s->has_length = length >= 0;
     s->expects = as.expects;

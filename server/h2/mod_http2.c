@@ -85,13 +85,20 @@ static const conn_protocol protocol = {.name = "h2",
                                        .chosen = protocol_chosen,
                                        .is_modern = protocol_is_modern};
 
+/* Over TLS of a module HTTP/2 is that module's to carry. */
+static int may_become(conn_rec *c, const request_rec *r)
+{
+    const brg_conn *bc = connection_of(c);
+
+    return r ? h2_upgrade_fits(r) : bc && bc->transport && !bc->master;
+}
+
 static int propose(conn_rec *c, request_rec *r, server_rec *s, const apr_array_header_t *offers,
                    apr_array_header_t *proposals)
 {
     const char *name = r ? "h2c" : "h2";
 
-    if (!offers || !conn_protocol_of() || list_index(offers, name) < 0 ||
-        (r && !h2_upgrade_fits(r)))
+    if (!offers || !conn_protocol_of() || list_index(offers, name) < 0 || !may_become(c, r))
         return DECLINED;
     APR_ARRAY_PUSH(proposals, const char *) = name;
     return OK;

@@ -43,6 +43,7 @@ typedef struct http_stored_head {
     uint32_t dated_off;             /**< where the value of the dated field is; 0 = there is none */
     apr_time_t dated_second;        /**< the second that it is right for */
     uint32_t length_off, range_off; /**< where the values of Content-Length and Content-Range are */
+    uint8_t urgency;                /**< for protocols that send several at once */
 } http_stored_head;
 
 /** What changes from one answer to the next. */

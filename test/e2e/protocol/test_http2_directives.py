@@ -163,3 +163,18 @@ def test_field_block_of_a_response_over_the_limit(serve):
         assert h2.response(1)[0] is None
         h2.request(3, path="/a.txt")
         assert h2.response(3) == (200, b"first\n")
+
+
+LOAD = "LoadModule http2_module @MODULES@/mod_http2.so\n"
+APACHES = "LoadModule mpm_event_module @MODULES@/mod_mpm_event.so\nLoadModule authz_core_module @MODULES@/mod_authz_core.so\n"
+SSL = "LoadModule ssl_module @MODULES@/mod_ssl.so\n"
+
+
+@pytest.mark.skipif(not os.path.exists(f"{brigade.APACHE_MODULES}/mod_http2.so"), reason="no mod_http2.so")
+@pytest.mark.parametrize("lines,kind", [
+    (LOAD, b"static"), (APACHES + LOAD, b"static"), (APACHES + LOAD + SSL, b"static"), (APACHES + "BuiltinModule http2_module Off\n" + LOAD, b"shared"),
+    (APACHES + LOAD + "H2WebSockets on\n", b"shared"), (APACHES + LOAD + SSL + "SSLEngine optional\n", b"shared"),
+    (APACHES + "BuiltinModule ssl_module Off\n" + LOAD + SSL, b"shared")])
+def test_which_module_is_taken(serve, lines, kind):
+    done = serve.unstarted(lines, {}, modules=()).run("-M")
+    assert b"http2_module (%s)" % kind in done.stdout, done

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which of a connection's streams goes first: what the client says (RFC 9218), and, where it says nothing, what pages need: style
+ * sheets, scripts and fonts before documents, those before images. Of large responses each gets a frame in turn, so that a
+ * small one behind them waits for no more than that. */
+#include "h2_private.h"
+#include "http_fields.h"
+#include <string.h>
+#include <strings.h>
+
+void h2_priority_parse(const char *value, size_t len, uint8_t *urgency, uint8_t *incremental)
+{
+    const char *p = value, *item;
+    size_t n;
+
+    while (http_list_next(&p, value + len, &item, &n))
+        if (n == 3 && item[0] == 'u' && item[1] == '=' && item[2] >= '0' && item[2] <= '7')
+            *urgency = (uint8_t)(item[2] - '0');
+        else if (n >= 1 && item[0] == 'i' && (n == 1 || (n == 4 && !memcmp(item, "i=?1", 4))))
+            *incremental = 1;
+        else if (n == 4 && !memcmp(item, "i=?0", 4))
+            *incremental = 0;
+}
+
+static void priority_change(h2_stream *s, uint8_t urgency, uint8_t incremental)
+{
+    const int was_ready = s->ready_prev != NULL;
+
+    s->incremental = incremental;
+    if (urgency == s->urgency)
+        return; /* it keeps its place */
+    h2_stream_unready(s);
+    s->urgency = urgency;
+    if (was_ready)
+        h2_stream_ready(s);
+}
+
+void h2_set_priority(h2_stream *s, const char *value, size_t len)
+{
+    uint8_t urgency = s->urgency, incremental = s->incremental;
+
+    h2_priority_parse(value, len, &urgency, &incremental);
+    s->asked = 1;
+    priority_change(s, urgency, incremental);
+}
+
+void h2_rank(h2_stream *s, uint8_t urgency, uint64_t len)
+{
+    if (!s->asked)
+        priority_change(s, urgency, len > H2_LARGE);
+}
+
+uint8_t h2_urgency_of_type(const char *type, size_t len)
+{
+    static const struct {
+        const char *begin;
+        uint8_t urgency;
+    } known[] = {{"text/css", 2}, {"text/javascript", 2}, {"application/javascript", 2},
+                 {"font/", 2},    {"image/", 4},          {"video/", 5},
+                 {"audio/", 5}};
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const size_t n = strlen(known[i].begin);
+
+        if (n <= len && !strncasecmp(type, known[i].begin, n))
+            return known[i].urgency;
+    }
+    return H2_URGENCY_DEFAULT;
+}

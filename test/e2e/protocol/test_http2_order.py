@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of the streams of a connection goes first, where the client says nothing of it; parts of files over HTTP/2."""
+import mmap
+import os
+import shutil
+import struct
+import subprocess
+
+import pytest
+
+import brigade
+from cache_site import one_loop, settle
+from h2_client import DATA, END_HEADERS, END_STREAM, HEADERS, PREFACE, SETTINGS, WINDOW_UPDATE, Connection, frame, request_block
+
+pytestmark = [pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="the built-in module"), pytest.mark.threads]
+BIG = os.urandom(400_000)
+FILES = {"big.bin": BIG, "a.png": b"p" * 40000, "a.css": b"c" * 40000, "a.html": b"h" * 40000, "a.js": b"j" * 40000,
+         "page.shtml": "<!--#echo var=\"REQUEST_METHOD\" -->\n"}
+CONFIG = "Protocols h2c http/1.1\nAddOutputFilter INCLUDES .shtml\n<Directory @ROOT@/htdocs>\nOptions +Includes\n</Directory>\n"
+RECORD = 16384
+
+
+@pytest.fixture
+def server(serve):
+    made = one_loop(serve, CONFIG, files=FILES)
+    settle(made.path("htdocs"))
+    return made
+
+
+def order(server, asks):
+    """Requests in one packet, with windows for all: (stream, bytes) of the frames of data that come."""
+    with Connection(server.port, preface=False) as h2:
+        more = struct.pack("!I", 1 << 24)
+        h2.send(PREFACE + frame(SETTINGS, payload=struct.pack("!HI", 4, 1 << 24)) + frame(WINDOW_UPDATE, payload=more) +
+                b"".join(frame(HEADERS, END_HEADERS | END_STREAM, 1 + 2 * i, request_block(path=path, fields=fields))
+                         for i, (path, fields) in enumerate(asks)))
+        seen, left = [], len(asks)
+        while left:
+            _, flags, stream, payload = h2.expect(DATA)
+            seen.append((stream, len(payload)))
+            left -= bool(flags & END_STREAM)
+        return seen
+
+
+def in_full_and_from_memory(server, asks):
+    for _ in range(3):
+        yield order(server, asks)
+
+
+def ends(seen):
+    """Streams in the order in which their last frames came."""
+    return sorted({s for s, _ in seen}, key=lambda s: max(i for i, (at, _) in enumerate(seen) if at == s))
+
+
+def test_style_sheets_and_scripts_before_documents_before_images(server):
+    asks = [("/a.png", ()), ("/a.html", ()), ("/a.css", ()), ("/a.js", ())]
+    for seen in in_full_and_from_memory(server, asks):
+        assert ends(seen) == [5, 7, 3, 1], seen
+
+
+def test_what_the_client_says_counts(server):
+    asks = [("/a.png", [("priority", "u=0")]), ("/a.css", [("priority", "u=6")]), ("/a.html", ())]
+    for seen in in_full_and_from_memory(server, asks):
+        assert ends(seen) == [1, 5, 3], seen
+
+
+def test_a_big_download_holds_up_a_small_answer_by_a_record(server):
+    for small in ("/a.html", "/page.shtml"):
+        for seen in in_full_and_from_memory(server, [("/big.bin", ()), (small, ())]):
+            last = max(i for i, (stream, _) in enumerate(seen) if stream == 3)
+            frames = sum(stream == 3 for stream, _ in seen)
+            assert sum(n for stream, n in seen[:last] if stream == 1) <= frames * RECORD, seen
+            first = min(i for i, (stream, _) in enumerate(seen) if stream == 3)
+            assert sum(n for stream, n in seen[:first] if stream == 1) <= RECORD, seen
+
+
+# ---- parts ----
+
+def curl(server, *args):
+    if not shutil.which("curl"):
+        pytest.skip("curl is not installed")
+    done = subprocess.run(["curl", "-s", "-i", "--http2-prior-knowledge", "--max-time", str(int(brigade.PATIENCE)), *args,
+                           f"http://127.0.0.1:{server.port}/big.bin"], capture_output=True)
+    assert done.returncode == 0, done
+    head, body = done.stdout.split(b"\r\n\r\n", 1)
+    return sorted(line for line in head.split(b"\r\n") if not line.startswith(b"date:")), body
+
+
+PARTS = {"0-9": BIG[:10], "100000-": BIG[100000:], "-5": BIG[-5:], "999999-": None}
+
+
+def test_parts_from_memory_as_in_full(serve):
+    with_cache = one_loop(serve, CONFIG, files=FILES)
+    without = one_loop(serve, CONFIG + "FileCacheEntries 0\n", files=FILES)
+    for one in with_cache, without:
+        settle(one.path("htdocs"))
+    for part, body in PARTS.items():
+        want = curl(without, "-r", part)
+        tag = next(line for line in want[0] if line.startswith(b"etag")).decode()[6:] if body else '"x"'
+        conditional = curl(without, "-r", part, "-H", f"If-Range: {tag}")
+        for _ in range(4):
+            assert curl(with_cache, "-r", part) == want
+            assert curl(with_cache, "-r", part, "-H", f"If-Range: {tag}") == conditional
+        assert body is None or want[1] == body
+
+
+def test_parts_come_from_memory(server):
+    """A change that inotify does not tell of (through a mapping) is not seen by what is stored."""
+    for _ in range(6):
+        assert curl(server, "-r", "5-9")[1] == BIG[5:10]
+    with open(server.path("htdocs/big.bin"), "r+b") as f, mmap.mmap(f.fileno(), 0) as view:
+        view[5:10] = b"-----"
+        assert curl(server, "-r", "5-9")[1] == BIG[5:10]
