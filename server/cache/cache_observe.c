@@ -88,13 +88,6 @@ size_t cache_observed_bytes(const cache_entry *e)
     return e->log ? cache_block(e->log->bytes) : 0;
 }
 
-/* The entry is held while the table is used. */
-static void observe_set(apr_table_t *t, const observed_pair *pair, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        apr_table_addn(t, pair[i].name, pair[i].value);
-}
-
 static void observe_dated(request_rec *r, const http_answer *answer)
 {
     char *date = apr_palloc(r->pool, APR_RFC822_DATE_LEN);
@@ -123,8 +116,34 @@ static void observe_part(request_rec *r, const http_part *part)
     apr_table_setn(r->headers_out, "Content-Length", apr_off_t_toa(r->pool, r->bytes_sent));
 }
 
+int cache_stream_value(char *out, const conn_rec *c, const http_head *h, const char *name)
+{
+    if (!h->stream || strncmp(name, "H2_STREAM_", 10))
+        return 0;
+    if (!strcmp(name + 10, "ID"))
+        apr_snprintf(out, CACHE_STREAM_ROOM, "%u", (unsigned)h->stream);
+    else if (!strcmp(name + 10, "TAG"))
+        apr_snprintf(out, CACHE_STREAM_ROOM, "%ld-%u", c->id, (unsigned)h->stream);
+    else
+        return 0;
+    return 1;
+}
+
+static void observe_env(request_rec *r, const struct cache_observed *o, const http_head *h)
+{
+    char value[CACHE_STREAM_ROOM];
+
+    apr_table_clear(r->subprocess_env);
+    for (uint32_t i = 0; i < o->env_n; i++)
+        if (cache_stream_value(value, r->connection, h, o->pair[i].name))
+            apr_table_add(r->subprocess_env, o->pair[i].name, value);
+        else
+            apr_table_addn(r->subprocess_env, o->pair[i].name, o->pair[i].value);
+}
+
 /* The entry is held while r lives, so r may point into it. */
-static void observe_fill(request_rec *r, const cache_entry *e, const cache_observed_answer *sent)
+static void observe_fill(request_rec *r, const cache_entry *e, const http_head *h,
+                         const cache_observed_answer *sent)
 {
     const struct cache_observed *o = e->log;
 
@@ -145,10 +164,10 @@ static void observe_fill(request_rec *r, const cache_entry *e, const cache_obser
     observe_fields(r, sent->answer);
     if (sent->partial)
         observe_part(r, sent->part);
-    apr_table_clear(r->subprocess_env);
-    observe_set(r->subprocess_env, o->pair, o->env_n);
+    observe_env(r, o, h);
     apr_table_clear(r->notes);
-    observe_set(r->notes, o->pair + o->env_n, o->notes_n);
+    for (uint32_t i = 0; i < o->notes_n; i++)
+        apr_table_addn(r->notes, o->pair[o->env_n + i].name, o->pair[o->env_n + i].value);
 }
 
 void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
@@ -167,7 +186,7 @@ void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
         return;
     r = request_create(bc->c, head);
     cache_hold(e);
-    observe_fill(r, e, sent);
+    observe_fill(r, e, head, sent);
     policy_observe(r);
     bc->consumed += head->head_len; /* as if it were taken already, which the caller does next */
     ap_run_log_transaction(r);

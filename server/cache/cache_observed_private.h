@@ -24,6 +24,15 @@ struct cache_observed {
     observed_pair pair[]; /**< the environment, then the notes */
 };
 
+#define CACHE_STREAM_ROOM 48
+
+/**
+ * What is kept of the environment but is another one for each stream of HTTP/2: H2_STREAM_ID, H2_STREAM_TAG.
+ * @param out  room for CACHE_STREAM_ROOM bytes
+ * @return 1: @a out is the value of @a name for this request; 0: what was kept holds
+ */
+int cache_stream_value(char *out, const conn_rec *c, const http_head *h, const char *name);
+
 /**
  * Log an answer without a request_rec.
  * @return 1; 0: nothing was done, some module needs one

@@ -16,6 +16,7 @@ typedef struct stored_view {
     const struct cache_observed *kept;
     char date[APR_RFC822_DATE_LEN];         /* of the dated field */
     char range[HTTP_PART_ROOM], length[24]; /* of parts */
+    char stream[CACHE_STREAM_ROOM];
 } stored_view;
 
 static brg_text view_text(const char *at, size_t len)
@@ -81,9 +82,10 @@ static const char *view_pair(const observed_pair *pair, uint32_t n, const char *
 
 BRG_DECLARE(const char *) brg_stored_env(const brg_stored_answer *a, const char *name)
 {
-    const struct cache_observed *kept = ((const stored_view *)a->core)->kept;
+    stored_view *v = (stored_view *)(uintptr_t)a->core;
+    const char *value = view_pair(v->kept->pair, v->kept->env_n, name);
 
-    return view_pair(kept->pair, kept->env_n, name);
+    return value && cache_stream_value(v->stream, a->connection, v->head, name) ? v->stream : value;
 }
 
 BRG_DECLARE(const char *) brg_stored_note(const brg_stored_answer *a, const char *name)

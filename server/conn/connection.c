@@ -472,7 +472,7 @@ brg_figure_protocol connection_protocol(conn_rec *c)
     int tls, h2;
 
     BRG_ASSERT(bc != NULL);
-    tls = bc->transport || (bc->module_driven && ap_ssl_conn_is_ssl(c));
+    tls = (bc->master ? bc->master : bc)->transport || (bc->module_driven && ap_ssl_conn_is_ssl(c));
     h2 = bc->http2 || (bc->module_driven && !strncmp(ap_get_protocol(c), "h2", 2));
     return h2 ? (tls ? BRG_PROTOCOL_H2_TLS : BRG_PROTOCOL_H2)
               : (tls ? BRG_PROTOCOL_H1_TLS : BRG_PROTOCOL_H1);

@@ -105,6 +105,7 @@ static void request_take(h2_session *h, uint32_t id, unsigned flags, request_scr
         h2_priority_parse(p->priority->value, p->priority->value_len, &as.urgency, &as.incremental);
     h2_head_begin(head);
     head->head_len = (uint32_t)list->size;
+    head->stream = id;
     if (!list->cut)
         h2_head_fill(head, p, list, list->text);
     h2_head_judge(head, list, h->bc->base);

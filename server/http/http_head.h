@@ -91,13 +91,14 @@ typedef struct http_head {
     const char *note; /**< with status: sentence for the client's error page, may be NULL */
     const char *bad;  /**< with status: what offended, may be NULL */
     uint32_t bad_len;
-    uint8_t bad_is_field; /**< with status: the line of a field offended */
-    uint8_t bad_is_long;  /**< with status: a configured limit was passed */
-    uint8_t no_host;      /**< with status: it is refused because it names no host */
+    uint8_t bad_is_field;  /**< with status: the line of a field offended */
+    uint8_t bad_is_long;   /**< with status: a configured limit was passed */
+    uint8_t no_host;       /**< with status: it is refused because it names no host */
     const char *authority; /**< named beside the fields (HTTP/2's :authority), or NULL */
     uint32_t authority_len;
-    const char *scheme;      /**< NUL-terminated, if the protocol sends one; else NULL */
-    http_field *field;    /**< own, or room of the parser's */
+    uint32_t stream;    /**< its number, where a connection carries several; 0: none */
+    const char *scheme; /**< NUL-terminated, if the protocol sends one; else NULL */
+    http_field *field;  /**< own, or room of the parser's */
     http_field own[HTTP_HEAD_OWN_FIELDS];
 } http_head;
 

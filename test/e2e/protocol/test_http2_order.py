@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the streams of a connection goes first, where the client says nothing of it; parts of files over HTTP/2."""
+"""Which of the streams of a connection goes first, where the client says nothing of it; parts of files over HTTP/2; logs and figures that tell
+streams apart."""
 import mmap
 import os
 import shutil
@@ -111,3 +112,29 @@ def test_parts_come_from_memory(server):
     with open(server.path("htdocs/big.bin"), "r+b") as f, mmap.mmap(f.fileno(), 0) as view:
         view[5:10] = b"-----"
         assert curl(server, "-r", "5-9")[1] == BIG[5:10]
+
+
+# ---- logs and figures ----
+
+LOG = """
+LogFormat "%U %{H2_STREAM_ID}e %{H2_STREAM_TAG}e %{HTTP2}e" streams
+CustomLog @ROOT@/logs/streams.log streams
+<Location /metrics>
+SetHandler metrics
+</Location>
+"""
+
+
+def test_streams_from_memory_have_their_own_numbers(serve):
+    server = one_loop(serve, CONFIG + LOG, files=FILES)
+    settle(server.path("htdocs"))
+    with Connection(server.port) as h2:
+        for stream in range(1, 21, 2):
+            h2.request(stream, path="/page.shtml" if stream == 1 else "/a.js", method="HEAD")
+            assert h2.response(stream) == (200, b"")
+    samples = server.get("/metrics").body.decode()
+    assert 'protocol="h2",tls="no",code="2xx"} 10\n' in samples and 'protocol="h2",tls="yes"' not in samples
+    server.stop()
+    lines = [line.split() for line in server.read("logs/streams.log").decode().splitlines() if "/metrics" not in line]
+    assert [int(line[1]) for line in lines] == list(range(1, 21, 2))
+    assert len({line[2].partition("-")[0] for line in lines}) == 1 and all(line[2].endswith("-" + line[1]) and line[3] == "on" for line in lines)
