@@ -118,6 +118,7 @@ static void observe_part(request_rec *r, const http_part *part)
 
 int cache_stream_value(char *out, const conn_rec *c, const http_head *h, const char *name)
 {
+    BRG_ASSERT(c != NULL && name != NULL);
     if (!h->stream || strncmp(name, "H2_STREAM_", 10))
         return 0;
     if (!strcmp(name + 10, "ID"))

@@ -132,6 +132,7 @@ static size_t codec_put_part(char *to, http_stored_head *head, const http_answer
                        0);
     if (part)
         p = hpack_put_line(p, "content-range", 13, text, http_part_text(text, part), 0);
+    BRG_ASSERT((size_t)(p - (uint8_t *)to) <= HTTP_HEAD_ROOM);
     return (size_t)(p - (uint8_t *)to);
 }
 

@@ -81,6 +81,8 @@ void *h2_dir_merge(apr_pool_t *p, void *basev, void *addv)
     const h2_dir_conf *base = basev, *add = addv;
     h2_dir_conf *dc = apr_palloc(p, sizeof *dc);
 
+    BRG_ASSERT(base != NULL && add != NULL);
+
     dc->pushes = merge_hints(p, base->pushes, add->pushes);
     dc->hints = merge_hints(p, base->hints, add->hints);
     dc->upgrade = add->upgrade == H2_UNSET ? base->upgrade : add->upgrade;
@@ -136,6 +138,8 @@ static const char *set_number(cmd_parms *cmd, void *unused, const char *arg)
     const number_rule *rule = cmd->info;
     char *end;
     apr_int64_t n = apr_strtoi64(arg, &end, 10);
+
+    BRG_ASSERT(rule != NULL && rule->at < sizeof(h2_server_conf));
 
     if (end == arg || *end || n < rule->least || n > rule->most)
         return apr_psprintf(cmd->pool, "%s must be a number from %d to %d", cmd->cmd->name,

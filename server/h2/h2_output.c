@@ -126,6 +126,7 @@ static void output_pad(gather *g, int padding)
 {
     if (padding <= 0)
         return;
+    BRG_ASSERT(padding < OUTPUT_PAD_MOST);
     memset(gather_head(g), 0, (size_t)padding);
     gather_add_head(g, (size_t)padding);
 }
@@ -136,6 +137,7 @@ static uint8_t *output_put_padded(uint8_t *out, size_t len, h2_frame_type type, 
 {
     if (padding < 0)
         return h2_put_frame(out, len, type, flags, stream);
+    BRG_ASSERT(len + 1 + (size_t)padding <= H2_FRAME_MAX);
     out = h2_put_frame(out, len + 1 + (size_t)padding, type, flags | H2_PADDED, stream);
     *out++ = (uint8_t)padding;
     return out;

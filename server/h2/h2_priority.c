@@ -4,6 +4,7 @@
  * small one behind them waits for no more than that. */
 #include "h2_private.h"
 #include "http_fields.h"
+#include "brigade/assert.h"
 #include <string.h>
 #include <strings.h>
 
@@ -24,6 +25,9 @@ void h2_priority_parse(const char *value, size_t len, uint8_t *urgency, uint8_t 
 static void priority_change(h2_stream *s, uint8_t urgency, uint8_t incremental)
 {
     const int was_ready = s->ready_prev != NULL;
+
+    BRG_ASSERT_TAG(s, H2_STREAM_TAG);
+    BRG_ASSERT(urgency < H2_URGENCIES && s->urgency < H2_URGENCIES);
 
     s->incremental = incremental;
     if (urgency == s->urgency)

@@ -124,6 +124,8 @@ static void upgrade_put_all(upgrade_text *t, const request_rec *r)
 {
     const char *host = apr_table_get(r->headers_in, "Host");
 
+    BRG_ASSERT(r->method != NULL && r->unparsed_uri != NULL);
+
     upgrade_put(t, ":method", r->method);
     upgrade_put(t, ":scheme", "http");
     upgrade_put(t, ":path", r->unparsed_uri);
@@ -148,6 +150,7 @@ void h2_upgrade_begin(const request_rec *r)
     up->block = text.at = apr_palloc(p, text.size);
     upgrade_put_all(&text, r);
     up->block_len = (uint32_t)(text.at - up->block);
+    BRG_ASSERT(up->block_len <= text.size / 2);
     connection_of(r->connection)->above = up;
 }
 
@@ -166,6 +169,7 @@ h2_upgrade *h2_upgrade_of(brg_conn *bc)
 
 void h2_upgrade_settings(h2_session *h)
 {
+    BRG_ASSERT(h->upgrade != NULL && h->upgrade->tag == H2_UPGRADE_TAG);
     h2_input_settings(h, h->upgrade->settings, h->upgrade->settings_len);
 }
 
