@@ -9,6 +9,8 @@
 #include "ap_mpm.h"
 #include "mpm_common.h"
 #include "generation.h"
+#include "listen_private.h"
+#include "notify.h"
 #include "crash.h"
 #include "main_private.h"
 
@@ -83,6 +85,8 @@ int main(int argc, const char *const *argv)
     main_options options = {NULL, NULL, 0, NULL};
     const char *error;
 
+    notify_begin();
+    listen_given_begin();
     ap_fatal_signal_setup(
         NULL, process->pool); /* modules may crash while the configuration is read, too */
     crash_exit_watch();

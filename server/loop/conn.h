@@ -55,6 +55,7 @@ typedef struct brg_listener {
     apr_sockaddr_t *addr;     /**< as bound */
     struct ap_listen_rec *lr; /**< the Listen directive that it serves */
     int tcp;                  /**< TCP options apply */
+    int shared;               /**< other loops poll the same socket */
     const apr_sockaddr_t
         *pretended; /**< connections count as from and to this address; NULL: as what
                                         their sockets say */

@@ -25,9 +25,9 @@ static int listeners_poll(brg_loop *loop, int on)
     int error = 0;
 
     for (brg_listener **l = loop->listeners; *l; l++) {
-        /* A socket that processes share wakes one of them. */
-        struct epoll_event e = {.events = loop->prefork ? EPOLLIN | EPOLLEXCLUSIVE : EPOLLIN,
-                                .data.ptr = l};
+        /* A socket that is shared wakes one of those that poll it. */
+        uint32_t exclusive = loop->prefork || (*l)->shared ? EPOLLEXCLUSIVE : 0;
+        struct epoll_event e = {.events = EPOLLIN | exclusive, .data.ptr = l};
 
         if (epoll_ctl(loop->poll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, (*l)->fd, &e) &&
             errno != (on ? EEXIST : ENOENT))

@@ -287,8 +287,10 @@ AP_DECLARE(int) ap_setup_listeners(server_rec *s)
     listen_set_shares(processes, loops);
     listen_set_protocols(s);
     n = listen_open_all(s, processes * loops);
-    if (n)
+    if (n) {
         listen_socket_sweep();
+        listen_given_tell();
+    }
     return n;
 }
 

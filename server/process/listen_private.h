@@ -49,6 +49,20 @@ void listen_socket_sweep(void);
 /** Close all. */
 void listen_socket_close_all(void);
 
+/* ---- listen_given.c: sockets that the service manager opened ---- */
+
+/** Take what LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES tell of, once, as the program starts; programs that the server
+ * starts do not have these variables. */
+void listen_given_begin(void);
+
+/** A socket for @a rec: of its address, else of its port at all addresses, else one whose name is its port or its
+ * protocol. @return it, taken until listen_given_return(), and never to be closed; -1: none */
+int listen_given_find(const ap_listen_rec *rec);
+void listen_given_return(int fd);
+
+/** Log, once each, those that no Listen line is for. */
+void listen_given_tell(void);
+
 /** 1 if the sockets survived an earlier configuration: this is a reload. */
 int listen_socket_any(void);
 

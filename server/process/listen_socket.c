@@ -18,6 +18,7 @@
 #include "apr_strings.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ typedef struct listen_address {
     socklen_t addr_len;
     ap_listen_rec *rec; /* of the running configuration; NULL: not asked for */
     int *fds, n;
+    int given; /* of the service manager: fds are copies of it; -1: they are the server's own */
 } listen_address;
 
 static listen_address *listen_first;
@@ -67,21 +69,26 @@ static int listen_set(int fd, int level, int name, int value)
     return setsockopt(fd, level, name, &value, sizeof value);
 }
 
-static int listen_set_options(int fd, int family, int v6only, const listen_options *options)
+/* What accepted sockets inherit, which saves the calls for each of them. */
+static int listen_set_inherited(int fd, const listen_options *options)
 {
-    if (listen_set(fd, SOL_SOCKET, SO_REUSEADDR, 1) < 0 ||
-        listen_set(fd, SOL_SOCKET, SO_KEEPALIVE, 1) < 0)
-        return -1;
-    if (family == AF_INET6 && listen_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, v6only) < 0)
-        return -1;
-    /* Accepted sockets inherit these, which saves the calls for each of them. */
-    if (listen_set(fd, IPPROTO_TCP, TCP_NODELAY, 1) < 0)
+    if (listen_set(fd, SOL_SOCKET, SO_KEEPALIVE, 1) < 0 ||
+        listen_set(fd, IPPROTO_TCP, TCP_NODELAY, 1) < 0)
         return -1;
     if (options->send_bytes && listen_set(fd, SOL_SOCKET, SO_SNDBUF, options->send_bytes) < 0)
         return -1;
     if (options->receive_bytes && listen_set(fd, SOL_SOCKET, SO_RCVBUF, options->receive_bytes) < 0)
         return -1;
     return 0;
+}
+
+static int listen_set_options(int fd, int family, int v6only, const listen_options *options)
+{
+    if (listen_set(fd, SOL_SOCKET, SO_REUSEADDR, 1) < 0)
+        return -1;
+    if (family == AF_INET6 && listen_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, v6only) < 0)
+        return -1;
+    return listen_set_inherited(fd, options);
 }
 
 static int listen_bind(int fd, const listen_address *a)
@@ -107,6 +114,24 @@ static apr_status_t listen_log(const listen_address *a, const char *what, int er
     return error;
 }
 
+static void listen_keep(listen_address *a, int fd)
+{
+    a->fds = ap_realloc(a->fds, (size_t)(a->n + 1) * sizeof *a->fds);
+    a->fds[a->n++] = fd;
+}
+
+static apr_status_t listen_add_copy(listen_address *a, int defer, const listen_options *options)
+{
+    int fd = fcntl(a->given, F_DUPFD_CLOEXEC, 0);
+
+    if (fd < 0)
+        return listen_log(a, "copy the socket of", errno);
+    (void)listen_set_inherited(fd, options);
+    (void)listen_start(fd, defer, options);
+    listen_keep(a, fd);
+    return APR_SUCCESS;
+}
+
 static apr_status_t listen_add(listen_address *a, int v6only, int defer,
                                const listen_options *options)
 {
@@ -120,8 +145,7 @@ static apr_status_t listen_add(listen_address *a, int v6only, int defer,
         if (listen_bind(fd, a) == 0) {
             what = "listen on";
             if (listen_start(fd, defer, options) == 0) {
-                a->fds = ap_realloc(a->fds, (size_t)(a->n + 1) * sizeof *a->fds);
-                a->fds[a->n++] = fd;
+                listen_keep(a, fd);
                 return APR_SUCCESS;
             }
         }
@@ -139,6 +163,7 @@ static void listen_close(listen_address *a)
     for (int i = 0; i < a->n; i++)
         if (a->fds[i] >= 0)
             close(a->fds[i]);
+    listen_given_return(a->given);
     free(a->fds);
     free(a);
 }
@@ -160,6 +185,7 @@ static listen_address *listen_make(const ap_listen_rec *rec)
     BRG_ASSERT((size_t)rec->bind_addr->salen <= sizeof a->addr);
     memcpy(&a->addr, &rec->bind_addr->sa, rec->bind_addr->salen);
     a->addr_len = rec->bind_addr->salen;
+    a->given = listen_given_find(rec);
     while (*end)
         end = &(*end)->next;
     return *end = a;
@@ -195,7 +221,8 @@ apr_status_t listen_socket_ensure(ap_listen_rec *rec, int n, int v6only, int def
     for (int i = 0; i < was; i++)
         listen_start(a->fds[i], defer, options);
     while (rv == APR_SUCCESS && a->n < n)
-        rv = listen_add(a, v6only, defer, options);
+        rv = a->given >= 0 ? listen_add_copy(a, defer, options)
+                           : listen_add(a, v6only, defer, options);
     if (rv != APR_SUCCESS && a->n == 0) {
         listen_forget(a);
         return rv;
@@ -256,6 +283,7 @@ static brg_listener *listen_make_listener(apr_pool_t *p, const listen_address *a
     l->addr = a->rec->bind_addr;
     l->lr = a->rec;
     l->tcp = 1;
+    l->shared = a->given >= 0;
     return l;
 }
 

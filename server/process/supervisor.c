@@ -11,6 +11,7 @@
 #include "brigade/assert.h"
 #include "generation.h"
 #include "listen_private.h"
+#include "notify.h"
 #include "pidfile.h"
 #include "figures.h"
 #include "scores.h"
@@ -124,17 +125,13 @@ static const supervised_work *sup_work(apr_time_t deadline)
 static int sup_poll_ms(apr_time_t now, apr_time_t deadline)
 {
     const supervised_work *work = sup_work(deadline);
-    apr_time_t until = sup.monitor, due = sup_children_due(), spare = sup_spare_due();
-    apr_time_t work_due = work ? work->due() : 0;
+    apr_time_t until = sup.monitor;
+    apr_time_t due[] = {sup_children_due(), sup_spare_due(), work ? work->due() : 0, notify_due(),
+                        deadline};
 
-    if (due && due < until)
-        until = due;
-    if (spare && spare < until)
-        until = spare;
-    if (work_due && work_due < until)
-        until = work_due;
-    if (deadline && deadline < until)
-        until = deadline;
+    for (size_t i = 0; i < sizeof due / sizeof *due; i++)
+        if (due[i] && due[i] < until)
+            until = due[i];
     BRG_ASSERT(until <= now + SUP_MONITOR_US);
     return until <= now ? 0 : (int)((until - now + 999) / 1000);
 }
@@ -189,6 +186,7 @@ static int sup_await_end(apr_pool_t *pconf, server_rec *s, apr_time_t deadline)
     while (sup_processes && (!deadline || clock_monotonic() < deadline)) {
         sup_wait_for_news(deadline);
         sup_children_reap(pconf, s);
+        notify_look();
         if (sup_signals_take().terminate)
             return -1;
     }
@@ -198,6 +196,7 @@ static int sup_await_end(apr_pool_t *pconf, server_rec *s, apr_time_t deadline)
 static void sup_terminate(apr_pool_t *pconf, server_rec *s)
 {
     BRG_ASSERT(sup_is_supervisor());
+    notify_stopping();
     sup_set_state(AP_MPMQ_STOPPING);
     sup_children_stop_all(-1, 0);
     while (sup_await_end(pconf, s, clock_monotonic() + SUP_TERMINATE_US) < 0)
@@ -215,6 +214,7 @@ static void sup_graceful_stop(apr_pool_t *pconf, server_rec *s)
                               : 0;
 
     BRG_ASSERT(mpm_state == AP_MPMQ_RUNNING);
+    notify_stopping();
     sup_set_state(AP_MPMQ_STOPPING);
     ap_close_listeners();
     ap_remove_pid(pconf, ap_pid_fname);
@@ -256,8 +256,11 @@ static sup_verdict sup_reload(apr_pool_t *pconf, server_rec *s, int graceful)
     else
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
                      APLOGNO(00494) "SIGHUP received.  Attempting to restart");
-    if (!conf_test_in_child(s->process))
+    notify_reloading();
+    if (!conf_test_in_child(s->process)) {
+        notify_ready(); /* with what it has */
         return SUP_GO_ON;
+    }
     /* What is replaced before it took over: the one before it still serves. */
     if (!sup.served && mpm_generation)
         sup_children_stop_all(sup.serving, 1);
@@ -300,6 +303,7 @@ static void sup_hand_over(void)
     sup.serving = mpm_generation;
     sup_children_stop_all(mpm_generation, sup.was_graceful);
     daemon_ready();
+    notify_ready();
 }
 
 static sup_verdict sup_turn(apr_pool_t *pconf, server_rec *s)
@@ -316,6 +320,7 @@ static sup_verdict sup_turn(apr_pool_t *pconf, server_rec *s)
     if (sup.served)
         sup_spare_look(s);
     sup_monitor(pconf, s);
+    notify_look();
     if (supervised_get())
         supervised_get()->look();
     return sup_obey(pconf, s);
@@ -330,6 +335,7 @@ static int sup_run_one_process(apr_pool_t *pconf, apr_pool_t *plog, server_rec *
     scoreboard_slot_start(0, getpid(), mpm_generation);
     signal(SIGPIPE, SIG_IGN);
     sup_announce(plog, s);
+    notify_ready();
     server_process_run(pconf, s, 0, 0, -1);
     ap_remove_pid(pconf, ap_pid_fname);
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, APLOGNO(00491) "caught SIGTERM, shutting down");

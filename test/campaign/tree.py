@@ -277,11 +277,20 @@ class Walk:
             except Disagreement as e:
                 servers.close()
                 site.remove_all()
-                self.failures.append((e, self.shrink(history, e)))
+                self.failures.append(e)
+                self.tell(e, self.shrink(history, e))
                 return
             servers.close()
         finally:
             site.remove_all()
+
+    @staticmethod
+    def tell(failure, shrunk):
+        """At once: a long walk is looked at while it goes on."""
+        print("\nDISAGREEMENT", failure)
+        if shrunk:
+            print("after:", *(f"    {s}" for s in shrunk[0]), f"  {shrunk[1]}", sep="\n")
+        sys.stdout.flush()
 
     def mend(self, site, history):
         """So that the site does not decay: something is as it was."""
@@ -513,10 +522,6 @@ def main():
         walk.episode(min(EPISODE, options.steps - walk.counts["steps"]), until)
         print(f"{walk.counts['steps']} steps of {len(walk.used)} kinds, {walk.counts['answers compared']} answers, {time.monotonic() - began:.0f} s, {len(walk.failures)} disagreements", flush=True)
     print(f"answers by status: {dict(sorted(walk.statuses.items()))}")
-    for failure, shrunk in walk.failures:
-        print("\nDISAGREEMENT", failure)
-        if shrunk:
-            print("after:", *(f"    {s}" for s in shrunk[0]), f"  {shrunk[1]}", sep="\n")
     for key, shrunk in walk.with_apache_shrunk:
         print("\nOtherwise in Apache:", key, *(["after:", *(f"    {s}" for s in shrunk[0]), f"  {shrunk[1]}"] if shrunk else ["(not shown again)"]), sep="\n")
     if walk.differs:

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "notify.h"
+#include "clock.h"
+
+#include "brigade/assert.h"
+#include "brigade/status.h"
+#include "http_log.h"
+
+#include "apr_strings.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+APLOG_USE_MODULE(core);
+
+#define NOTIFY_STATUS_US apr_time_from_sec(10)
+#define NOTIFY_BYTES 512
+
+static struct {
+    int fd; /* -1: nobody wants to know */
+    struct sockaddr_un address;
+    socklen_t address_len;
+    apr_interval_time_t watchdog_us; /* how often to say that the supervisor works; 0 = never */
+    apr_time_t watchdog, status;     /* when next; status: 0 before READY */
+} notify = {.fd = -1};
+
+/* ---- the socket ---- */
+
+static int notify_address(const char *name)
+{
+    size_t len = strlen(name);
+
+    if ((*name != '/' && *name != '@') || len < 2 || len >= sizeof notify.address.sun_path)
+        return -1;
+    notify.address.sun_family = AF_UNIX;
+    memcpy(notify.address.sun_path, name, len);
+    if (*name == '@')
+        notify.address.sun_path[0] = '\0';
+    notify.address_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+    return 0;
+}
+
+static void notify_open(const char *name)
+{
+    int error = EAFNOSUPPORT; /* such as vsock: of machines' managers */
+
+    if (notify_address(name) == 0) {
+        notify.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        error = errno;
+    }
+    if (notify.fd < 0)
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, error, NULL,
+                     "NOTIFY_SOCKET %s: the service manager is not told of this server's state",
+                     name);
+}
+
+static void notify_say(const char *text)
+{
+    if (notify.fd < 0)
+        return;
+    if (sendto(notify.fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&notify.address,
+               notify.address_len) < 0)
+        ap_log_error(APLOG_MARK, APLOG_DEBUG, errno, NULL, "the service manager was not told: %s",
+                     text);
+}
+
+/* ---- the environment ---- */
+
+/* Microseconds within which the manager wants to hear something; 0: it does not, or not of this process. */
+static apr_interval_time_t notify_watchdog(void)
+{
+    const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+    apr_int64_t us = usec ? apr_atoi64(usec) : 0;
+
+    if (pid && apr_atoi64(pid) != getpid())
+        return 0;
+    return us > 0 ? us : 0;
+}
+
+void notify_begin(void)
+{
+    const char *name = getenv("NOTIFY_SOCKET");
+
+    BRG_ASSERT(notify.fd < 0);
+    if (name && *name)
+        notify_open(name);
+    if (notify.fd >= 0)
+        notify.watchdog_us = notify_watchdog() / 2;
+    unsetenv("NOTIFY_SOCKET");
+    unsetenv("WATCHDOG_USEC");
+    unsetenv("WATCHDOG_PID");
+}
+
+/* ---- what is said ---- */
+
+void notify_ready(void)
+{
+    apr_time_t now = clock_monotonic();
+    char text[NOTIFY_BYTES];
+
+    if (notify.fd < 0)
+        return;
+    apr_snprintf(text, sizeof text, "READY=1\nMAINPID=%" APR_PID_T_FMT "\nSTATUS=Serving requests",
+                 getpid());
+    notify_say(text);
+    notify.status = now + NOTIFY_STATUS_US;
+    if (notify.watchdog_us && !notify.watchdog)
+        notify.watchdog = now + notify.watchdog_us;
+}
+
+void notify_reloading(void)
+{
+    char text[NOTIFY_BYTES];
+
+    apr_snprintf(text, sizeof text,
+                 "RELOADING=1\nMONOTONIC_USEC=%" APR_TIME_T_FMT
+                 "\nSTATUS=Reading the configuration",
+                 clock_monotonic());
+    notify_say(text);
+}
+
+void notify_stopping(void)
+{
+    notify.status = 0;
+    notify_say("STOPPING=1\nSTATUS=Finishing requests");
+}
+
+static void notify_status(void)
+{
+    brg_status_totals totals;
+    char text[NOTIFY_BYTES];
+
+    if (brg_status_sum(&totals))
+        return;
+    apr_snprintf(text, sizeof text,
+                 "STATUS=Requests: %" APR_UINT64_T_FMT ", open connections: %" APR_UINT64_T_FMT
+                 ", server processes: %d, configuration: %d",
+                 totals.counts.accesses, totals.counts.connections, totals.processes_n,
+                 totals.config_generation);
+    notify_say(text);
+}
+
+void notify_look(void)
+{
+    apr_time_t now = clock_monotonic();
+
+    if (notify.watchdog && now >= notify.watchdog) {
+        notify_say("WATCHDOG=1");
+        notify.watchdog = now + notify.watchdog_us;
+    }
+    if (notify.status && now >= notify.status) {
+        notify_status();
+        notify.status = now + NOTIFY_STATUS_US;
+    }
+}
+
+apr_time_t notify_due(void)
+{
+    if (!notify.watchdog || !notify.status)
+        return notify.watchdog + notify.status;
+    return notify.watchdog < notify.status ? notify.watchdog : notify.status;
+}
