@@ -101,6 +101,7 @@ int main(int argc, const char *const *argv)
     main_calibrate(process);
     main_check_ssi(process); /* before the arguments of -k are taken out */
     main_takeover(process);
+    main_advice(process);
     ap_run_rewrite_args(process);
     main_options_read(process, &options);
     conf_generation_source(options.confname, options.root);

@@ -98,6 +98,7 @@ void main_print_usage(const char *program)
         "  -t -D DUMP_CACHE u : is the answer to that URL kept in memory, or what hinders it?",
         "  -T                 : start without checking DocumentRoots",
         "  -X                 : one process in the foreground, for a debugger",
+        "  --advice           : check it, and say what an auditor would, each with line and mend",
         "  --takeover-check d : would Apache's configuration in that directory serve here?",
         "  --check-module so..: would these modules load, and what do they bring?",
         "  --calibrate-delivery d: what does it cost to send files of that directory, by size and "

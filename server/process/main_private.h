@@ -41,6 +41,12 @@ void main_takeover(process_rec *process);
 /** test_config hook: what such a check ends with. Ends the program with 1 if lines are refused. */
 void main_takeover_report(apr_pool_t *p, server_rec *s);
 
+/** `--advice` among the arguments: they become those of -t. (main_advice.c) */
+void main_advice(process_rec *process);
+
+/** test_config hook: what such a test ends with. Ends the program with 2 if there is something to say. */
+void main_advice_report(apr_pool_t *p, server_rec *s);
+
 /** -t -D DUMP_CACHE URL: answer that request with the configuration, and print whether the answer would
  * be kept in memory, or what keeps it out. Ends the program: 0 if it would, 1 if not, 2 if it cannot be
  * tried. (main_try.c) */

@@ -265,6 +265,7 @@ void mpm_register_hooks(apr_pool_t *p)
     APR_REGISTER_OPTIONAL_FN(mpm_choose_prefork);
     brg_cache_declare(mpm_chosen_module(), NULL);
     ap_hook_test_config(main_dump_run_config, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_test_config(main_advice_report, NULL, NULL, APR_HOOK_LAST);
     ap_hook_test_config(main_takeover_report, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_open_logs(supervisor_open, NULL, before, APR_HOOK_REALLY_FIRST);
     ap_hook_pre_config(mpm_pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
