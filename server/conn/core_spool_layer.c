@@ -29,6 +29,7 @@ static ssize_t layer_take(struct transport_sink *sink, const struct iovec *iov, 
     apr_status_t rv = APR_SUCCESS;
     apr_size_t taken, done = 0;
 
+    BRG_ASSERT(sp->out != NULL && n > 0);
     if (conn_on_loop() || !sp->active || sp->failed || sp->sink_error)
         return layer_refuses(sp);
     for (int i = 0; i < n && rv == APR_SUCCESS; i++) {
@@ -42,6 +43,7 @@ static ssize_t layer_take(struct transport_sink *sink, const struct iovec *iov, 
 
 void spool_layer_begin(struct core_spool *sp)
 {
+    BRG_ASSERT(sp->active && transport_diverts(sp->out->bc));
     sp->sink.take = layer_take;
     sp->sink_error = APR_SUCCESS;
     transport_divert(sp->out->bc, &sp->sink);
@@ -71,5 +73,6 @@ spool_pos spool_layer_sent(const struct core_spool *sp)
 {
     spool_pos rd = atomic_load(&sp->rd), wr = atomic_load(&sp->wr);
 
+    BRG_ASSERT(rd <= wr);
     return rd == wr ? sp->data : (spool_pos)((double)sp->data * (double)rd / (double)wr);
 }

@@ -60,6 +60,7 @@ static void given_take(int fd, const char *name, size_t name_len)
 {
     listen_given *g = given + given_n;
 
+    BRG_ASSERT(fd >= GIVEN_FIRST && given_n < GIVEN_MOST);
     *g = (listen_given){.fd = fd, .name = ap_malloc(name_len + 1)};
     memcpy(g->name, name, name_len);
     g->name[name_len] = '\0';
@@ -150,6 +151,7 @@ int listen_given_find(const ap_listen_rec *rec)
     for (size_t way = 0; way < sizeof fits / sizeof *fits; way++)
         for (listen_given *g = given; g < given + given_n; g++)
             if (!g->taken && fits[way](g, rec)) {
+                BRG_ASSERT(g->fd >= GIVEN_FIRST);
                 g->taken = 1;
                 return g->fd;
             }
@@ -159,8 +161,10 @@ int listen_given_find(const ap_listen_rec *rec)
 void listen_given_return(int fd)
 {
     for (listen_given *g = given; g < given + given_n; g++)
-        if (g->fd == fd)
+        if (g->fd == fd) {
+            BRG_ASSERT(g->taken);
             g->taken = 0;
+        }
 }
 
 void listen_given_tell(void)

@@ -62,6 +62,7 @@ static int has_word(advice *a, const ap_directive_t *d, const char *word)
 {
     const char *args = d->args, *one;
 
+    BRG_ASSERT(d->args != NULL && *word);
     while (*args) {
         one = ap_getword_conf(a->p, &args);
         if (!ap_cstr_casecmp(one, word) || (*one == '+' && !ap_cstr_casecmp(one + 1, word)))
@@ -100,6 +101,7 @@ static const ap_directive_t *folder_of(const ap_directive_t *d)
 {
     const ap_directive_t *up = d->parent;
 
+    BRG_ASSERT(up != d);
     while (up && !is_named(up, "<Directory"))
         up = up->parent;
     return up;
@@ -279,6 +281,7 @@ static void look_link(advice *a, const char *path)
 {
     char real[PATH_MAX];
 
+    BRG_ASSERT(a->root != NULL && a->links <= ADVICE_LINKS);
     if (a->links >= ADVICE_LINKS || !realpath(path, real))
         return;
     for (int i = 0; i < a->roots->nelts; i++) {
@@ -399,6 +402,7 @@ void main_advice_report(apr_pool_t *p, server_rec *s)
 
     if (!advice_asked)
         return;
+    BRG_ASSERT(ap_run_mode == AP_SQ_RM_CONFIG_TEST);
     find_roots(&a, ap_conftree);
     look_all(&a, ap_conftree);
     if (!ap_find_linked_module("mod_reqtimeout.c"))

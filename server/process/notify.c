@@ -35,6 +35,7 @@ static int notify_address(const char *name)
 {
     size_t len = strlen(name);
 
+    BRG_ASSERT(len > 0);
     if ((*name != '/' && *name != '@') || len < 2 || len >= sizeof notify.address.sun_path)
         return -1;
     notify.address.sun_family = AF_UNIX;
@@ -61,6 +62,7 @@ static void notify_open(const char *name)
 
 static void notify_say(const char *text)
 {
+    BRG_ASSERT(strlen(text) < NOTIFY_BYTES);
     if (notify.fd < 0)
         return;
     if (sendto(notify.fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&notify.address,
@@ -135,6 +137,7 @@ static void notify_status(void)
     brg_status_totals totals;
     char text[NOTIFY_BYTES];
 
+    BRG_ASSERT(notify.fd >= 0);
     if (brg_status_sum(&totals))
         return;
     apr_snprintf(text, sizeof text,
@@ -149,6 +152,7 @@ void notify_look(void)
 {
     apr_time_t now = clock_monotonic();
 
+    BRG_ASSERT(!notify.watchdog || notify.watchdog_us > 0);
     if (notify.watchdog && now >= notify.watchdog) {
         notify_say("WATCHDOG=1");
         notify.watchdog = now + notify.watchdog_us;

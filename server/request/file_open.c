@@ -18,6 +18,7 @@
 #include "request_context.h"
 #include "walk_private.h"
 #include "apr_portable.h"
+#include "apr_strings.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -53,23 +54,56 @@ static int file_waits_here(const char *name, int error, int cached)
 
 /* Kernels before 5.6 have no openat2(), those before 5.12 no RESOLVE_CACHED, and sandboxes may forbid
  * it: then the file is opened as ever. */
-static int file_openat2(const char *name, unsigned resolve)
+static int file_openat2(const char *name, int flags, unsigned resolve)
 {
     static int unknown; /* the RESOLVE_... bits that this kernel does not know */
-    struct open_how how = {.flags = FILE_OPEN_FLAGS};
+    struct open_how how = {.flags = (unsigned)flags};
     int fd;
 
     BRG_ASSERT(!(resolve & ~(unsigned)(RESOLVE_CACHED | RESOLVE_NO_SYMLINKS)));
     how.resolve = resolve & ~(unsigned)__atomic_load_n(&unknown, __ATOMIC_RELAXED);
     if (!how.resolve)
-        return open(name, FILE_OPEN_FLAGS);
+        return open(name, flags);
     fd = (int)syscall(SYS_openat2, AT_FDCWD, name, &how, sizeof how);
     if (fd >= 0 || (errno != EINVAL && errno != ENOSYS && errno != EPERM))
         return fd;
     __atomic_fetch_or(&unknown,
                       errno == EINVAL ? RESOLVE_CACHED : RESOLVE_CACHED | RESOLVE_NO_SYMLINKS,
                       __ATOMIC_RELAXED);
-    return file_openat2(name, resolve);
+    return file_openat2(name, flags, resolve);
+}
+
+/* Another process has a lease on the file (fcntl(2), F_SETLEASE), as file servers have: an open that waits makes it give
+ * that up, within the kernel's lease-break-time. Never a FIFO, which would wait for ever. */
+static int file_open_leased(const char *name, unsigned resolve)
+{
+    int found = file_openat2(name, O_PATH | O_CLOEXEC, resolve), fd = -1, error;
+    struct stat is;
+    char path[64];
+
+    BRG_ASSERT(!(resolve & RESOLVE_CACHED));
+    if (found < 0)
+        return -1;
+    apr_snprintf(path, sizeof path, "/proc/self/fd/%d", found);
+    if (fstat(found, &is) == 0 && S_ISREG(is.st_mode))
+        fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    else
+        errno = EACCES;
+    error = errno;
+    close(found);
+    errno = error;
+    return fd;
+}
+
+/* As open(). EAGAIN on a loop alone: it would wait. */
+static int file_open_fd(const char *name, unsigned resolve)
+{
+    int fd = file_openat2(name, FILE_OPEN_FLAGS, resolve);
+
+    if (fd >= 0 || errno != EAGAIN || (resolve & RESOLVE_CACHED) ||
+        (conn_on_loop() && !loop_self()->prefork))
+        return fd;
+    return file_open_leased(name, resolve);
 }
 
 static apr_status_t file_wrap(apr_file_t **file, request_rec *r, int fd)
@@ -96,11 +130,11 @@ static void file_count(int cached, int failed)
 
 apr_status_t file_open_name(apr_file_t **file, request_rec *r, const char *name, int cached)
 {
-    int fd = file_openat2(name, cached ? RESOLVE_CACHED : 0);
+    int fd = file_open_fd(name, cached ? RESOLVE_CACHED : 0);
 
     file_count(cached, fd < 0);
     if (fd < 0 && file_waits_here(name, errno, cached))
-        fd = file_openat2(name, 0);
+        fd = file_open_fd(name, 0);
     return fd < 0 ? errno : file_wrap(file, r, fd);
 }
 
@@ -110,8 +144,8 @@ static int file_open_allowed(request_rec *r, const char *links, int cached)
     int fd;
 
     if (!links)
-        return file_openat2(r->filename, cached ? RESOLVE_CACHED : 0);
-    fd = file_openat2(r->filename, RESOLVE_NO_SYMLINKS | (cached ? RESOLVE_CACHED : 0));
+        return file_open_fd(r->filename, cached ? RESOLVE_CACHED : 0);
+    fd = file_open_fd(r->filename, RESOLVE_NO_SYMLINKS | (cached ? RESOLVE_CACHED : 0));
     if (fd >= 0 || errno != ELOOP)
         return fd;
     if (cached) {
@@ -194,7 +228,8 @@ static apr_status_t file_walk_open(apr_finfo_t *finfo, request_rec *r, apr_int32
     if (!file_walk_may_open(r, files, wanted))
         return AP_DECLINED;
     rv = file_open_name(&file, r, r->filename, file_may_defer(r));
-    if (APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv) || APR_STATUS_IS_EAGAIN(rv))
+    if (APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv) ||
+        (APR_STATUS_IS_EAGAIN(rv) && file_may_defer(r)))
         return rv;
     if (rv != APR_SUCCESS)
         return AP_DECLINED; /* it exists but cannot be read: stat() may still work */

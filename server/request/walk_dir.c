@@ -105,14 +105,18 @@ static int dir_survey(dir_walk *w)
         return WALK_WOULD_WAIT;
     memset(&r->finfo, 0, sizeof r->finfo);
     r->finfo.filetype = APR_NOFILE;
-    /* A link that leads nowhere, also with a slash behind it, which the kernel would follow it for. */
-    if (!APR_STATUS_IS_ENOENT(rv) || dir_stat(w, w->len - (w->path[w->len - 1] == '/'),
-                                              APR_FINFO_MIN | APR_FINFO_LINK, &link) == APR_SUCCESS)
+    if (!APR_STATUS_IS_ENOENT(rv))
         return OK;
+    /* A link that leads nowhere, also with a slash behind it, which the kernel would follow it for. */
+    rv = dir_stat(w, w->len - (w->path[w->len - 1] == '/'), APR_FINFO_MIN | APR_FINFO_LINK, &link);
+    if (rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv))
+        return rv == APR_SUCCESS ? OK : WALK_WOULD_WAIT;
     for (slash = w->len - 1; slash > 0 && w->path[slash - 1] != '/'; slash--) {
     }
-    if (slash <= 1 || dir_stat(w, slash - 1, APR_FINFO_MIN, &parent) != APR_SUCCESS ||
-        parent.filetype != APR_DIR)
+    rv = slash > 1 ? dir_stat(w, slash - 1, APR_FINFO_MIN, &parent) : APR_ENOENT;
+    if (APR_STATUS_IS_EAGAIN(rv))
+        return WALK_WOULD_WAIT;
+    if (rv != APR_SUCCESS || parent.filetype != APR_DIR)
         return OK;
     /* No file, but the times of its directory: they tell mod_negotiation of new and removed variants. */
     r->finfo = parent;
@@ -178,6 +182,9 @@ static int dir_look(dir_walk *w, apr_size_t end, int opts, apr_finfo_t *finfo)
         finfo->filetype = APR_NOFILE;
         return OK;
     }
+    /* The kernel would wait for the disk, or for a rename elsewhere. */
+    if (APR_STATUS_IS_EAGAIN(rv))
+        return WALK_WOULD_WAIT;
     if (rv != APR_SUCCESS)
         return dir_stat_failed(w, end, rv);
     if (finfo->filetype == APR_LNK &&
@@ -208,7 +215,7 @@ static void dir_note_links(dir_walk *w, unsigned level, int opts)
 }
 
 /* The next component, which ends before end: a directory (*is_dir), or the end of the walk, with r->finfo set.
- * @return OK or the status that refuses the request */
+ * @return OK, WALK_WOULD_WAIT or the status that refuses the request */
 static int dir_component(dir_walk *w, apr_size_t end, unsigned level, int *is_dir)
 {
     request_rec *r = w->r;

@@ -97,3 +97,18 @@ def test_a_start_that_fails_leaves_no_process_behind(serve, tmp_path):
 def test_a_process_that_cannot_accept_does_not_serve(serve, tmp_path):
     """The fault lasts for three seconds; then another process takes its place."""
     life(Start, serve, tmp_path, "process", [("epoll_ctl", "socket", 1, FOREVER, EPERM)], "known-process")
+
+
+def test_lookups_that_would_wait_change_no_answer(serve, tmp_path):
+    """openat2() on a loop says EAGAIN when a file was renamed anywhere meanwhile, too."""
+    faults = Faults(str(tmp_path / "faults"))
+    site = Site(serve, faults, "<Directory @ROOT@/htdocs>\nAllowOverride None\n</Directory>\n")  # those files are opened as ever
+    server = site.server.start()
+    server.write("folder/file.txt", "text")
+    os.symlink("nowhere", server.path("htdocs/dangling"))
+    pid = wait_until(site.processes, "a server process")[0]
+    for target in ("/none.txt", "/none/x.txt", "/none/", "/folder/file.txt/info", "/folder/none/x", "/dangling", "/dangling/x", "/folder/"):
+        expected = server.get(target).status
+        for n in range(1, 6):
+            with faults.armed("open", "none", EAGAIN, n, pid=pid):
+                assert server.get(target).status == expected, f"{target}, look-up {n}"
