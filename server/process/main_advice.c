@@ -402,7 +402,7 @@ void main_advice_report(apr_pool_t *p, server_rec *s)
 
     if (!advice_asked)
         return;
-    BRG_ASSERT(ap_run_mode == AP_SQ_RM_CONFIG_TEST);
+    BRG_ASSERT(ap_state_query(AP_SQ_RUN_MODE) == AP_SQ_RM_CONFIG_TEST);
     find_roots(&a, ap_conftree);
     look_all(&a, ap_conftree);
     if (!ap_find_linked_module("mod_reqtimeout.c"))
