@@ -73,6 +73,8 @@ typedef struct loop_layer {
     /** A loop is made; all its connections are closed. */
     void (*begin)(brg_loop *loop);
     void (*end)(brg_loop *loop);
+    /** The calling thread, a loop's or a worker, ends: what it has of the loops' is given back, before end() takes them. */
+    void (*thread_end)(void);
 } loop_layer;
 
 /** For the server processes to come; NULL: none. Threads: main. */

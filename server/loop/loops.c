@@ -40,9 +40,17 @@ const conn_protocol *conn_protocol_of(void)
     return loops_protocol;
 }
 
+/* Its destructors of thread-local data run after it no longer counts: too late. */
+void loops_thread_end(void)
+{
+    if (loops_layer)
+        loops_layer->thread_end();
+}
+
 static void *loops_thread(void *baton)
 {
     loop_main(baton);
+    loops_thread_end();
     atomic_fetch_sub(&loops_alive, 1);
     return NULL;
 }

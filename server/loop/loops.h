@@ -55,6 +55,9 @@ void loops_stop(int graceful);
  */
 int loops_join(apr_interval_time_t limit_us);
 
+/** The calling thread, a loop's or a worker, is about to end: the layer takes back what it keeps for it. */
+void loops_thread_end(void);
+
 /** After loops_join() said 0: close what is open, give back what the loops held. */
 void loops_free(void);
 

@@ -4,6 +4,7 @@
 #include "crash.h"
 #include "loop.h"
 #include "loop_lines.h"
+#include "loops.h"
 #include "memory_settings.h"
 #include "program_thread.h"
 #include "thread_self.h"
@@ -301,6 +302,7 @@ static void *worker_main(void *baton)
     worker_show(wp, slot, SERVER_DEAD);
     thread_self_end();
     worker_mine = NULL;
+    loops_thread_end();
     crash_stack_end(&old);
     pthread_mutex_lock(&wp->lock);
     wp->index_used[slot] = 0;

@@ -268,7 +268,7 @@ static void setup_accepted(brg_conn *bc)
 }
 
 static const loop_layer setup_layer = {
-    .accepted = setup_accepted, .begin = setup_begin, .end = setup_end};
+    .accepted = setup_accepted, .begin = setup_begin, .end = setup_end, .thread_end = OPENSSL_thread_stop};
 
 static apr_status_t setup_forget(void *unused)
 {
