@@ -166,8 +166,9 @@ void http_upgrade_announce(request_rec *r)
     const apr_array_header_t *upgrades;
 
     BRG_ASSERT(r->headers_out);
+    /* A stream of HTTP/2 cannot be upgraded (RFC 9113 section 8.6). */
     if (core_server_conf_of(r->server)->protocols->nelts == 0 || r->main ||
-        r->connection->keepalives > 0)
+        r->connection->master || r->connection->keepalives > 0)
         return;
     ap_get_protocol_upgrades(r->connection, r, r->server, 0, &upgrades);
     if (upgrades && upgrades->nelts > 0) {

@@ -2,6 +2,7 @@
 """HTTP/2 of the server's own: requests from memory and in full, bodies, windows, priorities, what is malformed, floods, and the
 end of a process. Over TLS: ../tls/test_http2_tls.py."""
 import os
+import re
 import shutil
 import signal
 import struct
@@ -78,6 +79,20 @@ def test_fields_from_memory_as_in_full(server):
     heads = [sorted(n for n in h.lower().split(b"\r\n") if not n.startswith(b"date:")) for h in heads]
     assert heads[0] == heads[1] == heads[2] == heads[3]
     assert b"content-length: 10240" in heads[0] and not any(n.startswith((b"connection", b"keep-alive", b"transfer")) for n in heads[0])
+
+
+def test_from_memory_in_either_order_of_protocols(serve):
+    """A stream is no connection that could be upgraded, which would be for one answer alone."""
+    server = serve("Protocols http/1.1 h2c\nEventLoops 1\n<Location /metrics>\nSetHandler metrics\n</Location>\n", FILES)
+
+    def hits():
+        found = re.search(rb"^brigade_cache_hits_total (\d+)", server.get("/metrics").body, re.M)
+        return int(found[1]) if found else 0
+    with Connection(server.port) as c:
+        for i in range(20):
+            c.request(1 + 2 * i, path="/a.txt")
+            assert c.response(1 + 2 * i)[0] == 200
+    brigade.wait_until(lambda: hits() >= 15, "answers from memory")
 
 
 def test_methods_and_conditions(server):
