@@ -193,8 +193,8 @@ ANSWER_INLINE int answer(response_cache *c, cache_entry *e, brg_conn *bc, const 
     return 1;
 }
 
-static int answer_whole(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
-                        const http_codec *codec, int not_modified)
+ANSWER_INLINE int answer_whole(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
+                               const http_codec *codec, int not_modified)
 {
     BRG_ASSERT(not_modified ? e->head_304.answer != NULL : e->filled);
     cache_touch(c, e);
@@ -236,8 +236,8 @@ static int range_pick(response_cache *c, const cache_entry *e, const http_head *
     return PICK_NONE;
 }
 
-static int answer_range(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
-                        const http_codec *codec)
+static int __attribute__((noinline)) answer_range(response_cache *c, cache_entry *e, brg_conn *bc,
+                                                  const http_head *h, const http_codec *codec)
 {
     cache_choice choice;
     const int pick = range_pick(c, e, h, codec, &choice);
