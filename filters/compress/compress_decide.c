@@ -19,6 +19,7 @@
 /* By coding; those of the modules that are active. Main thread, read only afterwards. */
 static const compress_coder *decide_coders[BRG_CODINGS];
 static const ap_filter_rec_t *decide_filters[BRG_CODINGS];
+static ap_out_filter_func decide_functions[BRG_CODINGS];
 
 static APR_OPTIONAL_FN_TYPE(brg_filter_chosen) * decide_chosen;
 
@@ -44,8 +45,9 @@ static const compress_coder *decide_coder_of(const ap_filter_t *f)
     if (frec->providers)
         frec = decide_chosen ? decide_chosen(f) : NULL;
     for (int i = 1; frec && i < BRG_CODINGS; i++)
-        if (decide_filters[i] == frec)
-            return decide_coders[i];
+        if (decide_filters[i] ==
+            frec) /* of Apache's file under the same name, if that was loaded */
+            return frec->filter_func.out_func == decide_functions[i] ? decide_coders[i] : NULL;
     return NULL;
 }
 
@@ -314,6 +316,7 @@ void compress_register(apr_pool_t *p, const compress_coder *coder, ap_out_filter
     decide_coders[coder->coding] = coder;
     decide_filters[coder->coding] =
         ap_register_output_filter(coder->filter, fn, NULL, AP_FTYPE_CONTENT_SET);
+    decide_functions[coder->coding] = fn;
     brg_cache_declare(coder->module, NULL);
     apr_pool_cleanup_register(p, NULL, decide_forget, apr_pool_cleanup_null);
     APR_REGISTER_OPTIONAL_FN(brg_coded_tag);

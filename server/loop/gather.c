@@ -126,7 +126,6 @@ static ssize_t file_send_read(brg_conn *bc, int fd, off_t off, size_t len, int *
     if (n <= 0)
         return n;
     iov.iov_len = (size_t)n;
-    brg_buffer_copied((size_t)n);
     n = transport_sendv(bc, &iov, 1, 0);
     *full = n > 0 && (size_t)n < iov.iov_len;
     return n;
