@@ -228,11 +228,22 @@ static int modfilter_may_run(const ap_filter_t *f)
            modfilter_proxy_allows(r, f->frec->proto_flags);
 }
 
-const ap_filter_rec_t *brg_filter_chosen(const ap_filter_t *f)
+static int modfilter_has_wanted(const ap_filter_rec_t *frec,
+                                int (*wanted)(const ap_filter_rec_t *frec))
+{
+    for (const ap_filter_provider_t *p = frec->providers; p; p = p->next)
+        if (wanted(p->frec))
+            return 1;
+    return 0;
+}
+
+const ap_filter_rec_t *brg_filter_chosen(const ap_filter_t *f,
+                                         int (*wanted)(const ap_filter_rec_t *frec))
 {
     const ap_filter_provider_t *provider;
 
-    if (f->frec->filter_func.out_func != modfilter_harness || !modfilter_may_run(f))
+    if (f->frec->filter_func.out_func != modfilter_harness || !modfilter_may_run(f) ||
+        (wanted && !modfilter_has_wanted(f->frec, wanted)))
         return NULL;
     provider = modfilter_provider_of(f->r, f->frec);
     return provider && modfilter_proxy_allows(f->r, modfilter_flags_of(provider)) ? provider->frec

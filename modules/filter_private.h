@@ -45,7 +45,8 @@ apr_status_t modfilter_harness(ap_filter_t *f, apr_bucket_brigade *bb);
 int modfilter_init(ap_filter_t *f);
 
 /** brigade/content_coding.h */
-const ap_filter_rec_t *brg_filter_chosen(const ap_filter_t *f);
+const ap_filter_rec_t *brg_filter_chosen(const ap_filter_t *f,
+                                         int (*wanted)(const ap_filter_rec_t *frec));
 
 /** insert_filter hook: put the chain of r's configuration in. */
 void modfilter_insert(request_rec *r);

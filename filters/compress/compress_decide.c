@@ -38,12 +38,20 @@ const compress_conf *compress_conf_of(const request_rec *r, const compress_coder
 
 /* ---- which filters there are ---- */
 
+static int decide_is_coder(const ap_filter_rec_t *frec)
+{
+    for (int i = 1; i < BRG_CODINGS; i++)
+        if (decide_filters[i] == frec)
+            return 1;
+    return 0;
+}
+
 static const compress_coder *decide_coder_of(const ap_filter_t *f)
 {
     const ap_filter_rec_t *frec = f->frec;
 
     if (frec->providers)
-        frec = decide_chosen ? decide_chosen(f) : NULL;
+        frec = decide_chosen ? decide_chosen(f, decide_is_coder) : NULL;
     for (int i = 1; frec && i < BRG_CODINGS; i++)
         if (decide_filters[i] ==
             frec) /* of Apache's file under the same name, if that was loaded */

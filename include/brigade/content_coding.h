@@ -62,9 +62,14 @@ BRG_DECLARE(int) brg_codings_accepted(const void *codings, const char *value, ap
 
 /**
  * mod_filter's answer to what stands in a chain for others: the filter that @a f will run, as the response
- * is now; NULL if none, or if f is no filter of mod_filter. Threads: the request's. Blocking: no.
+ * is now; NULL if none, or if f is no filter of mod_filter. Conditions of its providers are looked at, which
+ * shows in Vary and in the log: so not for a filter that has nothing to do with the question.
+ *
+ * @param wanted  NULL, or 1 for a filter that the answer matters for; where no provider is one, it is NULL
+ * Threads: the request's. Blocking: no.
  */
-APR_DECLARE_OPTIONAL_FN(const ap_filter_rec_t *, brg_filter_chosen, (const ap_filter_t *f));
+APR_DECLARE_OPTIONAL_FN(const ap_filter_rec_t *, brg_filter_chosen,
+                        (const ap_filter_t *f, int (*wanted)(const ap_filter_rec_t *frec)));
 
 /**
  * What filters that compress answer to who compares entity tags: the tag with which the response to @a r will be

@@ -7,6 +7,7 @@
  * another configuration, the registries are empty again.
  */
 #include "httpd.h"
+#include "http_config.h"
 #include "util_filter.h"
 #include "filter_registry.h"
 #include "apr_hooks.h"
@@ -20,6 +21,8 @@
 typedef struct filter_record {
     ap_filter_rec_t rec; /* first */
     const char *owner;   /* module name */
+    const module
+        *built_in; /* the owner, if it is one; with BuiltinModule NAME Off the record is nobody's */
 } filter_record;
 
 typedef struct filter_slot {
@@ -62,8 +65,24 @@ static filter_slot *filter_slot_find(const filter_registry *reg, const char *nam
 
 static ap_filter_rec_t *filter_find(const filter_registry *reg, const char *name)
 {
+    const module *built_in;
+    ap_filter_rec_t *frec;
+
     BRG_ASSERT(name);
-    return reg->size ? filter_slot_find(reg, name, filter_hash(name))->frec : NULL;
+    frec = reg->size ? filter_slot_find(reg, name, filter_hash(name))->frec : NULL;
+    if (!frec)
+        return NULL;
+    built_in = ((const filter_record *)frec)->built_in;
+    return built_in && built_in->module_index == -1 ? NULL : frec;
+}
+
+/* The built-in module whose hooks are being registered. */
+static const module *filter_registrar(void)
+{
+    for (module **m = ap_prelinked_modules; *m; m++)
+        if ((*m)->name == apr_hook_debug_current)
+            return *m;
+    return NULL;
 }
 
 static apr_status_t filter_registry_forget(void *data)
@@ -115,6 +134,7 @@ static ap_filter_rec_t *filter_register(filter_registry *reg, const char *name, 
         reg->used++;
     }
     ((filter_record *)slot->frec)->owner = apr_hook_debug_current;
+    ((filter_record *)slot->frec)->built_in = filter_registrar();
     filter_generation++;
     slot->frec->filter_func = func;
     slot->frec->filter_init_func = init;

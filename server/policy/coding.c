@@ -52,7 +52,7 @@ int coding_add(int *codings, const ap_filter_t *f)
     const ap_filter_rec_t *frec = f->frec;
     enum brg_coding coding;
 
-    if (frec->providers && coding_chosen && !(frec = coding_chosen(f)))
+    if (frec->providers && coding_chosen && !(frec = coding_chosen(f, NULL)))
         return 1; /* not for this response */
     if (!(coding = coding_of_filter(frec)))
         return 0;

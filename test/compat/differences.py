@@ -62,6 +62,12 @@ OTHERS = {
     "expressions that take too long": "The match of a regular expression is given up after RegexMatchLimit steps, and its "
                                       "request gets 500. Apache takes it for an expression that does not match.",
     "a bad configuration at a reload": "The running configuration stays, and the log says why. Apache ends.",
+    "codings by weight": "The client's weights decide between the built-in deflate, brotli and zstd (test_compression.py). Apache "
+                         "takes the first filter whose coding is named.",
+    "conditions of coded responses": "The entity tag of a coded form is answered with 304 (test_compression.py). Apache compares "
+                                     "with the tag of the file.",
+    "compression and credentials": "What depends on credentials is not compressed unless DeflatePrivate and the like say so.",
+    "levels of compression": "Where no directive gives one, they are other ones than Apache's.",
     "files without a size": "A file of /proc says that it is empty, and has a content: it is sent, without validators. "
                             "Apache sends nothing.",
 }
