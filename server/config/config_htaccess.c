@@ -91,7 +91,8 @@ static int conf_htaccess_unreadable(request_rec *r, const char *dir, const char 
                                     apr_status_t rv)
 {
     if (APR_STATUS_IS_EMFILE(rv) || APR_STATUS_IS_ENFILE(rv) || APR_STATUS_IS_ENOMEM(rv)) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "cannot open %s for now", path);
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "no descriptor or memory left to open %s",
+                      path);
         return HTTP_SERVICE_UNAVAILABLE;
     }
     ap_log_rerror(APLOG_MARK, APLOG_CRIT, rv, r,

@@ -139,7 +139,7 @@ void loop_note_post(brg_loop *loop, struct loop_note *note);
 /** Bring the figures in the scoreboard up to date. */
 void loop_publish(brg_loop *loop);
 
-/** No further connection is to be taken for now. */
+/** No further connection is to be taken until one ends. */
 int loop_is_full(const brg_loop *loop);
 
 /**

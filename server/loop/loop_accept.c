@@ -127,7 +127,7 @@ static void accept_failed(brg_loop *loop, int error)
         !atomic_compare_exchange_strong(&said, &last, loop->monotonic))
         return;
     ap_log_error(APLOG_MARK, APLOG_CRIT, error, loop->server,
-                 "cannot accept connections for now (%u open here): trying again in a second",
+                 "cannot accept connections (%u open here): trying again in a second",
                  loop->conns_n);
 }
 

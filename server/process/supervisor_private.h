@@ -44,7 +44,7 @@ typedef struct sup_requests {
     int terminate, graceful_stop, restart, graceful, child;
 } sup_requests;
 
-/** While the configuration is read for the first time: a reload that is asked for now is done once
+/** While the configuration is read for the first time: a reload that is asked for meanwhile is done once
  * the server runs, instead of ending it. @return as below */
 int sup_signals_early(void);
 

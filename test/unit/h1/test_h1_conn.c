@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
+#include "test_loop.h"
 #include "test_server.h"
 #include "h1_conn.h"
 #include "h1_conn_private.h"
@@ -29,20 +30,10 @@
 static brg_listener listener;
 static brg_listener *listeners[] = {&listener, NULL};
 static brg_listener **of_loops[] = {listeners};
-static const loop_services services = {.driver = &h1_driver,
-                                       .accepted = vhost_of_connection,
-                                       .begin = cache_create,
-                                       .end = cache_destroy,
-                                       .refresh = cache_refresh,
-                                       .thread_trim = connection_thread_fini};
-static loops_config config = {.services = &services,
-                              .slot = -1,
-                              .n_loops = 1,
-                              .listeners = of_loops,
-                              .n_workers = 1,
-                              .queue_most = 4,
-                              .max_files = 16,
-                              .max_connections = 16};
+static const loop_services services = {
+    .driver = &h1_driver, .accepted = vhost_of_connection, TEST_LOOP_SERVICES};
+static loops_config config = {TEST_LOOP_CONFIG(&services, of_loops), .n_workers = 1,
+                              .queue_most = 4, .max_connections = 16};
 static brg_loop *loop;
 static apr_pool_t *pool;
 static brg_conn *conn;

@@ -16,6 +16,7 @@
  *
  * Include after cmocka.h. The calling thread is the loop's.
  */
+#include "test_loop.h"
 #include "test_server.h"
 #include "test_h2_peer.h"
 #include "brigade/response_cache.h"
@@ -215,20 +216,10 @@ static void site_begin(void)
 {
     static brg_listener *listeners[] = {&site_listener, NULL};
     static brg_listener **of_loops[] = {listeners};
-    static const loop_services services = {.driver = &h2_driver,
-                                           .accepted = site_accepted,
-                                           .begin = cache_create,
-                                           .end = cache_destroy,
-                                           .refresh = cache_refresh,
-                                           .thread_trim = connection_thread_fini};
-    static loops_config config = {.services = &services,
-                                  .slot = -1,
-                                  .n_loops = 1,
-                                  .listeners = of_loops,
-                                  .n_workers = 4,
-                                  .queue_most = 1000,
-                                  .max_files = 16,
-                                  .max_connections = 16};
+    static const loop_services services = {
+        .driver = &h2_driver, .accepted = site_accepted, TEST_LOOP_SERVICES};
+    static loops_config config = {TEST_LOOP_CONFIG(&services, of_loops), .n_workers = 4,
+                                  .queue_most = 1000, .max_connections = 16};
 
     config.server = ap_server_conf;
     apr_pool_create(&site_pool, NULL);

@@ -12,6 +12,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
+#include "test_loop.h"
 #include "test_server.h"
 #include "h1_conn.h"
 #include "response_cache.h"
@@ -25,19 +26,9 @@
 static brg_listener listener;
 static brg_listener *listeners[] = {&listener, NULL};
 static brg_listener **of_loops[] = {listeners};
-static loop_services services = {.driver = &h1_driver,
-                                 .begin = cache_create,
-                                 .end = cache_destroy,
-                                 .refresh = cache_refresh,
-                                 .thread_trim = connection_thread_fini};
-static loops_config config = {.services = &services,
-                              .slot = -1,
-                              .n_loops = 1,
-                              .listeners = of_loops,
-                              .n_workers = 1,
-                              .queue_most = 4,
-                              .max_files = 16,
-                              .max_connections = 2 * CLIENTS};
+static loop_services services = {.driver = &h1_driver, TEST_LOOP_SERVICES};
+static loops_config config = {TEST_LOOP_CONFIG(&services, of_loops), .n_workers = 1,
+                              .queue_most = 4, .max_connections = 2 * CLIENTS};
 static const loop_layer *layer;
 static brg_loop *loop;
 static apr_pool_t *pool;
