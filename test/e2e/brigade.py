@@ -21,6 +21,7 @@ import time
 
 import h2_client
 from http_client import Client, raw_exchange
+from ports import free_port
 
 REPOSITORY = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 BINARY = os.environ.get("BRIGADE") or os.path.join(REPOSITORY, "out", "release", "brigade")
@@ -56,13 +57,6 @@ def unprivileged_user():
         except KeyError:
             continue
     raise RuntimeError("no unprivileged user")
-
-
-def free_port():
-    """A port that was free a moment ago: the caller starts its server, and tries again if it was too late."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def wait_until(condition, what="condition", seconds=None):

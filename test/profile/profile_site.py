@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 
 import h2_client  # noqa: E402
+from ports import free_port  # noqa: E402
 
 AT_REST = 2.2  # seconds; what changed less than two seconds before is not remembered
 BASE = """ServerName localhost
@@ -87,16 +88,6 @@ def make_site(root):
             os.utime(f"{at}/{name}", (old, old))
 
 
-def free_ports(names):
-    sockets = [socket.socket() for _ in names]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    ports = {name: s.getsockname()[1] for name, s in zip(names, sockets)}
-    for s in sockets:
-        s.close()
-    return ports
-
-
 def has_tls(program):
     return b"SSLEngine" in open(program, "rb").read()
 
@@ -125,7 +116,7 @@ class Server:
         self.root = f"{site.root}/{configuration}-{Server.made}"
         os.mkdir(self.root)
         os.chmod(self.root, 0o777)
-        self.ports = free_ports(("plain", "log", "tls", "http2"))
+        self.ports = {name: free_port() for name in ("plain", "log", "tls", "http2")}
         text = BASE + (FULL if configuration == "full" else STORED + (TLS if has_tls(program) else ""))
         with open(f"{self.root}/httpd.conf", "w", encoding="utf-8") as f:
             f.write(text.format(root=self.root, site=site.root, **self.ports))

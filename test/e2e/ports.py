@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ports for the servers of tests: free, not handed out to another test that runs now, and none that the kernel gives to
+the outgoing connections of others."""
+import collections
+import fcntl
+import os
+import random
+import socket
+
+FIRST, LAST = 12_000, 31_999  # below the kernel's range for outgoing connections, above what services and browsers forbid
+KEPT = 200  # the newest ports of this process stay its own, until its servers listen there
+
+
+class Ports:
+    """One byte of a file stands for each port; a lock on the byte, which ends with the process, for its owner."""
+
+    def __init__(self):
+        self.fd = os.open(f"/tmp/brigade-test-ports-{os.getuid()}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.process = os.getpid()
+        self.mine = collections.deque()
+
+    def take(self):
+        while True:
+            port = random.randint(FIRST, LAST)
+            if port not in self.mine and self.lock(port):
+                break
+        self.mine.append(port)
+        if len(self.mine) > KEPT:
+            fcntl.lockf(self.fd, fcntl.LOCK_UN, 1, self.mine.popleft())
+        return port
+
+    def lock(self, port):
+        try:
+            fcntl.lockf(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+        except OSError:
+            return False
+        if is_free(port):
+            return True
+        fcntl.lockf(self.fd, fcntl.LOCK_UN, 1, port)
+        return False
+
+
+def is_free(port):
+    with socket.socket() as s:
+        try:
+            s.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+_ports = None
+
+
+def free_port():
+    """A port of 127.0.0.1 on which nobody listens, and that no other test gets meanwhile."""
+    global _ports
+    if _ports is None or _ports.process != os.getpid():
+        _ports = Ports()
+    return _ports.take()
