@@ -157,3 +157,62 @@ void cache_put_parts(response_cache *c, cache_entry *e, brg_conn *bc, const cach
     }
     gather_add_head(g, http_parts_end(gather_head(g)));
 }
+
+/* ---- for protocols that frame bodies ---- */
+
+/* What is between the parts, as long as it is sent. */
+typedef struct parts_reply {
+    shared_ref ref; /* first */
+    cache_entry *e;
+    cache_piece piece[]; /* 2n + 1, and the text of those that are no parts */
+} parts_reply;
+
+static void parts_reply_end(shared_ref *ref)
+{
+    parts_reply *p = (parts_reply *)(void *)ref;
+
+    shared_release(&p->e->ref);
+    free(p);
+}
+
+static parts_reply *parts_reply_new(cache_entry *e, int n)
+{
+    const size_t text =
+        (size_t)n * http_part_head_room(e->ranges->part_type) + http_parts_end_room();
+    parts_reply *p = malloc(sizeof *p + (2 * (size_t)n + 1) * sizeof *p->piece + text);
+
+    if (!p)
+        return NULL;
+    p->ref = (shared_ref){1, parts_reply_end};
+    p->e = e;
+    shared_hold(&e->ref);
+    return p;
+}
+
+int cache_reply_parts(cache_entry *e, const cache_choice *choice, cache_reply *reply)
+{
+    parts_reply *p = parts_reply_new(e, choice->n);
+    cache_piece *piece;
+    char *text;
+
+    BRG_ASSERT(choice->n > 1 && choice->n <= CACHE_PARTS_MOST);
+    if (!p)
+        return -1;
+    piece = p->piece;
+    text = (char *)(piece + 2 * choice->n + 1);
+    for (int i = 0; i < choice->n; i++) {
+        const http_part *part = &choice->part[i];
+        const size_t len = http_part_head(text, e->ranges->part_type, part);
+
+        *piece++ = (cache_piece){.data = text, .len = len};
+        *piece++ = cache_piece_of(e->body, part->first, (size_t)(part->last - part->first + 1));
+        text += len;
+    }
+    *piece = (cache_piece){.data = text, .len = http_parts_end(text)};
+    reply->owner = &p->ref;
+    reply->piece = p->piece[0];
+    reply->more = p->piece + 1;
+    reply->more_n = 2 * (unsigned)choice->n;
+    reply->len = (size_t)choice->len;
+    return 0;
+}

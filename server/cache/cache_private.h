@@ -401,6 +401,16 @@ cache_range_verdict cache_choose(const cache_entry *e, const http_head *h, const
 /** Send the parts of @a choice, whose head is gathered. */
 void cache_put_parts(response_cache *c, cache_entry *e, brg_conn *bc, const cache_choice *choice);
 
+/** So many bytes of a body from @a off. */
+static inline cache_piece cache_piece_of(const cache_body *b, apr_off_t off, size_t len)
+{
+    return b->data ? (cache_piece){.data = b->data + off, .len = len}
+                   : (cache_piece){.fd = b->fd, .off = off, .len = len};
+}
+
+/** The body of @a reply, and its owner: the parts of @a choice, each behind its head. -1: no memory. */
+int cache_reply_parts(cache_entry *e, const cache_choice *choice, cache_reply *reply);
+
 /** e->ranges, made if it is not there; NULL: no memory. */
 cache_ranges *cache_ranges_make(cache_entry *e);
 void cache_ranges_drop(cache_entry *e);

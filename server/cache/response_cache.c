@@ -322,17 +322,24 @@ static int reply_pick(response_cache *c, cache_entry *e, const http_head *h,
         choice->before = choice->len ? e->frame_before : 0;
         choice->after = choice->len ? e->frame_after : 0;
     }
-    return pick != PICK_NONE && choice->n < 2 && (choice->page || !choice->len || e->body->data);
+    return pick != PICK_NONE;
 }
 
-/* The bytes of the body, without what frames it. */
-static void reply_body(const cache_entry *e, const cache_choice *choice, cache_reply *reply)
+/* The bytes of the body, without what frames it. -1: no memory. */
+static int reply_body(cache_entry *e, const cache_choice *choice, cache_reply *reply)
 {
+    const apr_off_t first = choice->n == 1 ? choice->part->first : 0;
+
+    if (choice->n > 1)
+        return cache_reply_parts(e, choice, reply);
+    shared_hold(reply->owner = &e->ref);
     if (!choice->len)
-        return;
+        return 0;
     reply->len = (size_t)choice->len - choice->before - choice->after;
-    reply->data = (choice->page ? choice->page : e->body->data) + choice->before +
-                  (choice->n ? choice->part->first : 0);
+    reply->piece = choice->page
+                       ? (cache_piece){.data = choice->page + choice->before, .len = reply->len}
+                       : cache_piece_of(e->body, choice->before + first, reply->len);
+    return 0;
 }
 
 int cache_reply_to(response_cache *c, brg_conn *bc, const http_head *h, const http_codec *codec,
@@ -348,14 +355,15 @@ int cache_reply_to(response_cache *c, brg_conn *bc, const http_head *h, const ht
     form = &choice.head->form[codec->id];
     if (!form->text && codec->serialise(form, choice.head->answer))
         return 0;
+    *reply = (cache_reply){.urgency = form->urgency};
+    if (reply_body(e, &choice, reply))
+        return 0;
     cache_touch(c, e);
     c->figures.hits++;
     answer_count(e, choice.head);
-    *reply = (cache_reply){.owner = &e->ref, .urgency = form->urgency};
-    reply->head_len =
-        choice.n ? codec->put_part(out, form, choice.head->answer, &terms, choice.part, choice.len)
-                 : codec->put(out, form, choice.head->answer, &terms);
-    reply_body(e, &choice, reply);
+    reply->head_len = choice.n ? codec->put_part(out, form, choice.head->answer, &terms,
+                                                 choice_part(&choice), choice.len)
+                               : codec->put(out, form, choice.head->answer, &terms);
     if (e->observed)
         cache_observe(e, bc, h,
                       &(cache_observed_answer){.answer = choice.head->answer,

@@ -49,18 +49,28 @@ void cache_refresh(brg_loop *loop);
 int cache_answer(response_cache *cache, brg_conn *bc, const http_head *head,
                  const http_codec *codec);
 
-/** A response from memory, for a protocol that frames bodies. */
+/** Bytes that follow each other in a body. */
+typedef struct cache_piece {
+    const char *data; /**< NULL: they are in a file */
+    int fd;           /**< that file, kept open by the owner of the reply */
+    apr_off_t off;    /**< in it */
+    size_t len;
+} cache_piece;
+
+/** A response from memory or from files that are kept open, for a protocol that frames bodies. */
 typedef struct cache_reply {
-    size_t head_len;   /**< bytes of the head */
-    const char *data;  /**< the body; NULL: none */
-    size_t len;        /**< of data */
+    size_t head_len;         /**< bytes of the head */
+    size_t len;              /**< of the body, all pieces; 0: there is none */
+    cache_piece piece;       /**< the first */
+    const cache_piece *more; /**< and those that follow */
+    unsigned more_n;
     uint8_t urgency;   /**< http_stored_head's */
-    shared_ref *owner; /**< to be held by who sends from data after this call; not held yet */
+    shared_ref *owner; /**< of all that the pieces refer to; held for the caller, who releases it */
 } cache_reply;
 
 /**
- * As cache_answer(), but the head is written to @a out (HTTP_HEAD_ROOM bytes), and nothing is sent. Bodies
- * that are in files, several parts, and parts of which the codec has no head, are left to the full way.
+ * As cache_answer(), but the head is written to @a out (HTTP_HEAD_ROOM bytes), and nothing is sent. Parts of
+ * which the codec has no head are left to the full way.
  * @return 1: *reply is set, and logs were told; 0: nothing was done
  */
 int cache_reply_to(response_cache *cache, brg_conn *bc, const http_head *head,

@@ -210,16 +210,23 @@ static size_t answer_head_line(h2_stream *s, const char *data, size_t len)
 
 /* ---- data ---- */
 
+h2_chunk *h2_chunk_new(size_t cap)
+{
+    h2_chunk *c = malloc(sizeof *c + cap);
+
+    if (c)
+        *c = (h2_chunk){.ref = {1, block_end}, .cap = (uint32_t)cap};
+    return c;
+}
+
 static h2_chunk *answer_chunk(h2_pipe *p)
 {
     h2_chunk *c = p->out_last;
 
     if (c && c->len < c->cap)
         return c;
-    c = malloc(sizeof *c + H2_CHUNK);
-    if (!c)
+    if (!(c = h2_chunk_new(H2_CHUNK)))
         return NULL;
-    *c = (h2_chunk){.ref = {1, block_end}, .cap = H2_CHUNK};
     if (p->out_last)
         p->out_last->next = c;
     else

@@ -219,17 +219,45 @@ char *h2_output_room(h2_session *h)
     return gather_head(g) + H2_FRAME_HEAD + (h->conf.padding != 0);
 }
 
+static void output_file_some(h2_stream *s, size_t n)
+{
+    const char *data = h2_file_read(s, &n);
+
+    if (!data)
+        return;
+    s->left -= n;
+    output_data(s, data, n, &s->file->ref, !s->left);
+    h2_file_sent(s, n);
+}
+
 /* 1: s was sent whole. */
 static int output_stored_some(h2_stream *s)
 {
-    size_t n = output_may_send(s, s->left);
+    size_t n = output_may_send(s, s->now.len);
 
+    BRG_ASSERT_DEBUG(s->left && s->now.len && s->now.len <= s->left);
     if (!n)
         return 0;
-    s->left -= n;
-    output_data(s, s->data, n, s->owner, !s->left);
-    s->data += n;
+    if (s->now.data) {
+        s->left -= n;
+        output_data(s, s->now.data, n, s->owner, !s->left);
+        s->now.data += n;
+        s->now.len -= n;
+    } else {
+        output_file_some(s, n);
+    }
+    if (!s->now.len && s->more_n) {
+        s->now = *s->more++;
+        s->more_n--;
+    }
     return !s->left;
+}
+
+/* It fits into a frame, and needs no stream object. 1: it was sent whole; s tells what was sent else */
+static int output_stored_at_once(h2_stream *s)
+{
+    return s->left <= (size_t)s->session->frame_most && s->now.data && !s->more_n &&
+           output_stored_some(s);
 }
 
 int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, const h2_stream *as)
@@ -241,7 +269,9 @@ int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, const
                      .session = h,
                      .window = h->peer_window,
                      .owner = reply->owner,
-                     .data = reply->data,
+                     .now = reply->piece,
+                     .more = reply->more,
+                     .more_n = reply->more_n,
                      .left = reply->len},
               *s;
 
@@ -249,17 +279,21 @@ int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, const
                       H2_END_HEADERS | (reply->len ? 0 : H2_END_STREAM), id, padding);
     gather_add_head(g, H2_FRAME_HEAD + (padding >= 0) + reply->head_len);
     output_pad(g, padding);
-    if (!reply->len || (reply->len <= (size_t)h->frame_most && output_stored_some(&now))) {
+    if (!reply->len || output_stored_at_once(&now)) {
+        shared_release(reply->owner);
         h2_limit_earn(h);
         return 0;
     }
-    if (!(s = h2_stream_open(h, id)))
+    if (!(s = h2_stream_open(h, id))) {
+        shared_release(reply->owner);
         return -1;
+    }
     s->window = now.window;
-    s->data = now.data;
+    s->now = now.now;
+    s->more = now.more;
+    s->more_n = now.more_n;
     s->left = now.left;
     s->owner = now.owner;
-    shared_hold(s->owner);
     s->urgency = as->urgency;
     s->incremental = as->incremental;
     s->asked = as->asked;
@@ -350,15 +384,15 @@ static int output_stream(h2_stream *s)
 {
     int more, done = 0;
 
-    if (s->pipe && s->failed && !s->bc) {
+    if (s->failed && !s->bc) {
         h2_stream_reset(s, H2_INTERNAL_ERROR);
         return 0;
     }
     if (s->pipe) {
         more = output_pipe(s, &done);
     } else {
-        done = output_stored_some(s);
-        more = !done && output_may_send(s, s->left) > 0;
+        done = !h2_file_waits(s) && output_stored_some(s);
+        more = !done && !h2_file_waits(s) && output_may_send(s, s->left) > 0;
     }
     if (done) {
         h2_stream_sent(s);

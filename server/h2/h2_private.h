@@ -14,6 +14,7 @@
  *   h2_answer.c   the response that comes out, from HTTP/1 text to field blocks and data
  *   h2_priority.c what clients and content types say about that
  *   h2_output.c   which stream sends next, and frames in as few writes as possible
+ *   h2_file.c     bodies of stored responses that are in files
  *   h2_limits.c   floods
  *   h2_codec.c    heads of stored responses
  *   h2_conf.c     directives
@@ -28,8 +29,8 @@
  *   state       what moves it on                              holds
  *   ----------  --------------------------------------------  ------------------------------------------
  *   open        HEADERS                                       -
- *   stored      memory answers, and the windows do not take   the entry's body
- *               all of it at once
+ *   stored      memory answers, and the windows do not take   the entry's body; while a worker asks the disk for
+ *               all of it at once, or it is in a file         it a brg_conn
  *   running     the driver of HTTP/1 has h2_stream.bc         brg_conn, conn_rec, request_rec
  *   sending     the request is over (bc is NULL)              queued output
  *   ended       END_STREAM or RST_STREAM was sent, and bc is  freed
@@ -41,6 +42,7 @@
 #include "hpack_decode.h"
 #include "http_head.h"
 #include "loop.h"
+#include "response_cache.h"
 #include "shared_ref.h"
 #include "httpd.h"
 #include "http_config.h"
@@ -180,8 +182,11 @@ struct h2_stream {
     uint8_t failed;   /**< RST_STREAM is due instead of the rest */
     /* stored: */
     shared_ref *owner;
-    const char *data;
-    size_t left;
+    cache_piece now;         /**< what is sent next */
+    const cache_piece *more; /**< what follows it; the owner's */
+    unsigned more_n;
+    size_t left;    /**< of the body */
+    h2_chunk *file; /**< read of a piece that is in a file, from now.off on */
     /* running and sending: */
     brg_conn *bc;
     h2_pipe *pipe;
@@ -376,6 +381,8 @@ void h2_head_add(http_head *head, const char *name, size_t name_len, const char 
 
 /* ---- h2_answer.c; under the session's lock ---- */
 
+/** An empty piece of output. NULL: no memory. Threads: any */
+h2_chunk *h2_chunk_new(size_t cap);
 /** Take HTTP/1 text. @return bytes taken, all or up to where the queue is full */
 size_t h2_answer_take(h2_stream *s, const char *data, size_t len);
 /** No more text comes. */
@@ -391,12 +398,29 @@ void h2_ctl(h2_session *h, h2_frame_type type, unsigned flags, uint32_t stream, 
 void h2_credit(h2_session *h, uint32_t stream, uint32_t bytes);
 /** Send what may be sent. */
 void h2_output(h2_session *h);
-struct cache_reply;
-/** Answer from memory, with the priority of @a as: the head is at h2_output_room(). @return 0; -1: no memory, nothing is sent */
-int h2_output_stored(h2_session *h, uint32_t id, const struct cache_reply *reply,
-                     const h2_stream *as);
+/** Answer from memory, with the priority of @a as: the head is at h2_output_room(). Takes over the reply's
+ * owner. @return 0; -1: no memory, nothing of the body is sent */
+int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, const h2_stream *as);
 /** Where the head of a stored response is to be put. */
 char *h2_output_room(h2_session *h);
+
+/* ---- h2_file.c; the loop ---- */
+
+/**
+ * The next bytes of the file of s->now. Never waits for a disk: a worker asks it, and s is ready again when they are here.
+ * @param len [in] as many as may be sent [out] as many as are here, at least 1
+ * @return NULL: none now; s->failed: they will not come
+ */
+const char *h2_file_read(h2_stream *s, size_t *len);
+/** So many of them are sent. */
+void h2_file_sent(h2_stream *s, size_t len);
+/** 1: a worker asks the disk. */
+static inline int h2_file_waits(const h2_stream *s)
+{
+    return s->bc && !s->pipe;
+}
+/** The stream is over: what it has of this. A worker that asks the disk ends that by itself. */
+void h2_file_end(h2_stream *s);
 
 /* ---- h2_limits.c; the loop ---- */
 

@@ -76,6 +76,7 @@ void h2_stream_release(h2_stream *s)
         at = &(*at)->next;
     *at = s->next;
     h->streams_n--;
+    h2_file_end(s);
     if (s->owner)
         shared_release(s->owner);
     h2_pipe_free(s);
@@ -92,6 +93,8 @@ static void stream_over(h2_stream *s)
     s->local_closed = s->remote_closed = 1;
     if (s->pipe)
         h2_pipe_cancel(s);
+    else if (s->bc && !loop_self()) /* no worker will return it: their threads have ended */
+        s->bc->driver->drop(s->bc);
     h2_stream_release(s);
 }
 

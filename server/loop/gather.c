@@ -241,14 +241,18 @@ apr_status_t pending_flush(brg_conn *bc)
 void pending_read_disk(const brg_conn *bc)
 {
     const struct pending_part *part = bc->pending ? bc->pending->first : NULL;
-    apr_off_t end, off;
-    char *buffer;
 
-    if (!part || part->data || !(buffer = thread_buffer()))
-        return;
-    end = part->off + (part->len < FILE_SEND_MOST ? part->len : FILE_SEND_MOST);
-    for (off = part->off; off < end;) {
-        ssize_t n = pread(part->fd, buffer, THREAD_BUFFER_BYTES, off);
+    if (part && !part->data)
+        gather_read_disk(part->fd, part->off, part->len);
+}
+
+void gather_read_disk(int fd, apr_off_t off, apr_off_t len)
+{
+    const apr_off_t end = off + (len < FILE_SEND_MOST ? len : FILE_SEND_MOST);
+    char *buffer = thread_buffer();
+
+    while (buffer && off < end) {
+        ssize_t n = pread(fd, buffer, THREAD_BUFFER_BYTES, off);
 
         if (n <= 0) /* the loop sees it when it sends */
             return;

@@ -185,6 +185,8 @@ class Client:
             kind, flags, stream, payload = self.receive()
         except Closed:
             raise Truncated(answer) from None
+        if kind in (HEADERS, DATA) and flags & PADDED:
+            payload = payload[1:len(payload) - payload[0]]
         if kind == SETTINGS:
             self._settings(flags, payload)
         elif kind == WINDOW_UPDATE:

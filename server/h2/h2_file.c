@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bodies of stored responses that are in files: read some frames at a time, as far as the page cache has them. For what a
+ * disk has to be asked a worker does so, by a brg_conn that is nothing else:
+ *
+ *   step      what moves it on                      the stream has
+ *   --------  ------------------------------------  ---------------------------------------
+ *   warm      the loop reads and sends              at most one h2_chunk
+ *   cold      file_disk_ask(): the worker pool      bc, without a pipe: it sends nothing
+ *   warm      the worker has returned: file_run()   as before
+ */
+#include "h2_private.h"
+#include "file_cached.h"
+#include "gather.h"
+#include "http_log.h"
+#include "brigade/assert.h"
+#include <errno.h>
+#include <stdlib.h>
+
+APLOG_USE_MODULE(http2);
+
+#define FILE_READ 65536 /* bytes at once, where nobody else takes turns with the stream */
+
+/* ---- the disk ---- */
+
+/* What a worker needs; the stream may be over before it comes to it, but is not freed. */
+static h2_stream *file_stream(const brg_conn *bc)
+{
+    h2_stream *s = bc->above;
+
+    BRG_ASSERT_TAG(s, H2_STREAM_TAG);
+    BRG_ASSERT(s->bc == bc && !s->pipe && s->owner);
+    return s;
+}
+
+static void file_work(brg_conn *bc)
+{
+    const h2_stream *s = file_stream(bc);
+
+    gather_read_disk(s->now.fd, s->now.off, (apr_off_t)s->now.len);
+}
+
+/* The stream has its brg_conn no more. */
+static h2_stream *file_disk_end(brg_conn *bc)
+{
+    h2_stream *s = file_stream(bc);
+
+    s->bc = NULL;
+    BRG_ASSERT(s->session->running_n > 0);
+    s->session->running_n--;
+    bc->above = NULL;
+    loop_close(bc->loop, bc);
+    return s;
+}
+
+static void file_run(brg_conn *bc)
+{
+    h2_stream *s = file_disk_end(bc);
+    h2_session *h = s->session;
+
+    h->progress = bc->loop->monotonic; /* the client did not keep it waiting */
+    if (s->local_closed)
+        h2_stream_release(s);
+    else
+        h2_stream_ready(s);
+    h2_wants(h);
+}
+
+/* What runs in its place releases the stream. */
+static void file_drop(brg_conn *bc)
+{
+    (void)file_disk_end(bc);
+}
+
+static const struct conn_driver file_driver = {.name = "h2 file",
+                                               .run = file_run,
+                                               .expired = file_drop,
+                                               .drop = file_drop,
+                                               .refused = file_run,
+                                               .work = file_work};
+
+static void file_disk_ask(h2_stream *s)
+{
+    brg_conn *bc = loop_stream(s->session->bc);
+
+    if (!bc) {
+        s->failed = 1;
+        return;
+    }
+    s->bc = bc;
+    bc->driver = &file_driver;
+    bc->above = s;
+    bc->must_run = 1;
+    bc->queued_at = bc->loop->monotonic;
+    s->session->running_n++;
+    figures_add(&bc->loop->figures->own.value[BRG_FIGURE_COLD], 1);
+    conn_enter(bc, CONN_WORKER);
+    if (worker_pool_submit(bc->loop->workers, bc)) {
+        (void)file_disk_end(bc);
+        s->failed = 1;
+    }
+}
+
+/* ---- reading ---- */
+
+static void file_fail(h2_stream *s, int error)
+{
+    const h2_session *h = s->session;
+
+    s->failed = 1;
+    if (error)
+        ap_log_error(APLOG_MARK, APLOG_ERR, error, h->bc->base,
+                     "HTTP/2 stream %u: cannot read a file", (unsigned)s->id);
+    else
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, h->bc->base,
+                     "HTTP/2 stream %u: a file became shorter while it was sent", (unsigned)s->id);
+}
+
+/* 0: some bytes are in the chunk. */
+static int file_fill(h2_stream *s, h2_chunk *c)
+{
+    ssize_t n;
+
+    do
+        n = file_read_cached(s->now.fd, c->data, c->cap, s->now.off);
+    while (n < 0 && errno == EINTR);
+    if (n > 0) {
+        c->len = (uint32_t)n;
+        return 0;
+    }
+    if (n < 0 && errno == EAGAIN)
+        file_disk_ask(s);
+    else
+        file_fail(s, n < 0 ? errno : 0);
+    return -1;
+}
+
+/* As much as may be sent, so that what waits in memory for a slow client is little. */
+static size_t file_share(const h2_stream *s, size_t may_send)
+{
+    const h2_session *h = s->session;
+    size_t most = s->now.len < FILE_READ ? s->now.len : FILE_READ;
+
+    if (s->incremental)
+        return may_send;
+    if ((int64_t)most > s->window)
+        most = (size_t)s->window;
+    return (int64_t)most > h->window ? (size_t)h->window : most;
+}
+
+const char *h2_file_read(h2_stream *s, size_t *len)
+{
+    size_t here;
+
+    BRG_ASSERT(!s->bc && *len && !s->now.data);
+    if (!s->file) {
+        h2_chunk *c = h2_chunk_new(file_share(s, *len));
+
+        if (!c || file_fill(s, c)) {
+            s->failed |= !c;
+            free(c);
+            return NULL;
+        }
+        s->file = c;
+    }
+    here = s->file->len - s->file->off;
+    BRG_ASSERT(here > 0);
+    *len = here < *len ? here : *len;
+    return (const char *)s->file->data + s->file->off;
+}
+
+void h2_file_sent(h2_stream *s, size_t len)
+{
+    h2_chunk *c = s->file;
+
+    BRG_ASSERT(c && len <= c->len - c->off && len <= s->now.len);
+    c->off += (uint32_t)len;
+    s->now.off += (apr_off_t)len;
+    s->now.len -= len;
+    if (c->off == c->len)
+        h2_file_end(s);
+}
+
+void h2_file_end(h2_stream *s)
+{
+    if (s->file)
+        shared_release(&s->file->ref);
+    s->file = NULL;
+}
