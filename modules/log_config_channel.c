@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Channels: parcels go one way as a list that is pushed to by one thread and taken as a whole by the other,
- * and one parcel at a time comes back empty, so that a turn's lines are copied but not allocated.
+ * Channels: parcels go one way as a list that is pushed to by one thread and taken as a whole by the other.
+ * They lie one behind the other in blocks. A thread goes on in its block from the beginning if the writer is done with
+ * all that is in it; else it takes the one that the writer gave back last. So a turn's lines are copied but not allocated.
  */
 #include "log_config_channel.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
+#include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -13,9 +15,19 @@
 #define LOG_LOOP_PENDING \
     (4 * 1024 * 1024) /* bytes: four hundred milliseconds at 100,000 lines a second */
 #define LOG_THREAD_PENDING (128 * 1024) /* of a worker, of which there are many */
-#define LOG_PARCEL_MIN 1024
+#define LOG_LOOP_BLOCK (16 * 1024)
+#define LOG_THREAD_BLOCK (2 * 1024)
 #define LOG_SPARE_MAX (64 * 1024)
+#define LOG_BLOCK_FILLING (1u << 31)
 #define LOG_WAIT_NS 100000000
+
+struct log_block {
+    /* While a thread fills it: LOG_BLOCK_FILLING less the parcels that are done with; then those that are not. */
+    atomic_uint held;
+    unsigned parcels;
+    apr_size_t size, used;
+    _Alignas(max_align_t) char data[];
+};
 
 /* ---- the thread that logs ---- */
 
@@ -79,19 +91,73 @@ static void log_channel_wait(log_channel *c, apr_size_t len)
     atomic_store(&c->waiting, 0);
 }
 
+static void log_block_open(log_block *block)
+{
+    atomic_store_explicit(&block->held, LOG_BLOCK_FILLING, memory_order_relaxed);
+    block->parcels = 0;
+    block->used = 0;
+}
+
+static log_block *log_block_make(log_channel *c, apr_size_t need)
+{
+    log_block *block = atomic_exchange_explicit(&c->spare, NULL, memory_order_acquire);
+    apr_size_t size = brg_thread_is_loop() ? LOG_LOOP_BLOCK : LOG_THREAD_BLOCK;
+
+    if (!block || block->size < need) {
+        free(block);
+        while (size < need)
+            size *= 2;
+        if (!(block = malloc(sizeof(*block) + size)))
+            return NULL;
+        block->size = size;
+    }
+    log_block_open(block);
+    return block;
+}
+
+/* Take @a n from what holds it: after the last parcel it may be filled again. */
+static void log_block_let_go(log_channel *c, log_block *block, unsigned n)
+{
+    if (atomic_fetch_sub_explicit(&block->held, n, memory_order_acq_rel) != n)
+        return;
+    if (block->size <= LOG_SPARE_MAX)
+        block = atomic_exchange_explicit(&c->spare, block, memory_order_acq_rel);
+    free(block);
+}
+
+/* The block that has room for @a need bytes. */
+static log_block *log_block_with(log_channel *c, apr_size_t need)
+{
+    log_block *block = c->block;
+
+    if (block && block->size - block->used >= need)
+        return block;
+    if (block && block->size >= need &&
+        atomic_load_explicit(&block->held, memory_order_acquire) ==
+            LOG_BLOCK_FILLING - block->parcels) {
+        log_block_open(block);
+        return block;
+    }
+    if (block)
+        log_block_let_go(c, block, LOG_BLOCK_FILLING - block->parcels);
+    return c->block = log_block_make(c, need);
+}
+
 static log_parcel *log_parcel_make(log_channel *c, apr_size_t len)
 {
-    log_parcel *parcel = atomic_exchange_explicit(&c->spare, NULL, memory_order_acquire);
-    apr_size_t size = LOG_PARCEL_MIN;
+    const apr_size_t align = _Alignof(max_align_t);
+    const apr_size_t need = (sizeof(log_parcel) + len + align - 1) & ~(align - 1);
+    log_block *block = log_block_with(c, need);
+    log_parcel *parcel;
 
-    if (parcel && parcel->size >= len)
-        return parcel;
-    free(parcel);
-    while (size < len)
-        size *= 2;
-    parcel = malloc(sizeof(*parcel) + size);
-    if (parcel)
-        parcel->size = size;
+    if (!block)
+        return NULL;
+    BRG_ASSERT(block->size - block->used >= need);
+    parcel = (log_parcel *)(void *)(block->data + block->used);
+    block->used += need;
+    block->parcels++;
+    parcel->block = block;
+    parcel->size = len;
     return parcel;
 }
 
@@ -192,9 +258,7 @@ void log_channel_done(log_parcel *parcel)
     BRG_ASSERT(log_channel_pending(c) >= parcel->used);
     atomic_store_explicit(&c->done_lines, c->done_lines + parcel->lines, memory_order_relaxed);
     atomic_store_explicit(&c->done, c->done + parcel->used, memory_order_release);
-    if (parcel->size <= LOG_SPARE_MAX)
-        parcel = atomic_exchange_explicit(&c->spare, parcel, memory_order_acq_rel);
-    free(parcel);
+    log_block_let_go(c, parcel->block, 1);
     if (atomic_load(&c->waiting) && atomic_exchange(&c->waiting, 0))
         sem_post(&c->room);
 }
@@ -203,6 +267,7 @@ void log_channel_free(log_channel *c)
 {
     BRG_ASSERT_TAG(c, LOG_CHANNEL_TAG);
     free(atomic_load(&c->spare));
+    free(c->block);
     sem_destroy(&c->room);
     c->tag = 0;
     free(c);

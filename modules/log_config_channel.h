@@ -18,6 +18,7 @@ struct log_channel {
     apr_size_t limit; /**< bytes that may be pending */
     sem_t room;       /**< posted when something was written while the thread waits for it */
     apr_int64_t stamp_ns;
+    log_block *block; /**< that it fills, NULL: none yet */
     /* Of the thread that logs. */
     _Alignas(LOG_CACHE_LINE) _Atomic(log_parcel *) handed; /**< newest first; taken by the writer */
     atomic_size_t put;
@@ -26,8 +27,8 @@ struct log_channel {
     /* Of the writer. */
     _Alignas(LOG_CACHE_LINE) atomic_size_t done;
     atomic_ulong done_lines;
-    _Atomic(log_parcel *) spare; /**< to be filled again; taken by the thread */
-    log_parcel *kept;            /**< for the next round, oldest first */
+    _Atomic(log_block *) spare; /**< to be filled again; taken by the thread */
+    log_parcel *kept;           /**< for the next round, oldest first */
     log_channel *next;
 };
 

@@ -80,7 +80,7 @@ static const char *log_parse_tag(apr_pool_t *p, log_item *item, const char *s, i
         return apr_pstrcat(p, "Unrecognized LogFormat directive %", apr_pstrmemdup(p, s, 1), NULL);
     }
     if (!item->foreign)
-        item->stored = logconf_stored_find(tag, item->arg);
+        logconf_stored_find(item, tag);
     item->want_first = want_first >= 0 ? want_first : default_first;
     if (item->emit == log_emit_memory)
         return log_memory_check(item->arg);
@@ -168,12 +168,13 @@ apr_array_header_t *logconf_format_parse(apr_pool_t *p, const char *format, cons
     return items;
 }
 
-static int log_status_listed(const log_item *item, int status)
+int log_item_applies(const log_item *item, int status)
 {
-    for (int i = 0; i < item->statuses_n; i++)
-        if (item->statuses[i] == status)
-            return 1;
-    return 0;
+    int listed = 0;
+
+    for (int i = 0; i < item->statuses_n && !listed; i++)
+        listed = item->statuses[i] == status;
+    return !item->statuses || listed != item->statuses_negated;
 }
 
 void log_format_emit(log_out *out, const apr_array_header_t *format, log_entry *entry)
@@ -183,30 +184,10 @@ void log_format_emit(log_out *out, const apr_array_header_t *format, log_entry *
     for (; item < end; item++) {
         const apr_size_t from = out->used;
 
-        if (item->statuses &&
-            log_status_listed(item, entry->last->status) == item->statuses_negated)
-            log_out_dash(out);
-        else
+        if (log_item_applies(item, entry->last->status))
             item->emit(out, item->want_first ? entry->first : entry->last, item, entry);
-        if (item->json)
-            log_json_end(out, from, item);
-    }
-}
-
-/* Of a request from memory, the one that came in is the one that was answered. */
-void log_format_emit_stored(log_out *out, const apr_array_header_t *format,
-                            const brg_stored_answer *a)
-{
-    const log_item *item = (const log_item *)format->elts, *end = item + format->nelts;
-    log_entry entry = {.end_us = 0};
-
-    for (; item < end; item++) {
-        const apr_size_t from = out->used;
-
-        if (item->statuses && log_status_listed(item, a->status) == item->statuses_negated)
-            log_out_dash(out);
         else
-            item->stored(out, a, item, &entry);
+            log_out_dash(out);
         if (item->json)
             log_json_end(out, from, item);
     }

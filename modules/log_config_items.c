@@ -9,6 +9,7 @@
 #include "http_protocol.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/decimal.h"
 #include <unistd.h>
 
 void log_out_bytes(log_out *out, const char *bytes, apr_size_t n)
@@ -26,15 +27,12 @@ void log_out_dash(log_out *out)
 
 void log_out_number(log_out *out, apr_int64_t value)
 {
-    char digits[24], *d = digits + sizeof(digits);
-    apr_uint64_t rest = value < 0 ? -(apr_uint64_t)value : (apr_uint64_t)value;
-
-    do {
-        *--d = (char)('0' + rest % 10);
-    } while (rest /= 10);
+    if (!log_out_reserve(out, 1 + BRG_DECIMAL_ROOM))
+        return;
     if (value < 0)
-        *--d = '-';
-    log_out_bytes(out, d, (apr_size_t)(digits + sizeof(digits) - d));
+        out->data[out->used++] = '-';
+    out->used += brg_decimal_put(out->data + out->used,
+                                 value < 0 ? -(apr_uint64_t)value : (apr_uint64_t)value);
 }
 
 void log_out_number_or_dash(log_out *out, apr_int64_t value)
@@ -109,43 +107,48 @@ static int log_put_stride(char *d, const char *s)
     return 1;
 }
 
-/* As log_put_stride(), half as many. */
-static int log_put_half_stride(char *d, const char *s)
+static char *log_put_slowly(char *d, const char *s, apr_size_t len)
+{
+    for (; len; len--)
+        d = log_put_escaped(d, (unsigned char)*s++);
+    return d;
+}
+
+/* Less than LOG_STRIDE bytes: from half of that on, as two pieces that may overlap. */
+static char *log_put_short(char *d, const char *s, apr_size_t len)
 {
     char both[LOG_STRIDE], copy[LOG_STRIDE];
 
+    if (len < LOG_STRIDE / 2)
+        return log_put_slowly(d, s, len);
     memcpy(both, s, LOG_STRIDE / 2);
-    memcpy(both + LOG_STRIDE / 2, s, LOG_STRIDE / 2);
+    memcpy(both + LOG_STRIDE / 2, s + len - LOG_STRIDE / 2, LOG_STRIDE / 2);
     if (!log_put_stride(copy, both))
-        return 0;
-    memcpy(d, s, LOG_STRIDE / 2);
-    return 1;
+        return log_put_slowly(d, s, len);
+    memcpy(d, both, LOG_STRIDE / 2);
+    memcpy(d + len - LOG_STRIDE / 2, both + LOG_STRIDE / 2, LOG_STRIDE / 2);
+    return d + len;
 }
 
 void log_out_escaped_n(log_out *out, const char *s, apr_size_t len)
 {
+    const char *end = s + len;
     char *d;
 
     if (!len || !log_out_reserve(out, 4 * len))
         return;
     d = out->data + out->used;
-    while (len >= LOG_STRIDE) {
-        if (log_put_stride(d, s)) {
-            d += LOG_STRIDE;
-            s += LOG_STRIDE;
-            len -= LOG_STRIDE;
-            continue;
-        }
-        for (int i = 0; i < LOG_STRIDE; i++, len--)
-            d = log_put_escaped(d, (unsigned char)*s++);
+    if (len < LOG_STRIDE) {
+        out->used = (apr_size_t)(log_put_short(d, s, len) - out->data);
+        return;
     }
-    if (len >= LOG_STRIDE / 2 && log_put_half_stride(d, s)) {
-        d += LOG_STRIDE / 2;
-        s += LOG_STRIDE / 2;
-        len -= LOG_STRIDE / 2;
-    }
-    for (; len; len--)
-        d = log_put_escaped(d, (unsigned char)*s++);
+    for (; end - s >= LOG_STRIDE; s += LOG_STRIDE)
+        d = log_put_stride(d, s) ? d + LOG_STRIDE : log_put_slowly(d, s, LOG_STRIDE);
+    /* The rest with bytes before it, which are there already if all of them stand for themselves. */
+    if (s < end)
+        d = log_put_stride(d - (LOG_STRIDE - (end - s)), end - LOG_STRIDE)
+                ? d + (end - s)
+                : log_put_slowly(d, s, (apr_size_t)(end - s));
     out->used = (apr_size_t)(d - out->data);
 }
 

@@ -7,7 +7,7 @@
  * Parts of mod_log_config: the format language (log_config_format.c), the items it knows
  * (log_config_items.c, log_config_time.c, log_config_memory.c), formats of JSON and those known by name
  * (log_config_json.c), items of answers from memory
- * (log_config_stored.c), the buffer each thread formats into
+ * (log_config_stored.c) and the lines made of them (log_config_plan.c), the buffer each thread formats into
  * (log_config_buffer.c), files and pipes (log_config_file.c), the threads that write them
  * (log_config_writer.c, log_config_channel.c), directives and hooks (mod_log_config.c).
  */
@@ -58,6 +58,7 @@ struct log_item {
     ap_log_handler_fn_t *foreign;       /**< a handler that another module registered */
     char *arg;                          /**< for literal text: the text */
     apr_size_t arg_len;
+    int field; /**< brg_stored_field_id() of arg, of a field of the request; 0: it has none */
     const int *statuses; /**< restrict to these; NULL: no restriction */
     int statuses_n;
     int statuses_negated;
@@ -71,6 +72,9 @@ struct log_item {
  * @return     array of log_item, ending with a line feed
  */
 apr_array_header_t *logconf_format_parse(apr_pool_t *p, const char *format, const char **err);
+
+/** 1: @a item is for requests with this status; 0: it is a dash for them. */
+int log_item_applies(const log_item *item, int status);
 
 /** Append the line that @a format makes of the request. */
 void log_format_emit(log_out *out, const apr_array_header_t *format, log_entry *entry);
@@ -93,16 +97,21 @@ log_emit_fn *logconf_item_find(const char *tag, int *want_first);
 /** A handler registered by another module for this tag, or NULL. */
 const ap_log_handler *log_foreign_find(const char *tag);
 
-/** The item for a tag, without a request_rec; NULL: it needs one. */
-log_stored_fn *logconf_stored_find(const char *tag, const char *arg);
+/** What @a item, which has its arg, is for a tag without a request_rec: its stored, which stays NULL if it needs one. */
+void logconf_stored_find(log_item *item, const char *tag);
 
 /** As logconf_stored_find(), of a handler that another module registered. */
 brg_stored_item_fn *log_foreign_stored(const char *tag);
-log_stored_fn log_stored_foreign, log_stored_literal;
+log_stored_fn log_stored_foreign, log_stored_literal, log_stored_dash;
 
-/** Append the line that @a format makes of a stored answer: all its items have a stored form. */
-void log_format_emit_stored(log_out *out, const apr_array_header_t *format,
-                            const brg_stored_answer *a);
+/** A format, ready for answers from memory (log_config_plan.c). */
+typedef struct log_plan log_plan;
+
+/** @a format: all its items have a stored form. It must live as long as the plan. */
+log_plan *log_plan_make(apr_pool_t *p, const apr_array_header_t *format);
+
+/** Append the line that the format makes of a stored answer. Threads: any. Blocking: no. */
+void log_plan_emit(log_out *out, const log_plan *plan, const brg_stored_answer *a);
 
 /** What the format needs of a stored answer. */
 typedef enum { LOG_NEEDS_RECORD, LOG_NEEDS_PORT, LOG_NEEDS_NOTHING } log_needs;
@@ -120,6 +129,7 @@ typedef struct log_config {
     const char *file;
     const char *format_name;    /* as given: a nickname, if one of that name exists in the end */
     apr_array_header_t *format; /* NULL: the server's default format */
+    log_plan *plan;             /* of format; NULL: it needs a request_rec */
     const char *variable;       /* env=; NULL: none. "!x": only where x is not set */
     ap_expr_info_t *condition;  /* expr=; NULL: none */
     const ap_directive_t *directive;
@@ -131,6 +141,7 @@ typedef struct log_config {
 typedef struct log_server {
     const char *default_name;
     apr_array_header_t *default_format;
+    log_plan *default_plan;
     apr_array_header_t *logs;      /* of log_config: this server's own */
     apr_array_header_t *main_logs; /* the main server's, for one that has none */
     apr_table_t *formats;          /* nicknames */

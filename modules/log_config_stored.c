@@ -45,9 +45,8 @@ void log_stored_literal(log_out *out, const brg_stored_answer *a, const log_item
 void log_stored_foreign(log_out *out, const brg_stored_answer *a, const log_item *item,
                         log_entry *entry)
 {
-    char text[BRG_STORED_ITEM_ROOM];
-
-    log_out_bytes(out, text, item->foreign_stored(a, text));
+    if (log_out_reserve(out, BRG_STORED_ITEM_ROOM))
+        out->used += item->foreign_stored(a, out->data + out->used);
 }
 
 /* No name is looked up: where HostnameLookups asks for it, phases are a worker's, and stored answers
@@ -62,7 +61,8 @@ LOG_STORED(log_stored_local_ip)
     log_out_plain_or_dash(out, a->connection->local_ip);
 }
 
-LOG_STORED(log_stored_dash)
+void log_stored_dash(log_out *out, const brg_stored_answer *a, const log_item *item,
+                     log_entry *entry)
 {
     log_out_dash(out);
 }
@@ -121,6 +121,11 @@ LOG_STORED(log_stored_port)
 LOG_STORED(log_stored_pid)
 {
     log_out_number(out, getpid());
+}
+
+LOG_STORED(log_stored_field)
+{
+    log_out_text(out, brg_stored_field(a, item->field));
 }
 
 /* Lines of one name make one value. */
@@ -188,7 +193,7 @@ static const struct {
     {"D", log_stored_duration_us, ANY_ARG},
 };
 
-log_stored_fn *logconf_stored_find(const char *tag, const char *arg)
+static log_stored_fn *log_stored_of(const char *tag, const char *arg)
 {
     /* What is shown of it has no parameters: see log_emit_header_out(). */
     if (!strcmp(tag, "o") && !strcasecmp(arg, "Content-Type"))
@@ -197,6 +202,16 @@ log_stored_fn *logconf_stored_find(const char *tag, const char *arg)
         if (!strcmp(tag, log_stored_items[i].tag))
             return log_stored_items[i].arg == ANY_ARG || !*arg ? log_stored_items[i].fn : NULL;
     return NULL;
+}
+
+void logconf_stored_find(log_item *item, const char *tag)
+{
+    item->stored = log_stored_of(tag, item->arg);
+    if (item->stored != log_stored_header_in)
+        return;
+    item->field = brg_stored_field_id(item->arg, strlen(item->arg));
+    if (item->field)
+        item->stored = log_stored_field;
 }
 
 log_needs log_format_needs(const apr_array_header_t *format)
@@ -239,14 +254,14 @@ void log_stored_write(const brg_stored_answer *a)
 
     for (int i = 0; logs && i < logs->nelts; i++) {
         const log_config *log = &APR_ARRAY_IDX(logs, i, log_config);
-        const apr_array_header_t *format = log->format ? log->format : server->default_format;
+        const log_plan *plan = log->format ? log->plan : server->default_plan;
         log_out *out;
 
         BRG_ASSERT(!log->condition);
-        if (!log_stored_wanted(a, log->variable) || !log->handle || !format ||
+        if (!log_stored_wanted(a, log->variable) || !log->handle || !plan ||
             !(out = log_line_begin()))
             continue;
-        log_format_emit_stored(out, format, a);
+        log_plan_emit(out, plan, a);
         log_line_end(log->handle, a->request_time);
     }
 }

@@ -114,6 +114,10 @@ void log_out_time(log_out *out, const log_item *item, apr_time_t begin, log_entr
     const char *format = item->arg;
     apr_time_t when = begin;
 
+    if (!*format) {
+        log_out_time_default(out, when);
+        return;
+    }
     if (strncmp(format, "begin", 5) == 0 && (!format[5] || format[5] == ':')) {
         format += format[5] ? 6 : 5;
     } else if (strncmp(format, "end", 3) == 0 && (!format[3] || format[3] == ':')) {

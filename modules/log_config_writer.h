@@ -11,7 +11,7 @@
  * a parcel per log and pushes that on the channel's list, which only these two threads touch. What
  * a channel may hold is bounded; LogOverflow says what happens to more.
  *
- *   parcel   filled -> handed over -> collected -> written, or given up after an error -> reused or freed
+ *   parcel   filled -> handed over -> collected -> written, or given up after an error -> done with
  *   owner    thread that logs         writer
  *
  *   channel  made with the first parcel -> ended with its thread -> empty -> freed by the writer
@@ -23,12 +23,14 @@
 
 typedef struct log_channel log_channel;
 typedef struct log_writer log_writer;
+typedef struct log_block log_block;
 
 /** Lines of one thread for one log. */
 typedef struct log_parcel {
     struct log_parcel *next;
     log_file *file;
     log_channel *channel;
+    log_block *block;      /**< that it lies in */
     apr_int64_t stamp_ns;  /**< when it was handed over, CLOCK_MONOTONIC */
     apr_size_t size, used; /**< bytes that data can hold, and does */
     unsigned lines;

@@ -326,18 +326,25 @@ static apr_array_header_t *log_resolve(apr_pool_t *p, const log_server *server, 
     return parsed ? parsed : as_text;
 }
 
+static log_plan *log_plan_for(apr_pool_t *p, const apr_array_header_t *format)
+{
+    return format && log_format_needs(format) != LOG_NEEDS_RECORD ? log_plan_make(p, format) : NULL;
+}
+
 static int log_open_server(apr_pool_t *p, server_rec *s)
 {
     log_server *server = ap_get_module_config(s->module_config, &log_config_module);
 
     server->default_format = log_resolve(
         p, server, server->default_name ? server->default_name : "CLF", server->default_format);
+    server->default_plan = log_plan_for(p, server->default_format);
     for (int i = 0; i < server->logs->nelts; i++) {
         log_config *log = &APR_ARRAY_IDX(server->logs, i, log_config);
 
         if (log->handle)
             continue; /* shared with a server before this one */
         log->format = log_resolve(p, server, log->format_name, log->format);
+        log->plan = log_plan_for(p, log->format);
         log->handle = log_writer_init(p, s, log->file);
         if (!log->handle)
             return HTTP_INTERNAL_SERVER_ERROR;

@@ -11,6 +11,7 @@
 #include "mod_log_config.h"
 #include "util_filter.h"
 #include "brigade/connection.h"
+#include "brigade/decimal.h"
 #include "brigade/response_cache.h"
 #include "brigade/stored_answer.h"
 #include "apr_optional.h"
@@ -159,33 +160,20 @@ static int logio_log_transaction(request_rec *r)
 
 /* ---- answers from memory ---- */
 
-static apr_size_t logio_number(char *out, apr_off_t n)
-{
-    char digits[24], *d = digits + sizeof digits;
-    apr_size_t len;
-
-    do {
-        *--d = (char)('0' + n % 10);
-    } while (n /= 10);
-    len = (apr_size_t)(digits + sizeof digits - d);
-    memcpy(out, d, len);
-    return len;
-}
-
 /* What modules told of has to be added: their filters are not there when a stored answer is sent. */
 static apr_size_t logio_stored_received(const brg_stored_answer *a, char *out)
 {
-    return logio_number(out, a->received);
+    return brg_decimal_put(out, (apr_uint64_t)a->received);
 }
 
 static apr_size_t logio_stored_sent(const brg_stored_answer *a, char *out)
 {
-    return logio_number(out, a->sent);
+    return brg_decimal_put(out, (apr_uint64_t)a->sent);
 }
 
 static apr_size_t logio_stored_both(const brg_stored_answer *a, char *out)
 {
-    return logio_number(out, a->received + a->sent);
+    return brg_decimal_put(out, (apr_uint64_t)(a->received + a->sent));
 }
 
 /* A request before it is not logged yet, or a module told of bytes: they are the record's to count. */

@@ -33,13 +33,14 @@ typedef struct brg_stored_answer {
     conn_rec *connection;
     apr_time_t request_time; /**< microseconds */
     int status;
-    brg_text request_line; /**< as it was sent; at NULL: the protocol has none, see the next three */
+    brg_text
+        request_line; /**< as it was sent; at NULL: the protocol has none, see the next three */
     brg_text method, target, protocol;
-    const char *uri, *args; /**< as in request_rec; args may be NULL */
+    const char *uri, *args;                        /**< as in request_rec; args may be NULL */
     const char *filename, *handler, *content_type; /**< as in request_rec; may be NULL */
-    apr_off_t body_sent;  /**< bytes of the body, without what frames them */
+    apr_off_t body_sent;      /**< bytes of the body, without what frames them */
     apr_off_t received, sent; /**< bytes on the wire, heads and frames included */
-    const void *core;     /**< of the server */
+    const void *core;         /**< of the server */
 } brg_stored_answer;
 
 /**
@@ -50,6 +51,13 @@ typedef struct brg_stored_answer {
 BRG_DECLARE(brg_text)
 brg_stored_request_field(const brg_stored_answer *a, const char *name, apr_size_t name_len,
                          unsigned *from);
+
+/** What brg_stored_field() knows a field name by, in any case; 0: it does not. While the configuration is read. */
+BRG_DECLARE(int) brg_stored_field_id(const char *name, apr_size_t name_len);
+
+/** As brg_stored_request_field(), of the one line of a field with an id: an answer to a request that has several
+ * lines of such a field is not from memory. @return at NULL: there is none */
+BRG_DECLARE(brg_text) brg_stored_field(const brg_stored_answer *a, int id);
 
 /** A field of the answer, of the environment (subprocess_env), of the notes; NULL: there is none. */
 BRG_DECLARE(const char *) brg_stored_response_field(const brg_stored_answer *a, const char *name);

@@ -41,6 +41,21 @@ brg_stored_request_field(const brg_stored_answer *a, const char *name, apr_size_
     return view_text(NULL, 0);
 }
 
+BRG_DECLARE(int) brg_stored_field_id(const char *name, apr_size_t name_len)
+{
+    return http_field_id_of(name, name_len);
+}
+
+BRG_DECLARE(brg_text) brg_stored_field(const brg_stored_answer *a, int id)
+{
+    const http_head *h = ((const stored_view *)a->core)->head;
+    int at;
+
+    BRG_ASSERT(id > HTTP_F_OTHER && id < HTTP_FIELD_IDS && !h->repeated);
+    at = h->known[id];
+    return at < 0 ? view_text(NULL, 0) : view_text(h->field[at].value, h->field[at].value_len);
+}
+
 /* What goes with the time, or with the part, is not as it was stored. */
 static const char *view_changing(const brg_stored_answer *a, stored_view *v, int i)
 {
@@ -115,7 +130,7 @@ static int view_query(const http_head *h, char *query, const char **args)
 static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, const brg_conn *bc,
                         const http_head *h, const cache_observed_answer *sent)
 {
-    stored_view v = {.head = h, .sent = sent, .kept = e->log};
+    stored_view v; /* most of it is room */
     char query[QUERY_ROOM];
     const struct cache_observed *o = e->log;
     brg_stored_answer a = {.server = e->server,
@@ -135,6 +150,9 @@ static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, co
                            .sent = (apr_off_t)sent->head_sent + sent->body_sent,
                            .core = &v};
 
+    v.head = h;
+    v.sent = sent;
+    v.kept = e->log;
     if (e->any_query && view_query(h, query, &a.args))
         return 0;
     if (h->line && h->line_len)

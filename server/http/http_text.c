@@ -4,6 +4,7 @@
 #include "http_text.h"
 #include "apr_time.h"
 #include "brigade/assert.h"
+#include "brigade/decimal.h"
 
 const char *http_date_now(apr_time_t now)
 {
@@ -19,14 +20,6 @@ const char *http_date_now(apr_time_t now)
 
 size_t http_put_number(char *buf, apr_uint64_t n)
 {
-    char digits[20];
-    size_t len = 0;
-
     BRG_ASSERT(buf);
-    do {
-        digits[len++] = (char)('0' + n % 10);
-    } while ((n /= 10) != 0);
-    for (size_t i = 0; i < len; i++)
-        buf[i] = digits[len - 1 - i];
-    return len;
+    return brg_decimal_put(buf, n);
 }

@@ -4,11 +4,13 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "apr_general.h"
 #include "apr_strings.h"
+#include "brigade/decimal.h"
 #include "log_config_private.h"
 
 static apr_pool_t *pool;
@@ -97,9 +99,8 @@ static void test_items(void **state)
     request_rec *r = make_request();
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         assert_string_equal(line_of(cases[i].format, r, r), cases[i].line);
-    }
 }
 
 static void test_first_and_last_request(void **state)
@@ -147,6 +148,69 @@ static void test_long_value(void **state)
     line = line_of("%U", r, r);
     assert_int_equal(strlen(line), 4 * 300000 + 1);
     assert_memory_equal(line + 4 * 299999, "\\xff\n", 6);
+}
+
+/* Escaped byte by byte. */
+static size_t escaped(char *to, const unsigned char *s, size_t len)
+{
+    static const char bytes[] = "\b\t\n\v\r\"\\", names[] = "btnvr\"\\";
+    char *d = to;
+
+    for (size_t i = 0; i < len; i++) {
+        const char *byte = strchr(bytes, s[i]);
+
+        if (byte)
+            d += sprintf(d, "\\%c", names[byte - bytes]);
+        else
+            d += sprintf(d, s[i] < 0x20 || s[i] > 0x7e ? "\\x%02x" : "%c", s[i]);
+    }
+    return (size_t)(d - to);
+}
+
+/* One byte that is escaped, and two, at each place of texts of each length. */
+static void test_escapes_everywhere(void **state)
+{
+    unsigned char text[80];
+    char wanted[4 * sizeof text];
+
+    for (size_t len = 1; len < sizeof text; len++)
+        for (size_t at = 0; at <= len; at++) {
+            log_out *out = log_line_begin();
+            const char *line;
+            apr_size_t n, want;
+
+            for (size_t i = 0; i < len; i++)
+                text[i] = (unsigned char)('a' + i % 26);
+            text[at] = "\n\x01\x7f\"\\\xff"[at % 6];
+            text[len - 1 - at / 2] = at % 3 ? 'z' : '\t';
+            want = escaped(wanted, text, len);
+            log_out_escaped_n(out, (const char *)text, len);
+            line = log_line_text(out, &n);
+            assert_int_equal(n, want);
+            assert_memory_equal(line, wanted, want);
+            log_line_end(NULL, 0);
+        }
+}
+
+static void test_numbers(void **state)
+{
+    static const apr_int64_t numbers[] = {0,    9,     10, 99,   100,       304,      999,
+                                          1000, 65535, -1, -100, INT64_MAX, INT64_MIN};
+    char text[BRG_DECIMAL_ROOM + 2];
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        log_out *out = log_line_begin();
+        const char *line;
+        apr_size_t n;
+
+        log_out_number(out, numbers[i]);
+        line = log_line_text(out, &n);
+        assert_int_equal(n, sprintf(text, "%" APR_INT64_T_FMT, numbers[i]));
+        assert_memory_equal(line, text, n);
+        log_line_end(NULL, 0);
+    }
+    text[brg_decimal_put(text, UINT64_MAX)] = '\0';
+    assert_string_equal(text, "18446744073709551615");
 }
 
 /* A full disk loses lines and nothing else. */
@@ -204,13 +268,17 @@ static void test_lines_reach_their_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_items),       cmocka_unit_test(test_first_and_last_request),
-        cmocka_unit_test(test_bad_formats), cmocka_unit_test(test_long_value),
-        cmocka_unit_test(test_full_disk),   cmocka_unit_test(test_lines_reach_their_files),
+        cmocka_unit_test(test_items),
+        cmocka_unit_test(test_first_and_last_request),
+        cmocka_unit_test(test_bad_formats),
+        cmocka_unit_test(test_long_value),
+        cmocka_unit_test(test_escapes_everywhere),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_lines_reach_their_files),
     };
 
-    if (apr_initialize() != APR_SUCCESS || apr_pool_create(&pool, NULL) != APR_SUCCESS) {
+    if (apr_initialize() != APR_SUCCESS || apr_pool_create(&pool, NULL) != APR_SUCCESS)
         return 1;
-    }
     return cmocka_run_group_tests_name("log_config", tests, NULL, NULL);
 }
