@@ -10,6 +10,7 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/json.h"
 #include <stdlib.h>
 
 #define LOG_ISO "%{%Y-%m-%dT%H:%M:%S}t.%{usec_frac}t%{%z}t"
@@ -124,48 +125,12 @@ static unsigned char json_byte(const char **at, const char *end)
     return name ? (unsigned char)bytes[name - names] : (unsigned char)s[1];
 }
 
-/* Bytes of the UTF-8 character at @a s; 0: it is none (RFC 3629). */
-static int json_utf8(const unsigned char *s, apr_size_t len)
+static void json_put(log_out *out, const char *s, apr_size_t len)
 {
-    const unsigned char c = *s;
-    const int n = c < 0x80                 ? 1
-                  : c >= 0xc2 && c <= 0xdf ? 2
-                  : (c & 0xf0) == 0xe0     ? 3
-                  : c >= 0xf0 && c <= 0xf4 ? 4
-                                           : 0;
+    const apr_size_t room = len * BRG_JSON_GROWTH;
 
-    if (!n || (apr_size_t)n > len)
-        return 0;
-    for (int i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] > 0x9f) || (c == 0xf0 && s[1] < 0x90) ||
-        (c == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return n;
-}
-
-static void json_put(log_out *out, const unsigned char *s, apr_size_t len)
-{
-    static const char hex[] = "0123456789abcdef";
-
-    while (len) {
-        const int n = json_utf8(s, len);
-
-        if (!n) {
-            log_out_bytes(out, "\\ufffd", 6);
-        } else if (*s < 0x20 || *s == 0x7f) {
-            const char text[] = {'\\', 'u', '0', '0', hex[*s >> 4], hex[*s & 15]};
-
-            log_out_bytes(out, text, sizeof text);
-        } else {
-            if (*s == '"' || *s == '\\')
-                log_out_bytes(out, "\\", 1);
-            log_out_bytes(out, (const char *)s, (apr_size_t)n);
-        }
-        s += n ? n : 1;
-        len -= (apr_size_t)(n ? n : 1);
-    }
+    if (log_out_reserve(out, room))
+        out->used += brg_json_escape(out->data + out->used, room, s, len);
 }
 
 static int json_is_plain(const char *s, apr_size_t len)
@@ -194,7 +159,7 @@ void log_json_end(log_out *out, apr_size_t from, const log_item *item)
 {
     const apr_size_t len = out->used > from ? out->used - from : 0;
     const char *at, *end;
-    unsigned char *bytes;
+    char *bytes;
     apr_size_t n = 0;
 
     if (item->json == LOG_JSON_VALUE ||
@@ -206,12 +171,12 @@ void log_json_end(log_out *out, apr_size_t from, const log_item *item)
         return;
     if (!(bytes = malloc(len + 1))) {
         out->used = from;
-        log_out_bytes(out, item->json == LOG_JSON_STRING ? "null" : "",
-                      item->json == LOG_JSON_STRING ? 4 : 0);
+        if (item->json == LOG_JSON_STRING)
+            log_out_bytes(out, "null", 4);
         return;
     }
     for (at = out->data + from, end = at + len; at < end;)
-        bytes[n++] = json_byte(&at, end);
+        bytes[n++] = (char)json_byte(&at, end);
     BRG_ASSERT(n <= len);
     out->used = from;
     if (item->json == LOG_JSON_STRING)

@@ -155,6 +155,12 @@ LOG_STORED(log_stored_connection)
     log_out_connection(out, a->connection, a->server);
 }
 
+/* A request from memory has no id, but where a module gives it one, which then wants a request_rec. */
+LOG_STORED(log_stored_log_id)
+{
+    log_out_plain_or_dash(out, strcmp(item->arg, "c") == 0 ? a->connection->log_id : NULL);
+}
+
 LOG_STORED(log_stored_time)
 {
     log_out_time(out, item, a->request_time, entry);
@@ -177,19 +183,33 @@ static const struct {
     log_stored_fn *fn;
     int arg; /* PLAIN: only without one */
 } log_stored_items[] = {
-    {"a", log_stored_client_ip, PLAIN},     {"A", log_stored_local_ip, PLAIN},
-    {"b", log_stored_bytes_clf, ANY_ARG},   {"B", log_stored_bytes, ANY_ARG},
-    {"e", log_stored_env, ANY_ARG},         {"f", log_stored_filename, ANY_ARG},
-    {"h", log_stored_client_ip, PLAIN},     {"H", log_stored_protocol, ANY_ARG},
-    {"i", log_stored_header_in, ANY_ARG},   {"k", log_stored_keepalives, ANY_ARG},
-    {"l", log_stored_dash, ANY_ARG},        {"m", log_stored_method, ANY_ARG},
-    {"n", log_stored_note, ANY_ARG},        {"o", log_stored_header_out, ANY_ARG},
-    {"p", log_stored_port, PLAIN},          {"P", log_stored_pid, PLAIN},
-    {"q", log_stored_query, ANY_ARG},       {"r", log_stored_request_line, ANY_ARG},
-    {"R", log_stored_handler, ANY_ARG},     {"s", log_stored_status, ANY_ARG},
-    {"u", log_stored_dash, ANY_ARG},        {"U", log_stored_uri, ANY_ARG},
-    {"v", log_stored_server, ANY_ARG},      {"X", log_stored_connection, ANY_ARG},
-    {"t", log_stored_time, ANY_ARG},        {"T", log_stored_duration, ANY_ARG},
+    {"a", log_stored_client_ip, PLAIN},
+    {"A", log_stored_local_ip, PLAIN},
+    {"b", log_stored_bytes_clf, ANY_ARG},
+    {"B", log_stored_bytes, ANY_ARG},
+    {"e", log_stored_env, ANY_ARG},
+    {"f", log_stored_filename, ANY_ARG},
+    {"h", log_stored_client_ip, PLAIN},
+    {"H", log_stored_protocol, ANY_ARG},
+    {"i", log_stored_header_in, ANY_ARG},
+    {"k", log_stored_keepalives, ANY_ARG},
+    {"l", log_stored_dash, ANY_ARG},
+    {"L", log_stored_log_id, ANY_ARG},
+    {"m", log_stored_method, ANY_ARG},
+    {"n", log_stored_note, ANY_ARG},
+    {"o", log_stored_header_out, ANY_ARG},
+    {"p", log_stored_port, PLAIN},
+    {"P", log_stored_pid, PLAIN},
+    {"q", log_stored_query, ANY_ARG},
+    {"r", log_stored_request_line, ANY_ARG},
+    {"R", log_stored_handler, ANY_ARG},
+    {"s", log_stored_status, ANY_ARG},
+    {"u", log_stored_dash, ANY_ARG},
+    {"U", log_stored_uri, ANY_ARG},
+    {"v", log_stored_server, ANY_ARG},
+    {"X", log_stored_connection, ANY_ARG},
+    {"t", log_stored_time, ANY_ARG},
+    {"T", log_stored_duration, ANY_ARG},
     {"D", log_stored_duration_us, ANY_ARG},
 };
 

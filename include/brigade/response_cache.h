@@ -60,8 +60,7 @@ typedef int brg_cache_variant_fn(const void *data, const char *value, apr_size_t
  * @param data  for @a kind; it, and what it points to, must live as long as the configuration
  */
 BRG_DECLARE(void)
-brg_cache_vary(request_rec *r, const char *name, brg_cache_variant_fn *kind,
-                        const void *data);
+brg_cache_vary(request_rec *r, const char *name, brg_cache_variant_fn *kind, const void *data);
 
 /**
  * The names that brg_cache_vary() was called with so far, for @a r and the sub-requests
@@ -69,6 +68,14 @@ brg_cache_vary(request_rec *r, const char *name, brg_cache_variant_fn *kind,
  * @return how many there are
  */
 BRG_DECLARE(int) brg_cache_vary_fields(const request_rec *r, const char **names, int most);
+
+/**
+ * A post_read_request hook of @a m gives a request field another value than the client did: an answer that varies by
+ * that field is not stored, since it is looked up by what the client sent. For directive setters and post_config.
+ *
+ * @param pconf  the pool of the configuration; @a name lives as long
+ */
+BRG_DECLARE(void) brg_cache_changes_field(const module *m, apr_pool_t *pconf, const char *name);
 
 /**
  * A field of the response is a date, @a after microseconds after r->request_time, and with each
@@ -118,7 +125,7 @@ BRG_DECLARE(void) brg_cache_offer_file(request_rec *r, const char *path);
  */
 BRG_DECLARE(void)
 brg_cache_offer_body(request_rec *r, ap_filter_t *next, const char *body, apr_size_t len,
-                          const char *const *paths);
+                     const char *const *paths);
 
 /**
  * The outcome of @a r depends on what @a path leads to, or on its not being there. The directory walk
@@ -140,7 +147,8 @@ BRG_DECLARE(void) brg_cache_depends_on(request_rec *r, const char *path);
  * @return how many there are, from the beginning; -1: more than are kept
  * Threads: the request's. Blocking: no.
  */
-BRG_DECLARE(int) brg_cache_dependencies(const request_rec *r, int from, const char **paths, int most);
+BRG_DECLARE(int)
+brg_cache_dependencies(const request_rec *r, int from, const char **paths, int most);
 
 /**
  * What all modules say of a sub-request that was looked up: the greatest of BRG_CACHE_*. For

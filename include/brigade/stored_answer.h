@@ -89,6 +89,14 @@ APR_DECLARE_OPTIONAL_FN(void, brg_register_stored_item, (const char *tag, brg_st
 BRG_DECLARE(void)
 brg_stored_log_declare(module *m, brg_stored_ready_fn *ready, brg_stored_log_fn *log);
 
+/**
+ * The post_read_request hook of @a m changes what logs show of a request (its client, its id): it also runs for answers
+ * from memory that a module logs, with a request_rec that is made for that. From post_config; holds until the next restart.
+ *
+ * @param ready  1 if the hook would change nothing for that answer, which is then logged without a request_rec
+ */
+BRG_DECLARE(void) brg_stored_observe(module *m, brg_stored_ready_fn *ready);
+
 #ifdef __cplusplus
 }
 #endif

@@ -161,7 +161,8 @@ static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, co
         if (!loggers->ready[i](&a))
             return 0;
     for (int i = 0; i < loggers->n; i++)
-        loggers->log[i](&a);
+        if (loggers->log[i])
+            loggers->log[i](&a);
     return 1;
 }
 

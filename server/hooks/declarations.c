@@ -96,6 +96,14 @@ brg_stored_log_declare(module *m, brg_stored_ready_fn *ready, brg_stored_log_fn 
     d->log_stored = log;
 }
 
+BRG_DECLARE(void) brg_stored_observe(module *m, brg_stored_ready_fn *ready)
+{
+    declaration *d = declaration_of(m->name);
+
+    if (d)
+        d->unobserved = ready;
+}
+
 BRG_DECLARE(void) brg_nonblocking_declare(module *m)
 {
     declaration_add(m, NULL, 1);

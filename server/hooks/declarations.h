@@ -28,6 +28,7 @@ typedef struct declaration {
     int hooks_phases;               /**< one that is no handler */
     brg_stored_ready_fn *log_ready; /**< brg_stored_log_declare(), or NULL */
     brg_stored_log_fn *log_stored;
+    brg_stored_ready_fn *unobserved; /**< brg_stored_observe(), or NULL */
 } declaration;
 
 extern declaration declarations[DECLARATIONS_MOST];

@@ -136,23 +136,40 @@ static int log_write_bytes(int fd, const char *data, apr_size_t len)
     return 1;
 }
 
+/* The format of the main server's log, if that is JSON: messages that belong to no server are no exception to it. */
+static const apr_array_header_t *log_main_json(void)
+{
+    const core_server_config *conf = log_is_open && ap_server_conf && ap_server_conf->module_config
+                                         ? ap_get_core_module_config(ap_server_conf->module_config)
+                                         : NULL;
+
+    return conf && log_json_is(conf->error_log_format) ? conf->error_log_format : NULL;
+}
+
+static const apr_array_header_t *log_choose_format(const ap_errorlog_info *info);
+
 /* Before the first line that fits again: how many did not. */
-static void log_write_lost(int fd)
+static void log_write_lost(int fd, const ap_errorlog_info *next)
 {
     unsigned n = atomic_exchange_explicit(&log_lost_n, 0, memory_order_relaxed);
     int torn = atomic_exchange_explicit(&log_is_torn, 0, memory_order_relaxed);
-    char line[128];
+    const apr_array_header_t *format = log_choose_format(next);
+    ap_errorlog_info info = {.s = next->s, .level = APLOG_ERR, .module_index = APLOG_MODULE_INDEX};
+    char text[128], line[LOG_LINE_BYTES];
     int len;
 
     if (!n)
         return;
-    len = apr_snprintf(
-        line, sizeof line,
-        "%s[core:error] [pid %" APR_PID_T_FMT
-        "] %u lines of error logs were lost: the program that reads them was too slow\n",
-        torn ? "\n" : "", getpid(), n);
-    BRG_ASSERT(len > 0 && len < (int)sizeof line);
-    if (!log_write_bytes(fd, line, (apr_size_t)len))
+    apr_snprintf(text, sizeof text,
+                 "%u lines of error logs were lost: the program that reads them was too slow", n);
+    line[0] = '\n';
+    len = log_json_is(format)
+              ? log_json_line(format, &info, text, line + 1, sizeof line - 2)
+              : apr_snprintf(line + 1, sizeof line - 2, "[core:error] [pid %" APR_PID_T_FMT "] %s",
+                             getpid(), text);
+    BRG_ASSERT(len > 0 && len < (int)sizeof line - 2);
+    line[len + 1] = '\n';
+    if (!log_write_bytes(fd, torn ? line : line + 1, (apr_size_t)len + (torn ? 2 : 1)))
         atomic_fetch_add_explicit(&log_lost_n, n, memory_order_relaxed);
 }
 
@@ -173,7 +190,7 @@ static void log_write_line(const log_target *target, const ap_errorlog_info *inf
     if (apr_os_file_get(&fd, target->file) != APR_SUCCESS)
         return;
     if (atomic_load_explicit(&log_lost_n, memory_order_relaxed))
-        log_write_lost(fd);
+        log_write_lost(fd, info);
     if (!log_write_bytes(fd, line, (apr_size_t)len + 1) && errno == EAGAIN)
         atomic_fetch_add_explicit(&log_lost_n, 1, memory_order_relaxed);
 }
@@ -183,11 +200,14 @@ static const apr_array_header_t *log_choose_format(const ap_errorlog_info *info)
     const core_server_config *conf = info->s && info->s->module_config
                                          ? ap_get_core_module_config(info->s->module_config)
                                          : NULL;
+    const apr_array_header_t *main_json;
 
     if (info->startup)
         return log_format_builtin(LOG_STYLE_STARTUP);
     if (conf && conf->error_log_format)
         return conf->error_log_format;
+    if (!info->s && (main_json = log_main_json()) != NULL)
+        return main_json;
     if (info->module_index < 0)
         return log_format_builtin(info->using_syslog ? LOG_STYLE_SYSLOG_NAMELESS
                                                      : LOG_STYLE_FILE_NAMELESS);
@@ -200,8 +220,15 @@ static void log_write_once(const log_target *target, const ap_errorlog_info *inf
     char line[LOG_LINE_BYTES];
 
     for (int i = 0; formats && i < formats->nelts; i++) {
+        const apr_array_header_t *whole = log_choose_format(info);
         int n = log_format_line(APR_ARRAY_IDX(formats, i, apr_array_header_t *), info, NULL, line,
                                 sizeof line - 1);
+
+        if (n && log_json_is(whole)) {
+            char text[LOG_LINE_BYTES];
+
+            n = log_json_line(whole, info, strcpy(text, line), line, sizeof line - 1);
+        }
         if (n)
             log_write_line(target, info, line, n);
     }
@@ -236,6 +263,7 @@ static void log_write_error(ap_errorlog_info *info, const char *fmt, va_list arg
 {
     log_target target = log_find_target(info);
     char text[LOG_LINE_BYTES], escaped[LOG_LINE_BYTES], line[LOG_LINE_BYTES];
+    const apr_array_header_t *format;
     char *start = line;
     int n;
 
@@ -251,7 +279,9 @@ static void log_write_error(ap_errorlog_info *info, const char *fmt, va_list arg
         log_introduce(&target, info);
     apr_vsnprintf(text, sizeof text, fmt, args);
     ap_escape_errorlog_item(escaped, text, sizeof escaped);
-    n = log_format_line(log_choose_format(info), info, escaped, line, sizeof line - 1);
+    format = log_choose_format(info);
+    n = log_json_is(format) ? log_json_line(format, info, text, line, sizeof line - 1)
+                            : log_format_line(format, info, escaped, line, sizeof line - 1);
     if (info->startup && n && *start == ' ')
         start++, n--;
     if (n)

@@ -217,11 +217,16 @@ const char *log_set_error_format(cmd_parms *cmd, void *dummy, const char *arg1, 
 {
     core_server_config *conf = ap_get_core_module_config(cmd->server->module_config);
     const char *err = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
+    const apr_array_header_t *json;
 
     if (err)
         return err;
     if (arg2)
         return log_add_once(cmd, conf, arg1, arg2);
+    if ((json = log_json_format(arg1)) != NULL) {
+        conf->error_log_format = (apr_array_header_t *)(uintptr_t)json;
+        return NULL;
+    }
     return log_format_parse(cmd->pool, arg1, 0, &conf->error_log_format);
 }
 
@@ -284,6 +289,7 @@ int log_format_line(const apr_array_header_t *format, const ap_errorlog_info *in
     const ap_errorlog_format_item *items = (const ap_errorlog_format_item *)(void *)format->elts;
     int len = 0, field = 0, skip = 0, n;
 
+    BRG_ASSERT(!log_json_is(format));
     for (int i = 0; i < format->nelts && len < buflen - 2; i++) {
         if (items[i].flags & AP_ERRORLOG_FLAG_FIELD_SEP) {
             field = skip ? field : len;

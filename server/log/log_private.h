@@ -5,7 +5,7 @@
 /**
  * @file log_private.h
  * Between the parts of the error log: log.c (who logs what where), log_format.c and log_items.c
- * (what a line looks like), log_open.c (files, syslog, stderr), log_pipe.c (programs that read a
+ * (what a line looks like), log_json.c (lines of JSON), log_open.c (files, syslog, stderr), log_pipe.c (programs that read a
  * log).
  */
 #include "httpd.h"
@@ -54,6 +54,17 @@ const char *log_format_parse(apr_pool_t *p, const char *format, int once, apr_ar
  */
 int log_format_line(const apr_array_header_t *format, const ap_errorlog_info *info,
                     const char *message, char *buf, int buflen);
+
+/** @name Lines of JSON (log_json.c) */
+/** @{ */
+/** The format "json" or "ecs"; NULL: no such name. */
+const apr_array_header_t *log_json_format(const char *name);
+/** 1 if @a format is one of them. It has no items. */
+int log_json_is(const apr_array_header_t *format);
+/** As log_format_line(). @param message  as it came, with nothing escaped; @param buflen  more than LOG_LINE_BYTES / 2 */
+int log_json_line(const apr_array_header_t *format, const ap_errorlog_info *info,
+                  const char *message, char *buf, int buflen);
+/** @} */
 
 /** Offered items: (character) -> handler, see ap_register_errorlog_handler. NULL if there is none.
  */

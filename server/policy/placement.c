@@ -151,7 +151,7 @@ static void survey_connections(void)
     }
 }
 
-/* Collect the post_read_request hooks whose effect logs show (mod_remoteip). */
+/* Collect the post_read_request hooks whose effect logs show (mod_remoteip, mod_request_id). */
 static void survey_observers(void)
 {
     apr_array_header_t *links = ap_hook_get_post_read_request();
@@ -161,7 +161,7 @@ static void survey_observers(void)
         const hook_link *l = hook_link_at(links, k);
         const declaration *d = declaration_of(l->module);
 
-        if (d && d->stock && d->stock->observes &&
+        if (d && ((d->stock && d->stock->observes) || d->unobserved) &&
             observers_n < (int)(sizeof observers / sizeof *observers))
             observers[observers_n++] = (ap_HOOK_post_read_request_t *)l->function;
     }
@@ -176,12 +176,30 @@ void policy_observe(request_rec *r)
 
 static policy_stored_loggers stored_loggers; /* n < 0: a request_rec is needed */
 
+/* Observers that can tell for which answers they have nothing to do. @return how many; -1: one cannot */
+static int survey_observers_ready(policy_stored_loggers *s)
+{
+    int n = 0;
+
+    for (const declaration *d = declarations; d < declarations + declarations_n; d++)
+        n += d->unobserved != NULL;
+    if (n != observers_n || n > POLICY_LOGGERS_MOST)
+        return -1;
+    n = 0;
+    for (const declaration *d = declarations; d < declarations + declarations_n; d++)
+        if (d->unobserved) {
+            s->log[n] = NULL;
+            s->ready[n++] = d->unobserved;
+        }
+    return n;
+}
+
 static void survey_stored_loggers(void)
 {
     policy_stored_loggers *s = &stored_loggers;
     apr_array_header_t *links = ap_hook_get_log_transaction();
 
-    s->n = observers_n ? -1 : 0;
+    s->n = survey_observers_ready(s);
     for (int k = 0; links && k < links->nelts && s->n >= 0; k++) {
         const declaration *d = declaration_of(hook_link_at(links, k)->module);
 
@@ -398,6 +416,7 @@ int policy_undeclared(policy_reason *reason)
 int policy_ask_modules(request_rec *r, policy_reason *reason)
 {
     int worst = phases_plain ? BRG_CACHE_STATIC : BRG_CACHE_VOLATILE;
+    const char *changes;
 
     (void)policy_undeclared(reason);
     for (int i = 0; i < asked_n && worst < BRG_CACHE_VOLATILE; i++) {
@@ -409,9 +428,8 @@ int policy_ask_modules(request_rec *r, policy_reason *reason)
         worst = answer;
         *reason = policy_reason_of(asked[i], r, why);
     }
-    if (worst < BRG_CACHE_VOLATILE && stock_remoteip_changes_vary(r)) {
-        *reason =
-            (policy_reason){"mod_remoteip.c", "it changes a field that the answer depends on"};
+    if (worst < BRG_CACHE_VOLATILE && (changes = changed_fields_vary(r)) != NULL) {
+        *reason = (policy_reason){changes, "it changes a field that the answer depends on"};
         worst = BRG_CACHE_VOLATILE;
     }
     return worst;

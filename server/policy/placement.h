@@ -63,14 +63,17 @@ int phases_may_wait(const request_rec *r);
 typedef int policy_waits_fn(const request_rec *r);
 void policy_phases_ask(policy_waits_fn *fn);
 
-/** Run the post_read_request hooks whose effect logs show (mod_remoteip) for a request that was answered from memory. */
+/** Run the post_read_request hooks whose effect logs show (mod_remoteip, mod_request_id) for a request that was answered from memory. */
 void policy_observe(request_rec *r);
+
+#define POLICY_LOGGERS_MOST 6
 
 /** Modules that log stored answers without a request_rec, in the order of their hooks. */
 typedef struct policy_stored_loggers {
     int n;
-    brg_stored_ready_fn *ready[4];
-    brg_stored_log_fn *log[4];
+    brg_stored_ready_fn *ready[POLICY_LOGGERS_MOST];
+    brg_stored_log_fn
+        *log[POLICY_LOGGERS_MOST]; /**< NULL: of an observer, which has nothing to log */
 } policy_stored_loggers;
 
 /** Those that do; NULL: some module that logs cannot, or an observer changes what is logged, or

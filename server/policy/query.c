@@ -37,6 +37,7 @@ static const char *const query_left_by[] = {
     "mod_remoteip.c",
     "mod_reqtimeout.c",
     "mod_request.c",
+    "mod_request_id.c",
     "mod_setenvif.c",
     "mod_so.c",
     "mod_ssl.c",

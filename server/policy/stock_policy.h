@@ -27,8 +27,9 @@ typedef struct stock_rule {
      * another protocol. */
     int by_filters;
     int filters_work; /**< its filters do not wait, but for what waits() says */
-    const char *leaves; /**< output filters of its that leave bodies and heads as they are; or NULL */
-    int observes;     /**< logs want what its post_read_request hook makes of a request */
+    const char
+        *leaves;  /**< output filters of its that leave bodies and heads as they are; or NULL */
+    int observes; /**< logs want what its post_read_request hook makes of a request */
 } stock_rule;
 
 /** The rule for a module; NULL: there is none, so its responses may depend on anything. Call once the configuration
@@ -73,11 +74,12 @@ void stock_cache_directive(const cmd_parms *cmd, const char *name, const char *a
 int stock_cache_enabled(const request_rec *r);
 /** @} */
 
-/** @name mod_remoteip: the request fields that it changes (stock_remoteip.c) */
+/** @name The request fields that mod_remoteip and others change (changed_fields.c) */
 /** @{ */
 void stock_remoteip_directive(const cmd_parms *cmd, const char *name, const char *args);
-/** 1 if the answer to @a r is selected by such a field. Once all modules were asked. */
-int stock_remoteip_changes_vary(const request_rec *r);
+/** The module that changes a field by which the answer to @a r is selected (brg_cache_changes_field()), or NULL. Once all
+ * modules were asked. */
+const char *changed_fields_vary(const request_rec *r);
 /** @} */
 
 /** 1 if a directive ended what was known of the module of that rule. */

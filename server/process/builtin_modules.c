@@ -56,6 +56,7 @@
     EXPORTED(unixd)                       \
     HIDDEN(status)                        \
     HIDDEN(metrics)                       \
+    HIDDEN(request_id)                    \
     HIDDEN(autoindex)                     \
     HIDDEN(include)                       \
     BUILTIN_TLS(HIDDEN)                   \

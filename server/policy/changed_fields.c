@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fields that modules change before anything looks at them, as mod_remoteip takes addresses from: an answer cannot be
+ * selected by the value of one, since that is another one when the answer is looked up. */
+#include "stock_policy.h"
+#include "brigade/assert.h"
+#include "httpd.h"
+#include "http_config.h"
+#include "brigade/response_cache.h"
+#include "apr_strings.h"
+
+#define CHANGED_VARY_MOST 8
+
+typedef struct changed_field {
+    const char *module, *name;
+} changed_field;
+
+/* Of the configuration that is read, or in force. Main thread; read only afterwards. */
+static apr_array_header_t *changed_fields;
+
+static apr_status_t changed_fields_forget(void *unused)
+{
+    changed_fields = NULL;
+    return APR_SUCCESS;
+}
+
+static void changed_fields_add(apr_pool_t *p, const char *by, const char *name)
+{
+    if (!changed_fields) {
+        changed_fields = apr_array_make(p, 2, sizeof(changed_field));
+        apr_pool_cleanup_register(p, NULL, changed_fields_forget, apr_pool_cleanup_null);
+    }
+    APR_ARRAY_PUSH(changed_fields, changed_field) = (changed_field){by, name};
+}
+
+BRG_DECLARE(void) brg_cache_changes_field(const module *m, apr_pool_t *pconf, const char *name)
+{
+    changed_fields_add(pconf, m->name, name);
+}
+
+void stock_remoteip_directive(const cmd_parms *cmd, const char *name, const char *args)
+{
+    if (!ap_cstr_casecmp(name, "RemoteIPHeader") || !ap_cstr_casecmp(name, "RemoteIPProxiesHeader"))
+        changed_fields_add(cmd->pool, "mod_remoteip.c", ap_getword_conf(cmd->pool, &args));
+}
+
+const char *changed_fields_vary(const request_rec *r)
+{
+    const char *names[CHANGED_VARY_MOST];
+    int n = changed_fields ? brg_cache_vary_fields(r, names, CHANGED_VARY_MOST) : 0;
+
+    BRG_ASSERT(n >= 0);
+    for (int i = 0; i < n && i < CHANGED_VARY_MOST; i++)
+        for (int k = 0; k < changed_fields->nelts; k++) {
+            const changed_field *f = &APR_ARRAY_IDX(changed_fields, k, changed_field);
+
+            if (!ap_cstr_casecmp(names[i], f->name))
+                return f->module;
+        }
+    return n > CHANGED_VARY_MOST ? APR_ARRAY_IDX(changed_fields, 0, changed_field).module : NULL;
+}
