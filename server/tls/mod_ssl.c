@@ -23,6 +23,8 @@ static void *server_create(apr_pool_t *p, server_rec *s)
     sc->crl_check = TLS_UNSET;
     sc->sni_policy = sc->verify = sc->depth = sc->session_seconds = sc->index = TLS_UNSET;
     sc->stapling = TLS_UNSET;
+    sc->ocsp.check = sc->ocsp.override = sc->ocsp.nonce = sc->ocsp.unverified = TLS_UNSET;
+    sc->ocsp.timeout = sc->ocsp.skew = sc->ocsp.age = TLS_UNSET;
     return sc;
 }
 
@@ -32,6 +34,22 @@ static void *server_create(apr_pool_t *p, server_rec *s)
 #define MERGE_POINTER(field) \
     if (!sc->field)          \
     sc->field = base->field
+
+static void server_merge_ocsp(tls_server_conf *sc, const tls_server_conf *base)
+{
+    if (sc->ocsp.check == TLS_UNSET)
+        sc->ocsp.may_lack = base->ocsp.may_lack;
+    MERGE_NUMBER(ocsp.check);
+    MERGE_NUMBER(ocsp.override);
+    MERGE_NUMBER(ocsp.nonce);
+    MERGE_NUMBER(ocsp.unverified);
+    MERGE_NUMBER(ocsp.timeout);
+    MERGE_NUMBER(ocsp.skew);
+    MERGE_NUMBER(ocsp.age);
+    MERGE_POINTER(ocsp.responder);
+    MERGE_POINTER(ocsp.proxy);
+    MERGE_POINTER(ocsp.signers_file);
+}
 
 static void *server_merge(apr_pool_t *p, void *basev, void *addv)
 {
@@ -63,6 +81,7 @@ static void *server_merge(apr_pool_t *p, void *basev, void *addv)
     MERGE_POINTER(crl_path);
     MERGE_POINTER(names_file);
     MERGE_POINTER(names_path);
+    server_merge_ocsp(sc, base);
     if (base->commands)
         sc->commands =
             sc->commands ? apr_array_append(p, base->commands, sc->commands) : base->commands;

@@ -14,6 +14,8 @@ APLOG_USE_MODULE(ssl);
 struct tls_trust {
     X509_STORE *store;
     STACK_OF(X509_NAME) * names; /* that clients choose their certificates by */
+    STACK_OF(X509) *
+        signers; /* whose OCSP responses count; NULL: those that the authorities let sign */
     tls_server_conf *sc;
 };
 
@@ -25,6 +27,7 @@ static apr_status_t trust_forget(void *data)
         trust->sc->trust = NULL;
     X509_STORE_free(trust->store);
     sk_X509_NAME_pop_free(trust->names, X509_NAME_free);
+    sk_X509_pop_free(trust->signers, X509_free);
     return APR_SUCCESS;
 }
 
@@ -96,20 +99,43 @@ static int trust_revocations(tls_trust *trust, const tls_server_conf *sc)
     return 0;
 }
 
+static int trust_signers(tls_trust *trust, const tls_server_conf *sc)
+{
+    X509_STORE *all;
+
+    if (!sc->ocsp.signers_file)
+        return 0;
+    if ((all = X509_STORE_new()) != NULL && X509_STORE_load_file(all, sc->ocsp.signers_file) == 1)
+        trust->signers = X509_STORE_get1_all_certs(all);
+    X509_STORE_free(all);
+    if (trust->signers)
+        return 0;
+    return tls_context_failed(
+        sc,
+        "no certificates can be read for SSLOCSPResponderCertificateFile:", sc->ocsp.signers_file);
+}
+
+STACK_OF(X509) * tls_clients_signers(const tls_server_conf *sc)
+{
+    return sc->trust ? sc->trust->signers : NULL;
+}
+
 int tls_clients_read(tls_server_conf *sc, apr_pool_t *p)
 {
     tls_trust *trust;
 
     sc->trust = NULL;
     if (!sc->ca_file && !sc->ca_path && !sc->names_file && !sc->names_path && !sc->crl_file &&
-        !sc->crl_path && sc->crl_check <= TLS_CRL_NONE && sc->verify != TLS_VERIFY_REQUIRE)
+        !sc->crl_path && sc->crl_check <= TLS_CRL_NONE && sc->verify != TLS_VERIFY_REQUIRE &&
+        !sc->ocsp.signers_file)
         return 0;
     ERR_clear_error();
     trust = apr_pcalloc(p, sizeof *trust);
     trust->sc = sc;
     trust->store = X509_STORE_new();
     apr_pool_cleanup_register(p, trust, trust_forget, apr_pool_cleanup_null);
-    if (!trust->store || trust_authorities(trust, sc) || trust_revocations(trust, sc))
+    if (!trust->store || trust_authorities(trust, sc) || trust_revocations(trust, sc) ||
+        trust_signers(trust, sc))
         return -1;
     sc->trust = trust;
     return 0;
@@ -150,15 +176,17 @@ int tls_context_verified(int ok, X509_STORE_CTX *store)
     const SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
     const tls_conn *t = SSL_get_app_data(ssl);
     const tls_server_conf *sc = tls_conf_of(t->server);
-    int error = X509_STORE_CTX_get_error(store);
-    int generous = t->established ? t->generous : sc->verify == TLS_VERIFY_OPTIONAL_NO_CA;
+    int error, generous = t->established ? t->generous : sc->verify == TLS_VERIFY_OPTIONAL_NO_CA;
 
-    if (ok || tls_clients_forgive(store, generous, sc->crl_may_lack))
+    if (!ok && tls_clients_forgive(store, generous, sc->crl_may_lack))
+        return 1; /* this comes once more for each certificate of the chain, with ok */
+    if (ok && tls_ocsp_verify(t, store, clients_unknown_issuer(X509_STORE_CTX_get_error(store))))
         return 1;
+    error = X509_STORE_CTX_get_error(store);
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, t->server,
                  APLOGNO(02276) "Certificate Verification: Error (%d): %s", error,
                  X509_verify_cert_error_string(error));
-    return ok;
+    return 0;
 }
 
 int tls_verify_mode(int verify)

@@ -39,8 +39,18 @@ static const char *compat_commands(apr_pool_t *p, const apr_array_header_t *comm
     return text;
 }
 
+/* What decides about a certificate; not how long that may take, and on which way. */
+static const char *compat_ocsp(const tls_ocsp_conf *ocsp, apr_pool_t *p)
+{
+    if (ocsp->check <= TLS_OCSP_OFF)
+        return "";
+    return apr_psprintf(p, "%d %d %d %d %d %d %s\n%s", ocsp->check, ocsp->may_lack,
+                        ocsp->override == 1, ocsp->unverified == 1, ocsp->skew, ocsp->age,
+                        compat_text(ocsp->responder), compat_text(ocsp->signers_file));
+}
+
 /* The settings by the directives that they are of. */
-enum { COMPAT_AUTH = 8, COMPAT_SESSION = 11, COMPAT_ALL = 13 };
+enum { COMPAT_AUTH = 9, COMPAT_SESSION = 12, COMPAT_ALL = 14 };
 
 static const char *compat_part(const tls_server_conf *sc, int part, apr_pool_t *p,
                                const char **name)
@@ -53,6 +63,7 @@ static const char *compat_part(const tls_server_conf *sc, int part, apr_pool_t *
                                                   "SSLCARevocationPath",
                                                   "SSLCADNRequestFile or Path",
                                                   "SSLOpenSSLConfCmd",
+                                                  "SSLOCSP*",
                                                   "SSLProtocol",
                                                   "SSLCipherSuite",
                                                   "SSLCipherSuite TLSv1.3",
@@ -79,12 +90,14 @@ static const char *compat_part(const tls_server_conf *sc, int part, apr_pool_t *
     case 7:
         return compat_commands(p, sc->commands);
     case 8:
-        return apr_itoa(p, sc->protocols == TLS_UNSET ? TLS_V_ALL : sc->protocols);
+        return compat_ocsp(&sc->ocsp, p);
     case 9:
-        return compat_text(sc->ciphers);
+        return apr_itoa(p, sc->protocols == TLS_UNSET ? TLS_V_ALL : sc->protocols);
     case 10:
-        return compat_text(sc->ciphers13);
+        return compat_text(sc->ciphers);
     case 11:
+        return compat_text(sc->ciphers13);
+    case 12:
         return compat_files(p, sc->cert_files);
     default:
         return compat_files(p, sc->key_files);

@@ -37,6 +37,9 @@ enum { TLS_VERIFY_NONE, TLS_VERIFY_OPTIONAL, TLS_VERIFY_REQUIRE, TLS_VERIFY_OPTI
 /** SSLCARevocationCheck. */
 enum { TLS_CRL_NONE, TLS_CRL_LEAF, TLS_CRL_CHAIN };
 
+/** SSLOCSPEnable. */
+enum { TLS_OCSP_OFF, TLS_OCSP_LEAF, TLS_OCSP_CHAIN };
+
 /** SSLVHostSNIPolicy. */
 enum { TLS_SNI_STRICT, TLS_SNI_SECURE, TLS_SNI_AUTHONLY, TLS_SNI_INSECURE };
 
@@ -54,6 +57,18 @@ typedef struct tls_command {
     const char *name, *value;
 } tls_command;
 
+/** SSLOCSP*: clients' certificates are asked about. */
+typedef struct tls_ocsp_conf {
+    int check;    /**< TLS_OCSP_* */
+    int may_lack; /**< certificates that nobody can be asked about are taken (no_ocsp_for_cert_ok) */
+    int override;          /**< the responder is asked about certificates that name one, too */
+    int nonce, unverified; /**< SSLOCSPUseRequestNonce, SSLOCSPNoVerify */
+    int timeout;           /**< seconds for all of an answer */
+    int skew, age;         /**< seconds: of clocks, of responses */
+    const char *responder, *proxy;
+    const char *signers_file; /**< SSLOCSPResponderCertificateFile */
+} tls_ocsp_conf;
+
 /** What a server has said of TLS; NULL, TLS_UNSET or 0 where it has not. */
 typedef struct tls_server_conf {
     server_rec *server;
@@ -66,6 +81,7 @@ typedef struct tls_server_conf {
     int crl_may_lack; /**< certificates without a CRL are taken (no_crl_for_cert_ok) */
     const char *chain_file, *ciphers, *ciphers13, *ca_file, *ca_path;
     const char *crl_file, *crl_path;
+    tls_ocsp_conf ocsp;
     const char *names_file, *names_path; /**< SSLCADNRequest*: names that clients are told */
     apr_array_header_t *commands;        /**< tls_command: SSLOpenSSLConfCmd */
 
@@ -125,6 +141,9 @@ const char *tls_of_directory(cmd_parms *cmd);
 const char *tls_set_verify(cmd_parms *cmd, void *dir, const char *arg);
 const char *tls_set_depth(cmd_parms *cmd, void *dir, const char *arg);
 const char *tls_set_crl_check(cmd_parms *cmd, void *dir, const char *args);
+const char *tls_set_ocsp(cmd_parms *cmd, void *dir, const char *args);
+const char *tls_set_ocsp_number(cmd_parms *cmd, void *dir, const char *arg);
+const char *tls_set_ocsp_proxy(cmd_parms *cmd, void *dir, const char *arg);
 const char *tls_set_session_cache(cmd_parms *cmd, void *dir, const char *arg);
 const char *tls_set_pass_phrase(cmd_parms *cmd, void *dir, const char *arg);
 const char *tls_set_seed(cmd_parms *cmd, void *dir, const char *when, const char *source,
@@ -146,6 +165,9 @@ const char *tls_set_buffer(cmd_parms *cmd, void *dir, const char *arg);
 const char *tls_not_offered(cmd_parms *cmd, const char *value, const char *why);
 
 extern const command_rec tls_commands[];
+
+/** The setting of cmd's server that cmd->info is the offset of. */
+void *tls_setting_of(const cmd_parms *cmd);
 
 /* Words of directives. @return NULL or a message */
 const char *tls_check_file(cmd_parms *cmd, const char **file);

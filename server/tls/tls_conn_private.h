@@ -85,6 +85,8 @@ typedef struct tls_conn {
     unsigned char *kept;
     uint32_t kept_off, kept_plain, kept_len;
     int mode;              /**< SSL_VERIFY_*: what its handshakes asked for */
+    uint8_t step;          /**< tls_handshake.c: what a worker's step of the handshake came to */
+    unsigned waits : 1;    /**< the rest of the handshake is a worker's: it may wait for others */
     unsigned generous : 1; /**< a certificate of an unknown authority counts (optional_no_ca) */
     unsigned drained : 1, last : 1, more : 1, established : 1, shut : 1, failed : 1, sni : 1,
         eof : 1, shared : 1;
@@ -102,6 +104,10 @@ typedef struct tls_scratch {
 
 extern const struct conn_transport tls_transport;
 extern const struct conn_driver tls_handshake_driver;
+
+/** For SSL_CTX_set_msg_callback(): which messages went by. */
+void tls_handshake_message(int sent, int version, int type, const void *data, size_t len, SSL *ssl,
+                           void *unused);
 
 /** The TLS of a connection or of the connection that a stream is of; NULL: there is none. */
 tls_conn *tls_of(conn_rec *c);

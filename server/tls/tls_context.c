@@ -151,7 +151,7 @@ static void context_policy(SSL_CTX *ctx, const tls_server_conf *sc)
     tls_context_protocols(ctx, context_protocols(sc));
     SSL_CTX_set_options(ctx, context_options(sc));
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    SSL_CTX_set_msg_callback(ctx, tls_keys_count);
+    SSL_CTX_set_msg_callback(ctx, tls_handshake_message);
     SSL_CTX_set_timeout(ctx, sc->session_seconds == TLS_UNSET ? 300 : sc->session_seconds);
     SSL_CTX_set_session_id_context(ctx, sc->sid, sizeof sc->sid);
     SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, tls_ticket);

@@ -14,6 +14,7 @@
  * tls_tickets.c   keys of session tickets
  * tls_sessions.c  the cache of sessions
  * tls_staple.c    OCSP responses that modules keep
+ * tls_ocsp.c      those about clients' certificates
  *
  * A loop has an OSSL_LIB_CTX and SSL_CTXs of its own, so that loops share no lock of OpenSSL.
  */
@@ -46,6 +47,9 @@ int tls_clients_read(tls_server_conf *sc, apr_pool_t *p);
 
 /** How clients' certificates are verified. @return 0, -1: logged */
 int tls_clients_verify(SSL_CTX *ctx, const tls_server_conf *sc);
+
+/** Certificates of SSLOCSPResponderCertificateFile; NULL: none. They stay sc's. */
+STACK_OF(X509) * tls_clients_signers(const tls_server_conf *sc);
 
 /** Log that something of a context cannot be. @return -1 */
 int tls_context_failed(const tls_server_conf *sc, const char *what, const char *value);
@@ -110,6 +114,19 @@ void tls_staple_begin(tls_server_conf *sc, const apr_array_header_t *pairs, apr_
 int tls_staple_status(SSL *ssl, void *unused);
 
 void tls_staple_end(tls_loop *loop);
+
+/* ---- tls_ocsp.c ---- */
+
+/** 1 if certificates of sc's clients are asked about. */
+int tls_ocsp_is_wanted(const tls_server_conf *sc);
+
+/**
+ * Within SSL_set_verify()'s callback, for a certificate that is good otherwise.
+ * @param unknown  nobody vouches for it (optional_no_ca)
+ * @return 1: it is not revoked, or is not asked about; 0: it is, or nobody could tell, as the error of @a store says
+ * Threads: a worker. Blocking, for up to SSLOCSPResponderTimeout
+ */
+int tls_ocsp_verify(const tls_conn *t, X509_STORE_CTX *store, int unknown);
 
 /* ---- tls_compat.c ---- */
 

@@ -17,15 +17,12 @@
 
 APLOG_USE_MODULE(ssl);
 
-#define OCSP_WHY "revocation lists are looked at: SSLCARevocationCheck"
-
 static tls_server_conf *of_server(const cmd_parms *cmd)
 {
     return tls_conf_of(cmd->server);
 }
 
-/* The setting that cmd->info is the offset of. */
-static void *setting_of(const cmd_parms *cmd)
+void *tls_setting_of(const cmd_parms *cmd)
 {
     return (char *)of_server(cmd) + (intptr_t)cmd->info;
 }
@@ -82,7 +79,7 @@ static const char *set_engine(cmd_parms *cmd, void *dir, const char *arg)
 
 static const char *set_flag(cmd_parms *cmd, void *dir, int on)
 {
-    *(int *)setting_of(cmd) = on;
+    *(int *)tls_setting_of(cmd) = on;
     return NULL;
 }
 
@@ -91,14 +88,6 @@ static const char *set_fips(cmd_parms *cmd, void *dir, int on)
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
 
     return error ? error : set_off_only(cmd, dir, on);
-}
-
-/* Off alone: more words may follow. */
-static const char *set_ocsp(cmd_parms *cmd, void *dir, const char *args)
-{
-    const char *word = ap_getword_conf(cmd->temp_pool, &args);
-
-    return ap_cstr_casecmp(word, "off") ? tls_not_offered(cmd, word, OCSP_WHY) : NULL;
 }
 
 /* Modules have the responses: without one, a certificate that names a responder needs Apache's module. */
@@ -224,7 +213,7 @@ static const char *set_file(cmd_parms *cmd, void *dir, const char *file)
 
     if (!error)
         error = tls_check_file(cmd, &file);
-    *(const char **)setting_of(cmd) = file;
+    *(const char **)tls_setting_of(cmd) = file;
     return error;
 }
 
@@ -234,8 +223,14 @@ static const char *set_folder(cmd_parms *cmd, void *dir, const char *path)
 
     if (!error)
         error = tls_check_folder(cmd, &path);
-    *(const char **)setting_of(cmd) = path;
+    *(const char **)tls_setting_of(cmd) = path;
     return error;
+}
+
+static const char *set_text(cmd_parms *cmd, void *dir, const char *text)
+{
+    *(const char **)tls_setting_of(cmd) = text;
+    return NULL;
 }
 
 /* ---- protocols and ciphers ---- */
@@ -385,7 +380,25 @@ const command_rec tls_commands[] = {
             "On: clients without a server name are refused"),
     SERVER("SSLVHostSNIPolicy", TAKE1, set_sni_policy, "strict, secure, authonly or insecure"),
     SERVER("SSLUseStapling", FLAG, set_stapling, "On or Off: tell when no OCSP response is sent"),
-    SERVER("SSLOCSPEnable", RAW_ARGS, set_ocsp, "Off"),
+    SERVER("SSLOCSPEnable", RAW_ARGS, tls_set_ocsp,
+           "on, leaf or off: ask about clients' certificates, and no_ocsp_for_cert_ok"),
+    SETTING("SSLOCSPDefaultResponder", TAKE1, set_text, ocsp.responder, RSRC_CONF,
+            "URL to ask about certificates that name none"),
+    SETTING("SSLOCSPOverrideResponder", FLAG, set_flag, ocsp.override, RSRC_CONF,
+            "On: it is asked about all certificates"),
+    SETTING("SSLOCSPResponderTimeout", TAKE1, tls_set_ocsp_number, ocsp.timeout, RSRC_CONF,
+            "seconds for a response"),
+    SETTING("SSLOCSPResponseTimeSkew", TAKE1, tls_set_ocsp_number, ocsp.skew, RSRC_CONF,
+            "seconds that the responder's clock may differ"),
+    SETTING("SSLOCSPResponseMaxAge", TAKE1, tls_set_ocsp_number, ocsp.age, RSRC_CONF,
+            "seconds that a response may be old"),
+    SETTING("SSLOCSPUseRequestNonce", FLAG, set_flag, ocsp.nonce, RSRC_CONF,
+            "Off: responses may be of before the request"),
+    SERVER("SSLOCSPProxyURL", TAKE1, tls_set_ocsp_proxy, "URL of a proxy to ask through"),
+    SETTING("SSLOCSPNoVerify", FLAG, set_flag, ocsp.unverified, RSRC_CONF,
+            "On: who signed a response does not matter"),
+    SETTING("SSLOCSPResponderCertificateFile", TAKE1, set_file, ocsp.signers_file, RSRC_CONF,
+            "PEM file with certificates that are trusted to sign responses"),
     ANYWHERE("SSLVerifyClient", TAKE1, tls_set_verify, "none, optional, require or optional_no_ca"),
     ANYWHERE("SSLVerifyDepth", TAKE1, tls_set_depth,
              "certificates between a client's and the root"),
@@ -410,15 +423,6 @@ const command_rec tls_commands[] = {
     ANYWHERE("SSLUserName", TAKE1, tls_set_user_name, "variable whose value is the user's name"),
     AP_INIT_RAW_ARGS("SSLOptions", tls_set_options, NULL, OR_OPTIONS | RSRC_CONF,
                      "options, each with + or -"),
-    REFUSED("SSLOCSPDefaultResponder", OCSP_WHY),
-    REFUSED("SSLOCSPNoVerify", OCSP_WHY),
-    REFUSED("SSLOCSPOverrideResponder", OCSP_WHY),
-    REFUSED("SSLOCSPProxyURL", OCSP_WHY),
-    REFUSED("SSLOCSPResponderCertificateFile", OCSP_WHY),
-    REFUSED("SSLOCSPResponderTimeout", OCSP_WHY),
-    REFUSED("SSLOCSPResponseMaxAge", OCSP_WHY),
-    REFUSED("SSLOCSPResponseTimeSkew", OCSP_WHY),
-    REFUSED("SSLOCSPUseRequestNonce", OCSP_WHY),
     OUTGOING("SSLProxyEngine", FLAG, tls_px_flag, TLS_PX_ENGINE, "On: TLS to proxied servers"),
     OUTGOING("SSLProxyProtocol", RAW_ARGS, tls_px_protocols, 0,
              "all or protocols, each with + or -"),

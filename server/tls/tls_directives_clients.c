@@ -3,6 +3,7 @@
 #include "tls_request_private.h"
 #include "http_core.h"
 #include "apr_strings.h"
+#include "apr_uri.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,24 +50,58 @@ const char *tls_set_depth(cmd_parms *cmd, void *dir, const char *arg)
     return NULL;
 }
 
+/* What is checked, as the place of its word among @a words, and possibly @a flag. */
+static const char *clients_check(cmd_parms *cmd, const char *args, const char *const words[3],
+                                 const char *flag, int *check, int *may_lack)
+{
+    const char *word = ap_getword_conf(cmd->temp_pool, &args);
+    int found = TLS_UNSET;
+
+    for (int i = 0; i < 3; i++)
+        if (!ap_cstr_casecmp(word, words[i]))
+            found = i;
+    *check = found;
+    *may_lack = 0;
+    while (found != TLS_UNSET && *(word = ap_getword_conf(cmd->temp_pool, &args)))
+        if (ap_cstr_casecmp(word, flag))
+            found = TLS_UNSET;
+        else
+            *may_lack = 1;
+    return found != TLS_UNSET ? NULL
+                              : apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '",
+                                            word, "'", NULL);
+}
+
 const char *tls_set_crl_check(cmd_parms *cmd, void *dir, const char *args)
 {
     static const char *const words[] = {"none", "leaf", "chain"};
-    const char *word = ap_getword_conf(cmd->temp_pool, &args), *flag;
     tls_server_conf *sc = tls_conf_of(cmd->server);
 
-    sc->crl_check = TLS_UNSET;
-    for (int i = 0; i < 3; i++)
-        if (!ap_cstr_casecmp(word, words[i]))
-            sc->crl_check = i;
-    if (sc->crl_check == TLS_UNSET)
-        return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", word, "'", NULL);
-    sc->crl_may_lack = 0;
-    while (*(flag = ap_getword_conf(cmd->temp_pool, &args))) {
-        if (ap_cstr_casecmp(flag, "no_crl_for_cert_ok"))
-            return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", flag, "'",
-                               NULL);
-        sc->crl_may_lack = 1;
-    }
+    return clients_check(cmd, args, words, "no_crl_for_cert_ok", &sc->crl_check, &sc->crl_may_lack);
+}
+
+const char *tls_set_ocsp(cmd_parms *cmd, void *dir, const char *args)
+{
+    static const char *const words[] = {"off", "leaf", "on"};
+    tls_ocsp_conf *ocsp = &tls_conf_of(cmd->server)->ocsp;
+
+    return clients_check(cmd, args, words, "no_ocsp_for_cert_ok", &ocsp->check, &ocsp->may_lack);
+}
+
+const char *tls_set_ocsp_number(cmd_parms *cmd, void *dir, const char *arg)
+{
+    int n = atoi(arg);
+
+    *(int *)tls_setting_of(cmd) = n;
+    return n < 0 ? apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": invalid argument", NULL) : NULL;
+}
+
+const char *tls_set_ocsp_proxy(cmd_parms *cmd, void *dir, const char *arg)
+{
+    apr_uri_t url;
+
+    if (apr_uri_parse(cmd->temp_pool, arg, &url) != APR_SUCCESS || !url.hostname)
+        return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Cannot parse URL ", arg, NULL);
+    tls_conf_of(cmd->server)->ocsp.proxy = arg;
     return NULL;
 }

@@ -18,8 +18,8 @@
 #include "brigade/assert.h"
 #include <errno.h>
 #include <openssl/err.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 APLOG_USE_MODULE(ssl);
 
@@ -42,6 +42,12 @@ static void tls_close(brg_conn *bc)
     if (bc->c)
         connection_detach(bc);
     loop_close(bc->loop, bc);
+}
+
+static void handshake_drop(brg_conn *bc)
+{
+    bc->failed = 1;
+    tls_close(bc);
 }
 
 /* ---- time ---- */
@@ -79,8 +85,7 @@ static void handshake_expired(brg_conn *bc)
     BRG_ASSERT(bc->driver == &tls_handshake_driver && bc->state == CONN_HEAD);
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, bc->base, APLOGNO(01382) "Request %s read timeout",
                  "handshake");
-    bc->failed = 1;
-    tls_close(bc);
+    handshake_drop(bc);
 }
 
 /* ---- the end of it ---- */
@@ -114,22 +119,20 @@ static void handshake_done(brg_conn *bc)
     loop_again(bc->loop, bc);
 }
 
-/* 1 if the client spoke HTTP: it gets an answer that it can read. */
-static int handshake_was_http(brg_conn *bc)
+/* The client spoke HTTP: it gets an answer that it can read. */
+static void handshake_was_http(brg_conn *bc)
 {
-    int reason = ERR_GET_REASON(ERR_peek_error());
     server_rec *s = bc->base;
 
     BRG_ASSERT(bc->transport == &tls_transport);
-    if (reason != SSL_R_HTTP_REQUEST)
-        return 0;
-    ERR_clear_error();
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, s,
                  APLOGNO(01996) "SSL handshake failed: HTTP spoken on HTTPS port; trying to send "
                                 "HTML error page");
     conn_in_release(bc);
-    if (!(bc->in = loop_in_get(bc->loop)))
-        return 0;
+    if (!(bc->in = loop_in_get(bc->loop))) {
+        handshake_drop(bc);
+        return;
+    }
     bc->in_cap = LOOP_IN_BYTES;
     bc->in_off = 0;
     bc->in_len = sizeof tls_clear_request - 1;
@@ -139,64 +142,12 @@ static int handshake_was_http(brg_conn *bc)
     if (bc->c)
         connection_detach(bc);
     handshake_done(bc);
-    return 1;
 }
 
-static void handshake_failed(brg_conn *bc, int rc)
+static void handshake_succeeded(brg_conn *bc)
 {
     tls_conn *t = bc->below;
 
-    if (SSL_get_error(t->ssl, rc) == SSL_ERROR_SSL && handshake_was_http(bc))
-        return;
-    figures_add(&bc->loop->figures->own.value[BRG_FIGURE_SHAKES_FAILED], 1);
-    (void)tls_error(t, rc, "handshake");
-    t->failed = 0; /* the alert can be written still */
-    (void)tls_flush(t);
-    t->failed = bc->failed = 1;
-    tls_close(bc);
-}
-
-static void handshake_drop(brg_conn *bc)
-{
-    bc->failed = 1;
-    tls_close(bc);
-}
-
-static void handshake_step(brg_conn *bc)
-{
-    tls_conn *t = bc->below;
-    int rc, error;
-
-    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
-    BRG_ASSERT(!t->established && t->bc == bc);
-    t->last = t->more = 0;
-    if (!tls_input_begin(t)) {
-        handshake_drop(bc);
-        return;
-    }
-    ERR_clear_error();
-    errno = 0;
-    tls_kdf_listen(t->records);
-    bc->loop->long_turn = 1;
-    rc = SSL_do_handshake(t->ssl);
-    tls_kdf_listen(NULL);
-    tls_input_end(t);
-    if (rc != 1) {
-        error = SSL_get_error(t->ssl, rc);
-        if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
-            handshake_failed(bc, rc);
-            return;
-        }
-    }
-    if (tls_flush(t) && t->failed) {
-        bc->failed = 1;
-        tls_close(bc);
-        return;
-    }
-    if (rc != 1 || t->held_len) { /* the client waits for all of it before it goes on */
-        handshake_wait(bc);
-        return;
-    }
     if (!tls_keys_take(t))
         tls_share(t);
     t->established = 1;
@@ -209,6 +160,149 @@ static void handshake_step(brg_conn *bc)
         tls_close(bc);
     else
         handshake_done(bc);
+}
+
+/* ---- a step ---- */
+
+/* What it came to. */
+enum { STEP_DONE, STEP_WAITS, STEP_FAILED, STEP_HTTP, STEP_DROPPED };
+
+/* An error, of which OpenSSL's queue of this thread tells. */
+static int step_failed(tls_conn *t, int rc)
+{
+    if (SSL_get_error(t->ssl, rc) == SSL_ERROR_SSL &&
+        ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST) {
+        ERR_clear_error();
+        return STEP_HTTP;
+    }
+    (void)tls_error(t, rc, "handshake");
+    t->failed = 0; /* the alert can be written still */
+    (void)tls_flush(t);
+    t->failed = 1;
+    return STEP_FAILED;
+}
+
+/* Threads: the owner of the connection. */
+static int step_make(tls_conn *t)
+{
+    int rc, error;
+
+    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
+    BRG_ASSERT(!t->established);
+    t->last = t->more = 0;
+    if (!tls_input_begin(t))
+        return STEP_DROPPED;
+    ERR_clear_error();
+    errno = 0;
+    tls_kdf_listen(t->records);
+    rc = SSL_do_handshake(t->ssl);
+    tls_kdf_listen(NULL);
+    tls_input_end(t);
+    if (rc != 1) {
+        error = SSL_get_error(t->ssl, rc);
+        if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
+            return step_failed(t, rc);
+    }
+    if (tls_flush(t) && t->failed)
+        return STEP_DROPPED;
+    /* The client waits for all of it before it goes on. */
+    return rc == 1 && !t->held_len ? STEP_DONE : STEP_WAITS;
+}
+
+static void step_ends(brg_conn *bc, int step)
+{
+    BRG_ASSERT(loop_self() == bc->loop && bc->state == CONN_HEAD);
+    switch (step) {
+    case STEP_DONE:
+        handshake_succeeded(bc);
+        return;
+    case STEP_WAITS:
+        handshake_wait(bc);
+        return;
+    case STEP_HTTP:
+        handshake_was_http(bc);
+        return;
+    case STEP_FAILED:
+        figures_add(&bc->loop->figures->own.value[BRG_FIGURE_SHAKES_FAILED], 1);
+        break;
+    default:
+        break;
+    }
+    handshake_drop(bc);
+}
+
+/* ---- steps of workers ---- */
+
+void tls_handshake_message(int sent, int version, int type, const void *data, size_t len, SSL *ssl,
+                           void *unused)
+{
+    tls_conn *t;
+
+    tls_keys_count(sent, version, type, data, len, ssl, unused);
+    if (!sent || type != SSL3_RT_HANDSHAKE || !len ||
+        *(const unsigned char *)data != SSL3_MT_CERTIFICATE_REQUEST)
+        return;
+    t = SSL_get_app_data(ssl);
+    t->waits = tls_ocsp_is_wanted(tls_conf_of(t->server));
+}
+
+static void handshake_to_worker(brg_conn *bc)
+{
+    BRG_ASSERT(loop_self() == bc->loop && bc->state == CONN_HEAD);
+    wheel_cancel(&bc->loop->wheel, &bc->timer);
+    loop_unlist(bc->loop, bc);
+    conn_in_release(bc);
+    bc->queued_at = bc->loop->monotonic;
+    bc->must_run = 0;
+    conn_enter(bc, CONN_WORKER);
+    if (!worker_pool_submit(bc->loop->workers, bc))
+        return;
+    conn_enter(bc, CONN_HEAD);
+    ap_log_error(
+        APLOG_MARK, APLOG_ERR, 0, bc->base,
+        "no worker thread for a TLS handshake that has to ask an OCSP responder: the queue "
+        "is full; see WorkerQueueSize");
+    handshake_drop(bc);
+}
+
+static void handshake_work(brg_conn *bc)
+{
+    tls_conn *t = bc->below;
+
+    BRG_ASSERT(bc->state == CONN_WORKER && !loop_self());
+    t->step = (uint8_t)step_make(t);
+}
+
+static void handshake_refused(brg_conn *bc)
+{
+    BRG_ASSERT(bc->state == CONN_WORKER && bc->refused);
+    bc->refused = CONN_NOT_REFUSED;
+    conn_enter(bc, CONN_HEAD);
+    handshake_drop(bc);
+}
+
+/* No further event tells of it. */
+static int came_meanwhile(const brg_conn *bc)
+{
+    char byte;
+
+    return recv(bc->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
+}
+
+static void handshake_returned(brg_conn *bc)
+{
+    tls_conn *t = bc->below;
+
+    if (bc->refused) {
+        handshake_refused(bc);
+        return;
+    }
+    t->drained = 0; /* the loop took no notice of what came meanwhile */
+    conn_enter(bc, CONN_HEAD);
+    if (t->step == STEP_WAITS && came_meanwhile(bc))
+        loop_again(bc->loop, bc);
+    else
+        step_ends(bc, t->step);
 }
 
 /* Connections that are at work shall not wait for many handshakes, nor for a few with a large key: to sign
@@ -231,9 +325,19 @@ static int handshake_gives_way(const brg_conn *bc)
 
 static void handshake_run(brg_conn *bc)
 {
-    BRG_ASSERT(loop_self() == bc->loop && bc->state == CONN_HEAD);
+    tls_conn *t = bc->below;
+
+    BRG_ASSERT(loop_self() == bc->loop);
+    if (bc->state == CONN_WORKER) {
+        handshake_returned(bc);
+        return;
+    }
     if (bc->failed) {
         tls_close(bc);
+        return;
+    }
+    if (t->waits) {
+        handshake_to_worker(bc);
         return;
     }
     if (handshake_gives_way(bc)) {
@@ -242,13 +346,8 @@ static void handshake_run(brg_conn *bc)
         return;
     }
     bc->rd_ready = 0;
-    handshake_step(bc);
-}
-
-/* A connection in its handshake is never with a worker. */
-static void handshake_refused(brg_conn *bc)
-{
-    BRG_ASSERT(bc->state != CONN_WORKER);
+    bc->loop->long_turn = 1;
+    step_ends(bc, step_make(t));
 }
 
 const struct conn_driver tls_handshake_driver = {.name = "tls handshake",
@@ -256,4 +355,4 @@ const struct conn_driver tls_handshake_driver = {.name = "tls handshake",
                                                  .expired = handshake_expired,
                                                  .drop = handshake_drop,
                                                  .refused = handshake_refused,
-                                                 .work = handshake_refused};
+                                                 .work = handshake_work};

@@ -71,6 +71,9 @@ class TLSAuthority:
                   self._path("extensions"), "-startdate", self._day(-old), "-enddate", self._day(days), "-out", made["cert"])
         return made
 
+    def revoke(self, unit):
+        self._run("ca", "-config", self._path("ca.cnf"), "-revoke", self._path(f"{unit}.pem"))
+
     @staticmethod
     def _day(days):
         return time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + days * 86400))

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SSLOCSPEnable and its siblings: a responder is asked about certificates of clients. Apache does the same with the same configuration
+(BRIGADE=/usr/sbin/apache2)."""
+import contextlib
+import http.client
+import http.server
+import os
+import shutil
+import ssl
+import subprocess
+import threading
+import time
+
+import pytest
+
+import brigade
+from tls_site import TLSAuthority, certificate
+
+pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
+
+OVERRIDE = "SSLOCSPOverrideResponder on\nSSLOCSPDefaultResponder @OCSP@"
+HOSTS = {
+    "on": "SSLOCSPEnable on",
+    "leaf": "SSLOCSPEnable leaf",
+    "lax": "SSLOCSPEnable on no_ocsp_for_cert_ok",
+    "default": "SSLOCSPEnable on\nSSLOCSPDefaultResponder @OCSP@/ours",
+    "silent": f"SSLOCSPEnable on\nSSLOCSPResponderTimeout 1\n{OVERRIDE}/silent",
+    "garbage": f"SSLOCSPEnable on\n{OVERRIDE}/garbage",
+    "https": "SSLOCSPEnable on\nSSLOCSPOverrideResponder on\nSSLOCSPDefaultResponder https://127.0.0.1:9/",
+    "stranger": f"SSLOCSPEnable on\n{OVERRIDE}/stranger",
+    "unverified": f"SSLOCSPEnable on\nSSLOCSPNoVerify on\n{OVERRIDE}/stranger",
+    "trusted": f"SSLOCSPEnable on\nSSLOCSPResponderCertificateFile @ROOT@/stranger/ca.pem\n{OVERRIDE}/stranger",
+    "replayed": f"SSLOCSPEnable on\n{OVERRIDE}/replay",
+    "nonceless": f"SSLOCSPEnable on\nSSLOCSPUseRequestNonce off\n{OVERRIDE}/replay",
+    "fresh": f"SSLOCSPEnable on\nSSLOCSPUseRequestNonce off\nSSLOCSPResponseMaxAge 0\nSSLOCSPResponseTimeSkew 0\n{OVERRIDE}/old",
+    "proxied": "SSLOCSPEnable on\nSSLOCSPProxyURL @OCSP@",
+    "anybody": "SSLOCSPEnable on\nSSLVerifyClient optional_no_ca",
+}
+COMMON = """
+SSLSessionCache none
+SSLSessionTickets off
+SSLCertificateFile @ROOT@/conf/cert.pem
+SSLCertificateKeyFile @ROOT@/conf/key.pem
+SSLCACertificateFile @ROOT@/made/ca.pem
+SSLVerifyDepth 3
+"""
+DIRECTORIES = """<VirtualHost *:@PORT@>
+ServerName directories
+SSLEngine on
+SSLOCSPEnable on
+<Location /asked>
+SSLVerifyClient require
+</Location>
+</VirtualHost>
+"""
+
+
+class Responder(http.server.ThreadingHTTPServer):
+    """openssl ocsp behind HTTP: the path says how it answers. It is a proxy, too: the host of a URL does not matter."""
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.lines, self.kept, self.silent, self.over = [], b"", threading.Event(), threading.Event()
+        self.folders = {}
+
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+    def do_POST(self):
+        asked = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.lines.append(self.path)
+        how = self.path.rsplit("/", 1)[1]
+        if how == "silent":
+            self.server.silent.set()
+            self.server.over.wait(brigade.PATIENCE)
+            return
+        body = b"\x30\x03oh" if how == "garbage" else self.server.kept if how == "replay" else self.sign(asked, "ours" if how == "old" else how)
+        if how == "old":
+            made = int(time.time())
+            brigade.wait_until(lambda: time.time() >= made + 2, "a second")
+        self.send_response(200)
+        self.send_header("Content-Type", "application/ocsp-response")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def sign(self, asked, how):
+        ours, theirs, middle = (self.server.folders[name] for name in ("ours", "stranger", "middle"))
+        ca, signer = (middle, middle) if how == "middle" else (f"{ours}/ca", f"{theirs}/ca" if how == "stranger" else f"{ours}/ca")
+        name = f"{ours}/{threading.get_ident()}"
+        with open(f"{name}.question", "wb") as f:
+            f.write(asked)
+        subprocess.run(["openssl", "ocsp", "-index", f"{middle}.index" if how == "middle" else f"{ours}/index", "-CA", f"{ca}.pem", "-rsigner", f"{signer}.pem", "-rkey", f"{signer}.key",
+                        "-reqin", f"{name}.question", "-respout", f"{name}.answer", "-ndays", "1"], check=True, capture_output=True)
+        with open(f"{name}.answer", "rb") as f:
+            self.server.kept = f.read()
+        return self.server.kept
+
+
+def make_clients(authority, url):
+    """Certificates of clients by unit; the last two are of an authority in between, which is revoked."""
+    aia = f"authorityInfoAccess=OCSP;URI:{url}"
+    for unit in ("good", "revoked", "mute", "far"):
+        authority.make("client", unit, extensions={"mute": "", "far": "authorityInfoAccess=OCSP;URI:http://ocsp.invalid/ours\n"}.get(unit, f"{aia}/ours\n"))
+    authority.make("middle", "middle", extensions=f"{aia}/ours\nbasicConstraints=CA:TRUE\n")
+    for unit in ("revoked", "middle"):
+        authority.revoke(unit)
+    folder = authority.folder
+    for unit, ca, path in (("unknown", "ca", "ours"), ("under", "middle", "middle")):
+        with open(f"{folder}/extensions", "w") as f:
+            f.write(f"{aia}/{path}\n")
+        subprocess.run(f"openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN={unit} -keyout {unit}.key | openssl x509 -req -CA {ca}.pem -CAkey {ca}.key -set_serial 0x77 "
+                       f"-extfile extensions -out {unit}.pem", shell=True, cwd=folder, check=True, capture_output=True)
+    with open(f"{folder}/middle.index", "w") as f:
+        f.write("V\t400101000000Z\t\t77\tunknown\t/CN=under\n")
+    with open(f"{folder}/under.pem", "ab") as f, open(f"{folder}/middle.pem", "rb") as middle:
+        f.write(middle.read())
+
+
+@pytest.fixture(scope="module")
+def site(serve_module):
+    with contextlib.ExitStack() as ends:
+        responder = Responder()
+        threading.Thread(target=responder.serve_forever, daemon=True).start()
+        ends.callback(responder.shutdown)
+        ends.callback(responder.over.set)
+        hosts = "".join(f"<VirtualHost *:@PORT@>\nServerName {name}\nSSLEngine on\nSSLVerifyClient require\n{lines}\n</VirtualHost>\n" for name, lines in HOSTS.items())
+        loads = "" if brigade.is_apache(brigade.BINARY) else "BuiltinModule ssl_module On\nEventLoops 1\n"
+        server = serve_module.unstarted(loads + COMMON + (hosts + DIRECTORIES).replace("@OCSP@", responder.url), {"asked/a.txt": "asked\n", "a.txt": "text\n"}, modules=("socache_shmcb", "ssl"))
+        certificate(server)
+        ours, stranger = TLSAuthority(server.path("made")), TLSAuthority(server.path("stranger"))
+        make_clients(ours, responder.url)
+        responder.folders = {"ours": ours.folder, "stranger": stranger.folder, "middle": f"{ours.folder}/middle"}
+        stranger.make("client", "stranger", extensions=f"authorityInfoAccess=OCSP;URI:{responder.url}/ours\n")
+        server.responder = responder
+        yield server.start()
+
+
+def ask(server, host, unit, version=ssl.TLSVersion.TLSv1_3, target="/a.txt"):
+    """The status of an answer, or the alert that came in its place."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode, context.post_handshake_auth = False, ssl.CERT_NONE, True
+    context.minimum_version = context.maximum_version = version
+    if unit:
+        folder = server.path("stranger" if unit == "stranger" else "made")
+        context.load_cert_chain(os.path.join(folder, f"{unit}.pem"), os.path.join(folder, f"{unit}.key"))
+    client = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=brigade.PATIENCE, context=context)
+    wrap = context.wrap_socket
+    client._context = type("C", (), {"wrap_socket": staticmethod(lambda s, server_hostname=None: wrap(s, server_hostname=host))})()
+    try:
+        client.request("GET", target, headers={"Host": host})
+        answer = client.getresponse()
+        answer.read()
+        return answer.status
+    except ssl.SSLError as e:
+        return e.reason.replace("SSLV3_ALERT_", "")
+    finally:
+        client.close()
+
+
+def logged(server, text):
+    if not (server.apache and text.startswith(("AH01918", "AH01920"))):  # it says these for debugging alone
+        server.wait_for_log(text)
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
+@pytest.mark.parametrize("unit, answer", [("good", 200), ("revoked", "CERTIFICATE_REVOKED"), ("unknown", "HANDSHAKE_FAILURE"), ("stranger", "TLSV1_ALERT_UNKNOWN_CA")])
+def test_statuses(site, unit, answer, version):
+    assert ask(site, "on", unit, version) == answer
+    if unit != "stranger":
+        logged(site, f"AH03239: OCSP validation completed, certificate status: {unit}")
+
+
+@pytest.mark.parametrize("host, unit, answer, message", [
+    ("leaf", "under", 200, "status: good"), ("on", "under", "CERTIFICATE_REVOKED", "status: revoked"),
+    ("on", "mute", "HANDSHAKE_FAILURE", "AH01918: no OCSP responder"), ("lax", "mute", 200, ""), ("lax", "revoked", "CERTIFICATE_REVOKED", ""),
+    ("default", "mute", 200, ""), ("default", "revoked", "CERTIFICATE_REVOKED", ""), ("default", "far", "HANDSHAKE_FAILURE", ""),
+    ("https", "good", "HANDSHAKE_FAILURE", "AH01920: cannot handle OCSP responder URI 'https://"), ("garbage", "good", "HANDSHAKE_FAILURE", ""),
+    ("stranger", "good", "HANDSHAKE_FAILURE", "AH01925: failed to verify the OCSP response"), ("unverified", "good", 200, ""), ("trusted", "good", 200, ""),
+    ("fresh", "good", "HANDSHAKE_FAILURE", "AH02273: OCSP response outside validity period"),
+    ("anybody", "good", 200, ""), ("anybody", "revoked", "CERTIFICATE_REVOKED", ""), ("anybody", "stranger", "HANDSHAKE_FAILURE", "AH02038: cannot perform OCSP validation"), ("anybody", None, 200, ""),
+])
+def test_settings(site, host, unit, answer, message):
+    assert ask(site, host, unit) == answer
+    logged(site, message)
+
+
+def test_nonce(site):
+    assert ask(site, "on", "good") == 200  # a response that is kept
+    assert ask(site, "nonceless", "good") == 200
+    assert ask(site, "replayed", "good") == "HANDSHAKE_FAILURE"
+    logged(site, r"AH01924: Bad OCSP responder answer \(bad nonce\)")
+
+
+def test_proxy(site):
+    assert ask(site, "proxied", "far") == 200
+    assert "http://ocsp.invalid/ours" in [line.replace(":80/", "/") for line in site.responder.lines]
+
+
+def test_others_do_not_wait_for_a_silent_responder(site):
+    seen = []
+    slow = threading.Thread(target=lambda: seen.append(ask(site, "silent", "good")))
+    slow.start()
+    assert site.responder.silent.wait(brigade.PATIENCE)
+    for _ in range(20):
+        assert ask(site, "directories", None) == 200
+    assert slow.is_alive() and not seen
+    slow.join(brigade.PATIENCE)
+    assert seen == ["HANDSHAKE_FAILURE"]
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
+def test_directories(site, version):
+    """A certificate that is asked for by a directory is asked about, too."""
+    before = len(site.responder.lines)
+    assert ask(site, "directories", "good", version) == 200 and len(site.responder.lines) == before
+    assert ask(site, "directories", "good", version, "/asked/a.txt") == 200 and len(site.responder.lines) == before + 1
+    assert ask(site, "directories", "revoked", version, "/asked/a.txt") in ("CERTIFICATE_REVOKED", 403)
