@@ -114,7 +114,9 @@ brg_writable_out() {
 
 # brg_build PRESET [TARGET]: configure and build out/PRESET, or one target of it.
 brg_build() {
-    (cd "$brg_root" && cmake --preset "$1" && cmake --build --preset "$1" -j "$brg_jobs" ${2:+--target "$2"}) \
+    local preset=$1
+    shift
+    (cd "$brg_root" && cmake --preset "$preset" && cmake --build --preset "$preset" -j "$brg_jobs" ${1:+--target "$@"}) \
         > "$brg_log" 2>&1 && return 0
     grep -aE -A8 '(error|Error):|CMake Error|undefined reference|No space left' "$brg_log" | head -n 60 >&2
     tail -n 3 "$brg_log" >&2

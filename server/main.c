@@ -82,7 +82,7 @@ static void main_show_settings(process_rec *process, const main_options *options
 int main(int argc, const char *const *argv)
 {
     process_rec *process = main_process_create(argc, argv);
-    main_options options = {NULL, NULL, 0, NULL};
+    main_options options = {0};
     const char *error;
 
     notify_begin();

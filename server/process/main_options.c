@@ -182,6 +182,8 @@ static void main_print(process_rec *process, int c, const main_options *options)
         ap_show_modules();
         break;
     case 'L':
+        if (options->about)
+            main_process_exit(process, main_print_manual(options->about) ? 0 : 1);
         ap_show_directives();
         break;
     default:
@@ -282,6 +284,8 @@ void main_options_read(process_rec *process, main_options *options)
         options->tried = opt->argv[opt->ind++];
         ap_run_mode = AP_SQ_RM_NORMAL; /* modules are to do all that they do for a server */
     }
+    if (printing == 'L' && opt->ind == opt->argc - 1)
+        options->about = opt->argv[opt->ind++];
     if (!APR_STATUS_IS_EOF(rv) || opt->ind < opt->argc ||
         (ap_exists_config_define("DUMP_CACHE") && !options->tried))
         printing = '?';

@@ -88,6 +88,7 @@ void main_print_usage(const char *program)
         "  -h                 : print this",
         "  -l                 : print the built-in modules",
         "  -L                 : print the directives of the built-in modules",
+        "  -L NAME            : print what the manual says of a directive",
         "  -t                 : check the configuration",
         "  -t -D DUMP_VHOSTS  : print the virtual hosts",
         "  -t -D DUMP_RUN_CFG : print what the server would run with",

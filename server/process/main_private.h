@@ -14,6 +14,7 @@ typedef struct main_options {
     const char *confname; /**< -f; relative to root */
     int settings;         /**< -V: once the configuration says which process model there is */
     const char *tried;    /**< with -D DUMP_CACHE: the URL behind the options; else NULL */
+    const char *about;    /**< with -L: the name behind the options; else NULL */
 } main_options;
 
 /** Pools, APR and the command line. Ends the program if that fails. */
@@ -59,6 +60,11 @@ int main_has_configuration(apr_pool_t *p, const main_options *options);
 void main_print_version(void);
 void main_print_settings(const main_options *options);
 void main_print_usage(const char *program);
+
+/** -L NAME: print the manual's entry of a directive, in any case, with or without the angle brackets of a
+ * section. @return 0 if there is none, which is said on standard error, with what is like it. Command line only:
+ * prints and blocks. (main_manual.c) */
+int main_print_manual(const char *name);
 
 /** The root of an installation, or of a build tree, that this program is part of. */
 const char *main_default_root(apr_pool_t *p);

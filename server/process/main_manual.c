@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* -L NAME: what the manual says of a directive. Its source is in the program as it stands in
+ * build/man/directives: lines "# module", "= name", and the entry up to the next of these. */
+#include "httpd.h"
+#include "http_config.h"
+#include "apr_strings.h"
+#include "brigade/assert.h"
+#include "configuration.h"
+#include "main_private.h"
+#include <stdio.h>
+#include <string.h>
+
+static const char manual_text[] = {
+#include "directives.inc"
+};
+
+static const char *manual_next_line(const char *line)
+{
+    return line + strcspn(line, "\n") + (strchr(line, '\n') != NULL);
+}
+
+/* The name of the entry that begins at @a line, without angle brackets; *len 0 if none does. */
+static const char *manual_name(const char *line, size_t *len)
+{
+    *len = 0;
+    if (strncmp(line, "= ", 2) != 0)
+        return NULL;
+    line += 2 + (line[2] == '<');
+    *len = strcspn(line, ">\n");
+    return line;
+}
+
+static void manual_print(const char *entry, const char *from)
+{
+    const char *end = manual_next_line(entry);
+
+    BRG_ASSERT(entry[0] == '=' && from[0] == '#');
+    printf("%.*s (%.*s)\n", (int)strcspn(entry + 2, "\n"), entry + 2, (int)strcspn(from + 2, "\n"),
+           from + 2);
+    while (*end && strncmp(end, "= ", 2) != 0 && strncmp(end, "# ", 2) != 0) {
+        const char *next = manual_next_line(end);
+
+        if (strncmp(end, "    (in ", 8) != 0)
+            fwrite(end, 1, (size_t)(next - end), stdout);
+        end = next;
+    }
+}
+
+static int manual_contains(const char *name, size_t len, const char *part)
+{
+    size_t n = strlen(part);
+
+    for (size_t i = 0; n && i + n <= len; i++)
+        if (!ap_cstr_casecmpn(name + i, part, n))
+            return 1;
+    return 0;
+}
+
+static void manual_tell_missing(const char *name)
+{
+    const char *from = stock_directive_module(name),
+               *before = "Directives with that in their name: ";
+    size_t len;
+
+    fprintf(stderr, "No built-in module has a directive %s%s%s.\n", name,
+            from ? "; Apache has it in " : "", from ? from : "");
+    for (const char *line = manual_text; *line; line = manual_next_line(line)) {
+        const char *other = manual_name(line, &len);
+
+        if (manual_contains(other, len, name)) {
+            fprintf(stderr, "%s%.*s", before, (int)len, other);
+            before = ", ";
+        }
+    }
+    if (*before == ',')
+        fputc('\n', stderr);
+}
+
+int main_print_manual(const char *name)
+{
+    const char *from = manual_text, *bare = name + (*name == '<');
+    size_t want = strcspn(bare, ">"), len;
+
+    BRG_ASSERT(manual_text[sizeof manual_text - 1] == '\0');
+    for (const char *line = manual_text; *line; line = manual_next_line(line)) {
+        const char *other = manual_name(line, &len);
+
+        if (line[0] == '#' && line[1] == ' ')
+            from = line;
+        if (want && len == want && !ap_cstr_casecmpn(other, bare, len)) {
+            manual_print(line, from);
+            return 1;
+        }
+    }
+    manual_tell_missing(bare);
+    return 0;
+}

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manual (build/man): entries of directives, their examples, `brigade -L NAME`, the pages."""
+import html
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from brigade import BINARY
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "build/tools"))
+import manual  # noqa: E402
+
+MODULES = manual.read_all()
+pytestmark = pytest.mark.only("brigade")
+
+
+def example_lines(example, known):
+    """A configuration's part with this example, or None if it cannot be tried alone."""
+    lines, kind = example, "server"
+    if lines[0].startswith("(in "):
+        kind, lines = lines[0][4:-1], lines[1:]
+    assert kind in ("server", "vhost", "directory", "off"), lines
+    if kind == "off":
+        return None
+    text = "\n".join(lines)
+    return {"server": text, "vhost": f"<VirtualHost *:1>\n{text}\n</VirtualHost>",
+            "directory": f"<Directory /nowhere>\n{text}\n</Directory>"}[kind]
+
+
+def run(tmp_path, parts):
+    conf = tmp_path / "m.conf"
+    (tmp_path / "logs").mkdir(exist_ok=True)
+    head = f"ServerRoot {tmp_path}\nErrorLog /dev/null\nTypesConfig /dev/null\nBuiltinModules all\nListen 127.0.0.1:1\nServerName m\n"
+    conf.write_text(head + "\n".join(parts) + "\n")
+    return subprocess.run([BINARY, "-d", tmp_path, "-t", "-f", conf], capture_output=True, text=True, timeout=60)
+
+
+def module_names():
+    text = subprocess.run([BINARY, "-l"], capture_output=True, text=True, timeout=60).stdout
+    return re.findall(r"^\s+(\S+\.c)$", text, re.M)
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES], ids=lambda m: m.title)
+def test_examples_are_taken(tmp_path, module):
+    if module.name not in module_names():
+        pytest.skip(f"{module.name} is not built in")
+    wrong = []
+    for entry in module.entries:
+        for example in entry.examples():
+            part = example_lines(example, entry)
+            if part is None:
+                continue
+            done = run(tmp_path, [part])
+            if done.returncode != 0:
+                wrong.append((entry.name, done.stderr[-300:]))
+    assert not wrong, "\n".join(f"{name}: {error}" for name, error in wrong)
+
+
+def test_entries_in_the_terminal():
+    """-L NAME prints each entry as the source has it; what there is none of is said."""
+    for name in ("Alias", "alias", "<If>", "ssietag"):
+        entry = next(e for m in MODULES for e in m.entries if e.key == name.strip("<>").lower())
+        done = subprocess.run([BINARY, "-L", name], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(f"{entry.name} ({entry.module.name})\nSyntax: {entry.syntax[0]}\n")
+        assert f"\nContext: {entry.context}\n" in done.stdout and "\n= " not in done.stdout
+    done = subprocess.run([BINARY, "-L", "RewriteRule"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "mod_rewrite" in done.stderr
+
+
+def test_pages_have_no_dead_links(tmp_path):
+    """Pages, style, script, index and anchors that a page or the search leads to are there. What leads outside is https."""
+    subprocess.run([sys.executable, "-B", ROOT / "build/tools/manual.py", "--html", tmp_path / "html", "--man", tmp_path / "man5"],
+                   check=True, timeout=60)
+    pages = {p.name: p.read_text() for p in (tmp_path / "html").iterdir()}
+    anchors = {name: set(re.findall(r' id="([^"]+)"', text)) for name, text in pages.items()}
+    dead = []
+    targets = [(row[1], "index.js") for row in json.loads(pages["index.js"].removeprefix("const manualIndex = ").rstrip(";\n"))]
+    targets += [(html.unescape(to), name) for name, text in pages.items() if name.endswith(".html")
+                for to in re.findall(r'(?:href|src)="([^"]+)"', text)]
+    for to, name in targets:
+        if to.startswith(("https://", "data:")):
+            continue
+        file, _, anchor = to.partition("#")
+        if (file or name) not in pages or (anchor and anchor not in anchors[file or name]):
+            dead.append((name, to))
+    assert not dead and len(targets) > 1000
+    assert (tmp_path / "man5").read_text().count("\n.SS ") == sum(len(m.entries) for m in MODULES)
