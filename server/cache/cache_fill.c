@@ -181,7 +181,6 @@ static int fill_any_body(response_cache *c, cache_entry *e, request_rec *r)
 
 static void fill_validators(cache_entry *e, request_rec *r)
 {
-    e->not_first = core_server_conf_of(r->server)->protocols->nelts > 0;
     e->server = r->server;
     e->count = figures_requests(&connection_of(r->connection)->loop->figures->own,
                                 figures_host(r->server), connection_protocol(r->connection));

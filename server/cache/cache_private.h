@@ -147,7 +147,6 @@ struct cache_entry {
     uint8_t in_cache;
     uint8_t fill;        /**< a worker makes what is to fill it */
     uint8_t tries;       /**< how often that came to nothing */
-    uint8_t not_first;   /**< the first response on a connection carries an Upgrade field */
     uint8_t coded;       /**< a filter made the body: the answer to HEAD is another one */
     uint8_t uncacheable; /**< armed, but its body is too long to be stored */
     uint8_t any_query;   /**< the key ends before the query, which nobody looked at */

@@ -146,7 +146,6 @@ static void adopt(response_cache *c, cache_entry *e, response_cache *from, cache
     e->frame_after = t->frame_after;
     e->coded = t->coded;
     e->observed = t->observed;
-    e->not_first = t->not_first;
     e->status = t->status;
     e->server = t->server;
     e->count = t->count;

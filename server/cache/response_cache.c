@@ -111,6 +111,7 @@ ANSWER_INLINE size_t put_head(response_cache *c, cache_head *head, const cache_c
     http_stored_head *form = &head->form[codec->id];
     const http_answer_terms terms = {
         .now = c->loop->wall,
+        .first = bc->requests == 0,
         .close = !keep,
         .asked = h->keep_alive,
         .keep_alive = s->keep_alive_timeout,
@@ -263,8 +264,6 @@ ANSWER_INLINE int entry_may_answer(response_cache *c, cache_entry *e, const brg_
         return 0;
     if ((e->status != HTTP_OK || e->coded || !cache_body_len(e)) && h->method_id != HTTP_METHOD_GET)
         return 0; /* the head of the answer to HEAD is another one */
-    if (e->not_first && bc->requests == 0 && !bc->http2)
-        return 0; /* the first response on a connection carries an Upgrade field */
     return !e->frame_before || h->major > 1 || h->minor > 0; /* HTTP/1.0 knows no chunks */
 }
 

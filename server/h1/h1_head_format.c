@@ -24,6 +24,17 @@ static char *h1_put(char *p, const void *data, size_t len)
 
 #define H1_PUT(p, lit) h1_put(p, lit, sizeof(lit) - 1)
 
+static char *h1_put_keep_alive(char *p, apr_interval_time_t timeout, int left)
+{
+    p = H1_PUT(p, "Keep-Alive: timeout=");
+    p += http_put_number(p, (apr_uint64_t)(timeout < 0 ? 0 : apr_time_sec(timeout)));
+    if (left >= 0) {
+        p = H1_PUT(p, ", max=");
+        p += http_put_number(p, (apr_uint64_t)left);
+    }
+    return H1_PUT(p, "\r\n");
+}
+
 size_t h1_format_connection(char *buf, int close, int asked, apr_interval_time_t timeout, int left)
 {
     char *p = buf;
@@ -32,14 +43,8 @@ size_t h1_format_connection(char *buf, int close, int asked, apr_interval_time_t
         return (size_t)(H1_PUT(p, "Connection: close\r\n") - buf);
     if (!asked)
         return 0;
-    p = H1_PUT(p, "Keep-Alive: timeout=");
-    p += http_put_number(p, (apr_uint64_t)(timeout < 0 ? 0 : apr_time_sec(timeout)));
-    if (left >= 0) {
-        p = H1_PUT(p, ", max=");
-        p += http_put_number(p, (apr_uint64_t)left);
-    }
-    p = H1_PUT(p, "\r\nConnection: Keep-Alive\r\n");
-    return (size_t)(p - buf);
+    p = h1_put_keep_alive(p, timeout, left);
+    return (size_t)(H1_PUT(p, "Connection: Keep-Alive\r\n") - buf);
 }
 
 /* The fields that the HTTP_HEADER filter sets after Connection. */
@@ -135,6 +140,15 @@ static size_t h1_stored_size(const http_answer *a)
     return size;
 }
 
+/* What is added to a stored head. */
+static size_t h1_more_size(const http_answer *a)
+{
+    return H1_CONNECTION_MAX + HTTP_PART_ROOM +
+           (a->upgrade
+                ? sizeof "Upgrade: \r\nConnection: Upgrade, Keep-Alive\r\n" + strlen(a->upgrade)
+                : 0);
+}
+
 /* Status line, room for Date, Server. */
 static char *h1_put_stored_top(const http_answer *a, char *p, http_stored_head *out)
 {
@@ -155,11 +169,12 @@ static int h1_serialise(http_stored_head *out, const http_answer *a)
     char *p;
 
     BRG_ASSERT(!out->text && a->status >= 200);
-    if (size + H1_CONNECTION_MAX + HTTP_PART_ROOM > HTTP_HEAD_ROOM || !(out->text = malloc(size)))
+    if (size + h1_more_size(a) > HTTP_HEAD_ROOM || !(out->text = malloc(size)))
         return -1;
     out->conn_off = out->dated_off = out->length_off = out->range_off = 0;
     out->dated_second = -1;
     p = h1_put_stored_top(a, out->text, out);
+    out->first_off = (uint32_t)(p - out->text);
     for (int i = 0; i < a->n_fields; i++) {
         const http_answer_field *f = &a->field[i];
 
@@ -194,21 +209,6 @@ static void h1_set_dated(http_stored_head *head, const http_answer *a, apr_time_
     memcpy(head->text + head->dated_off, date, HTTP_DATE_LEN);
 }
 
-static size_t h1_put_stored(char *out, http_stored_head *head, const http_answer *a,
-                            const http_answer_terms *t)
-{
-    size_t n = head->conn_off, rest = head->len - head->conn_off;
-
-    if (head->dated_off)
-        h1_set_dated(head, a, t->now);
-    memcpy(out, head->text, n);
-    memcpy(out + head->date_off, http_date_now(t->now), HTTP_DATE_LEN);
-    BRG_ASSERT(head->conn_off <= head->len && head->len + H1_CONNECTION_MAX <= HTTP_HEAD_ROOM);
-    n += h1_format_connection(out + n, t->close, t->asked, t->keep_alive, t->left);
-    memcpy(out + n, head->text + head->conn_off, rest);
-    return n + rest;
-}
-
 /* What takes the place of a stretch of the stored text. */
 typedef struct h1_patch {
     uint32_t off, skip;
@@ -221,7 +221,7 @@ static size_t h1_put_patched(char *out, const http_stored_head *head, h1_patch *
     uint32_t from = 0;
     char *p = out;
 
-    for (int i = 1; i < n; i++) /* three at most: by place */
+    for (int i = 1; i < n; i++) /* four at most: by place */
         for (int k = i; k > 0 && patch[k].off < patch[k - 1].off; k--) {
             const h1_patch later = patch[k - 1];
 
@@ -236,30 +236,89 @@ static size_t h1_put_patched(char *out, const http_stored_head *head, h1_patch *
     return (size_t)(h1_put(p, head->text + from, head->len - from) - out);
 }
 
-static size_t h1_put_part(char *out, http_stored_head *head, const http_answer *a,
-                          const http_answer_terms *t, const http_part *part, apr_off_t bytes)
+/* The first response of a connection tells what else is spoken. Connection stands where the full way would have put it. */
+static size_t h1_put_first(char *out, const http_answer *a, const http_answer_terms *t)
 {
-    char range[HTTP_PART_ROOM], length[24], conn[H1_CONNECTION_MAX];
-    h1_patch patch[3] = {
-        {.off = head->length_off,
-         .skip = (uint32_t)strlen(a->field[a->length_at].value),
-         .text = length,
-         .len = http_put_number(length, (apr_uint64_t)bytes)},
-        {.off = head->conn_off,
-         .text = conn,
-         .len = h1_format_connection(conn, t->close, t->asked, t->keep_alive, t->left)}};
+    char *p = h1_put_field(out, "Upgrade", a->upgrade);
 
-    BRG_ASSERT(head->length_off && head->date_off < head->conn_off);
-    BRG_ASSERT((part != NULL) == (head->range_off != 0));
+    p = H1_PUT(p, "Connection: Upgrade");
+    if (t->close)
+        p = H1_PUT(p, ", close");
+    else if (t->asked)
+        p = H1_PUT(p, ", Keep-Alive");
+    return (size_t)(H1_PUT(p, "\r\n") - out);
+}
+
+/* @return how many patches */
+static int h1_patch_connection(h1_patch *patch, char *first, char *conn,
+                               const http_stored_head *head, const http_answer *a,
+                               const http_answer_terms *t)
+{
+    if (!t->first || !a->upgrade) {
+        patch[0] = (h1_patch){
+            .off = head->conn_off,
+            .text = conn,
+            .len = h1_format_connection(conn, t->close, t->asked, t->keep_alive, t->left)};
+        return 1;
+    }
+    patch[0] = (h1_patch){.off = head->first_off, .text = first, .len = h1_put_first(first, a, t)};
+    if (t->close || !t->asked)
+        return 1;
+    patch[1] = (h1_patch){.off = head->conn_off,
+                          .text = conn,
+                          .len = (size_t)(h1_put_keep_alive(conn, t->keep_alive, t->left) - conn)};
+    return 2;
+}
+
+/* @param bytes  what Content-Length tells instead; -1: what is stored */
+static size_t __attribute__((noinline))
+h1_put_changed(char *out, http_stored_head *head, const http_answer *a, const http_answer_terms *t,
+               const http_part *part, apr_off_t bytes)
+{
+    char range[HTTP_PART_ROOM], length[24], conn[H1_CONNECTION_MAX], first[HTTP_HEAD_ROOM];
+    h1_patch patch[4];
+    int n = h1_patch_connection(patch, first, conn, head, a, t);
+
+    BRG_ASSERT(head->date_off < head->first_off && head->first_off <= head->conn_off);
+    if (bytes >= 0)
+        patch[n++] = (h1_patch){.off = head->length_off,
+                                .skip = (uint32_t)strlen(a->field[a->length_at].value),
+                                .text = length,
+                                .len = http_put_number(length, (apr_uint64_t)bytes)};
     if (part)
-        patch[2] = (h1_patch){.off = head->range_off,
-                              .skip = (uint32_t)strlen(a->field[a->range_at].value),
-                              .text = range,
-                              .len = http_part_text(range, part)};
+        patch[n++] = (h1_patch){.off = head->range_off,
+                                .skip = (uint32_t)strlen(a->field[a->range_at].value),
+                                .text = range,
+                                .len = http_part_text(range, part)};
     if (head->dated_off)
         h1_set_dated(head, a, t->now);
     memcpy(head->text + head->date_off, http_date_now(t->now), HTTP_DATE_LEN);
-    return h1_put_patched(out, head, patch, part ? 3 : 2);
+    return h1_put_patched(out, head, patch, n);
+}
+
+static size_t h1_put_stored(char *out, http_stored_head *head, const http_answer *a,
+                            const http_answer_terms *t)
+{
+    size_t n = head->conn_off, rest = head->len - head->conn_off;
+
+    if (t->first && a->upgrade)
+        return h1_put_changed(out, head, a, t, NULL, -1);
+    if (head->dated_off)
+        h1_set_dated(head, a, t->now);
+    memcpy(out, head->text, n);
+    memcpy(out + head->date_off, http_date_now(t->now), HTTP_DATE_LEN);
+    BRG_ASSERT(head->conn_off <= head->len && head->len + H1_CONNECTION_MAX <= HTTP_HEAD_ROOM);
+    n += h1_format_connection(out + n, t->close, t->asked, t->keep_alive, t->left);
+    memcpy(out + n, head->text + head->conn_off, rest);
+    return n + rest;
+}
+
+static size_t h1_put_part(char *out, http_stored_head *head, const http_answer *a,
+                          const http_answer_terms *t, const http_part *part, apr_off_t bytes)
+{
+    BRG_ASSERT(head->length_off && bytes >= 0);
+    BRG_ASSERT((part != NULL) == (head->range_off != 0));
+    return h1_put_changed(out, head, a, t, part, bytes);
 }
 
 const http_codec h1_codec = {

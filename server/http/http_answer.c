@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http_answer.h"
+#include "http_error.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "brigade/assert.h"
@@ -11,10 +12,16 @@ static int answer_is_connection(const char *name)
     return !strcasecmp(name, "Connection") || !strcasecmp(name, "Keep-Alive");
 }
 
-/* Kept apart: see http_answer.server and http_stored_head.date_off. */
+/* Connection stands where it stands in responses that follow on the connection. Beside Upgrade it does not. */
+static int answer_shows_place(const request_rec *r, const char *name)
+{
+    return strcasecmp(name, "Connection") || !apr_table_get(r->headers_out, "Upgrade");
+}
+
+/* Kept apart: see http_answer.server, http_answer.upgrade and http_stored_head.date_off. */
 static int answer_leaves_out(const char *name)
 {
-    return !strcasecmp(name, "Date") || !strcasecmp(name, "Server");
+    return !strcasecmp(name, "Date") || !strcasecmp(name, "Server") || !strcasecmp(name, "Upgrade");
 }
 
 static char *answer_put(char **to, const char *text)
@@ -48,6 +55,7 @@ static size_t answer_text_size(const request_rec *r, const apr_table_entry_t *e,
     BRG_ASSERT(n >= 0);
     for (int i = 0; i < n; i++)
         size += strlen(e[i].key) + strlen(e[i].val) + 2;
+    size += http_upgrade_of(r) ? strlen(http_upgrade_of(r)) + 1 : 0;
     return size + (dated_name ? strlen(dated_name) + 1 : 0);
 }
 
@@ -79,12 +87,14 @@ http_answer *http_answer_of(const request_rec *r, const char *dated_name,
     a->status = r->status;
     a->reason = answer_put(&to, answer_reason(r));
     a->server = answer_put(&to, answer_server(r));
+    a->upgrade = http_upgrade_of(r) ? answer_put(&to, http_upgrade_of(r)) : NULL;
     a->dated_name = dated_name ? answer_put(&to, dated_name) : NULL;
     a->dated_after = dated_after;
     a->conn_at = a->length_at = a->range_at = HTTP_NO_FIELD;
     for (int i = 0; i < table->nelts; i++) {
         if (answer_is_connection(e[i].key)) {
-            a->conn_at = a->conn_at == HTTP_NO_FIELD ? a->n_fields : a->conn_at;
+            if (a->conn_at == HTTP_NO_FIELD && answer_shows_place(r, e[i].key))
+                a->conn_at = a->n_fields;
         } else if (!answer_leaves_out(e[i].key)) {
             http_answer_field *f;
 

@@ -21,8 +21,10 @@ typedef struct http_answer_field {
 /** A stored head. One block from malloc(); everything in it points into it. */
 typedef struct http_answer {
     int status;
-    const char *reason;              /**< status and phrase: "200 OK" */
-    const char *server;              /**< value of Server, "" = none */
+    const char *reason; /**< status and phrase: "200 OK" */
+    const char *server; /**< value of Server, "" = none */
+    const char
+        *upgrade; /**< what Upgrade tells in the first response of a connection; NULL: nothing */
     const char *dated_name;          /**< the field whose value goes with the date, or NULL */
     apr_interval_time_t dated_after; /**< it is so much later than Date */
     uint32_t bytes;                  /**< size of the block */
@@ -31,7 +33,7 @@ typedef struct http_answer {
         conn_at; /**< the fields of one connection stood before this one; HTTP_NO_FIELD: nowhere */
     uint16_t length_at, range_at; /**< Content-Length and Content-Range, or HTTP_NO_FIELD */
     http_answer_field field[]; /**< in the order in which they are sent; no Date, no Server, nothing
-                                  of one connection (Connection, Keep-Alive) */
+                                  of one connection (Connection, Keep-Alive, Upgrade) */
 } http_answer;
 
 /** A head in the form of one protocol. */
@@ -40,6 +42,7 @@ typedef struct http_stored_head {
     uint32_t len;
     uint32_t date_off;              /**< where the value of Date is */
     uint32_t conn_off;              /**< where what is about the connection goes */
+    uint32_t first_off;             /**< and where, what the first response of one tells of it */
     uint32_t dated_off;             /**< where the value of the dated field is; 0 = there is none */
     apr_time_t dated_second;        /**< the second that it is right for */
     uint32_t length_off, range_off; /**< where the values of Content-Length and Content-Range are */
@@ -49,6 +52,7 @@ typedef struct http_stored_head {
 /** What changes from one answer to the next. */
 typedef struct http_answer_terms {
     apr_time_t now;
+    int first;                      /**< it is the first of its connection */
     int close;                      /**< the connection ends with it */
     int asked;                      /**< the request named keep-alive in Connection */
     apr_interval_time_t keep_alive; /**< KeepAliveTimeout */

@@ -119,15 +119,18 @@ static int http_trace(request_rec *r)
     return r->method_number == M_TRACE ? ap_send_http_trace(r) : DECLINED;
 }
 
-/* What the answer depended on as far as the protocol is concerned: the first one on a connection
- * may offer others (cache_store.c). */
+/* What the answer depended on as far as the protocol is concerned. Of what the first one on a connection offers the cache
+ * knows (http_answer.upgrade). */
 static int http_depends(request_rec *r)
 {
     const request_rec *at = r;
 
-    for (; at; at = at->main ? at->main : at->prev)
-        if (apr_table_get(at->headers_out, "Upgrade") || apr_table_get(at->headers_in, "Upgrade"))
+    for (; at; at = at->main ? at->main : at->prev) {
+        const char *told = apr_table_get(at->headers_out, "Upgrade");
+
+        if ((told && told != http_upgrade_of(at)) || apr_table_get(at->headers_in, "Upgrade"))
             return BRG_CACHE_VOLATILE;
+    }
     return BRG_CACHE_STATIC;
 }
 
@@ -139,6 +142,7 @@ static int http_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *pte
     BRG_ASSERT(pconf && s);
     ap_random_insecure_bytes(&value, sizeof(value));
     ap_multipart_boundary = apr_psprintf(pconf, "%" APR_UINT64_T_HEX_FMT, value);
+    http_upgrade_compose(pconf, s);
     return OK;
 }
 

@@ -32,6 +32,12 @@ int http_upgrade_handler(request_rec *r);
  */
 void http_upgrade_announce(request_rec *r);
 
+/** Find out for all servers what is announced: brg_core_conf.upgrade. Threads: main, while the configuration is read. */
+void http_upgrade_compose(apr_pool_t *p, server_rec *s);
+
+/** What is announced in the first response of a connection that @a r came on; NULL: nothing. Threads: r's. */
+const char *http_upgrade_of(const request_rec *r);
+
 extern AP_MODULE_DECLARE_DATA module http_module;
 
 #endif

@@ -161,20 +161,35 @@ ap_switch_protocol(conn_rec *c, request_rec *r, server_rec *s, const char *proto
 
 /* ---- Upgrade ---- */
 
+void http_upgrade_compose(apr_pool_t *p, server_rec *s)
+{
+    for (; s; s = s->next) {
+        const apr_array_header_t *all = core_server_conf_of(s)->protocols;
+        const int http1 = protocol_index(all, AP_PROTOCOL_HTTP1);
+        apr_array_header_t *before = apr_array_copy(p, all);
+
+        if (http1 >= 0)
+            before->nelts = http1;
+        core_conf_writable(s)->upgrade = before->nelts ? apr_array_pstrcat(p, before, ',') : NULL;
+    }
+}
+
+const char *http_upgrade_of(const request_rec *r)
+{
+    /* A stream of HTTP/2 cannot be upgraded (RFC 9113 section 8.6). */
+    return r->main || r->connection->master ? NULL : core_conf_of(r->server)->upgrade;
+}
+
 void http_upgrade_announce(request_rec *r)
 {
-    const apr_array_header_t *upgrades;
+    const char *upgrade = http_upgrade_of(r);
 
     BRG_ASSERT(r->headers_out);
-    /* A stream of HTTP/2 cannot be upgraded (RFC 9113 section 8.6). */
-    if (core_server_conf_of(r->server)->protocols->nelts == 0 || r->main ||
-        r->connection->master || r->connection->keepalives > 0)
+    if (!upgrade || r->connection->keepalives > 0 ||
+        strcmp(ap_get_protocol(r->connection), AP_PROTOCOL_HTTP1))
         return;
-    ap_get_protocol_upgrades(r->connection, r, r->server, 0, &upgrades);
-    if (upgrades && upgrades->nelts > 0) {
-        apr_table_setn(r->headers_out, "Upgrade", apr_array_pstrcat(r->pool, upgrades, ','));
-        apr_table_setn(r->headers_out, "Connection", "Upgrade");
-    }
+    apr_table_setn(r->headers_out, "Upgrade", upgrade);
+    apr_table_setn(r->headers_out, "Connection", "Upgrade");
 }
 
 static int upgrade_perform(request_rec *r, const char *protocol)

@@ -30,6 +30,9 @@ typedef struct brg_core_conf {
         file_cache_max_file_bytes; /**< FileCacheMaxFile: largest body kept in memory, bytes */
     int filter_statistics;         /**< FilterStatistics: filters are counted */
     int file_cache_entries_n;      /**< FileCacheEntries: stored responses per loop; 0 = none */
+    const char *
+        upgrade; /**< Protocols that come before http/1.1, as Upgrade tells them in the first response of a
+                            connection; NULL: none. Set when the configuration is read. */
 } brg_core_conf;
 
 #define BRG_DEFAULT_FILE_CACHE_BYTES (64 * 1024 * 1024)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of caches share."""
 import os
+import re
+
+import brigade
 
 
 def one_loop(serve, config, **more):
@@ -24,3 +27,10 @@ def warm(server, target, body=None, status=200, **headers):
             assert answer.status == status
             if body is not None:
                 assert answer.body == body
+
+
+def await_hits(server, least):
+    """That many answers came from the response cache, as /metrics (SetHandler metrics) tells; it is brought up to date once a second."""
+    def are_told():
+        return int(re.search(r"^brigade_cache_hits_total (\d+)$", server.get("/metrics").body.decode(), re.M)[1]) >= least
+    brigade.wait_until(are_told, f"{least} answers from the response cache")

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 import brigade
-from cache_site import one_loop, settle
+from cache_site import await_hits, one_loop, settle
 from h2_client import DATA, HEADERS, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE, Client, Connection, frame
 
 pytestmark = [pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="the built-in module"), pytest.mark.threads]
@@ -21,13 +21,6 @@ SetHandler metrics
 KEPT = "FileCacheMaxFile 1000\n"  # then it is a descriptor that is stored
 FILES = {"big.bin": BIG, "other.bin": BIG[::-1], "big.html": BIG}
 RANGES = ["0-9,100000-", "0-0,-5", "5-900000,1000000-1000005,1499999-", "0-9,20-29,40-49,60-69"]
-
-
-def await_hits(server, least):
-    """That many answers came from the response cache; the figure is brought up to date once a second."""
-    def are_told():
-        return int(re.search(r"^brigade_cache_hits_total (\d+)$", server.get("/metrics").body.decode(), re.M)[1]) >= least
-    brigade.wait_until(are_told, f"{least} answers from the response cache")
 
 
 def made(serve, config):

@@ -2,6 +2,7 @@
 """The change from HTTP/1.1 to HTTP/2 by an Upgrade field, in the clear."""
 import base64
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -9,6 +10,7 @@ import subprocess
 import pytest
 
 import brigade
+from cache_site import await_hits, one_loop, settle
 from h2_client import DATA, END_STREAM, HEADERS, PREFACE, SETTINGS, Connection, frame, status_of
 
 pytestmark = pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="the built-in module")
@@ -106,3 +108,50 @@ def test_curl(server):
     done = subprocess.run(["curl", "-s", "--http2", "-o", "/dev/null", "-w", "%{http_version} %{size_download}\n", "--max-time",
                            str(int(brigade.PATIENCE)), f"http://127.0.0.1:{server.port}/big.bin"], capture_output=True)
     assert done.stdout == f"2 {len(BIG)}\n".encode()
+
+
+# ---- what the first response of a connection tells ----
+
+ASKS = [("GET", "/a.txt", "1.1", ""), ("GET", "/a.txt", "1.1", "Connection: keep-alive\r\n"), ("GET", "/a.txt", "1.1", "Connection: close\r\n"),
+        ("GET", "/a.txt", "1.0", ""), ("GET", "/a.txt", "1.0", "Connection: keep-alive\r\n"), ("HEAD", "/a.txt", "1.1", ""),
+        ("GET", "/a.txt", "1.1", "Range: bytes=1-2\r\nConnection: keep-alive\r\n"), ("GET", "/big.bin", "1.1", "Range: bytes=0-1,5-9\r\n"),
+        ("GET", "/a.txt", "1.1", "If-Modified-Since: Tue, 14 Nov 2023 22:13:20 GMT\r\n"), ("GET", "/dated.txt", "1.1", "")]
+FIRST = """
+<Location /metrics>
+SetHandler metrics
+</Location>
+<Location /dated.txt>
+ExpiresActive On
+ExpiresDefault A60
+</Location>
+"""
+
+
+def first_two(server, method, path, version, fields):
+    """Heads and bodies of the first two responses of a connection, without dates and boundaries; of one, if it ends with it."""
+    said = f"{method} {path} HTTP/{version}\r\nHost: localhost\r\n{fields}\r\n" + f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    text = server.raw(said.encode())
+    boundary = re.search(rb"boundary=(\S+)", text)
+    text = text.replace(boundary[1], b"-") if boundary else text
+    return re.sub(rb"(?m)^(Date|Expires|Content-Length): .*", rb"\1", text)
+
+
+def test_first_responses_from_memory_as_in_full(serve):
+    files = {**FILES, "dated.txt": "dated\n"}
+    with_cache, full = (one_loop(serve, "Protocols h2c http/1.1\n" + FIRST + more, files=files) for more in ("", "FileCacheEntries 0\n"))
+    for one in with_cache, full:
+        settle(one.path("htdocs"))
+    for asked in ASKS:
+        want = first_two(full, *asked)
+        assert re.search(rb"(?m)^Server: .*\r\nUpgrade: h2c\r\nConnection: Upgrade", want) and want.count(b"Upgrade: h2c") == 1
+        for _ in range(4):
+            assert first_two(with_cache, *asked) == want, asked
+    await_hits(with_cache, sum(3 + 4 * (asked[2] == "1.1" and "close" not in asked[3]) for asked in ASKS) - 8)
+
+
+def test_connections_of_one_request_fill_the_cache(serve):
+    server = one_loop(serve, "Protocols h2c http/1.1\n" + FIRST, files=FILES)
+    settle(server.path("htdocs"))
+    for _ in range(8):
+        assert b"\r\nUpgrade: h2c\r\n" in server.raw(b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    await_hits(server, 4)
