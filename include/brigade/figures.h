@@ -65,6 +65,8 @@ typedef enum brg_figure_kind {
       "Bytes of requests received, heads included, after TLS.", NULL)                              \
     X(ACCEPTED, BRG_COUNTER, 1, "brigade_connections_accepted_total", "Connections accepted.",     \
       NULL)                                                                                        \
+    X(SHED, BRG_COUNTER, 1, "brigade_connections_shed_total",                                      \
+      "Idle connections that were closed early, to make room for new ones.", NULL)                 \
     X(READING, BRG_GAUGE, 1, BRG_CONNS, "state=\"reading\"")                                       \
     X(IDLE, BRG_GAUGE, 1, BRG_CONNS, "state=\"idle\"")                                             \
     X(WRITING, BRG_GAUGE, 1, BRG_CONNS, "state=\"writing\"")                                       \

@@ -299,7 +299,9 @@ static void loop_accept_resume(brg_loop *loop)
         loop->last_accepts = loop_accept_last(loop);
     if (loop->accepting || atomic_load_explicit(&loops_phase, memory_order_relaxed) != LOOPS_RUN)
         return;
-    if (loop->monotonic >= loop->accept_again && !loop_is_full(loop))
+    if (loop_is_full(loop))
+        loop_shed_if_wanted(loop);
+    else if (loop->monotonic >= loop->accept_again)
         loop_listeners(loop, 1);
 }
 
@@ -357,7 +359,8 @@ static int loop_wait_ms(const brg_loop *loop)
 
     if (loop->again || loop->ready || loop->work_waits)
         return 0;
-    wait = wheel_wait_ms(&loop->wheel, loop->monotonic, LOOP_WAIT_MS);
+    wait = wheel_wait_ms(&loop->wheel, loop->monotonic,
+                         loop->accepting || loop->draining ? LOOP_WAIT_MS : LOOP_SHED_MS);
     return again >= 0 && again < wait ? again : wait;
 }
 

@@ -38,12 +38,21 @@
 #define LOOP_QUANTUM_US \
     5000                          /**< microseconds since the turn began, looked at after requests
                                      that were not answered from memory */
+#define LOOP_SHED 32              /**< idle connections closed at once, at least, to make room */
+#define LOOP_SHED_MS 100          /**< and how often, in milliseconds */
 #define LOOP_SLOW_US (100 * 1000) /**< a turn that takes longer is logged */
 #define LOOP_SLOW_LOG_US apr_time_from_sec(10) /**< at most one such line per loop in this time */
 #define LOOP_SLOW_LINE 160                     /**< bytes of the request line in it */
 
 struct response_cache;
 struct loop_score;
+
+/** A call that another thread wants the loop to make. Its owner keeps it until the call was made. */
+struct loop_note {
+    struct loop_note *next;
+    _Atomic int posted; /**< it is on the list already */
+    void (*run)(struct loop_note *note);
+};
 
 struct brg_loop {
     int index;             /**< among the loops of this process */
@@ -109,9 +118,11 @@ struct brg_loop {
     _Atomic(brg_conn *) returned; /**< pushed by workers, taken by the loop (release / acquire) */
     _Atomic(struct loop_note *) notes;          /**< pushed by any thread, taken by the loop */
     _Atomic(struct conn_drain *) drains_posted; /**< the same for loop_drain_post() */
-    struct conn_drain *drains; /**< output that workers still produce (loop_drain.h) */
-    int wait_failures;         /**< of epoll_wait, in a row */
-    atomic_int wakes;          /**< 1 while wake_fd is signalled */
+    struct conn_drain *drains;  /**< output that workers still produce (loop_drain.h) */
+    struct loop_note shed_note; /**< another loop of the process is short of descriptors */
+    apr_time_t shed_last;       /**< when this one closed idle connections to make room */
+    int wait_failures;          /**< of epoll_wait, in a row */
+    atomic_int wakes;           /**< 1 while wake_fd is signalled */
 
     struct response_cache *cache; /**< the response cache (services.begin) */
     void *layer;                  /**< what loop_layer.begin() made, or NULL */
@@ -125,19 +136,25 @@ struct brg_loop {
 enum { LOOPS_RUN, LOOPS_DRAIN, LOOPS_DROP };
 extern atomic_int loops_phase;
 
-/** A call that another thread wants the loop to make. Its owner keeps it until the call was made. */
-struct loop_note {
-    struct loop_note *next;
-    _Atomic int posted; /**< it is on the list already */
-    void (*run)(struct loop_note *note);
-};
-
 /** Have note->run() called in the next turn, before connections are driven; once, however often it is posted
  * before. Threads: any. Blocks for no more than a wake-up. */
 void loop_note_post(brg_loop *loop, struct loop_note *note);
 
 /** Bring the figures in the scoreboard up to date. */
 void loop_publish(brg_loop *loop);
+
+/**
+ * Make room: close the eighth of the idle connections that have waited the longest for their next request, at least
+ * LOOP_SHED of them, but not more than half (loop_shed.c). Goes through the open connections, thus at most once in
+ * LOOP_SHED_MS. Not while events are in hand. Threads: the loop's own.
+ */
+void loop_shed(brg_loop *loop);
+
+/** The loop has no room: do that if a client waits in the queue of a listening socket. */
+void loop_shed_if_wanted(brg_loop *loop);
+
+/** The process is short of descriptors: have each of its loops do that in its next turn. Threads: a loop's. */
+void loops_shed(void);
 
 /** No further connection is to be taken until one ends. */
 int loop_is_full(const brg_loop *loop);

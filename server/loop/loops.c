@@ -10,6 +10,7 @@
 #include "brigade/assert.h"
 #include "brigade/memory.h"
 #include <errno.h>
+#include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -55,6 +56,11 @@ static void *loops_thread(void *baton)
     return NULL;
 }
 
+static void loops_shed_one(struct loop_note *note)
+{
+    loop_shed((brg_loop *)(void *)((char *)note - offsetof(brg_loop, shed_note)));
+}
+
 apr_status_t loop_create(brg_loop **out, apr_pool_t *p, const loops_config *conf, int index)
 {
     struct epoll_event e = {.events = EPOLLIN};
@@ -77,6 +83,7 @@ apr_status_t loop_create(brg_loop **out, apr_pool_t *p, const loops_config *conf
     loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (loop->poll_fd < 0 || loop->wake_fd < 0)
         return errno;
+    loop->shed_note.run = loops_shed_one;
     e.data.ptr = &loop->wake_fd;
     if (epoll_ctl(loop->poll_fd, EPOLL_CTL_ADD, loop->wake_fd, &e))
         return errno;
@@ -124,6 +131,13 @@ apr_status_t loops_start(apr_pool_t *pchild, const loops_config *config)
         if ((rv = loop_start(loops[i])) != APR_SUCCESS)
             return rv;
     return APR_SUCCESS;
+}
+
+void loops_shed(void)
+{
+    for (int i = 0; i < loops_n; i++)
+        if (loops[i])
+            loop_note_post(loops[i], &loops[i]->shed_note);
 }
 
 void loops_run_here(void)

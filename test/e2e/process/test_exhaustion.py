@@ -9,7 +9,7 @@ import time
 import pytest
 
 from brigade import wait_until
-from http_client import request_bytes
+from http_client import Truncated, request_bytes
 from processes import Load
 from trouble import descriptors, with_trouble
 
@@ -25,7 +25,7 @@ def test_connections_are_limited_by_process(serve, loops, processes):
     clients = [server.connect() for _ in range(60)]
     try:
         for c in clients:
-            c.send(request_bytes("GET", "/a.txt"))
+            c.send(request_bytes("GET", "/a.txt") + b"GET /a.t")  # none is idle, and can be closed to make room
             c.socket.setblocking(False)
 
         def served():
@@ -47,6 +47,33 @@ def test_connections_are_limited_by_process(serve, loops, processes):
     finally:
         for c in clients:
             c.close()
+
+
+def idle_clients(server, n):
+    """Connections whose one request was answered, and that send nothing more."""
+    clients = []
+    for _ in range(n):
+        c = server.connect()
+        assert c.get("/a.txt").body == b"A\n"
+        clients.append(c)
+    return clients
+
+
+def shed(server):
+    lines = server.get("/metrics").body.decode().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("brigade_connections_shed_total"))
+
+
+@pytest.mark.only("brigade")
+@pytest.mark.parametrize("loops", [1, 2])
+def test_idle_connections_make_room(serve, loops):
+    """Clients that ask for nothing keep nobody out until KeepAliveTimeout is over."""
+    server = serve(f"EventLoops {loops}\nMaxRequestWorkers {20 * loops}\nKeepAliveTimeout 300\n"
+                   "<Location /metrics>\nSetHandler metrics\n</Location>\n", FILES)
+    with idle_clients(server, 100)[0] as first:
+        with pytest.raises((Truncated, ConnectionError)):
+            first.get("/a.txt")
+    assert shed(server) >= 100 - 20 * loops
 
 
 @pytest.mark.only("brigade")

@@ -315,6 +315,26 @@ static void test_deadlines(void **state)
     assert_int_equal(loop->spare_n, 1);
 }
 
+/* Where there is no room, the half of the idle connections that waits the longest goes, and no other one. */
+static void test_idle_ones_make_room(void **state)
+{
+    static const int idle[] = {30, 20, 10};
+    char byte;
+
+    open_connections(CONNECTIONS);
+    for (int i = 0; i < 3; i++) {
+        conn_enter(conns[i], CONN_IDLE);
+        wheel_set(&loop->wheel, &conns[i]->timer, loop->monotonic + apr_time_from_sec(idle[i]));
+    }
+    clients[CONNECTIONS] = client_connect();
+    while (accepted_n == CONNECTIONS)
+        loop_turn(loop);
+    for (int i = 0; i < CONNECTIONS; i++)
+        assert_int_equal(recv(clients[i], &byte, 1, MSG_DONTWAIT), i == 1 || i == 2 ? 0 : -1);
+    assert_int_equal(loop->conns_n, CONNECTIONS - 1);
+    assert_int_equal(loop->figures->own.value[BRG_FIGURE_SHED], 2);
+}
+
 static void to_worker(brg_conn *bc, int i)
 {
     if (bc->state != CONN_HEAD)
@@ -471,6 +491,7 @@ int main(void)
         TURN(test_closed_in_this_turn),
         TURN(test_closed_on_the_list),
         TURN(test_deadlines),
+        TURN(test_idle_ones_make_room),
         TURN(test_worker),
         TURN(test_no_room),
         TURN(test_the_client_leaves),

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Room for new connections where there is none: of those that are idle, the ones that wait the longest are closed. Else
+ * clients that ask for nothing would keep others out until KeepAliveTimeout is over. */
+#include "loop.h"
+#include "driver.h"
+#include <poll.h>
+#include <string.h>
+
+#define SHED_BINS 64                  /* of the time between the earliest deadline and the latest */
+#define SHED_LINGER_US (100 * 1000LL) /* for clients to close on their side */
+
+typedef struct shed_span {
+    apr_time_t first, last; /* deadlines of idle connections */
+} shed_span;
+
+/* A connection on the list of a turn is about to be driven: something came. */
+static int shed_may_close(const brg_conn *bc)
+{
+    return bc->state == CONN_IDLE && !bc->queued && bc->timer.prev;
+}
+
+static int shed_bin(const shed_span *span, const brg_conn *bc)
+{
+    apr_time_t width = (span->last - span->first) / SHED_BINS + 1;
+
+    return (int)((bc->timer.due - span->first) / width);
+}
+
+static shed_span shed_measure(const brg_loop *loop)
+{
+    shed_span span = {.first = INT64_MAX};
+
+    for (const brg_conn *bc = loop->all; bc; bc = bc->all_next) {
+        if (!shed_may_close(bc))
+            continue;
+        if (bc->timer.due < span.first)
+            span.first = bc->timer.due;
+        if (bc->timer.due > span.last)
+            span.last = bc->timer.due;
+    }
+    return span;
+}
+
+/* The last bin of those that hold the first @a most deadlines. KeepAliveTimeout may differ by virtual host: who is
+ * allowed less goes sooner, as without this. */
+static int shed_last_bin(const brg_loop *loop, const shed_span *span, unsigned most)
+{
+    unsigned n[SHED_BINS], sum = 0;
+    int bin = 0;
+
+    memset(n, 0, sizeof n);
+    for (const brg_conn *bc = loop->all; bc; bc = bc->all_next)
+        if (shed_may_close(bc))
+            n[shed_bin(span, bc)]++;
+    while (bin < SHED_BINS - 1 && (sum += n[bin]) < most)
+        bin++;
+    return bin;
+}
+
+static void shed_one(brg_loop *loop, brg_conn *bc)
+{
+    wheel_cancel(&loop->wheel, &bc->timer);
+    bc->driver->expired(bc);
+    if (bc->fd < 0 || bc->state != CONN_LINGER)
+        return;
+    bc->idle_until = loop->monotonic + SHED_LINGER_US; /* whatever comes */
+    wheel_set(&loop->wheel, &bc->timer, bc->idle_until);
+}
+
+static int shed_is_due(const brg_loop *loop)
+{
+    return !loop->prefork && loop->state_n[CONN_IDLE] &&
+           loop->monotonic - loop->shed_last >= apr_time_from_msec(LOOP_SHED_MS);
+}
+
+void loop_shed(brg_loop *loop)
+{
+    const unsigned idle = loop->state_n[CONN_IDLE];
+    unsigned most = idle / 8 > LOOP_SHED ? idle / 8 : LOOP_SHED, n = 0;
+    shed_span span;
+    int last;
+
+    BRG_ASSERT(loop_self() == loop);
+    if (!shed_is_due(loop))
+        return;
+    loop->shed_last = loop->monotonic;
+    if (most > (idle + 1) / 2)
+        most = (idle + 1) / 2;
+    span = shed_measure(loop);
+    last = shed_last_bin(loop, &span, most);
+    for (brg_conn *bc = loop->all, *next; bc && n < most; bc = next) {
+        next = bc->all_next;
+        if (!shed_may_close(bc) || shed_bin(&span, bc) > last)
+            continue;
+        shed_one(loop, bc);
+        n++;
+    }
+    BRG_ASSERT(n <= idle);
+    figures_add(&loop->figures->own.value[BRG_FIGURE_SHED], n);
+}
+
+/* The poll set does not hold them while there is no room: others that share them shall be woken. */
+static int shed_is_wanted(const brg_loop *loop)
+{
+    for (brg_listener **l = loop->listeners; *l; l++) {
+        struct pollfd waits = {.fd = (*l)->fd, .events = POLLIN};
+
+        if (poll(&waits, 1, 0) > 0 && waits.revents & POLLIN)
+            return 1;
+    }
+    return 0;
+}
+
+void loop_shed_if_wanted(brg_loop *loop)
+{
+    BRG_ASSERT(!loop->accepting);
+    if (!shed_is_due(loop) || !shed_is_wanted(loop))
+        return;
+    loop_shed(loop);
+}
