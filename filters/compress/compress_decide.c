@@ -22,12 +22,14 @@ static const ap_filter_rec_t *decide_filters[BRG_CODINGS];
 static ap_out_filter_func decide_functions[BRG_CODINGS];
 
 static APR_OPTIONAL_FN_TYPE(brg_filter_chosen) * decide_chosen;
+static int decide_hooked;
 
 static apr_status_t decide_forget(void *unused)
 {
     memset(decide_coders, 0, sizeof decide_coders);
     memset(decide_filters, 0, sizeof decide_filters);
     decide_chosen = NULL;
+    decide_hooked = 0;
     return APR_SUCCESS;
 }
 
@@ -46,7 +48,7 @@ static int decide_is_coder(const ap_filter_rec_t *frec)
     return 0;
 }
 
-static const compress_coder *decide_coder_of(const ap_filter_t *f)
+static const compress_coder *decide_find_coder(const ap_filter_t *f)
 {
     const ap_filter_rec_t *frec = f->frec;
 
@@ -57,6 +59,13 @@ static const compress_coder *decide_coder_of(const ap_filter_t *f)
             frec) /* of Apache's file under the same name, if that was loaded */
             return frec->filter_func.out_func == decide_functions[i] ? decide_coders[i] : NULL;
     return NULL;
+}
+
+/* Most filters of a chain are none that compress. */
+static inline const compress_coder *decide_coder_of(const ap_filter_t *f)
+{
+    return f->frec->providers || f->frec->ftype == AP_FTYPE_CONTENT_SET ? decide_find_coder(f)
+                                                                        : NULL;
 }
 
 static int decide_is_html(const request_rec *r)
@@ -329,6 +338,9 @@ void compress_register(apr_pool_t *p, const compress_coder *coder, ap_out_filter
     apr_pool_cleanup_register(p, NULL, decide_forget, apr_pool_cleanup_null);
     APR_REGISTER_OPTIONAL_FN(brg_coded_tag);
     APR_REGISTER_OPTIONAL_FN(brg_coded_not_modified);
-    ap_hook_insert_filter(decide_choose_thread, NULL, NULL, APR_HOOK_LAST);
-    ap_hook_optional_fn_retrieve(decide_retrieve, NULL, NULL, APR_HOOK_MIDDLE);
+    if (!decide_hooked) { /* once for all coders */
+        ap_hook_insert_filter(decide_choose_thread, NULL, NULL, APR_HOOK_LAST);
+        ap_hook_optional_fn_retrieve(decide_retrieve, NULL, NULL, APR_HOOK_MIDDLE);
+    }
+    decide_hooked = 1;
 }

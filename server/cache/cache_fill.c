@@ -8,6 +8,7 @@
 #include "brigade/response_cache.h"
 #include "http_core.h"
 #include "http_error.h"
+#include "http_text.h"
 #include "apr_strings.h"
 #include <fcntl.h>
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static int fill_dated_is_right(request_rec *r, const request_dated *dated)
     const char *value = apr_table_get(r->headers_out, dated->name);
     char date[APR_RFC822_DATE_LEN];
 
-    apr_rfc822_date(date, r->request_time + dated->after);
+    http_put_date(date, r->request_time + dated->after);
     return value && !strcmp(value, date);
 }
 
@@ -67,7 +68,7 @@ static void fill_last_modified(cache_entry *e, const request_rec *r)
     const char *sent = apr_table_get(r->headers_out, "Last-Modified");
     char date[APR_RFC822_DATE_LEN];
 
-    apr_rfc822_date(date, r->mtime);
+    http_put_date(date, r->mtime);
     fill_text(e->last_modified, sizeof e->last_modified, sent && !strcmp(sent, date) ? sent : NULL);
 }
 

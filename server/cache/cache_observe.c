@@ -8,6 +8,7 @@
 #include "request_parts.h"
 #include "http_config.h"
 #include "http_protocol.h"
+#include "http_text.h"
 #include "apr_strings.h"
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +93,7 @@ static void observe_dated(request_rec *r, const http_answer *answer)
 {
     char *date = apr_palloc(r->pool, APR_RFC822_DATE_LEN);
 
-    apr_rfc822_date(date, r->request_time + answer->dated_after);
+    http_put_date(date, r->request_time + answer->dated_after);
     apr_table_setn(r->headers_out, answer->dated_name, date);
 }
 

@@ -70,7 +70,7 @@ static const char *view_changing(const brg_stored_answer *a, stored_view *v, int
         return v->length;
     }
     if (answer->dated_name && !strcasecmp(answer->field[i].name, answer->dated_name)) {
-        apr_rfc822_date(v->date, a->request_time + answer->dated_after);
+        http_put_date(v->date, a->request_time + answer->dated_after);
         return v->date;
     }
     return answer->field[i].value;

@@ -111,6 +111,15 @@ static char *h1_put_top(const request_rec *r, char *p)
     return *own ? h1_put_field(p, "Server", own) : p;
 }
 
+/* The fields that h1_put_top() has written. */
+static int h1_is_of_top(const char *name)
+{
+    const char first = (char)(*name | 0x20);
+
+    return (first == 'd' && !strcasecmp(name, "Date")) ||
+           (first == 's' && !strcasecmp(name, "Server"));
+}
+
 size_t h1_format_head(const request_rec *r, char *buf, size_t cap)
 {
     const apr_array_header_t *fields = apr_table_elts(r->headers_out);
@@ -121,7 +130,7 @@ size_t h1_format_head(const request_rec *r, char *buf, size_t cap)
         return 0;
     p = h1_put_top(r, p);
     for (int i = 0; i < fields->nelts; i++)
-        if (strcasecmp(e[i].key, "Date") && strcasecmp(e[i].key, "Server"))
+        if (!h1_is_of_top(e[i].key))
             p = h1_put_field(p, e[i].key, e[i].val);
     p = H1_PUT(p, "\r\n");
     BRG_ASSERT((size_t)(p - buf) <= cap);
@@ -205,7 +214,7 @@ static void h1_set_dated(http_stored_head *head, const http_answer *a, apr_time_
     if (apr_time_sec(now) == head->dated_second)
         return;
     head->dated_second = apr_time_sec(now);
-    apr_rfc822_date(date, now + a->dated_after);
+    http_put_date(date, now + a->dated_after);
     memcpy(head->text + head->dated_off, date, HTTP_DATE_LEN);
 }
 

@@ -113,7 +113,7 @@ static size_t codec_put(char *to, http_stored_head *head, const http_answer *a,
         char date[APR_RFC822_DATE_LEN];
 
         head->dated_second = apr_time_sec(t->now);
-        apr_rfc822_date(date, t->now + a->dated_after);
+        http_put_date(date, t->now + a->dated_after);
         memcpy(head->text + head->dated_off, date, HTTP_DATE_LEN);
     }
     memcpy(to, head->text, head->len);

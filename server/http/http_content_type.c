@@ -97,6 +97,6 @@ AP_DECLARE(void) ap_set_last_modified(request_rec *r)
     if (r->assbackwards)
         return;
     text = apr_palloc(r->pool, APR_RFC822_DATE_LEN);
-    apr_rfc822_date(text, ap_rationalize_mtime(r, r->mtime));
+    http_put_date(text, ap_rationalize_mtime(r, r->mtime));
     apr_table_setn(r->headers_out, "Last-Modified", text);
 }

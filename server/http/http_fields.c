@@ -3,6 +3,7 @@
 #include "http_fields.h"
 #include "http_scan.h"
 #include "brigade/assert.h"
+#include <string.h>
 
 int http_list_next(const char **p, const char *end, const char **item, size_t *len)
 {
@@ -82,13 +83,23 @@ int http_host_is_valid(const char *p, size_t len)
     return p && (p == end || (*p == ':' && http_port_is_valid(p + 1, end)));
 }
 
-int http_field_is_safe(const char *name, const char *value)
+int http_name_is_safe(const char *name)
 {
     if (!*name)
         return 0;
     while (http_is(*name, HTTP_C_TOKEN))
         name++;
-    while (http_is(*value, HTTP_C_VALUE))
-        value++;
-    return *name == '\0' && *value == '\0';
+    return *name == '\0';
+}
+
+int http_value_is_safe(const char *value)
+{
+    const char *end = value + strlen(value);
+
+    return http_scan_value(value, end) == end;
+}
+
+int http_field_is_safe(const char *name, const char *value)
+{
+    return http_name_is_safe(name) && http_value_is_safe(value);
 }

@@ -30,5 +30,7 @@ int http_host_is_valid(const char *p, size_t len);
 
 /** 1 if @a name is a token and @a value has no control bytes: safe to send. Both end with NUL. */
 int http_field_is_safe(const char *name, const char *value);
+int http_name_is_safe(const char *name);
+int http_value_is_safe(const char *value);
 
 #endif

@@ -87,7 +87,7 @@ void http_response_fix_status_line(request_rec *r)
     if (!line)
         return;
     if (!apr_isdigit(line[0]) || !apr_isdigit(line[1]) || !apr_isdigit(line[2]) || line[3] != ' ' ||
-        !http_field_is_safe("Status", line)) {
+        !http_value_is_safe(line)) {
         r->status_line = NULL;
         return;
     }
@@ -142,14 +142,14 @@ static int response_fields_are_safe(request_rec *r)
                           APLOGNO(02428) "Empty response header name, aborting request");
             return 0;
         }
-        if (!http_field_is_safe(e[i].key, "")) {
+        if (!http_name_is_safe(e[i].key)) {
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                           APLOGNO(02429) "Response header name '%s' contains invalid characters, "
                                          "aborting request",
                           e[i].key);
             return 0;
         }
-        if (!http_field_is_safe(e[i].key, e[i].val)) {
+        if (!http_value_is_safe(e[i].val)) {
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                           APLOGNO(02430) "Response header '%s' value of '%s' contains invalid "
                                          "characters, aborting request",

@@ -16,6 +16,9 @@
  */
 const char *http_date_now(apr_time_t now);
 
+/** @a when as heads have it, HTTP_DATE_LEN bytes and a NUL, as apr_rfc822_date() writes it. */
+void http_put_date(char *to, apr_time_t when);
+
 /** Decimal digits of n into buf (at least 20 bytes), not terminated. @return how many */
 size_t http_put_number(char *buf, apr_uint64_t n);
 
