@@ -22,14 +22,12 @@ static const ap_filter_rec_t *decide_filters[BRG_CODINGS];
 static ap_out_filter_func decide_functions[BRG_CODINGS];
 
 static APR_OPTIONAL_FN_TYPE(brg_filter_chosen) * decide_chosen;
-static int decide_hooked;
 
 static apr_status_t decide_forget(void *unused)
 {
     memset(decide_coders, 0, sizeof decide_coders);
     memset(decide_filters, 0, sizeof decide_filters);
     decide_chosen = NULL;
-    decide_hooked = 0;
     return APR_SUCCESS;
 }
 
@@ -338,9 +336,7 @@ void compress_register(apr_pool_t *p, const compress_coder *coder, ap_out_filter
     apr_pool_cleanup_register(p, NULL, decide_forget, apr_pool_cleanup_null);
     APR_REGISTER_OPTIONAL_FN(brg_coded_tag);
     APR_REGISTER_OPTIONAL_FN(brg_coded_not_modified);
-    if (!decide_hooked) { /* once for all coders */
-        ap_hook_insert_filter(decide_choose_thread, NULL, NULL, APR_HOOK_LAST);
-        ap_hook_optional_fn_retrieve(decide_retrieve, NULL, NULL, APR_HOOK_MIDDLE);
-    }
-    decide_hooked = 1;
+    /* Of each coder: those of a module that is switched off are not there. */
+    ap_hook_insert_filter(decide_choose_thread, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_optional_fn_retrieve(decide_retrieve, NULL, NULL, APR_HOOK_MIDDLE);
 }

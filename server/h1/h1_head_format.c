@@ -120,20 +120,17 @@ static int h1_is_of_top(const char *name)
            (first == 's' && !strcasecmp(name, "Server"));
 }
 
-size_t h1_format_head(const request_rec *r, char *buf, size_t cap)
+size_t h1_format_head(const request_rec *r, char *buf)
 {
     const apr_array_header_t *fields = apr_table_elts(r->headers_out);
     const apr_table_entry_t *e = (const apr_table_entry_t *)fields->elts;
     char *p = buf;
 
-    if (h1_head_size(r) > cap)
-        return 0;
     p = h1_put_top(r, p);
     for (int i = 0; i < fields->nelts; i++)
         if (!h1_is_of_top(e[i].key))
             p = h1_put_field(p, e[i].key, e[i].val);
     p = H1_PUT(p, "\r\n");
-    BRG_ASSERT((size_t)(p - buf) <= cap);
     return (size_t)(p - buf);
 }
 

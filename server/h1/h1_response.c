@@ -91,7 +91,7 @@ static apr_bucket *header_bucket(request_rec *r)
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
     const size_t cap = h1_head_size(r);
     char *buf = apr_bucket_alloc(cap, alloc);
-    const size_t len = h1_format_head(r, buf, cap);
+    const size_t len = h1_format_head(r, buf);
 
     BRG_ASSERT(len > 0 && len <= cap);
     return apr_bucket_heap_create(buf, len, apr_bucket_free, alloc);
@@ -212,7 +212,8 @@ AP_DECLARE(void) ap_basic_http_header(request_rec *r, apr_bucket_brigade *bb)
     }
     cap = h1_head_size(r);
     buf = apr_palloc(r->pool, cap);
-    len = h1_format_head(r, buf, cap);
+    len = h1_format_head(r, buf);
+    BRG_ASSERT(len > 2 && len <= cap);
     r->headers_out = fields;
     apr_table_unset(fields, "Date");
     apr_table_unset(fields, "Server");

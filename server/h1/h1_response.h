@@ -21,12 +21,11 @@ extern const http_codec h1_codec;
  * Write the head of r's final response: status line, Date, Server, headers_out in order, blank
  * line. headers_out is taken as it is; the HTTP_HEADER filter has merged and completed it by then.
  *
- * @param buf   [out] where to
- * @param cap   [in]  room, bytes
- * @return length; 0 = does not fit
+ * @param buf   [out] room for h1_head_size() bytes
+ * @return length
  * Threads: r's. Blocking: no.
  */
-size_t h1_format_head(const request_rec *r, char *buf, size_t cap);
+size_t h1_format_head(const request_rec *r, char *buf);
 
 /** An upper bound of what h1_format_head() writes. */
 size_t h1_head_size(const request_rec *r);

@@ -41,14 +41,21 @@ static int host_is_strict_name(const char *name, size_t len)
     return !dots || apr_isalpha(name[label]);
 }
 
+static int host_has_empty_label(const char *name, size_t len)
+{
+    const char *p = name, *end = name + len;
+
+    while ((p = memchr(p, '.', (size_t)(end - p))) && ++p < end)
+        if (*p == '.')
+            return 1;
+    return 0;
+}
+
 /* Refused in any case: modules make file names of hosts, and these look like paths. */
 static int host_is_pathlike(const char *name, size_t len)
 {
-    for (size_t i = 0; i < len; i++)
-        if (name[i] == '/' || name[i] == '\\' || !name[i] ||
-            (name[i] == '.' && i + 1 < len && name[i + 1] == '.'))
-            return 1;
-    return 0;
+    return memchr(name, '/', len) || memchr(name, '\\', len) || memchr(name, '\0', len) ||
+           host_has_empty_label(name, len);
 }
 
 static int host_is_v6(const char *text, size_t len)

@@ -349,8 +349,8 @@ static void dir_regexes(dir_walk *w)
 
 static int dir_is_canonical(const char *path)
 {
-    for (const char *p = path; *p; p++) {
-        if (p[0] != '/' || (p[1] != '/' && p[1] != '.'))
+    for (const char *p = path; (p = strchr(p, '/')); p++) {
+        if (p[1] != '/' && p[1] != '.')
             continue;
         if (p[1] == '/' || p[2] == '/' || !p[2] || (p[2] == '.' && (p[3] == '/' || !p[3])))
             return 0;
