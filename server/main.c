@@ -22,6 +22,7 @@ static void main_end_test(process_rec *process)
     if (ap_run_mode == AP_SQ_RM_CONFIG_TEST)
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_NOERRNO, 0, NULL, "Syntax OK");
     ap_run_test_config(process->pconf, ap_server_conf);
+    upgrade_checked();
     main_process_exit(process, 0);
 }
 
@@ -39,8 +40,13 @@ static void main_signal(process_rec *process)
 /* The first reading: all checks, and what they are made for. */
 static void main_first_pass(process_rec *process)
 {
+    apr_status_t rv;
+
     ap_main_state = AP_SQ_MS_CREATE_PRE_CONFIG;
-    if (conf_generation_read(process, CONF_DEPTH_CHECK) != APR_SUCCESS)
+    rv = conf_generation_read(process, CONF_DEPTH_CHECK);
+    if (upgrade_is_last())
+        return; /* there are processes that serve: what is wrong may be mended meanwhile */
+    if (rv != APR_SUCCESS)
         main_process_exit(process, 1);
     if (ap_run_mode != AP_SQ_RM_NORMAL)
         main_end_test(process);
@@ -55,14 +61,19 @@ static int main_serve(process_rec *process)
     apr_status_t rv;
     int rc;
 
-    conf_generation_clear(process);
-    rv = conf_generation_read(process, CONF_DEPTH_FULL);
+    if (upgrade_is_last())
+        rv = conf_read_generation(process);
+    else {
+        conf_generation_clear(process);
+        rv = conf_generation_read(process, CONF_DEPTH_FULL);
+    }
     while (rv == APR_SUCCESS) {
         ap_main_state = AP_SQ_MS_RUN_MPM;
         ap_config_generation++; /* as in Apache: 0 while the first one is read */
         rc = ap_run_mpm(process->pconf, conf_plog(), ap_server_conf);
         if (rc != OK)
             return rc == DONE ? 0 : 1;
+        upgrade_if_asked(process);
         rv = conf_read_generation(process);
     }
     return 1;
@@ -103,6 +114,7 @@ int main(int argc, const char *const *argv)
     main_takeover(process);
     main_advice(process);
     ap_run_rewrite_args(process);
+    upgrade_begin(process);
     main_options_read(process, &options);
     conf_generation_source(options.confname, options.root);
     if (options.settings)

@@ -182,6 +182,21 @@ static void crash_tell_place(void *context)
     crash_end(&t);
 }
 
+static void (*crash_last_act)(void);
+
+void crash_last_resort(void (*act)(void))
+{
+    crash_last_act = act;
+}
+
+/* It may wait for a lock that the crash left taken. */
+static void crash_act(void)
+{
+    signal(SIGALRM, SIG_DFL);
+    alarm(CRASH_LAST_SECONDS);
+    crash_last_act();
+}
+
 /* The first thread that crashes reports; then the process ends. What it reads may be damaged: a fault in one step calls
  * this again, and the next step is taken. No assertion stands here and below: a failed one is such a fault. */
 static void crash_handler(int sig, siginfo_t *info, void *context)
@@ -204,6 +219,10 @@ static void crash_handler(int sig, siginfo_t *info, void *context)
     if (step == 1) {
         step = 2;
         crash_tell_place(first_context);
+    }
+    if (step == 2 && crash_last_act) {
+        step = 3;
+        crash_act();
     }
     if (ap_coredumpdir_configured && chdir(ap_coredump_dir) < 0)
         errno = 0; /* then the core file, if any, lands elsewhere */

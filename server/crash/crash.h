@@ -45,6 +45,11 @@ void crash_stack_end(const stack_t *old);
  */
 void crash_exit_watch(void);
 
+/** Called once what happened is told, in place of the end; that comes when @a act returns, and in any case after
+ * CRASH_LAST_SECONDS. NULL: nothing is called. */
+void crash_last_resort(void (*act)(void));
+#define CRASH_LAST_SECONDS 5
+
 /** This process comes to its own end now. To be called while modules are still loaded. */
 void crash_exit_expected(void);
 

@@ -17,6 +17,9 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 APLOG_USE_MODULE(core);
 
@@ -36,12 +39,13 @@ static int conf_check_skips(const char *arg, int *value_follows)
     return arg[1] == 'X' && !arg[2];
 }
 
-static const char *const *conf_check_args(const process_rec *process, apr_pool_t *p)
+const char *const *conf_program_args(const process_rec *process, const char *first, apr_pool_t *p)
 {
     apr_array_header_t *args = apr_array_make(p, process->argc + 2, sizeof(const char *));
 
     APR_ARRAY_PUSH(args, const char *) = process->argv[0];
-    APR_ARRAY_PUSH(args, const char *) = "-t";
+    if (first)
+        APR_ARRAY_PUSH(args, const char *) = first;
     for (int i = 1; i < process->argc; i++) {
         int value_follows;
 
@@ -54,7 +58,16 @@ static const char *const *conf_check_args(const process_rec *process, apr_pool_t
     return (const char *const *)args->elts;
 }
 
-static apr_status_t conf_check_start(const process_rec *process, apr_proc_t *child, apr_pool_t *p)
+/* Between fork and exec. */
+static void conf_check_failed(apr_pool_t *p, apr_status_t rv, const char *what)
+{
+    char why[256];
+
+    dprintf(STDERR_FILENO, "%s: %s\n", what, apr_strerror(rv, why, sizeof why));
+}
+
+static apr_status_t conf_check_start(const process_rec *process, const char *program,
+                                     apr_proc_t *child, apr_pool_t *p)
 {
     apr_procattr_t *attr;
     apr_file_t *nowhere;
@@ -66,10 +79,12 @@ static apr_status_t conf_check_start(const process_rec *process, apr_proc_t *chi
         (rv = apr_procattr_create(&attr, p)) != APR_SUCCESS ||
         (rv = apr_procattr_io_set(attr, APR_NO_PIPE, APR_NO_PIPE, APR_FULL_BLOCK)) != APR_SUCCESS ||
         (rv = apr_procattr_child_out_set(attr, nowhere, NULL)) != APR_SUCCESS ||
-        (rv = apr_procattr_cmdtype_set(attr, APR_PROGRAM_ENV)) != APR_SUCCESS ||
+        (rv = apr_procattr_cmdtype_set(attr, APR_PROGRAM)) != APR_SUCCESS ||
+        (rv = apr_procattr_child_errfn_set(attr, conf_check_failed)) != APR_SUCCESS ||
         (rv = apr_procattr_error_check_set(attr, 1)) != APR_SUCCESS)
         return rv;
-    return apr_proc_create(child, CONF_SELF, conf_check_args(process, p), NULL, attr, p);
+    return apr_proc_create(child, program, conf_program_args(process, "-t", p),
+                           (const char *const *)environ, attr, p);
 }
 
 /* Wait until the child writes something or ends. 0: the server was told to end. */
@@ -112,41 +127,69 @@ static apr_array_header_t *conf_check_output(apr_proc_t *child, apr_pool_t *p)
     return NULL;
 }
 
-static int conf_check_verdict(const process_rec *process, apr_pool_t *p)
+static int conf_check_has_line(const apr_array_header_t *lines, const char *line)
+{
+    for (int i = 0; i < lines->nelts; i++)
+        if (!strcmp(APR_ARRAY_IDX(lines, i, char *), line))
+            return 1;
+    return 0;
+}
+
+static int conf_check_verdict(const process_rec *process, const char *program, const char *says,
+                              apr_pool_t *p)
 {
     apr_array_header_t *lines;
     apr_exit_why_e why;
     apr_proc_t child;
     int code = 1;
-    apr_status_t rv = conf_check_start(process, &child, p);
+    apr_status_t rv = conf_check_start(process, program, &child, p);
 
+    BRG_ASSERT(program != NULL);
     if (rv != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_ERR, rv, ap_server_conf,
-                     "cannot start a process to check the configuration");
+                     "cannot start %s to check the configuration; the server goes on as it is",
+                     program);
         return 0;
     }
     lines = conf_check_output(&child, p);
     rv = apr_proc_wait(&child, &code, &why, APR_WAIT);
     if (!lines)
         return 0;
-    if (rv == APR_CHILD_DONE && why == APR_PROC_EXIT && code == 0)
-        return 1;
+    if (rv == APR_CHILD_DONE && why == APR_PROC_EXIT && code == 0) {
+        if (!says || conf_check_has_line(lines, says))
+            return 1;
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf,
+                     "%s is no Brigade that can take over from this one (it does not say \"%s\"); "
+                     "the server goes on as it is",
+                     program, says);
+        return 0;
+    }
     for (int i = 0; i < lines->nelts; i++)
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf, "%s",
                      APR_ARRAY_IDX(lines, i, char *));
-    ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf,
-                 "the new configuration is not usable; the server goes on with the one it has");
+    if (says)
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf,
+                     "%s does not find the configuration usable; the server goes on as it is",
+                     program);
+    else
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf,
+                     "the new configuration is not usable; the server goes on with the one it has");
     return 0;
 }
 
-int conf_test_in_child(process_rec *process)
+int conf_test_program_in_child(process_rec *process, const char *program, const char *says)
 {
     apr_pool_t *p;
     int good;
 
     BRG_ASSERT(sup_is_supervisor());
     apr_pool_create(&p, process->pool);
-    good = conf_check_verdict(process, p);
+    good = conf_check_verdict(process, program, says, p);
     apr_pool_destroy(p);
     return good;
+}
+
+int conf_test_in_child(process_rec *process)
+{
+    return conf_test_program_in_child(process, CONF_SELF, NULL);
 }

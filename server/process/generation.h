@@ -58,6 +58,16 @@ void conf_generation_source(const char *confname, const char *default_root);
 int conf_test_in_child(process_rec *process);
 
 /**
+ * The same with another program.
+ * @param says  what it must write to standard error, as a line of its own, for a 1
+ */
+int conf_test_program_in_child(process_rec *process, const char *program, const char *says);
+
+/** Our command line for another process of this server: without options that only make sense for the one that was started with
+ * them, and with @a first (or NULL) in front. @return NULL-terminated */
+const char *const *conf_program_args(const process_rec *process, const char *first, apr_pool_t *p);
+
+/**
  * For a reload: conf_generation_clear, then conf_generation_read to full depth. Module structs are
  * static data that third-party modules reset from cleanups of pconf, so two generations cannot live
  * side by side in one process; conf_test_in_child() is what makes a reload safe. Should the files

@@ -58,9 +58,11 @@ static int given_fits(listen_given *g)
 
 static void given_take(int fd, const char *name, size_t name_len)
 {
-    listen_given *g = given + given_n;
+    listen_given *g;
 
     BRG_ASSERT(fd >= GIVEN_FIRST && given_n < GIVEN_MOST);
+    given = ap_realloc(given, (size_t)(given_n + 1) * sizeof *given);
+    g = given + given_n;
     *g = (listen_given){.fd = fd, .name = ap_malloc(name_len + 1)};
     memcpy(g->name, name, name_len);
     g->name[name_len] = '\0';
@@ -84,7 +86,6 @@ void listen_given_begin(void)
 
     BRG_ASSERT(!given);
     if (pid && n > 0 && n <= GIVEN_MOST && apr_atoi64(pid) == getpid()) {
-        given = ap_calloc((size_t)n, sizeof *given);
         for (int i = 0; i < n; i++) {
             size_t len = names ? strcspn(names, ":") : 0;
 
@@ -165,6 +166,28 @@ void listen_given_return(int fd)
             BRG_ASSERT(g->taken);
             g->taken = 0;
         }
+}
+
+void listen_given_use(int fd)
+{
+    for (listen_given *g = given; g < given + given_n; g++)
+        if (g->fd == fd)
+            g->taken = 1;
+}
+
+int listen_given_handed(int i, const char **name)
+{
+    BRG_ASSERT(i >= 0);
+    if (i >= given_n)
+        return -1;
+    *name = given[i].name;
+    return given[i].fd;
+}
+
+void listen_given_take(int fd, const char *name)
+{
+    if (given_n < GIVEN_MOST)
+        given_take(fd, name, strlen(name));
 }
 
 void listen_given_tell(void)

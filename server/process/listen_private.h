@@ -13,6 +13,7 @@
  */
 #include "conn.h"
 #include "ap_listen.h"
+#include <sys/socket.h>
 
 /** How many loops there are to serve; set before ap_setup_listeners(). */
 void listen_set_shares(int processes, int loops);
@@ -49,6 +50,21 @@ void listen_socket_sweep(void);
 /** Close all. */
 void listen_socket_close_all(void);
 
+/** The sockets of one address, as they are handed to the program that takes this one's place. */
+typedef struct listen_handed {
+    struct sockaddr_storage addr;
+    socklen_t addr_len;
+    int given;      /**< the descriptor of the service manager that they are copies of; -1: none */
+    const int *fds; /**< [n] */
+    int n;
+} listen_handed;
+
+/** Of the @a i-th address, from 0. @return 0: there is none */
+int listen_socket_handed(int i, listen_handed *out);
+
+/** Take the sockets of an address over; before any configuration is read, and after listen_given_take(). */
+void listen_socket_take(const listen_handed *from);
+
 /* ---- listen_given.c: sockets that the service manager opened ---- */
 
 /** Take what LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES tell of, once, as the program starts; programs that the server
@@ -59,6 +75,15 @@ void listen_given_begin(void);
  * protocol. @return it, taken until listen_given_return(), and never to be closed; -1: none */
 int listen_given_find(const ap_listen_rec *rec);
 void listen_given_return(int fd);
+
+/** The @a i-th of them, from 0. @return its descriptor, with its name; -1: there is none */
+int listen_given_handed(int i, const char **name);
+
+/** Take one over from the program that this one replaces. */
+void listen_given_take(int fd, const char *name);
+
+/** @a fd is in use, as by listen_given_find(). */
+void listen_given_use(int fd);
 
 /** Log, once each, those that no Listen line is for. */
 void listen_given_tell(void);

@@ -255,6 +255,37 @@ void listen_socket_close_all(void)
     listen_socket_sweep();
 }
 
+/* ---- from program to program ---- */
+
+int listen_socket_handed(int i, listen_handed *out)
+{
+    const listen_address *a = listen_first;
+
+    while (a && i-- > 0)
+        a = a->next;
+    if (!a)
+        return 0;
+    BRG_ASSERT(a->n > 0);
+    *out = (listen_handed){
+        .addr = a->addr, .addr_len = a->addr_len, .given = a->given, .fds = a->fds, .n = a->n};
+    return 1;
+}
+
+void listen_socket_take(const listen_handed *from)
+{
+    listen_address *a = ap_calloc(1, sizeof *a);
+
+    BRG_ASSERT(from->n > 0 && from->addr_len <= sizeof a->addr);
+    a->addr = from->addr;
+    a->addr_len = from->addr_len;
+    a->given = from->given;
+    listen_given_use(a->given);
+    for (int i = 0; i < from->n; i++)
+        listen_keep(a, from->fds[i]);
+    a->next = listen_first;
+    listen_first = a;
+}
+
 /* ---- shares ---- */
 
 static int listen_owner(int socket)

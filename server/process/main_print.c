@@ -82,7 +82,7 @@ void main_print_usage(const char *program)
         "  -c \"directive\"     : read a directive after the configuration",
         "  -e level           : level of messages at start (see LogLevel)",
         "  -E file            : a file for messages at start",
-        "  -k command         : start, restart, graceful, graceful-stop or stop",
+        "  -k command         : start, restart, graceful, graceful-stop, stop or upgrade",
         "  -v                 : print the version",
         "  -V                 : print the version and how it was built",
         "  -h                 : print this",
@@ -110,7 +110,7 @@ void main_print_usage(const char *program)
     fprintf(stderr,
             "Usage: %s [-D name] [-d directory] [-f file]\n"
             "       [-C \"directive\"] [-c \"directive\"]\n"
-            "       [-k start|restart|graceful|graceful-stop|stop]\n"
+            "       [-k start|restart|graceful|graceful-stop|stop|upgrade]\n"
             "       [-v] [-V] [-h] [-l] [-L] [-t] [-T] [-S] [-M] [-X]\nOptions:\n",
             program);
     for (int i = 0; lines[i]; i++)

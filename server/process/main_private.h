@@ -48,6 +48,23 @@ void main_advice(process_rec *process);
 /** test_config hook: what such a test ends with. Ends the program with 2 if there is something to say. */
 void main_advice_report(apr_pool_t *p, server_rec *s);
 
+/** Another program's place is taken, if it left a handover; else it is found out which program an upgrade would start.
+ * Before any configuration is read, once the arguments are those of a server. (upgrade.c) */
+void upgrade_begin(process_rec *process);
+
+/** -t went well: say to the program that asked that this one could take over from it. */
+void upgrade_checked(void);
+
+/** This program took another's place, at any time. */
+int upgrade_took_over(void);
+
+/** It did, and there is none to go back to. */
+int upgrade_is_last(void);
+
+/** Between two generations: become the program that upgrade_check() found good, if that was asked for. Returns if it was not,
+ * or could not be done. */
+void upgrade_if_asked(process_rec *process);
+
 /** -t -D DUMP_CACHE URL: answer that request with the configuration, and print whether the answer would
  * be kept in memory, or what keeps it out. Ends the program: 0 if it would, 1 if not, 2 if it cannot be
  * tried. (main_try.c) */

@@ -32,6 +32,7 @@ static const mpm_verb mpm_verbs[] = {
     {"restart", SIGHUP, 1},
     {"graceful", AP_SIG_GRACEFUL, 1},
     {"graceful-stop", AP_SIG_GRACEFUL_STOP, 0},
+    {"upgrade", SUP_SIG_UPGRADE, 0},
 };
 
 static const char *mpm_dash_k;
@@ -130,6 +131,36 @@ static int mpm_send(pid_t pid, int sig)
     return 1;
 }
 
+/* The signals that the process @a pid handles, as the kernel tells it. */
+static unsigned long long mpm_caught(pid_t pid)
+{
+    unsigned long long mask = 0;
+    char path[64], line[256];
+    FILE *in;
+
+    BRG_ASSERT(pid > 0);
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    if (!(in = fopen(path, "re")))
+        return 0;
+    while (fgets(line, sizeof line, in))
+        if (sscanf(line, "SigCgt: %llx", &mask) == 1)
+            break;
+    fclose(in);
+    return mask;
+}
+
+/* A server that does not know the signal would be ended by it. */
+static int mpm_send_known(pid_t pid, int sig)
+{
+    if (sig != SUP_SIG_UPGRADE || mpm_caught(pid) >> (sig - 1) & 1)
+        return mpm_send(pid, sig);
+    fprintf(stderr,
+            "%s: the server (pid %ld) cannot be upgraded while it runs: it is older than -k "
+            "upgrade, or of one process (-X)\n",
+            ap_server_argv0, (long)pid);
+    return 1;
+}
+
 int ap_signal_server(int *exit_status, apr_pool_t *pconf)
 {
     const mpm_verb *verb = mpm_verbs, *end = verb + sizeof mpm_verbs / sizeof *mpm_verbs;
@@ -143,7 +174,8 @@ int ap_signal_server(int *exit_status, apr_pool_t *pconf)
     while (verb < end && strcmp(verb->name, mpm_dash_k))
         verb++;
     if (verb == end) {
-        fprintf(stderr, "%s: -k takes start, restart, graceful, graceful-stop or stop, not %s\n",
+        fprintf(stderr,
+                "%s: -k takes start, restart, graceful, graceful-stop, stop or upgrade, not %s\n",
                 ap_server_argv0, mpm_dash_k);
         *exit_status = 1;
         return 1;
@@ -159,6 +191,6 @@ int ap_signal_server(int *exit_status, apr_pool_t *pconf)
     if (!running || !verb->sig)
         printf("%s\n", status);
     else
-        *exit_status = mpm_send(pid, verb->sig);
+        *exit_status = mpm_send_known(pid, verb->sig);
     return 1;
 }

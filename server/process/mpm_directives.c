@@ -215,7 +215,8 @@ static apr_status_t mpm_leave_terminal(apr_pool_t *p)
 {
     static int readings;
 
-    if (ap_run_mode != AP_SQ_RM_NORMAL || ++readings != 2 || mpm_foreground())
+    if (ap_run_mode != AP_SQ_RM_NORMAL || ++readings != 2 || mpm_foreground() ||
+        upgrade_took_over())
         return APR_SUCCESS;
     return daemon_detach(p);
 }

@@ -10,6 +10,8 @@
 #include "http_config.h"
 #include "mpm_common.h"
 
+#include <signal.h>
+
 /** Defaults; ThreadsPerChild is an upper bound here, threads start when there is work. */
 #define MPM_DEFAULT_THREADS 64
 #define MPM_DEFAULT_QUEUE 1024                         /**< WorkerQueueSize */
@@ -127,6 +129,9 @@ void mpm_settings_reset(void);
 int mpm_check_prefork(void);
 
 const char *mpm_set_exception_hook(cmd_parms *cmd, void *dummy, const char *arg);
+
+/** To the supervisor: the program at its path takes its place. nginx has the same signal for that. */
+#define SUP_SIG_UPGRADE SIGUSR2
 
 /** supervisor.c: what ap_run_mpm does; and the open_logs hook that opens the listening sockets. */
 int supervisor_run(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s);

@@ -25,6 +25,7 @@ static struct {
     int fd; /* -1: nobody wants to know */
     struct sockaddr_un address;
     socklen_t address_len;
+    const char *name;                /* NOTIFY_SOCKET, in the heap */
     apr_interval_time_t watchdog_us; /* how often to say that the supervisor works; 0 = never */
     apr_time_t watchdog, status;     /* when next; status: 0 before READY */
 } notify = {.fd = -1};
@@ -91,11 +92,26 @@ void notify_begin(void)
     BRG_ASSERT(notify.fd < 0);
     if (name && *name)
         notify_open(name);
-    if (notify.fd >= 0)
+    if (notify.fd >= 0) {
         notify.watchdog_us = notify_watchdog() / 2;
+        notify.name = strdup(name);
+    }
+    notify_environment(0);
+}
+
+void notify_environment(int on)
+{
+    char usec[32];
+
     unsetenv("NOTIFY_SOCKET");
     unsetenv("WATCHDOG_USEC");
     unsetenv("WATCHDOG_PID");
+    if (!on || !notify.name)
+        return;
+    apr_snprintf(usec, sizeof usec, "%" APR_TIME_T_FMT, 2 * notify.watchdog_us);
+    setenv("NOTIFY_SOCKET", notify.name, 1);
+    if (notify.watchdog_us)
+        setenv("WATCHDOG_USEC", usec, 1);
 }
 
 /* ---- what is said ---- */

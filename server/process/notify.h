@@ -17,6 +17,10 @@
 /** Read the environment, and take out of it what programs that the server starts must not have. Call once. */
 void notify_begin(void);
 
+/** Put the environment that notify_begin() read back (@a on = 1), for a program that takes this one's place, and take it
+ * out again (0). */
+void notify_environment(int on);
+
 /** READY: all processes of the configuration serve, or, after notify_reloading(), the old one goes on. */
 void notify_ready(void);
 

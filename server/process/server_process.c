@@ -67,7 +67,8 @@ typedef struct server_process {
 
 static int process_signals(void)
 {
-    static const int ours[] = {SIGTERM, SIGINT, SIGHUP, AP_SIG_GRACEFUL, AP_SIG_GRACEFUL_STOP};
+    static const int ours[] = {
+        SIGTERM, SIGINT, SIGHUP, AP_SIG_GRACEFUL, AP_SIG_GRACEFUL_STOP, SUP_SIG_UPGRADE};
     sigset_t set;
 
     sigemptyset(&set);
@@ -140,7 +141,7 @@ static process_order process_signalled(const server_process *sp)
             order = ORDER_TERMINATE;
         else if (sig == AP_SIG_GRACEFUL_STOP && order == ORDER_NONE)
             order = ORDER_GRACEFUL;
-        else if (sp->fd < 0 && (sig == SIGHUP || sig == AP_SIG_GRACEFUL))
+        else if (sp->fd < 0 && (sig == SIGHUP || sig == AP_SIG_GRACEFUL || sig == SUP_SIG_UPGRADE))
             ap_log_error(
                 APLOG_MARK, APLOG_NOTICE, 0, sp->s,
                 "a server of one process (-X) cannot reload its configuration: signal ignored");

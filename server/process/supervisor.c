@@ -41,6 +41,20 @@ static struct {
     apr_time_t monitor;      /* when modules are next asked */
 } sup;
 
+void sup_take_over(ap_generation_t serving)
+{
+    BRG_ASSERT(!sup.started && serving < mpm_generation);
+    sup.started = 1;
+    sup.was_graceful = 1;
+    sup.serving = serving;
+    ap_unixd_mpm_get_retained_data()->my_generation = mpm_generation;
+}
+
+ap_generation_t sup_serving(void)
+{
+    return sup.serving;
+}
+
 /* ---- listening ---- */
 
 int supervisor_open(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
@@ -63,7 +77,7 @@ static int sup_scoreboard(server_rec *s)
     int processes = (mpm_settings.prefork ? 2 : 3) * mpm_processes_most() + 16;
     scoreboard_limits limits = {.loops = mpm_loops(),
                                 .generation = mpm_generation,
-                                .totals_stay = sup.started && sup.was_graceful};
+                                .totals_stay = sup.was_graceful && ap_exists_scoreboard_image()};
 
     limits.processes =
         mpm_settings.server_limit > processes ? mpm_settings.server_limit : processes;
@@ -196,6 +210,7 @@ static int sup_await_end(apr_pool_t *pconf, server_rec *s, apr_time_t deadline)
 static void sup_terminate(apr_pool_t *pconf, server_rec *s)
 {
     BRG_ASSERT(sup_is_supervisor());
+    upgrade_complete();
     notify_stopping();
     sup_set_state(AP_MPMQ_STOPPING);
     sup_children_stop_all(-1, 0);
@@ -214,6 +229,7 @@ static void sup_graceful_stop(apr_pool_t *pconf, server_rec *s)
                               : 0;
 
     BRG_ASSERT(mpm_state == AP_MPMQ_RUNNING);
+    upgrade_complete();
     notify_stopping();
     sup_set_state(AP_MPMQ_STOPPING);
     ap_close_listeners();
@@ -247,17 +263,29 @@ static void sup_end_before_daemons(apr_pool_t *pconf, server_rec *s)
     }
 }
 
-static sup_verdict sup_reload(apr_pool_t *pconf, server_rec *s, int graceful)
+typedef enum { SUP_BY_RESTART, SUP_BY_GRACEFUL, SUP_BY_UPGRADE } sup_way;
+
+static void sup_log_reload(server_rec *s, sup_way way)
 {
-    BRG_ASSERT(sup.started && sup_is_supervisor());
-    if (graceful)
+    if (way == SUP_BY_UPGRADE)
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, "SIGUSR2 received.  %s takes over",
+                     upgrade_program());
+    else if (way == SUP_BY_GRACEFUL)
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
                      APLOGNO(00493) "%s received.  Doing graceful restart", AP_SIG_GRACEFUL_STRING);
     else
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
                      APLOGNO(00494) "SIGHUP received.  Attempting to restart");
+}
+
+static sup_verdict sup_reload(apr_pool_t *pconf, server_rec *s, sup_way way)
+{
+    int graceful = way != SUP_BY_RESTART;
+
+    BRG_ASSERT(sup.started && sup_is_supervisor());
+    sup_log_reload(s, way);
     notify_reloading();
-    if (!conf_test_in_child(s->process)) {
+    if (!(way == SUP_BY_UPGRADE ? upgrade_check(s->process) : conf_test_in_child(s->process))) {
         notify_ready(); /* with what it has */
         return SUP_GO_ON;
     }
@@ -268,6 +296,8 @@ static sup_verdict sup_reload(apr_pool_t *pconf, server_rec *s, int graceful)
         sup_end_before_daemons(pconf, s);
     sup.was_graceful = graceful;
     ap_unixd_mpm_get_retained_data()->was_graceful = graceful;
+    if (way == SUP_BY_UPGRADE)
+        upgrade_ask();
     return SUP_RELOAD;
 }
 
@@ -288,8 +318,10 @@ static sup_verdict sup_obey(apr_pool_t *pconf, server_rec *s)
         sup_graceful_stop(pconf, s);
         return SUP_END;
     }
+    if (asked.upgrade)
+        return sup_reload(pconf, s, SUP_BY_UPGRADE);
     if (asked.restart || asked.graceful)
-        return sup_reload(pconf, s, !asked.restart);
+        return sup_reload(pconf, s, asked.restart ? SUP_BY_RESTART : SUP_BY_GRACEFUL);
     return SUP_GO_ON;
 }
 
@@ -301,6 +333,7 @@ static void sup_hand_over(void)
     BRG_ASSERT(sup.serving <= mpm_generation);
     sup.served = 1;
     sup.serving = mpm_generation;
+    upgrade_complete();
     sup_children_stop_all(mpm_generation, sup.was_graceful);
     daemon_ready();
     notify_ready();
@@ -310,8 +343,10 @@ static sup_verdict sup_turn(apr_pool_t *pconf, server_rec *s)
 {
     sup_children_start(pconf, s);
     sup_wait_for_news(0);
-    if (sup_children_reap(pconf, s) == APEXIT_CHILDFATAL && !sup.served && !mpm_generation) {
-        sup_terminate(pconf, s);
+    if (sup_children_reap(pconf, s) == APEXIT_CHILDFATAL && !sup.served &&
+        (!mpm_generation || upgrade_is_under_way())) {
+        if (!upgrade_is_under_way())
+            sup_terminate(pconf, s);
         ap_log_error(APLOG_MARK, APLOG_ALERT, 0, s, "no server process could start: giving up");
         return SUP_FAILED;
     }

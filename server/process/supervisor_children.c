@@ -164,7 +164,9 @@ static void child_take_slot(int slot)
 
 static void child_give_slot(int slot)
 {
-    BRG_ASSERT(slot >= 0 && slot < sup_slots.n && sup_slots.used[slot]);
+    if (slot < 0)
+        return;
+    BRG_ASSERT(slot < sup_slots.n && sup_slots.used[slot]);
     sup_slots.used[slot] = 0;
     if (slot < sup_slots.lowest)
         sup_slots.lowest = slot;
@@ -202,6 +204,16 @@ static void child_enter(pid_t pid, int index, int slot, int fd)
     sup_processes = c;
     child_take_slot(slot);
     sup_index[index].process = c;
+}
+
+void sup_children_take(const sup_process *from)
+{
+    sup_process *c = ap_malloc(sizeof *c);
+
+    BRG_ASSERT(from->slot < 0 && from->generation != mpm_generation);
+    *c = *from;
+    c->next = sup_processes;
+    sup_processes = c;
 }
 
 static int child_start(int index, apr_pool_t *pconf, server_rec *s)

@@ -9,6 +9,7 @@
  * supervisor.c          the loop: signals, reloads, the end
  * supervisor_children.c the table of processes: start, reap, tell
  * supervisor_spare.c    how many processes mpm_prefork has
+ * upgrade.c             another program takes this one's place
  * supervisor_signals.c  from signal handlers to flags and a descriptor to poll
  * server_process.c      the other side: what a server process does on its main thread
  *
@@ -41,7 +42,7 @@
 
 /** What was asked for by signals since it was last looked at. */
 typedef struct sup_requests {
-    int terminate, graceful_stop, restart, graceful, child;
+    int terminate, graceful_stop, restart, graceful, upgrade, child;
 } sup_requests;
 
 /** While the configuration is read for the first time: a reload that is asked for meanwhile is done once
@@ -53,6 +54,9 @@ int sup_signals_one_process(void);
 
 /** Install the handlers. @return 0, or -1 with errno */
 int sup_signals_init(void);
+
+/** Signals that come while one program takes another's place wait (@a wait = 1) until the new one can read them (0). */
+void sup_signals_wait(int wait);
 
 /** Descriptor that is readable after a signal. */
 int sup_signals_fd(void);
@@ -87,7 +91,7 @@ typedef struct sup_process {
     struct sup_process *next;
     pid_t pid;
     int index; /**< which of the generation's processes, from 0; it decides which sockets the process serves */
-    int slot;                                /**< in the scoreboard */
+    int slot; /**< in the scoreboard; -1: in that of the program before this one */
     ap_generation_t generation;              /**< the configuration that it serves */
     int fd;                                  /**< control socket; -1 once its end was seen */
     apr_time_t started;                      /**< clock_monotonic() */
@@ -139,6 +143,35 @@ void sup_children_signal_all(int sig);
 
 /** Kill those that are left. */
 void sup_children_kill(void);
+
+/** Enter a process that the program before this one started. @a from is copied. */
+void sup_children_take(const sup_process *from);
+
+/* ---- supervisor.c ---- */
+
+/** This program takes the place of one whose processes of generation @a serving serve; the next is mpm_generation. */
+void sup_take_over(ap_generation_t serving);
+
+/** The newest generation that was complete. */
+ap_generation_t sup_serving(void);
+
+/* ---- upgrade.c ---- */
+
+/** Would the program that is at this one's path now start with the same command line, and take over from this one? Else
+ * it is logged why not. Blocking: waits for a child process. */
+int upgrade_check(process_rec *process);
+
+/** The program that upgrade_check() asks about. */
+const char *upgrade_program(void);
+
+/** upgrade_if_asked() is to do it once the generation is over. */
+void upgrade_ask(void);
+
+/** The server serves, or is to end: there is no way back to the program before any more. */
+void upgrade_complete(void);
+
+/** This program took over and does not serve yet. */
+int upgrade_is_under_way(void);
 
 /* ---- supervisor_spare.c ---- */
 

@@ -39,8 +39,8 @@ static void sup_handler(int sig)
     errno = saved;
 }
 
-static const int sup_signals[] = {SIGTERM, SIGINT, SIGHUP, AP_SIG_GRACEFUL, AP_SIG_GRACEFUL_STOP,
-                                  SIGCHLD};
+static const int sup_signals[] = {
+    SIGTERM, SIGINT, SIGHUP, AP_SIG_GRACEFUL, AP_SIG_GRACEFUL_STOP, SUP_SIG_UPGRADE, SIGCHLD};
 
 static int sup_install(int sig, void (*handler)(int))
 {
@@ -99,6 +99,17 @@ int sup_signals_init(void)
     sup_install(SIGXCPU, SIG_DFL);
     sup_install(SIGXFSZ, SIG_IGN); /* a log at its size limit is an error of write(), not our end */
     return 0;
+}
+
+void sup_signals_wait(int wait)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof sup_signals / sizeof *sup_signals; i++)
+        sigaddset(&set, sup_signals[i]);
+    BRG_ASSERT(sigismember(&set, SUP_SIG_UPGRADE) == 1);
+    sigprocmask(wait ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
 int sup_signals_fd(void)
@@ -161,6 +172,7 @@ sup_requests sup_signals_take(void)
     r.graceful_stop = sup_taken(AP_SIG_GRACEFUL_STOP);
     r.restart = sup_taken(SIGHUP);
     r.graceful = sup_taken(AP_SIG_GRACEFUL);
+    r.upgrade = sup_taken(SUP_SIG_UPGRADE);
     r.child = sup_taken(SIGCHLD);
     return r;
 }

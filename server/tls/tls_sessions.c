@@ -7,13 +7,13 @@
  * on without: a session that is not found costs a handshake, and a loop never waits. A place whose
  * holder died is free again after some seconds. */
 #include "tls_context_private.h"
+#include "kept_memory.h"
 #include "http_log.h"
 #include "brigade/assert.h"
 #include <openssl/err.h>
 #include <openssl/rand.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 APLOG_USE_MODULE(ssl);
@@ -187,18 +187,14 @@ static void session_remove(SSL_CTX *ctx, SSL_SESSION *session)
 int tls_sessions_begin(apr_size_t bytes)
 {
     size_t places = bytes / sizeof(session_place) / SESSION_WAYS * SESSION_WAYS;
-    void *memory;
 
     if (sessions.place || !bytes)
         return 0;
     if (places < SESSION_WAYS)
         places = SESSION_WAYS;
-    memory = mmap(NULL, places * sizeof(session_place), PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    sessions.place = kept_memory_map("tls-sessions-1", places * sizeof(session_place));
+    if (!sessions.place)
         return -1;
-    (void)madvise(memory, places * sizeof(session_place), MADV_DONTDUMP);
-    sessions.place = memory;
     sessions.places = places;
     return 0;
 }

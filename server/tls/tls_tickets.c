@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys of session tickets. They lie in memory that the supervisor made before its first server
- * process and that all of them share, so they last over reloads. A key is used for TICKET_SECONDS,
+ * process and that all of them share, so they last over reloads and upgrades. A key is used for TICKET_SECONDS,
  * and tickets of the two before it are still taken. Whoever finds the current key too old makes the
  * next one; readers look at the number of keys made, and at slots that are not written any more. */
 #include "tls_certificate_private.h"
 #include "tls_context_private.h"
+#include "kept_memory.h"
 #include "http_log.h"
 #include "brigade/assert.h"
 #include <openssl/core_names.h>
@@ -13,7 +14,6 @@
 #include <openssl/rand.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 APLOG_USE_MODULE(ssl);
@@ -98,17 +98,14 @@ static void ticket_file_register(void)
 
 int tls_tickets_begin(void)
 {
-    void *memory;
-
     ticket_file_register();
     if (tickets)
         return 0;
-    memory = mmap(NULL, sizeof *tickets, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    tickets = kept_memory_map("tls-tickets-1", sizeof *tickets);
+    if (!tickets)
         return -1;
-    (void)madvise(memory, sizeof *tickets, MADV_DONTDUMP);
-    tickets = memory;
-    ticket_rotate(0);
+    if (!atomic_load(&tickets->made)) /* else of the program that this one replaced */
+        ticket_rotate(0);
     return atomic_load(&tickets->made) ? 0 : -1;
 }
 

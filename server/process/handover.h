@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_PROCESS_HANDOVER_H
+#define BRIGADE_PROCESS_HANDOVER_H
+
+/**
+ * @file handover.h
+ * What one program tells the one that takes its place in the same process (`-k upgrade`).
+ *
+ * Lines of text in a file in memory, whose descriptor the environment variable BRIGADE_HANDOVER names:
+ *
+ *   brigade-handover FORMAT
+ *   process PID                      that this is for
+ *   program PATH                     what the next upgrade starts
+ *   back FD                          the program to go back to; missing: this is it
+ *   generation N SERVING             of the next configuration; of the processes that serve
+ *   kept FD BYTES NAME               memory of kept_memory.h
+ *   given FD NAME                    a socket of the service manager
+ *   address GIVEN SOCKADDR FD...     sockets of one address; GIVEN -1: the server's own
+ *   child PID INDEX GENERATION FD UP STOPPING WORN
+ *
+ * Descriptors keep their numbers. Lines that are not known are skipped, so lines may be added; what else
+ * changes needs another FORMAT. Threads: main.
+ */
+#include "httpd.h"
+
+#define HANDOVER_FORMAT 1
+#define HANDOVER_VARIABLE "BRIGADE_HANDOVER"
+
+/**
+ * Write it and set the variable. Descriptors of it stay open over exec.
+ * @param back  a descriptor of the running program, or -1
+ * @return its descriptor; -1: errno says why
+ */
+int handover_give(const char *program, int back);
+
+/** The exec failed: nothing is handed on. @a fd is closed. */
+void handover_undo(int fd);
+
+/** What handover_take() found for the caller to keep. */
+typedef struct handover_state {
+    char *program; /**< in the heap */
+    int back;      /**< -1: none */
+} handover_state;
+
+/** Take over what the program before this one left, and remove the variable. @return 0: there is nothing */
+int handover_take(handover_state *out);
+
+#endif

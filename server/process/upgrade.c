@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Another program takes this one's place: `-k upgrade`, SIGUSR2.
+ *
+ * It is a graceful restart in whose middle the supervisor becomes the new program, by exec: the process, and so what a
+ * service manager and the pid file know, stays. Server processes of the old program serve until those of the new one are
+ * up, on the same sockets.
+ *
+ *   step                                         what goes wrong              then
+ *   -------------------------------------------  ---------------------------  -----------------------------------------
+ *   upgrade_check: `-t` by the new program       any                          nothing was changed
+ *   upgrade_if_asked: exec                       it fails                     this program reads the configuration
+ *   the new program starts                       it exits, or its server      it becomes the old program again, which
+ *                                                processes do not come up     reads the configuration
+ *   upgrade_complete: its processes serve
+ */
+#include "supervisor_private.h"
+#include "brigade/assert.h"
+#include "crash.h"
+#include "generation.h"
+#include "handover.h"
+#include "main_private.h"
+
+#include "http_log.h"
+#include "http_main.h"
+
+#include "apr_file_info.h"
+#include "apr_strings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+MPM_USE_LOG_MODULE;
+
+#define UPGRADE_CHECK_VARIABLE "BRIGADE_UPGRADE_CHECK"
+#define UPGRADE_SELF "/proc/self/exe"
+
+static struct {
+    char *program; /* in the heap, as all else here: pools may be gone */
+    char **argv;   /* without options of this process alone; NULL-terminated */
+    int back;      /* the program to go back to; -1: none */
+    int taken;     /* this program took another's place */
+    int asked;
+    pid_t pid; /* the supervisor, until the server serves */
+} upgrade = {.back = -1};
+
+/* ---- which program ---- */
+
+static int upgrade_is_self(const char *path)
+{
+    struct stat self, there;
+
+    return !stat(UPGRADE_SELF, &self) && !stat(path, &there) && self.st_dev == there.st_dev &&
+           self.st_ino == there.st_ino;
+}
+
+/* The first program of that name in PATH, which is what the shell started. */
+static const char *upgrade_search(const char *name, apr_pool_t *p)
+{
+    const char *at = getenv("PATH");
+
+    while (at && *at) {
+        size_t len = strcspn(at, ":");
+        const char *path = apr_psprintf(p, "%.*s/%s", (int)len, at, name);
+
+        if (*path == '/' && !access(path, X_OK))
+            return path;
+        at += len + (at[len] == ':');
+    }
+    return NULL;
+}
+
+/* The path that it was started by, links not followed: a package puts the next one there. Where its name is not the
+ * program's (exec -a), the path that the kernel knows. */
+static char *upgrade_find(const process_rec *process)
+{
+    const char *name = process->argv[0];
+    char self[4096], *path = NULL;
+    ssize_t len;
+
+    if (!strchr(name, '/'))
+        name = upgrade_search(name, process->pool);
+    if (name && apr_filepath_merge(&path, NULL, name, 0, process->pool) == APR_SUCCESS &&
+        upgrade_is_self(path))
+        return strdup(path);
+    len = readlink(UPGRADE_SELF, self, sizeof self - 1);
+    if (len <= 0)
+        return NULL;
+    self[len] = '\0';
+    return strdup(self);
+}
+
+const char *upgrade_program(void)
+{
+    return upgrade.program ? upgrade.program : "no program";
+}
+
+/* ---- becoming another program ---- */
+
+/* Returns if it fails. */
+static void upgrade_exec(int target, int back)
+{
+    int fd, error;
+
+    sup_signals_wait(1);
+    fd = handover_give(upgrade.program, back);
+    if (fd >= 0) {
+        if (target < 0)
+            execv(upgrade.program, upgrade.argv);
+        else
+            fexecve(target, upgrade.argv, environ);
+        error = errno;
+        handover_undo(fd);
+        errno = error;
+    }
+    error = errno;
+    sup_signals_wait(0);
+    errno = error;
+}
+
+/* At exit or a crash. The log may be closed, but for standard error. */
+static void upgrade_go_back(void)
+{
+    static const char said[] =
+        "brigade: the program that took over does not come up: the one before it goes on\n";
+    int back = upgrade.back;
+
+    if (back < 0 || getpid() != upgrade.pid)
+        return;
+    upgrade.back = -1;
+    if (write(STDERR_FILENO, said, sizeof said - 1) < 0)
+        errno = 0; /* there is no other place to say it */
+    for (sup_process *c = sup_processes; c; c = c->next)
+        if (c->generation == mpm_generation)
+            sup_children_stop(c, 0);
+    mpm_generation++;
+    fcntl(back, F_SETFD, FD_CLOEXEC);
+    upgrade_exec(back, -1);
+}
+
+static int upgrade_take(process_rec *process)
+{
+    handover_state state;
+
+    if (!handover_take(&state))
+        return 0;
+    upgrade.program = state.program;
+    upgrade.back = state.back;
+    upgrade.taken = 1;
+    upgrade.pid = getpid();
+    if (sup_signals_init() < 0 || atexit(upgrade_go_back))
+        main_process_exit(process, 1);
+    crash_last_resort(upgrade_go_back);
+    sup_signals_reading(1);
+    sup_signals_wait(0);
+    return 1;
+}
+
+static void upgrade_keep_arguments(process_rec *process)
+{
+    const char *const *args = conf_program_args(process, NULL, process->pool);
+    int n = 0;
+
+    while (args[n])
+        n++;
+    upgrade.argv = ap_calloc((size_t)n + 1, sizeof *upgrade.argv);
+    for (int i = 0; i < n; i++)
+        upgrade.argv[i] = strdup(args[i]);
+}
+
+static int upgrade_checks_only; /* this program is asked whether it could take over */
+
+void upgrade_begin(process_rec *process)
+{
+    BRG_ASSERT(!upgrade.program);
+    upgrade_checks_only = getenv(UPGRADE_CHECK_VARIABLE) != NULL;
+    unsetenv(UPGRADE_CHECK_VARIABLE);
+    upgrade_keep_arguments(process);
+    if (!upgrade_take(process))
+        upgrade.program = upgrade_find(process);
+}
+
+void upgrade_checked(void)
+{
+    if (upgrade_checks_only)
+        fprintf(stderr, "\nbrigade-handover %d\n", HANDOVER_FORMAT);
+}
+
+int upgrade_took_over(void)
+{
+    return upgrade.taken;
+}
+
+int upgrade_is_last(void)
+{
+    return upgrade.taken && upgrade.back < 0;
+}
+
+int upgrade_is_under_way(void)
+{
+    return upgrade.back >= 0;
+}
+
+void upgrade_complete(void)
+{
+    BRG_ASSERT(sup_is_supervisor());
+    if (upgrade.back >= 0)
+        close(upgrade.back);
+    upgrade.back = -1;
+    crash_last_resort(NULL);
+}
+
+/* ---- the order ---- */
+
+int upgrade_check(process_rec *process)
+{
+    char says[32];
+    int good;
+
+    if (!upgrade.program)
+        return 0;
+    apr_snprintf(says, sizeof says, "brigade-handover %d", HANDOVER_FORMAT);
+    setenv(UPGRADE_CHECK_VARIABLE, "1", 1);
+    good = conf_test_program_in_child(process, upgrade.program, says);
+    unsetenv(UPGRADE_CHECK_VARIABLE);
+    return good;
+}
+
+void upgrade_ask(void)
+{
+    BRG_ASSERT(upgrade.program != NULL);
+    upgrade.asked = 1;
+}
+
+void upgrade_if_asked(process_rec *process)
+{
+    int self;
+
+    if (!upgrade.asked)
+        return;
+    upgrade.asked = 0;
+    /* As at a reload: what modules and logs have of the old configuration ends. */
+    conf_generation_clear(process);
+    apr_pool_clear(conf_plog());
+    self = open(UPGRADE_SELF, O_PATH | O_CLOEXEC);
+    if (self >= 0)
+        upgrade_exec(-1, self);
+    ap_log_error(APLOG_MARK, APLOG_CRIT, errno, NULL, "%s cannot be started: the program stays",
+                 upgrade.program);
+    if (self >= 0)
+        close(self);
+}
