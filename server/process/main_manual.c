@@ -76,6 +76,29 @@ static void manual_tell_missing(const char *name)
         fputc('\n', stderr);
 }
 
+/* "mod_alias" or "mod_alias.c" of "# mod_alias.c". */
+static int manual_is_module(const char *line, const char *name)
+{
+    size_t len = strcspn(line, "\n"), want = strlen(name);
+
+    if (want > 2 && !strcmp(name + want - 2, ".c"))
+        want -= 2;
+    return len == want + 4 && !strncmp(line, "# ", 2) && !strncmp(line + 2, name, want);
+}
+
+/* All entries of the module whose part begins at @a from. */
+static void manual_print_module(const char *from)
+{
+    size_t len;
+
+    for (const char *line = manual_next_line(from); *line && strncmp(line, "# ", 2) != 0;
+         line = manual_next_line(line))
+        if (manual_name(line, &len)) {
+            manual_print(line, from);
+            fputc('\n', stdout);
+        }
+}
+
 int main_print_manual(const char *name)
 {
     const char *from = manual_text, *bare = name + (*name == '<');
@@ -87,6 +110,10 @@ int main_print_manual(const char *name)
 
         if (line[0] == '#' && line[1] == ' ')
             from = line;
+        if (manual_is_module(line, name)) {
+            manual_print_module(line);
+            return 1;
+        }
         if (want && len == want && !ap_cstr_casecmpn(other, bare, len)) {
             manual_print(line, from);
             return 1;

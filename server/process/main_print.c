@@ -88,7 +88,7 @@ void main_print_usage(const char *program)
         "  -h                 : print this",
         "  -l                 : print the built-in modules",
         "  -L                 : print the directives of the built-in modules",
-        "  -L NAME            : print what the manual says of a directive",
+        "  -L NAME            : print what the manual says of a directive or module",
         "  -t                 : check the configuration",
         "  -t -D DUMP_VHOSTS  : print the virtual hosts",
         "  -t -D DUMP_RUN_CFG : print what the server would run with",
@@ -100,7 +100,7 @@ void main_print_usage(const char *program)
         "  -T                 : start without checking DocumentRoots",
         "  -X                 : one process in the foreground, for a debugger",
         "  --advice           : check it, and say what an auditor would, each with line and mend",
-        "  --takeover-check d : would Apache's configuration in that directory serve here?",
+        "  --takeover-check d : would Apache's configuration in that directory or file serve here?",
         "  --check-module so..: would these modules load, and what do they bring?",
         "  --calibrate-delivery d: what does it cost to send files of that directory, by size and "
         "way?",

@@ -35,7 +35,7 @@ void main_check_module(process_rec *process);
 /** --calibrate-delivery DIR: print what it costs to send files; does not return then. */
 void main_calibrate(process_rec *process);
 
-/** `--takeover-check [DIR]` as the first argument: the command line becomes that of a test of that
+/** `--takeover-check [DIR|FILE]` as the first argument: the command line becomes that of a test of that
  * configuration, with what its envvars file sets in the environment. (takeover.c) */
 void main_takeover(process_rec *process);
 
@@ -79,7 +79,7 @@ void main_print_settings(const main_options *options);
 void main_print_usage(const char *program);
 
 /** -L NAME: print the manual's entry of a directive, in any case, with or without the angle brackets of a
- * section. @return 0 if there is none, which is said on standard error, with what is like it. Command line only:
+ * section, or all entries of a module. @return 0 if there is none, which is said on standard error, with what is like it. Command line only:
  * prints and blocks. (main_manual.c) */
 int main_print_manual(const char *name);
 

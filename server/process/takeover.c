@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --takeover-check DIR: would a site's configuration of Apache serve here as it is? Reads envvars,
+/* --takeover-check DIR or FILE: would a site's configuration of Apache serve here as it is? Reads envvars,
  * root and file as apache2ctl does, tests the configuration without its unsupported lines, and ends
  * with a list of what an administrator has to know. */
 #include "httpd.h"
@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 APLOG_USE_MODULE(core);
@@ -73,6 +74,18 @@ static const char *takeover_file(apr_pool_t *p)
     return NULL;
 }
 
+/* A configuration by its name: it lies in its root, unless its ServerRoot says otherwise. */
+static const char *takeover_split(char *path)
+{
+    struct stat st;
+    char *slash = strrchr(path, '/');
+
+    if (!slash || slash == path || stat(path, &st) || !S_ISREG(st.st_mode))
+        return NULL;
+    *slash = '\0';
+    return slash + 1;
+}
+
 void main_takeover(process_rec *process)
 {
     apr_pool_t *p = process->pool;
@@ -87,8 +100,9 @@ void main_takeover(process_rec *process)
         main_print_usage(process->argv[0]);
         main_process_exit(process, 2);
     }
+    file = takeover_split(dir);
     takeover_dir = dir;
-    if (!(file = takeover_file(p)))
+    if (!file && !(file = takeover_file(p)))
         main_process_exit(process, 1);
     takeover_environment(p, apr_pstrcat(p, dir, "/envvars", NULL));
     argv = apr_pcalloc(p, 11 * sizeof *argv);

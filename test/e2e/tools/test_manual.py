@@ -19,7 +19,7 @@ MODULES = manual.read_all()
 pytestmark = pytest.mark.only("brigade")
 
 
-def example_lines(example, known):
+def example_lines(example):
     """A configuration's part with this example, or None if it cannot be tried alone."""
     lines, kind = example, "server"
     if lines[0].startswith("(in "):
@@ -49,15 +49,11 @@ def module_names():
 def test_examples_are_taken(tmp_path, module):
     if module.name not in module_names():
         pytest.skip(f"{module.name} is not built in")
-    wrong = []
-    for entry in module.entries:
-        for example in entry.examples():
-            part = example_lines(example, entry)
-            if part is None:
-                continue
-            done = run(tmp_path, [part])
-            if done.returncode != 0:
-                wrong.append((entry.name, done.stderr[-300:]))
+    parts = [(e.name, part) for e in module.entries for part in map(example_lines, e.examples()) if part]
+    if run(tmp_path, [part for _, part in parts]).returncode == 0:
+        return
+    alone = [(name, run(tmp_path, [part])) for name, part in parts]
+    wrong = [(name, done.stderr[-300:]) for name, done in alone if done.returncode != 0]
     assert not wrong, "\n".join(f"{name}: {error}" for name, error in wrong)
 
 
@@ -69,6 +65,10 @@ def test_entries_in_the_terminal():
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith(f"{entry.name} ({entry.module.name})\nSyntax: {entry.syntax[0]}\n")
         assert f"\nContext: {entry.context}\n" in done.stdout and "\n= " not in done.stdout
+    for name in ("mod_alias", "mod_alias.c"):
+        done = subprocess.run([BINARY, "-L", name], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and re.findall(r"^(\S+) \(mod_alias\.c\)$", done.stdout, re.M) == \
+            [e.name for m in MODULES if m.title == "mod_alias" for e in m.entries]
     done = subprocess.run([BINARY, "-L", "RewriteRule"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "mod_rewrite" in done.stderr
 
@@ -91,3 +91,23 @@ def test_pages_have_no_dead_links(tmp_path):
             dead.append((name, to))
     assert not dead and len(targets) > 1000
     assert (tmp_path / "man5").read_text().count("\n.SS ") == sum(len(m.entries) for m in MODULES)
+
+
+def complete(program, *words):
+    """What bash offers for the last of these words."""
+    script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); $(complete -p "${1##*/}" | sed "s/.*-F //; s/ .*//"); echo "${COMPREPLY[@]}"'
+    run = subprocess.run(["bash", "-c", script, "bash", ROOT / "build/completion" / pathlib.Path(program).name, program, *words],
+                         capture_output=True, text=True, timeout=60)
+    return set(run.stdout.split())
+
+
+def test_completion(tmp_path):
+    program = tmp_path / "brigade"
+    program.symlink_to(pathlib.Path(BINARY).resolve())
+    assert complete(program, "-k", "gr") == {"graceful", "graceful-stop"}
+    assert {"start", "stop", "restart"} <= complete(program, "-k", "")
+    assert complete(program, "-L", "ssilast") == {"SSILastModified"}
+    assert "mod_alias" in complete(program, "-L", "mod_")
+    assert {"DUMP_VHOSTS", "DUMP_CACHE"} <= complete(program, "-D", "DUMP")
+    assert "--advice" in complete(program, "--a")
+    assert complete(ROOT / "build/tools/brigade-migrate", "--tr") == {"--try"}

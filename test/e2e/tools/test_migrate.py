@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""brigade-migrate, with a copy of this machine's /etc/apache2 and the Apache that serves it."""
+import os
+import shutil
+import socket
+import subprocess
+import urllib.request
+
+import pytest
+
+import brigade
+import debian_tree
+
+APACHE = "/usr/sbin/apache2"
+TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
+PROGRAM = os.path.join(TOP, "build/tools/brigade-migrate")
+
+pytestmark = [
+    pytest.mark.only("brigade"),
+    pytest.mark.skipif(not os.access(APACHE, os.X_OK), reason=f"the peer is absent: {APACHE} is not installed"),
+    pytest.mark.skipif(not os.path.isdir(debian_tree.ETC + "/mods-available"), reason="this is no Debian"),
+    pytest.mark.skipif(not shutil.which("perl"), reason="perl is not installed"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="its User and Group ask for root"),
+]
+PAGES = {
+    "index.html": "<h1>Start</h1><a href='sub/'>sub</a> <a href='/a.txt#x'>a</a> <img src=\"b.png\"> <a href='https://elsewhere.example/'>no</a>\n",
+    "a.txt": "text\n" * 50, "b.png": b"\x89PNG\r\n\x1a\n", "sub/index.html": "<a href='../a.txt'>up</a> <a href='page.html?x=1&amp;y=2'>p</a>\n",
+    "sub/page.html": "page\n", "list/x.txt": "x\n",
+}
+
+
+class DebianApache(brigade.Server):
+    """Apache itself, with that tree."""
+
+    def __init__(self, conf="", tls=0, modules=()):
+        super().__init__(binary=APACHE)
+        self.more, self.tls, self.modules = conf, tls, modules
+
+    def write_config(self, config=None):
+        for name in ("etc", "www", "run", "lock", "log"):
+            shutil.rmtree(self.path(name), ignore_errors=True)
+        environment = debian_tree.copy(self.root, self.port, self.modules, self.more, tls=self.tls)
+        self.env.update(environment)
+        with open(self.path("etc/envvars"), "w") as f:
+            f.writelines(f"export {name}={value}\n" for name, value in environment.items())
+        for name, content in PAGES.items():
+            self.write(name, content, base="www/html")
+
+    def command(self, *args):
+        return [self.binary, "-d", self.path("etc"), "-f", self.path("etc/apache2.conf"), *args]
+
+    def error_log(self):
+        return self.read("log/error.log") + self.read("logs/stderr")
+
+
+def migrate(*arguments, env=None):
+    done = subprocess.run(["perl", PROGRAM, "--brigade", brigade.BINARY, *arguments], capture_output=True, text=True, timeout=100,
+                          env=env or {"PATH": os.environ["PATH"]})
+    return done.returncode, done.stdout, done.stderr
+
+
+def two_free_ports():
+    for _ in range(50):
+        port = brigade.free_port()
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port + 1))
+                return port
+            except OSError:
+                continue
+    raise AssertionError("no two free ports beside each other")
+
+
+def test_lines_and_trial():
+    """All of Debian's configuration is told line by line; a trial beside the running Apache finds equal answers, and ends."""
+    with DebianApache() as apache:
+        port = two_free_ports()
+        status, out, err = migrate("--all", "--try", str(port), "--path", "/list/", apache.path("etc"))
+        assert status == 0
+        assert f"ok   {apache.path('etc/apache2.conf')}:" in out and "map  " in out and "NO  " not in out
+        asked = [line for line in out.splitlines() if line.endswith("pages were asked of both, 0 differ.")]
+        assert asked and int(asked[0].split()[0]) >= 10, out
+        with pytest.raises(OSError):
+            socket.create_connection(("127.0.0.1", port), timeout=5)
+
+
+def test_differences_are_found():
+    """Apache serves what the files said when it started; they say something else now."""
+    with DebianApache() as apache:
+        with urllib.request.urlopen(f"http://127.0.0.1:{apache.port}/", timeout=20): # its configuration is read to the end
+            pass
+        with open(apache.path("etc/conf-enabled/zz-test.conf"), "a") as f:
+            f.write('<Files a.txt>\nForceType text/x-other\n</Files>\nRedirect gone /sub/page.html\n')
+        status, out, err = migrate("--try", str(two_free_ports()), apache.path("etc"))
+        assert status == 1, out[-1500:] + err
+        assert 'content-type: "text/plain" of Apache, "text/x-other" of Brigade' in out
+        assert "status 200 of Apache, 410 of Brigade" in out
+        assert out.splitlines()[-1].endswith(" 2 differ.")
+
+
+def test_https_is_tried():
+    with DebianApache(tls=brigade.free_port(), modules=("ssl", "socache_shmcb")) as apache:
+        status, out, err = migrate("--try", str(two_free_ports()), apache.path("etc"))
+        assert status == 0
+        assert f"port {apache.tls}: " in out and f"port {apache.port}: " in out
+
+
+def test_lines_that_are_not_offered(tmp_path):
+    """A file by its name; a line of a module that is not loaded is named with file and line."""
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "more.conf").write_text("# one\nRewriteEngine \\\n  On\n")
+    conf = tmp_path / "site.conf"
+    conf.write_text(f"ServerRoot {tmp_path}\nListen 127.0.0.1:1\nServerName x\nTypesConfig /dev/null\nInclude more.conf\nStartServers 2\n")
+    status, out, err = migrate(str(conf))
+    assert status == 1
+    assert f"NO   {tmp_path}/more.conf:2: RewriteEngine   On\n     not offered: it is in mod_rewrite" in out, out
+    assert f"map  {conf}:6: StartServers 2\n" in out
+    assert "4 lines offered or in sections that are not read, 1 mapped to something else, 1 not offered" in out
+    assert migrate(str(tmp_path / "none.conf"))[0] == 2
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
+def test_unit(tmp_path):
+    """The drop-in, beside the package's unit: systemd takes both, and the commands in it are those of this configuration."""
+    with DebianApache() as apache:
+        status, out, err = migrate("--unit", str(tmp_path), apache.path("etc"))
+        assert status == 0
+        dropin = (tmp_path / "brigade.service.d/apache.conf").read_text()
+        assert f'Environment="APACHE_LOG_DIR={apache.path("log")}"\n' in dropin and f"ReadWritePaths=-{apache.path('log')}\n" in dropin
+        start = [line for line in dropin.splitlines() if line.startswith("ExecStartPre=/")][0].removeprefix("ExecStartPre=")
+        environment = dict(line.removeprefix('Environment="').rstrip('"').split("=", 1) for line in dropin.splitlines()
+                           if line.startswith("Environment="))
+        checked = subprocess.run(start, shell=True, env={"PATH": os.environ["PATH"], **environment}, capture_output=True, text=True, timeout=60)
+        assert checked.returncode == 0, checked.stderr
+    with open(os.path.join(TOP, "debian/brigade.service")) as f:
+        (tmp_path / "brigade.service").write_text(f.read().replace("/usr/sbin/brigade", brigade.BINARY))
+    shown = subprocess.run(["systemd-analyze", "verify", str(tmp_path / "brigade.service")], capture_output=True, text=True, timeout=60,
+                           env={**os.environ, "SYSTEMD_UNIT_PATH": f"{tmp_path}:"})
+    wrong = [line for line in shown.stderr.splitlines() if str(tmp_path) in line or line.startswith("brigade.service:")]
+    assert [line for line in wrong if "Command 'man" not in line] == []
