@@ -140,7 +140,9 @@ static void status_html_loops(request_rec *r, const status_snapshot *snap)
 
     ap_rputs("<table rules=\"all\" cellpadding=\"1%\">\n<tr><th>Slot</th><th>Loop</th>"
              "<th>open</th><th>reading</th><th>writing</th><th>keep-alive</th><th>closing</th>"
-             "<th>at a worker</th><th>Accepted</th><th>Requests</th><th>Bytes</th><th>Turns</th>"
+             "<th>at a "
+             "worker</th><th>HTTP/2</th><th>streams</th><th>Accepted</th><th>Requests</"
+             "th><th>Bytes</th><th>Turns</th>"
              "</tr>\n",
              r);
     for (int i = 0; i < snap->processes->nelts; i++) {
@@ -149,10 +151,10 @@ static void status_html_loops(request_rec *r, const status_snapshot *snap)
         for (int loop = 0; brg_status_loop_get(process->slot, loop, &counts); loop++) {
             ap_rprintf(r,
                        "<tr><td>%d</td><td>%d</td><td>%d</td><td>%d</td><td>%d</td><td>%d</td>"
-                       "<td>%d</td><td>%d</td>",
+                       "<td>%d</td><td>%d</td><td>%d</td><td>%d</td>",
                        process->slot, loop, (int)counts.connections, (int)counts.reading,
                        (int)counts.writing, (int)counts.keepalive, (int)counts.lingering,
-                       (int)counts.busy);
+                       (int)counts.busy, (int)counts.http2, (int)counts.streams);
             ap_rprintf(r,
                        "<td>%" APR_UINT64_T_FMT "</td><td>%" APR_UINT64_T_FMT
                        "</td><td>%s</td><td>%" APR_UINT64_T_FMT "</td></tr>\n",

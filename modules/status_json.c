@@ -44,9 +44,11 @@ static void json_counts(request_rec *r, const brg_status_counts *counts)
     ap_rprintf(r,
                "\"connections\":{\"open\":%" APR_UINT64_T_FMT ",\"reading\":%" APR_UINT64_T_FMT
                ",\"writing\":%" APR_UINT64_T_FMT ",\"keepalive\":%" APR_UINT64_T_FMT
-               ",\"closing\":%" APR_UINT64_T_FMT ",\"busy\":%" APR_UINT64_T_FMT "}",
+               ",\"closing\":%" APR_UINT64_T_FMT ",\"busy\":%" APR_UINT64_T_FMT
+               "},\"http2\":{\"connections\":%" APR_UINT64_T_FMT ",\"streams\":%" APR_UINT64_T_FMT
+               "}",
                counts->connections, counts->reading, counts->writing, counts->keepalive,
-               counts->lingering, counts->busy);
+               counts->lingering, counts->busy, counts->http2, counts->streams);
 }
 
 static void json_worker(request_rec *r, const status_snapshot *snap, int thread, int loops_n,

@@ -72,8 +72,10 @@ typedef enum brg_figure_kind {
     X(WRITING, BRG_GAUGE, 1, BRG_CONNS, "state=\"writing\"")                                       \
     X(AT_WORKER, BRG_GAUGE, 1, BRG_CONNS, "state=\"worker\"")                                      \
     X(CLOSING, BRG_GAUGE, 1, BRG_CONNS, "state=\"closing\"")                                       \
+    X(HTTP2, BRG_GAUGE, 1, "brigade_http2_connections",                                            \
+      "Open connections that speak HTTP/2 on the event loops.", NULL)                              \
     X(STREAMS, BRG_GAUGE, 1, "brigade_http2_streams",                                              \
-      "Open streams of HTTP/2 connections that took the full way.", NULL)                          \
+      "Their open streams: requests that are not answered yet, or not as a whole.", NULL)          \
     X(TURNS, BRG_COUNTER, 1, "brigade_loop_turns_total", "Turns of the event loops.", NULL)        \
     X(LONGEST, BRG_MOST, 1000000, "brigade_loop_longest_turn_seconds",                             \
       "The longest turn of the last one to two minutes.", NULL)                                    \

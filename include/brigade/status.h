@@ -31,6 +31,8 @@ typedef struct brg_status_counts {
     uint64_t busy;        /**< of these: a worker runs a request */
     uint64_t duration_us; /**< how long requests took, in all */
     uint64_t turns;       /**< turns of the loop */
+    uint64_t http2;       /**< of the connections: they speak HTTP/2 on the event loops */
+    uint64_t streams;     /**< open streams of these */
 } brg_status_counts;
 
 /** One server process. */

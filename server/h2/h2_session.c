@@ -78,6 +78,7 @@ static h2_session *session_new(brg_conn *bc)
     h->frame_began = h->progress = bc->loop->monotonic;
     bc->above = h;
     bc->http2 = 1;
+    bc->loop->http2_n++;
     session_settings(h);
     return h;
 }
@@ -86,6 +87,8 @@ static void session_free(h2_session *h)
 {
     BRG_ASSERT(h->streams_n == 0 && h->running_n == 0 && !h->dirty && !h->out_bytes);
     h->bc->above = NULL;
+    BRG_ASSERT(h->bc->loop->http2_n > 0);
+    h->bc->loop->http2_n--;
     hpack_table_free(&h->decoder);
     pthread_mutex_destroy(&h->lock);
     free(h->block);

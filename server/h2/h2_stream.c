@@ -34,6 +34,7 @@ h2_stream *h2_stream_open(h2_session *h, uint32_t id)
     s->next = h->bucket[stream_bucket(id)];
     h->bucket[stream_bucket(id)] = s;
     h->streams_n++;
+    h->bc->loop->http2_streams_n++;
     return s;
 }
 
@@ -76,6 +77,7 @@ void h2_stream_release(h2_stream *s)
         at = &(*at)->next;
     *at = s->next;
     h->streams_n--;
+    h->bc->loop->http2_streams_n--;
     h2_file_end(s);
     if (s->owner)
         shared_release(s->owner);

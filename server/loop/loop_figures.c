@@ -42,15 +42,6 @@ static uint64_t figures_longest(brg_loop *loop)
     return loop->longest.now > loop->longest.last ? loop->longest.now : loop->longest.last;
 }
 
-static uint64_t figures_streams(const brg_loop *loop)
-{
-    uint64_t n = 0;
-
-    for (int state = 0; state < CONN_STATES; state++)
-        n += loop->stream_n[state];
-    return n;
-}
-
 void loop_figures_second(brg_loop *loop)
 {
     uint64_t *value = loop->figures->own.value;
@@ -66,7 +57,8 @@ void loop_figures_second(brg_loop *loop)
     figures_set(&value[BRG_FIGURE_WORKERS], (uint64_t)alive);
     figures_set(&value[BRG_FIGURE_WORKERS_BUSY], (uint64_t)busy);
     figures_set(&value[BRG_FIGURE_WAITING], (uint64_t)waiting);
-    figures_set(&value[BRG_FIGURE_STREAMS], figures_streams(loop));
+    figures_set(&value[BRG_FIGURE_HTTP2], loop->http2_n);
+    figures_set(&value[BRG_FIGURE_STREAMS], loop->http2_streams_n);
     if (loop->config->services->figures)
         loop->config->services->figures(loop);
 }

@@ -22,6 +22,8 @@ static void status_read(brg_status_counts *out, const struct loop_score *score)
     out->keepalive = loop_score_get(&score->keepalive);
     out->lingering = loop_score_get(&score->lingering);
     out->busy = loop_score_get(&score->busy);
+    out->http2 = loop_score_get(&score->http2);
+    out->streams = loop_score_get(&score->streams);
     out->turns = loop_score_get(&score->turns);
 }
 

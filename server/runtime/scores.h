@@ -30,6 +30,8 @@ typedef struct loop_score {
     _Atomic uint64_t keepalive; /**< of these: idle between requests */
     _Atomic uint64_t lingering; /**< of these: closing */
     _Atomic uint64_t busy;      /**< of these: owned by a worker */
+    _Atomic uint64_t http2;     /**< of the connections: they speak HTTP/2 */
+    _Atomic uint64_t streams;   /**< and have so many streams open */
     _Atomic uint64_t turns;     /**< turns of the loop */
 } loop_score;
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which of the streams of a connection goes first, where the client says nothing of it; parts of files over HTTP/2; logs and figures that tell
 streams apart."""
+import json
 import mmap
 import os
 import shutil
@@ -138,3 +139,21 @@ def test_streams_from_memory_have_their_own_numbers(serve):
     lines = [line.split() for line in server.read("logs/streams.log").decode().splitlines() if "/metrics" not in line]
     assert [int(line[1]) for line in lines] == list(range(1, 21, 2))
     assert len({line[2].partition("-")[0] for line in lines}) == 1 and all(line[2].endswith("-" + line[1]) and line[3] == "on" for line in lines)
+
+
+def test_connections_and_their_streams_are_told(serve):
+    """By the status page at once: two connections of HTTP/2, one with three streams that wait for their windows."""
+    server = one_loop(serve, CONFIG + "<Location /status>\nSetHandler server-status\n</Location>\n", files=FILES)
+    told = lambda: json.loads(server.get("/status?json").body)["processes"][0]["http2"]
+    closed = struct.pack("!HI", 4, 0)
+    with Connection(server.port, settings=closed) as first, Connection(server.port, settings=closed) as second:
+        for stream in 1, 3, 5:
+            first.request(stream, path="/a.png")
+            first.expect(HEADERS, stream=stream)
+        second.expect(SETTINGS)
+        assert told() == {"connections": 2, "streams": 3}
+        first.send(frame(WINDOW_UPDATE, stream=3, payload=struct.pack("!I", 1 << 20)))
+        while not first.expect(DATA, stream=3)[1] & END_STREAM:
+            pass
+        brigade.wait_until(lambda: told() == {"connections": 2, "streams": 2}, "the end of a stream")
+    brigade.wait_until(lambda: told() == {"connections": 0, "streams": 0}, "the end of both")
