@@ -162,6 +162,8 @@ void log_json_end(log_out *out, apr_size_t from, const log_item *item)
     char *bytes;
     apr_size_t n = 0;
 
+    if (!log_out_reserve(out, 1)) /* nor is there anything yet */
+        return;
     if (item->json == LOG_JSON_VALUE ||
         (item->json == LOG_JSON_STRING && len == 1 && out->data[from] == '-')) {
         json_number(out, from);

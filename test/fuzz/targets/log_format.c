@@ -51,17 +51,19 @@ static request_rec *request_of_client(apr_pool_t *p, const char *text)
     return r;
 }
 
-/* Control characters of a line are the format's own: written there, or by strftime for %{...%t...}t. */
+/* Control characters of a line are the format's own: written there, or by strftime for %{...%t...}t. A line of JSON holds
+ * the UTF-8 of clients as it is. */
 static void check_line(const char *line, apr_size_t len, const char *format)
 {
     int own = strchr(format, '\\') != NULL, braces = 0;
+    const unsigned char last = strncmp(format, "json:", 5) ? 0x7e : 0xff;
 
     for (const char *f = format; *f; f++) {
         braces = *f == '{' || (braces && *f != '}');
         own |= (unsigned char)*f < 0x20 || (unsigned char)*f >= 0x7f || (braces && *f == '%');
     }
     for (apr_size_t i = 0; i < len && !own; i++)
-        check((unsigned char)line[i] >= 0x20 && (unsigned char)line[i] < 0x7f);
+        check((unsigned char)line[i] >= 0x20 && (unsigned char)line[i] <= last);
 }
 
 static void access_log(apr_pool_t *p, const char *format, const char *client)
