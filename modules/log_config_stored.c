@@ -53,7 +53,7 @@ void log_stored_foreign(log_out *out, const brg_stored_answer *a, const log_item
  * are logged with a request_rec. */
 LOG_STORED(log_stored_client_ip)
 {
-    log_out_plain_or_dash(out, a->connection->client_ip);
+    log_out_plain_or_dash(out, a->client_ip);
 }
 
 LOG_STORED(log_stored_local_ip)

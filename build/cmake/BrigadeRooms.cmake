@@ -20,6 +20,7 @@ set(BRIGADE_ROOMS
     server/http
     server/policy
     server/request
+    server/remoteip
     server/tls
     server/cache
     server/h1

@@ -37,6 +37,7 @@ typedef struct brg_stored_answer {
         request_line; /**< as it was sent; at NULL: the protocol has none, see the next three */
     brg_text method, target, protocol;
     const char *uri, *args;                        /**< as in request_rec; args may be NULL */
+    const char *client_ip;                         /**< useragent_ip, as in request_rec */
     const char *filename, *handler, *content_type; /**< as in request_rec; may be NULL */
     apr_off_t body_sent;      /**< bytes of the body, without what frames them */
     apr_off_t received, sent; /**< bytes on the wire, heads and frames included */

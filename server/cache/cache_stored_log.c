@@ -140,6 +140,8 @@ static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, co
                            .method = view_text(h->method, h->method_len),
                            .target = view_text(h->uri, h->uri_len),
                            .protocol = view_text(h->protocol, h->protocol_len),
+                           .client_ip =
+                               bc->peer && bc->peer->family ? bc->peer->ip : bc->c->client_ip,
                            .uri = o->uri,
                            .args = o->args,
                            .filename = o->filename,

@@ -54,17 +54,29 @@ static char conf_lacks[CONF_BUILTIN_MAX]
 /* Built-in modules that Apache has as shared ones, in Debian's package for instance. */
 static int conf_builtin_is_shared(const module *m)
 {
-    static const char *const shared[] = {"mod_access_compat.c", "mod_alias.c",
-                                         "mod_authz_core.c",    "mod_authz_host.c",
-                                         "mod_autoindex.c",     "mod_brotli.c",
-                                         "mod_deflate.c",       "mod_dir.c",
-                                         "mod_env.c",           "mod_expires.c",
-                                         "mod_filter.c",        "mod_headers.c",
-                                         "mod_http2.c",         "mod_include.c",
-                                         "mod_mime.c",          "mod_reqtimeout.c",
-                                         "mod_request.c",       "mod_setenvif.c",
-                                         "mod_ssl.c",           "mod_status.c",
-                                         "mod_zstd.c",          NULL};
+    static const char *const shared[] = {"mod_access_compat.c",
+                                         "mod_alias.c",
+                                         "mod_authz_core.c",
+                                         "mod_authz_host.c",
+                                         "mod_autoindex.c",
+                                         "mod_brotli.c",
+                                         "mod_deflate.c",
+                                         "mod_dir.c",
+                                         "mod_env.c",
+                                         "mod_expires.c",
+                                         "mod_filter.c",
+                                         "mod_headers.c",
+                                         "mod_http2.c",
+                                         "mod_include.c",
+                                         "mod_mime.c",
+                                         "mod_remoteip.c",
+                                         "mod_reqtimeout.c",
+                                         "mod_request.c",
+                                         "mod_setenvif.c",
+                                         "mod_ssl.c",
+                                         "mod_status.c",
+                                         "mod_zstd.c",
+                                         NULL};
 
     for (int i = 0; shared[i]; i++)
         if (!strcmp(m->name, shared[i]))

@@ -92,6 +92,14 @@ struct brg_conn_timer {
     apr_time_t tick;                     /**< the tick whose slot it hangs in */
 };
 
+/** Whom a proxy opened a connection for (the PROXY protocol). */
+struct conn_peer {
+    uint8_t family; /**< AF_INET, AF_INET6; 0: the proxy did not say, the socket's peer counts */
+    uint16_t port;  /**< in host order */
+    uint8_t address[16];
+    char ip[46]; /**< the address as text; "" where family is 0 */
+};
+
 #define CONN_TAG 0x434f4e4eu /**< brg_conn.tag */
 
 struct brg_conn {
@@ -106,6 +114,8 @@ struct brg_conn {
     /** A stream: the connection that carries it. It has that one's descriptor, is in no poll set and on
      * no list of open connections, and its transport is what the other connection's driver gave it. */
     brg_conn *master;
+    struct conn_peer
+        *peer; /**< NULL: no proxy told of one; that of a stream belongs to its master */
     int fd;
     uint8_t state;       /**< conn_state_id */
     uint8_t polled;      /**< fd is in the poll set (edge-triggered, for input and output) */

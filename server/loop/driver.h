@@ -77,6 +77,13 @@ typedef struct loop_layer {
     void (*thread_end)(void);
 } loop_layer;
 
+/** A step before all else with new connections, in the place of loop_services.accepted and the layer's; NULL: none. It
+ * calls loop_front_done(), at once or later. For the server processes to come. Threads: main. */
+void loop_front_set(void (*accepted)(brg_conn *bc));
+
+/** bc goes on as if it were accepted now. Threads: its loop's. */
+void loop_front_done(brg_conn *bc);
+
 /** For the server processes to come; NULL: none. Threads: main. */
 void loop_layer_set(const loop_layer *layer);
 

@@ -82,6 +82,7 @@ brg_conn *loop_stream(brg_conn *master)
     bc->listener = master->listener;
     bc->fd = master->fd;
     bc->chain = master->chain;
+    bc->peer = master->peer;
     bc->base = master->base;
     bc->http2 = master->http2;
     bc->rd_ready = 1;

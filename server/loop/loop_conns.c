@@ -78,6 +78,8 @@ void loop_close(brg_loop *loop, brg_conn *bc)
     if (bc->polled)
         epoll_ctl(loop->poll_fd, EPOLL_CTL_DEL, bc->fd, NULL);
     transport_end(bc);
+    free(bc->peer);
+    bc->peer = NULL;
     close(bc->fd);
     bc->fd = -1;
     conn_in_release(bc);

@@ -29,6 +29,21 @@ void loop_layer_set(const loop_layer *layer)
     loops_layer = layer;
 }
 
+/* A step before the layer, or the services; and what it goes before. */
+static void (*loops_front)(brg_conn *bc);
+static void (*loops_behind_front)(brg_conn *bc);
+
+void loop_front_set(void (*accepted)(brg_conn *bc))
+{
+    loops_front = accepted;
+}
+
+void loop_front_done(brg_conn *bc)
+{
+    BRG_ASSERT(loops_behind_front != NULL && bc->fd >= 0);
+    loops_behind_front(bc);
+}
+
 static const conn_protocol *loops_protocol;
 
 void conn_protocol_set(const conn_protocol *protocol)
@@ -117,11 +132,14 @@ apr_status_t loops_start(apr_pool_t *pchild, const loops_config *config)
     apr_status_t rv;
 
     loops_conf = *config;
-    if (loops_layer) {
-        loops_services = *config->services;
+    loops_services = *config->services;
+    if (loops_layer)
         loops_services.accepted = loops_layer->accepted;
-        loops_conf.services = &loops_services;
+    if (loops_front) {
+        loops_behind_front = loops_services.accepted;
+        loops_services.accepted = loops_front;
     }
+    loops_conf.services = &loops_services;
     loops_n = config->n_loops;
     loops = apr_pcalloc(pchild, sizeof *loops * (apr_size_t)loops_n);
     for (int i = 0; i < loops_n; i++)

@@ -40,6 +40,7 @@
     HIDDEN(access_compat)                 \
     HIDDEN(reqtimeout)                    \
     HIDDEN(request)                       \
+    HIDDEN(remoteip)                      \
     EXPORTED(watchdog)                    \
     HIDDEN(filter)                        \
     BUILTIN_BROTLI(HIDDEN)                \

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A connection from accept to the end of its PROXY header. Then TLS, or the protocol, takes over.
+ *
+ * Nothing behind the header is read: what follows belongs to the next transport. So each read looks at what is there
+ * first (MSG_PEEK), and takes what belongs to the header.
+ */
+#include "remoteip_private.h"
+#include "proxy_header.h"
+#include "driver.h"
+#include "loop.h"
+#include "transport.h"
+#include "vhosts.h"
+#include "http_log.h"
+#include "brigade/assert.h"
+#include "brigade/read_timeout.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+
+APLOG_USE_MODULE(remoteip);
+
+#define PROXY_TAG 0x50524f58u
+
+/* brg_conn.below until the header is complete. */
+typedef struct proxy_wait {
+    uint32_t tag, len;
+    uint32_t skip; /* bytes of the header that are to be dropped still */
+    proxy_source source;
+    unsigned char data[PROXY_HEADER_KEEP];
+} proxy_wait;
+
+static const apr_array_header_t *proxy_exceptions; /* of remoteip_proxy; NULL: none */
+
+static const struct conn_transport proxy_transport;
+static const struct conn_driver proxy_driver;
+
+/* ---- the end of the header ---- */
+
+static void proxy_done(brg_conn *bc)
+{
+    proxy_wait *w = bc->below;
+
+    BRG_ASSERT_TAG(w, PROXY_TAG);
+    BRG_ASSERT(loop_self() == bc->loop && !bc->peer);
+    wheel_cancel(&bc->loop->wheel, &bc->timer);
+    if ((bc->peer = calloc(1, sizeof *bc->peer)) != NULL) {
+        bc->peer->family = w->source.family;
+        bc->peer->port = w->source.port;
+        memcpy(bc->peer->address, w->source.address, sizeof bc->peer->address);
+        if (bc->peer->family)
+            inet_ntop(bc->peer->family, bc->peer->address, bc->peer->ip, sizeof bc->peer->ip);
+    } else {
+        bc->failed = 1;
+    }
+    w->tag = 0;
+    free(w);
+    bc->below = NULL;
+    bc->transport = NULL;
+    bc->driver = bc->loop->config->services->driver;
+    bc->head_began = bc->loop->monotonic;
+    loop_front_done(bc);
+}
+
+static ssize_t proxy_bad(const brg_conn *bc, const char *why)
+{
+    struct sockaddr_storage peer;
+    socklen_t len = sizeof peer;
+    char name[INET6_ADDRSTRLEN + 8] = "a client";
+
+    if (!getpeername(bc->fd, (struct sockaddr *)&peer, &len))
+        (void)getnameinfo((struct sockaddr *)&peer, len, name, sizeof name, NULL, 0,
+                          NI_NUMERICHOST);
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, bc->base,
+                 "RemoteIPProxyProtocol: %s sent %s; its connection is closed", name, why);
+    errno = ECONNRESET;
+    return -1;
+}
+
+/* Drop what is left of the header. 1: nothing is; else what recv() said */
+static ssize_t proxy_skip(const brg_conn *bc, proxy_wait *w)
+{
+    unsigned char scratch[PROXY_HEADER_MOST];
+    ssize_t n = 1;
+
+    BRG_ASSERT(w->skip <= sizeof scratch);
+    while (w->skip && (n = recv(bc->fd, scratch, w->skip, 0)) > 0)
+        w->skip -= (uint32_t)n;
+    return w->skip ? n : 1;
+}
+
+/* Read of the header what there is. 1: it is complete; else what recv() says: 0, or -1 with errno */
+static ssize_t proxy_step(const brg_conn *bc, proxy_wait *w)
+{
+    const char *why = NULL;
+    ssize_t n, take;
+    int rc;
+
+    BRG_ASSERT(w->len < sizeof w->data || w->skip);
+    while (!w->skip) {
+        if ((n = recv(bc->fd, w->data + w->len, sizeof w->data - w->len, MSG_PEEK)) <= 0)
+            return n;
+        if ((rc = proxy_header_read(w->data, w->len + (size_t)n, &w->source, &why)) < 0)
+            return proxy_bad(bc, why);
+        take = rc && (size_t)rc < w->len + (size_t)n ? rc - (ssize_t)w->len : n;
+        if (take <= 0 || recv(bc->fd, w->data + w->len, (size_t)take, 0) != take)
+            return proxy_bad(bc, "a header that changed while it was read");
+        w->len += (uint32_t)take;
+        if (!rc)
+            continue;
+        w->skip = (uint32_t)rc - w->len;
+        break;
+    }
+    return proxy_skip(bc, w);
+}
+
+static ssize_t proxy_recv(brg_conn *bc, void *buf, size_t len)
+{
+    ssize_t n;
+
+    BRG_ASSERT_TAG((proxy_wait *)bc->below, PROXY_TAG);
+    if ((n = proxy_step(bc, bc->below)) <= 0)
+        return n;
+    proxy_done(bc);
+    if (bc->failed) {
+        errno = ENOMEM;
+        return -1;
+    }
+    return transport_recv(bc, buf, len);
+}
+
+/* Nothing is said to a client of which nothing is known. */
+static ssize_t proxy_sendv(brg_conn *bc, const struct iovec *iov, int n, int more)
+{
+    errno = EPIPE;
+    return -1;
+}
+
+static int proxy_shut(brg_conn *bc)
+{
+    return 0;
+}
+
+static void proxy_end(brg_conn *bc)
+{
+    free(bc->below);
+    bc->below = NULL;
+    bc->transport = NULL;
+}
+
+static const struct conn_transport proxy_transport = {.name = "proxy header",
+                                                      .recv = proxy_recv,
+                                                      .sendv = proxy_sendv,
+                                                      .shut = proxy_shut,
+                                                      .end = proxy_end};
+
+/* ---- the driver ---- */
+
+static void proxy_close(brg_conn *bc)
+{
+    BRG_ASSERT(bc->driver == &proxy_driver && !bc->c);
+    bc->failed = 1;
+    loop_close(bc->loop, bc);
+}
+
+static apr_time_t proxy_due(const brg_conn *bc)
+{
+    APR_OPTIONAL_FN_TYPE(brg_read_timeouts_of) *limits =
+        APR_RETRIEVE_OPTIONAL_FN(brg_read_timeouts_of);
+    apr_interval_time_t most = bc->base->timeout;
+    brg_read_timeouts of;
+
+    memset(&of, 0, sizeof of);
+    if (limits)
+        limits(bc->base, &of);
+    if (of.header.first_us && of.header.first_us < most)
+        most = of.header.first_us;
+    return bc->head_began + most;
+}
+
+static void proxy_run(brg_conn *bc)
+{
+    BRG_ASSERT(loop_self() == bc->loop && bc->state == CONN_HEAD &&
+               bc->transport == &proxy_transport);
+    conn_in_release(bc);
+    if (bc->failed || bc->read_eof || loop_poll(bc->loop, bc))
+        proxy_close(bc);
+    else if (!bc->timer.prev)
+        wheel_set(&bc->loop->wheel, &bc->timer, proxy_due(bc));
+}
+
+static void proxy_expired(brg_conn *bc)
+{
+    ap_log_error(APLOG_MARK, APLOG_INFO, 0, bc->base,
+                 "RemoteIPProxyProtocol: no header in time; a connection is closed");
+    proxy_close(bc);
+}
+
+/* A connection in its header is never with a worker. */
+static void proxy_refused(brg_conn *bc)
+{
+    BRG_ASSERT(bc->state != CONN_WORKER);
+}
+
+static const struct conn_driver proxy_driver = {.name = "proxy header",
+                                                .run = proxy_run,
+                                                .expired = proxy_expired,
+                                                .drop = proxy_close,
+                                                .refused = proxy_refused,
+                                                .work = proxy_refused};
+
+/* ---- new connections ---- */
+
+static int proxy_is_excepted(const brg_conn *bc)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } peer;
+    socklen_t len = sizeof peer;
+    apr_sockaddr_t address;
+
+    if (!proxy_exceptions || getpeername(bc->fd, &peer.any, &len))
+        return 0;
+    memset(&address, 0, sizeof address);
+    address.family = peer.any.sa_family;
+    if (peer.any.sa_family == AF_INET)
+        address.sa.sin = peer.v4;
+    else
+        address.sa.sin6 = peer.v6;
+    address.ipaddr_len = peer.any.sa_family == AF_INET ? 4 : 16;
+    address.ipaddr_ptr = peer.any.sa_family == AF_INET ? (void *)&address.sa.sin.sin_addr
+                                                       : (void *)&address.sa.sin6.sin6_addr;
+    for (int i = 0; i < proxy_exceptions->nelts; i++)
+        if (apr_ipsubnet_test(APR_ARRAY_IDX(proxy_exceptions, i, remoteip_proxy).net, &address))
+            return 1;
+    return 0;
+}
+
+static void proxy_accepted(brg_conn *bc)
+{
+    proxy_wait *w;
+
+    BRG_ASSERT(!bc->below && !bc->transport && !bc->peer);
+    vhost_of_connection(bc);
+    if (remoteip_conf_of(bc->base)->expects != 1 || proxy_is_excepted(bc)) {
+        loop_front_done(bc);
+        return;
+    }
+    if (!(w = calloc(1, sizeof *w))) {
+        loop_front_done(bc);
+        bc->failed = 1;
+        return;
+    }
+    w->tag = PROXY_TAG;
+    bc->below = w;
+    bc->driver = &proxy_driver;
+    bc->transport = &proxy_transport;
+}
+
+void proxy_expect(int on, const apr_array_header_t *exceptions)
+{
+    proxy_exceptions = exceptions;
+    loop_front_set(on ? proxy_accepted : NULL);
+}

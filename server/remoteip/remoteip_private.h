@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_REMOTEIP_REMOTEIP_PRIVATE_H
+#define BRIGADE_REMOTEIP_REMOTEIP_PRIVATE_H
+
+/**
+ * @file remoteip_private.h
+ * The built-in remoteip module: whom a proxy in front of the server asks for. mod_remoteip.c has directives and hooks,
+ * remoteip_forwarded.c the request field that proxies fill in, proxy_header.c and proxy_transport.c the PROXY protocol.
+ */
+#include "httpd.h"
+#include "http_config.h"
+#include "conn.h"
+
+extern module remoteip_module;
+
+/** A proxy, or a network of them. */
+typedef struct remoteip_proxy {
+    apr_ipsubnet_t *net;
+    int internal; /**< one that may name private addresses, and is not named itself */
+} remoteip_proxy;
+
+typedef struct remoteip_conf {
+    const char *field;           /**< RemoteIPHeader; NULL: none */
+    const char *proxies_field;   /**< RemoteIPProxiesHeader; NULL: none */
+    apr_array_header_t *proxies; /**< of remoteip_proxy; NULL: all are trusted */
+    int own;                     /**< RemoteIPProxyProtocol of this host; -1: not set */
+    int expects;                 /**< what holds for its addresses; -1: not set */
+} remoteip_conf;
+
+static inline const remoteip_conf *remoteip_conf_of(const server_rec *s)
+{
+    return ap_get_module_config(s->module_config, &remoteip_module);
+}
+
+/** Take the client's address from the request field, as far as proxies are trusted. Threads: the request's. */
+void remoteip_forwarded(request_rec *r, const remoteip_conf *conf);
+
+/** 1 if the PROXY header is expected on new connections. Main thread; until the next restart. */
+void proxy_expect(int on, const apr_array_header_t *exceptions);
+
+#endif
