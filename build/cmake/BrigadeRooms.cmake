@@ -38,7 +38,8 @@ set(BRIGADE_API_ROOMS
     filters
     filters/compress
     filters/ssi
-    modules)
+    modules
+    modules/asn)
 
 # brigade_room_target(ROOM OUT): the name of a room's object library.
 function(brigade_room_target room out)

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory of a table: blocks by size, and when one that was given up may be used again. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "brigade/assert.h"
+#include "asn_private.h"
+
+/* What announcements leave alone, so that routes can still be taken away from a table that is full. */
+#define SPARE (256u << 10)
+#define CHUNK 4096
+
+static apr_status_t table_unmap(void *data)
+{
+    brg_asn_table *t = data;
+
+    munmap(t, t->size);
+    return APR_SUCCESS;
+}
+
+apr_status_t brg_asn_table_create(brg_asn_table **table, size_t bytes, apr_pool_t *p)
+{
+    size_t least = sizeof(brg_asn_table) + 4 * SPARE;
+    void *at;
+
+    if (bytes < least)
+        bytes = least;
+    at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+              0);
+    if (at == MAP_FAILED)
+        return errno;
+    *table = at;
+    (*table)->size = bytes;
+    apr_pool_cleanup_register(p, at, table_unmap, apr_pool_cleanup_null);
+    return APR_SUCCESS;
+}
+
+size_t brg_asn_table_bytes(const brg_asn_table *table)
+{
+    return (size_t)asn_get_wide(&table->bytes);
+}
+
+void asn_account(brg_asn_writer *w)
+{
+    asn_put_wide(&w->table->bytes, w->next + sizeof *w + w->interned_size * sizeof *w->interned);
+}
+
+static size_t step_of(int kind)
+{
+    return kind == BLOCK_NODE ? NODE_STEP : DATA_STEP;
+}
+
+static size_t class_of(int kind, size_t bytes)
+{
+    return (bytes + step_of(kind) - 1) / step_of(kind);
+}
+
+/* Readers that were overtaken may look at a free block: its link is a word like all others. */
+static void push(brg_asn_writer *w, int kind, size_t class, uint32_t at)
+{
+    asn_put(asn_at(w->table, at), w->free[kind][class]);
+    w->free[kind][class] = at;
+}
+
+static uint32_t pop(brg_asn_writer *w, int kind, size_t class)
+{
+    uint32_t at = w->free[kind][class];
+
+    if (at)
+        w->free[kind][class] = asn_get(asn_at(w->table, at));
+    return at;
+}
+
+/* Bytes that were never used. */
+static size_t fresh(brg_asn_writer *w, size_t bytes, int spare)
+{
+    size_t at = (w->next + NODE_STEP - 1) / NODE_STEP * NODE_STEP;
+
+    if (at + bytes + BLOCK_LARGEST + (spare ? 0 : SPARE) > w->table->size)
+        return 0;
+    w->next = at + bytes;
+    asn_account(w);
+    return at;
+}
+
+static size_t fresh_data(brg_asn_writer *w, size_t bytes, int spare)
+{
+    size_t at, rest = w->chunk_end - w->chunk;
+
+    if (rest < bytes) {
+        if (!(at = fresh(w, CHUNK, spare)))
+            return 0;
+        for (size_t most; rest; rest -= most, w->chunk += most) { /* of no use for this one */
+            most = rest < BLOCK_LARGEST ? rest : BLOCK_LARGEST;
+            push(w, BLOCK_DATA, most / DATA_STEP, (uint32_t)(w->chunk / ASN_UNIT));
+        }
+        w->chunk = at;
+        w->chunk_end = at + CHUNK;
+    }
+    at = w->chunk;
+    w->chunk += bytes;
+    return at;
+}
+
+uint32_t asn_take(brg_asn_writer *w, int kind, size_t bytes, int spare)
+{
+    size_t class = class_of(kind, bytes), at;
+    uint32_t used = pop(w, kind, class);
+
+    BRG_ASSERT(bytes && bytes <= BLOCK_LARGEST);
+    if (used)
+        return used;
+    bytes = class * step_of(kind);
+    at = kind == BLOCK_NODE ? fresh(w, bytes, spare) : fresh_data(w, bytes, spare);
+    return (uint32_t)(at / ASN_UNIT);
+}
+
+void asn_retire(brg_asn_writer *w, int kind, uint32_t at, size_t bytes)
+{
+    asn_retired *r = &w->kept[w->retired % ASN_TABLE_KEPT];
+
+    BRG_ASSERT(at && (size_t)at * ASN_UNIT + bytes <= w->table->size);
+    asn_put_wide(&w->table->retired, ++w->retired);
+    if (r->at)
+        push(w, r->kind, r->class, r->at);
+    *r = (asn_retired){at, (uint16_t)class_of(kind, bytes), (uint16_t)kind};
+}
+
+brg_asn_writer *brg_asn_writer_begin(brg_asn_table *table)
+{
+    brg_asn_writer *w = calloc(1, sizeof *w);
+
+    if (!w)
+        return NULL;
+    w->table = table;
+    for (int i = 0; i < ASN_TABLE_RIBS; i++) {
+        asn_put(&table->ribs[i].ready, 0);
+        for (int f = 0; f < 2; f++) {
+            asn_put(&table->ribs[i].root[f], 0);
+            asn_put(&table->ribs[i].routes[f], 0);
+        }
+    }
+    /* Readers may be in what the last writer made. */
+    w->retired = asn_get_wide(&table->retired) + 2 * ASN_TABLE_KEPT;
+    asn_put_wide(&table->retired, w->retired);
+    w->next = sizeof *table;
+    asn_account(w);
+    return w;
+}
+
+void brg_asn_writer_end(brg_asn_writer *w)
+{
+    for (int i = 0; i < ASN_TABLE_RIBS; i++)
+        free(w->fresh[i]);
+    free(w->interned);
+    free(w);
+}
