@@ -52,7 +52,6 @@ typedef struct tls_loop {
     int steps;                 /**< handshake steps in it */
     apr_time_t steps_began;    /**< the first of them; of clock_monotonic() */
     tls_aead *aead[TLS_AEADS]; /**< NULL: OpenSSL has none */
-    EVP_KDF *prf;
     tls_kdf *kdf;
     SSL *shared[TLS_SHARED]; /**< see tls_share() */
     int shared_next;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The key derivation of TLS 1.3 (RFC 8446, 7.1; RFC 5869), as a provider of OpenSSL's for a loop's
- * OSSL_LIB_CTX. A handshake derives some fifteen keys, and OpenSSL's own derivation looks up and makes
- * its digests and contexts anew for each: a tenth of a handshake. And the secrets that records of our own
+/* The key derivation of TLS 1.3 (RFC 8446, 7.1; RFC 5869) and of TLS 1.2 (tls_prf.c), as a provider of
+ * OpenSSL's for a loop's OSSL_LIB_CTX. A handshake derives some fifteen keys, and OpenSSL's own derivation
+ * looks up and makes its digests and contexts anew for each: a tenth of a full handshake of TLS 1.3, half
+ * of one of TLS 1.2 that takes a session up. And the secrets that records of our own
  * need come by here; the key log callback prints all secrets as text, which is another tenth. */
 #include "tls_record_private.h"
 #include "brigade/assert.h"
@@ -14,60 +15,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_MOST 128 /* of SHA-384 */
-#define INFO_MOST 514  /* HkdfLabel: a length, two strings of up to 255 bytes with theirs */
+#define INFO_MOST 514 /* HkdfLabel: a length, two strings of up to 255 bytes with theirs */
 
 struct tls_kdf {
     OSSL_PROVIDER *ours, *standard;
     EVP_MD *sha256, *sha384;
+    EVP_KDF *prf; /* the standard one, for TLS 1.0 and 1.1 */
 };
 
-/* ---- HMAC and HKDF ---- */
-
-typedef struct piece {
-    const void *data;
-    size_t len;
-} piece;
-
-static int hmac_half(EVP_MD_CTX *c, const EVP_MD *md, const unsigned char *pad, size_t block,
-                     const piece *pieces, int n, unsigned char *out)
-{
-    int ok = EVP_DigestInit_ex2(c, md, NULL) == 1 && EVP_DigestUpdate(c, pad, block) == 1;
-
-    for (int i = 0; ok && i < n; i++)
-        ok = !pieces[i].len || EVP_DigestUpdate(c, pieces[i].data, pieces[i].len) == 1;
-    return ok && EVP_DigestFinal_ex(c, out, NULL) == 1;
-}
-
-static int hmac(EVP_MD_CTX *c, const EVP_MD *md, const void *key, size_t key_len,
-                const piece *pieces, int n, unsigned char *out)
-{
-    unsigned char pad[BLOCK_MOST];
-    size_t block = (size_t)EVP_MD_get_block_size(md), len = (size_t)EVP_MD_get_size(md);
-    piece inner = {out, len};
-    int ok;
-
-    if (block > sizeof pad || key_len > block)
-        return 0;
-    memset(pad, 0x36, block);
-    for (size_t i = 0; i < key_len; i++)
-        pad[i] ^= ((const unsigned char *)key)[i];
-    ok = hmac_half(c, md, pad, block, pieces, n, out);
-    for (size_t i = 0; i < block; i++)
-        pad[i] ^= 0x36 ^ 0x5c;
-    ok = ok && hmac_half(c, md, pad, block, &inner, 1, out);
-    OPENSSL_cleanse(pad, sizeof pad);
-    return ok;
-}
+/* ---- HKDF ---- */
 
 /* What is asked for. */
 typedef struct asked {
     const EVP_MD *md;
     int extract;
-    piece key, salt, prefix, label, data;
+    tls_piece key, salt, prefix, label, data;
+    tls_piece secret, seeds[TLS_PIECES - 1]; /* of the PRF */
+    int seeds_n;
 } asked;
 
-static size_t info_of(const asked *a, piece data, size_t len, unsigned char *info)
+static size_t info_of(const asked *a, tls_piece data, size_t len, unsigned char *info)
 {
     size_t at = 3;
 
@@ -88,7 +55,7 @@ static size_t info_of(const asked *a, piece data, size_t len, unsigned char *inf
     return at + data.len;
 }
 
-static int expand(EVP_MD_CTX *c, const asked *a, piece key, piece data, unsigned char *out,
+static int expand(EVP_MD_CTX *c, const asked *a, tls_piece key, tls_piece data, unsigned char *out,
                   size_t len)
 {
     unsigned char info[INFO_MOST], block[EVP_MAX_MD_SIZE], number = 1;
@@ -96,10 +63,10 @@ static int expand(EVP_MD_CTX *c, const asked *a, piece key, piece data, unsigned
     int ok = info_len && len <= 255 * size;
 
     for (size_t done = 0; ok && done < len; number++) {
-        const piece pieces[] = {{block, done ? size : 0}, {info, info_len}, {&number, 1}};
+        const tls_piece pieces[] = {{block, done ? size : 0}, {info, info_len}, {&number, 1}};
         size_t n = len - done < size ? len - done : size;
 
-        ok = hmac(c, a->md, key.data, key.len, pieces, 3, block);
+        ok = tls_hmac(c, a->md, key, pieces, 3, block);
         memcpy(out + done, block, n);
         done += n;
     }
@@ -113,14 +80,14 @@ static int extract(EVP_MD_CTX *c, const asked *a, unsigned char *out, size_t len
     static const unsigned char zeros[EVP_MAX_MD_SIZE];
     unsigned char salt[EVP_MAX_MD_SIZE], empty[EVP_MAX_MD_SIZE];
     size_t size = (size_t)EVP_MD_get_size(a->md);
-    piece key = a->key.data ? a->key : (piece){zeros, size}, nothing = {empty, size};
+    tls_piece key = a->key.data ? a->key : (tls_piece){zeros, size}, nothing = {empty, size};
     size_t salt_len = a->salt.data ? size : 0;
     int ok = len == size;
 
     if (ok && salt_len)
         ok = EVP_DigestInit_ex2(c, a->md, NULL) == 1 && EVP_DigestFinal_ex(c, empty, NULL) == 1 &&
              expand(c, a, a->salt, nothing, salt, size);
-    ok = ok && hmac(c, a->md, salt, salt_len, &key, 1, out);
+    ok = ok && tls_hmac(c, a->md, (tls_piece){salt, salt_len}, &key, 1, out);
     OPENSSL_cleanse(salt, sizeof salt);
     return ok;
 }
@@ -147,14 +114,30 @@ static void kdf_learn(const asked *a, const unsigned char *secret, size_t len)
         return;
     if (label_is(a, "c ap traffic")) {
         memcpy(rec->in.secret, secret, len);
-        rec->known |= 1;
+        rec->known |= TLS_KNOWS_CLIENT;
     } else if (label_is(a, "s ap traffic")) {
         memcpy(rec->out.secret, secret, len);
-        rec->known |= 2;
+        rec->known |= TLS_KNOWS_SERVER;
         rec->out.seq = 0; /* tls_keys_count() */
     } else {
         return;
     }
+    rec->secret_len = (uint8_t)len;
+}
+
+/* The key block of TLS 1.2. */
+static void prf_learn(const asked *a, const unsigned char *block, size_t len)
+{
+    static const char label[] = "key expansion";
+    tls_records *rec = kdf_listens;
+    size_t first = len < TLS_SECRET_MOST ? len : TLS_SECRET_MOST;
+
+    if (!rec || len > (size_t)2 * TLS_SECRET_MOST || a->seeds[0].len != sizeof label - 1 ||
+        memcmp(a->seeds[0].data, label, sizeof label - 1) != 0)
+        return;
+    memcpy(rec->in.secret, block, first);
+    memcpy(rec->out.secret, block + first, len - first);
+    rec->known |= TLS_KNOWS_BLOCK;
     rec->secret_len = (uint8_t)len;
 }
 
@@ -163,7 +146,7 @@ static void kdf_learn(const asked *a, const unsigned char *secret, size_t len)
 static OSSL_FUNC_kdf_newctx_fn kdf_new;
 static OSSL_FUNC_kdf_freectx_fn kdf_free;
 static OSSL_FUNC_kdf_reset_fn kdf_reset;
-static OSSL_FUNC_kdf_derive_fn kdf_derive;
+static OSSL_FUNC_kdf_derive_fn kdf_derive, prf_derive;
 static OSSL_FUNC_kdf_set_ctx_params_fn kdf_set;
 static OSSL_FUNC_kdf_settable_ctx_params_fn kdf_settable;
 
@@ -212,21 +195,32 @@ static const OSSL_PARAM *kdf_settable(void *data, void *provider)
                                        OSSL_PARAM_octet_string(OSSL_KDF_PARAM_PREFIX, NULL, 0),
                                        OSSL_PARAM_octet_string(OSSL_KDF_PARAM_LABEL, NULL, 0),
                                        OSSL_PARAM_octet_string(OSSL_KDF_PARAM_DATA, NULL, 0),
+                                       OSSL_PARAM_octet_string(OSSL_KDF_PARAM_SECRET, NULL, 0),
+                                       OSSL_PARAM_octet_string(OSSL_KDF_PARAM_SEED, NULL, 0),
                                        OSSL_PARAM_END};
 
     return names;
 }
 
 /* EVP_MD_is_a() takes thousands of instructions. */
-static const EVP_MD *asked_digest(const tls_kdf *kdf, const OSSL_PARAM *p)
+static const EVP_MD *asked_digest(const tls_kdf *kdf, const char *name)
 {
-    const char *name = p->data;
-
     if (!strcmp(name, "SHA2-384") || !strcmp(name, "SHA384"))
         return kdf->sha384;
     if (!strcmp(name, "SHA2-256") || !strcmp(name, "SHA256") || EVP_MD_is_a(kdf->sha256, name))
         return kdf->sha256;
     return EVP_MD_is_a(kdf->sha384, name) ? kdf->sha384 : NULL;
+}
+
+/* Each comes behind those before it. */
+static int asked_seed(asked *a, const OSSL_PARAM *p)
+{
+    if (!p->data_size)
+        return 1;
+    if (a->seeds_n == (int)(sizeof a->seeds / sizeof *a->seeds))
+        return 0;
+    a->seeds[a->seeds_n++] = (tls_piece){p->data, p->data_size};
+    return 1;
 }
 
 static int asked_param(const tls_kdf *kdf, asked *a, const OSSL_PARAM *p)
@@ -238,16 +232,19 @@ static int asked_param(const tls_kdf *kdf, asked *a, const OSSL_PARAM *p)
                  {OSSL_KDF_PARAM_SALT, offsetof(asked, salt)},
                  {OSSL_KDF_PARAM_PREFIX, offsetof(asked, prefix)},
                  {OSSL_KDF_PARAM_LABEL, offsetof(asked, label)},
+                 {OSSL_KDF_PARAM_SECRET, offsetof(asked, secret)},
                  {OSSL_KDF_PARAM_DATA, offsetof(asked, data)}};
     int mode = 0;
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!strcmp(p->key, texts[i].name)) {
-            *(piece *)(void *)((char *)a + texts[i].at) = (piece){p->data, p->data_size};
+            *(tls_piece *)(void *)((char *)a + texts[i].at) = (tls_piece){p->data, p->data_size};
             return 1;
         }
+    if (!strcmp(p->key, OSSL_KDF_PARAM_SEED))
+        return asked_seed(a, p);
     if (!strcmp(p->key, OSSL_KDF_PARAM_DIGEST))
-        return (a->md = asked_digest(kdf, p)) != NULL;
+        return (a->md = asked_digest(kdf, p->data)) != NULL;
     if (strcmp(p->key, OSSL_KDF_PARAM_MODE))
         return 1;
     if (!OSSL_PARAM_get_int(p, &mode) ||
@@ -257,16 +254,21 @@ static int asked_param(const tls_kdf *kdf, asked *a, const OSSL_PARAM *p)
     return 1;
 }
 
+static int asked_all(const tls_kdf *kdf, asked *a, const OSSL_PARAM params[])
+{
+    memset(a, 0, sizeof *a);
+    for (const OSSL_PARAM *p = params; p && p->key; p++)
+        if (!asked_param(kdf, a, p))
+            return 0;
+    return a->md != NULL;
+}
+
 static int kdf_derive(void *data, unsigned char *out, size_t len, const OSSL_PARAM params[])
 {
     const kdf_context *c = data;
     asked a;
 
-    memset(&a, 0, sizeof a);
-    for (const OSSL_PARAM *p = params; p && p->key; p++)
-        if (!asked_param(c->kdf, &a, p))
-            return 0;
-    if (!a.md)
+    if (!asked_all(c->kdf, &a, params))
         return 0;
     if (a.extract)
         return extract(c->digest, &a, out, len);
@@ -276,20 +278,53 @@ static int kdf_derive(void *data, unsigned char *out, size_t len, const OSSL_PAR
     return 1;
 }
 
+/* A digest that is not ours: MD5 and SHA-1 together, of TLS 1.0 and 1.1. */
+static int prf_standard(const tls_kdf *kdf, unsigned char *out, size_t len,
+                        const OSSL_PARAM params[])
+{
+    EVP_KDF_CTX *c = EVP_KDF_CTX_new(kdf->prf);
+    int ok = c && EVP_KDF_derive(c, out, len, params) == 1;
+
+    EVP_KDF_CTX_free(c);
+    return ok;
+}
+
+static int prf_derive(void *data, unsigned char *out, size_t len, const OSSL_PARAM params[])
+{
+    const kdf_context *c = data;
+    asked a;
+
+    if (!asked_all(c->kdf, &a, params) || !a.secret.data || !a.seeds_n)
+        return prf_standard(c->kdf, out, len, params);
+    if (!tls_prf(c->digest, a.md, a.secret, a.seeds, a.seeds_n, out, len))
+        return 0;
+    prf_learn(&a, out, len);
+    return 1;
+}
+
 /* ---- the provider ---- */
+
+#define PROVIDER_FUNCTIONS(derive)                                             \
+    {                                                                          \
+        {OSSL_FUNC_KDF_NEWCTX, (void (*)(void))kdf_new},                       \
+            {OSSL_FUNC_KDF_FREECTX, (void (*)(void))kdf_free},                 \
+            {OSSL_FUNC_KDF_RESET, (void (*)(void))kdf_reset},                  \
+            {OSSL_FUNC_KDF_DERIVE, (void (*)(void))(derive)},                  \
+            {OSSL_FUNC_KDF_SET_CTX_PARAMS, (void (*)(void))kdf_set},           \
+            {OSSL_FUNC_KDF_SETTABLE_CTX_PARAMS, (void (*)(void))kdf_settable}, \
+        {                                                                      \
+            0, NULL                                                            \
+        }                                                                      \
+    }
 
 static const OSSL_ALGORITHM *provider_query(void *kdf, int operation, int *no_store)
 {
-    static const OSSL_DISPATCH functions[] = {
-        {OSSL_FUNC_KDF_NEWCTX, (void (*)(void))kdf_new},
-        {OSSL_FUNC_KDF_FREECTX, (void (*)(void))kdf_free},
-        {OSSL_FUNC_KDF_RESET, (void (*)(void))kdf_reset},
-        {OSSL_FUNC_KDF_DERIVE, (void (*)(void))kdf_derive},
-        {OSSL_FUNC_KDF_SET_CTX_PARAMS, (void (*)(void))kdf_set},
-        {OSSL_FUNC_KDF_SETTABLE_CTX_PARAMS, (void (*)(void))kdf_settable},
-        {0, NULL}};
+    static const OSSL_DISPATCH hkdf[] = PROVIDER_FUNCTIONS(kdf_derive),
+                               prf[] = PROVIDER_FUNCTIONS(prf_derive);
     static const OSSL_ALGORITHM algorithms[] = {
-        {OSSL_KDF_NAME_TLS1_3_KDF, "provider=brigade", functions, NULL}, {NULL, NULL, NULL, NULL}};
+        {OSSL_KDF_NAME_TLS1_3_KDF, "provider=brigade", hkdf, NULL},
+        {OSSL_KDF_NAME_TLS1_PRF, "provider=brigade", prf, NULL},
+        {NULL, NULL, NULL, NULL}};
 
     *no_store = 0;
     return operation == OSSL_OP_KDF ? algorithms : NULL;
@@ -318,7 +353,8 @@ static int provider_load(tls_kdf *kdf, OSSL_LIB_CTX *lib)
     kdf->standard = OSSL_PROVIDER_load(lib, "default");
     kdf->sha256 = EVP_MD_fetch(lib, "SHA256", NULL);
     kdf->sha384 = EVP_MD_fetch(lib, "SHA384", NULL);
-    return kdf->ours && kdf->standard && kdf->sha256 && kdf->sha384;
+    kdf->prf = EVP_KDF_fetch(lib, OSSL_KDF_NAME_TLS1_PRF, "provider=default");
+    return kdf->ours && kdf->standard && kdf->sha256 && kdf->sha384 && kdf->prf;
 }
 
 tls_kdf *tls_kdf_begin(OSSL_LIB_CTX *lib)
@@ -336,6 +372,7 @@ void tls_kdf_end(tls_kdf *kdf)
 {
     if (!kdf)
         return;
+    EVP_KDF_free(kdf->prf);
     EVP_MD_free(kdf->sha256);
     EVP_MD_free(kdf->sha384);
     if (kdf->ours)
@@ -352,7 +389,7 @@ int tls_expand_label(const tls_loop *l, const unsigned char *secret, size_t secr
                .prefix = {"tls13 ", 6},
                .label = {label, strlen(label)}};
     EVP_MD_CTX *c = EVP_MD_CTX_new();
-    int ok = c && expand(c, &a, (piece){secret, secret_len}, (piece){NULL, 0}, out, len);
+    int ok = c && expand(c, &a, (tls_piece){secret, secret_len}, (tls_piece){NULL, 0}, out, len);
 
     EVP_MD_CTX_free(c);
     return ok ? 0 : -1;

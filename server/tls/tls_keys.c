@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys of the server's own record layer, by what OpenSSL offers for that: TLS 1.3 by the secrets that
- * tls_kdf.c derives (RFC 8446, 7.1 to 7.3), TLS 1.2 by the master secret (RFC 5246, 6.3).
+ * tls_kdf.c derives (RFC 8446, 7.1 to 7.3), TLS 1.2 by the key block (RFC 5246, 6.3), which it derives, too.
  *
  * A connection is without such keys where its cipher suite has no AEAD of ours, or OpenSSL gave
  * something else than what is expected here: then OpenSSL goes on with its records. */
 #include "tls_record_private.h"
 #include "brigade/assert.h"
-#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/kdf.h>
 #include <openssl/obj_mac.h>
-#include <openssl/params.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,47 +25,13 @@ void tls_keys_begin(tls_loop *l)
     l->kdf = tls_kdf_begin(l->lib); /* first: it has to stand before the others */
     for (int i = 0; i < TLS_AEADS; i++)
         l->aead[i] = tls_aead_begin(l->lib, names[i]);
-    l->prf = EVP_KDF_fetch(l->lib, "TLS1-PRF", NULL);
 }
 
 void tls_keys_end(tls_loop *l)
 {
     for (int i = 0; i < TLS_AEADS; i++)
         tls_aead_end(l->aead[i]);
-    EVP_KDF_free(l->prf);
     tls_kdf_end(l->kdf);
-}
-
-/* ---- derivation ---- */
-
-static int keys_kdf(EVP_KDF *kdf, const OSSL_PARAM *params, unsigned char *out, size_t len)
-{
-    EVP_KDF_CTX *c = kdf ? EVP_KDF_CTX_new(kdf) : NULL;
-    int ok = c && EVP_KDF_derive(c, out, len, params) == 1;
-
-    EVP_KDF_CTX_free(c);
-    return ok ? 0 : -1;
-}
-
-static int keys_prf(const tls_loop *l, const char *digest, const unsigned char *master,
-                    size_t master_len, const SSL *ssl, unsigned char *out, size_t len)
-{
-    static char label[] = "key expansion";
-    unsigned char seed[sizeof label - 1 + 2 * SSL3_RANDOM_SIZE];
-    OSSL_PARAM params[4];
-
-    memcpy(seed, label, sizeof label - 1);
-    if (SSL_get_server_random(ssl, seed + sizeof label - 1, SSL3_RANDOM_SIZE) != SSL3_RANDOM_SIZE ||
-        SSL_get_client_random(ssl, seed + sizeof label - 1 + SSL3_RANDOM_SIZE, SSL3_RANDOM_SIZE) !=
-            SSL3_RANDOM_SIZE)
-        return -1;
-    params[0] =
-        OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, (char *)(uintptr_t)digest, 0);
-    params[1] = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SECRET, (void *)(uintptr_t)master,
-                                                  master_len);
-    params[2] = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SEED, seed, sizeof seed);
-    params[3] = OSSL_PARAM_construct_end();
-    return keys_kdf(l->prf, params, out, len);
 }
 
 /* ---- one direction ---- */
@@ -132,7 +95,7 @@ static int keys_13(const tls_loop *l, tls_records *rec)
     uint64_t sent = rec->out.seq;
     int failed;
 
-    if (rec->known != 3 || !rec->secret_len || sent > UINT8_MAX)
+    if (rec->known != (TLS_KNOWS_CLIENT | TLS_KNOWS_SERVER) || !rec->secret_len || sent > UINT8_MAX)
         return -1;
     rec->v13 = 1;
     failed = tls_half_begin(l, rec, &rec->in, 0) || tls_half_begin(l, rec, &rec->out, 1);
@@ -142,32 +105,27 @@ static int keys_13(const tls_loop *l, tls_records *rec)
 }
 
 /* The key block: the client's key, the server's, the client's IV, the server's. */
-static int keys_12(const tls_loop *l, tls_records *rec, const SSL *ssl)
+static int keys_12(const tls_loop *l, tls_records *rec)
 {
     const tls_aead *aead = rec->aead;
-    const EVP_MD *md = SSL_CIPHER_get_handshake_digest(SSL_get_current_cipher(ssl));
-    size_t key = aead->key_len, iv = TLS_IV, master_len;
-    unsigned char block[2 * KEY_MOST + 2 * TLS_IV], master[SSL_MAX_MASTER_KEY_LENGTH];
-    const SSL_SESSION *session = SSL_get_session(ssl);
+    const int explicit_iv = aead != l->aead[TLS_CHACHA20];
+    const size_t key = aead->key_len, iv = explicit_iv ? TLS_FIXED_IV : TLS_IV;
+    unsigned char block[2 * TLS_SECRET_MOST];
     int failed;
 
-    if (!session || !md)
+    if (!(rec->known & TLS_KNOWS_BLOCK) || rec->secret_len != 2 * key + 2 * iv)
         return -1;
-    if (aead != l->aead[TLS_CHACHA20]) {
-        rec->explicit_iv = 1;
-        iv = TLS_FIXED_IV;
-    }
-    master_len = SSL_SESSION_get_master_key(session, master, sizeof master);
-    failed = keys_prf(l, EVP_MD_get0_name(md), master, master_len, ssl, block, 2 * key + 2 * iv) ||
-             tls_half_key(&rec->in, aead, block, 0) ||
-             tls_half_key(&rec->out, aead, block + key, 1);
+    memcpy(block, rec->in.secret, TLS_SECRET_MOST);
+    memcpy(block + TLS_SECRET_MOST, rec->out.secret, TLS_SECRET_MOST);
+    rec->explicit_iv = explicit_iv;
+    failed =
+        tls_half_key(&rec->in, aead, block, 0) || tls_half_key(&rec->out, aead, block + key, 1);
     memcpy(rec->in.iv, block + 2 * key, iv);
     memcpy(rec->out.iv, block + 2 * key + iv, iv);
     memcpy(rec->in.secret, block, key);
     rec->in.seq = rec->out.seq = 1; /* Finished was 0 */
     rec->in_first = rec->out_first = 1;
     OPENSSL_cleanse(block, sizeof block);
-    OPENSSL_cleanse(master, sizeof master);
     return failed;
 }
 
@@ -191,7 +149,7 @@ int tls_keys_take(tls_conn *t)
         if (version == TLS1_3_VERSION)
             failed = keys_13(t->loop, rec);
         else if (version == TLS1_2_VERSION)
-            failed = keys_12(t->loop, rec, t->ssl);
+            failed = keys_12(t->loop, rec);
     }
     if (failed)
         tls_keys_drop(t);

@@ -49,9 +49,13 @@ typedef struct tls_half {
     unsigned char secret[TLS_SECRET_MOST]; /**< TLS 1.2: in.secret is the client's key */
 } tls_half;
 
+/** What a handshake told of keys. The block of TLS 1.2 begins in in.secret and goes on in out.secret. */
+enum { TLS_KNOWS_CLIENT = 1, TLS_KNOWS_SERVER = 2, TLS_KNOWS_BLOCK = 4 };
+
 struct tls_records {
     const tls_aead *aead; /**< the loop's */
-    uint8_t v13, explicit_iv, known, secret_len;
+    uint8_t v13, explicit_iv;
+    uint8_t known, secret_len;   /**< TLS_KNOWS_*, and bytes of that */
     uint8_t idle;                /**< records without data since the last with some */
     uint8_t warnings;            /**< alerts that are no end, in all */
     uint8_t update_due;          /**< the peer asked for a KeyUpdate */
@@ -86,9 +90,28 @@ int tls_half_begin(const tls_loop *l, const tls_records *rec, tls_half *h, int s
 /** Next keys of a direction, by KeyUpdate. @return 0, or -1: no memory */
 int tls_key_update(const tls_loop *l, tls_records *rec, tls_half *h, int seal);
 
+/** Bytes that are hashed. */
+typedef struct tls_piece {
+    const void *data;
+    size_t len;
+} tls_piece;
+
+#define TLS_PIECES \
+    7 /**< most of them: a link of the PRF, its label, and five seeds as OpenSSL has them */
+
 /** RFC 8446's HKDF-Expand-Label without a context. @return 0, or -1 */
 int tls_expand_label(const tls_loop *l, const unsigned char *secret, size_t secret_len,
                      const char *label, unsigned char *out, size_t len);
+
+/* ---- tls_prf.c ---- */
+
+/** HMAC of up to TLS_PIECES pieces. @param c  any; @param out  room for a digest. @return 1, or 0 */
+int tls_hmac(EVP_MD_CTX *c, const EVP_MD *md, tls_piece key, const tls_piece *pieces, int n,
+             unsigned char *out);
+
+/** The PRF of TLS 1.2: @a seeds are its label and what follows it. @return 1, or 0 */
+int tls_prf(EVP_MD_CTX *c, const EVP_MD *md, tls_piece secret, const tls_piece *seeds, int n,
+            unsigned char *out, size_t len);
 
 /* ---- tls_record.c ---- */
 

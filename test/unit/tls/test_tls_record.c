@@ -7,6 +7,8 @@
 #include <cmocka.h>
 #include <string.h>
 #include <openssl/evp.h>
+#include <openssl/kdf.h>
+#include <openssl/params.h>
 #include "tls_record_private.h"
 
 static void works_with_this_openssl(void **state)
@@ -35,6 +37,50 @@ static void keys_are_those_of_rfc_8448(void **state)
     assert_memory_equal(out, key, 16);
     assert_int_equal(tls_expand_label(&loop, secret, 32, "iv", out, 12), 0);
     assert_memory_equal(out, iv, 12);
+    tls_keys_end(&loop);
+    OSSL_LIB_CTX_free(loop.lib);
+}
+
+/* What OpenSSL's own makes of the same, by the name that both have. */
+static void prf_of(OSSL_LIB_CTX *lib, const char *whose, const char *digest, size_t secret,
+                   unsigned char *out, size_t len)
+{
+    unsigned char bytes[300];
+    EVP_KDF *kdf = EVP_KDF_fetch(lib, "TLS1-PRF", whose);
+    EVP_KDF_CTX *c = EVP_KDF_CTX_new(kdf);
+    OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string("digest", (char *)(uintptr_t)digest, 0),
+                           OSSL_PARAM_construct_octet_string("secret", bytes, secret),
+                           OSSL_PARAM_construct_octet_string("seed", bytes + 1, 13),
+                           OSSL_PARAM_construct_octet_string("seed", NULL, 0),
+                           OSSL_PARAM_construct_octet_string("seed", bytes + 5, 32),
+                           OSSL_PARAM_construct_octet_string("seed", bytes + 9, 32),
+                           OSSL_PARAM_construct_end()};
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(i * 7);
+    assert_int_equal(EVP_KDF_derive(c, out, len, params), 1);
+    EVP_KDF_CTX_free(c);
+    EVP_KDF_free(kdf);
+}
+
+static void prf_is_openssl_s(void **state)
+{
+    static const char *const digests[] = {"SHA2-256", "SHA2-384", "SHA2-512", "MD5-SHA1"};
+    static const size_t secrets[] = {1, 48, 64, 66, 128, 129, 256},
+                        lengths[] = {1, 12, 48, 72, 136};
+    unsigned char ours[136], theirs[136];
+    tls_loop loop;
+
+    memset(&loop, 0, sizeof loop);
+    loop.lib = OSSL_LIB_CTX_new();
+    tls_keys_begin(&loop);
+    for (size_t d = 0; d < 4; d++)
+        for (size_t s = 0; s < sizeof secrets / sizeof *secrets; s++)
+            for (size_t n = 0; n < sizeof lengths / sizeof *lengths; n++) {
+                prf_of(loop.lib, "provider=brigade", digests[d], secrets[s], ours, lengths[n]);
+                prf_of(loop.lib, "provider=default", digests[d], secrets[s], theirs, lengths[n]);
+                assert_memory_equal(ours, theirs, lengths[n]);
+            }
     tls_keys_end(&loop);
     OSSL_LIB_CTX_free(loop.lib);
 }
@@ -177,8 +223,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(works_with_this_openssl), cmocka_unit_test(keys_are_those_of_rfc_8448),
-        cmocka_unit_test(opened_as_sealed),        cmocka_unit_test(spoiled_is_refused),
-        cmocka_unit_test(types_are_told),          cmocka_unit_test(what_is_no_record)};
+        cmocka_unit_test(prf_is_openssl_s),        cmocka_unit_test(opened_as_sealed),
+        cmocka_unit_test(spoiled_is_refused),      cmocka_unit_test(types_are_told),
+        cmocka_unit_test(what_is_no_record)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
