@@ -9,9 +9,12 @@ import shutil
 def inline(text, links):
     """Text of an entry or how-to: `code`, **strong**, [text](address), <Section>; names of directives become links."""
     out = []
-    for part in re.split(r"(`[^`]+`|\[[^\]]+\]\([^)]+\)|\*\*[^*]+\*\*)", text):
+    for part in re.split(r"(`[^`]+`|<\w+>|\[[^\]]+\]\([^)]+\)|\*\*[^*]+\*\*)", text):
         if part.startswith("`") and len(part) > 1:
             out.append(f"<code>{linked(part[1:-1], links)}</code>")
+        elif re.fullmatch(r"<\w+>", part):
+            target = links.get(part[1:-1].lower())
+            out.append(f'<a href="{target}">{html.escape(part)}</a>' if target else html.escape(part))
         elif part.startswith("["):
             name, address = re.match(r"\[([^\]]+)\]\(([^)]+)\)", part).groups()
             out.append(f'<a href="{html.escape(address)}">{html.escape(name)}</a>')

@@ -111,3 +111,24 @@ def test_completion(tmp_path):
     assert {"DUMP_VHOSTS", "DUMP_CACHE"} <= complete(program, "-D", "DUMP")
     assert "--advice" in complete(program, "--a")
     assert complete(ROOT / "build/tools/brigade-migrate", "--tr") == {"--try"}
+
+
+def howto_blocks():
+    for path in sorted((ROOT / "build/man/howto").glob("*.md")):
+        for i, text in enumerate(re.findall(r"^```apache\n(.*?)^```$", path.read_text(), re.M | re.S)):
+            yield pytest.param(text, id=f"{path.stem}-{i}")
+
+
+@pytest.mark.parametrize("text", howto_blocks())
+def test_howto_configurations(tmp_path, text):
+    """What the how-tos put into a configuration is taken. Certificates are made where they are named."""
+    for module in re.findall(r"^LoadModule \S+\s+(/\S+)", text, re.M):
+        if not pathlib.Path(module).exists():
+            pytest.skip(f"{module} is not installed")
+    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
+    if "SSLEngine" in text:
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
+                        "-subj", "/CN=www.example.org", "-keyout", key, "-out", cert], check=True, capture_output=True, timeout=60)
+    text = re.sub(r"/etc/letsencrypt/\S+fullchain.pem", str(cert), re.sub(r"/etc/letsencrypt/\S+privkey.pem", str(key), text))
+    done = run(tmp_path, [text.replace("/tmp/requests.trace", str(tmp_path / "trace"))])
+    assert done.returncode == 0, done.stderr
