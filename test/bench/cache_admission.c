@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hit rates of what decides what the cache stores, on generated traces: plain LRU, what was here
+ * Hit rates of what decides what the cache stores, on generated traces or a recorded one: plain LRU, S3-FIFO, what was here
  * before (a table of marks with one place each, then LRU) and cache_admission.c. As in the server a
  * request that finds nothing is counted, the next one arms an entry, the one after that fills it:
- * the earliest hit is that of the fourth request; plain LRU has the second.
+ * the earliest hit is that of the fourth request; plain LRU and S3-FIFO have the second.
  *
- *   cache_admission [ENTRIES]
+ * S3-FIFO (Yang and others, SOSP 2023): new items enter a queue with a tenth of the places; those asked for again while they are
+ * there move to the main queue, the others leave and are remembered by name for as many evictions as there are places. What is
+ * asked for again then enters the main queue, whose oldest gets another round for each time that it was asked for, up to three.
+ *
+ *   cache_admission [ENTRIES [FILE]]
+ *
+ * FILE has the targets of recorded requests in their order, one a line: awk '{print $7}' access_log
  */
 #include "cache_admission.h"
 #include "keyed_hash.h"
@@ -14,20 +20,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LRU, ONE_PLACE, ADMISSION, POLICIES };
+enum { LRU, S3_FIFO, ONE_PLACE, ADMISSION, POLICIES };
 
 typedef struct item {
     struct item *newer, *older;
     int state; /* 0 not stored, 1 armed, 2 filled */
+    long left; /* S3-FIFO: which eviction from the small queue it was, from 1 */
     uint8_t uses;
     admission_stamp stamp;
     uint64_t hash;
 } item;
 
+typedef struct queue {
+    item *newest, *oldest;
+    long n;
+} queue;
+
 static long capacity = 4000, stored;
 static item *items, *newest, *oldest;
 static uint32_t marks[8192];
 static cache_admission admission;
+static queue small_queue, main_queue;
+static long evictions;
 
 static void unlink_item(item *e)
 {
@@ -73,11 +87,76 @@ static int wanted(int policy, item *e, unsigned *count)
                           *count > admission_uses(&admission, oldest->uses, oldest->stamp) + 1);
 }
 
+/* ---- S3-FIFO ---- */
+
+static void enter(queue *q, item *e)
+{
+    e->newer = NULL;
+    e->older = q->newest;
+    *(q->newest ? &q->newest->newer : &q->oldest) = e;
+    q->newest = e;
+    q->n++;
+}
+
+static item *leave_oldest(queue *q)
+{
+    item *e = q->oldest;
+
+    q->oldest = e->newer;
+    *(e->newer ? &e->newer->older : &q->newest) = NULL;
+    q->n--;
+    return e;
+}
+
+static void evict_small(void)
+{
+    item *e = leave_oldest(&small_queue);
+
+    if (e->uses > 1) {
+        e->uses = 0;
+        enter(&main_queue, e);
+        return;
+    }
+    e->state = 0;
+    e->left = ++evictions;
+}
+
+static void evict_main(void)
+{
+    item *e = leave_oldest(&main_queue);
+
+    if (e->uses) {
+        e->uses--;
+        enter(&main_queue, e);
+    } else {
+        e->state = 0;
+    }
+}
+
+static int ask_s3_fifo(item *e)
+{
+    if (e->state) {
+        e->uses += e->uses < 3;
+        return 1;
+    }
+    while (small_queue.n + main_queue.n >= capacity)
+        if (small_queue.n > capacity / 10 || !main_queue.n)
+            evict_small();
+        else
+            evict_main();
+    e->state = 2;
+    e->uses = 0;
+    enter(e->left && evictions - e->left < capacity ? &main_queue : &small_queue, e);
+    return 0;
+}
+
 /* 1: a hit */
 static int ask(int policy, item *e)
 {
     unsigned count;
 
+    if (policy == S3_FIFO)
+        return ask_s3_fifo(e);
     if (policy == ADMISSION)
         admission_sample(&admission, (size_t)stored);
     if (e->state) {
@@ -172,6 +251,8 @@ static double run(int policy, const trace *t)
     memset(items, 0, (size_t)universe * sizeof *items);
     memset(marks, 0, sizeof marks);
     newest = oldest = NULL;
+    small_queue = main_queue = (queue){NULL, NULL, 0};
+    evictions = 0;
     stored = 0;
     trace_seed = 7;
     admission_destroy(&admission);
@@ -183,20 +264,87 @@ static double run(int policy, const trace *t)
     return 100.0 * (double)hits / (double)total;
 }
 
+/* ---- a recorded trace ---- */
+
+static long *recorded;
+
+static long trace_recorded(long i, double size)
+{
+    return recorded[i];
+}
+
+/* The number of a target: one that is new gets the next. @param table  universe places, 0: free */
+static long target_number(const char *line, size_t len, uint64_t *table, long places, long *known)
+{
+    uint64_t hash = keyed_hash_of(2, line, len) | 1;
+    long at = (long)(hash % (uint64_t)places);
+
+    while (table[2 * at] && table[2 * at] != hash)
+        at = (at + 1) % places;
+    if (!table[2 * at]) {
+        table[2 * at] = hash;
+        table[2 * at + 1] = (uint64_t)(*known)++;
+    }
+    return (long)table[2 * at + 1];
+}
+
+static int read_recorded(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    char line[8192];
+    long lines = 0, known = 0;
+    uint64_t *table;
+
+    if (!f) {
+        perror(path);
+        return 0;
+    }
+    while (fgets(line, sizeof line, f))
+        lines++;
+    rewind(f);
+    recorded = calloc((size_t)lines + 1, sizeof *recorded);
+    table = calloc((size_t)lines * 4 + 4, sizeof *table);
+    for (total = 0; total < lines && fgets(line, sizeof line, f);)
+        recorded[total++] =
+            target_number(line, strcspn(line, "\r\n"), table, 2 * lines + 2, &known);
+    free(table);
+    fclose(f);
+    universe = known > 0 ? known : 1;
+    return 1;
+}
+
+static void show(const trace *t)
+{
+    printf("%-32s", t->name);
+    for (int policy = 0; policy < POLICIES; policy++)
+        printf(" %8.1f", run(policy, t));
+    printf("\n");
+}
+
+static void show_generated(void)
+{
+    for (size_t t = 0; t < sizeof traces / sizeof *traces; t++) {
+        trace_weigh(universe, traces[t].power);
+        show(&traces[t]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     capacity = argc > 1 ? atol(argv[1]) : capacity;
     universe = 20 * capacity;
     total = 60 * capacity;
-    items = calloc((size_t)universe, sizeof *items);
-    printf("hit rates in per cent, %ld entries, %ld requests\n%-32s %8s %9s %9s\n", capacity, total,
-           "trace", "LRU", "one place", "admission");
-    for (size_t t = 0; t < sizeof traces / sizeof *traces; t++) {
-        trace_weigh(universe, traces[t].power);
-        printf("%-32s", traces[t].name);
-        for (int policy = 0; policy < POLICIES; policy++)
-            printf(" %8.1f", run(policy, &traces[t]));
-        printf("\n");
+    if (capacity < 10 || (argc > 2 && !read_recorded(argv[2]))) {
+        fprintf(stderr, "cache_admission [ENTRIES (10 or more) [FILE]]\n");
+        return 1;
     }
+    items = calloc((size_t)universe, sizeof *items);
+    printf(
+        "hit rates in per cent, %ld entries, %ld requests for %ld targets\n%-32s %8s %8s %8s %8s\n",
+        capacity, total, universe, "trace", "LRU", "S3-FIFO", "before", "now");
+    if (argc > 2)
+        show(&(trace){argv[2], trace_recorded, 0, 1});
+    else
+        show_generated();
     return 0;
 }
