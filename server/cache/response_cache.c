@@ -427,6 +427,8 @@ void cache_create(brg_loop *loop)
     c->buckets_n = buckets_for(conf);
     if (conf->file_cache_validate == BRG_VALIDATE_INOTIFY)
         c->watch = watch_set_create((size_t)conf->file_cache_entries_n);
+    if (c->watch && !loop->prefork) /* modules' waits are that thread's, too */
+        watch_ring_open(c->watch);
 }
 
 void cache_destroy(brg_loop *loop)

@@ -67,6 +67,7 @@ watch_set *watch_set_create(size_t expected)
 
 void watch_set_forget(watch_set *w)
 {
+    watch_ring_close(w);
     if (w->ready >= 0)
         close(w->ready);
     if (w->mounts >= 0)
@@ -193,6 +194,9 @@ void watch_drain(watch_set *w)
     struct epoll_event ready[2];
     int n;
 
+    if (watch_ring_silent(w))
+        return;
+    w->counts.looks++;
     do
         n = epoll_wait(w->ready, ready, 2, 0);
     while (n < 0 && errno == EINTR);
@@ -203,4 +207,5 @@ void watch_drain(watch_set *w)
             set_mounted(w);
         else
             drain_events(w);
+    watch_ring_arm(w);
 }

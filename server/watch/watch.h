@@ -57,7 +57,14 @@ void watch_set_forget(watch_set *w);
 /** A descriptor that is readable when there is something to read for watch_drain(). */
 int watch_fd(const watch_set *w);
 
-/** Read what happened since the last call. One system call when nothing did. */
+/**
+ * From now on watch_drain() makes no system call when nothing happened, if the kernel has io_uring and lets this process
+ * use it. All further calls must be those of one thread, whose waits may end early (EINTR) when something happens.
+ */
+void watch_ring_open(watch_set *w);
+
+/** Read what happened since the last call: all that did before the calling thread last returned from a system call. One
+ * system call when nothing did, or none: see watch_ring_open(). */
 void watch_drain(watch_set *w);
 
 /** For watch_add(): the owner depends on every entry of the path's last directory: one that the
@@ -92,6 +99,7 @@ size_t watch_owner_bytes(const watch_owner *owner);
 
 /** What has happened since the set was made. */
 typedef struct watch_counts {
+    uint64_t looks;    /**< how often the kernel was asked whether there is something */
     uint64_t events;   /**< read from inotify */
     uint64_t flushes;  /**< how often everything was dropped: events were lost */
     uint64_t mounts;   /**< how often the mount table changed: what lies elsewhere stays */

@@ -5,7 +5,8 @@
 /**
  * @file watch_private.h
  * Shared by watch.c (the set, events), watch_path.c (what an owner depends on for a path),
- * watch_dir.c (the objects for directories) and watch_inode.c (inotify watches, file systems).
+ * watch_dir.c (the objects for directories) and watch_inode.c (inotify watches, file systems),
+ * watch_ring.c (whether anything happened).
  *
  * | Object      | Made by          | Referenced by                       | Dies                    |
  * |-------------|------------------|-------------------------------------|-------------------------|
@@ -21,13 +22,14 @@
 #include "keyed_hash.h"
 #include "brigade/assert.h"
 
-#define WATCH_LINKS_MOST 16 /**< symbolic links followed for one path; more: not watchable */
+#define WATCH_LINKS_MOST 16  /**< symbolic links followed for one path; more: not watchable */
 #define WATCH_DEPTH_MOST 256 /**< components of a path; more: not watchable */
 
 /** What the kernel keeps for one watch: its mark, and the inode that the mark holds in memory. */
 #define WATCH_KERNEL_BYTES 1024
 
 typedef struct watch_dir watch_dir;
+typedef struct watch_ring watch_ring;
 typedef struct watch_node watch_node;
 
 /** An inotify watch: one per inode, whatever number of paths lead to it. */
@@ -44,9 +46,9 @@ struct watch_dir {
     watch_dir *next; /**< in the bucket of path, while mapped */
     watch_dir *next_of_inode, **prev_of_inode;
     watch_inode *inode;
-    watch_dir *parent; /**< NULL for / */
-    watch_dir *target; /**< what a symbolic link leads to, else NULL */
-    watch_node *any;   /**< on every entry and unchanged, or NULL */
+    watch_dir *parent;   /**< NULL for / */
+    watch_dir *target;   /**< what a symbolic link leads to, else NULL */
+    watch_node *any;     /**< on every entry and unchanged, or NULL */
     uint64_t generation; /**< of the set, when it was last found alive */
     uint64_t epoch;
     uint64_t place;   /**< watch_place_of() it, when it was made */
@@ -79,15 +81,16 @@ struct watch_node {
 };
 
 struct watch_set {
-    int fd;    /**< inotify */
-    int mounts; /**< /proc/self/mountinfo */
-    int ready; /**< epoll of the two */
+    int fd;           /**< inotify */
+    int mounts;       /**< /proc/self/mountinfo */
+    int ready;        /**< epoll of the two */
+    watch_ring *ring; /**< tells whether ready is, NULL: ask the kernel */
     unsigned count;
     size_t bytes;
     uint64_t generation, epoch;
-    uint64_t mounted;  /**< how often the mount table changed */
-    int has_places;    /**< the kernel tells watch_place_of() */
-    uint32_t mask; /**< buckets of each table, less one */
+    uint64_t mounted;    /**< how often the mount table changed */
+    int has_places;      /**< the kernel tells watch_place_of() */
+    uint32_t mask;       /**< buckets of each table, less one */
     uint32_t failed_len; /**< bytes of the path that watch_dir_get() failed at */
     watch_inode **inodes;
     watch_dir **dirs;
@@ -108,6 +111,17 @@ static inline size_t watch_block(size_t size)
 {
     return (size + 8 + 15) & ~(size_t)15;
 }
+
+/** @name watch_ring.c */
+/** @{ */
+
+/** 1: nothing has happened since watch_ring_arm(). */
+int watch_ring_silent(const watch_set *w);
+
+/** What happened was read: tell of what comes next, what came meanwhile included. No ring, or an error: nothing is told. */
+void watch_ring_arm(watch_set *w);
+void watch_ring_close(watch_set *w);
+/** @} */
 
 /** @name watch_inode.c */
 /** @{ */

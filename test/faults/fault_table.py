@@ -49,6 +49,7 @@ FAULTS = {
     ("poll", "none"): [EINTR, ENOMEM],
     ("accept", "socket"): [EAGAIN, EINTR, ECONNABORTED, EMFILE, ENFILE, ENOBUFS, ENOMEM, EPERM, EPROTO],
     ("inotify_init", "none"): NEW_FD,
+    ("io_uring", "none"): [EPERM, ENOSYS, ENOMEM, EAGAIN, EINTR],
     ("inotify_add_watch", "none"): [EACCES, ENOENT, ENOMEM, ENOSPC, ENOTDIR],
     ("inotify_add_watch", "other"): [EACCES, ENOENT, ENOMEM, ENOSPC, ENOTDIR],
     ("inotify_rm_watch", "*"): [EINVAL],

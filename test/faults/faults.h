@@ -22,16 +22,17 @@
 
 #define FAULT_CALLS(X)                                                                             \
     X(open)                                                                                        \
-    X(fopen) X(opendir) X(readdir) X(fstat) X(stat) X(access) X(readlink) X(statfs) X(read)        \
-        X(readv) X(pread) X(preadv) X(write) X(writev) X(pwrite) X(send) X(sendmsg) X(sendfile)    \
-            X(recv) X(epoll_create) X(epoll_ctl) X(epoll_wait) X(poll) X(accept) X(inotify_init)   \
+    X(fopen)                                                                                       \
+    X(opendir) X(readdir) X(fstat) X(stat) X(access) X(readlink) X(statfs) X(read) X(readv)        \
+        X(pread) X(preadv) X(write) X(writev) X(pwrite) X(send) X(sendmsg) X(sendfile) X(recv)     \
+            X(epoll_create) X(epoll_ctl) X(epoll_wait) X(poll) X(accept) X(inotify_init)           \
                 X(inotify_add_watch) X(inotify_rm_watch) X(fork) X(waitpid) X(mmap) X(munmap)      \
                     X(madvise) X(mremap) X(pipe) X(socketpair) X(eventfd) X(signalfd)              \
                         X(memfd_create) X(getrandom) X(socket) X(bind) X(listen) X(setsockopt)     \
                             X(getsockname) X(getpeername) X(shutdown) X(close) X(fcntl) X(dup)     \
                                 X(rename) X(unlink) X(pthread_create) X(kill) X(setuid) X(setgid)  \
                                     X(initgroups) X(chdir) X(setrlimit) X(prctl) X(chown) X(lseek) \
-                                        X(ftruncate) X(execve) X(getaddrinfo)
+                                        X(ftruncate) X(execve) X(getaddrinfo) X(io_uring)
 
 #define FAULT_ID(name) FAULT_##name,
 enum fault_call { FAULT_CALLS(FAULT_ID) FAULT_CALLS_N };

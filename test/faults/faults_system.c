@@ -181,5 +181,8 @@ long syscall(long number, ...)
         return -1;
     if (number == SYS_statx && fault_now(FAULT_stat, -1, (const char *)arg[1]))
         return -1;
+    if ((number == SYS_io_uring_setup || number == SYS_io_uring_enter) &&
+        fault_now(FAULT_io_uring, -1, NULL))
+        return -1;
     return next_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
 }

@@ -26,7 +26,7 @@ NAMES = {"openat": "open", "openat2": "open", "open": "open", "read": "read", "r
          "inotify_add_watch": "inotify_add_watch", "inotify_rm_watch": "inotify_rm_watch", "poll": "poll",
          "close": "close", "shutdown": "shutdown", "setsockopt": "setsockopt", "getpeername": "getpeername",
          "getsockname": "getsockname", "pipe2": "pipe", "stat": "stat", "lstat": "stat", "statx": "stat",
-         "newfstatat": "stat", "readlink": "readlink"}
+         "newfstatat": "stat", "readlink": "readlink", "io_uring_setup": "io_uring", "io_uring_enter": "io_uring"}
 DIRECTORY = "O_DIRECTORY"  # an open and a close each that opendir() makes
 
 

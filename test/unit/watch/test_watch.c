@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "watch.h"
 
@@ -42,6 +44,17 @@ static void run(const char *command)
 
     snprintf(line, sizeof line, "cd %s && %s", root, command);
     assert_int_equal(system(line), 0);
+}
+
+static int with_ring;
+
+static watch_set *new_set(void)
+{
+    watch_set *w = watch_set_create(100);
+
+    if (w && with_ring)
+        watch_ring_open(w);
+    return w;
 }
 
 typedef struct change {
@@ -95,7 +108,7 @@ static void test_changes(void **state)
 {
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         const change *c = &changes[i];
-        watch_set *w = watch_set_create(100);
+        watch_set *w = new_set();
         watch_owner owner = {0};
 
         if (!w)
@@ -119,7 +132,7 @@ static void test_changes(void **state)
 static void test_also_names_and_any(void **state)
 {
     static const char *const names[] = {".htaccess", NULL};
-    watch_set *w = watch_set_create(100);
+    watch_set *w = new_set();
     watch_owner owner = {0}, any = {0};
 
     if (!w)
@@ -171,7 +184,7 @@ static void test_access_files(void **state)
 
     for (size_t i = 0; i < sizeof access_changes / sizeof *access_changes; i++) {
         const change *c = &access_changes[i];
-        watch_set *w = watch_set_create(100);
+        watch_set *w = new_set();
         watch_owner owner = {0}, second = {0};
 
         fresh_tree();
@@ -195,7 +208,7 @@ static void test_access_files(void **state)
 static void test_many_owners_of_one_directory(void **state)
 {
     static watch_owner owner[50];
-    watch_set *w = watch_set_create(100);
+    watch_set *w = new_set();
 
     if (!w)
         skip();
@@ -233,7 +246,7 @@ static void test_mounts(void **state)
     put("a/other", "o");
     put("a/over", "x");
     assert_int_equal(symlink("a/b", at("link")), 0);
-    w = watch_set_create(100);
+    w = new_set();
     assert_int_equal(watch_add(w, &elsewhere, at("a/other"), NULL, 0), 0);
     for (int round = 0; round < 3; round++) { /* a mount over the folder, a bind, an unmount */
         assert_int_equal(watch_add(w, &owner, at("a/b/c/f"), NULL, 0), 0);
@@ -256,7 +269,8 @@ static void test_mounts(void **state)
     }
     assert_int_equal(umount2(at("a/b"), MNT_DETACH), 0);
     assert_int_equal(watch_counts_of(w)->flushes, 0);
-    assert_int_equal(mount(at("a/over"), at("a/other"), NULL, MS_BIND, NULL), 0); /* a file over a file */
+    assert_int_equal(mount(at("a/over"), at("a/other"), NULL, MS_BIND, NULL),
+                     0); /* a file over a file */
     assert_int_equal(watch_add(w, &owner, at("a/other"), NULL, 0), 0);
     watch_drain(w);
     assert_int_equal(watch_changed(w, &elsewhere), 1);
@@ -273,7 +287,7 @@ static void test_mounts(void **state)
 
 static void test_not_local(void **state)
 {
-    watch_set *w = watch_set_create(100);
+    watch_set *w = new_set();
     watch_owner owner = {0};
 
     assert_int_equal(watch_add(w, &owner, "/proc/self/status", NULL, 0), -1);
@@ -285,7 +299,7 @@ static void test_not_local(void **state)
 /* More events than the kernel keeps: everything counts as changed. */
 static void test_events_lost(void **state)
 {
-    watch_set *w = watch_set_create(100);
+    watch_set *w = new_set();
     watch_owner owner = {0}, later = {0};
     char most[32] = "";
     FILE *f = fopen("/proc/sys/fs/inotify/max_queued_events", "r");
@@ -317,6 +331,77 @@ static void test_events_lost(void **state)
     watch_set_destroy(w);
 }
 
+#define ROUNDS 2000
+
+/* Changes the file, then says so; waits for a word before the next one. */
+static void change_and_tell(int told)
+{
+    char word = 0;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        int fd = open(at("a/b/c/f"), O_WRONLY | O_APPEND);
+
+        if (fd < 0 || write(fd, "x", 1) != 1 || close(fd) || send(told, &word, 1, 0) != 1 ||
+            recv(told, &word, 1, 0) != 1)
+            _exit(1);
+    }
+    _exit(0);
+}
+
+/* What was changed before a message was sent is known when the message is there. */
+static void test_changes_come_before_what_tells_of_them(void **state)
+{
+    watch_set *w = new_set();
+    watch_owner owner = {0};
+    int told[2], status;
+    char word;
+    pid_t child;
+
+    if (!w)
+        skip();
+    fresh_tree();
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, told), 0);
+    assert_int_equal(watch_add(w, &owner, at("a/b/c/f"), NULL, 0), 0);
+    watch_drain(w);
+    child = fork();
+    if (!child)
+        change_and_tell(told[1]);
+    for (int i = 0; i < ROUNDS; i++) {
+        assert_int_equal(recv(told[0], &word, 1, 0), 1);
+        watch_drain(w);
+        assert_int_equal(watch_changed(w, &owner), 1);
+        watch_remove(w, &owner);
+        assert_int_equal(watch_add(w, &owner, at("a/b/c/f"), NULL, 0), 0);
+        watch_drain(w);
+        assert_int_equal(watch_changed(w, &owner), 0);
+        assert_int_equal(send(told[0], &word, 1, 0), 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    close(told[0]);
+    close(told[1]);
+    watch_remove(w, &owner);
+    watch_set_destroy(w);
+}
+
+static void test_silence_costs_no_call(void **state)
+{
+    watch_set *w = new_set();
+    uint64_t looks;
+
+    if (!w)
+        skip();
+    watch_drain(w);
+    looks = watch_counts_of(w)->looks;
+    for (int i = 0; i < 100; i++)
+        watch_drain(w);
+    if (with_ring && watch_counts_of(w)->looks == looks + 100)
+        print_message("this kernel has no io_uring for us\n");
+    else
+        assert_int_equal(watch_counts_of(w)->looks - looks, with_ring ? 0 : 100);
+    watch_set_destroy(w);
+}
+
 static int group_setup(void **state)
 {
     return mkdtemp(root) ? 0 : -1;
@@ -340,7 +425,12 @@ int main(void)
         cmocka_unit_test(test_events_lost),
         cmocka_unit_test(test_not_local),
         cmocka_unit_test(test_many_owners_of_one_directory),
+        cmocka_unit_test(test_changes_come_before_what_tells_of_them),
+        cmocka_unit_test(test_silence_costs_no_call),
     };
+    int failed = cmocka_run_group_tests_name("watch", tests, group_setup, group_teardown);
 
-    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+    with_ring = 1;
+    strcpy(strrchr(root, '-'), "-XXXXXX");
+    return failed + cmocka_run_group_tests_name("watch_ring", tests, group_setup, group_teardown);
 }
