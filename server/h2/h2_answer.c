@@ -134,18 +134,31 @@ static void answer_begin_body(h2_stream *s, const answer_said *said, h2_block *b
     }
 }
 
+/* Of a status line that ends at lf. The text has no null byte behind it. @return 0: it has none */
+static int answer_status(const char *line, const char *lf)
+{
+    const char *at = memchr(line, ' ', (size_t)(lf - line));
+    int status = 0;
+
+    if (lf - line < 5 || memcmp(line, "HTTP/", 5) || !at || lf - at < 4)
+        return 0;
+    for (int i = 1; i <= 3; i++) {
+        if (at[i] < '0' || at[i] > '9')
+            return 0;
+        status = status * 10 + (at[i] - '0');
+    }
+    return status;
+}
+
 /* a->head is complete. */
 static void answer_take_head(h2_stream *s)
 {
     h2_answer *a = &s->pipe->answer;
-    char *end = a->head + a->head_len, *space = memchr(a->head, ' ', a->head_len);
-    char *lf = memchr(a->head, '\n', a->head_len);
+    char *end = a->head + a->head_len, *lf = memchr(a->head, '\n', a->head_len);
     h2_block *b = answer_block(a->head_len);
-    answer_said said = {.urgency = H2_URGENCY_DEFAULT};
+    answer_said said = {.status = answer_status(a->head, lf), .urgency = H2_URGENCY_DEFAULT};
 
-    if (b && space && space + 4 <= end && space < lf)
-        said.status = atoi(space + 1);
-    if (!b || strncmp(a->head, "HTTP/", 5) || said.status < 100 || said.status > 999) {
+    if (!b || said.status < 100) {
         free(b);
         a->bad = 1;
         return;
