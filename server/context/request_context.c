@@ -117,6 +117,21 @@ const char *request_volatile_why(const request_rec *r, const char **who)
     return block ? block->volatile_why : NULL;
 }
 
+void request_set_announces(request_rec *r, int on)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->announces = on;
+}
+
+int request_announces(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return block && block->announces;
+}
+
 void request_mark_blocking(request_rec *r)
 {
     for (; r; r = request_led_to(r)) {

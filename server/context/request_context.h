@@ -49,6 +49,12 @@ void request_mark_volatile(request_rec *r, const char *who, const char *why);
 /** The first such reason; NULL: r is not marked. *who is set with it. */
 const char *request_volatile_why(const request_rec *r, const char **who);
 
+/** The response to @a r, if it is the first of its connection, tells other protocols in Upgrade (@a on), or it does not. */
+void request_set_announces(request_rec *r, int on);
+
+/** 1 if it does. */
+int request_announces(const request_rec *r);
+
 /** The handler of @a r, or of one of its sub-requests, may wait: it is to run on a worker. */
 void request_mark_blocking(request_rec *r);
 

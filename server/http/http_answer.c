@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http_answer.h"
 #include "http_error.h"
+#include "request_context.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "brigade/assert.h"
@@ -22,6 +23,11 @@ static int answer_shows_place(const request_rec *r, const char *name)
 static int answer_leaves_out(const char *name)
 {
     return !strcasecmp(name, "Date") || !strcasecmp(name, "Server") || !strcasecmp(name, "Upgrade");
+}
+
+static const char *answer_upgrade(const request_rec *r)
+{
+    return request_announces(r) ? http_upgrade_of(r) : NULL;
 }
 
 static char *answer_put(char **to, const char *text)
@@ -55,7 +61,7 @@ static size_t answer_text_size(const request_rec *r, const apr_table_entry_t *e,
     BRG_ASSERT(n >= 0);
     for (int i = 0; i < n; i++)
         size += strlen(e[i].key) + strlen(e[i].val) + 2;
-    size += http_upgrade_of(r) ? strlen(http_upgrade_of(r)) + 1 : 0;
+    size += answer_upgrade(r) ? strlen(answer_upgrade(r)) + 1 : 0;
     return size + (dated_name ? strlen(dated_name) + 1 : 0);
 }
 
@@ -87,7 +93,7 @@ http_answer *http_answer_of(const request_rec *r, const char *dated_name,
     a->status = r->status;
     a->reason = answer_put(&to, answer_reason(r));
     a->server = answer_put(&to, answer_server(r));
-    a->upgrade = http_upgrade_of(r) ? answer_put(&to, http_upgrade_of(r)) : NULL;
+    a->upgrade = answer_upgrade(r) ? answer_put(&to, answer_upgrade(r)) : NULL;
     a->dated_name = dated_name ? answer_put(&to, dated_name) : NULL;
     a->dated_after = dated_after;
     a->conn_at = a->length_at = a->range_at = HTTP_NO_FIELD;

@@ -5,6 +5,7 @@
  */
 #include "http_error.h"
 #include "core_settings.h"
+#include "request_context.h"
 #include "brigade/response_cache.h"
 #include "http_config.h"
 #include "http_protocol.h"
@@ -52,6 +53,7 @@ static void error_reset_headers(request_rec *r, int status, int wanted, const ch
 
     BRG_ASSERT(!r->assbackwards);
     apr_table_clear(r->headers_out);
+    request_set_announces(r, 0);
     if (keeps_location) {
         if (*location)
             apr_table_setn(r->headers_out, "Location", location);

@@ -5,6 +5,7 @@
  */
 #include "http_error.h"
 #include "core_settings.h"
+#include "request_context.h"
 #include "http_config.h"
 #include "http_connection.h"
 #include "http_log.h"
@@ -185,8 +186,10 @@ void http_upgrade_announce(request_rec *r)
     const char *upgrade = http_upgrade_of(r);
 
     BRG_ASSERT(r->headers_out);
-    if (!upgrade || r->connection->keepalives > 0 ||
-        strcmp(ap_get_protocol(r->connection), AP_PROTOCOL_HTTP1))
+    if (!upgrade || strcmp(ap_get_protocol(r->connection), AP_PROTOCOL_HTTP1))
+        return;
+    request_set_announces(r, 1);
+    if (r->connection->keepalives > 0)
         return;
     apr_table_setn(r->headers_out, "Upgrade", upgrade);
     apr_table_setn(r->headers_out, "Connection", "Upgrade");

@@ -305,16 +305,21 @@ class Server:
 
     # -- requests ------------------------------------------------------------------------------------------
 
+    def _is_asked_over_http2(self):
+        """Not where the process model is prefork, which does not offer it."""
+        return PROTOCOL == "h2" and not self.apache and not self.bare and "mpm_prefork" not in self.config
+
     def connect(self, timeout=None):
-        return Client(self.address.strip("[]"), self.port, timeout or PATIENCE)
+        make = h2_client.EitherClient if self._is_asked_over_http2() else Client
+        return make(self.address.strip("[]"), self.port, timeout or PATIENCE)
 
     def request(self, method, target, headers=(), body=b"", version="1.1", host="localhost"):
         """One request on a connection of its own."""
         extra = list(headers.items()) if isinstance(headers, dict) else list(headers)
-        if PROTOCOL == "h2" and not self.apache and not self.bare and h2_client.can_say(method, target, extra, version, host):
+        if self._is_asked_over_http2() and h2_client.can_say(method, target, extra, version, host):
             with h2_client.Client(self.address.strip("[]"), self.port, PATIENCE) as c:
                 return c.request(method, target, extra, body, version, host)
-        with self.connect() as c:
+        with Client(self.address.strip("[]"), self.port, PATIENCE) as c:
             return c.request(method, target, [*extra, ("Connection", "close")], body, version, host)
 
     def get(self, target, headers=(), **more):

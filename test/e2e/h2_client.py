@@ -9,6 +9,7 @@ import socket
 import struct
 
 import brigade
+import http_client
 from hpack_decoder import Decoder
 from http_client import Response, Truncated
 
@@ -246,3 +247,30 @@ class Client:
         lines = [f"HTTP/2 {status} {http.client.responses.get(status, '')}", *(f"{n}: {v}" for n, v in blocks[0][1:])]
         trailers = [f"{n}: {v}" for b in blocks[1:] for n, v in b]
         return Response("\r\n".join(lines).encode("latin-1"), b"".join(answer["body"]), trailers)
+
+
+class EitherClient(http_client.Client):
+    """A client whose requests are HTTP/2's where that can say them, until a test sends bytes of its own: then it is HTTP/1's."""
+
+    def __init__(self, address, port, timeout):
+        self.where, self.timeout, self.buffer = (address, port), timeout, b""
+        self.http1, self.http2 = None, None
+
+    @property
+    def socket(self):
+        if not self.http1:
+            self.http1 = socket.create_connection(self.where, timeout=self.timeout)
+            self.http1.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return self.http1
+
+    def close(self):
+        for one in self.http1, self.http2 and self.http2.socket:
+            if one:
+                one.close()
+
+    def request(self, method, target, headers=(), body=b"", version="1.1", host="localhost"):
+        extra = list(headers.items()) if isinstance(headers, dict) else list(headers)
+        if self.http1 or not can_say(method, target, extra, version, host):
+            return super().request(method, target, headers, body, version, host)
+        self.http2 = self.http2 or Client(*self.where, self.timeout)
+        return self.http2.request(method, target, extra, body, version, host)
