@@ -2,7 +2,7 @@
 /*
  * "SetHandler metrics": figures of the whole server for monitoring. The client's Accept, or "?json",
  * "?prometheus", "?openmetrics", says in which shape. "/live" behind its path is a page
- * that draws the last hour.
+ * that draws the last hour. "SetHandler ready": whether load balancers may send requests.
  */
 #include "metrics_private.h"
 #include "http_config.h"
@@ -12,10 +12,12 @@
 #include "http_request.h"
 #include "apr_strings.h"
 #include "brigade/response_cache.h"
+#include "brigade/status.h"
 #include <stdlib.h>
 #include <string.h>
 
 #define METRICS_HANDLER "metrics"
+#define METRICS_READY_HANDLER "ready"
 
 extern module AP_MODULE_DECLARE_DATA metrics_module;
 APLOG_USE_MODULE(metrics);
@@ -124,9 +126,27 @@ static int metrics_handler(request_rec *r)
     return OK;
 }
 
+/* "SetHandler ready": for load balancers. 503 once the server was asked to end gracefully; see GracefulDrainDelay. */
+static int metrics_ready_handler(request_rec *r)
+{
+    const int draining = brg_status_is_draining();
+
+    if (!r->handler || strcmp(r->handler, METRICS_READY_HANDLER) != 0)
+        return DECLINED;
+    ap_allow_standard_methods(r, REPLACE_ALLOW, M_GET, -1);
+    if (r->method_number != M_GET)
+        return HTTP_METHOD_NOT_ALLOWED;
+    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    ap_set_content_type(r, "text/plain");
+    r->status = draining ? HTTP_SERVICE_UNAVAILABLE : HTTP_OK;
+    ap_rputs(draining ? "draining\n" : "ready\n", r);
+    return OK;
+}
+
 static void metrics_register_hooks(apr_pool_t *p)
 {
     ap_hook_handler(metrics_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(metrics_ready_handler, NULL, NULL, APR_HOOK_MIDDLE);
     brg_nonblocking_declare(&metrics_module);
 }
 

@@ -59,6 +59,10 @@ typedef struct brg_status_totals {
     uint64_t log_lines_lost; /**< lines of access logs that could not be written, since the start */
 } brg_status_totals;
 
+/** 1 once the server was asked to end gracefully: it serves on for GracefulDrainDelay, and load balancers shall send no
+ * further requests. */
+BRG_DECLARE(int) brg_status_is_draining(void);
+
 /** Sum everything up. @return 0, or -1 when there is no scoreboard */
 BRG_DECLARE(int) brg_status_sum(brg_status_totals *out);
 

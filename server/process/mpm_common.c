@@ -64,6 +64,7 @@ AP_DECLARE_DATA const char *ap_pid_fname;
 AP_DECLARE_DATA char ap_coredump_dir[MAX_STRING_LEN];
 AP_DECLARE_DATA int ap_coredumpdir_configured;
 AP_DECLARE_DATA int ap_graceful_shutdown_timeout;
+int mpm_drain_seconds;
 AP_DECLARE_DATA apr_uint32_t ap_max_mem_free;
 AP_DECLARE_DATA apr_size_t ap_thread_stacksize;
 
@@ -182,6 +183,16 @@ ap_mpm_set_graceful_shutdown(cmd_parms *cmd, void *dummy, const char *arg)
     return err;
 }
 
+const char *mpm_set_drain_delay(cmd_parms *cmd, void *dummy, const char *arg)
+{
+    long n;
+    const char *err = mpm_number(cmd, arg, 0, 86400, &n);
+
+    if (!err)
+        mpm_drain_seconds = (int)n;
+    return err;
+}
+
 const char *ap_mpm_set_max_mem_free(cmd_parms *cmd, void *dummy, const char *arg)
 {
     long n;
@@ -215,7 +226,7 @@ void mpm_common_pre_config(apr_pool_t *pconf)
     if (ap_server_root)
         apr_cpystrn(ap_coredump_dir, ap_server_root, sizeof ap_coredump_dir);
     ap_coredumpdir_configured = 0;
-    ap_graceful_shutdown_timeout = 0;
+    ap_graceful_shutdown_timeout = mpm_drain_seconds = 0;
     ap_max_mem_free = MPM_DEFAULT_MAX_MEM_FREE;
     ap_thread_stacksize = 0;
 }

@@ -222,15 +222,45 @@ static void sup_terminate(apr_pool_t *pconf, server_rec *s)
     ap_remove_pid(pconf, ap_pid_fname);
 }
 
+/* Serve on until those who send requests have seen that this server is about to end. A second order to end gracefully
+ * ends that at once. -1: an order to end at once came */
+static int sup_drain(apr_pool_t *pconf, server_rec *s)
+{
+    const apr_time_t deadline = clock_monotonic() + apr_time_from_sec(mpm_drain_seconds);
+    sup_requests asked = {0};
+
+    scoreboard_set_draining();
+    if (mpm_drain_seconds)
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
+                     "serving on for %d seconds, while readiness says 503", mpm_drain_seconds);
+    while (!asked.terminate && !asked.graceful_stop && clock_monotonic() < deadline) {
+        sup_children_start(pconf, s);
+        sup_wait_for_news(deadline);
+        sup_children_reap(pconf, s);
+        sup_spare_look(s);
+        notify_look();
+        asked = sup_signals_take();
+        if (asked.restart || asked.graceful || asked.upgrade)
+            ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
+                         "the server is about to end: it takes no new configuration");
+    }
+    return asked.terminate ? -1 : 0;
+}
+
 static void sup_graceful_stop(apr_pool_t *pconf, server_rec *s)
 {
-    apr_time_t deadline = ap_graceful_shutdown_timeout
-                              ? clock_monotonic() + apr_time_from_sec(ap_graceful_shutdown_timeout)
-                              : 0;
+    apr_time_t deadline;
 
     BRG_ASSERT(mpm_state == AP_MPMQ_RUNNING);
     upgrade_complete();
     notify_stopping();
+    if (sup_drain(pconf, s)) {
+        sup_terminate(pconf, s);
+        return;
+    }
+    deadline = ap_graceful_shutdown_timeout
+                   ? clock_monotonic() + apr_time_from_sec(ap_graceful_shutdown_timeout)
+                   : 0;
     sup_set_state(AP_MPMQ_STOPPING);
     ap_close_listeners();
     ap_remove_pid(pconf, ap_pid_fname);

@@ -17,6 +17,7 @@
 #include "brigade/loop.h"
 
 #include "brigade/assert.h"
+#include "brigade/status.h"
 
 #include "ap_mpm.h"
 #include "http_config.h"
@@ -45,7 +46,7 @@ typedef struct score_global {
     _Atomic uint64_t log_lines_lost; /* by any process: added to atomically, for it is rare */
     apr_time_t started;
     int counted_from; /* the oldest generation whose counts are part of the totals */
-    _Atomic int full;
+    _Atomic int full, draining;
 } score_global;
 
 static scoreboard_limits score_limits = {.processes = 16, .threads = 64, .loops = 1};
@@ -264,6 +265,20 @@ int scoreboard_is_full(void)
 {
     return ap_scoreboard_image &&
            atomic_load_explicit(&((score_global *)(void *)ap_scoreboard_image->global)->full,
+                                memory_order_relaxed);
+}
+
+void scoreboard_set_draining(void)
+{
+    if (ap_scoreboard_image)
+        atomic_store_explicit(&((score_global *)(void *)ap_scoreboard_image->global)->draining, 1,
+                              memory_order_relaxed);
+}
+
+BRG_DECLARE(int) brg_status_is_draining(void)
+{
+    return ap_scoreboard_image &&
+           atomic_load_explicit(&((score_global *)(void *)ap_scoreboard_image->global)->draining,
                                 memory_order_relaxed);
 }
 

@@ -69,6 +69,9 @@ typedef struct scoreboard_limits {
 void scoreboard_set_full(int full);
 int scoreboard_is_full(void);
 
+/** The server is about to end: set by the supervisor, for readiness endpoints. */
+void scoreboard_set_draining(void);
+
 void scoreboard_set_limits(const scoreboard_limits *limits);
 
 /**

@@ -84,6 +84,38 @@ def test_graceful_stop_lets_requests_end(serve):
     assert server.process.returncode == 0
 
 
+READY = "<Location /ready>\nSetHandler ready\n</Location>\n"
+
+
+@pytest.mark.only("brigade")
+def test_readiness_turns_before_the_ports_close(serve):
+    server = serve(READY + "GracefulDrainDelay 60\n", FILES)
+    answer = server.get("/ready")
+    assert (answer.status, answer.body, answer["Cache-Control"]) == (200, b"ready\n", "no-store")
+    assert server.request("HEAD", "/ready").status == 200 and server.request("POST", "/ready").status == 405
+    server.signal(signal.SIGWINCH)
+    wait_until(lambda: server.get("/ready").status == 503, "readiness to turn")
+    assert server.get("/ready").body == b"draining\n" and server.get("/a.txt").status == 200
+    server.signal(signal.SIGHUP)
+    server.wait_for_log("it takes no new configuration")
+    assert server.get("/a.txt").status == 200
+    server.signal(signal.SIGWINCH)  # enough
+    wait_until(lambda: server.process.poll() is not None, "the end")
+    assert server.process.returncode == 0
+
+
+@pytest.mark.only("brigade")
+def test_serving_on_ends_by_itself_or_by_an_order_to_end(serve):
+    for delay, order in ((1, None), (60, signal.SIGTERM)):
+        server = serve(READY + f"GracefulDrainDelay {delay}\n", FILES)
+        server.signal(signal.SIGWINCH)
+        wait_until(lambda: b"serving on for" in server.error_log(), "the delay to begin")
+        if order:
+            server.signal(order)
+        wait_until(lambda: server.process.poll() is not None, "the end")
+        assert server.process.returncode == 0
+
+
 def test_single_process_debug_mode(serve):
     server = serve("", FILES, args=["-X"])
     assert server.get("/a.txt").body == b"A\n"
