@@ -235,7 +235,9 @@ static int bio_read(BIO *bio, char *buf, int len)
     BIO_clear_retry_flags(bio);
     if (len <= 0)
         return 0;
-    if (!in || in->input_of != t) {
+    /* Of a handshake that is to go on at a worker the loop reads nothing more: a client may send its certificate before it is
+     * asked for. */
+    if (!in || in->input_of != t || (__builtin_expect(t->waits, 0) && conn_on_loop())) {
         BIO_set_retry_read(bio);
         return -1;
     }

@@ -326,6 +326,7 @@ static int handshake_gives_way(const brg_conn *bc)
 static void handshake_run(brg_conn *bc)
 {
     tls_conn *t = bc->below;
+    int step;
 
     BRG_ASSERT(loop_self() == bc->loop);
     if (bc->state == CONN_WORKER) {
@@ -347,7 +348,11 @@ static void handshake_run(brg_conn *bc)
     }
     bc->rd_ready = 0;
     bc->loop->long_turn = 1;
-    step_ends(bc, step_make(t));
+    step = step_make(t);
+    if (step == STEP_WAITS && t->waits && t->kept)
+        loop_again(bc->loop, bc); /* what came already is for the worker */
+    else
+        step_ends(bc, step);
 }
 
 const struct conn_driver tls_handshake_driver = {.name = "tls handshake",

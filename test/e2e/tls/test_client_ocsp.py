@@ -6,6 +6,7 @@ import http.client
 import http.server
 import os
 import shutil
+import socket
 import ssl
 import subprocess
 import threading
@@ -220,3 +221,27 @@ def test_directories(site, version):
     assert ask(site, "directories", "good", version) == 200 and len(site.responder.lines) == before
     assert ask(site, "directories", "good", version, "/asked/a.txt") == 200 and len(site.responder.lines) == before + 1
     assert ask(site, "directories", "revoked", version, "/asked/a.txt") in ("CERTIFICATE_REVOKED", 403)
+
+
+def early(server, host, unit):
+    """The first flight of TLS 1.2, and a Certificate behind it that does not wait for the server's."""
+    context, sent = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), ssl.MemoryBIO()
+    context.check_hostname, context.verify_mode, context.maximum_version = False, ssl.CERT_NONE, ssl.TLSVersion.TLSv1_2
+    client = context.wrap_bio(ssl.MemoryBIO(), sent, server_hostname=host)
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    with open(os.path.join(server.path("made"), f"{unit}.pem"), encoding="ascii") as f:
+        der = ssl.PEM_cert_to_DER_cert(f.read())
+    chain = len(der).to_bytes(3, "big") + der
+    message = b"\x0b" + (len(chain) + 3).to_bytes(3, "big") + len(chain).to_bytes(3, "big") + chain
+    return sent.read() + b"\x16\x03\x03" + len(message).to_bytes(2, "big") + message
+
+
+def test_a_certificate_that_comes_too_early(site):
+    """It is a worker that asks about it all the same."""
+    before, processes = len(site.responder.lines), site.children()
+    with socket.create_connection(("127.0.0.1", site.port), timeout=brigade.PATIENCE) as s:
+        s.sendall(early(site, "on", "good"))
+        brigade.wait_until(lambda: len(site.responder.lines) > before, "the question")
+    assert ask(site, "on", "good") == 200
+    assert site.children() == processes
