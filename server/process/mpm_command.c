@@ -106,6 +106,12 @@ static int mpm_find_running(apr_pool_t *p, pid_t *pid, const char **status)
 {
     apr_status_t rv = ap_read_pid(p, ap_pid_fname ? ap_pid_fname : DEFAULT_PIDLOG, pid);
 
+    if (!pidfile_wanted(ap_pid_fname)) {
+        *status =
+            "httpd is not looked for: the configuration says PidFile none. Send signals to its "
+            "process instead";
+        return 0;
+    }
     if (APR_STATUS_IS_ENOENT(rv)) {
         *status = "httpd (no pid file) not running";
         return 0;

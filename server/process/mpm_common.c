@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ap_mpm.h and mpm_common.h: the hooks, and the directives that every process model shares. */
 #include "mpm_private.h"
+#include "pidfile.h"
 #include "brigade/assert.h"
 
 #include "ap_mpm.h"
@@ -149,8 +150,10 @@ const char *ap_mpm_set_pidfile(cmd_parms *cmd, void *dummy, const char *arg)
 
 void ap_mpm_dump_pidfile(apr_pool_t *p, apr_file_t *out)
 {
+    const char *name = ap_pid_fname ? ap_pid_fname : DEFAULT_PIDLOG;
+
     apr_file_printf(out, "PidFile: \"%s\"\n",
-                    ap_server_root_relative(p, ap_pid_fname ? ap_pid_fname : DEFAULT_PIDLOG));
+                    pidfile_wanted(name) ? ap_server_root_relative(p, name) : name);
 }
 
 const char *ap_mpm_set_coredumpdir(cmd_parms *cmd, void *dummy, const char *arg)

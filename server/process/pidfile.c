@@ -80,6 +80,11 @@ apr_status_t pidfile_remove(apr_pool_t *p, const char *path, pid_t pid)
     return rv;
 }
 
+int pidfile_wanted(const char *filename)
+{
+    return !filename || ap_cstr_casecmp(filename, "none") != 0;
+}
+
 apr_status_t pidfile_log(apr_pool_t *p, const char *filename)
 {
     static pid_t saved = -1;
@@ -87,6 +92,8 @@ apr_status_t pidfile_log(apr_pool_t *p, const char *filename)
     pid_t mine = getpid(), other;
     apr_status_t rv;
 
+    if (!pidfile_wanted(filename))
+        return APR_SUCCESS;
     if (!path) {
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_CRIT, APR_EBADPATH, NULL,
                      APLOGNO(00097) "Invalid PID file path %s, ignoring.", filename);
@@ -123,6 +130,8 @@ AP_DECLARE(apr_status_t) ap_read_pid(apr_pool_t *p, const char *filename, pid_t 
 {
     const char *path = filename ? ap_server_root_relative(p, filename) : NULL;
 
+    if (!pidfile_wanted(filename))
+        return APR_ENOENT;
     return path ? pidfile_read(p, path, mypid) : APR_EGENERAL;
 }
 
@@ -131,7 +140,7 @@ AP_DECLARE(void) ap_remove_pid(apr_pool_t *p, const char *filename)
     const char *path = filename ? ap_server_root_relative(p, filename) : NULL;
     apr_status_t rv;
 
-    if (!path)
+    if (!path || !pidfile_wanted(filename))
         return;
     rv = pidfile_remove(p, path, getpid());
     if (rv == APR_SUCCESS)

@@ -25,6 +25,10 @@ apr_status_t pidfile_write(apr_pool_t *p, const char *path, pid_t pid);
 /** Remove @a path if it still names @a pid: another server may have taken it over. */
 apr_status_t pidfile_remove(apr_pool_t *p, const char *path, pid_t pid);
 
+/** 0 for "none", as PidFile has it where there is to be no file: a container, whose only server is known
+ * without one. */
+int pidfile_wanted(const char *filename);
+
 /**
  * Write the calling process's number to @a filename (relative to DefaultRuntimeDir), unless it was
  * written by an earlier call and stands there still: a reload with a full disk is no reason to end.
