@@ -140,7 +140,7 @@ static size_t file_share(const h2_stream *s, size_t may_send)
     const h2_session *h = s->session;
     size_t most = s->now.len < FILE_READ ? s->now.len : FILE_READ;
 
-    if (s->incremental)
+    if (s->incremental && s->ready_next) /* others take turns with it */
         return may_send;
     if ((int64_t)most > s->window)
         most = (size_t)s->window;

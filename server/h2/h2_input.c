@@ -255,10 +255,12 @@ static void input_priority(h2_session *h, const h2_frame *f, const uint8_t *payl
     }
     s = h2_stream_find(h, f->stream);
     if (f->len != 5) {
-        if (s)
+        if (s) {
             h2_stream_reset(s, H2_FRAME_SIZE_ERROR);
-        else
+            h2_limit_fault(h, "PRIORITY frames of a wrong length, again and again");
+        } else {
             h2_fail(h, H2_FRAME_SIZE_ERROR, "PRIORITY of another length than 5");
+        }
         return;
     }
     if ((h2_get32(payload) & H2_STREAM_MAX) == f->stream) {

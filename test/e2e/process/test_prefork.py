@@ -194,3 +194,13 @@ def test_directives_that_do_not_fit(serve, line, problem):
     server = serve(prefork(line), wait=False)
     server.process.wait(30)
     assert re.search(problem, server.error_log())
+
+
+def test_http2_is_not_offered(serve):
+    """One thread cannot serve several streams: a line says so, and neither the preface nor an Upgrade field gets it."""
+    server = serve(prefork(FEW + "Protocols h2c http/1.1\n"), FILES)
+    server.wait_for_log("HTTP/2 is not offered")
+    assert server.raw(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0").startswith(b"HTTP/1.1 505 ")
+    asked = b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: \r\n\r\n"
+    answer = server.raw(asked)
+    assert answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"\r\n\r\nA\n")

@@ -310,9 +310,14 @@ def provoked_reset(i):
         frame(WINDOW_UPDATE, 0, 1 + 2 * i, bytes(4))
 
 
+def short_priority(i):
+    return frame(HEADERS, END_HEADERS, 1 + 2 * i, request_block("/echo", "POST")) + frame(PRIORITY, 0, 1 + 2 * i, bytes(4))
+
+
 FLOODS = {
     "rapid reset": (rapid_reset, "(streams reset by the client|more streams than)"),
     "provoked reset": (provoked_reset, "(wrong WINDOW_UPDATE|more streams than)"),
+    "short priority": (short_priority, "PRIORITY frames of a wrong length"),
     "malformed": (lambda i: frame(HEADERS, 5, 1 + 2 * i, request_block("x")), "malformed requests"),
     "ping": (lambda i: frame(PING, payload=bytes(8)), "PING, again"),
     "settings": (lambda i: frame(SETTINGS, payload=struct.pack("!HI", 4, 1000)), "SETTINGS, again"),
