@@ -79,7 +79,7 @@ def entry_html(e, links):
 
 
 def table(lines, links):
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    rows = [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip("|"))] for line in lines]
     head = "".join(f"<th>{inline(c, links)}</th>" for c in rows[0])
     body = "".join("<tr>" + "".join(f"<td>{inline(c, links)}</td>" for c in row) + "</tr>" for row in rows[2:])
     return f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
@@ -120,7 +120,7 @@ def start_page(modules, howtos):
     out += [f'<li><a href="{name}">{html.escape(title)}</a></li>' for name, title, _ in howtos]
     out += ["</ul>", "<h2>Modules</h2>", '<ul class="modules">']
     for m in modules:
-        out.append(f'<li><a href="{m.page}">{m.title}</a> <span>{html.escape(" ".join(m.intro).strip())}</span></li>')
+        out.append(f'<li><a href="{m.page}">{m.title}</a> <span>{html.escape(" ".join(m.intro).strip().replace("`", ""))}</span></li>')
     return page("Manual", "\n".join(out) + "</ul>")
 
 
@@ -133,7 +133,7 @@ def all_directives(modules):
 
 def search_index(modules, howtos):
     rows = [[e.name, f"{e.module.page}#{e.anchor}", e.module.title, " ".join(e.text()).replace("`", "")] for m in modules for e in m.entries]
-    rows += [[m.title, m.page, "module", " ".join(m.intro).strip()] for m in modules]
+    rows += [[m.title, m.page, "module", " ".join(m.intro).strip().replace("`", "")] for m in modules]
     rows += [[title, name, "how to", re.sub(r"[`*#|]|\]\([^)]*\)|\[", " ", text)] for name, title, text in howtos]
     return "const manualIndex = " + json.dumps(rows, separators=(",", ":")).replace("</", "<\\/") + ";\n"
 
@@ -150,7 +150,7 @@ def write(modules, howto_files, static, folder):
         (folder / name).write_text(page(title, markdown(text, links)))
     for m in modules:
         toc = " ".join(f'<a href="#{e.anchor}">{html.escape(e.name)}</a>' for e in m.entries)
-        body = f'<h1>{m.title}</h1><p>{html.escape(" ".join(m.intro).strip())}</p><p class="toc">{toc}</p>'
+        body = f'<h1>{m.title}</h1><p>{inline(" ".join(m.intro).strip(), links)}</p><p class="toc">{toc}</p>'
         (folder / m.page).write_text(page(m.title, body + "\n".join(entry_html(e, links) for e in m.entries)))
     (folder / "directives.html").write_text(all_directives(modules))
     (folder / "index.js").write_text(search_index(modules, howtos))

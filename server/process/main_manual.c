@@ -86,10 +86,18 @@ static int manual_is_module(const char *line, const char *name)
     return len == want + 4 && !strncmp(line, "# ", 2) && !strncmp(line + 2, name, want);
 }
 
-/* All entries of the module whose part begins at @a from. */
+/* What the module whose part begins at @a from is for, and all its entries. */
 static void manual_print_module(const char *from)
 {
     size_t len;
+
+    for (const char *line = from, *next; *line && *line != '='; line = next) {
+        next = manual_next_line(line);
+        if (line != from && line[0] == '#')
+            return;
+        fwrite(line, 1, (size_t)(next - line), stdout);
+    }
+    fputc('\n', stdout);
 
     for (const char *line = manual_next_line(from); *line && strncmp(line, "# ", 2) != 0;
          line = manual_next_line(line))

@@ -44,6 +44,8 @@ function show() {
 }
 
 field.addEventListener("input", show);
+field.value = new URLSearchParams(location.search).get("q") || field.value;
+show();
 field.form.addEventListener("submit", event => {
   event.preventDefault();
   const first = found.querySelector("a");

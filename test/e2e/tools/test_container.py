@@ -10,6 +10,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import tempfile
 import urllib.request
 
 import pytest
@@ -33,7 +34,16 @@ def one(name):
     return [text for instruction, text in instructions() if instruction == name][-1]
 
 
-def test_as_in_a_container(tmp_path):
+@pytest.fixture
+def open_folder():
+    """A folder that others may enter, unlike pytest's."""
+    with tempfile.TemporaryDirectory(prefix="brigade-test-") as folder:
+        os.chmod(folder, 0o755)
+        yield pathlib.Path(folder)
+
+
+def test_as_in_a_container(open_folder):
+    tmp_path = open_folder
     port = brigade.free_port()
     text = (RECIPE / "brigade.conf").read_text()
     for old, new in (("Listen 8080", f"Listen 127.0.0.1:{port}"), ("/opt/brigade/conf/mime.types", str(TOP / "build/conf/mime.types")),
@@ -49,8 +59,6 @@ def test_as_in_a_container(tmp_path):
     for path in (tmp_path / "run", *logs):
         path.touch()
         os.chown(path, 65534, 65534)
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        os.chmod(folder, 0o755)
     with open(logs[0], "ab") as out, open(logs[1], "ab") as err:
         server = subprocess.Popen([*NOBODY, str(tmp_path / "brigade"), "-d", str(tmp_path), "-f", "brigade.conf", "-DFOREGROUND"], stdout=out, stderr=err)
     try:

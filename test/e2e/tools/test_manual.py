@@ -132,3 +132,9 @@ def test_howto_configurations(tmp_path, text):
     text = re.sub(r"/etc/letsencrypt/\S+fullchain.pem", str(cert), re.sub(r"/etc/letsencrypt/\S+privkey.pem", str(key), text))
     done = run(tmp_path, [text.replace("/tmp/requests.trace", str(tmp_path / "trace"))])
     assert done.returncode == 0, done.stderr
+
+
+def test_howto_filter_is_that_of_the_readme():
+    """Which is built and run (e2e/modules/test_third_party_modules.py)."""
+    code = [re.search(r"^```c\n(.*?)^```$", (ROOT / name).read_text(), re.M | re.S)[1] for name in ("README.md", "build/man/howto/07-write-a-filter.md")]
+    assert code[0] == code[1]
