@@ -11,6 +11,7 @@
 #include "apr_portable.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/log_files.h"
 #include "brigade/status.h"
 #include <errno.h>
 #include <limits.h>
@@ -56,6 +57,7 @@ static apr_file_t *log_file_open_path(apr_pool_t *p, server_rec *s, const char *
 {
     const char *path = ap_server_root_relative(p, name);
     apr_file_t *file;
+    apr_os_file_t fd;
     apr_status_t rv;
 
     if (!path) {
@@ -71,6 +73,8 @@ static apr_file_t *log_file_open_path(apr_pool_t *p, server_rec *s, const char *
                      APLOGNO(00649) "could not open transfer log file %s.", path);
         return NULL;
     }
+    if (apr_os_file_get(&fd, file) == APR_SUCCESS)
+        brg_log_file_watch(p, path, fd);
     return file;
 }
 

@@ -3,6 +3,7 @@
  * of them. */
 #include "log_private.h"
 #include "brigade/assert.h"
+#include "brigade/log_files.h"
 
 #include "ap_mpm.h"
 #include "ap_listen.h"
@@ -171,6 +172,7 @@ static int log_open_file(server_rec *s, apr_pool_t *p)
 {
     const char *path = ap_server_root_relative(p, s->error_fname);
     apr_status_t rv = APR_EBADPATH;
+    apr_os_file_t fd;
 
     if (path)
         /* Not for reading: it becomes standard error of every program that the server runs. */
@@ -178,6 +180,8 @@ static int log_open_file(server_rec *s, apr_pool_t *p)
                            APR_FOPEN_APPEND | APR_FOPEN_WRITE | APR_FOPEN_CREATE |
                                APR_FOPEN_LARGEFILE,
                            APR_OS_DEFAULT, p);
+    if (rv == APR_SUCCESS && apr_os_file_get(&fd, s->error_log) == APR_SUCCESS)
+        brg_log_file_watch(p, path, fd);
     if (rv == APR_SUCCESS)
         return OK;
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, rv, NULL,

@@ -7,6 +7,7 @@
  * they are told to go only when those of the new configuration are up. All that has to survive
  * therefore lives in static variables and the heap, never in pconf.
  */
+#include "log_watch.h"
 #include "supervisor_private.h"
 #include "brigade/assert.h"
 #include "generation.h"
@@ -39,6 +40,7 @@ static struct {
     int served;              /* all processes were up once */
     ap_generation_t serving; /* the newest generation that was complete once */
     apr_time_t monitor;      /* when modules are next asked */
+    apr_time_t logs; /* when log files are looked at, since something happened to one; 0: never */
 } sup;
 
 void sup_take_over(ap_generation_t serving)
@@ -121,6 +123,8 @@ static int sup_begin(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
         return -1;
     }
     sup_spare_begin();
+    log_watch_adopt();
+    sup.logs = 0;
     sup.served = 0;
     sup.monitor = clock_monotonic() + SUP_MONITOR_US;
     sup_set_state(AP_MPMQ_RUNNING);
@@ -140,8 +144,8 @@ static int sup_poll_ms(apr_time_t now, apr_time_t deadline)
 {
     const supervised_work *work = sup_work(deadline);
     apr_time_t until = sup.monitor;
-    apr_time_t due[] = {sup_children_due(), sup_spare_due(), work ? work->due() : 0, notify_due(),
-                        deadline};
+    apr_time_t due[] = {sup_children_due(), sup_spare_due(), work ? work->due() : 0,
+                        notify_due(),       sup.logs,        deadline};
 
     for (size_t i = 0; i < sizeof due / sizeof *due; i++)
         if (due[i] && due[i] < until)
@@ -159,12 +163,33 @@ static int sup_count(void)
     return n;
 }
 
+/* Who moves log files away makes new ones, and often asks for a reload: both are given a second. */
+static void sup_logs_changed(void)
+{
+    log_watch_drain();
+    if (!sup.logs)
+        sup.logs = clock_monotonic() + APR_USEC_PER_SEC;
+}
+
+/* @return 1 if log files were moved: a graceful reload opens them anew */
+static int sup_logs_look(server_rec *s)
+{
+    if (!sup.logs || clock_monotonic() < sup.logs)
+        return 0;
+    sup.logs = 0;
+    if (!log_watch_moved())
+        return 0;
+    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
+                 "log files were moved or removed: they are opened anew");
+    return 1;
+}
+
 /* Wait for a signal, a process or the time; hear what processes say. */
 static void sup_wait_for_news(apr_time_t deadline)
 {
     const supervised_work *work = sup_work(deadline);
     int n = sup_count(), i = 1;
-    struct pollfd *fds = ap_calloc((size_t)n + 2, sizeof *fds);
+    struct pollfd *fds = ap_calloc((size_t)n + 3, sizeof *fds);
     sup_process *c;
 
     fds[0] = (struct pollfd){.fd = sup_signals_fd(), .events = POLLIN};
@@ -172,10 +197,14 @@ static void sup_wait_for_news(apr_time_t deadline)
         fds[i++] = (struct pollfd){.fd = c->fd, .events = POLLIN};
     BRG_ASSERT(i == n + 1);
     fds[i] = (struct pollfd){.fd = work ? work->fd() : -1, .events = POLLIN};
-    if (poll(fds, (nfds_t)n + 2, sup_poll_ms(clock_monotonic(), deadline)) > 0)
+    fds[n + 2] = (struct pollfd){.fd = log_watch_fd(), .events = POLLIN};
+    if (poll(fds, (nfds_t)n + 3, sup_poll_ms(clock_monotonic(), deadline)) > 0) {
         for (c = sup_processes, i = 1; c; c = c->next, i++)
             if (c->fd >= 0 && fds[i].revents)
                 sup_children_hear(c);
+        if (fds[n + 2].revents)
+            sup_logs_changed();
+    }
     free(fds);
     sup_signals_drain();
 }
@@ -350,6 +379,8 @@ static sup_verdict sup_obey(apr_pool_t *pconf, server_rec *s)
     }
     if (asked.upgrade)
         return sup_reload(pconf, s, SUP_BY_UPGRADE);
+    if (sup_logs_look(s))
+        asked.graceful = 1;
     if (asked.restart || asked.graceful)
         return sup_reload(pconf, s, asked.restart ? SUP_BY_RESTART : SUP_BY_GRACEFUL);
     return SUP_GO_ON;

@@ -80,7 +80,11 @@ def received(s):
 
 
 def lines(server, n):
-    return wait_until(lambda: (lambda found: found if len(found) >= n else None)(server.read("logs/access.log").decode().splitlines()), "the log")
+    """What the log says of the file; lines of loops and workers need not be in the order of requests."""
+    def found():
+        said = [line for line in server.read("logs/access.log").decode().splitlines() if "/a.txt" in line]
+        return said if len(said) >= n else None
+    return sorted(wait_until(found, "the log"))
 
 
 def check(serve, headers):
@@ -91,7 +95,7 @@ def check(serve, headers):
             answer = received(s)
         assert answer.startswith(b"HTTP/1.1 200") if client else not answer, (name, answer)
     wanted = [f"{client} {client} 127.0.0.2 200 /a.txt" for _, client in headers.values() if client]
-    assert lines(server, len(wanted)) == wanted
+    assert lines(server, len(wanted)) == sorted(wanted)
     server.expect_trouble = True
 
 
@@ -114,10 +118,8 @@ def test_answers_come_from_memory_and_are_logged_with_the_client(serve):
                 s.sendall(bytes([byte]))
             s.sendall(REQUEST.replace(b"Connection: close\r\n", b"") + REQUEST)
             assert received(s).count(b"HTTP/1.1 200") == 2
-    said = lines(server, 16)
-    assert said[:4] == ["2001:db8::1 2001:db8::1 200 /a.txt"] * 2 + ["192.0.2.1 192.0.2.1 200 /a.txt"] * 2
-    status = server.get("/a.txt")  # an exception
-    assert status.status == 200 and lines(server, 17)[16].startswith("127.0.0.1 ")
+    assert server.get("/a.txt").status == 200  # an exception
+    assert lines(server, 17) == ["127.0.0.1 127.0.0.1 200 /a.txt"] + ["192.0.2.1 192.0.2.1 200 /a.txt"] * 8 + ["2001:db8::1 2001:db8::1 200 /a.txt"] * 8
 
 
 @pytest.mark.only("brigade")
@@ -147,7 +149,7 @@ def test_before_tls_and_http2(serve):
             else:
                 s.sendall(REQUEST)
                 assert received(s).startswith(b"HTTP/1.1 200")
-    assert [line for line in lines(server, 2) if "/a.txt" in line] == ["192.0.2.1 192.0.2.1 127.0.0.2 200 /a.txt"] * 2
+    assert lines(server, 2) == ["192.0.2.1 192.0.2.1 127.0.0.2 200 /a.txt"] * 2
     server.expect_trouble = True
 
 
@@ -196,7 +198,7 @@ backend b
     finally:
         proxy.terminate()
         proxy.wait()
-    assert {line for line in lines(server, 5) if "/a.txt" in line} == {"127.0.0.5 127.0.0.5 200 /a.txt"}
+    assert set(lines(server, 5)) == {"127.0.0.5 127.0.0.5 200 /a.txt"}
 
 
 FORWARDED = ["192.0.2.7", "192.0.2.7, 198.51.100.3", "192.0.2.7,198.51.100.3 , 203.0.113.9", "nonsense", "192.0.2.7, nonsense", "10.1.2.3", "192.0.2.7, 10.1.2.3",
@@ -212,7 +214,7 @@ SETTINGS = {
 def test_request_fields(serve, name):
     """Beside Apache, where it is installed."""
     config = LOADED + "RemoteIPHeader X-Forwarded-For\n" + SETTINGS[name] + \
-        'CustomLog @ROOT@/logs/access.log "%a|%{c}a|%{X-Forwarded-For}i|%{X-By}i|%{remoteip-proxy-ip-list}n"\n'
+        'CustomLog @ROOT@/logs/access.log "%a|%{c}a|%{X-Forwarded-For}i|%{X-By}i|%{remoteip-proxy-ip-list}n|%U"\n'
     said = []
     for binary in dict.fromkeys([BINARY, "/usr/sbin/apache2"]):
         if not os.access(binary, os.X_OK):
@@ -223,5 +225,5 @@ def test_request_fields(serve, name):
         for _ in range(3):  # the full way, and from memory
             for value in FORWARDED:
                 assert server.get("/a.txt", [("X-Forwarded-For", value)]).status == 200
-        said.append(sorted(lines(server, 3 * len(FORWARDED))))
+        said.append(lines(server, 3 * len(FORWARDED)))
     assert all(one == said[0] for one in said)

@@ -84,6 +84,31 @@ def test_graceful_stop_lets_requests_end(serve):
     assert server.process.returncode == 0
 
 
+@pytest.mark.only("brigade")
+@pytest.mark.parametrize("how", ["move", "remove", "replace"])
+def test_log_files_that_are_moved_are_opened_anew(serve, how):
+    server = serve("CustomLog @ROOT@/logs/access.log %U\n", FILES)
+    assert server.get("/a.txt?0").status == 200
+    wait_until(lambda: server.read("logs/access.log"), "a line")
+    log, old = server.path("logs/access.log"), server.path("logs/access.log.1")
+    if how == "remove":
+        os.unlink(log)
+    else:
+        os.rename(log, old)
+    if how == "replace":
+        with open(log, "w", encoding="utf-8"):
+            os.chmod(log, 0o640)
+
+    def logged():
+        server.get("/late.txt")
+        return b"/late.txt" in server.read("logs/access.log")
+    server.wait_for_log("log files were moved or removed")
+    wait_until(logged, "a line in the new file")
+    assert server.read("logs/error_log").count(b"log files were moved") == 1
+    os.rename(server.path("logs/error_log"), server.path("logs/error_log.1"))
+    wait_until(lambda: b"resuming normal operations" in server.read("logs/error_log"), "the new error log")
+
+
 READY = "<Location /ready>\nSetHandler ready\n</Location>\n"
 
 
