@@ -7,6 +7,7 @@ what a server says that remembers nothing (FileCacheEntries 0), and what Apache 
     test/campaign/tree.py --sweep                    each kind of change alone, on a fresh site
     test/campaign/tree.py --kinds                    the names of the kinds
     test/campaign/tree.py --directives "FileCacheValidate stat"
+    test/campaign/tree.py --directives "SetOutputFilter BROTLI_COMPRESS;ZSTD_COMPRESS;DEFLATE"
 
 A step is a change and three batches of requests: the first is compared, the next two are met by what it left behind. A
 disagreement is shrunk: the fewest changes after which one request still tells it. Kinds in tree_kinds.MISSED are not used
@@ -22,6 +23,8 @@ import subprocess
 import sys
 import time
 
+if __name__ == "__main__":  # a long walk goes on while the machine has other work: nobody waits for it
+    os.environ.setdefault("TEST_PATIENCE", "120")
 import support
 import tree_kinds
 import tree_site
@@ -53,14 +56,15 @@ class Request:
         self.fields = []
         if not plain and rng.random() < 0.3:
             tag, date = seen.get(self.target, ('"x"', "Sun, 09 Sep 2001 01:46:40 GMT"))
-            choices = {"If-None-Match": [tag, tag, '"x"', "*", f'"y", {tag}'], "If-Modified-Since": [date, date, "Fri, 01 Jan 2100 00:00:00 GMT", "Sun, 09 Sep 2001 01:46:50 GMT"], "Range": ["bytes=0-4", "bytes=-3", "bytes=2-3,6-7", "bytes=999999-"], "Accept-Encoding": ["gzip", "identity"],
+            choices = {"If-None-Match": [tag, tag, '"x"', "*", f'"y", {tag}'], "If-Modified-Since": [date, date, "Fri, 01 Jan 2100 00:00:00 GMT", "Sun, 09 Sep 2001 01:46:50 GMT"], "Range": ["bytes=0-4", "bytes=-3", "bytes=2-3,6-7", "bytes=999999-"], "Accept-Encoding": ["gzip", "identity", "br, gzip;q=0.5", "zstd, br;q=0.9", "gzip;q=0", "*"],
                        "If-Range": [tag, date], "If-Match": [tag, '"x"'], "Cache-Control": ["no-cache"], "User-Agent": ["robot"]}
             for name in rng.sample(CONDITIONS, rng.choice([1, 1, 2])):
                 self.fields.append((name, rng.choice(choices[name])))
                 if name == "If-Range":
                     self.fields.append(("Range", "bytes=0-4"))
             if rng.random() < 0.1:
-                self.fields.append(self.fields[0])
+                name = self.fields[0][0]
+                self.fields.append((name, rng.choice(choices[name]) if name in choices else self.fields[0][1]))
         lines = [f"{self.method} {self.target} HTTP/1.1", "Host: localhost", *(f"{n}: {v}" for n, v in self.fields)]
         self.bytes = ("\r\n".join(lines) + "\r\n\r\n").encode()
 
@@ -280,6 +284,11 @@ class Walk:
                 self.failures.append(e)
                 self.tell(e, self.shrink(history, e), history)
                 return
+            except TimeoutError as e:
+                servers.close(failed=True)
+                self.failures.append(e)
+                self.tell(f"no answer in {brigade.PATIENCE:.0f} s", None, history)
+                return
             servers.close()
         finally:
             site.remove_all()
@@ -321,6 +330,7 @@ class Walk:
                     self.samples.setdefault((q.target, a.status, b.status), f"{a}\n          {b}\n          after {self.last}")
         for q, a in zip(pool, plain):
             self.statuses[a.status] += 1
+            self.counts["coded"] += a.get(b"Content-Encoding") is not None
             if a.status == 200:
                 seen[q.target] = (a.get(b"ETag") or '"x"', a.get(b"Last-Modified") or "Sun, 09 Sep 2001 01:46:40 GMT")
 
@@ -528,7 +538,7 @@ def main():
     while walk.counts["steps"] < options.steps and time.monotonic() < until and len(walk.failures) < options.most:
         walk.episode(min(EPISODE, options.steps - walk.counts["steps"]), until)
         print(f"{walk.counts['steps']} steps of {len(walk.used)} kinds, {walk.counts['answers compared']} answers, {time.monotonic() - began:.0f} s, {len(walk.failures)} disagreements", flush=True)
-    print(f"answers by status: {dict(sorted(walk.statuses.items()))}")
+    print(f"answers by status: {dict(sorted(walk.statuses.items()))}; {walk.counts['coded']} in a coding")
     for key, shrunk in walk.with_apache_shrunk:
         print("\nOtherwise in Apache:", key, *(["after:", *(f"    {s}" for s in shrunk[0]), f"  {shrunk[1]}"] if shrunk else ["(not shown again)"]), sep="\n")
     if walk.differs:

@@ -21,6 +21,7 @@ import time
 
 import h2_client
 from http_client import Client, raw_exchange
+import ports
 from ports import free_port
 
 REPOSITORY = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
@@ -229,9 +230,11 @@ class Server:
         while self.process.poll() is None and time.monotonic() < deadline:
             try:
                 socket.create_connection((self.address.strip("[]"), self.port), timeout=1).close()
-                return self.process.poll() is None
+                if ports.is_heard_by(self.port, self.process.pid):  # and not by somebody else
+                    return self.process.poll() is None
             except OSError:
-                threading.Event().wait(0.005)
+                pass
+            threading.Event().wait(0.005)
         return False
 
     def signal(self, number):

@@ -58,3 +58,43 @@ def free_port():
     if _ports is None or _ports.process != os.getpid():
         _ports = Ports()
     return _ports.take()
+
+
+def listeners(port):
+    """Inodes of the sockets that listen on a port, whoever has them."""
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        if os.path.exists(table):
+            with open(table, encoding="ascii") as f:
+                rows = [line.split() for line in f][1:]
+            found |= {row[9] for row in rows if row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == port}
+    return found
+
+
+def sockets_of(pid):
+    """Inodes; none if the process is another user's, or gone."""
+    found = set()
+    try:
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            try:
+                found.add(os.readlink(f"/proc/{pid}/fd/{fd}").removeprefix("socket:[").rstrip("]"))
+            except OSError:
+                pass  # closed meanwhile
+    except OSError:
+        pass
+    return found
+
+
+def session_of(pid):
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return None
+
+
+def is_heard_by(port, pid):
+    """A process, or one of the session that it leads, listens on the port; yes, too, if that cannot be seen."""
+    heard, own = listeners(port), sockets_of(pid)
+    if not heard & own:  # it may have been started by another program
+        own |= set().union(*(sockets_of(p) for p in os.listdir("/proc") if p.isdigit() and session_of(int(p)) == pid))
+    return not heard or not own or bool(heard & own)
