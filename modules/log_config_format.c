@@ -64,16 +64,19 @@ static const char *log_parse_tag(apr_pool_t *p, log_item *item, const char *s, i
 {
     char tag[4] = {*s, '\0', '\0', '\0'};
     const ap_log_handler *foreign;
+    const char *named; /* %{asn}C and its siblings, of mod_asn */
     int default_first = 0;
 
     if (*s == '^' && s[1] && s[2]) {
         tag[1] = s[1];
         tag[2] = s[2];
     }
-    if ((foreign = log_foreign_find(tag))) {
+    named = apr_pstrcat(p, item->arg, tag, NULL);
+    if ((foreign = log_foreign_find(named)) || (foreign = log_foreign_find((named = tag)))) {
         item->emit = log_emit_foreign;
         item->foreign = foreign->func;
-        if ((item->foreign_stored = log_foreign_stored(tag)) != NULL && !*item->arg)
+        if ((item->foreign_stored = log_foreign_stored(named)) != NULL &&
+            (named != tag || !*item->arg))
             item->stored = log_stored_foreign;
         default_first = foreign->want_orig_default;
     } else if (!(item->emit = logconf_item_find(tag, &default_first))) {

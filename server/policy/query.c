@@ -9,6 +9,7 @@ static const char *const query_left_by[] = {
     "http_core.c",
     "mod_access_compat.c",
     "mod_alias.c",
+    "mod_asn.c",
     "mod_allowmethods.c",
     "mod_auth_basic.c",
     "mod_authn_core.c",

@@ -58,6 +58,7 @@
     HIDDEN(status)                        \
     HIDDEN(metrics)                       \
     HIDDEN(request_id)                    \
+    HIDDEN(asn)                           \
     HIDDEN(autoindex)                     \
     HIDDEN(include)                       \
     BUILTIN_TLS(HIDDEN)                   \

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Log items: %{asn}C, %{asn-prefix}C, %{as-path}C, %{communities}C. They are cookies where there is no ASTable. */
+#include <arpa/inet.h>
+#include "apr_strings.h"
+#include "mod_log_config.h"
+#include "brigade/decimal.h"
+#include "brigade/stored_answer.h"
+#include "asn_module.h"
+
+static const char *log_asn(request_rec *r, char *arg)
+{
+    return asn_client_text(r->useragent_addr, ASN_WHAT_NUMBER, r->pool);
+}
+
+static const char *log_prefix(request_rec *r, char *arg)
+{
+    return asn_client_text(r->useragent_addr, ASN_WHAT_PREFIX, r->pool);
+}
+
+static const char *log_path(request_rec *r, char *arg)
+{
+    return asn_client_text(r->useragent_addr, ASN_WHAT_PATH, r->pool);
+}
+
+static const char *log_communities(request_rec *r, char *arg)
+{
+    return asn_client_text(r->useragent_addr, ASN_WHAT_COMMUNITIES, r->pool);
+}
+
+/* The address that the answer is for, as text only: it may be another one than the connection's. */
+static int stored_route(const brg_stored_answer *a, brg_asn_family *family, unsigned char *address,
+                        brg_asn_route *route)
+{
+    if (!a->client_ip || !asn_served || !asn_served->table)
+        return 0;
+    *family = ASN_IPV4;
+    if (inet_pton(AF_INET, a->client_ip, address) != 1) {
+        *family = ASN_IPV6;
+        if (inet_pton(AF_INET6, a->client_ip, address) != 1)
+            return 0;
+    }
+    return brg_asn_lookup(asn_served->table, *family, address, route, NULL);
+}
+
+static apr_size_t stored_asn(const brg_stored_answer *a, char *out)
+{
+    unsigned char address[16];
+    brg_asn_family family;
+    brg_asn_route route;
+
+    if (stored_route(a, &family, address, &route) && route.origin)
+        return brg_decimal_put(out, route.origin);
+    *out = '-';
+    return 1;
+}
+
+static apr_size_t stored_prefix(const brg_stored_answer *a, char *out)
+{
+    unsigned char address[16];
+    brg_asn_family family;
+    brg_asn_route route;
+
+    if (stored_route(a, &family, address, &route))
+        return brg_asn_prefix_text(family, address, route.length, out);
+    *out = '-';
+    return 1;
+}
+
+void asn_log_register(apr_pool_t *pconf)
+{
+    static const struct {
+        const char *tag;
+        ap_log_handler_fn_t *text;
+        brg_stored_item_fn *stored;
+    } items[] = {{"asnC", log_asn, stored_asn},
+                 {"asn-prefixC", log_prefix, stored_prefix},
+                 {"as-pathC", log_path, NULL},
+                 {"communitiesC", log_communities, NULL}};
+    APR_OPTIONAL_FN_TYPE(ap_register_log_handler) *add =
+        APR_RETRIEVE_OPTIONAL_FN(ap_register_log_handler);
+    APR_OPTIONAL_FN_TYPE(brg_register_stored_item) *add_stored =
+        APR_RETRIEVE_OPTIONAL_FN(brg_register_stored_item);
+
+    for (size_t i = 0; add && i < sizeof items / sizeof *items; i++) {
+        add(pconf, apr_pstrdup(pconf, items[i].tag), items[i].text, 0);
+        if (add_stored && items[i].stored)
+            add_stored(items[i].tag, items[i].stored);
+    }
+}

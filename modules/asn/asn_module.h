@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_ASN_MODULE_H
+#define BRIGADE_ASN_MODULE_H
+
+/**
+ * @file asn_module.h
+ * Parts of asn_module: directives and hooks (mod_asn.c), the process that reads sources (asn_collector.c), files
+ * (asn_file.c, asn_file_line.c), what the server asks about clients (asn_client.c, asn_require.c, asn_log.c).
+ */
+#include "httpd.h"
+#include "http_config.h"
+#include "asn_table.h"
+
+/** A line ASTable: the number of its rib is that of the line. */
+typedef struct asn_source {
+    const char *file; /**< path */
+} asn_source;
+
+/** What the configuration says. Lives in pconf, the table with it. */
+typedef struct asn_conf {
+    apr_array_header_t *sources; /**< of asn_source */
+    brg_asn_table *table;        /**< NULL: no ASTable */
+} asn_conf;
+
+/** Of the configuration that is served; NULL between two of them. */
+extern asn_conf *asn_served;
+
+/* ---- asn_collector.c: the supervisor's thread ---- */
+
+/**
+ * Start the process that fills the table, and wait until each source was read once or could not be, at most
+ * ASN_START_SECONDS. It is started again if it dies, and ends with @a pconf or with this process.
+ */
+apr_status_t asn_collector_start(const asn_conf *conf, apr_pool_t *pconf);
+#define ASN_START_SECONDS 20
+
+/* ---- asn_file.c: the collector ---- */
+
+/** Read @a path into rib @a rib: all of it, or nothing changes. Logs what is wrong. @return 1 if it was read */
+int asn_file_load(brg_asn_writer *w, int rib, const char *path);
+
+/* ---- asn_file_line.c ---- */
+
+/** One line of a file: no route (a comment, a network that nobody announces), a prefix, or a range. */
+typedef struct asn_line {
+    brg_asn_prefix first;
+    unsigned char last[16]; /**< of a range */
+    int range;
+    uint32_t origins[16]; /**< more than one: several networks announce it */
+    int origins_count;    /**< 0: there is no route in this line */
+} asn_line;
+
+/**
+ * Take a line apart, of any of the text formats. @a text is changed.
+ * @return NULL, or what is wrong
+ */
+const char *asn_line_parse(char *text, asn_line *line);
+
+/**
+ * The next prefix of those that make up a range, longest possible first; line->first is the rest of it then.
+ * @return 0 if nothing is left
+ */
+int asn_line_next(asn_line *line, brg_asn_prefix *prefix);
+
+/* ---- asn_client.c ---- */
+
+/** What may be asked for. */
+typedef enum asn_what {
+    ASN_WHAT_NUMBER,
+    ASN_WHAT_PREFIX,
+    ASN_WHAT_PATH,
+    ASN_WHAT_COMMUNITIES,
+    ASN_WHATS
+} asn_what;
+
+/** Names of variables: CLIENT_ASN and so on, by asn_what. */
+extern const char *const asn_variables[ASN_WHATS];
+
+/** Room for all of a path or of all communities. */
+#define ASN_TEXT_MAX 8192
+
+/** The route of an address. @return 1, 0 if there is none or no table */
+int asn_client_route(const apr_sockaddr_t *address, brg_asn_route *route, brg_asn_detail *detail);
+
+/** Of the client that the request is of; "-" if there is no route, from @a p. */
+const char *asn_client_text(const apr_sockaddr_t *address, asn_what what, apr_pool_t *p);
+
+/** 1 if there is a table with routes; if not, that is logged once in this process. */
+int asn_client_ready(const request_rec *r);
+
+/* ---- asn_require.c, asn_log.c ---- */
+
+void asn_require_register(apr_pool_t *p);
+void asn_log_register(apr_pool_t *pconf);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * asn_module: which network (AS) is the client in. ASTable names the sources; log items, Require asn, variables of
+ * expressions and ASTableEnv use what they say.
+ */
+#include <string.h>
+#include "apr_strings.h"
+#include "ap_expr.h"
+#include "ap_mpm.h"
+#include "scoreboard.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_request.h"
+#include "brigade/assert.h"
+#include "brigade/response_cache.h"
+#include "asn_module.h"
+
+module AP_MODULE_DECLARE_DATA asn_module;
+APLOG_USE_MODULE(asn);
+
+asn_conf *asn_served;
+
+static asn_conf *asn_read;   /* the configuration that is being read */
+static apr_size_t asn_bytes; /* ASTableSize */
+static apr_pool_t *asn_pconf;
+
+typedef struct asn_dir {
+    int env; /* ASTableEnv: -1 not said */
+} asn_dir;
+
+static void *asn_dir_create(apr_pool_t *p, char *path)
+{
+    asn_dir *conf = apr_palloc(p, sizeof *conf);
+
+    conf->env = -1;
+    return conf;
+}
+
+static void *asn_dir_merge(apr_pool_t *p, void *base, void *add)
+{
+    return ((asn_dir *)add)->env >= 0 ? add : base;
+}
+
+/* ---- directives ---- */
+
+static const char *asn_set_source(cmd_parms *cmd, void *dummy, const char *kind, const char *name)
+{
+    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    asn_source *source;
+
+    if (err)
+        return err;
+    if (strcasecmp(kind, "file") != 0)
+        return apr_psprintf(cmd->pool, "ASTable: no kind of source is called %s (file)", kind);
+    if (asn_read->sources->nelts == ASN_TABLE_RIBS)
+        return apr_psprintf(cmd->pool, "ASTable: at most %d sources", ASN_TABLE_RIBS);
+    source = apr_array_push(asn_read->sources);
+    source->file = ap_server_root_relative(cmd->pool, name);
+    return source->file ? NULL : apr_psprintf(cmd->pool, "ASTable: %s is no path", name);
+}
+
+static const char *asn_set_size(cmd_parms *cmd, void *dummy, const char *arg)
+{
+    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    apr_int64_t n = apr_atoi64(arg);
+
+    if (err)
+        return err;
+    if (n < 4 || n > 8192 || arg[strspn(arg, "0123456789")])
+        return "ASTableSize takes MiB, 4 to 8192";
+    asn_bytes = (apr_size_t)n << 20;
+    return NULL;
+}
+
+static const command_rec asn_directives[] = {
+    AP_INIT_TAKE2(
+        "ASTable", asn_set_source, NULL, RSRC_CONF,
+        "a source of networks: file and the path of a file with prefixes or ranges and AS numbers"),
+    AP_INIT_TAKE1("ASTableSize", asn_set_size, NULL, RSRC_CONF,
+                  "MiB that the table of networks has at most"),
+    AP_INIT_FLAG("ASTableEnv", ap_set_flag_slot, (void *)APR_OFFSETOF(asn_dir, env), OR_FILEINFO,
+                 "whether requests have the variables CLIENT_ASN, CLIENT_PREFIX, CLIENT_AS_PATH, "
+                 "CLIENT_COMMUNITIES"),
+    {NULL, {NULL}, NULL, 0, RAW_ARGS, NULL},
+};
+
+/* ---- variables ---- */
+
+static const char *asn_variable(ap_expr_eval_ctx_t *ctx, const void *data)
+{
+    const char *const *name = data;
+    const apr_sockaddr_t *address = ctx->r   ? ctx->r->useragent_addr
+                                    : ctx->c ? ctx->c->client_addr
+                                             : NULL;
+
+    if (ctx->r && !asn_client_ready(ctx->r))
+        return "-";
+    return address ? asn_client_text(address, (asn_what)(name - asn_variables), ctx->p) : "-";
+}
+
+static int asn_lookup_variable(ap_expr_lookup_parms *parms)
+{
+    if (parms->type != AP_EXPR_FUNC_VAR)
+        return DECLINED;
+    for (int i = 0; i < ASN_WHATS; i++)
+        if (!strcasecmp(parms->name, asn_variables[i])) {
+            *parms->func = asn_variable;
+            *parms->data = &asn_variables[i];
+            return OK;
+        }
+    return DECLINED;
+}
+
+static int asn_wants_env(const request_rec *r)
+{
+    const asn_dir *conf = ap_get_module_config(r->per_dir_config, &asn_module);
+
+    return conf->env > 0;
+}
+
+static int asn_fixups(request_rec *r)
+{
+    if (!asn_wants_env(r) || !asn_client_ready(r))
+        return DECLINED;
+    for (int i = 0; i < ASN_WHATS; i++)
+        apr_table_setn(r->subprocess_env, asn_variables[i],
+                       asn_client_text(r->useragent_addr, (asn_what)i, r->pool));
+    return DECLINED;
+}
+
+/* Variables are the client's own. */
+static int asn_depends(request_rec *r)
+{
+    return asn_wants_env(r) ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
+}
+
+/* ---- a configuration ---- */
+
+static int asn_is_used(void)
+{
+    for (const ap_directive_t *d = ap_conftree; d; d = d->next)
+        if (!strcasecmp(d->directive, "ASTable"))
+            return 1;
+    return 0;
+}
+
+static apr_status_t asn_forget(void *data)
+{
+    if (asn_served == data)
+        asn_served = NULL;
+    return APR_SUCCESS;
+}
+
+static int asn_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
+{
+    asn_read = apr_pcalloc(pconf, sizeof *asn_read);
+    asn_read->sources = apr_array_make(pconf, 2, sizeof(asn_source));
+    asn_bytes = ASN_TABLE_SIZE;
+    asn_pconf = pconf;
+    if (asn_is_used())
+        asn_log_register(pconf);
+    return OK;
+}
+
+static int asn_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+{
+    apr_status_t rv;
+
+    if (asn_read->sources->nelts &&
+        (rv = brg_asn_table_create(&asn_read->table, asn_bytes, pconf))) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT, rv, s,
+                     "ASTable: no memory for a table of %" APR_SIZE_T_FMT " bytes", asn_bytes);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    asn_served = asn_read;
+    apr_pool_cleanup_register(pconf, asn_served, asn_forget, apr_pool_cleanup_null);
+    return OK;
+}
+
+static int asn_pre_mpm(apr_pool_t *p, ap_scoreboard_e kind)
+{
+    apr_status_t rv;
+
+    BRG_ASSERT(asn_served);
+    if (!asn_served->table)
+        return OK;
+    if ((rv = asn_collector_start(asn_served, asn_pconf))) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT, rv, NULL, "ASTable: no process for its sources");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    return OK;
+}
+
+static void asn_register_hooks(apr_pool_t *p)
+{
+    static const char *const after[] = {"mod_log_config.c", NULL};
+
+    ap_hook_pre_config(asn_pre_config, after, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_config(asn_post_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_pre_mpm(asn_pre_mpm, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_expr_lookup(asn_lookup_variable, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_fixups(asn_fixups, NULL, NULL, APR_HOOK_FIRST);
+    asn_require_register(p);
+    brg_cache_declare(&asn_module, asn_depends);
+}
+
+module AP_MODULE_DECLARE_DATA asn_module = {
+    STANDARD20_MODULE_STUFF,
+    asn_dir_create,
+    asn_dir_merge,
+    NULL,
+    NULL,
+    asn_directives,
+    asn_register_hooks,
+    0,
+};

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ASTable: which network the client is in, from files, for logs, Require, expressions and variables."""
+import os
+import signal
+
+import pytest
+
+from brigade import wait_until
+
+pytestmark = pytest.mark.only("brigade")
+
+FILES = {"a.txt": "A", "in/x.txt": "X", "env/p.shtml": '<!--#echo var="CLIENT_ASN" --> <!--#echo var="CLIENT_PREFIX" -->'}
+NETWORKS = "# our own\n127.0.0.0/8 64496\n192.0.2.0/24\t64511\n198.51.100.0/24 AS64520\n"
+CONFIG = """ASTable file nets.txt
+    RemoteIPHeader X-Forwarded-For
+    RemoteIPInternalProxy 127.0.0.1
+    CustomLog @ROOT@/logs/access.log "%{asn}C %{asn-prefix}C %{as-path}C %{communities}C %a"
+    <Directory @ROOT@/htdocs/in>
+        Require asn 64496 64505-64515
+    </Directory>
+    <Directory @ROOT@/htdocs/env>
+        Options +Includes
+        AddOutputFilter INCLUDES .shtml
+        ASTableEnv On
+    </Directory>
+    <If "%{CLIENT_ASN} -eq 64520">
+        Header set X-Net special
+    </If>
+    """
+
+
+def of(address):
+    return [("X-Forwarded-For", address)]
+
+
+def aged(server):
+    for folder, _, names in os.walk(server.path("htdocs")):
+        for name in names:
+            os.utime(os.path.join(folder, name), (1, 1))
+
+
+def start(serve, networks=NETWORKS, config=CONFIG):
+    server = serve.unstarted(config, FILES)
+    server.write("nets.txt", networks, base="")
+    server.start()
+    aged(server)
+    return server
+
+
+def logged(server, n):
+    def complete():
+        data = server.read("logs/access.log").decode()
+        return data.count("\n") >= n and data
+    return wait_until(complete, "the lines").splitlines()
+
+
+def renew(server, networks):
+    server.write("nets.new", networks, base="")
+    os.rename(server.path("nets.new"), server.path("nets.txt"))
+
+
+def test_log_items_of_both_ways(serve):
+    server = start(serve)
+    for _ in range(3):  # the full way, and from memory
+        for address in ("192.0.2.77", "203.0.113.5", "198.51.100.1"):
+            assert server.get("/a.txt", of(address)).status == 200
+    server.get("/a.txt")
+    lines = logged(server, 10)
+    assert sorted(set(lines)) == ["- - - - 203.0.113.5", "64496 127.0.0.0/8 64496 - 127.0.0.1",
+                                  "64511 192.0.2.0/24 64511 - 192.0.2.77", "64520 198.51.100.0/24 64520 - 198.51.100.1"]
+
+
+def test_require_and_expressions(serve):
+    server = start(serve)
+    for _ in range(3):
+        assert [server.get("/in/x.txt", of(a)).status for a in ("192.0.2.1", "198.51.100.1", "203.0.113.5")] == [200, 403, 403]
+        assert server.get("/in/x.txt").status == 200
+        assert server.get("/a.txt", of("198.51.100.9"))["X-Net"] == "special"
+        assert server.get("/a.txt", of("192.0.2.1"))["X-Net"] is None
+        assert server.get("/env/p.shtml", of("192.0.2.1")).body == b"64511 192.0.2.0/24"
+        assert server.get("/env/p.shtml", of("203.0.113.5")).body == b"- -"
+
+
+def test_a_file_is_taken_anew_and_a_bad_one_is_not(serve):
+    server = start(serve)
+    assert server.get("/in/x.txt", of("203.0.113.5")).status == 403
+    renew(server, "203.0.113.0,203.0.113.127,64512\n203.0.113.128,203.0.113.255,0\n")
+    wait_until(lambda: server.get("/in/x.txt", of("203.0.113.5")).status == 200, "the new file")
+    assert server.get("/in/x.txt", of("203.0.113.200")).status == 403
+    renew(server, "203.0.113.0/24 64600\n203.0.113.0/33 64600\n")
+    server.wait_for_log(r"nets.txt, line 2: no length of a prefix")
+    assert server.get("/in/x.txt", of("203.0.113.5")).status == 200
+
+
+def test_without_a_table_nobody_is_let_in(serve):
+    server = start(serve, networks="nonsense\n")
+    for _ in range(2):
+        assert server.get("/in/x.txt").status == 403
+        assert server.get("/a.txt").status == 200
+    assert server.error_log().count(b"no ASTable has been read") == 1
+    renew(server, NETWORKS)
+    wait_until(lambda: server.get("/in/x.txt").status == 200, "the table")
+
+
+def test_a_collector_that_dies_is_started_again(serve):
+    server = start(serve)
+    assert server.get("/in/x.txt").status == 200  # the server is there
+    collector = collectors(server)
+    assert len(collector) == 1
+    with open(f"/proc/{collector[0]}/status", encoding="utf-8") as f:
+        assert "Uid:\t0" not in f.read()
+    os.kill(collector[0], signal.SIGKILL)
+    server.wait_for_log("collector of ASTable died")
+    wait_until(lambda: server.get("/in/x.txt", of("192.0.2.1")).status == 200 and collectors(server) != collector, "another one")
+    server.signal(signal.SIGUSR1)
+    wait_until(lambda: len(collectors(server)) == 1 and server.get("/in/x.txt", of("192.0.2.1")).status == 200, "the new one")
+
+
+def collectors(server):
+    found = []
+    for pid in server.children():
+        try:
+            with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
+                if f.read() == "brigade-asn\n":
+                    found.append(pid)
+        except FileNotFoundError:
+            pass
+    return found
+
+
+def test_a_cookie_of_that_name_is_one_where_there_is_no_table(serve):
+    server = serve('CustomLog @ROOT@/logs/access.log "%{asn}C"', FILES)
+    server.get("/a.txt", [("Cookie", "asn=crumbs")])
+    assert logged(server, 1) == ["crumbs"]
+
+
+@pytest.mark.parametrize("line, said", [
+    ("ASTable ftp x", "no kind of source"), ("ASTableSize 1", "MiB"), ("ASTable file", "takes two arguments"),
+    ("<Location />\nRequire asn 5-4\n</Location>", "no AS number"), ("<Location />\nRequire asn\n</Location>", "takes AS numbers")])
+def test_mistakes_are_told(serve, line, said):
+    server = serve.unstarted(line, FILES)
+    assert said in server.run("-t").stderr.decode()
