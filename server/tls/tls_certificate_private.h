@@ -46,9 +46,10 @@ apr_array_header_t *tls_credentials_first(tls_server_conf *sc, int complete, apr
 /** Read them once more. As tls_credentials_first(). */
 apr_array_header_t *tls_credentials_read(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp);
 
-/** The certificates of a server without their keys, for reports: those whose files can be read.
+/** The certificates of a server without their keys, for reports: those whose files can be read, and those that
+ * mod_md will give it.
  * @return tls_pair in @a p. Blocking: reads files. */
-apr_array_header_t *tls_credentials_shown(tls_server_conf *sc, apr_pool_t *p);
+apr_array_header_t *tls_credentials_shown(const tls_server_conf *sc, apr_pool_t *p);
 
 /** 1 if that can be tried without asking anyone for a pass phrase, and without being told of files by
  * other modules. Blocking: reads files. */
@@ -134,6 +135,9 @@ void tls_exchange_child(apr_pool_t *p, server_rec *s);
 /** Look for what mod_md has staged, if the configuration has managed domains. */
 void tls_staged_begin(apr_pool_t *p);
 void tls_staged_end(void);
+
+/** Files with certificates that mod_md has for the domains that it manages: const char *. Blocking: reads folders. */
+apr_array_header_t *tls_staged_certificates(apr_pool_t *p);
 
 /** When to call tls_staged_look(), of clock_monotonic(); 0: never. */
 apr_time_t tls_staged_due(void);

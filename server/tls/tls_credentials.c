@@ -9,6 +9,7 @@
 #include "brigade/assert.h"
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/x509v3.h>
 #include <string.h>
 
 APLOG_USE_MODULE(ssl);
@@ -228,19 +229,31 @@ apr_array_header_t *tls_credentials_first(tls_server_conf *sc, int complete, apr
     return NULL;
 }
 
-apr_array_header_t *tls_credentials_shown(tls_server_conf *sc, apr_pool_t *p)
+static void show_file(const char *file, const char *host, apr_array_header_t *pairs, apr_pool_t *p)
 {
-    apr_array_header_t *pairs = apr_array_make(p, 2, sizeof(tls_pair));
+    tls_pair pair = {.cert_file = file, .chain = apr_array_make(p, 1, sizeof(tls_der *))};
+    X509 *x;
 
-    credentials_files(sc, 0, p);
-    for (int i = 0; i < sc->pairs->nelts; i++) {
-        tls_pair pair = APR_ARRAY_IDX(sc->pairs, i, tls_pair);
+    if (read_certificates(pair.chain, file, 1, p) <= 0)
+        return;
+    x = host ? tls_certificate_parse(APR_ARRAY_IDX(pair.chain, 0, tls_der *), NULL) : NULL;
+    if (!host || (x && X509_check_host(x, host, 0, 0, NULL) == 1))
+        APR_ARRAY_PUSH(pairs, tls_pair) = pair;
+    X509_free(x);
+}
 
-        pair.chain = apr_array_make(p, 3, sizeof(tls_der *));
-        if (read_certificates(pair.chain, pair.cert_file, 1, p) > 0)
-            APR_ARRAY_PUSH(pairs, tls_pair) = pair;
+apr_array_header_t *tls_credentials_shown(const tls_server_conf *sc, apr_pool_t *p)
+{
+    apr_array_header_t *pairs = apr_array_make(p, 2, sizeof(tls_pair)), *managed;
+
+    for (int i = 0; sc->cert_files && i < sc->cert_files->nelts; i++)
+        show_file(APR_ARRAY_IDX(sc->cert_files, i, const char *), NULL, pairs, p);
+    if (!sc->cert_files && sc->server->server_hostname) { /* mod_md gives it some at the start */
+        managed = tls_staged_certificates(p);
+        for (int i = 0; i < managed->nelts; i++)
+            show_file(APR_ARRAY_IDX(managed, i, const char *), sc->server->server_hostname, pairs,
+                      p);
     }
-    sc->pairs = NULL;
     ERR_clear_error();
     return pairs;
 }

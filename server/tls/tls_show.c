@@ -76,7 +76,7 @@ static void show_print(const tls_server_conf *sc, const tls_pair *pair, apr_pool
 static void show_all(apr_pool_t *p, server_rec *main_server, int print)
 {
     for (server_rec *s = main_server; s; s = s->next) {
-        tls_server_conf *sc = tls_conf_of(s);
+        const tls_server_conf *sc = tls_conf_of(s);
         const apr_array_header_t *pairs;
 
         if (sc->enabled != 1 || sc->server != s)

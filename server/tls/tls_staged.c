@@ -17,6 +17,7 @@
 #include "apr_file_info.h"
 #include "apr_file_io.h"
 #include "apr_strings.h"
+#include <glob.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,19 +57,40 @@ static const char *staged_find(const ap_directive_t *node, const char *name)
     return NULL;
 }
 
-void tls_staged_begin(apr_pool_t *p)
+/* mod_md's folder; NULL: it manages nothing. */
+static const char *staged_store(apr_pool_t *p)
 {
     const char *args, *base = "md";
 
-    staged_dir = NULL;
-    staged_due = 0;
     if (!ap_find_linked_module("mod_md.c") ||
         (!staged_find(ap_conftree, "MDomain") && !staged_find(ap_conftree, "<MDomain") &&
          !staged_find(ap_conftree, "<MDomainSet") && !staged_find(ap_conftree, "ManagedDomain")))
-        return;
+        return NULL;
     if ((args = staged_find(ap_conftree, "MDStoreDir")) != NULL)
         base = ap_getword_conf(p, &args);
-    staged_dir = ap_server_root_relative(p, apr_pstrcat(p, base, "/staging", NULL));
+    return ap_server_root_relative(p, base);
+}
+
+void tls_staged_begin(apr_pool_t *p)
+{
+    const char *store = staged_store(p);
+
+    staged_due = 0;
+    staged_dir = store ? apr_pstrcat(p, store, "/staging", NULL) : NULL;
+}
+
+apr_array_header_t *tls_staged_certificates(apr_pool_t *p)
+{
+    apr_array_header_t *files = apr_array_make(p, 2, sizeof(const char *));
+    const char *store = staged_store(p);
+    glob_t found;
+
+    if (!store || glob(apr_pstrcat(p, store, "/domains/*/pubcert*.pem", NULL), 0, NULL, &found))
+        return files;
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        APR_ARRAY_PUSH(files, const char *) = apr_pstrdup(p, found.gl_pathv[i]);
+    globfree(&found);
+    return files;
 }
 
 void tls_staged_end(void)

@@ -24,85 +24,38 @@ SSLCertificateFile @ROOT@/conf/cert.pem
 SSLCertificateKeyFile @ROOT@/conf/key.pem
 SSLCACertificateFile @ROOT@/conf/ca.pem
 """
+
+
+def section(name, lines):
+    return "\n".join([f"<{name}>", *lines, f"</{name.split()[0]}>", ""])
+
+
+SECTIONS = {
+    "Directory @ROOT@/htdocs": ["AllowOverride All"],
+    "Directory @ROOT@/htdocs/cgi": ["Options +ExecCGI", "AddHandler cgi-script .cgi", "SSLOptions +StdEnvVars"],
+    "Directory @ROOT@/htdocs/require": ["SSLVerifyClient require"],
+    "Directory @ROOT@/htdocs/optional": ["SSLVerifyClient optional"],
+    "Directory @ROOT@/htdocs/noca": ["SSLVerifyClient optional_no_ca"],
+    "Location /expr": ["SSLVerifyClient optional", 'SSLRequire %{SSL_CLIENT_S_DN_CN} in {"good", "other"} and %{SSL_CIPHER_USEKEYSIZE} >= 128'],
+    "Location /verified": ["SSLVerifyClient optional", "Require ssl-verify-client"],
+    "Location /named": ["SSLVerifyClient optional", "SSLUserName SSL_CLIENT_S_DN_CN"],
+    "Location /fake": ["SSLVerifyClient require", "SSLOptions +FakeBasicAuth +StdEnvVars", "AuthType Basic", "AuthName fake", "AuthUserFile @ROOT@/conf/users", "Require valid-user"],
+    "Location /strict": ["SSLOptions +StrictRequire", "SSLRequire false", "Satisfy any", "AuthType Basic", "AuthName x", "AuthUserFile @ROOT@/conf/users", "Require valid-user"],
+    "Location /extension": ["SSLVerifyClient optional", 'SSLRequire "CA:FALSE" in PeerExtList("2.5.29.19")'],
+    "Location /otherwise": ["SSLVerifyClient optional", 'SSLRequire "CA:TRUE" in PeerExtList("basicConstraints")'],
+    "Location /said": ['Require expr "%{REQUEST_SCHEME} == \'https\' && %{HTTPS} == \'on\' && %{SSL:SSL_PROTOCOL} =~ /^TLS/ && %{SSL_SERVER_SAN_DNS_1} == \'www.cert.test\'"'],
+    "Directory @ROOT@/htdocs/certs": ["Options +ExecCGI", "AddHandler cgi-script .cgi", "SSLOptions +ExportCertData"],
+    "Location /small": ["SSLVerifyClient require", "SSLRenegBufferSize 1000"],
+    "Location /ciphers": ["SSLCipherSuite AES256-GCM-SHA384:ECDHE-ECDSA-AES256-GCM-SHA384"],
+    'Files "only.txt"': ["SSLVerifyClient require"],
+}
 CONFIG = """
 SSLSessionCache shmcb:@ROOT@/logs/sessions(64000)
 ScriptSock @ROOT@/logs/cgisock
 LogFormat "%v %U %>s %u %{SSL_PROTOCOL}x %{SSL_CLIENT_VERIFY}x %{SSL_CLIENT_S_DN}x %{SSL_CLIENT_S_DN_CN}x %{SSL_CLIENT_S_DN_OU_RAW}x %{SSL_CLIENT_S_DN_OU_1_RAW}x %{SSL_CLIENT_S_DN_OU_1}x %{SSL_CLIENT_SAN_OTHER_msUPN_0}x %{SSL_CLIENTHELLO_VERSION}x %{version}c %{cipher}c" tls
 CustomLog @ROOT@/logs/tls.log tls
 LogLevel ssl:info
-<Directory @ROOT@/htdocs>
-AllowOverride All
-</Directory>
-<Directory @ROOT@/htdocs/cgi>
-Options +ExecCGI
-AddHandler cgi-script .cgi
-SSLOptions +StdEnvVars
-</Directory>
-<Directory @ROOT@/htdocs/require>
-SSLVerifyClient require
-</Directory>
-<Directory @ROOT@/htdocs/optional>
-SSLVerifyClient optional
-</Directory>
-<Directory @ROOT@/htdocs/noca>
-SSLVerifyClient optional_no_ca
-</Directory>
-<Location /expr>
-SSLVerifyClient optional
-SSLRequire %{SSL_CLIENT_S_DN_CN} in {"good", "other"} and %{SSL_CIPHER_USEKEYSIZE} >= 128
-</Location>
-<Location /verified>
-SSLVerifyClient optional
-Require ssl-verify-client
-</Location>
-<Location /named>
-SSLVerifyClient optional
-SSLUserName SSL_CLIENT_S_DN_CN
-</Location>
-<Location /fake>
-SSLVerifyClient require
-SSLOptions +FakeBasicAuth +StdEnvVars
-AuthType Basic
-AuthName fake
-AuthUserFile @ROOT@/conf/users
-Require valid-user
-</Location>
-<Location /strict>
-SSLOptions +StrictRequire
-SSLRequire false
-Satisfy any
-AuthType Basic
-AuthName x
-AuthUserFile @ROOT@/conf/users
-Require valid-user
-</Location>
-<Location /extension>
-SSLVerifyClient optional
-SSLRequire "CA:FALSE" in PeerExtList("2.5.29.19")
-</Location>
-<Location /otherwise>
-SSLVerifyClient optional
-SSLRequire "CA:TRUE" in PeerExtList("basicConstraints")
-</Location>
-<Location /said>
-Require expr "%{REQUEST_SCHEME} == 'https' && %{HTTPS} == 'on' && %{SSL:SSL_PROTOCOL} =~ /^TLS/ && %{SSL_SERVER_SAN_DNS_1} == 'www.cert.test'"
-</Location>
-<Directory @ROOT@/htdocs/certs>
-Options +ExecCGI
-AddHandler cgi-script .cgi
-SSLOptions +ExportCertData
-</Directory>
-<Location /small>
-SSLVerifyClient require
-SSLRenegBufferSize 1000
-</Location>
-<Location /ciphers>
-SSLCipherSuite AES256-GCM-SHA384:ECDHE-ECDSA-AES256-GCM-SHA384
-</Location>
-<Files "only.txt">
-SSLVerifyClient require
-</Files>
-ServerName outer
+""" + "".join(section(*item) for item in SECTIONS.items()) + """ServerName outer
 Listen 127.0.0.1:@TLS@
 <VirtualHost *:@TLS@>
 ServerName plain.test

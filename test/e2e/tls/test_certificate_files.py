@@ -272,3 +272,19 @@ def test_default_configuration(serve):
     assert b"names localhost" in done.stdout and b"29 days left" in done.stdout
     with pytest.raises((ssl.SSLError, OSError)):
         site.connect(maximum_version=ssl.TLSVersion.TLSv1_1, ciphers="DEFAULT@SECLEVEL=0")
+
+
+@pytest.mark.skipif(not os.path.exists(f"{brigade.APACHE_MODULES}/mod_md.so"), reason="mod_md is not installed")
+def test_certificates_of_mod_md_are_shown(serve):
+    """By -t, before mod_md gives them to the server: those of its store that fit the host."""
+    config = "BuiltinModule ssl_module On\nLoadModule md_module @MODULES@/mod_md.so\nMDStoreDir @ROOT@/md\nMDomain md.test\nMDomain other.test\nListen 127.0.0.1:@TLS@\n" + "".join(
+        f"<VirtualHost *:@TLS@>\nServerName {name}\nSSLEngine on\n</VirtualHost>\n" for name in ("md.test", "none.test"))
+    server = serve.unstarted(config.replace("@TLS@", str(brigade.free_port())), {}, modules=())
+    authority = TLSAuthority(server.path("made"))
+    for name in ("md.test", "other.test"):
+        made = authority.make(name, name, days=40)
+        os.makedirs(server.path(f"md/domains/{name}"))
+        shutil.copy(made["cert"], server.path(f"md/domains/{name}/pubcert.pem"))
+    out = server.run("-t", "-D", "DUMP_CERTS").stdout
+    assert re.search(rb"domains/md.test/pubcert.pem\n +md.test:\d+: .*names md.test, issued by .*, (39|40) days left", out), out
+    assert out.count(b"pubcert.pem") == 1
