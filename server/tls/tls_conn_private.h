@@ -28,6 +28,8 @@
 #define TLS_SMALL_BYTES (64 * 1024) /**< so much is sent in small records first */
 #define TLS_HANDSHAKES 8            /**< steps of handshakes in one turn of a loop ... */
 #define TLS_HANDSHAKE_US 5000       /**< ... and in so many microseconds of it, but for one */
+#define TLS_SIGNERS 1               /**< workers that make signatures for a loop at a time */
+#define TLS_SIGN_BITS 3072          /**< RSA keys of so many bits are theirs */
 #define TLS_READS 16                /**< reads from the socket in one call */
 #define TLS_ASKS 100                /**< KeyUpdates and renegotiations in a second */
 #define TLS_SHARED 16               /**< SSLs that a loop has for connections to share */
@@ -55,7 +57,9 @@ typedef struct tls_loop {
     tls_kdf *kdf;
     SSL *shared[TLS_SHARED]; /**< see tls_share() */
     int shared_next;
-    struct tls_view *views; /**< see tls_view_set() */
+    struct tls_view *views;                   /**< see tls_view_set() */
+    int signing;                              /**< connections whose signature a worker makes */
+    struct tls_conn *sign_first, **sign_tail; /**< those that wait for it */
 } tls_loop;
 
 typedef struct tls_records tls_records;
@@ -83,8 +87,12 @@ typedef struct tls_conn {
     /* What was read from the socket and not used: plaintext, then ciphertext. malloc(), or NULL */
     unsigned char *kept;
     uint32_t kept_off, kept_plain, kept_len;
-    int mode;              /**< SSL_VERIFY_*: what its handshakes asked for */
-    uint8_t step;          /**< tls_handshake.c: what a worker's step of the handshake came to */
+    int mode;     /**< SSL_VERIFY_*: what its handshakes asked for */
+    uint8_t step; /**< tls_handshake.c: what a worker's step of the handshake came to */
+    struct tls_conn *sign_next; /**< with t->queues */
+    unsigned signs : 1;         /**< its ClientHello was left to a worker */
+    unsigned queues : 1;        /**< for that */
+    unsigned signing : 1;       /**< it is one of tls_loop.signing */
     unsigned waits : 1;    /**< the rest of the handshake is a worker's: it may wait for others */
     unsigned generous : 1; /**< a certificate of an unknown authority counts (optional_no_ca) */
     unsigned drained : 1, last : 1, more : 1, established : 1, shut : 1, failed : 1, sni : 1,
@@ -107,6 +115,12 @@ extern const struct conn_driver tls_handshake_driver;
 /** For SSL_CTX_set_msg_callback(): which messages went by. */
 void tls_handshake_message(int sent, int version, int type, const void *data, size_t len, SSL *ssl,
                            void *unused);
+
+/** 1: the ClientHello that was just read leads to a signature that takes long. Threads: the loop's. */
+int tls_handshake_signs_long(SSL *ssl);
+
+/** Take @a t, which ends, out of the queue for signatures. Threads: the loop's, or after all threads ended */
+void tls_handshake_forget(tls_conn *t);
 
 /** The TLS of a connection or of the connection that a stream is of; NULL: there is none. */
 tls_conn *tls_of(conn_rec *c);

@@ -15,6 +15,7 @@
 #include "vhosts.h"
 #include "brigade/read_timeout.h"
 #include "http_log.h"
+#include "http_protocol.h"
 #include "brigade/assert.h"
 #include <errno.h>
 #include <openssl/err.h>
@@ -165,7 +166,7 @@ static void handshake_succeeded(brg_conn *bc)
 /* ---- a step ---- */
 
 /* What it came to. */
-enum { STEP_DONE, STEP_WAITS, STEP_FAILED, STEP_HTTP, STEP_DROPPED };
+enum { STEP_DONE, STEP_WAITS, STEP_SIGNS, STEP_FAILED, STEP_HTTP, STEP_DROPPED };
 
 /* An error, of which OpenSSL's queue of this thread tells. */
 static int step_failed(tls_conn *t, int rc)
@@ -200,6 +201,8 @@ static int step_make(tls_conn *t)
     tls_input_end(t);
     if (rc != 1) {
         error = SSL_get_error(t->ssl, rc);
+        if (error == SSL_ERROR_WANT_CLIENT_HELLO_CB)
+            return STEP_SIGNS;
         if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
             return step_failed(t, rc);
     }
@@ -208,6 +211,8 @@ static int step_make(tls_conn *t)
     /* The client waits for all of it before it goes on. */
     return rc == 1 && !t->held_len ? STEP_DONE : STEP_WAITS;
 }
+
+static void handshake_sign(brg_conn *bc);
 
 static void step_ends(brg_conn *bc, int step)
 {
@@ -218,6 +223,9 @@ static void step_ends(brg_conn *bc, int step)
         return;
     case STEP_WAITS:
         handshake_wait(bc);
+        return;
+    case STEP_SIGNS:
+        handshake_sign(bc);
         return;
     case STEP_HTTP:
         handshake_was_http(bc);
@@ -258,11 +266,104 @@ static void handshake_to_worker(brg_conn *bc)
     if (!worker_pool_submit(bc->loop->workers, bc))
         return;
     conn_enter(bc, CONN_HEAD);
-    ap_log_error(
-        APLOG_MARK, APLOG_ERR, 0, bc->base,
-        "no worker thread for a TLS handshake that has to ask an OCSP responder: the queue "
-        "is full; see WorkerQueueSize");
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, bc->base,
+                 "no worker thread for a TLS handshake that takes long: the queue is full; see "
+                 "WorkerQueueSize");
     handshake_drop(bc);
+}
+
+/* ---- signatures with large keys ---- */
+
+/* 1 if the client sent it, with something in it. */
+static int has_extension(SSL *ssl, unsigned type)
+{
+    const unsigned char *data;
+    size_t len;
+
+    return SSL_client_hello_get0_ext(ssl, type, &data, &len) && len;
+}
+
+/* A session is likely to be taken up. */
+static int signs_nothing(SSL *ssl)
+{
+    return has_extension(ssl, TLSEXT_TYPE_psk) || has_extension(ssl, TLSEXT_TYPE_session_ticket);
+}
+
+int tls_handshake_signs_long(SSL *ssl)
+{
+    const tls_conn *t = SSL_get_app_data(ssl);
+    const tls_server_conf *sc = tls_conf_of(t->server);
+    const apr_array_header_t *others = ap_hook_get_protocol_propose();
+    const EVP_PKEY *key = SSL_CTX_get0_privatekey(SSL_get_SSL_CTX(ssl));
+
+    /* Responses of modules, and the protocols that they choose, are asked for on the loop. */
+    return sc->pairs->nelts == 1 && !sc->stapled && !t->bc->loop->prefork && key &&
+           EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA && EVP_PKEY_get_bits(key) >= TLS_SIGN_BITS &&
+           (!others || others->nelts <= (conn_protocol_of() != NULL) ||
+            !has_extension(ssl, TLSEXT_TYPE_application_layer_protocol_negotiation)) &&
+           !signs_nothing(ssl);
+}
+
+static void sign_take(tls_conn *t)
+{
+    t->signing = 1;
+    t->loop->signing++;
+}
+
+static void sign_unqueue(tls_conn *t)
+{
+    tls_conn **at = &t->loop->sign_first;
+
+    BRG_ASSERT(t->queues);
+    while (*at != t)
+        at = &(*at)->sign_next;
+    *at = t->sign_next;
+    if (t->loop->sign_tail == &t->sign_next)
+        t->loop->sign_tail = at;
+    t->queues = 0;
+}
+
+/* The next one goes when it is its turn: it may be on a list of this one. */
+static void sign_give_back(tls_conn *t)
+{
+    tls_conn *next = t->loop->sign_first;
+
+    if (!t->signing)
+        return;
+    t->signing = 0;
+    t->loop->signing--;
+    if (!next || !loop_self())
+        return;
+    sign_unqueue(next);
+    sign_take(next);
+    loop_again(next->bc->loop, next->bc);
+}
+
+void tls_handshake_forget(tls_conn *t)
+{
+    if (t->queues)
+        sign_unqueue(t);
+    sign_give_back(t);
+}
+
+static void handshake_sign(brg_conn *bc)
+{
+    tls_conn *t = bc->below;
+    tls_loop *l = t->loop;
+
+    BRG_ASSERT(t->signs && !t->queues && !t->signing);
+    if (l->signing < TLS_SIGNERS) {
+        sign_take(t);
+        handshake_to_worker(bc);
+        return;
+    }
+    t->queues = 1;
+    t->sign_next = NULL;
+    if (!l->sign_first)
+        l->sign_tail = &l->sign_first;
+    *l->sign_tail = t;
+    l->sign_tail = &t->sign_next;
+    handshake_wait(bc);
 }
 
 static void handshake_work(brg_conn *bc)
@@ -297,6 +398,7 @@ static void handshake_returned(brg_conn *bc)
         handshake_refused(bc);
         return;
     }
+    sign_give_back(t);
     t->drained = 0; /* the loop took no notice of what came meanwhile */
     conn_enter(bc, CONN_HEAD);
     if (t->step == STEP_WAITS && came_meanwhile(bc))
@@ -337,7 +439,9 @@ static void handshake_run(brg_conn *bc)
         tls_close(bc);
         return;
     }
-    if (t->waits) {
+    if (t->queues)
+        return;
+    if (t->waits || t->signing) {
         handshake_to_worker(bc);
         return;
     }

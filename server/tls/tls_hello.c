@@ -77,9 +77,14 @@ int tls_hello(SSL *ssl, int *alert, void *unused)
     tls_conn *t = SSL_get_app_data(ssl);
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
-    /* A client that is asked for more stays where it is (tls_ask.c). */
-    if (t->established || !hello_choose(t))
+    /* A client that is asked for more stays where it is (tls_ask.c); so does one whose ClientHello was read
+     * before, by the loop. */
+    if (t->established || t->signs)
         return SSL_CLIENT_HELLO_SUCCESS;
+    if (!hello_choose(t)) {
+        t->signs = tls_handshake_signs_long(ssl) != 0;
+        return t->signs ? SSL_CLIENT_HELLO_RETRY : SSL_CLIENT_HELLO_SUCCESS;
+    }
     *alert = SSL_AD_INTERNAL_ERROR;
     return SSL_CLIENT_HELLO_ERROR;
 }

@@ -391,6 +391,7 @@ void tls_release(brg_conn *bc)
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
     BRG_ASSERT(t->bc == bc);
+    tls_handshake_forget(t);
     bc->below = NULL;
     bc->transport = NULL;
     if (t->ssl) {

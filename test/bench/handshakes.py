@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Handshakes by second and by CPU time of the server: full and resumed ones, kinds of keys, one event loop and two.
 
-    BRIGADE=out/release/brigade test/bench/handshakes.py [--seconds 2] [--servers brigade,nginx] [--only WORD] [--locks]
+    BRIGADE=out/release/brigade test/bench/handshakes.py [--seconds 2] [--servers brigade,nginx] [--only WORD] [--locks | --storm]
 
 A client is a process of its own with a connection at a time: a handshake, a request for 100 bytes, the end. Shown are
 handshakes in a second, microseconds of CPU time that the server took for each (all its processes; the figure to trust on a
 machine that does other work), and how many of them resumed a session. --locks counts the futex calls of the server by strace
-while it makes handshakes with two loops: a lock that loops share and wait for would be among them.
+while it makes handshakes with two loops: a lock that loops share and wait for would be among them. --storm shows how long a
+kept-alive client waits for answers while eight others make handshakes with one loop.
 """
 import argparse
 import multiprocessing
@@ -28,6 +29,7 @@ PidFile {root}/pid
 ErrorLog {root}/error_log
 TypesConfig /dev/null
 EventLoops {loops}
+MaxKeepAliveRequests 0
 ServerProcesses 1
 User nobody
 DocumentRoot {root}/htdocs
@@ -42,7 +44,7 @@ Require all granted
 """
 NGINX = """worker_processes {loops}; pid {root}/pid; error_log {root}/error_log; daemon off; user nobody nogroup;
 events {{ worker_connections 1000; }}
-http {{ access_log off; ssl_session_cache shared:c:1m; ssl_session_tickets {tickets};
+http {{ access_log off; keepalive_requests 1000000; ssl_session_cache shared:c:1m; ssl_session_tickets {tickets};
 server {{ listen 127.0.0.1:{port} ssl reuseport; ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate {root}/cert.pem;
 ssl_certificate_key {root}/key.pem; root {root}/htdocs; }} }}
 """
@@ -81,6 +83,39 @@ def client(port, version, resume, until, out):
                 made, resumed = made + 1, resumed + s.session_reused
                 session = s.session if resume else None
     out.put((made, resumed))
+
+
+def waiting(port, until, out):
+    """Milliseconds that a kept-alive client waits, in order."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    times = []
+    with context.wrap_socket(socket.create_connection(("127.0.0.1", port), timeout=20)) as s:
+        while time.monotonic() < until:
+            began, got = time.monotonic(), b""
+            s.sendall(REQUEST.replace(b"Connection: close\r\n", b""))
+            while b"x" * 100 not in got:
+                got += s.recv(4096)
+            times.append((time.monotonic() - began) * 1000)
+            time.sleep(0.002)
+    out.put(sorted(times))
+
+
+def storm(kind, key, seconds):
+    server, out, times = Server(kind, 1, key, None), multiprocessing.Queue(), multiprocessing.Queue()
+    try:
+        until = time.monotonic() + seconds
+        clients = [multiprocessing.Process(target=client, args=(server.port, ssl.TLSVersion.TLSv1_3, None, until, out)) for _ in range(8)]
+        clients.append(multiprocessing.Process(target=waiting, args=(server.port, until, times)))
+        for c in clients:
+            c.start()
+        waited, made = times.get(timeout=60), sum(out.get(timeout=60)[0] for _ in clients[1:])
+        for c in clients:
+            c.join()
+    finally:
+        server.close()
+    part = [waited[len(waited) * n // 100] for n in (50, 90, 99)]
+    print(f"{key:10} {kind:8} {made / seconds:6.0f} handshakes/s   others wait {part[0]:6.2f} ms (median) {part[1]:6.2f} (90 %) {part[2]:6.2f} (99 %)", flush=True)
 
 
 class Server:
@@ -167,11 +202,17 @@ def main():
     parser.add_argument("--servers", default="brigade,nginx")
     parser.add_argument("--only", default="")
     parser.add_argument("--locks", action="store_true")
+    parser.add_argument("--storm", action="store_true")
     options = parser.parse_args()
     if options.locks:
         locks(options.seconds)
         return
     kinds = [k for k in options.servers.split(",") if k == "brigade" or shutil.which(k)]
+    if options.storm:
+        for key in KEYS:
+            for kind in kinds:
+                storm(kind, key, options.seconds)
+        return
     for name, (loops, key, version, resume) in SHAPES.items():
         if options.only not in name:
             continue

@@ -13,7 +13,7 @@ import pytest
 
 import brigade
 from http_client import Client, Truncated, request_bytes
-from tls_site import certificate
+from tls_site import certificate, start
 
 pytestmark = [pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed"),
               pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="the built-in module")]
@@ -361,3 +361,44 @@ def test_bodies_large_and_slow(serve, processes):
             for _ in range(2):
                 assert int(c.read_head()["Content-Length"]) == len(expected)
                 assert c.read_exactly(len(expected)) == expected
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
+@pytest.mark.parametrize("bits", [2048, 3072])
+def test_large_keys(serve, bits, version):
+    """Signatures that take long are made by a worker, one at a time; clients that leave meanwhile, or say no more, hold up nobody."""
+    s = serve.unstarted("BuiltinModule ssl_module On\nEventLoops 1\nServerProcesses 1\nSSLEngine on\nSSLCertificateFile @ROOT@/conf/cert.pem\nSSLCertificateKeyFile @ROOT@/conf/key.pem\n",
+                        {"a.txt": "text\n"}, modules=())
+    subprocess.run(["openssl", "req", "-x509", "-newkey", f"rsa:{bits}", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", s.path("conf/key.pem"), "-out", s.path("conf/cert.pem")],
+                   check=True, capture_output=True)
+    start(s)
+
+    def threads():
+        return max(len(os.listdir(f"/proc/{pid}/task")) for pid in s.children())
+    before = threads()
+    assert resumed(s, version)[0] is False
+    assert threads() == before + (bits >= 3072)
+    hello = client_hello(version)
+    silent = []
+    for i in range(60):
+        c = socket.create_connection(("127.0.0.1", s.port), brigade.PATIENCE)
+        c.sendall(hello)
+        if i % 3:
+            c.close()
+        else:
+            silent.append(c)
+    session = resumed(s, version)[1]
+    assert resumed(s, version, session)[0] is True
+    for c in silent:
+        assert c.recv(3) == b"\x16\x03\x03"  # ServerHello
+        c.close()
+
+
+def client_hello(version):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.minimum_version = context.maximum_version = version
+    out = ssl.MemoryBIO()
+    with pytest.raises(ssl.SSLWantReadError):
+        context.wrap_bio(ssl.MemoryBIO(), out, server_hostname="localhost").do_handshake()
+    return out.read()
