@@ -123,7 +123,7 @@ def read_all():
 # ---- the program's tables ----
 
 def program_tables(brigade):
-    """{key: (name, module, context, override)} of `brigade -L`. context says where the table allows it; whether a virtual
+    """{key: (name, module, context, override, whether it is not offered)} of `brigade -L`. context says where the table allows it; whether a virtual
     host may have a directive that is for servers only the program cannot tell: it is tried."""
     text = subprocess.run([brigade, "-L"], capture_output=True, text=True, check=True, timeout=60).stdout
     tables = {}
@@ -140,7 +140,8 @@ def program_tables(brigade):
             groups = re.search(r"when AllowOverride includes (.*)", block)
             override = groups[1] if groups else "any"
         name = head[1] + (">" if head[1].startswith("<") else "")
-        tables.setdefault(name.strip("<>").lower(), (name, head[2], ", ".join(where), override))
+        gone = "not offered" in block.split("\n")[1]
+        tables.setdefault(name.strip("<>").lower(), (name, head[2], ", ".join(where), override, gone))
     return tables
 
 
@@ -167,7 +168,7 @@ def check(brigade):
             for what, is_there in (("Syntax", e.syntax), ("Default", e.default), ("Context", e.context), ("text", e.text())):
                 if not is_there:
                     wrong.append(f"{e.name} ({module.name}): its entry has no {what}")
-    for key, (name, module, context, override) in tables.items():
+    for key, (name, module, context, override, gone) in tables.items():
         e = entries.get(key)
         if not e:
             wrong.append(f"{name} ({module}): no entry in build/man/directives/{module.removesuffix('.c')}.txt; the form is in build/tools/manual.py")
@@ -178,6 +179,8 @@ def check(brigade):
             e.context.replace("server", "server, virtual host", 1)
         if said != context:
             wrong.append(f"{name}: Context is \"{e.context}\" in the manual, \"{context}\" in the program (manual.py --renew)")
+        if gone != any(t.startswith("Is not offered") for t in e.text()):
+            wrong.append(f"{name}: the program {'does not offer' if gone else 'offers'} it, the manual says otherwise")
         if e.override != override:
             wrong.append(f"{name}: Override is \"{e.override}\" in the manual, \"{override}\" in the program (manual.py --renew)")
     listed = subprocess.run([brigade, "-l"], capture_output=True, text=True, check=True, timeout=60).stdout
@@ -202,7 +205,7 @@ def renew(brigade):
             if not last:
                 continue
             key = next(x[2:].strip("<> ").lower() for x in reversed(out) if x.startswith("= "))
-            _, _, context, override = tables.get(key, ("", "", "server", ""))
+            _, _, context, override, _ = tables.get(key, ("", "", "server", "", False))
             if context == "server, virtual host" and only_of_the_server(brigade, entries[key]):
                 context = "server"
             out.append("Context: " + context)
