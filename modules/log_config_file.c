@@ -106,18 +106,39 @@ static apr_status_t log_file_free(void *data)
     return APR_SUCCESS;
 }
 
+/* @return 0, or 1 after logging why not */
+static int log_file_open_socket(apr_pool_t *p, server_rec *s, const char *name, log_socket **target,
+                                int *fd)
+{
+    const char *why = log_socket_parse(p, name, target);
+    apr_status_t rv = why ? APR_EINVAL : log_socket_open(p, fd);
+
+    if (rv == APR_SUCCESS)
+        return 0;
+    ap_log_error(APLOG_MARK, APLOG_ERR, why ? 0 : rv, s, "transfer log %s: %s", name,
+                 why ? why : "no socket");
+    return 1;
+}
+
 log_file *log_file_open(apr_pool_t *p, server_rec *s, const char *name)
 {
     log_file *file = apr_hash_get(log_files, name, APR_HASH_KEY_STRING);
+    log_socket *target = NULL;
     apr_file_t *handle;
     apr_os_file_t fd;
 
     if (file)
         return file;
-    handle = *name == '|' ? log_file_open_pipe(p, name) : log_file_open_path(p, s, name);
-    if (!handle || apr_os_file_get(&fd, handle) != APR_SUCCESS)
-        return NULL;
+    if (log_socket_is_named(name)) {
+        if (log_file_open_socket(p, s, name, &target, &fd))
+            return NULL;
+    } else {
+        handle = *name == '|' ? log_file_open_pipe(p, name) : log_file_open_path(p, s, name);
+        if (!handle || apr_os_file_get(&fd, handle) != APR_SUCCESS)
+            return NULL;
+    }
     file = log_file_make(name, s, fd);
+    file->socket = target;
     apr_pool_cleanup_register(p, file, log_file_free, apr_pool_cleanup_null);
     apr_hash_set(log_files, file->name, APR_HASH_KEY_STRING, file);
     return file;
@@ -210,7 +231,9 @@ int log_file_write(log_file *file, struct iovec *vec, int vec_n, unsigned lines)
     apr_status_t rv = APR_SUCCESS;
 
     BRG_ASSERT_TAG(file, LOG_FILE_TAG);
-    if (!file->is_pipe)
+    if (file->socket)
+        rv = log_socket_write(file, vec, vec_n, &lines);
+    else if (!file->is_pipe)
         rv = log_file_writev(file, vec, vec_n);
     for (int i = 0; file->is_pipe && i < vec_n && rv == APR_SUCCESS; i++)
         rv = log_file_write_portions(file, vec[i].iov_base, vec[i].iov_len);
@@ -226,7 +249,7 @@ static int log_check_directory(apr_pool_t *p, server_rec *s, const log_config *l
     apr_finfo_t info;
     apr_status_t rv;
 
-    if (!log->file || *log->file == '|' || !log->directive ||
+    if (!log->file || *log->file == '|' || log_socket_is_named(log->file) || !log->directive ||
         !(path = ap_server_root_relative(p, log->file)))
         return OK;
     dir = ap_make_dirstr_parent(p, path);

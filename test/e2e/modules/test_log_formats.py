@@ -3,11 +3,12 @@
 import json
 import os
 import re
+import socket
 import time
 
 import pytest
 
-from brigade import wait_until
+from brigade import PATIENCE, wait_until
 
 pytestmark = pytest.mark.only("brigade")
 
@@ -74,3 +75,45 @@ def test_a_format_of_that_name_goes_first(serve):
     server = serve('CustomLog @ROOT@/logs/access.log json\nLogFormat "%m mine" json\n', FILES)
     server.get("/a.txt")
     assert lines(server, 1) == ["GET mine"]
+
+
+@pytest.mark.parametrize("target,pattern", [
+    ("syslog:local1:www:", rb"<142>\w{3} [ \d]\d \d\d:\d\d:\d\d www\[\d+\]: GET /a\.txt (\d+)"),
+    ("syslog:::", rb"<190>.* brigade\[\d+\]: GET /a\.txt (\d+)"),
+    ("journald:www:", rb"PRIORITY=6\nSYSLOG_IDENTIFIER=www\nMESSAGE=GET /a\.txt (\d+)\n")])
+def test_services_get_a_datagram_for_each_line(serve, target, pattern):
+    server = serve.unstarted(f'CustomLog {target}@ROOT@/logger "%m %U %{{n}}i"\n', FILES)
+
+    def listen():
+        logger = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        logger.bind(server.path("logger"))
+        os.chmod(server.path("logger"), 0o777)
+        logger.settimeout(PATIENCE)
+        return logger
+
+    def numbers(logger, until):
+        found = []
+        while until not in found:
+            match = re.fullmatch(pattern, logger.recv(65536))
+            if match:
+                found.append(int(match[1]))
+        return found
+    with listen() as logger:
+        server.start()
+        for n in range(5):
+            server.get("/a.txt", [("n", str(n))])
+        assert sorted(numbers(logger, 4)) == [0, 1, 2, 3, 4]
+    os.unlink(server.path("logger"))
+    server.get("/a.txt", [("n", "5")])  # nobody is there
+    server.wait_for_log("cannot write to transfer log")
+    with listen() as logger:
+        server.get("/a.txt", [("n", "6")])
+        assert numbers(logger, 6) == [6]
+    server.wait_for_log("can be written again; [1-9]\\d* lines were lost")
+    server.expect_trouble = True
+
+
+@pytest.mark.parametrize("target,words", [("syslog:nowhere", "unknown facility"), ("journald:a:b", "absolute path"), ("syslog::a b", "the tag has blanks")])
+def test_mistakes_in_names_of_services(serve, target, words):
+    done = serve.unstarted(f'CustomLog "{target}" json\n', FILES).run("-t")
+    assert done.returncode and words in done.stderr.decode()
