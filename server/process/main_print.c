@@ -92,6 +92,7 @@ void main_print_usage(const char *program)
         "  -t                 : check the configuration",
         "  -t -D DUMP_VHOSTS  : print the virtual hosts",
         "  -t -D DUMP_RUN_CFG : print what the server would run with",
+        "  -t -D DUMP_SANDBOX : print what server processes would reach with Sandbox On",
         "  -S                 : both of these",
         "  -t -D DUMP_MODULES : print the active modules (-M)",
         "  -t -D DUMP_INCLUDES: print the files that make up the configuration",

@@ -234,6 +234,7 @@ int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
         return HTTP_INTERNAL_SERVER_ERROR;
     mpm_common_pre_config(pconf);
     ap_listen_pre_config();
+    sandbox_pre_config(pconf);
     mpm_settings_reset();
     ap_extended_status = 0;
     return OK;
@@ -244,6 +245,8 @@ int mpm_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, ser
     BRG_ASSERT(mpm_settings.processes > 0);
     if (mpm_one_process())
         mpm_settings.processes = 1;
+    if (sandbox_check(s) != OK)
+        return HTTP_INTERNAL_SERVER_ERROR;
     if (mpm_settings.prefork)
         return mpm_check_prefork();
     if (mpm_settings.thread_limit && mpm_settings.threads > mpm_settings.thread_limit) {
@@ -266,6 +269,7 @@ void mpm_register_hooks(apr_pool_t *p)
     APR_REGISTER_OPTIONAL_FN(mpm_choose_prefork);
     brg_cache_declare(mpm_chosen_module(), NULL);
     ap_hook_test_config(main_dump_run_config, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_test_config(sandbox_dump, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_test_config(main_advice_report, NULL, NULL, APR_HOOK_LAST);
     ap_hook_test_config(main_takeover_report, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_open_logs(supervisor_open, NULL, before, APR_HOOK_REALLY_FIRST);

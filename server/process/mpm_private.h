@@ -9,6 +9,7 @@
 #include "httpd.h"
 #include "http_config.h"
 #include "mpm_common.h"
+#include "sandbox.h"
 
 #include <signal.h>
 
@@ -108,26 +109,31 @@ typedef struct mpm_number_spec {
 #define MPM_DATA(x) ((void *)(uintptr_t)(x))
 
 /** What both kinds of processes have. */
-#define MPM_SHARED_COMMANDS                                                                 \
-    LISTEN_COMMANDS,                                                                        \
-        AP_INIT_TAKE1("MaxConnectionsPerChild", ap_mpm_set_max_requests, NULL, RSRC_CONF,   \
-                      "connections after which a process is replaced"),                     \
-        AP_INIT_TAKE1("MaxRequestsPerChild", ap_mpm_set_max_requests, NULL, RSRC_CONF,      \
-                      "former name of MaxConnectionsPerChild"),                             \
-        AP_INIT_TAKE1("GracefulDrainDelay", mpm_set_drain_delay, NULL, RSRC_CONF,           \
-                      "seconds to serve on after graceful-stop, while readiness says 503"), \
-        AP_INIT_TAKE1("MaxMemFree", ap_mpm_set_max_mem_free, NULL, RSRC_CONF,               \
-                      "KiB of free memory that an allocator keeps; 0 = all"),               \
-        AP_INIT_TAKE1("ThreadStackSize", ap_mpm_set_thread_stacksize, NULL, RSRC_CONF,      \
-                      "bytes of a thread's stack"),                                         \
-        AP_INIT_TAKE1("CoreDumpDirectory", ap_mpm_set_coredumpdir, NULL, RSRC_CONF,         \
-                      "directory for core files"),                                          \
-        AP_INIT_TAKE1("PidFile", ap_mpm_set_pidfile, NULL, RSRC_CONF,                       \
-                      "file for the process id of the server"),                             \
-        AP_INIT_TAKE1("ScoreBoardFile", ap_set_scoreboard, NULL, RSRC_CONF,                 \
-                      "accepted; the scoreboard is anonymous memory"),                      \
-        AP_INIT_TAKE1("EnableExceptionHook", mpm_set_exception_hook, NULL, RSRC_CONF,       \
-                      "Off; On is refused"),                                                \
+#define MPM_SHARED_COMMANDS                                                                       \
+    LISTEN_COMMANDS,                                                                              \
+        AP_INIT_TAKE1("MaxConnectionsPerChild", ap_mpm_set_max_requests, NULL, RSRC_CONF,         \
+                      "connections after which a process is replaced"),                           \
+        AP_INIT_TAKE1("MaxRequestsPerChild", ap_mpm_set_max_requests, NULL, RSRC_CONF,            \
+                      "former name of MaxConnectionsPerChild"),                                   \
+        AP_INIT_TAKE1("GracefulDrainDelay", mpm_set_drain_delay, NULL, RSRC_CONF,                 \
+                      "seconds to serve on after graceful-stop, while readiness says 503"),       \
+        AP_INIT_TAKE1("MaxMemFree", ap_mpm_set_max_mem_free, NULL, RSRC_CONF,                     \
+                      "KiB of free memory that an allocator keeps; 0 = all"),                     \
+        AP_INIT_TAKE1("ThreadStackSize", ap_mpm_set_thread_stacksize, NULL, RSRC_CONF,            \
+                      "bytes of a thread's stack"),                                               \
+        AP_INIT_TAKE1("CoreDumpDirectory", ap_mpm_set_coredumpdir, NULL, RSRC_CONF,               \
+                      "directory for core files"),                                                \
+        AP_INIT_TAKE1(                                                                            \
+            "Sandbox", sandbox_set, NULL, RSRC_CONF,                                              \
+            "Off, On or Required: server processes reach only what the configuration names"),     \
+        AP_INIT_TAKE_ARGV("SandboxAllow", sandbox_allow, NULL, RSRC_CONF,                         \
+                          "read, write or exec, and paths that server processes may also reach"), \
+        AP_INIT_TAKE1("PidFile", ap_mpm_set_pidfile, NULL, RSRC_CONF,                             \
+                      "file for the process id of the server"),                                   \
+        AP_INIT_TAKE1("ScoreBoardFile", ap_set_scoreboard, NULL, RSRC_CONF,                       \
+                      "accepted; the scoreboard is anonymous memory"),                            \
+        AP_INIT_TAKE1("EnableExceptionHook", mpm_set_exception_hook, NULL, RSRC_CONF,             \
+                      "Off; On is refused"),                                                      \
         AP_GRACEFUL_SHUTDOWN_TIMEOUT_COMMAND
 
 /** mpm_prefork.c: settings as they are before a configuration says anything; what fits together. */

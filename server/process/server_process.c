@@ -237,6 +237,20 @@ const loop_services server_process_services = {.driver = &h1_driver,
                                                .thread_trim = connection_thread_fini,
                                                .figures = process_figures};
 
+/* Before there are threads: all that it does holds for them too. */
+static void process_lock(const server_process *sp)
+{
+    int rules = sandbox_open(sp->s);
+
+    BRG_ASSERT(sp->pool != NULL);
+    if (rules < -1)
+        process_fail(sp, "the sandbox", 0, APEXIT_CHILDFATAL);
+    if (ap_run_drop_privileges(sp->pool, sp->s) > 0)
+        process_fail(sp, "giving up privileges", 0, APEXIT_CHILDFATAL);
+    if (sandbox_enter(sp->s, rules) < 0)
+        process_fail(sp, "the sandbox", 0, APEXIT_CHILDFATAL);
+}
+
 static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
 {
     loops_config conf = {
@@ -270,8 +284,7 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
     conf.order_fds[0] = sp->signal_fd;
     if (sp->fd < 0 && sup_signals_take().terminate)
         kill(getpid(), SIGTERM); /* it came before there was anyone to read it */
-    if (ap_run_drop_privileges(sp->pool, sp->s) > 0)
-        process_fail(sp, "giving up privileges", 0, APEXIT_CHILDFATAL);
+    process_lock(sp);
     thread_unblock_in_forks();
     ap_fatal_signal_setup(sp->s, pconf);
     crash_exit_watch();

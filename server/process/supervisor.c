@@ -118,6 +118,7 @@ static int sup_begin(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
     if (pidfile_log(pconf, ap_pid_fname) != APR_SUCCESS && !sup.started)
         return -1;
     sup_signals_reading(0);
+    sandbox_prepare(pconf, s);
     if (sup_signals_init() < 0 || sup_scoreboard(s) < 0) {
         ap_log_error(APLOG_MARK, APLOG_ALERT, errno, s, "the supervisor cannot start");
         return -1;
@@ -428,6 +429,7 @@ static int sup_run_one_process(apr_pool_t *pconf, apr_pool_t *plog, server_rec *
         return !OK;
     if (pidfile_log(pconf, ap_pid_fname) != APR_SUCCESS || sup_scoreboard(s) < 0)
         return !OK;
+    sandbox_prepare(pconf, s);
     scoreboard_slot_start(0, getpid(), mpm_generation);
     signal(SIGPIPE, SIG_IGN);
     sup_announce(plog, s);

@@ -36,6 +36,10 @@ PATIENCE = float(os.environ.get("TEST_PATIENCE", "20"))
 # "h2": what Server.request() and get() ask for is asked for over HTTP/2, where that can say it.
 PROTOCOL = os.environ.get("TEST_PROTOCOL", "")
 
+# "On": every server that the tests start has its processes in the sandbox. Tests of links that leave a root, and of scripts,
+# fail then, as they should.
+SANDBOX = os.environ.get("TEST_SANDBOX", "")
+
 # What must never be in a log.
 TROUBLE = re.compile(rb"AddressSanitizer|ThreadSanitizer|LeakSanitizer|MemorySanitizer|runtime error:"
                      rb"|[Aa]ssertion|exit signal|core dump|Segmentation fault|AH00051|AH00052|BRG_")
@@ -111,6 +115,8 @@ class Server:
         self.config, self.args, self.bare, self.modules = config, list(args), bare, modules
         self.env = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:exitcode=66",
                     "TSAN_OPTIONS": "exitcode=66:halt_on_error=0", "UBSAN_OPTIONS": "print_stacktrace=1", **(env or {})}
+        if SANDBOX:
+            self.env.setdefault("TMPDIR", "/var/tmp")  # not the folder above those of tests
         self.address, self.wait, self.limits = address, wait, limits or {}
         self.expect_trouble = False
         self.process = None
@@ -190,6 +196,8 @@ class Server:
 
     def command(self, *args):
         memory = [] if self.apache or "-t" in args else memory_arguments(MEMORY)
+        if SANDBOX and not self.apache:
+            memory += ["-C", f"Sandbox {SANDBOX}", "-C", "SandboxAllow exec /bin /usr/bin"]
         # Tests that load one of Apache's modules expect what is built in to be there without a line of its own.
         built_in = [] if self.apache else ["-C", "BuiltinModules all"]
         return [self.binary, "-d", self.root, "-f", self.path("conf/httpd.conf"), *built_in, *memory, *args]

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sandbox On: a server process reaches what the configuration names, and nothing else."""
+import ctypes
+import os
+import re
+import signal
+
+import pytest
+
+from brigade import wait_until
+from module_source import compile_file
+from processes import configured, reload
+
+pytestmark = pytest.mark.only("brigade")
+
+FILES = {"a.txt": "A\n", "page.shtml": '<!--#include virtual="/a.txt" --><!--#exec cmd="echo started" -->', "sub/.htaccess": "AddType text/x-y .y\n", "sub/a.y": "Y"}
+ESCAPE = "LoadModule escape_module @ROOT@/escape.so\n<Location /escape>\nSetHandler escape\n</Location>\n"
+WAYS = {"passwd": "EACCES", "list": "EACCES", "write": "EACCES", "page": "EACCES", "supervisor": "EACCES", "shell": "EPERM", "ptrace": "EPERM", "raw": "EPERM", "packet": "EPERM",
+        "vsock": "EPERM", "listen": "EACCES", "mount": "EPERM", "namespace": "EPERM", "clone": "EPERM", "signal": "EPERM", "uring": "EPERM", "bpf": "EPERM",
+        "privileges": "EPERM", "logs": "EPERM"}
+
+
+def landlock():
+    return ctypes.CDLL(None).syscall(444, None, 0, 1)
+
+
+needs_landlock = pytest.mark.skipif(landlock() < 6, reason="the kernel's Landlock is older than version 6")
+
+
+@pytest.fixture
+def escaping(serve, tmp_path_factory):
+    """A server with the bad module. What it could write to is writable for everybody."""
+    def make(config, **more):
+        outside = tmp_path_factory.mktemp("outside")
+        os.chmod(outside, 0o777)
+        server = serve.unstarted(ESCAPE + config, FILES, **more)
+        temp = server.path("temp")
+        os.mkdir(temp)
+        os.chmod(temp, 0o777)
+        os.chmod(server.path("htdocs/a.txt"), 0o666)
+        server.env.update(TMPDIR=temp, ESCAPE_FOLDER=str(outside / "escaped"), ESCAPE_PAGE=server.path("htdocs/a.txt"))
+        server.write("big.txt", "big" * 1000)
+        compile_file(os.path.join(os.path.dirname(__file__), "escape.c"), server.path("escape.so"))
+        server.start()
+        wait_until(lambda: configured(server), "the start")
+        return server
+    return make
+
+
+def attempt(server, way):
+    return server.get(f"/escape?{way}").body.decode()
+
+
+@needs_landlock
+@pytest.mark.parametrize("args", [[], ["-X"]], ids=["processes", "one"])
+def test_a_bad_module_is_stopped(escaping, args):
+    server = escaping("Sandbox Required\nOutputSpoolDir @ROOT@/temp\n", args=args)
+    assert {way: attempt(server, way) for way in WAYS} == WAYS
+    assert server.get("/a.txt").body == b"A\n"
+
+
+def test_it_is_not_without_the_sandbox(escaping):
+    """The attempts themselves work, or the test above would show nothing."""
+    server = escaping("OutputSpoolDir @ROOT@/temp\n")
+    for way in ["passwd", "list", "page", "shell", "ptrace", "listen"]:
+        assert attempt(server, way) == "out", way
+
+
+@needs_landlock
+def test_what_is_allowed_is(escaping):
+    server = escaping("Sandbox On\nOutputSpoolDir @ROOT@/temp\nSandboxAllow read /etc/passwd /missing\nSandboxAllow write @ROOT@/htdocs\nSandboxAllow exec /bin /usr/bin\n")
+    assert [attempt(server, way) for way in ["passwd", "page", "shell", "list"]] == ["out", "out", "out", "EACCES"]
+    server.config = server.config.replace("SandboxAllow read /etc/passwd /missing\n", "")
+    reload(server, server.config)
+    wait_until(lambda: len(server.children()) == 1, "the old process to end")
+    assert attempt(server, "passwd") == "EACCES"
+
+
+@pytest.mark.parametrize("mpm", ["", "LoadModule mpm_prefork_module modules/mod_mpm_prefork.so\n"], ids=["event", "prefork"])
+def test_pages_are_served(serve, mpm):
+    server = serve(mpm + 'Sandbox On\nAddType text/html .shtml\nAddOutputFilter INCLUDES .shtml\n<Directory @ROOT@/htdocs>\nOptions +Includes\n</Directory>\n'
+                   'Alias /other @ROOT@/other\n<Directory @ROOT@/other>\nRequire all granted\n</Directory>\n'
+                   'CustomLog "|$cat >>@ROOT@/logs/piped" "%r"\nCustomLog logs/access_log "%r"\n', FILES)
+    server.write("o.txt", "O\n", base="other")
+    for _ in range(4):
+        assert server.get("/a.txt").body == b"A\n"
+    assert server.get("/sub/a.y")["Content-Type"] == "text/x-y"
+    body = server.get("/page.shtml").body
+    assert body.startswith(b"A\n") and b"started" not in body
+    assert server.get("/sub/").status == 200
+    assert server.get("/missing").status == 404
+    assert server.get("/other/o.txt").status in (200, 403)  # made after the start
+    server.wait_for_log("Sandbox: Options .*exec cmd")
+    os.kill(server.children()[0], signal.SIGKILL)
+    wait_until(lambda: server.get("/a.txt").body == b"A\n", "a new process")
+    server.expect_trouble = True
+    wait_until(lambda: server.read("logs/piped").count(b"GET /a.txt") >= 4, "the piped log")
+
+
+def test_the_dump(serve):
+    server = serve.unstarted("Sandbox On\nSandboxAllow exec /usr/lib/cgi-bin\nAliasMatch ^/x/(.*) @ROOT@/x/$1/y\n")
+    out = server.run("-t", "-D", "DUMP_SANDBOX").stdout.decode()
+    assert re.search(r"^Sandbox On$", out, re.M)
+    assert f"  read  {server.root}/htdocs  # DocumentRoot" in out
+    assert f"  read  {server.root}/x (not there)  # AliasMatch" in out
+    assert re.search(r"^  exec  /usr/lib/cgi-bin", out, re.M)
+    assert "read  / " not in out
+
+
+@pytest.mark.parametrize("line, message", [("Sandbox Maybe", "Sandbox takes Off, On or Required"), ("SandboxAllow", "SandboxAllow takes read, write or exec"),
+                                           ("SandboxAllow run /bin", "SandboxAllow takes read, write or exec"), ("SandboxAllow read", "SandboxAllow takes read, write or exec"),
+                                           ("<Directory />\nSandbox On\n</Directory>", "not allowed")])
+def test_mistakes(serve, line, message):
+    done = serve.unstarted(line + "\n").run("-t")
+    assert done.returncode == 1 and message.encode() in done.stderr, done.stderr
