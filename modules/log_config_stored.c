@@ -227,7 +227,7 @@ static log_stored_fn *log_stored_of(const char *tag, const char *arg)
 void logconf_stored_find(log_item *item, const char *tag)
 {
     item->stored = log_stored_of(tag, item->arg);
-    if (item->stored != log_stored_header_in)
+    if (item->stored != log_stored_header_in || !*item->arg)
         return;
     item->field = brg_stored_field_id(item->arg, strlen(item->arg));
     if (item->field)

@@ -163,7 +163,7 @@ static int vary_take(response_cache *c, cache_vary_key *s, const vary_wish *wish
     size_t len;
 
     s->name_len = (uint32_t)strlen(wish->name);
-    s->id = (uint8_t)http_field_id_of(wish->name, s->name_len);
+    s->id = s->name_len ? (uint8_t)http_field_id_of(wish->name, s->name_len) : HTTP_F_OTHER;
     s->kind = wish->kind;
     s->data = wish->data;
     value = vary_value_in_request(asked->r, wish->name);
