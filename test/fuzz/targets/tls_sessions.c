@@ -57,7 +57,7 @@ static int memory_find(void)
     int n = 0;
 
     while (maps && fgets(line, sizeof line, maps))
-        if (strstr(line, "/dev/zero (deleted)") && sscanf(line, "%lx-%lx rw-s", &from, &to) == 2) {
+        if (strstr(line, "/memfd:") && sscanf(line, "%lx-%lx rw-s", &from, &to) == 2) {
             memory = (unsigned char *)from;
             memory_len = to - from;
             n++;

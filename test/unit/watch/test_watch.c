@@ -352,7 +352,7 @@ static void change_and_tell(int told)
 static void test_changes_come_before_what_tells_of_them(void **state)
 {
     watch_set *w = new_set();
-    watch_owner owner = {0};
+    watch_owner owner = {0}, folders = {0};
     int told[2], status;
     char word;
     pid_t child;
@@ -362,6 +362,8 @@ static void test_changes_come_before_what_tells_of_them(void **state)
     fresh_tree();
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, told), 0);
     assert_int_equal(watch_add(w, &owner, at("a/b/c/f"), NULL, 0), 0);
+    /* Once watched: the kernel goes through all names that it remembers of a folder when the first watch is set. */
+    assert_int_equal(watch_add(w, &folders, at("a/b/c/other"), NULL, 0), 0);
     watch_drain(w);
     child = fork();
     if (!child)
@@ -381,6 +383,7 @@ static void test_changes_come_before_what_tells_of_them(void **state)
     close(told[0]);
     close(told[1]);
     watch_remove(w, &owner);
+    watch_remove(w, &folders);
     watch_set_destroy(w);
 }
 
