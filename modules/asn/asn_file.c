@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file becomes a route set: all of it, or the old set stays. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "http_log.h"
@@ -11,6 +12,7 @@ extern module asn_module;
 APLOG_USE_MODULE(asn);
 
 #define LINE_ROOM 4096
+#define FULL "the table is full (ASTableSize)"
 
 /* Several origins are an AS_SET, one is a path of its own. */
 static apr_status_t hold(brg_asn_writer *w, const asn_line *line, brg_asn_ref *ref)
@@ -30,7 +32,6 @@ static apr_status_t hold(brg_asn_writer *w, const asn_line *line, brg_asn_ref *r
 
 static const char *add_line(brg_asn_writer *w, int rib, asn_line *line)
 {
-    static const char full[] = "the table is full (ASTableSize)";
     brg_asn_prefix prefix = line->first;
     apr_status_t rv = APR_SUCCESS;
     brg_asn_ref ref;
@@ -38,13 +39,13 @@ static const char *add_line(brg_asn_writer *w, int rib, asn_line *line)
     if (!line->origins_count)
         return NULL;
     if (hold(w, line, &ref))
-        return full;
+        return FULL;
     if (!line->range)
         rv = brg_asn_announce(w, rib, &prefix, ref);
     while (!rv && asn_line_next(line, &prefix))
         rv = brg_asn_announce(w, rib, &prefix, ref);
     brg_asn_attributes_release(w, ref);
-    return rv ? full : NULL;
+    return rv ? FULL : NULL;
 }
 
 /* @return NULL, or what is wrong with the line whose number is in *number */
@@ -66,26 +67,117 @@ static const char *read_lines(brg_asn_writer *w, int rib, FILE *f, int *number)
     return ferror(f) ? "it cannot be read" : NULL;
 }
 
-static int say(const char *path, int number, const char *wrong)
+/* ---- MRT: a head of 12 bytes before each record ---- */
+
+#define MRT_HEAD 12
+#define MRT_TABLE_DUMP_V2 13
+#define MRT_LONGEST (1u << 20)
+enum { MRT_RIB_IPV4 = 2, MRT_RIB_IPV6 = 4 };
+
+static unsigned mrt_number(const unsigned char *at, int n)
+{
+    unsigned value = 0;
+
+    while (n--)
+        value = value << 8 | *at++;
+    return value;
+}
+
+static const char *add_record(brg_asn_writer *w, int rib, const unsigned char *head,
+                              const unsigned char *body, size_t n)
+{
+    static asn_mrt_route route; /* one thread reads */
+    unsigned kind = mrt_number(head + 6, 2);
+    const char *wrong;
+    brg_asn_ref ref;
+    apr_status_t rv;
+
+    if (mrt_number(head + 4, 2) != MRT_TABLE_DUMP_V2 ||
+        (kind != MRT_RIB_IPV4 && kind != MRT_RIB_IPV6))
+        return NULL;
+    if ((wrong = asn_mrt_parse(body, n, kind == MRT_RIB_IPV4 ? ASN_IPV4 : ASN_IPV6, &route)))
+        return wrong;
+    if ((rv = brg_asn_attributes_hold(w, &route.attributes, &ref)) == APR_SUCCESS) {
+        rv = brg_asn_announce(w, rib, &route.prefix, ref);
+        brg_asn_attributes_release(w, ref);
+    }
+    return rv ? FULL : NULL;
+}
+
+static const char *read_records_into(brg_asn_writer *w, int rib, FILE *f, int *number,
+                                     unsigned char *body)
+{
+    unsigned char head[MRT_HEAD];
+    const char *wrong;
+    size_t n;
+
+    while ((n = fread(head, 1, sizeof head, f))) {
+        ++*number;
+        if (n < sizeof head || (n = mrt_number(head + 8, 4)) > MRT_LONGEST ||
+            fread(body, 1, n, f) < n)
+            return "the file ends before it, or it is no record";
+        if ((wrong = add_record(w, rib, head, body, n)))
+            return wrong;
+    }
+    return ferror(f) ? "it cannot be read" : NULL;
+}
+
+static const char *read_records(brg_asn_writer *w, int rib, FILE *f, int *number)
+{
+    unsigned char *body = malloc(MRT_LONGEST);
+    const char *wrong = body ? read_records_into(w, rib, f, number, body) : "no memory";
+
+    free(body);
+    return wrong;
+}
+
+/* ---- both ---- */
+
+typedef struct file_format {
+    const char *part; /* what it consists of */
+    const char *(*read)(brg_asn_writer *w, int rib, FILE *f, int *number);
+} file_format;
+
+static const char *refuse(brg_asn_writer *w, int rib, FILE *f, int *number)
+{
+    return "the file is compressed: unpack it";
+}
+
+static file_format format_of(FILE *f)
+{
+    unsigned char begin[6] = {0};
+    size_t n = fread(begin, 1, sizeof begin, f);
+
+    rewind(f);
+    if (n > 2 && ((begin[0] == 0x1f && begin[1] == 0x8b) || !memcmp(begin, "BZh", 3)))
+        return (file_format){"record", refuse};
+    if (n == sizeof begin && !begin[4] && begin[5] == MRT_TABLE_DUMP_V2)
+        return (file_format){"record", read_records};
+    return (file_format){"line", read_lines};
+}
+
+static int say(const char *path, const char *part, int number, const char *wrong)
 {
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, NULL,
-                 "ASTable file %s, line %d: %s; what was read before stays", path, number, wrong);
+                 "ASTable file %s, %s %d: %s; what was read before stays", path, part, number,
+                 wrong);
     return 0;
 }
 
 static int load(brg_asn_writer *w, int rib, const char *path, FILE *f)
 {
+    file_format format = format_of(f);
     const char *wrong;
     int number = 0;
 
     if (brg_asn_rib_begin(w, rib))
-        return say(path, 0, "no memory");
-    wrong = read_lines(w, rib, f, &number);
+        return say(path, format.part, 0, "no memory");
+    wrong = format.read(w, rib, f, &number);
     if (!wrong && !brg_asn_rib_routes(w, rib, ASN_IPV4) && !brg_asn_rib_routes(w, rib, ASN_IPV6))
         wrong = "there is no route in the file";
     if (wrong) {
         brg_asn_rib_discard(w, rib);
-        return say(path, number, wrong);
+        return say(path, format.part, number, wrong);
     }
     brg_asn_rib_commit(w, rib);
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, NULL,

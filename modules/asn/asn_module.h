@@ -5,7 +5,7 @@
 /**
  * @file asn_module.h
  * Parts of asn_module: directives and hooks (mod_asn.c), the process that reads sources (asn_collector.c), files
- * (asn_file.c, asn_file_line.c), what the server asks about clients (asn_client.c, asn_require.c, asn_log.c).
+ * (asn_file.c, asn_file_line.c, asn_mrt.c), what the server asks about clients (asn_client.c, asn_require.c, asn_log.c).
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -61,6 +61,23 @@ const char *asn_line_parse(char *text, asn_line *line);
  * @return 0 if nothing is left
  */
 int asn_line_next(asn_line *line, brg_asn_prefix *prefix);
+
+/* ---- asn_mrt.c ---- */
+
+/** What a record says. The path lies in the record. */
+typedef struct asn_mrt_route {
+    brg_asn_prefix prefix;
+    brg_asn_attributes attributes;
+    uint32_t communities[ASN_COMMUNITIES];
+    uint32_t large[3 * ASN_LARGE];
+} asn_mrt_route;
+
+/**
+ * Take the body of a record RIB_IPV4_UNICAST or RIB_IPV6_UNICAST of TABLE_DUMP_V2 apart.
+ * @return NULL, or what is wrong
+ */
+const char *asn_mrt_parse(const unsigned char *body, size_t n, brg_asn_family family,
+                          asn_mrt_route *route);
 
 /* ---- asn_client.c ---- */
 

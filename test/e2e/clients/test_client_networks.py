@@ -92,6 +92,30 @@ def test_a_file_is_taken_anew_and_a_bad_one_is_not(serve):
     assert server.get("/in/x.txt", of("203.0.113.5")).status == 200
 
 
+def mrt(subtype, prefix, length, path, communities=(), large=()):
+    """A record of TABLE_DUMP_V2."""
+    path = bytes([2, len(path)]) + b"".join(n.to_bytes(4, "big") for n in path)
+    attributes = b"\x40\x02" + bytes([len(path)]) + path
+    for kind, numbers in ((8, communities), (32, large)):
+        value = b"".join(n.to_bytes(4, "big") for n in numbers)
+        attributes += bytes([0xd0, kind]) + len(value).to_bytes(2, "big") + value
+    body = bytes(4) + bytes([length]) + prefix[:(length + 7) // 8] + b"\0\1" + bytes(6) + len(attributes).to_bytes(2, "big") + attributes
+    return bytes(4) + b"\0\x0d" + subtype.to_bytes(2, "big") + len(body).to_bytes(4, "big") + body
+
+
+def test_dumps_of_routers(serve):
+    dump = mrt(1, b"", 0, []) + mrt(2, bytes([192, 0, 2, 0]), 24, [64500, 64511], [64500 << 16 | 7], [64500, 1, 2])
+    server = start(serve, dump + mrt(4, bytes([0x20, 1, 0xd, 0xb8]), 32, [64501]))
+    server.get("/a.txt", of("192.0.2.9"))
+    server.get("/a.txt", of("2001:db8::1"))
+    assert logged(server, 2) == ["64511 192.0.2.0/24 64500 64511 64500:7 64500:1:2 192.0.2.9", "64501 2001:db8::/32 64501 - 2001:db8::1"]
+    renew(server, dump[:-3])
+    server.wait_for_log(r"nets.txt, record 2: the file ends before it")
+    renew(server, b"\x1f\x8b" + dump)
+    server.wait_for_log(r"nets.txt, record 0: the file is compressed")
+    assert server.get("/in/x.txt", of("192.0.2.9")).status == 200
+
+
 def test_without_a_table_nobody_is_let_in(serve):
     server = start(serve, networks="nonsense\n")
     for _ in range(2):
