@@ -24,7 +24,7 @@ import sys
 import time
 
 if __name__ == "__main__":  # a long walk goes on while the machine has other work: nobody waits for it
-    os.environ.setdefault("TEST_PATIENCE", "120")
+    os.environ.setdefault("TEST_PATIENCE", "45")
 import support
 import tree_kinds
 import tree_site
