@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INPUT_EMPTY 100   /* DATA without data, in a row */
+#define INPUT_EMPTY 100 /* DATA without data, in a row */
+#define INPUT_TINY 16   /* bytes: less is little for a frame, if the body goes on */
+#define INPUT_TINY_SHARE \
+    8 /* of so many one is counted as cheap: what is typed, or measured, comes in small pieces, too */
 #define INPUT_SETTINGS 32 /* in one frame */
 
 /* ---- windows ---- */
@@ -225,6 +228,9 @@ static void input_data(h2_session *h, const h2_frame *f, const uint8_t *payload)
         h2_fail(h, H2_ENHANCE_YOUR_CALM, "DATA frames without data, again and again");
         return;
     }
+    if (len < INPUT_TINY && !(f->flags & H2_END_STREAM) && ++h->tiny % INPUT_TINY_SHARE == 0 &&
+        h2_limit_cheap(h, "tiny DATA frames, again and again"))
+        return;
     h->recv_window -= (int32_t)f->len;
     if (h->recv_window < 0) {
         h2_fail(h, H2_FLOW_CONTROL_ERROR, "DATA over the connection's window");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Floods: frames that cost the client nothing and the server something.
  *
- *   cheap    SETTINGS, PING, PRIORITY, PRIORITY_UPDATE, empty frames: so many in a second
+ *   cheap    SETTINGS, PING, PRIORITY, PRIORITY_UPDATE, tiny frames: so many in a second
  *   waste    streams that the client resets, or that are refused: a budget that each complete response fills up again,
  *            so that a client which cancels now and then never notices it
  *   faults   malformed requests and the like: the same with H2MaxStreamErrors

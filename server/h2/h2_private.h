@@ -230,6 +230,7 @@ struct h2_session {
     int cheap;              /**< frames in this second that nothing came of */
     apr_time_t cheap_second;
     int empty;              /**< DATA without data in a row */
+    uint8_t tiny;           /**< DATA frames with little in them, modulo its size */
     int faults;             /**< that are still forgiven */
     uint32_t reset_ids[16]; /**< streams that we reset: late frames for them are no errors */
     unsigned reset_at;

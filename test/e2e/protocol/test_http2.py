@@ -345,6 +345,24 @@ def test_floods(server, make, said):
     assert server.get("/a.txt").body == b"first\n"
 
 
+def test_tiny_data(server):
+    """A body that comes in bytes is one; tens of thousands of such frames in a second are a flood."""
+    byte = frame(DATA, 0, 1, b"x")
+    with Connection(server.port) as c:
+        c.request(1, path="/echo", method="POST", end=False)
+        c.send(byte * 2000 + frame(DATA, END_STREAM, 1))
+        assert c.response(1)[1] == b"x" * 2000
+    with Connection(server.port) as c:
+        c.request(1, path="/echo", method="POST", end=False)
+        try:
+            for _ in range(30):
+                c.send(byte * 2000)
+        except OSError:
+            pass
+        assert c.goaway() in (ENHANCE_YOUR_CALM, None)
+    server.wait_for_log("HTTP/2 connection ended: .*tiny DATA")
+
+
 def test_streams_beyond_the_limit_are_refused(h2):
     for i in range(25):
         h2.request(1 + 2 * i, path="/echo", method="POST", end=False)
