@@ -8,13 +8,15 @@ import os
 import shutil
 import socket
 import ssl
+import threading
 
 import pytest
 
 import brigade
 import module_source
 from http_client import Truncated, request_bytes
-from tls_site import certificate
+from ocsp_responder import Responder, make_clients
+from tls_site import TLSAuthority, certificate
 
 LIBRARY = os.path.join(os.path.dirname(os.path.abspath(brigade.BINARY)), "test", "libbrigade_tls_faults.so")
 COMPLETE = os.environ.get("TEST_FAULTS") == "all"
@@ -63,6 +65,13 @@ SSLCACertificateFile @ROOT@/conf/cert.pem
 SSLVerifyClient require
 </Location>
 </VirtualHost>
+<VirtualHost *:@TLS@>
+SSLEngine on
+ServerName fifth.test
+SSLVerifyClient require
+SSLOCSPEnable on
+SSLCACertificateFile @CLIENTS@/ca.pem
+</VirtualHost>
 ProxyPass /forwarded https://localhost:@TLS@/
 <Proxy https://localhost:@TLS@/>
 ProxySet disablereuse=On
@@ -108,21 +117,32 @@ class Faults:
         return self.control.hits
 
 
-def site(serve, faults, armed=""):
+@pytest.fixture(scope="module")
+def clients(tmp_path_factory):
+    """A folder with an authority, and a client's certificate that its responder is asked about."""
+    responder, authority = Responder(), TLSAuthority(str(tmp_path_factory.mktemp("clients") / "ours"))
+    threading.Thread(target=responder.serve_forever, daemon=True).start()
+    make_clients(authority, responder.url)
+    responder.folders = {"ours": authority.folder, "stranger": authority.folder, "middle": f"{authority.folder}/middle"}
+    yield authority.folder
+    responder.shutdown()
+
+
+def site(serve, faults, clients, armed=""):
     tls = brigade.free_port()
-    s = serve.unstarted(CONFIG.replace("@TLS@", str(tls)), FILES, modules=(), env=faults.environment(armed))
+    s = serve.unstarted(CONFIG.replace("@TLS@", str(tls)).replace("@CLIENTS@", clients), FILES, modules=(), env=faults.environment(armed))
     certificate(s)
-    s.tls = tls
+    s.tls, s.clients = tls, clients
     return s
 
 
-def over_tls(s, version, name="localhost", target="/a.txt", again=False, certified=False):
+def over_tls(s, version, name="localhost", target="/a.txt", again=False, certified=None):
     """A connection, and one that resumes its session. 1 if all was as it should be."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.minimum_version = context.maximum_version = version
-    if certified:  # by itself
-        context.load_cert_chain(s.path("conf/cert.pem"), s.path("conf/key.pem"))
+    if certified:
+        context.load_cert_chain(*certified)
         context.post_handshake_auth = True
     session, right = None, 1
     for _ in range(1 + again):
@@ -159,14 +179,26 @@ def forwarded(s):
     return s.get("/forwarded/a.txt").status == 200
 
 
+def own(s):
+    """The server's certificate, which stands for itself."""
+    return s.path("conf/cert.pem"), s.path("conf/key.pem")
+
+
+def known(s):
+    """One of which a responder knows."""
+    return f"{s.clients}/good.pem", f"{s.clients}/good.key"
+
+
 SHAPES = {
     "1.2": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_2, again=True),
     "1.3": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_3, again=True),
     "1.2-second": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_2, "second.test", "/big.bin", True),
     "1.3-second": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_3, "second.test", "/big.bin", True),
-    "1.2-client": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_2, "third.test", again=True, certified=True),
-    "1.3-client": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_3, "third.test", again=True, certified=True),
-    "1.3-asked": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_3, "fourth.test", certified=True),  # after the handshake
+    "1.2-client": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_2, "third.test", again=True, certified=own(s)),
+    "1.3-client": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_3, "third.test", again=True, certified=own(s)),
+    "1.3-asked": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_3, "fourth.test", certified=own(s)),  # after the handshake
+    "1.2-responder": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_2, "fifth.test", certified=known(s)),
+    "1.3-responder": lambda s: over_tls(s, ssl.TLSVersion.TLSv1_3, "fifth.test", certified=known(s)),
     "forwarded": forwarded,
 }
 
@@ -195,10 +227,10 @@ def spread(n):
     return sorted({1 + i * (n - 1) // max(most - 1, 1) for i in range(most)}) if n > most else range(1, n + 1)
 
 
-@pytest.mark.parametrize("shape", SHAPES if COMPLETE else ["1.2", "1.3-second", "forwarded"])
-def test_requests(serve, tmp_path, shape):
+@pytest.mark.parametrize("shape", SHAPES if COMPLETE else ["1.2", "1.3-second", "1.3-responder", "forwarded"])
+def test_requests(serve, tmp_path, clients, shape):
     faults, act = Faults(str(tmp_path / "faults")), SHAPES[shape]
-    s = site(serve, faults).start()
+    s = site(serve, faults, clients).start()
     for _ in range(3):
         assert act(s)
     process, before = s.children(), faults.counts()
@@ -222,17 +254,17 @@ def test_requests(serve, tmp_path, shape):
     print(f"{shape}: {tried} faults of {sum(calls)} calls")
 
 
-def test_starts(serve, tmp_path):
+def test_starts(serve, tmp_path, clients):
     """It says what failed and ends, or it serves."""
     faults = Faults(str(tmp_path / "faults"))
-    s = site(serve, faults).start()
+    s = site(serve, faults, clients).start()
     calls, names = faults.counts(), [faults.name(i) for i in range(faults.control.calls_n)]
     s.close()
     served, refused, findings = 0, 0, []
     for name, n in zip(names, calls):
         for number in spread(n) if COMPLETE else [n][:n]:
             faults = Faults(str(tmp_path / f"faults-{name}-{number}"))
-            s = site(serve, faults, f"{name}:{number}")
+            s = site(serve, faults, clients, f"{name}:{number}")
             try:
                 s.start()
             except AssertionError:

@@ -15,10 +15,13 @@
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/http.h>
 #include <openssl/kdf.h>
+#include <openssl/ocsp.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -89,6 +92,20 @@
     X(int, 0, EVP_KDF_derive, (EVP_KDF_CTX * a, unsigned char *b, size_t c, const OSSL_PARAM d[]), \
       (a, b, c, d))                                                                                \
     X(int, 0, EVP_MAC_CTX_set_params, (EVP_MAC_CTX * a, const OSSL_PARAM b[]), (a, b))             \
+    X(STACK_OF(OPENSSL_STRING) *, NULL, X509_get1_ocsp, (X509 * a), (a))                           \
+    X(OCSP_CERTID *, NULL, OCSP_cert_to_id, (const EVP_MD *a, const X509 *b, const X509 *c),       \
+      (a, b, c))                                                                                   \
+    X(OCSP_ONEREQ *, NULL, OCSP_request_add0_id, (OCSP_REQUEST * a, OCSP_CERTID * b), (a, b))      \
+    X(int, 0, OCSP_request_add1_nonce, (OCSP_REQUEST * a, unsigned char *b, int c), (a, b, c))     \
+    X(BIO *, NULL, BIO_new_socket, (int a, int b), (a, b))                                         \
+    X(OSSL_HTTP_REQ_CTX *, NULL, OSSL_HTTP_REQ_CTX_new, (BIO * a, BIO * b, int c), (a, b, c))      \
+    X(int, 0, OSSL_HTTP_REQ_CTX_set1_req,                                                          \
+      (OSSL_HTTP_REQ_CTX * a, const char *b, const ASN1_ITEM *c, const ASN1_VALUE *d),             \
+      (a, b, c, d))                                                                                \
+    X(BIO *, NULL, OSSL_HTTP_REQ_CTX_exchange, (OSSL_HTTP_REQ_CTX * a), (a))                       \
+    X(OCSP_BASICRESP *, NULL, OCSP_response_get1_basic, (OCSP_RESPONSE * a), (a))                  \
+    X(int, -1, OCSP_basic_verify,                                                                  \
+      (OCSP_BASICRESP * a, STACK_OF(X509) * b, X509_STORE * c, unsigned long d), (a, b, c, d))     \
     X(int, 0, EVP_Digest,                                                                          \
       (const void *a, size_t b, unsigned char *c, unsigned *d, const EVP_MD *e, ENGINE *f),        \
       (a, b, c, d, e, f))
