@@ -125,7 +125,7 @@ static const char *spoken(const conn_rec *c)
 
 static apr_status_t protocol_unset(void *unused)
 {
-    conn_protocol_set(NULL);
+    conn_protocol_set(NULL, 0);
     return APR_SUCCESS;
 }
 
@@ -143,7 +143,7 @@ static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp
                                     "(mpm_prefork) cannot serve several streams at once");
         wanted = 0;
     }
-    conn_protocol_set(wanted ? &protocol : NULL);
+    conn_protocol_set(wanted ? &protocol : NULL, 1);
     return OK;
 }
 

@@ -43,8 +43,16 @@ typedef struct conn_protocol {
     int (*is_modern)(const server_rec *s);
 } conn_protocol;
 
-/** For the server processes to come; NULL: none. Threads: main, while the configuration is read. */
-void conn_protocol_set(const conn_protocol *protocol);
+/**
+ * For the server processes to come.
+ * @param protocol  NULL: none
+ * @param proposes  hooks of the kind protocol_propose that its module has, whether it is offered or not
+ * Threads: main, while the configuration is read.
+ */
+void conn_protocol_set(const conn_protocol *protocol, int proposes);
+
+/** The @a proposes of conn_protocol_set(): where there are more such hooks, modules speak other protocols. */
+int conn_protocol_proposes(void);
 
 /** What was set, or NULL. Threads: any, while no configuration is read. */
 const conn_protocol *conn_protocol_of(void);

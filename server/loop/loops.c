@@ -45,10 +45,17 @@ void loop_front_done(brg_conn *bc)
 }
 
 static const conn_protocol *loops_protocol;
+static int loops_proposes;
 
-void conn_protocol_set(const conn_protocol *protocol)
+void conn_protocol_set(const conn_protocol *protocol, int proposes)
 {
     loops_protocol = protocol;
+    loops_proposes = proposes;
+}
+
+int conn_protocol_proposes(void)
+{
+    return loops_proposes;
 }
 
 const conn_protocol *conn_protocol_of(void)

@@ -146,6 +146,9 @@ const char *tls_compat_difference(const server_rec *a, const server_rec *b, apr_
 
 int tls_hello(SSL *ssl, int *alert, void *unused);
 int tls_server_name(SSL *ssl, int *alert, void *unused);
+/** Modules other than the built-in ones speak protocols over TLS: they are asked, on the loop, which needs a conn_rec. */
+int tls_others_propose(void);
+
 int tls_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in,
              unsigned in_len, void *unused);
 

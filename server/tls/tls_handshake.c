@@ -293,13 +293,12 @@ int tls_handshake_signs_long(SSL *ssl)
 {
     const tls_conn *t = SSL_get_app_data(ssl);
     const tls_server_conf *sc = tls_conf_of(t->server);
-    const apr_array_header_t *others = ap_hook_get_protocol_propose();
     const EVP_PKEY *key = SSL_CTX_get0_privatekey(SSL_get_SSL_CTX(ssl));
 
     /* Responses of modules, and the protocols that they choose, are asked for on the loop. */
     return sc->pairs->nelts == 1 && !sc->stapled && !t->bc->loop->prefork && key &&
            EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA && EVP_PKEY_get_bits(key) >= TLS_SIGN_BITS &&
-           (!others || others->nelts <= (conn_protocol_of() != NULL) ||
+           (!tls_others_propose() ||
             !has_extension(ssl, TLSEXT_TYPE_application_layer_protocol_negotiation)) &&
            !signs_nothing(ssl);
 }

@@ -212,11 +212,17 @@ static const char *alpn_ask(tls_conn *t, const unsigned char *in, unsigned in_le
     return chosen;
 }
 
+int tls_others_propose(void)
+{
+    const apr_array_header_t *hooks = ap_hook_get_protocol_propose();
+
+    return hooks && hooks->nelts > conn_protocol_proposes();
+}
+
 int tls_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in,
              unsigned in_len, void *unused)
 {
     tls_conn *t = SSL_get_app_data(ssl);
-    const apr_array_header_t *others = ap_hook_get_protocol_propose();
     const conn_protocol *ours = conn_protocol_of();
     const char *chosen = AP_PROTOCOL_HTTP1;
     const int fits = ours && (!ours->is_modern(t->server) || alpn_is_modern(ssl));
@@ -224,7 +230,7 @@ int tls_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len, const 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
     if (t->established)
         chosen = t->bc->c ? ap_get_protocol(t->bc->c) : chosen; /* stays */
-    else if (others && others->nelts > (ours != NULL))          /* ours is one of them */
+    else if (tls_others_propose())
         chosen = alpn_ask(t, in, in_len, ours && !fits ? ours->name : NULL);
     else if (fits && ours->chosen(t->server, in, in_len))
         chosen = ours->name;

@@ -275,8 +275,9 @@ ServerProcesses 2
 
 
 def resumed(server, version, session=None):
-    """A connection with a request: (was it resumed, its session)."""
+    """A connection with a request, as a browser opens it: (was it resumed, its session)."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.set_alpn_protocols(["h2", "http/1.1"])
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.minimum_version = context.maximum_version = version
     if session:
