@@ -327,10 +327,11 @@ class Server:
     def request(self, method, target, headers=(), body=b"", version="1.1", host="localhost"):
         """One request on a connection of its own."""
         extra = list(headers.items()) if isinstance(headers, dict) else list(headers)
-        if self._is_asked_over_http2() and h2_client.can_say(method, target, extra, version, host):
+        over_http2 = self._is_asked_over_http2()
+        if over_http2 and h2_client.can_say(method, target, extra, version, host):
             with h2_client.Client(self.address.strip("[]"), self.port, PATIENCE) as c:
                 return c.request(method, target, extra, body, version, host)
-        with Client(self.address.strip("[]"), self.port, PATIENCE) as c:
+        with Client(self.address.strip("[]"), self.port, PATIENCE) if over_http2 else self.connect() as c:
             return c.request(method, target, [*extra, ("Connection", "close")], body, version, host)
 
     def get(self, target, headers=(), **more):
