@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Room for new connections where there is none: of those that are idle, the ones that wait the longest are closed. Else
- * clients that ask for nothing would keep others out until KeepAliveTimeout is over. */
+/* Room for new connections where there is none: of those that are idle, the ones that wait the longest are closed, and
+ * those that only wait until the client closes wait no longer. Else clients that ask for nothing would keep others out until
+ * KeepAliveTimeout is over. */
 #include "loop.h"
 #include "driver.h"
 #include <poll.h>
@@ -57,19 +58,27 @@ static int shed_last_bin(const brg_loop *loop, const shed_span *span, unsigned m
     return bin;
 }
 
+static void shed_linger(brg_loop *loop, brg_conn *bc)
+{
+    apr_time_t due = loop->monotonic + SHED_LINGER_US;
+
+    if (bc->idle_until <= due)
+        return;
+    bc->idle_until = due; /* whatever comes */
+    wheel_set(&loop->wheel, &bc->timer, due);
+}
+
 static void shed_one(brg_loop *loop, brg_conn *bc)
 {
     wheel_cancel(&loop->wheel, &bc->timer);
     bc->driver->expired(bc);
-    if (bc->fd < 0 || bc->state != CONN_LINGER)
-        return;
-    bc->idle_until = loop->monotonic + SHED_LINGER_US; /* whatever comes */
-    wheel_set(&loop->wheel, &bc->timer, bc->idle_until);
+    if (bc->fd >= 0 && bc->state == CONN_LINGER)
+        shed_linger(loop, bc);
 }
 
 static int shed_is_due(const brg_loop *loop)
 {
-    return !loop->prefork && loop->state_n[CONN_IDLE] &&
+    return !loop->prefork && loop->state_n[CONN_IDLE] + loop->state_n[CONN_LINGER] > 0 &&
            loop->monotonic - loop->shed_last >= apr_time_from_msec(LOOP_SHED_MS);
 }
 
@@ -88,12 +97,14 @@ void loop_shed(brg_loop *loop)
         most = (idle + 1) / 2;
     span = shed_measure(loop);
     last = shed_last_bin(loop, &span, most);
-    for (brg_conn *bc = loop->all, *next; bc && n < most; bc = next) {
+    for (brg_conn *bc = loop->all, *next; bc; bc = next) {
         next = bc->all_next;
-        if (!shed_may_close(bc) || shed_bin(&span, bc) > last)
-            continue;
-        shed_one(loop, bc);
-        n++;
+        if (bc->state == CONN_LINGER) {
+            shed_linger(loop, bc);
+        } else if (n < most && shed_may_close(bc) && shed_bin(&span, bc) <= last) {
+            shed_one(loop, bc);
+            n++;
+        }
     }
     BRG_ASSERT(n <= idle);
     figures_add(&loop->figures->own.value[BRG_FIGURE_SHED], n);
