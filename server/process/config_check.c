@@ -87,8 +87,15 @@ static apr_status_t conf_check_start(const process_rec *process, const char *pro
                            (const char *const *)environ, attr, p);
 }
 
-/* Wait until the child writes something or ends. 0: the server was told to end. */
-static int conf_check_wait(const apr_proc_t *child)
+static int conf_check_left_ms(apr_time_t deadline)
+{
+    apr_time_t left = deadline - clock_monotonic();
+
+    return left <= 0 ? 0 : (int)(left / 1000 + 1);
+}
+
+/* Wait until the child writes something or ends. 0: the server was told to end, or it is late. */
+static int conf_check_wait(const apr_proc_t *child, apr_time_t deadline)
 {
     struct pollfd fds[] = {{.events = POLLIN}, {.fd = sup_signals_fd(), .events = POLLIN}};
     apr_os_file_t fd = -1;
@@ -97,9 +104,11 @@ static int conf_check_wait(const apr_proc_t *child)
     BRG_ASSERT(fd >= 0 && fds[1].fd >= 0);
     fds[0].fd = fd;
     for (;;) {
-        if (sup_signals_end_is_asked())
+        const int left = conf_check_left_ms(deadline);
+
+        if (sup_signals_end_is_asked() || !left)
             return 0;
-        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+        if (poll(fds, 2, left) < 0 && errno != EINTR)
             return 1;
         if (fds[0].revents)
             return 1;
@@ -108,21 +117,33 @@ static int conf_check_wait(const apr_proc_t *child)
     }
 }
 
-/* The child's messages; kept until it is known whether they are complaints. NULL: it was ended,
- * since the server is to end. */
-static apr_array_header_t *conf_check_output(apr_proc_t *child, apr_pool_t *p)
+static void conf_check_is_late(const char *program)
 {
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf,
+                 "%s has not read the configuration within %d seconds (ReloadTimeout); "
+                 "the server goes on as it is",
+                 program, mpm_reload_seconds);
+}
+
+/* The child's messages; kept until it is known whether they are complaints. NULL: it was ended,
+ * since the server is to end or it took too long. */
+static apr_array_header_t *conf_check_output(apr_proc_t *child, const char *program, apr_pool_t *p)
+{
+    const apr_time_t deadline = clock_monotonic() + apr_time_from_sec(mpm_reload_seconds);
     apr_array_header_t *lines = apr_array_make(p, 8, sizeof(char *));
     char buf[HUGE_STRING_LEN];
 
-    while (conf_check_wait(child) && apr_file_gets(buf, sizeof buf, child->err) == APR_SUCCESS) {
+    while (conf_check_wait(child, deadline) &&
+           apr_file_gets(buf, sizeof buf, child->err) == APR_SUCCESS) {
         buf[strcspn(buf, "\n")] = '\0';
         if (*buf)
             APR_ARRAY_PUSH(lines, char *) = apr_pstrdup(p, buf);
     }
     sup_signals_wake();
-    if (!sup_signals_end_is_asked())
+    if (!sup_signals_end_is_asked() && conf_check_left_ms(deadline))
         return lines;
+    if (!sup_signals_end_is_asked())
+        conf_check_is_late(program);
     apr_proc_kill(child, SIGKILL);
     return NULL;
 }
@@ -151,7 +172,7 @@ static int conf_check_verdict(const process_rec *process, const char *program, c
                      program);
         return 0;
     }
-    lines = conf_check_output(&child, p);
+    lines = conf_check_output(&child, program, p);
     rv = apr_proc_wait(&child, &code, &why, APR_WAIT);
     if (!lines)
         return 0;

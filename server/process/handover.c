@@ -78,8 +78,8 @@ static void give_children(void)
         if (c->generation == mpm_generation)
             continue;
         give_descriptor(c->fd);
-        fprintf(giving.out, "child %ld %d %d %d %d %d %d\n", (long)c->pid, c->index, c->generation,
-                c->fd, c->up, c->stopping, c->worn);
+        fprintf(giving.out, "child %ld %d %d %d %d %d %d %d\n", (long)c->pid, c->index,
+                c->generation, c->fd, c->up, c->stopping, c->worn, c->slot);
     }
 }
 
@@ -89,6 +89,7 @@ static void give_all(const char *program, int back)
     fprintf(giving.out, "brigade-handover %d\nprocess %ld\nprogram %s\n", HANDOVER_FORMAT,
             (long)getpid(), program);
     if (back >= 0) {
+        fprintf(giving.out, "limit %d\n", mpm_reload_seconds);
         give_descriptor(back);
         fprintf(giving.out, "back %d\n", back);
     }
@@ -213,8 +214,8 @@ static void take_child(const char *line)
     int up, stopping, worn;
     long pid;
 
-    if (sscanf(line, "%ld %d %d %d %d %d %d", &pid, &c.index, &c.generation, &c.fd, &up, &stopping,
-               &worn) != 7 ||
+    if (sscanf(line, "%ld %d %d %d %d %d %d %d", &pid, &c.index, &c.generation, &c.fd, &up,
+               &stopping, &worn, &c.slot) < 7 ||
         pid <= 1 || c.index < 0 || c.index >= MPM_MAX_PREFORK || c.generation == mpm_generation)
         return;
     c.pid = (pid_t)pid;
@@ -232,6 +233,8 @@ static void take_line(handover_state *out, const char *word, const char *rest)
 
     if (!strcmp(word, "program"))
         out->program = strdup(rest);
+    else if (!strcmp(word, "limit") && atoi(rest) > 0)
+        out->limit = atoi(rest);
     else if (!strcmp(word, "back"))
         out->back = take_descriptor(atoi(rest)) ? atoi(rest) : -1;
     else if (!strcmp(word, "generation") && sscanf(rest, "%d %d", &mpm_generation, &serving) == 2 &&
@@ -280,7 +283,7 @@ int handover_take(handover_state *out)
     int fd = number ? atoi(number) : -1, ours;
     FILE *in;
 
-    *out = (handover_state){.program = NULL, .back = -1};
+    *out = (handover_state){.back = -1, .limit = MPM_DEFAULT_RELOAD_SECONDS};
     unsetenv(HANDOVER_VARIABLE);
     if (fd <= STDERR_FILENO || !(in = fdopen(fd, "r")))
         return 0;

@@ -11,12 +11,13 @@
  *   brigade-handover FORMAT
  *   process PID                      that this is for
  *   program PATH                     what the next upgrade starts
+ *   limit SECONDS                    until it has to serve
  *   back FD                          the program to go back to; missing: this is it
  *   generation N SERVING             of the next configuration; of the processes that serve
  *   kept FD BYTES NAME               memory of kept_memory.h
  *   given FD NAME                    a socket of the service manager
  *   address GIVEN SOCKADDR FD...     sockets of one address; GIVEN -1: the server's own
- *   child PID INDEX GENERATION FD UP STOPPING WORN
+ *   child PID INDEX GENERATION FD UP STOPPING WORN SLOT
  *
  * Descriptors keep their numbers. Lines that are not known are skipped, so lines may be added; what else
  * changes needs another FORMAT. Threads: main.
@@ -40,6 +41,7 @@ void handover_undo(int fd);
 typedef struct handover_state {
     char *program; /**< in the heap */
     int back;      /**< -1: none */
+    int limit;     /**< seconds until this program has to serve */
 } handover_state;
 
 /** Take over what the program before this one left, and remove the variable. @return 0: there is nothing */

@@ -66,6 +66,7 @@ AP_DECLARE_DATA char ap_coredump_dir[MAX_STRING_LEN];
 AP_DECLARE_DATA int ap_coredumpdir_configured;
 AP_DECLARE_DATA int ap_graceful_shutdown_timeout;
 int mpm_drain_seconds;
+int mpm_reload_seconds;
 AP_DECLARE_DATA apr_uint32_t ap_max_mem_free;
 AP_DECLARE_DATA apr_size_t ap_thread_stacksize;
 
@@ -196,6 +197,16 @@ const char *mpm_set_drain_delay(cmd_parms *cmd, void *dummy, const char *arg)
     return err;
 }
 
+const char *mpm_set_reload_timeout(cmd_parms *cmd, void *dummy, const char *arg)
+{
+    long n;
+    const char *err = mpm_number(cmd, arg, 1, 86400, &n);
+
+    if (!err)
+        mpm_reload_seconds = (int)n;
+    return err;
+}
+
 const char *ap_mpm_set_max_mem_free(cmd_parms *cmd, void *dummy, const char *arg)
 {
     long n;
@@ -230,6 +241,7 @@ void mpm_common_pre_config(apr_pool_t *pconf)
         apr_cpystrn(ap_coredump_dir, ap_server_root, sizeof ap_coredump_dir);
     ap_coredumpdir_configured = 0;
     ap_graceful_shutdown_timeout = mpm_drain_seconds = 0;
+    mpm_reload_seconds = MPM_DEFAULT_RELOAD_SECONDS;
     ap_max_mem_free = MPM_DEFAULT_MAX_MEM_FREE;
     ap_thread_stacksize = 0;
 }

@@ -68,6 +68,11 @@ int mpm_told_of_threads(void);
 extern int mpm_drain_seconds;
 const char *mpm_set_drain_delay(cmd_parms *cmd, void *dummy, const char *arg);
 
+/** ReloadTimeout, and its setter. */
+extern int mpm_reload_seconds;
+const char *mpm_set_reload_timeout(cmd_parms *cmd, void *dummy, const char *arg);
+#define MPM_DEFAULT_RELOAD_SECONDS 120
+
 /** "event" or "prefork". */
 const char *mpm_name(void);
 
@@ -117,6 +122,8 @@ typedef struct mpm_number_spec {
                       "former name of MaxConnectionsPerChild"),                                   \
         AP_INIT_TAKE1("GracefulDrainDelay", mpm_set_drain_delay, NULL, RSRC_CONF,                 \
                       "seconds to serve on after graceful-stop, while readiness says 503"),       \
+        AP_INIT_TAKE1("ReloadTimeout", mpm_set_reload_timeout, NULL, RSRC_CONF,                   \
+                      "seconds that the trial of a configuration, or a new program, may take"),   \
         AP_INIT_TAKE1("MaxMemFree", ap_mpm_set_max_mem_free, NULL, RSRC_CONF,                     \
                       "KiB of free memory that an allocator keeps; 0 = all"),                     \
         AP_INIT_TAKE1("ThreadStackSize", ap_mpm_set_thread_stacksize, NULL, RSRC_CONF,            \

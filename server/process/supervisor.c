@@ -413,6 +413,11 @@ static sup_verdict sup_turn(apr_pool_t *pconf, server_rec *s)
         return SUP_FAILED;
     }
     sup_hand_over();
+    if (upgrade_is_under_way() && sup_signals_is_late()) {
+        ap_log_error(APLOG_MARK, APLOG_ALERT, 0, s,
+                     "the server processes are not up in time (ReloadTimeout): giving up");
+        return SUP_FAILED;
+    }
     sup_children_retire();
     if (sup.served)
         sup_spare_look(s);

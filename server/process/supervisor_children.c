@@ -210,10 +210,25 @@ void sup_children_take(const sup_process *from)
 {
     sup_process *c = ap_malloc(sizeof *c);
 
-    BRG_ASSERT(from->slot < 0 && from->generation != mpm_generation);
+    BRG_ASSERT(from->generation != mpm_generation);
     *c = *from;
     c->next = sup_processes;
     sup_processes = c;
+}
+
+void sup_children_take_slots(void)
+{
+    for (sup_process *c = sup_processes; c; c = c->next) {
+        const process_score *ps = ap_get_scoreboard_process(c->slot);
+
+        if (ps && ps->pid == c->pid && (c->slot >= sup_slots.n || !sup_slots.used[c->slot]))
+            child_take_slot(c->slot);
+        else
+            c->slot = -1;
+    }
+    for (int slot = 0; ap_get_scoreboard_process(slot); slot++)
+        if (slot >= sup_slots.n || !sup_slots.used[slot])
+            scoreboard_slot_end(slot);
 }
 
 static int child_start(int index, apr_pool_t *pconf, server_rec *s)

@@ -81,6 +81,16 @@ int sup_signals_end_is_asked(void);
 /** Make the descriptor readable, so that the supervisor's loop looks at everything. */
 void sup_signals_wake(void);
 
+/**
+ * A program that takes another's place has so many seconds to serve; 0: it serves. After that the function is called from
+ * the signal handler if the configuration is being read, which may wait without end; else the loop finds it by
+ * sup_signals_is_late(), and the function is called if it does not come to that either.
+ */
+void sup_signals_time_limit(int seconds, void (*late)(void));
+
+/** The time is over. */
+int sup_signals_is_late(void);
+
 /** In a new child: default actions again; the descriptor is closed. */
 void sup_signals_child(void);
 
@@ -146,6 +156,10 @@ void sup_children_kill(void);
 
 /** Enter a process that the program before this one started. @a from is copied. */
 void sup_children_take(const sup_process *from);
+
+/** All of them are entered: they keep their slots, if the scoreboard of the program before this one is this one's.
+ * Slots of processes that are gone are free. */
+void sup_children_take_slots(void);
 
 /* ---- supervisor.c ---- */
 

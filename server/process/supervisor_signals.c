@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 MPM_USE_LOG_MODULE;
@@ -136,6 +137,51 @@ void sup_signals_reading(int on)
         alarm(SUP_READING_SECONDS);
 }
 
+/* ---- a time limit ---- */
+
+/* SIGALRM has another use, and modules have timers of their own. */
+#define SUP_SIG_LATE (SIGRTMAX - 1)
+#define SUP_LATE_AGAIN_SECONDS 5
+
+static struct {
+    timer_t timer;
+    int runs;
+    void (*act)(void);
+    atomic_int is_late;
+} sup_late;
+
+static void sup_late_handler(int sig)
+{
+    int again = atomic_exchange(&sup_late.is_late, 1);
+
+    if (sup_late.act && (again || atomic_load(&sup_reading)))
+        sup_late.act();
+    sup_signals_wake();
+}
+
+void sup_signals_time_limit(int seconds, void (*late)(void))
+{
+    const struct itimerspec at = {.it_value.tv_sec = seconds,
+                                  .it_interval.tv_sec = SUP_LATE_AGAIN_SECONDS};
+    struct sigevent how = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SUP_SIG_LATE};
+
+    BRG_ASSERT(seconds >= 0 && !seconds == !late);
+    sup_late.act = late;
+    if (sup_late.runs)
+        timer_delete(sup_late.timer);
+    sup_late.runs = 0;
+    if (!seconds || sup_install(SUP_SIG_LATE, sup_late_handler) ||
+        timer_create(CLOCK_MONOTONIC, &how, &sup_late.timer))
+        return; /* without timers: without a limit */
+    sup_late.runs = 1;
+    timer_settime(sup_late.timer, 0, &at, NULL);
+}
+
+int sup_signals_is_late(void)
+{
+    return atomic_load(&sup_late.is_late);
+}
+
 int sup_signals_end_is_asked(void)
 {
     return atomic_load(&sup_flags[SIGTERM]) || atomic_load(&sup_flags[SIGINT]);
@@ -183,6 +229,8 @@ void sup_signals_child(void)
     for (size_t i = 0; i < sizeof sup_signals / sizeof *sup_signals; i++)
         sup_install(sup_signals[i], SIG_DFL);
     sup_install(SIGALRM, SIG_DFL);
+    sup_install(SUP_SIG_LATE, SIG_DFL);
+    sup_late.act = NULL;
     atomic_store(&sup_reading, 0);
     for (size_t i = 0; i < NSIG; i++)
         atomic_store(&sup_flags[i], 0);

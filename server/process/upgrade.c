@@ -12,6 +12,8 @@
  *   upgrade_if_asked: exec                       it fails                     this program reads the configuration
  *   the new program starts                       it exits, or its server      it becomes the old program again, which
  *                                                processes do not come up     reads the configuration
+ *                                                or it takes longer than
+ *                                                ReloadTimeout
  *   upgrade_complete: its processes serve
  */
 #include "supervisor_private.h"
@@ -19,7 +21,9 @@
 #include "crash.h"
 #include "generation.h"
 #include "handover.h"
+#include "kept_memory.h"
 #include "main_private.h"
+#include "scores.h"
 
 #include "http_log.h"
 #include "http_main.h"
@@ -29,6 +33,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,11 +141,23 @@ static void upgrade_go_back(void)
     if (write(STDERR_FILENO, said, sizeof said - 1) < 0)
         errno = 0; /* there is no other place to say it */
     for (sup_process *c = sup_processes; c; c = c->next)
-        if (c->generation == mpm_generation)
+        if (c->generation == mpm_generation && !c->up)
+            kill(c->pid, SIGKILL); /* it may hang, and serves nobody */
+        else if (c->generation == mpm_generation)
             sup_children_stop(c, 0);
     mpm_generation++;
     fcntl(back, F_SETFD, FD_CLOEXEC);
     upgrade_exec(back, -1);
+}
+
+/* From a signal handler. */
+static void upgrade_is_late(void)
+{
+    static const char said[] = "brigade: the program that takes over is late (ReloadTimeout)\n";
+
+    if (write(STDERR_FILENO, said, sizeof said - 1) < 0)
+        errno = 0;
+    upgrade_go_back();
 }
 
 static int upgrade_take(process_rec *process)
@@ -153,11 +170,15 @@ static int upgrade_take(process_rec *process)
     upgrade.back = state.back;
     upgrade.taken = 1;
     upgrade.pid = getpid();
+    scoreboard_take_left();
+    sup_children_take_slots();
     if (sup_signals_init() < 0 || atexit(upgrade_go_back))
         main_process_exit(process, 1);
     crash_last_resort(upgrade_go_back);
     sup_signals_reading(1);
     sup_signals_wait(0);
+    if (upgrade.back >= 0)
+        sup_signals_time_limit(state.limit, upgrade_is_late);
     return 1;
 }
 
@@ -212,6 +233,8 @@ void upgrade_complete(void)
     if (upgrade.back >= 0)
         close(upgrade.back);
     upgrade.back = -1;
+    sup_signals_time_limit(0, NULL);
+    kept_memory_drop_unused();
     crash_last_resort(NULL);
 }
 

@@ -138,8 +138,37 @@ void figures_place(void *at, const scoreboard_limits *l)
     figures_loops_n = l->loops;
     if (old)
         memcpy(figures_all, old, sizeof *old);
-    else
+    else if (!atomic_load(&figures_all->hosts_n)) /* else a program before this one counted there */
         atomic_store(&figures_all->hosts_n, 1);
+}
+
+static unsigned layout_of_rows(unsigned layout, const brg_figure *row, int n)
+{
+    for (; n--; row++) {
+        const char *words[] = {row->family, row->labels};
+
+        layout = layout * 31 + (unsigned)row->kind;
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+            apr_ssize_t len = APR_HASH_KEY_STRING;
+
+            layout = layout * 31 + (words[i] ? apr_hashfunc_default(words[i], &len) : 0);
+        }
+    }
+    return layout;
+}
+
+unsigned figures_layout(void)
+{
+    const size_t sizes[] = {sizeof(figures_global), figures_history_bytes(),
+                            figures_targets_bytes(), sizeof(loop_figures)};
+    unsigned layout = 1;
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        layout = layout * 31 + (unsigned)sizes[i];
+    for (int i = 0; i < BRG_BUCKETS; i++)
+        layout = layout * 31 + (unsigned)bucket_bounds[i];
+    layout = layout_of_rows(layout, figures_table, BRG_FIGURES_N);
+    return layout_of_rows(layout, took_table, BRG_TOOK_N);
 }
 
 void figures_forget(void)

@@ -106,6 +106,8 @@ void figures_targets_place(void *at);
 /** @name for scoreboard.c: the supervisor's alone */
 /** @{ */
 size_t figures_bytes(const struct scoreboard_limits *l);
+/** A number that changes when what is kept there has another layout. */
+unsigned figures_layout(void);
 /** Take @a at, of figures_bytes(), in use; what the former memory knew is kept. */
 void figures_place(void *at, const struct scoreboard_limits *l);
 /** A slot's process is gone: its counters go to those of ended processes, if they count. */

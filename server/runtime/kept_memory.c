@@ -36,6 +36,7 @@ void kept_memory_take(const char *name, size_t bytes, int fd)
     strcpy(k->name, name);
     k->bytes = bytes;
     k->fd = fd;
+    k->used = 0;
     kept_n++;
 }
 
@@ -45,6 +46,14 @@ static void kept_drop(kept_memory *k)
     BRG_ASSERT(k >= kept && k < kept + kept_n);
     close(k->fd);
     *k = kept[--kept_n];
+}
+
+void kept_memory_forget(const char *name)
+{
+    kept_memory *k = kept_find(name);
+
+    if (k)
+        kept_drop(k);
 }
 
 static int kept_open(const char *name, size_t bytes)
@@ -70,9 +79,27 @@ static int kept_open(const char *name, size_t bytes)
     return k ? k->fd : -1;
 }
 
+void *kept_memory_map_left(const char *name, size_t *bytes)
+{
+    const kept_memory *k = kept_find(name);
+
+    if (!k || !k->bytes)
+        return NULL;
+    *bytes = k->bytes;
+    return kept_memory_map(name, k->bytes);
+}
+
+void kept_memory_drop_unused(void)
+{
+    for (int i = kept_n; i-- > 0;)
+        if (!kept[i].used)
+            kept_drop(kept + i);
+}
+
 void *kept_memory_map(const char *name, size_t bytes)
 {
     int fd = kept_open(name, bytes);
+    kept_memory *k = kept_find(name);
     void *memory;
 
     BRG_ASSERT(bytes > 0);
@@ -81,6 +108,8 @@ void *kept_memory_map(const char *name, size_t bytes)
                   fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED)
         return NULL;
+    if (k)
+        k->used = 1;
     (void)madvise(memory, bytes, MADV_DONTDUMP);
     return memory;
 }

@@ -5,7 +5,7 @@
 /**
  * @file kept_memory.h
  * Memory that the supervisor and all server processes share, and that outlives the program when another
- * one takes its place (`-k upgrade`): keys of session tickets, sessions.
+ * one takes its place (`-k upgrade`): keys of session tickets, sessions, the scoreboard.
  *
  * Threads: main, before there are server processes.
  */
@@ -17,7 +17,8 @@
 typedef struct kept_memory {
     char name[KEPT_MEMORY_NAME];
     size_t bytes;
-    int fd; /**< of the file in memory */
+    int fd;   /**< of the file in memory */
+    int used; /**< it was mapped by this program */
 } kept_memory;
 
 /**
@@ -26,6 +27,18 @@ typedef struct kept_memory {
  * @return NULL: errno says why
  */
 void *kept_memory_map(const char *name, size_t bytes);
+
+/** The next kept_memory_map() of this name maps new memory. */
+void kept_memory_forget(const char *name);
+
+/**
+ * Map what the program before this one left by this name, of whatever size.
+ * @return NULL: it left none, or errno says why
+ */
+void *kept_memory_map_left(const char *name, size_t *bytes);
+
+/** This program serves: what the one before it left and this one has no use for is given back. */
+void kept_memory_drop_unused(void);
 
 /** What the program before this one handed over; @a fd is owned by this module from now on. */
 void kept_memory_take(const char *name, size_t bytes, int fd);

@@ -11,8 +11,10 @@
  * It is made at the first start and kept over graceful restarts, because processes of the former
  * generation still write to it. When a new configuration needs more room, a new one is made; the old
  * processes stay with the old one, which only they see. Pages that are never written cost nothing.
+ * A program that takes this one's place (`-k upgrade`) goes on with it, if its own has the same layout.
  */
 #include "figures.h"
+#include "kept_memory.h"
 #include "scores.h"
 #include "brigade/loop.h"
 
@@ -27,7 +29,9 @@
 
 #include "apr_strings.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/times.h>
 
 APLOG_USE_MODULE(core);
@@ -47,12 +51,14 @@ typedef struct score_global {
     apr_time_t started;
     int counted_from; /* the oldest generation whose counts are part of the totals */
     _Atomic int full, draining;
+    scoreboard_limits limits; /* that it was made for */
 } score_global;
 
 static scoreboard_limits score_limits = {.processes = 16, .threads = 64, .loops = 1};
 static scoreboard_limits score_made; /* of the image */
 static loop_score *score_loops;
-static apr_shm_t *score_shm;
+static void *score_memory;
+static size_t score_memory_bytes;
 static loop_score score_nowhere;
 
 void scoreboard_set_limits(const scoreboard_limits *limits)
@@ -77,7 +83,7 @@ static apr_size_t score_bytes(const scoreboard_limits *l)
 {
     apr_size_t processes = (apr_size_t)l->processes;
 
-    /* One line more, since APR puts a word of its own before what it hands out. */
+    /* One line more, since the memory of others need not begin with one. */
     return LOOP_SCORE_LINE + score_round(sizeof(score_global)) +
            score_round(processes * sizeof(process_score)) +
            score_round(processes * (apr_size_t)l->threads * sizeof(worker_score)) +
@@ -89,11 +95,16 @@ AP_DECLARE(int) ap_calc_scoreboard_size(void)
     return (int)score_bytes(&score_limits);
 }
 
+static char *score_begin(void *memory)
+{
+    return (char *)score_round((apr_size_t)memory);
+}
+
 AP_DECLARE(void) ap_init_scoreboard(void *shared)
 {
     const scoreboard_limits *l = &score_limits;
     apr_size_t processes = (apr_size_t)l->processes, threads = (apr_size_t)l->threads;
-    char *at = (char *)score_round((apr_size_t)shared);
+    char *at = score_begin(shared);
 
     BRG_ASSERT(shared != NULL);
     free(ap_scoreboard_image);
@@ -130,29 +141,87 @@ static int score_has_room(void)
            score_made.threads >= score_limits.threads && score_made.loops >= score_limits.loops;
 }
 
-static int score_make(apr_pool_t *p)
-{
-    apr_status_t rv = apr_shm_create(&score_shm, score_bytes(&score_limits), NULL, p);
+#define SCORE_MEANING 1 /* goes up when counters of the same names and sizes mean something else */
 
-    if (rv != APR_SUCCESS) {
-        ap_log_error(APLOG_MARK, APLOG_CRIT, rv, ap_server_conf,
+/* Of the layout, but for the limits: these are in the memory itself. */
+static void score_name(char out[KEPT_MEMORY_NAME])
+{
+    const size_t sizes[] = {sizeof(score_global), sizeof(process_score), sizeof(worker_score),
+                            sizeof(loop_score)};
+    unsigned layout = figures_layout() * 31 + SCORE_MEANING;
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        layout = layout * 31 + (unsigned)sizes[i];
+    snprintf(out, KEPT_MEMORY_NAME, "scoreboard-%08x", layout);
+}
+
+/* Processes that have what was used before keep it. */
+static void score_use(void *memory, size_t bytes)
+{
+    void *before = score_memory;
+
+    BRG_ASSERT(memory && bytes == score_bytes(&score_limits));
+    ap_init_scoreboard(memory);
+    score_of_server()->limits = score_limits;
+    if (before)
+        munmap(before, score_memory_bytes);
+    score_memory = memory;
+    score_memory_bytes = bytes;
+}
+
+static int score_make(void)
+{
+    size_t bytes = score_bytes(&score_limits);
+    char name[KEPT_MEMORY_NAME];
+    void *memory;
+
+    score_name(name);
+    kept_memory_forget(name);
+    if (!(memory = kept_memory_map(name, bytes))) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT, errno, ap_server_conf,
                      APLOGNO(00004) "Unable to create or access scoreboard (anonymous shared "
                                     "memory failure)");
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    ap_init_scoreboard(apr_shm_baseaddr_get(score_shm));
+    score_use(memory, bytes);
     return OK;
 }
 
+static int score_limits_are_sane(const scoreboard_limits *l)
+{
+    return l->processes > 0 && l->loops > 0 && l->threads >= l->loops && l->processes < 1 << 20 &&
+           l->threads < 1 << 20;
+}
+
+void scoreboard_take_left(void)
+{
+    char name[KEPT_MEMORY_NAME];
+    const scoreboard_limits mine = score_limits;
+    size_t bytes = 0;
+    void *memory;
+
+    BRG_ASSERT(!ap_scoreboard_image);
+    score_name(name);
+    if (!(memory = kept_memory_map_left(name, &bytes)))
+        return;
+    if (bytes >= 2 * LOOP_SCORE_LINE + sizeof(score_global))
+        score_limits = ((score_global *)(void *)score_begin(memory))->limits;
+    if (score_limits_are_sane(&score_limits) && bytes == score_bytes(&score_limits))
+        score_use(memory, bytes);
+    else
+        munmap(memory, bytes);
+    score_limits = mine;
+}
+
 /* A new image, with what the old one knew of the server. */
-static int score_grow(apr_pool_t *p)
+static int score_grow(void)
 {
     score_global old = {.started = apr_time_now()}, *g;
     int rc;
 
     if (ap_scoreboard_image)
         old = *score_of_server();
-    if ((rc = score_make(ap_pglobal ? ap_pglobal : p)) != OK)
+    if ((rc = score_make()) != OK)
         return rc;
     g = score_of_server();
     g->g.running_generation = old.g.running_generation;
@@ -180,7 +249,7 @@ int ap_create_scoreboard(apr_pool_t *p, ap_scoreboard_e type)
 {
     int rc;
 
-    if (!score_has_room() && (rc = score_grow(p)) != OK)
+    if (!score_has_room() && (rc = score_grow()) != OK)
         return rc;
     if (!score_limits.totals_stay)
         score_begin_totals();
@@ -198,7 +267,10 @@ apr_status_t ap_cleanup_scoreboard(void *d)
     ap_scoreboard_image = NULL;
     score_loops = NULL;
     figures_forget();
-    return score_shm ? apr_shm_destroy(score_shm) : APR_SUCCESS;
+    if (score_memory)
+        munmap(score_memory, score_memory_bytes);
+    score_memory = NULL;
+    return APR_SUCCESS;
 }
 
 AP_DECLARE(int) ap_exists_scoreboard_image(void)
@@ -206,15 +278,11 @@ AP_DECLARE(int) ap_exists_scoreboard_image(void)
     return ap_scoreboard_image != NULL;
 }
 
-/* The memory is anonymous and inherited over fork: an ordinary child has it already, and a stranger
- * cannot get it by name. */
+/* The memory has no name in a file system and is inherited over fork: an ordinary child has it already, and a stranger
+ * cannot get it. It is none of APR's. */
 AP_DECLARE(apr_status_t) ap_reopen_scoreboard(apr_pool_t *p, apr_shm_t **shm, int detached)
 {
-    if (!score_shm)
-        return APR_ENOTIMPL;
-    if (shm)
-        *shm = score_shm;
-    return APR_SUCCESS;
+    return score_memory && !shm ? APR_SUCCESS : APR_ENOTIMPL;
 }
 
 /* ---- slots ---- */

@@ -64,6 +64,10 @@ typedef struct scoreboard_limits {
                           at 0, and processes of generations before this one do not count */
 } scoreboard_limits;
 
+/** The program before this one left its scoreboard: use it, with its counts and the slots of processes that live on.
+ * One of another layout is left alone. Supervisor only, before pre_mpm. */
+void scoreboard_take_left(void);
+
 /** Every process has its connection, and no more processes may be started: set by the supervisor,
  * read by loops. */
 void scoreboard_set_full(int full);

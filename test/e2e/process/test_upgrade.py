@@ -48,12 +48,18 @@ static int fails_open(apr_pool_t *p, apr_pool_t *l, apr_pool_t *t, server_rec *s
         exit(0);
     if (AT == 3)
         raise(SIGSEGV);
+    if (AT == 5)
+        for (;;)
+            pause();
     return OK;
 }
 static void fails_child(apr_pool_t *p, server_rec *s)
 {
     if (AT == 4 && new_program(p))
         exit(1);
+    if (AT == 6 && new_program(p))
+        for (;;)
+            pause();
 }
 static void fails_hooks(apr_pool_t *p)
 {
@@ -163,6 +169,35 @@ def test_a_download_goes_on(own):
     settled(server)
 
 
+def test_figures_go_on(own):
+    """What the old program counted counts on, that of its processes that still finish included."""
+    server = up(own('<Location "/status">\nSetHandler server-status\n</Location>\n<Location "/metrics">\nSetHandler metrics\n</Location>\n'))
+
+    def total():
+        status = dict(line.split(": ", 1) for line in server.get("/status?auto").body.decode().splitlines() if ": " in line)
+        metrics = re.search(r"^brigade_requests_total (\d+)", server.get("/metrics").body.decode(), re.M)
+        started = re.search(r"^brigade_start_time_seconds (\S+)", server.get("/metrics").body.decode(), re.M)
+        return int(status["Total Accesses"]), int(metrics[1]), float(started[1]), int(status["Total kBytes"])
+
+    for _ in range(50):
+        server.get("/a.txt")
+    before = total()
+    assert before[0] >= 50
+    with slow_client(server) as c:
+        c.send("GET /big.bin HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        c.socket.recv(100)
+        upgrade(server)
+        during = total()
+        assert len(server.children()) == 2 and before[0] < during[0] < before[0] + 20 and before[1] < during[1] < before[1] + 20
+        c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        while c.socket.recv(1 << 20):
+            pass
+    settled(server)
+    after = total()
+    assert during[0] < after[0] < during[0] + 20 and after[2] == before[2]
+    assert during[3] < len(FILES["big.bin"]) // 1024 <= after[3]
+
+
 @pytest.mark.parametrize("content, why", [(b"\x7fELF\2\1\1\0" + bytes(8) + b"\2\0\xf7\0" + bytes(100), "Exec format error"), (b"#!/bin/sh\nexit 0\n", "is no Brigade"),
                                           (b"#!/bin/sh\necho broken >&2\nexit 1\n", "broken")], ids=["machine", "other", "broken"])
 def test_a_program_that_is_no_good(own, content, why):
@@ -180,6 +215,20 @@ def test_a_program_that_is_no_good(own, content, why):
     upgrade(server)
 
 
+@pytest.mark.parametrize("order", [signal.SIGUSR2, signal.SIGUSR1], ids=["upgrade", "reload"])
+def test_a_trial_that_hangs(own, order):
+    """The supervisor looks after its processes again when the time is over."""
+    server = up(own("ReloadTimeout 1\n"))
+    before = server.children()
+    os.mkfifo(server.path("conf/waits"))
+    server.write("httpd.conf", server.read("conf/httpd.conf").decode() + f"Include {server.path('conf/waits')}\n", base="conf")
+    server.signal(order)
+    server.wait_for_log(r"within 1 seconds \(ReloadTimeout\)")
+    os.kill(before[0], signal.SIGKILL)
+    wait_until(lambda: server.children() not in ([], before), "the next process")
+    assert server.get("/a.txt").body == b"A\n"
+
+
 def test_a_configuration_that_is_no_good(own):
     server = up(own())
     before = server.children()
@@ -190,12 +239,12 @@ def test_a_configuration_that_is_no_good(own):
     assert server.get("/a.txt").body == b"A\n" and server.children() == before and not is_new(server)
 
 
-@pytest.mark.parametrize("where", [1, 2, 3, 4], ids=["refuses", "exits", "crashes", "children"])
+@pytest.mark.parametrize("where", [1, 2, 3, 4, 5, 6], ids=["refuses", "exits", "crashes", "children", "hangs", "children hang"])
 def test_a_program_that_does_not_come_up(own, where):
     """The old one goes on: the same program, with processes that serve."""
     if where == 3 and sanitizer():
         pytest.skip("the sanitizer ends a process that crashes")
-    server = own("LoadModule fails_module @ROOT@/mod_fails.so\n")
+    server = own("LoadModule fails_module @ROOT@/mod_fails.so\nReloadTimeout 1\n")
     server.expect_trouble = where == 3
     compile_text(server.root, "fails", FAILS, f"-DAT={where}")
     up(server)
@@ -206,7 +255,7 @@ def test_a_program_that_does_not_come_up(own, where):
     with Load(server, clients=2) as load:
         server.signal(signal.SIGUSR2)
         server.wait_for_log("the one before it goes on")
-        wait_until(lambda: configured(server) > count + (where == 4), "the old program")
+        wait_until(lambda: configured(server) > count + (where in (4, 6)), "the old program")
     assert not load.failed, load.failed[:5]
     assert os.stat(f"/proc/{server.process.pid}/exe").st_ino == first
     settled(server)

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "scores.h"
+#include "kept_memory.h"
 #include "ap_mpm.h"
 #include "http_main.h"
 #include "brigade/status.h"
@@ -154,6 +155,51 @@ static void more_room_keeps_what_counts(void **state)
     assert_non_null(ap_get_scoreboard_worker_from_indexes(8, 19));
 }
 
+/* As at an upgrade: the memory stays, all that refers to it is forgotten. */
+static void the_next_program_goes_on(void **state)
+{
+    uint64_t accesses, bytes;
+    const kept_memory *k;
+
+    (void)state;
+    scoreboard_slot_start(0, 1, 0);
+    loop_score_add(&scoreboard_loop(0, 0)->accesses, 7);
+    scoreboard_slot_end(0);
+    scoreboard_slot_start(2, 77, 0);
+    loop_score_add(&scoreboard_loop(2, 1)->accesses, 3);
+    ap_cleanup_scoreboard(NULL);
+    assert_non_null(k = kept_memory_get(0));
+    assert_memory_equal(k->name, "scoreboard-", 11);
+    scoreboard_take_left();
+    assert_true(ap_exists_scoreboard_image());
+    scoreboard_ended_totals(&accesses, &bytes);
+    assert_int_equal(accesses, 7);
+    assert_int_equal(ap_get_scoreboard_process(2)->pid, 77);
+    assert_int_equal(loop_score_get(&scoreboard_loop(2, 1)->accesses), 3);
+    assert_int_equal(ap_scoreboard_image->global->server_limit, 4);
+}
+
+/* Of a layout that is not ours, or damaged: begun anew. */
+static void what_cannot_be_understood_is_left(void **state)
+{
+    scoreboard_limits *limits = NULL;
+    size_t bytes;
+    char *memory;
+
+    (void)state;
+    ap_cleanup_scoreboard(NULL);
+    memory = kept_memory_map_left(kept_memory_get(0)->name, &bytes);
+    assert_non_null(memory);
+    for (size_t i = 0; !limits && i < 4096; i += sizeof(int))
+        if (!memcmp(memory + i, &(int[]){4, 6, 2}, 3 * sizeof(int)))
+            limits = (scoreboard_limits *)(void *)(memory + i);
+    assert_non_null(limits);
+    limits->processes = 1 << 30;
+    scoreboard_take_left();
+    assert_false(ap_exists_scoreboard_image());
+    assert_int_equal(set_up(NULL), 0);
+}
+
 static void other_processes_see_it(void **state)
 {
     int status;
@@ -207,10 +253,15 @@ static void strings_always_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOARD(indexes_are_checked),         BOARD(entries_do_not_overlap),
-        BOARD(status_is_what_was_set),      BOARD(totals_outlive_processes),
-        BOARD(more_room_keeps_what_counts), BOARD(other_processes_see_it),
+        BOARD(indexes_are_checked),
+        BOARD(entries_do_not_overlap),
+        BOARD(status_is_what_was_set),
+        BOARD(totals_outlive_processes),
+        BOARD(more_room_keeps_what_counts),
+        BOARD(other_processes_see_it),
         BOARD(strings_always_end),
+        BOARD(the_next_program_goes_on),
+        BOARD(what_cannot_be_understood_is_left),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
