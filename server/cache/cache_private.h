@@ -7,7 +7,7 @@
  * Shared by the files of this room: response_cache.c (answers), cache_table.c (look-up, memory,
  * displacement), cache_body.c (bodies), cache_admission.c (what is worth a place), cache_store.c
  * (which answers are stored, and when), cache_fill.c (what is taken of one), cache_offer.c (what
- * handlers and filters offer), cache_tell.c (why not), cache_capture.c (what filters make of it), cache_vary.c (fields that
+ * handlers and filters offer), cache_tell.c (why not), cache_hot.c (targets that are stored at once), cache_capture.c (what filters make of it), cache_vary.c (fields that
  * answers depend on), cache_worker_fill.c (answers made by workers), cache_parts.c (requests with a range), cache_observe.c and cache_stored_log.c (logs).
  *
  * An entry is made in two steps. A full run of a request that is asked for often enough only *arms*
@@ -204,6 +204,17 @@ static inline size_t cache_block(size_t size)
 {
     return (size + 8 + 15) & ~(size_t)15;
 }
+
+/** @name targets that are answered from memory often (cache_hot.c); @a now as clock_monotonic(). Threads: any. */
+/** @{ */
+/** One was answered @a n times. */
+void cache_hot_note(const char *host, size_t host_len, const char *uri, size_t uri_len, uint32_t n,
+                    apr_time_t now);
+/** 1 if it was in the last hour, by a process of this server or of the program before it. */
+int cache_hot_is(const char *host, size_t host_len, const char *uri, size_t uri_len,
+                 apr_time_t now);
+void cache_hot_register(void);
+/** @} */
 
 /** @name bodies (cache_body.c) */
 /** @{ */

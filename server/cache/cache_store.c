@@ -243,13 +243,35 @@ static size_t store_bytes_wanted(const request_rec *r)
     return STORE_ENTRY_BYTES + (size_t)(offer->path ? r->finfo.size : (apr_off_t)offer->len);
 }
 
-/* Watches are system calls: what is asked for only once, by a crawler say, gets none. */
-static int store_is_wanted(response_cache *c, const request_rec *r, uint64_t hash, int *count)
+typedef struct store_key {
+    const char *host;
+    size_t host_len, uri_len;
+    uint64_t hash;
+} store_key;
+
+static store_key store_key_of(const brg_conn *bc, request_rec *r)
+{
+    store_key key = {.host = apr_table_get(r->headers_in, "Host")};
+
+    key.host_len = strlen(key.host);
+    key.uri_len = store_leaves_query(r) ? cache_target_len(r) : strlen(r->unparsed_uri);
+    key.hash = cache_hash(bc->listener, cache_chain_of(bc), key.host, key.host_len, r->unparsed_uri,
+                          key.uri_len);
+    return key;
+}
+
+/* Watches are system calls: what is asked for only once, by a crawler say, gets none. What was
+ * answered from memory before a reload, or by the program before this one, counts as asked for again. */
+static int store_is_wanted(response_cache *c, const request_rec *r, const store_key *key,
+                           int *count)
 {
     const brg_core_conf *conf = core_conf_of(r->server);
 
     admission_sample(&c->admission, c->entries_n);
-    *count = (int)admission_count(&c->admission, hash);
+    *count = (int)admission_count(&c->admission, key->hash);
+    if (*count == 1 &&
+        cache_hot_is(key->host, key->host_len, r->unparsed_uri, key->uri_len, c->loop->monotonic))
+        *count = 2;
     if (*count > 1 &&
         cache_make_room(c, conf, store_queue(r), (unsigned)*count, store_bytes_wanted(r)))
         return 1;
@@ -261,19 +283,16 @@ static int store_is_wanted(response_cache *c, const request_rec *r, uint64_t has
 static cache_entry *store_new(response_cache *c, request_rec *r, policy_reason *reason)
 {
     const brg_conn *bc = connection_of(r->connection);
-    const char *host = apr_table_get(r->headers_in, "Host");
-    size_t len = store_leaves_query(r) ? cache_target_len(r) : strlen(r->unparsed_uri);
-    uint64_t hash =
-        cache_hash(bc->listener, cache_chain_of(bc), host, strlen(host), r->unparsed_uri, len);
+    const store_key key = store_key_of(bc, r);
     cache_entry *e;
     int count;
 
-    if (c->is_workers || !store_is_wanted(c, r, hash, &count)) {
+    if (c->is_workers || !store_is_wanted(c, r, &key, &count)) {
         cache_refuse(reason, cache_why_seldom);
         return NULL;
     }
-    e = cache_add(c, bc->listener, cache_chain_of(bc), host, strlen(host), r->unparsed_uri, len,
-                  hash, store_queue(r));
+    e = cache_add(c, bc->listener, cache_chain_of(bc), key.host, key.host_len, r->unparsed_uri,
+                  key.uri_len, key.hash, store_queue(r));
     if (!e) {
         cache_refuse(reason, "there is no room in the cache");
         return NULL;

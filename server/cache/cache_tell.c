@@ -85,9 +85,13 @@ void cache_tell_busiest(response_cache *c)
     cache_entry *e = c->queue[CACHE_ANSWERS].newest;
 
     for (int i = 0; e && i < TELL_BUSIEST; i++, e = e->older) {
-        if (e->answered)
-            figures_target_busy(e->key, tell_host_len(e), e->key + e->host_len,
-                                cache_path_len(e->key + e->host_len, e->uri_len), e->answered);
+        const char *uri = e->key + e->host_len;
+
+        if (e->answered) {
+            figures_target_busy(e->key, tell_host_len(e), uri, cache_path_len(uri, e->uri_len),
+                                e->answered);
+            cache_hot_note(e->key, e->host_len, uri, e->uri_len, e->answered, c->loop->monotonic);
+        }
         e->answered = 0;
     }
 }
@@ -143,5 +147,6 @@ void cache_consider(request_rec *r)
 void cache_register_hooks(apr_pool_t *p)
 {
     cache_capture_register();
+    cache_hot_register();
     request_on_answered(cache_consider);
 }

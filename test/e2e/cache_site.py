@@ -29,8 +29,10 @@ def warm(server, target, body=None, status=200, **headers):
                 assert answer.body == body
 
 
+def hits(server):
+    """Answers from the response cache, as /metrics (SetHandler metrics) tells; it is brought up to date once a second."""
+    return int(re.search(r"^brigade_cache_hits_total (\d+)$", server.get("/metrics").body.decode(), re.M)[1])
+
+
 def await_hits(server, least):
-    """That many answers came from the response cache, as /metrics (SetHandler metrics) tells; it is brought up to date once a second."""
-    def are_told():
-        return int(re.search(r"^brigade_cache_hits_total (\d+)$", server.get("/metrics").body.decode(), re.M)[1]) >= least
-    brigade.wait_until(are_told, f"{least} answers from the response cache")
+    brigade.wait_until(lambda: hits(server) >= least, f"{least} answers from the response cache")

@@ -7,13 +7,15 @@ import signal
 import socket
 import ssl
 import subprocess
+import time
 
 import pytest
 
 import brigade
 from brigade import BINARY, wait_until
+from cache_site import await_hits, hits
 from module_source import compile_text
-from processes import Load, configured
+from processes import Load, configured, reload
 from service_manager import Manager, listening, with_sockets
 from tls_site import certificate
 from trouble import descriptors, sanitizer, slow_client
@@ -196,6 +198,30 @@ def test_figures_go_on(own):
     after = total()
     assert during[0] < after[0] < during[0] + 20 and after[2] == before[2]
     assert during[3] < len(FILES["big.bin"]) // 1024 <= after[3]
+
+
+@pytest.mark.parametrize("way", [upgrade, reload], ids=["upgrade", "reload"])
+def test_what_was_hot_is_stored_sooner(own, way):
+    """It is answered from memory from the third request on, anything else from the fourth."""
+    server = up(own("EventLoops 1\nServerProcesses 1\n<Location /metrics>\nSetHandler metrics\n</Location>\n",
+                    {"hot.txt": "A\n", "cold.txt": "A\n"}))
+    for name in ("hot.txt", "cold.txt"):
+        os.utime(server.path("htdocs", name), (time.time() - 3600,) * 2)
+
+    def fetch(target, times):
+        with server.connect() as c:
+            for _ in range(times):
+                assert c.get(target).body == b"A\n"
+
+    fetch("/hot.txt", 10)
+    await_hits(server, 7)
+    way(server)
+    settled(server)
+    before = hits(server)
+    fetch("/hot.txt", 13)
+    fetch("/cold.txt", 13)
+    await_hits(server, before + 21)
+    assert hits(server) == before + 21
 
 
 @pytest.mark.parametrize("content, why", [(b"\x7fELF\2\1\1\0" + bytes(8) + b"\2\0\xf7\0" + bytes(100), "Exec format error"), (b"#!/bin/sh\nexit 0\n", "is no Brigade"),
