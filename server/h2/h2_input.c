@@ -147,6 +147,16 @@ int h2_input_unpad(const h2_frame *f, const uint8_t **payload, uint32_t *len)
     return 0;
 }
 
+/* @return 0; -1: f is longer than what we gave, and the connection ends */
+static int input_window_use(h2_session *h, const h2_frame *f)
+{
+    h->recv_window -= (int32_t)f->len;
+    if (h->recv_window >= 0)
+        return 0;
+    h2_fail(h, H2_FLOW_CONTROL_ERROR, "DATA over the connection's window");
+    return -1;
+}
+
 static void input_data_late(h2_session *h, const h2_frame *f)
 {
     h2_credit(h, 0, f->len);
@@ -231,11 +241,8 @@ static void input_data(h2_session *h, const h2_frame *f, const uint8_t *payload)
     if (len < INPUT_TINY && !(f->flags & H2_END_STREAM) && ++h->tiny % INPUT_TINY_SHARE == 0 &&
         h2_limit_cheap(h, "tiny DATA frames, again and again"))
         return;
-    h->recv_window -= (int32_t)f->len;
-    if (h->recv_window < 0) {
-        h2_fail(h, H2_FLOW_CONTROL_ERROR, "DATA over the connection's window");
+    if (input_window_use(h, f))
         return;
-    }
     if (!s || s->local_closed) {
         input_data_late(h, f);
     } else if (s->remote_closed) {
@@ -341,7 +348,7 @@ static void input_frame(h2_session *h, const h2_frame *f, const uint8_t *payload
     }
     if (h->goaway_sent && f->stream > h->last_id && f->type != H2_HEADERS &&
         f->type != H2_CONTINUATION) {
-        if (f->type == H2_DATA)
+        if (f->type == H2_DATA && !input_window_use(h, f))
             h2_credit(h, 0, f->len);
         return;
     }
