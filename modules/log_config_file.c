@@ -107,11 +107,11 @@ static apr_status_t log_file_free(void *data)
 }
 
 /* @return 0, or 1 after logging why not */
-static int log_file_open_socket(apr_pool_t *p, server_rec *s, const char *name, log_socket **target,
-                                int *fd)
+static int log_file_open_socket(apr_pool_t *p, server_rec *s, const char *name,
+                                brg_log_service **target, int *fd)
 {
-    const char *why = log_socket_parse(p, name, target);
-    apr_status_t rv = why ? APR_EINVAL : log_socket_open(p, fd);
+    const char *why = brg_log_service_parse(p, name, target);
+    apr_status_t rv = why ? APR_EINVAL : brg_log_service_open(p, fd);
 
     if (rv == APR_SUCCESS)
         return 0;
@@ -123,13 +123,13 @@ static int log_file_open_socket(apr_pool_t *p, server_rec *s, const char *name, 
 log_file *log_file_open(apr_pool_t *p, server_rec *s, const char *name)
 {
     log_file *file = apr_hash_get(log_files, name, APR_HASH_KEY_STRING);
-    log_socket *target = NULL;
+    brg_log_service *target = NULL;
     apr_file_t *handle;
     apr_os_file_t fd;
 
     if (file)
         return file;
-    if (log_socket_is_named(name)) {
+    if (brg_log_service_is_named(name)) {
         if (log_file_open_socket(p, s, name, &target, &fd))
             return NULL;
     } else {
@@ -138,7 +138,7 @@ log_file *log_file_open(apr_pool_t *p, server_rec *s, const char *name)
             return NULL;
     }
     file = log_file_make(name, s, fd);
-    file->socket = target;
+    file->service = target;
     apr_pool_cleanup_register(p, file, log_file_free, apr_pool_cleanup_null);
     apr_hash_set(log_files, file->name, APR_HASH_KEY_STRING, file);
     return file;
@@ -231,7 +231,7 @@ int log_file_write(log_file *file, struct iovec *vec, int vec_n, unsigned lines)
     apr_status_t rv = APR_SUCCESS;
 
     BRG_ASSERT_TAG(file, LOG_FILE_TAG);
-    if (file->socket)
+    if (file->service)
         rv = log_socket_write(file, vec, vec_n, &lines);
     else if (!file->is_pipe)
         rv = log_file_writev(file, vec, vec_n);
@@ -249,7 +249,7 @@ static int log_check_directory(apr_pool_t *p, server_rec *s, const log_config *l
     apr_finfo_t info;
     apr_status_t rv;
 
-    if (!log->file || *log->file == '|' || log_socket_is_named(log->file) || !log->directive ||
+    if (!log->file || *log->file == '|' || brg_log_service_is_named(log->file) || !log->directive ||
         !(path = ap_server_root_relative(p, log->file)))
         return OK;
     dir = ap_make_dirstr_parent(p, path);

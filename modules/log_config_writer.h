@@ -18,15 +18,13 @@
  *   writer   started in child_init -> told to stop by log_writers_stop() -> all written -> joined
  */
 #include "log_config_private.h"
+#include "brigade/log_service.h"
 #include <stdatomic.h>
 #include <sys/uio.h>
 
 typedef struct log_channel log_channel;
 typedef struct log_writer log_writer;
 typedef struct log_block log_block;
-
-/** Where datagrams go (log_config_socket.c). */
-typedef struct log_socket log_socket;
 
 /** Lines of one thread for one log. */
 typedef struct log_parcel {
@@ -44,7 +42,7 @@ typedef struct log_parcel {
 struct log_file {
     uint32_t tag; /**< LOG_FILE_TAG */
     int fd, is_pipe;
-    const log_socket *socket; /**< it goes to syslog or the journal; NULL: it does not */
+    const brg_log_service *service; /**< it goes to syslog or the journal; NULL: it does not */
     const char *name;
     server_rec *server; /**< in whose error log it is reported */
     log_writer *writer; /**< NULL: no thread writes it, those who log do */
@@ -114,15 +112,6 @@ void log_channels_end(log_channels *channels);
  * @return 1 if everything is written. Blocks.
  */
 int log_file_write(log_file *file, struct iovec *vec, int vec_n, unsigned lines);
-
-/** 1 if the name of a log begins with "syslog:" or "journald:". */
-int log_socket_is_named(const char *name);
-
-/** What follows: syslog:[FACILITY][:[TAG][:SOCKET]], journald:[TAG][:SOCKET]. @return NULL, or what is wrong with it */
-const char *log_socket_parse(apr_pool_t *p, const char *name, log_socket **out);
-
-/** A descriptor to send with. */
-apr_status_t log_socket_open(apr_pool_t *p, int *fd);
 
 /** As log_file_write(), a datagram for each line. @param left  [out] lines that could not be sent */
 apr_status_t log_socket_write(const log_file *file, const struct iovec *vec, int vec_n,

@@ -265,10 +265,10 @@ static const char *log_cmd_custom(cmd_parms *cmd, void *dummy, const char *file,
     log_config *log = apr_array_push(log_server_of(cmd)->logs);
     const char *err = NULL;
 
-    if (log_socket_is_named(file)) {
-        log_socket *unused;
+    if (brg_log_service_is_named(file)) {
+        brg_log_service *unused;
 
-        if ((err = log_socket_parse(cmd->temp_pool, file, &unused)))
+        if ((err = brg_log_service_parse(cmd->temp_pool, file, &unused)))
             return apr_pstrcat(cmd->pool, file, ": ", err, NULL);
     }
     memset(log, 0, sizeof(*log));

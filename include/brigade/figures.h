@@ -115,7 +115,7 @@ typedef enum brg_figure_kind {
     X(SHAKES_RESUMED, BRG_COUNTER, 1, BRG_SHAKES, "outcome=\"resumed\"")                           \
     X(SHAKES_FAILED, BRG_COUNTER, 1, BRG_SHAKES, "outcome=\"failed\"")                             \
     X(LOST, BRG_COUNTER, 1, "brigade_log_lines_lost_total",                                        \
-      "Lines of access logs that could not be written.", NULL)                                     \
+      "Lines of logs that could not be written.", NULL)                                            \
     X(CPU_USER, BRG_COUNTER, 1000000, BRG_CPU, "mode=\"user\"")                                    \
     X(CPU_SYSTEM, BRG_COUNTER, 1000000, BRG_CPU, "mode=\"system\"")                                \
     X(RESIDENT, BRG_GAUGE, 1, "brigade_resident_bytes",                                            \

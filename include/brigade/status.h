@@ -56,7 +56,7 @@ typedef struct brg_status_totals {
     int workers_busy_n;       /**< worker threads that run a request */
     int workers_idle_n;       /**< worker threads that could be used, started or not */
     brg_status_counts counts; /**< of all processes since the start, ended ones included */
-    uint64_t log_lines_lost; /**< lines of access logs that could not be written, since the start */
+    uint64_t log_lines_lost;  /**< lines of logs that could not be written, since the start */
 } brg_status_totals;
 
 /** 1 once the server was asked to end gracefully: it serves on for GracefulDrainDelay, and load balancers shall send no

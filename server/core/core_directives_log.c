@@ -2,6 +2,7 @@
 /* Setters of what goes to the error log. Opening and writing it is log.c's. */
 #include "httpd.h"
 #include "brigade/assert.h"
+#include "brigade/log_service.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -49,9 +50,15 @@ const char *core_set_log_level(cmd_parms *cmd, void *dir, const char *arg)
 const char *core_set_error_log(cmd_parms *cmd, void *dir, const char *target, const char *more)
 {
     const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
+    brg_log_service *unused;
 
-    if (!error)
-        cmd->server->error_fname =
-            more ? apr_pstrcat(cmd->pool, target, ":", more, NULL) : apr_pstrdup(cmd->pool, target);
-    return error;
+    if (error)
+        return error;
+    target =
+        more ? apr_pstrcat(cmd->pool, target, ":", more, NULL) : apr_pstrdup(cmd->pool, target);
+    cmd->server->error_fname = (char *)(uintptr_t)target;
+    if (brg_log_service_is_named(target) &&
+        (error = brg_log_service_parse(cmd->temp_pool, target, &unused)) != NULL)
+        return apr_pstrcat(cmd->pool, "ErrorLog ", target, ": ", error, NULL);
+    return NULL;
 }

@@ -2,7 +2,7 @@
 /*
  * The error log. Every ap_log_*error_ ends in log_write_error(), which decides whether the message is
  * wanted, makes one line of it and writes that with a single call. A line that cannot be written (disk
- * full, reader of a pipe gone or too slow) is lost; the server goes on.
+ * full, reader of a pipe or service gone or too slow) is lost and counted; the server goes on.
  */
 #include "log_private.h"
 
@@ -15,6 +15,8 @@
 #include "apr_strings.h"
 
 #include "brigade/assert.h"
+#include "brigade/loop.h"
+#include "brigade/status.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -37,7 +39,9 @@ AP_DECLARE_DATA int ap_default_loglevel = DEFAULT_LOGLEVEL;
 
 /* Where a message goes. */
 typedef struct log_target {
-    apr_file_t *file; /* NULL: syslog, if wanted */
+    apr_file_t *file;               /* NULL: there is none, or a service */
+    const brg_log_service *service; /* NULL: it is a file */
+    int fd;                         /* of either; -1: none */
     int wanted;
 } log_target;
 
@@ -94,7 +98,7 @@ static int log_level_for(const ap_errorlog_info *info)
 
 static log_target log_find_target(const ap_errorlog_info *info)
 {
-    log_target target = {log_stderr, 1};
+    log_target target = {.file = log_stderr, .fd = -1, .wanted = 1};
     int level = info->level & APLOG_LEVELMASK;
 
     if (!info->s) {
@@ -106,17 +110,25 @@ static log_target log_find_target(const ap_errorlog_info *info)
     target.wanted = level == APLOG_NOTICE || level <= log_level_for(info);
     if (info->s->error_log)
         target.file = info->s->error_log;
-    else if (log_syslog_ident && info->s->error_fname &&
-             !strncasecmp(info->s->error_fname, "syslog", 6))
+    else if ((target.service = log_service_of(info->s, &target.fd)) != NULL)
         target.file = NULL;
     return target;
 }
 
 /* ---- lines ---- */
 
-/* Lines that a pipe did not take, as its reader stands still; of all logs of this process. */
+/* Lines that a pipe or a service did not take, as its reader stands still; of all logs of this process. */
 static atomic_uint log_lost_n;
 static atomic_int log_is_torn; /* the last one got in half */
+
+static int log_send(const log_target *to, int level, const char *line, apr_size_t len)
+{
+    /* What the supervisor says at a start comes faster than a service reads. */
+    return brg_log_service_send(to->service, to->fd, level < LOG_DEBUG ? level : LOG_DEBUG, line,
+                                len,
+                                brg_thread_index() < 0 ? BRG_LOG_SERVICE_BRIEFLY
+                                                       : BRG_LOG_SERVICE_NOT) == APR_SUCCESS;
+}
 
 /* @return 1 if all of it is written; a pipe that is full is not waited for */
 static int log_write_bytes(int fd, const char *data, apr_size_t len)
@@ -149,7 +161,7 @@ static const apr_array_header_t *log_main_json(void)
 static const apr_array_header_t *log_choose_format(const ap_errorlog_info *info);
 
 /* Before the first line that fits again: how many did not. */
-static void log_write_lost(int fd, const ap_errorlog_info *next)
+static void log_write_lost(const log_target *to, const ap_errorlog_info *next)
 {
     unsigned n = atomic_exchange_explicit(&log_lost_n, 0, memory_order_relaxed);
     int torn = atomic_exchange_explicit(&log_is_torn, 0, memory_order_relaxed);
@@ -161,7 +173,7 @@ static void log_write_lost(int fd, const ap_errorlog_info *next)
     if (!n)
         return;
     apr_snprintf(text, sizeof text,
-                 "%u lines of error logs were lost: the program that reads them was too slow", n);
+                 "%u lines of error logs were lost: who reads them was too slow, or away", n);
     line[0] = '\n';
     len = log_json_is(format)
               ? log_json_line(format, &info, text, line + 1, sizeof line - 2)
@@ -169,30 +181,33 @@ static void log_write_lost(int fd, const ap_errorlog_info *next)
                              getpid(), text);
     BRG_ASSERT(len > 0 && len < (int)sizeof line - 2);
     line[len + 1] = '\n';
-    if (!log_write_bytes(fd, torn ? line : line + 1, (apr_size_t)len + (torn ? 2 : 1)))
+    if (to->service
+            ? !log_send(to, LOG_ERR, line + 1, (apr_size_t)len)
+            : !log_write_bytes(to->fd, torn ? line : line + 1, (apr_size_t)len + (torn ? 2 : 1)))
         atomic_fetch_add_explicit(&log_lost_n, n, memory_order_relaxed);
 }
 
-static void log_write_line(const log_target *target, const ap_errorlog_info *info, char *line,
-                           int len)
+static void log_lose(void)
 {
-    apr_os_file_t fd;
+    atomic_fetch_add_explicit(&log_lost_n, 1, memory_order_relaxed);
+    brg_status_log_lines_lost(1);
+}
 
-    if (!target->file) {
-        if (log_syslog_ident) {
-            int level = info->level & APLOG_LEVELMASK;
-            syslog(level < LOG_DEBUG ? level : LOG_DEBUG, "%.*s", len, line);
-        }
+static void log_write_line(log_target *to, const ap_errorlog_info *info, char *line, int len)
+{
+    if (!to->service && (!to->file || apr_os_file_get(&to->fd, to->file) != APR_SUCCESS))
+        return;
+    BRG_ASSERT(len > 0 && len < LOG_LINE_BYTES);
+    if (atomic_load_explicit(&log_lost_n, memory_order_relaxed))
+        log_write_lost(to, info);
+    if (to->service) {
+        if (!log_send(to, info->level & APLOG_LEVELMASK, line, (apr_size_t)len))
+            log_lose();
         return;
     }
-    BRG_ASSERT(len > 0 && len < LOG_LINE_BYTES);
     line[len] = '\n';
-    if (apr_os_file_get(&fd, target->file) != APR_SUCCESS)
-        return;
-    if (atomic_load_explicit(&log_lost_n, memory_order_relaxed))
-        log_write_lost(fd, info);
-    if (!log_write_bytes(fd, line, (apr_size_t)len + 1) && errno == EAGAIN)
-        atomic_fetch_add_explicit(&log_lost_n, 1, memory_order_relaxed);
+    if (!log_write_bytes(to->fd, line, (apr_size_t)len + 1) && errno == EAGAIN)
+        log_lose();
 }
 
 static const apr_array_header_t *log_choose_format(const ap_errorlog_info *info)
@@ -214,7 +229,7 @@ static const apr_array_header_t *log_choose_format(const ap_errorlog_info *info)
     return log_format_builtin(info->using_syslog ? LOG_STYLE_SYSLOG : LOG_STYLE_FILE);
 }
 
-static void log_write_once(const log_target *target, const ap_errorlog_info *info,
+static void log_write_once(log_target *target, const ap_errorlog_info *info,
                            const apr_array_header_t *formats)
 {
     char line[LOG_LINE_BYTES];
@@ -236,7 +251,7 @@ static void log_write_once(const log_target *target, const ap_errorlog_info *inf
 
 /* The first message of a connection or request is preceded by lines about it, where they are
  * configured. */
-static void log_introduce(const log_target *target, const ap_errorlog_info *info)
+static void log_introduce(log_target *target, const ap_errorlog_info *info)
 {
     const core_server_config *conf;
     ap_errorlog_info conn = *info;
@@ -272,7 +287,7 @@ static void log_write_error(ap_errorlog_info *info, const char *fmt, va_list arg
     if (info->r)
         for (info->rmain = info->r; info->rmain->main; info->rmain = info->rmain->main)
             continue;
-    info->using_syslog = !target.file;
+    info->using_syslog = target.service != NULL;
     info->startup = (info->level & APLOG_STARTUP) && (!log_is_open || !info->s);
     info->format = fmt;
     if (info->s)

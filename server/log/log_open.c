@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening the error logs: files, programs, syslog; and standard error, which becomes the main one
+/* Opening the error logs: files, programs, services; and standard error, which becomes the main one
  * of them. */
 #include "log_private.h"
 #include "brigade/assert.h"
@@ -13,14 +13,12 @@
 #include "apr_strings.h"
 
 #include <string.h>
-#include <syslog.h>
 #include <unistd.h>
 
 APLOG_USE_MODULE(core);
 
 apr_file_t *log_stderr;
 int log_is_open;
-const char *log_syslog_ident;
 
 static apr_pool_t *log_stderr_pool;
 static apr_file_t *log_main_pipe; /* of the main server's log, if it is piped */
@@ -73,62 +71,66 @@ AP_DECLARE(void) ap_error_log2stderr(server_rec *s)
         s->error_log = file;
 }
 
-/* ---- syslog ---- */
+/* ---- syslog, the journal ---- */
 
-static const struct {
-    const char *name;
-    int facility;
-} log_facilities[] = {
-    {"auth", LOG_AUTH},     {"authpriv", LOG_AUTHPRIV}, {"cron", LOG_CRON},
-    {"daemon", LOG_DAEMON}, {"ftp", LOG_FTP},           {"kern", LOG_KERN},
-    {"local0", LOG_LOCAL0}, {"local1", LOG_LOCAL1},     {"local2", LOG_LOCAL2},
-    {"local3", LOG_LOCAL3}, {"local4", LOG_LOCAL4},     {"local5", LOG_LOCAL5},
-    {"local6", LOG_LOCAL6}, {"local7", LOG_LOCAL7},     {"lpr", LOG_LPR},
-    {"mail", LOG_MAIL},     {"news", LOG_NEWS},         {"syslog", LOG_SYSLOG},
-    {"user", LOG_USER},     {"uucp", LOG_UUCP},
-};
+typedef struct log_service {
+    const char *name; /* as ErrorLog has it */
+    brg_log_service *service;
+} log_service;
 
-static int log_facility(const char *name, apr_size_t len)
+static apr_array_header_t *log_services; /* of log_service; NULL: logs are closed */
+static int log_service_fd = -1;          /* for all of them */
+
+const brg_log_service *log_service_of(const server_rec *s, int *fd)
 {
-    for (size_t i = 0; i < sizeof log_facilities / sizeof *log_facilities; i++)
-        if (strlen(log_facilities[i].name) == len &&
-            !strncasecmp(name, log_facilities[i].name, len))
-            return log_facilities[i].facility;
-    return -1;
+    const char *name = s->error_fname;
+
+    if (!name && ap_server_conf)
+        name = ap_server_conf->error_fname;
+    *fd = log_service_fd;
+    for (int i = 0; name && log_services && i < log_services->nelts; i++) {
+        const log_service *known = &APR_ARRAY_IDX(log_services, i, log_service);
+
+        if (!strcmp(known->name, name))
+            return known->service;
+    }
+    return NULL;
 }
 
-/* syslog[:[facility][:tag]]; both hold for the whole process. */
-static int log_open_syslog(const char *spec)
+static apr_status_t log_services_end(void *unused)
 {
-    const char *facility = strchr(spec, ':'), *tag = NULL;
-    apr_size_t len = 0;
-    int code = LOG_LOCAL7;
+    log_services = NULL;
+    log_service_fd = -1;
+    return APR_SUCCESS;
+}
 
-    if (facility) {
-        facility++;
-        tag = strchr(facility, ':');
-        len = tag ? (apr_size_t)(tag - facility) : strlen(facility);
-        if (len)
-            code = log_facility(facility, len);
+static void log_services_begin(apr_pool_t *p)
+{
+    log_services = apr_array_make(p, 2, sizeof(log_service));
+    apr_pool_cleanup_register(p, NULL, log_services_end, apr_pool_cleanup_null);
+}
+
+static int log_open_service(server_rec *s, apr_pool_t *p)
+{
+    log_service one = {.name = s->error_fname};
+    const char *why = brg_log_service_parse(p, s->error_fname, &one.service);
+    apr_status_t rv = why ? APR_EBADPATH : APR_SUCCESS;
+
+    BRG_ASSERT(log_services != NULL);
+    s->error_log = NULL;
+    if (rv == APR_SUCCESS && log_service_fd < 0)
+        rv = brg_log_service_open(p, &log_service_fd);
+    if (rv == APR_SUCCESS) {
+        APR_ARRAY_PUSH(log_services, log_service) = one;
+        return OK;
     }
-    if (code < 0) {
-        BRG_ASSERT(facility != NULL);
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, APR_EBADPATH, NULL,
-                     APLOGNO(10036) "%s: could not open syslog error log %s.", ap_server_argv0,
-                     facility);
-        return DONE;
-    }
-    log_syslog_ident = apr_pstrdup(ap_pglobal, tag && tag[1] ? tag + 1 : ap_server_argv0);
-    openlog(log_syslog_ident, LOG_NDELAY | LOG_CONS | LOG_PID, code);
-    return OK;
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, rv, NULL,
+                 APLOGNO(10036) "%s: could not open error log %s%s%s", ap_server_argv0,
+                 s->error_fname, why ? ": " : "", why ? why : "");
+    return DONE;
 }
 
 /* ---- the logs of a configuration ---- */
-
-static int log_is_syslog(const char *name)
-{
-    return !strncasecmp(name, "syslog", 6) && (name[6] == ':' || !name[6]);
-}
 
 /* A missing folder is reported before any log is opened. */
 static int log_check_folder(const server_rec *s, apr_pool_t *p)
@@ -137,7 +139,7 @@ static int log_check_folder(const server_rec *s, apr_pool_t *p)
     apr_finfo_t finfo;
     apr_status_t rv;
 
-    if (!s->error_fname || *s->error_fname == '|' || log_is_syslog(s->error_fname) ||
+    if (!s->error_fname || *s->error_fname == '|' || brg_log_service_is_named(s->error_fname) ||
         !(path = ap_server_root_relative(p, s->error_fname)))
         return OK;
     path = ap_make_dirstr_parent(p, path);
@@ -234,10 +236,8 @@ static int log_open_server(server_rec *s, apr_pool_t *p)
     BRG_ASSERT(s->error_fname != NULL);
     if (*s->error_fname == '|')
         return log_open_pipe(s, p);
-    if (log_is_syslog(s->error_fname)) {
-        s->error_log = NULL;
-        return log_open_syslog(s->error_fname);
-    }
+    if (brg_log_service_is_named(s->error_fname))
+        return log_open_service(s, p);
     return log_open_file(s, p);
 }
 
@@ -258,6 +258,7 @@ int ap_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_
     apr_file_t *standard_error;
 
     log_main_pipe = NULL;
+    log_services_begin(plog);
     if (s_main->error_fname && log_open_server(s_main, plog) != OK)
         return DONE;
     for (server_rec *s = s_main->next; s; s = s->next)

@@ -5,7 +5,7 @@
 /**
  * @file log_private.h
  * Between the parts of the error log: log.c (who logs what where), log_format.c and log_items.c
- * (what a line looks like), log_json.c (lines of JSON), log_open.c (files, syslog, stderr), log_pipe.c (programs that read a
+ * (what a line looks like), log_json.c (lines of JSON), log_open.c (files, services, stderr), log_service.c (syslog and the journal), log_pipe.c (programs that read a
  * log).
  */
 #include "httpd.h"
@@ -13,6 +13,7 @@
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
+#include "brigade/log_service.h"
 
 #define LOG_LINE_BYTES MAX_STRING_LEN /**< longest line, NUL included; what is longer is cut */
 
@@ -23,8 +24,8 @@ extern apr_file_t *log_stderr;
 /** 1 once stderr is the main error log: start-up messages then look like all others. */
 extern int log_is_open;
 
-/** Name that syslog shows; NULL = not opened. */
-extern const char *log_syslog_ident;
+/** The service that the error log of @a s is, and the descriptor to send with; NULL: it is a file, or logs are closed. */
+const brg_log_service *log_service_of(const server_rec *s, int *fd);
 
 /** The kinds of line that have a built-in format. NAMELESS: the message belongs to no module (one that does not declare
  * its name to http_log.h, for example). */

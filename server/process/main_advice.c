@@ -7,6 +7,7 @@
  */
 #include "main_private.h"
 #include "brigade/assert.h"
+#include "brigade/log_service.h"
 
 #include "http_config.h"
 #include "http_core.h"
@@ -263,8 +264,7 @@ static void look_log(advice *a, const ap_directive_t *d)
     struct stat st;
     char *slash;
 
-    if (*name == '|' || !ap_cstr_casecmpn(name, "syslog", 6) ||
-        !ap_cstr_casecmpn(name, "journald", 8))
+    if (*name == '|' || brg_log_service_is_named(name))
         return;
     path = ap_server_root_relative(a->p, name);
     slash = path ? strrchr(path, '/') : NULL;

@@ -3,6 +3,7 @@
  * read. */
 #include "httpd.h"
 #include "http_config.h"
+#include "brigade/log_service.h"
 #include "http_core.h"
 #include "http_main.h"
 #include "ap_mpm.h"
@@ -192,7 +193,7 @@ static const char *main_error_log_name(apr_pool_t *p, const server_rec *s)
 {
     const char *name = s->error_fname;
 
-    if (!name || *name == '|' || !strncmp(name, "syslog", 6))
+    if (!name || *name == '|' || brg_log_service_is_named(name))
         return name ? name : "";
     return ap_server_root_relative(p, name);
 }

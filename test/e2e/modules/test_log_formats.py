@@ -113,6 +113,80 @@ def test_services_get_a_datagram_for_each_line(serve, target, pattern):
     server.expect_trouble = True
 
 
+def logger_at(path):
+    logger = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    logger.bind(path)
+    os.chmod(path, 0o777)
+    logger.settimeout(PATIENCE)
+    return logger
+
+
+def until(logger, pattern):
+    """Datagrams up to the first that has the pattern, which is the last of them."""
+    found = [logger.recv(65536)]
+    while not re.search(pattern, found[-1], re.S):
+        found.append(logger.recv(65536))
+    return found
+
+
+FORBIDDEN = "<LocationMatch ^/x>\nRequire all denied\n</LocationMatch>\n"
+
+
+@pytest.mark.parametrize("target,error,notice", [
+    ("syslog:local1:www:", rb"^<139>\w{3} [ \d]\d \d\d:\d\d:\d\d www\[\d+\]: \[authz_core:error\] .*AH01630", rb"^<141>.*resuming normal operations"),
+    ("journald:www:", rb"^PRIORITY=3\nSYSLOG_IDENTIFIER=www\nMESSAGE=\[authz_core:error\] .*AH01630.*[^\n]\n$", rb"^PRIORITY=5\n.*resuming normal operations")],
+    ids=["syslog", "journald"])
+def test_error_logs_in_services(serve, target, error, notice):
+    """Of the main server; a virtual host without a log of its own has it, one with another tag uses that."""
+    server = serve.unstarted(FORBIDDEN, FILES)
+    server.config += (f"ErrorLog {target}{server.path('logger')}\n<VirtualHost *>\nServerName one\n</VirtualHost>\n"
+                      f"<VirtualHost *>\nServerName two\nErrorLog {target.replace('www', 'other')}{server.path('logger')}\n</VirtualHost>\n")
+    with logger_at(server.path("logger")) as logger:
+        server.start()
+        until(logger, notice)
+        assert server.get("/xone", [("Host", "one")]).status == 403
+        assert b"/xone" in until(logger, error)[-1]
+        assert server.get("/xtwo", [("Host", "two")]).status == 403
+        assert b"other" in until(logger, rb"/xtwo")[-1]
+        assert server.stop() == 0
+        until(logger, b"SIGTERM")
+
+
+@pytest.mark.parametrize("target", ["syslog:::", "journald::"])
+def test_a_service_that_stands_still_holds_nobody_up(serve, target):
+    server = serve.unstarted(FORBIDDEN + "MaxKeepAliveRequests 0\nEventLoops 1\n<Location /status>\nSetHandler server-status\n</Location>\n", FILES)
+    server.config += f"ErrorLog {target}{server.path('logger')}\n"
+    with logger_at(server.path("logger")) as logger:
+        server.start()
+        began = time.monotonic()
+        with server.connect() as c:
+            for _ in range(1200):  # more than any queue of the kernel holds
+                assert c.get("/xy").status == 403
+        assert time.monotonic() - began < 10
+        lost = int(re.search(rb"LogLinesLost: (\d+)", server.get("/status?auto").body)[1])
+        assert lost >= 100
+        logger.settimeout(0.2)
+        try:
+            while True:
+                logger.recv(65536)
+        except TimeoutError:
+            logger.settimeout(PATIENCE)
+        server.get("/xz")
+        said = until(logger, b"/xz")
+        assert int(re.search(rb"(\d+) lines of error logs were lost", b"".join(said))[1]) == lost
+    os.unlink(server.path("logger"))
+    assert server.get("/xz").status == 403  # nobody is there
+    with logger_at(server.path("logger")) as logger:
+        server.get("/xz")
+        assert b"1 lines of error logs were lost" in until(logger, b"lines of error")[-1]
+
+
+@pytest.mark.parametrize("target,words", [("syslog:nowhere", "unknown facility"), ("journald:a:b", "absolute path"), ("syslog::a b", "the tag has blanks")])
+def test_mistakes_in_names_of_error_logs(serve, target, words):
+    done = serve.unstarted(f'ErrorLog "{target}"\n', FILES).run("-t")
+    assert done.returncode and words in done.stderr.decode()
+
+
 @pytest.mark.parametrize("target,words", [("syslog:nowhere", "unknown facility"), ("journald:a:b", "absolute path"), ("syslog::a b", "the tag has blanks")])
 def test_mistakes_in_names_of_services(serve, target, words):
     done = serve.unstarted(f'CustomLog "{target}" json\n', FILES).run("-t")
