@@ -14,6 +14,7 @@
 #include "brigade/assert.h"
 #include "brigade/loop.h"
 #include "brigade/memory.h"
+#include "brigade/pages.h"
 #include "brigade/response_cache.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -73,6 +74,24 @@ static const char *ai_title(request_rec *r)
     return apr_pstrdup(r->pool, title);
 }
 
+/* What a document says of itself is text here, in which character references count and mark-up does not. Apache shows both. */
+static const char *ai_title_text(request_rec *r)
+{
+    static const char amp[] = "&amp;";
+    const char *title = ai_title(r), *from;
+    char *text, *to;
+
+    if (!title)
+        return NULL;
+    text = to = apr_pstrdup(r->pool, brg_html_text(r->pool, title));
+    for (from = text; *from;) {
+        *to++ = *from;
+        from += strncmp(from, amp, sizeof(amp) - 1) == 0 ? sizeof(amp) - 1 : 1;
+    }
+    *to = '\0';
+    return text;
+}
+
 static ai_entry *ai_entry_new(request_rec *r)
 {
     ai_entry *entry = apr_pcalloc(r->pool, sizeof(*entry));
@@ -105,16 +124,18 @@ static void ai_fill_fancy(ai_entry *entry, request_rec *r, request_rec *sub, con
             entry->icon = ai_find_name(conf->icons, "^^DIRECTORY^^");
         if (!entry->alt && !(entry->alt = ai_find_name(conf->alts, "^^DIRECTORY^^")))
             entry->alt = "DIR";
+        entry->kind = "dir";
     } else {
         entry->icon = ai_find(conf->icons, sub, 0);
         entry->alt = ai_find(conf->alts, sub, 0);
+        entry->kind = ai_kind(sub);
         entry->size = sub->finfo.size;
     }
     if (view->opts & AI_SUPPRESS_DESC)
         return;
     desc = ai_find_desc(conf, sub->filename);
     if (!desc && !folder && (view->opts & AI_SCAN_HTML_TITLES))
-        desc = ai_title(sub);
+        desc = view->modern ? ai_title_text(sub) : ai_title(sub);
     entry->desc = desc ? apr_pstrdup(r->pool, desc) : NULL;
 }
 
@@ -176,6 +197,7 @@ static ai_entry *ai_entry_of(request_rec *r, const apr_finfo_t *dirent, const ai
         ai_fill_fancy(entry, r, sub, view, is_dir ? name : NULL);
         entry->is_dir = is_dir && (view->opts & AI_FOLDERS_FIRST);
     }
+    entry->is_folder = is_dir;
     entry->name = apr_pstrcat(r->pool, name, is_dir ? "/" : NULL, NULL);
     ap_destroy_sub_req(sub);
     return entry;
@@ -197,6 +219,7 @@ static ai_entry *ai_parent(request_rec *r, const ai_view *view)
     entry->is_parent = 1;
     entry->name = uri;
     if (view->opts & AI_FANCY) {
+        entry->kind = "up";
         entry->icon = ai_find_name(conf->icons, path);
         entry->alt = ai_find_name(conf->alts, path);
         if (!entry->icon)

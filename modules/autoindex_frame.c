@@ -34,6 +34,10 @@ static void ai_preamble(request_rec *r, const ai_view *view, const char *title)
 
 static void ai_h1(request_rec *r, const ai_view *view, const char *title)
 {
+    if (view->modern) {
+        ai_modern_h1(r, view);
+        return;
+    }
     ap_rvputs(r, view->conf->style_sheet ? "  <h1 id=\"indextitle\">Index of " : "<h1>Index of ",
               title, "</h1>\n", NULL);
 }
@@ -105,13 +109,25 @@ static void ai_write_plain(request_rec *r, const request_rec *sub)
     ap_rputs("</pre>\n", r);
 }
 
-void ai_head(request_rec *r, const ai_view *view, const char *title)
+/* Its own frame, or Apache's. */
+static void ai_begin(request_rec *r, const ai_view *view, const char *title)
 {
+    if (!view->modern) {
+        ai_preamble(r, view, title);
+        return;
+    }
+    ai_modern_preamble(r, view);
+    ai_modern_path(r, view);
+}
+
+void ai_head(request_rec *r, const ai_view *view)
+{
+    const char *title = ap_escape_html(r->pool, ai_folder_uri(r));
     request_rec *sub = ai_frame_file(r, view->conf->header);
     int html = sub && ai_is_html(sub);
 
     if (!html || !(view->opts & AI_SUPPRESS_PREAMBLE))
-        ai_preamble(r, view, title);
+        ai_begin(r, view, title);
     if (!sub) {
         ai_h1(r, view, title);
         return;

@@ -82,3 +82,37 @@ int ai_is_ignored(const ai_conf *conf, const char *path)
     }
     return 0;
 }
+
+/* Media types that are no text/, image/, ... and yet of that kind. */
+static const struct {
+    const char *type, *kind;
+} ai_kinds[] = {
+    {"text/", "txt"},
+    {"image/", "img"},
+    {"video/", "vid"},
+    {"audio/", "aud"},
+    {"application/pdf", "txt"},
+    {"application/json", "txt"},
+    {"application/javascript", "txt"},
+    {"application/xml", "txt"},
+    {"application/zip", "zip"},
+    {"application/gzip", "zip"},
+    {"application/x-gzip", "zip"},
+    {"application/x-tar", "zip"},
+    {"application/x-xz", "zip"},
+    {"application/x-bzip", "zip"},
+    {"application/x-7z", "zip"},
+    {"application/zstd", "zip"},
+    {"application/vnd.debian.", "zip"},
+    {"application/java-archive", "zip"},
+};
+
+const char *ai_kind(const request_rec *r)
+{
+    if (r->content_encoding)
+        return "zip";
+    for (apr_size_t i = 0; r->content_type && i < sizeof(ai_kinds) / sizeof(ai_kinds[0]); i++)
+        if (strncasecmp(r->content_type, ai_kinds[i].type, strlen(ai_kinds[i].type)) == 0)
+            return ai_kinds[i].kind;
+    return "bin";
+}

@@ -6,7 +6,7 @@
  * @file autoindex_private.h
  * Parts of mod_autoindex: directives (autoindex_config.c), icons, alternative texts and
  * descriptions (autoindex_match.c), the entries and their order (autoindex_entries.c), the list
- * itself (autoindex_list.c), what stands before and after it (autoindex_frame.c), the handler
+ * itself (autoindex_list.c; as BuiltinPages modern has it: autoindex_modern.c), what stands before and after it (autoindex_frame.c), the handler
  * (mod_autoindex.c).
  */
 #include "httpd.h"
@@ -80,15 +80,19 @@ typedef struct ai_conf {
 typedef struct ai_entry {
     const char *name; /**< directories end in a slash */
     const char *icon, *alt, *desc;
-    apr_off_t size;  /**< -1: not shown */
-    apr_time_t time; /**< microseconds; -1: not shown */
-    int is_dir, is_parent;
+    const char *kind; /**< of content, as the style sheet names it; for fancy lists */
+    apr_off_t size;   /**< -1: not shown */
+    apr_time_t time;  /**< microseconds; -1: not shown */
+    int is_dir;       /**< a folder that stands before files */
+    int is_folder, is_parent;
 } ai_entry;
 
 /** What one request wants to see: the configuration with the client's wishes applied. */
 typedef struct ai_view {
     const ai_conf *conf;
     int opts;
+    int by_default_utf8;   /**< by BuiltinPages, whatever format the client asks for */
+    int modern;            /**< the look of this server, not Apache's */
     char key, direction;   /**< "NMSD", "AD" */
     const char *pattern;   /**< only names that match; NULL: all */
     const char *link_args; /**< what the sort links carry on, ready for HTML */
@@ -105,6 +109,8 @@ const char *ai_find(const apr_array_header_t *items, request_rec *r, int by_name
 /** The same for a name that is no file, such as "^^DIRECTORY^^". */
 const char *ai_find_name(const apr_array_header_t *items, const char *name);
 const char *ai_find_desc(const ai_conf *conf, const char *path);
+/** Which kind of content a file has, as the style sheet of the modern look names it. */
+const char *ai_kind(const request_rec *r);
 /** 1 if IndexIgnore hides the file. */
 int ai_is_ignored(const ai_conf *conf, const char *path);
 
@@ -112,10 +118,26 @@ int ai_is_ignored(const ai_conf *conf, const char *path);
  * ai_entry *, or NULL: the directory cannot be read, or, if *rv is APR_EAGAIN, a worker has to make the listing */
 apr_array_header_t *ai_entries(request_rec *r, ai_view *view, apr_status_t *rv);
 
+/** The path of the folder that is listed, without the slash at its end; "/" for the top. In r->pool. */
+const char *ai_folder_uri(request_rec *r);
+/** The page is in UTF-8. */
+int ai_is_utf8(const ai_view *view);
+
+/** @name The modern look: options, its style sheet as a response, and the parts of the page
+ * @{ */
+int ai_modern_opts(const ai_conf *conf);
+int ai_modern_is_style(const request_rec *r);
+int ai_modern_style(request_rec *r);
+void ai_modern_preamble(request_rec *r, const ai_view *view);
+void ai_modern_path(request_rec *r, const ai_view *view);
+void ai_modern_h1(request_rec *r, const ai_view *view);
+void ai_modern_list(request_rec *r, const ai_view *view, const apr_array_header_t *entries);
+/** @} */
+
 void ai_list(request_rec *r, const ai_view *view, const apr_array_header_t *entries);
 
 /** All before the list, from the doctype on; and all after it. */
-void ai_head(request_rec *r, const ai_view *view, const char *title);
+void ai_head(request_rec *r, const ai_view *view);
 void ai_tail(request_rec *r, const ai_view *view);
 
 /** Is it HTML that r would answer? */

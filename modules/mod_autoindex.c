@@ -9,6 +9,7 @@
 #include "http_request.h"
 #include "apr_strings.h"
 #include "brigade/files.h"
+#include "brigade/pages.h"
 #include "brigade/response_cache.h"
 
 APLOG_USE_MODULE(autoindex);
@@ -26,8 +27,9 @@ static const char *ai_query_letter(const char *query, char name, const char *val
     return query + (query[3] ? 4 : 3);
 }
 
+/* @a is_form: as browsers send what is filled in. */
 static const char *ai_query_pattern(request_rec *r, const char *query, const char **pattern,
-                                    const char **shown)
+                                    const char **shown, int is_form)
 {
     apr_size_t len;
     char *text;
@@ -38,9 +40,9 @@ static const char *ai_query_pattern(request_rec *r, const char *query, const cha
     len = strcspn(query, ";&");
     text = apr_pstrmemdup(r->pool, query, len);
     *pattern = NULL;
-    if (len && ap_unescape_url(text) == OK && *text) {
+    if (len && (is_form ? ap_unescape_urlencoded(text) : ap_unescape_url(text)) == OK && *text) {
         *pattern = text;
-        *shown = ap_escape_uri(r->pool, text);
+        *shown = is_form ? ap_escape_urlencoded(r->pool, text) : ap_escape_uri(r->pool, text);
     }
     query += len;
     return *query ? query + 1 : query;
@@ -57,11 +59,13 @@ static void ai_apply_query(request_rec *r, ai_view *view)
             (next = ai_query_letter(query, 'O', "AD", &view->direction)) ||
             (next = ai_query_letter(query, 'F', "012", &fancy)) ||
             (next = ai_query_letter(query, 'V', "01", &version)) ||
-            (next = ai_query_pattern(r, query, &view->pattern, &shown)))
+            (next = ai_query_pattern(r, query, &view->pattern, &shown, view->modern)))
             query = next;
         else
             break;
     if (fancy) {
+        view->modern = 0; /* a format of Apache's was asked for */
+        view->opts = view->conf->opts;
         view->opts &= ~(AI_FANCY | AI_TABLE);
         view->opts |= fancy == '0' ? 0 : fancy == '1' ? AI_FANCY : AI_FANCY | AI_TABLE;
     }
@@ -72,23 +76,36 @@ static void ai_apply_query(request_rec *r, ai_view *view)
                                   view->pattern ? ";P=" : "", view->pattern ? shown : "", NULL);
 }
 
+/* Apache's default is that of HTTP/1.0. */
+static const char *ai_charset(const ai_view *view)
+{
+    return view->conf->charset      ? view->conf->charset
+           : !view->by_default_utf8 ? "ISO-8859-1"
+                                    : "utf-8";
+}
+
+int ai_is_utf8(const ai_view *view)
+{
+    return ap_cstr_casecmp(ai_charset(view), "utf-8") == 0;
+}
+
 static void ai_set_type(request_rec *r, const ai_view *view)
 {
     const char *type = view->conf->type ? view->conf->type : "text/html";
-    const char *charset = view->conf->charset ? view->conf->charset : "ISO-8859-1";
+    const char *charset = ai_charset(view);
 
     if (*charset)
         type = apr_pstrcat(r->pool, type, ";charset=", charset, NULL);
     ap_set_content_type_ex(r, type, 1);
 }
 
-static const char *ai_page_title(request_rec *r)
+const char *ai_folder_uri(request_rec *r)
 {
     apr_size_t len = strlen(r->uri);
 
     while (len > 1 && r->uri[len - 1] == '/')
         len--;
-    return ap_escape_html(r->pool, apr_pstrmemdup(r->pool, r->uri, len));
+    return apr_pstrmemdup(r->pool, r->uri, len);
 }
 
 /* The frame's files are shown inside HTML, so ask for what can be, whatever the client accepts for
@@ -103,8 +120,11 @@ static void ai_write_page(request_rec *r, const ai_view *view, const apr_array_h
         apr_table_setn(r->headers_in, "Accept", "text/html, text/plain");
         apr_table_unset(r->headers_in, "Accept-Encoding");
     }
-    ai_head(r, view, ai_page_title(r));
-    ai_list(r, view, entries);
+    ai_head(r, view);
+    if (view->modern)
+        ai_modern_list(r, view, entries);
+    else
+        ai_list(r, view, entries);
     ai_tail(r, view);
     if (!framed)
         return;
@@ -127,7 +147,12 @@ static int ai_open_status(apr_status_t rv)
 
 static int ai_index(request_rec *r, const ai_conf *conf)
 {
-    ai_view view = {.conf = conf, .opts = conf->opts, .link_args = ""};
+    const int modern = brg_pages_of(r) != BRG_PAGES_APACHE;
+    ai_view view = {.conf = conf,
+                    .opts = modern ? ai_modern_opts(conf) : conf->opts,
+                    .modern = modern,
+                    .by_default_utf8 = modern,
+                    .link_args = ""};
     apr_array_header_t *entries;
     apr_status_t rv;
     apr_dir_t *dir;
@@ -192,6 +217,8 @@ static int ai_handler(request_rec *r)
     }
     if ((errstatus = ap_discard_request_body(r)) != OK)
         return errstatus;
+    if (ai_modern_is_style(r) && brg_pages_of(r) != BRG_PAGES_APACHE)
+        return ai_modern_style(r);
     conf = ap_get_module_config(r->per_dir_config, &autoindex_module);
     if (*r->filename && r->filename[strlen(r->filename) - 1] != '/')
         r->filename = apr_pstrcat(r->pool, r->filename, "/", NULL);

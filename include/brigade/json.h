@@ -4,7 +4,7 @@
 
 /**
  * @file brigade/json.h
- * Text of any bytes as JSON (RFC 8259).
+ * Text of any bytes as JSON (RFC 8259), and characters of UTF-8.
  */
 #include "apr.h"
 #include "brigade/declare.h"
@@ -26,6 +26,13 @@ extern "C" {
  */
 BRG_DECLARE(apr_size_t)
 brg_json_escape(char *to, apr_size_t room, const char *s, apr_size_t len);
+
+/**
+ * How many bytes the character of UTF-8 at @a s has, of which @a len may be read.
+ * @return 1 to 4; 0: what is there is none (RFC 3629)
+ * Threads: any. Blocking: no.
+ */
+BRG_DECLARE(unsigned) brg_utf8_character(const unsigned char *s, apr_size_t len);
 
 #ifdef __cplusplus
 }

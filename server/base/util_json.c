@@ -3,10 +3,9 @@
 #include "brigade/assert.h"
 #include <string.h>
 
-/* Bytes of the UTF-8 character at @a s; 0: it is none (RFC 3629). */
-static unsigned json_utf8(const unsigned char *s, apr_size_t len)
+BRG_DECLARE(unsigned) brg_utf8_character(const unsigned char *s, apr_size_t len)
 {
-    const unsigned char c = *s;
+    const unsigned char c = len ? *s : 0xff;
     const unsigned n = c < 0x80                 ? 1
                        : c >= 0xc2 && c <= 0xdf ? 2
                        : (c & 0xf0) == 0xe0     ? 3
@@ -56,7 +55,7 @@ brg_json_escape(char *to, apr_size_t room, const char *s, apr_size_t len)
     char *out = to, text[BRG_JSON_GROWTH];
 
     while (at < end) {
-        const unsigned n = json_utf8(at, (apr_size_t)(end - at));
+        const unsigned n = brg_utf8_character(at, (apr_size_t)(end - at));
         const unsigned wide = json_character(text, at, n);
 
         if (wide > room - (apr_size_t)(out - to))

@@ -39,6 +39,7 @@ typedef enum conf_presence {
 static int conf_hooks_stale;       /* a module was taken out after its hooks had been registered */
 static int conf_stock_loaded;      /* there was a LoadModule line for a module of Apache */
 static int conf_mpm_named;         /* there was one for a process model */
+static int conf_of_apache;         /* by these lines it is a configuration of Apache's */
 static int conf_reread;            /* reading has to start over, with what was found out */
 static conf_presence conf_present; /* what holds for the reading that goes on */
 static conf_presence conf_present_asked;         /* by BuiltinModules; AUTO: not yet */
@@ -174,13 +175,18 @@ AP_DECLARE(const char *) ap_setup_prelinked_modules(process_rec *process)
 void conf_builtin_begin(void)
 {
     conf_present = conf_present_asked = CONF_PRESENT_AUTO;
-    conf_reread = conf_stock_loaded = conf_mpm_named = 0;
+    conf_reread = conf_stock_loaded = conf_mpm_named = conf_of_apache = 0;
     memset(conf_lacks, 0, sizeof conf_lacks);
 }
 
 int conf_loads_stock(void)
 {
     return conf_stock_loaded;
+}
+
+int conf_is_of_apache(void)
+{
+    return conf_of_apache;
 }
 
 int conf_builtin_reread(void)
@@ -220,7 +226,10 @@ static int conf_is_apaches(const char *symbol)
 {
     conf_mpm_named |= !strncmp(symbol, "mpm_", 4);
     conf_stock_loaded |= stock_module_is(symbol);
-    return !strcmp(symbol, "authz_core_module") || (conf_mpm_named && conf_stock_loaded);
+    if (strcmp(symbol, "authz_core_module") != 0 && !(conf_mpm_named && conf_stock_loaded))
+        return 0;
+    conf_of_apache = 1;
+    return 1;
 }
 
 const char *conf_builtin_stock_load(const char *symbol)

@@ -106,6 +106,11 @@ int conf_builtin_waits_for_load(const module *m);
  * Threads: any, once the configuration is read. */
 int conf_loads_stock(void);
 
+/** 1 if the configuration is one of Apache's, which names all modules that it wants: it has LoadModule lines for
+ * mod_authz_core, or for a process model and others. Whatever BuiltinModules says. Threads: any, once the configuration is
+ * read. */
+int conf_is_of_apache(void);
+
 /** -D DUMP_INCLUDES: print the files that the last reading consisted of. Nothing else otherwise. @a p: for a while */
 void conf_dump_includes(apr_pool_t *p);
 

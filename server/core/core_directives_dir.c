@@ -97,6 +97,18 @@ const char *core_set_server_signature(cmd_parms *cmd, void *dir, const char *arg
     return NULL;
 }
 
+const char *core_set_builtin_pages(cmd_parms *cmd, void *dir, const char *arg)
+{
+    static const core_word words[] = {
+        {"apache", BRG_PAGES_APACHE}, {"modern", BRG_PAGES_MODERN}, {NULL, 0}};
+    int pages;
+
+    if (!core_pick(words, arg, &pages))
+        return "BuiltinPages must be followed by apache or modern";
+    core_set_pages(dir, (brg_pages)pages);
+    return NULL;
+}
+
 const char *core_set_canonical_name(cmd_parms *cmd, void *dir, const char *arg)
 {
     static const core_word words[] = {{"on", USE_CANONICAL_NAME_ON},

@@ -39,7 +39,7 @@ core_take1_fn core_builtin_modules;
 core_take1_fn core_set_options, core_set_accept_path_info, core_set_default_charset,
     core_set_default_type, core_set_hostname_lookups, core_set_server_signature,
     core_set_canonical_name, core_set_enable_mmap, core_set_enable_sendfile, core_set_file_etag,
-    core_set_handler, core_set_encoded_slashes_arg;
+    core_set_handler, core_set_encoded_slashes_arg, core_set_builtin_pages;
 core_take2_fn core_set_error_document, core_set_cgi_var;
 core_flag_fn core_set_content_md5, core_set_canonical_phys_port, core_set_cgi_pass_auth,
     core_set_qualify_redirect_url;

@@ -23,6 +23,7 @@ typedef struct core_dir_full {
     core_dir_config pub; /* first: what modules have a pointer to */
     uint32_t tag;
     int encoded_slashes_set;
+    brg_pages pages;
 } core_dir_full;
 
 void *core_create_dir_config(apr_pool_t *p, char *dir)
@@ -182,6 +183,8 @@ static void core_merge_ours(core_dir_full *to, const core_dir_full *over)
         to->pub.allow_encoded_slashes = over->pub.allow_encoded_slashes;
         to->pub.decode_encoded_slashes = over->pub.decode_encoded_slashes;
     }
+    if (over->pages != BRG_PAGES_UNSET)
+        to->pages = over->pages;
 }
 
 void *core_merge_dir_configs(apr_pool_t *p, void *base_, void *over_)
@@ -215,6 +218,23 @@ void core_set_encoded_slashes(core_dir_config *d, int allow, int decode)
     ((core_dir_full *)d)->encoded_slashes_set = 1;
     d->allow_encoded_slashes = allow ? 1 : 0;
     d->decode_encoded_slashes = decode ? 1 : 0;
+}
+
+void core_set_pages(core_dir_config *d, brg_pages pages)
+{
+    BRG_ASSERT_TAG((core_dir_full *)d, CORE_DIR_TAG);
+    BRG_ASSERT(pages != BRG_PAGES_UNSET);
+    ((core_dir_full *)d)->pages = pages;
+}
+
+brg_pages brg_pages_of(const request_rec *r)
+{
+    const core_dir_full *full = (const core_dir_full *)core_dir_conf_of(r);
+
+    BRG_ASSERT_TAG(full, CORE_DIR_TAG);
+    if (full->pages != BRG_PAGES_UNSET)
+        return full->pages;
+    return conf_is_of_apache() ? BRG_PAGES_APACHE : BRG_PAGES_MODERN;
 }
 
 const struct ap_logconf *core_log_config(apr_pool_t *p, const server_rec *s,

@@ -10,6 +10,7 @@
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
+#include "brigade/pages.h"
 
 /** FileCacheValidate: how a cached file is known to be current. */
 typedef enum brg_validate {
@@ -89,6 +90,9 @@ const struct ap_logconf *core_log_config(apr_pool_t *p, const server_rec *s,
 
 /** AllowEncodedSlashes was said for this server (or inherited). */
 void core_set_encoded_slashes(core_dir_config *d, int allow, int decode);
+
+/** BuiltinPages was said for this section. */
+void core_set_pages(core_dir_config *d, brg_pages pages);
 
 /**
  * A whole number, nothing behind it.

@@ -104,12 +104,13 @@ class Server:
     args      further arguments of the command line
     bare      the configuration is complete, add nothing to it
     modules   that Apache loads besides those that Brigade has built in; None: none at all
+    pages     BuiltinPages, before any line of the configuration; None: not said
     limits    resource limits, such as {resource.RLIMIT_NOFILE: 64}, or (soft, hard) in place of the number
     """
     mpm = "mpm_event"  # that Apache loads
 
     def __init__(self, config="", files=None, args=(), bare=False, binary=None, modules=(), env=None, wait=True,
-                 address="127.0.0.1", limits=None):
+                 address="127.0.0.1", limits=None, pages="apache"):
         self.binary = binary or BINARY
         self.apache = is_apache(self.binary)
         self.config, self.args, self.bare, self.modules = config, list(args), bare, modules
@@ -117,7 +118,7 @@ class Server:
                     "TSAN_OPTIONS": "exitcode=66:halt_on_error=0", "UBSAN_OPTIONS": "print_stacktrace=1", **(env or {})}
         if SANDBOX:
             self.env.setdefault("TMPDIR", "/var/tmp")  # not the folder above those of tests
-        self.address, self.wait, self.limits = address, wait, limits or {}
+        self.address, self.wait, self.limits, self.pages = address, wait, limits or {}, pages
         self.expect_trouble = False
         self.process = None
         self.root = tempfile.mkdtemp(prefix="brigade-test-")
@@ -200,6 +201,8 @@ class Server:
             memory += ["-C", f"Sandbox {SANDBOX}", "-C", "SandboxAllow exec /bin /usr/bin"]
         # Tests that load one of Apache's modules expect what is built in to be there without a line of its own.
         built_in = [] if self.apache else ["-C", "BuiltinModules all"]
+        if self.pages and not self.apache:
+            built_in += ["-C", f"BuiltinPages {self.pages}"]
         return [self.binary, "-d", self.root, "-f", self.path("conf/httpd.conf"), *built_in, *memory, *args]
 
     def run(self, *args, port=None):

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_PAGES_H
+#define BRIGADE_PAGES_H
+
+/**
+ * @file brigade/pages.h
+ * How pages look that the server makes itself.
+ */
+#include "httpd.h"
+#include "brigade/declare.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum brg_pages {
+    BRG_PAGES_UNSET = 0,
+    BRG_PAGES_APACHE, /**< those of Apache 2.4, byte for byte */
+    BRG_PAGES_MODERN, /**< those of this server */
+} brg_pages;
+
+/**
+ * What BuiltinPages says for @a r; without it BRG_PAGES_APACHE where the configuration is Apache's (it loads
+ * mod_authz_core, or a process model and other modules of Apache), else BRG_PAGES_MODERN.
+ * Threads: any. Blocking: no.
+ */
+BRG_DECLARE(brg_pages) brg_pages_of(const request_rec *r);
+
+/**
+ * Text of any bytes for a page in UTF-8, in elements and in quoted attributes: HTML's characters are escaped; what is no UTF-8,
+ * and control characters, becomes U+FFFD, byte by byte.
+ * @return in @a p
+ * Threads: any. Blocking: no.
+ */
+BRG_DECLARE(const char *) brg_html_text(apr_pool_t *p, const char *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
