@@ -5,7 +5,7 @@ find_package(Python3 COMPONENTS Interpreter)
 
 function(brigade_manual)
     file(GLOB entries CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/build/man/directives/*.txt)
-    brigade_embed(brigade_server_process directives.inc ${entries})
+    brigade_embed(brigade_server_config directives.inc ${entries})
     if(NOT Python3_FOUND)
         message(STATUS "The manual's pages: not made (no Python)")
         return()

@@ -173,23 +173,22 @@ static compress_ctx *run_begin(ap_filter_t *f, apr_bucket_brigade *bb, const com
     const compress_conf *conf = compress_conf_of(f->r, coder);
     compress_source source;
     compress_ctx *ctx;
-    void *state;
 
     if (!compress_decide(f, bb, coder, &source))
         return NULL;
-    if (!(state = coder->begin(conf, &source))) {
+    ctx = apr_pcalloc(f->r->pool, sizeof *ctx);
+    ctx->tag = COMPRESS_TAG;
+    ctx->coder = coder;
+    ctx->room = (apr_size_t)compress_arg(conf, COMPRESS_ARG_BUFFER, COMPRESS_BUFFER);
+    ctx->out = apr_brigade_create(f->r->pool, f->c->bucket_alloc);
+    apr_pool_cleanup_register(f->r->pool, ctx, run_end, apr_pool_cleanup_null);
+    /* Last: an allocation of the pool that fails ends the request, and nothing of the library's may be left. */
+    if (!(ctx->state = coder->begin(conf, &source))) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, APR_ENOMEM, f->r, "%s: sent without compression",
                       coder->filter);
         return NULL;
     }
     compress_head(f->r, coder);
-    ctx = apr_pcalloc(f->r->pool, sizeof *ctx);
-    ctx->tag = COMPRESS_TAG;
-    ctx->coder = coder;
-    ctx->state = state;
-    ctx->room = (apr_size_t)compress_arg(conf, COMPRESS_ARG_BUFFER, COMPRESS_BUFFER);
-    ctx->out = apr_brigade_create(f->r->pool, f->c->bucket_alloc);
-    apr_pool_cleanup_register(f->r->pool, ctx, run_end, apr_pool_cleanup_null);
     return ctx;
 }
 

@@ -26,10 +26,10 @@ inflate_stream *inflate_open(apr_pool_t *p)
 {
     inflate_stream *s = apr_pcalloc(p, sizeof *s);
 
-    if (inflateInit2(&s->z, INFLATE_FORMAT) != Z_OK)
-        return NULL;
+    /* First: where this fails for want of memory, the request ends here. The end of a stream that has not begun does
+     * nothing. */
     apr_pool_cleanup_register(p, s, inflate_close, apr_pool_cleanup_null);
-    return s;
+    return inflateInit2(&s->z, INFLATE_FORMAT) == Z_OK ? s : NULL;
 }
 
 int inflate_is_complete(const inflate_stream *s)

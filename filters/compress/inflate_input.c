@@ -33,6 +33,7 @@ typedef struct input_ctx {
     int ended;           /* EOS is in out, or was given */
     int over_ratio;      /* how often */
     apr_status_t status; /* why it failed, for good */
+    char buffer[INPUT_BUFFER];
 } input_ctx;
 
 static ap_filter_rec_t *inflate_handle; /* the output filter */
@@ -108,19 +109,16 @@ static apr_status_t input_check(ap_filter_t *f, input_ctx *ctx)
 
 /* ---- data ---- */
 
-/* One buffer of output, from @a len bytes of @a data. @return bytes that were used; -1: ctx->status says why not */
+/* At most one buffer of output, from @a len bytes of @a data. It is copied: a client may send its body in chunks of a
+ * byte. @return bytes that were used; -1: ctx->status says why not */
 static apr_ssize_t input_inflate(ap_filter_t *f, input_ctx *ctx, const char *data, apr_size_t len)
 {
-    char *buffer = apr_bucket_alloc(INPUT_BUFFER, f->c->bucket_alloc);
-    coder_io io = {(const unsigned char *)data, len, (unsigned char *)buffer, INPUT_BUFFER};
+    coder_io io = {(const unsigned char *)data, len, (unsigned char *)ctx->buffer, INPUT_BUFFER};
     const inflate_result result = inflate_step(ctx->stream, &io);
     const apr_size_t made = INPUT_BUFFER - io.out_room;
 
     if (made)
-        APR_BRIGADE_INSERT_TAIL(
-            ctx->out, apr_bucket_heap_create(buffer, made, apr_bucket_free, f->c->bucket_alloc));
-    else
-        apr_bucket_free(buffer);
+        ctx->status = apr_brigade_write(ctx->out, NULL, NULL, ctx->buffer, made);
     ctx->taken += (apr_off_t)(len - io.in_len);
     ctx->given += (apr_off_t)made;
     ctx->full = !io.out_room;

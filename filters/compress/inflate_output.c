@@ -19,8 +19,9 @@ typedef struct inflate_ctx {
     uint32_t tag;
     inflate_stream *stream;
     apr_bucket_brigade *out;
-    apr_size_t room, held;
+    apr_size_t held; /* bytes in out */
     inflate_stage stage;
+    char buffer[INFLATE_BUFFER];
 } inflate_ctx;
 
 /* @return what holds the field whose last coding is gzip; *rest what remains. NULL: there is none */
@@ -74,10 +75,11 @@ static inflate_ctx *output_begin(ap_filter_t *f)
     }
     if (!output_take_head(r))
         return NULL;
-    ctx = apr_pcalloc(r->pool, sizeof *ctx);
+    ctx = apr_palloc(r->pool, sizeof *ctx);
     ctx->tag = INFLATE_TAG;
     ctx->stream = stream;
-    ctx->room = INFLATE_BUFFER;
+    ctx->held = 0;
+    ctx->stage = INFLATE_DATA;
     ctx->out = apr_brigade_create(r->pool, f->c->bucket_alloc);
     return ctx;
 }
@@ -100,6 +102,7 @@ static apr_status_t output_pass(ap_filter_t *f, inflate_ctx *ctx)
     return rv;
 }
 
+/* Copied: input may come in small pieces, and a buffer for each of them would hold much more than it has. */
 static apr_status_t output_data(ap_filter_t *f, inflate_ctx *ctx, const char *data, apr_size_t len)
 {
     coder_io io = {.in = (const unsigned char *)data, .in_len = len};
@@ -108,18 +111,17 @@ static apr_status_t output_data(ap_filter_t *f, inflate_ctx *ctx, const char *da
     int full = 0;
 
     while (rv == APR_SUCCESS && result == INFLATE_MORE && (io.in_len || full)) {
-        char *buffer = apr_bucket_alloc(ctx->room, ctx->out->bucket_alloc);
         apr_size_t got;
 
-        io.out = (unsigned char *)buffer;
-        io.out_room = ctx->room;
+        io.out = (unsigned char *)ctx->buffer;
+        io.out_room = INFLATE_BUFFER;
         result = inflate_step(ctx->stream, &io);
-        got = ctx->room - io.out_room;
+        got = INFLATE_BUFFER - io.out_room;
         full = !io.out_room;
-        APR_BRIGADE_INSERT_TAIL(
-            ctx->out, apr_bucket_heap_create(buffer, got, apr_bucket_free, ctx->out->bucket_alloc));
+        if (got)
+            rv = apr_brigade_write(ctx->out, NULL, NULL, ctx->buffer, got);
         ctx->held += got;
-        if (ctx->held >= INFLATE_PASS)
+        if (rv == APR_SUCCESS && ctx->held >= INFLATE_PASS)
             rv = output_pass(f, ctx);
     }
     if (result == INFLATE_BAD)

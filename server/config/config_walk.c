@@ -7,6 +7,7 @@
 #include "http_protocol.h"
 #include "apr_strings.h"
 #include "configuration.h"
+#include "manual.h"
 #include "regex_limits.h"
 #include "brigade/assert.h"
 
@@ -53,7 +54,7 @@ static const char *conf_unknown(ap_directive_t *d, cmd_parms *parms)
     return apr_pstrcat(parms->pool, "Invalid command '", d->directive,
                        "', perhaps misspelled or defined by a module not included in the server "
                        "configuration",
-                       NULL);
+                       manual_why_missing(parms->temp_pool, name), NULL);
 }
 
 static conf_directive_fn *conf_directive_told;

@@ -1,34 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* -L NAME: what the manual says of a directive. Its source is in the program as it stands in
- * build/man/directives: lines "# module", "= name", and the entry up to the next of these. */
+/* -L NAME: what the manual says of a directive, or of all directives of a module. */
 #include "httpd.h"
 #include "http_config.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "configuration.h"
 #include "main_private.h"
+#include "manual.h"
 #include <stdio.h>
 #include <string.h>
-
-static const char manual_text[] = {
-#include "directives.inc"
-};
-
-static const char *manual_next_line(const char *line)
-{
-    return line + strcspn(line, "\n") + (strchr(line, '\n') != NULL);
-}
-
-/* The name of the entry that begins at @a line, without angle brackets; *len 0 if none does. */
-static const char *manual_name(const char *line, size_t *len)
-{
-    *len = 0;
-    if (strncmp(line, "= ", 2) != 0)
-        return NULL;
-    line += 2 + (line[2] == '<');
-    *len = strcspn(line, ">\n");
-    return line;
-}
 
 static void manual_print(const char *entry, const char *from)
 {
@@ -64,7 +44,7 @@ static void manual_tell_missing(const char *name)
 
     fprintf(stderr, "No built-in module has a directive %s%s%s.\n", name,
             from ? "; Apache has it in " : "", from ? from : "");
-    for (const char *line = manual_text; *line; line = manual_next_line(line)) {
+    for (const char *line = manual_text(); *line; line = manual_next_line(line)) {
         const char *other = manual_name(line, &len);
 
         if (manual_contains(other, len, name)) {
@@ -107,26 +87,23 @@ static void manual_print_module(const char *from)
         }
 }
 
+static const char *manual_find_module(const char *name)
+{
+    for (const char *line = manual_text(); *line; line = manual_next_line(line))
+        if (manual_is_module(line, name))
+            return line;
+    return NULL;
+}
+
 int main_print_manual(const char *name)
 {
-    const char *from = manual_text, *bare = name + (*name == '<');
-    size_t want = strcspn(bare, ">"), len;
+    const char *part = manual_find_module(name), *from, *entry = NULL;
 
-    BRG_ASSERT(manual_text[sizeof manual_text - 1] == '\0');
-    for (const char *line = manual_text; *line; line = manual_next_line(line)) {
-        const char *other = manual_name(line, &len);
-
-        if (line[0] == '#' && line[1] == ' ')
-            from = line;
-        if (manual_is_module(line, name)) {
-            manual_print_module(line);
-            return 1;
-        }
-        if (want && len == want && !ap_cstr_casecmpn(other, bare, len)) {
-            manual_print(line, from);
-            return 1;
-        }
-    }
-    manual_tell_missing(bare);
-    return 0;
+    if (part)
+        manual_print_module(part);
+    else if ((entry = manual_find(name, &from)) != NULL)
+        manual_print(entry, from);
+    else
+        manual_tell_missing(name + (*name == '<'));
+    return part || entry;
 }

@@ -2,8 +2,6 @@
 """Each call of OpenSSL fails once, and each allocation of libcrypto: while a server starts, in handshakes, in requests over TLS,
 and in those that it forwards by TLS. Nothing crashes or hangs; what failed has a line in the error log; later connections are
 served. A sample in build/test, all with TEST_FAULTS=all."""
-import ctypes
-import mmap
 import os
 import shutil
 import socket
@@ -13,15 +11,14 @@ import threading
 import pytest
 
 import brigade
-import module_source
+from call_faults import Faults, appears, library
 from http_client import Truncated, request_bytes
 from ocsp_responder import Responder, make_clients
 from tls_site import TLSAuthority, certificate
 
-LIBRARY = os.path.join(os.path.dirname(os.path.abspath(brigade.BINARY)), "test", "libbrigade_tls_faults.so")
+LIBRARY = library("tls")
 COMPLETE = os.environ.get("TEST_FAULTS") == "all"
 SAMPLE = int(os.environ.get("TEST_FAULTS_SAMPLE", "2"))
-MAGIC = 0x544C5346
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(not os.path.exists(LIBRARY), reason=f"{LIBRARY} is not built"),
               pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")]
 
@@ -78,43 +75,6 @@ ProxySet disablereuse=On
 </Proxy>
 """
 FILES = {"a.txt": "text\n", "big.bin": b"0123456789abcdef" * 20_000}
-
-
-class Control(ctypes.Structure):
-    _fields_ = [(n, ctypes.c_uint32) for n in ("magic", "calls_n", "armed", "call")]
-    _fields_ += [(n, ctypes.c_uint64) for n in ("first", "last", "seen", "hits")]
-    _fields_ += [("counts", ctypes.c_uint64 * 64), ("names", ctypes.c_char * 40 * 64)]
-
-
-class Faults:
-    def __init__(self, path):
-        self.path = path
-        with open(path, "wb") as f:
-            f.write(b"\0" * ctypes.sizeof(Control))
-        os.chmod(path, 0o666)
-        with open(path, "r+b") as f:
-            self.control = Control.from_buffer(mmap.mmap(f.fileno(), ctypes.sizeof(Control)))
-
-    def environment(self, armed=""):
-        return {"LD_PRELOAD": module_source.preloaded(LIBRARY), "BRIGADE_TLS_FAULTS": self.path, "BRIGADE_TLS_FAULT": armed}
-
-    def counts(self):
-        c = self.control
-        assert c.magic == MAGIC, "the library was not loaded"
-        return [c.counts[i] for i in range(c.calls_n)]
-
-    def name(self, call):
-        return self.control.names[call].value.decode()
-
-    def arm(self, call, n):
-        c = self.control
-        c.armed = 0
-        c.call, c.first, c.last, c.seen, c.hits = call, n, n, 0, 0
-        c.armed = 1
-
-    def disarm(self):
-        self.control.armed = 0
-        return self.control.hits
 
 
 @pytest.fixture(scope="module")
@@ -207,13 +167,6 @@ SHAPES = {
 LOST = {"SSL_read", "SSL_write", "SSL_do_handshake", "SSL_connect"}
 
 
-def appears(condition):
-    try:
-        return brigade.wait_until(condition, seconds=0.5)
-    except AssertionError:
-        return False
-
-
 def answers(s):
     try:
         return s.get("/a.txt").status == 200 and over_tls(s, ssl.TLSVersion.TLSv1_3)
@@ -229,7 +182,7 @@ def spread(n):
 
 @pytest.mark.parametrize("shape", SHAPES if COMPLETE else ["1.2", "1.3-second", "1.3-responder", "forwarded"])
 def test_requests(serve, tmp_path, clients, shape):
-    faults, act = Faults(str(tmp_path / "faults")), SHAPES[shape]
+    faults, act = Faults(LIBRARY, str(tmp_path / "faults")), SHAPES[shape]
     s = site(serve, faults, clients).start()
     for _ in range(3):
         assert act(s)
@@ -256,14 +209,14 @@ def test_requests(serve, tmp_path, clients, shape):
 
 def test_starts(serve, tmp_path, clients):
     """It says what failed and ends, or it serves."""
-    faults = Faults(str(tmp_path / "faults"))
+    faults = Faults(LIBRARY, str(tmp_path / "faults"))
     s = site(serve, faults, clients).start()
     calls, names = faults.counts(), [faults.name(i) for i in range(faults.control.calls_n)]
     s.close()
     served, refused, findings = 0, 0, []
     for name, n in zip(names, calls):
         for number in spread(n) if COMPLETE else [n][:n]:
-            faults = Faults(str(tmp_path / f"faults-{name}-{number}"))
+            faults = Faults(LIBRARY, str(tmp_path / f"faults-{name}-{number}"))
             s = site(serve, faults, clients, f"{name}:{number}")
             try:
                 s.start()

@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Faults in OpenSSL, for tests: a library to be preloaded under a server. It makes the chosen calls of
- * a function fail, or the chosen allocations of libcrypto.
- *
- * BRIGADE_TLS_FAULTS names a file of sizeof(struct tls_control) bytes which the test and the processes
- * of the server map (test_tls.py has the other side). BRIGADE_TLS_FAULT=NAME:FIRST arms it from the
- * start.
- */
+/* Faults in OpenSSL's functions, and in the allocations of libcrypto: see call_faults.h. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <execinfo.h>
-#include <fcntl.h>
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -22,19 +11,8 @@
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#define TLS_FAULT_NAME 40
-#define TLS_FAULT_MAGIC 0x544c5346u
-
-/* X(result, what it returns when it fails, name, parameters, arguments) */
-#define TLS_FAULT_CALLS(X)                                                                         \
+#define CALL_FAULTS(X)                                                                             \
     X(SSL *, NULL, SSL_new, (SSL_CTX * a), (a))                                                    \
     X(SSL_CTX *, NULL, SSL_CTX_new, (const SSL_METHOD *a), (a))                                    \
     X(SSL_CTX *, NULL, SSL_CTX_new_ex, (OSSL_LIB_CTX * a, const char *b, const SSL_METHOD *c),     \
@@ -110,61 +88,16 @@
       (const void *a, size_t b, unsigned char *c, unsigned *d, const EVP_MD *e, ENGINE *f),        \
       (a, b, c, d, e, f))
 
-#define TLS_FAULT_ID(result, failed, name, params, args) TF_##name,
-enum { TF_malloc, TLS_FAULT_CALLS(TLS_FAULT_ID) TF_N };
-
-struct tls_control {
-    uint32_t magic, calls_n;
-    _Atomic uint32_t armed;
-    uint32_t call;
-    uint64_t first, last; /* of its calls since it was armed, from 1 */
-    _Atomic uint64_t seen, hits;
-    _Atomic uint64_t counts[64];
-    char names[64][TLS_FAULT_NAME];
-};
-
-static struct tls_control *tf;
-static int tf_shown; /* $BRIGADE_TLS_FAULTS_SHOW: where it was, in the error log */
-
-static int tf_now(uint32_t call)
-{
-    uint64_t n;
-
-    if (!tf)
-        return 0;
-    atomic_fetch_add(&tf->counts[call], 1);
-    if (!atomic_load(&tf->armed) || tf->call != call)
-        return 0;
-    n = atomic_fetch_add(&tf->seen, 1) + 1;
-    if (n < tf->first || n > tf->last)
-        return 0;
-    if (atomic_fetch_add(&tf->hits, 1) == 0 && tf_shown) {
-        void *frames[30];
-
-        backtrace_symbols_fd(frames, backtrace(frames, 30), 2);
-    }
-    errno = ENOMEM;
-    return 1;
-}
-
-#define TLS_FAULT_WRAP(result, failed, name, params, args)               \
-    result name params                                                   \
-    {                                                                    \
-        static result(*next) params;                                     \
-        if (!next)                                                       \
-            next = (result(*) params)(uintptr_t)dlsym(RTLD_NEXT, #name); \
-        return tf_now(TF_##name) ? failed : next args;                   \
-    }
-TLS_FAULT_CALLS(TLS_FAULT_WRAP)
+#include "call_faults.h"
 
 static void *tf_malloc(size_t n, const char *file, int line)
 {
-    return tf_now(TF_malloc) ? NULL : malloc(n);
+    return call_fault_now(CF_malloc) ? NULL : malloc(n);
 }
 
 static void *tf_realloc(void *old, size_t n, const char *file, int line)
 {
-    return tf_now(TF_malloc) ? NULL : realloc(old, n);
+    return call_fault_now(CF_malloc) ? NULL : realloc(old, n);
 }
 
 static void tf_free(void *p, const char *file, int line)
@@ -172,40 +105,8 @@ static void tf_free(void *p, const char *file, int line)
     free(p);
 }
 
-static void tf_arm(const char *what)
-{
-    const char *colon = what ? strchr(what, ':') : NULL;
-
-    for (uint32_t i = 0; colon && i < TF_N; i++)
-        if (strlen(tf->names[i]) == (size_t)(colon - what) &&
-            !strncmp(tf->names[i], what, (size_t)(colon - what))) {
-            tf->call = i;
-            tf->first = tf->last = strtoull(colon + 1, NULL, 10);
-            tf->armed = 1;
-        }
-}
-
 __attribute__((constructor)) static void tf_begin(void)
 {
-    static const char *const names[] = {"malloc",
-#define TLS_FAULT_TEXT(result, failed, name, params, args) #name,
-                                        TLS_FAULT_CALLS(TLS_FAULT_TEXT)};
-    const char *path = getenv("BRIGADE_TLS_FAULTS");
-    int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
-    struct tls_control *block;
-
-    tf_shown = getenv("BRIGADE_TLS_FAULTS_SHOW") != NULL;
-    unsetenv("LD_PRELOAD");
-    if (fd < 0)
-        return;
-    block = mmap(NULL, sizeof *block, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    if (block == MAP_FAILED || !CRYPTO_set_mem_functions(tf_malloc, tf_realloc, tf_free))
-        return;
-    for (int i = 0; i < TF_N; i++)
-        snprintf(block->names[i], TLS_FAULT_NAME, "%s", names[i]);
-    block->calls_n = TF_N;
-    tf = block;
-    tf_arm(getenv("BRIGADE_TLS_FAULT"));
-    block->magic = TLS_FAULT_MAGIC;
+    if (CRYPTO_set_mem_functions(tf_malloc, tf_realloc, tf_free))
+        call_faults_begin();
 }

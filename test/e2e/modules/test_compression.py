@@ -3,50 +3,16 @@
 import base64
 import gzip
 import os
-import shutil
-import stat
-import subprocess
-import zlib
 
 import pytest
 
-import brigade
 from cache_site import one_loop, settle
+from codings import builtin, decoded, needs_all
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
 
 TEXT = b"".join(b"line %d of a text that can be compressed, as most of them can\n" % (i * i) for i in range(300))
 ALL = "AddOutputFilterByType BROTLI_COMPRESS;ZSTD_COMPRESS;DEFLATE text/html text/css\nAddType text/html .html\nAddType image/png .png\n"
-
-
-def decoded(answer):
-    coding = answer["Content-Encoding"]
-    if coding == "gzip":
-        return gzip.decompress(answer.body)
-    if coding == "zstd":
-        return subprocess.run(["zstd", "-dc"], input=answer.body, stdout=subprocess.PIPE, check=True).stdout
-    if coding == "br":
-        return unbrotli(answer.body)
-    assert coding is None
-    return answer.body
-
-
-def unbrotli(data):
-    """By libbrotlidec, which libbrotli-dev brings."""
-    import ctypes
-    lib = ctypes.CDLL("libbrotlidec.so.1")
-    room = ctypes.create_string_buffer(1 << 22)
-    length = ctypes.c_size_t(len(room))
-    assert lib.BrotliDecoderDecompress(ctypes.c_size_t(len(data)), data, ctypes.byref(length), room) == 1
-    return room.raw[:length.value]
-
-
-def builtin(name):
-    listed = subprocess.run([brigade.BINARY, "-l"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    return f"mod_{name}.c" in listed
-
-
-needs_all = pytest.mark.skipif(not all(map(builtin, ("deflate", "brotli", "zstd"))) or not shutil.which("zstd"), reason="built without a library, or no zstd")
 
 
 def site(serve, config=ALL, files=None, **more):

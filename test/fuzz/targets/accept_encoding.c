@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accept-Encoding, for files that were compressed beforehand, and Range, for parts of stored files: the first byte chooses
- * the codings that are there. */
+ * the codings that are there.
+ * Covers: server/http/content_coding.c server/http/http_part.c */
 #include "brigade/content_coding.h"
 #include "http_part.h"
 #include <stdint.h>

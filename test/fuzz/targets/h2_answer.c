@@ -2,6 +2,7 @@
 /*
  * The text of a response that a running HTTP/2 stream sends. The first byte chooses the pieces in which it comes; the
  * field blocks and the data must be the same in one piece, and each block must be one that can be decoded.
+ * Covers: server/h2/h2_answer.c
  */
 #include "h2_private.h"
 #include <stdlib.h>

@@ -10,6 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #if BRIGADE_HAS_DEFLATE
 #include "inflate_private.h"
 #include "apr_general.h"
+#include "apr_strings.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,17 @@ static fuzz_result run(apr_pool_t *p, const uint8_t *data, size_t size, size_t p
     return r;
 }
 
+/* As the value of Content-Encoding: what remains is its beginning. */
+static void check_field(apr_pool_t *p, const uint8_t *data, size_t size)
+{
+    const char *value = apr_pstrmemdup(p, (const char *)data, size),
+               *rest = inflate_rest_of(p, value);
+
+    check(!rest ||
+          (strlen(rest) + strlen("gzip") <= strlen(value) && !strncmp(rest, value, strlen(rest))));
+    check(!inflate_rest_of(p, NULL));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int begun;
@@ -69,6 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(apr_initialize() == APR_SUCCESS);
     begun = 1;
     check(apr_pool_create(&p, NULL) == APR_SUCCESS);
+    check_field(p, data, size);
     whole = run(p, data + 1, size - 1, size, 512);
     pieces = run(p, data + 1, size - 1, data[0] % 16 + 1, data[0] / 16 + 1);
     if (whole.len < FUZZ_OUTPUT_MOST && pieces.len < FUZZ_OUTPUT_MOST) {

@@ -35,6 +35,9 @@ static void test_structure(void **state)
         {"Foo bar", LINE(1) "Invalid command 'Foo', perhaps misspelled or defined by a module not "
                             "included in the server configuration"},
         {"\n\nFoo", LINE(3)},
+        {"BuiltinModule zstd_module Off\nZstdFileLevel 3",
+         LINE(2) "Invalid command 'ZstdFileLevel', perhaps misspelled or defined by a module not "
+                 "included in the server configuration: it is a directive of mod_zstd, which "},
         {"Foo \\\n x", LINE(2)},
         {"<Foo>\n</Foo>", "Invalid command '<Foo'"},
         {"IfModule x", "Invalid command 'IfModule'"},
