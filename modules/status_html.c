@@ -165,6 +165,41 @@ static void status_html_loops(request_rec *r, const status_snapshot *snap)
     ap_rputs("</table>\n", r);
 }
 
+static void status_html_http2_rows(request_rec *r, const status_snapshot *snap, int slot, int loop)
+{
+    brg_status_http2 one;
+    int found;
+
+    for (int n = 0; (found = brg_status_http2_get(slot, loop, n, &one)) >= 0; n++) {
+        if (!found)
+            continue;
+        ap_rprintf(r,
+                   "<tr><td>%d</td><td>%d</td><td>%s</td><td>%s</td><td>%" APR_INT64_T_FMT
+                   "</td><td>%" APR_UINT64_T_FMT "</td><td>%" APR_UINT64_T_FMT "</td></tr>\n",
+                   slot, loop, ap_escape_html(r->pool, one.client), one.tls ? "h2" : "h2c",
+                   snap->now > one.since ? apr_time_sec(snap->now - one.since) : 0, one.open,
+                   one.streams);
+    }
+}
+
+/* Connections of HTTP/2 one by one; the table before it has how many there are. */
+static void status_html_http2(request_rec *r, const status_snapshot *snap)
+{
+    if (!snap->totals.counts.http2)
+        return;
+    ap_rputs("<table rules=\"all\" cellpadding=\"1%\">\n<tr><th>Slot</th><th>Loop</th>"
+             "<th>HTTP/2 client</th><th>Protocol</th><th>seconds</th><th>streams open</th>"
+             "<th>streams in all</th></tr>\n",
+             r);
+    for (int i = 0; i < snap->processes->nelts; i++) {
+        const brg_status_process *process = &APR_ARRAY_IDX(snap->processes, i, status_process).base;
+
+        for (int loop = 0; loop < process->loops_n; loop++)
+            status_html_http2_rows(r, snap, process->slot, loop);
+    }
+    ap_rputs("</table>\n", r);
+}
+
 static double status_worker_cpu(const worker_score *ws)
 {
     double tick = (double)sysconf(_SC_CLK_TCK);
@@ -298,6 +333,7 @@ void status_write_html(request_rec *r, const status_snapshot *snap, int flags)
     status_html_scoreboard(r, snap);
     status_html_loops(r, snap);
     if (snap->extended) {
+        status_html_http2(r, snap);
         status_html_workers(r, snap, flags);
     } else {
         ap_rputs("<hr />To obtain a full report with current status information you need to use "

@@ -90,6 +90,36 @@ static void json_loops(request_rec *r, const status_process *process)
     ap_rputs("]", r);
 }
 
+static const char *json_http2_of_loop(request_rec *r, int slot, int loop, const char *comma)
+{
+    brg_status_http2 one;
+    int found;
+
+    for (int n = 0; (found = brg_status_http2_get(slot, loop, n, &one)) >= 0; n++) {
+        if (!found)
+            continue;
+        ap_rprintf(r, "%s{\"loop\":%d,", comma, loop);
+        status_json_string(r, "client", one.client);
+        ap_rprintf(r,
+                   ",\"protocol\":\"%s\",\"since\":%.6f,\"streams\":%" APR_UINT64_T_FMT
+                   ",\"streams_total\":%" APR_UINT64_T_FMT "}",
+                   one.tls ? "h2" : "h2c", (double)one.since / 1e6, one.open, one.streams);
+        comma = ",";
+    }
+    return comma;
+}
+
+/* One by one; the counts have how many there are. */
+static void json_http2(request_rec *r, const status_process *process)
+{
+    const char *comma = "";
+
+    ap_rputs(",\"http2_connections\":[", r);
+    for (int i = 0; i < process->base.loops_n; i++)
+        comma = json_http2_of_loop(r, process->base.slot, i, comma);
+    ap_rputs("]", r);
+}
+
 static void json_process(request_rec *r, const status_snapshot *snap, const status_process *process)
 {
     const char *comma = "";
@@ -103,6 +133,8 @@ static void json_process(request_rec *r, const status_snapshot *snap, const stat
                process->idle_n);
     json_counts(r, &process->base.counts);
     json_loops(r, process);
+    if (snap->extended)
+        json_http2(r, process);
     ap_rputs(",\"workers\":[", r);
     for (int i = 0; i < process->base.threads_n; i++) {
         if (status_worker_get(process, i, &ws)) {

@@ -79,6 +79,23 @@ BRG_DECLARE(void) brg_status_log_lines_lost(uint64_t lines);
 /** Look at one event loop of a living process. @return 1, or 0 when there is none */
 BRG_DECLARE(int) brg_status_loop_get(int slot, int loop, brg_status_counts *out);
 
+/** A connection of HTTP/2 on the event loops (ExtendedStatus On). */
+typedef struct brg_status_http2 {
+    char client[48];  /**< address; "": not known */
+    apr_time_t since; /**< when it began; microseconds since the epoch */
+    int tls;
+    uint64_t open;    /**< streams that are open */
+    uint64_t streams; /**< streams that there were, in all */
+} brg_status_http2;
+
+/**
+ * Look at one of those connections of a loop that are told one by one: some tens; brg_status_counts.http2 has how many
+ * there are.
+ * @param n  from 0
+ * @return 1: @a out is filled; 0: nobody is here; -1: nor behind it
+ */
+BRG_DECLARE(int) brg_status_http2_get(int slot, int loop, int n, brg_status_http2 *out);
+
 /** What a registered filter did in this process (FilterStatistics On). */
 typedef struct brg_status_filter {
     const char *name;   /**< in small letters */

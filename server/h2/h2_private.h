@@ -16,6 +16,7 @@
  *   h2_output.c   which stream sends next, and frames in as few writes as possible
  *   h2_file.c     bodies of stored responses that are in files
  *   h2_limits.c   floods
+ *   h2_score.c    what the status page tells of a connection
  *   h2_codec.c    heads of stored responses
  *   h2_conf.c     directives
  *   h2_upgrade.c  connections of HTTP/1.1 that become such ones
@@ -235,6 +236,7 @@ struct h2_session {
     uint32_t reset_ids[16]; /**< streams that we reset: late frames for them are no errors */
     unsigned reset_at;
     unsigned long requests;
+    struct http2_score *score; /**< on the status page; NULL: it is not told by itself */
 };
 
 extern const struct conn_driver h2_driver;
@@ -258,6 +260,14 @@ void h2_goaway(h2_session *h, h2_error code);
 
 /** Have h2_run() called for the connection, if that is not what happens. */
 void h2_wants(h2_session *h);
+
+/* ---- h2_score.c; the loop ---- */
+
+/** Tell of the connection on the status page, if a place is free and ExtendedStatus is On. */
+void h2_score_begin(h2_session *h);
+/** What changed in a turn. */
+void h2_score_tell(h2_session *h);
+void h2_score_end(h2_session *h);
 
 /* ---- h2_input.c; the loop ---- */
 

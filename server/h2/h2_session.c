@@ -79,6 +79,7 @@ static h2_session *session_new(brg_conn *bc)
     bc->above = h;
     bc->http2 = 1;
     bc->loop->http2_n++;
+    h2_score_begin(h);
     session_settings(h);
     return h;
 }
@@ -86,6 +87,7 @@ static h2_session *session_new(brg_conn *bc)
 static void session_free(h2_session *h)
 {
     BRG_ASSERT(h->streams_n == 0 && h->running_n == 0 && !h->dirty && !h->out_bytes);
+    h2_score_end(h);
     h->bc->above = NULL;
     BRG_ASSERT(h->bc->loop->http2_n > 0);
     h->bc->loop->http2_n--;
@@ -166,14 +168,14 @@ void h2_goaway(h2_session *h, h2_error code)
 void h2_fail(h2_session *h, h2_error code, const char *why)
 {
     brg_conn *bc = h->bc;
+    char client[CONN_CLIENT_TEXT];
 
     if (h->ending)
         return;
     h->ending = 1;
     if (code == H2_ENHANCE_YOUR_CALM)
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, session_server(bc),
-                     "HTTP/2 connection ended: %s%s%s", why, bc->c ? ", client " : "",
-                     bc->c ? bc->c->client_ip : "");
+                     "HTTP/2 connection ended: %s, client %s", why, conn_client(bc, client));
     else
         ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, session_server(bc),
                      "HTTP/2 connection ended with error %d: %s", (int)code, why);
@@ -271,6 +273,7 @@ static void session_turn(h2_session *h)
         if (!h->ending)
             h2_input(h);
         h2_output(h);
+        h2_score_tell(h);
     }
     h->running = 0;
 }

@@ -166,6 +166,14 @@ struct brg_conn {
     int r_status; /**< with a worker: what the phases said; see H1_PHASES_PENDING */
 };
 
+/* ---- conn_client.c ---- */
+
+#define CONN_CLIENT_TEXT 48 /**< bytes that an address takes as text */
+
+/** Whom a connection is with: as a proxy said, or the socket's peer, as text. Threads: any that may use bc. Blocking: no.
+ * @return @a text; "a client" in it if the address is not known */
+const char *conn_client(const brg_conn *bc, char text[CONN_CLIENT_TEXT]);
+
 /* ---- conn_input.c ---- */
 
 /** 1 if @a rv is how a socket says that the peer, or the way to it, is gone. */

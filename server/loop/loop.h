@@ -89,13 +89,15 @@ struct brg_loop {
     unsigned conns_most; /**< this loop's share of max_connections */
     void *spare_in;
     unsigned spare_in_n;
-    unsigned ended_n;              /**< requests that ended in this turn */
-    unsigned full_n;               /**< of these: not answered from memory */
-    uint64_t read_n;               /**< bytes that the loop read and has not told yet */
-    unsigned state_n[CONN_STATES]; /**< open connections by state */
-    unsigned stream_n[CONN_STATES]; /**< streams that have a brg_conn, by state */
-    unsigned http2_n;              /**< open connections of HTTP/2 */
-    unsigned http2_streams_n;      /**< and their open streams */
+    unsigned ended_n;                 /**< requests that ended in this turn */
+    unsigned full_n;                  /**< of these: not answered from memory */
+    uint64_t read_n;                  /**< bytes that the loop read and has not told yet */
+    unsigned state_n[CONN_STATES];    /**< open connections by state */
+    unsigned stream_n[CONN_STATES];   /**< streams that have a brg_conn, by state */
+    unsigned http2_n;                 /**< open connections of HTTP/2 */
+    unsigned http2_streams_n;         /**< and their open streams */
+    uint64_t http2_scored;            /**< which of http2_scores are in use */
+    struct http2_score *http2_scores; /**< on the status page; NULL: none */
 
     int long_turn; /**< this turn is to be measured: it did what takes long */
     struct {

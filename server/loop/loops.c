@@ -100,6 +100,7 @@ apr_status_t loop_create(brg_loop **out, apr_pool_t *p, const loops_config *conf
     loop->ready_tail = &loop->ready;
     loop->again_tail = &loop->again;
     loop->score = scoreboard_loop(conf->slot, index);
+    loop->http2_scores = scoreboard_http2(conf->slot, index);
     loop->figures = figures_of_loop(conf->slot, index);
     loop->poll_fd = epoll_create1(EPOLL_CLOEXEC);
     loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -66,15 +66,11 @@ static void proxy_done(brg_conn *bc)
 
 static ssize_t proxy_bad(const brg_conn *bc, const char *why)
 {
-    struct sockaddr_storage peer;
-    socklen_t len = sizeof peer;
-    char name[INET6_ADDRSTRLEN + 8] = "a client";
+    char name[CONN_CLIENT_TEXT];
 
-    if (!getpeername(bc->fd, (struct sockaddr *)&peer, &len))
-        (void)getnameinfo((struct sockaddr *)&peer, len, name, sizeof name, NULL, 0,
-                          NI_NUMERICHOST);
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, bc->base,
-                 "RemoteIPProxyProtocol: %s sent %s; its connection is closed", name, why);
+                 "RemoteIPProxyProtocol: %s sent %s; its connection is closed",
+                 conn_client(bc, name), why);
     errno = ECONNRESET;
     return -1;
 }

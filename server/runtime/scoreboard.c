@@ -6,6 +6,7 @@
  *   process_score  [processes]
  *   worker_score   [processes][threads]
  *   loop_score     [processes][loops]
+ *   http2_score    [processes][loops][HTTP2_SCORES]
  *   figures.c's
  *
  * It is made at the first start and kept over graceful restarts, because processes of the former
@@ -57,6 +58,7 @@ typedef struct score_global {
 static scoreboard_limits score_limits = {.processes = 16, .threads = 64, .loops = 1};
 static scoreboard_limits score_made; /* of the image */
 static loop_score *score_loops;
+static http2_score *score_http2;
 static void *score_memory;
 static size_t score_memory_bytes;
 static loop_score score_nowhere;
@@ -79,6 +81,17 @@ static apr_size_t score_round(apr_size_t n)
     return (n + LOOP_SCORE_LINE - 1) / LOOP_SCORE_LINE * LOOP_SCORE_LINE;
 }
 
+static apr_size_t score_loops_bytes(const scoreboard_limits *l)
+{
+    return (apr_size_t)l->processes * (apr_size_t)l->loops * sizeof(loop_score);
+}
+
+static apr_size_t score_http2_bytes(const scoreboard_limits *l)
+{
+    return score_round((apr_size_t)l->processes * (apr_size_t)l->loops * HTTP2_SCORES *
+                       sizeof(http2_score));
+}
+
 static apr_size_t score_bytes(const scoreboard_limits *l)
 {
     apr_size_t processes = (apr_size_t)l->processes;
@@ -87,7 +100,7 @@ static apr_size_t score_bytes(const scoreboard_limits *l)
     return LOOP_SCORE_LINE + score_round(sizeof(score_global)) +
            score_round(processes * sizeof(process_score)) +
            score_round(processes * (apr_size_t)l->threads * sizeof(worker_score)) +
-           processes * (apr_size_t)l->loops * sizeof(loop_score) + figures_bytes(l);
+           score_loops_bytes(l) + score_http2_bytes(l) + figures_bytes(l);
 }
 
 AP_DECLARE(int) ap_calc_scoreboard_size(void)
@@ -121,9 +134,11 @@ AP_DECLARE(void) ap_init_scoreboard(void *shared)
     BRG_ASSERT((apr_size_t)at % LOOP_SCORE_LINE == 0);
     ap_scoreboard_image->global->server_limit = l->processes;
     ap_scoreboard_image->global->thread_limit = l->threads;
-    BRG_ASSERT(at + processes * (apr_size_t)l->loops * sizeof(loop_score) + figures_bytes(l) <=
-               (char *)shared + score_bytes(l));
-    figures_place(at + processes * (apr_size_t)l->loops * sizeof(loop_score), l);
+    at += score_loops_bytes(l);
+    score_http2 = (http2_score *)(void *)at;
+    at += score_http2_bytes(l);
+    BRG_ASSERT(at + figures_bytes(l) <= (char *)shared + score_bytes(l));
+    figures_place(at, l);
     score_made = *l;
 }
 
@@ -266,6 +281,7 @@ apr_status_t ap_cleanup_scoreboard(void *d)
     free(ap_scoreboard_image);
     ap_scoreboard_image = NULL;
     score_loops = NULL;
+    score_http2 = NULL;
     figures_forget();
     if (score_memory)
         munmap(score_memory, score_memory_bytes);
@@ -297,6 +313,13 @@ struct loop_score *scoreboard_loop(int slot, int loop)
     if (!score_is_slot(slot) || loop < 0 || loop >= score_made.loops)
         return &score_nowhere;
     return &score_loops[(size_t)slot * (size_t)score_made.loops + (size_t)loop];
+}
+
+http2_score *scoreboard_http2(int slot, int loop)
+{
+    if (!score_is_slot(slot) || loop < 0 || loop >= score_made.loops)
+        return NULL;
+    return &score_http2[((size_t)slot * (size_t)score_made.loops + (size_t)loop) * HTTP2_SCORES];
 }
 
 const struct loop_score *scoreboard_loop_if(int slot, int loop)
@@ -377,6 +400,7 @@ static void score_add_to_ended(int slot)
             loop_score_add(&g->ended_bytes, loop_score_get(&score->bytes));
         }
         memset(score, 0, sizeof *score);
+        memset(scoreboard_http2(slot, i), 0, HTTP2_SCORES * sizeof(http2_score));
     }
 }
 

@@ -72,6 +72,26 @@ BRG_DECLARE(int) brg_status_process_get(int slot, brg_status_process *out)
     return 1;
 }
 
+BRG_DECLARE(int) brg_status_http2_get(int slot, int loop, int n, brg_status_http2 *out)
+{
+    http2_score *score = n < HTTP2_SCORES ? scoreboard_http2(slot, loop) : NULL;
+    uint64_t client[6];
+
+    _Static_assert(sizeof client == sizeof out->client, "an address as text");
+    if (!score || n < 0)
+        return -1;
+    score += n;
+    out->since = (apr_time_t)loop_score_get(&score->since);
+    for (int i = 0; i < 6; i++)
+        client[i] = loop_score_get(&score->client[i]);
+    memcpy(out->client, client, sizeof client);
+    out->client[sizeof out->client - 1] = '\0';
+    out->tls = loop_score_get(&score->tls) != 0;
+    out->open = loop_score_get(&score->open);
+    out->streams = loop_score_get(&score->streams);
+    return out->since && out->since == (apr_time_t)loop_score_get(&score->since);
+}
+
 static int status_is_busy(int status)
 {
     return status >= SERVER_BUSY_READ && status <= SERVER_GRACEFUL;

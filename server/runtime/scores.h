@@ -35,6 +35,17 @@ typedef struct loop_score {
     _Atomic uint64_t turns;     /**< turns of the loop */
 } loop_score;
 
+#define HTTP2_SCORES 64 /**< connections of HTTP/2 of a loop that are told one by one */
+
+/** A connection of HTTP/2. */
+typedef struct http2_score {
+    _Atomic uint64_t since;     /**< microseconds since the epoch; 0: nobody's */
+    _Atomic uint64_t client[6]; /**< its address as text, NUL-terminated */
+    _Atomic uint64_t tls;       /**< 1: with TLS of the server's own */
+    _Atomic uint64_t open;      /**< streams that are open */
+    _Atomic uint64_t streams;   /**< and those that there were, in all */
+} http2_score;
+
 /** Set a counter. Writer only. */
 static inline void loop_score_set(_Atomic uint64_t *counter, uint64_t value)
 {
@@ -89,6 +100,9 @@ void scoreboard_thread(int slot, int thread, int status);
 
 /** As above for readers; NULL where there is none. */
 const struct loop_score *scoreboard_loop_if(int slot, int loop);
+
+/** HTTP2_SCORES connections of a loop; NULL: there is no such loop, or no scoreboard. */
+http2_score *scoreboard_http2(int slot, int loop);
 
 int scoreboard_loops(void);
 

@@ -4,25 +4,17 @@
 #include "clock.h"
 #include "http_log.h"
 #include "brigade/assert.h"
-#include <netdb.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 APLOG_USE_MODULE(ssl);
 
 static void tls_tell_asked(const tls_conn *t)
 {
-    struct sockaddr_storage peer;
-    socklen_t len = sizeof peer;
-    char name[INET6_ADDRSTRLEN + 8] = "a client";
+    char name[CONN_CLIENT_TEXT];
 
-    if (!getpeername(t->bc->fd, (struct sockaddr *)&peer, &len))
-        (void)getnameinfo((struct sockaddr *)&peer, len, name, sizeof name, NULL, 0,
-                          NI_NUMERICHOST);
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, t->server,
                  "TLS: %s asked for more than %d KeyUpdates or renegotiations in a second; its "
                  "connection is closed",
-                 name, TLS_ASKS);
+                 conn_client(t->bc, name), TLS_ASKS);
 }
 
 int tls_asks(tls_conn *t)

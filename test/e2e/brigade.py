@@ -320,8 +320,9 @@ class Server:
     # -- requests ------------------------------------------------------------------------------------------
 
     def _is_asked_over_http2(self):
-        """Not where the process model is prefork, which does not offer it."""
-        return PROTOCOL == "h2" and not self.apache and not self.bare and "mpm_prefork" not in self.config
+        """Not where the process model is prefork, which does not offer it, and not where a test has clients of its own."""
+        return (PROTOCOL == "h2" and not self.apache and not self.bare and "mpm_prefork" not in self.config and
+                "connect" not in vars(self))
 
     def connect(self, timeout=None):
         make = h2_client.EitherClient if self._is_asked_over_http2() else Client

@@ -7,6 +7,7 @@ import re
 import shutil
 import socket
 import struct
+import threading
 
 import brigade
 import http_client
@@ -144,6 +145,7 @@ def can_say(method, target, headers, version, host):
             (target.startswith("/") or (target == "*" and method == "OPTIONS")) and
             re.fullmatch(r"[!-~]+", target) and all(map(TOKEN.fullmatch, names)) and
             not any(re.search(r"[\r\n\0]|^[ \t]|[ \t]$", v) for _, v in headers) and
+            sum(len(n) + len(v) + 8 for n, v in headers) + len(target) < 16000 and  # one frame
             not OF_A_CONNECTION & set(names) and names.count("host") + names.count("content-length") <= 1)
 
 
@@ -255,18 +257,30 @@ class EitherClient(http_client.Client):
     def __init__(self, address, port, timeout):
         self.where, self.timeout, self.buffer = (address, port), timeout, b""
         self.http1, self.http2 = None, None
+        self.lock = threading.Lock()  # a test may send in one thread and read in another
 
     @property
     def socket(self):
-        if not self.http1:
-            self.http1 = socket.create_connection(self.where, timeout=self.timeout)
-            self.http1.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with self.lock:
+            if not self.http1:
+                self.http1 = socket.create_connection(self.where, timeout=self.timeout)
+                self.http1.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return self.http1
 
     def close(self):
         for one in self.http1, self.http2 and self.http2.socket:
             if one:
                 one.close()
+
+    def at_end(self):
+        if self.http1 or not self.http2:
+            return super().at_end()
+        try:
+            while self.http2.receive()[0] not in (HEADERS, DATA):
+                pass
+        except Closed:
+            return True
+        return False
 
     def request(self, method, target, headers=(), body=b"", version="1.1", host="localhost"):
         extra = list(headers.items()) if isinstance(headers, dict) else list(headers)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which of the streams of a connection goes first, where the client says nothing of it; parts of files over HTTP/2; logs and figures that tell
 streams apart."""
+import contextlib
 import json
 import mmap
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -19,6 +21,7 @@ BIG = os.urandom(400_000)
 FILES = {"big.bin": BIG, "a.png": b"p" * 40000, "a.css": b"c" * 40000, "a.html": b"h" * 40000, "a.js": b"j" * 40000,
          "page.shtml": "<!--#echo var=\"REQUEST_METHOD\" -->\n"}
 CONFIG = "Protocols h2c http/1.1\nAddOutputFilter INCLUDES .shtml\n<Directory @ROOT@/htdocs>\nOptions +Includes\n</Directory>\n"
+STATUS = "<Location /status>\nSetHandler server-status\n</Location>\n"
 RECORD = 16384
 
 
@@ -143,8 +146,10 @@ def test_streams_from_memory_have_their_own_numbers(serve):
 
 def test_connections_and_their_streams_are_told(serve):
     """By the status page at once: two connections of HTTP/2, one with three streams that wait for their windows."""
-    server = one_loop(serve, CONFIG + "<Location /status>\nSetHandler server-status\n</Location>\n", files=FILES)
-    told = lambda: json.loads(server.get("/status?json").body)["processes"][0]["http2"]
+    server = one_loop(serve, CONFIG + STATUS, files=FILES)
+    process = lambda: json.loads(server.get("/status?json").body)["processes"][0]
+    told = lambda: process()["http2"]
+    each = lambda: [(c["client"], c["protocol"], c["streams"], c["streams_total"]) for c in process()["http2_connections"]]
     closed = struct.pack("!HI", 4, 0)
     with Connection(server.port, settings=closed) as first, Connection(server.port, settings=closed) as second:
         for stream in 1, 3, 5:
@@ -152,8 +157,36 @@ def test_connections_and_their_streams_are_told(serve):
             first.expect(HEADERS, stream=stream)
         second.expect(SETTINGS)
         assert told() == {"connections": 2, "streams": 3}
+        assert each() == [("127.0.0.1", "h2c", 3, 3), ("127.0.0.1", "h2c", 0, 0)]
+        assert re.search(rb"<td>127.0.0.1</td><td>h2c</td><td>\d+</td><td>3</td><td>3</td></tr>", server.get("/status").body)
         first.send(frame(WINDOW_UPDATE, stream=3, payload=struct.pack("!I", 1 << 20)))
         while not first.expect(DATA, stream=3)[1] & END_STREAM:
             pass
         brigade.wait_until(lambda: told() == {"connections": 2, "streams": 2}, "the end of a stream")
+        assert ("127.0.0.1", "h2c", 2, 3) in each()
     brigade.wait_until(lambda: told() == {"connections": 0, "streams": 0}, "the end of both")
+    assert each() == []
+
+
+def test_a_connection_without_a_place_on_the_status_page_takes_one_that_becomes_free(serve):
+    """64 are told one by one. With ExtendedStatus Off none is, not even that its list is empty."""
+    server = one_loop(serve, CONFIG + STATUS, files=FILES)
+    process = lambda: json.loads(server.get("/status?json").body)["processes"][0]
+    totals = lambda: sorted(c["streams_total"] for c in process()["http2_connections"])
+    closed = struct.pack("!HI", 4, 0)
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(Connection(server.port, settings=closed)) for _ in range(66)]
+        for c in held:
+            c.expect(SETTINGS)
+        brigade.wait_until(lambda: process()["http2"]["connections"] == 66, "all of them")
+        assert totals() == [0] * 64
+        held[0].sock.close()
+        brigade.wait_until(lambda: len(totals()) == 63, "the end of one")
+        for stream in 1, 3:
+            held[65].request(stream, path="/a.png")
+            held[65].expect(HEADERS, stream=stream)
+        brigade.wait_until(lambda: totals() == [0] * 63 + [2], "the place of the first")
+    server.stop()
+    with one_loop(serve, CONFIG + STATUS + "ExtendedStatus Off\n", files=FILES) as server, Connection(server.port) as c:
+        c.expect(SETTINGS)
+        assert process()["http2"]["connections"] == 1 and "http2_connections" not in process()
