@@ -4,7 +4,7 @@
 
 /**
  * @file brigade/pages.h
- * How pages look that the server makes itself.
+ * How pages look that the server makes itself: error pages and listings of directories.
  */
 #include "httpd.h"
 #include "brigade/declare.h"
@@ -15,8 +15,9 @@ extern "C" {
 
 typedef enum brg_pages {
     BRG_PAGES_UNSET = 0,
-    BRG_PAGES_APACHE, /**< those of Apache 2.4, byte for byte */
-    BRG_PAGES_MODERN, /**< those of this server */
+    BRG_PAGES_APACHE,    /**< those of Apache 2.4, byte for byte */
+    BRG_PAGES_MODERN,    /**< those of this server */
+    BRG_PAGES_NEGOTIATED /**< the same; errors as JSON for clients that ask for JSON */
 } brg_pages;
 
 /**

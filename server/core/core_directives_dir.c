@@ -99,12 +99,14 @@ const char *core_set_server_signature(cmd_parms *cmd, void *dir, const char *arg
 
 const char *core_set_builtin_pages(cmd_parms *cmd, void *dir, const char *arg)
 {
-    static const core_word words[] = {
-        {"apache", BRG_PAGES_APACHE}, {"modern", BRG_PAGES_MODERN}, {NULL, 0}};
+    static const core_word words[] = {{"apache", BRG_PAGES_APACHE},
+                                      {"modern", BRG_PAGES_MODERN},
+                                      {"negotiated", BRG_PAGES_NEGOTIATED},
+                                      {NULL, 0}};
     int pages;
 
     if (!core_pick(words, arg, &pages))
-        return "BuiltinPages must be followed by apache or modern";
+        return "BuiltinPages must be followed by apache, modern or negotiated";
     core_set_pages(dir, (brg_pages)pages);
     return NULL;
 }

@@ -92,7 +92,7 @@ static const command_rec core_commands[] = {
     AP_INIT_TAKE2("ErrorDocument", core_set_error_document, NULL, OR_FILEINFO,
                   "a status code and a text, path or URL"),
     AP_INIT_TAKE1("BuiltinPages", core_set_builtin_pages, NULL, OR_FILEINFO | OR_INDEXES,
-                  "how listings look: apache or modern"),
+                  "how error pages and listings look: apache, modern or negotiated"),
     AP_INIT_RAW_ARGS("AllowOverride", core_set_allow_override, NULL, ACCESS_CONF,
                      "groups of directives that .htaccess files may use"),
     AP_INIT_TAKE_ARGV("AllowOverrideList", core_set_allow_override_list, NULL, ACCESS_CONF,

@@ -63,14 +63,17 @@ static void error_reset_headers(request_rec *r, int status, int wanted, const ch
     r->content_languages = NULL;
     r->content_encoding = NULL;
     r->clength = 0;
-    if (apr_table_get(r->subprocess_env, "suppress-error-charset")) {
-        core_request_conf_of(r)->suppress_charset = 1;
-        ap_set_content_type_ex(r, "text/html", 1);
-    } else {
-        ap_set_content_type_ex(r, "text/html; charset=iso-8859-1", 1);
-    }
     if (status == HTTP_METHOD_NOT_ALLOWED || status == HTTP_NOT_IMPLEMENTED)
         apr_table_setn(r->headers_out, "Allow", http_make_allow(r));
+}
+
+static void error_set_type(request_rec *r, const char *type)
+{
+    if (apr_table_get(r->subprocess_env, "suppress-error-charset")) {
+        core_request_conf_of(r)->suppress_charset = 1;
+        type = ap_field_noparam(r->pool, type);
+    }
+    ap_set_content_type_ex(r, type, 1);
 }
 
 /* "404 Not Found", as a script may have worded it. */
@@ -83,10 +86,11 @@ static const char *error_title(request_rec *r, int status)
     return ap_get_status_line_ex(r->pool, status);
 }
 
-/* The built-in page, in one piece so that it can be stored. */
-static const char *error_page(request_rec *r, int status, int recursive_error, const char *location)
+/* The built-in page, in one piece so that it can be stored: Apache's. */
+static const char *error_page(request_rec *r, int status, const char *title, int recursive_error,
+                              const char *location)
 {
-    const char *title = error_title(r, status), *also = "";
+    const char *also = "";
 
     if (recursive_error) {
         also = apr_pstrcat(
@@ -120,6 +124,8 @@ AP_DECLARE(void) ap_send_error_response(request_rec *r, int recursive_error)
     const int wanted = r->status, status = error_status(r);
     const char *location = error_location(r);
     const char *custom = ap_response_code_string(r, ap_index_of_response(status)), *page;
+    const brg_pages pages = brg_pages_of(r);
+    int json;
 
     /* What filters of the failed content hold, a half-filled write buffer among it, is not part of
      * the answer. */
@@ -133,14 +139,22 @@ AP_DECLARE(void) ap_send_error_response(request_rec *r, int recursive_error)
     /* HTTP/0.9 has no head to put any of this in. */
     if (!r->assbackwards)
         error_reset_headers(r, status, wanted, location);
+    page = custom && custom[0] == '"' ? custom + 1 : NULL;
+    json = !page && http_page_negotiate(r, status, pages);
+    if (!r->assbackwards)
+        error_set_type(r, json                                ? "application/problem+json"
+                          : page || pages == BRG_PAGES_APACHE ? "text/html; charset=iso-8859-1"
+                                                              : "text/html; charset=utf-8");
     if (r->header_only) {
         ap_finalize_request_protocol(r);
         return;
     }
-    page =
-        custom && custom[0] == '"' ? custom + 1 : error_page(r, status, recursive_error, location);
+    if (!page)
+        page = pages == BRG_PAGES_APACHE
+                   ? error_page(r, status, error_title(r, status), recursive_error, location)
+                   : http_page(r, status, error_title(r, status), recursive_error, location, json);
     ap_rputs(page, r);
-    if (!recursive_error)
+    if (!recursive_error && (pages == BRG_PAGES_APACHE || http_page_is_for_all(r, status)))
         brg_cache_offer_body(r, r->output_filters, page, strlen(page), NULL);
     ap_finalize_request_protocol(r);
 }

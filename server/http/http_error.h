@@ -10,6 +10,7 @@
 #include "http_config.h"
 #include "http_core.h"
 #include "util_filter.h"
+#include "brigade/pages.h"
 
 /** Stands in core_dir_config.response_code_exprs for "ErrorDocument NNN default": the built-in text
  * again. */
@@ -21,6 +22,23 @@ char *http_make_allow(request_rec *r);
 /** The built-in sentence(s) of an error page for @a status. @a location may be NULL. In r->pool or
  * constant. */
 const char *http_canned_text(int status, request_rec *r, const char *location);
+
+/** @name Error pages of BuiltinPages modern and negotiated: http_page.c
+ * Threads: r's.
+ * @{ */
+/** 1 if the answer to r is JSON. Says in the response, and to the response cache, that it depends on Accept where it does. */
+int http_page_negotiate(request_rec *r, int status, brg_pages pages);
+/**
+ * The page as a whole, in r->pool. @param title "404 Not Found"
+ * @param recursive_error  an ErrorDocument failed
+ * @param location  where a redirection leads; NULL: nowhere
+ * @param json      by http_page_negotiate()
+ */
+const char *http_page(request_rec *r, int status, const char *title, int recursive_error,
+                      const char *location, int json);
+/** 1 if nothing of this one request is in the page. */
+int http_page_is_for_all(const request_rec *r, int status);
+/** @} */
 
 /** Handler hook: changes the protocol when an Upgrade field asks for it, else offers what there is.
  */

@@ -142,7 +142,7 @@ def test_where_it_is_the_default(serve, lines, modern):
 
 def test_mistake(serve):
     server = serve.unstarted("BuiltinPages old\n")
-    assert b"BuiltinPages must be followed by apache or modern" in server.run("-t").stderr
+    assert b"BuiltinPages must be followed by apache, modern or negotiated" in server.run("-t").stderr
 
 
 BROWSER = shutil.which("chromium-headless-shell") or shutil.which("chromium")

@@ -451,6 +451,7 @@ static void test_methods(void **state)
 static int set_up_server(void **state)
 {
     test_server_up(
+        "BuiltinPages apache\n"
         "ServerAdmin a@b.c\nLimitRequestFields 6\nMaxKeepAliveRequests 3\nKeepAliveTimeout 7\n"
         "TraceEnable on\nServerTokens Min\n");
     return 0;
