@@ -42,6 +42,12 @@ def open_folder():
         yield pathlib.Path(folder)
 
 
+def sandboxed(pid):
+    """Of each server process: does a list of system calls hold for it?"""
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [bool(re.search(r"^Seccomp:\t2$", pathlib.Path(f"/proc/{child}/status").read_text(), re.M)) for child in children]
+
+
 def test_as_in_a_container(open_folder):
     tmp_path = open_folder
     port = brigade.free_port()
@@ -68,6 +74,7 @@ def test_as_in_a_container(open_folder):
         brigade.wait_until(healthy, "the health check")
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=20) as answer:
             assert answer.read() == b"in a container\n" and answer.headers["ETag"]
+        assert sandboxed(server.pid) == [True]
         stop = subprocess.run([*NOBODY, str(tmp_path / "brigade"), "-d", str(tmp_path), "-f", "brigade.conf", "-k", "stop"], capture_output=True, text=True, timeout=20)
         assert "PidFile none" in stop.stdout and server.poll() is None
         server.send_signal(getattr(signal, one("STOPSIGNAL")))
