@@ -30,6 +30,7 @@ import sys
 import tempfile
 
 MAN = pathlib.Path(__file__).resolve().parent.parent / "man"
+SANDBOX = MAN.parent.parent / "server/process/sandbox_paths.c"
 OUTSIDE = "only outside <Directory>"
 INSIDE = "only inside <Directory>"
 
@@ -156,6 +157,13 @@ def only_of_the_server(brigade, entry):
     return "cannot occur within" in run.stderr and "VirtualHost" in run.stderr
 
 
+def sandbox_lacks(entries):
+    """Directives that name paths, of which nobody said whether sandboxed server processes need them."""
+    known = {name.strip("<").lower() for name in re.findall(r'^    \{"(\S+)", NAMES_', SANDBOX.read_text(), re.M)}
+    return [f"{e.name}: its syntax has a path, but it has no row in {SANDBOX.name}: with Sandbox On it would not work, or nobody knows"
+            for e in entries if re.search(r"\b(FILE|DIRECTORY|FOLDER|PATH|SOCKET)\b", " ".join(e.syntax)) and e.key not in known]
+
+
 def check(brigade):
     tables = program_tables(brigade)
     entries = {}
@@ -183,6 +191,7 @@ def check(brigade):
             wrong.append(f"{name}: the program {'does not offer' if gone else 'offers'} it, the manual says otherwise")
         if e.override != override:
             wrong.append(f"{name}: Override is \"{e.override}\" in the manual, \"{override}\" in the program (manual.py --renew)")
+    wrong += sandbox_lacks(entries.values())
     listed = subprocess.run([brigade, "-l"], capture_output=True, text=True, check=True, timeout=60).stdout
     entries = {key: e for key, e in entries.items() if re.search(rf"\s{re.escape(e.module.name)}\s", listed)}
     wrong += [f"{e.name}: an entry, but the program has no such directive" for key, e in entries.items() if key not in tables]

@@ -222,6 +222,7 @@ static const int filter_refused[] = {
     SYS_finit_module,
     SYS_delete_module,
     SYS_kexec_load,
+    SYS_kexec_file_load,
     SYS_reboot,
     SYS_syslog,
     SYS_acct,
@@ -250,7 +251,6 @@ static const int filter_refused[] = {
     SYS_ioperm,
     SYS_modify_ldt,
     SYS_uselib,
-    SYS_kexec_file_load,
 #endif
 };
 

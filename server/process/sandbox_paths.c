@@ -79,9 +79,13 @@ typedef enum {
     NAMES_FILE,    /* a file that comes and goes: its folder */
     NAMES_PATTERN, /* the folder before the first variable part */
     NAMES_MAP,     /* type:path */
+    NAMES_NONE     /* of URLs, or of what server processes do not open */
 } paths_kind;
 
-/* The last argument, but for sections, which have the path first. */
+/*
+ * The last argument, but for sections, which have the path first. Every directive of the manual whose syntax has a path
+ * has a row, NAMES_NONE where server processes need nothing of it: build/tools/manual.py --check holds that.
+ */
 static const struct {
     const char *directive;
     paths_kind kind;
@@ -106,6 +110,8 @@ static const struct {
     {"AuthDBMUserFile", NAMES_FILE, SANDBOX_READ},
     {"AuthDBMGroupFile", NAMES_FILE, SANDBOX_READ},
     {"RewriteMap", NAMES_MAP, SANDBOX_READ},
+    {"SSLCACertificatePath", NAMES_PATH, SANDBOX_READ}, /* OpenSSL looks there when it is asked */
+    {"SSLCARevocationPath", NAMES_PATH, SANDBOX_READ},
     {"SSLProxyCACertificateFile", NAMES_PATH, SANDBOX_READ},
     {"SSLProxyCACertificatePath", NAMES_PATH, SANDBOX_READ},
     {"SSLProxyCARevocationFile", NAMES_PATH, SANDBOX_READ},
@@ -120,6 +126,55 @@ static const struct {
     {"DAVLockDB", NAMES_FILE, SANDBOX_WRITE},
     {"ScriptLog", NAMES_FILE, SANDBOX_WRITE},
     {"Mutex", NAMES_MAP, SANDBOX_WRITE},
+    /* opened by the supervisor, before there are server processes */
+    {"Include", NAMES_NONE, SANDBOX_READ},
+    {"IncludeOptional", NAMES_NONE, SANDBOX_READ},
+    {"<IfFile", NAMES_NONE, SANDBOX_READ},
+    {"LoadModule", NAMES_NONE, SANDBOX_READ},
+    {"LoadFile", NAMES_NONE, SANDBOX_READ},
+    {"ServerRoot", NAMES_NONE, SANDBOX_READ},
+    {"ErrorLog", NAMES_NONE, SANDBOX_READ},
+    {"CustomLog", NAMES_NONE, SANDBOX_READ},
+    {"GlobalLog", NAMES_NONE, SANDBOX_READ},
+    {"TransferLog", NAMES_NONE, SANDBOX_READ},
+    {"MemoryTrace", NAMES_NONE, SANDBOX_READ},
+    {"SSLCertificateFile", NAMES_NONE, SANDBOX_READ},
+    {"SSLCertificateKeyFile", NAMES_NONE, SANDBOX_READ},
+    {"SSLCertificateChainFile", NAMES_NONE, SANDBOX_READ},
+    {"SSLSessionTicketKeyFile", NAMES_NONE, SANDBOX_READ},
+    {"SSLCACertificateFile", NAMES_NONE, SANDBOX_READ},
+    {"SSLCARevocationFile", NAMES_NONE, SANDBOX_READ},
+    {"SSLCADNRequestFile", NAMES_NONE, SANDBOX_READ},
+    {"SSLCADNRequestPath", NAMES_NONE, SANDBOX_READ},
+    {"SSLOCSPResponderCertificateFile", NAMES_NONE, SANDBOX_READ},
+    {"SSLProxyMachineCertificateFile", NAMES_NONE, SANDBOX_READ},
+    {"SSLProxyMachineCertificatePath", NAMES_NONE, SANDBOX_READ},
+    {"SSLProxyMachineCertificateChainFile", NAMES_NONE, SANDBOX_READ},
+    {"RemoteIPTrustedProxyList", NAMES_NONE, SANDBOX_READ},
+    {"RemoteIPInternalProxyList", NAMES_NONE, SANDBOX_READ},
+    /* of a process of its own */
+    {"ASTable", NAMES_NONE, SANDBOX_READ},
+    /* names of memory, and what is not offered */
+    {"PidFile", NAMES_NONE, SANDBOX_READ},
+    {"ScoreBoardFile", NAMES_NONE, SANDBOX_READ},
+    {"SSLSessionCache", NAMES_NONE, SANDBOX_READ},
+    {"SSLStaplingCache", NAMES_NONE, SANDBOX_READ},
+    {"SSLSRPVerifierFile", NAMES_NONE, SANDBOX_READ},
+    {"SSLLog", NAMES_NONE, SANDBOX_READ},
+    {"ChrootDir", NAMES_NONE, SANDBOX_READ},
+    /* paths of URLs */
+    {"<Location", NAMES_NONE, SANDBOX_READ},
+    {"ErrorDocument", NAMES_NONE, SANDBOX_READ},
+    {"ServerPath", NAMES_NONE, SANDBOX_READ},
+    {"Redirect", NAMES_NONE, SANDBOX_READ},
+    {"RedirectTemp", NAMES_NONE, SANDBOX_READ},
+    {"RedirectPermanent", NAMES_NONE, SANDBOX_READ},
+    {"FallbackResource", NAMES_NONE, SANDBOX_READ},
+    {"HeaderName", NAMES_NONE, SANDBOX_READ},
+    {"ReadmeName", NAMES_NONE, SANDBOX_READ},
+    /* with code of their own */
+    {"OutputSpoolDir", NAMES_NONE, SANDBOX_READ},
+    {"SandboxAllow", NAMES_NONE, SANDBOX_READ},
 };
 
 /* Of an argument with "$1", "%0", "*" and the like: the folder before that. NULL: there is none but the root. */
@@ -178,6 +233,8 @@ static void paths_of_directive(const finder *f, const ap_directive_t *d)
 
         if (ap_cstr_casecmp(d->directive, paths_of[i].directive))
             continue;
+        if (paths_of[i].kind == NAMES_NONE)
+            return;
         word = paths_last_word(f->p, d->args, section);
         if (!word || (section && !strcmp(word, "~")))
             return;

@@ -3,13 +3,18 @@
 import ctypes
 import os
 import re
+import shutil
 import signal
+import ssl
+import subprocess
+import urllib.request
 
 import pytest
 
-from brigade import wait_until
+from brigade import PATIENCE, wait_until
 from module_source import compile_file
 from processes import configured, reload
+from tls_site import TLSAuthority, certificate
 
 pytestmark = pytest.mark.only("brigade")
 
@@ -96,6 +101,29 @@ def test_pages_are_served(serve, mpm):
     wait_until(lambda: server.get("/a.txt").body == b"A\n", "a new process")
     server.expect_trouble = True
     wait_until(lambda: server.read("logs/piped").count(b"GET /a.txt") >= 4, "the piped log")
+
+
+@needs_landlock
+def test_authorities_of_a_folder_are_found(serve):
+    """OpenSSL looks for them when a client comes, in the server process."""
+    server = serve.unstarted("SSLEngine On\nSSLCertificateFile @ROOT@/conf/cert.pem\nSSLCertificateKeyFile @ROOT@/conf/key.pem\nSSLVerifyClient require\nSSLVerifyDepth 2\n"
+                             "SSLCACertificatePath @ROOT@/ca\nOutputSpoolDir @ROOT@/temp\nSandbox Required\n", FILES, wait=False)
+    os.mkdir(server.path("temp"))
+    os.chmod(server.path("temp"), 0o777)
+    server.env["TMPDIR"] = server.path("temp")  # what lies below it can be reached
+    certificate(server)
+    authority = TLSAuthority(server.path("made"))
+    client = authority.make("client", "client")
+    os.mkdir(server.path("ca"))
+    name = subprocess.run(["openssl", "x509", "-noout", "-hash", "-in", server.path("made/ca.pem")], check=True, capture_output=True, text=True).stdout.strip()
+    shutil.copy(server.path("made/ca.pem"), server.path(f"ca/{name}.0"))
+    server.start()
+    wait_until(lambda: configured(server), "the start")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.load_cert_chain(client["cert"], client["key"])
+    answer = urllib.request.urlopen(f"https://127.0.0.1:{server.port}/a.txt", context=context, timeout=PATIENCE)
+    assert answer.read() == b"A\n"
 
 
 def test_the_dump(serve):
