@@ -76,3 +76,12 @@ def test_slow_requests_are_named(serve):
         return [t for t in data(server)["slowest"] if t["us"] > 150000]
     found = wait_until(slow, "the end of the request")
     assert ("localhost/slow.shtml", 200) in [(t["name"], t["status"]) for t in found]
+
+
+@pytest.mark.parametrize("path", ["/status", "/status/"])
+def test_the_status_page_leads_to_it(serve, path):
+    """Where pages need not be Apache's to the byte."""
+    page = serve(CONFIG + "BuiltinPages modern\n")
+    link = re.search(rb'<a href="(/status/live)">', page.get(path).body)[1].decode()
+    assert b"<title>Apache Status</title>" in page.get(path).body and page.get(link).status == 200
+    assert b"<style>" not in serve(CONFIG).get(path).body
