@@ -6,11 +6,15 @@
 brigade_apxs := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))../../../bin/brigade-apxs)
 
 # What `brigade-apxs -q` tells goes by the same names here. What the makefile set before stays: it includes this first or last.
-brigade_settings := $(shell $(brigade_apxs) -q | sed -n 's/^\([A-Za-z_]*\)=.*/\1/p')
+# It is asked once: a word for each, with another character for spaces.
+brigade_space := $(shell printf '\001')
+brigade_told := $(shell $(brigade_apxs) -q | sed -n '/^[A-Za-z_]*=/p' | tr ' ' '\001')
+brigade_value = $(subst $(brigade_space), ,$(patsubst $(1)=%,%,$(filter $(1)=%,$(brigade_told))))
+brigade_settings := $(foreach setting,$(brigade_told),$(firstword $(subst =, ,$(setting))))
 brigade_known := $(filter-out CC CXX CPP SHELL DEFS INCLUDES LIBS LDFLAGS CFLAGS CPPFLAGS CXXFLAGS,$(brigade_settings))
 define brigade_setting
 ifeq ($$(origin exp_$(1)),undefined)
-exp_$(1) := $$(shell $(brigade_apxs) -q $(1))
+exp_$(1) := $$(call brigade_value,$(1))
 endif
 ifeq ($$(origin $(1)),undefined)
 $(1) := $$(exp_$(1))
@@ -18,9 +22,9 @@ endif
 endef
 $(foreach name,$(brigade_known),$(eval $(call brigade_setting,$(name))))
 ifeq ($(origin CC),default)
-CC := $(shell $(brigade_apxs) -q CC)
+CC := $(call brigade_value,CC)
 endif
-CFLAGS ?= $(shell $(brigade_apxs) -q CFLAGS)
+CFLAGS ?= $(call brigade_value,CFLAGS)
 
 MKINSTALLDIRS ?= mkdir -p
 COMPILE = $(CC) $(CFLAGS) -fPIC -D_GNU_SOURCE $(EXTRA_CPPFLAGS) $(DEFS) $(CPPFLAGS) $(INCLUDES) -I$(includedir)

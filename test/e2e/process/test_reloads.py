@@ -370,7 +370,7 @@ def test_reloads_with_wsgi_daemons_lose_no_request(serve):
     """The daemons go with their configuration: no process of it may still need them then."""
     server = serve("MaxKeepAliveRequests 0\n" + ("" if is_apache(BINARY) else "EventLoops 1\n") +
                    "LoadModule wsgi_module @MODULES@/mod_wsgi.so\nWSGISocketPrefix @ROOT@/logs/wsgi\n"
-                   "WSGIDaemonProcess app processes=2 threads=5\nWSGIProcessGroup app\n"
+                   "WSGIDaemonProcess app processes=2 threads=5 shutdown-timeout=1\nWSGIProcessGroup app\n"
                    "WSGIScriptAlias /app @ROOT@/htdocs/app.wsgi\n",
                    dict(FILES, **{"app.wsgi": "def application(environ, start_response):\n"
                                               "    start_response('200 OK', [('Content-Length', '2')])\n    return [b'A\\n']\n"}),

@@ -49,20 +49,29 @@ def first_and_known(server, headers=None, target="/a.shtml"):
         server.get(target, headers)
 
 
+PAGES = {
+    "files": ("", {}, ""),
+    "query": (echo("QUERY_STRING"), {}, ""),
+    "cookie": (echo("HTTP_COOKIE"), COOKIE, ""),
+    "no cookie": (echo("HTTP_COOKIE"), {}, ""),
+    "condition": (condition("%{HTTP_COOKIE} =~ /a=1/"), COOKIE, ""),
+    "function": (condition("http('Cookie') =~ /a=1/"), COOKIE, ""),
+    "variable in a condition": (condition("v('HTTP_COOKIE') =~ /a=1/"), COOKIE, ""),
+    "of the page": (echo("LAST_MODIFIED") + echo("DOCUMENT_URI"), {}, ""),
+    "of a module": (echo("mark"), COOKIE, "SetEnvIf Cookie a=(.*) mark=$1\n"),
+}
+
+
+@pytest.fixture(scope="module")
+def pages(serve_module):
+    """A server for each, all begun at once: their files grow old together."""
+    return {name: serve_module(PARTS + conf, files=levels(more)) for name, (more, _, conf) in PAGES.items()}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("more,headers,conf", [
-    pytest.param("", {}, "", id="files"),
-    pytest.param(echo("QUERY_STRING"), {}, "", id="query"),
-    pytest.param(echo("HTTP_COOKIE"), COOKIE, "", id="cookie"),
-    pytest.param(echo("HTTP_COOKIE"), {}, "", id="no cookie"),
-    pytest.param(condition("%{HTTP_COOKIE} =~ /a=1/"), COOKIE, "", id="condition"),
-    pytest.param(condition("http('Cookie') =~ /a=1/"), COOKIE, "", id="function"),
-    pytest.param(condition("v('HTTP_COOKIE') =~ /a=1/"), COOKIE, "", id="variable in a condition"),
-    pytest.param(echo("LAST_MODIFIED") + echo("DOCUMENT_URI"), {}, "", id="of the page"),
-    pytest.param(echo("mark"), COOKIE, "SetEnvIf Cookie a=(.*) mark=$1\n", id="of a module"),
-])
-def test_not_modified_without_rendering(serve, more, headers, conf):
-    server = serve(PARTS + conf, files=levels(more))
+@pytest.mark.parametrize("name", PAGES)
+def test_not_modified_without_rendering(pages, name):
+    server, (more, headers, _) = pages[name], PAGES[name]
     answer = first_and_known(server, headers)
     other = {"Cookie": "a=2"}
     changed = server.get("/a.shtml", {**other, "If-None-Match": answer["ETag"]})
@@ -78,20 +87,28 @@ def write_again(server):
     server.write("d.txt", "6")
 
 
+CHANGES = {
+    "written": write_again,
+    "other include": lambda s: s.write("c.shtml", "3" + include("e.txt")),
+    "replaced": lambda s: os.replace(s.write("new.txt", "5"), s.path("htdocs", "d.txt")),
+    "removed": lambda s: os.unlink(s.path("htdocs", "d.txt")),
+    "the page itself": lambda s: s.write("a.shtml", "other"),
+    "settings": lambda s: s.write(".htaccess", "SSIErrorMsg other\n"),
+    "denied": lambda s: s.write(".htaccess", "<Files d.txt>\nRequire all denied\n</Files>\n"),
+}
+
+
+@pytest.fixture(scope="module")
+def changing(serve_module):
+    return {name: serve_module(PARTS, files=levels(echo("HTTP_COOKIE"))) for name in CHANGES}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("change", [
-    pytest.param(write_again, id="written"),
-    pytest.param(lambda s: s.write("c.shtml", "3" + include("e.txt")), id="other include"),
-    pytest.param(lambda s: os.replace(s.write("new.txt", "5"), s.path("htdocs", "d.txt")), id="replaced"),
-    pytest.param(lambda s: os.unlink(s.path("htdocs", "d.txt")), id="removed"),
-    pytest.param(lambda s: s.write("a.shtml", "other"), id="the page itself"),
-    pytest.param(lambda s: s.write(".htaccess", "SSIErrorMsg other\n"), id="settings"),
-    pytest.param(lambda s: s.write(".htaccess", "<Files d.txt>\nRequire all denied\n</Files>\n"), id="denied"),
-])
-def test_the_next_request_shows_a_change(serve, change):
-    server = serve(PARTS, files=levels(echo("HTTP_COOKIE")))
+@pytest.mark.parametrize("name", CHANGES)
+def test_the_next_request_shows_a_change(changing, name):
+    server = changing[name]
     answer = first_and_known(server, COOKIE)
-    change(server)
+    CHANGES[name](server)
     again = asked_again(server, answer, COOKIE)[0]
     assert again.status == 200 and again.body != answer.body
 
@@ -128,8 +145,8 @@ def test_other_hosts_have_other_pages(serve):
     assert again.status == 200 and b"other" in again.body
 
 
-def test_many_variants_have_their_own(serve):
-    server = serve(PARTS, files=levels(echo("HTTP_COOKIE")))
+def test_many_variants_have_their_own(pages):
+    server = pages["cookie"]
     first_and_known(server, COOKIE)
     tags = {n: server.get("/a.shtml", {"Cookie": str(n)})["ETag"] for n in range(20)}
     assert len(set(tags.values())) == 20
@@ -139,8 +156,8 @@ def test_many_variants_have_their_own(serve):
         assert server.get("/a.shtml", {"Cookie": "x", "If-None-Match": tag}).status == 200
 
 
-def test_a_condition_that_fails(serve):
-    server = serve(PARTS, files=levels())
+def test_a_condition_that_fails(pages):
+    server = pages["files"]
     answer = first_and_known(server)
     assert server.get("/a.shtml", {"If-Match": '"other"'}).status == 412
     assert server.get("/a.shtml", {"If-Match": answer["ETag"]}).body == answer.body
