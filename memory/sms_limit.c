@@ -21,8 +21,10 @@ typedef struct limit_sms {
 static int limit_allows(limit_sms *limit, size_t bytes)
 {
     BRG_ASSERT(limit->live <= limit->most);
-    limit->refused = bytes > limit->most - limit->live;
-    return !limit->refused;
+    if (bytes <= limit->most - limit->live)
+        return 1;
+    limit->refused = 1;
+    return 0;
 }
 
 static void *limit_allocate(brg_sms *s, size_t bytes)
@@ -35,6 +37,8 @@ static void *limit_allocate(brg_sms *s, size_t bytes)
     block = brg_sms_allocate_from(s->parent, bytes, sms_call_site);
     if (block != NULL)
         limit->live += bytes;
+    else
+        limit->refused = 0;
     return block;
 }
 
@@ -48,6 +52,8 @@ static void *limit_resize(brg_sms *s, void *block, size_t old_bytes, size_t byte
     moved = brg_sms_resize(s->parent, block, old_bytes, bytes);
     if (moved != NULL)
         limit->live += bytes - old_bytes; /* wraps where it shrinks, rightly */
+    else
+        limit->refused = 0;
     return moved;
 }
 

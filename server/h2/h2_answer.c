@@ -292,6 +292,10 @@ static void answer_take_trailers(h2_stream *s)
     answer_said said = {0};
     h2_block *b = a->head_len > 2 ? answer_block(a->head_len) : NULL;
 
+    if (!b && a->head_len > 2) { /* a response without what it announced is none */
+        a->bad = 1;
+        return;
+    }
     if (b) {
         b->last = 1;
         b->len =

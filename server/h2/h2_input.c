@@ -307,8 +307,12 @@ static void input_ping(h2_session *h, const h2_frame *f, const uint8_t *payload)
         h2_fail(h, H2_PROTOCOL_ERROR, "PING on a stream");
     else if (f->len != 8)
         h2_fail(h, H2_FRAME_SIZE_ERROR, "PING of another length than 8");
-    else if (!(f->flags & H2_ACK) && !h2_limit_cheap(h, "PING, again and again"))
+    else if (h2_limit_cheap(h, "PING, again and again"))
+        return;
+    else if (!(f->flags & H2_ACK))
         h2_ctl(h, H2_PING, H2_ACK, 0, payload, 8);
+    else if (h->leaving && !h->goaway_sent)
+        h2_goaway(h, H2_NO_ERROR);
 }
 
 static void input_goaway(h2_session *h, const h2_frame *f)

@@ -305,17 +305,17 @@ int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, const
 
 /* ---- running requests ---- */
 
-/* All blocks that wait. 1: the last ended the stream */
-static int output_blocks(h2_stream *s, h2_block **blocks)
+/* All of them, which end here. 1: the last ended the stream */
+static int output_blocks(h2_stream *s, h2_block *blocks)
 {
     int last = 0;
 
-    while (*blocks && !s->session->bc->failed) {
-        h2_block *b = *blocks;
-
-        *blocks = b->next;
-        last |= b->last;
-        output_block(s, b);
+    for (h2_block *b = blocks, *next; b; b = next) {
+        next = b->next;
+        if (!s->session->bc->failed) {
+            last |= b->last;
+            output_block(s, b);
+        }
         shared_release(&b->ref);
     }
     return last;
@@ -351,7 +351,7 @@ static int output_pipe(h2_stream *s, int *done)
     blocks = p->blocks;
     p->blocks = NULL;
     p->blocks_tail = &p->blocks;
-    *done = output_blocks(s, &blocks);
+    *done = output_blocks(s, blocks);
     c = p->out;
     if (c && !*done) {
         have = c->len - c->off;
@@ -369,7 +369,7 @@ static int output_pipe(h2_stream *s, int *done)
             h2_block *trailers = p->trailers;
 
             p->trailers = NULL;
-            output_blocks(s, &trailers);
+            output_blocks(s, trailers);
         } else {
             output_data(s, NULL, 0, NULL, 1);
         }

@@ -226,9 +226,11 @@ struct h2_session {
     size_t out_bytes; /**< in the pipes of all streams; under the lock */
     struct loop_note note;
     apr_time_t frame_began; /**< when what is incomplete began to come */
-    apr_time_t progress;    /**< when bytes last left, or nothing had to */
-    int credit;             /**< see h2_limits.c */
-    int cheap;              /**< frames in this second that nothing came of */
+    apr_time_t
+        leaving; /**< when the client was told that the connection is to end; 0: it was not */
+    apr_time_t progress; /**< when bytes last left, or nothing had to */
+    int credit;          /**< see h2_limits.c */
+    int cheap;           /**< frames in this second that nothing came of */
     apr_time_t cheap_second;
     int empty;              /**< DATA without data in a row */
     uint8_t tiny;           /**< DATA frames with little in them, modulo its size */
@@ -255,7 +257,7 @@ static inline h2_session *h2_session_of(const brg_conn *bc)
 /** The connection cannot go on: GOAWAY, and the end when it is written. @param why  for the log; constant */
 void h2_fail(h2_session *h, h2_error code, const char *why);
 
-/** Append GOAWAY: no stream after the last that came is taken. */
+/** Append GOAWAY: no stream after the last that came is taken, but those that open are finished. */
 void h2_goaway(h2_session *h, h2_error code);
 
 /** Have h2_run() called for the connection, if that is not what happens. */

@@ -148,6 +148,10 @@ static void trailers_take(h2_stream *s, const hpack_list *list)
     for (uint32_t i = 0; i < list->n; i++)
         size += list->field[i].name_len + list->field[i].value_len + 4U;
     text = to = size ? malloc(size) : NULL;
+    if (size && !text) {
+        h2_stream_reset(s, H2_INTERNAL_ERROR);
+        return;
+    }
     for (uint32_t i = 0; text && i < list->n; i++) {
         const hpack_field *f = &list->field[i];
 

@@ -16,6 +16,7 @@
 #include "http_log.h"
 #include "response_cache.h"
 #include "transport.h"
+#include "brigade/assert.h"
 #include "brigade/read_timeout.h"
 #include <stdlib.h>
 #include <string.h>
@@ -156,12 +157,18 @@ static void session_linger(h2_session *h)
     wheel_set(&bc->loop->wheel, &bc->timer, bc->loop->monotonic + H2_LINGER_US);
 }
 
-void h2_goaway(h2_session *h, h2_error code)
+static void session_put_goaway(h2_session *h, uint32_t last_id, h2_error code)
 {
     uint8_t payload[8];
 
-    h2_put32(h2_put32(payload, h->last_id), code);
+    h2_put32(h2_put32(payload, last_id), code);
     h2_ctl(h, H2_GOAWAY, 0, 0, payload, sizeof payload);
+}
+
+void h2_goaway(h2_session *h, h2_error code)
+{
+    BRG_ASSERT_TAG(h, H2_SESSION_TAG);
+    session_put_goaway(h, h->last_id, code);
     h->goaway_sent = 1;
 }
 
@@ -223,6 +230,12 @@ static apr_time_t session_due(const h2_session *h)
     return h->streams_n > h->running_n ? h->progress + timeout : 0;
 }
 
+/* It was told so, and may have sent further requests before it knew. */
+static int session_is_leaving(const h2_session *h)
+{
+    return h->leaving && !h->goaway_sent;
+}
+
 static void session_wait(h2_session *h)
 {
     brg_conn *bc = h->bc;
@@ -241,6 +254,8 @@ static void session_wait(h2_session *h)
     due = session_due(h);
     if (bc->state == CONN_IDLE && bc->loop->draining && soon < due)
         due = soon;
+    if (session_is_leaving(h) && (!due || h->leaving + LOOP_DRAIN_US < due))
+        due = h->leaving + LOOP_DRAIN_US;
     if (due)
         wheel_set(&bc->loop->wheel, &bc->timer, due);
     else
@@ -309,7 +324,7 @@ static void h2_expired(brg_conn *bc)
     h2_session *h = bc->above;
 
     BRG_ASSERT_TAG(h, H2_SESSION_TAG);
-    if (bc->state == CONN_IDLE && !h->goaway_sent) {
+    if ((bc->state == CONN_IDLE && !h->goaway_sent) || session_is_leaving(h)) {
         h2_goaway(h, H2_NO_ERROR);
         h2_run(bc);
         return;
@@ -338,13 +353,19 @@ static void h2_drop(brg_conn *bc)
     session_close(h);
 }
 
+/* Requests that are under way are taken: RFC 9113, 6.8. The client's answer to PING comes behind all that it sent before
+ * it knew; where none comes, a second has to do. */
 static void h2_drain(brg_conn *bc)
 {
+    static const uint8_t leaving[8] = "leaving";
     h2_session *h = bc->above;
 
-    if (!h || h->goaway_sent || bc->failed)
+    if (!h || h->goaway_sent || h->leaving || bc->failed)
         return;
-    h2_goaway(h, H2_NO_ERROR);
+    BRG_ASSERT_TAG(h, H2_SESSION_TAG);
+    h->leaving = bc->loop->monotonic;
+    session_put_goaway(h, H2_STREAM_MAX, H2_NO_ERROR);
+    h2_ctl(h, H2_PING, 0, 0, leaving, sizeof leaving);
     h2_wants(h);
 }
 

@@ -162,7 +162,7 @@ static int score_has_room(void)
 static void score_name(char out[KEPT_MEMORY_NAME])
 {
     const size_t sizes[] = {sizeof(score_global), sizeof(process_score), sizeof(worker_score),
-                            sizeof(loop_score)};
+                            sizeof(loop_score), HTTP2_SCORES * sizeof(http2_score)};
     unsigned layout = figures_layout() * 31 + SCORE_MEANING;
 
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)

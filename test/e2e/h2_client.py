@@ -192,6 +192,8 @@ class Client:
             payload = payload[1:len(payload) - payload[0]]
         if kind == SETTINGS:
             self._settings(flags, payload)
+        elif kind == PING and not flags & ACK:
+            self.socket.sendall(frame(PING, ACK, payload=payload))
         elif kind == WINDOW_UPDATE:
             more = int.from_bytes(payload, "big")
             if stream == 0:

@@ -388,14 +388,39 @@ def test_reload_finishes_streams(serve):
         c.send(frame(PING, payload=bytes(8)))
         c.expect(PING)
         server.signal(signal.SIGUSR1)
-        kind, _, _, payload = c.expect(GOAWAY)
-        assert struct.unpack("!II", payload[:8]) == (1, NO_ERROR)
+        assert struct.unpack("!II", c.expect(GOAWAY)[3][:8]) == (0x7fffffff, NO_ERROR)
+        c.request(3, path="/a.txt")  # was on its way
+        assert c.response(3) == (200, b"first\n")
+        c.send(frame(PING, ACK, payload=b"leaving\0"))
+        assert struct.unpack("!II", c.expect(GOAWAY)[3][:8]) == (3, NO_ERROR)
+        c.request(5, path="/a.txt")  # is not taken, and may be sent again on another connection
         c.send(frame(DATA, END_STREAM, 1, b"last words"))
         assert c.response(1) == (200, b"last words")
         with pytest.raises(h2_client.Closed):
             while True:
                 c.receive()
     brigade.wait_until(lambda: server.get("/a.txt").body == b"first\n", "the new generation")
+
+
+def test_reload_ends_connections_whose_clients_say_nothing(serve):
+    """An idle one, one that has not sent SETTINGS, and one with a stream that then ends: no client answers PING."""
+    server = serve(CONFIG, FILES, modules=["reflector"])
+    with Connection(server.port) as idle, Connection(server.port, preface=False) as begun, Connection(server.port) as busy:
+        idle.request(1, path="/a.txt")
+        assert idle.response(1)[0] == 200
+        begun.send(h2_client.PREFACE)
+        begun.expect(SETTINGS)
+        busy.request(1, path="/echo", method="POST", end=False)
+        busy.send(frame(PING, payload=bytes(8)))
+        busy.expect(PING)
+        server.signal(signal.SIGUSR1)
+        told = [[struct.unpack("!I", c.expect(GOAWAY)[3][:4])[0] for _ in range(2)] for c in (idle, begun, busy)]
+        assert told == [[0x7fffffff, 1], [0x7fffffff, 0], [0x7fffffff, 1]]
+        for c in idle, begun:
+            with pytest.raises(h2_client.Closed):
+                c.receive()
+        busy.send(frame(DATA, END_STREAM, 1, b"x"))
+        assert busy.response(1) == (200, b"x")
 
 
 def test_idle_connections_end(serve):

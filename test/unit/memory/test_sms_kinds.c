@@ -301,6 +301,8 @@ static void limit_has_a_status(void **state)
     assert_int_equal(brg_sms_refusal_status(s), 0);
     assert_null(brg_sms_allocate(s, 1001));
     assert_int_equal(brg_sms_refusal_status(s), 413);
+    brg_sms_free(s, brg_sms_allocate(s, 50), 50); /* there was still room for less */
+    assert_int_equal(brg_sms_refusal_status(s), 413);
     assert_null(brg_sms_allocate(s, 101)); /* the other one's */
     assert_int_equal(brg_sms_refusal_status(s), 503);
     brg_sms_destroy(&s, NULL);
