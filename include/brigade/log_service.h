@@ -12,6 +12,7 @@
  *
  * Unlike syslog(3) nothing here waits unless it is told to, and nothing is shared by a process.
  */
+#include "httpd.h"
 #include "apr_pools.h"
 #include "brigade/declare.h"
 
@@ -54,6 +55,12 @@ typedef enum brg_log_service_wait {
 BRG_DECLARE(apr_status_t)
 brg_log_service_send(const brg_log_service *service, int fd, int level, const char *line,
                      apr_size_t len, brg_log_service_wait wait);
+
+/**
+ * The descriptor that lines of the error log of @a s go to, of a file, a program or a service; -1: there is none. For
+ * a process that closes all others.
+ */
+BRG_DECLARE(int) brg_error_log_descriptor(const server_rec *s);
 
 #ifdef __cplusplus
 }

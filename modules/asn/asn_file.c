@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "http_log.h"
+#include "http_main.h"
 #include "brigade/assert.h"
 #include "asn_module.h"
 
@@ -12,7 +13,21 @@ extern module asn_module;
 APLOG_USE_MODULE(asn);
 
 #define LINE_ROOM 4096
+#define PARTS 4096 /* lines or records between two calls of meanwhile() */
 #define FULL "the table is full (ASTableSize)"
+
+typedef struct reading {
+    brg_asn_writer *w;
+    int rib, number; /* of the line or record */
+    void (*meanwhile)(void *data);
+    void *data;
+} reading;
+
+static void next_part(reading *r)
+{
+    if (++r->number % PARTS == 0)
+        r->meanwhile(r->data);
+}
 
 /* Several origins are an AS_SET, one is a path of its own. */
 static apr_status_t hold(brg_asn_writer *w, const asn_line *line, brg_asn_ref *ref)
@@ -48,8 +63,8 @@ static const char *add_line(brg_asn_writer *w, int rib, asn_line *line)
     return rv ? FULL : NULL;
 }
 
-/* @return NULL, or what is wrong with the line whose number is in *number */
-static const char *read_lines(brg_asn_writer *w, int rib, FILE *f, int *number)
+/* @return NULL, or what is wrong with the line r->number */
+static const char *read_lines(reading *r, FILE *f)
 {
     char text[LINE_ROOM];
     const char *wrong;
@@ -57,11 +72,11 @@ static const char *read_lines(brg_asn_writer *w, int rib, FILE *f, int *number)
     size_t n;
 
     while (fgets(text, sizeof text, f)) {
-        ++*number;
+        next_part(r);
         n = strlen(text);
         if (n + 1 == sizeof text && text[n - 1] != '\n')
             return "it is too long";
-        if ((wrong = asn_line_parse(text, &line)) || (wrong = add_line(w, rib, &line)))
+        if ((wrong = asn_line_parse(text, &line)) || (wrong = add_line(r->w, r->rib, &line)))
             return wrong;
     }
     return ferror(f) ? "it cannot be read" : NULL;
@@ -104,28 +119,27 @@ static const char *add_record(brg_asn_writer *w, int rib, const unsigned char *h
     return rv ? FULL : NULL;
 }
 
-static const char *read_records_into(brg_asn_writer *w, int rib, FILE *f, int *number,
-                                     unsigned char *body)
+static const char *read_records_into(reading *r, FILE *f, unsigned char *body)
 {
     unsigned char head[MRT_HEAD];
     const char *wrong;
     size_t n;
 
     while ((n = fread(head, 1, sizeof head, f))) {
-        ++*number;
+        next_part(r);
         if (n < sizeof head || (n = mrt_number(head + 8, 4)) > MRT_LONGEST ||
             fread(body, 1, n, f) < n)
             return "the file ends before it, or it is no record";
-        if ((wrong = add_record(w, rib, head, body, n)))
+        if ((wrong = add_record(r->w, r->rib, head, body, n)))
             return wrong;
     }
     return ferror(f) ? "it cannot be read" : NULL;
 }
 
-static const char *read_records(brg_asn_writer *w, int rib, FILE *f, int *number)
+static const char *read_records(reading *r, FILE *f)
 {
     unsigned char *body = malloc(MRT_LONGEST);
-    const char *wrong = body ? read_records_into(w, rib, f, number, body) : "no memory";
+    const char *wrong = body ? read_records_into(r, f, body) : "no memory";
 
     free(body);
     return wrong;
@@ -135,10 +149,10 @@ static const char *read_records(brg_asn_writer *w, int rib, FILE *f, int *number
 
 typedef struct file_format {
     const char *part; /* what it consists of */
-    const char *(*read)(brg_asn_writer *w, int rib, FILE *f, int *number);
+    const char *(*read)(reading *r, FILE *f);
 } file_format;
 
-static const char *refuse(brg_asn_writer *w, int rib, FILE *f, int *number)
+static const char *refuse(reading *r, FILE *f)
 {
     return "the file is compressed: unpack it";
 }
@@ -158,45 +172,48 @@ static file_format format_of(FILE *f)
 
 static int say(const char *path, const char *part, int number, const char *wrong)
 {
-    ap_log_error(APLOG_MARK, APLOG_ERR, 0, NULL,
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf,
                  "ASTable file %s, %s %d: %s; what was read before stays", path, part, number,
                  wrong);
     return 0;
 }
 
-static int load(brg_asn_writer *w, int rib, const char *path, FILE *f)
+static int load(reading *r, const char *path, FILE *f)
 {
     file_format format = format_of(f);
     const char *wrong;
-    int number = 0;
 
-    if (brg_asn_rib_begin(w, rib))
+    if (brg_asn_rib_begin(r->w, r->rib))
         return say(path, format.part, 0, "no memory");
-    wrong = format.read(w, rib, f, &number);
-    if (!wrong && !brg_asn_rib_routes(w, rib, ASN_IPV4) && !brg_asn_rib_routes(w, rib, ASN_IPV6))
+    wrong = format.read(r, f);
+    if (!wrong && !brg_asn_rib_routes(r->w, r->rib, ASN_IPV4) &&
+        !brg_asn_rib_routes(r->w, r->rib, ASN_IPV6))
         wrong = "there is no route in the file";
     if (wrong) {
-        brg_asn_rib_discard(w, rib);
-        return say(path, format.part, number, wrong);
+        brg_asn_rib_discard(r->w, r->rib);
+        return say(path, format.part, r->number, wrong);
     }
-    brg_asn_rib_commit(w, rib);
-    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, NULL,
+    brg_asn_rib_commit(r->w, r->rib);
+    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, ap_server_conf,
                  "ASTable file %s: %u routes of IPv4, %u of IPv6", path,
-                 brg_asn_rib_routes(w, rib, ASN_IPV4), brg_asn_rib_routes(w, rib, ASN_IPV6));
+                 brg_asn_rib_routes(r->w, r->rib, ASN_IPV4),
+                 brg_asn_rib_routes(r->w, r->rib, ASN_IPV6));
     return 1;
 }
 
-int asn_file_load(brg_asn_writer *w, int rib, const char *path)
+int asn_file_load(brg_asn_writer *w, int rib, const char *path, void (*meanwhile)(void *data),
+                  void *data)
 {
+    reading r = {.w = w, .rib = rib, .meanwhile = meanwhile, .data = data};
     FILE *f = fopen(path, "re");
     int read;
 
     if (!f) {
-        ap_log_error(APLOG_MARK, APLOG_ERR, errno, NULL,
+        ap_log_error(APLOG_MARK, APLOG_ERR, errno, ap_server_conf,
                      "ASTable file %s cannot be opened by the user that the server runs as", path);
         return 0;
     }
-    read = load(w, rib, path, f);
+    read = load(&r, path, f);
     fclose(f);
     return read;
 }

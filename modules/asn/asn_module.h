@@ -4,40 +4,40 @@
 
 /**
  * @file asn_module.h
- * Parts of asn_module: directives and hooks (mod_asn.c), the process that reads sources (asn_collector.c), files
- * (asn_file.c, asn_file_line.c, asn_mrt.c), what the server asks about clients (asn_client.c, asn_require.c, asn_log.c).
+ * Parts of asn_module: directives and hooks (mod_asn.c), the process that owns sources (asn_collector.h), files
+ * (asn_file.c, asn_file_line.c, asn_mrt.c), sessions (asn_feed.h), what the server asks about clients (asn_client.c, asn_require.c, asn_log.c).
  */
 #include "httpd.h"
 #include "http_config.h"
 #include "asn_table.h"
+#include "bgp_session.h"
 
 /** A line ASTable: the number of its rib is that of the line. */
 typedef struct asn_source {
-    const char *file; /**< path */
+    const char *words;   /**< as it was written */
+    const char *file;    /**< path, or NULL */
+    const bgp_conf *bgp; /**< peer, or NULL */
 } asn_source;
 
-/** What the configuration says. Lives in pconf, the table with it. */
+/** What the configuration says. Lives in pconf; table and collector may live longer. */
 typedef struct asn_conf {
-    apr_array_header_t *sources; /**< of asn_source */
-    brg_asn_table *table;        /**< NULL: no ASTable */
+    apr_array_header_t *sources;     /**< of asn_source */
+    brg_asn_table *table;            /**< NULL: no ASTable */
+    struct asn_collector *collector; /**< NULL: no ASTable */
 } asn_conf;
 
 /** Of the configuration that is served; NULL between two of them. */
 extern asn_conf *asn_served;
 
-/* ---- asn_collector.c: the supervisor's thread ---- */
-
-/**
- * Start the process that fills the table, and wait until each source was read once or could not be, at most
- * ASN_START_SECONDS. It is started again if it dies, and ends with @a pconf or with this process.
- */
-apr_status_t asn_collector_start(const asn_conf *conf, apr_pool_t *pconf);
-#define ASN_START_SECONDS 20
-
 /* ---- asn_file.c: the collector ---- */
 
-/** Read @a path into rib @a rib: all of it, or nothing changes. Logs what is wrong. @return 1 if it was read */
-int asn_file_load(brg_asn_writer *w, int rib, const char *path);
+/**
+ * Read @a path into rib @a rib: all of it, or nothing changes. Logs what is wrong. @a meanwhile is called now and then,
+ * since long files take seconds; it may write to other ribs.
+ * @return 1 if it was read
+ */
+int asn_file_load(brg_asn_writer *w, int rib, const char *path, void (*meanwhile)(void *data),
+                  void *data);
 
 /* ---- asn_file_line.c ---- */
 

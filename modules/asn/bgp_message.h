@@ -154,7 +154,6 @@ typedef struct bgp_update {
         *as_withdrawn;     /**< NULL, or why what came is to be taken as gone (RFC 7606); static */
     const char *discarded; /**< NULL, or why an attribute was left out; static */
     unsigned end_of_rib;   /**< set of families: all of it was sent */
-    unsigned path_length;  /**< ASes on the way, a set counts as one */
     brg_asn_attributes attributes;
     unsigned char path[2 * BGP_MESSAGE_MAX];
     uint32_t communities[ASN_COMMUNITIES];

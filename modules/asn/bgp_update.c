@@ -302,7 +302,6 @@ static void finish_path(const reading *r)
     else if (path.n)
         memcpy(u->path, path.at, path.n);
     BRG_ASSERT(path.n <= sizeof u->path);
-    u->path_length = bgp_path_length((asn_bytes){u->path, path.n});
     u->attributes.path_bytes = path.n;
     u->attributes.origin = brg_asn_path_origin(u->path, path.n);
     if (!u->attributes.origin)

@@ -10,19 +10,20 @@
 #include "scoreboard.h"
 #include "http_core.h"
 #include "http_log.h"
+#include "http_main.h"
 #include "http_request.h"
 #include "brigade/assert.h"
 #include "brigade/response_cache.h"
-#include "asn_module.h"
+#include "asn_collector.h"
+#include "bgp_options.h"
 
 module AP_MODULE_DECLARE_DATA asn_module;
 APLOG_USE_MODULE(asn);
 
 asn_conf *asn_served;
 
-static asn_conf *asn_read;   /* the configuration that is being read */
-static apr_size_t asn_bytes; /* ASTableSize */
-static apr_pool_t *asn_pconf;
+static asn_conf *asn_read;         /* the configuration that is being read */
+static apr_size_t asn_table_bytes; /* ASTableSize */
 
 typedef struct asn_dir {
     int env; /* ASTableEnv: -1 not said */
@@ -43,20 +44,41 @@ static void *asn_dir_merge(apr_pool_t *p, void *base, void *add)
 
 /* ---- directives ---- */
 
-static const char *asn_set_source(cmd_parms *cmd, void *dummy, const char *kind, const char *name)
+static const char *asn_read_file(cmd_parms *cmd, asn_source *source, int argc, char *const argv[])
+{
+    if (argc != 1)
+        return "file takes one path";
+    source->file = ap_server_root_relative(cmd->pool, argv[0]);
+    return source->file ? NULL : apr_psprintf(cmd->pool, "%s is no path", argv[0]);
+}
+
+static const char *asn_read_bgp(cmd_parms *cmd, asn_source *source, int argc, char *const argv[])
+{
+    bgp_conf *bgp = apr_palloc(cmd->pool, sizeof *bgp);
+
+    source->bgp = bgp;
+    return bgp_options_read(bgp, argv, argc, cmd->pool);
+}
+
+static const char *asn_set_source(cmd_parms *cmd, void *dummy, int argc, char *const argv[])
 {
     const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    asn_source *source;
+    asn_source source = {.words = cmd->directive->args};
 
     if (err)
         return err;
-    if (strcasecmp(kind, "file") != 0)
-        return apr_psprintf(cmd->pool, "ASTable: no kind of source is called %s (file)", kind);
     if (asn_read->sources->nelts == ASN_TABLE_RIBS)
         return apr_psprintf(cmd->pool, "ASTable: at most %d sources", ASN_TABLE_RIBS);
-    source = apr_array_push(asn_read->sources);
-    source->file = ap_server_root_relative(cmd->pool, name);
-    return source->file ? NULL : apr_psprintf(cmd->pool, "ASTable: %s is no path", name);
+    if (argc && !strcasecmp(argv[0], "file"))
+        err = asn_read_file(cmd, &source, argc - 1, argv + 1);
+    else if (argc && !strcasecmp(argv[0], "bgp"))
+        err = asn_read_bgp(cmd, &source, argc - 1, argv + 1);
+    else
+        err = "a kind of source is needed: file or bgp";
+    if (err)
+        return apr_pstrcat(cmd->pool, "ASTable: ", err, NULL);
+    APR_ARRAY_PUSH(asn_read->sources, asn_source) = source;
+    return NULL;
 }
 
 static const char *asn_set_size(cmd_parms *cmd, void *dummy, const char *arg)
@@ -68,14 +90,15 @@ static const char *asn_set_size(cmd_parms *cmd, void *dummy, const char *arg)
         return err;
     if (n < 4 || n > 8192 || arg[strspn(arg, "0123456789")])
         return "ASTableSize takes MiB, 4 to 8192";
-    asn_bytes = (apr_size_t)n << 20;
+    asn_table_bytes = (apr_size_t)n << 20;
     return NULL;
 }
 
 static const command_rec asn_directives[] = {
-    AP_INIT_TAKE2(
+    AP_INIT_TAKE_ARGV(
         "ASTable", asn_set_source, NULL, RSRC_CONF,
-        "a source of networks: file and the path of a file with prefixes or ranges and AS numbers"),
+        "a source of networks: file and the path of a file with prefixes or ranges and "
+        "AS numbers, or bgp, a router's address and options of the session with it"),
     AP_INIT_TAKE1("ASTableSize", asn_set_size, NULL, RSRC_CONF,
                   "MiB that the table of networks has at most"),
     AP_INIT_FLAG("ASTableEnv", ap_set_flag_slot, (void *)APR_OFFSETOF(asn_dir, env), OR_FILEINFO,
@@ -155,8 +178,7 @@ static int asn_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp
 {
     asn_read = apr_pcalloc(pconf, sizeof *asn_read);
     asn_read->sources = apr_array_make(pconf, 2, sizeof(asn_source));
-    asn_bytes = ASN_TABLE_SIZE;
-    asn_pconf = pconf;
+    asn_table_bytes = ASN_TABLE_SIZE;
     if (asn_is_used())
         asn_log_register(pconf);
     return OK;
@@ -164,14 +186,15 @@ static int asn_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp
 
 static int asn_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
-    apr_status_t rv;
+    apr_status_t rv = asn_collector_of(asn_read->sources, asn_table_bytes, s, &asn_read->collector);
 
-    if (asn_read->sources->nelts &&
-        (rv = brg_asn_table_create(&asn_read->table, asn_bytes, pconf))) {
+    if (rv) {
         ap_log_error(APLOG_MARK, APLOG_CRIT, rv, s,
-                     "ASTable: no memory for a table of %" APR_SIZE_T_FMT " bytes", asn_bytes);
+                     "ASTable: no memory for a table of %" APR_SIZE_T_FMT " bytes",
+                     asn_table_bytes);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
+    asn_read->table = asn_read->collector ? asn_read->collector->table : NULL;
     asn_served = asn_read;
     apr_pool_cleanup_register(pconf, asn_served, asn_forget, apr_pool_cleanup_null);
     return OK;
@@ -182,9 +205,9 @@ static int asn_pre_mpm(apr_pool_t *p, ap_scoreboard_e kind)
     apr_status_t rv;
 
     BRG_ASSERT(asn_served);
-    if (!asn_served->table)
+    if (!asn_served->collector)
         return OK;
-    if ((rv = asn_collector_start(asn_served, asn_pconf))) {
+    if ((rv = asn_collector_start(asn_served->collector, ap_server_conf))) {
         ap_log_error(APLOG_MARK, APLOG_CRIT, rv, NULL, "ASTable: no process for its sources");
         return HTTP_INTERNAL_SERVER_ERROR;
     }

@@ -115,6 +115,16 @@ static log_target log_find_target(const ap_errorlog_info *info)
     return target;
 }
 
+BRG_DECLARE(int) brg_error_log_descriptor(const server_rec *s)
+{
+    const ap_errorlog_info info = {.s = s, .level = APLOG_ERR};
+    log_target target = log_find_target(&info);
+
+    if (!target.service && (!target.file || apr_os_file_get(&target.fd, target.file)))
+        return -1;
+    return target.fd;
+}
+
 /* ---- lines ---- */
 
 /* Lines that a pipe or a service did not take, as its reader stands still; of all logs of this process. */

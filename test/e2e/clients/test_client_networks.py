@@ -159,7 +159,7 @@ def test_a_cookie_of_that_name_is_one_where_there_is_no_table(serve):
 
 
 @pytest.mark.parametrize("line, said", [
-    ("ASTable ftp x", "no kind of source"), ("ASTableSize 1", "MiB"), ("ASTable file", "takes two arguments"),
+    ("ASTable ftp x", "file or bgp"), ("ASTableSize 1", "MiB"), ("ASTable file", "file takes one path"),
     ("<Location />\nRequire asn 5-4\n</Location>", "no AS number"), ("<Location />\nRequire asn\n</Location>", "takes AS numbers")])
 def test_mistakes_are_told(serve, line, said):
     server = serve.unstarted(line, FILES)

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The collector's process.
+ *
+ *   starting   listens where it has to, gives privileges up, waits if the one before died soon
+ *   reading    each file once; then the supervisor goes on
+ *   running    sessions; once a second whether a file is another one
+ */
+#include <grp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include "http_log.h"
+#include "http_main.h"
+#include "unixd.h"
+#include "brigade/assert.h"
+#include "brigade/log_service.h"
+#include "asn_collector.h"
+#include "asn_feed.h"
+
+extern module asn_module;
+APLOG_USE_MODULE(asn);
+
+#define LOOK_US 1000000 /* between looks at files */
+
+/* What a file was like when it was read. */
+typedef struct file_state {
+    struct stat stat;
+    int tried;
+} file_state;
+
+typedef struct collecting {
+    const asn_collector *c;
+    brg_asn_writer *w;
+    int control, log; /* log: the descriptor that lines go to, -1 if it is none of a file */
+    int feeds_n;
+    asn_feed feeds[ASN_TABLE_RIBS];
+    file_state files[ASN_TABLE_RIBS];
+} collecting;
+
+static volatile sig_atomic_t asked_to_end;
+
+static void end_asked(int signal)
+{
+    asked_to_end = 1;
+}
+
+static void obey_signals(void)
+{
+    static const int defaults[] = {SIGCHLD, SIGPIPE, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+    static const int ignored[] = {SIGHUP, SIGUSR1, SIGWINCH, SIGUSR2};
+    sigset_t none;
+
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+        signal(defaults[i], SIG_DFL);
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        signal(ignored[i], SIG_IGN);
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = end_asked}, NULL);
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = end_asked}, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void close_between(int first, int last)
+{
+    if (first <= last)
+        close_range((unsigned)first, (unsigned)last, 0);
+}
+
+/* Listening sockets above all: they would stay open when the server ends. */
+static void close_what_is_of_others(const collecting *g)
+{
+    const int a = g->control < g->log ? g->control : g->log;
+    const int b = g->control < g->log ? g->log : g->control;
+
+    close_between(STDERR_FILENO + 1, (a > STDERR_FILENO ? a : b) - 1);
+    if (a > STDERR_FILENO)
+        close_between(a + 1, b - 1);
+    close_between(b + 1, INT_MAX);
+}
+
+/* @return 0 if privileges stay that should not */
+static int give_up_privileges(void)
+{
+    const unixd_config_rec *u = &ap_unixd_config;
+
+    if (geteuid() != 0)
+        return 1;
+    if (setgid(u->group_id) || initgroups(u->user_name, u->group_id) || setuid(u->user_id)) {
+        ap_log_error(APLOG_MARK, APLOG_ALERT, errno, ap_server_conf,
+                     "the collector of ASTable cannot become %s", u->user_name);
+        return 0;
+    }
+    return 1;
+}
+
+/* ---- the supervisor's word ---- */
+
+void asn_collect_log(int control, int log)
+{
+    char room[CMSG_SPACE(sizeof(int))] = {0}, byte = 0;
+    struct iovec iov = {&byte, 1};
+    struct msghdr message = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+
+    *head = (struct cmsghdr){
+        .cmsg_len = CMSG_LEN(sizeof log), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(head), &log, sizeof log);
+    (void)!sendmsg(control, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Another error log takes the place of the one before. */
+static void take_log(const collecting *g, struct msghdr *message)
+{
+    const struct cmsghdr *head = CMSG_FIRSTHDR(message);
+    int log;
+
+    if (!head || head->cmsg_type != SCM_RIGHTS)
+        return;
+    memcpy(&log, CMSG_DATA(head), sizeof log);
+    if (g->log >= 0)
+        dup3(log, g->log, O_CLOEXEC);
+    dup2(log, STDERR_FILENO);
+    close(log);
+}
+
+/* The supervisor's end closes with it, or when it becomes another program. */
+static void listen_to_supervisor(const collecting *g)
+{
+    char room[CMSG_SPACE(sizeof(int))], byte;
+    struct iovec iov = {&byte, 1};
+    struct msghdr message = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+    ssize_t n = recvmsg(g->control, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+    if (n > 0)
+        take_log(g, &message);
+    else if (!n || (errno != EAGAIN && errno != EINTR))
+        asked_to_end = 1;
+}
+
+/* ---- sources ---- */
+
+static void open_feeds(collecting *g)
+{
+    const asn_source *sources = (const asn_source *)g->c->sources->elts;
+
+    BRG_ASSERT(g->c->sources->nelts <= ASN_TABLE_RIBS);
+    for (int i = 0; i < g->c->sources->nelts; i++)
+        if (sources[i].bgp)
+            asn_feed_begin(&g->feeds[g->feeds_n++], sources[i].bgp, &g->c->figures->sources[i], i);
+}
+
+static void feeds_write_to(collecting *g, brg_asn_writer *w)
+{
+    for (int i = 0; i < g->feeds_n; i++)
+        g->feeds[i].w = w;
+}
+
+/* While a long file is read, too. */
+static void run_feeds(void *data)
+{
+    collecting *g = data;
+
+    asn_feeds_run(g->feeds, g->feeds_n, 0, g->control);
+}
+
+static int same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static void file_was_read(asn_source_figures *f, int read)
+{
+    atomic_store(&f->state, read);
+    atomic_store(&f->since, apr_time_now());
+    if (read)
+        atomic_fetch_add(&f->sessions, 1);
+}
+
+/* A file that went away keeps its routes. */
+static void look_at(collecting *g, int rib, const char *path)
+{
+    file_state *known = &g->files[rib];
+    struct stat now;
+
+    if (stat(path, &now) ? known->tried : known->tried && same_file(&now, &known->stat))
+        return;
+    known->tried = 1;
+    known->stat = now;
+    file_was_read(&g->c->figures->sources[rib], asn_file_load(g->w, rib, path, run_feeds, g));
+}
+
+static void look_at_files(collecting *g)
+{
+    const asn_source *sources = (const asn_source *)g->c->sources->elts;
+
+    for (int i = 0; i < g->c->sources->nelts && !asked_to_end; i++)
+        if (sources[i].file)
+            look_at(g, i, sources[i].file);
+    atomic_store(&g->c->figures->tried, 1);
+}
+
+static void collect(collecting *g)
+{
+    int64_t next = 0;
+
+    while (!asked_to_end && getppid() == g->c->supervisor) {
+        if (bgp_now() >= next) {
+            look_at_files(g);
+            next = bgp_now() + LOOK_US;
+        }
+        asn_feeds_run(g->feeds, g->feeds_n, (int)((next - bgp_now()) / 1000) + 1, g->control);
+        listen_to_supervisor(g);
+    }
+    for (int i = 0; i < g->feeds_n; i++)
+        asn_feed_end(&g->feeds[i]);
+}
+
+void asn_collect(const asn_collector *c, const server_rec *s)
+{
+    collecting *g = calloc(1, sizeof *g);
+
+    if (!g)
+        _exit(1);
+    obey_signals();
+    prctl(PR_SET_NAME, "brigade-asn");
+    *g = (collecting){.c = c, .control = c->control[1], .log = brg_error_log_descriptor(s)};
+    close_what_is_of_others(g);
+    open_feeds(g);
+    if (!give_up_privileges())
+        _exit(1);
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* behind setuid(), which resets it */
+    if (c->delay)
+        sleep((unsigned)c->delay);
+    if (!(g->w = brg_asn_writer_begin(c->table)))
+        _exit(1);
+    feeds_write_to(g, g->w);
+    collect(g);
+    _exit(0);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_ASN_COLLECTOR_H
+#define BRIGADE_ASN_COLLECTOR_H
+
+/**
+ * @file asn_collector.h
+ * The collector: a process of the supervisor that owns all sources and is the only one that writes the table. It goes
+ * on over reloads that leave sources, ASTableSize, User, Group and the name of ErrorLog as they are: sessions do not end for a reload.
+ */
+#include "asn_figures.h"
+#include "asn_module.h"
+
+/** What the supervisor knows of it, and what its process needs. Of a pool of its own. */
+typedef struct asn_collector {
+    apr_pool_t *pool;
+    const char *signature;       /**< of the configuration that it is for */
+    apr_array_header_t *sources; /**< of asn_source, its own copy */
+    brg_asn_table *table;
+    asn_figures *figures; /**< shared */
+    pid_t supervisor;
+    apr_proc_t process;
+    apr_time_t started;
+    int delay;      /**< seconds to wait before the next one reads */
+    int control[2]; /**< [0] the supervisor's: error logs to write to; its end ends the process */
+} asn_collector;
+
+/* ---- asn_collector.c: the supervisor's thread ---- */
+
+/**
+ * The collector for a configuration: the one that is there if it has the same, else a new one, not started. None if
+ * there are no sources.
+ */
+apr_status_t asn_collector_of(const apr_array_header_t *sources, apr_size_t table_bytes,
+                              const server_rec *s, asn_collector **c);
+
+/** Start its process if there is none, and wait until each file was read once or could not be, at most ASN_START_SECONDS;
+ * one that runs gets the error log of @a s. */
+apr_status_t asn_collector_start(asn_collector *c, const server_rec *s);
+#define ASN_START_SECONDS 20
+
+/* ---- asn_collect.c: the process ---- */
+
+void asn_collect(const asn_collector *c, const server_rec *s) __attribute__((noreturn));
+
+/** Hand the descriptor of an error log over, through @a control. */
+void asn_collect_log(int control, int log);
+
+#endif

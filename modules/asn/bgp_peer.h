@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_BGP_PEER_H
+#define BRIGADE_BGP_PEER_H
+
+/**
+ * @file bgp_peer.h
+ * The connection of a session: sockets that never block, for one thread that polls.
+ */
+#include <poll.h>
+#include "bgp_session.h"
+
+#define BGP_POLLS 2 /**< descriptors of a peer at most */
+
+typedef struct bgp_peer {
+    bgp_session session;
+    int fd, listener; /**< -1: none */
+} bgp_peer;
+
+/** Microseconds of a clock that is never set. */
+int64_t bgp_now(void);
+
+void bgp_peer_begin(bgp_peer *p, const bgp_conf *conf, const bgp_owner *owner, void *data);
+
+/**
+ * Listen, if the configuration says so: ports below 1024 need privileges. What fails is tried again by
+ * bgp_peer_run(). @return 0 or errno
+ */
+int bgp_peer_listen(bgp_peer *p);
+
+/** What to wait for. @return how many of @a polls were filled */
+int bgp_peer_polls(const bgp_peer *p, struct pollfd polls[BGP_POLLS]);
+
+/** Do what is to be done. @param polls  what bgp_peer_polls() filled and poll() answered */
+void bgp_peer_run(bgp_peer *p, const struct pollfd *polls, int n);
+
+/** Tell the peer that the session ends, and close. */
+void bgp_peer_end(bgp_peer *p);
+
+#endif
