@@ -145,7 +145,7 @@ def websocket_probe(server):
 def hcheck_probe(server):
     """The member that is down is found out, and the other serves."""
     deadline = time.monotonic() + 12
-    while time.monotonic() < deadline and b"Health check ENABLING" not in server.error_log() and b"AH03302" not in server.error_log() and b"HCHECK" not in server.error_log():
+    while time.monotonic() < deadline and b"Health check DISABLING" not in server.error_log():
         time.sleep(0.05)
     return str([server.get("/proxy_hcheck/p/a.txt").status for _ in range(3)])
 
