@@ -10,6 +10,7 @@
 #include "mpm_common.h"
 #include "generation.h"
 #include "listen_private.h"
+#include "ambient.h"
 #include "notify.h"
 #include "crash.h"
 #include "main_private.h"
@@ -96,6 +97,7 @@ int main(int argc, const char *const *argv)
     main_options options = {0};
     const char *error;
 
+    ambient_begin();
     notify_begin();
     listen_given_begin();
     ap_fatal_signal_setup(

@@ -17,6 +17,7 @@
  *   upgrade_complete: its processes serve
  */
 #include "supervisor_private.h"
+#include "ambient.h"
 #include "brigade/assert.h"
 #include "crash.h"
 #include "generation.h"
@@ -115,11 +116,13 @@ static void upgrade_exec(int target, int back)
     sup_signals_wait(1);
     fd = handover_give(upgrade.program, back);
     if (fd >= 0) {
+        ambient_pass_on(1);
         if (target < 0)
             execv(upgrade.program, upgrade.argv);
         else
             fexecve(target, upgrade.argv, environ);
         error = errno;
+        ambient_pass_on(0);
         handover_undo(fd);
         errno = error;
     }

@@ -362,6 +362,27 @@ def test_sockets_of_the_service_manager(own):
     wait_until(lambda: server.get("/a.txt").body == b"A\n", "an answer at the other socket")
 
 
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="gives up root")
+def test_rights_of_the_service_manager(own):
+    """A server that is not root keeps what it was given, for the next program, too; others that it starts have nothing of it."""
+    server = own('CustomLog "|$grep ^CapPrm /proc/self/status >>@ROOT@/logs/rights; exec cat" "%r"\n')
+    for folder, _, names in os.walk(server.root):
+        for path in [folder] + [os.path.join(folder, name) for name in names]:
+            os.chown(path, 65534, 65534)
+    command = server.command
+    server.command = lambda *more: ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+net_bind_service", "--ambient-caps=+net_bind_service",
+                                    *command(*more)]
+    up(server)
+
+    def permitted():
+        with open(f"/proc/{server.process.pid}/status", encoding="ascii") as f:
+            return int(re.search(r"^CapPrm:\t(\w+)", f.read(), re.M)[1], 16)
+    assert permitted() == 1 << 10
+    upgrade(server)
+    assert permitted() == 1 << 10
+    assert {line.split()[1] for line in server.read("logs/rights").splitlines()} == {b"0" * 16}
+
+
 def test_one_process_refuses(own):
     server = own(args=["-X"]).start()
     wait_until(lambda: server.get("/a.txt").status == 200, "an answer")

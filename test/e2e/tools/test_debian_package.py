@@ -9,10 +9,9 @@ import subprocess
 import pytest
 
 import brigade
+from debian_packages import MINUTES, TOP, build
 
 pytestmark = pytest.mark.only("brigade")
-TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
-MINUTES = 60
 
 INSTALL = r"""set -e
 mount -t tmpfs tmpfs "$1/over"
@@ -67,7 +66,7 @@ def test_the_unit_is_hardened(tmp_path):
     assert exposure(unit) <= 2.2
     os.mkdir(f"{unit}.d")
     shutil.copy(f"{TOP}/debian/unprivileged.conf", f"{unit}.d")
-    assert exposure(unit) < 2.0
+    assert exposure(unit) <= 1.7
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
@@ -84,17 +83,8 @@ def test_the_units_are_well_formed(tmp_path, name):
 @pytest.mark.skipif(not os.environ.get("TEST_PACKAGE"), reason="TEST_PACKAGE asks for it")
 def test_the_packages(tmp_path):
     """As the maintainer, then the administrator, does it; needs root and the packages debhelper and dpkg-dev."""
-    source = tmp_path / "brigade"
-    source.mkdir()
     (tmp_path / "over").mkdir()
-    archive = subprocess.run(["git", "-C", TOP, "archive", "HEAD"], capture_output=True, check=True)
-    subprocess.run(["tar", "x", "-C", source], input=archive.stdout, check=True)
-    done = subprocess.run(["dpkg-buildpackage", "-us", "-uc", "-b", "-d"], cwd=source, capture_output=True, text=True, timeout=20 * MINUTES, env={**os.environ, "DEB_BUILD_OPTIONS": "nocheck parallel=2"})
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    if shutil.which("lintian"):
-        changes = [str(f) for f in tmp_path.iterdir() if f.suffix == ".changes"]
-        found = subprocess.run(["lintian", "--allow-root", *changes], capture_output=True, text=True, timeout=5 * MINUTES)
-        assert "E:" not in found.stdout, found.stdout
+    build(tmp_path)
     (tmp_path / "use").write_text(USE)
     done = subprocess.run(["unshare", "-m", "--propagation", "private", "sh", "-c", INSTALL, "sh", str(tmp_path), str(brigade.free_port())], capture_output=True, text=True, timeout=5 * MINUTES)
     assert done.returncode == 0 and done.stdout.endswith("ALL DONE\n"), done.stdout[-3000:] + done.stderr[-3000:]
