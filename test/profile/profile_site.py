@@ -168,7 +168,7 @@ class Client:
         self.http2 = None
         if port == "http2":
             self.http2 = h2_client.Connection(server.ports[port])
-            self.stream = 1
+            self.stream, self.update = 1, b""
             return
         self.sock = socket.create_connection(("127.0.0.1", server.ports[port]), timeout=120)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -206,11 +206,12 @@ class Client:
                 head = self._get(self.fields)
             return int(head.split(b" ", 2)[1])
         for _ in range(n):
-            self.http2.request(self.stream, path=self.target)
+            block = h2_client.request_block(path=self.target)
+            head = h2_client.frame(h2_client.HEADERS, h2_client.END_HEADERS | h2_client.END_STREAM, self.stream, block)
+            self.http2.send(self.update + head)
             status, body = self.http2.response(self.stream)
-            # What was received may be sent again.
-            update = h2_client.frame(8, payload=len(body).to_bytes(4, "big"))
-            self.http2.send(update)
+            # What was received may be sent again. A packet of its own would now and then take a turn of its own.
+            self.update = h2_client.frame(h2_client.WINDOW_UPDATE, payload=len(body).to_bytes(4, "big"))
             self.stream += 2
         return int(status)
 

@@ -48,7 +48,8 @@ typedef struct peer {
     size_t block_len;
     unsigned block_flags;
     unsigned frames, goaways;
-    uint32_t goaway_code;
+    uint32_t goaway_code, goaway_last;
+    int leaving; /**< the server said that it will go, and asks whether that was heard */
     uint32_t data_order[64]; /**< streams of the last DATA frames */
     unsigned data_n;
 } peer;
@@ -341,7 +342,13 @@ static inline void peer_settings_came(peer *p, const h2_frame *f)
 
 static inline void peer_goaway(peer *p, const h2_frame *f, const uint8_t *payload)
 {
-    PEER_CHECK(!f->stream && f->len >= 8 && h2_get32(payload) <= p->highest);
+    const uint32_t last = h2_get32(payload);
+
+    PEER_CHECK(!f->stream && f->len >= 8);
+    p->leaving = last == H2_STREAM_MAX;
+    PEER_CHECK(p->leaving ? !p->goaways : last <= p->highest);
+    PEER_CHECK(!p->goaways || last <= p->goaway_last);
+    p->goaway_last = last;
     p->goaways++;
     p->goaway_code = h2_get32(payload + 4);
 }
@@ -370,7 +377,11 @@ static inline void peer_frame_came(peer *p, const h2_frame *f, const uint8_t *pa
         peer_settings_came(p, f);
         break;
     case H2_PING:
-        PEER_CHECK(f->len == 8 && f->flags == H2_ACK && !f->stream && p->pings-- > 0);
+        PEER_CHECK(f->len == 8 && !f->stream);
+        if (f->flags == H2_ACK)
+            PEER_CHECK(p->pings-- > 0);
+        else
+            PEER_CHECK(!f->flags && p->leaving); /* whether it is answered is the test's matter */
         break;
     case H2_GOAWAY:
         peer_goaway(p, f, payload);
