@@ -5,7 +5,7 @@ function(brigade_program)
     target_include_directories(brigade PRIVATE include memory ${BRIGADE_SERVER_ROOMS})
     target_link_options(brigade PRIVATE -Wl,--as-needed)
     target_link_libraries(brigade PRIVATE ${BRIGADE_ROOM_TARGETS} brigade_flags brigade_apr
-        PkgConfig::PCRE2 ${BRIGADE_OPENSSL} ${BRIGADE_CODINGS} Threads::Threads crypt ${CMAKE_DL_LIBS})
+        PkgConfig::PCRE2 ${BRIGADE_OPENSSL} ${BRIGADE_CODINGS} ${BRIGADE_MAXMIND} Threads::Threads crypt ${CMAKE_DL_LIBS})
     set_target_properties(brigade PROPERTIES ENABLE_EXPORTS ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 endfunction()
 
@@ -25,7 +25,7 @@ function(brigade_filter_test)
     target_include_directories(brigade-filter-test PRIVATE include memory ${BRIGADE_SERVER_ROOMS})
     target_link_options(brigade-filter-test PRIVATE -Wl,--as-needed)
     target_link_libraries(brigade-filter-test PRIVATE brigade_flags brigade_apr
-        PkgConfig::PCRE2 ${BRIGADE_OPENSSL} ${BRIGADE_CODINGS} Threads::Threads crypt ${CMAKE_DL_LIBS})
+        PkgConfig::PCRE2 ${BRIGADE_OPENSSL} ${BRIGADE_CODINGS} ${BRIGADE_MAXMIND} Threads::Threads crypt ${CMAKE_DL_LIBS})
     set_target_properties(brigade-filter-test PROPERTIES ENABLE_EXPORTS ON
         RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 endfunction()

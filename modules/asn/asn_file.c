@@ -7,6 +7,7 @@
 #include "http_log.h"
 #include "http_main.h"
 #include "brigade/assert.h"
+#include "asn_mmdb.h"
 #include "asn_module.h"
 
 extern module asn_module;
@@ -145,7 +146,23 @@ static const char *read_records(reading *r, FILE *f)
     return wrong;
 }
 
-/* ---- both ---- */
+/* ---- MaxMind's ---- */
+
+static const char *add_network(void *data, const brg_asn_prefix *prefix, uint32_t as)
+{
+    reading *r = data;
+    asn_line line = {.first = *prefix, .origins = {as}, .origins_count = 1};
+
+    next_part(r);
+    return add_line(r->w, r->rib, &line);
+}
+
+static const char *read_networks(reading *r, FILE *f)
+{
+    return asn_mmdb_read(fileno(f), add_network, r);
+}
+
+/* ---- all ---- */
 
 typedef struct file_format {
     const char *part; /* what it consists of */
@@ -167,6 +184,8 @@ static file_format format_of(FILE *f)
         return (file_format){"record", refuse};
     if (n == sizeof begin && !begin[4] && begin[5] == MRT_TABLE_DUMP_V2)
         return (file_format){"record", read_records};
+    if (asn_mmdb_is(fileno(f)))
+        return (file_format){"network", read_networks};
     return (file_format){"line", read_lines};
 }
 

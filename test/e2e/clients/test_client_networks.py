@@ -5,7 +5,8 @@ import signal
 
 import pytest
 
-from brigade import wait_until
+from brigade import BINARY, wait_until
+from mmdb_file import Database
 
 pytestmark = pytest.mark.only("brigade")
 
@@ -164,3 +165,45 @@ def test_a_cookie_of_that_name_is_one_where_there_is_no_table(serve):
 def test_mistakes_are_told(serve, line, said):
     server = serve.unstarted(line, FILES)
     assert said in server.run("-t").stderr.decode()
+
+
+# ---- MaxMind's format ----
+
+def built_with_maxmind():
+    with open(BINARY, "rb") as f:
+        return b"built without (libmaxminddb)" not in f.read()
+
+
+NETS = {"127.0.0.0/8": {"autonomous_system_number": 64496, "autonomous_system_organization": "Own"},
+        "198.51.100.0/24": {"autonomous_system_number": 64520}, "203.0.113.0/24": {"autonomous_system_organization": "nobody"},
+        "2001:db8::/32": {"autonomous_system_number": 64511}, "0.0.0.0/8": {"autonomous_system_number": 5}}
+
+
+@pytest.mark.skipif(not built_with_maxmind(), reason="built without libmaxminddb")
+@pytest.mark.parametrize("version", [4, 6])
+def test_maxmind(serve, version):
+    nets = {n: v for n, v in NETS.items() if version == 6 or ":" not in n}
+    server = start(serve, Database(nets, version).content())
+    said = {"127.0.0.1": "64496 127.0.0.0/8", "198.51.100.9": "64520 198.51.100.0/24", "203.0.113.1": "- -"}
+    if version == 6:
+        said["2001:db8::1"] = "64511 2001:db8::/32"
+    for address in said:
+        server.get("/a.txt", of(address))
+    assert [b" ".join(line.split()[:2]).decode() if isinstance(line, bytes) else " ".join(line.split()[:2])
+            for line in logged(server, len(said))] == list(said.values())
+    assert f"{3} routes of IPv4, {version == 6:d} of IPv6" in server.error_log().decode()
+
+
+@pytest.mark.skipif(not built_with_maxmind(), reason="built without libmaxminddb")
+def test_maxmind_that_is_wrong(serve):
+    good = Database(NETS)
+    server = start(serve, good.content())
+    loop = Database(NETS)
+    loop.nodes[3][1] = 1
+    for wrong in (good.content(count=7), loop.content(),
+                  Database({"127.0.0.0/8": {"autonomous_system_number": "text"}}).content()):
+        told = server.error_log().count(b"what was read before stays")
+        renew(server, wrong)
+        wait_until(lambda: server.error_log().count(b"what was read before stays") > told, "the mistake to be told")
+    server.get("/a.txt", of("198.51.100.9"))
+    assert logged(server, 1)[0].startswith("64520 ")
