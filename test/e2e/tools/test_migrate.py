@@ -105,6 +105,38 @@ def test_https_is_tried():
         assert f"port {apache.tls}: " in out and f"port {apache.port}: " in out
 
 
+def test_virtual_hosts_of_an_address():
+    """Behind a Listen for all addresses, each is asked where Apache has it."""
+    extra = brigade.free_port()
+    site = "<VirtualHost {0}:{1}>\nServerName {2}\nRedirect {3} /a.txt\n</VirtualHost>\n"
+    with DebianApache(f"Listen 0.0.0.0:{extra}\n" + site.format("*", extra, "all.test", "gone")
+                      + site.format("127.0.0.2", extra, "one.test", "404")) as apache:
+        status, out, err = migrate("--try", str(two_free_ports()), "--path", "/a.txt", "--max", "2", apache.path("etc"))
+        assert status == 0, out[-1500:] + err
+        assert f"all.test, port {extra}: 2 pages, 0 differ\n" in out and f"one.test, port {extra}: 2 pages, 0 differ\n" in out
+
+
+@pytest.mark.parametrize("arguments,message", [
+    (["--try", "70000"], "--try 70000: ports are 1 to 65535\n"), (["--try", "abc"], 'Value "abc" invalid'),
+    (["--frob"], "Unknown option: frob\n"), (["x", "y"], "one folder or file at most"),
+    (["--try", "9000", "@CONF@"], "no Apache answers on 127.0.0.1, port 1: start it, or tell its address by --peer\n")])
+def test_mistakes_are_told(tmp_path, arguments, message):
+    (tmp_path / "logs").mkdir()
+    conf = tmp_path / "site.conf"
+    conf.write_text(f"ServerRoot {tmp_path}\nListen 127.0.0.1:1\nServerName x\nTypesConfig /dev/null\n")
+    status, out, err = migrate(*(argument.replace("@CONF@", str(conf)) for argument in arguments))
+    assert status == 2 and f"brigade-migrate: {message}" in err
+
+
+def test_a_configuration_that_cannot_be_read(tmp_path):
+    """What stands behind a mistake is not counted as offered."""
+    conf = tmp_path / "site.conf"
+    conf.write_text(f"ServerRoot {tmp_path}\nListen 127.0.0.1:1\nLoadModule x_module modules/mod_x.so\n")
+    status, out, err = migrate("--try", "9000", str(conf))
+    assert status == 1 and f"line 3 of {conf}: Cannot load modules/mod_x.so" in out
+    assert out.splitlines()[-1].startswith("Can Brigade take over? Not known: ") and " offered" not in out
+
+
 def test_lines_that_are_not_offered(tmp_path):
     """A file by its name; a line of a module that is not loaded is named with file and line."""
     (tmp_path / "logs").mkdir()
@@ -133,7 +165,7 @@ def test_unit(tmp_path):
         checked = subprocess.run(start, shell=True, env={"PATH": os.environ["PATH"], **environment}, capture_output=True, text=True, timeout=60)
         assert checked.returncode == 0, checked.stderr
     with open(os.path.join(TOP, "debian/brigade.service")) as f:
-        (tmp_path / "brigade.service").write_text(f.read().replace("/usr/sbin/brigade", brigade.BINARY))
+        (tmp_path / "brigade.service").write_text(f.read().replace("/usr/sbin/brigade", os.path.abspath(brigade.BINARY)))
     shown = subprocess.run(["systemd-analyze", "verify", str(tmp_path / "brigade.service")], capture_output=True, text=True, timeout=60,
                            env={**os.environ, "SYSTEMD_UNIT_PATH": f"{tmp_path}:"})
     wrong = [line for line in shown.stderr.splitlines() if str(tmp_path) in line or line.startswith("brigade.service:")]
