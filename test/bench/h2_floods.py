@@ -40,7 +40,7 @@ LIMITS = {
     "ping": "1000 in a second", "settings": "1000 in a second", "settings ack": "1000 in a second", "priority": "1000 in a second",
     "priority update": "1000 in a second", "empty data": "100 in a row", "continuation": "8 frames", "long block": "`H2MaxHeaderBlockLen`",
     "too many streams": "`H2MaxSessionStreams`, then 100 more than are completed", "unknown": "1000 in a second", "indexed bomb": "68 KiB decoded, 256 fields",
-    "tiny data": "8000 in a second", "closed windows": "1 MiB of output for a connection, then 16 KiB for a stream", "reader that stops": "the same",
+    "tiny data": "1000 in a second, one of 8 counted", "closed windows": "1 MiB of output for a connection, then 16 KiB for a stream", "reader that stops": "the same",
     "window by bytes": "1000 in a second",
 }
 

@@ -389,11 +389,11 @@ static unsigned long fail_at; /* from 1 on; 0: none fails */
 /* Pools have rules of their own (out_of_memory.c): what calls has to lie beside a function of HTTP/2, or of the loop. */
 static int is_ours(const void *caller)
 {
-    const void *const beside[] = {h2_answer_take, h2_answer_end, h2_input_headers, h2_fail,
-                                  h2_take_block,  h2_head_fill,  h2_input,         h2_limit_cheap,
-                                  h2_output,      h2_ctl,        h2_pipe_begin,    h2_pipe_body,
-                                  h2_stream_open, hpack_decode,  hpack_table_add,  gather_flush,
-                                  pending_flush,  loop_stream,   conn_fill,        loop_in_get};
+    const void *const beside[] = {
+        h2_answer_take, h2_answer_end,  h2_input_headers, h2_fail,      h2_take_block, h2_head_fill,
+        h2_input,       h2_limit_cheap, h2_output,        h2_ctl,       h2_pipe_begin, h2_pipe_body,
+        h2_stream_open, hpack_decode,   hpack_table_add,  gather_flush, pending_flush, loop_stream,
+        conn_fill,      loop_in_get,    h2_file_read,     h2_chunk_new};
 
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
         if ((uintptr_t)caller - (uintptr_t)beside[i] + 2048 < 4096)
@@ -430,6 +430,20 @@ static void ask_in_pieces(uint32_t id)
     peer_frame(client, H2_CONTINUATION, H2_END_HEADERS, id, block + 10, sizeof block - 11);
 }
 
+/* Streams that send a file which the cache keeps open. */
+static unsigned files_open(void)
+{
+    const h2_session *h = site_conn ? site_session() : NULL;
+    unsigned n = 0;
+
+    for (int i = 0; h && i < H2_BUCKETS; i++)
+        for (const h2_stream *s = h->bucket[i]; s; s = s->next)
+            n += s->owner && !s->now.data;
+    return n;
+}
+
+static unsigned files_read;
+
 /* Something of everything. */
 static void visit_all(void)
 {
@@ -450,6 +464,11 @@ static void visit_all(void)
     peer_number(client, H2_RST_STREAM, 3, H2_CANCEL);
     peer_setting(client, H2_SET_INITIAL_WINDOW_SIZE, 1 << 20);
     site_settle(20);
+    for (uint32_t id = 41; id < 49; id += 2) { /* a file that is kept open, in the end */
+        ask(id, "/c", NULL);
+        site_settle(20);
+        files_read += files_open();
+    }
 }
 
 /* Each allocation fails once: the stream or the connection ends, and nothing else. */
@@ -473,6 +492,7 @@ static void test_no_memory(void **state)
     }
     fail_at = 0;
     assert_in_range(most, 30, 200);
+    assert_true(files_read > most);
     arrive(state);
     test_by_a_worker(state);
     leave(state);
@@ -480,7 +500,8 @@ static void test_no_memory(void **state)
 
 static int group_setup(void **state)
 {
-    site_open("MaxKeepAliveRequests 0\nH2EarlyHints on\nH2MaxStreamErrors 50\n");
+    site_open(
+        "MaxKeepAliveRequests 0\nH2EarlyHints on\nH2MaxStreamErrors 50\nFileCacheMaxFile 100000\n");
     site_begin();
     return 0;
 }
