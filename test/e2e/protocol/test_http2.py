@@ -266,6 +266,12 @@ def test_malformed_targets(h2, path, method):
     assert h2.response(1) == (None, PROTOCOL_ERROR)
 
 
+def test_extended_connect_is_refused(h2):
+    block = request_block("/a.txt", "CONNECT")
+    h2.send(frame(HEADERS, END_HEADERS, 1, block[:block.index(b"CONNECT") + 7] + line(":protocol", "websocket") + block[block.index(b"CONNECT") + 7:]))
+    assert h2.response(1) == (None, PROTOCOL_ERROR)
+
+
 def test_limits_of_heads(h2):
     h2.request(1, path="/" + "a" * 9000)
     assert h2.response(1)[0] == 414
@@ -320,6 +326,7 @@ FLOODS = {
     "short priority": (short_priority, "PRIORITY frames of a wrong length"),
     "malformed": (lambda i: frame(HEADERS, 5, 1 + 2 * i, request_block("x")), "malformed requests"),
     "ping": (lambda i: frame(PING, payload=bytes(8)), "PING, again"),
+    "ping ack": (lambda i: frame(PING, ACK, payload=bytes(8)), "PING, again"),
     "settings": (lambda i: frame(SETTINGS, payload=struct.pack("!HI", 4, 1000)), "SETTINGS, again"),
     "settings ack": (lambda i: frame(SETTINGS, ACK), "SETTINGS that acknowledge"),
     "priority": (lambda i: frame(PRIORITY, 0, 1 + 2 * i, bytes(5)), "PRIORITY frames"),
