@@ -441,6 +441,7 @@ void loop_main(brg_loop *loop)
     }
     loop_drop_conns(loop, 0);
     brg_run_turn_end(apr_time_now());
+    loop_figures_second(loop); /* else what was counted since the last second is lost */
     scoreboard_thread(loop->config->slot, loop->index, SERVER_DEAD);
     thread_self_end();
     crash_stack_end(&old);

@@ -144,10 +144,12 @@ static void upgrade_go_back(void)
     if (write(STDERR_FILENO, said, sizeof said - 1) < 0)
         errno = 0; /* there is no other place to say it */
     for (sup_process *c = sup_processes; c; c = c->next)
-        if (c->generation == mpm_generation && !c->up)
+        if (c->generation == mpm_generation && !c->up) {
+            c->stopping = 1;
             kill(c->pid, SIGKILL); /* it may hang, and serves nobody */
-        else if (c->generation == mpm_generation)
+        } else if (c->generation == mpm_generation) {
             sup_children_stop(c, 0);
+        }
     mpm_generation++;
     fcntl(back, F_SETFD, FD_CLOEXEC);
     upgrade_exec(back, -1);
@@ -161,6 +163,18 @@ static void upgrade_is_late(void)
     if (write(STDERR_FILENO, said, sizeof said - 1) < 0)
         errno = 0;
     upgrade_go_back();
+}
+
+/* The program before this one may have come here from a signal handler: its signal waits still, as does an alarm. */
+static void upgrade_clean_signals(void)
+{
+    sigset_t none;
+
+    BRG_ASSERT(upgrade.taken);
+    if (!sup_signals_end_is_asked())
+        alarm(0);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 static int upgrade_take(process_rec *process)
@@ -179,7 +193,7 @@ static int upgrade_take(process_rec *process)
         main_process_exit(process, 1);
     crash_last_resort(upgrade_go_back);
     sup_signals_reading(1);
-    sup_signals_wait(0);
+    upgrade_clean_signals();
     if (upgrade.back >= 0)
         sup_signals_time_limit(state.limit, upgrade_is_late);
     return 1;
