@@ -64,7 +64,7 @@ static const char *log_parse_tag(apr_pool_t *p, log_item *item, const char *s, i
 {
     char tag[4] = {*s, '\0', '\0', '\0'};
     const ap_log_handler *foreign;
-    const char *named; /* %{asn}C and its siblings, of mod_asn */
+    const char *named, *err; /* named: %{asn}C and its siblings, of mod_asn */
     int default_first = 0;
 
     if (*s == '^' && s[1] && s[2]) {
@@ -82,6 +82,8 @@ static const char *log_parse_tag(apr_pool_t *p, log_item *item, const char *s, i
     } else if (!(item->emit = logconf_item_find(tag, &default_first))) {
         return apr_pstrcat(p, "Unrecognized LogFormat directive %", apr_pstrmemdup(p, s, 1), NULL);
     }
+    if (!item->foreign && !strcmp(tag, "a") && (err = log_client_parse(p, item)))
+        return err;
     if (!item->foreign)
         logconf_stored_find(item, tag);
     item->want_first = want_first >= 0 ? want_first : default_first;

@@ -187,9 +187,53 @@ void log_emit_foreign(log_out *out, request_rec *r, const log_item *item, log_en
     log_out_plain(out, item->foreign(r, item->arg));
 }
 
+/* ---- the client's address ---- */
+
+void log_out_client(log_out *out, const log_item *item, const char *ip, apr_time_t when)
+{
+    const brg_client_mask *mask =
+        item->client == LOG_CLIENT_MASKED ? &item->mask : brg_client_mask_of_logs();
+
+    if (item->client == LOG_CLIENT_PLAIN && !mask)
+        log_out_plain(out, ip);
+    else if (log_out_reserve(out, BRG_CLIENT_MASK_ROOM))
+        out->used += item->client == LOG_CLIENT_SALTED
+                         ? brg_client_salted(ip, when, out->data + out->used)
+                         : brg_client_masked(mask, ip, out->data + out->used);
+}
+
+static const char *log_client_mask(apr_pool_t *p, log_item *item, const char *bits)
+{
+    const char *comma = strchr(bits, ',');
+
+    if (!comma || !brg_client_mask_parse(apr_pstrmemdup(p, bits, (apr_size_t)(comma - bits)),
+                                         comma + 1, &item->mask))
+        return apr_pstrcat(p, "LogFormat: %{", item->arg,
+                           "}a: mask= takes the bits to show of IPv4, a comma, and those of IPv6",
+                           NULL);
+    item->client = LOG_CLIENT_MASKED;
+    return NULL;
+}
+
+/* What stands in braces: c, salt, mask=V4,V6, or two of them with a blank between. Others say nothing, as with Apache. */
+const char *log_client_parse(apr_pool_t *p, log_item *item)
+{
+    const char *rest = item->arg, *word, *err = NULL;
+
+    while (!err && *(word = ap_getword_white(p, &rest)))
+        if (!strcmp(word, "c"))
+            item->of_connection = 1;
+        else if (!strcmp(word, "salt"))
+            item->client = LOG_CLIENT_SALTED;
+        else if (!strncmp(word, "mask=", 5))
+            err = log_client_mask(p, item, word + 5);
+    return err;
+}
+
 LOG_EMIT(log_emit_client_ip)
 {
-    log_out_plain(out, strcmp(item->arg, "c") == 0 ? r->connection->client_ip : r->useragent_ip);
+    log_out_client(out, item, item->of_connection ? r->connection->client_ip : r->useragent_ip,
+                   r->request_time);
 }
 
 LOG_EMIT(log_emit_local_ip)
@@ -197,9 +241,14 @@ LOG_EMIT(log_emit_local_ip)
     log_out_plain(out, r->connection->local_ip);
 }
 
+/* A name would show what the mask hides. */
 LOG_EMIT(log_emit_host)
 {
-    if (strcmp(item->arg, "c") == 0) {
+    if (brg_client_mask_of_logs()) {
+        log_out_client(out, item,
+                       strcmp(item->arg, "c") ? r->useragent_ip : r->connection->client_ip,
+                       r->request_time);
+    } else if (strcmp(item->arg, "c") == 0) {
         log_out_escaped(out,
                         ap_get_remote_host(r->connection, r->per_dir_config, REMOTE_NAME, NULL));
     } else {

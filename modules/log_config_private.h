@@ -15,6 +15,7 @@
 #include "http_config.h"
 #include "ap_expr.h"
 #include "mod_log_config.h"
+#include "brigade/client_mask.h"
 #include "brigade/stored_answer.h"
 
 extern module log_config_module;
@@ -51,6 +52,9 @@ typedef enum log_json {
     LOG_JSON_PART    /**< part of a string */
 } log_json;
 
+/** How an item shows the client's address. */
+typedef enum log_client { LOG_CLIENT_PLAIN, LOG_CLIENT_MASKED, LOG_CLIENT_SALTED } log_client;
+
 struct log_item {
     log_emit_fn *emit;
     log_stored_fn *stored;              /**< NULL: it needs a request_rec */
@@ -62,8 +66,11 @@ struct log_item {
     const int *statuses; /**< restrict to these; NULL: no restriction */
     int statuses_n;
     int statuses_negated;
-    log_json json;  /**< in a format of JSON: what it is there */
-    int want_first; /**< ask the request that came in, not the one that answered */
+    log_client client;
+    brg_client_mask mask; /**< of LOG_CLIENT_MASKED */
+    int of_connection;    /**< of %a: the address that the connection is from */
+    log_json json;        /**< in a format of JSON: what it is there */
+    int want_first;       /**< ask the request that came in, not the one that answered */
 };
 
 /**
@@ -181,6 +188,12 @@ void log_out_escaped_n(log_out *out, const char *s, apr_size_t len);
 /** Append @a s with quotes, backslashes and all but printable ASCII escaped; "-" for NULL. */
 void log_out_escaped(log_out *out, const char *s);
 void log_out_dash(log_out *out);
+
+/** %a and its siblings: the address @a ip as the item, or else LogMaskClient, wants it shown at @a when. */
+void log_out_client(log_out *out, const log_item *item, const char *ip, apr_time_t when);
+
+/** Take what %a has in braces apart. @return NULL, or what is wrong with it */
+const char *log_client_parse(apr_pool_t *p, log_item *item);
 
 /** A number; 0 is a dash. */
 void log_out_number_or_dash(log_out *out, apr_int64_t value);

@@ -53,7 +53,7 @@ void log_stored_foreign(log_out *out, const brg_stored_answer *a, const log_item
  * are logged with a request_rec. */
 LOG_STORED(log_stored_client_ip)
 {
-    log_out_plain_or_dash(out, a->client_ip);
+    log_out_client(out, item, a->client_ip, a->request_time);
 }
 
 LOG_STORED(log_stored_local_ip)
@@ -183,7 +183,7 @@ static const struct {
     log_stored_fn *fn;
     int arg; /* PLAIN: only without one */
 } log_stored_items[] = {
-    {"a", log_stored_client_ip, PLAIN},
+    {"a", log_stored_client_ip, ANY_ARG},
     {"A", log_stored_local_ip, PLAIN},
     {"b", log_stored_bytes_clf, ANY_ARG},
     {"B", log_stored_bytes, ANY_ARG},
@@ -226,7 +226,7 @@ static log_stored_fn *log_stored_of(const char *tag, const char *arg)
 
 void logconf_stored_find(log_item *item, const char *tag)
 {
-    item->stored = log_stored_of(tag, item->arg);
+    item->stored = item->of_connection ? NULL : log_stored_of(tag, item->arg);
     if (item->stored != log_stored_header_in || !*item->arg)
         return;
     item->field = brg_stored_field_id(item->arg, strlen(item->arg));

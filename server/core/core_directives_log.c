@@ -2,6 +2,7 @@
 /* Setters of what goes to the error log. Opening and writing it is log.c's. */
 #include "httpd.h"
 #include "brigade/assert.h"
+#include "brigade/client_mask.h"
 #include "brigade/log_service.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -60,5 +61,23 @@ const char *core_set_error_log(cmd_parms *cmd, void *dir, const char *target, co
     if (brg_log_service_is_named(target) &&
         (error = brg_log_service_parse(cmd->temp_pool, target, &unused)) != NULL)
         return apr_pstrcat(cmd->pool, "ErrorLog ", target, ": ", error, NULL);
+    return NULL;
+}
+
+const char *core_set_log_mask(cmd_parms *cmd, void *dir, const char *v4, const char *v6)
+{
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    brg_client_mask mask;
+
+    if (error)
+        return error;
+    if (!v6 && !strcasecmp(v4, "Off")) {
+        brg_client_mask_set(NULL);
+        return NULL;
+    }
+    if (!v6 || !brg_client_mask_parse(v4, v6, &mask))
+        return "LogMaskClient takes the bits to show of IPv4 (0 to 32) and of IPv6 (0 to 128), or "
+               "Off";
+    brg_client_mask_set(&mask);
     return NULL;
 }

@@ -19,6 +19,7 @@
 #include "core_private.h"
 #include "regex_limits.h"
 #include "log_settings.h"
+#include "brigade/client_mask.h"
 #include "brigade/response_cache.h"
 #include "h1_request.h"
 #include "request_context.h"
@@ -162,6 +163,8 @@ static const command_rec core_commands[] = {
                    "a file, a program behind '|', or syslog"),
     AP_INIT_TAKE12("ErrorLogFormat", log_set_error_format, NULL, RSRC_CONF,
                    "the form of lines in the error log"),
+    AP_INIT_TAKE12("LogMaskClient", core_set_log_mask, NULL, RSRC_CONF,
+                   "bits of IPv4 and of IPv6 that logs show of clients' addresses; or Off"),
     AP_INIT_TAKE1("NameVirtualHost", ap_set_name_virtual_host, NULL, RSRC_CONF, "no longer needed"),
     AP_INIT_TAKE1("LimitRequestLine", core_set_limit_line, NULL, RSRC_CONF,
                   "bytes of a request line"),
@@ -217,6 +220,7 @@ static const command_rec core_commands[] = {
 static int core_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 {
     ap_mutex_init(pconf);
+    brg_client_mask_set(NULL);
     ap_regcomp_set_default_cflags(AP_REG_DEFAULT);
     regex_limit_set(REGEX_LIMIT_DEFAULT);
     ap_mod_status_reqtail = 0;
@@ -241,6 +245,7 @@ static void core_register_hooks(apr_pool_t *p)
     policy_register_hooks(p);
     cache_register_hooks(p);
     h1_register_hooks(p);
+    core_client_salt_register();
     brg_cache_declare(&core_module, request_depends);
 }
 

@@ -65,7 +65,10 @@ core_flag_fn core_set_honor_order, core_set_merge_trailers, core_set_merge_slash
 
 /* core_directives_log.c */
 core_take1_fn core_set_log_level;
-core_take2_fn core_set_error_log;
+core_take2_fn core_set_error_log, core_set_log_mask;
+
+/** Hook of %{salt}a. */
+void core_client_salt_register(void);
 
 /* core_directives_cache.c */
 core_take1_fn core_set_cache_validate, core_set_cache_size, core_set_cache_max_file,

@@ -6,6 +6,7 @@
  */
 #include "crash.h"
 #include "brigade/assert.h"
+#include "brigade/client_mask.h"
 #include "crash_private.h"
 
 #include "httpd.h"
@@ -128,8 +129,10 @@ static void crash_tell_request(int sig)
     if (r && r->connection) {
         crash_put(&t, " on connection ");
         crash_put_number(&t, (unsigned long)r->connection->id);
-        crash_put(&t, " from ");
-        crash_put(&t, r->connection->client_ip);
+        if (!brg_client_mask_of_logs()) {
+            crash_put(&t, " from ");
+            crash_put(&t, r->connection->client_ip);
+        }
     } else if (crash_socket >= 0) {
         crash_put(&t, " on the connection of socket ");
         crash_put_number(&t, (unsigned long)crash_socket);

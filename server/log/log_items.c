@@ -3,6 +3,7 @@
  * many; 0 = nothing to say. */
 #include "log_private.h"
 #include "brigade/assert.h"
+#include "brigade/client_mask.h"
 
 #include "http_protocol.h"
 #include "util_time.h"
@@ -59,11 +60,21 @@ static int log_put_address(char *buf, int buflen, const char *ip, const apr_sock
                         (unsigned)addr->port);
 }
 
+static int log_put_client(char *buf, int buflen, const char *ip, const apr_sockaddr_t *addr)
+{
+    const brg_client_mask *mask = brg_client_mask_of_logs();
+    char masked[BRG_CLIENT_MASK_ROOM];
+
+    if (mask && ip)
+        brg_client_masked(mask, ip, masked);
+    return log_put_address(buf, buflen, mask && ip ? masked : ip, addr);
+}
+
 static int log_item_client(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
 {
     if (info->r && !(arg && *arg == 'c'))
-        return log_put_address(buf, buflen, info->r->useragent_ip, info->r->useragent_addr);
-    return info->c ? log_put_address(buf, buflen, info->c->client_ip, info->c->client_addr) : 0;
+        return log_put_client(buf, buflen, info->r->useragent_ip, info->r->useragent_addr);
+    return info->c ? log_put_client(buf, buflen, info->c->client_ip, info->c->client_addr) : 0;
 }
 
 static int log_item_local(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)

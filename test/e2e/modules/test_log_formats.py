@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import socket
 import time
 
@@ -191,3 +192,59 @@ def test_mistakes_in_names_of_error_logs(serve, target, words):
 def test_mistakes_in_names_of_services(serve, target, words):
     done = serve.unstarted(f'CustomLog "{target}" json\n', FILES).run("-t")
     assert done.returncode and words in done.stderr.decode()
+
+
+def clients_of_both_ways(server):
+    os.utime(server.path("htdocs/a.txt"), (time.time() - 3600,) * 2)
+    for _ in range(3):  # the full way, and from memory
+        for address in ("192.0.2.77", "2001:db8:1234:5678::9", "::ffff:198.51.100.7", "fe80::1"):
+            server.get("/a.txt", [("X-Forwarded-For", address)])
+    return set(lines(server, 12))
+
+
+MASKED = {"192.0.2.0", "2001:db8:1234::", "198.51.100.0", "fe80::"}
+REMOTE = "RemoteIPHeader X-Forwarded-For\nRemoteIPInternalProxy 127.0.0.1\n"
+
+
+def test_addresses_are_masked_by_an_item(serve):
+    server = serve(REMOTE + 'CustomLog @ROOT@/logs/access.log "%{mask=24,48}a %{mask=9,0}a %{c mask=24,48}a"\n', FILES)
+    assert clients_of_both_ways(server) == {"192.0.2.0 192.0.0.0 127.0.0.0", "2001:db8:1234:: :: 127.0.0.0", "198.51.100.0 198.0.0.0 127.0.0.0",
+                                 "fe80:: :: 127.0.0.0"}
+
+
+def test_addresses_are_masked_in_all_logs(serve):
+    server = serve(REMOTE + """LogMaskClient 24 48
+        LogLevel debug
+        CustomLog @ROOT@/logs/access.log "%a"
+        CustomLog @ROOT@/logs/second.log "%h %{c}a %{mask=32,128}a"
+        <Files secret>
+            Require all denied
+        </Files>
+        """, FILES)
+    assert clients_of_both_ways(server) == MASKED
+    assert "192.0.2.0 127.0.0.0 192.0.2.77" in server.read("logs/second.log").decode()
+    server.get("/secret", [("X-Forwarded-For", "203.0.113.99")])
+    server.wait_for_log(r"\[client 203\.0\.113\.0:\d+\] .*denied by")
+    said = server.read("logs/error_log").decode()
+    assert "203.0.113.99" not in said and "127.0.0.1:" not in said.replace("server", "")
+
+
+def test_names_of_clients_for_a_day(serve):
+    server = serve(REMOTE + 'CustomLog @ROOT@/logs/access.log "%{salt}a"\n', FILES)
+    before = clients_of_both_ways(server)
+    assert len(before) == 4 and all(re.fullmatch("[0-9a-f]{16}", name) for name in before)
+    old = set(server.children())
+    server.signal(signal.SIGUSR1)
+    wait_until(lambda: server.children() and not old & set(server.children()), "the processes after the reload")
+    server.get("/a.txt", [("X-Forwarded-For", "::ffff:192.0.2.77")])
+    day = int(time.time()) // 86400
+    after = lines(server, 13)
+    assert after[-1] in before or int(time.time()) // 86400 != day
+
+
+@pytest.mark.parametrize("directive", ["LogMaskClient 33 48", "LogMaskClient 24", "LogMaskClient 24 129", "LogMaskClient 24 4x", "LogMaskClient On",
+                                       'LogFormat "%{mask=24}a" x', 'LogFormat "%{mask=24,200}a" x'])
+def test_a_mask_that_is_none_is_refused(serve, directive):
+    server = serve.unstarted(directive + "\n", FILES)
+    done = server.run("-t")
+    assert done.returncode and b"bits to show of IPv4" in done.stderr
