@@ -79,6 +79,9 @@ static const char *log_parse_tag(apr_pool_t *p, log_item *item, const char *s, i
             (named != tag || !*item->arg))
             item->stored = log_stored_foreign;
         default_first = foreign->want_orig_default;
+    } else if (log_squid_find(item, tag)) {
+        item->want_first = want_first > 0;
+        return NULL;
     } else if (!(item->emit = logconf_item_find(tag, &default_first))) {
         return apr_pstrcat(p, "Unrecognized LogFormat directive %", apr_pstrmemdup(p, s, 1), NULL);
     }

@@ -34,8 +34,8 @@ static const struct {
             "\"http.response.status_code\":%>s,\"http.response.body.bytes\":%B,"
             "\"http.request.referrer\":\"%{Referer}i\",\"user_agent.original\":\"%{User-Agent}i\","
             "\"http.request.id\":\"%{X-Request-Id}i\",\"labels.traceparent\":\"%{traceparent}i\"}"},
-    {"squid",
-     "%{sec}t.%{msec_frac}t %{ms}T %a NONE/%>s %O %m %U%q %u HIER_NONE/- %{Content-Type}o"},
+    {"squid", "%{sec}t.%{msec_frac}t %{ms}T %a %{cache-result}e/%>s %O %m %U%q %u "
+              "%{cache-hierarchy}e %{Content-Type}o"},
 };
 
 const char *log_preset(const char *name)

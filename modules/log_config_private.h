@@ -5,7 +5,7 @@
 /**
  * @file log_config_private.h
  * Parts of mod_log_config: the format language (log_config_format.c), the items it knows
- * (log_config_items.c, log_config_time.c, log_config_memory.c), formats of JSON and those known by name
+ * (log_config_items.c, log_config_time.c, log_config_memory.c, log_config_squid.c), formats of JSON and those known by name
  * (log_config_json.c), items of answers from memory
  * (log_config_stored.c) and the lines made of them (log_config_plan.c), the buffer each thread formats into
  * (log_config_buffer.c), files and pipes (log_config_file.c), the threads that write them
@@ -194,6 +194,9 @@ void log_out_client(log_out *out, const log_item *item, const char *ip, apr_time
 
 /** Take what %a has in braces apart. @return NULL, or what is wrong with it */
 const char *log_client_parse(apr_pool_t *p, log_item *item);
+
+/** Make @a item %{cache-result}e or %{cache-hierarchy}e, which are no variables (log_config_squid.c). @return 0: it is neither */
+int log_squid_find(log_item *item, const char *tag);
 
 /** A number; 0 is a dash. */
 void log_out_number_or_dash(log_out *out, apr_int64_t value);

@@ -5,6 +5,7 @@
 #include "connection.h"
 #include "cache_observed_private.h"
 #include "placement.h"
+#include "request_context.h"
 #include "request_parts.h"
 #include "http_config.h"
 #include "http_protocol.h"
@@ -188,6 +189,7 @@ void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
         return;
     r = request_create(bc->c, head);
     cache_hold(e);
+    request_mark_stored(r);
     observe_fill(r, e, head, sent);
     policy_observe(r);
     bc->consumed += head->head_len; /* as if it were taken already, which the caller does next */

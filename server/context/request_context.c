@@ -11,6 +11,7 @@
 #include "request_context_private.h"
 #include "brigade/assert.h"
 #include "brigade/response_cache.h"
+#include "brigade/stored_answer.h"
 #include "apr_hooks.h"
 #include <stddef.h>
 
@@ -130,6 +131,21 @@ int request_announces(const request_rec *r)
     const request_conf_block *block = request_block_of(r);
 
     return block && block->announces;
+}
+
+void request_mark_stored(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->stored = 1;
+}
+
+BRG_DECLARE(int) brg_request_is_stored(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return block && block->stored;
 }
 
 void request_mark_blocking(request_rec *r)

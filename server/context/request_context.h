@@ -55,6 +55,9 @@ void request_set_announces(request_rec *r, int on);
 /** 1 if it does. */
 int request_announces(const request_rec *r);
 
+/** @a r is made for the log of an answer from memory: brg_request_is_stored(). */
+void request_mark_stored(request_rec *r);
+
 /** The handler of @a r, or of one of its sub-requests, may wait: it is to run on a worker. */
 void request_mark_blocking(request_rec *r);
 

@@ -3,12 +3,15 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import subprocess
 import time
 
 import pytest
 
+import brigade
 from brigade import PATIENCE, wait_until
 
 pytestmark = pytest.mark.only("brigade")
@@ -65,7 +68,7 @@ def test_json_of_ones_own(serve):
 @pytest.mark.parametrize("name,pattern", [
     ("combined", r'127\.0\.0\.1 - - \[[^]]+\] "GET /a\.txt HTTP/1\.1" 200 \d+ "-" "me"'),
     ("vhost_combined", r'localhost:\d+ 127\.0\.0\.1 - - \[[^]]+\] "GET /a\.txt HTTP/1\.1" 200 \d+ "-" "me"'),
-    ("squid", r"\d{10}\.\d{3} \d+ 127\.0\.0\.1 NONE/200 \d+ GET /a\.txt - HIER_NONE/- text/plain")])
+    ("squid", r"\d{10}\.\d{3} \d+ 127\.0\.0\.1 TCP_MISS/200 \d+ GET /a\.txt - HIER_NONE/- text/plain")])
 def test_formats_known_by_name(serve, name, pattern):
     server = serve(f"CustomLog @ROOT@/logs/access.log {name}\n", FILES)
     server.get("/a.txt", [("User-Agent", "me")])
@@ -248,3 +251,60 @@ def test_a_mask_that_is_none_is_refused(serve, directive):
     server = serve.unstarted(directive + "\n", FILES)
     done = server.run("-t")
     assert done.returncode and b"bits to show of IPv4" in done.stderr
+
+
+def over_one_connection(server, requests):
+    """So that one event loop, each of which remembers answers for itself, has all of them: pairs of a target and a field."""
+    last = len(requests) - 1
+    server.raw("".join(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n" + (field and field + "\r\n") +
+                       ("Connection: close\r\n" if i == last else "") + "\r\n" for i, (target, field) in enumerate(requests)).encode())
+
+
+RESULT = 'CustomLog @ROOT@/logs/access.log "%{cache-result}e/%>s %{cache-hierarchy}e"\n'
+
+
+@pytest.mark.parametrize("extra", ["", 'CustomLog @ROOT@/logs/record.log "%{Content-Type}o"\n'])  # the second needs a request_rec
+def test_result_of_our_own_cache(serve, extra):
+    server = serve(RESULT + extra + "<Files secret>\nRequire all denied\n</Files>\n", FILES)
+    os.utime(server.path("htdocs/a.txt"), (time.time() - 3600,) * 2)
+    tag = server.get("/a.txt")["ETag"]
+    over_one_connection(server, [("/a.txt", "")] * 8 + [("/a.txt", f"If-None-Match: {tag}")] * 8 + [("/secret", ""), ("/none", "")])
+    server.raw(b"no request\r\n\r\n")
+    said = lines(server, 20)[1:]
+    assert said[0] == "TCP_MISS/200 HIER_NONE/-"
+    assert said[7] == "TCP_MEM_HIT/200 HIER_NONE/-"
+    assert said[15] == "TCP_IMS_HIT/304 HIER_NONE/-"
+    assert said[16:] == ["TCP_DENIED/403 HIER_NONE/-", "TCP_MISS/404 HIER_NONE/-", "NONE/400 HIER_NONE/-"]
+
+
+CACHE = ["proxy", "proxy_http", "cache", "cache_socache", "socache_shmcb"]
+
+
+@pytest.mark.skipif(not all(os.path.exists(f"{brigade.APACHE_MODULES}/mod_{m}.so") for m in CACHE), reason="Apache's modules are not installed")
+def test_result_of_mod_cache_and_of_proxied_servers(serve):
+    behind = serve('Header set Cache-Control "max-age=600"\n', FILES)
+    server = serve("".join(f"LoadModule {m}_module @MODULES@/mod_{m}.so\n" for m in CACHE) + RESULT + f"""
+        CacheEnable socache /kept/
+        CacheSocache shmcb
+        ProxyPass /kept/ http://127.0.0.1:{behind.port}/
+        ProxyPass /direct/ http://127.0.0.1:{behind.port}/
+        """, FILES)
+    for target in ("/direct/a.txt", "/kept/a.txt", "/kept/a.txt"):
+        assert server.get(target).status == 200
+    assert lines(server, 3) == ["TCP_MISS/200 HIER_DIRECT/127.0.0.1", "TCP_MISS/200 HIER_DIRECT/127.0.0.1", "TCP_HIT/200 HIER_NONE/-"]
+
+
+CALAMARIS = os.environ.get("CALAMARIS") or shutil.which("calamaris")
+
+
+@pytest.mark.skipif(not CALAMARIS, reason="calamaris is not installed")
+def test_calamaris_reads_squids_format(serve):
+    server = serve("CustomLog @ROOT@/logs/access.log squid\n", FILES)
+    os.utime(server.path("htdocs/a.txt"), (time.time() - 3600,) * 2)
+    over_one_connection(server, [("/a.txt", "")] * 10)
+    said = lines(server, 10)
+    hits = sum("TCP_MEM_HIT/200" in line for line in said)
+    assert hits >= 5
+    done = subprocess.run([CALAMARIS, "-a"], input="\n".join(said) + "\n", capture_output=True, text=True, timeout=PATIENCE)
+    assert re.search(r"Total amount parsed:\s+lines\s+10", done.stdout) or re.search(r"parsed[^\n]*\b10\b", done.stdout), done.stdout[:2000]
+    assert re.search(r"TCP_MEM_HIT\s+%d\b" % hits, done.stdout), done.stdout

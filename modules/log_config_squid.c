@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * %{cache-result}e and %{cache-hierarchy}e: what Squid's logs tell of a request in the words that its analysers know.
+ * Caches are the server's own memory, and mod_cache, which tells what it did in variables.
+ */
+#include "log_config_private.h"
+#include "http_protocol.h"
+#include "apr_lib.h"
+#include <strings.h>
+
+static const struct {
+    const char *variable, *result;
+} squid_of_mod_cache[] = {{"cache-hit", "TCP_HIT"},
+                          {"cache-revalidate", "TCP_REFRESH_HIT"},
+                          {"cache-miss", "TCP_MISS"},
+                          {"cache-invalidate", "TCP_MISS"}};
+
+static int squid_is_of(const int *statuses, int status)
+{
+    while (*statuses && *statuses != status)
+        statuses++;
+    return *statuses;
+}
+
+static const char *squid_from_cache(const char *result, int status)
+{
+    return status == HTTP_NOT_MODIFIED ? "TCP_IMS_HIT" : result;
+}
+
+static const char *squid_result(const request_rec *r)
+{
+    static const int unread[] = {400, 408, 413, 414, 417, 431, 501, 505, 0};
+    static const int denied[] = {401, 403, 407, 0};
+
+    if (brg_request_is_stored(r))
+        return squid_from_cache("TCP_MEM_HIT", r->status);
+    for (size_t i = 0; i < sizeof squid_of_mod_cache / sizeof *squid_of_mod_cache; i++)
+        if (apr_table_get(r->subprocess_env, squid_of_mod_cache[i].variable))
+            return i ? squid_of_mod_cache[i].result
+                     : squid_from_cache(squid_of_mod_cache[i].result, r->status);
+    if (r->proxyreq == PROXYREQ_NONE && squid_is_of(denied, r->status))
+        return "TCP_DENIED";
+    if (r->proxyreq == PROXYREQ_NONE && squid_is_of(unread, r->status))
+        return "NONE";
+    return "TCP_MISS";
+}
+
+static void squid_emit_result(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
+{
+    const char *result = squid_result(r);
+
+    log_out_bytes(out, result, strlen(result));
+    if (r->connection->aborted)
+        log_out_bytes(out, "_ABORTED", 8);
+}
+
+static void squid_stored_result(log_out *out, const brg_stored_answer *a, const log_item *item,
+                                log_entry *entry)
+{
+    const char *result = squid_from_cache("TCP_MEM_HIT", a->status);
+
+    log_out_bytes(out, result, strlen(result));
+    if (a->connection->aborted)
+        log_out_bytes(out, "_ABORTED", 8);
+}
+
+/* The host of "proxy:SCHEME://HOST:PORT/..."; of "proxy:unix:PATH|SCHEME://...", too. NULL: no server was asked */
+static const char *squid_host(const request_rec *r, apr_size_t *len)
+{
+    const char *at = r->filename;
+
+    if (apr_table_get(r->subprocess_env, "cache-hit") || !at || strncmp(at, "proxy:", 6) ||
+        !(at = strstr(at, "://")))
+        return NULL;
+    at += 3;
+    *len = *at == '[' ? strcspn(at, "]") + 1 : strcspn(at, ":/?");
+    return *len && *len <= strlen(at) ? at : NULL;
+}
+
+static void squid_emit_hierarchy(log_out *out, request_rec *r, const log_item *item,
+                                 log_entry *entry)
+{
+    apr_size_t len = 0;
+    const char *host = squid_host(r, &len);
+
+    if (!host) {
+        log_out_bytes(out, "HIER_NONE/-", 11);
+        return;
+    }
+    log_out_bytes(out, "HIER_DIRECT/", 12);
+    log_out_escaped_n(out, host, len);
+}
+
+static void squid_stored_hierarchy(log_out *out, const brg_stored_answer *a, const log_item *item,
+                                   log_entry *entry)
+{
+    log_out_bytes(out, "HIER_NONE/-", 11);
+}
+
+int log_squid_find(log_item *item, const char *tag)
+{
+    const int hierarchy = !strcmp(item->arg, "cache-hierarchy");
+
+    if (strcmp(tag, "e") || (!hierarchy && strcmp(item->arg, "cache-result")))
+        return 0;
+    item->emit = hierarchy ? squid_emit_hierarchy : squid_emit_result;
+    item->stored = hierarchy ? squid_stored_hierarchy : squid_stored_result;
+    return 1;
+}
