@@ -112,9 +112,11 @@ BRG_DECLARE(apr_size_t) brg_client_salted(const char *ip, apr_time_t when, char 
     } text = {.day = when / apr_time_from_sec(86400)};
     apr_uint64_t hash;
 
-    if (!masking.key || !mask_bytes(ip, text.address))
+    unsigned n = mask_bytes(ip, text.address);
+
+    if (!masking.key || !n)
         return mask_none(out);
-    hash = apr_siphash24(&text, sizeof text, masking.key);
+    hash = apr_siphash24(&text, sizeof text.day + n, masking.key);
     for (int i = 0; i < 16; i++)
         out[i] = hex[hash >> (60 - 4 * i) & 15];
     out[16] = '\0';
