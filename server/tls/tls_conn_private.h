@@ -116,7 +116,8 @@ extern const struct conn_driver tls_handshake_driver;
 void tls_handshake_message(int sent, int version, int type, const void *data, size_t len, SSL *ssl,
                            void *unused);
 
-/** 1: the ClientHello that was just read leads to a signature that takes long. Threads: the loop's. */
+/** 1: the ClientHello that was just read leads to a signature that takes long; an OCSP response, which the
+ * loop has, is fetched then. Threads: the loop's. */
 int tls_handshake_signs_long(SSL *ssl);
 
 /** Take @a t, which ends, out of the queue for signatures. Threads: the loop's, or after all threads ended */

@@ -186,6 +186,23 @@ static int context_dh(SSL_CTX *ctx, const tls_server_conf *sc, const tls_pair *p
     return tls_context_failed(sc, "The DH parameters are not taken, check", pair->cert_file);
 }
 
+/* Its application data: the certificate whose key takes long to sign with, if there is one. */
+static void context_note_long_key(SSL_CTX *ctx)
+{
+    X509 *current = SSL_CTX_get0_certificate(ctx), *slow = NULL;
+
+    for (int more = SSL_CTX_set_current_cert(ctx, SSL_CERT_SET_FIRST); more;
+         more = SSL_CTX_set_current_cert(ctx, SSL_CERT_SET_NEXT)) {
+        const EVP_PKEY *key = SSL_CTX_get0_privatekey(ctx);
+
+        if (key && EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA &&
+            EVP_PKEY_get_bits(key) >= TLS_SIGN_BITS)
+            slow = SSL_CTX_get0_certificate(ctx);
+    }
+    SSL_CTX_select_current_cert(ctx, current);
+    SSL_CTX_set_app_data(ctx, slow);
+}
+
 static int context_fill(SSL_CTX *ctx, const tls_server_conf *sc, const apr_array_header_t *pairs,
                         OSSL_LIB_CTX *lib, const SSL_CTX *like)
 {
@@ -203,9 +220,10 @@ static int context_fill(SSL_CTX *ctx, const tls_server_conf *sc, const apr_array
     if (context_dh(ctx, sc, &APR_ARRAY_IDX(pairs, 0, tls_pair), lib) ||
         tls_tickets_use(ctx, APR_ARRAY_IDX(pairs, 0, tls_pair).ticket, like))
         return -1;
-    if (context_ciphers(ctx, sc) || tls_clients_verify(ctx, sc))
+    if (context_ciphers(ctx, sc) || tls_clients_verify(ctx, sc) || context_commands(ctx, sc))
         return -1;
-    return context_commands(ctx, sc);
+    context_note_long_key(ctx);
+    return 0;
 }
 
 SSL_CTX *tls_context_make(const tls_server_conf *sc, const apr_array_header_t *pairs,

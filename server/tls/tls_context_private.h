@@ -110,6 +110,10 @@ int tls_staple_is_wanted(const ap_directive_t *node, apr_pool_t *p);
 void tls_staple_begin(tls_server_conf *sc, const apr_array_header_t *pairs, apr_pool_t *p,
                       apr_pool_t *ptemp);
 
+/** Get the response for certificate @a x of @a t, where there is one, and let the handshake have it, on
+ * whatever thread it goes on. Threads: the loop's */
+void tls_staple_fetch(tls_conn *t, const X509 *x);
+
 /** For SSL_CTX_set_tlsext_status_cb(). */
 int tls_staple_status(SSL *ssl, void *unused);
 

@@ -61,7 +61,16 @@ static int read_failed(const tls_server_conf *sc, const char *what, const char *
     return -1;
 }
 
-/* All certificates of a PEM file. @return how many, -1: it cannot be read */
+/* 1 if OpenSSL found no further object, and not one that is damaged. */
+static int is_end_of_file(void)
+{
+    unsigned long error = ERR_peek_last_error();
+
+    return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
+}
+
+/* All certificates of a PEM file. A damaged one spoils it: the file may be written just now.
+ * @return how many, -1: it cannot be read */
 static int read_certificates(apr_array_header_t *to, const char *file, int most, apr_pool_t *p)
 {
     BIO *in = BIO_new_file(file, "r");
@@ -79,8 +88,10 @@ static int read_certificates(apr_array_header_t *to, const char *file, int most,
         n++;
     }
     BIO_free(in);
+    if (n < most && !is_end_of_file())
+        return -1;
     if (n)
-        ERR_clear_error(); /* the end of the file */
+        ERR_clear_error();
     return n;
 }
 

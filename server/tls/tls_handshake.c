@@ -289,18 +289,43 @@ static int signs_nothing(SSL *ssl)
     return has_extension(ssl, TLSEXT_TYPE_psk) || has_extension(ssl, TLSEXT_TYPE_session_ticket);
 }
 
+/* Schemes of ECDSA, of Ed25519 and of Ed448 (RFC 8446, section 4.2.3). */
+static int scheme_is_short(unsigned scheme)
+{
+    return scheme == 0x0403 || scheme == 0x0503 || scheme == 0x0603 || scheme == 0x0807 ||
+           scheme == 0x0808;
+}
+
+/* The client takes the signature of a key that is not RSA: where the server has one, it gets that. */
+static int takes_short_keys(SSL *ssl)
+{
+    const unsigned char *data;
+    size_t len;
+
+    if (!SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_signature_algorithms, &data, &len))
+        return 0;
+    for (size_t i = 2; i + 1 < len; i += 2)
+        if (scheme_is_short((unsigned)data[i] << 8 | data[i + 1]))
+            return 1;
+    return 0;
+}
+
 int tls_handshake_signs_long(SSL *ssl)
 {
-    const tls_conn *t = SSL_get_app_data(ssl);
+    tls_conn *t = SSL_get_app_data(ssl);
     const tls_server_conf *sc = tls_conf_of(t->server);
-    const EVP_PKEY *key = SSL_CTX_get0_privatekey(SSL_get_SSL_CTX(ssl));
+    const X509 *slow = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
 
-    /* Responses of modules, and the protocols that they choose, are asked for on the loop. */
-    return sc->pairs->nelts == 1 && !sc->stapled && !t->bc->loop->prefork && key &&
-           EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA && EVP_PKEY_get_bits(key) >= TLS_SIGN_BITS &&
-           (!tls_others_propose() ||
-            !has_extension(ssl, TLSEXT_TYPE_application_layer_protocol_negotiation)) &&
-           !signs_nothing(ssl);
+    if (!slow || t->bc->loop->prefork || signs_nothing(ssl) ||
+        (sc->pairs->nelts > 1 && takes_short_keys(ssl)))
+        return 0;
+    /* The protocols that modules choose are asked for on the loop. */
+    if (tls_others_propose() &&
+        has_extension(ssl, TLSEXT_TYPE_application_layer_protocol_negotiation))
+        return 0;
+    if (sc->stapled && has_extension(ssl, TLSEXT_TYPE_status_request))
+        tls_staple_fetch(t, slow);
+    return 1;
 }
 
 static void sign_take(tls_conn *t)

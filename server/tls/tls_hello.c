@@ -79,8 +79,10 @@ int tls_hello(SSL *ssl, int *alert, void *unused)
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
     /* A client that is asked for more stays where it is (tls_ask.c); so does one whose ClientHello was read
      * before, by the loop. */
-    if (t->established || t->signs)
+    if (t->established || t->signing)
         return SSL_CLIENT_HELLO_SUCCESS;
+    if (t->signs) /* a second one, which HelloRetryRequest asked for: the signature follows it */
+        return SSL_CLIENT_HELLO_RETRY;
     if (!hello_choose(t)) {
         t->signs = tls_handshake_signs_long(ssl) != 0;
         return t->signs ? SSL_CLIENT_HELLO_RETRY : SSL_CLIENT_HELLO_SUCCESS;

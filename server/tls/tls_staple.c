@@ -168,25 +168,37 @@ static void staple_ask(tls_conn *t, tls_staple *st)
         connection_detach(t->bc);
 }
 
-int tls_staple_status(SSL *ssl, void *unused)
+void tls_staple_fetch(tls_conn *t, const X509 *x)
 {
-    tls_conn *t = SSL_get_app_data(ssl);
-    X509 *x = SSL_get_certificate(ssl);
     unsigned char id[EVP_MAX_MD_SIZE], *copy;
     unsigned n = 0;
     tls_staple *st;
 
-    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
-    /* A later handshake of a connection may run on a worker, and the list is the loop's. */
-    if (t->established || !x || !X509_digest(x, EVP_sha1(), id, &n) || n != STAPLE_ID ||
-        !(st = staple_of(t->loop, id)))
-        return SSL_TLSEXT_ERR_NOACK;
+    BRG_ASSERT(loop_self() == t->bc->loop);
+    if (!X509_digest(x, EVP_sha1(), id, &n) || n != STAPLE_ID || !(st = staple_of(t->loop, id)))
+        return;
     if (st->until <= t->bc->loop->monotonic)
         staple_ask(t, st);
-    if (!st->len || !(copy = OPENSSL_memdup(st->der, (size_t)st->len)))
+    if (st->len && (copy = OPENSSL_memdup(st->der, (size_t)st->len)) != NULL)
+        SSL_set_tlsext_status_ocsp_resp(t->ssl, copy, st->len);
+}
+
+int tls_staple_status(SSL *ssl, void *unused)
+{
+    tls_conn *t = SSL_get_app_data(ssl);
+    const X509 *x = SSL_get_certificate(ssl);
+    const unsigned char *der;
+
+    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
+    /* A later handshake of a connection may run on a worker, and the list is the loop's. */
+    if (t->established || !x)
         return SSL_TLSEXT_ERR_NOACK;
-    SSL_set_tlsext_status_ocsp_resp(ssl, copy, st->len);
-    return SSL_TLSEXT_ERR_OK;
+    if (!t->signs)
+        tls_staple_fetch(t, x);
+    else if (x != SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)))
+        return SSL_TLSEXT_ERR_NOACK; /* what was fetched is for another certificate */
+    return SSL_get_tlsext_status_ocsp_resp(ssl, &der) > 0 ? SSL_TLSEXT_ERR_OK
+                                                          : SSL_TLSEXT_ERR_NOACK;
 }
 
 void tls_staple_end(tls_loop *loop)

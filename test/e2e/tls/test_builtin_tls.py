@@ -2,6 +2,7 @@
 """TLS of the server's own: virtual hosts by SNI, protocols, clients' certificates, variables, limits. What any TLS server
 does is in test_mod_ssl.py, which runs with the built-in module too."""
 import os
+import re
 import shutil
 import signal
 import socket
@@ -393,6 +394,53 @@ def test_large_keys(serve, bits, version):
     for c in silent:
         assert c.recv(3) == b"\x16\x03\x03"  # ServerHello
         c.close()
+
+
+LONG = """
+BuiltinModule ssl_module On
+EventLoops 1
+ServerProcesses 1
+SSLEngine on
+SSLOpenSSLConfCmd Groups P-384:X25519
+SSLCertificateFile @ROOT@/conf/rsa.pem
+SSLCertificateKeyFile @ROOT@/conf/rsa.key
+SSLCertificateFile @ROOT@/conf/ec.pem
+SSLCertificateKeyFile @ROOT@/conf/ec.key
+"""
+
+
+def test_long_signatures_beside_a_short_key(serve):
+    """A client that takes RSA alone has a worker sign, and so has one that needs a HelloRetryRequest; others have the loop sign with the
+    short key. Told by the CPU time of the threads: one of RSA-3072 takes 1.5 ms."""
+    s = serve.unstarted(LONG, {"a.txt": "text\n"}, modules=())
+    for name, key in (("rsa", ["rsa:3072"]), ("ec", ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"])):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", *key, "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", s.path(f"conf/{name}.key"),
+                        "-out", s.path(f"conf/{name}.pem")], check=True, capture_output=True)
+    start(s)
+    pid = s.children()[0]
+
+    def spent():
+        out = {}
+        for tid in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{tid}/schedstat", encoding="ascii") as f:
+                out[tid] = int(f.read().split()[0])
+        return out
+
+    def shares(*options):
+        """CPU time of the loop, and of threads that signatures began; who signed."""
+        before = spent()
+        for _ in range(4):
+            out = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{s.port}", *options], input=b"", capture_output=True, timeout=brigade.PATIENCE).stdout
+        return {tid: (t - before.get(tid, 0)) / 1e6 for tid, t in spent().items()}, re.search(rb"Peer signature type: (\S+)", out)[1]
+
+    both, signed = shares()
+    assert signed == b"ECDSA" and len(both) == len(spent())
+    threads = set(spent())
+    rsa = ["-sigalgs", "rsa_pss_rsae_sha256:RSA+SHA256"]
+    for options in ([*rsa, "-groups", "P-384"], [*rsa, "-groups", "X448:P-384"]):
+        by, signed = shares(*options)
+        worker = sum(t for tid, t in by.items() if tid not in threads)
+        assert signed == b"RSA-PSS" and worker > 4 * 0.6, by
 
 
 def client_hello(version):

@@ -288,3 +288,12 @@ def test_certificates_of_mod_md_are_shown(serve):
     out = server.run("-t", "-D", "DUMP_CERTS").stdout
     assert re.search(rb"domains/md.test/pubcert.pem\n +md.test:\d+: .*names md.test, issued by .*, (39|40) days left", out), out
     assert out.count(b"pubcert.pem") == 1
+
+
+def test_damaged_chain(serve):
+    """A chain that ends in the middle of a certificate, as a file that is written just now does, is not taken for a short one."""
+    site = Site(serve)
+    with open(site.server.path("made/ec.pem"), "ab") as f, open(site.server.path("made/ca.pem"), "rb") as ca:
+        f.write(ca.read()[:300])
+    done = site.server.run("-t")
+    assert done.returncode and b"AH02561: Failed to configure certificate, check " in done.stderr and b"made/ec.pem" in done.stderr

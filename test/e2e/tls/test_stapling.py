@@ -33,11 +33,11 @@ MDStapleOthers on
 """
 
 
-def site(serve, everywhere="", responder=None):
+def site(serve, everywhere="", responder=None, key=()):
     tls = brigade.free_port()
     server = serve.unstarted(CONFIG.replace("@TLS@", str(tls)).replace("@GLOBAL@", everywhere), {"x.txt": "x\n"}, modules=())
     authority = TLSAuthority(server.path("made"))
-    made = authority.make("a.test", "a", extensions=f"authorityInfoAccess=OCSP;URI:http://127.0.0.1:{responder}\n" if responder else "")
+    made = authority.make("a.test", "a", *key, extensions=f"authorityInfoAccess=OCSP;URI:http://127.0.0.1:{responder}\n" if responder else "")
     with open(made["cert"], "ab") as f, open(server.path("made/ca.pem"), "rb") as ca:
         f.write(ca.read())
     server.tls = tls
@@ -52,9 +52,10 @@ def stapled(server, *options):
 
 
 @pytest.mark.skipif(not os.path.exists(f"{brigade.APACHE_MODULES}/mod_md.so"), reason="mod_md is not installed")
-def test_responses_of_mod_md(serve):
+@pytest.mark.parametrize("key", [(), [("rsa", "rsa_keygen_bits:3072")]], ids=["signed by the loop", "signed by a worker"])
+def test_responses_of_mod_md(serve, key):
     port = brigade.free_port()
-    server = site(serve, MD, port)
+    server = site(serve, MD, port, key)
     folder = server.path("made/")
     with open(server.path("logs/responder"), "wb") as log:
         responder = subprocess.Popen(["openssl", "ocsp", "-index", folder + "index", "-port", str(port), "-rsigner", folder + "ca.pem", "-rkey",
