@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The figures as JSON: names, labels and units are those of the text formats. */
 #include "metrics_private.h"
+#include "status_networks.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -76,5 +77,7 @@ void metrics_write_json(request_rec *r, const brg_figures *f)
     }
     ap_rputs("],\n\"requests\":[", r);
     json_requests(r, f);
-    ap_rputs("]}\n", r);
+    ap_rputs("]", r);
+    status_networks_write_json(r);
+    ap_rputs("}\n", r);
 }

@@ -16,6 +16,10 @@
 /** Prometheus text format 0.0.4; @a open: OpenMetrics 1.0. */
 void metrics_write_text(request_rec *r, const brg_figures *f, int open);
 
+/** The two lines in front of a family's samples. */
+void metrics_family(request_rec *r, const char *family, const char *type, const char *help,
+                    int open);
+
 /** The same figures as JSON. */
 void metrics_write_json(request_rec *r, const brg_figures *f);
 

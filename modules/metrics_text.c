@@ -5,6 +5,7 @@
  */
 #include "metrics_private.h"
 #include "status_certificates.h"
+#include "status_networks.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -12,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void text_family(request_rec *r, const char *family, const char *type, const char *help,
-                        int open)
+void metrics_family(request_rec *r, const char *family, const char *type, const char *help,
+                    int open)
 {
     const size_t len = strlen(family), total = strlen(METRICS_TOTAL);
     const char *name = family;
@@ -31,8 +32,8 @@ static void text_figures(request_rec *r, const brg_figures *f, int open)
         const brg_figure *row = brg_figure_of(i);
 
         if (strcmp(row->family, before))
-            text_family(r, row->family, row->kind == BRG_COUNTER ? "counter" : "gauge", row->help,
-                        open);
+            metrics_family(r, row->family, row->kind == BRG_COUNTER ? "counter" : "gauge",
+                           row->help, open);
         before = row->family;
         ap_rputs(row->family, r);
         if (row->labels)
@@ -77,7 +78,7 @@ static void text_histograms(request_rec *r, const brg_figures *f, int open)
         const brg_figure *row = brg_took_of(i);
 
         if (strcmp(row->family, before))
-            text_family(r, row->family, "histogram", row->help, open);
+            metrics_family(r, row->family, "histogram", row->help, open);
         before = row->family;
         text_histogram(r, row, &f->took[i]);
     }
@@ -85,8 +86,8 @@ static void text_histograms(request_rec *r, const brg_figures *f, int open)
 
 static void text_requests(request_rec *r, const brg_figures *f, int open)
 {
-    text_family(r, "brigade_http_requests_total", "counter",
-                "Requests by virtual host, protocol and class of their status.", open);
+    metrics_family(r, "brigade_http_requests_total", "counter",
+                   "Requests by virtual host, protocol and class of their status.", open);
     for (int host = 0; host < BRG_FIGURE_HOSTS; host++)
         for (int protocol = 0; protocol < BRG_PROTOCOLS_N; protocol++)
             for (int class = 0; class < BRG_CLASSES_N; class ++) {
@@ -111,6 +112,7 @@ void metrics_write_text(request_rec *r, const brg_figures *f, int open)
     text_histograms(r, f, open);
     text_requests(r, f, open);
     status_certificates_write(r);
+    status_networks_write_text(r, open);
     if (open)
         ap_rputs("# EOF\n", r);
 }

@@ -6,6 +6,7 @@
 #include "status_private.h"
 #include "metrics_private.h"
 #include "status_certificates.h"
+#include "status_networks.h"
 #include "status_filters.h"
 #include "status_memory.h"
 #include "http_config.h"
@@ -124,6 +125,7 @@ static void status_register_hooks(apr_pool_t *p)
     status_memory_register(p);
     status_filters_register(p);
     status_certificates_register(p);
+    status_networks_register(p);
     brg_nonblocking_declare(&status_module);
 }
 

@@ -28,7 +28,7 @@ def table(text):
     yield "|---|---|---|---|"
     for name, (kind, about) in families.items():
         said = labels.get(name, {})
-        if name.startswith(("brigade_http_requests", "brigade_certificate")):
+        if name.startswith(("brigade_http_requests", "brigade_certificate", "brigade_asn")):
             said = {label: [] for label in said}
         words = ", ".join(label + (": " + ", ".join(f"`{v}`" for v in dict.fromkeys(values)) if values else "")
                           for label, values in said.items())

@@ -138,6 +138,32 @@ typedef struct brg_status_certificate {
 APR_DECLARE_OPTIONAL_FN(int, brg_status_certificate_get,
                         (int n, apr_pool_t *p, brg_status_certificate *out));
 
+/** A source of networks (ASTable). Each number is right by itself. */
+typedef struct brg_status_network_source {
+    const char *name;    /**< "file /etc/networks.txt", "bgp 192.0.2.1" */
+    const char *state;   /**< of a session as RFC 4271 names it; "read" or "not read" of a file */
+    const char *trouble; /**< why the last session or attempt ended; "" */
+    int up;              /**< the session is established, or the file was read */
+    uint32_t routes[2];  /**< of IPv4, of IPv6 */
+    uint64_t times;      /**< sessions that were established, or files that were read */
+    uint64_t updates;    /**< messages UPDATE that came */
+    uint64_t faulty;     /**< of these, such as were taken for withdrawals */
+    apr_time_t since;    /**< of the state; 0: never */
+    apr_time_t last_update; /**< of the routes; 0: never */
+} brg_status_network_source;
+
+/**
+ * Optional function of asn_module: look at one source.
+ * @param n  from 0
+ * @param p  for what @a out points to
+ * @return 1: @a out is filled; 0: there are no more
+ */
+APR_DECLARE_OPTIONAL_FN(int, brg_status_network_source_get,
+                        (int n, apr_pool_t *p, brg_status_network_source *out));
+
+/** Optional function of asn_module: bytes of the table of networks. */
+APR_DECLARE_OPTIONAL_FN(apr_size_t, brg_status_network_table_bytes, (void));
+
 /**
  * The letter by which Apache's status page shows a worker_score's status: "_SRWKDCLGI." in its
  * order.

@@ -105,9 +105,10 @@ const char *asn_client_text(const apr_sockaddr_t *address, asn_what what, apr_po
 /** 1 if there is a table with routes; if not, that is logged once in this process. */
 int asn_client_ready(const request_rec *r);
 
-/* ---- asn_require.c, asn_log.c ---- */
+/* ---- asn_require.c, asn_log.c, asn_status.c ---- */
 
 void asn_require_register(apr_pool_t *p);
 void asn_log_register(apr_pool_t *pconf);
+void asn_status_register(void);
 
 #endif

@@ -224,6 +224,7 @@ static void asn_register_hooks(apr_pool_t *p)
     ap_hook_expr_lookup(asn_lookup_variable, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_fixups(asn_fixups, NULL, NULL, APR_HOOK_FIRST);
     asn_require_register(p);
+    asn_status_register();
     brg_cache_declare(&asn_module, asn_depends);
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ASTable bgp: routes from BIRD, from a router that does things wrong, and what stays when sessions end."""
+import json
 import os
 import signal
 import socket
@@ -75,6 +76,26 @@ def test_routes_come_and_go(serve, router):
     becomes(server, "198.51.100.200", "64998 198.51.100.128/25 64512 64998 -")
     assert net(server, "203.0.113.1") == "- - - -"
     of_one(server)
+
+
+def test_figures(serve, router):
+    server = start(serve, f"port={router.port}", "<Location /m>\nSetHandler metrics\n</Location>\n<Location /s>\nSetHandler server-status\n</Location>\n")
+    s = router.take()
+    s.send(ONE, update("192.0.2.0/24", attributes=b""), END_OF_RIB)
+    of_one(server)
+    text = server.get("/m").body.decode()
+    for line in ('up{source="bgp 127.0.0.1"} 1', 'begins_total{source="bgp 127.0.0.1"} 1'):
+        assert "brigade_asn_source_" + line in text
+    for line in ('routes{source="bgp 127.0.0.1",family="ipv4"} 2', 'updates_total{source="bgp 127.0.0.1"} 4',
+                 'updates_faulty_total{source="bgp 127.0.0.1"} 1'):
+        assert "brigade_asn_" + line in text
+    source = json.loads(server.get("/m", [("Accept", "application/json")]).body)["networks"]["sources"][0]
+    assert (source["state"], source["ipv4"], source["trouble"]) == ("Established", 2, "")
+    s.send(message(NOTIFICATION, b"\x06\x04"))
+    says(server, "session ended")
+    page = wait_until(lambda: b"administrative reset (6/4)" in (body := server.get("/s").body) and body, "the page")
+    assert b"Networks of clients" in page and b"<td>bgp 127.0.0.1</td>" in page
+    assert b"Networks bgp 127.0.0.1: " in server.get("/s?auto").body
 
 
 def test_reload_keeps_the_session(serve, router):

@@ -216,6 +216,7 @@ def check_manual(server):
 def test_tls_and_http2_are_told_apart(serve):
     tls = brigade.free_port()
     server = serve.unstarted(f"""Listen 127.0.0.1:{tls}
+        ASTable bgp 127.0.0.1 asn=65000 peer-asn=65001
         SSLCertificateFile @ROOT@/conf/cert.pem
         SSLCertificateKeyFile @ROOT@/conf/key.pem
         <VirtualHost *:{tls}>
