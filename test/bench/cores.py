@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Requests per second, processor time per request and balance of connections with one and two event loops and processes.
+
+    BRIGADE=out/release/brigade test/bench/cores.py [--seconds 5] [--connections 64]
+
+Needs wrk. A stored file of 10 KiB is asked for over connections that are kept alive. What is shown for each setting:
+requests per second, processor time of the server per request (user and system, microseconds), and how the connections of
+the client lie on the event loops: most and fewest on one loop, as the kernel tells them of each epoll set. On a machine
+with two processors the client and the server share them: the rate tells little there, time per request what it is about.
+"""
+import argparse
+import glob
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+# (EventLoops of each process, ServerProcesses)
+SETTINGS = [(1, 1), (2, 1), (1, 2), (2, 2)]
+CONFIG = """ServerName localhost
+ServerRoot {root}
+Listen 127.0.0.1:{port}
+PidFile {root}/pid
+ErrorLog {root}/error_log
+TypesConfig {root}/mime.types
+EventLoops {loops}
+ServerProcesses {processes}
+MaxKeepAliveRequests 0
+KeepAliveTimeout 60
+DocumentRoot {root}/htdocs
+<Directory {root}/htdocs>
+Require all granted
+</Directory>
+"""
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8") as f:
+            return f.read()
+    except OSError:
+        return ""
+
+
+def processes_of(parent):
+    """The process and all that come of it."""
+    found = [parent]
+    for pid in found:
+        for children in glob.glob(f"/proc/{pid}/task/*/children"):
+            found += [int(child) for child in read(children).split()]
+    return found
+
+
+def processor_seconds(pids):
+    ticks = 0
+    for pid in pids:
+        fields = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12]) if fields else 0
+    return ticks / TICKS
+
+
+def established(port):
+    """Inodes of the server's ends of connections to the port."""
+    rows = [row.split() for row in read("/proc/net/tcp").splitlines()[1:]]
+    return {row[9] for row in rows if row[3] == "01" and int(row[1].split(":")[1], 16) == port}
+
+
+def connections_by_loop(pids, port):
+    """How many connections each epoll set holds; sets that hold no listening socket and no connection are none of a loop."""
+    inodes, counts = established(port), []
+    for pid in pids:
+        sockets = {}
+        for fd in glob.glob(f"/proc/{pid}/fd/*"):
+            try:
+                sockets[os.path.basename(fd)] = os.readlink(fd)
+            except OSError:
+                continue
+        ours = {fd for fd, to in sockets.items() if to[8:-1] in inodes and to.startswith("socket:")}
+        for fd in (fd for fd, to in sockets.items() if to == "anon_inode:[eventpoll]"):
+            held = set(re.findall(r"^tfd:\s*(\d+)", read(f"/proc/{pid}/fdinfo/{fd}"), re.M))
+            counts.append(len(held & ours))
+    return counts
+
+
+def balance(counts, loops):
+    """The sets with most connections are the loops'; a loop without any counts as none."""
+    counts = sorted(counts, reverse=True)[:loops]
+    counts += [0] * (loops - len(counts))
+    return counts[0], counts[-1]
+
+
+def started(program, root, port, loops, processes):
+    with open(f"{root}/httpd.conf", "w", encoding="utf-8") as f:
+        f.write(CONFIG.format(root=root, port=port, loops=loops, processes=processes))
+    server = subprocess.Popen([program, "-D", "FOREGROUND", "-f", f"{root}/httpd.conf"], stderr=subprocess.PIPE)
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return server
+        except OSError:
+            if server.poll() is not None:
+                sys.exit(server.stderr.read().decode())
+            time.sleep(0.05)
+    server.kill()
+    sys.exit("the server does not listen")
+
+
+def load(port, connections, seconds):
+    return subprocess.Popen(["wrk", "-t1", f"-c{connections}", f"-d{seconds}", f"http://127.0.0.1:{port}/10k.bin"],
+                            stdout=subprocess.PIPE, text=True)
+
+
+def measured(program, loops, processes, arguments):
+    with tempfile.TemporaryDirectory(prefix="brigade-cores-") as root:
+        os.chmod(root, 0o755)
+        os.mkdir(f"{root}/htdocs")
+        with open(f"{root}/htdocs/10k.bin", "wb") as f:
+            f.write(b"x" * 10240)
+        open(f"{root}/mime.types", "w", encoding="utf-8").close()
+        port = free_port()
+        server = started(program, root, port, loops, processes)
+        try:
+            load(port, arguments.connections, 1).communicate(timeout=60)
+            pids = processes_of(server.pid)
+            before = processor_seconds(pids)
+            client = load(port, arguments.connections, arguments.seconds)
+            time.sleep(arguments.seconds / 2)
+            counts = connections_by_loop(pids, port)
+            text = client.communicate(timeout=arguments.seconds + 60)[0]
+            spent = processor_seconds(pids) - before
+        finally:
+            server.send_signal(signal.SIGTERM)
+            try:
+                server.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                server.kill()
+    requests = int(re.search(r"(\d+) requests in", text).group(1))
+    rate = float(re.search(r"Requests/sec:\s*([\d.]+)", text).group(1))
+    return rate, spent * 1e6 / requests, balance(counts, loops * processes)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--connections", type=int, default=64)
+    arguments = parser.parse_args()
+    if not shutil.which("wrk"):
+        sys.exit("wrk is needed (Debian: wrk)")
+    program = os.path.abspath(os.environ.get("BRIGADE", "out/release/brigade"))
+    print(f"{'loops':>5} {'processes':>9} {'requests/s':>11} {'us/request':>11} {'most':>6} {'fewest':>6}   load {os.getloadavg()[0]:.1f}")
+    for loops, processes in SETTINGS:
+        rate, cost, (most, fewest) = measured(program, loops, processes, arguments)
+        print(f"{loops:5} {processes:9} {rate:11.0f} {cost:11.2f} {most:6} {fewest:6}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
