@@ -187,6 +187,7 @@ def test_a_connection_without_a_place_on_the_status_page_takes_one_that_becomes_
             held[65].expect(HEADERS, stream=stream)
         brigade.wait_until(lambda: totals() == [0] * 63 + [2], "the place of the first")
     server.stop()
-    with one_loop(serve, CONFIG + STATUS + "ExtendedStatus Off\n", files=FILES) as server, Connection(server.port) as c:
+    server = one_loop(serve, CONFIG + STATUS + "ExtendedStatus Off\n", files=FILES)
+    with Connection(server.port) as c:
         c.expect(SETTINGS)
         assert process()["http2"]["connections"] == 1 and "http2_connections" not in process()
