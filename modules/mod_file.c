@@ -314,9 +314,10 @@ static int file_has_digest(const request_rec *r)
     return core->content_md5 == FILE_DIGEST_ON;
 }
 
-static int file_digest_waits(request_rec *r)
+/* The file has to be read for a field of the response. @return 1: a worker does it */
+static int file_digest_waits(request_rec *r, int tag_waits)
 {
-    return file_has_digest(r) && brg_request_rerun_on_worker(r);
+    return (tag_waits || file_has_digest(r)) && brg_request_rerun_on_worker(r);
 }
 
 static void file_set_digest(request_rec *r, apr_file_t *file)
@@ -328,7 +329,7 @@ static void file_set_digest(request_rec *r, apr_file_t *file)
 static int file_handler(request_rec *r)
 {
     apr_file_t *file;
-    int status;
+    int status, tag_waits;
 
     ap_allow_standard_methods(r, MERGE_ALLOW, M_GET, M_OPTIONS, M_POST, -1);
     if ((status = ap_discard_request_body(r)) != OK)
@@ -339,11 +340,14 @@ static int file_handler(request_rec *r)
         return status == FILE_RERUN ? OK : status;
     if (r->finfo.size == 0 && (status = file_unsized(r, file)) != DECLINED)
         return status;
-    if (file_digest_waits(r))
+    tag_waits = brg_etag_waits(r, file);
+    if (file_digest_waits(r, tag_waits))
         return OK;
     ap_update_mtime(r, r->finfo.mtime);
     ap_set_last_modified(r);
-    ap_set_etag(r);
+    if (!tag_waits ||
+        !brg_thread_is_loop()) /* an included file, whose tag nobody sees, stops no loop */
+        ap_set_etag_fd(r, file);
     ap_set_accept_ranges(r);
     ap_set_content_length(r, r->finfo.size);
     file_set_digest(r, file);

@@ -62,6 +62,13 @@ BRG_DECLARE(int) brg_folder_may_hang(const char *path);
  */
 BRG_DECLARE(void) brg_request_let_lookups_fail(request_rec *r);
 
+/**
+ * 1 if the entity tag of r's file takes reading all of @a file: FileETag has Digest, and the digest of this version of the file
+ * is not known to this process. For a handler that then calls brg_request_rerun_on_worker(), or leaves the tag out on a loop.
+ * Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(int) brg_etag_waits(const request_rec *r, apr_file_t *file);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,7 @@
  */
 #include "http_error.h"
 #include "core_settings.h"
+#include "http_digest.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "apr_base64.h"
@@ -13,12 +14,12 @@
 #include "apr_sha1.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/files.h"
 #include <string.h>
 
 APLOG_USE_MODULE(core);
 
 #define ETAG_HEX_MAX 16
-#define ETAG_READ_BYTES 8192
 
 static etag_components_t etag_components(const request_rec *r)
 {
@@ -42,31 +43,15 @@ static char *etag_hex(char *p, apr_uint64_t n)
     return p;
 }
 
-/* 1 and base64 in out (29 bytes), the file's position as it was; 0 if the file cannot be read. */
-static int etag_digest_of(apr_file_t *fd, char *out)
+/* 1 and base64 in out (29 bytes); 0 if the file cannot be read. */
+static int etag_digest_of(apr_file_t *file, apr_time_t now, char *out)
 {
-    apr_off_t begin = 0, here = 0;
     unsigned char digest[APR_SHA1_DIGESTSIZE];
-    char buf[ETAG_READ_BYTES];
-    apr_sha1_ctx_t sha;
-    apr_size_t n;
-    apr_status_t rv;
+    apr_os_file_t fd;
 
-    BRG_ASSERT(fd && out);
-    if (apr_file_seek(fd, APR_CUR, &here) != APR_SUCCESS ||
-        apr_file_seek(fd, APR_SET, &begin) != APR_SUCCESS)
+    BRG_ASSERT(file && out);
+    if (apr_os_file_get(&fd, file) != APR_SUCCESS || !http_digest_of(fd, now, digest))
         return 0;
-    apr_sha1_init(&sha);
-    do {
-        n = sizeof(buf);
-        rv = apr_file_read(fd, buf, &n);
-        if (n && (rv == APR_SUCCESS || APR_STATUS_IS_EOF(rv)))
-            apr_sha1_update_binary(&sha, (unsigned char *)buf, (unsigned)n);
-    } while (rv == APR_SUCCESS);
-    apr_file_seek(fd, APR_SET, &here);
-    if (!APR_STATUS_IS_EOF(rv))
-        return 0;
-    apr_sha1_final(digest, &sha);
     apr_base64_encode_binary(out, digest, sizeof(digest));
     return 1;
 }
@@ -78,16 +63,28 @@ static int etag_digest(request_rec *r, etag_rec *er, char *out)
 
     BRG_ASSERT(er && out);
     if (fd)
-        return etag_digest_of(fd, out);
+        return etag_digest_of(fd, er->request_time, out);
     if (!er->pathname ||
         apr_file_open(&fd, er->pathname, APR_READ | APR_BINARY, 0, r->pool) != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, APLOGNO(10251) "Make etag: could not open %s",
                       er->pathname ? er->pathname : "(no file)");
         return 0;
     }
-    ok = etag_digest_of(fd, out);
+    ok = etag_digest_of(fd, er->request_time, out);
     apr_file_close(fd);
     return ok;
+}
+
+int brg_etag_waits(const request_rec *r, apr_file_t *file)
+{
+    unsigned char digest[APR_SHA1_DIGESTSIZE];
+    file_identity id;
+    apr_os_file_t fd;
+
+    if (!(etag_components(r) & ETAG_DIGEST) || apr_table_get(r->notes, "no-etag"))
+        return 0;
+    return apr_os_file_get(&fd, file) != APR_SUCCESS || file_identity_take(&id, fd, NULL) ||
+           !http_digest_find(&id, digest);
 }
 
 static char *etag_with(request_rec *r, const char *weak, const char *opaque, const char *variants)
@@ -123,6 +120,8 @@ AP_DECLARE(char *) ap_make_etag_ex(request_rec *r, etag_rec *er)
         return apr_pstrdup(r->pool, ""); /* the note is a filter's, which will change the body */
     if ((bits & ETAG_DIGEST) && er->finfo->filetype == APR_REG && etag_digest(r, er, opaque))
         return etag_with(r, "", opaque, er->vlist_validator);
+    if ((bits & ETAG_DIGEST) && !(bits & ETAG_ALL) && er->finfo->filetype == APR_REG)
+        return apr_pstrdup(r->pool, ""); /* nothing is known of what is in the file */
     /* A file that changed within the last second may change again without its time showing it. */
     if (er->request_time - er->finfo->mtime <= APR_USEC_PER_SEC)
         weak = 1;
