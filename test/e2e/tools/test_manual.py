@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT / "build/tools"))
 import manual  # noqa: E402
 
 MODULES = manual.read_all()
+README = re.findall(r"```apache\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
 pytestmark = pytest.mark.only("brigade")
 
 
@@ -55,6 +56,18 @@ def test_examples_are_taken(tmp_path, module):
     alone = [(name, run(tmp_path, [part])) for name, part in parts]
     wrong = [(name, done.stderr[-300:]) for name, done in alone if done.returncode != 0]
     assert not wrong, "\n".join(f"{name}: {error}" for name, error in wrong)
+
+
+@pytest.mark.parametrize("n", range(len(README)))
+def test_examples_of_the_readme(tmp_path, n):
+    """They can be copied as they stand; files and modules that they name may be missing here."""
+    text = README[n].replace("/opt/brigade", str(tmp_path))
+    head = "" if "Listen" in text else "Listen 127.0.0.1:1\n"
+    (tmp_path / "logs").mkdir()
+    conf = tmp_path / "r.conf"
+    conf.write_text(f"ServerRoot {tmp_path}\nTypesConfig /dev/null\nServerName r\n{head}{text}")
+    done = subprocess.run([BINARY, "-d", tmp_path, "-t", "-D", "LENIENT", "-f", conf], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 or re.search("not readable|No such file|cannot be opened|cannot be read|does not exist", done.stderr), done.stderr
 
 
 def test_entries_in_the_terminal():
