@@ -57,8 +57,10 @@ typedef struct tls_loop {
     tls_kdf *kdf;
     SSL *shared[TLS_SHARED]; /**< see tls_share() */
     int shared_next;
-    struct tls_view *views;                   /**< see tls_view_set() */
-    int signing;                              /**< connections whose signature a worker makes */
+    struct tls_view *views; /**< see tls_view_set() */
+    int signing;            /**< connections whose signature a worker makes */
+    apr_time_t
+        refused_at; /**< when a session was offered that could not be taken up, and the loop signed */
     struct tls_conn *sign_first, **sign_tail; /**< those that wait for it */
 } tls_loop;
 
@@ -92,6 +94,7 @@ typedef struct tls_conn {
     struct tls_conn *sign_next; /**< with t->queues */
     unsigned signs : 1;         /**< its ClientHello was left to a worker */
     unsigned queues : 1;        /**< for that */
+    unsigned offers : 1;        /**< it was not: the client offers a session */
     unsigned signing : 1;       /**< it is one of tls_loop.signing */
     unsigned waits : 1;    /**< the rest of the handshake is a worker's: it may wait for others */
     unsigned generous : 1; /**< a certificate of an unknown authority counts (optional_no_ca) */

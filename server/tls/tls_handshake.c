@@ -214,9 +214,19 @@ static int step_make(tls_conn *t)
 
 static void handshake_sign(brg_conn *bc);
 
+/* The loop answered a client that offered a session, with a key that takes long. */
+static void step_answered(tls_conn *t)
+{
+    t->offers = 0;
+    if (!SSL_session_reused(t->ssl))
+        t->loop->refused_at = t->bc->loop->monotonic;
+}
+
 static void step_ends(brg_conn *bc, int step)
 {
     BRG_ASSERT(loop_self() == bc->loop && bc->state == CONN_HEAD);
+    if (((tls_conn *)bc->below)->offers)
+        step_answered(bc->below);
     switch (step) {
     case STEP_DONE:
         handshake_succeeded(bc);
@@ -283,10 +293,17 @@ static int has_extension(SSL *ssl, unsigned type)
     return SSL_client_hello_get0_ext(ssl, type, &data, &len) && len;
 }
 
-/* A session is likely to be taken up. */
-static int signs_nothing(SSL *ssl)
+#define SIGN_DISTRUST apr_time_from_sec(10)
+
+/* A session is likely to be taken up. Not so likely where another one was not, a moment ago: clients could have the
+ * loop sign with tickets that are none. */
+static int signs_nothing(tls_conn *t)
 {
-    return has_extension(ssl, TLSEXT_TYPE_psk) || has_extension(ssl, TLSEXT_TYPE_session_ticket);
+    t->offers =
+        (!t->loop->refused_at || t->bc->loop->monotonic >= t->loop->refused_at + SIGN_DISTRUST) &&
+        (has_extension(t->ssl, TLSEXT_TYPE_psk) ||
+         has_extension(t->ssl, TLSEXT_TYPE_session_ticket));
+    return t->offers;
 }
 
 /* Schemes of ECDSA, of Ed25519 and of Ed448 (RFC 8446, section 4.2.3). */
@@ -316,7 +333,7 @@ int tls_handshake_signs_long(SSL *ssl)
     const tls_server_conf *sc = tls_conf_of(t->server);
     const X509 *slow = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
 
-    if (!slow || t->bc->loop->prefork || signs_nothing(ssl) ||
+    if (!slow || t->bc->loop->prefork || signs_nothing(t) ||
         (sc->pairs->nelts > 1 && takes_short_keys(ssl)))
         return 0;
     /* The protocols that modules choose are asked for on the loop. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TLS of the server's own: virtual hosts by SNI, protocols, clients' certificates, variables, limits. What any TLS server
 does is in test_mod_ssl.py, which runs with the built-in module too."""
+import base64
 import os
 import re
 import shutil
@@ -420,11 +421,7 @@ def test_long_signatures_beside_a_short_key(serve):
     pid = s.children()[0]
 
     def spent():
-        out = {}
-        for tid in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{tid}/schedstat", encoding="ascii") as f:
-                out[tid] = int(f.read().split()[0])
-        return out
+        return spent_by_threads(pid)
 
     def shares(*options):
         """CPU time of the loop, and of threads that signatures began; who signed."""
@@ -441,6 +438,48 @@ def test_long_signatures_beside_a_short_key(serve):
         by, signed = shares(*options)
         worker = sum(t for tid, t in by.items() if tid not in threads)
         assert signed == b"RSA-PSS" and worker > 4 * 0.6, by
+
+
+def spent_by_threads(pid):
+    out = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/schedstat", encoding="ascii") as f:
+            out[tid] = int(f.read().split()[0])
+    return out
+
+
+@pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
+def test_forged_tickets_have_no_loop_sign(serve, tmp_path, version):
+    """Who offers a session is answered on the loop, which signs with a large key if the session is none: once, then workers do."""
+    s = serve.unstarted("BuiltinModule ssl_module On\nEventLoops 1\nServerProcesses 1\nSSLEngine on\nSSLCertificateFile @ROOT@/conf/cert.pem\nSSLCertificateKeyFile @ROOT@/conf/key.pem\n",
+                        {"a.txt": "text\n"}, modules=())
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:4096", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", s.path("conf/key.pem"), "-out", s.path("conf/cert.pem")],
+                   check=True, capture_output=True)
+    start(s)
+    good, bad = str(tmp_path / "good.pem"), str(tmp_path / "bad.pem")
+
+    def connect(*options):
+        command = ["openssl", "s_client", "-connect", f"127.0.0.1:{s.port}", version, *options]
+        out = subprocess.run(command, input=b"GET /a.txt HTTP/1.0\r\n\r\n", capture_output=True, timeout=brigade.PATIENCE).stdout
+        return b"Reused, " in out
+    connect("-ign_eof", "-sess_out", good)
+    assert connect("-ign_eof", "-sess_in", good)
+    with open(good, encoding="ascii") as f:
+        der = bytearray(base64.b64decode("".join(line for line in f if "-" not in line)))
+    at = der.rindex(b"\xaa\x81") if b"\xaa\x81" in der else der.rindex(b"\xaa\x82")  # [10]: the ticket
+    der[at + 40] ^= 1
+    with open(bad, "w", encoding="ascii") as f:
+        f.write("-----BEGIN SSL SESSION PARAMETERS-----\n" + base64.encodebytes(der).decode() + "-----END SSL SESSION PARAMETERS-----\n")
+    pid = s.children()[0]
+
+    def busiest(times):
+        before = spent_by_threads(pid)
+        for _ in range(times):
+            assert not connect("-ign_eof", "-sess_in", bad)
+        return max(spent_by_threads(pid).items(), key=lambda thread: thread[1] - before.get(thread[0], 0))[0]
+    loop = busiest(1)
+    assert busiest(4) != loop
+    assert connect("-ign_eof", "-sess_in", good), "by a worker"
 
 
 def client_hello(version):
