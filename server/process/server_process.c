@@ -10,6 +10,7 @@
  *     process_end      pools destroyed
  *   exit
  */
+#include "kept_memory.h"
 #include "vhosts.h"
 #include "clock.h"
 #include "brigade/assert.h"
@@ -243,6 +244,7 @@ static void process_lock(const server_process *sp)
     int rules = sandbox_open(sp->s);
 
     BRG_ASSERT(sp->pool != NULL);
+    kept_memory_leave();
     if (rules < -1)
         process_fail(sp, "the sandbox", 0, APEXIT_CHILDFATAL);
     if (ap_run_drop_privileges(sp->pool, sp->s) > 0)

@@ -96,6 +96,12 @@ void kept_memory_drop_unused(void)
             kept_drop(kept + i);
 }
 
+void kept_memory_leave(void)
+{
+    while (kept_n > 0)
+        kept_drop(kept + kept_n - 1);
+}
+
 void *kept_memory_map(const char *name, size_t bytes)
 {
     int fd = kept_open(name, bytes);

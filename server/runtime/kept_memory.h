@@ -43,6 +43,9 @@ void kept_memory_drop_unused(void);
 /** What the program before this one handed over; @a fd is owned by this module from now on. */
 void kept_memory_take(const char *name, size_t bytes, int fd);
 
+/** This process hands nothing on: descriptors are closed, what is mapped stays. For server processes. */
+void kept_memory_leave(void);
+
 /** The @a i-th piece, from 0; NULL: there is none. */
 const kept_memory *kept_memory_get(int i);
 

@@ -29,6 +29,7 @@ def landlock():
     return ctypes.CDLL(None).syscall(444, None, 0, 1)
 
 
+NO_LEAKS = ":detect_leaks=0"  # they are looked for by ptrace, which the sandbox refuses
 needs_landlock = pytest.mark.skipif(landlock() < 6, reason="the kernel's Landlock is older than version 6")
 
 
@@ -43,7 +44,7 @@ def escaping(serve, tmp_path_factory):
         os.mkdir(temp)
         os.chmod(temp, 0o777)
         os.chmod(server.path("htdocs/a.txt"), 0o666)
-        server.env["ASAN_OPTIONS"] += ":detect_leaks=0"  # it would look for leaks by ptrace
+        server.env["ASAN_OPTIONS"] += NO_LEAKS
         server.env.update(TMPDIR=temp, ESCAPE_FOLDER=str(outside / "escaped"), ESCAPE_PAGE=server.path("htdocs/a.txt"))
         server.write("big.txt", "big" * 1000)
         compile_file(os.path.join(os.path.dirname(__file__), "escape.c"), server.path("escape.so"))
@@ -111,6 +112,7 @@ def test_authorities_of_a_folder_are_found(serve):
     os.mkdir(server.path("temp"))
     os.chmod(server.path("temp"), 0o777)
     server.env["TMPDIR"] = server.path("temp")  # what lies below it can be reached
+    server.env["ASAN_OPTIONS"] += NO_LEAKS
     certificate(server)
     authority = TLSAuthority(server.path("made"))
     client = authority.make("client", "client")
