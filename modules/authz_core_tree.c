@@ -14,6 +14,7 @@
 #include "ap_provider.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/response_cache.h"
 
 APLOG_USE_MODULE(authz_core);
 
@@ -106,7 +107,9 @@ const char *authz_cmd_require(cmd_parms *cmd, void *mconfig, const char *args)
                             "authorization modules",
                             node->provider_name);
     }
-    node->is_volatile = !authz_provider_is_static(node->provider);
+    node->is_volatile =
+        !authz_provider_is_static(node->provider) &&
+        ap_lookup_provider(BRG_CACHE_AUTHZ_GROUP, node->provider_name, "0") != node->provider;
     if (node->provider->parse_require_line &&
         (err = node->provider->parse_require_line(cmd, args, &node->parsed)))
         return err;

@@ -26,13 +26,14 @@ typedef struct access_rule {
     enum access_kind kind;
     const char *text; /* variable or domain */
     apr_ipsubnet_t *net;
+    int lasts; /* net does as long as the configuration: not of an .htaccess file */
 } access_rule;
 
 typedef struct access_conf {
     unsigned char order[METHODS];
     unsigned char satisfy[METHODS];
     apr_array_header_t *allows, *denies; /* of access_rule */
-    int is_volatile;                     /* some rule looks at the client or the environment */
+    int is_volatile; /* some rule looks at the client's name, the environment, or is of an .htaccess file */
 } access_conf;
 
 static char access_was_volatile;
@@ -99,6 +100,7 @@ static const char *access_parse_place(cmd_parms *cmd, access_rule *rule, char *w
     if (mask)
         *mask++ = '\0';
     rv = apr_ipsubnet_create(&rule->net, where, mask, cmd->pool);
+    rule->lasts = cmd->pool != cmd->temp_pool;
     if (rv == APR_SUCCESS)
         return NULL;
     if (!APR_STATUS_IS_EINVAL(rv))
@@ -119,6 +121,7 @@ static const char *access_cmd_rule(cmd_parms *cmd, void *mconfig, const char *fr
     access_conf *conf = mconfig;
     access_rule *rule;
     char *where = apr_pstrdup(cmd->pool, word);
+    const char *err;
 
     if (strcasecmp(from, "from") != 0)
         return "allow and deny must be followed by 'from'";
@@ -129,18 +132,21 @@ static const char *access_cmd_rule(cmd_parms *cmd, void *mconfig, const char *fr
         rule->kind = ACCESS_ALL;
         return NULL;
     }
-    conf->is_volatile = 1;
     if (strncasecmp(where, "env=!", 5) == 0) {
+        conf->is_volatile = 1;
         rule->kind = ACCESS_NOT_ENV;
         rule->text = where + 5;
         return NULL;
     }
     if (strncasecmp(where, "env=", 4) == 0) {
+        conf->is_volatile = 1;
         rule->kind = ACCESS_ENV;
         rule->text = where + 4;
         return NULL;
     }
-    return access_parse_place(cmd, rule, where);
+    err = access_parse_place(cmd, rule, where);
+    conf->is_volatile |= rule->kind != ACCESS_IP || !rule->lasts;
+    return err;
 }
 
 static int access_host_matches(request_rec *r, const char *domain)
@@ -150,6 +156,12 @@ static int access_host_matches(request_rec *r, const char *domain)
 
     BRG_ASSERT(domain);
     return host && !is_ip && host_match_domain(domain, host);
+}
+
+/* A brg_cache_client_fn. */
+static apr_int64_t access_is_in(const void *net, apr_sockaddr_t *client)
+{
+    return apr_ipsubnet_test((apr_ipsubnet_t *)(uintptr_t)net, client);
 }
 
 static int access_rule_matches(request_rec *r, const access_rule *rule)
@@ -163,7 +175,8 @@ static int access_rule_matches(request_rec *r, const access_rule *rule)
     case ACCESS_NOT_ENV:
         return apr_table_get(r->subprocess_env, rule->text) == NULL;
     case ACCESS_IP:
-        return apr_ipsubnet_test(rule->net, r->useragent_addr);
+        return (rule->lasts ? brg_cache_vary_client(r, access_is_in, rule->net)
+                            : access_is_in(rule->net, r->useragent_addr)) != 0;
     case ACCESS_HOST:
         return access_host_matches(r, rule->text);
     }

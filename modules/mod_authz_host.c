@@ -43,33 +43,53 @@ static const char *authz_host_subnet(cmd_parms *cmd, const char *word, apr_ipsub
     return apr_psprintf(cmd->pool, "ip address '%s' appears to be invalid: %pm", word, &rv);
 }
 
+/* What Require ip names. */
+typedef struct authz_host_nets {
+    apr_array_header_t *nets; /* of apr_ipsubnet_t * */
+    int lasts;                /* as long as the configuration: not of an .htaccess file */
+} authz_host_nets;
+
 static const char *authz_host_ip_parse(cmd_parms *cmd, const char *line, const void **parsed)
 {
-    apr_array_header_t *nets = apr_array_make(cmd->pool, 4, sizeof(apr_ipsubnet_t *));
+    authz_host_nets *list = apr_palloc(cmd->pool, sizeof *list);
     const char *word, *err;
 
     BRG_ASSERT(line && parsed);
+    list->nets = apr_array_make(cmd->pool, 4, sizeof(apr_ipsubnet_t *));
+    list->lasts = cmd->pool != cmd->temp_pool;
     while (*(word = ap_getword_conf(cmd->temp_pool, &line))) {
         apr_ipsubnet_t *net;
 
         if ((err = authz_host_subnet(cmd, word, &net)))
             return err;
-        APR_ARRAY_PUSH(nets, apr_ipsubnet_t *) = net;
+        APR_ARRAY_PUSH(list->nets, apr_ipsubnet_t *) = net;
     }
-    if (!nets->nelts)
+    if (!list->nets->nelts)
         return "'require ip' requires an argument";
-    APR_ARRAY_PUSH(nets, apr_ipsubnet_t *) = NULL;
-    *parsed = nets->elts;
+    *parsed = list;
     return NULL;
+}
+
+/* 1 if the client is in one of the networks. A brg_cache_client_fn. */
+static apr_int64_t authz_host_is_in(const void *data, apr_sockaddr_t *client)
+{
+    const apr_array_header_t *nets = ((const authz_host_nets *)data)->nets;
+
+    for (int i = 0; i < nets->nelts; i++)
+        if (apr_ipsubnet_test(APR_ARRAY_IDX(nets, i, apr_ipsubnet_t *), client))
+            return 1;
+    return 0;
 }
 
 static authz_status authz_host_ip_check(request_rec *r, const char *line, const void *parsed)
 {
+    const authz_host_nets *list = parsed;
+
     BRG_ASSERT(parsed);
-    for (apr_ipsubnet_t *const *net = parsed; *net; net++)
-        if (apr_ipsubnet_test(*net, r->useragent_addr))
-            return AUTHZ_GRANTED;
-    return AUTHZ_DENIED;
+    if (list->lasts)
+        return brg_cache_vary_client(r, authz_host_is_in, list) ? AUTHZ_GRANTED : AUTHZ_DENIED;
+    brg_cache_depends_on(r, NULL);
+    return authz_host_is_in(list, r->useragent_addr) ? AUTHZ_GRANTED : AUTHZ_DENIED;
 }
 
 static const authz_provider authz_host_ip = {authz_host_ip_check, authz_host_ip_parse};
@@ -214,6 +234,8 @@ static void authz_host_register_hooks(apr_pool_t *p)
     authz_host_register(p, "host", &authz_host_name);
     authz_host_register(p, "forward-dns", &authz_host_forward);
     authz_host_register(p, "local", &authz_host_local);
+    ap_register_auth_provider(p, BRG_CACHE_AUTHZ_GROUP, "ip", "0", &authz_host_ip,
+                              AP_AUTH_INTERNAL_PER_CONF);
     /* The module hooks no phase: mod_authz_core answers for the providers that a request met. */
     brg_cache_declare(&authz_host_module, NULL);
 }

@@ -12,6 +12,7 @@
 #include "http_request.h"
 #include "brigade/response_cache.h"
 
+#include "apr_strings.h"
 #include <string.h>
 
 APLOG_USE_MODULE(setenvif);
@@ -37,6 +38,7 @@ static void *setenvif_merge_conf(apr_pool_t *p, void *base_conf, void *add_conf)
     conf = apr_pcalloc(p, sizeof(*conf));
     conf->rules = apr_array_append(p, base->rules, add->rules);
     conf->varies = base->varies || add->varies;
+    conf->clients = base->clients || add->clients;
     return conf;
 }
 
@@ -56,10 +58,15 @@ static const char *setenvif_last_header(const request_rec *r, const ap_regex_t *
 static const char *setenvif_subject(request_rec *r, const setenvif_rule *rule)
 {
     const char *value = NULL;
+    char room[BRG_CLIENT_NETWORK_ROOM];
 
     switch (rule->source) {
     case SETENVIF_REMOTE_ADDR:
         value = r->useragent_ip;
+        break;
+    case SETENVIF_NETWORK:
+        if (setenvif_client_text(rule, r->useragent_addr, room) >= 0)
+            value = apr_pstrdup(r->pool, room);
         break;
     case SETENVIF_SERVER_ADDR:
         value = r->connection->local_ip;
@@ -140,6 +147,19 @@ static void setenvif_run_rule(request_rec *r, const setenvif_rule *rule, const c
     }
 }
 
+/* 1 if the rule was decided by the kind of client that the answer varies by, so that both say the same. */
+static int setenvif_by_client(request_rec *r, const setenvif_conf *conf, const setenvif_rule *rule)
+{
+    apr_int64_t matches =
+        rule->bit >= 0 && conf->bits ? brg_cache_vary_client(r, setenvif_clients, conf) : -1;
+
+    if (matches < 0)
+        return 0;
+    if (matches >> rule->bit & 1)
+        setenvif_change_env(r, rule, "", NULL);
+    return 1;
+}
+
 static int setenvif_run(request_rec *r, const setenvif_conf *conf)
 {
     const setenvif_rule *rule, *end;
@@ -153,7 +173,9 @@ static int setenvif_run(request_rec *r, const setenvif_conf *conf)
             setenvif_run_expr(r, rule);
             continue;
         }
-        if (!rule->repeats)
+        if (setenvif_by_client(r, conf, rule))
+            continue;
+        if (!rule->repeats || setenvif_is_of_client(rule))
             subject = setenvif_subject(r, rule);
         setenvif_run_rule(r, rule, subject);
     }

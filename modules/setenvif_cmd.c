@@ -45,6 +45,15 @@ static setenvif_source setenvif_source_of(const char *name)
     return SETENVIF_NAMED;
 }
 
+/* -1: not the name of a variable that says which network the client is in, or there is no ASTable. */
+static int setenvif_network_of(const char *name)
+{
+    APR_OPTIONAL_FN_TYPE(brg_client_network_variable) *number =
+        APR_RETRIEVE_OPTIONAL_FN(brg_client_network_variable);
+
+    return number ? number(name) : -1;
+}
+
 /*
  * The text that a pattern stands for when it has no operators, only escaped punctuation; NULL if it
  * needs a regular expression.
@@ -115,7 +124,10 @@ static void setenvif_add_rule(cmd_parms *cmd, void *dir_conf, setenvif_rule *rul
                         strcasecmp(last->name, rule->name) == 0;
     }
     APR_ARRAY_PUSH(conf->rules, setenvif_rule) = *rule;
-    conf->varies |= rule->source != SETENVIF_REQUEST_URI && rule->source != SETENVIF_NAMED;
+    if (setenvif_is_of_client(rule))
+        conf->clients = 1;
+    else
+        conf->varies |= rule->source != SETENVIF_REQUEST_URI && rule->source != SETENVIF_NAMED;
 }
 
 static const char *setenvif_compile_pattern(cmd_parms *cmd, setenvif_rule *rule,
@@ -142,6 +154,9 @@ static const char *setenvif_finish(cmd_parms *cmd, void *dir_conf, setenvif_rule
     if (*pattern == '\0')
         return apr_pstrcat(cmd->pool, "Missing regular expression for ", cmd->cmd->name, NULL);
     rule->source = setenvif_source_of(rule->name);
+    if (rule->source == SETENVIF_NAMED && (rule->network = setenvif_network_of(rule->name)) >= 0)
+        rule->source = SETENVIF_NETWORK;
+    rule->bit = -1;
     if (rule->source == SETENVIF_HEADER_REGEX) {
         rule->name_regex = ap_pregcomp(
             cmd->pool, rule->name, AP_REG_EXTENDED | AP_REG_NOSUB | (cmd->info ? AP_REG_ICASE : 0));
@@ -183,6 +198,7 @@ static const char *setenvif_set_if_expr(cmd_parms *cmd, void *mconfig, const cha
     if (*text == '\0')
         return apr_pstrcat(cmd->pool, "Missing expression for ", cmd->cmd->name, NULL);
     rule.source = SETENVIF_EXPR;
+    rule.bit = -1;
     rule.name = text;
     rule.expr = ap_expr_parse_cmd(cmd, text, 0, &error, NULL);
     if (error)

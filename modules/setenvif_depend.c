@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the variables of mod_setenvif depend on. Most rules ask whether a field matches: which of
- * them do is all that counts of its value, so that an answer serves all browsers of a kind. */
+/* What the variables of mod_setenvif depend on. Most rules ask whether a field, or the client's address, matches: which
+ * of them do is all that counts of its value, so that an answer serves all browsers of a kind. */
 #include "setenvif_private.h"
 #include "brigade/response_cache.h"
 #include "apr_strings.h"
@@ -16,6 +16,14 @@ static int setenvif_is_of(const setenvif_rule *rule, const char *name)
     return rule->source == SETENVIF_NAMED && strcasecmp(rule->name, name) == 0;
 }
 
+/* 0, AP_REG_NOMATCH, or what kept it from being said. */
+static int setenvif_matches(const setenvif_rule *rule, const char *value, apr_size_t len)
+{
+    if (rule->literal)
+        return apr_strmatch(rule->literal, value, len) ? 0 : AP_REG_NOMATCH;
+    return ap_regexec_len(rule->regex, value, len, 0, NULL, 0);
+}
+
 static int setenvif_kind(const void *data, const char *value, apr_size_t len)
 {
     const setenvif_field *field = data;
@@ -25,14 +33,11 @@ static int setenvif_kind(const void *data, const char *value, apr_size_t len)
         return SETENVIF_KIND_ABSENT;
     for (int i = 0; i < field->rules->nelts; i++) {
         const setenvif_rule *rule = &APR_ARRAY_IDX(field->rules, i, setenvif_rule);
-        int error = 0;
+        int error;
 
         if (!setenvif_is_of(rule, field->name))
             continue;
-        if (rule->literal)
-            error = apr_strmatch(rule->literal, value, len) ? 0 : AP_REG_NOMATCH;
-        else
-            error = ap_regexec_len(rule->regex, value, len, 0, NULL, 0);
+        error = setenvif_matches(rule, value, len);
         if (error && error != AP_REG_NOMATCH)
             return SETENVIF_KIND_FAILED;
         if (!error)
@@ -60,10 +65,75 @@ static setenvif_field *setenvif_field_of(setenvif_conf *conf, const char *name)
     return &conf->fields[conf->fields_n++];
 }
 
+/* ---- the client's address ---- */
+
+#define SETENVIF_CLIENT_RULES 62 /* one bit each */
+
+apr_ssize_t setenvif_client_text(const setenvif_rule *rule, apr_sockaddr_t *client,
+                                 char room[BRG_CLIENT_NETWORK_ROOM])
+{
+    APR_OPTIONAL_FN_TYPE(brg_client_network_put) *put =
+        APR_RETRIEVE_OPTIONAL_FN(brg_client_network_put);
+    int ready = 0;
+    apr_size_t n;
+
+    if (rule->source == SETENVIF_REMOTE_ADDR)
+        return apr_sockaddr_ip_getbuf(room, BRG_CLIENT_NETWORK_ROOM, client) == APR_SUCCESS
+                   ? (apr_ssize_t)strlen(room)
+                   : -1;
+    if (!put)
+        return -1;
+    n = put(rule->network, client, room, &ready);
+    return ready ? (apr_ssize_t)n : -1;
+}
+
+apr_int64_t setenvif_clients(const void *data, apr_sockaddr_t *client)
+{
+    const setenvif_conf *conf = data;
+    char text[BRG_CLIENT_NETWORK_ROOM];
+    apr_int64_t bits = 0;
+
+    for (int i = 0; i < conf->rules->nelts; i++) {
+        const setenvif_rule *rule = &APR_ARRAY_IDX(conf->rules, i, setenvif_rule);
+        apr_ssize_t n;
+        int error;
+
+        if (rule->bit < 0)
+            continue;
+        if ((n = setenvif_client_text(rule, client, text)) < 0)
+            return -1;
+        error = setenvif_matches(rule, text, (apr_size_t)n);
+        if (error && error != AP_REG_NOMATCH)
+            return -1;
+        bits |= (apr_int64_t)!error << rule->bit;
+    }
+    return bits;
+}
+
+/* Rules that copy what they matched, and those behind the last bit, are decided each time. */
+static void setenvif_number_rules(setenvif_conf *conf)
+{
+    conf->bits = 0;
+    for (int i = 0; i < conf->rules->nelts; i++) {
+        setenvif_rule *rule = &APR_ARRAY_IDX(conf->rules, i, setenvif_rule);
+
+        if (!setenvif_is_of_client(rule))
+            continue;
+        if (setenvif_copies(rule) || conf->bits == SETENVIF_CLIENT_RULES) {
+            conf->bits = 0;
+            return;
+        }
+        rule->bit = conf->bits++;
+    }
+}
+
+/* ---- what is looked at ---- */
+
 void setenvif_list_fields(apr_pool_t *p, setenvif_conf *conf)
 {
     if (conf->rules == NULL || conf->varies || conf->fields)
         return;
+    setenvif_number_rules(conf);
     conf->fields = apr_pcalloc(p, (apr_size_t)conf->rules->nelts * sizeof(*conf->fields));
     for (int i = 0; i < conf->rules->nelts; i++) {
         const setenvif_rule *rule = &APR_ARRAY_IDX(conf->rules, i, setenvif_rule);
@@ -103,7 +173,7 @@ int setenvif_depends(request_rec *r)
     const setenvif_conf *server = ap_get_module_config(r->server->module_config, &setenvif_module);
     const setenvif_conf *dir = ap_get_module_config(r->per_dir_config, &setenvif_module);
 
-    if (server->varies || dir->varies)
+    if (server->varies || dir->varies || dir->clients || (server->clients && !server->bits))
         return BRG_CACHE_VOLATILE;
     for (int i = 0; i < server->fields_n; i++) {
         const setenvif_field *field = &server->fields[i];

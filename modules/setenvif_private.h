@@ -13,6 +13,7 @@
 #include "ap_regex.h"
 #include "apr_strmatch.h"
 #include "apr_tables.h"
+#include "brigade/client_network.h"
 
 extern module AP_MODULE_DECLARE_DATA setenvif_module;
 
@@ -21,6 +22,7 @@ typedef enum setenvif_source {
     SETENVIF_NAMED,        /**< request header, or else environment variable, of that name */
     SETENVIF_HEADER_REGEX, /**< the last request header whose name matches */
     SETENVIF_REMOTE_ADDR,
+    SETENVIF_NETWORK, /**< of the client, where there is ASTable */
     SETENVIF_REMOTE_HOST,
     SETENVIF_REQUEST_URI,
     SETENVIF_REQUEST_METHOD,
@@ -43,13 +45,17 @@ typedef struct setenvif_rule {
     ap_regex_t *regex;
     ap_expr_info_t *expr;        /**< SETENVIF_EXPR */
     apr_array_header_t *changes; /**< setenvif_change */
+    int network;                 /**< SETENVIF_NETWORK: which variable (brigade/client_network.h) */
+    int bit; /**< rules of a server that look at the client alone: which bit of setenvif_clients() says that it matches; else -1 */
     unsigned repeats : 1; /**< looks at what the rule before it looked at: same subject, even if
                              that rule changed it */
 } setenvif_rule;
 
 typedef struct setenvif_conf {
     apr_array_header_t *rules; /**< setenvif_rule; NULL = none */
-    int varies;                /**< a rule looks at more than the URI and named request fields */
+    int varies; /**< a rule looks at more than the URI, named request fields and the client's address */
+    int clients; /**< a rule looks at the client's address */
+    int bits; /**< of a server: how many rules have one; 0 if not all that look at the client do */
     struct setenvif_field *fields; /**< of a server: the fields that its rules look at (made by
                                       setenvif_fields(); NULL while that has not run) */
     int fields_n;
@@ -66,8 +72,25 @@ typedef struct setenvif_field {
 /** Declare what r's environment depended on (setenvif_depend.c). @return BRG_CACHE_* */
 int setenvif_depends(request_rec *r);
 
-/** List the fields that the rules of a server look at, once its configuration is read. */
+/** List the fields that the rules of a server look at, and number those that look at the client, once its configuration is read. */
 void setenvif_list_fields(apr_pool_t *p, setenvif_conf *conf);
+
+/** 1 if the rule looks at the client's address alone. */
+static inline int setenvif_is_of_client(const setenvif_rule *rule)
+{
+    return rule->source == SETENVIF_REMOTE_ADDR || rule->source == SETENVIF_NETWORK;
+}
+
+/** Bit by bit, which of the rules of a server that look at the client match; @a conf is a setenvif_conf. A
+ * brg_cache_client_fn: -1 if it cannot be said. */
+apr_int64_t setenvif_clients(const void *conf, apr_sockaddr_t *client);
+
+/**
+ * What a rule that is of the client looks at, in @a room.
+ * @return its length; -1: there is no table yet
+ */
+apr_ssize_t setenvif_client_text(const setenvif_rule *rule, apr_sockaddr_t *client,
+                                 char room[BRG_CLIENT_NETWORK_ROOM]);
 
 extern const command_rec setenvif_commands[];
 

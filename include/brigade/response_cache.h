@@ -14,6 +14,7 @@
 #include "httpd.h"
 #include "http_config.h"
 #include "util_filter.h"
+#include "ap_expr.h"
 #include "brigade/declare.h"
 
 #ifdef __cplusplus
@@ -61,6 +62,44 @@ typedef int brg_cache_variant_fn(const void *data, const char *value, apr_size_t
  */
 BRG_DECLARE(void)
 brg_cache_vary(request_rec *r, const char *name, brg_cache_variant_fn *kind, const void *data);
+
+/**
+ * Which of a few kinds the address of a client is, as far as an outcome depends on it.
+ *
+ * @param data    as given to brg_cache_vary_client()
+ * @param client  family and address are set, the port is not
+ * @return        0 or more; -1: it cannot be said, such requests are processed in full
+ * Threads: any. Blocking: must not.
+ */
+typedef apr_int64_t brg_cache_client_fn(const void *data, apr_sockaddr_t *client);
+
+/**
+ * The outcome of @a r depends on the client's address (r->useragent_addr), as far as @a kind tells clients apart, but
+ * on nothing else: each kind has an answer of its own. What @a kind says may change with the time, as a table of
+ * networks does: each later request is asked about anew. So decide by what this returns, and do not look twice.
+ *
+ * @param data  for @a kind; it, and what it points to, must live as long as the configuration
+ * @return      what @a kind says of r->useragent_addr; the same for the whole of a request
+ * Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(apr_int64_t)
+brg_cache_vary_client(request_rec *r, brg_cache_client_fn *kind, const void *data);
+
+/**
+ * A variable of expressions says by itself what its value depends on, by brg_cache_vary(), brg_cache_vary_client() and
+ * brg_cache_depends_on(), each time it is evaluated for a request. Of others it is taken that each request has its own value.
+ *
+ * @param p   the pool of the configuration; from the module's register_hooks function
+ * @param fn  as the module's expr_lookup hook gives it
+ */
+BRG_DECLARE(void) brg_cache_declare_variable(apr_pool_t *p, ap_expr_var_func_t *fn);
+
+/**
+ * The group, and version "0", in which a provider for Require is registered as well, under the same name and pointer,
+ * if its answers depend on the path, the method, the configuration and what it names by brg_cache_vary() and
+ * brg_cache_vary_client() alone. Responses that another provider had a say in are not stored.
+ */
+#define BRG_CACHE_AUTHZ_GROUP "brg-cache-authz"
 
 /**
  * The names that brg_cache_vary() was called with so far, for @a r and the sub-requests

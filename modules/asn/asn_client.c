@@ -38,45 +38,62 @@ int asn_client_route(const apr_sockaddr_t *address, brg_asn_route *route, brg_as
            brg_asn_lookup(asn_served->table, family, at, route, detail);
 }
 
-static const char *prefix_of(const apr_sockaddr_t *address, const brg_asn_route *route,
-                             apr_pool_t *p)
+static size_t put_detail(const brg_asn_detail *detail, asn_what what, char *out)
+{
+    return what == ASN_WHAT_PATH ? brg_asn_path_text(detail, out, ASN_TEXT_MAX)
+                                 : brg_asn_communities_text(detail, out, ASN_TEXT_MAX);
+}
+
+static size_t put_prefix(const apr_sockaddr_t *address, unsigned length, char *out)
 {
     brg_asn_family family;
     const unsigned char *at = bytes_of(address, &family);
-    char text[ASN_PREFIX_TEXT];
 
-    return apr_pstrmemdup(p, text, brg_asn_prefix_text(family, at, route->length, text));
+    return brg_asn_prefix_text(family, at, length, out);
 }
 
-static const char *detail_of(const brg_asn_detail *detail, asn_what what, apr_pool_t *p)
+static size_t put_route(const apr_sockaddr_t *address, asn_what what, char *out)
 {
-    char text[ASN_TEXT_MAX];
-    size_t n = what == ASN_WHAT_PATH ? brg_asn_path_text(detail, text, sizeof text)
-                                     : brg_asn_communities_text(detail, text, sizeof text);
-
-    return n ? apr_pstrmemdup(p, text, n) : "-";
-}
-
-const char *asn_client_text(const apr_sockaddr_t *address, asn_what what, apr_pool_t *p)
-{
-    int more = what == ASN_WHAT_PATH || what == ASN_WHAT_COMMUNITIES;
+    const int more = what == ASN_WHAT_PATH || what == ASN_WHAT_COMMUNITIES;
     brg_asn_detail detail;
     brg_asn_route route;
 
     if (!asn_client_route(address, &route, more ? &detail : NULL))
-        return "-";
+        return 0;
     if (more)
-        return detail_of(&detail, what, p);
+        return put_detail(&detail, what, out);
     if (what == ASN_WHAT_PREFIX)
-        return prefix_of(address, &route, p);
-    return route.origin ? apr_psprintf(p, "%u", route.origin) : "-";
+        return put_prefix(address, route.length, out);
+    return route.origin ? brg_decimal_put(out, route.origin) : 0;
+}
+
+size_t asn_client_put(const apr_sockaddr_t *address, asn_what what, char *out)
+{
+    size_t n = put_route(address, what, out);
+
+    if (!n)
+        out[n++] = '-';
+    out[n] = '\0';
+    return n;
+}
+
+const char *asn_client_text(const apr_sockaddr_t *address, asn_what what, apr_pool_t *p)
+{
+    char text[ASN_TEXT_MAX + 1];
+
+    return apr_pstrmemdup(p, text, asn_client_put(address, what, text));
+}
+
+int asn_is_ready(void)
+{
+    return asn_served && asn_served->table && brg_asn_ready(asn_served->table);
 }
 
 int asn_client_ready(const request_rec *r)
 {
     static _Atomic int said;
 
-    if (asn_served && asn_served->table && brg_asn_ready(asn_served->table))
+    if (asn_is_ready())
         return 1;
     if (!atomic_exchange(&said, 1))
         ap_log_rerror(

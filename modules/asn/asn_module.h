@@ -11,6 +11,7 @@
 #include "http_config.h"
 #include "asn_table.h"
 #include "bgp_session.h"
+#include "brigade/client_network.h"
 
 /** A line ASTable: the number of its rib is that of the line. */
 typedef struct asn_source {
@@ -94,15 +95,21 @@ typedef enum asn_what {
 extern const char *const asn_variables[ASN_WHATS];
 
 /** Room for all of a path or of all communities. */
-#define ASN_TEXT_MAX 8192
+#define ASN_TEXT_MAX (BRG_CLIENT_NETWORK_ROOM - 1)
 
 /** The route of an address. @return 1, 0 if there is none or no table */
 int asn_client_route(const apr_sockaddr_t *address, brg_asn_route *route, brg_asn_detail *detail);
 
+/** What the table says of an address, "-" if nothing. @a out: room for ASN_TEXT_MAX bytes and a NUL. @return its length */
+size_t asn_client_put(const apr_sockaddr_t *address, asn_what what, char *out);
+
 /** Of the client that the request is of; "-" if there is no route, from @a p. */
 const char *asn_client_text(const apr_sockaddr_t *address, asn_what what, apr_pool_t *p);
 
-/** 1 if there is a table with routes; if not, that is logged once in this process. */
+/** 1 if there is a table with routes. Threads: any. */
+int asn_is_ready(void);
+
+/** As asn_is_ready(); if not, that is logged once in this process. */
 int asn_client_ready(const request_rec *r);
 
 /* ---- asn_require.c, asn_log.c, asn_status.c ---- */

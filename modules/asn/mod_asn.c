@@ -109,16 +109,40 @@ static const command_rec asn_directives[] = {
 
 /* ---- variables ---- */
 
+/* The number of the network that the client is in, 0 if in none; -1: there is no table. A brg_cache_client_fn. */
+static apr_int64_t asn_number_of(const void *unused, apr_sockaddr_t *client)
+{
+    brg_asn_route route;
+
+    if (!asn_is_ready())
+        return -1;
+    return asn_client_route(client, &route, NULL) ? route.origin : 0;
+}
+
+/* The answer varies by the number; who asks for more has an answer of its own each time. */
+static const char *asn_variable_of_request(request_rec *r, asn_what what, apr_pool_t *p)
+{
+    apr_int64_t number;
+
+    if (!asn_client_ready(r)) {
+        brg_cache_depends_on(r, NULL);
+        return "-";
+    }
+    if (what != ASN_WHAT_NUMBER) {
+        brg_cache_depends_on(r, NULL);
+        return asn_client_text(r->useragent_addr, what, p);
+    }
+    number = brg_cache_vary_client(r, asn_number_of, NULL);
+    return number > 0 ? apr_psprintf(p, "%" APR_INT64_T_FMT, number) : "-";
+}
+
 static const char *asn_variable(ap_expr_eval_ctx_t *ctx, const void *data)
 {
-    const char *const *name = data;
-    const apr_sockaddr_t *address = ctx->r   ? ctx->r->useragent_addr
-                                    : ctx->c ? ctx->c->client_addr
-                                             : NULL;
+    const asn_what what = (asn_what)((const char *const *)data - asn_variables);
 
-    if (ctx->r && !asn_client_ready(ctx->r))
-        return "-";
-    return address ? asn_client_text(address, (asn_what)(name - asn_variables), ctx->p) : "-";
+    if (ctx->r)
+        return asn_variable_of_request(ctx->r, what, ctx->p);
+    return ctx->c ? asn_client_text(ctx->c->client_addr, what, ctx->p) : "-";
 }
 
 static int asn_lookup_variable(ap_expr_lookup_parms *parms)
@@ -174,6 +198,22 @@ static apr_status_t asn_forget(void *data)
     return APR_SUCCESS;
 }
 
+static int brg_client_network_variable(const char *name)
+{
+    for (int i = 0; i < ASN_WHATS; i++)
+        if (!strcasecmp(name, asn_variables[i]))
+            return (asn_served ? asn_served->table != NULL : asn_is_used()) ? i : -1;
+    return -1;
+}
+
+static apr_size_t brg_client_network_put(int variable, const apr_sockaddr_t *client, char *out,
+                                         int *ready)
+{
+    BRG_ASSERT(variable >= 0 && variable < ASN_WHATS);
+    *ready = asn_is_ready();
+    return asn_client_put(client, (asn_what)variable, out);
+}
+
 static int asn_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 {
     asn_read = apr_pcalloc(pconf, sizeof *asn_read);
@@ -223,6 +263,9 @@ static void asn_register_hooks(apr_pool_t *p)
     ap_hook_pre_mpm(asn_pre_mpm, NULL, NULL, APR_HOOK_LAST);
     ap_hook_expr_lookup(asn_lookup_variable, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_fixups(asn_fixups, NULL, NULL, APR_HOOK_FIRST);
+    APR_REGISTER_OPTIONAL_FN(brg_client_network_variable);
+    APR_REGISTER_OPTIONAL_FN(brg_client_network_put);
+    brg_cache_declare_variable(p, asn_variable);
     asn_require_register(p);
     asn_status_register();
     brg_cache_declare(&asn_module, asn_depends);

@@ -8,7 +8,7 @@
  * displacement), cache_body.c (bodies), cache_admission.c (what is worth a place), cache_store.c
  * (which answers are stored, and when), cache_fill.c (what is taken of one), cache_offer.c (what
  * handlers and filters offer), cache_tell.c (why not), cache_hot.c (targets that are stored at once), cache_capture.c (what filters make of it), cache_vary.c (fields that
- * answers depend on), cache_worker_fill.c (answers made by workers), cache_parts.c (requests with a range), cache_observe.c and cache_stored_log.c (logs).
+ * answers depend on), cache_client.c (clients that they depend on), cache_worker_fill.c (answers made by workers), cache_parts.c (requests with a range), cache_observe.c and cache_stored_log.c (logs).
  *
  * An entry is made in two steps. A full run of a request that is asked for often enough only *arms*
  * it: all that the answer depends on is put under watch. The next full run, which begins after the
@@ -42,7 +42,7 @@ typedef struct cache_head {
     http_stored_head form[HTTP_CODECS];
 } cache_head;
 
-/** A request field that an entry depends on, and the value or variant it is for (cache_vary.c). */
+/** What an entry depends on, and the value or variant it is for (cache_vary_private.h). */
 typedef struct cache_vary_key cache_vary_key;
 
 #define CACHE_VARY_MOST 4    /**< fields at most that one answer may depend on */
@@ -61,7 +61,8 @@ typedef struct cache_classified {
 
 /** Where the fields of a request are looked for: its head, or else what was made of that. */
 typedef struct cache_asked {
-    const http_head *head;
+    const http_head *head; /**< NULL: r is set */
+    const brg_conn *bc;    /**< with head: where it came in */
     const request_rec *r;
 } cache_asked;
 
@@ -282,6 +283,10 @@ int cache_vary_take(response_cache *c, cache_entry *e, request_rec *r);
 
 /** 1 if @a e was made for all that r was found to depend on, and nothing else. */
 int cache_vary_same(const cache_entry *e, request_rec *r);
+
+/** 1 if @a r, the first one, was found to depend on the client's address (cache_client.c); -1: in a way that cannot be told
+ * of the next request. */
+int cache_varies_by_client(const request_rec *r);
 void cache_vary_drop(cache_entry *e);
 
 /** @a e was added: are there too many for its target? */

@@ -314,6 +314,20 @@ static cache_entry *store_new(response_cache *c, request_rec *r, policy_reason *
     return e->in_cache ? e : NULL;
 }
 
+/* 1 if r depends on the client's address, and later requests cannot be told apart by it. */
+static int store_client_is_open(const request_rec *r, policy_reason *reason)
+{
+    const int varies = cache_varies_by_client(r);
+    const char *changer = varies ? policy_client_changer() : NULL;
+
+    if (changer)
+        *reason = (policy_reason){
+            changer, "it may give clients other addresses, on which the answer depends"};
+    else if (varies < 0)
+        cache_refuse(reason, "it depends on the client's address, and on more");
+    return changer || varies < 0;
+}
+
 /* What all who took part say, and the fields that the answer depended on. */
 static int store_ask(request_rec *r, policy_reason *reason)
 {
@@ -324,7 +338,8 @@ static int store_ask(request_rec *r, policy_reason *reason)
         return BRG_CACHE_VOLATILE;
     }
     depends = policy_ask_modules(r, reason);
-
+    if (depends != BRG_CACHE_VOLATILE && store_client_is_open(r, reason))
+        depends = BRG_CACHE_VOLATILE;
     if (depends != BRG_CACHE_VOLATILE && codings)
         brg_cache_vary(r, "Accept-Encoding", coding_accepted, (const void *)(intptr_t)codings);
     if (depends != BRG_CACHE_VOLATILE)
@@ -448,6 +463,8 @@ void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
             cache_forget(c, e);
         return;
     }
+    if (e && e->filled && cache_varies_by_client(r) && !cache_vary_same(e, r))
+        return; /* what tells clients apart has changed since r was decided */
     if (r->status == HTTP_RANGE_NOT_SATISFIABLE) {
         store_fill_outside(c, e, r);
         return;

@@ -2,30 +2,12 @@
 /* Answers that depend on request fields: one target may have several entries, each for the variants
  * of the values that its request had. The variant of a long value (User-Agent, by a list of
  * expressions) is kept, since few clients send many requests each. */
-#include "cache_private.h"
+#include "cache_vary_private.h"
 #include "keyed_hash.h"
 #include "request_context.h"
 #include "apr_strings.h"
 #include <string.h>
 #include <strings.h>
-
-/* What a request says that its answer depends on, while it is answered. */
-typedef struct vary_wish {
-    const char *name;
-    brg_cache_variant_fn *kind;
-    const void *data;
-} vary_wish;
-
-struct cache_vary_key {
-    char *name; /* followed by the value, in one block */
-    uint32_t name_len;
-    uint8_t id; /* http_field_id */
-    brg_cache_variant_fn *kind;
-    const void *data;
-    int value_variant;
-    const char *value; /* without a variant function; NULL: absent */
-    uint32_t value_len;
-};
 
 /* ---- what a request depends on ---- */
 
@@ -38,34 +20,45 @@ static const request_rec *vary_first(const request_rec *r)
     return r;
 }
 
-BRG_DECLARE(void)
-brg_cache_vary(request_rec *r, const char *name, brg_cache_variant_fn *kind, const void *data)
+apr_array_header_t *cache_vary_wishes(request_rec *r)
 {
     const request_rec *first = vary_first(r);
     apr_array_header_t **list = request_vary_fields(first);
-    const vary_wish *have;
 
     if (!list) {
         request_mark_volatile(r, "core.c", "it was made by a module");
-        return;
+        return NULL;
     }
     if (!*list)
         *list = apr_array_make(first->pool, 2, sizeof(vary_wish));
-    have = (const vary_wish *)(const void *)(*list)->elts;
-    for (int i = 0; i < (*list)->nelts; i++)
-        if (!strcasecmp(have[i].name, name) && have[i].kind == kind && have[i].data == data)
+    return *list;
+}
+
+BRG_DECLARE(void)
+brg_cache_vary(request_rec *r, const char *name, brg_cache_variant_fn *kind, const void *data)
+{
+    apr_array_header_t *list = cache_vary_wishes(r);
+    const vary_wish *have = list ? (const vary_wish *)(const void *)list->elts : NULL;
+
+    for (int i = 0; list && i < list->nelts; i++)
+        if (have[i].name && !strcasecmp(have[i].name, name) && have[i].kind == kind &&
+            have[i].data == data)
             return;
-    APR_ARRAY_PUSH(*list, vary_wish) = (vary_wish){name, kind, data};
+    if (list)
+        APR_ARRAY_PUSH(list, vary_wish) = (vary_wish){.name = name, .kind = kind, .data = data};
 }
 
 BRG_DECLARE(int) brg_cache_vary_fields(const request_rec *r, const char **names, int most)
 {
     apr_array_header_t **list = request_vary_fields(vary_first(r));
     const vary_wish *have = list && *list ? (const vary_wish *)(const void *)(*list)->elts : NULL;
-    int n = have ? (*list)->nelts : 0;
+    int n = 0;
 
-    for (int i = 0; i < n && i < most; i++)
-        names[i] = have[i].name;
+    for (int i = 0; have && i < (*list)->nelts; i++) {
+        if (have[i].name && n < most)
+            names[n] = have[i].name;
+        n += have[i].name != NULL;
+    }
     return n;
 }
 
@@ -142,7 +135,12 @@ int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_aske
         const char *value;
         size_t len;
 
-        if (!asked || !vary_value(asked, s, &value, &len))
+        if (s->client) {
+            if (!cache_vary_client_matches(s, asked))
+                return 0;
+            continue;
+        }
+        if (!vary_value(asked, s, &value, &len))
             return 0;
         if (s->kind) {
             if (vary_variant(c, s, value, len) != s->value_variant)
@@ -162,6 +160,12 @@ static int vary_take(response_cache *c, cache_vary_key *s, const vary_wish *wish
     const char *value;
     size_t len;
 
+    if (wish->client) {
+        s->client = wish->client;
+        s->data = wish->data;
+        s->client_variant = wish->variant;
+        return wish->variant >= 0 ? 0 : -1;
+    }
     s->name_len = (uint32_t)strlen(wish->name);
     s->id = s->name_len ? (uint8_t)http_field_id_of(wish->name, s->name_len) : HTTP_F_OTHER;
     s->kind = wish->kind;
@@ -200,6 +204,14 @@ int cache_vary_take(response_cache *c, cache_entry *e, request_rec *r)
     return 0;
 }
 
+static int vary_is_for(const cache_vary_key *s, const vary_wish *wish)
+{
+    if (s->client || wish->client)
+        return s->client == wish->client && s->data == wish->data &&
+               s->client_variant == wish->variant;
+    return !strcasecmp(s->name, wish->name) && s->kind == wish->kind && s->data == wish->data;
+}
+
 /* 1 if e was made for all that r was found to depend on, and nothing else. */
 int cache_vary_same(const cache_entry *e, request_rec *r)
 {
@@ -212,8 +224,7 @@ int cache_vary_same(const cache_entry *e, request_rec *r)
         const vary_wish *wish = &APR_ARRAY_IDX(*list, i, vary_wish);
         int k = 0;
 
-        while (k < n && (strcasecmp(e->vary[k].name, wish->name) || e->vary[k].kind != wish->kind ||
-                         e->vary[k].data != wish->data))
+        while (k < n && !vary_is_for(&e->vary[k], wish))
             k++;
         if (k == n)
             return 0;
@@ -226,7 +237,7 @@ size_t cache_vary_bytes(const cache_entry *e)
     size_t bytes = e->vary_n ? cache_block(e->vary_n * sizeof(*e->vary)) : 0;
 
     for (int i = 0; i < e->vary_n; i++)
-        bytes += cache_block(e->vary[i].name_len + e->vary[i].value_len + 2);
+        bytes += e->vary[i].name ? cache_block(e->vary[i].name_len + e->vary[i].value_len + 2) : 0;
     return bytes;
 }
 

@@ -270,7 +270,7 @@ ANSWER_INLINE int entry_may_answer(response_cache *c, cache_entry *e, const brg_
 /* The entry for a request that may be answered from memory, or NULL. */
 ANSWER_INLINE cache_entry *answer_entry(response_cache *c, const brg_conn *bc, const http_head *h)
 {
-    const cache_asked asked = {.head = h};
+    const cache_asked asked = {.head = h, .bc = bc};
     const http_field *host;
     cache_entry *e;
     uint64_t hash;

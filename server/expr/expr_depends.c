@@ -5,6 +5,36 @@
  */
 #include "expr_private.h"
 #include "brigade/assert.h"
+#include "brigade/response_cache.h"
+
+#define EXPR_DECLARED_MOST 16
+
+/* Variables of modules that say by themselves what they depend on. Main thread; read only afterwards. */
+static ap_expr_var_func_t *expr_declared[EXPR_DECLARED_MOST];
+static int expr_declared_n;
+
+static apr_status_t expr_declared_forget(void *unused)
+{
+    expr_declared_n = 0;
+    return APR_SUCCESS;
+}
+
+BRG_DECLARE(void) brg_cache_declare_variable(apr_pool_t *p, ap_expr_var_func_t *fn)
+{
+    BRG_ASSERT(fn != NULL);
+    if (!expr_declared_n)
+        apr_pool_cleanup_register(p, NULL, expr_declared_forget, apr_pool_cleanup_null);
+    if (expr_declared_n < EXPR_DECLARED_MOST)
+        expr_declared[expr_declared_n++] = fn;
+}
+
+static int expr_is_declared(const ap_expr_t *node)
+{
+    for (int i = 0; i < expr_declared_n; i++)
+        if (node->func == (const void *)expr_declared[i])
+            return 1;
+    return 0;
+}
 
 /* Does the tree hold a match, whose groups a back reference can mean? */
 static int expr_has_match(const ap_expr_t *node)
@@ -23,6 +53,8 @@ static int expr_has_match(const ap_expr_t *node)
 static int expr_node_depends(const ap_expr_t *node)
 {
     BRG_ASSERT(node);
+    if (node->kind == EXPR_VAR && expr_is_declared(node))
+        return 0;
     switch (node->kind) {
     case EXPR_VAR:
     case EXPR_CALL:

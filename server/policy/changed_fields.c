@@ -7,6 +7,8 @@
 #include "http_config.h"
 #include "brigade/response_cache.h"
 #include "apr_strings.h"
+#include <string.h>
+#include <strings.h>
 
 #define CHANGED_VARY_MOST 8
 
@@ -57,4 +59,17 @@ const char *changed_fields_vary(const request_rec *r)
                 return f->module;
         }
     return n > CHANGED_VARY_MOST ? APR_ARRAY_IDX(changed_fields, 0, changed_field).module : NULL;
+}
+
+int changed_fields_in(const http_head *head)
+{
+    for (int k = 0; changed_fields && k < changed_fields->nelts; k++) {
+        const char *name = APR_ARRAY_IDX(changed_fields, k, changed_field).name;
+        const size_t len = strlen(name);
+
+        for (int i = 0; i < head->n_fields; i++)
+            if (head->field[i].name_len == len && !strncasecmp(head->field[i].name, name, len))
+                return 1;
+    }
+    return 0;
 }

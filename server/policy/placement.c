@@ -35,6 +35,7 @@ static int observers_n;
 /* Those whose answer may be other than BRG_CACHE_STATIC. */
 static const declaration *asked[DECLARATIONS_MOST];
 static const declaration *stock[DECLARATIONS_MOST]; /* of stock modules */
+static const char *client_changer;                  /* policy_client_changer() */
 static int asked_n, stock_n, stock_filters_wait; /* the latter: filters of some of them may wait */
 static int phases_query;    /* a module that hooks requests may look at the query */
 static int phases_rewrite;  /* mod_rewrite is there, which does so where RewriteEngine is on */
@@ -221,6 +222,7 @@ const policy_stored_loggers *policy_stored_log(void)
 static void survey_declarations(void)
 {
     asked_n = stock_n = stock_filters_wait = 0;
+    client_changer = NULL;
     phases_authenticate = phases_query = phases_rewrite = 0;
     atomic_store(&phases_differ, atomic_load(&phases_asked) != NULL);
     for (const declaration *d = declarations; d < declarations + declarations_n; d++) {
@@ -232,6 +234,8 @@ static void survey_declarations(void)
             phases_query |= d->hooks_requests && !query_is_left_by(d->name);
         if (!d->stock)
             continue;
+        if (d->stock->changes_client)
+            client_changer = d->name;
         stock[stock_n++] = d;
         stock_filters_wait |= !d->stock->filters_work;
         phases_authenticate |= stock_rule_authenticates(d->stock);
@@ -433,6 +437,12 @@ int policy_ask_modules(request_rec *r, policy_reason *reason)
         worst = BRG_CACHE_VOLATILE;
     }
     return worst;
+}
+
+const char *policy_client_changer(void)
+{
+    BRG_ASSERT(policy_surveyed);
+    return client_changer;
 }
 
 BRG_DECLARE(int) brg_cache_ask(request_rec *r)

@@ -34,6 +34,9 @@ int policy_undeclared(policy_reason *reason);
  * survey is made. */
 int policy_keeps_out(const module *m, policy_reason *reason);
 
+/** A module in use that may give requests another client's address by fields that it does not name, or NULL. */
+const char *policy_client_changer(void);
+
 /** The greatest answer of all modules for a request that is over: BRG_CACHE_*. *reason is whose it
  * was. */
 int policy_ask_modules(request_rec *r, policy_reason *reason);

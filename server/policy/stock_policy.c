@@ -283,7 +283,11 @@ static const stock_rule rules[] = {
      .depends = stock_rewrite,
      .unless = "RewriteMap",
      .marks = "RewriteEngine"},
-    {.name = "mod_rpaf-2.0.c", .depends = stock_rpaf, .marks = "RPAFsethostname", .observes = 1},
+    {.name = "mod_rpaf-2.0.c",
+     .depends = stock_rpaf,
+     .marks = "RPAFsethostname",
+     .changes_client = 1,
+     .observes = 1},
     {.name = "mod_security2.c",
      .depends = stock_static,
      .by_filters = 1,
@@ -314,8 +318,8 @@ static const stock_rule rules[] = {
     {.name = "mod_xsendfile.c", .depends = stock_static},
 };
 
-/* mod_remoteip changes the client's address. Responses that depend on addresses are never stored; for logs of
- * responses from memory, policy_observe() runs its hook. */
+/* mod_remoteip changes the client's address where a request has its field: such a request is not answered by what
+ * depends on addresses (changed_fields_in()); for logs of responses from memory, policy_observe() runs its hook. */
 #define RULES_N (sizeof rules / sizeof *rules)
 
 int stock_rule_authenticates(const stock_rule *rule)

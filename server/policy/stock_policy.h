@@ -7,6 +7,7 @@
  * What Apache's own modules, loaded as binaries, would declare if they could
  * (brigade/response_cache.h).
  */
+#include "http_head.h"
 #include "httpd.h"
 #include "http_config.h"
 #include "brigade/response_cache.h"
@@ -28,7 +29,8 @@ typedef struct stock_rule {
     int by_filters;
     int filters_work; /**< its filters do not wait, but for what waits() says */
     const char
-        *leaves;  /**< output filters of its that leave bodies and heads as they are; or NULL */
+        *leaves; /**< output filters of its that leave bodies and heads as they are; or NULL */
+    int changes_client; /**< it gives requests another client's address by fields that are not known here */
     int observes; /**< logs want what its post_read_request hook makes of a request */
 } stock_rule;
 
@@ -80,6 +82,8 @@ void stock_remoteip_directive(const cmd_parms *cmd, const char *name, const char
 /** The module that changes a field by which the answer to @a r is selected (brg_cache_changes_field()), or NULL. Once all
  * modules were asked. */
 const char *changed_fields_vary(const request_rec *r);
+/** 1 if the head has a field that a module changes, or takes the client's address from. Threads: any. */
+int changed_fields_in(const http_head *head);
 /** @} */
 
 /** 1 if a directive ended what was known of the module of that rule. */

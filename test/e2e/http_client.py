@@ -45,8 +45,8 @@ def request_bytes(method, target, headers=(), body=b"", version="1.1", host="loc
 class Client:
     """One connection."""
 
-    def __init__(self, address, port, timeout):
-        self.socket = socket.create_connection((address, port), timeout=timeout)
+    def __init__(self, address, port, timeout, source=None):
+        self.socket = socket.create_connection((address, port), timeout=timeout, source_address=source and (source, 0))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buffer = b""
 

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CACHE_CACHE_VARY_PRIVATE_H
+#define BRIGADE_CACHE_CACHE_VARY_PRIVATE_H
+
+/**
+ * @file cache_vary_private.h
+ * What answers depend on beside the target: request fields (cache_vary.c) and the client's address (cache_client.c).
+ */
+#include "cache_private.h"
+
+/** What a request says that its answer depends on, while it is answered. */
+typedef struct vary_wish {
+    const char *name; /**< of the field; NULL: the client's address */
+    brg_cache_variant_fn *kind;
+    brg_cache_client_fn *client;
+    const void *data;
+    apr_int64_t variant; /**< of the client, by which this request was decided */
+} vary_wish;
+
+/** The same of an entry, and the value or variant that it is for. */
+struct cache_vary_key {
+    char *name; /**< followed by the value, in one block; NULL: the client's address */
+    uint32_t name_len;
+    uint8_t id; /**< http_field_id */
+    brg_cache_variant_fn *kind;
+    brg_cache_client_fn *client;
+    const void *data;
+    int value_variant;
+    const char *value; /**< without a variant function; NULL: absent */
+    uint32_t value_len;
+    apr_int64_t client_variant;
+};
+
+/** The wishes of the request that led to @a r, of vary_wish. NULL: it was made by a module, and is not stored. */
+apr_array_header_t *cache_vary_wishes(request_rec *r);
+
+/** 1 if the client of the request is of the kind that @a s is for (cache_client.c). */
+int cache_vary_client_matches(const cache_vary_key *s, const cache_asked *asked);
+
+#endif
