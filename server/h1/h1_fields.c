@@ -18,7 +18,7 @@
 
 const char h1_note_field_size[] = "Size of a request header field exceeds server limit.";
 
-static void h1_note_connection(http_head *head, const http_field *field)
+void h1_note_connection(http_head *head, const http_field *field)
 {
     const char *p = field->value, *end = p + field->value_len, *item;
     size_t len;
@@ -30,21 +30,6 @@ static void h1_note_connection(http_head *head, const http_field *field)
             head->keep_alive = 1;
         else if (len == 7 && http_same(item, "upgrade", 7))
             head->upgrade = 1;
-}
-
-void h1_field_note(http_head *head, uint16_t index)
-{
-    http_field *field = &head->field[index];
-
-    BRG_ASSERT(index < head->n_fields || head->n_fields == index);
-    if (field->id == HTTP_F_OTHER)
-        return;
-    if (head->known[field->id] >= 0)
-        head->repeated = 1;
-    else
-        head->known[field->id] = (int16_t)index;
-    if (field->id == HTTP_F_CONNECTION)
-        h1_note_connection(head, field);
 }
 
 static int h1_refuse(http_head *head, const http_field *field, int status, const char *why)

@@ -8,14 +8,31 @@
  * for trailers.
  */
 #include "h1_parse.h"
+#include "brigade/assert.h"
 
 /** What the client's page says of a field that LimitRequestFieldSize refuses. */
 extern const char h1_note_field_size[];
 
+/** What a Connection field says: close, keep_alive, upgrade. */
+void h1_note_connection(http_head *head, const http_field *field);
+
 /**
  * Note field number @a index of head, just parsed: known[], repeated, and what Connection says.
  */
-void h1_field_note(http_head *head, uint16_t index);
+static inline void h1_field_note(http_head *head, uint16_t index)
+{
+    const http_field *field = &head->field[index];
+
+    BRG_ASSERT(field->id < HTTP_FIELD_IDS);
+    if (field->id == HTTP_F_OTHER)
+        return;
+    if (head->known[field->id] >= 0)
+        head->repeated = 1;
+    else
+        head->known[field->id] = (int16_t)index;
+    if (field->id == HTTP_F_CONNECTION)
+        h1_note_connection(head, field);
+}
 
 /**
  * Judge the fields together, once all are there: their joined size, Host, Content-Length, Transfer-Encoding. Sets

@@ -102,6 +102,28 @@ static h1_result h1_take_value(h1_cursor *cur, http_field *field)
     return H1_DONE;
 }
 
+/* Nearly all field lines: a name, ":", at most one space, a value without blanks around it, and the end of the
+ * line, all of it there. Such a line means the same with any options. 0: it is none, and nothing was done. */
+static inline int h1_plain_field(h1_cursor *cur, http_field *field)
+{
+    const char *end = cur->end, *name = cur->p, *colon = h1_scan_token(name, end), *value, *stop;
+
+    if (end - colon < 4 || *colon != ':' || colon == name)
+        return 0;
+    value = colon + 1 + (colon[1] == ' ');
+    stop = http_scan_value(value, end);
+    if (end - stop < 2 || memcmp(stop, "\r\n", 2) != 0 || (uint8_t)*value <= ' ' ||
+        (uint8_t)stop[-1] <= ' ' || h1_over(cur->line, stop, cur->limits->field_size))
+        return 0;
+    field->name = name;
+    field->name_len = (uint32_t)(colon - name);
+    field->id = (uint8_t)http_field_id_of(name, field->name_len);
+    field->value = value;
+    field->value_len = (uint32_t)(stop - value);
+    cur->p = stop + 2;
+    return 1;
+}
+
 static uint32_t h1_fields_most(const h1_limits *limits)
 {
     const uint32_t room = limits->room ? HTTP_HEAD_MAX_FIELDS : HTTP_HEAD_OWN_FIELDS;
@@ -134,8 +156,9 @@ static h1_result h1_field_lines(h1_cursor *cur)
             return h1_bad(cur, 400,
                           APLOGNO(00563) "Number of request headers exceeds LimitRequestFields");
         }
-        if ((res = h1_take_name(cur, &head->field[head->n_fields])) != H1_DONE ||
-            (res = h1_take_value(cur, &head->field[head->n_fields])) != H1_DONE)
+        if (!h1_plain_field(cur, &head->field[head->n_fields]) &&
+            ((res = h1_take_name(cur, &head->field[head->n_fields])) != H1_DONE ||
+             (res = h1_take_value(cur, &head->field[head->n_fields])) != H1_DONE))
             return res;
         h1_field_note(head, head->n_fields++);
         cur->line = cur->p;

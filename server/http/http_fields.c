@@ -67,9 +67,14 @@ static const char *http_host_name(const char *p, const char *end)
     const char *start = p;
 
     BRG_ASSERT(p <= end);
-    for (; p < end && http_is(*p, HTTP_C_HOST); p++)
-        if (*p == '.' && p > start && p[-1] == '.')
+    for (; p < end; p++) {
+        if (http_is(*p, HTTP_C_HOST))
+            continue;
+        if (*p != '.')
+            break;
+        if (p > start && p[-1] == '.')
             return NULL;
+    }
     return p > start ? p : NULL;
 }
 

@@ -21,7 +21,8 @@
 #define HTTP_C_VALUE 2  /**< may stand in a field value: VCHAR, obs-text, SP, HTAB */
 #define HTTP_C_TARGET 4 /**< may stand in a request target: VCHAR and obs-text but "#" */
 #define HTTP_C_DIGIT 8
-#define HTTP_C_HOST 16 /**< may stand in a host name of a Host field, as Apache sees it */
+#define HTTP_C_HOST \
+    16 /**< may stand in a host name of a Host field, as Apache sees it, beside "." */
 #define HTTP_C_HEX 32
 
 extern const uint8_t http_class[256];
@@ -44,9 +45,8 @@ static inline const char *http_scan_value(const char *p, const char *end)
                                                 _mm256_cmpeq_epi8(_mm256_min_epu8(x, low2), x)),
                             _mm256_cmpeq_epi8(x, del2));
         const uint32_t mask = (uint32_t)_mm256_movemask_epi8(bad);
-        if (mask) {
+        if (mask)
             return p + __builtin_ctz(mask);
-        }
         p += 32;
     }
 #elif defined(__SSE2__)
@@ -57,15 +57,13 @@ static inline const char *http_scan_value(const char *p, const char *end)
             _mm_andnot_si128(_mm_cmpeq_epi8(x, tab), _mm_cmpeq_epi8(_mm_min_epu8(x, low), x)),
             _mm_cmpeq_epi8(x, del));
         const uint32_t mask = (uint32_t)_mm_movemask_epi8(bad);
-        if (mask) {
+        if (mask)
             return p + __builtin_ctz(mask);
-        }
         p += 16;
     }
 #endif
-    while (p < end && http_is(*p, HTTP_C_VALUE)) {
+    while (p < end && http_is(*p, HTTP_C_VALUE))
         p++;
-    }
     return p;
 }
 
@@ -80,24 +78,42 @@ static inline const char *http_scan_target(const char *p, const char *end)
             _mm_or_si128(_mm_cmpeq_epi8(_mm_min_epu8(x, low), x), _mm_cmpeq_epi8(x, del)),
             _mm_cmpeq_epi8(x, frag));
         const uint32_t mask = (uint32_t)_mm_movemask_epi8(bad);
-        if (mask) {
+        if (mask)
             return p + __builtin_ctz(mask);
-        }
         p += 16;
     }
 #endif
-    while (p < end && http_is(*p, HTTP_C_TARGET)) {
+    while (p < end && http_is(*p, HTTP_C_TARGET))
         p++;
-    }
     return p;
 }
 
 /** First byte in [p, end) that is not a token character. */
 static inline const char *h1_scan_token(const char *p, const char *end)
 {
-    while (p < end && http_is(*p, HTTP_C_TOKEN)) {
+#if defined(__SSE2__)
+    /* Names are of letters and "-", but for a few bytes that the table tells. */
+    const __m128i fold = _mm_set1_epi8(0x20), a = _mm_set1_epi8('a'),
+                  last = _mm_set1_epi8('z' - 'a');
+    const __m128i dash = _mm_set1_epi8('-');
+    while (end - p >= 16) {
+        const __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+        const __m128i letter = _mm_sub_epi8(_mm_or_si128(x, fold), a);
+        const __m128i good = _mm_or_si128(_mm_cmpeq_epi8(_mm_min_epu8(letter, last), letter),
+                                          _mm_cmpeq_epi8(x, dash));
+        const uint32_t mask = (uint32_t)_mm_movemask_epi8(good) ^ 0xffff;
+        if (!mask) {
+            p += 16;
+            continue;
+        }
+        p += __builtin_ctz(mask);
+        if (!http_is(*p, HTTP_C_TOKEN))
+            return p;
         p++;
     }
+#endif
+    while (p < end && http_is(*p, HTTP_C_TOKEN))
+        p++;
     return p;
 }
 
@@ -115,17 +131,15 @@ static inline __attribute__((always_inline)) int http_same(const char *p, const 
         __builtin_memcpy(&d, lit + n - 4, 4);
         return (((a | fold) ^ b) | ((c | fold) ^ d)) == 0;
     }
-    for (size_t i = 0; i < n; i++) {
-        if ((char)(p[i] | 0x20) != lit[i]) {
+    for (size_t i = 0; i < n; i++)
+        if ((char)(p[i] | 0x20) != lit[i])
             return 0;
-        }
-    }
     return 1;
 }
 
 /** As http_same for n >= 8: two or more overlapping words instead of n bytes. */
 static inline __attribute__((always_inline)) int http_same_wide(const char *p, const char *lit,
-                                                              size_t n)
+                                                                size_t n)
 {
     const uint64_t fold = 0x2020202020202020ull;
     uint64_t a, b, diff = 0;
