@@ -5,7 +5,7 @@
 #include "apr_strings.h"
 #include "http_log.h"
 #include "brigade/decimal.h"
-#include "asn_module.h"
+#include "asn_collector.h"
 
 extern module asn_module;
 APLOG_USE_MODULE(asn);
@@ -29,13 +29,22 @@ static const unsigned char *bytes_of(const apr_sockaddr_t *address, brg_asn_fami
     return at;
 }
 
+const brg_asn_table *asn_table(void)
+{
+    const asn_collector *c = asn_served ? asn_served->collector : NULL;
+
+    return c ? c->tables[atomic_load_explicit(&c->figures->serving, memory_order_acquire) & 1]
+             : NULL;
+}
+
 int asn_client_route(const apr_sockaddr_t *address, brg_asn_route *route, brg_asn_detail *detail)
 {
     brg_asn_family family;
     const unsigned char *at = bytes_of(address, &family);
 
-    return at && asn_served && asn_served->table &&
-           brg_asn_lookup(asn_served->table, family, at, route, detail);
+    const brg_asn_table *table = asn_table();
+
+    return at && table && brg_asn_lookup(table, family, at, route, detail);
 }
 
 static size_t put_detail(const brg_asn_detail *detail, asn_what what, char *out)
@@ -86,7 +95,9 @@ const char *asn_client_text(const apr_sockaddr_t *address, asn_what what, apr_po
 
 int asn_is_ready(void)
 {
-    return asn_served && asn_served->table && brg_asn_ready(asn_served->table);
+    const brg_asn_table *table = asn_table();
+
+    return table && brg_asn_ready(table);
 }
 
 int asn_client_ready(const request_rec *r)

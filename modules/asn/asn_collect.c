@@ -35,6 +35,9 @@ typedef struct file_state {
 typedef struct collecting {
     const asn_collector *c;
     brg_asn_writer *w;
+    const brg_asn_table *table; /* that it writes to */
+    int serving;      /* which one that is, once it is complete; -1: it is asked already */
+    int64_t serve_at; /* bgp_now(): asked from then on, complete or not */
     int control, log; /* log: the descriptor that lines go to, -1 if it is none of a file */
     int feeds_n;
     asn_feed feeds[ASN_TABLE_RIBS];
@@ -206,6 +209,52 @@ static void look_at_files(collecting *g)
     atomic_store(&g->c->figures->tried, 1);
 }
 
+/* ---- which table is asked ---- */
+
+#define KEEP_FILE_US \
+    (300 * INT64_C(1000000)) /* what a file said, when the next process cannot read it */
+
+/* The table of a process that died is asked until there is another one: routes outlive their process as they do a
+ * session. */
+static brg_asn_table *table_to_fill(collecting *g)
+{
+    const asn_collector *c = g->c;
+    const int serving = atomic_load(&c->figures->serving);
+    const asn_source *sources = (const asn_source *)c->sources->elts;
+    int64_t keep = 0;
+
+    BRG_ASSERT(serving == 0 || serving == 1);
+    g->serving = brg_asn_ready(c->tables[serving]) ? !serving : -1;
+    for (int i = 0; i < c->sources->nelts; i++) {
+        const int64_t of_this =
+            sources[i].bgp ? (int64_t)sources[i].bgp->keep * 1000000 : KEEP_FILE_US;
+
+        keep = of_this > keep ? of_this : keep;
+    }
+    g->serve_at = bgp_now() + keep;
+    return c->tables[g->serving < 0 ? serving : g->serving];
+}
+
+static int is_complete(const collecting *g)
+{
+    for (int i = 0; i < g->c->sources->nelts; i++) {
+        brg_asn_rib_figures rib;
+
+        brg_asn_rib_read(g->table, i, &rib);
+        if (!rib.ready)
+            return 0;
+    }
+    return 1;
+}
+
+static void serve_when_complete(collecting *g)
+{
+    if (g->serving < 0 || (bgp_now() < g->serve_at && !is_complete(g)))
+        return;
+    atomic_store_explicit(&g->c->figures->serving, g->serving, memory_order_release);
+    g->serving = -1;
+}
+
 static void collect(collecting *g)
 {
     int64_t next = 0;
@@ -215,6 +264,7 @@ static void collect(collecting *g)
             look_at_files(g);
             next = bgp_now() + LOOK_US;
         }
+        serve_when_complete(g);
         asn_feeds_run(g->feeds, g->feeds_n, (int)((next - bgp_now()) / 1000) + 1, g->control);
         listen_to_supervisor(g);
     }
@@ -225,6 +275,7 @@ static void collect(collecting *g)
 void asn_collect(const asn_collector *c, const server_rec *s)
 {
     collecting *g = calloc(1, sizeof *g);
+    brg_asn_table *table;
 
     if (!g)
         _exit(1);
@@ -238,8 +289,10 @@ void asn_collect(const asn_collector *c, const server_rec *s)
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* behind setuid(), which resets it */
     if (c->delay)
         sleep((unsigned)c->delay);
-    if (!(g->w = brg_asn_writer_begin(c->table)))
+    table = table_to_fill(g);
+    if (!(g->w = brg_asn_writer_begin(table)))
         _exit(1);
+    g->table = table;
     feeds_write_to(g, g->w);
     collect(g);
     _exit(0);

@@ -62,8 +62,15 @@ static void maintain(int reason, void *data, apr_wait_t status)
         "the collector of ASTable died (status %d); another one reads the sources in %d seconds",
         status, c->delay);
     if ((rv = spawn(c, ap_server_conf)))
-        ap_log_error(APLOG_MARK, APLOG_ERR, rv, ap_server_conf,
-                     "the collector of ASTable cannot be started again");
+        ap_log_error(
+            APLOG_MARK, APLOG_ERR, rv, ap_server_conf,
+            "the collector of ASTable cannot be started again; this is tried until it can");
+}
+
+void asn_collector_look(const server_rec *s)
+{
+    if (running && running->started && !running->process.pid && spawn(running, s) == APR_SUCCESS)
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, "the collector of ASTable is started again");
 }
 
 /* In server processes, and where a configuration is tried, the collector is somebody else's. */
@@ -130,10 +137,11 @@ static apr_status_t make(const apr_array_header_t *sources, apr_size_t table_byt
     c = apr_pcalloc(p, sizeof *c);
     *c = (asn_collector){
         .pool = p, .signature = apr_pstrdup(p, signature), .sources = copy_sources(sources, p)};
-    if ((rv = brg_asn_table_create(&c->table, table_bytes, p))) {
-        apr_pool_destroy(p);
-        return rv;
-    }
+    for (int i = 0; i < 2; i++)
+        if ((rv = brg_asn_table_create(&c->tables[i], table_bytes, p))) {
+            apr_pool_destroy(p);
+            return rv;
+        }
     shared =
         mmap(NULL, sizeof *c->figures, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {

@@ -15,7 +15,8 @@ typedef struct asn_collector {
     apr_pool_t *pool;
     const char *signature;       /**< of the configuration that it is for */
     apr_array_header_t *sources; /**< of asn_source, its own copy */
-    brg_asn_table *table;
+    brg_asn_table *tables
+        [2]; /**< asn_table() is the one that is asked; when a process dies, the next one fills the other */
     asn_figures *figures; /**< shared */
     pid_t supervisor;
     apr_proc_t process;
@@ -37,6 +38,9 @@ apr_status_t asn_collector_of(const apr_array_header_t *sources, apr_size_t tabl
  * one that runs gets the error log of @a s. */
 apr_status_t asn_collector_start(asn_collector *c, const server_rec *s);
 #define ASN_START_SECONDS 20
+
+/** Now and then: start its process if that failed before. */
+void asn_collector_look(const server_rec *s);
 
 /* ---- asn_collect.c: the process ---- */
 

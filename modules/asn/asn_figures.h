@@ -22,7 +22,8 @@ typedef struct asn_source_figures {
 
 /** By number of the rib. */
 typedef struct asn_figures {
-    _Atomic int tried; /**< sources that were read, or could not be: files alone */
+    _Atomic int tried;   /**< sources that were read, or could not be: files alone */
+    _Atomic int serving; /**< which of asn_collector.tables is asked */
     asn_source_figures sources[ASN_TABLE_RIBS];
 } asn_figures;
 

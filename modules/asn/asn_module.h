@@ -23,7 +23,6 @@ typedef struct asn_source {
 /** What the configuration says. Lives in pconf; table and collector may live longer. */
 typedef struct asn_conf {
     apr_array_header_t *sources;     /**< of asn_source */
-    brg_asn_table *table;            /**< NULL: no ASTable */
     struct asn_collector *collector; /**< NULL: no ASTable */
 } asn_conf;
 
@@ -96,6 +95,9 @@ extern const char *const asn_variables[ASN_WHATS];
 
 /** Room for all of a path or of all communities. */
 #define ASN_TEXT_MAX (BRG_CLIENT_NETWORK_ROOM - 1)
+
+/** The table that is asked now, NULL if there is no ASTable. Threads: any. */
+const brg_asn_table *asn_table(void);
 
 /** The route of an address. @return 1, 0 if there is none or no table */
 int asn_client_route(const apr_sockaddr_t *address, brg_asn_route *route, brg_asn_detail *detail);

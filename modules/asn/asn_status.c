@@ -34,7 +34,7 @@ static int source_get(int n, apr_pool_t *p, brg_status_network_source *out)
         return 0;
     source = &((const asn_source *)c->sources->elts)[n];
     f = &c->figures->sources[n];
-    brg_asn_rib_read(c->table, n, &rib);
+    brg_asn_rib_read(asn_table(), n, &rib);
     *out =
         (brg_status_network_source){.trouble = apr_pstrndup(p, f->trouble, sizeof f->trouble - 1),
                                     .routes = {rib.routes[ASN_IPV4], rib.routes[ASN_IPV6]},
@@ -52,7 +52,9 @@ static int source_get(int n, apr_pool_t *p, brg_status_network_source *out)
 
 static apr_size_t table_bytes(void)
 {
-    return asn_served && asn_served->table ? brg_asn_table_bytes(asn_served->table) : 0;
+    const brg_asn_table *table = asn_table();
+
+    return table ? brg_asn_table_bytes(table) : 0;
 }
 
 void asn_status_register(void)

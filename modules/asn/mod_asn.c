@@ -7,6 +7,7 @@
 #include "apr_strings.h"
 #include "ap_expr.h"
 #include "ap_mpm.h"
+#include "mpm_common.h"
 #include "scoreboard.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -202,7 +203,7 @@ static int brg_client_network_variable(const char *name)
 {
     for (int i = 0; i < ASN_WHATS; i++)
         if (!strcasecmp(name, asn_variables[i]))
-            return (asn_served ? asn_served->table != NULL : asn_is_used()) ? i : -1;
+            return (asn_served ? asn_served->collector != NULL : asn_is_used()) ? i : -1;
     return -1;
 }
 
@@ -234,9 +235,14 @@ static int asn_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptem
                      asn_table_bytes);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    asn_read->table = asn_read->collector ? asn_read->collector->table : NULL;
     asn_served = asn_read;
     apr_pool_cleanup_register(pconf, asn_served, asn_forget, apr_pool_cleanup_null);
+    return OK;
+}
+
+static int asn_monitor(apr_pool_t *p, server_rec *s)
+{
+    asn_collector_look(s);
     return OK;
 }
 
@@ -261,6 +267,7 @@ static void asn_register_hooks(apr_pool_t *p)
     ap_hook_pre_config(asn_pre_config, after, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(asn_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_pre_mpm(asn_pre_mpm, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_monitor(asn_monitor, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_expr_lookup(asn_lookup_variable, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_fixups(asn_fixups, NULL, NULL, APR_HOOK_FIRST);
     APR_REGISTER_OPTIONAL_FN(brg_client_network_variable);

@@ -141,6 +141,23 @@ def test_a_collector_that_dies_is_started_again(serve):
     wait_until(lambda: len(collectors(server)) == 1 and server.get("/in/x.txt", of("192.0.2.1")).status == 200, "the new one")
 
 
+def test_what_was_known_holds_until_the_next_collector_knows_more(serve):
+    server = start(serve)
+    for _ in range(2):  # the second time with the first table again
+        refused = server.error_log().count(b"no address")
+        renew(server, "no networks\n")
+        wait_until(lambda n=refused: server.error_log().count(b"no address") > n, "the file refused")
+        collector = collectors(server)
+        os.kill(collector[0], signal.SIGKILL)
+        wait_until(lambda n=refused: server.error_log().count(b"no address") > n + 1, "the file refused by another collector")
+        assert collectors(server) != collector
+        assert server.get("/in/x.txt", of("192.0.2.1")).status == 200
+        renew(server, NETWORKS + "203.0.113.0/24 64510\n")
+        wait_until(lambda: server.get("/in/x.txt", of("203.0.113.5")).status == 200, "the new table")
+        renew(server, NETWORKS)
+        wait_until(lambda: server.get("/in/x.txt", of("203.0.113.5")).status == 403, "the first table")
+
+
 def collectors(server):
     found = []
     for pid in server.children():
