@@ -5,6 +5,8 @@
 #include <linux/capability.h>
 #include <stdint.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static uint64_t ambient_given; /* by their numbers */
 
@@ -24,4 +26,17 @@ void ambient_pass_on(int on)
         if (ambient_given & UINT64_C(1) << cap)
             (void)prctl(PR_CAP_AMBIENT, on ? PR_CAP_AMBIENT_RAISE : PR_CAP_AMBIENT_LOWER, cap, 0,
                         0);
+}
+
+/* A change of user closes the memory to others of the same user; here there is none that would. */
+int ambient_leave(int dumps)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[2] = {{0}};
+
+    if (!ambient_given)
+        return 0;
+    if (syscall(SYS_capset, &header, none))
+        return -1;
+    return dumps ? 0 : prctl(PR_SET_DUMPABLE, 0);
 }

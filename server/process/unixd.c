@@ -6,6 +6,7 @@
  * In a server that an ordinary user starts none of this has an effect. The directives are then accepted
  * with a notice, so that a configuration that was written for root works unchanged.
  */
+#include "ambient.h"
 #include "brigade/response_cache.h"
 #include "unixd.h"
 
@@ -91,11 +92,23 @@ AP_DECLARE(gid_t) ap_gname2id(const char *name)
 
 static void unixd_notice(const cmd_parms *cmd)
 {
-    if (geteuid() == 0 || unixd_noticed)
+    if (unixd_noticed)
         return;
     unixd_noticed = 1;
     ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
                  "User, Group and ChrootDir have no effect: the server was not started as root");
+}
+
+/* To be told only what the configuration asks for and does not get. */
+static int unixd_runs_as_group(gid_t gid)
+{
+    gid_t groups[64];
+    int n = getgroups(64, groups);
+
+    for (int i = 0; i < n; i++)
+        if (groups[i] == gid)
+            return 1;
+    return getegid() == gid;
 }
 
 static const char *unixd_set_user(cmd_parms *cmd, void *dummy, const char *arg)
@@ -105,12 +118,14 @@ static const char *unixd_set_user(cmd_parms *cmd, void *dummy, const char *arg)
 
     if (err)
         return err;
-    unixd_notice(cmd);
     if (unixd_lookup_user(arg, &ap_unixd_config.user_id, &canonical) != APR_SUCCESS) {
         if (geteuid() == 0)
             return apr_psprintf(cmd->pool, "bad user name %s", arg);
+        unixd_notice(cmd);
         ap_unixd_config.user_id = geteuid();
     }
+    if (geteuid() != 0 && ap_unixd_config.user_id != geteuid())
+        unixd_notice(cmd);
     ap_unixd_config.user_name = canonical ? apr_pstrdup(cmd->pool, canonical) : arg;
     return NULL;
 }
@@ -122,7 +137,6 @@ static const char *unixd_set_group(cmd_parms *cmd, void *dummy, const char *arg)
 
     if (err)
         return err;
-    unixd_notice(cmd);
     ap_unixd_config.group_name = arg;
     if (*arg == '#')
         ap_unixd_config.group_id = (gid_t)strtoul(arg + 1, NULL, 10);
@@ -130,6 +144,8 @@ static const char *unixd_set_group(cmd_parms *cmd, void *dummy, const char *arg)
         ap_unixd_config.group_id = gr->gr_gid;
     else if (geteuid() == 0)
         return apr_psprintf(cmd->pool, "bad group name %s", arg);
+    if (geteuid() != 0 && !unixd_runs_as_group(ap_unixd_config.group_id))
+        unixd_notice(cmd);
     return NULL;
 }
 
@@ -139,7 +155,8 @@ static const char *unixd_set_chroot(cmd_parms *cmd, void *dummy, const char *arg
 
     if (err)
         return err;
-    unixd_notice(cmd);
+    if (geteuid() != 0)
+        unixd_notice(cmd);
     if (!ap_is_directory(cmd->pool, arg))
         return "ChrootDir must be a valid directory";
     ap_unixd_config.chroot_dir = arg;
@@ -284,6 +301,16 @@ static int unixd_enter_root(server_rec *s)
     return OK;
 }
 
+static int unixd_leave_ambient(server_rec *s)
+{
+    if (!ambient_leave(ap_coredumpdir_configured))
+        return 0;
+    ap_log_error(APLOG_MARK, APLOG_ALERT, errno, s,
+                 "cannot give up the capabilities that the service manager gave: does its filter "
+                 "of system calls allow capset?");
+    return -1;
+}
+
 AP_DECLARE(int) ap_unixd_setup_child(void)
 {
     server_rec *s = ap_server_conf;
@@ -292,7 +319,7 @@ AP_DECLARE(int) ap_unixd_setup_child(void)
     gid_t gid = ap_unixd_config.group_id;
 
     if (geteuid() != 0)
-        return 0;
+        return unixd_leave_ambient(s);
     /* initgroups needs /etc/group, which a chroot may lack. */
     if (setgid(gid) < 0)
         return unixd_fail(s, "setgid");

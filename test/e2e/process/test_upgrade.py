@@ -367,7 +367,8 @@ def test_sockets_of_the_service_manager(own):
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="gives up root")
 def test_rights_of_the_service_manager(own):
-    """A server that is not root keeps what it was given, for the next program, too; others that it starts have nothing of it."""
+    """The supervisor that is not root keeps what it was given, for the next program, too; server processes, whose memory is closed to others
+    of the user, and programs that it starts have nothing of it."""
     server = own('CustomLog "|$grep ^CapPrm /proc/self/status >>@ROOT@/logs/rights; exec cat" "%r"\n')
     for folder, _, names in os.walk(server.root):
         for path in [folder] + [os.path.join(folder, name) for name in names]:
@@ -377,12 +378,17 @@ def test_rights_of_the_service_manager(own):
                                     *command(*more)]
     up(server)
 
-    def permitted():
-        with open(f"/proc/{server.process.pid}/status", encoding="ascii") as f:
+    def permitted(pid):
+        with open(f"/proc/{pid}/status", encoding="ascii") as f:
             return int(re.search(r"^CapPrm:\t(\w+)", f.read(), re.M)[1], 16)
-    assert permitted() == 1 << 10
+
+    def rights():
+        serving = [pid for pid in server.children() if os.readlink(f"/proc/{pid}/exe") == os.readlink(f"/proc/{server.process.pid}/exe")]
+        assert serving and {os.stat(f"/proc/{pid}/io").st_uid for pid in serving} == {0}  # the kernel's sign of a closed memory
+        return permitted(server.process.pid), {permitted(pid) for pid in serving}
+    assert rights() == (1 << 10, {0})
     upgrade(server)
-    assert permitted() == 1 << 10
+    assert rights() == (1 << 10, {0})
     assert {line.split()[1] for line in server.read("logs/rights").splitlines()} == {b"0" * 16}
 
 

@@ -12,7 +12,8 @@ from debian_packages import MINUTES, build
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(not os.environ.get("TEST_PACKAGE"), reason="TEST_PACKAGE asks for it"),
               pytest.mark.skipif(not os.path.exists("/lib/systemd/systemd"), reason="systemd is not installed"),
-              pytest.mark.skipif(not os.path.exists("/usr/lib/apache2/modules/mod_cgid.so"), reason="apache2 is not installed")]
+              pytest.mark.skipif(not os.path.exists("/usr/lib/apache2/modules/mod_cgid.so"), reason="apache2 is not installed"),
+              pytest.mark.skipif(not os.path.exists("/usr/sbin/logrotate"), reason="logrotate is not installed")]
 
 BOOT = r"""set -e
 dir=$1
@@ -51,6 +52,9 @@ until_true() { for try in $(seq 200); do "$@" && return; sleep 0.1; done; fail "
 is_new() { test "$(stat -Lc %i /proc/$(main)/exe)" = "$(stat -Lc %i /usr/lib/brigade/bin/brigade)"; }
 logged() { test "$(grep -c "$1" /var/log/brigade/error.log)" -ge "$2"; }
 restarted() { test "$(systemctl show -p NRestarts --value brigade)" -ge 1 && systemctl -q is-active brigade; }
+user() { test "$(ps -o user= -p "$(main)")" = "$1" || fail "it does not run as $1"; }
+powerless() { for process in $(pgrep -P "$(main)" brigade); do grep -q "^CapPrm:.0*$" "/proc/$process/status" || fail "capabilities of $process"; done; }
+sandboxed() { for process in $(pgrep -P "$(main)" brigade); do grep -q "^Seccomp_filters:.[2-9]" "/proc/$process/status" || fail "no sandbox around $process"; done; }
 ip link set lo up
 
 # The packages start it. Then a site on ports below 1024, a key that root alone may read, a piped log and a script.
@@ -82,10 +86,12 @@ C
 systemctl start brigade || fail start
 get http://127.0.0.1/
 get -k https://127.0.0.1/
+user www-data
+powerless
+sandboxed
 test "$(curl -sS --max-time 20 http://127.0.0.1/cgi/hello)" = "script of $(id -u www-data)" || fail script
 until_true grep -q "GET / HTTP" /var/log/brigade/piped
 test "$(systemctl show -p StatusText --value brigade)" != "" || fail StatusText
-sandboxed() { grep -q "^Seccomp_filters:.[2-9]" /proc/$(pgrep -P "$(main)" -u www-data | tail -n 1)/status; }
 echo START DONE
 
 pid=$(main)
@@ -123,35 +129,90 @@ systemctl stop brigade
 test "$(systemctl show -p Result --value brigade)" = success || fail stop
 echo STOP DONE
 
-# The daemon of mod_cgid, which is outside of the sandbox.
+# The daemon of mod_cgid, which is outside of the sandbox; and no sandbox at all.
 sed -i 's|^LoadModule cgi.*|LoadModule cgid_module /usr/lib/apache2/modules/mod_cgid.so\nScriptSock /run/brigade/cgisock|; /^SandboxAllow/d' conf.d/trial.conf
-cp /usr/share/doc/brigade/examples/cgid.conf /etc/systemd/system/brigade.service.d/
-systemctl daemon-reload
-systemctl start brigade || fail cgid
-get http://127.0.0.1/
-test "$(curl -sS --max-time 20 http://127.0.0.1/cgi/hello)" = "script of $(id -u www-data)" || fail cgid
-systemctl stop brigade
-rm /etc/systemd/system/brigade.service.d/cgid.conf
+for sandbox in On Off; do
+    echo "Sandbox $sandbox" > conf.d/sandbox.conf
+    systemctl start brigade || fail cgid
+    get http://127.0.0.1/
+    test "$(curl -sS --max-time 20 http://127.0.0.1/cgi/hello)" = "script of $(id -u www-data)" || fail cgid
+    powerless
+    systemctl stop brigade
+done
+rm conf.d/sandbox.conf
 echo CGID DONE
 
-# Nothing runs as root.
+# Root reads the logs' folder, the group adm the logs.
+systemctl start brigade || fail rotate
+get http://127.0.0.1/
+logrotate -f /etc/logrotate.d/brigade || fail logrotate
+logged_anew() { curl -sS -o /dev/null http://127.0.0.1/anew; grep -q anew /var/log/brigade/access.log; }
+until_true logged_anew
+test "$(stat -c '%U %G %a' /var/log/brigade/access.log)" = "www-data adm 640" || fail "access.log: $(stat -c '%U %G %a' /var/log/brigade/access.log)"
+systemctl stop brigade
+echo ROTATE DONE
+
+# It reads what www-data may.
 rm /etc/systemd/system/brigade.service.d/watchdog.conf
 cp /usr/share/doc/brigade/examples/unprivileged.conf /etc/systemd/system/brigade.service.d/
+systemctl daemon-reload
+systemctl start brigade && fail "it read a key of root's"
+systemctl reset-failed brigade
 chgrp ssl-cert key.pem
 chmod 0640 key.pem
-chown -R www-data /var/log/brigade
-systemctl daemon-reload
 systemctl start brigade || fail unprivileged
 get http://127.0.0.1/
 get -k https://127.0.0.1/
-test "$(ps -o user= -p "$(main)")" = www-data || fail "it runs as root"
 systemctl stop brigade
+rm /etc/systemd/system/brigade.service.d/unprivileged.conf
+chgrp root key.pem
+chmod 0600 key.pem
 echo UNPRIVILEGED DONE
 
-# systemd opens the port.
-rm /etc/systemd/system/brigade.service.d/unprivileged.conf conf.d/trial.conf
-chown -R root /var/log/brigade
+# Its supervisor is root, and User counts.
+cp /usr/share/brigade/root.conf /etc/systemd/system/brigade.service.d/
 systemctl daemon-reload
+printf 'User nobody\nGroup nogroup\n' > conf.d/user.conf
+systemctl start brigade || fail root
+get -k https://127.0.0.1/
+user root
+powerless
+test "$(curl -sS --max-time 20 http://127.0.0.1/cgi/hello)" = "script of $(id -u nobody)" || fail "script as root"
+systemctl stop brigade
+rm /etc/systemd/system/brigade.service.d/root.conf
+echo ROOT DONE
+
+# An installation whose unit starts as root: it is upgraded as it runs, and is no longer root after a restart, but where User says
+# that it needs it.
+old_unit() {
+    sed -i -e '/^User=/d; /^Group=/d; /^AmbientCapabilities=/d; s/^SystemCallFilter=capset /&@setuid @chown /' \
+        -e 's/^CapabilityBoundingSet=.*/CapabilityBoundingSet=CAP_NET_BIND_SERVICE CAP_SETUID CAP_SETGID CAP_KILL CAP_CHOWN/' /lib/systemd/system/brigade.service
+    systemctl daemon-reload
+    chown -R root /var/log/brigade
+    systemctl restart brigade || fail "old unit"
+    user root
+}
+old_unit
+dpkg -i /trial/brigade_*.deb > /dev/null
+until_true is_new
+user root
+systemctl restart brigade
+user root
+get -k https://127.0.0.1/
+rm -r conf.d/user.conf /etc/systemd/system/brigade.service.d/00-root.conf
+old_unit
+pid=$(main)
+dpkg -i /trial/brigade_*.deb > /dev/null
+until_true is_new
+test "$pid" = "$(main)" || fail "old unit: another process"
+systemctl restart brigade || fail "new unit"
+user www-data
+get -k https://127.0.0.1/
+systemctl stop brigade
+echo OLD DONE
+
+# systemd opens the port.
+rm conf.d/trial.conf
 systemctl start brigade.socket
 get http://127.0.0.1:8080/
 systemctl -q is-active brigade || fail socket
@@ -159,7 +220,7 @@ echo SOCKET DONE
 echo ALL DONE
 """
 
-STEPS = "START RELOAD UPGRADE WATCHDOG STOP CGID UNPRIVILEGED SOCKET ALL".split()
+STEPS = "START RELOAD UPGRADE WATCHDOG STOP CGID ROTATE UNPRIVILEGED ROOT OLD SOCKET ALL".split()
 
 
 @pytest.fixture
