@@ -75,7 +75,7 @@ def test_the_unit_is_hardened(tmp_path, dropin, most):
 def test_the_units_are_well_formed(tmp_path, name):
     for unit in ("brigade.service", "brigade.socket"):
         with open(f"{TOP}/debian/{unit}", encoding="utf-8") as f:
-            text = f.read().replace("/usr/sbin/brigade", brigade.BINARY)
+            text = f.read().replace("/usr/sbin/brigade", os.path.abspath(brigade.BINARY))
         (tmp_path / unit).write_text(text)
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", str(tmp_path / name)], capture_output=True, text=True, timeout=MINUTES)
     assert done.returncode == 0 and "brigade" not in done.stderr, done.stderr
