@@ -198,8 +198,8 @@ class Server:
     def command(self, *args):
         memory = [] if self.apache or "-t" in args else memory_arguments(MEMORY)
         if SANDBOX and not self.apache:
-            scripts = self.path("htdocs") if "cgi" in self.config else ""
-            memory += ["-C", f"Sandbox {SANDBOX}", "-C", f"SandboxAllow exec /bin /usr/bin {scripts}"]
+            scripts = f"{self.path('htdocs')} {self.path('cgi')}" if "cgi" in self.config else ""
+            memory += ["-C", f"Sandbox {SANDBOX}", "-C", f"SandboxAllow exec /bin /usr/bin {scripts}", "-C", "SandboxAllow read /proc"]
         # Tests that load one of Apache's modules expect what is built in to be there without a line of its own.
         built_in = [] if self.apache else ["-C", "BuiltinModules all"]
         if self.pages and not self.apache:

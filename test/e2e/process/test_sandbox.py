@@ -11,12 +11,12 @@ import urllib.request
 
 import pytest
 
-from brigade import PATIENCE, wait_until
+from brigade import PATIENCE, SANDBOX, wait_until
 from module_source import compile_file
 from processes import configured, reload
 from tls_site import TLSAuthority, certificate
 
-pytestmark = pytest.mark.only("brigade")
+pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(bool(SANDBOX), reason="each of these has a sandbox of its own")]
 
 FILES = {"a.txt": "A\n", "page.shtml": '<!--#include virtual="/a.txt" --><!--#exec cmd="echo started" -->', "sub/.htaccess": "AddType text/x-y .y\n", "sub/a.y": "Y"}
 ESCAPE = "LoadModule escape_module @ROOT@/escape.so\n<Location /escape>\nSetHandler escape\n</Location>\n"

@@ -92,19 +92,18 @@ def test_figures_and_settings_of_capacity(serve):
 
 
 @pytest.mark.skipif(not shutil.which("php-fpm8.2"), reason="php-fpm is not installed")
-def test_php_as_the_page_has_it(serve, tmp_path):
+def test_php_as_the_page_has_it(serve):
     """PHP-FPM answers scripts, what is no script is 404, and other files come from the server."""
     config = re.search(r"```apache\n(.*?)```", section("02-php-fpm"), re.S)[1]
     if not all(pathlib.Path(module).exists() for module in re.findall(r"/usr/\S+\.so", config)):
         pytest.skip("apache2 is not installed")
-    socket = tmp_path / "fpm.sock"
-    (tmp_path / "fpm.conf").write_text(f"[global]\nerror_log={tmp_path}/fpm.log\n[www]\nlisten={socket}\nlisten.mode=0666\npm=static\npm.max_children=1\nuser=nobody\ngroup=nogroup\n")
-    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
-        folder.chmod(0o755)
-    fpm = subprocess.Popen(["php-fpm8.2", "-n", "-R", "-F", "-y", tmp_path / "fpm.conf"], stderr=subprocess.DEVNULL)
+    server = serve.unstarted(config.replace("/run/php/php-fpm.sock", "@ROOT@/fpm.sock"), {"index.php": "<?php echo 6 * 7;", "a.txt": "a"})
+    socket = server.path("fpm.sock")
+    server.write("fpm.conf", f"[global]\nerror_log={server.root}/fpm.log\n[www]\nlisten={socket}\nlisten.mode=0666\npm=static\npm.max_children=1\nuser=nobody\ngroup=nogroup\n", base="conf")
+    fpm = subprocess.Popen(["php-fpm8.2", "-n", "-R", "-F", "-y", server.path("conf/fpm.conf")], stderr=subprocess.DEVNULL)
     try:
-        wait_until(socket.exists, "PHP-FPM")
-        server = serve(config.replace("/run/php/php-fpm.sock", str(socket)), {"index.php": "<?php echo 6 * 7;", "a.txt": "a"})
+        wait_until(lambda: pathlib.Path(socket).exists(), "PHP-FPM")
+        server.start()
         assert server.get("/").body == b"42" and server.get("/index.php").body == b"42"
         assert server.get("/none.php").status == 404 and server.get("/a.txt").body == b"a"
     finally:
