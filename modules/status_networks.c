@@ -35,6 +35,15 @@ static apr_size_t table_bytes(void)
     return get ? get() : 0;
 }
 
+static int lookups(uint64_t *n, brg_status_network_busy busy[BRG_STATUS_NETWORKS_BUSY])
+{
+    APR_OPTIONAL_FN_TYPE(brg_status_network_lookups) *get =
+        APR_RETRIEVE_OPTIONAL_FN(brg_status_network_lookups);
+
+    *n = 0;
+    return get ? get(n, busy) : 0;
+}
+
 /* ---- figures ---- */
 
 enum { UP, SINCE, ROUTES, TIMES, UPDATES, FAULTY, LAST_UPDATE, FAMILIES };
@@ -85,6 +94,25 @@ static void write_samples(request_rec *r, int family)
         }
 }
 
+static void write_lookups(request_rec *r, int open)
+{
+    brg_status_network_busy busy[BRG_STATUS_NETWORKS_BUSY];
+    uint64_t all;
+    int n = lookups(&all, busy);
+
+    metrics_family(r, "brigade_asn_lookups_total", "counter",
+                   "How often the network of a client was looked up.", open);
+    ap_rprintf(r, "brigade_asn_lookups_total %" APR_UINT64_T_FMT "\n", all);
+    metrics_family(
+        r, "brigade_asn_busiest", "gauge",
+        "About how many look-ups of clients of the busiest networks there were lately; half "
+        "of them are forgotten in ten minutes.",
+        open);
+    for (int i = 0; i < n; i++)
+        ap_rprintf(r, "brigade_asn_busiest{asn=\"%u\"} %" APR_UINT64_T_FMT "\n", busy[i].asn,
+                   busy[i].count);
+}
+
 void status_networks_write_text(request_rec *r, int open)
 {
     if (!sources_are_there(r))
@@ -96,6 +124,20 @@ void status_networks_write_text(request_rec *r, int open)
     metrics_family(r, "brigade_asn_table_bytes", "gauge",
                    "Memory that the table of networks takes.", open);
     ap_rprintf(r, "brigade_asn_table_bytes %" APR_SIZE_T_FMT "\n", table_bytes());
+    write_lookups(r, open);
+}
+
+static void write_json_lookups(request_rec *r)
+{
+    brg_status_network_busy busy[BRG_STATUS_NETWORKS_BUSY];
+    uint64_t all;
+    int n = lookups(&all, busy);
+
+    ap_rprintf(r, ",\"lookups\":%" APR_UINT64_T_FMT ",\"busiest\":[", all);
+    for (int i = 0; i < n; i++)
+        ap_rprintf(r, "%s{\"asn\":%u,\"count\":%" APR_UINT64_T_FMT "}", i ? "," : "", busy[i].asn,
+                   busy[i].count);
+    ap_rputs("]", r);
 }
 
 void status_networks_write_json(request_rec *r)
@@ -120,18 +162,37 @@ void status_networks_write_json(request_rec *r)
                    s.up ? "true" : "false", value_of(&s, SINCE, 0), s.routes[0], s.routes[1],
                    s.times, s.updates, s.faulty, value_of(&s, LAST_UPDATE, 0));
     }
-    ap_rputs("]}", r);
+    ap_rputs("]", r);
+    write_json_lookups(r);
+    ap_rputs("}", r);
 }
 
 /* ---- the page ---- */
 
 static void networks_write_auto(request_rec *r)
 {
+    brg_status_network_busy busy[BRG_STATUS_NETWORKS_BUSY];
+    uint64_t all;
     brg_status_network_source s;
 
     for (int n = 0; source_next(r, &n, &s);)
         ap_rprintf(r, "Networks %s: %s, IPv4 %u, IPv6 %u, updates %" APR_UINT64_T_FMT "\n", s.name,
                    s.state, s.routes[0], s.routes[1], s.updates);
+    (void)lookups(&all, busy);
+    ap_rprintf(r, "NetworkLookups: %" APR_UINT64_T_FMT "\n", all);
+}
+
+static void networks_write_busiest(request_rec *r)
+{
+    brg_status_network_busy busy[BRG_STATUS_NETWORKS_BUSY];
+    uint64_t all;
+    int n = lookups(&all, busy);
+
+    ap_rprintf(r, "<p>Look-ups: %" APR_UINT64_T_FMT, all);
+    for (int i = 0; i < n; i++)
+        ap_rprintf(r, "%sAS%u (%" APR_UINT64_T_FMT ")",
+                   i ? ", " : ". Busiest lately: ", busy[i].asn, busy[i].count);
+    ap_rputs("</p>\n", r);
 }
 
 static void networks_write_html(request_rec *r)
@@ -155,6 +216,7 @@ static void networks_write_html(request_rec *r)
                   ap_escape_html(r->pool, s.trouble), "</td></tr>\n", NULL);
     }
     ap_rputs("</table>\n", r);
+    networks_write_busiest(r);
 }
 
 static int networks_status(request_rec *r, int flags)

@@ -161,6 +161,25 @@ typedef struct brg_status_network_source {
 APR_DECLARE_OPTIONAL_FN(int, brg_status_network_source_get,
                         (int n, apr_pool_t *p, brg_status_network_source *out));
 
+/** A network of which clients were looked up often. */
+typedef struct brg_status_network_busy {
+    uint32_t asn;
+    uint64_t
+        count; /**< about how many look-ups lately; half of them are forgotten in ten minutes */
+} brg_status_network_busy;
+
+#define BRG_STATUS_NETWORKS_BUSY 24 /**< networks at most that are told */
+
+/**
+ * Optional function of asn_module: how often clients were looked up.
+ * @param lookups  [out] all, since the server was started or has other sources
+ * @param busy     the busiest networks, those first of which most clients were looked up
+ * @return how many of these
+ */
+APR_DECLARE_OPTIONAL_FN(int, brg_status_network_lookups,
+                        (uint64_t * lookups,
+                         brg_status_network_busy busy[BRG_STATUS_NETWORKS_BUSY]));
+
 /** Optional function of asn_module: bytes of the table of networks. */
 APR_DECLARE_OPTIONAL_FN(apr_size_t, brg_status_network_table_bytes, (void));
 

@@ -37,14 +37,25 @@ const brg_asn_table *asn_table(void)
              : NULL;
 }
 
+int asn_look_up(brg_asn_family family, const unsigned char *address, brg_asn_route *route,
+                brg_asn_detail *detail)
+{
+    const brg_asn_table *table = asn_table();
+    int found;
+
+    if (!table)
+        return 0;
+    found = brg_asn_lookup(table, family, address, route, detail);
+    asn_count(&asn_served->collector->figures->counts, found ? route->origin : 0);
+    return found;
+}
+
 int asn_client_route(const apr_sockaddr_t *address, brg_asn_route *route, brg_asn_detail *detail)
 {
     brg_asn_family family;
     const unsigned char *at = bytes_of(address, &family);
 
-    const brg_asn_table *table = asn_table();
-
-    return at && table && brg_asn_lookup(table, family, at, route, detail);
+    return at && asn_look_up(family, at, route, detail);
 }
 
 static size_t put_detail(const brg_asn_detail *detail, asn_what what, char *out)

@@ -257,7 +257,7 @@ static void serve_when_complete(collecting *g)
 
 static void collect(collecting *g)
 {
-    int64_t next = 0;
+    int64_t next = 0, age = 0;
 
     while (!asked_to_end && getppid() == g->c->supervisor) {
         if (bgp_now() >= next) {
@@ -265,6 +265,10 @@ static void collect(collecting *g)
             next = bgp_now() + LOOK_US;
         }
         serve_when_complete(g);
+        if (bgp_now() >= age) {
+            asn_count_age(&g->c->figures->counts);
+            age = bgp_now() + ASN_AGE_SECONDS * INT64_C(1000000);
+        }
         asn_feeds_run(g->feeds, g->feeds_n, (int)((next - bgp_now()) / 1000) + 1, g->control);
         listen_to_supervisor(g);
     }

@@ -31,9 +31,7 @@ static const char *log_communities(request_rec *r, char *arg)
 static int stored_route(const brg_stored_answer *a, brg_asn_family *family, unsigned char *address,
                         brg_asn_route *route)
 {
-    const brg_asn_table *table = asn_table();
-
-    if (!a->client_ip || !table)
+    if (!a->client_ip)
         return 0;
     *family = ASN_IPV4;
     if (inet_pton(AF_INET, a->client_ip, address) != 1) {
@@ -41,7 +39,7 @@ static int stored_route(const brg_stored_answer *a, brg_asn_family *family, unsi
         if (inet_pton(AF_INET6, a->client_ip, address) != 1)
             return 0;
     }
-    return brg_asn_lookup(table, *family, address, route, NULL);
+    return asn_look_up(*family, address, route, NULL);
 }
 
 static apr_size_t stored_asn(const brg_stored_answer *a, char *out)

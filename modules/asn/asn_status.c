@@ -57,8 +57,18 @@ static apr_size_t table_bytes(void)
     return table ? brg_asn_table_bytes(table) : 0;
 }
 
+static int lookups(uint64_t *n, brg_status_network_busy busy[BRG_STATUS_NETWORKS_BUSY])
+{
+    asn_counts *counts =
+        asn_served && asn_served->collector ? &asn_served->collector->figures->counts : NULL;
+
+    *n = counts ? asn_count_lookups(counts) : 0;
+    return counts ? asn_count_busy(counts, busy) : 0;
+}
+
 void asn_status_register(void)
 {
+    apr_dynamic_fn_register("brg_status_network_lookups", (apr_opt_fn_t *)lookups);
     apr_dynamic_fn_register("brg_status_network_source_get", (apr_opt_fn_t *)source_get);
     apr_dynamic_fn_register("brg_status_network_table_bytes", (apr_opt_fn_t *)table_bytes);
 }

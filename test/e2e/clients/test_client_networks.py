@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ASTable: which network the client is in, from files, for logs, Require, expressions and variables."""
+import json
 import os
 import signal
 
@@ -224,3 +225,18 @@ def test_maxmind_that_is_wrong(serve):
         wait_until(lambda: server.error_log().count(b"what was read before stays") > told, "the mistake to be told")
     server.get("/a.txt", of("198.51.100.9"))
     assert logged(server, 1)[0].startswith("64520 ")
+
+
+def test_look_ups_are_counted(serve):
+    server = start(serve, config=CONFIG + '<Location "/m">\nSetHandler metrics\n</Location>\n<Location "/s">\nSetHandler server-status\n</Location>\n')
+    with server.connect() as c:
+        for i in range(64):
+            c.get("/a.txt", of(f"192.0.2.{i}"))
+        c.get("/a.txt", of("203.0.113.1"))
+    text = wait_until(lambda: 'brigade_asn_busiest{asn="64511"}' in (said := server.get("/m").body.decode()) and said, "the figures")
+    figures = dict(line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("brigade_asn_"))
+    assert int(figures["brigade_asn_lookups_total"]) >= 65
+    assert 8 <= int(figures['brigade_asn_busiest{asn="64511"}']) <= int(figures["brigade_asn_lookups_total"])
+    networks = json.loads(server.get("/m", [("Accept", "application/json")]).body)["networks"]
+    assert networks["lookups"] >= 65 and 64511 in [b["asn"] for b in networks["busiest"]]
+    assert b"Busiest lately: AS64511 (" in server.get("/s").body and b"NetworkLookups: " in server.get("/s?auto").body
