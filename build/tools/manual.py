@@ -164,6 +164,15 @@ def sandbox_lacks(entries):
             for e in entries if re.search(r"\b(FILE|DIRECTORY|FOLDER|PATH|SOCKET)\b", " ".join(e.syntax)) and e.key not in known]
 
 
+def misplaced():
+    """Text that stands right behind an example: it belongs to another entry. Between the parts of a long one is an empty line."""
+    for path in sorted((MAN / "directives").glob("*.txt")):
+        lines = path.read_text().splitlines()
+        for i, (before, line) in enumerate(zip(lines, lines[1:]), 2):
+            if before.startswith("    ") and line and not line.startswith(("    ", "= ", "# ", "Apache: ")):
+                yield f"{path.name}, line {i}: text right behind an example"
+
+
 def check(brigade):
     tables = program_tables(brigade)
     entries = {}
@@ -192,6 +201,7 @@ def check(brigade):
         if e.override != override:
             wrong.append(f"{name}: Override is \"{e.override}\" in the manual, \"{override}\" in the program (manual.py --renew)")
     wrong += sandbox_lacks(entries.values())
+    wrong += misplaced()
     listed = subprocess.run([brigade, "-l"], capture_output=True, text=True, check=True, timeout=60).stdout
     entries = {key: e for key, e in entries.items() if re.search(rf"\s{re.escape(e.module.name)}\s", listed)}
     wrong += [f"{e.name}: an entry, but the program has no such directive" for key, e in entries.items() if key not in tables]

@@ -216,11 +216,32 @@ rm conf.d/trial.conf
 systemctl start brigade.socket
 get http://127.0.0.1:8080/
 systemctl -q is-active brigade || fail socket
+systemctl stop brigade.socket brigade.service
 echo SOCKET DONE
+
+# What the how-to "Move a Debian Apache site" says, and back.
+systemctl enable --now apache2 2> /dev/null || fail apache2
+echo moved > /var/www/html/moved.txt
+get http://127.0.0.1/moved.txt
+brigade-migrate --unit /etc/systemd/system > /trial/migrate 2>&1 || fail "brigade-migrate: $(tail -n 3 /trial/migrate)"
+systemctl daemon-reload
+{ systemctl disable --now apache2 && systemctl enable --now brigade; } 2> /dev/null || fail "change over"
+get http://127.0.0.1/moved.txt
+user root
+powerless
+curl -sS --max-time 20 -o /dev/null -D /trial/head http://127.0.0.1/moved.txt
+grep -qi "^server: brigade" /trial/head || fail "who answers: $(cat /trial/head)"
+until_true grep -q moved.txt /var/log/apache2/access.log
+systemctl reload brigade
+get http://127.0.0.1/moved.txt
+{ systemctl disable --now brigade && systemctl enable --now apache2; } 2> /dev/null || fail "change back"
+curl -sS --max-time 20 -o /dev/null -D /trial/head http://127.0.0.1/moved.txt
+grep -qi "^server: apache" /trial/head || fail "who answers: $(cat /trial/head)"
+echo MIGRATE DONE
 echo ALL DONE
 """
 
-STEPS = "START RELOAD UPGRADE WATCHDOG STOP CGID ROTATE UNPRIVILEGED ROOT OLD SOCKET ALL".split()
+STEPS = "START RELOAD UPGRADE WATCHDOG STOP CGID ROTATE UNPRIVILEGED ROOT OLD SOCKET MIGRATE ALL".split()
 
 
 @pytest.fixture
