@@ -25,7 +25,7 @@ import ports
 from ports import free_port
 
 REPOSITORY = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-BINARY = os.environ.get("BRIGADE") or os.path.join(REPOSITORY, "out", "release", "brigade")
+BINARY = os.path.abspath(os.environ.get("BRIGADE") or os.path.join(REPOSITORY, "out", "release", "brigade"))
 APACHE_MODULES = os.environ.get("APACHE_MODULES", "/usr/lib/apache2/modules")
 
 # A memory system for requests, in every server that the tests start: "tracking arena".

@@ -507,6 +507,7 @@ class Round:
         return "\n".join(lines)
 
 
+@pytest.mark.slow
 def test_remembered_answers_are_those_of_each_time():
     if not all(os.path.exists(f"{brigade.APACHE_MODULES}/mod_{m}.so") for m in MODULES):
         pytest.skip("no modules of Apache")

@@ -250,6 +250,7 @@ ROUTES = [f"20.{n >> 8}.{n & 255}.0/24" for n in range(1000)] + [f"2001:db8:{n:x
 
 
 @needs_bird
+@pytest.mark.slow
 def test_bird(serve, tmp_path):
     bird = Bird(tmp_path, ROUTES, more="ttl security on;")
     try:
@@ -267,6 +268,7 @@ def test_bird(serve, tmp_path):
 
 
 @needs_bird
+@pytest.mark.slow
 def test_bird_connects(serve, tmp_path):
     port = free_port()
     server = start(serve, f"listen=127.0.0.1:{port} password=sesame")

@@ -105,6 +105,7 @@ def mrt(subtype, prefix, length, path, communities=(), large=()):
     return bytes(4) + b"\0\x0d" + subtype.to_bytes(2, "big") + len(body).to_bytes(4, "big") + body
 
 
+@pytest.mark.slow
 def test_dumps_of_routers(serve):
     dump = mrt(1, b"", 0, []) + mrt(2, bytes([192, 0, 2, 0]), 24, [64500, 64511], [64500 << 16 | 7], [64500, 1, 2])
     server = start(serve, dump + mrt(4, bytes([0x20, 1, 0xd, 0xb8]), 32, [64501]))

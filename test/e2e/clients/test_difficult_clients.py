@@ -172,6 +172,7 @@ def test_reader_that_stops(serve, target, config):
     wait_for_connections(server, 0)
 
 
+@pytest.mark.slow
 def test_slow_reader_that_goes_on_is_served(serve):
     """Longer than Timeout in all, but never silent for so long."""
     server = serve("Timeout 1\nEnableSendfile On\nSendBufferSize 65536\n", {"xl.bin": pattern(8_000_000)})

@@ -43,6 +43,7 @@ def test_pipelined_requests_give_way_to_other_clients(busy):
     assert len(done) == 60
 
 
+@pytest.mark.slow
 def test_a_connection_that_gives_way_is_not_taken_for_a_silent_one(serve):
     """Its requests wait for their turn longer than a request head may take to arrive, or the next request."""
     server = serve(f'EventLoops 1\nMaxKeepAliveRequests 0\nKeepAliveTimeout 1\nRequestReadTimeout header=1\nTimeout 1\n'

@@ -102,6 +102,7 @@ def test_readers_that_stop_hold_no_worker(begin, flush):
 
 
 @pytest.mark.parametrize("target", ["/much?16000000", "/big.bin"])
+@pytest.mark.slow
 def test_keep_alive_begins_when_the_answer_is_out(serve, target):
     """However long the client took for it."""
     server = serve(with_handlers("KeepAliveTimeout 1\n"), {"big.bin": counters(16_000_000)})
@@ -204,6 +205,7 @@ def test_a_client_that_leaves_takes_its_file_along(begin):
         assert line.split()[4] == "X", line
 
 
+@pytest.mark.slow
 def test_a_client_that_takes_nothing_for_the_timeout(begin):
     server = begin(with_handlers("Timeout 2\n"))
     with ask(server, "/much?12000000"), ask(server, "/drip?12000000,5000"):

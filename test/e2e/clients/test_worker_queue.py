@@ -106,6 +106,7 @@ def test_bodies_for_programs_are_waited_for_on_the_loop(serve):
 
 # ---- The queue ------------------------------------------------------------------------------------------------
 
+@pytest.mark.slow
 def test_a_full_queue_refuses(serve):
     server = serve(TWO + "WorkerQueueSize 3\n" + with_sleep(), FILES)
     with_worker = occupy(server, 5, 1500)
@@ -119,6 +120,7 @@ def test_a_full_queue_refuses(serve):
     assert server.get("/sleep?1").status == 200
 
 
+@pytest.mark.slow
 def test_who_waits_too_long_is_refused(serve):
     server = serve(TWO + "WorkerQueueTimeout 1\nErrorDocument 503 /sleep\n" + with_sleep(), FILES)
     begin = time.monotonic()
@@ -131,6 +133,7 @@ def test_who_waits_too_long_is_refused(serve):
         assert c.read_response().status == 200
 
 
+@pytest.mark.slow
 def test_requests_of_clients_that_left_are_not_run(serve):
     server = serve(TWO + "CustomLog @ROOT@/logs/access_log \"%r %>s %X\"\n" + with_sleep(), FILES)
     busy = occupy(server, 2, 3000)

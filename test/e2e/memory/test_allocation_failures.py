@@ -120,6 +120,7 @@ def chosen(count, ends, between):
 
 
 @pytest.mark.parametrize("scope", ["process", "configuration", "log"])
+@pytest.mark.slow
 def test_each_allocation_of_a_start(serve, scope):
     start = Start(serve, scope)
     count = start.count()

@@ -58,6 +58,7 @@ def configure(bound, build, *options):
     return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
+@pytest.mark.slow
 def test_archives_take_its_place(bound, tmp_path):
     status, said = configure(bound, tmp_path)
     if not (Path(pkg_config("--variable=libdir", "apr-util-1")) / "libaprutil-1.a").exists():
@@ -74,6 +75,7 @@ def test_archives_take_its_place(bound, tmp_path):
     (["-DBRIGADE_APR=shared"], "Archives: not asked for"),
     (["-DBRIGADE_APR_ARCHIVE="], "Archives: there are no archives"),
 ])
+@pytest.mark.slow
 def test_refusal_names_both_reasons(bound, tmp_path, options, reason):
     status, said = configure(bound, tmp_path, *options)
     assert status != 0

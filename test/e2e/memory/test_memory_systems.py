@@ -160,7 +160,8 @@ def test_connection_goes_on_after_a_refusal(serve, spec, status, method, body):
 
 def test_body_of_a_refused_request_is_no_request(serve):
     """Whether its body was read or the connection is closed: it is not taken for the next request."""
-    server = serve("MemorySystem request limit(48k,status=413) arena\nLimitRequestFieldSize 60000\n", FILES)
+    server = serve("MemorySystem request limit(48k,status=413) arena\nLimitRequestFieldSize 60000\n"
+                   "KeepAliveTimeout 1\n", FILES)
     hidden = b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\n\r\n"
     head = b"POST /a.txt HTTP/1.1\r\nHost: localhost\r\nX-Large: %s\r\nContent-Length: %d\r\n\r\n"
     answer = server.raw(head % (b"x" * 55000, len(hidden)) + hidden)

@@ -82,6 +82,7 @@ def test_deadlines_hold_when_the_clock_is_set(stepped, step, sent):
 
 
 @pytest.mark.parametrize("step", [-HOUR, HOUR])
+@pytest.mark.slow
 def test_a_client_that_takes_nothing_is_dropped_in_time(stepped, step):
     server, clock = stepped(CONFIG, dict(FILES, big=b"x" * 20_000_000))
     with server.connect() as c:

@@ -110,6 +110,7 @@ def test_overflow_is_checked(serve):
 @shapes
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGWINCH])
 @pytest.mark.only("brigade")
+@pytest.mark.slow
 def test_stuck_logger_does_not_keep_a_process(serve, loops, processes, number):
     server = serve_piped(serve, loops, processes)
     ask(server, 400)

@@ -60,6 +60,7 @@ def test_reload_that_is_asked_for_during_the_start(serve):
 
 @pytest.mark.only("brigade")
 @pytest.mark.threads
+@pytest.mark.slow
 def test_restarts_faster_than_processes_start(serve):
     """Signals that come one upon the other: the last configuration serves in the end, and no request is lost."""
     server = serve(BASE + "ServerProcesses 3\nHeader set X-Gen 0\n", FILES)
@@ -326,6 +327,7 @@ def test_a_graceful_end_serves_what_waits_in_the_queue(serve, number):
 
 @pytest.mark.only("brigade")
 @pytest.mark.parametrize("read_once", [False, True])
+@pytest.mark.slow
 def test_a_reload_that_waits_for_a_fifo_can_be_ended(serve, read_once):
     """Where the check of the new configuration waits, and where its reading in place does."""
     server = serve("", FILES)

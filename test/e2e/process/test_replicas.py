@@ -113,6 +113,7 @@ class Load:
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
+@pytest.mark.slow
 def test_rolling_upgrade(name):
     if not shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin"):
         pytest.skip(f"{name} is not installed")

@@ -430,6 +430,7 @@ def test_reload_ends_connections_whose_clients_say_nothing(serve):
         assert busy.response(1) == (200, b"x")
 
 
+@pytest.mark.slow
 def test_idle_connections_end(serve):
     server = serve("KeepAliveTimeout 1\n" + CONFIG, FILES, modules=["reflector"])
     for requests in (1, 4):  # the last of four is answered from memory

@@ -166,6 +166,7 @@ def test_our_own_filters_pass(broken, name):
 
 
 @pytest.mark.parametrize("name,coding,through", [("DEFLATE", "gzip", "gzip -dc"), ("ZSTD_COMPRESS", "zstd", "zstd -dc"), ("BROTLI_COMPRESS", "br", None)])
+@pytest.mark.slow
 def test_our_own_compression_passes(broken, name, coding, through):
     """Every cut of the input; decoded, if there is a program for it."""
     if f"mod_{name.partition('_')[0].lower()}.c" not in subprocess.run([brigade.BINARY, "-l"], stdout=subprocess.PIPE, text=True, check=True).stdout:
