@@ -33,6 +33,10 @@ def test_what_is_remembered_is_what_is_found():
     tree("--steps", STEPS, "--seconds", str(SECONDS), "--seed", SEED, "--most", "3")
 
 
+def test_clients_of_several_networks():
+    tree("--places", "--steps", STEPS, "--seconds", str(SECONDS / 5), "--seed", SEED, "--most", "3")
+
+
 def test_each_kind_of_change():
     """Those that are missed are those that are known to be, and no others."""
     if os.geteuid():

@@ -7,6 +7,7 @@ what a server says that remembers nothing (FileCacheEntries 0), and what Apache 
     test/campaign/tree.py --sweep                    each kind of change alone, on a fresh site
     test/campaign/tree.py --kinds                    the names of the kinds
     test/campaign/tree.py --directives "FileCacheValidate stat"
+    test/campaign/tree.py --places                   clients in several networks: Require asn, Require ip, SetEnvIf, conditions
     test/campaign/tree.py --directives "SetOutputFilter BROTLI_COMPRESS;ZSTD_COMPRESS;DEFLATE"
 
 A step is a change and three batches of requests: the first is compared, the next two are met by what it left behind. A
@@ -21,7 +22,9 @@ import random
 import re
 import subprocess
 import sys
+import tempfile
 import time
+import zlib
 
 if __name__ == "__main__":  # a long walk goes on while the machine has other work: nobody waits for it
     os.environ.setdefault("TEST_PATIENCE", "45")
@@ -33,6 +36,29 @@ from support import brigade
 
 EPISODE = 150  # steps on one site
 POOL = 10  # requests of a batch
+PLACES = ["127.0.0.1", "127.1.0.1", "127.2.0.1", "127.0.0.9"]  # of clients, with --places
+BY_PLACE = """ASTable file NETWORKS
+SetEnvIf Remote_Addr ^127\\.1\\. by_address
+SetEnvIf Client_ASN ^64496$ by_network
+Header set X-Address yes env=by_address
+Header set X-Network yes env=by_network
+<If "%{CLIENT_ASN} == '64497'">
+    Header set X-If yes
+</If>
+<LocationMatch "^/(a\\.html|pages/|sub/x|idx/|lchain/|rw/)">
+    <RequireAny>
+        Require asn 64490-64496
+        Require ip 127.2.0.0/16
+    </RequireAny>
+</LocationMatch>
+<LocationMatch "^/(b\\.txt|list/|neg/)">
+    <RequireAll>
+        Require all granted
+        Require not ip 127.0.0.9
+        Require not asn 64498
+    </RequireAll>
+</LocationMatch>
+"""
 CONDITIONS = ["If-None-Match", "If-Modified-Since", "Range", "Accept-Encoding", "If-Range", "If-Match", "Cache-Control", "User-Agent"]
 
 
@@ -121,9 +147,12 @@ class Answer:
 class Peer(Client):
     """A connection that takes batches."""
 
-    def __init__(self, server):
-        super().__init__("127.0.0.1", server.port, brigade.PATIENCE)
-        self.server = server
+    def __init__(self, server, place=None):
+        self.server, self.place = server, place
+        self.again()
+
+    def again(self):
+        super().__init__("127.0.0.1", self.server.port, brigade.PATIENCE, self.place)
 
     def batch(self, requests):
         found, sent = [], False
@@ -133,7 +162,7 @@ class Peer(Client):
                 break
             if sent:
                 self.close()
-                super().__init__("127.0.0.1", self.server.port, brigade.PATIENCE)
+                self.again()
             self.send(b"".join(q.bytes for q in rest))
             sent = True
             try:
@@ -163,12 +192,13 @@ class Servers:
 
     def __init__(self, site, directives="", apache=True):
         text = site.config()
+        self.places = "ASTable" in directives
         loads = "".join(f"LoadModule {m}_module @MODULES@/mod_{m}.so\n" for m in tree_site.MODULES if m != "include")
         ours = loads + "EventLoops 1\n" + directives + "\n" + text
         kinds = {"remembering": brigade.Server(ours), "plain": brigade.Server("FileCacheEntries 0\nSSICacheSize 2000\n" + ours)}
         if apache and os.path.exists("/usr/sbin/apache2"):
             kinds["apache"] = brigade.Server(text.replace("ServerLimit 1\n", ""), binary="/usr/sbin/apache2", modules=tree_site.MODULES)
-        self.servers, self.peers = kinds, {}
+        self.servers, self.peers, self.elsewhere = kinds, {}, {}
         try:
             for name, server in kinds.items():
                 server.start()
@@ -178,10 +208,16 @@ class Servers:
             raise
 
     def ask(self, name, requests):
-        return self.peers[name].batch(requests)
+        """From the same place for the same requests, whichever server is asked."""
+        place = PLACES[zlib.crc32(requests[0].bytes) % len(PLACES)] if self.places and name != "apache" else PLACES[0]
+        if place == PLACES[0]:
+            return self.peers[name].batch(requests)
+        if (name, place) not in self.elsewhere:
+            self.elsewhere[name, place] = Peer(self.servers[name], place)
+        return self.elsewhere[name, place].batch(requests)
 
     def close(self, failed=False):
-        for peer in self.peers.values():
+        for peer in [*self.peers.values(), *self.elsewhere.values()]:
             peer.close()
         errors = []
         for server in self.servers.values():
@@ -516,6 +552,7 @@ def main():
     parser.add_argument("--steps", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--directives", default="")
+    parser.add_argument("--places", action="store_true", help="clients in several networks, and rules that tell them apart")
     parser.add_argument("--sweep", action="store_true")
     parser.add_argument("--only", help="kinds (a pattern), with --sweep")
     parser.add_argument("--all-names", action="store_true", help="with --sweep: each kind with all that it can be done to")
@@ -528,6 +565,13 @@ def main():
         print(*(f"{kind}  [{missed(kind) or ''}]" for kind, _, _ in tree_kinds.KINDS), sep="\n")
         return 0
     enter_namespace()
+    if options.places:
+        networks = tempfile.NamedTemporaryFile("w", suffix=".txt")  # pylint: disable=consider-using-with
+        networks.write("127.0.0.0/16 64496\n127.1.0.0/16 64497\n")
+        networks.flush()
+        os.chmod(networks.name, 0o644)
+        options.directives += "\n" + BY_PLACE.replace("NETWORKS", networks.name)
+        options.no_apache = True
     os.umask(0o022)
     began = time.monotonic()
     until = began + options.seconds
