@@ -8,8 +8,11 @@
 
 #include "http_log.h"
 
+#include "apr_strings.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +23,43 @@ MPM_USE_LOG_MODULE;
 
 /* ---- giving ---- */
 
+/* From a signal handler, too: nothing here may take memory from the heap, or write by stdio. */
 static struct {
-    FILE *out;
+    int out;       /* -1: nothing is written */
+    int failed;    /* errno of the first failure */
     int over_exec; /* descriptors stay open over exec; 0: they do not */
-} giving;
+    size_t len;
+    char text[8192];
+} giving = {.out = -1};
+
+static void give_flush(void)
+{
+    for (size_t at = 0; at < giving.len && !giving.failed;) {
+        ssize_t n = write(giving.out, giving.text + at, giving.len - at);
+
+        if (n > 0)
+            at += (size_t)n;
+        else if (errno != EINTR)
+            giving.failed = errno;
+    }
+    giving.len = 0;
+}
+
+/* A piece of less than half of the buffer: paths are shorter. */
+__attribute__((format(printf, 1, 2))) static void give(const char *format, ...)
+{
+    va_list args;
+
+    BRG_ASSERT(giving.len <= sizeof giving.text);
+    if (giving.out < 0)
+        return;
+    if (giving.len > sizeof giving.text / 2)
+        give_flush();
+    va_start(args, format);
+    giving.len += (size_t)apr_vsnprintf(giving.text + giving.len, sizeof giving.text - giving.len,
+                                        format, args);
+    va_end(args);
+}
 
 static void give_descriptor(int fd)
 {
@@ -37,7 +73,7 @@ static void give_kept(void)
 
     for (int i = 0; (k = kept_memory_get(i)) != NULL; i++) {
         give_descriptor(k->fd);
-        fprintf(giving.out, "kept %d %zu %s\n", k->fd, k->bytes, k->name);
+        give("kept %d %" APR_SIZE_T_FMT " %s\n", k->fd, k->bytes, k->name);
     }
 }
 
@@ -48,7 +84,7 @@ static void give_given(void)
 
     for (int i = 0; (fd = listen_given_handed(i, &name)) >= 0; i++) {
         give_descriptor(fd);
-        fprintf(giving.out, "given %d %s\n", fd, name);
+        give("given %d %s\n", fd, name);
     }
 }
 
@@ -59,14 +95,14 @@ static void give_addresses(void)
     for (int i = 0; listen_socket_handed(i, &a); i++) {
         const unsigned char *addr = (const unsigned char *)&a.addr;
 
-        fprintf(giving.out, "address %d ", a.given);
+        give("address %d ", a.given);
         for (socklen_t k = 0; k < a.addr_len; k++)
-            fprintf(giving.out, "%02x", addr[k]);
+            give("%02x", addr[k]);
         for (int k = 0; k < a.n; k++) {
             give_descriptor(a.fds[k]);
-            fprintf(giving.out, " %d", a.fds[k]);
+            give(" %d", a.fds[k]);
         }
-        fputc('\n', giving.out);
+        give("\n");
     }
 }
 
@@ -78,22 +114,22 @@ static void give_children(void)
         if (c->generation == mpm_generation)
             continue;
         give_descriptor(c->fd);
-        fprintf(giving.out, "child %ld %d %d %d %d %d %d %d\n", (long)c->pid, c->index,
-                c->generation, c->fd, c->up, c->stopping, c->worn, c->slot);
+        give("child %ld %d %d %d %d %d %d %d\n", (long)c->pid, c->index, c->generation, c->fd,
+             c->up, c->stopping, c->worn, c->slot);
     }
 }
 
 static void give_all(const char *program, int back)
 {
     BRG_ASSERT(program && *program == '/');
-    fprintf(giving.out, "brigade-handover %d\nprocess %ld\nprogram %s\n", HANDOVER_FORMAT,
-            (long)getpid(), program);
+    give("brigade-handover %d\nprocess %ld\nprogram %s\n", HANDOVER_FORMAT, (long)getpid(),
+         program);
     if (back >= 0) {
-        fprintf(giving.out, "limit %d\n", mpm_reload_seconds);
+        give("limit %d\n", mpm_reload_seconds);
         give_descriptor(back);
-        fprintf(giving.out, "back %d\n", back);
+        give("back %d\n", back);
     }
-    fprintf(giving.out, "generation %d %d\n", mpm_generation, sup_serving());
+    give("generation %d %d\n", mpm_generation, sup_serving());
     give_kept();
     give_given();
     give_addresses();
@@ -102,50 +138,76 @@ static void give_all(const char *program, int back)
 
 static int give_write(int fd, const char *program, int back)
 {
-    int copy = dup(fd), failed;
-
-    BRG_ASSERT(!giving.out);
-    if (copy < 0 || !(giving.out = fdopen(copy, "w")))
-        return -1;
+    BRG_ASSERT(giving.out < 0 && fd >= 0);
+    giving.out = fd;
     giving.over_exec = 1;
+    giving.failed = 0;
     give_all(program, back);
-    failed = fflush(giving.out) | ferror(giving.out);
-    failed |= fclose(giving.out);
-    giving.out = NULL;
-    return failed ? -1 : 0;
+    give_flush();
+    giving.out = -1;
+    errno = giving.failed;
+    return giving.failed ? -1 : 0;
 }
 
-int handover_give(const char *program, int back)
-{
-    int fd = memfd_create("handover", 0);
-    char number[16];
+/* ---- its environment ---- */
 
-    if (fd < 0 || give_write(fd, program, back) || lseek(fd, 0, SEEK_SET)) {
+static struct {
+    char **list;
+    size_t bytes;
+} next;
+
+/* Pages of its own: the heap may be in the middle of a change. */
+static int next_make(const char *variable)
+{
+    static char own[] = HANDOVER_VARIABLE "=";
+    char *const *more = notify_environment();
+    size_t n = 0, size = 0;
+
+    while (environ && environ[size])
+        size++;
+    next.bytes = (size + 4) * sizeof *next.list;
+    next.list = mmap(NULL, next.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (next.list == MAP_FAILED) {
+        next.list = NULL;
+        return -1;
+    }
+    for (size_t i = 0; i < size; i++)
+        if (strncmp(environ[i], own, sizeof own - 1))
+            next.list[n++] = environ[i];
+    next.list[n++] = (char *)variable;
+    for (int i = 0; i < 2 && more[i]; i++)
+        next.list[n++] = more[i];
+    BRG_ASSERT(n < size + 4 && !next.list[n]);
+    return 0;
+}
+
+int handover_give(const char *program, int back, char ***environment)
+{
+    static char variable[sizeof HANDOVER_VARIABLE + 16];
+    int fd = memfd_create("handover", 0);
+
+    apr_snprintf(variable, sizeof variable, HANDOVER_VARIABLE "=%d", fd);
+    if (fd < 0 || give_write(fd, program, back) || lseek(fd, 0, SEEK_SET) || next_make(variable)) {
         int error = errno;
 
         handover_undo(fd);
         errno = error;
         return -1;
     }
-    snprintf(number, sizeof number, "%d", fd);
-    setenv(HANDOVER_VARIABLE, number, 1);
-    notify_environment(1);
+    *environment = next.list;
     return fd;
 }
 
 void handover_undo(int fd)
 {
-    BRG_ASSERT(!giving.out);
-    unsetenv(HANDOVER_VARIABLE);
-    notify_environment(0);
+    BRG_ASSERT(giving.out < 0);
+    if (next.list)
+        munmap(next.list, next.bytes);
+    next.list = NULL;
     if (fd >= 0)
         close(fd);
-    if (!(giving.out = fopen("/dev/null", "we")))
-        return;
     giving.over_exec = 0;
     give_all("/", -1);
-    fclose(giving.out);
-    giving.out = NULL;
 }
 
 /* ---- taking ---- */

@@ -28,11 +28,13 @@
 #define HANDOVER_VARIABLE "BRIGADE_HANDOVER"
 
 /**
- * Write it and set the variable. Descriptors of it stay open over exec.
- * @param back  a descriptor of the running program, or -1
+ * Write it, and make the environment of the next program, with the variable. Descriptors of it stay open over exec. May be called
+ * from a signal handler that came in the middle of malloc(): it takes no memory from the heap.
+ * @param back         a descriptor of the running program, or -1
+ * @param environment  for exec; it is given up by handover_undo()
  * @return its descriptor; -1: errno says why
  */
-int handover_give(const char *program, int back);
+int handover_give(const char *program, int back, char ***environment);
 
 /** The exec failed: nothing is handed on. @a fd is closed. */
 void handover_undo(int fd);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,7 +26,7 @@ static struct {
     int fd; /* -1: nobody wants to know */
     struct sockaddr_un address;
     socklen_t address_len;
-    const char *name;                /* NOTIFY_SOCKET, in the heap */
+    char *environment[3];            /* NAME=VALUE, in the heap */
     apr_interval_time_t watchdog_us; /* how often to say that the supervisor works; 0 = never */
     apr_time_t watchdog, status;     /* when next; status: 0 before READY */
 } notify = {.fd = -1};
@@ -85,6 +86,19 @@ static apr_interval_time_t notify_watchdog(void)
     return us > 0 ? us : 0;
 }
 
+static void notify_keep_environment(const char *name)
+{
+    char usec[64];
+
+    BRG_ASSERT(!notify.environment[0]);
+    if (asprintf(&notify.environment[0], "NOTIFY_SOCKET=%s", name) < 0)
+        notify.environment[0] = NULL;
+    if (!notify.watchdog_us || !notify.environment[0])
+        return;
+    apr_snprintf(usec, sizeof usec, "WATCHDOG_USEC=%" APR_TIME_T_FMT, 2 * notify.watchdog_us);
+    notify.environment[1] = strdup(usec);
+}
+
 void notify_begin(void)
 {
     const char *name = getenv("NOTIFY_SOCKET");
@@ -94,24 +108,16 @@ void notify_begin(void)
         notify_open(name);
     if (notify.fd >= 0) {
         notify.watchdog_us = notify_watchdog() / 2;
-        notify.name = strdup(name);
+        notify_keep_environment(name);
     }
-    notify_environment(0);
-}
-
-void notify_environment(int on)
-{
-    char usec[32];
-
     unsetenv("NOTIFY_SOCKET");
     unsetenv("WATCHDOG_USEC");
     unsetenv("WATCHDOG_PID");
-    if (!on || !notify.name)
-        return;
-    apr_snprintf(usec, sizeof usec, "%" APR_TIME_T_FMT, 2 * notify.watchdog_us);
-    setenv("NOTIFY_SOCKET", notify.name, 1);
-    if (notify.watchdog_us)
-        setenv("WATCHDOG_USEC", usec, 1);
+}
+
+char *const *notify_environment(void)
+{
+    return notify.environment;
 }
 
 /* ---- what is said ---- */

@@ -17,9 +17,9 @@
 /** Read the environment, and take out of it what programs that the server starts must not have. Call once. */
 void notify_begin(void);
 
-/** Put the environment that notify_begin() read back (@a on = 1), for a program that takes this one's place, and take it
- * out again (0). */
-void notify_environment(int on);
+/** What notify_begin() took out of the environment, as NAME=VALUE up to a NULL, for a program that takes this one's place. It
+ * stays for as long as the process. May be called from a signal handler. */
+char *const *notify_environment(void);
 
 /** READY: all processes of the configuration serve, or, after notify_reloading(), the old one goes on. */
 void notify_ready(void);

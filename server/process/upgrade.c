@@ -111,16 +111,17 @@ const char *upgrade_program(void)
 /* Returns if it fails. */
 static void upgrade_exec(int target, int back)
 {
+    char **environment;
     int fd, error;
 
     sup_signals_wait(1);
-    fd = handover_give(upgrade.program, back);
+    fd = handover_give(upgrade.program, back, &environment);
     if (fd >= 0) {
         ambient_pass_on(1);
         if (target < 0)
-            execv(upgrade.program, upgrade.argv);
+            execve(upgrade.program, upgrade.argv, environment);
         else
-            fexecve(target, upgrade.argv, environ);
+            fexecve(target, upgrade.argv, environment);
         error = errno;
         ambient_pass_on(0);
         handover_undo(fd);

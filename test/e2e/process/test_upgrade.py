@@ -28,6 +28,7 @@ ROUNDS = int(os.environ.get("TEST_UPGRADES", "3"))  # 100 by hand
 
 # As a new program that does not start, in a place that -t does not reach.
 FAILS = """
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,13 @@ static int new_program(apr_pool_t *p)
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n > 0 ? n : 0] = 0;
     return !strstr(self, "(deleted)") && !access(ap_server_root_relative(p, "logs/fail"), F_OK);
+}
+static void *volatile last;
+static pthread_t other;
+static void *sleeps(void *data)
+{
+    for (;;)
+        pause();
 }
 static int fails_open(apr_pool_t *p, apr_pool_t *l, apr_pool_t *t, server_rec *s)
 {
@@ -53,6 +61,9 @@ static int fails_open(apr_pool_t *p, apr_pool_t *l, apr_pool_t *t, server_rec *s
     if (AT == 5)
         for (;;)
             pause();
+    if (AT == 7 && !pthread_create(&other, NULL, sleeps, NULL)) /* with a second thread malloc() takes locks */
+        for (unsigned n = 0;; n++)
+            free(last), last = malloc(2000 + n % 9000);
     return OK;
 }
 static void fails_child(apr_pool_t *p, server_rec *s)
@@ -266,7 +277,7 @@ def test_a_configuration_that_is_no_good(own):
     assert server.get("/a.txt").body == b"A\n" and server.children() == before and not is_new(server)
 
 
-@pytest.mark.parametrize("where", [1, 2, 3, 4, 5, 6], ids=["refuses", "exits", "crashes", "children", "hangs", "children hang"])
+@pytest.mark.parametrize("where", [1, 2, 3, 4, 5, 6, 7], ids=["refuses", "exits", "crashes", "children", "hangs", "children hang", "is busy with the heap"])
 def test_a_program_that_does_not_come_up(own, where):
     """The old one goes on: the same program, with processes that serve."""
     if where == 3 and sanitizer():
