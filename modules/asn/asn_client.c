@@ -13,8 +13,7 @@ APLOG_USE_MODULE(asn);
 const char *const asn_variables[ASN_WHATS] = {"CLIENT_ASN", "CLIENT_PREFIX", "CLIENT_AS_PATH",
                                               "CLIENT_COMMUNITIES"};
 
-/* The bytes of an address; one of IPv4 in IPv6 is one of IPv4. @return NULL for what has none */
-static const unsigned char *bytes_of(const apr_sockaddr_t *address, brg_asn_family *family)
+const unsigned char *asn_client_bytes(const apr_sockaddr_t *address, brg_asn_family *family)
 {
     static const unsigned char mapped[12] = {[10] = 0xff, 0xff};
     const unsigned char *at = address->ipaddr_ptr;
@@ -53,7 +52,7 @@ int asn_look_up(brg_asn_family family, const unsigned char *address, brg_asn_rou
 int asn_client_route(const apr_sockaddr_t *address, brg_asn_route *route, brg_asn_detail *detail)
 {
     brg_asn_family family;
-    const unsigned char *at = bytes_of(address, &family);
+    const unsigned char *at = asn_client_bytes(address, &family);
 
     return at && asn_look_up(family, at, route, detail);
 }
@@ -67,7 +66,7 @@ static size_t put_detail(const brg_asn_detail *detail, asn_what what, char *out)
 static size_t put_prefix(const apr_sockaddr_t *address, unsigned length, char *out)
 {
     brg_asn_family family;
-    const unsigned char *at = bytes_of(address, &family);
+    const unsigned char *at = asn_client_bytes(address, &family);
 
     return brg_asn_prefix_text(family, at, length, out);
 }

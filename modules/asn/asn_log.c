@@ -27,41 +27,48 @@ static const char *log_communities(request_rec *r, char *arg)
     return asn_client_text(r->useragent_addr, ASN_WHAT_COMMUNITIES, r->pool);
 }
 
-/* The address that the answer is for, as text only: it may be another one than the connection's. */
-static int stored_route(const brg_stored_answer *a, brg_asn_family *family, unsigned char *address,
-                        brg_asn_route *route)
+/* The client's address is there as text alone where it is not the connection's. */
+static const unsigned char *stored_address(const brg_stored_answer *a, brg_asn_family *family,
+                                           unsigned char room[16])
 {
-    if (!a->client_ip)
-        return 0;
+    if (a->client_ip == a->connection->client_ip)
+        return asn_client_bytes(a->connection->client_addr, family);
     *family = ASN_IPV4;
-    if (inet_pton(AF_INET, a->client_ip, address) != 1) {
-        *family = ASN_IPV6;
-        if (inet_pton(AF_INET6, a->client_ip, address) != 1)
-            return 0;
-    }
-    return asn_look_up(*family, address, route, NULL);
+    if (a->client_ip && inet_pton(AF_INET, a->client_ip, room) == 1)
+        return room;
+    *family = ASN_IPV6;
+    return a->client_ip && inet_pton(AF_INET6, a->client_ip, room) == 1 ? room : NULL;
+}
+
+typedef struct stored_client {
+    unsigned char room[16];
+    const unsigned char *address;
+    brg_asn_family family;
+    brg_asn_route route;
+} stored_client;
+
+static int stored_route(const brg_stored_answer *a, stored_client *c)
+{
+    c->address = stored_address(a, &c->family, c->room);
+    return c->address && asn_look_up(c->family, c->address, &c->route, NULL);
 }
 
 static apr_size_t stored_asn(const brg_stored_answer *a, char *out)
 {
-    unsigned char address[16];
-    brg_asn_family family;
-    brg_asn_route route;
+    stored_client c;
 
-    if (stored_route(a, &family, address, &route) && route.origin)
-        return brg_decimal_put(out, route.origin);
+    if (stored_route(a, &c) && c.route.origin)
+        return brg_decimal_put(out, c.route.origin);
     *out = '-';
     return 1;
 }
 
 static apr_size_t stored_prefix(const brg_stored_answer *a, char *out)
 {
-    unsigned char address[16];
-    brg_asn_family family;
-    brg_asn_route route;
+    stored_client c;
 
-    if (stored_route(a, &family, address, &route))
-        return brg_asn_prefix_text(family, address, route.length, out);
+    if (stored_route(a, &c))
+        return brg_asn_prefix_text(c.family, c.address, c.route.length, out);
     *out = '-';
     return 1;
 }

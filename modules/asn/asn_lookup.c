@@ -135,9 +135,9 @@ static int look(const brg_asn_table *t, brg_asn_family family, const unsigned ch
 {
     walk k = {.table = t, .address = address, .last = family == ASN_IPV4 ? 3 : 15};
     uint32_t best = 0, root;
-    unsigned length = 0;
+    unsigned length = 0, ribs = asn_get(&t->used);
 
-    for (int i = 0; i < ASN_TABLE_RIBS; i++) {
+    for (unsigned i = 0; i < ribs && i < ASN_TABLE_RIBS; i++) {
         if (!(root = asn_get(&t->ribs[i].root[family])))
             continue;
         walk_rib(&k, root);

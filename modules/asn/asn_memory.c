@@ -133,6 +133,7 @@ brg_asn_writer *brg_asn_writer_begin(brg_asn_table *table)
     if (!w)
         return NULL;
     w->table = table;
+    asn_put(&table->used, 0);
     for (int i = 0; i < ASN_TABLE_RIBS; i++) {
         asn_put(&table->ribs[i].ready, 0);
         for (int f = 0; f < 2; f++) {

@@ -99,6 +99,9 @@ extern const char *const asn_variables[ASN_WHATS];
 /** The table that is asked now, NULL if there is no ASTable. Threads: any. */
 const brg_asn_table *asn_table(void);
 
+/** The bytes of an address; one of IPv4 in IPv6 is one of IPv4. @return NULL: it has none */
+const unsigned char *asn_client_bytes(const apr_sockaddr_t *address, brg_asn_family *family);
+
 /** What the table says of 4 or 16 bytes of an address, as brg_asn_lookup(); the look-up is counted. */
 int asn_look_up(brg_asn_family family, const unsigned char *address, brg_asn_route *route,
                 brg_asn_detail *detail);

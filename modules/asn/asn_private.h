@@ -66,6 +66,7 @@ struct brg_asn_table {
     size_t size;
     asn_wide retired; /* blocks given up so far */
     asn_wide bytes;   /* taken, for figures */
+    asn_word used;    /* ribs behind these never had a route */
     asn_rib ribs[ASN_TABLE_RIBS];
 };
 

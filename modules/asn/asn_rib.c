@@ -44,6 +44,8 @@ apr_status_t brg_asn_announce(brg_asn_writer *w, int rib, const brg_asn_prefix *
     BRG_ASSERT(ref && rib >= 0 && rib < ASN_TABLE_RIBS);
     if (!is_prefix(prefix))
         return APR_EINVAL;
+    if (asn_get(&w->table->used) <= (unsigned)rib)
+        asn_put(&w->table->used, (unsigned)rib + 1);
     if (!(rv = asn_trie_add(w, root_of(w, rib, prefix->family), prefix, ref, &added)))
         count(w, rib, prefix->family, added);
     return rv;

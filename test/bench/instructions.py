@@ -59,6 +59,9 @@ CONFIGURED = "".join(f"Include {AVAILABLE}/{m}.conf\n" for m in POPULAR.split() 
 
 LOG = """LogFormat "%h %l %u %t \\"%r\\" %>s %O \\"%{Referer}i\\" \\"%{User-Agent}i\\"" combined\nCustomLog log combined\n"""
 
+# A table as large as one of a million routes is deep: a route for each 16 bits, and longer ones.
+NETWORKS = "ASTable file {root}/nets.txt\n"
+
 TLS = """SSLEngine on
 SSLCertificateFile {root}/cert.pem
 SSLCertificateKeyFile {root}/key.pem
@@ -77,6 +80,9 @@ SHAPES = {
     "ranges-stored": ("/10k.bin", "Range: bytes=0-99,5000-5099,-100\r\n", ""),
     "range-outside-stored": ("/10k.bin", "Range: bytes=99999-\r\n", ""),
     "log-stored": ("/10k.bin", "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nReferer: http://localhost/\r\n", LOG),
+    "log-asn-stored": ("/10k.bin", "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nReferer: http://localhost/\r\n", NETWORKS + LOG.replace('%h', '%{asn}C %h', 1)),
+    "require-ip-stored": ("/10k.bin", "", "<Location />\nRequire ip 127.0.0.0/8\n</Location>\n"),
+    "require-asn-stored": ("/10k.bin", "", NETWORKS + "<Location />\nRequire asn 64000-65000\n</Location>\n"),
     "not-modified-stored": ("/10k.bin", "If-None-Match: @ETAG@\r\n", ""),
     "listing": ("/dir/", "", ""),
     "close-10k": ("/10k.bin", "", ""),
@@ -100,6 +106,8 @@ def site(root):
     for i in range(40):
         with open(f"{root}/htdocs/dir/file{i}.txt", "wb") as f:
             f.write(b"y" * i)
+    with open(f"{root}/nets.txt", "w", encoding="ascii") as f:
+        f.writelines(f"{a}.{b}.0.0/16 {64000 + b}\n{a}.{b}.0.0/24 {64001 + b}\n" for a in (126, 127) for b in range(256))
     old = time.time() - 3600
     for at, _, files in os.walk(f"{root}/htdocs"):
         for f in files:
