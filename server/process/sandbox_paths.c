@@ -216,27 +216,38 @@ static const char *paths_argument(const finder *f, paths_kind kind, const char *
     return kind == NAMES_FILE ? ap_make_dirstr_parent(f->p, path) : path;
 }
 
-static const char *paths_last_word(apr_pool_t *p, const char *args, int first)
+static const char *paths_last_word(apr_pool_t *p, const char *args)
 {
     const char *word = NULL;
 
-    while (*args && !(first && word))
+    while (*args)
         word = ap_getword_conf(p, &args);
     return word && *word ? word : NULL;
+}
+
+/* The path of a section; without quotes the bracket that ends it is part of the word. NULL: a regular expression. */
+static const char *paths_section_word(apr_pool_t *p, const char *args)
+{
+    char *word = ap_getword_conf(p, &args);
+    size_t len = strlen(word);
+
+    if (len && word[len - 1] == '>')
+        word[len - 1] = '\0';
+    return *word && strcmp(word, "~") ? word : NULL;
 }
 
 static void paths_of_directive(const finder *f, const ap_directive_t *d)
 {
     for (size_t i = 0; i < sizeof paths_of / sizeof *paths_of; i++) {
-        int section = *d->directive == '<';
         const char *word, *path;
 
         if (ap_cstr_casecmp(d->directive, paths_of[i].directive))
             continue;
         if (paths_of[i].kind == NAMES_NONE)
             return;
-        word = paths_last_word(f->p, d->args, section);
-        if (!word || (section && !strcmp(word, "~")))
+        word = *d->directive == '<' ? paths_section_word(f->p, d->args)
+                                    : paths_last_word(f->p, d->args);
+        if (!word)
             return;
         path = paths_argument(f, paths_of[i].kind, word);
         if (path && strcmp(path, "/"))
@@ -309,7 +320,7 @@ static void paths_of_dav(const finder *f, const ap_directive_t *d)
     if (ap_cstr_casecmp(d->directive, "Dav") || !ap_cstr_casecmp(d->args, "off"))
         return;
     word = d->parent && !ap_cstr_casecmp(d->parent->directive, "<Directory")
-               ? paths_last_word(f->p, d->parent->args, 1)
+               ? paths_section_word(f->p, d->parent->args)
                : NULL;
     word = word ? paths_argument(f, NAMES_PATTERN, word) : NULL;
     if (word && strcmp(word, "/"))

@@ -11,7 +11,7 @@ import urllib.request
 
 import pytest
 
-from brigade import PATIENCE, SANDBOX, wait_until
+from brigade import APACHE_MODULES, PATIENCE, SANDBOX, wait_until
 from module_source import compile_file
 from processes import configured, reload
 from tls_site import TLSAuthority, certificate
@@ -129,13 +129,24 @@ def test_authorities_of_a_folder_are_found(serve):
 
 
 def test_the_dump(serve):
-    server = serve.unstarted("Sandbox On\nSandboxAllow exec /usr/lib/cgi-bin\nAliasMatch ^/x/(.*) @ROOT@/x/$1/y\n")
+    server = serve.unstarted("Sandbox On\nSandboxAllow exec /usr/lib/cgi-bin\nAliasMatch ^/x/(.*) @ROOT@/x/$1/y\n"
+                             "<Directory />\nRequire all denied\n</Directory>\n<Directory @ROOT@/plain>\nAllowOverride All\n</Directory>\n"
+                             '<Directory "@ROOT@/quoted folder">\nAllowOverride All\n</Directory>\n')
     out = server.run("-t", "-D", "DUMP_SANDBOX").stdout.decode()
     assert re.search(r"^Sandbox On$", out, re.M)
     assert f"  read  {server.root}/htdocs  # DocumentRoot" in out
     assert f"  read  {server.root}/x (not there)  # AliasMatch" in out
+    assert f"  read  {server.root}/plain (not there)  # <Directory" in out and f"  read  {server.root}/quoted folder (not there)  # <Directory" in out
     assert re.search(r"^  exec  /usr/lib/cgi-bin", out, re.M)
     assert "read  / " not in out
+
+
+@pytest.mark.skipif(not os.path.exists(f"{APACHE_MODULES}/mod_dav_fs.so"), reason="apache2 is not installed")
+@pytest.mark.parametrize("folder", ["@ROOT@/dav", '"@ROOT@/dav"'])
+def test_the_dump_has_folders_that_can_be_written(serve, folder):
+    server = serve.unstarted("Sandbox On\nLoadModule dav_module @MODULES@/mod_dav.so\nLoadModule dav_fs_module @MODULES@/mod_dav_fs.so\nDavLockDB @ROOT@/logs/locks\n"
+                             f"<Directory {folder}>\nDav On\n</Directory>\n")
+    assert f"  write {server.root}/dav (not there)  # Dav" in server.run("-t", "-D", "DUMP_SANDBOX").stdout.decode()
 
 
 @pytest.mark.parametrize("line, message", [("Sandbox Maybe", "Sandbox takes Off, On or Required"), ("SandboxAllow", "SandboxAllow takes read, write or exec"),

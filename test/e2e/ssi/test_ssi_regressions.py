@@ -209,7 +209,7 @@ def test_lighttpd_3275_exec_runs(commands):
 
 @pytest.mark.only("brigade")
 def test_a_command_that_takes_too_long_ends_with_its_group(serve):
-    server = serve(CONF + "SSIExecTimeout 1\n", files={"out/x": ""})
+    server = serve(CONF + "SSIExecTimeout 1\nSandboxAllow write @ROOT@/htdocs/out\n", files={"out/x": ""})
     os.chmod(server.path("htdocs", "out"), 0o777)
     command = r"cd out; sleep 300 & echo \$! > child; echo \$\$ > shell; echo begun; sleep 300; echo never"
     begun = time.monotonic()
