@@ -112,5 +112,6 @@ int http_digest_of(int fd, int64_t now, unsigned char digest[APR_SHA1_DIGESTSIZE
             http_digest_keep(&after, digest);
         return 1;
     }
+    errno = 0;
     return 0;
 }

@@ -23,7 +23,7 @@ void http_digest_keep(const file_identity *id, const unsigned char digest[APR_SH
  * The digest of the open file @a fd: a known one, or by reading all of it. Its position stays as it is.
  *
  * @param now  microseconds: the digest is kept unless the file changed within a second before
- * @return 1; 0: it cannot be read, or changed whenever it was read
+ * @return 1; 0: it cannot be read (errno), or changed whenever it was read (errno is 0)
  * Threads: any. Blocking: reads the file, unless the digest is known.
  */
 int http_digest_of(int fd, int64_t now, unsigned char digest[APR_SHA1_DIGESTSIZE]);

@@ -15,6 +15,7 @@
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "brigade/files.h"
+#include <errno.h>
 #include <string.h>
 
 APLOG_USE_MODULE(core);
@@ -44,14 +45,22 @@ static char *etag_hex(char *p, apr_uint64_t n)
 }
 
 /* 1 and base64 in out (29 bytes); 0 if the file cannot be read. */
-static int etag_digest_of(apr_file_t *file, apr_time_t now, char *out)
+static int etag_digest_of(request_rec *r, apr_file_t *file, apr_time_t now, char *out)
 {
     unsigned char digest[APR_SHA1_DIGESTSIZE];
     apr_os_file_t fd;
 
     BRG_ASSERT(file && out);
-    if (apr_os_file_get(&fd, file) != APR_SUCCESS || !http_digest_of(fd, now, digest))
+    if (apr_os_file_get(&fd, file) != APR_SUCCESS)
         return 0;
+    if (!http_digest_of(fd, now, digest)) {
+        int error = errno;
+
+        ap_log_rerror(APLOG_MARK, error ? APLOG_ERR : APLOG_INFO, error, r, "no ETag: %s: %s",
+                      error ? "cannot read the file" : "the file changes while it is read",
+                      r->filename);
+        return 0;
+    }
     apr_base64_encode_binary(out, digest, sizeof(digest));
     return 1;
 }
@@ -63,14 +72,14 @@ static int etag_digest(request_rec *r, etag_rec *er, char *out)
 
     BRG_ASSERT(er && out);
     if (fd)
-        return etag_digest_of(fd, er->request_time, out);
+        return etag_digest_of(r, fd, er->request_time, out);
     if (!er->pathname ||
         apr_file_open(&fd, er->pathname, APR_READ | APR_BINARY, 0, r->pool) != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, APLOGNO(10251) "Make etag: could not open %s",
                       er->pathname ? er->pathname : "(no file)");
         return 0;
     }
-    ok = etag_digest_of(fd, er->request_time, out);
+    ok = etag_digest_of(r, fd, er->request_time, out);
     apr_file_close(fd);
     return ok;
 }

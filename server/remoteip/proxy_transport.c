@@ -87,11 +87,26 @@ static ssize_t proxy_skip(const brg_conn *bc, proxy_wait *w)
     return w->skip ? n : 1;
 }
 
+/* Take @a len bytes that were seen. What recv() says, which may be less. */
+static ssize_t proxy_take(const brg_conn *bc, proxy_wait *w, size_t len)
+{
+    ssize_t n;
+
+    BRG_ASSERT(len > 0 && len <= sizeof w->data - w->len);
+    do
+        n = recv(bc->fd, w->data + w->len, len, 0);
+    while (n < 0 && errno == EINTR);
+    if (n > 0)
+        w->len += (uint32_t)n;
+    return n;
+}
+
 /* Read of the header what there is. 1: it is complete; else what recv() says: 0, or -1 with errno */
 static ssize_t proxy_step(const brg_conn *bc, proxy_wait *w)
 {
     const char *why = NULL;
-    ssize_t n, take;
+    ssize_t n;
+    size_t take;
     int rc;
 
     BRG_ASSERT(w->len < sizeof w->data || w->skip);
@@ -100,11 +115,10 @@ static ssize_t proxy_step(const brg_conn *bc, proxy_wait *w)
             return n;
         if ((rc = proxy_header_read(w->data, w->len + (size_t)n, &w->source, &why)) < 0)
             return proxy_bad(bc, why);
-        take = rc && (size_t)rc < w->len + (size_t)n ? rc - (ssize_t)w->len : n;
-        if (take <= 0 || recv(bc->fd, w->data + w->len, (size_t)take, 0) != take)
-            return proxy_bad(bc, "a header that changed while it was read");
-        w->len += (uint32_t)take;
-        if (!rc)
+        take = rc && (size_t)rc < w->len + (size_t)n ? (size_t)rc - w->len : (size_t)n;
+        if ((n = proxy_take(bc, w, take)) <= 0)
+            return n;
+        if (!rc || (size_t)n < take)
             continue;
         w->skip = (uint32_t)rc - w->len;
         break;

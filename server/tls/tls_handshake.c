@@ -191,8 +191,10 @@ static int step_make(tls_conn *t)
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
     BRG_ASSERT(!t->established);
     t->last = t->more = 0;
-    if (!tls_input_begin(t))
+    if (!tls_input_begin(t)) {
+        conn_fail(t->bc, ENOMEM, "cannot read from the client");
         return STEP_DROPPED;
+    }
     ERR_clear_error();
     errno = 0;
     tls_kdf_listen(t->records);
@@ -206,8 +208,10 @@ static int step_make(tls_conn *t)
         if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
             return step_failed(t, rc);
     }
-    if (tls_flush(t) && t->failed)
+    if (tls_flush(t) && t->failed) {
+        conn_fail(t->bc, errno, "cannot write to the client");
         return STEP_DROPPED;
+    }
     /* The client waits for all of it before it goes on. */
     return rc == 1 && !t->held_len ? STEP_DONE : STEP_WAITS;
 }

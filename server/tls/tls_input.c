@@ -211,7 +211,11 @@ static size_t input_fill(tls_conn *t, tls_scratch *in, char *buf, size_t len)
             if ((n = tls_input_more(t, in)) > 0)
                 continue;
             rec->ended |= !n;
-            t->failed |= n < 0 && errno != EAGAIN;
+            if (n < 0 && errno != EAGAIN) {
+                t->failed = 1;
+                if (got) /* the caller of the next call is told of an end alone */
+                    conn_fail(t->bc, errno, "cannot read from the client");
+            }
             break;
         }
         if (got && tls_record_room(rec, (size_t)record) > len - got) {

@@ -150,11 +150,14 @@ def can_say(method, target, headers, version, host):
 
 
 class Client:
-    """Requests one after the other on a connection with prior knowledge; for windows of the server it waits, its own are open."""
+    """Requests one after the other on a connection with prior knowledge; for windows of the server it waits, its own are open.
+    tls, a function, puts a layer over the socket."""
 
-    def __init__(self, address, port, timeout):
+    def __init__(self, address, port, timeout, tls=None):
         self.socket = socket.create_connection((address, port), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls:
+            self.socket = tls(self.socket)
         self.data, self.decoder, self.next_id = b"", Decoder(), 1
         self.window, self.initial, self.stream_window = 65535, 65535, 65535
         self.socket.sendall(PREFACE + frame(SETTINGS, payload=struct.pack("!HI", 4, 0x7fffffff)) +

@@ -7,6 +7,7 @@ import ssl
 import subprocess
 
 import brigade
+import h2_client
 from http_client import Client, Truncated, request_bytes
 
 FLOOD_BYTES = 200_000  # more than that a fault shall not put into the error log
@@ -59,11 +60,7 @@ ScriptSock @ROOT@/logs/cgisock
 """
 CGI_FORK = CGID.replace("mod_cgid.so", "mod_cgi.so").replace("cgid_module", "cgi_module").replace(
     "ScriptSock @ROOT@/logs/cgisock\n", "")
-# Apache's own: the built-in one reads no file while it answers, and has faults of its own (test_tls.py).
-TLS = """BuiltinModule ssl_module Off
-LoadModule socache_shmcb_module @MODULES@/mod_socache_shmcb.so
-LoadModule ssl_module @MODULES@/mod_ssl.so
-SSLSessionCache none
+TLS_HOST = """SSLSessionCache none
 Listen 127.0.0.1:@TLS@
 <VirtualHost *:@TLS@>
     SSLEngine on
@@ -71,6 +68,14 @@ Listen 127.0.0.1:@TLS@
     SSLCertificateKeyFile @ROOT@/conf/key.pem
 </VirtualHost>
 """
+TLS = """BuiltinModule ssl_module Off
+LoadModule socache_shmcb_module @MODULES@/mod_socache_shmcb.so
+LoadModule ssl_module @MODULES@/mod_ssl.so
+""" + TLS_HOST
+# The built-in one has faults of OpenSSL's functions, too (test_tls.py).
+OWN_TLS = "BuiltinModule ssl_module On\nProtocols h2 http/1.1\n" + TLS_HOST
+PROXY_HEADER = b"PROXY TCP4 192.0.2.7 127.0.0.1 40000 80\r\n"
+PROXY = "RemoteIPProxyProtocol On\nRemoteIPProxyProtocolExceptions 127.0.0.1\n"  # those who look at the server come from there
 DEFLATE = """LoadModule deflate_module @MODULES@/mod_deflate.so
 <Location /big.bin>
     SetOutputFilter DEFLATE
@@ -129,20 +134,30 @@ class Site:
         for name in names:
             os.utime(self.server.path("htdocs", name), (LONG_AGO, LONG_AGO))
 
-    def connect(self, tls=False, timeout=3):
-        if not tls:
+    def connect(self, shape, timeout=3):
+        if shape.http2:
+            return h2_client.Client(self.server.address, self.tls, timeout, lambda s: wrapped(s, "h2"))
+        if not shape.tls and not shape.begin:
             return self.server.connect(timeout)
         c = Client.__new__(Client)
         c.buffer = b""
-        plain = socket.create_connection((self.server.address, self.tls), timeout=timeout)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        try:
-            c.socket = context.wrap_socket(plain)
-        except BaseException:
-            plain.close()
-            raise
+        if shape.tls:
+            c.socket = wrapped(socket.create_connection((self.server.address, self.tls), timeout=timeout), "http/1.1")
+        else:
+            c.socket = socket.create_connection((self.server.address, self.server.port), timeout, ("127.0.0.2", 0))
+            c.send(shape.begin)
         return c
+
+
+def wrapped(plain, protocol):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols([protocol])
+    try:
+        return context.wrap_socket(plain)
+    except BaseException:
+        plain.close()
+        raise
 
 
 class Shape:
@@ -152,14 +167,17 @@ class Shape:
     touched    files that are looked at anew
     at_once    send all before reading
     marks      bytes of bodies that may be incomplete, if the log says why
+    lacks      a response may lack a field that is compared, if the log says why
+    http2      over TLS and HTTP/2
+    begin      bytes before the first request, from another address
     stock      calls that are not the server's own: mod_cgid's to its daemon, which cannot be short or fail while that lives
     """
 
     def __init__(self, *requests, touched=(), at_once=False, tls=False, config="", needs=None, marks=b"",
-                 stock=()):
+                 stock=(), http2=False, begin=b"", lacks=False):
         self.requests = [(*r, *("GET", "/", (), b"")[len(r):]) for r in requests]
         self.touched, self.at_once, self.tls, self.config, self.needs = touched, at_once, tls, config, needs
-        self.marks, self.stock = marks, stock
+        self.marks, self.stock, self.http2, self.begin, self.lacks = marks, stock, http2, begin, lacks
 
     def bytes_of(self, request):
         method, target, fields, body = request
@@ -196,6 +214,12 @@ SHAPES = {
     "cgi-long": Shape(("GET", "/cgi/long.cgi"), config=CGI_FORK, needs="cgi"),
     "deflate": Shape(("GET", "/big.bin", [("Accept-Encoding", "gzip")]), touched=("big.bin",), config=DEFLATE,
                      needs="deflate"),
+    "digest": Shape(*[("GET", "/full/a.txt"), ("GET", "/a.txt")] * 2, touched=("a.txt", "full/a.txt"), config="FileETag Digest\n", lacks=True),
+    "proxy": Shape(("GET", "/a.txt"), ("GET", "/full/a.txt"), touched=("full/a.txt",), config=PROXY, begin=PROXY_HEADER),
+    "own-tls": Shape(("GET", "/a.txt"), ("GET", "/full/a.txt"), ("GET", "/big.bin"), touched=("full/a.txt",), config=OWN_TLS,
+                     tls=True),
+    "http2": Shape(("GET", "/a.txt"), ("GET", "/full/a.txt"), ("GET", "/big.bin"), ("POST", "/a.txt", (), UPLOAD),
+                   touched=("full/a.txt",), config=OWN_TLS, http2=True),
     "tls": Shape(("GET", "/a.txt"), ("GET", "/big.bin"), config=TLS, needs="ssl", tls=True),
 }
 
@@ -218,9 +242,13 @@ class Outcome:
 
 
 def _converse(site, shape, c, outcome):
-    if shape.at_once:
+    if shape.http2:
+        outcome.answers = []
+        for method, target, fields, body in shape.requests:
+            outcome.answers.append(c.request(method, target, fields, body))
+    elif shape.at_once:
         c.send(b"".join(shape.bytes_of(r) for r in shape.requests))
-    for request in shape.requests:
+    for request in () if shape.http2 else shape.requests:
         if not shape.at_once:
             c.send(shape.bytes_of(request))
         answer = c.read_response(request[0])
@@ -233,7 +261,7 @@ def _converse(site, shape, c, outcome):
     try:
         after = c.get("/control.txt")
     except (Truncated, ConnectionError, ssl.SSLError) as e:
-        assert not getattr(e, "args", [b""])[0] or not isinstance(e, Truncated), f"torn: {e!r}"
+        assert shape.http2 or not getattr(e, "args", [b""])[0] or not isinstance(e, Truncated), f"torn: {e!r}"
         outcome.detail = "closed after the last answer"
         return
     if after.status < 400:  # it may meet the fault, too
@@ -244,7 +272,7 @@ def exchange(site, shape, patience=3):
     """The requests of a shape on a connection, and one more that shows whether both sides are still in step."""
     outcome = Outcome()
     try:
-        with site.connect(shape.tls, patience) as c:
+        with site.connect(shape, patience) as c:
             _converse(site, shape, c, outcome)
     except (socket.timeout, TimeoutError):
         outcome.end = "hung"
