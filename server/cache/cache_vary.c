@@ -70,7 +70,7 @@ static int vary_value_in_head(const http_head *h, const cache_vary_key *s, const
 {
     int at = h->known[s->id];
 
-    if (!strcmp(s->name, REQUEST_VARY_LINE)) {
+    if (s->is_line) {
         *value = h->protocol;
         *len = h->protocol_len;
         return h->method_id == HTTP_METHOD_GET;
@@ -128,10 +128,24 @@ static int vary_variant(response_cache *c, const cache_vary_key *s, const char *
     return k->variant;
 }
 
+/* 1 if the value is of the variant that the key is for. */
+static int vary_is_variant(response_cache *c, cache_vary_key *s, const char *value, size_t len)
+{
+    if (value && len && len == s->seen_len && !memcmp(s->seen, value, len))
+        return 1;
+    if (vary_variant(c, s, value, len) != s->value_variant)
+        return 0;
+    if (value && len <= CACHE_VARY_SEEN_MOST) {
+        memcpy(s->seen, value, len);
+        s->seen_len = (uint8_t)len;
+    }
+    return 1;
+}
+
 int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_asked *asked)
 {
     for (int i = 0; i < e->vary_n; i++) {
-        const cache_vary_key *s = &e->vary[i];
+        cache_vary_key *s = &e->vary[i];
         const char *value;
         size_t len;
 
@@ -143,7 +157,7 @@ int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_aske
         if (!vary_value(asked, s, &value, &len))
             return 0;
         if (s->kind) {
-            if (vary_variant(c, s, value, len) != s->value_variant)
+            if (!vary_is_variant(c, s, value, len))
                 return 0;
         } else if (!value != !s->value || len != s->value_len ||
                    (len && memcmp(value, s->value, len)))
@@ -167,6 +181,7 @@ static int vary_take(response_cache *c, cache_vary_key *s, const vary_wish *wish
         return wish->variant >= 0 ? 0 : -1;
     }
     s->name_len = (uint32_t)strlen(wish->name);
+    s->is_line = !strcmp(wish->name, REQUEST_VARY_LINE);
     s->id = s->name_len ? (uint8_t)http_field_id_of(wish->name, s->name_len) : HTTP_F_OTHER;
     s->kind = wish->kind;
     s->data = wish->data;

@@ -17,11 +17,18 @@ typedef struct vary_wish {
     apr_int64_t variant; /**< of the client, by which this request was decided */
 } vary_wish;
 
+#define CACHE_VARY_SEEN_MOST 46 /**< bytes of a value that is compared before it is classified */
+
 /** The same of an entry, and the value or variant that it is for. */
 struct cache_vary_key {
     char *name; /**< followed by the value, in one block; NULL: the client's address */
     uint32_t name_len;
-    uint8_t id; /**< http_field_id */
+    uint8_t id;      /**< http_field_id */
+    uint8_t is_line; /**< REQUEST_VARY_LINE */
+    /** With @a kind: the last value that was of value_variant. Most clients of a variant send the same
+     * bytes. */
+    uint8_t seen_len; /**< 0: none yet */
+    char seen[CACHE_VARY_SEEN_MOST];
     brg_cache_variant_fn *kind;
     brg_cache_client_fn *client;
     const void *data;
