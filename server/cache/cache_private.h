@@ -126,52 +126,55 @@ enum { CACHE_ANSWERS, CACHE_ERRORS, CACHE_QUEUES };
  * Owner: the cache, and each answer that is being sent from it (ref).
  */
 struct cache_entry {
-    watch_owner owner;          /**< first */
-    cache_entry *next;          /**< in the bucket */
-    cache_entry *newer, *older; /**< in the queue, by last use */
+    /* What a hit on the whole answer reads comes first, up to head: where there are many entries, none of their
+     * lines is in the processor's caches. */
+    watch_owner owner; /**< first */
+    cache_entry *next; /**< in the bucket */
     uint64_t hash;
     const brg_listener *listener; /**< key: where it came in */
     const void *chain;            /**< key: virtual hosts of the local address */
     uint32_t host_len, uri_len;
-    char *key;             /**< host, then URI, as sent */
-    shared_ref ref;        /**< one for the cache, one for each answer that is being written */
-    admission_stamp stamp; /**< when it was used last */
-    uint32_t moved;        /**< queue's moves when it became the newest */
-    size_t reserved;    /**< while armed: bytes of heads and body that will come, charged already */
-    uint8_t uses;       /**< how often it was used in the recent past */
-    uint8_t queue;      /**< CACHE_ANSWERS or CACHE_ERRORS */
+    uint8_t vary_n;
     uint8_t filled;     /**< else armed only */
     uint8_t filled_304; /**< validators and the head of 304 are there, the rest may not be */
     uint8_t filled_206; /**< validators, body and the head of 206; that of 200 may not be there */
     uint8_t observed;   /**< log_transaction hooks want every request */
     uint8_t watched;    /**< else validated by stat */
     uint8_t in_cache;
-    uint8_t fill;        /**< a worker makes what is to fill it */
-    uint8_t tries;       /**< how often that came to nothing */
-    uint8_t coded;       /**< a filter made the body: the answer to HEAD is another one */
-    uint8_t uncacheable; /**< armed, but its body is too long to be stored */
-    uint8_t any_query;   /**< the key ends before the query, which nobody looked at */
-    uint8_t way;         /**< file_way: how a body that is kept open is sent */
-    uint8_t vary_n;
+    uint8_t queue;     /**< CACHE_ANSWERS or CACHE_ERRORS */
+    uint8_t uses;      /**< how often it was used in the recent past */
+    uint8_t coded;     /**< a filter made the body: the answer to HEAD is another one */
+    uint8_t any_query; /**< the key ends before the query, which nobody looked at */
+    uint8_t way;       /**< file_way: how a body that is kept open is sent */
     uint8_t frame_before, frame_after; /**< parts of body that frame it: a chunk's size, and ends */
-    cache_vary_key *vary;              /**< the request fields that it is for */
-    char *fingerprint; /**< armed: store_fingerprint() of the answer whose dependencies are watched;
-                          else NULL */
+    uint8_t fill;                      /**< a worker makes what is to fill it */
+    uint8_t tries;                     /**< how often that came to nothing */
+    uint8_t uncacheable;               /**< armed, but its body is too long to be stored */
+    admission_stamp stamp;             /**< when it was used last */
+    uint32_t moved;                    /**< queue's moves when it became the newest */
     int status;
+    uint32_t answered; /**< requests that it answered since the busiest were told */
+    cache_body *body;  /**< NULL: none */
     server_rec *server;
     uint64_t *count; /**< requests of its virtual host and protocol by status: figures_requests() */
-    uint32_t answered; /**< requests that it answered since the busiest were told */
-    cache_head head, head_304;
-    cache_ranges *ranges;       /**< NULL: no request with a range was answered the full way */
-    cache_body *body;           /**< NULL: none */
-    size_t bytes;               /**< charged to its queue */
-    char *path;                 /**< of the file, for validation */
-    file_identity identity;     /**< of the file, where it is validated by stat */
-    apr_time_t checked;         /**< when identity was last compared */
-    apr_time_t mtime;           /**< Last-Modified, microseconds */
-    char last_modified[32];     /**< its text, "" = the answer has none */
-    char etag[64];              /**< what If-None-Match is compared with; "" = none, or too long */
+    cache_vary_key *vary;       /**< the request fields that it is for */
     struct cache_observed *log; /**< what log hooks are shown, when observed */
+    shared_ref ref;             /**< one for the cache, one for each answer that is being written */
+    cache_head head;
+    cache_head head_304;
+    cache_entry *newer, *older; /**< in the queue, by last use */
+    size_t reserved;   /**< while armed: bytes of heads and body that will come, charged already */
+    char *fingerprint; /**< armed: store_fingerprint() of the answer whose dependencies are watched;
+                                   else NULL */
+    cache_ranges *ranges;   /**< NULL: no request with a range was answered the full way */
+    size_t bytes;           /**< charged to its queue */
+    char *path;             /**< of the file, for validation */
+    file_identity identity; /**< of the file, where it is validated by stat */
+    apr_time_t checked;     /**< when identity was last compared */
+    apr_time_t mtime;       /**< Last-Modified, microseconds */
+    char last_modified[32]; /**< its text, "" = the answer has none */
+    char etag[64];          /**< what If-None-Match is compared with; "" = none, or too long */
+    char key[];             /**< host, then URI, as sent, and a NUL */
 };
 
 /** The body's length in bytes, with what frames it. */

@@ -162,7 +162,6 @@ static void entry_end(shared_ref *ref)
     cache_body_put(e->body);
     free(e->path);
     free(e->fingerprint);
-    free(e->key);
     free(e);
 }
 
@@ -181,13 +180,11 @@ cache_entry *cache_add(response_cache *c, const brg_listener *l, const void *cha
                        const char *host, size_t host_len, const char *uri, size_t uri_len,
                        uint64_t hash, int queue)
 {
-    cache_entry *e = calloc(1, sizeof *e), **bucket;
+    cache_entry *e = calloc(1, sizeof *e + host_len + uri_len + 1), **bucket;
 
     BRG_ASSERT(queue >= 0 && queue < CACHE_QUEUES);
-    if (!e || !(e->key = malloc(host_len + uri_len + 1))) {
-        free(e);
+    if (!e)
         return NULL;
-    }
     memcpy(e->key, host, host_len);
     memcpy(e->key + host_len, uri, uri_len);
     e->host_len = (uint32_t)host_len;
@@ -263,10 +260,10 @@ static size_t ranges_bytes(const cache_ranges *ranges)
 
 static size_t entry_bytes(const cache_entry *e)
 {
-    return cache_block(sizeof *e) + cache_block(e->host_len + e->uri_len + 1) +
-           cache_vary_bytes(e) + head_bytes(&e->head) + head_bytes(&e->head_304) +
-           ranges_bytes(e->ranges) + cache_observed_bytes(e) + text_bytes(e->path) +
-           text_bytes(e->fingerprint) + (e->filled || e->uncacheable ? 0 : e->reserved);
+    return cache_block(sizeof *e + e->host_len + e->uri_len + 1) + cache_vary_bytes(e) +
+           head_bytes(&e->head) + head_bytes(&e->head_304) + ranges_bytes(e->ranges) +
+           cache_observed_bytes(e) + text_bytes(e->path) + text_bytes(e->fingerprint) +
+           (e->filled || e->uncacheable ? 0 : e->reserved);
 }
 
 void cache_account(response_cache *c, cache_entry *e)

@@ -74,7 +74,7 @@ static size_t tell_host_len(const cache_entry *e)
 {
     size_t n = e->host_len;
 
-    BRG_ASSERT(e->in_cache && e->key);
+    BRG_ASSERT(e->in_cache);
     while (n && e->key[n - 1] >= '0' && e->key[n - 1] <= '9')
         n--;
     return n && n < e->host_len && e->key[n - 1] == ':' ? n - 1 : e->host_len;

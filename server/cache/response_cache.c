@@ -153,8 +153,11 @@ ANSWER_INLINE void put_choice(response_cache *c, cache_entry *e, brg_conn *bc,
 
 ANSWER_INLINE void answer_count(cache_entry *e, const cache_head *head)
 {
+    const int status = head == &e->head ? e->status : head->answer->status;
+
+    BRG_ASSERT_DEBUG(status == head->answer->status);
     e->answered++;
-    figures_add(&e->count[figures_class(head->answer->status)], 1);
+    figures_add(&e->count[figures_class(status)], 1);
 }
 
 /* @param choice  NULL: the first @a len bytes of the body are sent */
