@@ -8,6 +8,7 @@ Each shape is run twice under valgrind with a different number of requests over 
 instruction counts, by request, is what one request costs. --other measures a second program and prints the ratio.
 """
 import argparse
+import gzip
 import os
 import re
 import signal
@@ -84,6 +85,7 @@ SHAPES = {
     "require-ip-stored": ("/10k.bin", "", "<Location />\nRequire ip 127.0.0.0/8\n</Location>\n"),
     "require-asn-stored": ("/10k.bin", "", NETWORKS + "<Location />\nRequire asn 64000-65000\n</Location>\n"),
     "not-modified-stored": ("/10k.bin", "If-None-Match: @ETAG@\r\n", ""),
+    "coded-stored": ("/coded.bin", "Accept-Encoding: gzip, deflate\r\n", "PrecompressedFiles gzip\n"),
     "listing": ("/dir/", "", ""),
     "close-10k": ("/10k.bin", "", ""),
     "pipelined-10k": ("/10k.bin", "", ""),
@@ -100,7 +102,7 @@ def site(root):
     os.makedirs(f"{root}/htdocs/dir")
     with open(f"{root}/mime.types", "w", encoding="utf-8") as f:
         f.write("text/html html\n")
-    for name, content in {"10k.bin": b"x" * 10240, "1m.bin": b"z" * (1 << 20), "part.html": b"<p>part</p>\n", "page.shtml": PAGE.encode()}.items():
+    for name, content in {"10k.bin": b"x" * 10240, "coded.bin": b"x" * 10240, "coded.bin.gz": gzip.compress(b"x" * 10240), "1m.bin": b"z" * (1 << 20), "part.html": b"<p>part</p>\n", "page.shtml": PAGE.encode()}.items():
         with open(f"{root}/htdocs/{name}", "wb") as f:
             f.write(content)
     for i in range(40):

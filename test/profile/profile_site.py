@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The server that is profiled, and its clients: one site, two configurations, and a way to ask for each shape of request."""
+import gzip
 import os
 import re
 import signal
@@ -36,7 +37,10 @@ AddOutputFilter INCLUDES .shtml
 </Directory>
 Listen 127.0.0.1:{plain}
 """
-STORED = """Listen 127.0.0.1:{log}
+STORED = """<Files coded.bin>
+    PrecompressedFiles gzip
+</Files>
+Listen 127.0.0.1:{log}
 Listen 127.0.0.1:{http2}
 Protocols h2c http/1.1
 LogFormat "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}}i\\" \\"%{{User-Agent}}i\\"" combined
@@ -56,13 +60,15 @@ PAGE = """<html><head><title>page</title></head><body>
 <!--#set var="a" value="b" --><!--#if expr="$a = /b/" --><p>yes</p><!--#else --><p>no</p><!--#endif -->
 <!--#include virtual="/part.html" --><!--#echo var="DOCUMENT_NAME" --><!--#flastmod file="part.html" -->
 """ + "<p>some text that stands between the elements</p>\n" * 40 + "</body></html>\n"
-AGENT = "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: */*\r\nAccept-Encoding: identity\r\n"
+AGENT = "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: */*\r\n"
+UNCODED = "Accept-Encoding: identity\r\n"  # of shapes that have none of their own
 
 # name: (configuration, port, target, request fields, what it is)
 SHAPES = {
     "stored": ("stored", "plain", "/10k.bin", "", "10 KB from memory"),
     "not-modified": ("stored", "plain", "/10k.bin", "If-None-Match: @ETAG@\r\n", "304 from memory"),
     "range": ("stored", "plain", "/10k.bin", "Range: bytes=100-4195\r\n", "4 KB of 10 KB from memory"),
+    "coded": ("stored", "plain", "/coded.bin", "Accept-Encoding: gzip, deflate\r\n", "a compressed form from memory"),
     "log": ("stored", "log", "/10k.bin", "Referer: http://localhost/\r\n", "10 KB from memory, combined log"),
     "tls": ("stored", "tls", "/10k.bin", "", "10 KB from memory over TLS 1.3"),
     "http2": ("stored", "http2", "/10k.bin", "", "10 KB from memory over HTTP/2"),
@@ -75,7 +81,8 @@ def make_site(root):
     os.chmod(root, 0o755)
     os.makedirs(f"{root}/htdocs")
     os.chmod(root, 0o777)
-    for name, content in {"htdocs/10k.bin": b"x" * 10240, "htdocs/part.html": b"<p>part</p>\n", "htdocs/page.shtml": PAGE.encode(),
+    for name, content in {"htdocs/10k.bin": b"x" * 10240, "htdocs/coded.bin": b"x" * 10240,
+                          "htdocs/coded.bin.gz": gzip.compress(b"x" * 10240), "htdocs/part.html": b"<p>part</p>\n", "htdocs/page.shtml": PAGE.encode(),
                           "mime.types": b"text/html html\n"}.items():
         with open(f"{root}/{name}", "wb") as f:
             f.write(content)
@@ -165,6 +172,7 @@ class Client:
 
     def __init__(self, server, shape):
         _, port, self.target, self.fields, _ = SHAPES[shape]
+        self.agent = AGENT + ("" if "Accept-Encoding" in self.fields else UNCODED)
         self.http2 = None
         if port == "http2":
             self.http2 = h2_client.Connection(server.ports[port])
@@ -182,7 +190,7 @@ class Client:
             self.fields = self.fields.replace("@ETAG@", re.search(rb'(?i)etag: ("[^"]*")', head).group(1).decode())
 
     def _get(self, fields):
-        self.sock.sendall(f"GET {self.target} HTTP/1.1\r\nHost: localhost\r\n{AGENT}{fields}\r\n".encode())
+        self.sock.sendall(f"GET {self.target} HTTP/1.1\r\nHost: localhost\r\n{self.agent}{fields}\r\n".encode())
         data = b""
         while b"\r\n\r\n" not in data:
             data += self._more()
