@@ -109,13 +109,16 @@ class Dumps:
     def mark(self):
         """@return costs since the last mark: by function, by caller and callee"""
         before = after = self._count()
-        socket.create_connection(("127.0.0.1", self.server.ports["plain"]), timeout=60).close()
-        until = time.monotonic() + 60
-        while after == before:
-            if time.monotonic() > until:
-                raise RuntimeError("callgrind wrote no dump: is loop_accept() still called for each new connection?")
-            time.sleep(0.01)
-            after = self._count()
+        with socket.create_connection(("127.0.0.1", self.server.ports["plain"]), timeout=60) as s:
+            until = time.monotonic() + 60
+            while after == before:
+                if time.monotonic() > until:
+                    raise RuntimeError("callgrind wrote no dump: is loop_accept() still called for each new connection?")
+                time.sleep(0.01)
+                after = self._count()
+            # The dump was written before loop_accept() began: it must have ended, or it would accept the next mark as well.
+            s.shutdown(socket.SHUT_WR)
+            s.recv(1)
         functions, calls = collections.Counter(), collections.Counter()
         while self.read < after:
             self.read += 1
