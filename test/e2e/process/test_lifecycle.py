@@ -409,3 +409,16 @@ def test_one_process_says_nothing_wrong_of_its_pid_file(serve):
     server.args = []
     server.start()
     assert server.get("/").status in (200, 403, 404)
+
+
+@pytest.mark.only("brigade")
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="gives up root")
+@pytest.mark.parametrize("line, told", [("User nobody\nGroup nogroup", 0), ("User '#65534'", 0), ("User www-data\nGroup www-data", 1), ("Group www-data", 1), ("User none-such", 1),
+                                        ("ChrootDir /tmp", 1)])
+def test_a_user_that_has_no_effect(serve, line, told):
+    """Is told once, where it is another one than the server's own."""
+    server = serve.unstarted(line + "\nListen 127.0.0.1:@PORT@\nServerRoot @ROOT@\nErrorLog /dev/null\nPidFile @ROOT@/logs/pid\n", bare=True)
+    command = server.command
+    server.command = lambda *more: ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *command(*more)]
+    done = server.run("-t")
+    assert done.returncode == 0 and done.stderr.count(b"have no effect") == told, done.stderr
