@@ -33,7 +33,7 @@ def test_the_manager_is_told(serve, manager):
     assert ready["READY"] == "1" and int(ready["MAINPID"]) == server.process.pid
     for _ in range(3):
         assert manager.next("WATCHDOG")["WATCHDOG"] == "1"
-    assert time.monotonic() - before > 0.3
+    assert time.monotonic() - before > 0.2  # every 0.2 seconds; a machine that stands still delays the first
     server.raw(b"GET / HTTP/1.0\r\n\r\n")
     now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
     server.signal(signal.SIGUSR1)
