@@ -18,7 +18,7 @@
 #include "shared_ref.h"
 #include <sys/uio.h>
 
-#define GATHER_IOV 64
+#define GATHER_IOV 128
 #define GATHER_SCRATCH 16384
 #define GATHER_HEAD_MAX 4096 /**< room that one head may take */
 

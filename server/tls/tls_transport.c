@@ -343,7 +343,11 @@ static ssize_t tls_sendv(brg_conn *bc, const struct iovec *iov, int n, int more)
     if (t->records && tls_records_due(t))
         return -1;
     while (c.left && !t->held_len) {
-        ssize_t sent = t->records ? tls_seal_batch(t, &c) : tls_send_batch(t, &c);
+        ssize_t sent;
+
+        /* Without it each batch would end in a packet of a few bytes. */
+        t->more = more || c.left > TLS_BATCH;
+        sent = t->records ? tls_seal_batch(t, &c) : tls_send_batch(t, &c);
 
         if (sent < 0) {
             tls_flush_quietly(t);
