@@ -3,6 +3,7 @@
 #include "cache_private.h"
 #include "keyed_hash.h"
 #include "scores.h"
+#include "transport.h"
 #include "universal_hash.h"
 #include "apr_date.h"
 #include <stdlib.h>
@@ -179,7 +180,9 @@ ANSWER_INLINE int answer(response_cache *c, cache_entry *e, brg_conn *bc, const 
     else if (len)
         put_body(c, e, bc, 0, len);
     if (!keep)
-        bc->close_after = h->close || h->minor == 0 ? CONN_SHUT : CONN_DRAIN;
+        /* A client of TLS still sends close_notify, which would reset what it has not read. */
+        bc->close_after =
+            (h->close || h->minor == 0) && transport_is_plain(bc) ? CONN_SHUT : CONN_DRAIN;
     bc->idle_until = c->loop->monotonic + s->keep_alive_timeout;
     answer_count(e, head);
     if (e->observed) {
