@@ -327,15 +327,21 @@ static void input_goaway(h2_session *h, const h2_frame *f)
 
 static void input_priority_update(h2_session *h, const h2_frame *f, const uint8_t *payload)
 {
+    uint32_t id;
     h2_stream *s;
 
     if (f->stream || f->len < 4) {
         h2_fail(h, f->stream ? H2_PROTOCOL_ERROR : H2_FRAME_SIZE_ERROR, "wrong PRIORITY_UPDATE");
         return;
     }
+    id = h2_get32(payload) & H2_STREAM_MAX;
+    if (!id) {
+        h2_fail(h, H2_PROTOCOL_ERROR, "PRIORITY_UPDATE for stream 0");
+        return;
+    }
     if (h2_limit_cheap(h, "PRIORITY_UPDATE frames, again and again"))
         return;
-    s = h2_stream_find(h, h2_get32(payload) & H2_STREAM_MAX);
+    s = h2_stream_find(h, id);
     if (s)
         h2_set_priority(s, (const char *)payload + 4, f->len - 4);
 }

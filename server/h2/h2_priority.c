@@ -13,13 +13,18 @@ void h2_priority_parse(const char *value, size_t len, uint8_t *urgency, uint8_t 
     const char *p = value, *item;
     size_t n;
 
-    while (http_list_next(&p, value + len, &item, &n))
+    while (http_list_next(&p, value + len, &item, &n)) {
+        const char *parameters = memchr(item, ';', n); /* none is defined */
+
+        if (parameters)
+            n = (size_t)(parameters - item);
         if (n == 3 && item[0] == 'u' && item[1] == '=' && item[2] >= '0' && item[2] <= '7')
             *urgency = (uint8_t)(item[2] - '0');
         else if (n >= 1 && item[0] == 'i' && (n == 1 || (n == 4 && !memcmp(item, "i=?1", 4))))
             *incremental = 1;
         else if (n == 4 && !memcmp(item, "i=?0", 4))
             *incremental = 0;
+    }
 }
 
 static void priority_change(h2_stream *s, uint8_t urgency, uint8_t incremental)
@@ -40,7 +45,7 @@ static void priority_change(h2_stream *s, uint8_t urgency, uint8_t incremental)
 
 void h2_set_priority(h2_stream *s, const char *value, size_t len)
 {
-    uint8_t urgency = s->urgency, incremental = s->incremental;
+    uint8_t urgency = H2_URGENCY_DEFAULT, incremental = 0;
 
     h2_priority_parse(value, len, &urgency, &incremental);
     s->asked = 1;

@@ -301,7 +301,7 @@ void h2_take_block(h2_session *h, uint32_t id, unsigned flags, const uint8_t *bl
 
 /** Read a priority field. Source: RFC 9218, 4 */
 void h2_priority_parse(const char *value, size_t len, uint8_t *urgency, uint8_t *incremental);
-/** Set the priority of a stream by a field value. */
+/** Set the priority of a stream by a field value; what it leaves out gets its default. Source: RFC 9218, 7 */
 void h2_set_priority(h2_stream *s, const char *value, size_t len);
 /** The same by its response, if the client said nothing. @param len  of its body; UINT64_MAX: unknown */
 void h2_rank(h2_stream *s, uint8_t urgency, uint64_t len);

@@ -207,6 +207,26 @@ static void test_priority_update(void **state)
     assert_string_equal(order(), "201");
 }
 
+/* An update says all: what it leaves out is as if the client had said nothing. */
+static void test_priority_update_is_whole(void **state)
+{
+    static const char *const priorities[] = {"u=0", "u=2;x=1", "u=5"};
+    static const char update[] = "\0\0\0\x07i;x";
+
+    ask_many(priorities, 3);
+    peer_frame(client, H2_PRIORITY_UPDATE, 0, 0, update, 7);
+    peer_setting(client, H2_SET_INITIAL_WINDOW_SIZE, 1 << 20);
+    site_settle(PATIENCE);
+    assert_string_equal(order(), "102");
+}
+
+static void test_priority_update_of_no_stream(void **state)
+{
+    peer_frame(client, H2_PRIORITY_UPDATE, 0, 0, "\0\0\0\0u=1", 7);
+    site_settle(PATIENCE);
+    assert_int_equal(client->goaways, 1);
+}
+
 /* A stream whose own window is closed does not hold up less urgent ones. */
 static void test_closed_window(void **state)
 {
@@ -525,6 +545,8 @@ int main(void)
         VISIT(test_urgency),
         VISIT(test_incremental),
         VISIT(test_priority_update),
+        VISIT(test_priority_update_is_whole),
+        VISIT(test_priority_update_of_no_stream),
         VISIT(test_closed_window),
         VISIT(test_window_of_the_connection),
         VISIT(test_frames_are_no_progress),
