@@ -217,6 +217,8 @@ def test_tls_and_http2_are_told_apart(serve):
     tls = brigade.free_port()
     server = serve.unstarted(f"""Listen 127.0.0.1:{tls}
         ASTable bgp 127.0.0.1 asn=65000 peer-asn=65001
+        ASTable file @ROOT@/conf/networks
+        CustomLog @ROOT@/logs/networks %{{asn}}C
         SSLCertificateFile @ROOT@/conf/cert.pem
         SSLCertificateKeyFile @ROOT@/conf/key.pem
         <VirtualHost *:{tls}>
@@ -226,10 +228,13 @@ def test_tls_and_http2_are_told_apart(serve):
         </VirtualHost>
         """ + METRICS, {"a.txt": "A"})
     certificate(server)
+    server.write("networks", "127.0.0.0/8 64496\n", base="conf")
     server.start()
     for options in (["--http2"], ["--http1.1"], ["--http1.1"]):
         subprocess.run(["curl", "-skf", *options, "--resolve", f"secure.test:{tls}:127.0.0.1", f"https://secure.test:{tls}/a.txt"],
                        check=True, capture_output=True, timeout=20)
+    with server.connect() as c:  # until one of the look-ups that are looked at closer was of a known network
+        brigade.wait_until(lambda: c.get("/a.txt").body == b"A" and (b"brigade_asn_busiest{" in c.get("/metrics").body), "the busiest network")
     samples = figures(server)
     host = f"secure.test:{tls}"
     assert [value(samples, "brigade_http_requests_total", host=host, protocol=p, tls="yes") for p in ("h1", "h2")] == [2, 1]
