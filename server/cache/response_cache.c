@@ -133,6 +133,10 @@ ANSWER_INLINE void put_body(response_cache *c, cache_entry *e, brg_conn *bc, apr
 {
     const cache_body *b = e->body;
 
+    if (b->data && gather_fits_behind(&c->gather, (size_t)len) && transport_is_plain(bc)) {
+        gather_add_behind(&c->gather, b->data + off, (size_t)len);
+        return;
+    }
     if (b->data) {
         gather_add_body(&c->gather, b->data + off, (size_t)len, &e->ref);
         return;

@@ -6,6 +6,7 @@
 #include "scores.h"
 #include "thread_self.h"
 #include "http_log.h"
+#include "brigade/assert.h"
 #include "brigade/memory.h"
 #include <errno.h>
 #include <string.h>
@@ -271,6 +272,14 @@ void gather_add_head(gather *g, size_t len)
         g->iov[g->iov_n++] = (struct iovec){head, len};
     g->used += len;
     g->bytes += len;
+}
+
+void gather_add_behind(gather *g, const char *data, size_t len)
+{
+    BRG_ASSERT(gather_fits_behind(g, len));
+    memcpy(gather_head(g), data, len);
+    brg_buffer_copied(len);
+    gather_add_head(g, len);
 }
 
 void gather_add_body(gather *g, const char *data, size_t len, shared_ref *owner)

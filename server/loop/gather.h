@@ -45,6 +45,19 @@ static inline char *gather_head(gather *g)
 /** The head of @a len bytes at gather_head() is complete. */
 void gather_add_head(gather *g, size_t len);
 
+#define GATHER_COPY_MOST \
+    6144 /**< the longest body for which a copy costs less than a vector of its own */
+
+/** 1 if a body of @a len bytes would leave in one piece with its head, the only one so far. */
+static inline int gather_fits_behind(const gather *g, size_t len)
+{
+    return g->iov_n == 1 && len <= GATHER_COPY_MOST && g->used == g->bytes &&
+           g->used + len <= GATHER_SCRATCH;
+}
+
+/** Body bytes that are copied behind that head. */
+void gather_add_behind(gather *g, const char *data, size_t len);
+
 /** Body bytes that stay valid as long as @a owner is held. Takes a reference. */
 void gather_add_body(gather *g, const char *data, size_t len, shared_ref *owner);
 
