@@ -83,8 +83,11 @@ static int inflate_is_gap(char c)
 
 const char *inflate_rest_of(apr_pool_t *p, const char *value)
 {
-    size_t end = value ? strlen(value) : 0, start;
+    size_t end, start;
 
+    if (!value)
+        return NULL;
+    end = strlen(value);
     while (end && inflate_is_gap(value[end - 1]))
         end--;
     for (start = end; start && !inflate_is_gap(value[start - 1]);)

@@ -258,6 +258,8 @@ void asn_feeds_run(asn_feed *feeds, int n, int milliseconds, int other)
     if (poll(polls, (nfds_t)all, wait_at_most(feeds, n, milliseconds)) < 0)
         for (int i = 0; i < all; i++)
             polls[i].revents = 0;
+    if (polls[all - 1].revents && milliseconds > 0)
+        return; /* an error log, say, which what the peers bring is to be written to */
     for (int i = 0, at = 0; i < n; at += used[i++]) {
         bgp_peer_run(&feeds[i].peer, polls + at, used[i]);
         feed_tick(&feeds[i]);

@@ -33,7 +33,8 @@ typedef struct asn_feed {
 /** Listens where the configuration says so: with the privileges of the server's start. */
 void asn_feed_begin(asn_feed *f, const bgp_conf *conf, asn_source_figures *figures, int rib);
 
-/** All of them: wait for @a milliseconds at most, or until @a other can be read, and do what is to be done. */
+/** All of them: wait for @a milliseconds at most, and do what is to be done. Where @a other can be read it returns at once;
+ * with a wait of 0 that counts for nothing. */
 void asn_feeds_run(asn_feed *feeds, int n, int milliseconds, int other);
 
 /** Say goodbye. */

@@ -186,7 +186,8 @@ const char *log_format_parse(apr_pool_t *p, const char *format, int once, apr_ar
     log_parser_end_literal(&ps);
     if (!err && !once && !ps.has_message)
         err = "error log format must contain %M";
-    *out = ps.items;
+    if (!err)
+        *out = ps.items;
     return err;
 }
 

@@ -43,7 +43,7 @@ const apr_array_header_t *log_format_builtin(log_style style);
 /**
  * Parse an ErrorLogFormat string.
  * @param once  a format that is written once per connection or request: no %M, and %+ is allowed
- * @param out   [out] array of ap_errorlog_format_item in @a p
+ * @param out   [out] array of ap_errorlog_format_item in @a p; left alone if something is wrong
  * @return NULL, or what is wrong with it
  */
 const char *log_format_parse(apr_pool_t *p, const char *format, int once, apr_array_header_t **out);

@@ -163,6 +163,8 @@ def test_bodies_for_scripts(pairs, size):
     fields = [("Content-Type", "text/x"), ("X-Long", "v" * 3000), ("Cookie", "a=b"), ("Cookie", "c=d"), ("TE", "trailers")][:4 if size else 0]
     apache, ours = pairs("own").ask("POST", "/script/info?q=1", fields, body[:size])
     assert apache.body.decode().splitlines() == ours.body.decode().splitlines()
+    for answer in (apache, ours):  # whether the length is known depends on how fast the script was
+        answer.headers = [(name, value) for name, value in answer.headers if name.lower() != "content-length"]
     assert normal(apache) == normal(ours)
 
 

@@ -208,8 +208,7 @@ def test_maxmind(serve, version):
         said["2001:db8::1"] = "64511 2001:db8::/32"
     for address in said:
         server.get("/a.txt", of(address))
-    assert [b" ".join(line.split()[:2]).decode() if isinstance(line, bytes) else " ".join(line.split()[:2])
-            for line in logged(server, len(said))] == list(said.values())
+    assert sorted(" ".join(line.split()[:2]) for line in logged(server, len(said))) == sorted(said.values())
     assert f"{3} routes of IPv4, {version == 6:d} of IPv6" in server.error_log().decode()
 
 

@@ -12,7 +12,7 @@ from memory_site import STATUS, is_stock
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(is_stock(), reason="built with stock APR pools")]
 LARGE = b"0123456789abcdef" * (3 << 16)  # more than a socket takes at once, and than is kept in memory
-FILES = {"small.txt": "hello\n" * 100, "middle.bin": LARGE[:300000], "large.bin": LARGE, "dir/a": "", "dir/b": "",
+FILES = {"small.txt": "hello\n" * 100, "middle.txt": "hello\n" * 2000, "middle.bin": LARGE[:300000], "large.bin": LARGE, "dir/a": "", "dir/b": "",
          "page.shtml": "x" * 20000 + '<!--#echo var="DATE_GMT" -->' + "y" * 20000}
 ONE = STATUS + "EventLoops 1\nMaxKeepAliveRequests 0\n"
 WHOLE_WAY = "FileCacheEntries 0\n"
@@ -79,9 +79,13 @@ def test_nor_for_clients_that_do_not_read(serve, config):
 def test_remembered_bodies_are_shared(serve):
     server = serve_old(serve, ONE)
     for _ in range(3):
+        server.get("/middle.txt")
         server.get("/small.txt")
-    grown = counted(server, get("/small.txt", FILES["small.txt"].encode(), 50))
+    grown = counted(server, get("/middle.txt", FILES["middle.txt"].encode(), 50))
     assert grown["shared"] >= 40 and grown["copied_bytes"] < 1000 and grown["created"] <= 20, grown
+    body = FILES["small.txt"].encode()  # so short that a copy costs less than a piece of its own
+    grown = counted(server, get("/small.txt", body, 50))
+    assert grown["copied_bytes"] <= 50 * len(body) + 1000 and grown["created"] <= 20, grown
 
 
 def test_what_is_written_piece_by_piece_is_copied(serve):

@@ -91,7 +91,7 @@ def test_trailers_become_fields_once_they_are_complete(serve):
     files = {"read.cgi": script("#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\n\\r\\n'\ncat\n")}
     server = serve(CGI + 'MergeTrailers On\nLogFormat "%{T}^ti|%{U}^ti|%{T}i|%{Host}i" t\nCustomLog logs/t t\n', files)
     assert answer(server, post(b"T: 1\r\nU: u\r\nt: 2\r\nHost: evil\r\n")).status == 200
-    assert server.wait_for_log(r"(?m)^(.*)$", "logs/t").group(1) == b"1, 2|u|1, 2|localhost"
+    assert server.wait_for_log(r"(?m)^(.+)\n", "logs/t").group(1) == b"1, 2|u|1, 2|localhost"
 
 
 # ---- what a script may not answer with ------------------------------------------------------------------------
