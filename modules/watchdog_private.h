@@ -11,7 +11,8 @@
  */
 #include "mod_watchdog.h"
 #include "apr_proc_mutex.h"
-#include "apr_thread_cond.h"
+#include "apr_thread_proc.h"
+#include <pthread.h>
 #include <sys/types.h>
 
 /** The type of lock that singletons hold while they run. */
@@ -22,7 +23,7 @@ typedef struct watchdog_call {
     ap_watchdog_callback_fn_t *fn; /**< NULL: it asked not to be called again */
     const void *data;
     apr_interval_time_t interval; /**< microseconds */
-    apr_time_t due;
+    apr_time_t due; /**< by brg_monotonic_now() */
 } watchdog_call;
 
 struct ap_watchdog_t {
@@ -38,8 +39,8 @@ struct ap_watchdog_t {
 
     pid_t pid; /**< the process in which it was started */
     apr_thread_t *thread;
-    apr_thread_mutex_t *lock; /**< guards stop */
-    apr_thread_cond_t *wake;
+    pthread_mutex_t lock; /**< guards stop; not APR's, whose conditions wait by the date */
+    pthread_cond_t wake;
     int stop;
 };
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread of a watchdog. It sleeps on a condition, so that an end is heard at once; a singleton
+/* The thread of a watchdog. It sleeps on a condition, so that an end is heard at once, by a clock that nobody sets: what is
+ * due in a second is not an hour late when the date goes back. A singleton
  * that another process holds looks again every AP_WD_TM_SLICE. */
 #include "watchdog_private.h"
 
 #include "apr_portable.h"
 #include "apr_signal.h"
 #include "apr_support.h"
+#include "brigade/loop.h"
 
 #include <unistd.h>
 
@@ -14,13 +16,16 @@ APLOG_USE_MODULE(watchdog);
 /* 1: told to end. */
 static int watchdog_sleep(ap_watchdog_t *w, apr_interval_time_t for_us)
 {
+    const apr_time_t until = brg_monotonic_now() + for_us;
+    const struct timespec at = {.tv_sec = apr_time_sec(until),
+                                .tv_nsec = apr_time_usec(until) * 1000};
     int stop;
 
-    apr_thread_mutex_lock(w->lock);
+    pthread_mutex_lock(&w->lock);
     if (!w->stop && for_us > 0)
-        apr_thread_cond_timedwait(w->wake, w->lock, for_us);
+        pthread_cond_clockwait(&w->wake, &w->lock, CLOCK_MONOTONIC, &at);
     stop = w->stop;
-    apr_thread_mutex_unlock(w->lock);
+    pthread_mutex_unlock(&w->lock);
     return stop;
 }
 
@@ -28,10 +33,10 @@ void watchdog_tell_stop(ap_watchdog_t *w)
 {
     if (!w->thread || w->pid != getpid())
         return;
-    apr_thread_mutex_lock(w->lock);
+    pthread_mutex_lock(&w->lock);
     w->stop = 1;
-    apr_thread_cond_signal(w->wake);
-    apr_thread_mutex_unlock(w->lock);
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
 }
 
 /* 0: told to end before it was this process's turn. */
@@ -69,7 +74,7 @@ static void watchdog_invoke_all(ap_watchdog_t *w, int state, apr_pool_t *p)
 /* What is due; returns when to look again. */
 static apr_time_t watchdog_turn(ap_watchdog_t *w, apr_time_t *step_due, apr_pool_t *p)
 {
-    apr_time_t now = apr_time_now(), next = now + apr_time_from_sec(3600);
+    apr_time_t now = brg_monotonic_now(), next = now + apr_time_from_sec(3600);
 
     for (watchdog_call *call = w->calls; call; call = call->next) {
         if (call->fn && call->due <= now) {
@@ -92,7 +97,7 @@ static apr_time_t watchdog_turn(ap_watchdog_t *w, apr_time_t *step_due, apr_pool
 
 static void watchdog_begin(ap_watchdog_t *w, apr_pool_t *p)
 {
-    apr_time_t now = apr_time_now();
+    apr_time_t now = brg_monotonic_now();
 
     for (watchdog_call *call = w->calls; call; call = call->next)
         call->due = now + call->interval;
@@ -103,7 +108,7 @@ static void watchdog_begin(ap_watchdog_t *w, apr_pool_t *p)
 
 static void watchdog_serve(ap_watchdog_t *w, apr_pool_t *p)
 {
-    apr_time_t step_due = apr_time_now() + w->step, next;
+    apr_time_t step_due = brg_monotonic_now() + w->step, next;
     apr_pool_t *turn;
 
     apr_pool_create(&turn, p);
@@ -111,7 +116,7 @@ static void watchdog_serve(ap_watchdog_t *w, apr_pool_t *p)
     do {
         next = watchdog_turn(w, &step_due, turn);
         apr_pool_clear(turn);
-    } while (!watchdog_sleep(w, next - apr_time_now()));
+    } while (!watchdog_sleep(w, next - brg_monotonic_now()));
     apr_pool_destroy(turn);
 }
 
@@ -158,10 +163,8 @@ apr_status_t watchdog_start(ap_watchdog_t *w, apr_pool_t *p)
 
     if (w->only)
         rv = apr_proc_mutex_child_init(&w->only, w->only_file, p);
-    if (rv == APR_SUCCESS)
-        rv = apr_thread_mutex_create(&w->lock, APR_THREAD_MUTEX_DEFAULT, p);
-    if (rv == APR_SUCCESS)
-        rv = apr_thread_cond_create(&w->wake, p);
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->wake, NULL);
     w->stop = 0;
     w->pid = getpid();
     if (rv == APR_SUCCESS)

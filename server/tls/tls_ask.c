@@ -13,6 +13,7 @@
 #include "http_protocol.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/loop.h"
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>
 
@@ -85,7 +86,7 @@ static void ask_sees(int outgoing, int version, int type, const void *data, size
 
 static apr_status_t ask_wait(tls_conn *t, int for_write, apr_time_t until)
 {
-    apr_interval_time_t left = until - apr_time_now();
+    apr_interval_time_t left = until - brg_monotonic_now();
 
     return left > 0 ? conn_wait(t->bc, for_write, left) : APR_TIMEUP;
 }
@@ -161,7 +162,7 @@ static int ask_begin(tls_conn *t)
 
 static apr_status_t ask_run(tls_conn *t, request_rec *r)
 {
-    apr_time_t until = apr_time_now() + r->server->timeout;
+    apr_time_t until = brg_monotonic_now() + r->server->timeout;
     apr_status_t rv;
     int finished = 0;
 
@@ -295,7 +296,8 @@ int tls_ask_client(request_rec *r, const tls_dir_conf *dc, const tls_wish *wish)
         return ask_quickly(r, t, wish) ? OK : HTTP_FORBIDDEN;
     if ((status = tls_buffer_body(r, dc)) != OK)
         return status;
-    if (t->records && (ask_flush(t, apr_time_now() + r->server->timeout) || tls_keys_return(t)))
+    if (t->records &&
+        (ask_flush(t, brg_monotonic_now() + r->server->timeout) || tls_keys_return(t)))
         return ask_again(r);
     if ((status = ask_handshake(r, t, wish)) != OK)
         return status;

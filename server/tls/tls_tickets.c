@@ -24,7 +24,7 @@ APLOG_USE_MODULE(ssl);
 #define TICKET_WRITE_SECONDS 10 /* a writer that takes longer has died */
 
 typedef struct ticket_key {
-    _Atomic int64_t born; /* seconds since the epoch */
+    _Atomic int64_t born; /* ticket_now() */
     unsigned char name[16], aes[32], hmac[32];
 } ticket_key;
 
@@ -37,11 +37,12 @@ typedef struct ticket_keys {
 
 static ticket_keys *tickets;
 
+/* Seconds since the machine started, sleep included: by the date, a key would be used for as long as that was set back. */
 static int64_t ticket_now(void)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_REALTIME, &t);
+    clock_gettime(CLOCK_BOOTTIME, &t);
     return t.tv_sec;
 }
 
@@ -101,7 +102,7 @@ int tls_tickets_begin(void)
     ticket_file_register();
     if (tickets)
         return 0;
-    tickets = kept_memory_map("tls-tickets-1", sizeof *tickets);
+    tickets = kept_memory_map("tls-tickets-2", sizeof *tickets);
     if (!tickets)
         return -1;
     if (!atomic_load(&tickets->made)) /* else of the program that this one replaced */

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The clock of the machine is set while the server runs: no deadline depends on it."""
 import os
+import select
+import socket
+import ssl
 import struct
 import threading
 import time
@@ -10,6 +13,7 @@ import pytest
 import module_source
 from brigade import wait_until
 from http_client import Truncated
+from tls_site import certificate, start
 
 HOUR = 3600
 FILES = {"a.txt": "A\n"}
@@ -38,13 +42,16 @@ class Clock:
 
 
 @pytest.fixture
-def stepped(serve, clock_so, tmp_path):
-    """serve(), and a clock that can be set."""
+def clock(clock_so, tmp_path):
     clock = Clock(str(tmp_path / "step"))
+    clock.env = {"LD_PRELOAD": module_source.preloaded(clock_so), "STEP_FILE": clock.path}
+    return clock
 
-    def start(config, files=FILES):
-        return serve(config, files, env={"LD_PRELOAD": module_source.preloaded(clock_so), "STEP_FILE": clock.path}), clock
-    return start
+
+@pytest.fixture
+def stepped(serve, clock):
+    """serve(), and a clock that can be set."""
+    return lambda config, files=FILES: (serve(config, files, env=clock.env), clock)
 
 
 def seconds_until_closed(c):
@@ -113,3 +120,74 @@ def test_uploads_to_programs_end_in_time(stepped, step):
         except Truncated:
             pass
         assert time.monotonic() - begin < 8
+
+
+WATCHDOG = r"""
+#include <stdio.h>
+#include "mod_watchdog.h"
+
+static apr_status_t tick(int state, void *path, apr_pool_t *p)
+{
+    FILE *f = state == AP_WATCHDOG_STATE_RUNNING ? fopen(path, "a") : NULL;
+
+    if (f) {
+        fputs("tick\n", f);
+        fclose(f);
+    }
+    return APR_SUCCESS;
+}
+
+static int begin(apr_pool_t *p, apr_pool_t *log, apr_pool_t *temp, server_rec *s)
+{
+    APR_OPTIONAL_FN_TYPE(ap_watchdog_get_instance) *get = APR_RETRIEVE_OPTIONAL_FN(ap_watchdog_get_instance);
+    APR_OPTIONAL_FN_TYPE(ap_watchdog_register_callback) *add = APR_RETRIEVE_OPTIONAL_FN(ap_watchdog_register_callback);
+    ap_watchdog_t *w;
+
+    return get(&w, "ticking", 1, 0, p) || add(w, 100000, ap_server_root_relative(p, "logs/ticks"), tick);
+}
+
+static void ticking_hooks(apr_pool_t *p)
+{
+    ap_hook_post_config(begin, NULL, NULL, APR_HOOK_MIDDLE);
+}
+"""
+
+
+@pytest.mark.parametrize("step", [-HOUR, HOUR])
+def test_watchdogs_go_on(stepped, step, tmp_path):
+    """Those of other modules ask backends whether they live, and renew certificates."""
+    so = module_source.compile_text(str(tmp_path), "ticking", WATCHDOG)
+    server, clock = stepped(f"BuiltinModule watchdog_module On\nLoadModule ticking_module {so}\n")
+
+    def ticks():
+        path = server.path("logs/ticks")
+        return os.path.getsize(path) if os.path.exists(path) else 0
+    wait_until(lambda: ticks() > 5, "a watchdog that runs")
+    clock.step(step)
+    for _ in range(2):
+        before = ticks()
+        wait_until(lambda: ticks() > before + 15, "a watchdog that runs after the clock was set")
+
+
+@pytest.mark.parametrize("step", [-HOUR, HOUR])
+def test_handshakes_that_a_directory_asks_for_end_in_time(serve, clock, step):
+    """A client that sends a part of its answer and then nothing holds its worker for Timeout, and has that long."""
+    server = serve.unstarted(
+        "BuiltinModule ssl_module On\nEventLoops 1\nTimeout 2\nSSLEngine on\nSSLCertificateFile conf/cert.pem\n"
+        "SSLCertificateKeyFile conf/key.pem\nSSLCACertificateFile conf/cert.pem\n"
+        "<Location /asked>\nSSLVerifyClient require\n</Location>\n", dict(FILES, **{"asked/a.txt": "A\n"}), env=clock.env)
+    certificate(server)
+    start(server)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode, context.post_handshake_auth = False, ssl.CERT_NONE, True
+    with socket.create_connection(("127.0.0.1", server.port), 20) as raw, context.wrap_socket(raw) as s:
+        s.sendall(b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert s.recv(65536).endswith(b"A\n")
+        s.sendall(b"GET /asked/a.txt HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert select.select([s], [], [], 20)[0]  # it is asked for a certificate
+        clock.step(step)
+        os.write(s.fileno(), b"\x17\x03")  # the beginning of a record
+        begin = time.monotonic()
+        while select.select([s], [], [], 20)[0] and os.read(s.fileno(), 65536):
+            pass
+        assert 0.5 < time.monotonic() - begin < 15

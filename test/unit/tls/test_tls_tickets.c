@@ -18,7 +18,8 @@
 #define THREADS 4
 #define ROTATIONS 12
 
-static _Atomic int64_t ahead; /* seconds */
+static _Atomic int64_t ahead;     /* seconds */
+static _Atomic int64_t date_step; /* the date was set by so many */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
 int __real_clock_gettime(clockid_t clock, struct timespec *t);
@@ -28,6 +29,8 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
     int rc = __real_clock_gettime(clock, t);
 
     t->tv_sec += atomic_load(&ahead);
+    if (clock == CLOCK_REALTIME)
+        t->tv_sec += atomic_load(&date_step);
     return rc;
 }
 
@@ -104,6 +107,23 @@ static void a_day_and_an_hour(void **state)
     ticket_end(&now);
 }
 
+/* A machine that began with a wrong date, say. */
+static void a_key_does_not_last_when_the_date_is_set_back(void **state)
+{
+    ticket old, now;
+
+    ticket_begin(&old);
+    ticket_begin(&now);
+    assert_int_equal(ticket_run(&old, 1), 1);
+    atomic_store(&date_step, -365 * 24 * HOUR);
+    atomic_fetch_add(&ahead, 9 * HOUR);
+    assert_int_equal(ticket_run(&now, 1), 1);
+    assert_int_not_equal(memcmp(now.name, old.name, 16), 0);
+    assert_int_equal(ticket_run(&old, 0), 2);
+    ticket_end(&old);
+    ticket_end(&now);
+}
+
 static void unknown_names_are_not_taken(void **state)
 {
     ticket t;
@@ -172,9 +192,10 @@ static void threads_agree_while_keys_change(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_day_and_an_hour),
-                                       cmocka_unit_test(unknown_names_are_not_taken),
-                                       cmocka_unit_test(threads_agree_while_keys_change)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_day_and_an_hour), cmocka_unit_test(unknown_names_are_not_taken),
+        cmocka_unit_test(a_key_does_not_last_when_the_date_is_set_back),
+        cmocka_unit_test(threads_agree_while_keys_change)};
 
     return tls_tickets_begin() ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
 }
