@@ -8,6 +8,7 @@
 #include "ap_mpm.h"
 #include "ap_listen.h"
 #include "http_main.h"
+#include "mpm_common.h"
 
 #include "apr_portable.h"
 #include "apr_strings.h"
@@ -312,4 +313,5 @@ void log_register_hooks(apr_pool_t *p)
     ap_hook_check_config(log_check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_open_logs(ap_open_logs, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(ap_logs_child_init, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_monitor(pipe_monitor, NULL, NULL, APR_HOOK_MIDDLE);
 }

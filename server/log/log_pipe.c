@@ -12,9 +12,11 @@
  *   open     pipe_spawn()                            NULL
  *   running  the program dies: spawned again         set
  *            ap_close_piped_log(), the pool ends     set
+ *   waiting  pipe_monitor(), if it cannot be spawned NULL
  *   closed                                           NULL
  */
 #include "log_private.h"
+#include "clock.h"
 
 #include "http_main.h"
 
@@ -38,9 +40,13 @@ struct piped_log {
     const char *program;
     apr_cmdtype_e type;
     apr_file_t *read_fd, *write_fd;
-    apr_proc_t *process;
-    apr_time_t started;
+    apr_proc_t *process, room; /* process: NULL, or room */
+    apr_time_t started;        /* clock_monotonic() */
+    piped_log *waiting;        /* the next one that waits */
 };
+
+/* Whose program died and could not be started again: no process or no memory was to be had, or its file was being replaced. */
+static piped_log *pipe_first_waiting;
 
 static void pipe_maintain(int reason, void *data, apr_wait_t status);
 
@@ -95,8 +101,9 @@ static apr_status_t pipe_spawn(piped_log *pl)
     if (rv == APR_SUCCESS)
         rv = apr_tokenize_to_argv(pl->program, &args, p);
     if (rv == APR_SUCCESS) {
-        pl->process = apr_pcalloc(pl->p, sizeof *pl->process);
-        pl->started = apr_time_now();
+        pl->room = (apr_proc_t){0};
+        pl->process = &pl->room;
+        pl->started = clock_monotonic();
         rv = apr_proc_create(pl->process, args[0], (const char *const *)args, NULL, attr, p);
     }
     if (rv == APR_SUCCESS)
@@ -111,12 +118,41 @@ static void pipe_restart(piped_log *pl)
 {
     apr_status_t rv;
 
-    if (apr_time_now() - pl->started < PIPE_RESTART_MIN_US)
+    if (clock_monotonic() - pl->started < PIPE_RESTART_MIN_US)
         apr_sleep(PIPE_RESTART_MIN_US / 10);
     rv = pipe_spawn(pl);
-    if (rv != APR_SUCCESS)
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, rv, NULL,
-                     APLOGNO(00107) "piped_log_maintenance: unable to respawn '%s'", pl->program);
+    if (rv == APR_SUCCESS)
+        return;
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, rv, NULL,
+                 APLOGNO(00107) "piped_log_maintenance: unable to respawn '%s'", pl->program);
+    pl->waiting = pipe_first_waiting;
+    pipe_first_waiting = pl;
+}
+
+static void pipe_wait_no_longer(const piped_log *pl)
+{
+    piped_log **at = &pipe_first_waiting;
+
+    while (*at && *at != pl)
+        at = &(*at)->waiting;
+    if (*at)
+        *at = pl->waiting;
+}
+
+int pipe_monitor(apr_pool_t *p, server_rec *s)
+{
+    piped_log *next;
+
+    for (piped_log *pl = pipe_first_waiting; pl; pl = next) {
+        next = pl->waiting;
+        BRG_ASSERT_TAG(pl, PIPE_TAG);
+        if (pipe_spawn(pl) != APR_SUCCESS)
+            continue;
+        pipe_wait_no_longer(pl);
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, "piped log program '%s' is started again",
+                     pl->program);
+    }
+    return OK;
 }
 
 static void pipe_maintain(int reason, void *data, apr_wait_t status)
@@ -142,6 +178,7 @@ static apr_status_t pipe_cleanup(void *data)
     if (pl->process)
         apr_proc_other_child_unregister(pl);
     pl->process = NULL;
+    pipe_wait_no_longer(pl);
     apr_file_close(pl->read_fd);
     apr_file_close(pl->write_fd);
     return APR_SUCCESS;

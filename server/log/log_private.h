@@ -56,6 +56,9 @@ const char *log_format_parse(apr_pool_t *p, const char *format, int once, apr_ar
 int log_format_line(const apr_array_header_t *format, const ap_errorlog_info *info,
                     const char *message, char *buf, int buflen);
 
+/** monitor hook (log_pipe.c): programs behind logs that could not be started again are tried once more. Supervisor only. */
+int pipe_monitor(apr_pool_t *p, server_rec *s);
+
 /** @name Lines of JSON (log_json.c) */
 /** @{ */
 /** The format "json" or "ecs"; NULL: no such name. */

@@ -168,3 +168,20 @@ def test_many_logs_share_a_writer(serve):
     for n in range(60):
         wait_until(lambda n=n: lines(server, f"logs/access{n}") == 4, "four lines")
     assert len(os.listdir(f"/proc/{server.children()[0]}/task")) < 20
+
+
+@pytest.mark.slow
+def test_a_program_that_could_not_be_started_again_is_tried_once_more(serve):
+    """Its file is being replaced, say, or there are too many processes at the moment."""
+    server = serve.unstarted('LogFormat "%r" short\nCustomLog "|@ROOT@/conf/program @ROOT@" short\n', FILES)
+    path = server.write("program", '#!/bin/sh\necho $$ > "$1/logs/pid"\nexec cat >> "$1/logs/out"\n', base="conf")
+    os.chmod(path, 0o755)
+    server.start()
+    assert server.get("/a.txt").status == 200
+    wait_until(lambda: lines(server) == 1, "a line")
+    os.rename(path, path + ".away")
+    os.kill(int(server.read("logs/pid")), signal.SIGKILL)
+    server.wait_for_log("AH00107: piped_log_maintenance: unable to respawn")
+    os.rename(path + ".away", path)
+    assert server.get("/a.txt").status == 200
+    wait_until(lambda: lines(server) == 2, "the line that waited in the pipe")
