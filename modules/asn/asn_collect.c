@@ -172,10 +172,12 @@ static void run_feeds(void *data)
     asn_feeds_run(g->feeds, g->feeds_n, 0, g->control);
 }
 
+/* Its inode's time, too: a file becomes readable, or is copied with its old date. */
 static int same_file(const struct stat *a, const struct stat *b)
 {
     return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
 static void file_was_read(asn_source_figures *f, int read)

@@ -12,6 +12,7 @@
 #include "brigade/assert.h"
 #include "brigade/log_service.h"
 #include "asn_collector.h"
+#include "bgp_peer.h"
 
 extern module asn_module;
 APLOG_USE_MODULE(asn);
@@ -39,7 +40,7 @@ static apr_status_t spawn(asn_collector *c, const server_rec *s)
         asn_collect(c, s);
     close(c->control[1]);
     c->process = (apr_proc_t){.pid = pid};
-    c->started = apr_time_now();
+    c->started = bgp_now();
     apr_proc_other_child_register(&c->process, maintain, c, NULL, c->pool);
     return APR_SUCCESS;
 }
@@ -54,7 +55,7 @@ static void maintain(int reason, void *data, apr_wait_t status)
     apr_proc_other_child_unregister(c);
     c->process.pid = 0;
     close(c->control[0]);
-    c->delay = apr_time_now() - c->started > SOON_US ? 0 : c->delay ? 2 * c->delay : 1;
+    c->delay = bgp_now() - c->started > SOON_US ? 0 : c->delay ? 2 * c->delay : 1;
     if (c->delay > DELAY_MAX)
         c->delay = DELAY_MAX;
     ap_log_error(

@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "http_log.h"
 #include "http_main.h"
@@ -220,16 +223,38 @@ static int load(reading *r, const char *path, FILE *f)
     return 1;
 }
 
+/* Sessions would wait for whoever writes to a pipe. */
+static FILE *open_regular(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
+    FILE *f;
+
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+        errno = EINVAL;
+        f = NULL;
+    } else {
+        f = fdopen(fd, "r");
+    }
+    if (!f)
+        close(fd);
+    return f;
+}
+
 int asn_file_load(brg_asn_writer *w, int rib, const char *path, void (*meanwhile)(void *data),
                   void *data)
 {
     reading r = {.w = w, .rib = rib, .meanwhile = meanwhile, .data = data};
-    FILE *f = fopen(path, "re");
+    FILE *f = open_regular(path);
     int read;
 
     if (!f) {
         ap_log_error(APLOG_MARK, APLOG_ERR, errno, ap_server_conf,
-                     "ASTable file %s cannot be opened by the user that the server runs as", path);
+                     "ASTable file %s cannot be opened by the user that the server runs as, or is "
+                     "none that can be read twice",
+                     path);
         return 0;
     }
     read = load(&r, path, f);

@@ -94,6 +94,27 @@ def test_a_file_is_taken_anew_and_a_bad_one_is_not(serve):
     assert server.get("/in/x.txt", of("203.0.113.5")).status == 200
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs files of another user")
+def test_a_file_that_becomes_readable_is_taken(serve):
+    """Its content and its date stay what they were."""
+    server = serve.unstarted(CONFIG, FILES)
+    os.chmod(server.write("nets.txt", NETWORKS, base=""), 0o600)
+    server.start()
+    server.wait_for_log("ASTable file .* cannot be opened by the user")
+    os.chmod(server.path("nets.txt"), 0o644)
+    wait_until(lambda: server.get("/in/x.txt").status == 200, "the table")
+
+
+def test_a_pipe_is_no_file(serve):
+    """Nobody writes to it: the collector does not wait for that, and reads the other source."""
+    server = serve.unstarted("ASTable file pipe.txt\n" + CONFIG, FILES)
+    os.mkfifo(server.path("pipe.txt"))
+    server.write("nets.txt", NETWORKS, base="")
+    server.start()
+    wait_until(lambda: server.get("/in/x.txt").status == 200, "the table")
+    server.wait_for_log("ASTable file .*pipe.txt cannot be opened")
+
+
 def mrt(subtype, prefix, length, path, communities=(), large=()):
     """A record of TABLE_DUMP_V2."""
     path = bytes([2, len(path)]) + b"".join(n.to_bytes(4, "big") for n in path)
@@ -216,6 +237,7 @@ def test_maxmind(serve, version):
 def test_maxmind_that_is_wrong(serve):
     good = Database(NETS)
     server = start(serve, good.content())
+    server.wait_for_log("routes of IPv4")  # connections are accepted before that
     loop = Database(NETS)
     loop.nodes[3][1] = 1
     for wrong in (good.content(count=7), loop.content(),
