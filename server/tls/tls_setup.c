@@ -267,8 +267,10 @@ static void setup_accepted(brg_conn *bc)
     bc->failed = 1;
 }
 
-static const loop_layer setup_layer = {
-    .accepted = setup_accepted, .begin = setup_begin, .end = setup_end, .thread_end = OPENSSL_thread_stop};
+static const loop_layer setup_layer = {.accepted = setup_accepted,
+                                       .begin = setup_begin,
+                                       .end = setup_end,
+                                       .thread_end = OPENSSL_thread_stop};
 
 static apr_status_t setup_forget(void *unused)
 {
