@@ -30,34 +30,43 @@ static int forwarded_trusts(const remoteip_conf *conf, apr_sockaddr_t *address, 
     return 0;
 }
 
-/* Cut the last address off the list. @return it without blanks; *list: NULL if it was the only one */
-static char *forwarded_last(char **list)
+/* What is left of the field; each step takes time for one address, not for the whole list. */
+typedef struct forwarded_list {
+    char *at;   /* NULL: nothing */
+    size_t len; /* a NUL is behind it */
+} forwarded_list;
+
+/* Cut the last address off. @return it without blanks */
+static char *forwarded_last(forwarded_list *list)
 {
-    char *last = strrchr(*list, ','), *end;
+    char *last = memrchr(list->at, ',', list->len), *end = list->at + list->len;
 
     if (last) {
+        list->len = (size_t)(last - list->at);
         *last++ = '\0';
     } else {
-        last = *list;
-        *list = NULL;
+        last = list->at;
+        list->at = NULL;
     }
     last += strspn(last, " ");
-    for (end = last + strlen(last); end > last && end[-1] == ' ';)
+    while (end > last && end[-1] == ' ')
         *--end = '\0';
     return last;
 }
 
-/* An address as numbers; no name is looked up. */
+/* An address as numbers; no name is looked up. One of IPv4 stays one where it is written as one of IPv6. */
 static apr_sockaddr_t *forwarded_address(apr_pool_t *p, const char *text)
 {
+    static const unsigned char mapped[12] = {[10] = 0xff, 0xff};
     unsigned char bytes[16];
-    apr_sockaddr_t *address = NULL;
 
-    if (inet_pton(AF_INET, text, bytes) != 1 && inet_pton(AF_INET6, text, bytes) != 1)
+    if (inet_pton(AF_INET, text, bytes) == 1)
+        return remoteip_address(p, AF_INET, bytes, 0);
+    if (inet_pton(AF_INET6, text, bytes) != 1)
         return NULL;
-    return apr_sockaddr_info_get(&address, text, APR_UNSPEC, 0, APR_IPV4_ADDR_OK, p) == APR_SUCCESS
-               ? address
-               : NULL;
+    return memcmp(bytes, mapped, sizeof mapped)
+               ? remoteip_address(p, AF_INET6, bytes, 0)
+               : remoteip_address(p, AF_INET, bytes + sizeof mapped, 0);
 }
 
 /* Networks that no proxy outside can have been asked by (RFC 6890); of IPv6 all but global unicast. */
@@ -79,10 +88,11 @@ static void forwarded_refused(const request_rec *r, const remoteip_conf *conf, c
 }
 
 /* The next address of the list, if it is to be believed. NULL: it is put back, and the rest with it. */
-static apr_sockaddr_t *forwarded_next(const request_rec *r, const remoteip_conf *conf, char **list,
-                                      int internal)
+static apr_sockaddr_t *forwarded_next(const request_rec *r, const remoteip_conf *conf,
+                                      forwarded_list *list, int internal)
 {
-    char *before = *list, *text = forwarded_last(list);
+    forwarded_list before = *list;
+    char *text = forwarded_last(list);
     apr_sockaddr_t *address = *text ? forwarded_address(r->pool, text) : NULL;
 
     if (address && (internal || !forwarded_is_private(address)))
@@ -90,10 +100,9 @@ static apr_sockaddr_t *forwarded_next(const request_rec *r, const remoteip_conf 
     if (*text)
         forwarded_refused(r, conf, text,
                           address ? "appears to be a private address: ignored" : "is no address");
-    if (*list)
-        before[strlen(before)] = ','; /* as it was */
-    else
-        *list = before;
+    if (list->at)
+        list->at[list->len] = ','; /* as it was */
+    *list = before;
     return NULL;
 }
 
@@ -111,28 +120,43 @@ static void forwarded_take(request_rec *r, const remoteip_conf *conf, const char
         apr_table_setn(r->headers_in, conf->proxies_field, via);
 }
 
+/* The proxies on the way as one text. NULL: there is none */
+static const char *forwarded_via(apr_pool_t *p, const apr_array_header_t *proxies)
+{
+    size_t bytes = 1;
+    char *text, *to;
+
+    for (int i = 0; i < proxies->nelts; i++)
+        bytes += strlen(APR_ARRAY_IDX(proxies, i, const char *)) + 2;
+    text = to = apr_palloc(p, bytes);
+    for (int i = 0; i < proxies->nelts; i++)
+        to = stpcpy(stpcpy(to, i ? ", " : ""), APR_ARRAY_IDX(proxies, i, const char *));
+    return proxies->nelts ? text : NULL;
+}
+
 void remoteip_forwarded(request_rec *r, const remoteip_conf *conf)
 {
-    const char *sent = apr_table_get(r->headers_in, conf->field), *via = NULL,
-               *ip = r->useragent_ip;
-    char *list = sent ? apr_pstrdup(r->pool, sent) : NULL;
+    const char *sent = apr_table_get(r->headers_in, conf->field), *via, *ip = r->useragent_ip;
+    forwarded_list list = {sent ? apr_pstrdup(r->pool, sent) : NULL, sent ? strlen(sent) : 0};
+    apr_array_header_t *proxies = apr_array_make(r->pool, 4, sizeof(char *));
     apr_sockaddr_t *address = r->useragent_addr, *next;
     int internal, found = 0;
 
     BRG_ASSERT(conf->field != NULL);
-    while (list && forwarded_trusts(conf, address, &internal) &&
+    while (list.at && forwarded_trusts(conf, address, &internal) &&
            (next = forwarded_next(r, conf, &list, internal))) {
         if (!internal)
-            via = via ? apr_pstrcat(r->pool, via, ", ", ip, NULL) : ip;
+            APR_ARRAY_PUSH(proxies, const char *) = ip;
         address = next;
         found = 1;
         apr_sockaddr_ip_get((char **)(uintptr_t)&ip, address);
     }
     if (!found)
         return;
+    via = forwarded_via(r->pool, proxies);
     r->useragent_addr = address;
     r->useragent_ip = (char *)(uintptr_t)ip;
-    forwarded_take(r, conf, list, via);
+    forwarded_take(r, conf, list.at, via);
     ap_log_rerror(APLOG_MARK, APLOG_TRACE1, 0, r, "Using %s as client's IP by %s", ip,
                   via ? via : "internal proxies");
 }

@@ -32,6 +32,9 @@ static inline const remoteip_conf *remoteip_conf_of(const server_rec *s)
     return ap_get_module_config(s->module_config, &remoteip_module);
 }
 
+/** An address as APR has it. No name service is asked, and no system call made. Threads: any. */
+apr_sockaddr_t *remoteip_address(apr_pool_t *p, int family, const void *bytes, apr_port_t port);
+
 /** Take the client's address from the request field, as far as proxies are trusted. Threads: the request's. */
 void remoteip_forwarded(request_rec *r, const remoteip_conf *conf);
 

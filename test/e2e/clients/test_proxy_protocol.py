@@ -227,3 +227,12 @@ def test_request_fields(serve, name):
                 assert server.get("/a.txt", [("X-Forwarded-For", value)]).status == 200
         said.append(lines(server, 3 * len(FORWARDED)))
     assert all(one == said[0] for one in said)
+
+
+def test_a_list_of_addresses_costs_by_its_length(serve):
+    """As many as a field of the usual size has: each of them took memory for all before it."""
+    server = serve(LOADED + "RemoteIPHeader X-Forwarded-For\nRemoteIPProxiesHeader X-By\nMemorySystem request limit(1M) arena\n"
+                   'CustomLog @ROOT@/logs/access.log "%a|%{X-By}i|%U"\n', {"a.txt": "A"})
+    hops = [f"8.8.{n // 250}.{n % 250}" for n in range(800)]
+    assert server.get("/a.txt", [("X-Forwarded-For", ",".join(hops))]).status == 200
+    assert lines(server, 1) == [f"8.8.0.0|{', '.join(['127.0.0.1', *hops[:0:-1]])}|/a.txt"]
