@@ -98,6 +98,7 @@ static void fill_take_body(response_cache *c, cache_entry *e, cache_body *body)
     c->figures.shared += body->users > 0;
     e->body = body;
     cache_body_use(c, body);
+    cache_note_file(c, e);
 }
 
 /* How the configuration wants files to be sent. */

@@ -163,6 +163,8 @@ struct cache_entry {
     cache_head head;
     cache_head head_304;
     cache_entry *newer, *older; /**< in the queue, by last use */
+    cache_entry *file_newer, *file_older; /**< among those whose body is an open file */
+    uint8_t has_file;                     /**< it is one of these */
     size_t reserved;   /**< while armed: bytes of heads and body that will come, charged already */
     char *fingerprint; /**< armed: store_fingerprint() of the answer whose dependencies are watched;
                                    else NULL */
@@ -195,6 +197,7 @@ struct response_cache {
     uint32_t entries_n;
     size_t bytes;            /**< of entries and bodies; those of watches: watch_bytes() */
     int files_n, files_most; /**< bodies with an open file */
+    cache_entry *file_newest, *file_oldest; /**< entries with one, by last use */
     cache_queue queue[CACHE_QUEUES];
     cache_body **bodies; /**< CACHE_BODY_BUCKETS of them */
     cache_admission admission;
@@ -324,6 +327,9 @@ void cache_forget(response_cache *c, cache_entry *e);
 
 /** Keep within FileCacheEntries, FileCacheSize and this loop's share of the descriptors. */
 void cache_trim(response_cache *c, const brg_core_conf *conf);
+
+/** The entry has got its body: if that is an open file, it is among those that cache_trim() lets go, the newest of them. */
+void cache_note_file(response_cache *c, cache_entry *e);
 
 /** The entry is used. */
 void cache_touch(response_cache *c, cache_entry *e);

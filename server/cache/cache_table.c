@@ -95,6 +95,29 @@ static void queue_put(response_cache *c, cache_entry *e)
     e->moved = ++q->moves;
 }
 
+/* Those with an open file have a list of their own, since they are few: who has to go is not looked for among all. */
+static void files_take_out(response_cache *c, cache_entry *e)
+{
+    if (!e->has_file)
+        return;
+    *(e->file_newer ? &e->file_newer->file_older : &c->file_newest) = e->file_older;
+    *(e->file_older ? &e->file_older->file_newer : &c->file_oldest) = e->file_newer;
+    e->has_file = 0;
+}
+
+void cache_note_file(response_cache *c, cache_entry *e)
+{
+    BRG_ASSERT(e->in_cache);
+    files_take_out(c, e);
+    if (!e->body || e->body->fd < 0)
+        return;
+    e->has_file = 1;
+    e->file_newer = NULL;
+    e->file_older = c->file_newest;
+    *(c->file_newest ? &c->file_newest->file_newer : &c->file_oldest) = e;
+    c->file_newest = e;
+}
+
 /* One that is among the newest stays where it is: what is asked for all the time does not write to
  * its neighbours. */
 void cache_touch(response_cache *c, cache_entry *e)
@@ -113,6 +136,8 @@ void cache_touch(response_cache *c, cache_entry *e)
     if (q->moves - e->moved > q->n / 4) {
         queue_take_out(c, e);
         queue_put(c, e);
+        if (e->has_file)
+            cache_note_file(c, e);
     }
 }
 
@@ -221,6 +246,7 @@ void cache_forget(response_cache *c, cache_entry *e)
         p = &(*p)->next;
     *p = e->next;
     queue_take_out(c, e);
+    files_take_out(c, e);
     if (c->watch && !c->is_workers) /* a shadow entry has no watches, and the set is the loop's */
         watch_remove(c->watch, &e->owner);
     if (e->body)
@@ -379,13 +405,8 @@ int cache_make_room(response_cache *c, const brg_core_conf *conf, int queue, uns
 /* Those that were not used for longest let their files go. */
 static void trim_files(response_cache *c)
 {
-    cache_entry *e = c->queue[CACHE_ANSWERS].oldest, *next;
-
-    for (; e && c->files_n > c->files_most; e = next) {
-        next = e->newer;
-        if (e->body && e->body->fd >= 0)
-            displace(c, e);
-    }
+    while (c->file_oldest && c->files_n > c->files_most)
+        displace(c, c->file_oldest);
 }
 
 void cache_trim(response_cache *c, const brg_core_conf *conf)

@@ -134,6 +134,7 @@ static void adopt(response_cache *c, cache_entry *e, response_cache *from, cache
     if ((e->body = t->body) != NULL) {
         cache_body_unuse(from, t->body);
         cache_body_use(c, e->body);
+        cache_note_file(c, e);
     }
     free(e->path);
     cache_observe_drop(e);

@@ -5,9 +5,11 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "cache_private.h"
 #include "universal_hash.h"
 
@@ -136,6 +138,80 @@ static void test_a_large_one_displaces_no_crowd(void **state)
     assert_true(hits * 100 / (10 * 500) > 95);
 }
 
+/* ---- open files ---- */
+
+#define SMALL 15000
+#define FILES 300
+
+static cache_entry *add(table *t, const char *kind, int number, int fd)
+{
+    char uri[32];
+    size_t len = (size_t)snprintf(uri, sizeof uri, "/%s/%d", kind, number);
+    cache_entry *e = cache_add(&t->cache, NULL, NULL, "h", 1, uri, len,
+                               cache_hash(NULL, NULL, "h", 1, uri, len), CACHE_ANSWERS);
+
+    assert_non_null(e);
+    e->filled = 1;
+    e->body = cache_body_create(NULL, 1);
+    e->body->fd = fd;
+    cache_body_use(&t->cache, e->body);
+    cache_note_file(&t->cache, e);
+    cache_account(&t->cache, e);
+    return e;
+}
+
+static int64_t thread_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* What it takes to look at all that is stored. */
+static int64_t walk_ns(const table *t)
+{
+    int64_t began = thread_ns();
+    int files = 0;
+
+    for (const cache_entry *e = t->cache.queue[CACHE_ANSWERS].oldest; e; e = e->newer)
+        files += e->body->fd >= 0;
+    assert_int_equal(files, t->cache.files_n);
+    return thread_ns() - began;
+}
+
+/* One goes for each that comes, and nobody looks for it among all that is stored. */
+static void files_beyond_the_share_of_descriptors_go(void **state)
+{
+    table *t = *state;
+    cache_entry *first, *second;
+    int64_t began, walk;
+
+    t->conf.file_cache_bytes = (apr_off_t)1 << 30;
+    t->cache.files_most = 2;
+    for (int i = 0; i < SMALL; i++)
+        add(t, "small", i, -1);
+    first = add(t, "file", 0, open("/dev/null", O_RDONLY | O_CLOEXEC));
+    second = add(t, "file", 1, open("/dev/null", O_RDONLY | O_CLOEXEC));
+    cache_hold(first);
+    cache_hold(second);
+    t->cache.queue[CACHE_ANSWERS].moves += SMALL; /* as if others had been used since */
+    cache_touch(&t->cache, first);
+    walk = walk_ns(t);
+    began = thread_ns();
+    for (int i = 2; i < FILES; i++) {
+        add(t, "file", i, open("/dev/null", O_RDONLY | O_CLOEXEC));
+        cache_trim(&t->cache, &t->conf);
+        assert_int_equal(t->cache.files_n, 2);
+        assert_int_equal(first->in_cache, i < 3); /* it was used after the second one */
+        assert_false(second->in_cache);
+    }
+    assert_true(thread_ns() - began < FILES / 4 * walk);
+    assert_int_equal(t->cache.entries_n, SMALL + 2);
+    cache_release(first);
+    cache_release(second);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +219,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_cycle_far_beyond_the_size, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_small_ones_displace_large_ones, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_large_one_displaces_no_crowd, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(files_beyond_the_share_of_descriptors_go, set_up,
+                                        tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
