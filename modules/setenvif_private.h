@@ -81,9 +81,9 @@ static inline int setenvif_is_of_client(const setenvif_rule *rule)
     return rule->source == SETENVIF_REMOTE_ADDR || rule->source == SETENVIF_NETWORK;
 }
 
-/** Bit by bit, which of the rules of a server that look at the client match; @a conf is a setenvif_conf. A
+/** Bit by bit, which of the rules of a server that look at the client match; @a data is a setenvif_conf. A
  * brg_cache_client_fn: -1 if it cannot be said. */
-apr_int64_t setenvif_clients(const void *conf, apr_sockaddr_t *client);
+apr_int64_t setenvif_clients(const void *data, apr_sockaddr_t *client);
 
 /**
  * What a rule that is of the client looks at, in @a room.

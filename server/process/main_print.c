@@ -104,8 +104,7 @@ void main_print_usage(const char *program)
         "  --advice           : check it, and say what an auditor would, each with line and mend",
         "  --takeover-check d : would Apache's configuration in that directory or file serve here?",
         "  --check-module so..: would these modules load, and what do they bring?",
-        "  --calibrate-delivery d: what does it cost to send files of that directory, by size and "
-        "way?",
+        "  --calibrate-delivery d: what do files of that directory cost to send, by size and way?",
         "  --check-ssi file.. : report mistakes in pages with server-side includes",
         NULL};
 
