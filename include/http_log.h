@@ -189,27 +189,28 @@ static int *const aplog_module_index;
 #define ap_log_perror ap_log_perror_
 #endif
 
-/** What ap_log_error() calls when the level is on. Threads: any. */
+/** What ap_log_error() calls when the level is on. The compiler lays code that leads to a call of these (cold) out of
+ * the way of the code around it. Threads: any. */
 AP_DECLARE(void)
 ap_log_error_(const char *file, int line, int module_index, int level, apr_status_t status,
-              const server_rec *s, const char *fmt, ...) __attribute__((format(printf, 7, 8)));
+              const server_rec *s, const char *fmt, ...) __attribute__((cold, format(printf, 7, 8)));
 /** To stderr, where there is no server yet. */
 AP_DECLARE(void)
 ap_log_perror_(const char *file, int line, int module_index, int level, apr_status_t status,
-               apr_pool_t *p, const char *fmt, ...) __attribute__((format(printf, 7, 8)));
+               apr_pool_t *p, const char *fmt, ...) __attribute__((cold, format(printf, 7, 8)));
 /** Adds the client and referrer. */
 AP_DECLARE(void)
 ap_log_rerror_(const char *file, int line, int module_index, int level, apr_status_t status,
-               const request_rec *r, const char *fmt, ...) __attribute__((format(printf, 7, 8)));
+               const request_rec *r, const char *fmt, ...) __attribute__((cold, format(printf, 7, 8)));
 /** Adds the client. */
 AP_DECLARE(void)
 ap_log_cerror_(const char *file, int line, int module_index, int level, apr_status_t status,
-               const conn_rec *c, const char *fmt, ...) __attribute__((format(printf, 7, 8)));
+               const conn_rec *c, const char *fmt, ...) __attribute__((cold, format(printf, 7, 8)));
 /** Client of @a c, log of @a s. */
 AP_DECLARE(void)
 ap_log_cserror_(const char *file, int line, int module_index, int level, apr_status_t status,
                 const conn_rec *c, const server_rec *s, const char *fmt, ...)
-    __attribute__((format(printf, 8, 9)));
+    __attribute__((cold, format(printf, 8, 9)));
 
 /* ---- Bytes as hexadecimal and text --------------------------------------------------------------------- */
 

@@ -83,7 +83,7 @@ void pool_chunk_add(apr_pool_t *p, apr_memnode_t *chunk, apr_size_t used)
     pool_tell(p);
 }
 
-__attribute__((noinline)) void *pool_alloc_slow(apr_pool_t *p, apr_size_t n, const void *site)
+__attribute__((noinline, cold)) void *pool_alloc_slow(apr_pool_t *p, apr_size_t n, const void *site)
 {
     apr_memnode_t *chunk = p->spare;
     apr_size_t rounded = BRG_POOL_ROUND(n);

@@ -174,7 +174,7 @@ const char *log_memory_check(const char *arg);
 void log_emit_literal(log_out *out, request_rec *r, const log_item *item, log_entry *entry);
 void log_emit_foreign(log_out *out, request_rec *r, const log_item *item, log_entry *entry);
 
-int log_out_grow(log_out *out, apr_size_t n);
+__attribute__((cold)) int log_out_grow(log_out *out, apr_size_t n);
 
 /** Make room for @a n more bytes. @return 0 without memory: what was to be added is left out */
 static inline int log_out_reserve(log_out *out, apr_size_t n)

@@ -297,7 +297,7 @@ static inline apr_pool_t *ssi_dpool(include_ctx_t *ctx)
 }
 
 /** Write the page's error message (SSIErrorMsg, config errmsg=). */
-void ssi_error(include_ctx_t *ctx);
+__attribute__((cold)) void ssi_error(include_ctx_t *ctx);
 
 /* ---- ssi_context.c ---- */
 

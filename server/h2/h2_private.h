@@ -255,7 +255,7 @@ static inline h2_session *h2_session_of(const brg_conn *bc)
 /* ---- h2_session.c; the loop ---- */
 
 /** The connection cannot go on: GOAWAY, and the end when it is written. @param why  for the log; constant */
-void h2_fail(h2_session *h, h2_error code, const char *why);
+__attribute__((cold)) void h2_fail(h2_session *h, h2_error code, const char *why);
 
 /** Append GOAWAY: no stream after the last that came is taken, but those that open are finished. */
 void h2_goaway(h2_session *h, h2_error code);
@@ -440,7 +440,7 @@ void h2_file_end(h2_stream *s);
 /** A frame that costs the client little and brings nothing. 1: the connection was ended */
 int h2_limit_cheap(h2_session *h, const char *what);
 /** A stream came to nothing through a fault of the client. 1: the connection was ended */
-int h2_limit_fault(h2_session *h, const char *what);
+__attribute__((cold)) int h2_limit_fault(h2_session *h, const char *what);
 /** A stream came to nothing: reset by the client, or refused. 1: the connection was ended */
 int h2_limit_waste(h2_session *h, const char *what);
 /** A response was completed. */

@@ -186,7 +186,7 @@ int conn_error_is_peers(apr_status_t rv);
  * @param what  what failed, for the log
  * Threads: the owner of bc. Blocking: no.
  */
-void conn_fail(brg_conn *bc, apr_status_t rv, const char *what);
+__attribute__((cold)) void conn_fail(brg_conn *bc, apr_status_t rv, const char *what);
 
 /**
  * Make at least one more byte available in bc->in.

@@ -33,7 +33,7 @@ int tls_records_say(tls_conn *t, unsigned type, const void *data, size_t len)
     return n ? 0 : -1;
 }
 
-static ssize_t input_refuse(tls_conn *t, unsigned alert, const char *why)
+__attribute__((cold)) static ssize_t input_refuse(tls_conn *t, unsigned alert, const char *why)
 {
     const unsigned char data[2] = {SSL3_AL_FATAL, (unsigned char)alert};
 

@@ -6,7 +6,7 @@
     build/profile stored full           some of them
     build/profile --copies              copied bytes by call site, too (valgrind's dhat; some seconds for each shape)
     build/profile --other OLD/brigade   beside another program: which functions grew and shrank
-    build/profile --renew               write test/profile/golden.json anew
+    build/profile --renew               write test/profile/golden.json and build/cmake/hot_functions.ld anew
 
 Instructions are counted by callgrind, exactly: BRIGADE (out/release/brigade) is the program. build/test fails when a shape
 costs 2 % more instructions than golden.json says, or one system call more, and names the function that grew. A change that
@@ -22,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
 import profile_measure as measure  # noqa: E402
+import profile_order as order  # noqa: E402
 from profile_site import SHAPES  # noqa: E402
 
 GOLDEN = os.path.join(HERE, "golden.json")
@@ -170,6 +171,7 @@ def main():
         with open(GOLDEN, "w", encoding="utf-8") as f:
             json.dump(golden, f, indent=1, sort_keys=True)
             f.write("\n")
+        order.write(golden)
     elif os.path.exists(GOLDEN):
         golden = load_golden()
         differs = same_signature(golden, measure.signature(program, profiles))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests cost what golden.json says, or less. `build/profile --renew` writes it anew; `build/profile` shows where the cost is."""
 import os
+import subprocess
 import sys
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import profile_measure as measure  # noqa: E402
+import profile_order as order  # noqa: E402
 import request_profile as profile  # noqa: E402
 
 PROGRAM = os.path.abspath(os.environ.get("BRIGADE", os.path.join(profile.HERE, "..", "..", "out", "release", "brigade")))
@@ -52,3 +54,17 @@ def test_what_grew_is_named():
     p.system_calls["writev"] += 1
     assert profile.more_instructions(golden, {"stored": p}) == ["stored: 1123 instructions, were 1100 (+2.1 %)\n    small: 123, was 100"]
     assert profile.more_system_calls(golden, {"stored": p}) == ["stored: 3 calls of writev for a request, were 2"]
+
+
+def test_the_linker_gets_the_functions_of_the_golden_file():
+    with open(order.ORDER, encoding="utf-8") as f:
+        assert f.read() == order.script_of(profile.load_golden())
+
+
+@pytest.mark.skipif(measure.missing_tools() != [] or not os.path.exists(PROGRAM), reason="not built")
+def test_they_lie_side_by_side():
+    """Functions of four rooms, within a quarter of a megabyte."""
+    symbols = subprocess.run(["nm", "--defined-only", PROGRAM], capture_output=True, text=True, check=True).stdout
+    places = {name: int(place, 16) for place, _, name in (line.split() for line in symbols.splitlines())}
+    lain = [places[n] for n in ("h1_parse", "loop_turn", "ap_directory_walk", "ap_core_output_filter")]
+    assert max(lain) - min(lain) < 1 << 18
