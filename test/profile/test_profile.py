@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import profile_measure as measure  # noqa: E402
 import profile_order as order  # noqa: E402
 import request_profile as profile  # noqa: E402
+import train  # noqa: E402
 
 PROGRAM = os.path.abspath(os.environ.get("BRIGADE", os.path.join(profile.HERE, "..", "..", "out", "release", "brigade")))
 
@@ -68,3 +69,10 @@ def test_they_lie_side_by_side():
     places = {name: int(place, 16) for place, _, name in (line.split() for line in symbols.splitlines())}
     lain = [places[n] for n in ("h1_parse", "loop_turn", "ap_directory_walk", "ap_core_output_filter")]
     assert max(lain) - min(lain) < 1 << 18
+
+
+@pytest.mark.skipif(measure.missing_tools() != [] or not os.path.exists(PROGRAM), reason="not built")
+def test_the_training_asks_for_every_shape():
+    answered = train.train(PROGRAM, 3)
+    assert {shape: status for shape, status in answered.items() if status != 200} == {"not-modified": 304, "range": 206}
+    assert set(profile.SHAPES) - set(answered) <= {"tls"}
