@@ -160,7 +160,12 @@ static apr_status_t run_bucket(ap_filter_t *f, compress_ctx *ctx, apr_bucket *b)
     if (APR_BUCKET_IS_METADATA(b))
         return run_metadata(f, ctx, b);
     rv = apr_bucket_read(b, &data, &len, APR_BLOCK_READ);
-    if (rv == APR_SUCCESS && len)
+    if (rv != APR_SUCCESS) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, f->r, "%s: the content cannot be read",
+                      ctx->coder->filter);
+        return rv;
+    }
+    if (len)
         rv = run_step(f, ctx, data, len, CODER_RUN);
     if (rv == APR_SUCCESS)
         apr_bucket_delete(b);

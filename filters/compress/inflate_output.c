@@ -150,9 +150,11 @@ static apr_status_t output_bucket(ap_filter_t *f, inflate_ctx *ctx, apr_bucket *
     if (APR_BUCKET_IS_METADATA(b))
         return output_metadata(f, ctx, b);
     rv = apr_bucket_read(b, &data, &len, APR_BLOCK_READ);
-    if (rv == APR_SUCCESS)
-        rv = output_data(f, ctx, data, len);
-    if (rv == APR_SUCCESS)
+    if (rv != APR_SUCCESS) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, f->r, "INFLATE: the content cannot be read");
+        return rv;
+    }
+    if ((rv = output_data(f, ctx, data, len)) == APR_SUCCESS)
         apr_bucket_delete(b);
     return rv;
 }
