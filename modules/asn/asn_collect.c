@@ -24,12 +24,15 @@
 extern module asn_module;
 APLOG_USE_MODULE(asn);
 
-#define LOOK_US 1000000 /* between looks at files */
+#define LOOK_US 1000000                 /* between looks at files */
+#define AGAIN_US (5 * INT64_C(1000000)) /* until one that could not be read is read again */
 
 /* What a file was like when it was read. */
 typedef struct file_state {
     struct stat stat;
     int tried;
+    int error;     /* errno for which it could not be read; 0: that is not to be tried again */
+    int64_t again; /* bgp_now(): when it is */
 } file_state;
 
 typedef struct collecting {
@@ -142,7 +145,7 @@ static void listen_to_supervisor(const collecting *g)
 
     if (n > 0)
         take_log(g, &message);
-    else if (!n || (errno != EAGAIN && errno != EINTR))
+    else if (!n) /* behind any error, too, if it is closed */
         asked_to_end = 1;
 }
 
@@ -182,23 +185,36 @@ static int same_file(const struct stat *a, const struct stat *b)
 
 static void file_was_read(asn_source_figures *f, int read)
 {
-    atomic_store(&f->state, read);
-    atomic_store(&f->since, apr_time_now());
+    const int before = atomic_exchange(&f->state, read);
+
+    if (read || before || !atomic_load(&f->since))
+        atomic_store(&f->since, apr_time_now());
     if (read)
         atomic_fetch_add(&f->sessions, 1);
+}
+
+/* What failed for want of descriptors or memory, or by the disk, may go well with a file that stays as it is. */
+static int is_to_read(const file_state *known, const struct stat *now)
+{
+    return !known->tried || !same_file(now, &known->stat) ||
+           (known->error && bgp_now() >= known->again);
 }
 
 /* A file that went away keeps its routes. */
 static void look_at(collecting *g, int rib, const char *path)
 {
     file_state *known = &g->files[rib];
-    struct stat now;
+    struct stat now = {0};
 
-    if (stat(path, &now) ? known->tried : known->tried && same_file(&now, &known->stat))
+    if (stat(path, &now) ? known->tried : !is_to_read(known, &now))
         return;
+    if (!same_file(&now, &known->stat))
+        known->error = 0;
     known->tried = 1;
     known->stat = now;
-    file_was_read(&g->c->figures->sources[rib], asn_file_load(g->w, rib, path, run_feeds, g));
+    file_was_read(&g->c->figures->sources[rib],
+                  asn_file_load(g->w, rib, path, run_feeds, g, &known->error));
+    known->again = bgp_now() + AGAIN_US;
 }
 
 static void look_at_files(collecting *g)

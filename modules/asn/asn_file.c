@@ -23,6 +23,7 @@ APLOG_USE_MODULE(asn);
 typedef struct reading {
     brg_asn_writer *w;
     int rib, number; /* of the line or record */
+    int error;       /* of the system's: what the file says is not to blame */
     void (*meanwhile)(void *data);
     void *data;
 } reading;
@@ -140,10 +141,16 @@ static const char *read_records_into(reading *r, FILE *f, unsigned char *body)
     return ferror(f) ? "it cannot be read" : NULL;
 }
 
+static const char *no_memory(reading *r)
+{
+    r->error = ENOMEM;
+    return "no memory";
+}
+
 static const char *read_records(reading *r, FILE *f)
 {
     unsigned char *body = malloc(MRT_LONGEST);
-    const char *wrong = body ? read_records_into(r, f, body) : "no memory";
+    const char *wrong = body ? read_records_into(r, f, body) : no_memory(r);
 
     free(body);
     return wrong;
@@ -206,8 +213,10 @@ static int load(reading *r, const char *path, FILE *f)
     const char *wrong;
 
     if (brg_asn_rib_begin(r->w, r->rib))
-        return say(path, format.part, 0, "no memory");
+        return say(path, format.part, 0, no_memory(r));
     wrong = format.read(r, f);
+    if (ferror(f))
+        r->error = EIO;
     if (!wrong && !brg_asn_rib_routes(r->w, r->rib, ASN_IPV4) &&
         !brg_asn_rib_routes(r->w, r->rib, ASN_IPV6))
         wrong = "there is no route in the file";
@@ -226,38 +235,45 @@ static int load(reading *r, const char *path, FILE *f)
 /* Sessions would wait for whoever writes to a pipe. */
 static FILE *open_regular(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), error;
     struct stat st;
     FILE *f;
 
     if (fd < 0)
         return NULL;
-    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-        errno = EINVAL;
-        f = NULL;
+    if (fstat(fd, &st)) {
+        error = errno;
+    } else if (!S_ISREG(st.st_mode)) {
+        error = EINVAL;
     } else {
-        f = fdopen(fd, "r");
+        if ((f = fdopen(fd, "r")))
+            return f;
+        error = errno;
     }
-    if (!f)
-        close(fd);
-    return f;
+    close(fd);
+    errno = error;
+    return NULL;
 }
 
 int asn_file_load(brg_asn_writer *w, int rib, const char *path, void (*meanwhile)(void *data),
-                  void *data)
+                  void *data, int *error)
 {
     reading r = {.w = w, .rib = rib, .meanwhile = meanwhile, .data = data};
     FILE *f = open_regular(path);
     int read;
 
     if (!f) {
-        ap_log_error(APLOG_MARK, APLOG_ERR, errno, ap_server_conf,
-                     "ASTable file %s cannot be opened by the user that the server runs as, or is "
-                     "none that can be read twice",
-                     path);
+        r.error = errno;
+        if (r.error != *error)
+            ap_log_error(APLOG_MARK, APLOG_ERR, r.error, ap_server_conf,
+                         "ASTable file %s cannot be opened by the user that the server runs as, or "
+                         "is none that can be read twice",
+                         path);
+        *error = r.error == EINVAL ? 0 : r.error; /* what is no file stays none */
         return 0;
     }
     read = load(&r, path, f);
+    *error = r.error;
     fclose(f);
     return read;
 }

@@ -160,14 +160,27 @@ static void refuse(int fd)
     close(fd);
 }
 
+/* Without descriptors or memory poll() would tell of the one who waits again and again: the next session listens anew. */
+static void not_accepted(bgp_peer *p, int error)
+{
+    if (error == EAGAIN || error == EINTR || error == ECONNABORTED)
+        return;
+    close(p->listener);
+    p->listener = -1;
+    if (p->session.state == BGP_ACTIVE)
+        peer_close(p, strerror(error));
+}
+
 static void peer_accept(bgp_peer *p)
 {
     struct sockaddr_storage from = {0};
     socklen_t n = sizeof from;
     int fd = accept4(p->listener, (struct sockaddr *)&from, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-    if (fd < 0)
+    if (fd < 0) {
+        not_accepted(p, errno);
         return;
+    }
     if (!same_host(&from, &p->session.conf->peer)) {
         close(fd); /* whoever it is learns nothing */
         return;
