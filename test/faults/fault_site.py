@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A site with every kind of answer, and the requests for them."""
+import gzip
 import os
 import shutil
 import socket
 import ssl
 import subprocess
+import threading
 
 import brigade
 import h2_client
@@ -18,11 +20,13 @@ CGI = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\nlength %s '\nexec /usr/b
 LONG_CGI = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nexec /usr/bin/head -c 300000 /dev/zero\n"
 FILES = {
     "control.txt": "control\n",
+    "networks.txt": "203.0.113.0/24 64999\n",
     "a.txt": "hello\n" * 20,
     "full/a.txt": "hello\n" * 2000,
     "full/.htaccess": "Header set X-H here\n",
     "middle.bin": b"0123456789abcdef" * 4096,
     "big.bin": b"0123456789abcdef" * 200_000,
+    "pre/a.txt": "hello\n" * 20, "pre/a.txt.gz": gzip.compress(b"hello\n" * 20, mtime=0),
     "errors/404.html": "not here, says a page\n",
     "list/a": "a", "list/bb.txt": "bb", "list/c/d": "d",
     "ssi/a.txt": "hello\n",
@@ -81,6 +85,31 @@ DEFLATE = """LoadModule deflate_module @MODULES@/mod_deflate.so
     SetOutputFilter DEFLATE
 </Location>
 """
+CODED = "<Location />\n    SetOutputFilter BROTLI_COMPRESS;ZSTD_COMPRESS;DEFLATE\n</Location>\n"
+PRECOMPRESSED = "<Directory @ROOT@/htdocs/pre>\n    PrecompressedFiles gzip\n</Directory>\n"
+SERVICES = """CustomLog syslog:local1:www:@ROOT@/logs/service short
+CustomLog journald:www:@ROOT@/logs/service short
+<VirtualHost *>
+    ServerName localhost
+</VirtualHost>
+<VirtualHost *>
+    ServerName one
+    ErrorLog syslog:local1:www:@ROOT@/logs/service
+    <Location /a.txt>
+        Require all denied
+    </Location>
+</VirtualHost>
+<VirtualHost *>
+    ServerName two
+    ErrorLog journald:www:@ROOT@/logs/service
+    <Location /a.txt>
+        Require all denied
+    </Location>
+</VirtualHost>
+"""
+NETWORKS = """ASTable file @ROOT@/htdocs/networks.txt
+Header set X-H "expr=%{CLIENT_ASN}"
+"""
 
 
 def has_module(name):
@@ -112,6 +141,9 @@ class Site:
             os.chmod(self.server.path(f"htdocs/cgi/{name}.cgi"), 0o755)
         if "SSLEngine" in config:
             certificate(self.server)
+        self.has_service = "logs/service" in config
+        if self.has_service:
+            take_in_datagrams(self.server.path("logs/service"))
         for name in FILES:
             self.touch(name)
         self.server.expect_trouble = True  # told by the sweeps
@@ -147,6 +179,18 @@ class Site:
             c.socket = socket.create_connection((self.server.address, self.server.port), timeout, ("127.0.0.2", 0))
             c.send(shape.begin)
         return c
+
+
+def take_in_datagrams(path):
+    """A service for logs, to the end of the test program."""
+    service = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    service.bind(path)
+    os.chmod(path, 0o666)
+
+    def take():
+        while service.recv(65536):
+            pass
+    threading.Thread(target=take, daemon=True).start()
 
 
 def wrapped(plain, protocol):
@@ -214,6 +258,11 @@ SHAPES = {
     "cgi-long": Shape(("GET", "/cgi/long.cgi"), config=CGI_FORK, needs="cgi"),
     "deflate": Shape(("GET", "/big.bin", [("Accept-Encoding", "gzip")]), touched=("big.bin",), config=DEFLATE,
                      needs="deflate"),
+    "coded": Shape(*[("GET", name, [("Accept-Encoding", coding)]) for coding in ("br", "zstd", "gzip")
+                     for name in ("/a.txt", "/middle.bin")], touched=("a.txt", "middle.bin"), config=CODED),
+    "precompressed": Shape(*[("GET", "/pre/a.txt", [("Accept-Encoding", "gzip")])] * 3, touched=("pre/a.txt", "pre/a.txt.gz"),
+                           config=PRECOMPRESSED, marks=b"hello\n"),
+    "services": Shape(("GET", "/a.txt"), ("GET", "/a.txt", [("Host", "one")]), ("GET", "/a.txt", [("Host", "two")]), config=SERVICES),
     "digest": Shape(*[("GET", "/full/a.txt"), ("GET", "/a.txt")] * 2, touched=("a.txt", "full/a.txt"), config="FileETag Digest\n", lacks=True),
     "proxy": Shape(("GET", "/a.txt"), ("GET", "/full/a.txt"), touched=("full/a.txt",), config=PROXY, begin=PROXY_HEADER),
     "own-tls": Shape(("GET", "/a.txt"), ("GET", "/full/a.txt"), ("GET", "/big.bin"), touched=("full/a.txt",), config=OWN_TLS,

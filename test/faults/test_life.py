@@ -18,7 +18,7 @@ import fault_table as table
 from brigade import wait_until
 from fault_control import FOREVER, LIBRARY, SERVER, SUPERVISOR, Faults, name_of
 from fault_report import report
-from fault_site import CGID, Site, has_module
+from fault_site import CGID, NETWORKS, OWN_TLS, Site, has_module
 from fault_sweep import Finding
 import collections
 
@@ -292,9 +292,14 @@ class Reload(Life):
             os.kill(pid, signal.SIGKILL)
 
 
+# What a reload has to do beside: certificates and keys, and another process that holds tables.
+RELOADED = {"cgid": CGID if has_module("cgid") else "", "tls": OWN_TLS, "networks": NETWORKS}
+
+
 @pytest.mark.parametrize("role", ROLES)
-def test_reload(serve, tmp_path, role):
-    reload = Reload(serve, tmp_path, f"reload-{role}", CGID if has_module("cgid") else "")
+@pytest.mark.parametrize("kind", RELOADED)
+def test_reload(serve, tmp_path, role, kind):
+    reload = Reload(serve, tmp_path, f"reload-{kind}-{role}", RELOADED[kind])
     reload.begin()
     for point in points_of(reload.counts(ROLES[role]), role, SAMPLE["reload"], False):
         reload.one(ROLES[role], point)
