@@ -14,6 +14,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "core_settings.h"
+#include "placement.h"
 #include "regex_limits.h"
 #include "request_parts.h"
 #include "scoreboard.h"
@@ -242,9 +243,13 @@ static int request_serve_file(request_rec *r, int may_stop)
     request_allow_defer(r, may_stop);
     status = request_locate(r);
     request_allow_defer(r, 0);
-    if (status != OK || (status = request_access(r, may_stop)) != OK)
+    if (status != OK)
         return status;
-    return request_type_and_fix(r);
+    if (may_stop && conn_on_loop() && !phases_may_run_inline())
+        return request_stop(r,
+                            REQUEST_AT_STORAGE); /* an .htaccess file is the first to ask for it */
+    status = request_access(r, may_stop);
+    return status == OK ? request_type_and_fix(r) : status;
 }
 
 static int request_phases_run(request_rec *r, int may_stop)
