@@ -30,6 +30,7 @@ APLOG_USE_MODULE(ssl);
 #define EXCHANGE_PATIENCE (3 * APR_USEC_PER_SEC) /* for the other half of a pair */
 #define EXCHANGE_POLL (10 * APR_USEC_PER_SEC)    /* where changes cannot be watched */
 #define EXCHANGE_DAY (86400 * APR_USEC_PER_SEC)
+#define EXCHANGE_HOUR (3600 * APR_USEC_PER_SEC) /* the date may be set meanwhile */
 
 typedef struct exchange_server {
     tls_server_conf *sc;
@@ -38,6 +39,8 @@ typedef struct exchange_server {
     uint64_t stamp;   /* of the files that were read last */
     apr_time_t since; /* when they changed, if they were not good so far; 0: all is done */
     apr_time_t due;   /* of the next look; 0: none */
+    apr_time_t from;  /* the date from which refused ones are valid; 0: none */
+    int told;         /* what is wrong with them was logged */
 } exchange_server;
 
 static struct {
@@ -121,8 +124,9 @@ static void exchange_watch(exchange_server *es)
 
 /* ---- an attempt ---- */
 
-/* @return NULL, or what is wrong with certificates that OpenSSL takes. */
-static const char *exchange_objection(const apr_array_header_t *pairs, apr_pool_t *p)
+/* @return NULL, or what is wrong with certificates that OpenSSL takes; *from: until this date */
+static const char *exchange_objection(const apr_array_header_t *pairs, apr_pool_t *p,
+                                      apr_time_t *from)
 {
     apr_time_t now = apr_time_now();
     tls_facts facts;
@@ -132,15 +136,18 @@ static const char *exchange_objection(const apr_array_header_t *pairs, apr_pool_
             return "a certificate that cannot be read";
         if (facts.until < now)
             return apr_pstrcat(p, facts.file, " is expired", NULL);
-        if (facts.from > now)
-            return apr_pstrcat(p, facts.file, " is not valid yet", NULL);
+        if (facts.from > now) {
+            *from = facts.from;
+            return apr_pstrcat(p, facts.file, " is not valid yet: it is tried again when it is",
+                               NULL);
+        }
     }
     return NULL;
 }
 
 /* Read everything as a start does. @return what may be put, in p; NULL: not good, and logged if
  * complaints are */
-static apr_array_header_t *exchange_read(const tls_server_conf *sc, apr_pool_t *p)
+static apr_array_header_t *exchange_read(const tls_server_conf *sc, apr_pool_t *p, apr_time_t *from)
 {
     tls_server_conf copy = *sc;
     apr_array_header_t *pairs = tls_credentials_read(&copy, p, p);
@@ -150,7 +157,7 @@ static apr_array_header_t *exchange_read(const tls_server_conf *sc, apr_pool_t *
     SSL_CTX_free(ctx);
     if (!ctx)
         return NULL;
-    objection = exchange_objection(pairs, p);
+    objection = exchange_objection(pairs, p, from);
     if (objection)
         ap_log_error(APLOG_MARK, tls_complaints, 0, sc->server, "TLS: %s", objection);
     return objection ? NULL : pairs;
@@ -197,45 +204,65 @@ static int exchange_put(const tls_server_conf *sc, const apr_array_header_t *pai
 }
 
 /* 1: nothing is left to be done for the files as they are. */
-static int exchange_try(const exchange_server *es, int last, apr_pool_t *p)
+static int exchange_try(exchange_server *es, int last, apr_pool_t *p)
 {
     const tls_server_conf *sc = es->sc;
     const apr_array_header_t *pairs;
     int done;
 
     BRG_ASSERT(exchange.owner == getpid());
-    tls_complaints = last ? APLOG_ERR : APLOG_DEBUG;
-    pairs = exchange_read(sc, p);
+    tls_complaints = last && !es->told ? APLOG_ERR : APLOG_DEBUG;
+    es->from = 0;
+    pairs = exchange_read(sc, p, &es->from);
     /* What changed while it was read may be of two minds. */
     done = pairs && tls_exchange_stamp(sc) == es->stamp && exchange_put(sc, pairs, p);
     tls_complaints = APLOG_EMERG;
     ERR_clear_error();
-    if (!done && last)
+    if (!done && last && !es->told)
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, sc->server,
                      "TLS: the changed certificate or key of %s is not taken; the one before stays",
                      tls_server_label(sc, p));
+    es->told |= last;
     return done;
+}
+
+/* No file will change when a certificate becomes valid. */
+static void exchange_await_date(exchange_server *es, apr_time_t now)
+{
+    const apr_time_t left = es->from - apr_time_now();
+
+    BRG_ASSERT(es->from && !es->since);
+    es->since = now;
+    es->due = now + (left < EXCHANGE_AGAIN  ? EXCHANGE_AGAIN
+                     : left > EXCHANGE_HOUR ? EXCHANGE_HOUR
+                                            : left);
 }
 
 static void exchange_look_at(exchange_server *es, apr_time_t now)
 {
     uint64_t stamp = tls_exchange_stamp(es->sc);
     apr_pool_t *p;
+    int last, done;
 
     es->due = es->watched ? 0 : now + EXCHANGE_POLL;
     if (stamp != es->stamp) {
         es->stamp = stamp;
         es->since = now;
+        es->told = 0;
     }
     if (!es->since)
         return;
+    last = now - es->since >= EXCHANGE_PATIENCE;
     apr_pool_create(&p, exchange.pool);
-    if (exchange_try(es, now - es->since >= EXCHANGE_PATIENCE, p) ||
-        now - es->since >= EXCHANGE_PATIENCE)
-        es->since = 0;
-    else
-        es->due = now + EXCHANGE_AGAIN;
+    done = exchange_try(es, last, p);
     apr_pool_destroy(p);
+    if (!done && !last) {
+        es->due = now + EXCHANGE_AGAIN;
+        return;
+    }
+    es->since = 0;
+    if (!done && es->from)
+        exchange_await_date(es, now);
 }
 
 /* ---- the supervisor's work ---- */

@@ -237,6 +237,16 @@ def test_bad_ones_are_not_taken(site):
         site.shows(f"{name}.test", f"{name}3")
 
 
+@pytest.mark.slow
+def test_one_that_begins_later_is_taken_then(site):
+    """No file changes any more when it does."""
+    site.put("e", site.authority.make("e.test", "e7", old=-8 / 86400))
+    site.server.wait_for_log("e/cert.pem is not valid yet: it is tried again when it is")
+    assert site.unit("e.test") != "e7"
+    site.shows("e.test", "e7")
+    assert site.server.error_log().count(b"is not valid yet") == 1
+
+
 def test_after_a_reload_too(site):
     unit = site.renew_a()
     site.shows("a.test", unit)
