@@ -345,8 +345,8 @@ static inline void peer_goaway(peer *p, const h2_frame *f, const uint8_t *payloa
     const uint32_t last = h2_get32(payload);
 
     PEER_CHECK(!f->stream && f->len >= 8);
-    p->leaving = last == H2_STREAM_MAX;
-    PEER_CHECK(p->leaving ? !p->goaways : last <= p->highest);
+    p->leaving = last == H2_STREAM_MAX && !p->goaways; /* later it is a stream, if there is one */
+    PEER_CHECK(p->leaving || last <= p->highest);
     PEER_CHECK(!p->goaways || last <= p->goaway_last);
     p->goaway_last = last;
     p->goaways++;
