@@ -11,8 +11,8 @@
 #include "unixd.h"
 #include "brigade/assert.h"
 #include "brigade/log_service.h"
+#include "brigade/loop.h"
 #include "asn_collector.h"
-#include "bgp_peer.h"
 
 extern module asn_module;
 APLOG_USE_MODULE(asn);
@@ -40,7 +40,7 @@ static apr_status_t spawn(asn_collector *c, const server_rec *s)
         asn_collect(c, s);
     close(c->control[1]);
     c->process = (apr_proc_t){.pid = pid};
-    c->started = bgp_now();
+    c->started = brg_monotonic_now();
     apr_proc_other_child_register(&c->process, maintain, c, NULL, c->pool);
     return APR_SUCCESS;
 }
@@ -55,7 +55,7 @@ static void maintain(int reason, void *data, apr_wait_t status)
     apr_proc_other_child_unregister(c);
     c->process.pid = 0;
     close(c->control[0]);
-    c->delay = bgp_now() - c->started > SOON_US ? 0 : c->delay ? 2 * c->delay : 1;
+    c->delay = brg_monotonic_now() - c->started > SOON_US ? 0 : c->delay ? 2 * c->delay : 1;
     if (c->delay > DELAY_MAX)
         c->delay = DELAY_MAX;
     ap_log_error(

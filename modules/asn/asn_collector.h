@@ -20,8 +20,8 @@ typedef struct asn_collector {
     asn_figures *figures; /**< shared */
     pid_t supervisor;
     apr_proc_t process;
-    apr_time_t started; /**< bgp_now() */
-    int delay;      /**< seconds to wait before the next one reads */
+    apr_time_t started; /**< brg_monotonic_now() */
+    int delay;          /**< seconds to wait before the next one reads */
     int control[2]; /**< [0] the supervisor's: error logs to write to; its end ends the process */
 } asn_collector;
 

@@ -24,6 +24,7 @@ typedef struct reading {
     brg_asn_writer *w;
     int rib, number; /* of the line or record */
     int error;       /* of the system's: what the file says is not to blame */
+    int told;        /* that of the last try, which is not said again */
     void (*meanwhile)(void *data);
     void *data;
 } reading;
@@ -199,11 +200,12 @@ static file_format format_of(FILE *f)
     return (file_format){"line", read_lines};
 }
 
-static int say(const char *path, const char *part, int number, const char *wrong)
+static int say(const reading *r, const char *path, const char *part, const char *wrong)
 {
-    ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf,
-                 "ASTable file %s, %s %d: %s; what was read before stays", path, part, number,
-                 wrong);
+    if (!r->error || r->error != r->told)
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf,
+                     "ASTable file %s, %s %d: %s; what was read before stays", path, part,
+                     r->number, wrong);
     return 0;
 }
 
@@ -213,7 +215,7 @@ static int load(reading *r, const char *path, FILE *f)
     const char *wrong;
 
     if (brg_asn_rib_begin(r->w, r->rib))
-        return say(path, format.part, 0, no_memory(r));
+        return say(r, path, format.part, no_memory(r));
     wrong = format.read(r, f);
     if (ferror(f))
         r->error = EIO;
@@ -222,7 +224,7 @@ static int load(reading *r, const char *path, FILE *f)
         wrong = "there is no route in the file";
     if (wrong) {
         brg_asn_rib_discard(r->w, r->rib);
-        return say(path, format.part, r->number, wrong);
+        return say(r, path, format.part, wrong);
     }
     brg_asn_rib_commit(r->w, r->rib);
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, ap_server_conf,
@@ -258,13 +260,13 @@ static FILE *open_regular(const char *path)
 int asn_file_load(brg_asn_writer *w, int rib, const char *path, void (*meanwhile)(void *data),
                   void *data, int *error)
 {
-    reading r = {.w = w, .rib = rib, .meanwhile = meanwhile, .data = data};
+    reading r = {.w = w, .rib = rib, .told = *error, .meanwhile = meanwhile, .data = data};
     FILE *f = open_regular(path);
     int read;
 
     if (!f) {
         r.error = errno;
-        if (r.error != *error)
+        if (r.error != r.told)
             ap_log_error(APLOG_MARK, APLOG_ERR, r.error, ap_server_conf,
                          "ASTable file %s cannot be opened by the user that the server runs as, or "
                          "is none that can be read twice",

@@ -34,7 +34,7 @@ extern asn_conf *asn_served;
 /**
  * Read @a path into rib @a rib: all of it, or nothing changes. Logs what is wrong. @a meanwhile is called now and then,
  * since long files take seconds; it may write to other ribs. @a error is the errno for which the file could not be read at
- * the last try, 0 if there was none: that it cannot be opened for the same one again is not logged. It becomes that of this try.
+ * the last try, 0 if there was none: the same one is not logged again. It becomes that of this try.
  * @return 1 if it was read
  */
 int asn_file_load(brg_asn_writer *w, int rib, const char *path, void (*meanwhile)(void *data),

@@ -197,7 +197,7 @@ static void peer_accept(bgp_peer *p)
 
 /* ---- bytes ---- */
 
-/* @return 0 if there is nothing more for now */
+/* @return 0 if no bytes wait to be read */
 static int peer_read(bgp_peer *p)
 {
     bgp_session *s = &p->session;

@@ -245,9 +245,9 @@ static int request_serve_file(request_rec *r, int may_stop)
     request_allow_defer(r, 0);
     if (status != OK)
         return status;
+    /* What may wait came with an .htaccess file of this request: no one knew of it when the request began. */
     if (may_stop && conn_on_loop() && !phases_may_run_inline())
-        return request_stop(r,
-                            REQUEST_AT_STORAGE); /* an .htaccess file is the first to ask for it */
+        return request_stop(r, REQUEST_AT_STORAGE);
     status = request_access(r, may_stop);
     return status == OK ? request_type_and_fix(r) : status;
 }

@@ -229,13 +229,12 @@ static int exchange_try(exchange_server *es, int last, apr_pool_t *p)
 /* No file will change when a certificate becomes valid. */
 static void exchange_await_date(exchange_server *es, apr_time_t now)
 {
-    const apr_time_t left = es->from - apr_time_now();
+    const apr_time_t most = es->watched ? EXCHANGE_HOUR : EXCHANGE_POLL,
+                     left = es->from - apr_time_now();
 
     BRG_ASSERT(es->from && !es->since);
     es->since = now;
-    es->due = now + (left < EXCHANGE_AGAIN  ? EXCHANGE_AGAIN
-                     : left > EXCHANGE_HOUR ? EXCHANGE_HOUR
-                                            : left);
+    es->due = now + (left < EXCHANGE_AGAIN ? EXCHANGE_AGAIN : left > most ? most : left);
 }
 
 static void exchange_look_at(exchange_server *es, apr_time_t now)
