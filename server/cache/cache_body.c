@@ -5,9 +5,11 @@
  */
 #include "cache_private.h"
 #include "keyed_hash.h"
+#include "transport.h"
 #include "brigade/memory.h"
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static cache_body **body_bucket(response_cache *c, const file_identity *id)
@@ -41,7 +43,10 @@ void cache_body_put(cache_body *b)
     BRG_ASSERT(b->users == 0);
     if (b->fd >= 0)
         close(b->fd);
-    free(b->data);
+    if (b->piece.file)
+        memory_piece_give(&b->piece);
+    else
+        free(b->data);
     free(b);
 }
 
@@ -59,15 +64,62 @@ cache_body *cache_body_of_file(response_cache *c, const file_identity *id)
     return NULL;
 }
 
-/* The descriptor is taken over. */
-static cache_body *body_open(int fd, const file_identity *id, apr_off_t most)
+/* A body that the kernel can send without a copy. Those of workers may end on another thread. */
+static cache_body *body_create_piece(response_cache *c, size_t len)
 {
-    int in_memory = (apr_off_t)id->size <= most;
-    char *data = in_memory ? malloc((size_t)id->size + 1) : NULL;
-    cache_body *b = in_memory && !data ? NULL : cache_body_create(data, (size_t)id->size);
+    cache_body *b;
+    memory_piece piece;
+
+    if (c->is_workers || len < CACHE_PIECE_LEAST)
+        return NULL;
+    if (!c->memory && !(c->memory = memory_file_create()))
+        return NULL;
+    if (memory_piece_take(c->memory, len, &piece))
+        return NULL;
+    b = cache_body_create(NULL, len);
+    if (!b) {
+        memory_piece_give(&piece);
+        return NULL;
+    }
+    b->data = piece.data;
+    b->piece = piece;
+    b->bytes += piece.len;
+    return b;
+}
+
+/* A body whose bytes are to be written. */
+static cache_body *body_create_empty(response_cache *c, size_t len)
+{
+    cache_body *b = body_create_piece(c, len);
+    char *data = b ? NULL : malloc(len + 1);
+
+    if (!b && data)
+        b = cache_body_create(data, len);
+    if (!b)
+        free(data);
+    return b;
+}
+
+cache_body *cache_body_take(response_cache *c, char *data, size_t len)
+{
+    cache_body *b = body_create_piece(c, len);
+
+    if (!b)
+        return cache_body_create(data, len);
+    memcpy(b->data, data, len);
+    brg_buffer_copied(len);
+    free(data);
+    return b;
+}
+
+/* The descriptor is taken over. */
+static cache_body *body_open(response_cache *c, int fd, const file_identity *id, apr_off_t most)
+{
+    const int in_memory = (apr_off_t)id->size <= most;
+    const size_t len = (size_t)id->size;
+    cache_body *b = in_memory ? body_create_empty(c, len) : cache_body_create(NULL, len);
 
     if (!b) {
-        free(data);
         close(fd);
         return NULL;
     }
@@ -75,7 +127,7 @@ static cache_body *body_open(int fd, const file_identity *id, apr_off_t most)
     b->fd = fd;
     if (!in_memory)
         return b;
-    if (file_read_exactly(fd, data, (size_t)id->size)) {
+    if (file_read_exactly(fd, b->data, len)) {
         cache_body_put(b);
         return NULL;
     }
@@ -90,9 +142,20 @@ cache_body *cache_body_read(response_cache *c, int fd, const file_identity *id, 
     cache_body *b = cache_body_of_file(c, id);
 
     if (!b)
-        return body_open(fd, id, most);
+        return body_open(c, fd, id, most);
     close(fd);
     return b;
+}
+
+void cache_put_bytes(response_cache *c, cache_entry *e, brg_conn *bc, apr_off_t off, size_t len)
+{
+    const cache_body *b = e->body;
+
+    if (b->piece.file && len >= CACHE_PIECE_LEAST && len <= CACHE_PIECE_MOST &&
+        transport_is_plain(bc))
+        gather_send_piece(&c->gather, bc, &b->piece, off, len, &e->ref);
+    else
+        gather_add_body(&c->gather, b->data + off, len, &e->ref);
 }
 
 void cache_body_use(response_cache *c, cache_body *b)

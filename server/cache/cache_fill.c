@@ -129,7 +129,7 @@ static int fill_file(response_cache *c, cache_entry *e, request_rec *r, const ch
 /* @param data  from malloc(), taken over */
 static int fill_data(response_cache *c, cache_entry *e, char *data, size_t len)
 {
-    cache_body *body = cache_body_create(data, len);
+    cache_body *body = cache_body_take(c, data, len);
 
     if (!body) {
         free(data);

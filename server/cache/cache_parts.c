@@ -149,7 +149,7 @@ void cache_put_parts(response_cache *c, cache_entry *e, brg_conn *bc, const cach
 
         gather_add_head(g, http_part_head(gather_head(g), type, part));
         if (b->data) {
-            gather_add_body(g, b->data + part->first, (size_t)len, &e->ref);
+            cache_put_bytes(c, e, bc, part->first, (size_t)len);
         } else {
             gather_flush(g, bc, 1);
             gather_send_file(bc, &e->ref, b->fd, part->first, len, e->way);

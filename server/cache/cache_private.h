@@ -25,6 +25,7 @@
 #include "file_identity.h"
 #include "http_answer.h"
 #include "loop.h"
+#include "memory_file.h"
 #include "response_cache.h"
 #include "watch.h"
 #include "core_settings.h"
@@ -75,6 +76,7 @@ typedef struct cache_body {
     uint32_t refs;           /**< entries */
     uint32_t users;          /**< of them in the cache */
     char *data;              /**< in memory, or NULL */
+    memory_piece piece;      /**< where data is, if the kernel can send it without a copy; else data is from malloc() */
     int fd;                  /**< open file for sendfile, or -1 */
     apr_off_t len;
     size_t bytes;           /**< of memory */
@@ -103,6 +105,13 @@ typedef struct cache_queue {
 
 /** Answers that are errors have a queue, and so a limit, of their own. */
 enum { CACHE_ANSWERS, CACHE_ERRORS, CACHE_QUEUES };
+
+/** Bodies from this length on are kept where the kernel can send them without a copy. */
+#define CACHE_PIECE_LEAST 16384
+
+/** And so many bytes of them leave in that way at most: what sendfile() moves at a time. What is longer leaves in one
+ * call, with a copy: how much several calls cost depends on how often the client wakes up in between. */
+#define CACHE_PIECE_MOST 65536
 
 /** The share of FileCacheEntries and FileCacheSize that errors may take is one part of so many. */
 #define CACHE_ERRORS_PART 16
@@ -200,6 +209,7 @@ struct response_cache {
     cache_entry *file_newest, *file_oldest; /**< entries with one, by last use */
     cache_queue queue[CACHE_QUEUES];
     cache_body **bodies; /**< CACHE_BODY_BUCKETS of them */
+    memory_file *memory; /**< of large bodies; NULL: none yet, or the kernel has none */
     cache_admission admission;
     cache_figures figures;
     gather gather;
@@ -232,6 +242,8 @@ cache_body *cache_body_of_file(response_cache *c, const file_identity *id);
 /** As cache_body_of_file(), or else made from @a fd, which is taken over: content up to @a most
  * bytes is read, a longer file is kept open. NULL: it could not be read as a whole. May block. */
 cache_body *cache_body_read(response_cache *c, int fd, const file_identity *id, apr_off_t most);
+/** A body of @a data, from malloc(), taken over. NULL: no memory, data is kept. */
+cache_body *cache_body_take(response_cache *c, char *data, size_t len);
 /** Give a reference back. NULL: nothing. */
 void cache_body_put(cache_body *b);
 /** An entry of the cache begins to use it: charge it. */
@@ -421,6 +433,9 @@ typedef enum cache_range_verdict {
 /** A request that names Range or If-Range, and whose other conditions do not settle it. */
 cache_range_verdict cache_choose(const cache_entry *e, const http_head *h, const http_codec *codec,
                                  apr_time_t now, cache_choice *out);
+
+/** Send @a len bytes of a body in memory from @a off, behind what is gathered. */
+void cache_put_bytes(response_cache *c, cache_entry *e, brg_conn *bc, apr_off_t off, size_t len);
 
 /** Send the parts of @a choice, whose head is gathered. */
 void cache_put_parts(response_cache *c, cache_entry *e, brg_conn *bc, const cache_choice *choice);

@@ -138,7 +138,7 @@ ANSWER_INLINE void put_body(response_cache *c, cache_entry *e, brg_conn *bc, apr
         return;
     }
     if (b->data) {
-        gather_add_body(&c->gather, b->data + off, (size_t)len, &e->ref);
+        cache_put_bytes(c, e, bc, off, (size_t)len);
         return;
     }
     gather_flush(&c->gather, bc, 1);
@@ -453,6 +453,8 @@ void cache_destroy(brg_loop *loop)
         watch_set_destroy(c->watch);
     c->watch = NULL;
     admission_destroy(&c->admission);
+    memory_file_release(c->memory);
+    c->memory = NULL;
     free(c->bodies);
     free(c->bucket);
     c->bodies = NULL;

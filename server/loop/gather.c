@@ -346,6 +346,26 @@ void gather_flush(gather *g, brg_conn *bc, int more)
     gather_reset(g);
 }
 
+/* Whatever went wrong, the bytes are in memory: writev() finds the same error, or does without sendfile(). */
+void gather_send_piece(gather *g, brg_conn *bc, const memory_piece *piece, apr_off_t off,
+                       size_t len, shared_ref *owner)
+{
+    off_t at = piece->off + off;
+    ssize_t n = 0;
+
+    BRG_ASSERT(transport_is_plain(bc) && off >= 0 && (size_t)off + len <= piece->len);
+    gather_flush(g, bc, 1);
+    if (!bc->pending && !bc->failed)
+        n = transport_sendfile(bc, memory_piece_fd(piece), &at, len);
+    if (n < 0)
+        n = 0;
+    loop_score_add(&bc->loop->score->bytes, (uint64_t)n);
+    if ((size_t)n < len)
+        gather_add_body(g, piece->data + off + n, len - (size_t)n, owner);
+    else
+        brg_buffer_shared();
+}
+
 void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, apr_off_t len,
                       file_way way)
 {

@@ -15,6 +15,7 @@
  */
 #include "conn.h"
 #include "file_window.h"
+#include "memory_file.h"
 #include "shared_ref.h"
 #include <sys/uio.h>
 
@@ -74,6 +75,13 @@ void gather_flush(gather *g, brg_conn *bc, int more);
  */
 void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, apr_off_t len,
                       file_way way);
+
+/**
+ * Send what is gathered and @a len bytes of the owner's piece of memory from @a off, the latter by sendfile(). What does not
+ * leave in that way is added as by gather_add_body(). For connections without a layer over the socket.
+ */
+void gather_send_piece(gather *g, brg_conn *bc, const memory_piece *piece, apr_off_t off,
+                       size_t len, shared_ref *owner);
 
 /** Go on with bc->pending. APR_SUCCESS: all written. APR_EAGAIN: the socket is full or, with bc->cold,
  * a disk has to be asked. Else failed. */

@@ -116,6 +116,8 @@ class Answer:
 
     def same(self, other):
         """In all that counts between two servers of one kind. What is fresh to one may not be to the other a moment later."""
+        if (self.status, self.fields, self.body) == (other.status, other.fields, other.body):  # most: a walk is long
+            return True
         fresh = self.fresh() or other.fresh()
         return self.mind(fresh) == other.mind(fresh)
 

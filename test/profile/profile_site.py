@@ -68,6 +68,7 @@ SHAPES = {
     "stored": ("stored", "plain", "/10k.bin", "", "10 KB from memory"),
     "not-modified": ("stored", "plain", "/10k.bin", "If-None-Match: @ETAG@\r\n", "304 from memory"),
     "range": ("stored", "plain", "/10k.bin", "Range: bytes=100-4195\r\n", "4 KB of 10 KB from memory"),
+    "large": ("stored", "plain", "/64k.bin", "", "64 KB from memory, which the kernel sends without a copy"),
     "coded": ("stored", "plain", "/coded.bin", "Accept-Encoding: gzip, deflate\r\n", "a compressed form from memory"),
     "log": ("stored", "log", "/10k.bin", "Referer: http://localhost/\r\n", "10 KB from memory, combined log"),
     "tls": ("stored", "tls", "/10k.bin", "", "10 KB from memory over TLS 1.3"),
@@ -81,7 +82,7 @@ def make_site(root):
     os.chmod(root, 0o755)
     os.makedirs(f"{root}/htdocs")
     os.chmod(root, 0o777)
-    for name, content in {"htdocs/10k.bin": b"x" * 10240, "htdocs/coded.bin": b"x" * 10240,
+    for name, content in {"htdocs/10k.bin": b"x" * 10240, "htdocs/64k.bin": b"x" * 65536, "htdocs/coded.bin": b"x" * 10240,
                           "htdocs/coded.bin.gz": gzip.compress(b"x" * 10240), "htdocs/part.html": b"<p>part</p>\n", "htdocs/page.shtml": PAGE.encode(),
                           "mime.types": b"text/html html\n"}.items():
         with open(f"{root}/{name}", "wb") as f:

@@ -201,6 +201,60 @@ static void test_file_after_a_head(void **state)
     close(fd);
 }
 
+/* ---- memory that is sent without a copy ---- */
+
+static memory_piece bench_piece(bench *b, memory_file *file)
+{
+    const cache_entry *e = b->entry[3];
+    memory_piece piece;
+
+    assert_int_equal(memory_piece_take(file, (size_t)cache_body_len(e), &piece), 0);
+    memcpy(piece.data, e->body->data, (size_t)cache_body_len(e));
+    return piece;
+}
+
+static void send_piece(bench *b, memory_piece piece, apr_off_t off)
+{
+    static gather g;
+    cache_entry *e = b->entry[3];
+    const size_t len = (size_t)(cache_body_len(e) - off);
+
+    for (int i = 0; i < 2; i++) {
+        memcpy(gather_head(&g), "head", 4);
+        gather_add_head(&g, 4);
+        bench_expect(b, "head", 4);
+        gather_send_piece(&g, &b->bc, &piece, off, len, &e->ref);
+        bench_expect(b, e->body->data + off, len);
+    }
+    memcpy(gather_head(&g), "end", 3);
+    gather_add_head(&g, 3);
+    bench_expect(b, "end", 3);
+    gather_flush(&g, &b->bc, 0);
+    bench_drain(b);
+    assert_false(b->bc.failed);
+}
+
+static void test_piece_of_memory(void **state)
+{
+    memory_file *file = memory_file_create();
+    memory_piece piece = bench_piece(*state, file);
+
+    send_piece(*state, piece, 12345);
+    memory_piece_give(&piece);
+    memory_file_release(file);
+}
+
+static void test_piece_that_sendfile_does_not_send(void **state)
+{
+    memory_file *file = memory_file_create();
+    memory_piece piece = bench_piece(*state, file), elsewhere = piece;
+
+    elsewhere.off += 1 << 30; /* behind the end of the file */
+    send_piece(*state, elsewhere, 0);
+    memory_piece_give(&piece);
+    memory_file_release(file);
+}
+
 /* ---- where sendfile cannot send ---- */
 
 static ssize_t plain_sendv(brg_conn *bc, const struct iovec *iov, int n, int more)
@@ -415,6 +469,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_many_without_bodies_share_a_vector, bench_setup,
                                         bench_teardown),
         cmocka_unit_test_setup_teardown(test_file_after_a_head, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_piece_of_memory, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_piece_that_sendfile_does_not_send, bench_setup,
+                                        bench_teardown),
         cmocka_unit_test_setup_teardown(test_file_that_sendfile_refuses, bench_setup,
                                         bench_teardown),
         cmocka_unit_test_setup_teardown(test_file_over_a_transport_without_sendfile, bench_setup,
