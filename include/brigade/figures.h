@@ -107,6 +107,8 @@ typedef enum brg_figure_kind {
       "kind=\"error\"")                                                                            \
     X(CACHE_BYTES, BRG_GAUGE, 1, "brigade_cache_bytes",                                            \
       "Memory of the response cache, as counted against FileCacheSize.", NULL)                     \
+    X(CACHE_MAX, BRG_GAUGE, 1, "brigade_cache_max_bytes",                                          \
+      "FileCacheSize of all event loops together.", NULL)                                          \
     X(WATCHES, BRG_GAUGE, 1, "brigade_cache_watches", "inotify watches of the response cache.",    \
       NULL)                                                                                        \
     X(WARM, BRG_COUNTER, 1, BRG_READS, "cache=\"warm\"")                                           \

@@ -205,6 +205,7 @@ struct response_cache {
     uint32_t buckets_n; /**< a power of two */
     uint32_t entries_n;
     size_t bytes;            /**< of entries and bodies; those of watches: watch_bytes() */
+    size_t bytes_most;       /**< where FileCacheSize is not set */
     int files_n, files_most; /**< bodies with an open file */
     cache_entry *file_newest, *file_oldest; /**< entries with one, by last use */
     cache_queue queue[CACHE_QUEUES];
@@ -263,6 +264,9 @@ size_t cache_observed_bytes(const cache_entry *e);
 
 /** Everything that counts against FileCacheSize. */
 size_t cache_bytes(const response_cache *c);
+
+/** FileCacheSize. */
+size_t cache_bytes_most(const response_cache *c, const brg_core_conf *conf);
 
 /**
  * Make room for an answer that was asked for @a count times and needs @a bytes.

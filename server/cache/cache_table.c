@@ -309,13 +309,19 @@ size_t cache_bytes(const response_cache *c)
 
 /* ---- displacement ---- */
 
+size_t cache_bytes_most(const response_cache *c, const brg_core_conf *conf)
+{
+    return conf->file_cache_bytes == BRG_FILE_CACHE_BY_MEMORY ? c->bytes_most
+                                                              : (size_t)conf->file_cache_bytes;
+}
+
 typedef struct cache_limits {
     size_t entries, bytes;
 } cache_limits;
 
-static cache_limits limits_of(const brg_core_conf *conf, int queue)
+static cache_limits limits_of(const response_cache *c, const brg_core_conf *conf, int queue)
 {
-    cache_limits l = {(size_t)conf->file_cache_entries_n, (size_t)conf->file_cache_bytes};
+    cache_limits l = {(size_t)conf->file_cache_entries_n, cache_bytes_most(c, conf)};
 
     if (queue == CACHE_ERRORS) {
         l.entries = l.entries / CACHE_ERRORS_PART + 1;
@@ -334,7 +340,7 @@ static size_t error_bytes(const response_cache *c)
 static int is_over(const response_cache *c, const brg_core_conf *conf, int queue, size_t entries,
                    size_t bytes)
 {
-    cache_limits l = limits_of(conf, queue);
+    cache_limits l = limits_of(c, conf, queue);
 
     if (queue == CACHE_ERRORS)
         return c->queue[queue].n + entries > l.entries || error_bytes(c) + bytes > l.bytes;
@@ -388,7 +394,7 @@ int cache_make_room(response_cache *c, const brg_core_conf *conf, int queue, uns
     table_victims v;
 
     BRG_ASSERT(!c->is_workers); /* a shadow cache has one entry, which is there */
-    if (bytes > limits_of(conf, queue).bytes)
+    if (bytes > limits_of(c, conf, queue).bytes)
         return 0;
     if (!by_bytes && !is_over(c, conf, queue, 1, 0))
         return 1;

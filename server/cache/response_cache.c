@@ -424,6 +424,7 @@ void cache_create(brg_loop *loop)
 
     loop->cache = c;
     c->loop = loop;
+    c->bytes_most = loop->config->cache_bytes;
     c->files_most = loop->config->max_files / loop->config->n_loops;
     if (conf->file_cache_entries_n <= 0)
         return;
@@ -468,5 +469,6 @@ void cache_figures_of(const response_cache *c, cache_figures *out)
     out->answers = c->queue[CACHE_ANSWERS].n;
     out->errors = c->queue[CACHE_ERRORS].n;
     out->bytes = cache_bytes(c);
+    out->bytes_most = cache_bytes_most(c, core_conf_of(c->loop->server));
     out->watches = c->watch ? watch_count(c->watch) : 0;
 }

@@ -27,6 +27,7 @@ typedef struct cache_figures {
     uint64_t changed; /**< entries forgotten since what they depend on changed */
     uint64_t shared;  /**< entries that found their body stored */
     uint64_t answers, errors, bytes, watches; /**< now; bytes as counted against FileCacheSize */
+    uint64_t bytes_most;                      /**< FileCacheSize */
 } cache_figures;
 
 /** Make the cache of a loop: loop->cache. */

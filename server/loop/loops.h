@@ -24,6 +24,7 @@ typedef struct loops_config {
     apr_off_t spool_total; /**< the same of all responses of this process together */
     const char *spool_dir; /**< OutputSpoolDir */
     int max_files;         /**< files that the caches of this process may keep open */
+    size_t cache_bytes;    /**< memory of the cache of one loop, where FileCacheSize is not set */
     int max_connections;   /**< open connections of this process; beyond it, loops stop accepting */
     int slot;              /**< this process's index in the scoreboard */
     size_t stack_bytes;    /**< ThreadStackSize; 0 = the system's */

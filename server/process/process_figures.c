@@ -26,6 +26,7 @@ static void figures_of_cache(uint64_t *value, const struct response_cache *cache
     figures_set(&value[BRG_FIGURE_ENTRIES], f.answers);
     figures_set(&value[BRG_FIGURE_ERRORS], f.errors);
     figures_set(&value[BRG_FIGURE_CACHE_BYTES], f.bytes);
+    figures_set(&value[BRG_FIGURE_CACHE_MAX], f.bytes_most);
     figures_set(&value[BRG_FIGURE_WATCHES], f.watches);
 }
 

@@ -43,7 +43,7 @@ static void core_server_defaults(apr_pool_t *p, core_server_config *c)
 static void core_ours_init(brg_core_conf *ours, int is_virtual)
 {
     ours->file_cache_validate = is_virtual ? BRG_VALIDATE_UNSET : BRG_VALIDATE_INOTIFY;
-    ours->file_cache_bytes = is_virtual ? -1 : BRG_DEFAULT_FILE_CACHE_BYTES;
+    ours->file_cache_bytes = is_virtual ? -1 : BRG_FILE_CACHE_BY_MEMORY;
     ours->file_cache_max_file_bytes = is_virtual ? -1 : BRG_DEFAULT_FILE_CACHE_MAX_FILE_BYTES;
     ours->file_cache_entries_n = is_virtual ? -1 : BRG_DEFAULT_FILE_CACHE_ENTRIES;
 }

@@ -26,7 +26,8 @@ typedef struct brg_core_conf {
     brg_validate file_cache_validate;
     apr_interval_time_t file_cache_age_us; /**< for BRG_VALIDATE_AGE, microseconds */
     apr_off_t
-        file_cache_bytes; /**< FileCacheSize: memory of the response cache, bytes per loop; 0 = store no bodies */
+        file_cache_bytes; /**< FileCacheSize: memory of the response cache, bytes per loop; 0 = store no bodies;
+                                BRG_FILE_CACHE_BY_MEMORY */
     apr_off_t
         file_cache_max_file_bytes; /**< FileCacheMaxFile: largest body kept in memory, bytes */
     int filter_statistics;         /**< FilterStatistics: filters are counted */
@@ -36,7 +37,7 @@ typedef struct brg_core_conf {
                             connection; NULL: none. Set when the configuration is read. */
 } brg_core_conf;
 
-#define BRG_DEFAULT_FILE_CACHE_BYTES (64 * 1024 * 1024)
+#define BRG_FILE_CACHE_BY_MEMORY (-2) /**< the default: loops_config.cache_bytes */
 #define BRG_DEFAULT_FILE_CACHE_MAX_FILE_BYTES (2 * 1024 * 1024)
 #define BRG_DEFAULT_FILE_CACHE_ENTRIES 65536
 

@@ -18,6 +18,7 @@ from profile_site import SHAPES, Client, Server, Site, has_tls
 WARM = 40
 REQUESTS = {"stored": 1000, "full": 250}  # by configuration
 TRACED = 100
+OCCASIONAL = {"admission_age"}  # once in some thousand requests: whether it is seen is chance
 TIMED = {"epoll_wait"}  # how often depends on when the client's packets come
 
 # What the report counts calls of, by the name of the called function.
@@ -152,7 +153,8 @@ def count_instructions(site, program, configuration, shapes, into):
             into[shape].status = status
             for to, more, less in ((into[shape].functions, busy[0], idle[0]), (into[shape].calls, busy[1], idle[1])):
                 for name, n in more.items():
-                    to[name] += (n - less.get(name, 0)) / requests
+                    if name not in OCCASIONAL:
+                        to[name] += (n - less.get(name, 0)) / requests
 
 
 def settle(dumps):

@@ -164,6 +164,16 @@ def test_answers_from_memory_have_durations(serve):
     assert float(auto["DurationPerReq"]) > 0
 
 
+@pytest.mark.parametrize("directive,least,most", [("FileCacheSize 5M\n", 10 << 20, 10 << 20), ("", 128 << 20, 2 << 30)])
+def test_the_size_of_the_cache_is_told(serve, directive, least, most):
+    """Of both event loops; where it is not set it goes by the machine."""
+    server = serve(METRICS + "EventLoops 2\n" + directive)
+    size = wait_until(lambda: value(figures(server), "brigade_cache_max_bytes"), "a second to pass")
+    assert least <= size <= most
+    if not directive:
+        assert size == 128 << 20 or size <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 16
+
+
 def test_reloads_keep_what_was_counted_and_restarts_do_not(serve):
     server = serve(METRICS, {"a.txt": "A"})
     for _ in range(30):

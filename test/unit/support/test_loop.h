@@ -18,6 +18,6 @@
 /** Members of a loops_config: one loop, outside the scoreboard. */
 #define TEST_LOOP_CONFIG(of_services, of_listeners)                                   \
     .services = (of_services), .slot = -1, .n_loops = 1, .listeners = (of_listeners), \
-    .max_files = 16
+    .max_files = 16, .cache_bytes = 64 << 20
 
 #endif
