@@ -415,8 +415,11 @@ static void trim_files(response_cache *c)
         displace(c, c->file_oldest);
 }
 
+/* What a worker filled counts when its loop takes it over. */
 void cache_trim(response_cache *c, const brg_core_conf *conf)
 {
+    if (c->is_workers)
+        return;
     for (int queue = CACHE_QUEUES; queue-- > 0;)
         while (c->queue[queue].oldest && is_over(c, conf, queue, 0, 0))
             displace(c, c->queue[queue].oldest);
