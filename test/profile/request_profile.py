@@ -6,10 +6,11 @@
     build/profile stored full           some of them
     build/profile --copies              copied bytes by call site, too (valgrind's dhat; some seconds for each shape)
     build/profile --other OLD/brigade   beside another program: which functions grew and shrank
+    build/profile --trend               what each commit that changed golden.json did to requests: before and after
     build/profile --renew               write test/profile/golden.json and build/cmake/hot_functions.ld anew
 
 Instructions are counted by callgrind, exactly: BRIGADE (out/release/brigade) is the program. build/test fails when a shape
-costs 2 % more instructions than golden.json says, or one system call more, and names the function that grew. A change that
+costs 2 % more instructions than golden.json says, or one system call, allocation or copy more, and names the function that grew. A change that
 means to cost more, or that costs less, renews the file in the same commit. Instructions are compared where compiler, variants of
 libc's functions for this processor, and OpenSSL are those of the file; system calls everywhere.
 """
@@ -23,6 +24,7 @@ sys.path.insert(0, HERE)
 
 import profile_measure as measure  # noqa: E402
 import profile_order as order  # noqa: E402
+import profile_trend  # noqa: E402
 from profile_site import SHAPES  # noqa: E402
 
 GOLDEN = os.path.join(HERE, "golden.json")
@@ -36,6 +38,7 @@ KEPT = 5  # functions with fewer instructions per request are not in the file
 def as_golden(profiles, signature):
     return {"signature": signature,
             "shapes": {shape: {"status": p.status, "instructions": round(p.instructions), "system calls": dict(sorted(p.system_calls.items())),
+                               "calls": {kind: round(sum(p.calls_of(kind).values()), 1) for kind in measure.KINDS},
                                "functions": {name: round(n) for name, n in sorted(p.functions.items()) if n >= KEPT}}
                        for shape, p in profiles.items()}}
 
@@ -87,6 +90,21 @@ def more_instructions(golden, profiles):
         lines = [f"    {name}: {after:.0f}, was {before:.0f}" for name, before, after in grown(old["functions"], p.functions)[:6]]
         findings.append(f"{shape}: {p.instructions:.0f} instructions, were {old['instructions']} "
                         f"({100 * (p.instructions / old['instructions'] - 1):+.1f} %)\n" + "\n".join(lines))
+    return findings
+
+
+def more_calls(golden, profiles):
+    """Of allocations, clock reads, copies: one more for a request."""
+    findings = []
+    for shape, p in profiles.items():
+        old = golden["shapes"].get(shape, {}).get("calls", {})
+        if shape in TOLERANCES:
+            continue
+        for kind, before in old.items():
+            sites = p.calls_of(kind)
+            if sum(sites.values()) >= before + 0.5:
+                where = ", ".join(f"{name} {n:.1f}" for name, n in ranked(sites, 5))
+                findings.append(f"{shape}: {sum(sites.values()):.1f} {kind} for a request, were {before}: {where}")
     return findings
 
 
@@ -143,10 +161,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--renew", action="store_true")
     parser.add_argument("--copies", action="store_true")
+    parser.add_argument("--trend", action="store_true")
     parser.add_argument("--other")
     parser.add_argument("--out", default=OUT)
     parser.add_argument("shapes", nargs="*", metavar="SHAPE", help=", ".join(SHAPES))
     arguments = parser.parse_args()
+    if arguments.trend:
+        print(profile_trend.trend())
+        return
     unknown = [s for s in arguments.shapes if s not in SHAPES]
     if unknown:
         parser.error(f"no shape {', '.join(unknown)}: there are {', '.join(SHAPES)}")
@@ -175,7 +197,7 @@ def main():
     elif os.path.exists(GOLDEN):
         golden = load_golden()
         differs = same_signature(golden, measure.signature(program, profiles))
-        findings = more_system_calls(golden, profiles) + ([] if differs else more_instructions(golden, profiles))
+        findings = more_system_calls(golden, profiles) + ([] if differs else more_instructions(golden, profiles) + more_calls(golden, profiles))
         print("\n".join(["Against golden.json" + (f" (system calls alone; {differs})" if differs else "") + ":", *(findings or ["nothing grew"])]))
 
 

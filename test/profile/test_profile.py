@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import profile_measure as measure  # noqa: E402
 import profile_order as order  # noqa: E402
+import profile_trend as trend  # noqa: E402
 import request_profile as profile  # noqa: E402
 import train  # noqa: E402
 
@@ -27,6 +28,10 @@ def check(findings, more=lambda: []):
     assert not findings, "\n".join([*findings, *more(), "If that is meant: build/profile --renew, in the same commit"])
 
 
+def grown(golden, profiles):
+    return profile.more_instructions(golden, profiles) + profile.more_calls(golden, profiles)
+
+
 def test_system_calls(profiles):
     check(profile.more_system_calls(profile.load_golden(), profiles))
 
@@ -36,10 +41,10 @@ def test_instructions(profiles):
     differs = profile.same_signature(golden, measure.signature(PROGRAM, profiles))
     if differs:
         pytest.skip(f"instructions cannot be compared; {differs}")
-    findings = profile.more_instructions(golden, profiles)
+    findings = grown(golden, profiles)
     # What runs once a second may fall into one shape by chance: what grew is measured once more.
     if findings:
-        findings = profile.more_instructions(golden, measure.measure(PROGRAM, [f.split(":")[0] for f in findings]))
+        findings = grown(golden, measure.measure(PROGRAM, sorted({f.split(":")[0] for f in findings})))
     check(findings)
 
 
@@ -49,8 +54,13 @@ def test_what_grew_is_named():
     p.functions.update({"big": 1000, "small": 100})
     p.system_calls = {"writev": 2}
     p.status = 200
+    p.calls["reader", "memcpy"] = 3
     golden = profile.as_golden({"stored": p}, {})
-    assert not profile.more_system_calls(golden, {"stored": p}) and not profile.more_instructions(golden, {"stored": p})
+    assert not profile.more_system_calls(golden, {"stored": p}) and not grown(golden, {"stored": p})
+    p.calls["reader", "memcpy"] = 3.4
+    assert not profile.more_calls(golden, {"stored": p})
+    p.calls["writer", "memcpy"] = 1
+    assert profile.more_calls(golden, {"stored": p}) == ["stored: 4.4 memcpy for a request, were 3: reader 3.4, writer 1.0"]
     p.functions["small"] += 23
     p.system_calls["writev"] += 1
     assert profile.more_instructions(golden, {"stored": p}) == ["stored: 1123 instructions, were 1100 (+2.1 %)\n    small: 123, was 100"]
@@ -76,3 +86,13 @@ def test_the_training_asks_for_every_shape():
     answered = train.train(PROGRAM, 3)
     assert {shape: status for shape, status in answered.items() if status != 200} == {"not-modified": 304, "range": 206}
     assert set(profile.SHAPES) - set(answered) <= {"tls"}
+
+
+def test_the_trend_tells_what_commits_did():
+    def golden(instructions, calls, copies):
+        return {"stored": {"instructions": instructions, "system calls": calls, "calls": {"memcpy": copies}}}
+
+    old = golden(1000, {"writev": 1}, 2)
+    assert trend.change_of({}, old) == ["stored is new: 1000"]
+    assert trend.change_of(old, golden(996, {"writev": 1}, 2)) == []
+    assert trend.change_of(old, golden(900, {"sendto": 1}, 3)) == ["stored 1000 -> 900 (-10.0 %)", "stored: sendto 0 -> 1", "stored: writev 1 -> 0", "stored: memcpy 2 -> 3"]
