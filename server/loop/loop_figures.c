@@ -15,10 +15,12 @@ void loop_figures_turn(brg_loop *loop)
     int bucket;
 
     BRG_ASSERT(loop->ended_n >= loop->full_n && turns > 0);
-    loop->long_turn = 0;
     loop->unmeasured.turns = 0;
     loop->unmeasured.requests = 0;
-    loop->monotonic = clock_monotonic();
+    /* Where none was answered from memory the clock was read when the last request ended. */
+    if (!loop->slow.requests || loop->long_turn || loop->ended_n != loop->full_n)
+        loop->monotonic = clock_monotonic();
+    loop->long_turn = 0;
     us = (uint64_t)(loop->monotonic - loop->turn_began);
     bucket = figures_bucket(us);
     figures_add(&took[BRG_TOOK_TURN].n[bucket], turns);
