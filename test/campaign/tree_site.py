@@ -174,4 +174,8 @@ class Site:
 
     def remove_all(self):
         self.unmount()
+        with open("/proc/self/mountinfo", encoding="utf-8") as f:  # those that were moved with the folder that they are in
+            left = [line.split()[4] for line in f]
+        for path in reversed([p for p in left if p.startswith(self.root + "/")]):
+            subprocess.run(["umount", "-l", path], check=False, capture_output=True)
         shutil.rmtree(self.root, ignore_errors=True)

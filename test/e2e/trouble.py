@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of trouble share: a look into the server, clients that read slowly, a module that misbehaves."""
+import atexit
 import functools
 import json
 import os
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -38,6 +40,7 @@ def compiled(name, *options):
     """modules/NAME.c as a loadable module; the test is skipped where it cannot be made."""
     here = os.path.dirname(os.path.abspath(__file__))
     path = os.path.join(tempfile.mkdtemp(prefix="brigade-module-"), f"{name}.so")
+    atexit.register(shutil.rmtree, os.path.dirname(path), ignore_errors=True)
     os.chmod(os.path.dirname(path), 0o755)
     try:
         flags = subprocess.run(["pkg-config", "--cflags", "apr-1", "apr-util-1"], capture_output=True, text=True)

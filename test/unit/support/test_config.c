@@ -6,6 +6,7 @@
 #include "http_main.h"
 #include "apr_general.h"
 #include "apr_strings.h"
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -14,7 +15,8 @@
 process_rec *test_process;
 char test_messages[65536];
 
-static char *test_dir; /* NULL: not made yet */
+static char test_dir[256];
+static pid_t test_dir_owner; /* 0: it is not there */
 
 int test_config_setup(void **state)
 {
@@ -42,25 +44,26 @@ int test_config_setup(void **state)
     return ap_setup_prelinked_modules(test_process) != NULL;
 }
 
-static void test_dir_remove(apr_pool_t *p)
+/* By the process that made it; those that it forked may end before. */
+static void test_dir_remove(void)
 {
-    apr_dir_t *dir;
-    apr_finfo_t e;
+    DIR *dir = test_dir_owner == getpid() ? opendir(test_dir) : NULL;
+    const struct dirent *e;
 
-    if (!test_dir || apr_dir_open(&dir, test_dir, p) != APR_SUCCESS)
+    if (!dir)
         return;
-    while (apr_dir_read(&e, APR_FINFO_NAME | APR_FINFO_TYPE, dir) == APR_SUCCESS) {
-        if (strcmp(e.name, ".") && strcmp(e.name, ".."))
-            remove(apr_pstrcat(p, test_dir, "/", e.name, NULL));
-    }
-    apr_dir_close(dir);
+    while ((e = readdir(dir)) != NULL)
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+            unlinkat(dirfd(dir), e->d_name, 0);
+    closedir(dir);
     rmdir(test_dir);
+    test_dir_owner = 0;
 }
 
 int test_config_teardown(void **state)
 {
     conf_generation_clear(test_process);
-    test_dir_remove(test_process->pool);
+    test_dir_remove();
     apr_pool_destroy(test_process->pool);
     return 0;
 }
@@ -106,13 +109,14 @@ int test_config_read(const char *text)
 
 const char *test_config_dir(void)
 {
-    if (!test_dir) {
+    if (!test_dir_owner) {
         const char *tmp = NULL;
 
         apr_temp_dir_get(&tmp, test_process->pool);
-        test_dir = apr_pstrcat(test_process->pool, tmp ? tmp : ".", "/brigade-XXXXXX", NULL);
-        if (!mkdtemp(test_dir))
+        apr_snprintf(test_dir, sizeof test_dir, "%s/brigade-XXXXXX", tmp ? tmp : ".");
+        if (!mkdtemp(test_dir) || atexit(test_dir_remove)) /* fuzz targets have no teardown */
             abort();
+        test_dir_owner = getpid();
     }
     return apr_pstrcat(test_process->pool, test_dir, "/", NULL);
 }
