@@ -245,6 +245,7 @@ static void try_serve(process_rec *process, apr_pool_t *p)
     loops_config conf = {.server = ap_server_conf,
                          .services = &services,
                          .n_loops = 1,
+                         .cache_bytes = mpm_cache_bytes(),
                          .listeners = of_loop,
                          .n_workers = mpm_settings.prefork ? 0 : TRY_WORKERS,
                          .queue_most = TRY_ROUNDS,

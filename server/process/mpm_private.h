@@ -80,6 +80,10 @@ const char *mpm_name(void);
  * at least 1. */
 int mpm_loops(void);
 
+/** Bytes that the response cache of one loop may take where FileCacheSize is not set: its part of a
+ * sixteenth of the memory that may be used (memory_limit.h), between 64 MiB and 1 GiB. Opens files. */
+size_t mpm_cache_bytes(void);
+
 /** Set while the process model is (one of AP_MPMQ_STARTING, RUNNING, STOPPING). */
 extern _Atomic int mpm_state;
 

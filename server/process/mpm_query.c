@@ -2,6 +2,7 @@
 /* What ap_mpm_query() answers. Modules size their tables by it, so the figures are upper bounds. */
 #include "mpm_private.h"
 #include "brigade/assert.h"
+#include "memory_limit.h"
 
 #include "ap_mpm.h"
 #include "http_config.h"
@@ -9,6 +10,10 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <unistd.h>
+
+#define CACHE_PART 16 /* one part of so many of the memory is for response caches */
+#define CACHE_LEAST ((size_t)64 << 20)
+#define CACHE_MOST ((size_t)1 << 30)
 
 mpm_conf mpm_settings = {
     .processes = 1, .threads = MPM_DEFAULT_THREADS}; /* mpm_event, until a configuration is read */
@@ -35,6 +40,14 @@ int mpm_loops(void)
     if (n > MPM_MAX_LOOPS)
         n = MPM_MAX_LOOPS;
     return n > 0 ? n : 1;
+}
+
+size_t mpm_cache_bytes(void)
+{
+    const uint64_t loops = (uint64_t)mpm_loops() * (uint64_t)mpm_processes_most();
+    const uint64_t share = memory_limit("") / CACHE_PART / (loops ? loops : 1);
+
+    return share < CACHE_LEAST ? CACHE_LEAST : share > CACHE_MOST ? CACHE_MOST : (size_t)share;
 }
 
 /* All threads that may run a module's code in one process. */

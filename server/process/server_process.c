@@ -24,7 +24,6 @@
 #include "filter_statistics.h"
 #include "listen_private.h"
 #include "loops.h"
-#include "memory_limit.h"
 #include "scores.h"
 #include "thread_self.h"
 
@@ -50,10 +49,6 @@ MPM_USE_LOG_MODULE;
 #define PROCESS_JOIN_US (500 * 1000) /* for loops that are to drop everything */
 #define PROCESS_LOOK_MS 1000         /* how often counters are looked at */
 #define PROCESS_IDLE_MS 2000         /* how often memory of idle threads is looked for */
-#define PROCESS_CACHE_PART \
-    16 /* one part of so many of the memory that may be used is for response caches */
-#define PROCESS_CACHE_LEAST ((size_t)64 << 20)
-#define PROCESS_CACHE_MOST ((size_t)1 << 30)
 
 typedef enum { ORDER_NONE, ORDER_GRACEFUL, ORDER_TERMINATE } process_order;
 
@@ -100,17 +95,6 @@ static void process_share_descriptors(loops_config *conf)
     conf->max_connections = most > 0 ? most : 1;
     conf->max_files = all / 4;
     BRG_ASSERT(conf->max_files >= 0);
-}
-
-/* What the response cache of a loop may take, if nobody says: a small part of what is there, for all loops together. */
-static void process_share_memory(loops_config *conf)
-{
-    const uint64_t loops = (uint64_t)conf->n_loops * (uint64_t)mpm_processes_most();
-    const uint64_t share = memory_limit("") / PROCESS_CACHE_PART / (loops ? loops : 1);
-
-    conf->cache_bytes = share < PROCESS_CACHE_LEAST  ? PROCESS_CACHE_LEAST
-                        : share > PROCESS_CACHE_MOST ? PROCESS_CACHE_MOST
-                                                     : (size_t)share;
 }
 
 static void process_fail(const server_process *sp, const char *what, apr_status_t rv, int code)
@@ -275,6 +259,7 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
         .server = sp->s,
         .services = &server_process_services,
         .n_loops = mpm_loops(),
+        .cache_bytes = mpm_cache_bytes(),
         .n_workers = mpm_settings.threads,
         .queue_most = mpm_settings.queue,
         .queue_us = apr_time_from_sec(mpm_settings.queue_seconds),
@@ -297,7 +282,6 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
     apr_pool_tag(sp->pool, "pchild");
     conf.listeners = listen_for_process(sp->pool, mpm_settings.prefork ? 0 : index, sp->fd < 0);
     process_share_descriptors(&conf);
-    process_share_memory(&conf);
     if ((sp->signal_fd = process_signals()) < 0)
         process_fail(sp, "signalfd", errno, APEXIT_CHILDFATAL);
     conf.order_fds[0] = sp->signal_fd;
