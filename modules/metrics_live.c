@@ -118,12 +118,13 @@ static void live_sample(request_rec *r, const brg_sample *s)
 /* @return the number of the next sample */
 static uint64_t live_samples(request_rec *r, uint64_t from)
 {
+    const uint64_t taken = brg_figures_samples();
     brg_sample *s = apr_palloc(r->pool, sizeof *s);
     const char *comma = "";
     int found;
 
-    if (brg_figures_sample(from, s) < 0 && (!from || brg_figures_sample(from - 1, s) < 0))
-        from = 0; /* another server's number, or none yet */
+    if (from > taken || from + BRG_SAMPLES < taken) /* another server's number, or an old one */
+        from = taken > BRG_SAMPLES ? taken - BRG_SAMPLES : 0;
     for (; (found = brg_figures_sample(from, s)) >= 0; from++) {
         if (!found)
             continue;

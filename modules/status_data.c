@@ -33,14 +33,15 @@ int status_worker_get(const status_process *process, int thread, worker_score *o
     return out->access_count != 0 || (out->status != SERVER_READY && out->status != SERVER_DEAD);
 }
 
-static void status_look_at_process(status_snapshot *snap, status_process *process, char *letters)
+static void status_look_at_process(status_snapshot *snap, status_process *process,
+                                   apr_array_header_t *letters)
 {
     double tick = (double)sysconf(_SC_CLK_TCK);
     worker_score ws;
 
     for (int i = 0; i < process->base.threads_n; i++) {
         ap_copy_scoreboard_worker(&ws, process->base.slot, i);
-        letters[i] = brg_status_letter(ws.status);
+        APR_ARRAY_PUSH(letters, char) = brg_status_letter(ws.status);
         status_count_thread(process, ws.status);
         if (tick > 0)
             status_add_times(snap, &ws, tick);
@@ -52,7 +53,7 @@ static void status_look_at_process(status_snapshot *snap, status_process *proces
 
 int status_snapshot_take(request_rec *r, status_snapshot *snap)
 {
-    const char *letters = "";
+    apr_array_header_t *letters = apr_array_make(r->pool, 64, 1);
     status_process process;
     int found;
 
@@ -66,17 +67,14 @@ int status_snapshot_take(request_rec *r, status_snapshot *snap)
     ap_get_loadavg(&snap->load);
     memset(&process, 0, sizeof(process));
     for (int slot = 0; (found = brg_status_process_get(slot, &process.base)) >= 0; slot++) {
-        char *text;
-
         if (!found)
             continue;
         process.busy_n = process.graceful_n = process.idle_n = 0;
-        text = apr_pcalloc(r->pool, (apr_size_t)process.base.threads_n + 1);
-        status_look_at_process(snap, &process, text);
-        letters = apr_pstrcat(r->pool, letters, text, NULL);
+        status_look_at_process(snap, &process, letters);
         APR_ARRAY_PUSH(snap->processes, status_process) = process;
     }
-    snap->letters = letters;
+    APR_ARRAY_PUSH(letters, char) = '\0';
+    snap->letters = letters->elts;
     return 0;
 }
 

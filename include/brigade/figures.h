@@ -224,6 +224,9 @@ typedef struct brg_sample {
  */
 BRG_DECLARE(int) brg_figures_sample(uint64_t n, brg_sample *out);
 
+/** How many samples were taken since the server started: the number of the next. Threads: any. */
+BRG_DECLARE(uint64_t) brg_figures_samples(void);
+
 #define BRG_TARGET 112 /**< bytes of a target's name, NUL included */
 #define BRG_TARGETS 24 /**< busiest and slowest targets that are kept */
 
@@ -233,9 +236,10 @@ typedef struct brg_target {
     uint64_t hash;         /**< of it */
     uint64_t
         count;     /**< about how many requests lately; half of them are forgotten in ten minutes */
-    apr_time_t at; /**< slowest: when it ended */
-    uint64_t us;   /**< slowest: how long it took, microseconds */
-    int status;    /**< slowest */
+    apr_time_t at; /**< slowest: when it ended, by the date */
+    apr_time_t monotonic; /**< slowest: when it ended, by a clock that nobody sets */
+    uint64_t us;          /**< slowest: how long it took, microseconds */
+    int status;           /**< slowest */
 } brg_target;
 
 /** The slowest requests of the last hour that took the full way, in no order. @return how many */

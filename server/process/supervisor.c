@@ -89,7 +89,7 @@ static int sup_scoreboard(server_rec *s)
     if (ap_run_pre_mpm(s->process->pool, SB_SHARED) != OK)
         return -1;
     ap_scoreboard_image->global->running_generation = mpm_generation;
-    figures_name_hosts(s);
+    figures_name_hosts(s, mpm_generation);
     return 0;
 }
 

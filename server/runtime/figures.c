@@ -24,6 +24,7 @@ typedef struct figures_global {
     _Alignas(FIGURES_LINE) brg_figures ended; /* counters of ended processes */
     _Atomic int hosts_n;                      /* in use, that of others included */
     char host[BRG_FIGURE_HOSTS][BRG_FIGURE_HOST];
+    int host_used[BRG_FIGURE_HOSTS]; /* the last generation that had it; the supervisor's alone */
 } figures_global;
 
 static const brg_figure figures_table[BRG_FIGURES_N] = {
@@ -187,6 +188,12 @@ loop_figures *figures_of_loop(int slot, int loop)
     return &figures_loops[(size_t)slot * (size_t)figures_loops_n + (size_t)loop];
 }
 
+static void counters_add(uint64_t *to, const uint64_t *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+}
+
 /* ---- virtual hosts ---- */
 
 static void host_name(char *out, const server_rec *s)
@@ -200,20 +207,50 @@ static void host_name(char *out, const server_rec *s)
         snprintf(out, BRG_FIGURE_HOST, "%s", s->server_hostname ? s->server_hostname : "");
 }
 
-/* @return its place; 0: there is none left */
-static int host_place(const char *name)
+/* Of the processes that there are, and of those that are to come: later places may be counted in. */
+static int oldest_generation(int coming)
 {
-    int n = atomic_load(&figures_all->hosts_n);
+    int oldest = coming;
+
+    for (int slot = 0; slot < figures_processes; slot++) {
+        const process_score *ps = ap_get_scoreboard_process(slot);
+
+        if (ps && ps->pid && ps->generation < oldest)
+            oldest = ps->generation;
+    }
+    return oldest;
+}
+
+/* The place of a host that no process knows any more; what it counted goes to those that are not told apart.
+ * @return 0: all are in use */
+static int host_forget(int oldest)
+{
+    brg_figures *ended = &figures_all->ended;
+
+    for (int i = 1; i < BRG_FIGURE_HOSTS; i++) {
+        if (figures_all->host_used[i] >= oldest)
+            continue;
+        counters_add(ended->requests[0][0], ended->requests[i][0], BRG_PROTOCOLS_N * BRG_CLASSES_N);
+        memset(ended->requests[i], 0, sizeof ended->requests[i]);
+        return i;
+    }
+    return 0;
+}
+
+/* @return its place; 0: there is none left */
+static int host_place(const char *name, int oldest)
+{
+    int n = atomic_load(&figures_all->hosts_n), place = 1;
 
     BRG_ASSERT(n >= 1 && n <= BRG_FIGURE_HOSTS);
-    for (int i = 1; i < n; i++)
-        if (!strcmp(figures_all->host[i], name))
-            return i;
-    if (n >= BRG_FIGURE_HOSTS)
+    while (place < n && strcmp(figures_all->host[place], name) != 0)
+        place++;
+    if (place == BRG_FIGURE_HOSTS && !(place = host_forget(oldest)))
         return 0;
-    memcpy(figures_all->host[n], name, BRG_FIGURE_HOST);
-    atomic_store(&figures_all->hosts_n, n + 1); /* the name stands before it is read */
-    return n;
+    memcpy(figures_all->host[place], name, BRG_FIGURE_HOST);
+    if (place == n)
+        atomic_store(&figures_all->hosts_n, n + 1); /* the name stands before it is read */
+    return place;
 }
 
 static apr_status_t hosts_forget(void *unused)
@@ -222,13 +259,15 @@ static apr_status_t hosts_forget(void *unused)
     return APR_SUCCESS;
 }
 
-void figures_name_hosts(server_rec *main_server)
+void figures_name_hosts(server_rec *main_server, int generation)
 {
     apr_pool_t *p = main_server->process->pconf;
+    int oldest;
 
     BRG_ASSERT(!main_server->is_virtual);
     if (!figures_all)
         return;
+    oldest = oldest_generation(generation);
     figures_hosts = apr_hash_make(p);
     apr_pool_cleanup_register(p, NULL, hosts_forget, apr_pool_cleanup_null);
     for (server_rec *s = main_server; s; s = s->next) {
@@ -238,7 +277,8 @@ void figures_name_hosts(server_rec *main_server)
 
         host_name(name, s);
         *key = s;
-        *place = host_place(name);
+        *place = host_place(name, oldest);
+        figures_all->host_used[*place] = generation;
         apr_hash_set(figures_hosts, key, sizeof *key, place);
     }
 }
@@ -266,12 +306,6 @@ BRG_DECLARE(const char *) brg_figure_host(int n)
 /* ---- adding up ---- */
 
 #define FIGURES_HISTOGRAM (sizeof(brg_histogram) / sizeof(uint64_t))
-
-static void counters_add(uint64_t *to, const uint64_t *from, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
-}
 
 static void values_add(uint64_t *to, const uint64_t *from, int is_alive, int counts)
 {

@@ -80,8 +80,9 @@ uint64_t figures_duration_ended_us(void);
 /** The number of a virtual host; 0: it is not told apart. Threads: any. */
 int figures_host(const server_rec *s);
 
-/** The virtual hosts of this configuration get their numbers; those that had one keep it. Supervisor only. */
-void figures_name_hosts(server_rec *main_server);
+/** The virtual hosts of the configuration @a generation get their numbers; those that had one keep it. Where all are taken,
+ * one that no living process has goes, and counts with those that are not told apart. Supervisor only. */
+void figures_name_hosts(server_rec *main_server, int generation);
 
 /** Once a second, by any loop: take a sample if one is due (figures_history.c). @param now  microseconds of clock_monotonic() */
 void figures_sample(apr_time_t now);

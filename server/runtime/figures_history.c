@@ -65,9 +65,14 @@ void figures_sample(apr_time_t now)
     free(f);
 }
 
+BRG_DECLARE(uint64_t) brg_figures_samples(void)
+{
+    return history ? atomic_load(&history->n) : 0;
+}
+
 BRG_DECLARE(int) brg_figures_sample(uint64_t n, brg_sample *out)
 {
-    uint64_t taken = history ? atomic_load(&history->n) : 0;
+    uint64_t taken = brg_figures_samples();
 
     if (n >= taken)
         return -1;

@@ -135,6 +135,12 @@ static int busy_least(const target_table *t)
     return at;
 }
 
+/* Clients choose names and can make two of one hash. */
+static int is_same(const brg_target *a, const brg_target *b)
+{
+    return a->hash == b->hash && !strncmp(a->name, b->name, sizeof a->name);
+}
+
 static void busy_put(target_table *t, const brg_target *one)
 {
     int at = 0;
@@ -142,7 +148,7 @@ static void busy_put(target_table *t, const brg_target *one)
     BRG_ASSERT(one->count > 0 && memchr(one->name, '\0', sizeof one->name));
     if (!table_take(t))
         return;
-    while (at < t->n && t->target[at].hash != one->hash)
+    while (at < t->n && !is_same(&t->target[at], one))
         at++;
     if (at >= t->n && at < BRG_TARGETS) {
         t->target[at] = *one;
@@ -185,6 +191,7 @@ void figures_target_ended(const char *host, const char *path, const figures_ende
         return;
     target_name(&one, host, strlen(host), path, strlen(path));
     one.at = apr_time_now();
+    one.monotonic = clock_monotonic();
     one.us = request->us;
     one.status = request->status;
     slow_put(&targets->slow, &one);
@@ -192,14 +199,14 @@ void figures_target_ended(const char *host, const char *path, const figures_ende
 
 void figures_targets_age(void)
 {
-    const apr_time_t since = apr_time_now() - TARGETS_HOUR_US;
+    const apr_time_t since = clock_monotonic() - TARGETS_HOUR_US;
     int kept = 0;
 
     if (targets && table_take(&targets->slow)) {
         target_table *t = &targets->slow;
 
         for (int i = 0; i < t->n; i++)
-            if (t->target[i].at >= since)
+            if (t->target[i].monotonic >= since)
                 t->target[kept++] = t->target[i];
         t->n = kept;
         slow_set_floor(t);

@@ -25,7 +25,7 @@ APLOG_USE_MODULE(ssl);
 typedef struct session_place {
     _Atomic uint32_t taken; /* 0, or since when, in seconds of the monotonic clock */
     uint32_t len;           /* of der; 0 = free */
-    int64_t until;          /* seconds since the epoch */
+    int64_t until;          /* seconds of the monotonic clock */
     uint8_t id_len;
     unsigned char id[SSL_MAX_SSL_SESSION_ID_LENGTH];
     unsigned char der[SESSION_DER];
@@ -36,11 +36,12 @@ static struct {
     size_t places; /* a multiple of SESSION_WAYS */
 } sessions;
 
-static int64_t session_seconds(clockid_t clock)
+/* Monotonic: a date that is set makes no session last. */
+static int64_t session_seconds(void)
 {
     struct timespec t;
 
-    clock_gettime(clock, &t);
+    clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec;
 }
 
@@ -48,7 +49,7 @@ static int64_t session_seconds(clockid_t clock)
 
 static int place_take(session_place *s)
 {
-    uint32_t now = (uint32_t)session_seconds(CLOCK_MONOTONIC) + 1, held = atomic_load(&s->taken);
+    uint32_t now = (uint32_t)session_seconds() + 1, held = atomic_load(&s->taken);
 
     if (held && now - held < SESSION_STUCK_SECONDS)
         return -1;
@@ -119,8 +120,7 @@ static int session_new(SSL *ssl, SSL_SESSION *session)
     if (!id_len || len <= 0 || (size_t)len > sizeof der)
         return 0;
     i2d_SSL_SESSION(session, &at);
-    session_put(id, id_len, der, (size_t)len,
-                session_seconds(CLOCK_REALTIME) + SSL_SESSION_get_timeout(session));
+    session_put(id, id_len, der, (size_t)len, session_seconds() + SSL_SESSION_get_timeout(session));
     OPENSSL_cleanse(der, (size_t)len);
     return 0; /* no reference is kept */
 }
@@ -134,7 +134,7 @@ static size_t session_copy(const unsigned char *id, unsigned id_len, unsigned ch
 
         if (place_take(s))
             continue;
-        if (place_is(s, id, id_len) && s->until > session_seconds(CLOCK_REALTIME)) {
+        if (place_is(s, id, id_len) && s->until > session_seconds()) {
             len = s->len;
             memcpy(der, s->der, len);
         }

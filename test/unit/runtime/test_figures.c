@@ -11,6 +11,7 @@
 #include "brigade/status.h"
 
 #include <apr_general.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -80,8 +81,7 @@ static void test_families_stand_together(void **state)
 static void count_some(int slot)
 {
     loop_figures *f = figures_of_loop(slot, 1);
-    const figures_ended one = {
-        .host = 0, .protocol = BRG_PROTOCOL_H2_TLS, .status = 404, .us = 30};
+    const figures_ended one = {.host = 0, .protocol = BRG_PROTOCOL_H2_TLS, .status = 404, .us = 30};
 
     figures_request(f, 1, &one);
     figures_request(f, 0, &one);
@@ -133,6 +133,59 @@ static void test_totals_over_restarts(void **state)
     assert_int_equal(sum.took[BRG_TOOK_FULL].sum_us, 0);
 }
 
+static int is_named(const char *name)
+{
+    const char *had;
+
+    for (int i = 1; (had = brg_figure_host(i)); i++)
+        if (!strcmp(had, name))
+            return i;
+    return 0;
+}
+
+/* One virtual host beside the main one, which has no name. */
+static int place_of(char *name, int generation)
+{
+    process_rec process = {.pool = pool, .pconf = pool};
+    server_rec *main_server = apr_pcalloc(pool, sizeof *main_server);
+    server_rec *virtual = apr_pcalloc(pool, sizeof *virtual);
+
+    main_server->process = virtual->process = &process;
+    main_server->next = virtual;
+    virtual->is_virtual = 1;
+    virtual->server_hostname = name;
+    figures_name_hosts(main_server, generation);
+    return figures_host(virtual);
+}
+
+static void test_hosts_that_are_gone_make_room(void **state)
+{
+    const figures_ended one = {.host = 1, .status = 200};
+    char name[16], first[16] = "h0", late[16] = "late", later[16] = "later";
+    brg_figures sum;
+
+    (void)state;
+    scoreboard_slot_start(0, getpid(), 0);
+    for (int i = 0; i < BRG_FIGURE_HOSTS - 2; i++) {
+        snprintf(name, sizeof name, "h%d", i);
+        assert_int_equal(place_of(name, i), i + 2); /* 1: the main one */
+    }
+    figures_request(figures_of_loop(0, 0), 1, &(figures_ended){.host = 2, .status = 200});
+    assert_int_equal(place_of(late, 70), 0); /* a process that knows them all lives */
+    scoreboard_slot_end(0);
+    scoreboard_slot_start(0, getpid(), 70);
+    figures_request(figures_of_loop(0, 0), 1, &one);
+    assert_int_equal(place_of(late, 71), 2);
+    assert_true(is_named("late") && !is_named("h0") && is_named("h1"));
+    assert_int_equal(place_of(late, 72), 2);
+    assert_int_equal(place_of(later, 73), 3);
+    assert_int_equal(place_of(first, 74), 4);
+    assert_int_equal(brg_figures_sum(&sum), 0);
+    assert_int_equal(sum.requests[0][0][1], 1);
+    assert_int_equal(sum.requests[1][0][1], 1);
+    assert_int_equal(sum.requests[2][0][1], 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +193,7 @@ int main(void)
         cmocka_unit_test(test_families_stand_together),
         cmocka_unit_test_setup_teardown(test_what_stays_of_a_process, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_totals_over_restarts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_hosts_that_are_gone_make_room, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
