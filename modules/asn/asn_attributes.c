@@ -50,15 +50,11 @@ static void image_make(image *m, const brg_asn_attributes *a)
     image_add(m, a->large, large * 12);
 }
 
-static uint32_t image_hash(const image *m)
+static uint32_t image_hash(const brg_asn_writer *w, const image *m)
 {
-    uint64_t h = 0x9e3779b97f4a7c15ull;
+    const size_t bytes = (m->count - ATTR_ORIGIN) * sizeof *m->words;
 
-    for (size_t i = ATTR_ORIGIN; i < m->count; i++) {
-        h = (h ^ m->words[i]) * 0xff51afd7ed558ccdull;
-        h ^= h >> 32;
-    }
-    return (uint32_t)h;
+    return (uint32_t)apr_siphash(m->words + ATTR_ORIGIN, bytes, w->key, 1, 3);
 }
 
 static size_t words_of(uint32_t counts)
@@ -131,7 +127,7 @@ apr_status_t brg_asn_attributes_hold(brg_asn_writer *w, const brg_asn_attributes
     if (w->interned_count >= w->interned_size - w->interned_size / 4 && !grow(w))
         return APR_ENOMEM;
     image_make(&m, a);
-    m.words[ATTR_HASH] = image_hash(&m);
+    m.words[ATTR_HASH] = image_hash(w, &m);
     at = find(w, &m);
     if ((*ref = *at)) {
         asn_attributes_hold_again(w, *ref);

@@ -51,7 +51,7 @@ static void feed_up(void *data, const bgp_open *peer)
 {
     asn_feed *f = data;
 
-    f->complete = 0;
+    f->complete = f->deaf = 0;
     f->ended = 0;
     f->quiet = bgp_now() + FEED_QUIET * SECOND;
     f->faulty = atomic_load(&f->figures->faulty);
@@ -105,6 +105,17 @@ static void feed_down(void *data, const char *why)
                      "ASTable bgp %s: %s: %s; %u routes are kept", conf_of(f)->name,
                      was_up ? "session ended" : "no session", why, routes_of(f));
     apr_cpystrn(last, why, sizeof f->figures->trouble);
+}
+
+/* A peer that begins anew while its last session is up. */
+static void feed_deaf(void *data, const char *why)
+{
+    asn_feed *f = data;
+
+    if (!f->deaf)
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, ap_server_conf,
+                     "ASTable bgp %s: a connection cannot be accepted: %s", conf_of(f)->name, why);
+    f->deaf = 1;
 }
 
 /* ---- routes ---- */
@@ -195,7 +206,7 @@ static int feed_update(void *data, const bgp_update *u, bgp_fault *fault)
     return 1;
 }
 
-static const bgp_owner feed_owner = {feed_up, feed_update, feed_down};
+static const bgp_owner feed_owner = {feed_up, feed_update, feed_down, feed_deaf};
 
 /* ---- the collector's calls ---- */
 

@@ -22,6 +22,7 @@ typedef struct asn_feed {
     int rib;
     int fresh;      /**< the session fills a new set */
     int complete;   /**< the peer sent all that it has */
+    int deaf;       /**< that a connection could not be accepted was told in this session */
     int touched;    /**< updates came since the last look at the clock */
     unsigned ended; /**< families of which End-of-RIB came */
     int64_t quiet;  /**< when what came counts as all; BGP_NEVER: no session */

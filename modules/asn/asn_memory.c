@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "apr_general.h"
 #include "brigade/assert.h"
 #include "asn_private.h"
 
@@ -132,6 +133,10 @@ brg_asn_writer *brg_asn_writer_begin(brg_asn_table *table)
 
     if (!w)
         return NULL;
+    if (apr_generate_random_bytes(w->key, sizeof w->key) != APR_SUCCESS) {
+        free(w);
+        return NULL;
+    }
     w->table = table;
     asn_put(&table->used, 0);
     for (int i = 0; i < ASN_TABLE_RIBS; i++) {

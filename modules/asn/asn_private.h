@@ -11,6 +11,7 @@
  * also sees that the count of retired blocks went on.
  */
 #include <stdatomic.h>
+#include "apr_siphash.h"
 #include "asn_table.h"
 
 #define ASN_UNIT 8
@@ -94,7 +95,8 @@ struct brg_asn_writer {
     uint32_t free[BLOCK_KINDS][BLOCK_CLASSES];
     asn_retired kept[ASN_TABLE_KEPT];
     uint64_t retired;
-    uint32_t *interned; /* attributes by hash: open addressing, a power of two */
+    unsigned char key[APR_SIPHASH_KSIZE]; /* of the hash of attributes: peers choose these */
+    uint32_t *interned;                   /* attributes by hash: open addressing, a power of two */
     size_t interned_size, interned_count;
     asn_view *fresh[ASN_TABLE_RIBS]; /* between begin and commit */
 };

@@ -112,7 +112,7 @@ size_t brg_asn_table_bytes(const brg_asn_table *table);
 
 /**
  * Become the writer: the table is emptied (also of what a writer left that died half-way), no rib is ready. No other
- * writer may be alive. Never fails but for lack of memory: NULL.
+ * writer may be alive. NULL: no memory, or no random bytes.
  */
 brg_asn_writer *brg_asn_writer_begin(brg_asn_table *table);
 

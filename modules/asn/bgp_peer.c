@@ -10,6 +10,7 @@
 
 #define READS 16 /* at a time: the others have their turn */
 #define TTL 255
+#define DEAF_US 1000000
 
 int64_t bgp_now(void)
 {
@@ -23,6 +24,7 @@ void bgp_peer_begin(bgp_peer *p, const bgp_conf *conf, const bgp_owner *owner, v
 {
     bgp_session_begin(&p->session, conf, owner, data, bgp_now());
     p->fd = p->listener = -1;
+    p->deaf = 0;
 }
 
 /* ---- sockets ---- */
@@ -160,15 +162,20 @@ static void refuse(int fd)
     close(fd);
 }
 
-/* Without descriptors or memory poll() would tell of the one who waits again and again: the next session listens anew. */
+/* Without descriptors or memory poll() would tell of the one who waits again and again: the next session listens anew, one
+ * that there is goes on. */
 static void not_accepted(bgp_peer *p, int error)
 {
     if (error == EAGAIN || error == EINTR || error == ECONNABORTED)
         return;
+    if (p->session.state != BGP_ACTIVE) {
+        p->deaf = bgp_now() + DEAF_US;
+        p->session.owner->deaf(p->session.data, strerror(error));
+        return;
+    }
     close(p->listener);
     p->listener = -1;
-    if (p->session.state == BGP_ACTIVE)
-        peer_close(p, strerror(error));
+    peer_close(p, strerror(error));
 }
 
 static void peer_accept(bgp_peer *p)
@@ -244,7 +251,7 @@ int bgp_peer_polls(const bgp_peer *p, struct pollfd polls[BGP_POLLS])
     const bgp_session *s = &p->session;
     int n = 0;
 
-    if (p->listener >= 0)
+    if (p->listener >= 0 && bgp_now() >= p->deaf)
         polls[n++] = (struct pollfd){.fd = p->listener, .events = POLLIN};
     if (p->fd >= 0)
         polls[n++] =

@@ -14,6 +14,7 @@
 typedef struct bgp_peer {
     bgp_session session;
     int fd, listener; /**< -1: none */
+    int64_t deaf;     /**< bgp_now(): nothing is accepted until then */
 } bgp_peer;
 
 /** Microseconds of a clock that is never set. */

@@ -58,6 +58,8 @@ typedef struct bgp_owner {
     int (*update)(void *data, const bgp_update *update, bgp_fault *fault);
     /** The session, or the attempt at one, ended. @param why  for the log; lives during the call */
     void (*down)(void *data, const char *why);
+    /** Whoever connects is not heard for a moment. @param why  as above */
+    void (*deaf)(void *data, const char *why);
 } bgp_owner;
 
 struct bgp_session {

@@ -231,6 +231,21 @@ def test_a_collector_that_cannot_accept_listens_again(serve, tmp_path):
     assert collectors(server) == [pid]
 
 
+def test_a_collector_that_cannot_accept_while_a_session_is_up_hears_the_next(serve, tmp_path):
+    """It says so, and the router that begins anew meanwhile is answered a second later."""
+    faults, port = Faults(str(tmp_path / "faults")), free_port()
+    server = Site(serve, faults, LISTENS.format(port=port)).server.start()
+    pid = wait_until(lambda: collectors(server), "the collector")[0]
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as s:
+        Session(s, PEER, opening(PEER))
+        with faults.armed("accept", "socket", errno.EMFILE, 1, FOREVER, pid=pid), socket.create_connection(("127.0.0.1", port)):
+            server.wait_for_log("a connection cannot be accepted: Too many open files")
+            assert faults.hits < 20
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as late:
+            assert late.recv(1)
+    assert collectors(server) == [pid]
+
+
 def begun(port):
     """Whether a session that the test begins comes to be."""
     try:

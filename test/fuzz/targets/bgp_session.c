@@ -143,7 +143,7 @@ static void step(steps *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const bgp_owner owner = {up, update, down};
+    static const bgp_owner owner = {.up = up, .update = update, .down = down};
     static const bgp_conf conf = {.name = "192.0.2.1",
                                   .self = {.as = 64496, .id = 1, .hold = 90, .families = 3},
                                   .peer_as = 64511,

@@ -41,7 +41,7 @@ static void saw_down(void *data, const char *why)
     strncpy(saw.why, why, sizeof saw.why - 1);
 }
 
-static const bgp_owner owner = {saw_up, saw_update, saw_down};
+static const bgp_owner owner = {.up = saw_up, .update = saw_update, .down = saw_down};
 static const bgp_conf conf = {.name = "192.0.2.1",
                               .self = {.as = 64496, .id = 0x0a000001, .hold = 90, .families = 3},
                               .peer_as = PEER,
