@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a module that was opened brings: directives, hooks, filters, providers. */
 #include "hook_link.h"
+#include "nameless_file.h"
 #include "brigade/assert.h"
 #include "provider.h"
 #include "declarations.h"
@@ -240,7 +241,7 @@ static void kinds_show(void)
 /* Standard output goes to a file while the module registers. */
 static int registered_aloud(module *m, apr_pool_t *p)
 {
-    int told = memfd_create("hooks", 0), saved = dup(STDOUT_FILENO);
+    int told = nameless_file("hooks", 0), saved = dup(STDOUT_FILENO);
 
     fflush(stdout);
     dup2(told, STDOUT_FILENO);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memory_file.h"
+#include "nameless_file.h"
 #include "brigade/assert.h"
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -22,7 +23,7 @@ memory_file *memory_file_create(void)
 
     if (!f)
         return NULL;
-    *f = (memory_file){.fd = memfd_create("brigade-bodies", MFD_CLOEXEC), .refs = 1};
+    *f = (memory_file){.fd = nameless_file("brigade-bodies", MFD_CLOEXEC), .refs = 1};
     if (f->fd >= 0)
         return f;
     free(f);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "handover.h"
+#include "nameless_file.h"
 #include "supervisor_private.h"
 #include "brigade/assert.h"
 #include "kept_memory.h"
@@ -184,7 +185,7 @@ static int next_make(const char *variable)
 int handover_give(const char *program, int back, char ***environment)
 {
     static char variable[sizeof HANDOVER_VARIABLE + 16];
-    int fd = memfd_create("handover", 0);
+    int fd = nameless_file("handover", 0);
 
     apr_snprintf(variable, sizeof variable, HANDOVER_VARIABLE "=%d", fd);
     if (fd < 0 || give_write(fd, program, back) || lseek(fd, 0, SEEK_SET) || next_make(variable)) {

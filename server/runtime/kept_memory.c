@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kept_memory.h"
+#include "nameless_file.h"
 #include "brigade/assert.h"
 
 #include <fcntl.h>
@@ -65,7 +66,7 @@ static int kept_open(const char *name, size_t bytes)
         return k->fd;
     if (k)
         kept_drop(k);
-    fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    fd = nameless_file(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return -1;
     /* Whoever could make it shorter could end all processes that use it. */

@@ -8,6 +8,7 @@
  * checks the version before and after, and a digest; if one of them does not fit, it comes again with
  * the next handshake. What was replaced is taken out of the file at once. */
 #include "tls_certificate_private.h"
+#include "nameless_file.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include <errno.h>
@@ -65,7 +66,7 @@ int tls_store_begin(apr_pool_t *p, int n)
     BRG_ASSERT(n > 0);
     st->n = n;
     st->owner = getpid();
-    st->fd = memfd_create("brigade-tls", MFD_CLOEXEC);
+    st->fd = nameless_file("brigade-tls", MFD_CLOEXEC);
     apr_pool_cleanup_register(p, st, store_end, apr_pool_cleanup_null);
     if (st->fd < 0)
         return -1;
