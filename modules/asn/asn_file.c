@@ -170,7 +170,7 @@ static const char *add_network(void *data, const brg_asn_prefix *prefix, uint32_
 
 static const char *read_networks(reading *r, FILE *f)
 {
-    return asn_mmdb_read(fileno(f), add_network, r);
+    return asn_mmdb_read(fileno(f), add_network, r, &r->error);
 }
 
 /* ---- all ---- */

@@ -29,12 +29,13 @@ int asn_mmdb_is(int fd)
 
 #if !BRIGADE_HAS_MAXMINDDB
 
-const char *asn_mmdb_read(int fd, asn_mmdb_route *route, void *data)
+const char *asn_mmdb_read(int fd, asn_mmdb_route *route, void *data, int *error)
 {
     return "it is of MaxMind's format, which this program was built without (libmaxminddb)";
 }
 
 #else
+#include <errno.h>
 #include <maxminddb.h>
 #include <stdio.h>
 #include "brigade/assert.h"
@@ -123,7 +124,21 @@ static const char *walk_node(walk *w, uint32_t number, unsigned depth)
     return wrong;
 }
 
-const char *asn_mmdb_read(int fd, asn_mmdb_route *route, void *data)
+/* Which descriptor or memory was missing the library does not tell. */
+static int error_of(int status)
+{
+    switch (status) {
+    case MMDB_FILE_OPEN_ERROR:
+    case MMDB_IO_ERROR:
+        return EIO;
+    case MMDB_OUT_OF_MEMORY_ERROR:
+        return ENOMEM;
+    default:
+        return 0;
+    }
+}
+
+const char *asn_mmdb_read(int fd, asn_mmdb_route *route, void *data, int *error)
 {
     walk w = {.route = route, .data = data};
     char path[64];
@@ -132,8 +147,10 @@ const char *asn_mmdb_read(int fd, asn_mmdb_route *route, void *data)
 
     BRG_ASSERT(fd >= 0);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd); /* the file that was looked at */
-    if ((status = MMDB_open(path, MMDB_MODE_MMAP, &w.db)))
+    if ((status = MMDB_open(path, MMDB_MODE_MMAP, &w.db))) {
+        *error = error_of(status);
         return MMDB_strerror(status);
+    }
     wrong = walk_node(&w, 0, 0);
     MMDB_close(&w.db);
     return wrong;

@@ -16,8 +16,9 @@ int asn_mmdb_is(int fd);
 
 /**
  * All networks with an "autonomous_system_number", in the order of their addresses.
+ * @param error  set to an errno where the system is to blame, and not what the file says
  * @return NULL, or what is wrong
  */
-const char *asn_mmdb_read(int fd, asn_mmdb_route *route, void *data);
+const char *asn_mmdb_read(int fd, asn_mmdb_route *route, void *data, int *error);
 
 #endif

@@ -18,6 +18,7 @@ import pytest
 import fault_table as table
 from bgp_router import END_OF_RIB, Session, opening, update
 from brigade import wait_until
+from mmdb_file import Database
 from fault_control import FOREVER, LIBRARY, SERVER, Faults
 from fault_report import report
 from fault_site import Site
@@ -209,6 +210,29 @@ def test_a_file_that_could_not_be_opened_is_tried_again(serve, tmp_path, router)
         assert not c.work(1) and wait_until(lambda: c.faults.hits > 1, "another try")
     assert c.work(20, begin=False) and not c.wrong
     assert c.server.error_log().count(b"cannot be opened by the user") == 1
+
+
+def test_a_database_that_could_not_be_opened_is_tried_again(serve, tmp_path):
+    """Its library opens the file once more, by itself."""
+    faults = Faults(str(tmp_path / "faults"))
+    server = Site(serve, faults, "ASTable file @ROOT@/htdocs/networks.mmdb\n").server
+    database(server, 64600)
+    server.start()
+    pid = wait_until(lambda: collectors(server), "the collector")[0]
+    wait_until(lambda: b"networks.mmdb" in server.error_log(), "the first one")
+    if b"was built without" in server.error_log():
+        pytest.skip("built without libmaxminddb")
+    with faults.armed("open", "none", errno.EMFILE, 2, FOREVER, pid=pid):
+        database(server, 64601)
+        server.wait_for_log("what was read before stays")
+    wait_until(lambda: server.error_log().count(b"1 routes of IPv4") == 2, "the other one", 20)
+
+
+def database(server, number):
+    content = Database({"203.0.113.0/24": {"autonomous_system_number": number}}).content()
+    with open(server.path("htdocs/new"), "wb") as f:
+        f.write(content)
+    os.rename(server.path("htdocs/new"), server.path("htdocs/networks.mmdb"))
 
 
 def test_a_collector_without_memory_for_a_while_goes_on(serve, tmp_path, router):
