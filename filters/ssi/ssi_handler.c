@@ -15,7 +15,8 @@
 /* The handler is the one for files: by name, or since none is named and the content type stands for it. */
 static int handler_is_for_files(const request_rec *r)
 {
-    if (!r->handler || !strcmp(r->handler, "default-handler"))
+    if (!r->handler || !*r->handler ||
+        !strcmp(r->handler, "default-handler")) /* "": no type, too */
         return 1;
     return strchr(r->handler, '/') && strncmp(r->handler, "application/x-httpd-", 20);
 }

@@ -246,7 +246,7 @@ static int request_serve_file(request_rec *r, int may_stop)
     if (status != OK)
         return status;
     /* What may wait came with an .htaccess file of this request: no one knew of it when the request began. */
-    if (may_stop && conn_on_loop() && !phases_may_run_inline())
+    if (conn_on_loop() && !phases_may_run_inline() && (may_stop || request_lookup_may_fail(r)))
         return request_stop(r, REQUEST_AT_STORAGE);
     status = request_access(r, may_stop);
     return status == OK ? request_type_and_fix(r) : status;

@@ -31,20 +31,23 @@ int getnameinfo(const struct sockaddr *sa, socklen_t len, char *host, socklen_t 
 
 @pytest.mark.only("brigade")
 @pytest.mark.parametrize("rule", ["Require host localhost", "Order deny,allow\nDeny from all\nAllow from localhost"])
-def test_an_access_file_that_asks_for_the_clients_name(serve, tmp_path, rule):
-    """The first request of a process that reads it, too."""
+@pytest.mark.parametrize("target", ["/in/a.txt", "/page.shtml"])
+def test_an_access_file_that_asks_for_the_clients_name(serve, tmp_path, rule, target):
+    """The first request of a process that reads it, too, by itself or as a part of a page."""
     (tmp_path / "names.c").write_text(NAMES)
     so = module_source.compile_file(tmp_path / "names.c", tmp_path / "names.so")
-    server = serve.unstarted("EventLoops 1\nServerProcesses 1\n<Directory @ROOT@/htdocs>\nAllowOverride All\n</Directory>\n",
-                             {"a.txt": "A\n", "in/a.txt": "A\n", "in/.htaccess": rule + "\n"}, env={"LD_PRELOAD": module_source.preloaded(so)})
+    server = serve.unstarted("EventLoops 1\nServerProcesses 1\n<Directory @ROOT@/htdocs>\nAllowOverride All\nOptions +Includes\n"
+                             "AddOutputFilter INCLUDES .shtml\n</Directory>\n",
+                             {"a.txt": "A\n", "in/a.txt": "A\n", "page.shtml": '<!--#include virtual="/in/a.txt" -->', "in/.htaccess": rule + "\n"}, env={"LD_PRELOAD": module_source.preloaded(so)})
     folder = server.path("names")
     os.mkdir(folder)
     os.chmod(folder, 0o777)
+    os.utime(server.path("htdocs/page.shtml"), (1e9, 1e9))  # one that is still being written may not be kept parsed
     server.env["NAMES_FOLDER"] = folder
     server.start()
     try:
         with server.connect() as asking, server.connect(timeout=5) as other:
-            asking.send("GET /in/a.txt HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            asking.send(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n")
             wait_until(lambda: os.path.exists(folder + "/asked"), "a question for a name")
             assert other.request("GET", "/a.txt").body == b"A\n"
             server.write("go", "", base="names")
