@@ -177,6 +177,14 @@ static int fault_matches(const struct fault_control *c, enum fault_call call,
            c->role == fault_role && (!c->pid || c->pid == fault_pid);
 }
 
+static void fault_count(struct fault_control *c, enum fault_call call, enum fault_class class)
+{
+    int of = atomic_load(&c->counted_pid);
+
+    if (!of || of == fault_pid)
+        atomic_fetch_add(&c->counts[fault_role][call][class], 1);
+}
+
 /* What does not block never says so. */
 static int fault_possible(const struct fault_control *c, int fd)
 {
@@ -195,7 +203,7 @@ static struct fault_control *fault_take(enum fault_call call, int fd, const char
     if (!c || fault_inside)
         return NULL;
     class = fault_class_of(fd);
-    atomic_fetch_add(&c->counts[fault_role][call][class], 1);
+    fault_count(c, call, class);
     errno = saved;
     if (!fault_matches(c, call, class) || !fault_possible(c, fd))
         return NULL;

@@ -65,6 +65,7 @@ struct fault_control {
     uint64_t frames_n;
     uint64_t frames[FAULT_FRAMES]; /* offsets in the program's file; 0: in a library */
     char what[160];                /* of the last hit: the path, or what the descriptor refers to */
+    _Atomic int32_t counted_pid;   /* set by the test: whose calls are counted; 0: all of the role */
     _Atomic uint64_t counts[FAULT_ROLES][FAULT_CALLS_N][FAULT_CLASSES_N];
     char call_names[FAULT_CALLS_N][FAULT_NAME];
     char class_names[FAULT_CLASSES_N][FAULT_NAME];

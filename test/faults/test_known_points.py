@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults that went wrong once, tried each time; the sweeps try them by chance or where all is tried."""
 import os
-from errno import EAGAIN, EBADF, ECONNABORTED, EINTR, EIO, EMFILE, ENFILE, ENOBUFS, ENOMEM, ENOSPC, ENOSYS, EPERM, EPROTO
+from errno import EAGAIN, EBADF, ECONNABORTED, EINTR, EIO, EMFILE, ENFILE, ENOBUFS, ENOMEM, ENOSPC, ENOSYS, EPERM, EPROTO, ESPIPE
 
 import pytest
 
@@ -21,6 +21,7 @@ REQUESTS = {
     "cgi": [("read", "pipe", (1, 2, 3, 4, 5, 6), EIO), ("epoll_wait", "none", (3, 4, 5), EBADF)],
     "cgi-long": [("read", "pipe", (2, 25), EIO), ("sendmsg", "socket", 2, ENOMEM)],
     "deflate": [("read", "file", (1, 3, 10, 40), EIO)],
+    "coded": [("read", "file", (1, 2, 3, 4, 5, 6, 7, 8, 9), EIO), ("lseek", "file", (1, 2, 3, 4, 5, 6, 7, 8, 9), ESPIPE)],
     "none": [("write", "other", 1, EAGAIN), ("write", "other", 1, EINTR)],
     "remembered": [("accept", "socket", 1, EPROTO, True), ("accept", "socket", 1, ECONNABORTED, True),
                    ("writev", "socket", 1, ENOBUFS, True), ("epoll_wait", "none", 1, EBADF, True)],
