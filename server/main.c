@@ -93,10 +93,12 @@ static void main_show_settings(process_rec *process, const main_options *options
 
 int main(int argc, const char *const *argv)
 {
-    process_rec *process = main_process_create(argc, argv);
+    process_rec *process;
     main_options options = {0};
     const char *error;
 
+    upgrade_first(argv);
+    process = main_process_create(argc, argv);
     ambient_begin();
     notify_begin();
     listen_given_begin();

@@ -22,6 +22,8 @@
 
 MPM_USE_LOG_MODULE;
 
+#define HANDOVER_BEGIN "brigade-handover %d\nprocess %ld\n"
+
 /* ---- giving ---- */
 
 /* From a signal handler, too: nothing here may take memory from the heap, or write by stdio. */
@@ -123,8 +125,7 @@ static void give_children(void)
 static void give_all(const char *program, int back)
 {
     BRG_ASSERT(program && *program == '/');
-    give("brigade-handover %d\nprocess %ld\nprogram %s\n", HANDOVER_FORMAT, (long)getpid(),
-         program);
+    give(HANDOVER_BEGIN "program %s\n", HANDOVER_FORMAT, (long)getpid(), program);
     if (back >= 0) {
         give("limit %d\n", mpm_reload_seconds);
         give_descriptor(back);
@@ -184,10 +185,10 @@ static int next_make(const char *variable)
 
 int handover_give(const char *program, int back, char ***environment)
 {
-    static char variable[sizeof HANDOVER_VARIABLE + 16];
+    static char variable[sizeof HANDOVER_VARIABLE + 32];
     int fd = nameless_file("handover", 0);
 
-    apr_snprintf(variable, sizeof variable, HANDOVER_VARIABLE "=%d", fd);
+    apr_snprintf(variable, sizeof variable, HANDOVER_VARIABLE "=%d %d", fd, back);
     if (fd < 0 || give_write(fd, program, back) || lseek(fd, 0, SEEK_SET) || next_make(variable)) {
         int error = errno;
 
@@ -213,10 +214,45 @@ void handover_undo(int fd)
 
 /* ---- taking ---- */
 
+#define TAKEN_MOST 65536
+
+static uint8_t taken[TAKEN_MOST / 8]; /* descriptors: handover_return() */
+
 /* 1 for a descriptor that is open; programs that this one starts do not get it. */
 static int take_descriptor(int fd)
 {
-    return fd > STDERR_FILENO && !fcntl(fd, F_SETFD, FD_CLOEXEC);
+    if (fd <= STDERR_FILENO || fcntl(fd, F_SETFD, FD_CLOEXEC))
+        return 0;
+    if (fd < TAKEN_MOST)
+        taken[fd / 8] |= (uint8_t)(1u << fd % 8);
+    return 1;
+}
+
+int handover_left(int *back)
+{
+    char *number = getenv(HANDOVER_VARIABLE), *end, begin[64];
+    int fd, format;
+    ssize_t n;
+    long pid;
+
+    if (!number)
+        return -1;
+    fd = (int)strtol(number, &end, 10);
+    n = pread(fd, begin, sizeof begin - 1, 0);
+    begin[n > 0 ? n : 0] = '\0';
+    if (sscanf(begin, HANDOVER_BEGIN, &format, &pid) != 2 || pid != (long)getpid())
+        return -1;
+    *back = *end == ' ' ? atoi(end + 1) : -1;
+    *end = '\0';
+    return fd;
+}
+
+void handover_return(int fd)
+{
+    lseek(fd, 0, SEEK_SET);
+    for (int i = 0; i < TAKEN_MOST; i++)
+        if (taken[i / 8] & 1u << i % 8)
+            fcntl(i, F_SETFD, 0);
 }
 
 static void take_kept(const char *line)
@@ -319,11 +355,12 @@ static int take_begin(FILE *in)
     int format;
     long pid;
 
-    return fscanf(in, "brigade-handover %d\nprocess %ld\n", &format, &pid) == 2 &&
-           format == HANDOVER_FORMAT && pid == (long)getpid();
+    return fscanf(in, HANDOVER_BEGIN, &format, &pid) == 2 && format == HANDOVER_FORMAT &&
+           pid == (long)getpid();
 }
 
-static void take_lines(FILE *in, handover_state *out)
+/* @return 0: there is no memory for a line */
+static int take_lines(FILE *in, handover_state *out)
 {
     char *line = NULL;
     size_t room = 0;
@@ -338,22 +375,21 @@ static void take_lines(FILE *in, handover_state *out)
         take_line(out, line, line + word + 1);
     }
     free(line);
+    return feof(in);
 }
 
 int handover_take(handover_state *out)
 {
     const char *number = getenv(HANDOVER_VARIABLE);
-    int fd = number ? atoi(number) : -1, ours;
+    int fd = number ? atoi(number) : -1;
     FILE *in;
 
     *out = (handover_state){.back = -1, .limit = MPM_DEFAULT_RELOAD_SECONDS};
-    unsetenv(HANDOVER_VARIABLE);
     if (fd <= STDERR_FILENO || !(in = fdopen(fd, "r")))
         return 0;
-    ours = take_begin(in);
-    if (ours)
-        take_lines(in, out);
+    if (!take_begin(in) || !take_lines(in, out) || !out->program)
+        return 0; /* the file stays open for whoever comes back */
+    unsetenv(HANDOVER_VARIABLE);
     fclose(in);
-    BRG_ASSERT(ours || !out->program);
-    return ours && out->program;
+    return 1;
 }

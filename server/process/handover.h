@@ -6,7 +6,8 @@
  * @file handover.h
  * What one program tells the one that takes its place in the same process (`-k upgrade`).
  *
- * Lines of text in a file in memory, whose descriptor the environment variable BRIGADE_HANDOVER names:
+ * Lines of text in a file in memory, whose descriptor the environment variable BRIGADE_HANDOVER names, and behind it that
+ * of the program to go back to, for who cannot read the lines:
  *
  *   brigade-handover FORMAT
  *   process PID                      that this is for
@@ -39,6 +40,17 @@ int handover_give(const char *program, int back, char ***environment);
 /** The exec failed: nothing is handed on. @a fd is closed. */
 void handover_undo(int fd);
 
+/**
+ * What the program before this one left, before anything else is done: it takes no memory. The way back is taken out of the
+ * variable: whoever comes back has no other one.
+ * @param back  [out] its program, -1: none
+ * @return the descriptor of the file; -1: nothing was left for this process
+ */
+int handover_left(int *back);
+
+/** Nothing was done with what is there in @a fd, and the variable is there still: leave it to the next program. Takes no memory. */
+void handover_return(int fd);
+
 /** What handover_take() found for the caller to keep. */
 typedef struct handover_state {
     char *program; /**< in the heap */
@@ -46,7 +58,8 @@ typedef struct handover_state {
     int limit;     /**< seconds until this program has to serve */
 } handover_state;
 
-/** Take over what the program before this one left, and remove the variable. @return 0: there is nothing */
+/** Take over what the program before this one left, and remove the variable.
+ * @return 0: there is nothing, or it cannot be read: then it is there still, for handover_return() */
 int handover_take(handover_state *out);
 
 #endif

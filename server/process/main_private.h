@@ -48,6 +48,10 @@ void main_advice(process_rec *process);
 /** test_config hook: what such a test ends with. Ends the program with 2 if there is something to say. */
 void main_advice_report(apr_pool_t *p, server_rec *s);
 
+/** Before anything else: should this program, which is to take another one's place, not come to upgrade_begin(), then the other
+ * one goes on. @param argv  as main() has it (upgrade.c) */
+void upgrade_first(const char *const *argv);
+
 /** Another program's place is taken, if it left a handover; else it is found out which program an upgrade would start.
  * Before any configuration is read, once the arguments are those of a server. (upgrade.c) */
 void upgrade_begin(process_rec *process);

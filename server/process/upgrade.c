@@ -10,8 +10,9 @@
  *   -------------------------------------------  ---------------------------  -----------------------------------------
  *   upgrade_check: `-t` by the new program       any                          nothing was changed
  *   upgrade_if_asked: exec                       it fails                     this program reads the configuration
- *   the new program starts                       it exits, or its server      it becomes the old program again, which
- *                                                processes do not come up     reads the configuration
+ *   the new program starts                       it exits, crashes, has no    it becomes the old program again, which
+ *                                                memory, or its server        reads the configuration
+ *                                                processes do not come up,
  *                                                or it takes longer than
  *                                                ReloadTimeout
  *   upgrade_complete: its processes serve
@@ -24,6 +25,7 @@
 #include "handover.h"
 #include "kept_memory.h"
 #include "main_private.h"
+#include "out_of_memory.h"
 #include "scores.h"
 
 #include "http_log.h"
@@ -54,6 +56,12 @@ static struct {
     int asked;
     pid_t pid; /* the supervisor, until the server serves */
 } upgrade = {.back = -1};
+
+/* What the program before this one left, until it is taken: upgrade_first(). */
+static struct {
+    int fd, back; /* back: the program to go back to; -1: none, or it is taken */
+    char *const *argv;
+} left = {-1, -1, NULL};
 
 /* ---- which program ---- */
 
@@ -132,18 +140,40 @@ static void upgrade_exec(int target, int back)
     errno = error;
 }
 
-/* At exit or a crash. The log may be closed, but for standard error. */
-static void upgrade_go_back(void)
+static void upgrade_say_back(void)
 {
     static const char said[] =
         "brigade: the program that took over does not come up: the one before it goes on\n";
-    int back = upgrade.back;
 
-    if (back < 0 || getpid() != upgrade.pid)
-        return;
-    upgrade.back = -1;
     if (write(STDERR_FILENO, said, sizeof said - 1) < 0)
         errno = 0; /* there is no other place to say it */
+}
+
+/* Nothing was taken: the program before this one finds what it left. */
+static void upgrade_return(void)
+{
+    int back = left.back;
+
+    left.back = -1;
+    upgrade_say_back();
+    handover_return(left.fd);
+    ambient_pass_on(1);
+    fexecve(back, left.argv, environ);
+}
+
+/* At exit, at a crash or without memory. The log may be closed, but for standard error. */
+static void upgrade_go_back(void)
+{
+    int back = upgrade.back;
+
+    if (getpid() != upgrade.pid)
+        return;
+    if (left.back >= 0)
+        upgrade_return();
+    if (back < 0)
+        return;
+    upgrade.back = -1;
+    upgrade_say_back();
     for (sup_process *c = sup_processes; c; c = c->next)
         if (c->generation == mpm_generation && !c->up) {
             c->stopping = 1;
@@ -178,21 +208,36 @@ static void upgrade_clean_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+void upgrade_first(const char *const *argv)
+{
+    left.fd = handover_left(&left.back);
+    left.argv = (char *const *)(uintptr_t)argv;
+    if (left.fd < 0)
+        return;
+    upgrade.pid = getpid();
+    oom_last_resort(upgrade_go_back);
+    crash_last_resort(upgrade_go_back);
+    if (atexit(upgrade_go_back))
+        upgrade_go_back();
+}
+
 static int upgrade_take(process_rec *process)
 {
     handover_state state;
 
-    if (!handover_take(&state))
+    if (!handover_take(&state)) {
+        if (left.fd >= 0)
+            main_process_exit(process, 1);
         return 0;
+    }
     upgrade.program = state.program;
     upgrade.back = state.back;
+    left.back = -1;
     upgrade.taken = 1;
-    upgrade.pid = getpid();
     scoreboard_take_left();
     sup_children_take_slots();
-    if (sup_signals_init() < 0 || atexit(upgrade_go_back))
+    if (sup_signals_init() < 0)
         main_process_exit(process, 1);
-    crash_last_resort(upgrade_go_back);
     sup_signals_reading(1);
     upgrade_clean_signals();
     if (upgrade.back >= 0)
@@ -254,6 +299,7 @@ void upgrade_complete(void)
     sup_signals_time_limit(0, NULL);
     kept_memory_drop_unused();
     crash_last_resort(NULL);
+    oom_last_resort(NULL);
 }
 
 /* ---- the order ---- */

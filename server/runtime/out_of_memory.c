@@ -27,6 +27,13 @@ void oom_set_status(int status)
     oom_status = status;
 }
 
+static void (*oom_last_act)(void);
+
+void oom_last_resort(void (*act)(void))
+{
+    oom_last_act = act;
+}
+
 static void oom_put(char *line, const char *text)
 {
     size_t used = strlen(line);
@@ -56,6 +63,8 @@ static __attribute__((noreturn)) void oom_end(char *line)
     line[n++] = '\n';
     if (write(STDERR_FILENO, line, n) < 0)
         _exit(oom_status);
+    if (oom_last_act)
+        oom_last_act();
     _exit(oom_status);
 }
 

@@ -25,9 +25,9 @@ static watch_dir *path_existing(watch_set *w, const char *path, size_t *len, int
         size_t up = watch_parent_len(path, *len);
         watch_dir *d = watch_dir_get(w, path, up, links);
 
-        if (d || !is_missing(errno) || up <= 1)
-            return d;
-        BRG_ASSERT(w->failed_len > 1 && w->failed_len <= up);
+        if (d || !is_missing(errno) || up <= 1 || w->failed_len <= 1)
+            return d; /* NULL: the root is none where a container ends, say */
+        BRG_ASSERT(w->failed_len <= up);
         *len = w->failed_len;
     }
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which calls fail how: what the manual pages list and what can happen to a server, by what the descriptor is."""
-from errno import (EACCES, EADDRINUSE, EAGAIN, EBADF, EBUSY, ECONNABORTED, ECONNRESET, EDQUOT, EFAULT, EINTR, EINVAL, EIO,
-                   ELOOP, EMFILE, ENAMETOOLONG, ENFILE, ENOBUFS, ENOENT, ENOMEM, ENOSPC, ENOSYS, ENOTCONN, ENOTDIR,
-                   EOVERFLOW, EPERM, EPIPE, EPROTO, EROFS, ESPIPE, ESTALE, ESRCH, ETIMEDOUT, EXDEV)
+from errno import (EACCES, EADDRINUSE, EADDRNOTAVAIL, EAGAIN, EBADF, EBUSY, ECONNABORTED, ECONNREFUSED, ECONNRESET, EDQUOT, EFAULT, EINTR,
+                   EINVAL, EIO, ELOOP, EMFILE, ENAMETOOLONG, ENETUNREACH, ENFILE, ENOBUFS, ENOENT, ENOMEM, ENOSPC, ENOSYS, ENOTCONN,
+                   ENOTDIR, EOVERFLOW, EPERM, EPIPE, EPROTO, EPROTOTYPE, EROFS, ESPIPE, ESTALE, ESRCH, ETIMEDOUT, EXDEV)
 
 SHORT = ["short-1", "short-half"]
 LOOKUP = [EACCES, ELOOP, ENAMETOOLONG, ENOENT, ENOMEM, ENOTDIR, EIO, ESTALE]
@@ -89,6 +89,9 @@ FAULTS = {
     ("lseek", "*"): [ESPIPE],
     ("ftruncate", "*"): [EIO, EINTR],
     ("execve", "none"): [EACCES, ENOENT, ENOMEM],
+    ("execve", "*"): [EACCES, ENOENT, ENOMEM],
+    ("connect", "socket"): [ECONNREFUSED, EACCES, EADDRNOTAVAIL, ENOENT, ENETUNREACH, EPROTOTYPE, ETIMEDOUT],
+    ("getsockopt", "socket"): [ENOBUFS, ENOMEM],
     ("getaddrinfo", "none"): [ENOMEM, EMFILE],
 }
 # A call of which nobody can say how it ends; what goes on for ever may not, either.

@@ -36,6 +36,15 @@ static const char *const fault_call_names[] = {
     FAULT_CALLS(FAULT_TEXT)};
 static const char *const fault_class_names[] = {FAULT_CLASSES(FAULT_TEXT)};
 
+/* As they were, for the program that the supervisor becomes. */
+static char fault_preload[4096] = "LD_PRELOAD=", fault_path[4096] = "BRIGADE_FAULTS=";
+
+static void fault_keep(char *to, size_t room, const char *value)
+{
+    if (value)
+        strncat(to, value, room - strlen(to) - 1);
+}
+
 static void fault_names(char (*to)[FAULT_NAME], const char *const *from, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -58,6 +67,8 @@ __attribute__((constructor)) static void fault_begin(void)
     int fd = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0) : -1;
     void *block;
 
+    fault_keep(fault_preload, sizeof fault_preload, getenv("LD_PRELOAD"));
+    fault_keep(fault_path, sizeof fault_path, path);
     unsetenv("LD_PRELOAD");
     unsetenv("BRIGADE_FAULTS");
     if (fd < 0)
@@ -83,6 +94,23 @@ void fault_forked(void)
     fault_pid = (int)syscall(SYS_getpid);
     if (fault_role < FAULT_ROLES - 1)
         fault_role++;
+}
+
+char **fault_environment(char *const env[])
+{
+    static char *with[2048]; /* it may run in the handler of a signal */
+    size_t n = 0;
+
+    while (fault_shared && !fault_role && env[n] && n < sizeof with / sizeof *with - 3) {
+        with[n] = env[n];
+        n++;
+    }
+    if (!n)
+        return (char **)(uintptr_t)env;
+    with[n++] = fault_preload;
+    with[n++] = fault_path;
+    with[n] = NULL;
+    return with;
 }
 
 void *fault_next(const char *name)

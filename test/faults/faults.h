@@ -7,7 +7,7 @@
  * BRIGADE_FAULTS names a file of sizeof(struct fault_control) bytes which the test and the
  * processes of the server map. The test reads counts there and arms a fault; a fault that is not
  * armed changes nothing. Programs that the server starts do not get the library: it takes itself
- * out of the environment.
+ * out of the environment. A program that the supervisor becomes (an upgrade) does.
  *
  * Calls that libc makes inside of its own functions (fopen, opendir, getaddrinfo) do not come by;
  * those functions are in the list themselves.
@@ -23,8 +23,9 @@
 #define FAULT_CALLS(X)                                                                             \
     X(open)                                                                                        \
     X(fopen)                                                                                       \
-    X(opendir) X(readdir) X(fstat) X(stat) X(access) X(readlink) X(statfs) X(read) X(readv)        \
-        X(pread) X(preadv) X(write) X(writev) X(pwrite) X(send) X(sendmsg) X(sendfile) X(recv)     \
+    X(opendir)                                                                                     \
+    X(readdir) X(fstat) X(stat) X(access) X(readlink) X(statfs) X(read) X(readv) X(pread)          \
+        X(preadv) X(write) X(writev) X(pwrite) X(send) X(sendmsg) X(sendfile) X(recv)              \
             X(epoll_create) X(epoll_ctl) X(epoll_wait) X(poll) X(accept) X(inotify_init)           \
                 X(inotify_add_watch) X(inotify_rm_watch) X(fork) X(waitpid) X(mmap) X(munmap)      \
                     X(madvise) X(mremap) X(pipe) X(socketpair) X(eventfd) X(signalfd)              \
@@ -32,7 +33,8 @@
                             X(getsockname) X(getpeername) X(shutdown) X(close) X(fcntl) X(dup)     \
                                 X(rename) X(unlink) X(pthread_create) X(kill) X(setuid) X(setgid)  \
                                     X(initgroups) X(chdir) X(setrlimit) X(prctl) X(chown) X(lseek) \
-                                        X(ftruncate) X(execve) X(getaddrinfo) X(io_uring)
+                                        X(ftruncate) X(execve) X(getaddrinfo) X(io_uring)          \
+                                            X(connect) X(getsockopt)
 
 #define FAULT_ID(name) FAULT_##name,
 enum fault_call { FAULT_CALLS(FAULT_ID) FAULT_CALLS_N };
@@ -87,6 +89,9 @@ void fault_note_epoll(int epfd, int op, int fd, const void *event);
 
 /* To be called in the child after a fork. */
 void fault_forked(void);
+
+/* The environment of a program that is begun: the supervisor becomes one with this library, other processes without. */
+char **fault_environment(char *const env[]);
 
 /* The function that the library hides. */
 void *fault_next(const char *name);

@@ -122,18 +122,21 @@ FAULT_FUNCTION(dup, int, -1, dup, (int fd), (fd), fd, NULL)
 FAULT_FUNCTION(dup, int, -1, dup2, (int fd, int to), (fd, to), fd, NULL)
 FAULT_FUNCTION(dup, int, -1, dup3, (int fd, int to, int flags), (fd, to, flags), fd, NULL)
 
-#define FAULT_FCNTL(name)                                                             \
-    FAULT_NEXT(int, name, (int fd, int command, ...))                                 \
-    int name(int fd, int command, ...);                                               \
-    int name(int fd, int command, ...)                                                \
-    {                                                                                 \
-        va_list list;                                                                 \
-        void *arg;                                                                    \
-        va_start(list, command);                                                      \
-        arg = va_arg(list, void *);                                                   \
-        va_end(list);                                                                 \
-        fault_find_##name();                                                          \
-        return fault_now(FAULT_fcntl, fd, NULL) ? -1 : next_##name(fd, command, arg); \
+/* Flags of a descriptor that is open can always be had. */
+#define FAULT_FCNTL(name)                                                                 \
+    FAULT_NEXT(int, name, (int fd, int command, ...))                                     \
+    int name(int fd, int command, ...);                                                   \
+    int name(int fd, int command, ...)                                                    \
+    {                                                                                     \
+        va_list list;                                                                     \
+        void *arg;                                                                        \
+        va_start(list, command);                                                          \
+        arg = va_arg(list, void *);                                                       \
+        va_end(list);                                                                     \
+        fault_find_##name();                                                              \
+        if (command != F_SETFD && command != F_GETFD && fault_now(FAULT_fcntl, fd, NULL)) \
+            return -1;                                                                    \
+        return next_##name(fd, command, arg);                                             \
     }
 
 FAULT_FCNTL(fcntl)

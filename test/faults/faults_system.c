@@ -24,6 +24,11 @@ FAULT_FUNCTION(socketpair, int, -1, socketpair, (int family, int type, int proto
                (family, type, protocol, fd), -1, NULL)
 FAULT_FUNCTION(bind, int, -1, bind, (int fd, const struct sockaddr *a, socklen_t len), (fd, a, len),
                fd, NULL)
+FAULT_FUNCTION(connect, int, -1, connect, (int fd, const struct sockaddr *a, socklen_t len),
+               (fd, a, len), fd, NULL)
+FAULT_FUNCTION(getsockopt, int, -1, getsockopt,
+               (int fd, int level, int name, void *value, socklen_t *len),
+               (fd, level, name, value, len), fd, NULL)
 FAULT_FUNCTION(listen, int, -1, listen, (int fd, int backlog), (fd, backlog), fd, NULL)
 FAULT_FUNCTION(accept, int, -1, accept, (int fd, struct sockaddr *a, socklen_t *len), (fd, a, len),
                fd, NULL)
@@ -110,7 +115,9 @@ int pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*run)(void *), 
 FAULT_FUNCTION(waitpid, pid_t, -1, waitpid, (pid_t pid, int *status, int flags),
                (pid, status, flags), -1, NULL)
 FAULT_FUNCTION(execve, int, -1, execve, (const char *path, char *const argv[], char *const env[]),
-               (path, argv, env), -1, path)
+               (path, argv, fault_environment(env)), -1, path)
+FAULT_FUNCTION(execve, int, -1, fexecve, (int fd, char *const argv[], char *const env[]),
+               (fd, argv, fault_environment(env)), fd, NULL)
 FAULT_FUNCTION(execve, int, -1, execv, (const char *path, char *const argv[]), (path, argv), -1,
                path)
 FAULT_FUNCTION(kill, int, -1, kill, (pid_t pid, int number), (pid, number), -1, NULL)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults that went wrong once, tried each time; the sweeps try them by chance or where all is tried."""
 import os
-from errno import EAGAIN, EBADF, ECONNABORTED, EINTR, EIO, EMFILE, ENFILE, ENOBUFS, ENOMEM, ENOSPC, ENOSYS, EPERM, EPROTO, ESPIPE
+from errno import EAGAIN, EBADF, ECONNABORTED, EINTR, EIO, EMFILE, ENFILE, ENOBUFS, ENOENT, ENOMEM, ENOSPC, ENOSYS, EPERM, EPROTO, ESPIPE
 
 import pytest
 
@@ -10,7 +10,7 @@ from fault_control import FOREVER, LIBRARY, Faults
 from fault_report import report
 from fault_site import CGID, SHAPES, Site, exchange, has_module
 from fault_sweep import Sweep
-from test_life import ROLES, Reload, Start
+from test_life import ROLES, Reload, Start, Upgrade
 
 pytestmark = [pytest.mark.only("brigade"),
               pytest.mark.skipif(not os.path.exists(LIBRARY), reason=f"{LIBRARY} is not built")]
@@ -74,7 +74,7 @@ def test_an_answer_that_is_lost_before_its_head_is_500(serve, tmp_path):
 
 def life(kind, serve, tmp_path, role, points, name):
     tried = kind(serve, tmp_path, name, CGID if has_module("cgid") else "")
-    if kind is Reload:
+    if kind is not Start:
         tried.begin()
     for point in points:
         tried.one(ROLES[role], point)
@@ -93,6 +93,25 @@ def test_a_start_that_fails_leaves_no_process_behind(serve, tmp_path):
               ("dup", "file", 1, 1, EMFILE), ("fork", "none", 1, 1, EAGAIN), ("pipe", "none", 1, 1, ENFILE)]
     started = life(Start, serve, tmp_path, "supervisor", points, "known-start")
     assert started.tried, "no fault was reached"
+
+
+def test_an_upgrade_that_cannot_begin_is_taken_back(serve, tmp_path):
+    """The new program has no memory or no descriptors before it has taken over, or while it does; the old one goes on."""
+    points = [("fopen", "none", 1, 1, ENOMEM), ("eventfd", "none", 1, 1, EMFILE), *(("mmap", "none", n, n, ENOMEM) for n in range(1, 7)),
+              ("memfd_create", "none", 1, 1, EMFILE), ("execve", "none", 1, 1, ENOMEM), ("write", "file", 1, 1, ENOSPC)]
+    upgraded = life(Upgrade, serve, tmp_path, "supervisor", points, "known-upgrade")
+    assert upgraded.missed < 3
+
+
+def test_a_root_that_is_gone_is_not_watched(serve, tmp_path):
+    """As where a container ends. The root is the first folder that a process watches."""
+    faults = Faults(str(tmp_path / "faults"))
+    site = Site(serve, faults)
+    site.server.start()
+    pid = wait_until(site.processes, "a server process")[0]
+    with faults.armed("inotify_add_watch", "none", ENOENT, 1, FOREVER, pid=pid):
+        wait_until(lambda: site.server.get("/a.txt").status == 200 and faults.hits > 1, "a watch")
+    assert site.processes() == [pid]
 
 
 def test_a_process_that_cannot_accept_does_not_serve(serve, tmp_path):

@@ -24,7 +24,7 @@ import collections
 
 COMPLETE = os.environ.get("TEST_FAULTS") == "all"
 MOST_CALLS = 16
-SAMPLE = {"start": 8, "reload": 6}
+SAMPLE = {"start": 8, "reload": 6, "upgrade": 6}
 START_SECONDS = 12
 ROLES = {"supervisor": SUPERVISOR, "process": SERVER}
 
@@ -184,6 +184,8 @@ def test_start(serve, tmp_path, role):
 # ---- reload ----
 
 class Reload(Life):
+    order = signal.SIGUSR1
+
     def begin(self):
         self.server.start()
         self.faults.check()
@@ -210,7 +212,10 @@ class Reload(Life):
         self.server.write_config()
         with open(self.server.path("conf/httpd.conf"), "a", encoding="utf-8") as f:
             f.write(f"Header set X-Marker {self.marker}\n")
-        self.server.signal(signal.SIGUSR1)
+        self.server.signal(self.order)
+
+    def said(self, size):
+        return self.site.log_since(size)
 
     def watch(self, seconds, done):
         """Ask until done(), or the time is over; how many asked in vain."""
@@ -242,18 +247,18 @@ class Reload(Life):
         size = self.site.log_size()
         with self.faults.armed(call, kind, fault, n, last, role=role):
             self.ask()
-            told = lambda: re.search(r":(emerg|alert|crit|error|warn)\]", self.site.log_since(size))
+            told = lambda: re.search(r":(emerg|alert|crit|error|warn)\]", self.said(size))
             vain, done = self.watch(8, lambda shown: shown == self.marker or (shown and told()))
         reached = self.note(point)
         if self.server.process.poll() is not None:
             self.found("ENDED", point, f"the supervisor, status {self.server.process.returncode}: "
-                                       f"{self.site.log_since(size)[-600:]}{self.server.read('logs/stderr')[-300:]}")
+                                       f"{self.said(size)[-600:]}{self.server.read('logs/stderr')[-300:]}")
             self.end()
             self.begin()
             return
         if not reached:
             return
-        said = self.site.log_since(size)
+        said = self.said(size)
         if vain > (role == SERVER):  # a fault of the process may meet one of our own requests
             self.found("REFUSED", point, f"{vain} requests in vain; {said[-400:]}")
         if not done and last == n and not told():
@@ -262,7 +267,7 @@ class Reload(Life):
             self.found("CRASH", point, said[-1200:])
         if not self.clean():
             self.found("STUCK", point, f"the next reload failed; shown {self.shown()} of {self.marker}, processes "
-                                       f"{self.site.processes()}: {self.site.log_since(size)[-600:]}")
+                                       f"{self.site.processes()}: {self.said(size)[-600:]}")
             self.end()
             self.begin()
             return
@@ -305,3 +310,28 @@ def test_reload(serve, tmp_path, role, kind):
         reload.one(ROLES[role], point)
     text = report(reload.name, reload.tried, reload.findings, reload.missed)
     assert not reload.findings, text
+
+
+# ---- upgrade ----
+
+class Upgrade(Reload):
+    """The supervisor becomes the same program anew; one that cannot tells it on standard error, before it has a log."""
+    order, behind = signal.SIGUSR2, 0
+
+    def ask(self):
+        self.behind = len(self.server.read("logs/stderr"))
+        super().ask()
+
+    def said(self, size):
+        beside = self.server.read("logs/stderr")[self.behind:].decode(errors="replace")
+        return super().said(size) + beside.replace("brigade:", "[:error]")
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_upgrade(serve, tmp_path, role):
+    upgrade = Upgrade(serve, tmp_path, f"upgrade-{role}")
+    upgrade.begin()
+    for point in points_of(upgrade.counts(ROLES[role]), role, SAMPLE["upgrade"], False):
+        upgrade.one(ROLES[role], point)
+    text = report(upgrade.name, upgrade.tried, upgrade.findings, upgrade.missed)
+    assert not upgrade.findings, text
