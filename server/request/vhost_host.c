@@ -181,7 +181,7 @@ static void host_replace_field(request_rec *r, const char *field)
         name = apr_pstrcat(r->pool, "[", name, "]", NULL);
     if (r->parsed_uri.port_str)
         name = apr_pstrcat(r->pool, name, ":", r->parsed_uri.port_str, NULL);
-    if (!strcasecmp(field, name))
+    if (!strcmp(field, name))
         return;
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                   APLOGNO(02417) "Replacing host header '%s' with host '%s' given in the request "

@@ -34,6 +34,7 @@ void *core_create_dir_config(apr_pool_t *p, char *dir)
     full->tag = CORE_DIR_TAG;
     /* Outside all sections links are followed unless something else is said. */
     d->opts = dir ? OPT_UNSET : OPT_UNSET | OPT_SYM_LINKS;
+    full->encoded_slashes_set = !dir; /* virtual hosts do not inherit AllowEncodedSlashes */
     d->override = OR_UNSET | OR_NONE;
     d->override_opts = OPT_UNSET | OPT_ALL | OPT_SYM_OWNER | OPT_MULTI;
     d->content_md5 = AP_CORE_CONFIG_UNSET;
