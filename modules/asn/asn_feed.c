@@ -266,9 +266,12 @@ void asn_feeds_run(asn_feed *feeds, int n, int milliseconds, int other)
     for (int i = 0; i < n; i++)
         all += used[i] = bgp_peer_polls(&feeds[i].peer, polls + all);
     polls[all++] = (struct pollfd){.fd = other, .events = POLLIN};
-    if (poll(polls, (nfds_t)all, wait_at_most(feeds, n, milliseconds)) < 0)
+    if (poll(polls, (nfds_t)all, wait_at_most(feeds, n, milliseconds)) < 0) {
+        if (errno != EINTR && milliseconds > 0)
+            apr_sleep(apr_time_from_msec(100)); /* no memory: to ask at once again helps nobody */
         for (int i = 0; i < all; i++)
             polls[i].revents = 0;
+    }
     if (polls[all - 1].revents && milliseconds > 0)
         return; /* an error log, say, which what the peers bring is to be written to */
     for (int i = 0, at = 0; i < n; at += used[i++]) {
