@@ -244,6 +244,12 @@ def test_a_collector_without_memory_for_a_while_goes_on(serve, tmp_path, router)
     assert c.tried and not c.findings, c.findings
 
 
+def test_a_collector_without_memory_to_wait_does_not_compute_without_end(serve, tmp_path, router):
+    c = Collector(serve, tmp_path, router)
+    c.one("poll", "none", 1, FOREVER, errno.ENOMEM)
+    assert c.tried and not c.findings, c.findings
+
+
 def test_a_collector_that_cannot_accept_listens_again(serve, tmp_path):
     """It waits meanwhile, rather than to ask poll() again and again, and says why."""
     faults, port = Faults(str(tmp_path / "faults")), free_port()
