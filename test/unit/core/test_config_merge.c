@@ -158,7 +158,7 @@ static void test_virtual_hosts(void **state)
     assert_int_equal(core_server_conf_of(s)->sec_dir->nelts, 2);
     assert_int_equal(core_conf_of(s)->file_cache_validate, BRG_VALIDATE_STAT);
     assert_int_equal(defaults(s)->opts, OPT_INDEXES | OPT_INCLUDES | OPT_INC_WITH_EXEC);
-    assert_true(defaults(s)->allow_encoded_slashes);
+    assert_false(defaults(s)->allow_encoded_slashes); /* not inherited: test/compat/test_ways_around.py */
     s = test_config_server("[::1]");
     assert_non_null(s);
     assert_int_equal(s->port, 82);
