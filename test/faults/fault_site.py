@@ -130,6 +130,10 @@ def certificate(server):
     assert done.returncode == 0, done.stderr
 
 
+class Mark(int):
+    """A place in the error log, and in what services heard."""
+
+
 class Site:
     """A server of its own under faults."""
 
@@ -141,21 +145,22 @@ class Site:
             os.chmod(self.server.path(f"htdocs/cgi/{name}.cgi"), 0o755)
         if "SSLEngine" in config:
             certificate(self.server)
-        self.has_service = "logs/service" in config
-        if self.has_service:
-            take_in_datagrams(self.server.path("logs/service"))
+        self.heard = take_in_datagrams(self.server.path("logs/service")) if "logs/service" in config else []
         for name in FILES:
             self.touch(name)
         self.server.expect_trouble = True  # told by the sweeps
 
     def log_size(self):
-        return os.stat(self.server.path("logs/error_log")).st_size
+        size = Mark(os.stat(self.server.path("logs/error_log")).st_size)
+        size.heard = len(self.heard)
+        return size
 
     def log_since(self, size):
-        """What the error log says from there on; a flood not whole."""
+        """What the error log says from there on, a flood not whole, and what services for logs were told."""
         with open(self.server.path("logs/error_log"), "rb") as f:
             f.seek(size)
-            return f.read(FLOOD_BYTES + 1).decode(errors="replace")
+            said = f.read(FLOOD_BYTES + 1)
+        return (said + b"".join(self.heard[getattr(size, "heard", 0):])).decode(errors="replace")
 
     def processes(self):
         """The server processes: children that have threads. Piped loggers and the daemon of mod_cgid have none."""
@@ -182,15 +187,17 @@ class Site:
 
 
 def take_in_datagrams(path):
-    """A service for logs, to the end of the test program."""
+    """A service for logs, to the end of the test program. @return a list that grows by what it is told"""
+    heard = []
     service = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     service.bind(path)
     os.chmod(path, 0o666)
 
     def take():
-        while service.recv(65536):
-            pass
+        while True:
+            heard.append(service.recv(65536) + b"\n")
     threading.Thread(target=take, daemon=True).start()
+    return heard
 
 
 def wrapped(plain, protocol):

@@ -153,20 +153,28 @@ class Sweep:
         elif table.is_benign(call, fault):
             self._found("LOST", point, f"{outcome!r} log: {said[-300:]}")
         else:
-            self._judge_failure(point, outcome, said)
+            self._judge_failure(point, outcome, size)
 
-    def _judge_failure(self, point, outcome, said):
+    def _judge_failure(self, point, outcome, size):
         call, kind, n, last, fault = point
         differs = [(a, e) for a, e in zip(outcome.key(), self.expected) if a != e]
         wrong = [(a, e) for a, e in differs if a[0] < 400 and not
                  (self.shape.marks and isinstance(a[1], bytes) and self.shape.marks in a[1]) and not
                  (self.shape.lacks and a[:2] == e[:2] and all(x in (y, None) for x, y in zip(a[2], e[2])))]
         if wrong and fault not in NOT_THERE:
-            self._found("WRONG", point, f"{shorten(wrong[0])} log: {said[-300:]}")
-        told = re.search(r"\[[\w-]*:(emerg|alert|crit|error|warn|notice|info)\]", said)
+            self._found("WRONG", point, f"{shorten(wrong[0])} log: {self.site.log_since(size)[-300:]}")
         excused = (fault in GONE and kind == "socket") or (fault in NOT_THERE and not outcome.end == "closed")
-        if not told and not excused and not self.site.has_service:  # one that is slow gets no line: a loop does not wait
+        if not excused and not self._told(size):
             self._found("SILENT", point, repr(outcome))
+
+    def _told(self, size):
+        """Lines for a service are sent by a thread."""
+        deadline = time.monotonic() + 1
+        while time.monotonic() < deadline:
+            if re.search(r"\[[\w-]*:(emerg|alert|crit|error|warn|notice|info)\]", self.site.log_since(size)):
+                return True
+            time.sleep(0.01)
+        return False
 
     def _after(self, point, size):
         found = len(self.findings)
