@@ -275,16 +275,19 @@ static int bio_create(BIO *bio)
     return 1;
 }
 
-void tls_bio_begin(void)
+int tls_bio_begin(void)
 {
-    if (bio_method || !(bio_method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK,
-                                                  "brigade connection")))
-        return;
+    if (bio_method)
+        return 0;
+    bio_method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "brigade connection");
+    if (!bio_method)
+        return -1;
     pthread_key_create(&bio_key, free);
     BIO_meth_set_write(bio_method, bio_write);
     BIO_meth_set_read(bio_method, bio_read);
     BIO_meth_set_ctrl(bio_method, bio_ctrl);
     BIO_meth_set_create(bio_method, bio_create);
+    return 0;
 }
 
 BIO *tls_bio_new(tls_conn *t)

@@ -49,7 +49,9 @@ typedef struct tls_loop {
     OSSL_LIB_CTX *lib;
     SSL_CTX **ctx; /**< by tls_server_conf.index */
     struct tls_staple *staples;
-    uint64_t *versions;        /**< of what is in them, by tls_store_version() */
+    uint64_t *versions; /**< of what is in them, by tls_store_version() */
+    apr_time_t
+        again; /**< when those that could not be made are tried once more; of clock_monotonic() */
     apr_time_t turn;           /**< the turn that steps were counted in */
     int steps;                 /**< handshake steps in it */
     apr_time_t steps_began;    /**< the first of them; of clock_monotonic() */
@@ -155,8 +157,8 @@ void tls_kept_drop(tls_conn *t);
 /** Reading ends: what was not used is kept. */
 void tls_input_end(tls_conn *t);
 
-/** Before the first tls_bio_new(). Threads: main. */
-void tls_bio_begin(void);
+/** Before the first tls_bio_new(). Threads: main. @return 0, or -1: no memory */
+int tls_bio_begin(void);
 
 /** The calling thread's; NULL: no memory. */
 tls_scratch *tls_scratch_of_thread(void);
@@ -178,8 +180,8 @@ void tls_asked(const SSL *ssl, int where, int value);
 
 /* ---- tls_keys.c: threads: the owner of the connection ---- */
 
-/** Threads: main. */
-void tls_keys_begin(tls_loop *l);
+/** Threads: main. @return 0, or -1: no memory */
+int tls_keys_begin(tls_loop *l);
 void tls_keys_end(tls_loop *l);
 
 /** The callback of an SSL_CTX that counts what tls_keys_take() needs. */

@@ -17,14 +17,26 @@
 
 /* ---- what a loop has ---- */
 
-void tls_keys_begin(tls_loop *l)
+/* Without what a loop derives keys with, OpenSSL does all by itself. A library in which a provider was loaded loads no other
+ * on its own: another one is needed. */
+static int keys_without(tls_loop *l)
+{
+    OSSL_LIB_CTX_free(l->lib);
+    l->lib = OSSL_LIB_CTX_new();
+    return l->lib ? 0 : -1;
+}
+
+int tls_keys_begin(tls_loop *l)
 {
     static const char *const names[TLS_AEADS] = {"AES-128-GCM", "AES-256-GCM", "ChaCha20-Poly1305"};
 
     BRG_ASSERT(l->lib && !l->kdf);
     l->kdf = tls_kdf_begin(l->lib); /* first: it has to stand before the others */
+    if (!l->kdf)
+        return keys_without(l);
     for (int i = 0; i < TLS_AEADS; i++)
         l->aead[i] = tls_aead_begin(l->lib, names[i]);
+    return 0;
 }
 
 void tls_keys_end(tls_loop *l)

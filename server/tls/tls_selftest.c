@@ -66,9 +66,8 @@ static int selftest_connect(selftest *s)
 static int selftest_begin(selftest *s, int version)
 {
     memset(s, 0, sizeof *s);
-    if (!(s->loop.lib = OSSL_LIB_CTX_new()))
+    if (!(s->loop.lib = OSSL_LIB_CTX_new()) || tls_keys_begin(&s->loop))
         return 0;
-    tls_keys_begin(&s->loop);
     s->server.tag = TLS_CONN_TAG;
     s->server.loop = &s->loop;
     tls_keys_expect(&s->server);

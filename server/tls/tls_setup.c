@@ -3,6 +3,7 @@
 #include "tls_certificate_private.h"
 #include "tls_context_private.h"
 #include "tls_request_private.h"
+#include "clock.h"
 #include "configuration.h"
 #include "transport.h"
 #include "vhosts.h"
@@ -10,12 +11,15 @@
 #include "http_log.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/process.h"
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
 APLOG_USE_MODULE(ssl);
+
+#define SETUP_AGAIN_US APR_USEC_PER_SEC
 
 /* Servers with TLS, in the order of the configuration. */
 static tls_server_conf **setup_servers;
@@ -153,11 +157,13 @@ static void context_take(tls_loop *loop, int index)
     apr_pool_create(&p, NULL);
     if (!tls_store_get(index, p, &stored)) {
         ctx = tls_context_make(setup_servers[index], stored.pairs, loop->lib, old);
-        loop->versions[index] = stored.version; /* what failed is not tried at each handshake */
         if (ctx) {
             SSL_CTX_free(old);
             loop->ctx[index] = ctx;
+            loop->versions[index] = stored.version;
             tls_share_forget(loop);
+        } else {
+            loop->again = clock_monotonic() + SETUP_AGAIN_US; /* and not at each handshake */
         }
     }
     apr_pool_destroy(p);
@@ -170,7 +176,8 @@ SSL_CTX *tls_context_of(tls_loop *loop, const server_rec *s)
     BRG_ASSERT(sc->index < setup_servers_n);
     if (sc->index < 0)
         return NULL;
-    if (tls_store_version(sc->index) != loop->versions[sc->index])
+    if (tls_store_version(sc->index) != loop->versions[sc->index] &&
+        clock_monotonic() >= loop->again)
         context_take(loop, sc->index);
     return loop->ctx[sc->index];
 }
@@ -187,13 +194,12 @@ static void setup_begin(brg_loop *loop)
     BRG_ASSERT(loop->layer == NULL && setup_servers_n > 0);
     if (!l || !(l->ctx = calloc((size_t)setup_servers_n, sizeof(*l->ctx))) ||
         !(l->versions = calloc((size_t)setup_servers_n, sizeof(*l->versions))) ||
-        !(l->lib = OSSL_LIB_CTX_new()))
+        !(l->lib = OSSL_LIB_CTX_new()) || tls_keys_begin(l)) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, ENOMEM, loop->server, "TLS: no memory for a loop");
-    else {
-        tls_keys_begin(l);
-        for (int i = 0; i < setup_servers_n; i++)
-            context_take(l, i);
+        ap_abort_on_oom(); /* another process may find some */
     }
+    for (int i = 0; i < setup_servers_n; i++)
+        context_take(l, i);
     loop->layer = l;
 }
 
@@ -289,7 +295,10 @@ int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_r
     setup_servers = apr_pcalloc(p, sizeof(*setup_servers) * (apr_size_t)n);
     setup_servers_n = 0;
     apr_pool_cleanup_register(p, NULL, setup_forget, apr_pool_cleanup_null);
-    tls_bio_begin();
+    if (tls_bio_begin()) {
+        ap_log_error(APLOG_MARK, APLOG_EMERG, 0, main_server, "TLS: no memory for connections");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
     setup_differs = tls_compat_begin(main_server, ptemp);
     if (tls_tickets_begin() || tls_sessions_begin(tls_settings.cache_bytes)) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, errno, main_server,
