@@ -58,6 +58,8 @@ OTHERS = {
                        "if it came together with the request before.",
     "bodies that a handler leaves": "The response of a handler that does not read the request's body is sent before the body is "
                                     "read; one with bad framing then ends the connection. Apache reads it first, and answers 400.",
+    "merged trailers": "MergeTrailers On merges them when the body is read, for a file or a refusal behind its response. In Apache conditions "
+                       "and Connection of a trailer still count there.",
     "TRACE": "TraceEnable is off unless a configuration turns it on.",
     "expressions that take too long": "The match of a regular expression is given up after RegexMatchLimit steps, and its "
                                       "request gets 500. Apache takes it for an expression that does not match.",
