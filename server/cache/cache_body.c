@@ -147,12 +147,17 @@ cache_body *cache_body_read(response_cache *c, int fd, const file_identity *id, 
     return b;
 }
 
+static int leaves_without_copy(const cache_body *b, const brg_conn *bc, size_t len)
+{
+    return b->piece.file && transport_is_plain(bc) && len >= CACHE_PIECE_LEAST &&
+           (len <= CACHE_PIECE_SHORT || len >= CACHE_PIECE_LONG);
+}
+
 void cache_put_bytes(response_cache *c, cache_entry *e, brg_conn *bc, apr_off_t off, size_t len)
 {
     const cache_body *b = e->body;
 
-    if (b->piece.file && len >= CACHE_PIECE_LEAST && len <= CACHE_PIECE_MOST &&
-        transport_is_plain(bc))
+    if (leaves_without_copy(b, bc, len))
         gather_send_piece(&c->gather, bc, &b->piece, off, len, &e->ref);
     else
         gather_add_body(&c->gather, b->data + off, len, &e->ref);

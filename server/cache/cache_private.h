@@ -109,9 +109,10 @@ enum { CACHE_ANSWERS, CACHE_ERRORS, CACHE_QUEUES };
 /** Bodies from this length on are kept where the kernel can send them without a copy. */
 #define CACHE_PIECE_LEAST 16384
 
-/** And so many bytes of them leave in that way at most: what sendfile() moves at a time. What is longer leaves in one
- * call, with a copy: how much several calls cost depends on how often the client wakes up in between. */
-#define CACHE_PIECE_MOST 65536
+/** One call of sendfile() moves so many of their bytes at a time, and wakes the client. What is somewhat longer costs less in one
+ * writev(), with a copy; from CACHE_PIECE_LONG on the copy costs more than the wake-ups do (ARCHITECTURE.md has the figures). */
+#define CACHE_PIECE_SHORT 65536
+#define CACHE_PIECE_LONG 131072
 
 /** The share of FileCacheEntries and FileCacheSize that errors may take is one part of so many. */
 #define CACHE_ERRORS_PART 16

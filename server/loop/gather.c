@@ -22,7 +22,7 @@ struct pending_part {
     shared_ref *owner;  /* held, or NULL for own bytes */
     const char *data;   /* NULL: a file */
     apr_off_t off, len; /* of the file; for bytes only len */
-    int fd;
+    int fd;             /* bytes: where sendfile() finds them at off, or -1 */
     file_way way;
 };
 
@@ -49,6 +49,7 @@ static struct pending_part *pending_add(brg_conn *bc, size_t extra)
         return NULL;
     }
     memset(part, 0, sizeof *part);
+    part->fd = -1;
     *bc->pending->tail = part;
     bc->pending->tail = &part->next;
     return part;
@@ -196,12 +197,26 @@ static ssize_t file_send(brg_conn *bc, int fd, off_t off, apr_off_t len, file_wa
     return file_send_read(bc, fd, off, most, full);
 }
 
-static ssize_t pending_write(brg_conn *bc, struct pending_part *part, int *full)
+/* Bytes, without a copy while the kernel can. */
+static ssize_t bytes_send(brg_conn *bc, struct pending_part *part)
 {
     struct iovec iov = {(void *)(uintptr_t)part->data, (size_t)part->len};
+    off_t off = part->off;
+    ssize_t n;
 
+    if (part->fd >= 0) {
+        n = transport_sendfile(bc, part->fd, &off, (size_t)part->len);
+        if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+            return n;
+        part->fd = -1;
+    }
+    return transport_sendv(bc, &iov, 1, part->next != NULL);
+}
+
+static ssize_t pending_write(brg_conn *bc, struct pending_part *part, int *full)
+{
     bc->cold = 0;
-    return part->data ? transport_sendv(bc, &iov, 1, part->next != NULL)
+    return part->data ? bytes_send(bc, part)
                       : file_send(bc, part->fd, part->off, part->len, &part->way, full);
 }
 
@@ -226,10 +241,9 @@ apr_status_t pending_flush(brg_conn *bc)
         }
         loop_score_add(&bc->loop->score->bytes, (uint64_t)n);
         part->len -= n;
+        part->off += n;
         if (part->data)
             part->data += n;
-        else
-            part->off += n;
         if (!part->len)
             pending_pop(bc);
         else if (full)
@@ -346,24 +360,57 @@ void gather_flush(gather *g, brg_conn *bc, int more)
     gather_reset(g);
 }
 
-/* Whatever went wrong, the bytes are in memory: writev() finds the same error, or does without sendfile(). */
+static void pending_add_piece(brg_conn *bc, const memory_piece *piece, apr_off_t off, size_t len,
+                              shared_ref *owner)
+{
+    struct pending_part *part = pending_add(bc, 0);
+
+    if (!part)
+        return;
+    part->data = piece->data + off;
+    part->fd = memory_piece_fd(piece);
+    part->off = piece->off + off;
+    part->len = (apr_off_t)len;
+    part->owner = owner;
+    shared_hold(owner);
+}
+
+/* Bytes that left by sendfile(). Fewer than len: with EAGAIN the socket is full. */
+static size_t piece_send(brg_conn *bc, int fd, off_t at, size_t len)
+{
+    size_t sent = 0;
+    ssize_t n;
+
+    do {
+        n = transport_sendfile(bc, fd, &at, len - sent);
+        sent += n > 0 ? (size_t)n : 0;
+        if (!n)
+            errno = EINVAL;
+    } while (sent < len && (n > 0 || (n < 0 && errno == EINTR)));
+    loop_score_add(&bc->loop->score->bytes, (uint64_t)sent);
+    return sent;
+}
+
+/* Where sendfile() fails, the bytes are in memory: writev() finds the same error, or does without. */
 void gather_send_piece(gather *g, brg_conn *bc, const memory_piece *piece, apr_off_t off,
                        size_t len, shared_ref *owner)
 {
-    off_t at = piece->off + off;
-    ssize_t n = 0;
+    int full = 1;
 
     BRG_ASSERT(transport_is_plain(bc) && off >= 0 && (size_t)off + len <= piece->len);
     gather_flush(g, bc, 1);
-    if (!bc->pending && !bc->failed)
-        n = transport_sendfile(bc, memory_piece_fd(piece), &at, len);
-    if (n < 0)
-        n = 0;
-    loop_score_add(&bc->loop->score->bytes, (uint64_t)n);
-    if ((size_t)n < len)
-        gather_add_body(g, piece->data + off + n, len - (size_t)n, owner);
-    else
-        brg_buffer_shared();
+    brg_buffer_shared();
+    if (!bc->pending && !bc->failed) {
+        size_t sent = piece_send(bc, memory_piece_fd(piece), piece->off + off, len);
+
+        off += (apr_off_t)sent;
+        len -= sent;
+        full = len && errno == EAGAIN;
+    }
+    if (len && full)
+        pending_add_piece(bc, piece, off, len, owner);
+    else if (len)
+        gather_add_body(g, piece->data + off, len, owner);
 }
 
 void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, apr_off_t len,

@@ -77,8 +77,9 @@ void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, ap
                       file_way way);
 
 /**
- * Send what is gathered and @a len bytes of the owner's piece of memory from @a off, the latter by sendfile(). What does not
- * leave in that way is added as by gather_add_body(). For connections without a layer over the socket.
+ * Send what is gathered and @a len bytes of the owner's piece of memory from @a off, the latter by sendfile(). What the
+ * socket does not take becomes bc->pending; what sendfile() does not send is added as by gather_add_body(). For
+ * connections without a layer over the socket.
  */
 void gather_send_piece(gather *g, brg_conn *bc, const memory_piece *piece, apr_off_t off,
                        size_t len, shared_ref *owner);

@@ -11,18 +11,22 @@ from http_client import request_bytes
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
 
-SIZES = [16383, 16384, 16385, 40000, 65535, 65536, 65537, 200000]
+SIZES = [16383, 16384, 16385, 40000, 65535, 65536, 65537, 131071, 131072, 1 << 20]
 
 
 def content(size, version=0):
     return random.Random(size * 7 + version).randbytes(size)
 
 
-@pytest.fixture
-def server(serve):
-    server = one_loop(serve, "MaxKeepAliveRequests 0\n", files={f"{size}.bin": content(size) for size in SIZES})
+def start(serve, more=""):
+    server = one_loop(serve, f"MaxKeepAliveRequests 0\n{more}", files={f"{size}.bin": content(size) for size in SIZES})
     settle(server.path("htdocs"))
     return server
+
+
+@pytest.fixture
+def server(serve):
+    return start(serve)
 
 
 def test_whole_and_in_parts(server):
@@ -51,15 +55,17 @@ def test_pipelined_with_small_ones(server):
             assert (answer.status, answer.body) == (200, content(size)) if n % 3 else answer.status == 404
 
 
-def test_a_slow_client_gets_what_it_asked_for(server):
-    """The file changes, and its memory is used for others, while half of the answer waits in sockets."""
+@pytest.mark.parametrize("asked", [65536, 1 << 20])
+def test_a_slow_client_gets_what_it_asked_for(serve, asked):
+    """The file changes, and its memory is used for others, while a part of the answer waits in sockets or for them."""
+    server = start(serve, "SendBufferSize 40000\n")
     for _ in range(4):
-        assert server.get("/65536.bin").body == content(65536)
+        assert server.get(f"/{asked}.bin").body == content(asked)
     slow = []
     for _ in range(20):
         c = server.connect()
         c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
-        c.send(request_bytes("GET", "/65536.bin"))
+        c.send(request_bytes("GET", f"/{asked}.bin"))
         slow.append(c)
     for c in slow:
         assert c.read_until(b"\r\n\r\n").startswith(b"HTTP/1.1 200")
@@ -73,5 +79,5 @@ def test_a_slow_client_gets_what_it_asked_for(server):
             for size in SIZES:
                 assert server.get(f"/{size}.bin").body == content(size, version)
     for c in slow:
-        assert c.read_exactly(65536) == content(65536)
+        assert c.read_exactly(asked) == content(asked)
         c.close()
