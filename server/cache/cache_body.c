@@ -16,7 +16,7 @@ static cache_body **body_bucket(response_cache *c, const file_identity *id)
 {
     uint64_t hash = keyed_hash_of(id->ino, (const char *)id, sizeof *id);
 
-    return &c->bodies[hash & (CACHE_BODY_BUCKETS - 1)];
+    return &c->bodies[hash & (c->bodies_n - 1)];
 }
 
 cache_body *cache_body_create(char *data, size_t len)

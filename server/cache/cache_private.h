@@ -195,7 +195,6 @@ static inline apr_off_t cache_body_len(const cache_entry *e)
     return e->body ? e->body->len : 0;
 }
 
-#define CACHE_BODY_BUCKETS 4096 /**< a power of two */
 #define CACHE_CHAIN_MOST 64     /**< entries at most in one bucket */
 
 struct response_cache {
@@ -210,7 +209,8 @@ struct response_cache {
     int files_n, files_most; /**< bodies with an open file */
     cache_entry *file_newest, *file_oldest; /**< entries with one, by last use */
     cache_queue queue[CACHE_QUEUES];
-    cache_body **bodies; /**< CACHE_BODY_BUCKETS of them */
+    cache_body **bodies; /**< bodies_n of them, by identity */
+    uint32_t bodies_n;   /**< a power of two */
     memory_file *memory; /**< of large bodies; NULL: none yet, or the kernel has none */
     cache_admission admission;
     cache_figures figures;

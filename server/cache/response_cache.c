@@ -431,7 +431,8 @@ void cache_create(brg_loop *loop)
     keyed_hash_seed();
     universal_hash_seed();
     c->bucket = calloc(buckets_for(conf), sizeof(*c->bucket));
-    c->bodies = calloc(CACHE_BODY_BUCKETS, sizeof(*c->bodies));
+    c->bodies_n = buckets_for(conf) / 2;
+    c->bodies = calloc(c->bodies_n, sizeof(*c->bodies));
     if (!c->bucket || !c->bodies ||
         admission_create(&c->admission, (size_t)conf->file_cache_entries_n))
         return; /* without memory: without a cache */

@@ -178,6 +178,8 @@ static int dir_follow_link(watch_set *w, watch_dir *d, int links)
 
 static int dir_attach(watch_set *w, watch_dir *d, int links)
 {
+    watch_look look;
+
     if (d->path_len > 1 && dir_follow_link(w, d, links))
         return -1;
     if (!(d->inode = watch_inode_get(w, d->path, WATCH_DIR_MASK)))
@@ -187,7 +189,9 @@ static int dir_attach(watch_set *w, watch_dir *d, int links)
     if (d->next_of_inode)
         d->next_of_inode->prev_of_inode = &d->next_of_inode;
     d->inode->dirs = d;
-    d->place = watch_place_of(d->path, 1);
+    look = watch_look_at(d->path, 1);
+    d->place = look.place;
+    d->mount = look.mount;
     if (watch_is_local(d->path))
         return 0;
     errno = EXDEV;

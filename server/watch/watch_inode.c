@@ -62,21 +62,26 @@ static uint64_t place_mix(uint64_t h, uint64_t value)
     return h ^ h >> 29;
 }
 
-uint64_t watch_place_of(const char *path, int follow)
+watch_look watch_look_at(const char *path, int follow)
 {
+    watch_look look = {.mount = WATCH_NO_MOUNT};
     struct statx st;
     uint64_t h;
 
     if (statx(AT_FDCWD, path,
               AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT | (follow ? 0 : AT_SYMLINK_NOFOLLOW),
-              STATX_INO | STATX_MNT_ID, &st))
-        return 0;
+              STATX_TYPE | STATX_INO | STATX_MNT_ID, &st))
+        return look;
+    look.is_link = S_ISLNK(st.stx_mode);
+    look.place = WATCH_NO_PLACE;
     if (!(st.stx_mask & STATX_MNT_ID))
-        return WATCH_NO_PLACE;
+        return look;
+    look.mount = st.stx_mnt_id;
     h = place_mix(
         place_mix(place_mix(1, st.stx_mnt_id), (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor),
         st.stx_ino);
-    return h > WATCH_NO_PLACE ? h : ~h;
+    look.place = h > WATCH_NO_PLACE ? h : ~h;
+    return look;
 }
 
 /* Where every change passes through this kernel. Others may be right as well, but who does not know

@@ -132,25 +132,25 @@ static int node_give(watch_set *w, watch_owner *owner, watch_node *node)
 }
 
 /* A file can be mounted over a file. A name that is too long is that of nothing. */
-static uint64_t node_place(const watch_dir *d, const char *name, size_t len)
+static watch_look node_look(const watch_dir *d, const char *name, size_t len)
 {
     size_t at = d->path_len > 1 ? d->path_len : 0;
     char path[PATH_MAX];
 
     if (at + len + 2 > sizeof path)
-        return 0;
+        return (watch_look){.mount = WATCH_NO_MOUNT};
     memcpy(path, d->path, at);
     path[at] = '/';
     memcpy(path + at + 1, name, len);
     path[at + 1 + len] = '\0';
-    return watch_place_of(path, 0);
+    return watch_look_at(path, 0);
 }
 
 static int node_is_in_place(const watch_set *w, watch_node *node)
 {
     if (node->kind != WATCH_ENTRY || node->mounted == w->mounted)
         return 1;
-    if (node_place(node->dir, node->name, node->len) != node->place)
+    if (node_look(node->dir, node->name, node->len).place != node->place)
         return 0;
     node->mounted = w->mounted;
     return 1;
@@ -161,6 +161,7 @@ watch_node *watch_on_entry(watch_set *w, watch_owner *owner, watch_dir *d, const
 {
     uint32_t hash = entry_hash(d, name, len);
     watch_node *node = entry_find_hashed(w, d, name, len, hash), **bucket;
+    watch_look look;
 
     if (node && !node_is_in_place(w, node)) {
         watch_node_change(w, node);
@@ -176,7 +177,10 @@ watch_node *watch_on_entry(watch_set *w, watch_owner *owner, watch_dir *d, const
     *bucket = node;
     node->dir = d;
     d->refs++;
-    node->place = node_place(d, name, len);
+    look = node_look(d, name, len);
+    node->place = look.place;
+    node->plain = look.place && !look.is_link;
+    node->local = node->plain && look.mount != WATCH_NO_MOUNT && look.mount == d->mount;
     node->mounted = w->mounted;
     return node_give(w, owner, node) ? NULL : node;
 }

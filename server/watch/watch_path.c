@@ -43,12 +43,18 @@ static int path_has_come(const char *path, size_t len)
     return stat(copy, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static int path_entry(watch_set *w, watch_owner *owner, const char *path, size_t len, int links,
-                      int *missing);
+/* Where a path leads. */
+typedef struct path_end {
+    int missing; /* to nothing */
+    int local;   /* to a file beside a directory under watch, in the same file system */
+} path_end;
 
-/* 1: it is a link; 0: it is none, and *missing tells whether anything is there; -1: not watchable. */
+static int path_entry(watch_set *w, watch_owner *owner, const char *path, size_t len, int links,
+                      path_end *end);
+
+/* 1: it is a link; 0: it is none, and end->missing tells whether anything is there; -1: not watchable. */
 static int path_link(watch_set *w, watch_owner *owner, const char *path, size_t len, int links,
-                     int *missing)
+                     path_end *end)
 {
     char text[PATH_MAX], far_end[PATH_MAX];
     size_t up = watch_parent_len(path, len), n;
@@ -58,18 +64,17 @@ static int path_link(watch_set *w, watch_owner *owner, const char *path, size_t 
     far_end[len] = '\0';
     text_len = readlink(far_end, text, sizeof text - 1);
     if (text_len <= 0) {
-        *missing = text_len < 0 && is_missing(errno);
+        end->missing = text_len < 0 && is_missing(errno);
         return 0;
     }
     if (links >= WATCH_LINKS_MOST)
         return -1;
     n = watch_link_path(far_end, path, up > 1 ? up : 0, text, (size_t)text_len);
-    return n && !path_entry(w, owner, far_end, n, links + 1, missing) ? 1 : -1;
+    return n && !path_entry(w, owner, far_end, n, links + 1, end) ? 1 : -1;
 }
 
-/* @param missing  set to whether the path leads to nothing */
 static int path_entry(watch_set *w, watch_owner *owner, const char *path, size_t len, int links,
-                      int *missing)
+                      path_end *end)
 {
     size_t have = len, up;
     watch_node *node;
@@ -77,7 +82,7 @@ static int path_entry(watch_set *w, watch_owner *owner, const char *path, size_t
     int rc;
 
     BRG_ASSERT(path[0] == '/' && links <= WATCH_LINKS_MOST);
-    *missing = 0;
+    *end = (path_end){0};
     if (len == 1)
         return 0; /* "/" is no entry */
     if (!(d = path_existing(w, path, &have, links)))
@@ -89,19 +94,20 @@ static int path_entry(watch_set *w, watch_owner *owner, const char *path, size_t
     if (!node)
         return -1;
     if (node->missing) { /* found out before, and it is under watch since then */
-        *missing = 1;
+        end->missing = 1;
         return 0;
     }
-    rc = path_link(w, owner, path, have, links, missing);
-    node->missing = rc == 0 && *missing;
+    end->local = node->local;
+    rc = node->plain ? 0 : path_link(w, owner, path, have, links, end);
+    node->missing = rc == 0 && end->missing;
     if (rc < 0 || (have < len && path_has_come(path, have)))
         return -1;
-    *missing |= have < len;
+    end->missing |= have < len;
     return 0;
 }
 
 /* The file itself, whatever links lead to it. */
-static int path_inode(watch_set *w, watch_owner *owner, const char *path)
+static int path_inode(watch_set *w, watch_owner *owner, const char *path, int local)
 {
     watch_inode *x = watch_inode_get(w, path, WATCH_FILE_MASK);
 
@@ -109,14 +115,15 @@ static int path_inode(watch_set *w, watch_owner *owner, const char *path)
         return is_missing(errno) ? 0 : -1;
     if (watch_on_inode(w, owner, x))
         return -1;
-    return watch_is_local(path) ? 0 : -1; /* a file may be mounted over a file */
+    return local || watch_is_local(path) ? 0 : -1; /* a file may be mounted over a file */
 }
 
 static int path_file(watch_set *w, watch_owner *owner, const char *path, size_t len)
 {
-    int missing, rc = path_entry(w, owner, path, len, 0, &missing);
+    path_end end;
+    int rc = path_entry(w, owner, path, len, 0, &end);
 
-    return rc || missing ? rc : path_inode(w, owner, path);
+    return rc || end.missing ? rc : path_inode(w, owner, path, end.local);
 }
 
 static int path_names_in(watch_set *w, watch_owner *owner, const watch_dir *d,

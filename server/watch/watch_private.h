@@ -52,6 +52,7 @@ struct watch_dir {
     uint64_t generation; /**< of the set, when it was last found alive */
     uint64_t epoch;
     uint64_t place;   /**< watch_place_of() it, when it was made */
+    uint64_t mount;   /**< watch_look: what it leads to */
     uint64_t mounted; /**< of the set, when that was last compared */
     unsigned refs;
     uint8_t dead;
@@ -76,6 +77,8 @@ struct watch_node {
     uint8_t kind;    /**< WATCH_* */
     uint8_t changed; /**< not found any more */
     uint8_t missing; /**< an entry that did not exist when it was put under watch */
+    uint8_t plain;   /**< an entry that was there, and no link */
+    uint8_t local;   /**< plain, and of the same file system as its directory */
     uint32_t len;
     char name[]; /**< of an entry, else "" */
 };
@@ -131,14 +134,27 @@ watch_inode *watch_inode_get(watch_set *w, const char *path, uint32_t mask);
 void watch_inode_put(watch_set *w, watch_inode *x);
 watch_inode *watch_inode_find(watch_set *w, int wd);
 
+/** What lies at a path. */
+typedef struct watch_look {
+    uint64_t place; /**< the mount, the device, the inode as a number; 0: nothing is there; WATCH_NO_PLACE */
+    uint64_t mount; /**< its id; WATCH_NO_MOUNT: the kernel does not tell */
+    int is_link;    /**< where it was not followed */
+} watch_look;
+
+#define WATCH_NO_PLACE 1 /**< the kernel does not tell */
+#define WATCH_NO_MOUNT UINT64_MAX
+
 /**
- * What a path leads to, as a number: the mount, the device, the inode. A mount over it, or over what it
- * leads through, makes it another one. Does not wait for remote file systems that were there before.
+ * A mount over the path, or over what it leads through, makes place another one. Does not wait for remote file systems that
+ * were there before.
  * @param follow  a symbolic link at its end
- * @return 0: nothing is there; WATCH_NO_PLACE: the kernel does not tell
  */
-uint64_t watch_place_of(const char *path, int follow);
-#define WATCH_NO_PLACE 1
+watch_look watch_look_at(const char *path, int follow);
+
+static inline uint64_t watch_place_of(const char *path, int follow)
+{
+    return watch_look_at(path, follow).place;
+}
 
 /** 1 if inotify tells of every change to what lies at @a path. */
 int watch_is_local(const char *path);

@@ -227,7 +227,8 @@ static double run_table(const struct trace *t)
     memset(&cache, 0, sizeof cache);
     cache.buckets_n = 65536;
     cache.bucket = calloc(cache.buckets_n, sizeof(*cache.bucket));
-    cache.bodies = calloc(CACHE_BODY_BUCKETS, sizeof(*cache.bodies));
+    cache.bodies_n = 1024;
+    cache.bodies = calloc(cache.bodies_n, sizeof(*cache.bodies));
     if (admission_create(&cache.admission, (size_t)conf.file_cache_entries_n))
         abort();
     rate = run(t, 0);

@@ -133,7 +133,7 @@ static size_t check_bodies(model *m)
 {
     size_t bytes = 0;
 
-    for (unsigned i = 0; i < CACHE_BODY_BUCKETS; i++)
+    for (unsigned i = 0; i < m->cache.bodies_n; i++)
         for (const cache_body *b = m->cache.bodies[i]; b; b = b->next) {
             assert_true(b->users > 0 && b->refs >= b->users);
             bytes += b->bytes;
@@ -199,7 +199,8 @@ static void test_random_operations(void **state)
     m->conf.file_cache_bytes = 90000;
     m->cache.buckets_n = 16; /* chains */
     m->cache.bucket = calloc(16, sizeof(*m->cache.bucket));
-    m->cache.bodies = calloc(CACHE_BODY_BUCKETS, sizeof(*m->cache.bodies));
+    m->cache.bodies_n = 1024;
+    m->cache.bodies = calloc(m->cache.bodies_n, sizeof(*m->cache.bodies));
     assert_int_equal(admission_create(&m->cache.admission, 120), 0);
     keyed_hash_seed();
     universal_hash_seed();

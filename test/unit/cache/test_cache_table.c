@@ -28,7 +28,8 @@ static int set_up(void **state)
     t->conf.file_cache_bytes = 600 * 11000;
     t->cache.buckets_n = 4096;
     t->cache.bucket = calloc(4096, sizeof(*t->cache.bucket));
-    t->cache.bodies = calloc(CACHE_BODY_BUCKETS, sizeof(*t->cache.bodies));
+    t->cache.bodies_n = 1024;
+    t->cache.bodies = calloc(t->cache.bodies_n, sizeof(*t->cache.bodies));
     universal_hash_seed();
     *state = t;
     return admission_create(&t->cache.admission, 20000);
