@@ -72,6 +72,11 @@ static void fill_last_modified(cache_entry *e, const request_rec *r)
     fill_text(e->last_modified, sizeof e->last_modified, sent && !strcmp(sent, date) ? sent : NULL);
 }
 
+static int fill_state_is_same(const file_identity *now, const apr_finfo_t *then)
+{
+    return now->dev == (uint64_t)then->device && now->ctime_ns / 1000 == then->ctime;
+}
+
 /* The file as it is now must be the one that the request was answered from. @return a descriptor */
 static int fill_open(cache_entry *e, const request_rec *r, const char *path)
 {
@@ -83,7 +88,8 @@ static int fill_open(cache_entry *e, const request_rec *r, const char *path)
     if (file_identity_take(&e->identity, fd, path) || !(e->path = strdup(path)) ||
         e->identity.ino != (uint64_t)r->finfo.inode ||
         (apr_off_t)e->identity.size != r->finfo.size ||
-        e->identity.mtime_ns / 1000 != r->finfo.mtime) {
+        e->identity.mtime_ns / 1000 != r->finfo.mtime ||
+        (e->compared && !fill_state_is_same(&e->identity, &r->finfo))) {
         close(fd);
         return -1;
     }

@@ -10,10 +10,12 @@
  * handlers and filters offer), cache_tell.c (why not), cache_hot.c (targets that are stored at once), cache_capture.c (what filters make of it), cache_vary.c (fields that
  * answers depend on), cache_client.c (clients that they depend on), cache_worker_fill.c (answers made by workers), cache_parts.c (requests with a range), cache_observe.c and cache_stored_log.c (logs).
  *
- * An entry is made in two steps. A full run of a request that is asked for often enough only *arms*
+ * An entry is made in two steps. A full run of a request that is asked for often enough *arms*
  * it: all that the answer depends on is put under watch. The next full run, which begins after the
  * watches were set, fills it, if nothing changed in between. So there is no moment between "looked
- * at" and "watched" in which a change could be missed. A HEAD for a file does both as a GET does, since
+ * at" and "watched" in which a change could be missed. Where everything but the file itself was under watch
+ * when the first run began (watch_seen()), and the file's time stamps and place are still those that it was answered with, the
+ * first run fills the entry, too. A HEAD for a file does both as a GET does, since
  * the body is read from the file. A 304 and a part of a file (206) do, too; their heads are stored
  * beside that of 200, and answer requests of their kind. So are the heads of several parts and of 416, for an
  * entry whose body is there.
@@ -160,6 +162,7 @@ struct cache_entry {
     uint8_t fill;                      /**< a worker makes what is to fill it */
     uint8_t tries;                     /**< how often that came to nothing */
     uint8_t uncacheable;               /**< armed, but its body is too long to be stored */
+    uint8_t compared;                  /**< armed by an answer that fills it, if its file is still the same */
     admission_stamp stamp;             /**< when it was used last */
     uint32_t moved;                    /**< queue's moves when it became the newest */
     int status;

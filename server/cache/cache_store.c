@@ -16,6 +16,10 @@
  * weak ETag for so long: it is not stored yet. */
 #define STORE_REST_US apr_time_from_sec(2)
 
+/* Time stamps are of a clock that ticks a hundred times a second or more often: what changes from now on gets another one
+ * than what changed so long ago has. */
+#define STORE_TICKS_US 100000
+
 /* An entry without its body, and its watches; of it, what comes when it is filled. */
 #define STORE_ENTRY_BYTES 4096
 #define STORE_FILL_BYTES 2048
@@ -120,18 +124,46 @@ static const char *store_fingerprint(request_rec *r)
     return apr_array_pstrcat(r->pool, parts, '\n');
 }
 
-static int store_watch(response_cache *c, cache_entry *e, request_rec *r)
+/* @param main_seen  what the main path added to watch_seen() */
+static int store_watch(response_cache *c, cache_entry *e, request_rec *r, uint64_t *main_seen)
 {
     const char *const *names = store_overrides_possible(r) ? store_access_names(r) : NULL;
     const apr_array_header_t *paths = store_paths(r);
+    const uint64_t before = watch_seen(c->watch);
 
-    if (!c->watch)
-        return -1;
-    for (int i = 0; i < paths->nelts; i++)
-        if (watch_add(c->watch, &e->owner, APR_ARRAY_IDX(paths, i, const char *), names,
-                      i == 0 && store_origin(r) == STORE_INDEX ? WATCH_ENTRIES : 0))
+    for (int i = 0; i < paths->nelts; i++) {
+        const char *path = APR_ARRAY_IDX(paths, i, const char *);
+        const int flags = i == 0 && store_origin(r) == STORE_INDEX ? WATCH_ENTRIES : 0;
+
+        if (watch_add(c->watch, &e->owner, path, flags))
             return -1;
+        if (i == 0)
+            *main_seen = watch_seen(c->watch) - before;
+        if (names && names[0] && watch_add_names(c->watch, &e->owner, path, names))
+            return -1;
+    }
     return 0;
+}
+
+/* A change of the file after r looked at it shows in its time stamps. */
+static int store_file_is_comparable(const request_rec *r)
+{
+    const request_offer *offer = request_offer_of(r);
+    const apr_int32_t needed = APR_FINFO_INODE | APR_FINFO_DEV | APR_FINFO_CTIME;
+
+    return r->status == HTTP_OK && offer->path && !offer->coded &&
+           (r->finfo.valid & needed) == needed &&
+           r->finfo.ctime + STORE_TICKS_US < r->request_time;
+}
+
+/* All that r depends on was under watch when it began, but for the file itself, which is compared. So nothing can
+ * have changed unseen between r's look and the watches: what arms the entry may fill it. */
+static int store_saw_all(const response_cache *c, const request_rec *r, uint64_t main_seen)
+{
+    const request_dependencies *found = request_dependencies_of(r);
+
+    return found->since && store_file_is_comparable(r) && main_seen <= WATCH_SEEN_FILE &&
+           found->since + main_seen == watch_seen(c->watch);
 }
 
 /* One stat for each answer sees changes of the file; not those of access files and of links, and not
@@ -147,6 +179,7 @@ static int store_stat_is_enough(request_rec *r)
 static int store_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason)
 {
     const request_dependencies *found = request_dependencies_of(r);
+    uint64_t main_seen = 0;
 
     e->server = r->server;
     if (!found || found->too_many)
@@ -155,12 +188,13 @@ static int store_arm(response_cache *c, cache_entry *e, request_rec *r, policy_r
         return cache_refuse(reason,
                             "its target led to another file, by rules that may look at more "
                             "than is watched");
-    if (store_watch(c, e, r))
+    if (!c->watch || store_watch(c, e, r, &main_seen))
         return store_stat_is_enough(r)
                    ? 0
                    : cache_refuse(reason, "what it depends on cannot be watched (kind of file "
                                           "system, rights, or FileCacheValidate)");
     e->watched = 1;
+    e->compared = store_saw_all(c, r, main_seen) != 0;
     if (!(e->fingerprint = strdup(store_fingerprint(r))))
         return cache_refuse(reason, "out of memory");
     c->figures.armed++;
@@ -390,7 +424,7 @@ static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *
         return e;
     }
     e = store_new(c, r, reason);
-    if (!e || e->watched)
+    if (!e || (e->watched && !e->compared))
         return NULL; /* armed: the next full run fills it */
     if (r->status != HTTP_OK &&
         r->status < HTTP_BAD_REQUEST) { /* not enough to be validated by stat */

@@ -150,6 +150,7 @@ request_dated *request_dated_field(const request_rec *r);
 typedef struct request_dependencies {
     const char *first;        /**< absolute path, or NULL: none yet */
     apr_array_header_t *more; /**< const char *, or NULL */
+    uint64_t since;           /**< watch_seen() when the request came; 0: nothing was watched */
     uint8_t too_many;         /**< there were more than are kept: nothing is to be stored */
     uint8_t query;            /**< an expression looked at the query */
     uint8_t link_policy; /**< whether links were allowed was looked at, component by component */
@@ -157,6 +158,9 @@ typedef struct request_dependencies {
 
 /** The list of @a r and those that led to it. NULL if r->request_config is not the core's. */
 const request_dependencies *request_dependencies_of(const request_rec *r);
+
+/** The request begins: what its loop has seen of the file system so far. */
+void request_dependencies_since(const request_rec *r, uint64_t seen);
 
 /** The Options of a directory on the way did not allow all symbolic links. */
 void request_link_policy_counts(const request_rec *r);

@@ -30,6 +30,14 @@ const request_dependencies *request_dependencies_of(const request_rec *r)
     return block ? &block->depends : NULL;
 }
 
+void request_dependencies_since(const request_rec *r, uint64_t seen)
+{
+    request_conf_block *block = request_first_block(r);
+
+    if (block && !block->depends.since)
+        block->depends.since = seen;
+}
+
 void request_link_policy_counts(const request_rec *r)
 {
     request_conf_block *block = request_first_block(r);

@@ -108,7 +108,7 @@ static void watch_visit(void *baton, const char *file)
 {
     exchange_server *es = baton;
 
-    es->watched = es->watched && !watch_add(exchange.set, &es->owner, file, NULL, 0);
+    es->watched = es->watched && !watch_add(exchange.set, &es->owner, file, 0);
 }
 
 static void exchange_watch(exchange_server *es)

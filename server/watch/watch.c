@@ -56,7 +56,7 @@ watch_set *watch_set_create(size_t expected)
         return NULL;
     keyed_hash_seed();
     w->fd = w->mounts = w->ready = -1;
-    w->generation = w->epoch = 1;
+    w->generation = w->epoch = w->seen = 1;
     w->has_places = watch_place_of("/", 1) > WATCH_NO_PLACE;
     if (set_tables(w, expected) || set_open(w)) {
         watch_set_destroy(w);
@@ -101,6 +101,11 @@ size_t watch_bytes(const watch_set *w)
     return w->bytes;
 }
 
+uint64_t watch_seen(const watch_set *w)
+{
+    return w->seen;
+}
+
 const watch_counts *watch_counts_of(const watch_set *w)
 {
     return &w->counts;
@@ -113,6 +118,7 @@ static void set_flush(watch_set *w)
 {
     w->epoch++;
     w->generation++;
+    w->seen++;
     w->counts.flushes++;
 }
 
@@ -124,6 +130,7 @@ static void set_mounted(watch_set *w)
     }
     w->mounted++;
     w->generation++;
+    w->seen++;
     w->counts.mounts++;
 }
 
@@ -151,6 +158,7 @@ static void watch_event(watch_set *w, const struct inotify_event *e)
 {
     watch_inode *x;
 
+    w->seen++;
     w->counts.events++;
     if (e->mask & IN_Q_OVERFLOW) {
         set_flush(w);

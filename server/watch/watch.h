@@ -73,14 +73,29 @@ void watch_drain(watch_set *w);
 
 /**
  * Let @a owner depend on the meaning and content of @a path, absolute; it need not exist.
- * @param names  NULL-terminated, may be NULL: file names (AccessFileName) that it depends on in
- *               the same way in each directory on the way from the root to the path, and in the
- *               path itself if that is a directory; relative, may have slashes
  * @return 0; -1 where changes cannot be seen (a file system that is not local, a directory that
  *         may not be read, watches exhausted): nothing is left of owner's dependencies
  */
-int watch_add(watch_set *w, watch_owner *owner, const char *path, const char *const *names,
-              int flags);
+int watch_add(watch_set *w, watch_owner *owner, const char *path, int flags);
+
+/**
+ * Let @a owner depend on files of certain names in each directory on the way from the root to @a path, and in the path
+ * itself if that is a directory.
+ * @param names  NULL-terminated: as AccessFileName has them; relative, may have slashes
+ * @return as watch_add()
+ */
+int watch_add_names(watch_set *w, watch_owner *owner, const char *path, const char *const *names);
+
+/** What a file that is put under watch adds to watch_seen() at most: what it is called and what it is. */
+#define WATCH_SEEN_FILE 2
+
+/**
+ * A number that grows with each event that is read, with each loss of events, and with each directory, entry that exists
+ * and inode that is put under watch for the first time: by more than WATCH_SEEN_FILE for a directory. While it stays the
+ * same, any change to what a watch_add() meets is seen by the next watch_drain(), also one that came before
+ * that watch_add(). Never 0.
+ */
+uint64_t watch_seen(const watch_set *w);
 
 /** 1 if anything that @a owner depends on has changed, as far as watch_drain() has read. */
 int watch_changed(watch_set *w, watch_owner *owner);

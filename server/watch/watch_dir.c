@@ -227,6 +227,7 @@ static watch_dir *dir_create(watch_set *w, const char *path, size_t len, uint32_
         errno = error;
         return NULL;
     }
+    w->seen += WATCH_SEEN_FILE + 1;
     dir_map(w, d);
     return d;
 }

@@ -33,6 +33,7 @@ watch_inode *watch_inode_get(watch_set *w, const char *path, uint32_t mask)
         x->next = *bucket;
         *bucket = x;
         w->count++;
+        w->seen++;
         w->bytes += watch_block(sizeof *x) + WATCH_KERNEL_BYTES;
     }
     x->refs++;

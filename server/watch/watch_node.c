@@ -182,6 +182,7 @@ watch_node *watch_on_entry(watch_set *w, watch_owner *owner, watch_dir *d, const
     node->plain = look.place && !look.is_link;
     node->local = node->plain && look.mount != WATCH_NO_MOUNT && look.mount == d->mount;
     node->mounted = w->mounted;
+    w->seen += node->place != 0;
     return node_give(w, owner, node) ? NULL : node;
 }
 

@@ -177,22 +177,36 @@ static int path_any(watch_set *w, watch_owner *owner, const char *path, size_t l
     return rc;
 }
 
-int watch_add(watch_set *w, watch_owner *owner, const char *path, const char *const *names,
-              int flags)
+/* Needs PATH_MAX bytes in clean. @return its length; 0: it cannot be watched */
+static size_t path_clean(char *clean, const char *path)
 {
     size_t len = strlen(path);
-    char clean[PATH_MAX];
-    int rc = -1;
 
-    if (path[0] == '/' && len + 1 < sizeof clean) {
-        memcpy(clean, path, len);
-        len = watch_normalise(clean, len);
-        rc = path_file(w, owner, clean, len);
-    }
+    if (path[0] != '/' || len + 1 >= PATH_MAX)
+        return 0;
+    memcpy(clean, path, len);
+    return watch_normalise(clean, len);
+}
+
+int watch_add(watch_set *w, watch_owner *owner, const char *path, int flags)
+{
+    char clean[PATH_MAX];
+    size_t len = path_clean(clean, path);
+    int rc = len ? path_file(w, owner, clean, len) : -1;
+
     if (!rc && (flags & WATCH_ENTRIES))
         rc = path_any(w, owner, clean, len);
-    if (!rc && names && *names)
-        rc = path_names(w, owner, clean, len, names);
+    if (rc)
+        watch_remove(w, owner);
+    return rc;
+}
+
+int watch_add_names(watch_set *w, watch_owner *owner, const char *path, const char *const *names)
+{
+    char clean[PATH_MAX];
+    size_t len = path_clean(clean, path);
+    int rc = len ? path_names(w, owner, clean, len, names) : -1;
+
     if (rc)
         watch_remove(w, owner);
     return rc;

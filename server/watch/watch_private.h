@@ -92,6 +92,7 @@ struct watch_set {
     size_t bytes;
     uint64_t generation, epoch;
     uint64_t mounted;    /**< how often the mount table changed */
+    uint64_t seen;       /**< watch_seen() */
     int has_places;      /**< the kernel tells watch_place_of() */
     uint32_t mask;       /**< buckets of each table, less one */
     uint32_t failed_len; /**< bytes of the path that watch_dir_get() failed at */

@@ -56,7 +56,8 @@ static void watch_all(watch_set *w)
 
     for (long i = 0; i < owners_n; i++) {
         watch_remove(w, &owners[i]);
-        if (watch_add(w, &owners[i], file_of(i), names, 0)) {
+        if (watch_add(w, &owners[i], file_of(i), 0) ||
+            watch_add_names(w, &owners[i], file_of(i), names)) {
             fprintf(stderr, "%s cannot be watched: raise fs.inotify.max_user_watches\n",
                     file_of(i));
             exit(1);

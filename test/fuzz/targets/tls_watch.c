@@ -129,7 +129,7 @@ static void watch(const char *path, unsigned what, apr_pool_t *p)
 
     if (!set)
         return;
-    watched = is_file(path) && !watch_add(set, &owner, path, NULL, 0);
+    watched = is_file(path) && !watch_add(set, &owner, path, 0);
     before = stamp_of(path, p);
     change(p, what);
     watch_drain(set);

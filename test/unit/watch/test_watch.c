@@ -116,7 +116,7 @@ static void test_changes(void **state)
         fresh_tree();
         if (*c->setup)
             run(c->setup);
-        assert_int_equal(watch_add(w, &owner, at(c->path), NULL, 0), 0);
+        assert_int_equal(watch_add(w, &owner, at(c->path), 0), 0);
         watch_drain(w);
         assert_int_equal(watch_changed(w, &owner), 0);
         run(c->command);
@@ -129,6 +129,11 @@ static void test_changes(void **state)
     }
 }
 
+static int add_both(watch_set *w, watch_owner *owner, const char *path, const char *const *names)
+{
+    return watch_add(w, owner, path, 0) || watch_add_names(w, owner, path, names);
+}
+
 static void test_also_names_and_any(void **state)
 {
     static const char *const names[] = {".htaccess", NULL};
@@ -138,8 +143,8 @@ static void test_also_names_and_any(void **state)
     if (!w)
         skip();
     fresh_tree();
-    assert_int_equal(watch_add(w, &owner, at("a/b/c/f"), names, 0), 0);
-    assert_int_equal(watch_add(w, &any, at("a/b/c/f"), NULL, WATCH_ENTRIES), 0);
+    assert_int_equal(add_both(w, &owner, at("a/b/c/f"), names), 0);
+    assert_int_equal(watch_add(w, &any, at("a/b/c/f"), WATCH_ENTRIES), 0);
     put("a/b/c/new", "x");
     watch_drain(w);
     assert_int_equal(watch_changed(w, &owner), 0);
@@ -148,7 +153,7 @@ static void test_also_names_and_any(void **state)
     watch_drain(w);
     assert_int_equal(watch_changed(w, &owner), 1);
     watch_remove(w, &owner);
-    assert_int_equal(watch_add(w, &owner, at("a/b/c/f"), names, 0), 0);
+    assert_int_equal(add_both(w, &owner, at("a/b/c/f"), names), 0);
     put("a/.htaccess", "y"); /* content of one that exists */
     watch_drain(w);
     assert_int_equal(watch_changed(w, &owner), 1);
@@ -190,8 +195,8 @@ static void test_access_files(void **state)
         fresh_tree();
         if (*c->setup)
             run(c->setup);
-        assert_int_equal(watch_add(w, &owner, at(c->path), names, 0), 0);
-        assert_int_equal(watch_add(w, &second, at(c->path), names, 0), 0);
+        assert_int_equal(add_both(w, &owner, at(c->path), names), 0);
+        assert_int_equal(add_both(w, &second, at(c->path), names), 0);
         watch_drain(w);
         assert_int_equal(watch_changed(w, &owner), 0);
         run(c->command);
@@ -218,7 +223,7 @@ static void test_many_owners_of_one_directory(void **state)
         char rel[32];
 
         snprintf(rel, sizeof rel, "a/b/c/n%d", i);
-        assert_int_equal(watch_add(w, &owner[i], at(rel), NULL, 0), 0);
+        assert_int_equal(watch_add(w, &owner[i], at(rel), 0), 0);
     }
     run("echo y > a/b/c/n7 && rm a/b/c/n9");
     watch_drain(w);
@@ -247,10 +252,10 @@ static void test_mounts(void **state)
     put("a/over", "x");
     assert_int_equal(symlink("a/b", at("link")), 0);
     w = new_set();
-    assert_int_equal(watch_add(w, &elsewhere, at("a/other"), NULL, 0), 0);
+    assert_int_equal(watch_add(w, &elsewhere, at("a/other"), 0), 0);
     for (int round = 0; round < 3; round++) { /* a mount over the folder, a bind, an unmount */
-        assert_int_equal(watch_add(w, &owner, at("a/b/c/f"), NULL, 0), 0);
-        assert_int_equal(watch_add(w, &by_link, at("link/c/f"), NULL, 0), 0);
+        assert_int_equal(watch_add(w, &owner, at("a/b/c/f"), 0), 0);
+        assert_int_equal(watch_add(w, &by_link, at("link/c/f"), 0), 0);
         watch_drain(w);
         assert_int_equal(watch_changed(w, &owner), 0);
         assert_int_equal(watch_changed(w, &by_link), 0);
@@ -271,12 +276,12 @@ static void test_mounts(void **state)
     assert_int_equal(watch_counts_of(w)->flushes, 0);
     assert_int_equal(mount(at("a/over"), at("a/other"), NULL, MS_BIND, NULL),
                      0); /* a file over a file */
-    assert_int_equal(watch_add(w, &owner, at("a/other"), NULL, 0), 0);
+    assert_int_equal(watch_add(w, &owner, at("a/other"), 0), 0);
     watch_drain(w);
     assert_int_equal(watch_changed(w, &elsewhere), 1);
     watch_remove(w, &elsewhere);
     watch_remove(w, &owner);
-    assert_int_equal(watch_add(w, &owner, at("a/other"), NULL, 0), 0);
+    assert_int_equal(watch_add(w, &owner, at("a/other"), 0), 0);
     assert_int_equal(umount2(at("a/other"), MNT_DETACH), 0);
     watch_drain(w);
     assert_int_equal(watch_changed(w, &owner), 1);
@@ -290,7 +295,7 @@ static void test_not_local(void **state)
     watch_set *w = new_set();
     watch_owner owner = {0};
 
-    assert_int_equal(watch_add(w, &owner, "/proc/self/status", NULL, 0), -1);
+    assert_int_equal(watch_add(w, &owner, "/proc/self/status", 0), -1);
     assert_int_equal(watch_count(w), 0);
     assert_int_equal(watch_bytes(w), 0);
     watch_set_destroy(w);
@@ -311,7 +316,7 @@ static void test_events_lost(void **state)
     if ((n = atol(most)) > 200000)
         skip();
     fresh_tree();
-    assert_int_equal(watch_add(w, &owner, at("a/b/c/f"), NULL, 0), 0);
+    assert_int_equal(watch_add(w, &owner, at("a/b/c/f"), 0), 0);
     for (long i = 0; i <= n / 2; i++) { /* two events each, that are not the same */
         put("a/b/x", "");
         assert_int_equal(unlink(at("a/b/x")), 0);
@@ -319,7 +324,7 @@ static void test_events_lost(void **state)
     watch_drain(w);
     assert_int_equal(watch_counts_of(w)->flushes, 1);
     assert_int_equal(watch_changed(w, &owner), 1);
-    assert_int_equal(watch_add(w, &later, at("a/b/c/f"), NULL, 0), 0);
+    assert_int_equal(watch_add(w, &later, at("a/b/c/f"), 0), 0);
     watch_drain(w);
     assert_int_equal(watch_changed(w, &later), 0);
     put("a/b/c/f", "new");
@@ -361,9 +366,9 @@ static void test_changes_come_before_what_tells_of_them(void **state)
         skip();
     fresh_tree();
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, told), 0);
-    assert_int_equal(watch_add(w, &owner, at("a/b/c/f"), NULL, 0), 0);
+    assert_int_equal(watch_add(w, &owner, at("a/b/c/f"), 0), 0);
     /* Once watched: the kernel goes through all names that it remembers of a folder when the first watch is set. */
-    assert_int_equal(watch_add(w, &folders, at("a/b/c/other"), NULL, 0), 0);
+    assert_int_equal(watch_add(w, &folders, at("a/b/c/other"), 0), 0);
     watch_drain(w);
     child = fork();
     if (!child)
@@ -373,7 +378,7 @@ static void test_changes_come_before_what_tells_of_them(void **state)
         watch_drain(w);
         assert_int_equal(watch_changed(w, &owner), 1);
         watch_remove(w, &owner);
-        assert_int_equal(watch_add(w, &owner, at("a/b/c/f"), NULL, 0), 0);
+        assert_int_equal(watch_add(w, &owner, at("a/b/c/f"), 0), 0);
         watch_drain(w);
         assert_int_equal(watch_changed(w, &owner), 0);
         assert_int_equal(send(told[0], &word, 1, 0), 1);

@@ -156,7 +156,7 @@ static void renew(watch_set *w, model_owner *o)
         watch_remove(w, &o->owner);
     random_path(o->path, sizeof o->path, 1);
     o->before.len = 0;
-    o->used = watch_add(w, &o->owner, o->path, NULL, 0) == 0;
+    o->used = watch_add(w, &o->owner, o->path, 0) == 0;
     meaning_of(&o->before, o->path, 0, 1);
 }
 
