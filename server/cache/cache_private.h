@@ -126,7 +126,7 @@ enum { CACHE_ANSWERS, CACHE_ERRORS, CACHE_QUEUES };
  * |-------------|-----------------------------------------------|------------------------------------|
  * | new         | cache_add(), cache_vary_take()                | to arm it, or to forget it         |
  * | armed       | a full run of the same request: cache_fill()  | look-up; answers nothing;          |
- * |             |                                               | watches are set (e->watched)       |
+ * |             | or, if e->compared, by the run that armed it  | watches are set (e->watched)       |
  * | armed, fill | a worker has it: cache_to_worker(); back:     | look-up; answers nothing; another  |
  * |             | cache_from_worker()                           | request does not fill it           |
  * | uncacheable | a change, or displacement                     | look-up; answers nothing           |

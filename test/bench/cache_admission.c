@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Hit rates of what decides what the cache stores, on generated traces or a recorded one: plain LRU, S3-FIFO, what was here
- * before (a table of marks with one place each, then LRU) and cache_admission.c. As in the server a
- * request that finds nothing is counted, the next one arms an entry, the one after that fills it:
- * the earliest hit is that of the fourth request; plain LRU and S3-FIFO have the second.
+ * before (a table of marks with one place each, then LRU) and cache_admission.c. As in the server, a
+ * request that finds nothing is counted, the next one stores what is in a folder that is known: the earliest hit is
+ * that of the third request. Before, it armed an entry, and the one after that filled it; plain LRU and S3-FIFO have the second.
  *
  * S3-FIFO (Yang and others, SOSP 2023): new items enter a queue with a tenth of the places; those asked for again while they are
  * there move to the main queue, the others leave and are remembered by name for as many evictions as there are places. What is
@@ -174,7 +174,7 @@ static int ask(int policy, item *e)
         return 0;
     while (stored >= capacity)
         evict(policy);
-    e->state = policy == LRU ? 2 : 1;
+    e->state = policy == ONE_PLACE ? 1 : 2;
     e->uses = (uint8_t)count;
     e->stamp = admission_now(&admission);
     link_item(e);

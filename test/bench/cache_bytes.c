@@ -2,7 +2,7 @@
 /*
  * Hit rates where FileCacheSize is the limit: the server's table of stored answers (cache_table.c,
  * cache_admission.c) against LRU by bytes, on traces of files of different lengths. As in the server
- * the second request for what is not stored arms an entry, and the next one fills it.
+ * the second request for what is not stored stores it.
  *
  *   cache_bytes [MIB]          FileCacheSize; 16 without it
  */
@@ -69,7 +69,7 @@ static void fill(cache_entry *e, size_t bytes)
     cache_trim(&cache, &conf);
 }
 
-static void arm(const char *uri, size_t len, uint64_t hash, unsigned count, size_t bytes)
+static void store(const char *uri, size_t len, uint64_t hash, unsigned count, size_t bytes)
 {
     cache_entry *e = cache_add(&cache, NULL, NULL, "h", 1, uri, len, hash, CACHE_ANSWERS);
 
@@ -79,6 +79,8 @@ static void arm(const char *uri, size_t len, uint64_t hash, unsigned count, size
     e->reserved = bytes + 256;
     cache_account(&cache, e);
     cache_trim(&cache, &conf);
+    if (e->in_cache)
+        fill(e, bytes);
 }
 
 static int table_ask(long number)
@@ -90,17 +92,13 @@ static int table_ask(long number)
     unsigned count;
 
     if (e) {
-        int hit = e->filled;
-
         cache_touch(&cache, e);
-        if (!hit)
-            fill(e, bytes);
-        return hit;
+        return 1;
     }
     admission_sample(&cache.admission, cache.entries_n);
     count = admission_count(&cache.admission, hash);
     if (count > 1 && cache_make_room(&cache, &conf, CACHE_ANSWERS, count, HEAD_BYTES + bytes))
-        arm(uri, len, hash, count, bytes);
+        store(uri, len, hash, count, bytes);
     return 0;
 }
 
