@@ -152,8 +152,7 @@ static int store_file_is_comparable(const request_rec *r)
     const apr_int32_t needed = APR_FINFO_INODE | APR_FINFO_DEV | APR_FINFO_CTIME;
 
     return r->status == HTTP_OK && offer->path && !offer->coded &&
-           (r->finfo.valid & needed) == needed &&
-           r->finfo.ctime + STORE_TICKS_US < r->request_time;
+           (r->finfo.valid & needed) == needed && r->finfo.ctime + STORE_TICKS_US < r->request_time;
 }
 
 /* All that r depends on was under watch when it began, but for the file itself, which is compared. So nothing can
