@@ -2,6 +2,9 @@
 /*
  * Log files under inotify: what happens to the file itself (moved, unlinked), not what is written to it.
  *
+ * A file that was moved before it was watched tells nobody: who owns the descriptor compares all of them once after each
+ * start and reload (log_watch_moved()). So those that could not be watched are in the list, too.
+ *
  * An inotify descriptor is one thing for all processes that inherited it, so only its owner takes watches out: a child that
  * tries a configuration clears the pools of the one before.
  */
@@ -41,7 +44,7 @@ static apr_status_t watch_end(void *data)
         at = &(*at)->next;
     if (*at)
         *at = file->next;
-    if (watch_owner == getpid() && watch_fd >= 0)
+    if (watch_owner == getpid() && watch_fd >= 0 && file->wd >= 0)
         inotify_rm_watch(watch_fd, file->wd); /* of a file that is gone it is out already */
     return APR_SUCCESS;
 }
@@ -66,11 +69,9 @@ BRG_DECLARE(void) brg_log_file_watch(apr_pool_t *p, const char *path, int fd)
     BRG_ASSERT(*path == '/' && fd >= 0);
     if (fstat(fd, &st) || !S_ISREG(st.st_mode) || watch_open() < 0)
         return;
-    if ((wd = inotify_add_watch(watch_fd, path, IN_MOVE_SELF | IN_DELETE_SELF | IN_ATTRIB)) < 0) {
+    if ((wd = inotify_add_watch(watch_fd, path, IN_MOVE_SELF | IN_DELETE_SELF | IN_ATTRIB)) < 0)
         ap_log_error(APLOG_MARK, APLOG_INFO, errno, NULL,
                      "log file %s is not watched: it is opened again by a reload alone", path);
-        return;
-    }
     file = apr_palloc(p, sizeof *file);
     *file = (watched_log){watch_files, apr_pstrdup(p, path), st.st_dev, st.st_ino, wd};
     watch_files = file;

@@ -33,6 +33,8 @@ MPM_USE_LOG_MODULE;
 
 #define SUP_DAEMONS_US APR_USEC_PER_SEC /* for requests that daemons of modules answer */
 #define SUP_MONITOR_US (10 * APR_USEC_PER_SEC)
+/* Who moves log files away makes new ones, and often asks for a reload: both are given a second. */
+#define SUP_LOGS_US APR_USEC_PER_SEC
 
 static struct {
     int started;             /* a first configuration runs */
@@ -40,7 +42,7 @@ static struct {
     int served;              /* all processes were up once */
     ap_generation_t serving; /* the newest generation that was complete once */
     apr_time_t monitor;      /* when modules are next asked */
-    apr_time_t logs; /* when log files are looked at, since something happened to one; 0: never */
+    apr_time_t logs;         /* when log files are compared next; 0: not before one is touched */
 } sup;
 
 void sup_take_over(ap_generation_t serving)
@@ -125,7 +127,8 @@ static int sup_begin(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
     }
     sup_spare_begin();
     log_watch_adopt();
-    sup.logs = 0;
+    /* One that was moved between its opening and its watch has told nobody. */
+    sup.logs = clock_monotonic() + SUP_LOGS_US;
     sup.served = 0;
     sup.monitor = clock_monotonic() + SUP_MONITOR_US;
     sup_set_state(AP_MPMQ_RUNNING);
@@ -164,12 +167,11 @@ static int sup_count(void)
     return n;
 }
 
-/* Who moves log files away makes new ones, and often asks for a reload: both are given a second. */
 static void sup_logs_changed(void)
 {
     log_watch_drain();
     if (!sup.logs)
-        sup.logs = clock_monotonic() + APR_USEC_PER_SEC;
+        sup.logs = clock_monotonic() + SUP_LOGS_US;
 }
 
 /* @return 1 if log files were moved: a graceful reload opens them anew */

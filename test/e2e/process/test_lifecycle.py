@@ -13,6 +13,7 @@ import time
 import pytest
 
 import brigade
+import module_source
 from brigade import wait_until
 from http_client import Truncated
 from processes import Load, accepts
@@ -107,6 +108,46 @@ def test_log_files_that_are_moved_are_opened_anew(serve, how):
     assert server.read("logs/error_log").count(b"log files were moved") == 1
     os.rename(server.path("logs/error_log"), server.path("logs/error_log.1"))
     wait_until(lambda: b"resuming normal operations" in server.read("logs/error_log"), "the new error log")
+
+
+MOVER = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+int inotify_add_watch(int fd, const char *path, uint32_t mask)
+{
+    int (*real)(int, const char *, uint32_t) = (int (*)(int, const char *, uint32_t))dlsym(RTLD_NEXT, "inotify_add_watch");
+    size_t len = strlen(path);
+    char old[4096];
+    static int moved;
+
+    snprintf(old, sizeof old, "%s.1", path);
+    if (len > 11 && !strcmp(path + len - 11, "/access.log") && moved++ < 2) { /* a start opens logs twice */
+        rename(path, old);
+        if (REPLACED)
+            fclose(fopen(path, "w"));
+    }
+    return real(fd, path, mask);
+}
+"""
+
+
+@pytest.mark.only("brigade")
+@pytest.mark.parametrize("replaced", [0, 1])
+def test_a_log_file_that_is_moved_before_it_is_watched(serve, tmp_path, replaced):
+    (tmp_path / "mover.c").write_text(MOVER)
+    so = module_source.compile_file(tmp_path / "mover.c", tmp_path / "mover.so", "-ldl", f"-DREPLACED={replaced}")
+    server = serve("CustomLog @ROOT@/logs/access.log %U\n", FILES, env={"LD_PRELOAD": module_source.preloaded(so)})
+    server.wait_for_log("log files were moved or removed")
+
+    def logged():
+        server.get("/late.txt")
+        return b"/late.txt" in server.read("logs/access.log")
+    wait_until(logged, "a line in the new file")
+    assert server.read("logs/error_log").count(b"log files were moved") == 1
 
 
 READY = "<Location /ready>\nSetHandler ready\n</Location>\n"
