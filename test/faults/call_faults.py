@@ -15,9 +15,9 @@ def library(name):
     return os.path.join(os.path.dirname(os.path.abspath(brigade.BINARY)), "test", f"libbrigade_{name}_faults.so")
 
 
-def appears(condition):
+def appears(condition, seconds=0.5):
     try:
-        return brigade.wait_until(condition, seconds=0.5)
+        return brigade.wait_until(condition, seconds=seconds)
     except AssertionError:
         return False
 
