@@ -213,10 +213,11 @@ def test_figures_go_on(own):
 
 @pytest.mark.parametrize("way", [upgrade, reload], ids=["upgrade", "reload"])
 def test_what_was_hot_is_stored_sooner(own, way):
-    """It is answered from memory from the third request on, anything else from the fourth."""
+    """In a folder that the new process does not know, it is answered from memory from the third request on, anything else from the
+    fourth."""
     server = up(own("EventLoops 1\nServerProcesses 1\n<Location /metrics>\nSetHandler metrics\n</Location>\n",
-                    {"hot.txt": "A\n", "cold.txt": "A\n"}))
-    for name in ("hot.txt", "cold.txt"):
+                    {"hot.txt": "A\n", "cold/cold.txt": "A\n"}))
+    for name in ("hot.txt", "cold/cold.txt"):
         os.utime(server.path("htdocs", name), (time.time() - 3600,) * 2)
 
     def fetch(target, times):
@@ -231,7 +232,7 @@ def test_what_was_hot_is_stored_sooner(own, way):
     before = hits(server)
     assert before == 7  # counted by a process that ended within the second
     fetch("/hot.txt", 13)
-    fetch("/cold.txt", 13)
+    fetch("/cold/cold.txt", 13)
     await_hits(server, before + 21)
     assert hits(server) == before + 21
 
