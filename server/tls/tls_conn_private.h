@@ -98,6 +98,7 @@ typedef struct tls_conn {
     unsigned queues : 1;        /**< for that */
     unsigned offers : 1;        /**< it was not: the client offers a session */
     unsigned signing : 1;       /**< it is one of tls_loop.signing */
+    unsigned alerted : 1;       /**< OpenSSL sent an alert that ends the handshake */
     unsigned waits : 1;    /**< the rest of the handshake is a worker's: it may wait for others */
     unsigned generous : 1; /**< a certificate of an unknown authority counts (optional_no_ca) */
     unsigned drained : 1, last : 1, more : 1, established : 1, shut : 1, failed : 1, sni : 1,

@@ -65,7 +65,8 @@ int tls_error(tls_conn *t, int rc, const char *what)
         return 0;
     case SSL_ERROR_SYSCALL:
         t->failed = 1;
-        if (!t->eof && !conn_error_is_peers(cause)) /* OpenSSL itself, as without memory */
+        /* OpenSSL itself, as without memory: it may tell the client that all is over, and go on to read. */
+        if (t->alerted || (!t->eof && !conn_error_is_peers(cause)))
             tls_tell(t, what);
         return t->drained && cause ? cause : ECONNRESET;
     default:

@@ -208,6 +208,24 @@ def test_requests(serve, tmp_path, clients, shape):
     print(f"{shape}: {tried} faults of {sum(calls)} calls")
 
 
+def test_a_name_that_openssl_has_no_memory_for(serve, tmp_path, clients):
+    """It sends an alert and does not fail itself: the client ends the connection, and the error log tells why."""
+    faults = Faults(LIBRARY, str(tmp_path / "faults"))
+    s = site(serve, faults, clients).start()
+    for _ in range(3):
+        assert SHAPES["1.3"](s)
+    call = [faults.name(i) for i in range(faults.control.calls_n)].index("malloc")
+    lost = 0
+    for number in range(40, 64):
+        told = len(s.error_log())
+        faults.arm(call, number)
+        right = SHAPES["1.3"](s)
+        if faults.disarm() and not right:
+            lost += 1
+            assert appears(lambda told=told: len(s.error_log()) > told), f"no line: malloc number {number}"
+    assert lost
+
+
 def test_starts(serve, tmp_path, clients):
     """It says what failed and ends, or it serves."""
     faults = Faults(LIBRARY, str(tmp_path / "faults"))
