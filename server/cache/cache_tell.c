@@ -149,7 +149,7 @@ static int tell_begin(request_rec *r)
 {
     const response_cache *c = cache_store_cache();
 
-    if (c && c->watch)
+    if (c && c->watch && !c->is_workers) /* the set is the loop's */
         request_dependencies_since(r, watch_seen(c->watch));
     return OK;
 }
