@@ -72,9 +72,12 @@ static void fill_last_modified(cache_entry *e, const request_rec *r)
     fill_text(e->last_modified, sizeof e->last_modified, sent && !strcmp(sent, date) ? sent : NULL);
 }
 
-static int fill_state_is_same(const file_identity *now, const apr_finfo_t *then)
+static int fill_is_same_file(const file_identity *now, const apr_finfo_t *then)
 {
-    return now->dev == (uint64_t)then->device && now->ctime_ns / 1000 == then->ctime;
+    return now->ino == (uint64_t)then->inode && (apr_off_t)now->size == then->size &&
+           now->mtime_ns / 1000 == then->mtime &&
+           (!(then->valid & APR_FINFO_DEV) || now->dev == (uint64_t)then->device) &&
+           (!(then->valid & APR_FINFO_CTIME) || now->ctime_ns / 1000 == then->ctime);
 }
 
 /* The file as it is now must be the one that the request was answered from. @return a descriptor */
@@ -86,10 +89,7 @@ static int fill_open(cache_entry *e, const request_rec *r, const char *path)
         return -1;
     free(e->path);
     if (file_identity_take(&e->identity, fd, path) || !(e->path = strdup(path)) ||
-        e->identity.ino != (uint64_t)r->finfo.inode ||
-        (apr_off_t)e->identity.size != r->finfo.size ||
-        e->identity.mtime_ns / 1000 != r->finfo.mtime ||
-        (e->compared && !fill_state_is_same(&e->identity, &r->finfo))) {
+        !fill_is_same_file(&e->identity, &r->finfo)) {
         close(fd);
         return -1;
     }
@@ -220,8 +220,7 @@ static int fill_body_is_same(const cache_entry *e, const request_rec *r)
     const request_offer *offer = request_offer_of(r);
 
     return offer && offer->path && !offer->coded &&
-           e->body->identity.ino == (uint64_t)r->finfo.inode && e->body->len == r->finfo.size &&
-           e->body->identity.mtime_ns / 1000 == r->finfo.mtime;
+           fill_is_same_file(&e->body->identity, &r->finfo);
 }
 
 /* The head says what the request asked for and nothing else: parts of the whole file, which no

@@ -6,7 +6,7 @@
  * @file cache_private.h
  * Shared by the files of this room: response_cache.c (answers), cache_table.c (look-up, memory,
  * displacement), cache_body.c (bodies), cache_admission.c (what is worth a place), cache_store.c
- * (which answers are stored, and when), cache_fill.c (what is taken of one), cache_offer.c (what
+ * (which answers are stored, and when), cache_arm.c (what they depend on is watched), cache_fill.c (what is taken of one), cache_offer.c (what
  * handlers and filters offer), cache_tell.c (why not), cache_hot.c (targets that are stored at once), cache_capture.c (what filters make of it), cache_vary.c (fields that
  * answers depend on), cache_client.c (clients that they depend on), cache_worker_fill.c (answers made by workers), cache_parts.c (requests with a range), cache_observe.c and cache_stored_log.c (logs).
  *
@@ -162,7 +162,7 @@ struct cache_entry {
     uint8_t fill;                      /**< a worker makes what is to fill it */
     uint8_t tries;                     /**< how often that came to nothing */
     uint8_t uncacheable;               /**< armed, but its body is too long to be stored */
-    uint8_t compared;                  /**< armed by an answer that fills it, if its file is still the same */
+    uint8_t compared;                  /**< the answer that armed it may fill it, if its file is still the same */
     admission_stamp stamp;             /**< when it was used last */
     uint32_t moved;                    /**< queue's moves when it became the newest */
     int status;
@@ -179,7 +179,7 @@ struct cache_entry {
     cache_entry *file_newer, *file_older; /**< among those whose body is an open file */
     uint8_t has_file;                     /**< it is one of these */
     size_t reserved;   /**< while armed: bytes of heads and body that will come, charged already */
-    char *fingerprint; /**< armed: store_fingerprint() of the answer whose dependencies are watched;
+    char *fingerprint; /**< armed: cache_fingerprint() of the answer whose dependencies are watched;
                                    else NULL */
     cache_ranges *ranges;   /**< NULL: no request with a range was answered the full way */
     size_t bytes;           /**< charged to its queue */
@@ -356,6 +356,23 @@ void cache_touch(response_cache *c, cache_entry *e);
 
 /** The cache of the calling thread's loop; NULL on other threads, and where nothing is kept. */
 response_cache *cache_store_cache(void);
+
+/**
+ * Put all that the answer to @a r depends on under watch. Sets e->watched and e->compared; neither: one stat for each
+ * answer is enough.
+ * @return 0; -1: it is not to be stored, *reason says why (cache_arm.c)
+ */
+int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason);
+
+/** All that decides what cache_arm() puts under watch, as one string in r->pool. The answer that fills an entry must have the
+ * one of the answer that armed it: between the two, a missing directory may have come, or a page have got another part. */
+const char *cache_fingerprint(request_rec *r);
+
+/** 1 if the answer is a file, and nothing that took part looked at the query. */
+int cache_leaves_query(const request_rec *r);
+
+/** Each request notes what was under watch when it began. Once, before the configuration is read. */
+void cache_arm_register(void);
 
 /** Store the answer to @a r, which is over but for its end, if that is right. *reason: why nothing
  * was stored, if that is so; module NULL before. (cache_store.c) */

@@ -16,10 +16,6 @@
  * weak ETag for so long: it is not stored yet. */
 #define STORE_REST_US apr_time_from_sec(2)
 
-/* Time stamps are of a clock that ticks a hundred times a second or more often: what changes from now on gets another one
- * than what changed so long ago has. */
-#define STORE_TICKS_US 100000
-
 /* An entry without its body, and its watches; of it, what comes when it is filled. */
 #define STORE_ENTRY_BYTES 4096
 #define STORE_FILL_BYTES 2048
@@ -28,177 +24,6 @@ int cache_refuse(policy_reason *reason, const char *why)
 {
     *reason = (policy_reason){"the core", why};
     return -1;
-}
-
-/* ---- arming the watches ---- */
-
-/* .htaccess files may count: some section for directories allows them. */
-static int store_overrides_possible(const request_rec *r)
-{
-    const core_server_config *core = core_server_conf_of(r->server);
-
-    for (int i = 0; core->sec_dir && i < core->sec_dir->nelts; i++) {
-        ap_conf_vector_t *section = APR_ARRAY_IDX(core->sec_dir, i, ap_conf_vector_t *);
-        const core_dir_config *dir = ap_get_core_module_config(section);
-
-        if (dir && ((dir->override & ~OR_UNSET) != OR_NONE || dir->override_list))
-            return 1;
-    }
-    return r->htaccess != NULL;
-}
-
-/* AccessFileName as a NULL-terminated list. */
-static const char *const *store_access_names(request_rec *r)
-{
-    const core_server_config *core = core_server_conf_of(r->server);
-    const char *list = core->access_name, *name;
-    apr_array_header_t *names = apr_array_make(r->pool, 2, sizeof(char *));
-
-    while (*list && *(name = ap_getword_conf(r->pool, &list)) != '\0')
-        APR_ARRAY_PUSH(names, const char *) = name;
-    APR_ARRAY_PUSH(names, const char *) = NULL;
-    return (const char *const *)(const void *)names->elts;
-}
-
-/* How the URI came to the file. An index file depends on every entry of its directory, since
- * another one of the DirectoryIndex list may appear; anything farther away (FallbackResource, say)
- * on files that nobody tells us of. */
-enum { STORE_DIRECT, STORE_INDEX, STORE_FAR };
-
-static int store_origin(request_rec *r)
-{
-    char *asked = apr_pstrdup(r->pool, r->parsed_uri.path ? r->parsed_uri.path : "");
-    size_t len;
-
-    if (ap_unescape_url(asked) != OK || !r->uri)
-        return STORE_FAR;
-    if (!strcmp(asked, r->uri))
-        return STORE_DIRECT;
-    len = strlen(asked);
-    return len && asked[len - 1] == '/' && !strncmp(asked, r->uri, len) &&
-                   !strchr(r->uri + len, '/')
-               ? STORE_INDEX
-               : STORE_FAR;
-}
-
-static const char *store_main_path(const request_rec *r)
-{
-    const request_offer *offer = request_offer_of(r);
-
-    return offer->path ? offer->path : r->filename;
-}
-
-/* All paths that the answer depends on: the main one first, then what the request looked at, then
- * what its page was made of. */
-static apr_array_header_t *store_paths(request_rec *r)
-{
-    const request_dependencies *found = request_dependencies_of(r);
-    apr_array_header_t *paths = apr_array_make(r->pool, 8, sizeof(char *));
-    const char *main_path = store_main_path(r);
-
-    APR_ARRAY_PUSH(paths, const char *) = main_path;
-    if (found && found->first && strcmp(found->first, main_path))
-        APR_ARRAY_PUSH(paths, const char *) = found->first;
-    for (int i = 0; found && found->more && i < found->more->nelts; i++)
-        APR_ARRAY_PUSH(paths, const char *) = APR_ARRAY_IDX(found->more, i, const char *);
-    for (const char *const *from = request_offer_of(r)->from; from && *from; from++)
-        APR_ARRAY_PUSH(paths, const char *) = *from;
-    return paths;
-}
-
-/* The answer is a file, and nothing that took part looked at the query. */
-static int store_leaves_query(const request_rec *r)
-{
-    return request_offer_of(r)->path && !policy_query_counts(r);
-}
-
-/* All that decides what is put under watch, as one string. The answer that fills an entry must have
- * the fingerprint of the one that armed it: between the two, a missing directory may have come, or a
- * page have got another part. */
-static const char *store_fingerprint(request_rec *r)
-{
-    apr_array_header_t *parts = store_paths(r);
-
-    APR_ARRAY_PUSH(parts, const char *) = apr_psprintf(
-        r->pool, "%d%d%d", store_origin(r), store_overrides_possible(r), store_leaves_query(r));
-    return apr_array_pstrcat(r->pool, parts, '\n');
-}
-
-/* @param main_seen  what the main path added to watch_seen() */
-static int store_watch(response_cache *c, cache_entry *e, request_rec *r, uint64_t *main_seen)
-{
-    const char *const *names = store_overrides_possible(r) ? store_access_names(r) : NULL;
-    const apr_array_header_t *paths = store_paths(r);
-    const uint64_t before = watch_seen(c->watch);
-
-    for (int i = 0; i < paths->nelts; i++) {
-        const char *path = APR_ARRAY_IDX(paths, i, const char *);
-        const int flags = i == 0 && store_origin(r) == STORE_INDEX ? WATCH_ENTRIES : 0;
-
-        if (watch_add(c->watch, &e->owner, path, flags))
-            return -1;
-        if (i == 0)
-            *main_seen = watch_seen(c->watch) - before;
-        if (names && names[0] && watch_add_names(c->watch, &e->owner, path, names))
-            return -1;
-    }
-    return 0;
-}
-
-/* A change of the file after r looked at it shows in its time stamps. */
-static int store_file_is_comparable(const request_rec *r)
-{
-    const request_offer *offer = request_offer_of(r);
-    const apr_int32_t needed = APR_FINFO_INODE | APR_FINFO_DEV | APR_FINFO_CTIME;
-
-    return r->status == HTTP_OK && offer->path && !offer->coded &&
-           (r->finfo.valid & needed) == needed && r->finfo.ctime + STORE_TICKS_US < r->request_time;
-}
-
-/* All that r depends on was under watch when it began, but for the file itself, which is compared. So nothing can
- * have changed unseen between r's look and the watches: what arms the entry may fill it. */
-static int store_saw_all(const response_cache *c, const request_rec *r, uint64_t main_seen)
-{
-    const request_dependencies *found = request_dependencies_of(r);
-
-    return found->since && store_file_is_comparable(r) && main_seen <= WATCH_SEEN_FILE &&
-           found->since + main_seen == watch_seen(c->watch);
-}
-
-/* One stat for each answer sees changes of the file; not those of access files and of links, and not
- * that a better index appears. */
-static int store_stat_is_enough(request_rec *r)
-{
-    const request_dependencies *found = request_dependencies_of(r);
-
-    return request_offer_of(r)->path && store_origin(r) == STORE_DIRECT &&
-           !store_overrides_possible(r) && found && !found->more && !found->link_policy;
-}
-
-static int store_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason)
-{
-    const request_dependencies *found = request_dependencies_of(r);
-    uint64_t main_seen = 0;
-
-    e->server = r->server;
-    if (!found || found->too_many)
-        return cache_refuse(reason, "it depends on more files than are kept");
-    if (store_origin(r) == STORE_FAR)
-        return cache_refuse(reason,
-                            "its target led to another file, by rules that may look at more "
-                            "than is watched");
-    if (!c->watch || store_watch(c, e, r, &main_seen))
-        return store_stat_is_enough(r)
-                   ? 0
-                   : cache_refuse(reason, "what it depends on cannot be watched (kind of file "
-                                          "system, rights, or FileCacheValidate)");
-    e->watched = 1;
-    e->compared = store_saw_all(c, r, main_seen) != 0;
-    if (!(e->fingerprint = strdup(store_fingerprint(r))))
-        return cache_refuse(reason, "out of memory");
-    c->figures.armed++;
-    cache_account(c, e);
-    return 0;
 }
 
 /* ---- deciding ---- */
@@ -287,7 +112,7 @@ static store_key store_key_of(const brg_conn *bc, request_rec *r)
     store_key key = {.host = apr_table_get(r->headers_in, "Host")};
 
     key.host_len = strlen(key.host);
-    key.uri_len = store_leaves_query(r) ? cache_target_len(r) : strlen(r->unparsed_uri);
+    key.uri_len = cache_leaves_query(r) ? cache_target_len(r) : strlen(r->unparsed_uri);
     key.hash = cache_hash(bc->listener, cache_chain_of(bc), key.host, key.host_len, r->unparsed_uri,
                           key.uri_len);
     return key;
@@ -331,14 +156,14 @@ static cache_entry *store_new(response_cache *c, request_rec *r, policy_reason *
         return NULL;
     }
     e->uses = (uint8_t)count;
-    e->any_query = store_leaves_query(r) != 0;
+    e->any_query = cache_leaves_query(r) != 0;
     /* Else many entries would be armed for which there is no room once their bodies come, and each
      * that is filled would drive another one out: in a cycle the one that is asked for next. */
     e->reserved = store_bytes_wanted(r) - STORE_ENTRY_BYTES + STORE_FILL_BYTES;
     cache_account(c, e);
     if (cache_vary_take(c, e, r))
         cache_refuse(reason, "it depends on more request fields than are kept");
-    if (reason->module || store_arm(c, e, r, reason)) {
+    if (reason->module || cache_arm(c, e, r, reason)) {
         cache_forget(c, e);
         return NULL;
     }
@@ -412,7 +237,7 @@ static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *
                                 policy_reason *reason)
 {
     if (e && !e->filled &&
-        (strcmp(e->fingerprint, store_fingerprint(r)) || !cache_vary_same(e, r) ||
+        (strcmp(e->fingerprint, cache_fingerprint(r)) || !cache_vary_same(e, r) ||
          e->queue != store_queue(r))) {
         cache_forget(c, e);
         e = NULL;

@@ -5,7 +5,6 @@
 #include "connection.h"
 #include "request_parts.h"
 #include "http_log.h"
-#include "http_request.h"
 #include <string.h>
 
 APLOG_USE_MODULE(core);
@@ -145,18 +144,9 @@ void cache_consider(request_rec *r)
         request_offer_drop(r);
 }
 
-static int tell_begin(request_rec *r)
-{
-    const response_cache *c = cache_store_cache();
-
-    if (c && c->watch && !c->is_workers) /* the set is the loop's */
-        request_dependencies_since(r, watch_seen(c->watch));
-    return OK;
-}
-
 void cache_register_hooks(apr_pool_t *p)
 {
-    ap_hook_create_request(tell_begin, NULL, NULL, APR_HOOK_FIRST);
+    cache_arm_register();
     cache_capture_register();
     cache_hot_register();
     request_on_answered(cache_consider);

@@ -67,16 +67,19 @@ static void pending_add_copy(brg_conn *bc, const char *data, size_t len)
     part->len = (apr_off_t)len;
 }
 
-static void pending_add_held(brg_conn *bc, const char *data, size_t len, shared_ref *owner)
+/* @return NULL: out of memory */
+static struct pending_part *pending_add_held(brg_conn *bc, const char *data, size_t len,
+                                             shared_ref *owner)
 {
     struct pending_part *part = pending_add(bc, 0);
 
     if (!part)
-        return;
+        return NULL;
     part->data = data;
     part->len = (apr_off_t)len;
     part->owner = owner;
     shared_hold(owner);
+    return part;
 }
 
 static void pending_pop(brg_conn *bc)
@@ -334,7 +337,7 @@ static void gather_keep(gather *g, brg_conn *bc, size_t written)
         if (ours)
             pending_add_copy(bc, data + written, len - written);
         else
-            pending_add_held(bc, data + written, len - written, owner);
+            (void)pending_add_held(bc, data + written, len - written, owner);
         written = 0;
     }
 }
@@ -363,16 +366,12 @@ void gather_flush(gather *g, brg_conn *bc, int more)
 static void pending_add_piece(brg_conn *bc, const memory_piece *piece, apr_off_t off, size_t len,
                               shared_ref *owner)
 {
-    struct pending_part *part = pending_add(bc, 0);
+    struct pending_part *part = pending_add_held(bc, piece->data + off, len, owner);
 
     if (!part)
         return;
-    part->data = piece->data + off;
     part->fd = memory_piece_fd(piece);
     part->off = piece->off + off;
-    part->len = (apr_off_t)len;
-    part->owner = owner;
-    shared_hold(owner);
 }
 
 /* Bytes that left by sendfile(). Fewer than len: with EAGAIN the socket is full. */
@@ -399,7 +398,6 @@ void gather_send_piece(gather *g, brg_conn *bc, const memory_piece *piece, apr_o
 
     BRG_ASSERT(transport_is_plain(bc) && off >= 0 && (size_t)off + len <= piece->len);
     gather_flush(g, bc, 1);
-    brg_buffer_shared();
     if (!bc->pending && !bc->failed) {
         size_t sent = piece_send(bc, memory_piece_fd(piece), piece->off + off, len);
 
@@ -407,10 +405,13 @@ void gather_send_piece(gather *g, brg_conn *bc, const memory_piece *piece, apr_o
         len -= sent;
         full = len && errno == EAGAIN;
     }
-    if (len && full)
-        pending_add_piece(bc, piece, off, len, owner);
-    else if (len)
+    if (len && !full) {
         gather_add_body(g, piece->data + off, len, owner);
+        return;
+    }
+    brg_buffer_shared();
+    if (len)
+        pending_add_piece(bc, piece, off, len, owner);
 }
 
 void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, apr_off_t len,

@@ -61,14 +61,14 @@ def site(serve, tmp_path):
     server.write("go", "", base="watch")
 
 
-def after_change(server, target, name, change):
+def after_change(server, target, name, change, age=1):
     """Statuses and bodies of later requests, after the change met the second one before its watch. If that is the one of the file,
     all around it is under watch."""
     early = os.path.dirname(target) + "/early.html"
     server.env["WATCH_NAME"] = name
     server.start()
     path = server.path("htdocs" + target)
-    brigade.wait_until(lambda: os.stat(path).st_ctime + 1 < time.time(), "a file that is a second old")
+    brigade.wait_until(lambda: os.stat(path).st_ctime + age < time.time(), "a file that is not new")
     with server.connect() as c:
         for _ in range(4 if name == "late.html" else 0):
             assert c.get(early).status == 200
@@ -120,6 +120,21 @@ def test_a_change_before_the_watch_is_seen(site, target, change, wanted):
                          ids=lambda value: getattr(value, "__name__", None))
 def test_a_change_before_the_folder_is_watched_is_seen(site, change, wanted):
     assert after_change(site, "/in/late.html", "in", change) == [wanted] * 4
+
+
+def by_another_name(server, path):
+    """The folder that is under watch learns nothing of it."""
+    in_place(server, server.path("linked.html"))
+
+
+def test_a_change_by_another_name(site):
+    """The file has its length and its time as before; its tag was made of what it contained, and kept since it was not new."""
+    server = site
+    server.config += "FileETag Digest\n"
+    os.link(server.path("htdocs/in/late.html"), server.path("linked.html"))
+    assert after_change(server, "/in/late.html", "late.html", by_another_name, age=3) == [(200, b"two\n")] * 4
+    with server.connect() as c:
+        assert c.get("/in/late.html")["ETag"] == c.get("/other/late.html")["ETag"]
 
 
 def test_the_third_request_is_answered_from_memory(serve):

@@ -290,6 +290,45 @@ static void test_mounts(void **state)
     watch_set_destroy(w);
 }
 
+/* What a caller may conclude from watch_seen(): nothing but a file was new, and no event was read. */
+static void test_seen(void **state)
+{
+    static const char *const names[] = {".htaccess", NULL};
+    watch_owner owner[5] = {0};
+    watch_set *w = new_set();
+    uint64_t before;
+
+    if (!w)
+        skip();
+    fresh_tree();
+    put("a/b/c/g", "x");
+    before = watch_seen(w);
+    assert_true(before > 0);
+    assert_int_equal(watch_add(w, &owner[0], at("a/b/c/f"), 0), 0);
+    assert_true(watch_seen(w) > before + WATCH_SEEN_FILE); /* folders, too */
+    before = watch_seen(w);
+    assert_int_equal(add_both(w, &owner[1], at("a/b/c/f"), names), 0);
+    assert_int_equal(watch_seen(w),
+                     before); /* names that do not exist, in folders that are known */
+    assert_int_equal(watch_add(w, &owner[2], at("a/b/c/g"), 0), 0);
+    assert_int_equal(watch_seen(w), before + WATCH_SEEN_FILE);
+    put("a/.htaccess", "x");
+    before = watch_seen(w);
+    assert_int_equal(watch_add_names(w, &owner[3], at("a/b/c/g"), names), 0);
+    assert_int_equal(watch_seen(w), before); /* found out before: what tells of it is on its way */
+    watch_drain(w);
+    assert_true(watch_seen(w) > before);
+    assert_int_equal(watch_changed(w, &owner[3]), 1);
+    before = watch_seen(w);
+    assert_int_equal(watch_add_names(w, &owner[4], at("a/b/c/g"), names), 0);
+    assert_int_equal(watch_seen(w), before + WATCH_SEEN_FILE); /* a file that was not under watch */
+    watch_drain(w);
+    assert_int_equal(watch_seen(w), before + WATCH_SEEN_FILE);
+    for (int i = 0; i < 5; i++)
+        watch_remove(w, &owner[i]);
+    watch_set_destroy(w);
+}
+
 static void test_not_local(void **state)
 {
     watch_set *w = new_set();
@@ -431,6 +470,7 @@ int main(void)
         cmocka_unit_test(test_access_files),
         cmocka_unit_test(test_mounts),
         cmocka_unit_test(test_events_lost),
+        cmocka_unit_test(test_seen),
         cmocka_unit_test(test_not_local),
         cmocka_unit_test(test_many_owners_of_one_directory),
         cmocka_unit_test(test_changes_come_before_what_tells_of_them),

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the answer to a request depends on is put under watch, for an entry that it or a later one fills. */
+#include "cache_private.h"
+#include "request_parts.h"
+#include "core_settings.h"
+#include "http_core.h"
+#include "http_request.h"
+#include "apr_strings.h"
+#include <string.h>
+
+/* Time stamps are of a clock that ticks a hundred times a second or more often: what changes from now on gets another one
+ * than what changed so long ago has. */
+#define ARM_TICKS_US 100000
+
+/* .htaccess files may count: some section for directories allows them. */
+static int arm_overrides_possible(const request_rec *r)
+{
+    const core_server_config *core = core_server_conf_of(r->server);
+
+    for (int i = 0; core->sec_dir && i < core->sec_dir->nelts; i++) {
+        ap_conf_vector_t *section = APR_ARRAY_IDX(core->sec_dir, i, ap_conf_vector_t *);
+        const core_dir_config *dir = ap_get_core_module_config(section);
+
+        if (dir && ((dir->override & ~OR_UNSET) != OR_NONE || dir->override_list))
+            return 1;
+    }
+    return r->htaccess != NULL;
+}
+
+/* AccessFileName as a NULL-terminated list. */
+static const char *const *arm_access_names(request_rec *r)
+{
+    const core_server_config *core = core_server_conf_of(r->server);
+    const char *list = core->access_name, *name;
+    apr_array_header_t *names = apr_array_make(r->pool, 2, sizeof(char *));
+
+    while (*list && *(name = ap_getword_conf(r->pool, &list)) != '\0')
+        APR_ARRAY_PUSH(names, const char *) = name;
+    APR_ARRAY_PUSH(names, const char *) = NULL;
+    return (const char *const *)(const void *)names->elts;
+}
+
+/* How the URI came to the file. An index file depends on every entry of its directory, since
+ * another one of the DirectoryIndex list may appear; anything farther away (FallbackResource, say)
+ * on files that nobody tells us of. */
+enum { ARM_DIRECT, ARM_INDEX, ARM_FAR };
+
+static int arm_origin(request_rec *r)
+{
+    char *asked = apr_pstrdup(r->pool, r->parsed_uri.path ? r->parsed_uri.path : "");
+    size_t len;
+
+    if (ap_unescape_url(asked) != OK || !r->uri)
+        return ARM_FAR;
+    if (!strcmp(asked, r->uri))
+        return ARM_DIRECT;
+    len = strlen(asked);
+    return len && asked[len - 1] == '/' && !strncmp(asked, r->uri, len) &&
+                   !strchr(r->uri + len, '/')
+               ? ARM_INDEX
+               : ARM_FAR;
+}
+
+static const char *arm_main_path(const request_rec *r)
+{
+    const request_offer *offer = request_offer_of(r);
+
+    return offer->path ? offer->path : r->filename;
+}
+
+/* All paths that the answer depends on: the main one first, then what the request looked at, then
+ * what its page was made of. */
+static apr_array_header_t *arm_paths(request_rec *r)
+{
+    const request_dependencies *found = request_dependencies_of(r);
+    apr_array_header_t *paths = apr_array_make(r->pool, 8, sizeof(char *));
+    const char *main_path = arm_main_path(r);
+
+    APR_ARRAY_PUSH(paths, const char *) = main_path;
+    if (found && found->first && strcmp(found->first, main_path))
+        APR_ARRAY_PUSH(paths, const char *) = found->first;
+    for (int i = 0; found && found->more && i < found->more->nelts; i++)
+        APR_ARRAY_PUSH(paths, const char *) = APR_ARRAY_IDX(found->more, i, const char *);
+    for (const char *const *from = request_offer_of(r)->from; from && *from; from++)
+        APR_ARRAY_PUSH(paths, const char *) = *from;
+    return paths;
+}
+
+/* The answer is a file, and nothing that took part looked at the query. */
+int cache_leaves_query(const request_rec *r)
+{
+    return request_offer_of(r)->path && !policy_query_counts(r);
+}
+
+/* All that decides what is put under watch, as one string. The answer that fills an entry must have
+ * the fingerprint of the one that armed it: between the two, a missing directory may have come, or a
+ * page have got another part. */
+const char *cache_fingerprint(request_rec *r)
+{
+    apr_array_header_t *parts = arm_paths(r);
+
+    APR_ARRAY_PUSH(parts, const char *) = apr_psprintf(
+        r->pool, "%d%d%d", arm_origin(r), arm_overrides_possible(r), cache_leaves_query(r));
+    return apr_array_pstrcat(r->pool, parts, '\n');
+}
+
+/* @param main_seen  what the main path added to watch_seen() */
+static int arm_watch(response_cache *c, cache_entry *e, request_rec *r, uint64_t *main_seen)
+{
+    const char *const *names = arm_overrides_possible(r) ? arm_access_names(r) : NULL;
+    const apr_array_header_t *paths = arm_paths(r);
+    const uint64_t before = watch_seen(c->watch);
+
+    for (int i = 0; i < paths->nelts; i++) {
+        const char *path = APR_ARRAY_IDX(paths, i, const char *);
+        const int flags = i == 0 && arm_origin(r) == ARM_INDEX ? WATCH_ENTRIES : 0;
+
+        if (watch_add(c->watch, &e->owner, path, flags))
+            return -1;
+        if (i == 0)
+            *main_seen = watch_seen(c->watch) - before;
+        if (names && names[0] && watch_add_names(c->watch, &e->owner, path, names))
+            return -1;
+    }
+    return 0;
+}
+
+/* A change of the file after r looked at it shows in its time stamps. */
+static int arm_file_is_comparable(const request_rec *r)
+{
+    const request_offer *offer = request_offer_of(r);
+    const apr_int32_t needed = APR_FINFO_INODE | APR_FINFO_DEV | APR_FINFO_CTIME;
+
+    return r->status == HTTP_OK && offer->path && !offer->coded &&
+           (r->finfo.valid & needed) == needed && r->finfo.ctime + ARM_TICKS_US < r->request_time;
+}
+
+/* All that r depends on was under watch when it began, but for the file itself, which is compared. So nothing can
+ * have changed unseen between r's look and the watches: what arms the entry may fill it. */
+static int arm_saw_all(const response_cache *c, const request_rec *r, uint64_t main_seen)
+{
+    const request_dependencies *found = request_dependencies_of(r);
+
+    return found->since && arm_file_is_comparable(r) && main_seen <= WATCH_SEEN_FILE &&
+           found->since + main_seen == watch_seen(c->watch);
+}
+
+/* One stat for each answer sees changes of the file; not those of access files and of links, and not
+ * that a better index appears. */
+static int arm_stat_is_enough(request_rec *r)
+{
+    const request_dependencies *found = request_dependencies_of(r);
+
+    return request_offer_of(r)->path && arm_origin(r) == ARM_DIRECT && !arm_overrides_possible(r) &&
+           found && !found->more && !found->link_policy;
+}
+
+int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason)
+{
+    const request_dependencies *found = request_dependencies_of(r);
+    uint64_t main_seen = 0;
+
+    e->server = r->server;
+    if (!found || found->too_many)
+        return cache_refuse(reason, "it depends on more files than are kept");
+    if (arm_origin(r) == ARM_FAR)
+        return cache_refuse(reason,
+                            "its target led to another file, by rules that may look at more "
+                            "than is watched");
+    if (!c->watch || arm_watch(c, e, r, &main_seen))
+        return arm_stat_is_enough(r)
+                   ? 0
+                   : cache_refuse(reason, "what it depends on cannot be watched (kind of file "
+                                          "system, rights, or FileCacheValidate)");
+    e->watched = 1;
+    e->compared = arm_saw_all(c, r, main_seen) != 0;
+    if (!(e->fingerprint = strdup(cache_fingerprint(r))))
+        return cache_refuse(reason, "out of memory");
+    c->figures.armed++;
+    cache_account(c, e);
+    return 0;
+}
+
+static int arm_begin(request_rec *r)
+{
+    const response_cache *c = cache_store_cache();
+
+    if (c && c->watch && !c->is_workers) /* the set is the loop's */
+        request_dependencies_since(r, watch_seen(c->watch));
+    return OK;
+}
+
+void cache_arm_register(void)
+{
+    ap_hook_create_request(arm_begin, NULL, NULL, APR_HOOK_FIRST);
+}
