@@ -36,14 +36,12 @@ void ssi_depends_path(ssi_top *top, const char *path, const apr_finfo_t *finfo)
     }
     if (finfo && finfo->mtime > top->newest)
         top->newest = finfo->mtime;
-    if (!top->paths) {
+    if (!top->paths)
         top->paths = apr_array_make(p, 8, sizeof(char *));
-        top->paths_seen = apr_hash_make(p);
-    }
-    if (apr_hash_get(top->paths_seen, path, APR_HASH_KEY_STRING))
+    if (ssi_names_has(&top->paths_seen, path))
         return;
     path = apr_pstrdup(p, path);
-    apr_hash_set(top->paths_seen, path, APR_HASH_KEY_STRING, path);
+    ssi_names_add(&top->paths_seen, p, path);
     APR_ARRAY_PUSH(top->paths, const char *) = path;
     if (top->kept_page)
         ssi_rendering_part(top, path, finfo);
@@ -115,17 +113,16 @@ static void depends_looked_at(ssi_top *top, const request_rec *sub)
     const char *paths[16];
     int n = top->cache_paths_n, most = (int)(sizeof paths / sizeof *paths), all;
 
-    BRG_ASSERT(top->kept_page && top->paths_seen);
+    BRG_ASSERT(top->kept_page && top->paths);
     do {
         all = brg_cache_dependencies(sub, n, paths, most);
         for (int i = 0; n + i < all && i < most && top->kept_page; i++) {
             const char *path = paths[i];
 
-            if (!strcmp(path, sub->filename) ||
-                apr_hash_get(top->paths_seen, path, APR_HASH_KEY_STRING))
+            if (!strcmp(path, sub->filename) || ssi_names_has(&top->paths_seen, path))
                 continue;
             path = apr_pstrdup(top->r->pool, path);
-            apr_hash_set(top->paths_seen, path, APR_HASH_KEY_STRING, path);
+            ssi_names_add(&top->paths_seen, top->r->pool, path);
             ssi_rendering_looked_at(top, path);
         }
         n += most;

@@ -64,6 +64,7 @@
  * All state of a page belongs to the thread that runs its request, but for the counter top->beside_n and for what
  * ssi_beside.c has under a lock.
  */
+#include "ssi_names.h"
 #include "ssi_page.h"
 #include "httpd.h"
 #include "http_log.h"
@@ -73,7 +74,6 @@
 #include "brigade/assert.h"
 #include "brigade/memory.h"
 #include "apr_buckets.h"
-#include "apr_hash.h"
 #include "apr_tables.h"
 #include "mod_include.h"
 
@@ -186,7 +186,7 @@ struct ssi_top {
     request_rec *r;
     int depends;               /**< SSI_DEPENDS_* */
     apr_array_header_t *paths; /**< files that output was made from, and names that did not exist */
-    apr_hash_t *paths_seen;    /**< the same as a set, with what look-ups passed on their way */
+    ssi_names paths_seen;      /**< the same as a set, with what look-ups passed on their way */
     int cache_paths_n;         /**< how many paths of brg_cache_dependencies() were considered */
     apr_array_header_t *vary;  /**< names of request fields, or NULL */
     /* for ssi_renderings.c */
@@ -194,7 +194,7 @@ struct ssi_top {
         *kept_page; /**< validators are kept with it; its handler holds it. NULL: nothing is kept */
     apr_array_header_t *parts_kept; /**< of ssi_part, or NULL */
     apr_array_header_t *reads;      /**< of ssi_read, or NULL */
-    apr_hash_t *reads_seen;
+    ssi_names reads_seen;           /**< the names of these, and of the page's own */
     ssi_digest digest;         /**< of what was passed on */
     const char *announced_tag; /**< the ETag that was sent before the page was complete, or NULL */
     apr_time_t newest;         /**< modification time of the newest part */

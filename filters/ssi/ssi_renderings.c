@@ -104,7 +104,7 @@ void ssi_rendering_htaccess(ssi_top *top, const request_rec *r, const struct hta
     const core_server_config *core = ap_get_core_module_config(r->server->module_config);
     apr_pool_t *p = top->r->pool;
 
-    BRG_ASSERT(top->paths_seen != NULL);
+    BRG_ASSERT(top->paths != NULL);
     for (const struct htaccess_result *h = r->htaccess; h && h != until; h = h->next) {
         const char *names = core->access_name ? core->access_name : ".htaccess";
 
@@ -112,9 +112,9 @@ void ssi_rendering_htaccess(ssi_top *top, const request_rec *r, const struct hta
             const char *path = ap_make_full_path(p, h->dir, ap_getword_conf(p, &names));
             ssi_identity id;
 
-            if (apr_hash_get(top->paths_seen, path, APR_HASH_KEY_STRING))
+            if (ssi_names_has(&top->paths_seen, path))
                 continue;
-            apr_hash_set(top->paths_seen, path, APR_HASH_KEY_STRING, path);
+            ssi_names_add(&top->paths_seen, p, path);
             part_look(path, &id);
             part_add(top, path, &id);
         }
@@ -127,12 +127,10 @@ static void read_add(ssi_top *top, const char *name, const char *value, int kind
 {
     ssi_read *read;
 
-    if (!top->reads) {
+    if (!top->reads)
         top->reads = apr_array_make(top->r->pool, 8, sizeof(ssi_read));
-        top->reads_seen = apr_hash_make(top->r->pool);
-    }
     name = apr_pstrdup(top->r->pool, name);
-    apr_hash_set(top->reads_seen, name, APR_HASH_KEY_STRING, name);
+    ssi_names_add(&top->reads_seen, top->r->pool, name);
     if (kind == SSI_READ_PAGE)
         return;
     read = apr_array_push(top->reads);
@@ -143,8 +141,7 @@ static void read_add(ssi_top *top, const char *name, const char *value, int kind
 
 void ssi_rendering_read(ssi_top *top, const char *name, const char *value, int kind)
 {
-    if (!top->kept_page ||
-        (top->reads_seen && apr_hash_get(top->reads_seen, name, APR_HASH_KEY_STRING)))
+    if (!top->kept_page || ssi_names_has(&top->reads_seen, name))
         return;
     read_add(top, name, value, kind);
 }

@@ -151,7 +151,24 @@ static int h1_conn_full(brg_conn *bc, const http_head *head)
         loop_request_ended(bc->loop);
         return h1_body_begin(bc, r, wait_for);
     }
+    if (status == OK && !bc->master && loop_later(bc->loop, bc)) {
+        crash_serving(NULL);
+        loop_request_pauses(bc->loop);
+        bc->r = r;
+        return 0;
+    }
     return h1_conn_handle(bc, r, status);
+}
+
+/* The phases of others ran meanwhile. */
+static int h1_conn_handle_later(brg_conn *bc)
+{
+    request_rec *r = bc->r;
+
+    bc->r = NULL;
+    loop_request_begins(bc->loop, r->the_request, strlen(r->the_request));
+    scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_BUSY_WRITE);
+    return h1_conn_handle(bc, r, OK);
 }
 
 void h1_stream_run(brg_conn *bc, const http_head *head)
@@ -280,7 +297,13 @@ static void h1_conn_run(brg_conn *bc)
     int module_driven;
 
     BRG_ASSERT(bc->fd >= 0 && loop_self() == bc->loop);
-    BRG_ASSERT(bc->state != CONN_REQUEST); /* that lasts for a part of a turn */
+    if (bc->state == CONN_REQUEST) {
+        if (!h1_conn_handle_later(bc))
+            return;
+        bc->head_began = bc->loop->monotonic;
+        h1_conn_heads(bc);
+        return;
+    }
     if (bc->failed && bc->state != CONN_WORKER) {
         h1_conn_close(bc);
         return;

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which connections a turn drives, and in what order.
+ *
+ * A request that goes the full way runs more code than the processor's instruction cache holds, and by its end the code
+ * of its beginning is gone. So the steps of a turn's requests are run together: the phases of up to LOOP_COHORT of them,
+ * then their handlers (Larus and Parkes, Using Cohort Scheduling to Enhance Server Performance, USENIX 2002). */
+#include "loop.h"
+#include "crash.h"
+#include "thread_self.h"
+
+void loop_ready(brg_loop *loop, brg_conn *bc)
+{
+    BRG_ASSERT(bc->loop == loop);
+    BRG_ASSERT_DEBUG(loop_self() == loop && bc->tag == CONN_TAG);
+    if (bc->queued)
+        return;
+    bc->queued = 1;
+    bc->next = NULL;
+    *loop->ready_tail = bc;
+    loop->ready_tail = &bc->next;
+}
+
+void loop_again(brg_loop *loop, brg_conn *bc)
+{
+    BRG_ASSERT(bc->loop == loop && bc->state != CONN_WORKER);
+    if (bc->queued)
+        return;
+    bc->queued = 1;
+    bc->next = NULL;
+    *loop->again_tail = bc;
+    loop->again_tail = &bc->next;
+}
+
+void loop_unlist(brg_loop *loop, brg_conn *bc)
+{
+    brg_conn **at = &loop->again;
+
+    if (!bc->queued)
+        return;
+    while (*at && *at != bc)
+        at = &(*at)->next;
+    if (*at)
+        *at = bc->next;
+    if (loop->again_tail == &bc->next)
+        loop->again_tail = at;
+    bc->queued = 0;
+}
+
+int loop_later(brg_loop *loop, brg_conn *bc)
+{
+    BRG_ASSERT(bc->loop == loop && bc->fd >= 0);
+    if (!loop->more_ready && !loop->later_n)
+        return 0;
+    BRG_ASSERT(loop->later_n < LOOP_COHORT);
+    loop->later[loop->later_n++] = bc;
+    return 1;
+}
+
+static void loop_drive(brg_conn *bc)
+{
+    if (bc->fd < 0)
+        return;
+    crash_driving(bc->fd);
+    bc->driver->run(bc);
+}
+
+/* None of these may be put off again: later[] is in use. */
+static void loop_run_later(brg_loop *loop)
+{
+    unsigned n = loop->later_n;
+
+    loop->later_n = 0;
+    loop->more_ready = 0;
+    for (unsigned i = 0; i < n; i++)
+        loop_drive(loop->later[i]);
+}
+
+void loop_run_ready(brg_loop *loop)
+{
+    brg_conn *bc = loop->ready, *next;
+
+    loop->ready = NULL;
+    loop->ready_tail = &loop->ready;
+    for (; bc; bc = next) {
+        next = bc->next;
+        bc->queued = 0;
+        loop->more_ready = next != NULL;
+        loop_drive(bc);
+        if (loop->later_n == LOOP_COHORT)
+            loop_run_later(loop);
+    }
+    loop_run_later(loop);
+}
+
+void loop_read_again(brg_loop *loop)
+{
+    brg_conn *bc = loop->again, *next;
+
+    loop->again = NULL;
+    loop->again_tail = &loop->again;
+    for (; bc; bc = next) {
+        next = bc->next;
+        bc->queued = 0;
+        if (bc->fd < 0)
+            continue;
+        conn_fill(bc);
+        loop_ready(loop, bc);
+    }
+}
