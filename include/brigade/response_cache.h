@@ -130,6 +130,9 @@ brg_cache_dated_field(request_rec *r, const char *name, apr_interval_time_t afte
  * Declare that no hook, handler or filter of the module waits for anything but local files, so that
  * it may run on an event loop, and how to learn what a request depended on.
  *
+ * A loop has many requests: between the phases of one and its handler, those of others run on the same thread. So what a
+ * module keeps of a request is in that request's pool and configuration vector, not in variables of the thread.
+ *
  * @param m   the module
  * @param fn  asked per request, see above; NULL stands for "always BRG_CACHE_STATIC"
  * Call from the module's register_hooks function.

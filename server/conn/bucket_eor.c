@@ -45,7 +45,8 @@ static void eor_figures(request_rec *r)
 {
     conn_rec *c = r->connection->master ? r->connection->master : r->connection;
     brg_conn *bc = connection_of(c);
-    apr_interval_time_t us = apr_time_now() - r->request_time;
+    brg_loop *own = loop_self();
+    apr_interval_time_t us = (own ? loop_request_ends(own, r) : apr_time_now()) - r->request_time;
     figures_ended ended = {.host = figures_host(r->server),
                            .status = eor_last(r)->status,
                            .us = us > 0 ? (uint64_t)us : 0};

@@ -148,7 +148,7 @@ static int h1_conn_full(brg_conn *bc, const http_head *head)
     wait_for = status == H1_TO_WORKER ? h1_body_to_wait_for(bc, r) : 0;
     if (status == H1_DISCARD || wait_for) {
         crash_serving(NULL);
-        loop_request_ended(bc->loop);
+        loop_request_pauses(bc->loop);
         return h1_body_begin(bc, r, wait_for);
     }
     if (status == OK && !bc->master && loop_later(bc->loop, bc)) {
@@ -160,15 +160,14 @@ static int h1_conn_full(brg_conn *bc, const http_head *head)
     return h1_conn_handle(bc, r, status);
 }
 
-/* The phases of others ran meanwhile. */
-static int h1_conn_handle_later(brg_conn *bc)
+int h1_conn_handle_waiting(brg_conn *bc, int status)
 {
     request_rec *r = bc->r;
 
     bc->r = NULL;
     loop_request_begins(bc->loop, r->the_request, strlen(r->the_request));
     scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_BUSY_WRITE);
-    return h1_conn_handle(bc, r, OK);
+    return h1_conn_handle(bc, r, status);
 }
 
 void h1_stream_run(brg_conn *bc, const http_head *head)
@@ -181,6 +180,7 @@ int h1_conn_handle(brg_conn *bc, request_rec *r, int status)
 {
     BRG_ASSERT(bc->state == CONN_REQUEST && !bc->r);
     crash_serving(r);
+    loop_request_runs(bc->loop, r);
     if (status != H1_TO_WORKER && !request_finish_on_loop(r, &status)) {
         bc->r_status = status;
         status = H1_TO_WORKER;
@@ -253,12 +253,12 @@ static void h1_conn_yield(brg_conn *bc, gather *g)
     wheel_cancel(&bc->loop->wheel, &bc->timer); /* it waits for us, not for its peer */
 }
 
-static void h1_conn_heads(brg_conn *bc)
+/* @param answered  requests of bc in this turn already */
+static void h1_conn_heads(brg_conn *bc, unsigned answered)
 {
     gather *g = cache_gather(bc->loop->cache);
     http_head *head = h1_conn_scratch_head();
     h1_result result = H1_DONE;
-    unsigned answered = 0;
 
     if (!bc->requests && conn_in_size(bc) && h1_conn_is_others(bc))
         return;
@@ -298,10 +298,10 @@ static void h1_conn_run(brg_conn *bc)
 
     BRG_ASSERT(bc->fd >= 0 && loop_self() == bc->loop);
     if (bc->state == CONN_REQUEST) {
-        if (!h1_conn_handle_later(bc))
-            return;
-        bc->head_began = bc->loop->monotonic;
-        h1_conn_heads(bc);
+        if (h1_conn_handle_waiting(bc, OK)) {
+            bc->head_began = bc->loop->monotonic;
+            h1_conn_heads(bc, 1);
+        }
         return;
     }
     if (bc->failed && bc->state != CONN_WORKER) {
@@ -351,7 +351,7 @@ static void h1_conn_run(brg_conn *bc)
         }
         break;
     }
-    h1_conn_heads(bc);
+    h1_conn_heads(bc, 0);
 }
 
 /* A head that did not arrive in time: answered with 408 if at least its first line is there. */

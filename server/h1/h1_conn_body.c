@@ -115,12 +115,9 @@ static int body_step(brg_conn *bc, request_rec *r)
 
 static int body_end(brg_conn *bc, int status)
 {
-    request_rec *r = bc->r;
-
-    bc->r = NULL;
     conn_enter(bc, CONN_REQUEST);
     wheel_cancel(&bc->loop->wheel, &bc->timer);
-    return h1_conn_handle(bc, r, status);
+    return h1_conn_handle_waiting(bc, status);
 }
 
 int h1_body_go_on(brg_conn *bc)

@@ -95,6 +95,9 @@ void h1_body_abandon(brg_conn *bc);
  */
 int h1_conn_handle(brg_conn *bc, request_rec *r, int status);
 
+/** As h1_conn_handle(), of bc->r, which waited since its phases ran: for its body, or for the phases of others. */
+int h1_conn_handle_waiting(brg_conn *bc, int status);
+
 /** The request is over, and its pool may be gone. @return as h1_conn_written() */
 int h1_conn_after_request(brg_conn *bc);
 

@@ -18,7 +18,9 @@
  *   CONN_HEAD     a head is complete                          loop    read, answers from memory
  *   CONN_IDLE     the first byte of the next head             loop    read; closed when it stays silent
  *   CONN_REQUEST  the driver has made a request of the head   loop    c, r, phases and handler; within
- *                                                                     one turn only
+ *                                                                     one turn only. Between phases
+ *                                                                     and handler it may be on the
+ *                                                                     list of loop_later()
  *   CONN_BODY     the request's body came (h1_conn_body.c)    loop    read; r waits in bc->r
  *   CONN_WORKER   worker_pool_submit() ... loop_return()      worker  everything, by the worker alone;
  *                                                                     blocking reads and writes. The
@@ -162,7 +164,8 @@ struct brg_conn {
     uint64_t asked; /**< with a worker: hash of the target that it answered with a file; 0: none */
     struct cache_worker_fill *fill; /**< with a worker: where its answer may be kept, or NULL */
     struct conn_drain *drain;       /**< the loop's: with a worker, output that the loop sends */
-    request_rec *r;                 /**< with a worker: the request that it runs */
+    request_rec *r;                 /**< a request that waits: for a worker, its body, or its handler's
+                                       turn (loop_later()) */
     int r_status; /**< with a worker: what the phases said; see H1_PHASES_PENDING */
 };
 

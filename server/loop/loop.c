@@ -38,44 +38,6 @@ void loop_read_clocks(brg_loop *loop)
     loop->wall = loop->monotonic + loop->wall_ahead;
 }
 
-void loop_ready(brg_loop *loop, brg_conn *bc)
-{
-    BRG_ASSERT(bc->loop == loop);
-    BRG_ASSERT_DEBUG(loop_self() == loop && bc->tag == CONN_TAG);
-    if (bc->queued)
-        return;
-    bc->queued = 1;
-    bc->next = NULL;
-    *loop->ready_tail = bc;
-    loop->ready_tail = &bc->next;
-}
-
-void loop_again(brg_loop *loop, brg_conn *bc)
-{
-    BRG_ASSERT(bc->loop == loop && bc->state != CONN_WORKER);
-    if (bc->queued)
-        return;
-    bc->queued = 1;
-    bc->next = NULL;
-    *loop->again_tail = bc;
-    loop->again_tail = &bc->next;
-}
-
-void loop_unlist(brg_loop *loop, brg_conn *bc)
-{
-    brg_conn **at = &loop->again;
-
-    if (!bc->queued)
-        return;
-    while (*at && *at != bc)
-        at = &(*at)->next;
-    if (*at)
-        *at = bc->next;
-    if (loop->again_tail == &bc->next)
-        loop->again_tail = at;
-    bc->queued = 0;
-}
-
 static void loop_returned(brg_loop *loop, brg_conn *bc)
 {
     brg_conn *head = atomic_load_explicit(&loop->returned, memory_order_relaxed);
@@ -204,38 +166,6 @@ static void loop_expired(struct brg_conn_timer *t, void *baton)
     BRG_ASSERT_TAG(bc, CONN_TAG);
     BRG_ASSERT(bc->fd >= 0 && bc->state != CONN_WORKER);
     bc->driver->expired(bc);
-}
-
-static void loop_run_ready(brg_loop *loop)
-{
-    brg_conn *bc = loop->ready, *next;
-
-    loop->ready = NULL;
-    loop->ready_tail = &loop->ready;
-    for (; bc; bc = next) {
-        next = bc->next;
-        bc->queued = 0;
-        if (bc->fd >= 0) {
-            crash_driving(bc->fd);
-            bc->driver->run(bc);
-        }
-    }
-}
-
-static void loop_read_again(brg_loop *loop)
-{
-    brg_conn *bc = loop->again, *next;
-
-    loop->again = NULL;
-    loop->again_tail = &loop->again;
-    for (; bc; bc = next) {
-        next = bc->next;
-        bc->queued = 0;
-        if (bc->fd < 0)
-            continue;
-        conn_fill(bc);
-        loop_ready(loop, bc);
-    }
 }
 
 void loop_publish(brg_loop *loop)
@@ -375,7 +305,8 @@ void loop_turn(brg_loop *loop)
     loop_read_clocks(loop);
     if (n < 0 && errno != EINTR)
         loop_wait_failed(loop, errno);
-    loop_read_again(loop);
+    if (loop->again)
+        loop_read_again(loop);
     if (loop->drains)
         loop_drains_again(loop);
     if (n >= 0)

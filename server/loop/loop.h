@@ -5,7 +5,7 @@
 /**
  * @file loop.h
  * The insides of an event loop, for its own files (loop.c: the turn; loop_conns.c: its connections;
- * loop_accept.c, loop_slow.c, loop_trim.c), for drivers of protocols, and for what else lives on a loop.
+ * loop_run.c, loop_accept.c, loop_slow.c, loop_trim.c), for drivers of protocols, and for what else lives on a loop.
  *
  * A turn: wait for events; read from every ready socket; take back what workers return; drain the
  * file watches once; answer every connection that was read from. A change to a file that was made
@@ -43,6 +43,7 @@
 #define LOOP_SLOW_US (100 * 1000) /**< a turn that takes longer is logged */
 #define LOOP_SLOW_LOG_US apr_time_from_sec(10) /**< at most one such line per loop in this time */
 #define LOOP_SLOW_LINE 160                     /**< bytes of the request line in it */
+#define LOOP_COHORT 16 /**< requests at most whose steps are run together: loop_later() */
 
 struct response_cache;
 struct loop_score;
@@ -80,6 +81,9 @@ struct brg_loop {
     server_rec *server;
 
     brg_conn *ready, **ready_tail; /**< to be looked at in this turn */
+    brg_conn *later[LOOP_COHORT];  /**< to be driven again in this turn: loop_later() */
+    unsigned later_n;
+    int more_ready;                /**< others of this turn come behind the one that is driven */
     brg_conn *closed;              /**< in this turn; events for them may still be in hand */
     brg_conn *again, **again_tail; /**< to be looked at in the next turn without waiting */
     brg_conn *all;                 /**< open connections, by all_next */
@@ -115,6 +119,8 @@ struct brg_loop {
         apr_interval_time_t most; /**< of the longest request of this turn */
         apr_time_t said;          /**< when the last slow turn was logged */
         unsigned requests;        /**< of this turn, not answered from memory */
+        const request_rec *running; /**< what runs since then, once it is known */
+        int ends;                   /**< it ended, and the clock was read when it did */
         char line[LOOP_SLOW_LINE], longest[LOOP_SLOW_LINE]; /**< request lines, NUL-terminated */
     } slow; /**< for the log line about a turn that took too long (loop_slow.c) */
 
@@ -211,6 +217,19 @@ void loop_read_clocks(brg_loop *loop);
  */
 void loop_request_begins(brg_loop *loop, const char *line, size_t len);
 
+/** @a r is that request. */
+static inline void loop_request_runs(brg_loop *loop, const request_rec *r)
+{
+    loop->slow.running = r;
+}
+
+/** The date, now: @a r ends, or what it shares a write with. One reading of the clock stands for this and for
+ * loop_request_ended(). */
+apr_time_t loop_request_ends(brg_loop *loop, const request_rec *r);
+
+/** It goes on later in this turn, or when its body came: as loop_request_ended(), but it is counted then. */
+void loop_request_pauses(brg_loop *loop);
+
 /** It is over, or left to a worker: bring loop->monotonic up to date, and note how long it took. */
 void loop_request_ended(brg_loop *loop);
 
@@ -236,7 +255,31 @@ static inline void conn_enter(brg_conn *bc, conn_state_id state)
 }
 
 /** Put bc on the list of this turn, if it is not there. */
-void loop_ready(brg_loop *loop, brg_conn *bc);
+static inline void loop_ready(brg_loop *loop, brg_conn *bc)
+{
+    BRG_ASSERT(bc->loop == loop);
+    BRG_ASSERT_DEBUG(loop_self() == loop && bc->tag == CONN_TAG);
+    if (bc->queued)
+        return;
+    bc->queued = 1;
+    bc->next = NULL;
+    *loop->ready_tail = bc;
+    loop->ready_tail = &bc->next;
+}
+
+/**
+ * Have bc->driver->run() called again in this turn, behind the connections that are ready: a request on each of them
+ * begins before the first one goes on, which finds its code in the processor's cache. Until then nobody drives bc. Only
+ * from run().
+ * @return 1; 0: nobody is to be waited for, go on at once
+ */
+int loop_later(brg_loop *loop, brg_conn *bc);
+
+/** Drive the connections on the list of this turn (loop_run.c). */
+void loop_run_ready(brg_loop *loop);
+
+/** Read from the connections that earlier turns left for this one, and put them on its list. */
+void loop_read_again(brg_loop *loop);
 
 /** Put bc on the list of the next turn, which then does not wait: there may be more to read. */
 void loop_again(brg_loop *loop, brg_conn *bc);

@@ -8,18 +8,6 @@
 #include "crash.h"
 #include "thread_self.h"
 
-void loop_ready(brg_loop *loop, brg_conn *bc)
-{
-    BRG_ASSERT(bc->loop == loop);
-    BRG_ASSERT_DEBUG(loop_self() == loop && bc->tag == CONN_TAG);
-    if (bc->queued)
-        return;
-    bc->queued = 1;
-    bc->next = NULL;
-    *loop->ready_tail = bc;
-    loop->ready_tail = &bc->next;
-}
-
 void loop_again(brg_loop *loop, brg_conn *bc)
 {
     BRG_ASSERT(bc->loop == loop && bc->state != CONN_WORKER);
@@ -64,15 +52,19 @@ static void loop_drive(brg_conn *bc)
     bc->driver->run(bc);
 }
 
-/* None of these may be put off again: later[] is in use. */
 static void loop_run_later(brg_loop *loop)
 {
-    unsigned n = loop->later_n;
+    brg_conn *now[LOOP_COHORT];
+    unsigned n;
 
-    loop->later_n = 0;
-    loop->more_ready = 0;
-    for (unsigned i = 0; i < n; i++)
-        loop_drive(loop->later[i]);
+    while ((n = loop->later_n)) {
+        memcpy(now, loop->later, n * sizeof *now);
+        loop->later_n = 0;
+        for (unsigned i = 0; i < n; i++) {
+            loop->more_ready = i + 1 < n;
+            loop_drive(now[i]);
+        }
+    }
 }
 
 void loop_run_ready(brg_loop *loop)
@@ -86,10 +78,9 @@ void loop_run_ready(brg_loop *loop)
         bc->queued = 0;
         loop->more_ready = next != NULL;
         loop_drive(bc);
-        if (loop->later_n == LOOP_COHORT)
+        if (loop->later_n && (!next || loop->later_n == LOOP_COHORT))
             loop_run_later(loop);
     }
-    loop_run_later(loop);
 }
 
 void loop_read_again(brg_loop *loop)

@@ -18,20 +18,38 @@ void loop_request_begins(brg_loop *loop, const char *line, size_t len)
     memcpy(loop->slow.line, line, len);
     loop->slow.line[len] = '\0';
     loop->slow.began = loop->monotonic;
+    loop->slow.running = NULL;
+    loop->slow.ends = 0;
 }
 
-void loop_request_ended(brg_loop *loop)
+apr_time_t loop_request_ends(brg_loop *loop, const request_rec *r)
+{
+    BRG_ASSERT(loop_self() == loop);
+    loop->monotonic = clock_monotonic();
+    loop->slow.ends = r == loop->slow.running;
+    return loop->monotonic + loop->wall_ahead;
+}
+
+void loop_request_pauses(brg_loop *loop)
 {
     apr_interval_time_t took;
 
     BRG_ASSERT(loop_self() == loop);
-    loop->monotonic = clock_monotonic();
-    loop->slow.requests++;
+    if (!loop->slow.ends)
+        loop->monotonic = clock_monotonic();
+    loop->slow.ends = 0;
+    loop->slow.running = NULL;
     took = loop->monotonic - loop->slow.began;
     if (took <= loop->slow.most)
         return;
     loop->slow.most = took;
     memcpy(loop->slow.longest, loop->slow.line, sizeof loop->slow.longest);
+}
+
+void loop_request_ended(brg_loop *loop)
+{
+    loop_request_pauses(loop);
+    loop->slow.requests++;
 }
 
 static void slow_log(brg_loop *loop, apr_interval_time_t took)

@@ -23,7 +23,7 @@ TIMED = {"epoll_wait"}  # how often depends on when the client's packets come
 
 # What the report counts calls of, by the name of the called function.
 KINDS = {
-    "clock reads": r"(__vdso_)?(clock_gettime|gettimeofday|time)(@.*)?$",
+    "clock reads": r"(__vdso_|__)?(clock_gettime|gettimeofday|time)(_syscall)?(@.*)?$",
     "locks": r"_*pthread_(mutex_(try|timed)?lock|rwlock_(rd|wr|tryrd|trywr)lock|spin_lock)(@.*)?$",
     "strcasecmp": r"_*(strn?casecmp|apr_cstr_casecmp).*",
     "memcpy": r"_*mem(cpy|move|pcpy).*",

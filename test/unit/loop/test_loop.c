@@ -383,6 +383,82 @@ static void test_no_room(void **state)
     assert_int_equal(loop->conns_n, CONNECTIONS - 1);
 }
 
+static int put_off;
+
+static void later_once(brg_conn *bc, int i)
+{
+    if (strlen(story) < 5)
+        put_off += loop_later(bc->loop, bc);
+}
+
+/* What is left for later runs behind all that is ready, in its order, in the same turn. */
+static void test_later(void **state)
+{
+    char first[4] = "";
+
+    put_off = 0;
+    open_connections(3);
+    for (int i = 0; i < 3; i++)
+        client_send(i, "x");
+    on_run = later_once;
+    loop_turn(loop);
+    assert_int_equal(put_off, 3);
+    assert_int_equal(strlen(story), 7);
+    memcpy(first, story + 1, 3);
+    assert_string_equal(story + 4, first);
+    assert_int_equal(loop->later_n, 0);
+}
+
+/* One alone waits for nobody. */
+static void test_later_alone(void **state)
+{
+    put_off = 0;
+    open_connections(2);
+    client_send(1, "x");
+    on_run = later_once;
+    loop_turn(loop);
+    assert_string_equal(story, "Rb");
+    assert_int_equal(put_off, 0);
+}
+
+static void later_twice(brg_conn *bc, int i)
+{
+    put_off += loop_later(bc->loop, bc);
+    if (strlen(story) == 1 + 2 * 2)
+        on_run = NULL;
+}
+
+/* It may be left again, as long as others are. */
+static void test_later_again(void **state)
+{
+    put_off = 0;
+    open_connections(2);
+    client_send(0, "x");
+    client_send(1, "y");
+    on_run = later_twice;
+    loop_turn(loop);
+    assert_int_equal(put_off, 4);
+    assert_int_equal(strlen(story), 7);
+}
+
+static void later_and_close(brg_conn *bc, int i)
+{
+    loop_later(bc->loop, bc);
+    loop_close(bc->loop, bc);
+}
+
+static void test_later_and_closed(void **state)
+{
+    open_connections(2);
+    client_send(0, "x");
+    client_send(1, "y");
+    on_run = later_and_close;
+    loop_turn(loop);
+    assert_int_equal(strlen(story), 3);
+    assert_int_equal(loop->conns_n, 0);
+    assert_int_equal(loop->spare_n, 2);
+}
+
 static void look_for_the_end(brg_conn *bc, int i)
 {
     if (!bc->read_eof)
@@ -488,6 +564,10 @@ int main(void)
         TURN(test_reads_then_watches_then_runs),
         TURN(test_an_idle_turn_looks_at_nothing),
         TURN(test_again),
+        TURN(test_later),
+        TURN(test_later_alone),
+        TURN(test_later_again),
+        TURN(test_later_and_closed),
         TURN(test_closed_in_this_turn),
         TURN(test_closed_on_the_list),
         TURN(test_deadlines),
