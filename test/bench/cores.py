@@ -102,9 +102,17 @@ def balance(counts, loops):
     return counts[0], counts[-1]
 
 
-def started(program, root, port, loops, processes):
+def site(root):
+    os.chmod(root, 0o755)
+    os.mkdir(f"{root}/htdocs")
+    with open(f"{root}/htdocs/10k.bin", "wb") as f:
+        f.write(b"x" * 10240)
+    open(f"{root}/mime.types", "w", encoding="utf-8").close()
+
+
+def started(program, root, port, loops, processes, more=""):
     with open(f"{root}/httpd.conf", "w", encoding="utf-8") as f:
-        f.write(CONFIG.format(root=root, port=port, loops=loops, processes=processes))
+        f.write(CONFIG.format(root=root, port=port, loops=loops, processes=processes) + more)
     server = subprocess.Popen([program, "-D", "FOREGROUND", "-f", f"{root}/httpd.conf"], stderr=subprocess.PIPE)
     until = time.monotonic() + 30
     while time.monotonic() < until:
@@ -119,18 +127,19 @@ def started(program, root, port, loops, processes):
     sys.exit("the server does not listen")
 
 
-def load(port, connections, seconds):
-    return subprocess.Popen(["wrk", "-t1", f"-c{connections}", f"-d{seconds}", f"http://127.0.0.1:{port}/10k.bin"],
+def load(port, connections, seconds, before=()):
+    """@param before  of the command"""
+    return subprocess.Popen([*before, "wrk", "-t1", f"-c{connections}", f"-d{seconds}", f"http://127.0.0.1:{port}/10k.bin"],
                             stdout=subprocess.PIPE, text=True)
+
+
+def requests_in(text):
+    return int(re.search(r"(\d+) requests in", text).group(1))
 
 
 def measured(program, loops, processes, arguments):
     with tempfile.TemporaryDirectory(prefix="brigade-cores-") as root:
-        os.chmod(root, 0o755)
-        os.mkdir(f"{root}/htdocs")
-        with open(f"{root}/htdocs/10k.bin", "wb") as f:
-            f.write(b"x" * 10240)
-        open(f"{root}/mime.types", "w", encoding="utf-8").close()
+        site(root)
         port = free_port()
         server = started(program, root, port, loops, processes)
         try:
@@ -148,9 +157,8 @@ def measured(program, loops, processes, arguments):
                 server.wait(timeout=30)
             except subprocess.TimeoutExpired:
                 server.kill()
-    requests = int(re.search(r"(\d+) requests in", text).group(1))
     rate = float(re.search(r"Requests/sec:\s*([\d.]+)", text).group(1))
-    return rate, spent * 1e6 / requests, balance(counts, loops * processes)
+    return rate, spent * 1e6 / requests_in(text), balance(counts, loops * processes)
 
 
 def main():
