@@ -67,6 +67,9 @@ elseif(BRIGADE_TRAIN STREQUAL "generate")
 elseif(BRIGADE_TRAIN STREQUAL "use")
     # Functions that no request of the training ran are compiled as ever.
     target_compile_options(brigade_flags INTERFACE -fprofile-use -fprofile-partial-training -Wno-missing-profile -Wno-coverage-mismatch)
+    # The counts say what is worth to be put into its callers, and with the whole program at hand also across files.
+    target_compile_options(brigade_flags INTERFACE -flto=auto -fno-fat-lto-objects)
+    target_link_options(brigade_flags INTERFACE -flto=auto -ffunction-sections -fno-strict-aliasing)
 elseif(BRIGADE_TRAIN)
     message(FATAL_ERROR "BRIGADE_TRAIN: generate, use or nothing, not ${BRIGADE_TRAIN}")
 endif()

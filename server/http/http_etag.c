@@ -35,11 +35,8 @@ static etag_components_t etag_components(const request_rec *r)
 static char *etag_hex(char *p, apr_uint64_t n)
 {
     static const char digits[] = "0123456789abcdef";
-    int shift = 60;
 
-    while (shift > 0 && !(n >> shift & 0xf))
-        shift -= 4;
-    for (; shift >= 0; shift -= 4)
+    for (int shift = (63 - __builtin_clzll(n | 1)) & ~3; shift >= 0; shift -= 4)
         *p++ = digits[n >> shift & 0xf];
     return p;
 }
@@ -96,6 +93,18 @@ int brg_etag_waits(const request_rec *r, apr_file_t *file)
            !http_digest_find(&id, digest);
 }
 
+static char *etag_plain(apr_pool_t *p, const char *weak, const char *opaque)
+{
+    const size_t before = strlen(weak), len = strlen(opaque);
+    char *tag = apr_palloc(p, before + len + 3);
+
+    memcpy(tag, weak, before);
+    tag[before] = '"';
+    memcpy(tag + before + 1, opaque, len);
+    memcpy(tag + before + 1 + len, "\"", 2);
+    return tag;
+}
+
 static char *etag_with(request_rec *r, const char *weak, const char *opaque, const char *variants)
 {
     BRG_ASSERT(weak && opaque);
@@ -104,7 +113,7 @@ static char *etag_with(request_rec *r, const char *weak, const char *opaque, con
     size_t len;
 
     if (!variants)
-        return apr_pstrcat(r->pool, weak, "\"", opaque, "\"", NULL);
+        return etag_plain(r->pool, weak, opaque);
     if (variants[0] == 'W') {
         variants += 2;
         weak = "W/";
