@@ -73,7 +73,10 @@ def server(serve_module, request):
     certificate(made)
     os.chmod(made.path("htdocs/cgi/count.cgi"), 0o755)
     made.tls = tls
-    return made.start()
+    made.start()
+    # mod_cgid's daemon starts beside the server.
+    brigade.wait_until(lambda: curl(f"http://127.0.0.1:{made.port}/cgi/count.cgi")[-1] == "200", "an answer of a script")
+    return made
 
 
 def curl(*arguments, data=None):

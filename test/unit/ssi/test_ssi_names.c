@@ -29,7 +29,7 @@ static void test_many(void **state)
         ssi_names_add(&names, pool, apr_psprintf(pool, "name %d", n));
         assert_int_equal(names.all != NULL, n >= SSI_NAMES_FEW);
         for (int i = 0; i < 4 * SSI_NAMES_FEW; i++) {
-            char copy[16];
+            char copy[32];
 
             snprintf(copy, sizeof copy, "name %d", i);
             assert_int_equal(ssi_names_has(&names, copy), i <= n);
