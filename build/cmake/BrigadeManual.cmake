@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# The manual, from build/man/directives and build/man/howto (build/tools/manual.py): in the program (brigade -L NAME), as
+# The manual, from docs/manual/directives and docs/guides (build/tools/manual.py): in the program (brigade -L NAME), as
 # brigade.conf(5), and as pages. Without Python there are neither man page nor pages.
 find_package(Python3 COMPONENTS Interpreter)
 
 function(brigade_manual)
-    file(GLOB entries CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/build/man/directives/*.txt)
+    file(GLOB entries CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/manual/directives/*.txt)
     brigade_embed(brigade_server_config directives.inc ${entries})
     if(NOT Python3_FOUND)
         message(STATUS "The manual's pages: not made (no Python)")
         return()
     endif()
-    file(GLOB other CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/build/man/howto/*.md ${CMAKE_SOURCE_DIR}/build/man/html/*)
+    file(GLOB other CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/guides/*.md ${CMAKE_SOURCE_DIR}/docs/manual/html/*)
     file(GLOB tools ${CMAKE_SOURCE_DIR}/build/tools/manual*.py)
     add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/manual/brigade.conf.5 ${CMAKE_BINARY_DIR}/manual/html/index.html
         COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/build/tools/manual.py --man ${CMAKE_BINARY_DIR}/manual/brigade.conf.5

@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-DOCUMENTS = ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "MODULES.md", "include/README.md"]
+DOCUMENTS = ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "docs/modules.md", "include/README.md"]
 BASES = ["", "server", "memory", "test", "test/e2e", "test/campaign", "test/faults", "include", "filters"]
 ENDINGS = "c|h|py|md|cmake|in|txt|json|supp"
 FILE = re.compile(r"(?<![\w/.*<>${}~:-])[\w*][\w.*/-]*\.(?:%s)(?![\w/.]\w|\w)" % ENDINGS)

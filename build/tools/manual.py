@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The manual, from one source: build/man/directives/*.txt (one file per module) and build/man/howto/*.md.
+"""The manual, from one source: docs/manual/directives/*.txt (one file per module) and docs/guides/*.md.
 
     manual.py --check BRIGADE            entries and the program's tables (brigade -L) tell the same; exit status 1 if not
     manual.py --renew BRIGADE            write the Context and Override lines of all entries as the program has them
@@ -29,7 +29,7 @@ import subprocess
 import sys
 import tempfile
 
-MAN = pathlib.Path(__file__).resolve().parent.parent / "man"
+MAN = pathlib.Path(__file__).resolve().parents[2] / "docs/manual"
 SANDBOX = MAN.parent.parent / "server/process/sandbox_paths.c"
 OUTSIDE = "only outside <Directory>"
 INSIDE = "only inside <Directory>"
@@ -188,7 +188,7 @@ def check(brigade):
     for key, (name, module, context, override, gone) in tables.items():
         e = entries.get(key)
         if not e:
-            wrong.append(f"{name} ({module}): no entry in build/man/directives/{module.removesuffix('.c')}.txt; the form is in build/tools/manual.py")
+            wrong.append(f"{name} ({module}): no entry in docs/manual/directives/{module.removesuffix('.c')}.txt; the form is in build/tools/manual.py")
             continue
         if e.module.name != module:
             wrong.append(f"{name}: the program has it in {module}, the manual in {e.module.name}")
@@ -252,7 +252,7 @@ def main():
         args.man.write_text(manual_page.page(read_all()))
     if args.html:
         import manual_html
-        manual_html.write(read_all(), sorted((MAN / "howto").glob("*.md")), MAN / "html", args.html)
+        manual_html.write(read_all(), sorted((MAN.parent / "guides").glob("*.md")), MAN / "html", args.html)
     return status
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""brigade.conf(5) from the entries of build/man/directives/."""
+"""brigade.conf(5) from the entries of docs/manual/directives/."""
 
 HEAD = r""".\" SPDX-License-Identifier: Apache-2.0
 .TH BRIGADE.CONF 5 "" "Brigade" "File formats"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The table of METRICS.md, of what a server says of its figures.
+"""The table of docs/metrics.md, of what a server says of its figures.
 
     curl -s http://localhost:8080/metrics | build/tools/metrics_table.py
 """

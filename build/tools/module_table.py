@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write MODULES.md: each of Apache's stock modules, and whether its binary loads and works.
+"""Write docs/modules.md: each of Apache's stock modules, and whether its binary loads and works.
 
-  module_table.py RESULTS.xml [MODULES.md]
+  module_table.py RESULTS.xml [docs/modules.md]
 
 RESULTS.xml is what pytest --junit-xml wrote of test/compat/test_stock_modules.py, test_packages.py and
 test_loaded_modules.py (build/test: out/test/compat.xml). Rows of packages that are not installed, and tables whose tests
@@ -153,7 +153,7 @@ def table_as_it_is(path, heading):
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    to = sys.argv[2] if len(sys.argv) > 2 else os.path.join(ROOT, "MODULES.md")
+    to = sys.argv[2] if len(sys.argv) > 2 else os.path.join(ROOT, "docs/modules.md")
     former = former_rows(to)
     memory = "".join(memory_rows(sys.argv[1], table_as_it_is(to, "## Modules and answers in memory")))
     memory = MEMORY + memory if memory else "\n" + table_as_it_is(to, "## Modules and answers in memory")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules whose answers Brigade keeps in memory, or not, by what their configuration says: every request is sent as often
 as it takes to be stored, and the answers are those of Apache. Modules that are loaded and have nothing to do keep nothing
-out of memory; which do, with Debian's own configuration, is what build/tools/module_table.py writes into MODULES.md."""
+out of memory; which do, with Debian's own configuration, is what build/tools/module_table.py writes into docs/modules.md."""
 import os
 import pwd
 import re

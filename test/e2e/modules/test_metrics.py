@@ -218,11 +218,11 @@ def test_workers_are_counted(serve):
 
 
 def check_manual(server):
-    """METRICS.md has the table that the server has."""
+    """docs/metrics.md has the table that the server has."""
     top = os.path.join(os.path.dirname(__file__), *[".."] * 3)
     table = subprocess.run([sys.executable, os.path.join(top, "build/tools/metrics_table.py")], input=server.get("/metrics").body,
                            capture_output=True, check=True).stdout.decode()
-    with open(os.path.join(top, "METRICS.md")) as f:
+    with open(os.path.join(top, "docs/metrics.md")) as f:
         assert f.read().endswith(table), table
 
 

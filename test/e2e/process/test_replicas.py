@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two replicas behind nginx and HAProxy, as the manual's how-to has it (build/man/howto/05-load-balancer.md): both are reloaded, and
+"""Two replicas behind nginx and HAProxy, as the manual's how-to has it (docs/guides/05-load-balancer.md): both are reloaded, and
 then replaced one after the other, under load. Every request is answered."""
 import http.client
 import os
@@ -16,7 +16,7 @@ import pytest
 import brigade
 
 pytestmark = pytest.mark.only("brigade")
-HOWTO = pathlib.Path(__file__).resolve().parents[3] / "build/man/howto/05-load-balancer.md"
+HOWTO = pathlib.Path(__file__).resolve().parents[3] / "docs/guides/05-load-balancer.md"
 BODY = b"<!doctype html><title>replica</title>" + b"x" * 20000
 COMMANDS = {"nginx": ["-p", "@DIR@", "-e", "@DIR@/error.log", "-c", "@DIR@/conf", "-g", "daemon off; pid @DIR@/pid;"],
             "haproxy": ["-db", "-f", "@DIR@/conf"]}

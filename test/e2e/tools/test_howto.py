@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of the how-tos (build/man/howto): what they list is there, and does something."""
+"""The tables of the how-tos (docs/guides): what they list is there, and does something."""
 import pathlib
 import re
 import shutil
@@ -9,7 +9,7 @@ import pytest
 
 from brigade import BINARY, wait_until
 
-HOWTO = pathlib.Path(__file__).resolve().parents[3] / "build/man/howto"
+HOWTO = pathlib.Path(__file__).resolve().parents[3] / "docs/guides"
 pytestmark = pytest.mark.only("brigade")
 
 

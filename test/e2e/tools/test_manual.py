@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manual (build/man): entries of directives, their examples, `brigade -L NAME`, the pages."""
+"""The manual (docs/manual): entries of directives, their examples, `brigade -L NAME`, the pages."""
 import html
 import json
 import pathlib
@@ -127,7 +127,7 @@ def test_completion(tmp_path):
 
 
 def howto_blocks():
-    for path in sorted((ROOT / "build/man/howto").glob("*.md")):
+    for path in sorted((ROOT / "docs/guides").glob("*.md")):
         for i, text in enumerate(re.findall(r"^```apache\n(.*?)^```$", path.read_text(), re.M | re.S)):
             yield pytest.param(text, id=f"{path.stem}-{i}")
 
@@ -149,5 +149,5 @@ def test_howto_configurations(tmp_path, text):
 
 def test_howto_filter_is_that_of_the_readme():
     """Which is built and run (e2e/modules/test_third_party_modules.py)."""
-    code = [re.search(r"^```c\n(.*?)^```$", (ROOT / name).read_text(), re.M | re.S)[1] for name in ("README.md", "build/man/howto/07-write-a-filter.md")]
+    code = [re.search(r"^```c\n(.*?)^```$", (ROOT / name).read_text(), re.M | re.S)[1] for name in ("README.md", "docs/guides/07-write-a-filter.md")]
     assert code[0] == code[1]
