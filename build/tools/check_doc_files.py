@@ -16,7 +16,8 @@ import subprocess
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-DOCUMENTS = ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "docs/modules.md", "include/README.md"]
+DOCUMENTS = ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "include/README.md", "test/README.md",
+             *sorted(glob.glob("docs/*.md", root_dir=TOP) + glob.glob("docs/internals/*.md", root_dir=TOP))]
 BASES = ["", "server", "memory", "test", "test/e2e", "test/campaign", "test/faults", "include", "filters"]
 ENDINGS = "c|h|py|md|cmake|in|txt|json|supp"
 FILE = re.compile(r"(?<![\w/.*<>${}~:-])[\w*][\w.*/-]*\.(?:%s)(?![\w/.]\w|\w)" % ENDINGS)

@@ -10,7 +10,7 @@ extern module AP_MODULE_DECLARE_DATA brotli_module;
 
 enum { BROTLI_QUALITY = COMPRESS_ARG_OWN, BROTLI_WINDOW, BROTLI_BLOCK, BROTLI_FILE_QUALITY };
 
-/* Measured: ARCHITECTURE.md, "Compression". */
+/* Measured: docs/benchmarks.md, "Compression". */
 #define BROTLI_QUALITY_STANDARD 4
 #define BROTLI_FILE_QUALITY_STANDARD 8
 #define BROTLI_WINDOW_STANDARD 18

@@ -13,7 +13,7 @@ extern module AP_MODULE_DECLARE_DATA deflate_module;
 
 enum { GZIP_LEVEL = COMPRESS_ARG_OWN, GZIP_MEMORY, GZIP_WINDOW, GZIP_FILE_LEVEL };
 
-/* Measured: ARCHITECTURE.md, "Compression". */
+/* Measured: docs/benchmarks.md, "Compression". */
 #define GZIP_LEVEL_STANDARD 4
 #define GZIP_FILE_LEVEL_STANDARD 6
 #define GZIP_MEMORY_STANDARD 9

@@ -10,7 +10,7 @@ extern module AP_MODULE_DECLARE_DATA zstd_module;
 
 enum { ZSTD_ARG_LEVEL = COMPRESS_ARG_OWN, ZSTD_ARG_WINDOW, ZSTD_ARG_FILE_LEVEL };
 
-/* Measured: ARCHITECTURE.md, "Compression". */
+/* Measured: docs/benchmarks.md, "Compression". */
 #define ZSTD_LEVEL_STANDARD 3
 #define ZSTD_FILE_LEVEL_STANDARD 9
 #define ZSTD_LEVEL_USUAL 19 /* those beyond have larger windows */

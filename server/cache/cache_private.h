@@ -112,7 +112,7 @@ enum { CACHE_ANSWERS, CACHE_ERRORS, CACHE_QUEUES };
 #define CACHE_PIECE_LEAST 16384
 
 /** One call of sendfile() moves so many of their bytes at a time, and wakes the client. What is somewhat longer costs less in one
- * writev(), with a copy; from CACHE_PIECE_LONG on the copy costs more than the wake-ups do (ARCHITECTURE.md has the figures). */
+ * writev(), with a copy; from CACHE_PIECE_LONG on the copy costs more than the wake-ups do (docs/internals/cache.md has the figures). */
 #define CACHE_PIECE_SHORT 65536
 #define CACHE_PIECE_LONG 131072
 

@@ -12,7 +12,7 @@
 #include "brigade/response_cache.h"
 #include <string.h>
 
-/* With its SHA-256, which README.md tells for policies that name it. */
+/* With its SHA-256, which the manual (BuiltinPages) tells for policies that name it. */
 #define PAGE_STYLE                                                                                \
     "body{max-width:36rem;margin:16vh auto;padding:0 1.5rem;font:1rem/1.5 system-ui,sans-serif}"  \
     "h1{margin:0;line-height:1.2;overflow-wrap:anywhere}small,address{font:.85rem/1.5 system-ui," \

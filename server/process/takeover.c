@@ -169,7 +169,7 @@ static void takeover_differs(void)
     printf(
         "  pgrep -f ^/usr/sbin/apache2, which logrotate asks, finds nobody unless the program is "
         "started under that name\n");
-    printf("  ARCHITECTURE.md, \"Differences from Apache\", has the list of answers that differ\n");
+    printf("  docs/differences-from-apache.md has the list of answers that differ\n");
 }
 
 static int takeover_memory(void)

@@ -38,8 +38,8 @@ def test_a_request_has_one_reading():
 
 
 def test_differences_of_streams_are_documented():
-    """Reasons in capitals are keys of ARCHITECTURE.md."""
-    with open(os.path.join(brigade.REPOSITORY, "ARCHITECTURE.md"), encoding="utf-8") as f:
+    """Reasons in capitals are keys of docs/differences-from-apache.md."""
+    with open(os.path.join(brigade.REPOSITORY, "docs/differences-from-apache.md"), encoding="utf-8") as f:
         text = f.read().lower()
     for _, _, _, reason in wire.KNOWN:
         key = re.match(r"[A-Z0-9 ]{8,}(?=$|:)", reason)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why readings differ: (pair, class, which streams show it, reason). Pairs and classes are patterns. Reasons in capitals of
-Brigade are keys of ARCHITECTURE.md, "Differences from Apache". A reason that begins with "bug" is one that is to be mended: when it is,
+Brigade are keys of docs/differences-from-apache.md. A reason that begins with "bug" is one that is to be mended: when it is,
 its line goes, and the campaign fails for such a line that no stream shows any more (test_wire.py)."""
 import re
 

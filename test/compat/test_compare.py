@@ -145,13 +145,13 @@ def test_same_response(pairs, group, name, data):
         assert difference is None, difference
 
 
-def section_of_differences():
-    with open(os.path.join(REPOSITORY, "ARCHITECTURE.md")) as f:
-        return f.read().split("## Differences from Apache", 1)[1].split("\n## ", 1)[0]
+def differences_of_answers():
+    with open(os.path.join(REPOSITORY, "docs/differences-from-apache.md")) as f:
+        return f.read().split("\n## ", 1)[0]
 
 
 def test_differences_are_documented():
-    documented = set(re.findall(r"^- \*\*(.+?)\*\*", section_of_differences(), re.MULTILINE))
+    documented = set(re.findall(r"^- \*\*(.+?)\*\*", differences_of_answers(), re.MULTILINE))
     assert documented == set(DIFFERENCES) | set(OTHERS) | set(CASES)
 
 

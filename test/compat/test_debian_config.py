@@ -192,7 +192,7 @@ WRAPPER = '#!/bin/bash\nexec -a /usr/sbin/apache2 {binary} "$@"\n'
 
 @pytest.mark.skipif(not os.path.exists(APACHECTL), reason="no apache2ctl")
 def test_debians_ways():
-    """What README says: apache2ctl starts it, and logrotate finds it."""
+    """What the guide says: apache2ctl starts it, and logrotate finds it."""
     with tempfile.TemporaryDirectory() as root:
         os.chmod(root, 0o755)
         debian_tree.copy(root, brigade.free_port())

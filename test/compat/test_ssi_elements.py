@@ -70,7 +70,7 @@ def sites():
 @pytest.mark.parametrize("name", PAGES)
 def test_element(sites, name):
     theirs, ours = [[(a.status, a.body, a["Content-Type"]) for a in (site.server.get(f"/{name}.shtml") for _ in range(2))] for site in sites]
-    # ARCHITECTURE.md, "names in braces": Apache drops the brace of a name that stays.
+    # docs/differences-from-apache.md, "names in braces": Apache drops the brace of a name that stays.
     theirs = [(status, text.replace(b"|${b|", b"|${b}|"), kind) for status, text, kind in theirs]
     assert theirs == ours
     assert name == "none" or name == "lexical" or b"[" in ours[0][1]

@@ -131,12 +131,12 @@ WAYS = [lambda rng, p: p, lambda rng, p: encode(rng, p, 0.2), lambda rng, p: enc
 
 
 def is_range_elsewhere(method, text):
-    """ARCHITECTURE, "ranges of GET only" and "ranges of pages"."""
+    """docs/differences-from-apache.md, "ranges of GET only" and "ranges of pages"."""
     return "\nRange: " in text.split("\r\n\r\n")[0] and (method != "GET" or "html" in text.lower() or "%" in text)
 
 
 def is_told_otherwise(config, text, apache, ours):
-    """ARCHITECTURE, "absolute targets" and "merged trailers"; and which of two mistakes is told."""
+    """docs/differences-from-apache.md, "absolute targets" and "merged trailers"; and which of two mistakes is told."""
     if "MergeTrailers On" in config and any(f"\n{trailer}\r\n\r\n" in text for trailer in TRAILERS if trailer[:3] in ("If-", "Con", "Ran")):
         return True
     if "RegisteredMethods" in config and apache[0][0] == 501:

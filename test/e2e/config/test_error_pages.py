@@ -14,7 +14,7 @@ import h2_client
 
 pytestmark = pytest.mark.only("brigade")
 
-README = os.path.join(brigade.REPOSITORY, "README.md")
+MANUAL = os.path.join(brigade.REPOSITORY, "docs/manual/directives/core.txt")
 JSON = "application/problem+json"
 
 
@@ -112,7 +112,7 @@ def test_each_kind_is_stored_for_itself(serve):
 def test_policy_hash(serve):
     style = re.search(r"<style>(.*)</style>", page(serve("BuiltinPages modern\n").get("/none")))[1]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    assert f"'sha256-{digest}'" in open(README, encoding="utf-8").read()
+    assert f"'sha256-{digest}'" in open(MANUAL, encoding="utf-8").read()
 
 
 @pytest.mark.parametrize("protocol", ["http/1.0", "h2c"])

@@ -37,9 +37,9 @@ def test_apxs_query(prefix):
     assert p.returncode == 1 and "NONSENSE" in p.stderr
 
 
-def test_readme_filter(prefix, serve, tmp_path):
-    """The filter module of the README, as a reader would take it from there."""
-    text = open(os.path.join(brigade.REPOSITORY, "README.md")).read()
+def test_filter_of_the_guide(prefix, serve, tmp_path):
+    """The filter module of the guide, as a reader would take it from there."""
+    text = open(os.path.join(brigade.REPOSITORY, "docs/guides/07-write-a-filter.md")).read()
     source = re.search(r"```c\n(.*?)```", text, re.S).group(1)
     (tmp_path / "mod_upper.c").write_text(source)
     run(os.path.join(prefix, "bin/brigade-apxs"), "-c", "-i", "-a", "mod_upper.c", cwd=tmp_path)

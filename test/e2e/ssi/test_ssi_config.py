@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The directives of server-side includes as README and httpd.conf.in show them."""
+"""The directives of server-side includes as the guide and httpd.conf.in show them."""
 import os
 import re
 
@@ -29,7 +29,7 @@ def test_every_directive_is_in_both(serve):
     names = set(re.findall(r'"(SSI\w+|XBitHack)"', text_of("filters/ssi/ssi_config.c").split("ssi_commands[]")[1]))
     assert len(names) > 15
     of_apache = {"XBitHack", "SSIErrorMsg", "SSITimeFormat", "SSIUndefinedEcho", "SSIStartTag", "SSIEndTag", "SSILegacyExprParser"}
-    readme, example = text_of("README.md"), text_of("httpd.conf.in")
+    guide, example = text_of("docs/guides/20-ssi.md"), text_of("httpd.conf.in")
     for name in names:
-        assert f"`{name}" in readme, name
+        assert f"`{name}" in guide, name
         assert name in of_apache or re.search(rf"# *{name} ", example), name
