@@ -8,7 +8,7 @@ brg_jobs=$(nproc 2>/dev/null || echo 2)
 brg_build_packages="cmake ninja-build gcc pkg-config libapr1-dev libaprutil1-dev libpcre2-dev libssl-dev zlib1g-dev libbrotli-dev libzstd-dev libmaxminddb-dev openssl libcmocka-dev libcrypt-dev
     libc6-dev python3"
 brg_test_packages="python3-pytest python3-pytest-xdist clang libclang-rt-dev g++ apache2 apache2-dev apache2-utils nginx wrk curl procps
-    bird2 valgrind strace binutils"
+    bird2 valgrind strace binutils lld git ssl-cert haproxy nghttp2-client chromium libnss3-tools"
 
 # Modules of other projects that test/compat/test_packages.py drives: a few of the many, small ones.
 brg_module_packages="libapache2-mod-php libapache2-mod-wsgi-py3 libapache2-mod-fcgid libapache2-mod-security2
@@ -121,6 +121,16 @@ brg_build() {
     grep -aE -A8 '(error|Error):|CMake Error|undefined reference|No space left' "$brg_log" | head -n 60 >&2
     tail -n 3 "$brg_log" >&2
     return 1
+}
+
+# brg_have_h2spec: the conformance test of HTTP/2 on PATH, from out/tools where Go can build it.
+brg_have_h2spec() {
+    PATH=$brg_root/out/tools:$PATH
+    command -v h2spec > /dev/null || [ -x "$HOME/go/bin/h2spec" ] && return 0
+    command -v go > /dev/null &&
+        GOBIN=$brg_root/out/tools GOFLAGS=-modcacherw timeout 300 go install github.com/summerwind/h2spec/cmd/h2spec@latest > "$brg_root/out/h2spec.log" 2>&1 &&
+        return 0
+    brg_say "h2spec is not there (Go builds it): conformance of HTTP/2 is not tested"
 }
 
 # A python3 that has pytest; nothing if there is none.

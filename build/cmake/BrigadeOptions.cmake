@@ -48,6 +48,12 @@ if(BRIGADE_COVERAGE)
     target_compile_options(brigade_flags INTERFACE --coverage -O0 -g)
     target_link_options(brigade_flags INTERFACE --coverage)
 endif()
+# Debug and sanitizer builds link some 150 test programs: lld does it in half the time. Not where the order of functions
+# or the exported symbols of what is installed depend on the linker.
+find_program(BRIGADE_LLD ld.lld)
+if(BRIGADE_LLD AND (CMAKE_BUILD_TYPE STREQUAL "Debug" OR BRIGADE_SANITIZE))
+    target_link_options(brigade_flags INTERFACE -fuse-ld=lld)
+endif()
 # A request waits less for the processor's instruction cache where the functions that it runs lie side by side.
 if(BRIGADE_ORDER AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo|MinSizeRel|None)$" AND NOT BRIGADE_SANITIZE AND NOT BRIGADE_COVERAGE)
     set(BRIGADE_ORDER_FLAG -Wl,-T,${CMAKE_SOURCE_DIR}/build/cmake/hot_functions.ld)
