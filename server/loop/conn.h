@@ -41,6 +41,8 @@
 #include "httpd.h"
 #include "apr_buckets.h"
 #include "apr_network_io.h"
+#include "loop_io.h"
+#include "timer_wheel.h"
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -88,12 +90,6 @@ typedef enum conn_refusal {
     CONN_REFUSED_LEFT  /**< its client closed its side meanwhile */
 } conn_refusal;
 
-struct brg_conn_timer {
-    struct brg_conn_timer *next, **prev; /**< wheel slot; prev NULL = not armed */
-    apr_time_t due;                      /**< microseconds of clock_monotonic() */
-    apr_time_t tick;                     /**< the tick whose slot it hangs in */
-};
-
 /** Whom a proxy opened a connection for (the PROXY protocol). */
 struct conn_peer {
     uint8_t family; /**< AF_INET, AF_INET6; 0: the proxy did not say, the socket's peer counts */
@@ -105,8 +101,9 @@ struct conn_peer {
 #define CONN_TAG 0x434f4e4eu /**< brg_conn.tag */
 
 struct brg_conn {
-    struct brg_conn_timer timer; /**< first: the wheel hands it back */
-    uint32_t tag;                /**< CONN_TAG from accept to the end of the object */
+    struct loop_timer timer; /**< its deadline: driver->expired */
+    struct loop_io io;       /**< its socket in the poll set */
+    uint32_t tag;            /**< CONN_TAG from accept to the end of the object */
     brg_loop *loop;
     brg_listener *listener;
     const struct conn_driver *driver;       /**< the protocol (driver.h) */

@@ -102,70 +102,16 @@ static int loop_has_returned(brg_loop *loop)
            atomic_load_explicit(&loop->drains_posted, memory_order_relaxed);
 }
 
-static void loop_event_conn(brg_loop *loop, brg_conn *bc, uint32_t events)
+void loop_woken(struct loop_io *io, uint32_t events)
 {
-    BRG_ASSERT_TAG(bc, CONN_TAG);
-    if (bc->state == CONN_WORKER) {
-        /* The worker reads by itself; loop_take_returned() looks again. */
-        if (bc->drain && events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
-            loop_drain_event(loop, bc->drain);
-        return;
-    }
-    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
-        bc->rd_ready = 1;
-        if (bc->state == CONN_HEAD || bc->state == CONN_IDLE || bc->state == CONN_LINGER ||
-            bc->state == CONN_BODY)
-            conn_fill(bc);
-        else if (events & (EPOLLHUP | EPOLLERR))
-            bc->failed = 1;
-        /* The end stands behind what was read, and no further event tells of it. */
-        if (events & EPOLLRDHUP && !bc->read_eof)
-            bc->rd_ready = 1;
-    }
-    if (bc->state == CONN_WRITE && !(events & EPOLLOUT) && !bc->failed)
-        return; /* no room to write yet: the deadline stays */
-    loop_ready(loop, bc);
-}
-
-static void loop_woken(brg_loop *loop)
-{
+    brg_loop *loop = loop_io_of(io, brg_loop, wake);
     uint64_t n;
 
+    (void)events;
     if (read(loop->wake_fd, &n, sizeof n) < 0 && errno != EAGAIN)
         ap_log_error(APLOG_MARK, APLOG_ERR, errno, loop->server,
                      "event loop: read from its eventfd");
     (void)atomic_exchange(&loop->wakes, 0); /* also acquires what workers did before they set it */
-}
-
-/* Data pointers of the poll set: &loop->wake_fd, &loop->orders_come, a slot of loop->listeners, or
- * a brg_conn. */
-static void loop_event(brg_loop *loop, const struct epoll_event *e)
-{
-    void *p = e->data.ptr;
-
-    if (p == &loop->wake_fd) {
-        loop_woken(loop);
-        return;
-    }
-    if (p == &loop->orders_come) {
-        loop->orders_come = 1;
-        return;
-    }
-    for (brg_listener **l = loop->listeners; *l; l++)
-        if (p == l) {
-            loop_accept(loop, *l);
-            return;
-        }
-    loop_event_conn(loop, p, e->events);
-}
-
-static void loop_expired(struct brg_conn_timer *t, void *baton)
-{
-    brg_conn *bc = (brg_conn *)(void *)t;
-
-    BRG_ASSERT_TAG(bc, CONN_TAG);
-    BRG_ASSERT(bc->fd >= 0 && bc->state != CONN_WORKER);
-    bc->driver->expired(bc);
 }
 
 void loop_publish(brg_loop *loop)
@@ -258,16 +204,25 @@ static void loop_turn_prefork(brg_loop *loop)
     loop->orders_come = 0;
 }
 
+static void loop_orders(struct loop_io *io, uint32_t events)
+{
+    (void)events;
+    loop_io_of(io, brg_loop, orders)->orders_come = 1;
+}
+
 static void loop_hear_orders(brg_loop *loop)
 {
     const loops_config *conf = loop->config;
-    struct epoll_event e = {.events = EPOLLIN, .data.ptr = &loop->orders_come};
 
-    for (size_t i = 0; i < sizeof conf->order_fds / sizeof *conf->order_fds; i++)
-        if (conf->order_fds[i] >= 0 &&
-            epoll_ctl(loop->poll_fd, EPOLL_CTL_ADD, conf->order_fds[i], &e))
-            ap_log_error(APLOG_MARK, APLOG_CRIT, errno, loop->server,
+    loop->orders.ready = loop_orders;
+    for (size_t i = 0; i < sizeof conf->order_fds / sizeof *conf->order_fds; i++) {
+        int fd = conf->order_fds[i],
+            error = fd >= 0 ? loop_io_add(loop, &loop->orders, fd, EPOLLIN) : 0;
+
+        if (error)
+            ap_log_error(APLOG_MARK, APLOG_CRIT, error, loop->server,
                          "event loop: poll of its orders");
+    }
 }
 
 /* A poll set that is lost does not come back, and its connections with it: the supervisor starts
@@ -311,15 +266,14 @@ void loop_turn(brg_loop *loop)
         loop_drains_again(loop);
     if (n >= 0)
         loop->wait_failures = 0;
-    for (int i = 0; i < n; i++)
-        loop_event(loop, &events[i]);
+    loop_io_run(loop, events, n);
     if (loop_has_returned(loop))
         loop_take_returned(loop);
     if (loop->ready) {
         loop->config->services->refresh(loop);
         loop_run_ready(loop);
     }
-    wheel_expire(&loop->wheel, loop->monotonic, loop_expired, loop);
+    wheel_expire(&loop->wheel, loop->monotonic);
     if (loop->prefork)
         loop_turn_prefork(loop);
     loop_accept_resume(loop);

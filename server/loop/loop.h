@@ -45,6 +45,7 @@
 #define LOOP_SLOW_LINE 160                     /**< bytes of the request line in it */
 #define LOOP_COHORT 16 /**< requests at most whose steps are run together: loop_later() */
 
+struct epoll_event;
 struct response_cache;
 struct loop_score;
 
@@ -55,10 +56,22 @@ struct loop_note {
     void (*run)(struct loop_note *note);
 };
 
+/** A listening socket in a loop's poll set. */
+struct loop_listener {
+    struct loop_io io;
+    brg_loop *loop;
+    brg_listener *listener;
+};
+
 struct brg_loop {
     int index;             /**< among the loops of this process */
     int poll_fd;           /**< epoll */
     int wake_fd;           /**< eventfd: workers and the main thread end the wait with it */
+    struct loop_io wake;   /**< that */
+    struct loop_io orders; /**< loops_config.order_fds */
+    struct loop_listener *doors; /**< loop->listeners in the poll set, in their order */
+    struct epoll_event *events;  /**< in hand: what the poll set told in this turn */
+    int events_n;
     int prefork;           /**< the thread of this loop is the process's only one */
     int work_waits;        /**< prefork: the next turn does not wait */
     int orders_come;       /**< see loops_config.orders */
@@ -254,6 +267,13 @@ static inline void conn_enter(brg_conn *bc, conn_state_id state)
     bc->state = (uint8_t)state;
 }
 
+/** loop_io_fn of a connection's socket, and loop_timer_fn of its deadline (loop_conns.c). */
+void loop_conn_ready(struct loop_io *io, uint32_t events);
+void loop_conn_expired(struct loop_timer *t);
+
+/** loop_io_fn of loop->wake. */
+void loop_woken(struct loop_io *io, uint32_t events);
+
 /** Put bc on the list of this turn, if it is not there. */
 static inline void loop_ready(brg_loop *loop, brg_conn *bc)
 {
@@ -333,8 +353,11 @@ void loop_drains_again(brg_loop *loop);
 /** Once a second: end those whose clients took nothing for too long. */
 void loop_drains_expire(brg_loop *loop);
 
-/** Accept what waits on a listener, at most a batch (loop_accept.c). Threads: the loop's own. */
-void loop_accept(brg_loop *loop, brg_listener *l);
+/** loop_io_fn of a loop_listener: accept what waits on it, at most a batch (loop_accept.c). Threads: the loop's own. */
+void loop_accept(struct loop_io *io, uint32_t events);
+
+/** Call the functions of events that the poll set told (loop_io.c). Threads: the loop's own. */
+void loop_io_run(brg_loop *loop, struct epoll_event *events, int n);
 
 /**
  * Put the listeners into the poll set (@a on 1) or take them out of it. If they cannot be put there,

@@ -24,14 +24,14 @@ static int listeners_poll(brg_loop *loop, int on)
 {
     int error = 0;
 
-    for (brg_listener **l = loop->listeners; *l; l++) {
+    for (struct loop_listener *d = loop->doors; d->listener; d++) {
         /* A socket that is shared wakes one of those that poll it. */
-        uint32_t exclusive = loop->prefork || (*l)->shared ? EPOLLEXCLUSIVE : 0;
-        struct epoll_event e = {.events = EPOLLIN | exclusive, .data.ptr = l};
+        uint32_t exclusive = loop->prefork || d->listener->shared ? EPOLLEXCLUSIVE : 0;
+        int rc = on ? loop_io_add(loop, &d->io, d->listener->fd, EPOLLIN | exclusive)
+                    : loop_io_remove(loop, &d->io, d->listener->fd);
 
-        if (epoll_ctl(loop->poll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, (*l)->fd, &e) &&
-            errno != (on ? EEXIST : ENOENT))
-            error = errno;
+        if (rc && rc != (on ? EEXIST : ENOENT))
+            error = rc;
     }
     return error;
 }
@@ -67,6 +67,8 @@ static brg_conn *conn_object(brg_loop *loop)
     memset(bc, 0, sizeof *bc);
     bc->tag = CONN_TAG;
     bc->loop = loop;
+    bc->timer.expired = loop_conn_expired;
+    bc->io.ready = loop_conn_ready;
     return bc;
 }
 
@@ -192,12 +194,14 @@ static int accept_one(brg_loop *loop, brg_listener *l)
     return 1;
 }
 
-void loop_accept(brg_loop *loop, brg_listener *l)
+void loop_accept(struct loop_io *io, uint32_t events)
 {
+    struct loop_listener *d = loop_io_of(io, struct loop_listener, io);
     int more = 1;
 
+    (void)events;
     for (int i = 0; more == 1 && i < ACCEPT_BATCH; i++)
-        more = accept_one(loop, l);
+        more = accept_one(d->loop, d->listener);
 }
 
 /* If no other process has the socket, what waits in its queue would be lost with it. */

@@ -2,10 +2,11 @@
 /* What a loop keeps of its connections: their sockets in the poll set, input buffers, and the objects of those that
  * are closed.
  *
- * An object whose connection was closed stays as it is until the end of the turn (loop->closed), since an event
- * for it may be in hand still; then it is kept for connections to come (loop->spare), or freed. */
+ * An object whose connection was closed stays as it is until the end of the turn (loop->closed), since it may be on
+ * a list of the turn still; then it is kept for connections to come (loop->spare), or freed. */
 #include "loop.h"
 #include "driver.h"
+#include "loop_drain.h"
 #include "thread_self.h"
 #include "transport.h"
 #include "brigade/assert.h"
@@ -14,15 +15,53 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+void loop_conn_ready(struct loop_io *io, uint32_t events)
+{
+    brg_conn *bc = loop_io_of(io, brg_conn, io);
+    brg_loop *loop = bc->loop;
+
+    BRG_ASSERT_TAG(bc, CONN_TAG);
+    if (bc->state == CONN_WORKER) {
+        /* The worker reads by itself; loop_take_returned() looks again. */
+        if (bc->drain && events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
+            loop_drain_event(loop, bc->drain);
+        return;
+    }
+    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
+        bc->rd_ready = 1;
+        if (bc->state == CONN_HEAD || bc->state == CONN_IDLE || bc->state == CONN_LINGER ||
+            bc->state == CONN_BODY)
+            conn_fill(bc);
+        else if (events & (EPOLLHUP | EPOLLERR))
+            bc->failed = 1;
+        /* The end stands behind what was read, and no further event tells of it. */
+        if (events & EPOLLRDHUP && !bc->read_eof)
+            bc->rd_ready = 1;
+    }
+    if (bc->state == CONN_WRITE && !(events & EPOLLOUT) && !bc->failed)
+        return; /* no room to write yet: the deadline stays */
+    loop_ready(loop, bc);
+}
+
+void loop_conn_expired(struct loop_timer *t)
+{
+    brg_conn *bc = loop_io_of(t, brg_conn, timer);
+
+    BRG_ASSERT_TAG(bc, CONN_TAG);
+    BRG_ASSERT(bc->fd >= 0 && bc->state != CONN_WORKER);
+    bc->driver->expired(bc);
+}
+
 int loop_poll(brg_loop *loop, brg_conn *bc)
 {
-    struct epoll_event e = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = bc};
+    int error;
 
     BRG_ASSERT(bc->loop == loop && bc->fd >= 0);
     if (bc->polled || bc->master)
         return 0;
-    if (epoll_ctl(loop->poll_fd, EPOLL_CTL_ADD, bc->fd, &e)) {
-        conn_fail(bc, errno, "cannot wait for the client");
+    error = loop_io_add(loop, &bc->io, bc->fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+    if (error) {
+        conn_fail(bc, error, "cannot wait for the client");
         return -1;
     }
     bc->polled = 1;
@@ -73,10 +112,8 @@ void loop_close(brg_loop *loop, brg_conn *bc)
     }
     BRG_ASSERT(loop->conns_n > 0 && loop->state_n[bc->state] > 0);
     wheel_cancel(&loop->wheel, &bc->timer);
-    /* While a child process that was just forked has the socket too, closing does not take it out
-     * of the poll set, and an event would reach an object that is another connection's by then. */
     if (bc->polled)
-        epoll_ctl(loop->poll_fd, EPOLL_CTL_DEL, bc->fd, NULL);
+        loop_io_remove(loop, &bc->io, bc->fd);
     transport_end(bc);
     free(bc->peer);
     bc->peer = NULL;

@@ -83,11 +83,25 @@ static void loops_shed_one(struct loop_note *note)
     loop_shed((brg_loop *)(void *)((char *)note - offsetof(brg_loop, shed_note)));
 }
 
+/* The loop's listeners as its poll set has them. @return ends with one without a listener */
+static struct loop_listener *loop_doors(brg_loop *loop, apr_pool_t *p)
+{
+    struct loop_listener *doors;
+    apr_size_t n = 0;
+
+    while (loop->listeners[n])
+        n++;
+    doors = apr_pcalloc(p, (n + 1) * sizeof *doors);
+    for (apr_size_t i = 0; i < n; i++)
+        doors[i] = (struct loop_listener){{loop_accept}, loop, loop->listeners[i]};
+    return doors;
+}
+
 apr_status_t loop_create(brg_loop **out, apr_pool_t *p, const loops_config *conf, int index)
 {
-    struct epoll_event e = {.events = EPOLLIN};
     brg_loop *loop = loop_lines_calloc(p, sizeof *loop);
     int share = conf->n_workers / conf->n_loops;
+    apr_status_t rv;
 
     BRG_ASSERT(index >= 0 && index < conf->n_loops);
     loop->index = index;
@@ -107,9 +121,11 @@ apr_status_t loop_create(brg_loop **out, apr_pool_t *p, const loops_config *conf
     if (loop->poll_fd < 0 || loop->wake_fd < 0)
         return errno;
     loop->shed_note.run = loops_shed_one;
-    e.data.ptr = &loop->wake_fd;
-    if (epoll_ctl(loop->poll_fd, EPOLL_CTL_ADD, loop->wake_fd, &e))
-        return errno;
+    loop->wake.ready = loop_woken;
+    loop->doors = loop_doors(loop, p);
+    rv = loop_io_add(loop, &loop->wake, loop->wake_fd, EPOLLIN);
+    if (rv)
+        return rv;
     brg_pool_create_scoped(&loop->pool, p, BRG_SCOPE_PROCESS);
     share = share > 0 || !conf->n_workers ? share : 1;
     loop->prefork = !share;

@@ -26,14 +26,14 @@ static void wheel_unmark(timer_wheel *w, apr_time_t tick)
     w->used[tick % WHEEL_SLOTS / 64] &= ~((uint64_t)1 << (tick % 64));
 }
 
-static void wheel_link(timer_wheel *w, struct brg_conn_timer *t)
+static void wheel_link(timer_wheel *w, struct loop_timer *t)
 {
     /* One tick more than the quotient: a deadline inside a tick must not fire at the start of that
      * tick. */
     apr_time_t tick = wheel_tick_of(t->due) + 1;
-    struct brg_conn_timer **head;
+    struct loop_timer **head;
 
-    BRG_ASSERT(!t->prev);
+    BRG_ASSERT(!t->prev && t->expired);
     if (tick <= w->tick)
         tick = w->tick + 1;
     else if (tick > w->tick + WHEEL_SLOTS - 1)
@@ -49,7 +49,7 @@ static void wheel_link(timer_wheel *w, struct brg_conn_timer *t)
     w->armed_n++;
 }
 
-void wheel_cancel(timer_wheel *w, struct brg_conn_timer *t)
+void wheel_cancel(timer_wheel *w, struct loop_timer *t)
 {
     if (!t->prev)
         return;
@@ -63,7 +63,7 @@ void wheel_cancel(timer_wheel *w, struct brg_conn_timer *t)
     w->armed_n--;
 }
 
-void wheel_set(timer_wheel *w, struct brg_conn_timer *t, apr_time_t due)
+void wheel_set(timer_wheel *w, struct loop_timer *t, apr_time_t due)
 {
     t->due = due;
     if (t->prev && wheel_tick_of(due) + 1 >= t->tick)
@@ -72,11 +72,10 @@ void wheel_set(timer_wheel *w, struct brg_conn_timer *t, apr_time_t due)
     wheel_link(w, t);
 }
 
-static void wheel_expire_slot(timer_wheel *w, struct brg_conn_timer *list, apr_time_t now,
-                              timer_expired_fn *fn, void *baton)
+static void wheel_expire_slot(timer_wheel *w, struct loop_timer *list, apr_time_t now)
 {
-    /* The list hangs below a local head, so that fn may cancel any timer on it. */
-    struct brg_conn_timer *head = list, *t;
+    /* The list hangs below a local head, so that expired() may cancel any timer on it. */
+    struct loop_timer *head = list, *t;
 
     if (head)
         head->prev = &head;
@@ -85,11 +84,11 @@ static void wheel_expire_slot(timer_wheel *w, struct brg_conn_timer *list, apr_t
         if (t->due > now)
             wheel_link(w, t);
         else
-            fn(t, baton);
+            t->expired(t);
     }
 }
 
-void wheel_expire(timer_wheel *w, apr_time_t now, timer_expired_fn *fn, void *baton)
+void wheel_expire(timer_wheel *w, apr_time_t now)
 {
     apr_time_t until = wheel_tick_of(now);
 
@@ -97,11 +96,11 @@ void wheel_expire(timer_wheel *w, apr_time_t now, timer_expired_fn *fn, void *ba
     if (until > w->tick + WHEEL_SLOTS)
         w->tick = until - WHEEL_SLOTS;
     while (w->tick < until) {
-        struct brg_conn_timer **slot = &w->slot[++w->tick % WHEEL_SLOTS], *list = *slot;
+        struct loop_timer **slot = &w->slot[++w->tick % WHEEL_SLOTS], *list = *slot;
 
         *slot = NULL;
         wheel_unmark(w, w->tick);
-        wheel_expire_slot(w, list, now, fn, baton);
+        wheel_expire_slot(w, list, now);
     }
 }
 
