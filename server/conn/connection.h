@@ -60,6 +60,9 @@ apr_status_t core_output_flush(brg_conn *bc);
 /** 1 while set-aside output waits. */
 int core_output_pending(const brg_conn *bc);
 
+/** Bytes of memory in it. */
+apr_size_t core_output_memory(const brg_conn *bc);
+
 /** 1 while what waits does so only to share a call with the answer to the next request, which is
  * here. */
 int core_output_gathers(const brg_conn *bc);

@@ -119,6 +119,11 @@ int core_output_pending(const brg_conn *bc)
     return bc->out && core_output_waits(bc->out);
 }
 
+apr_size_t core_output_memory(const brg_conn *bc)
+{
+    return bc->out ? bc->out->memory : 0;
+}
+
 apr_off_t core_output_bytes(const conn_rec *c)
 {
     brg_conn *bc = connection_of((conn_rec *)(uintptr_t)c);

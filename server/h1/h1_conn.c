@@ -15,6 +15,7 @@
 #include "h1_response.h"
 #include "loop.h"
 #include "request_parts.h"
+#include "request_wait.h"
 #include "response_cache.h"
 #include "scores.h"
 #include "crash.h"
@@ -28,6 +29,8 @@ void h1_conn_close(brg_conn *bc)
     pending_drop(bc);
     if (bc->state == CONN_BODY)
         h1_body_abandon(bc);
+    if (bc->waiting)
+        request_wait_abandon(bc);
     if (bc->c)
         connection_detach(bc);
     loop_close(bc->loop, bc);
@@ -178,17 +181,30 @@ void h1_stream_run(brg_conn *bc, const http_head *head)
 
 int h1_conn_handle(brg_conn *bc, request_rec *r, int status)
 {
+    request_end end = REQUEST_LEFT;
+
     BRG_ASSERT(bc->state == CONN_REQUEST && !bc->r);
     crash_serving(r);
     loop_request_runs(bc->loop, r);
-    if (status != H1_TO_WORKER && !request_finish_on_loop(r, &status)) {
-        bc->r_status = status;
-        status = H1_TO_WORKER;
+    if (status != H1_TO_WORKER) {
+        end = request_finish_on_loop(r, &status);
+        if (end == REQUEST_LEFT)
+            bc->r_status = status;
     }
     crash_serving(NULL);
-    loop_request_ended(bc->loop);
+    return h1_conn_handled(bc, r, end);
+}
+
+int h1_conn_handled(brg_conn *bc, request_rec *r, request_end end)
+{
+    if (end == REQUEST_WAITS)
+        loop_request_pauses(bc->loop);
+    else
+        loop_request_ended(bc->loop);
     scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_READY);
-    return status == H1_TO_WORKER ? h1_conn_to_worker(bc, r) : h1_conn_after_request(bc);
+    if (end == REQUEST_WAITS)
+        return h1_held_begin(bc);
+    return end == REQUEST_LEFT ? h1_conn_to_worker(bc, r) : h1_conn_after_request(bc);
 }
 
 /* Gathered answers first, so that a full-way answer cannot overtake them. 1: go on. */
@@ -341,6 +357,10 @@ static void h1_conn_run(brg_conn *bc)
         if (!h1_body_go_on(bc))
             return;
         break;
+    case CONN_WAIT:
+        if (!h1_held_go_on(bc))
+            return;
+        break;
     default:
         if (module_driven) {
             if (bc->c)
@@ -389,6 +409,10 @@ static void h1_conn_expired(brg_conn *bc)
         return;
     case CONN_BODY:
         h1_body_expired(bc);
+        return;
+    case CONN_WAIT:
+        if (h1_held_expired(bc))
+            h1_conn_heads(bc, 0);
         return;
     default:
         bc->failed = 1; /* the peer took nothing for Timeout, or lingers too long */

@@ -5,12 +5,14 @@
 /**
  * @file h1_conn_private.h
  * The connection driver in its parts: h1_conn.c (heads and answers), h1_conn_worker.c (requests that may
- * wait), h1_conn_body.c (request bodies that are awaited), h1_conn_wait.c (deadlines), h1_module_driven.c
+ * wait), h1_conn_body.c (request bodies that are awaited), h1_conn_held.c (handlers that wait), h1_conn_wait.c
+ * (deadlines), h1_module_driven.c
  * (connections that modules drive), h1_conn_limits.c (settings).
  */
 #include "conn.h"
 #include "h1_conn.h"
 #include "h1_parse.h"
+#include "request_parts.h"
 #include "brigade/read_timeout.h"
 
 #define H1_LINGER_SECONDS 2       /**< silence after which a lingering connection is closed */
@@ -56,6 +58,9 @@ void h1_conn_linger(brg_conn *bc);
 /** A lingering connection was read from. */
 void h1_conn_lingers(brg_conn *bc);
 
+/** Microseconds that a client has for its next step: Timeout; a stream may have one of its own. */
+apr_interval_time_t h1_conn_patience(const brg_conn *bc);
+
 /**
  * When what is read from bc->head_began on must have come.
  * @param t     RequestReadTimeout for it
@@ -94,6 +99,9 @@ void h1_body_abandon(brg_conn *bc);
  * @return 1: the request is over, go on with the next head; 0: bc waits, or is gone
  */
 int h1_conn_handle(brg_conn *bc, request_rec *r, int status);
+
+/** What became of r, which ran on the loop until now; r is used with REQUEST_LEFT alone. @return as h1_conn_handle() */
+int h1_conn_handled(brg_conn *bc, request_rec *r, request_end end);
 
 /** As h1_conn_handle(), of bc->r, which waited since its phases ran: for its body, or for the phases of others. */
 int h1_conn_handle_waiting(brg_conn *bc, int status);
@@ -140,6 +148,17 @@ int h1_conn_returned(brg_conn *bc);
 
 /** conn_driver.refused: the queue gave bc back without a worker having run it. bc may be gone. */
 void h1_conn_refused(brg_conn *bc);
+
+/* ---- h1_conn_held.c: requests whose handler waits on the loop that owns bc (request_wait.h) ---- */
+
+/** The handler waits. @return 0 */
+int h1_held_begin(brg_conn *bc);
+
+/** Something of bc is ready, or what was waited for came. @return as h1_conn_handle() */
+int h1_held_go_on(brg_conn *bc);
+
+/** Its deadline, or that of its output. @return as h1_conn_handle() */
+int h1_held_expired(brg_conn *bc);
 
 /* ---- h1_module_driven.c: connections that filters or hooks of modules take part in ---- */
 

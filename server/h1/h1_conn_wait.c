@@ -57,8 +57,7 @@ void h1_conn_wait(brg_conn *bc, apr_time_t due)
     wheel_set(&bc->loop->wheel, &bc->timer, due);
 }
 
-/* Timeout; a stream may have one of its own. */
-static apr_interval_time_t conn_patience(const brg_conn *bc)
+apr_interval_time_t h1_conn_patience(const brg_conn *bc)
 {
     return bc->master && bc->c ? connection_timeout(bc->c) : h1_conn_server(bc)->timeout;
 }
@@ -66,7 +65,7 @@ static apr_interval_time_t conn_patience(const brg_conn *bc)
 /* RequestReadTimeout for all of it, Timeout for the next piece of it. */
 apr_time_t h1_conn_read_due(const brg_conn *bc, const brg_read_timeout *t, uint64_t came)
 {
-    apr_time_t piece = bc->loop->monotonic + conn_patience(bc);
+    apr_time_t piece = bc->loop->monotonic + h1_conn_patience(bc);
     apr_interval_time_t limit = t->first_us;
 
     if (!limit)
@@ -114,5 +113,5 @@ void h1_conn_wait_head(brg_conn *bc)
 void h1_conn_wait_write(brg_conn *bc)
 {
     conn_enter(bc, CONN_WRITE);
-    h1_conn_wait(bc, bc->loop->monotonic + conn_patience(bc));
+    h1_conn_wait(bc, bc->loop->monotonic + h1_conn_patience(bc));
 }

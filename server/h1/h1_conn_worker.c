@@ -61,7 +61,7 @@ int h1_conn_is_back_from_disk(brg_conn *bc)
     BRG_ASSERT(!bc->r && !bc->refused);
     connection_on_thread(bc);
     bc->r_status = OK;
-    conn_enter(bc, CONN_WRITE);
+    conn_enter(bc, bc->waiting ? CONN_WAIT : CONN_WRITE);
     return 1;
 }
 
@@ -176,6 +176,8 @@ int h1_conn_returned(brg_conn *bc)
     }
     conn_enter(bc, CONN_REQUEST);
     cache_from_worker(bc);
+    if (bc->waiting)
+        return h1_held_begin(bc);
     if (bc->r) {
         request_rec *r = bc->r;
 

@@ -474,6 +474,9 @@ void h2_pipe_go_on(h2_stream *s)
     if (bc->state == CONN_WORKER) {
         if (room && bc->drain)
             loop_drain_event(bc->loop, bc->drain);
+    } else if (bc->state == CONN_WAIT) {
+        bc->rd_ready |= input;
+        loop_ready(bc->loop, bc);
     } else if (bc->state == CONN_WRITE ? room : bc->state == CONN_BODY && input) {
         bc->rd_ready |= input;
         conn_fill(bc);

@@ -22,6 +22,8 @@
  *                                                                     and handler it may be on the
  *                                                                     list of loop_later()
  *   CONN_BODY     the request's body came (h1_conn_body.c)    loop    read; r waits in bc->r
+ *   CONN_WAIT     what its handler waits for came, or the     loop    write what there is; the handler
+ *                 client left (request_wait.h)                        goes on in CONN_REQUEST
  *   CONN_WORKER   worker_pool_submit() ... loop_return()      worker  everything, by the worker alone;
  *                                                                     blocking reads and writes. The
  *                                                                     loop looks at state only
@@ -30,7 +32,7 @@
  *   (closed)      loop_close(); the end of the turn           loop    fd is -1; tag becomes 0
  *
  *   HEAD -> answered from memory -> HEAD | WRITE
- *   HEAD -> REQUEST -> [BODY ->] [WORKER ->] WRITE -> HEAD | IDLE | LINGER
+ *   HEAD -> REQUEST -> [BODY ->] [WORKER ->] [WAIT -> REQUEST ->] WRITE -> HEAD | IDLE | LINGER
  *   any  -> closed, by an error, a deadline, or the end of the process
  *
  * In CONN_WORKER the connection is not in the timer wheel and on no list of the loop. It may still be in the poll
@@ -80,6 +82,7 @@ typedef enum conn_state_id {
     CONN_WRITE,
     CONN_LINGER,
     CONN_BODY,
+    CONN_WAIT, /**< the request's handler waits for something other than the client */
     CONN_STATES
 } conn_state_id;
 
@@ -163,6 +166,7 @@ struct brg_conn {
     struct conn_drain *drain;       /**< the loop's: with a worker, output that the loop sends */
     request_rec *r;                 /**< a request that waits: for a worker, its body, or its handler's
                                        turn (loop_later()) */
+    struct brg_waiting *waiting; /**< what the handler of its request waits for, or NULL */
     int r_status; /**< with a worker: what the phases said; see H1_PHASES_PENDING */
 };
 

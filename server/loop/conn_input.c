@@ -222,14 +222,14 @@ void conn_fill(brg_conn *bc)
      * without end. */
     if (!bc->rd_ready || bc->state == CONN_WRITE || bc->state == CONN_WORKER)
         return;
-    if (bc->state == CONN_BODY && conn_in_size(bc) >= LOOP_BODY_BYTES)
+    if ((bc->state == CONN_BODY || bc->state == CONN_WAIT) && conn_in_size(bc) >= LOOP_BODY_BYTES)
         return; /* what is here first; the rest is read in the next turn */
     bc->rd_ready = 0;
     if (bc->state == CONN_LINGER) {
         conn_sink(bc);
         return;
     }
-    if (!conn_in_size(bc) && bc->requests && bc->state != CONN_BODY)
+    if (!conn_in_size(bc) && bc->requests && bc->state != CONN_BODY && bc->state != CONN_WAIT)
         bc->head_began = bc->loop->monotonic;
     rv = conn_recv(bc, &got);
     bc->loop->read_n += got;

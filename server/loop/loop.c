@@ -122,7 +122,7 @@ void loop_publish(brg_loop *loop)
     loop_score_set(&score->reading, loop->state_n[CONN_HEAD] + loop->state_n[CONN_BODY]);
     loop_score_set(&score->keepalive, loop->state_n[CONN_IDLE]);
     loop_score_set(&score->writing, loop->state_n[CONN_WRITE]);
-    loop_score_set(&score->busy, loop->state_n[CONN_WORKER]);
+    loop_score_set(&score->busy, loop->state_n[CONN_WORKER] + loop->state_n[CONN_WAIT]);
     loop_score_set(&score->lingering, loop->state_n[CONN_LINGER]);
     loop_score_set(&score->http2, loop->http2_n);
     loop_score_set(&score->streams, loop->http2_streams_n);

@@ -30,7 +30,7 @@ void loop_conn_ready(struct loop_io *io, uint32_t events)
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
         bc->rd_ready = 1;
         if (bc->state == CONN_HEAD || bc->state == CONN_IDLE || bc->state == CONN_LINGER ||
-            bc->state == CONN_BODY)
+            bc->state == CONN_BODY || (bc->state == CONN_WAIT && events & EPOLLRDHUP))
             conn_fill(bc);
         else if (events & (EPOLLHUP | EPOLLERR))
             bc->failed = 1;

@@ -12,6 +12,7 @@
 #include "handler_private.h"
 #include "placement.h"
 #include "request_context.h"
+#include "request_wait.h"
 #include "brigade/response_cache.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -164,6 +165,13 @@ static int redirect_reruns(request_rec *r)
     return brg_request_rerun_on_worker(r);
 }
 
+/* Its handler returned @a status. One that waits is ended when it went on (request_go_on()). */
+static void redirect_end(request_rec *to, int status)
+{
+    if (status != SUSPENDED || !request_waits(to->connection))
+        ap_die(status, to);
+}
+
 AP_DECLARE(void) ap_internal_redirect(const char *new_uri, request_rec *r)
 {
     request_rec *to = redirect_reruns(r) ? NULL : redirect_begin(new_uri, r);
@@ -174,7 +182,7 @@ AP_DECLARE(void) ap_internal_redirect(const char *new_uri, request_rec *r)
     status = ap_run_quick_handler(to, 0);
     if (status == DECLINED && (status = ap_process_request_internal(to)) == OK)
         status = ap_invoke_handler(to);
-    ap_die(status, to);
+    redirect_end(to, status);
 }
 
 AP_DECLARE(void) ap_internal_redirect_handler(const char *new_uri, request_rec *r)
@@ -187,7 +195,7 @@ AP_DECLARE(void) ap_internal_redirect_handler(const char *new_uri, request_rec *
     if (r->handler)
         ap_set_content_type_ex(to, r->content_type, AP_REQUEST_IS_TRUSTED_CT(r));
     status = ap_process_request_internal(to);
-    ap_die(status == OK ? ap_invoke_handler(to) : status, to);
+    redirect_end(to, status == OK ? ap_invoke_handler(to) : status);
 }
 
 /* ---- fast redirect ---- */

@@ -15,6 +15,8 @@
 #include "request_context.h"
 #include "brigade/assert.h"
 #include "request_parts.h"
+#include "request_wait_private.h"
+#include "request_wait.h"
 
 #include "apr_strings.h"
 
@@ -153,6 +155,10 @@ static int request_handle(request_rec *r)
 
     request_lock(r);
     status = handler_run(r);
+    if (request_waits(c)) {
+        request_unlock(r);
+        return SUSPENDED;
+    }
     if (status == SUSPENDED) {
         if (c->cs)
             request_set_state(c, CONN_STATE_SUSPENDED);
@@ -173,16 +179,29 @@ static int request_check_memory(request_rec *r, int status)
     return memory_request_status(r, status);
 }
 
-static void request_answer(request_rec *r, int status)
+/* The response was passed down, by whatever request. */
+static request_end request_answer_end(request_rec *r)
 {
-    request_die(status, r, HTTP_OK);
+    int status;
+
+    if (request_waits(r->connection)) /* the handler of an error document */
+        return REQUEST_WAITS;
     if (__builtin_expect(brg_pool_refused(r->pool), 0) &&
         (status = memory_refusal_unanswered(r)) != OK)
         request_die(status, r, HTTP_OK);
     request_answer_lost(r);
+    if (request_waits(r->connection))
+        return REQUEST_WAITS;
     if (request_answered)
         request_answered(r);
     ap_process_request_after_handler(r);
+    return REQUEST_ENDED;
+}
+
+static request_end request_answer(request_rec *r, int status)
+{
+    request_die(status, r, HTTP_OK);
+    return request_answer_end(r);
 }
 
 /* An error document of this server is a request of its own, and what it runs may wait. */
@@ -196,22 +215,46 @@ static int request_error_may_wait(request_rec *r, int status)
     return custom && *custom == '/';
 }
 
-int request_finish_on_loop(request_rec *r, int *status)
+request_end request_finish_on_loop(request_rec *r, int *status)
 {
     BRG_ASSERT(conn_on_loop());
     *status = request_check_memory(r, *status);
     if (*status == OK) {
         request_allow_rerun(r);
         *status = request_handle(r);
+        if (request_waits(r->connection))
+            return REQUEST_WAITS;
         if (*status == SUSPENDED) /* a worker waits for the module to end it */
-            return 0;
+            return REQUEST_LEFT;
         if (request_takes_rerun(r, status))
-            return 0;
+            return REQUEST_LEFT;
     }
     if (request_error_may_wait(r, *status))
-        return 0;
-    request_answer(r, *status);
-    return 1;
+        return REQUEST_LEFT;
+    return request_answer(r, *status);
+}
+
+/* The error document that a worker sends is that of the first request's configuration. */
+request_end request_go_on(request_rec *first, request_rec *r, int *status)
+{
+    BRG_ASSERT(conn_on_loop() && !first->prev);
+    if (request_waits(r->connection))
+        return REQUEST_WAITS;
+    *status = request_lost_status(r, request_check_memory(r, *status));
+    if (request_error_may_wait(r, *status) && request_head_is_unsent(r))
+        return REQUEST_LEFT;
+    if (r == first)
+        return request_answer(first, *status);
+    ap_die(*status, r);
+    return request_answer_end(first);
+}
+
+void request_go_on_gone(request_rec *first)
+{
+    connection_abort(first->connection);
+    if (request_answered)
+        request_answered(first);
+    ap_process_request_after_handler(first);
 }
 
 void request_finish(request_rec *r, int status)
@@ -220,7 +263,7 @@ void request_finish(request_rec *r, int status)
     status = request_check_memory(r, status);
     if (status == OK)
         status = request_handle(r);
-    if (status != SUSPENDED)
+    if (status != SUSPENDED && !request_waits(r->connection))
         request_answer(r, status);
 }
 

@@ -45,7 +45,7 @@ int request_phases_resume(request_rec *r);
 /**
  * Handler, error document where needed, end of request: what ap_process_async_request does after
  * the phases. Ends with an EOR bucket passed to the connection's filters; r must not be touched
- * after the call.
+ * after the call. Or the handler waits (request_waits()), and the loop goes on with it.
  * @param status  what request_phases returned
  */
 void request_finish(request_rec *r, int status);
@@ -64,12 +64,16 @@ void request_await_module(conn_rec *c);
  */
 void request_end_with_error(request_rec *r, int status, int retry_s);
 
-/**
- * As request_finish(), on an event loop.
- * @return 1: done. 0: a worker has to go on: by request_finish(r, *status), or, where *status is
- *         SUSPENDED, by request_await_module(), and r must not be touched after the call.
- */
-int request_finish_on_loop(request_rec *r, int *status);
+/** What became of a request on an event loop. */
+typedef enum request_end {
+    REQUEST_LEFT,  /**< a worker has to go on: by request_finish(r, *status), or, where *status is SUSPENDED, by
+                      request_await_module(), and r must not be touched after the call */
+    REQUEST_ENDED, /**< r must not be touched */
+    REQUEST_WAITS  /**< its handler waits on the loop (request_wait.h) */
+} request_end;
+
+/** As request_finish(), on an event loop. */
+request_end request_finish_on_loop(request_rec *r, int *status);
 
 /**
  * Have @a fn called for each request that was answered, while its pool still lives. One at most.

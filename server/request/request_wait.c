@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests that wait on their loop for something other than their client (brigade/wait.h).
+ *
+ * A brg_waiting is shared by the loop and by a thread that resumes it, so it is no part of the request's pool: where a note of
+ * such a thread is on its way when the request ends, the note's call frees it.
+ */
+#include "request_wait.h"
+#include "connection.h"
+#include "loop.h"
+#include "request_parts.h"
+#include "request_wait_private.h"
+#include "brigade/assert.h"
+#include "brigade/wait.h"
+#include "http_log.h"
+#include "apr_poll.h"
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+APLOG_USE_MODULE(core);
+
+struct brg_waiting {
+    struct loop_io io;
+    struct loop_note note;
+    brg_conn *bc;
+    request_rec
+        *r; /* whose handler waits: the one from the network, or what it was redirected to */
+    brg_wait_for wanted;
+    brg_wait_go_on_fn *go_on;
+    brg_wait_gone_fn *gone;
+    void *baton;
+    apr_time_t due; /* 0: not armed yet */
+    uint64_t input; /* bytes of the connection that had come when it began */
+    int came;       /* set of BRG_WAIT_*; the loop's */
+    int polled;
+    int last; /* the client said that no other request follows */
+    int over; /* nobody waits any more; freed by the note that is on its way */
+};
+
+static struct brg_waiting *waiting_of(const conn_rec *c)
+{
+    const brg_conn *bc = connection_of((conn_rec *)(uintptr_t)c);
+
+    return bc ? bc->waiting : NULL;
+}
+
+int request_waits(const conn_rec *c)
+{
+    return waiting_of(c) != NULL;
+}
+
+static uint64_t waiting_input(const brg_conn *bc)
+{
+    return bc->consumed + conn_in_size(bc);
+}
+
+/* ---- for modules ---- */
+
+BRG_DECLARE(int) brg_wait_possible(const request_rec *r)
+{
+    const brg_conn *bc = connection_of(r->connection);
+
+    return !r->main && bc && !bc->module_driven && !bc->waiting;
+}
+
+/* The driver is to run. */
+static void waiting_came(brg_conn *bc, int what)
+{
+    bc->waiting->came |= what;
+    if (bc->state == CONN_WAIT) /* else a worker has it, and looks when it is back */
+        loop_ready(bc->loop, bc);
+}
+
+static void waiting_resumed(struct loop_note *note)
+{
+    struct brg_waiting *w = loop_io_of(note, struct brg_waiting, note);
+
+    if (w->over)
+        free(w);
+    else
+        waiting_came(w->bc, BRG_WAIT_RESUMED);
+}
+
+static int waiting_is_last(request_rec *r)
+{
+    return r->proto_num < HTTP_VERSION(1, 1) ||
+           ap_find_token(r->pool, apr_table_get(r->headers_in, "Connection"), "close");
+}
+
+BRG_DECLARE(int)
+brg_wait(request_rec *r, const brg_wait_for *wanted, brg_wait_go_on_fn *go_on,
+         brg_wait_gone_fn *gone, void *baton)
+{
+    struct brg_waiting *w = brg_wait_possible(r) && go_on ? calloc(1, sizeof *w) : NULL;
+
+    if (!w) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      "the handler of this request wants to wait, which is not possible here");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    w->note.run = waiting_resumed;
+    w->bc = connection_of(r->connection);
+    w->r = r;
+    w->wanted = *wanted;
+    w->go_on = go_on;
+    w->gone = gone;
+    w->baton = baton;
+    w->input = waiting_input(w->bc);
+    w->last = waiting_is_last(r);
+    w->bc->waiting = w;
+    if (wanted->waiting)
+        *wanted->waiting = w;
+    return SUSPENDED;
+}
+
+BRG_DECLARE(void) brg_wait_resume(brg_waiting *w)
+{
+    loop_note_post(w->bc->loop, &w->note);
+}
+
+BRG_DECLARE(apr_size_t) brg_wait_output(const request_rec *r)
+{
+    const brg_conn *bc = connection_of(r->connection);
+
+    return bc ? core_output_memory(bc) : 0;
+}
+
+/* ---- on the loop ---- */
+
+static void waiting_ready(struct loop_io *io, uint32_t events)
+{
+    struct brg_waiting *w = loop_io_of(io, struct brg_waiting, io);
+
+    (void)events;
+    waiting_came(w->bc, BRG_WAIT_FD);
+}
+
+int request_wait_arm(brg_conn *bc)
+{
+    struct brg_waiting *w = bc->waiting;
+    apr_interval_time_t timeout = w->wanted.timeout;
+    uint32_t events = 0;
+    int error;
+
+    BRG_ASSERT(w->bc == bc && loop_self() == bc->loop);
+    if (w->due)
+        return 0;
+    w->due = bc->loop->monotonic + (timeout > 0 ? timeout : w->r->server->timeout);
+    if (w->wanted.fd < 0)
+        return 0;
+    if (w->wanted.fd_events & APR_POLLIN)
+        events |= EPOLLIN | EPOLLRDHUP;
+    if (w->wanted.fd_events & APR_POLLOUT)
+        events |= EPOLLOUT;
+    w->io.ready = waiting_ready;
+    error = loop_io_add(bc->loop, &w->io, w->wanted.fd, events);
+    w->polled = !error;
+    return error;
+}
+
+apr_time_t request_wait_due(const brg_conn *bc)
+{
+    return bc->waiting->due;
+}
+
+int request_wait_is_last(const brg_conn *bc)
+{
+    return bc->waiting->last;
+}
+
+int request_wait_reads(const brg_conn *bc)
+{
+    return bc->waiting->wanted.body;
+}
+
+void request_wait_look(brg_conn *bc)
+{
+    struct brg_waiting *w = bc->waiting;
+
+    if (w->wanted.body && (bc->read_eof || waiting_input(bc) > w->input))
+        w->came |= BRG_WAIT_BODY;
+    if (w->wanted.room && core_output_memory(bc) <= BRG_WAIT_LOW_WATER)
+        w->came |= BRG_WAIT_ROOM;
+}
+
+void request_wait_expired(brg_conn *bc)
+{
+    bc->waiting->came |= BRG_WAIT_TIMEOUT;
+}
+
+void request_wait_failed(brg_conn *bc)
+{
+    waiting_came(bc, BRG_WAIT_FD);
+}
+
+request_rec *request_wait_of(const brg_conn *bc)
+{
+    return bc->waiting->r;
+}
+
+int request_wait_is_over(const brg_conn *bc)
+{
+    return bc->waiting->came != 0;
+}
+
+/* Nothing of it reaches the connection any more. Another thread may still resume it, until go_on() or gone() has
+ * told it not to: so it is freed after these. */
+static struct brg_waiting *waiting_take(brg_conn *bc)
+{
+    struct brg_waiting *w = bc->waiting;
+
+    if (w->polled)
+        loop_io_remove(bc->loop, &w->io, w->wanted.fd);
+    bc->waiting = NULL;
+    w->over = 1;
+    return w;
+}
+
+static void waiting_free(struct brg_waiting *w)
+{
+    if (!atomic_load(&w->note.posted)) /* else waiting_resumed() does */
+        free(w);
+}
+
+/* The request that came from the network. */
+static request_rec *request_first(request_rec *r)
+{
+    while (r->prev)
+        r = r->prev;
+    return r;
+}
+
+request_end request_wait_end(brg_conn *bc, request_rec **first, int *status)
+{
+    struct brg_waiting *w = waiting_take(bc);
+    request_rec *r = w->r;
+
+    BRG_ASSERT(bc->state == CONN_REQUEST && w->came && loop_self() == bc->loop);
+    *first = request_first(r);
+    *status = w->go_on(r, w->baton, w->came);
+    waiting_free(w);
+    return request_go_on(*first, r, status);
+}
+
+void request_wait_abandon(brg_conn *bc)
+{
+    struct brg_waiting *w = waiting_take(bc);
+    request_rec *first = request_first(w->r);
+
+    if (w->gone)
+        w->gone(w->r, w->baton);
+    waiting_free(w);
+    request_go_on_gone(first);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_REQUEST_REQUEST_WAIT_H
+#define BRIGADE_REQUEST_REQUEST_WAIT_H
+
+/**
+ * @file request_wait.h
+ * A request that waits on its loop (brigade/wait.h), as the driver of its connection sees it.
+ *
+ *   handler, go_on      brg_wait(): bc->waiting is set, SUSPENDED
+ *   driver              CONN_WAIT; request_wait_arm()
+ *   loop                what was waited for comes: its event puts the connection on the list of the turn
+ *   driver              request_wait_end(): go_on(), and what follows a handler
+ *
+ * All functions: threads: the loop's own, but for request_waits(). None blocks.
+ */
+#include "conn.h"
+#include "httpd.h"
+#include "request_parts.h"
+
+/** 1 if a handler of @a c's request waits. Threads: the owner of the connection. */
+int request_waits(const conn_rec *c);
+
+/**
+ * Wait for the descriptor.
+ * @return 0, or an errno: the descriptor cannot be polled
+ */
+int request_wait_arm(brg_conn *bc);
+
+/** When the wait is over in any case. */
+apr_time_t request_wait_due(const brg_conn *bc);
+
+/** Look at the connection: is there room for output, did more of the body come? */
+void request_wait_look(brg_conn *bc);
+
+/** 1 if the client said that no other request follows on this connection. */
+int request_wait_is_last(const brg_conn *bc);
+
+/** 1 if the handler waits for the request's body. */
+int request_wait_reads(const brg_conn *bc);
+
+/** The time is up. */
+void request_wait_expired(brg_conn *bc);
+
+/** The descriptor cannot be polled: the handler finds out why. */
+void request_wait_failed(brg_conn *bc);
+
+/** The request whose handler waits: that from the network, or what it was redirected to. */
+request_rec *request_wait_of(const brg_conn *bc);
+
+/** 1 if something came, thus request_wait_end() is next. */
+int request_wait_is_over(const brg_conn *bc);
+
+/**
+ * Go on with the request that waited, as a handler that is called.
+ * @return as request_finish_on_loop(); REQUEST_LEFT: *first is the request
+ */
+request_end request_wait_end(brg_conn *bc, request_rec **first, int *status);
+
+/** It will not go on: the connection is to be closed. The request ends. */
+void request_wait_abandon(brg_conn *bc);
+
+#endif
