@@ -5,6 +5,7 @@
 set(BRIGADE_ROOMS
     memory
     server/base
+    server/message
     server/hooks
     server/log
     server/runtime

@@ -20,12 +20,6 @@ int h1_body_is_over(request_rec *r);
  */
 request_rec *h1_read_request(conn_rec *c);
 
-/**
- * Parse a lone field line without its line end.
- * @return NULL, or why it is refused
- */
-const char *h1_parse_field(http_field *field, const char *line, size_t len, const h1_limits *limits);
-
 /** process_connection hook: drive c through its filters until it ends. Threads: a worker. Blocking:
  * yes. */
 int h1_process_connection(conn_rec *c);

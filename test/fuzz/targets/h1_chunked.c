@@ -2,7 +2,7 @@
 /*
  * Chunked framing. The first byte is the size of the pieces in which the rest arrives; what is data
  * and how it ends must not depend on it.
- * Covers: server/h1/h1_chunked.c
+ * Covers: server/message/h1_chunked.c
  */
 #include "h1_chunked.h"
 #include <stdint.h>

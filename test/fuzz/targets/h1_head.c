@@ -2,7 +2,7 @@
 /*
  * Request heads. The first byte chooses limits, the second where the input is cut. The outcome must
  * not depend on how the bytes arrive, and every pointer of a good head must lie within it.
- * Covers: server/h1/h1_parse.c server/h1/h1_fields.c server/h1/h1_line.c
+ * Covers: server/message/h1_parse.c server/message/h1_fields.c server/message/h1_line.c
  */
 #include "h1_parse.h"
 #include <stdint.h>

@@ -4,9 +4,10 @@
 
 /**
  * @file h1_parse.h
- * HTTP/1 request heads, parsed in place: nothing is copied or allocated, every pointer in the
- * result points into the caller's buffer. Knows the grammar of RFC 9110 and RFC 9112 and the
- * configured limits; knows no policy (virtual hosts, files, methods that a handler takes).
+ * HTTP/1 heads of requests and responses, parsed in place: nothing is copied or allocated, every
+ * pointer in the result points into the caller's buffer. Knows the grammar of RFC 9110 and RFC 9112
+ * and the configured limits; knows no policy (virtual hosts, files, methods that a handler takes)
+ * and no role: the server reads requests by it, a client responses.
  */
 #include "http_head.h"
 
@@ -51,6 +52,12 @@ h1_result h1_parse(http_head *head, const char *buf, size_t len, size_t *scanned
  * for. */
 h1_result h1_parse_request_line(http_head *head, const char *buf, size_t len,
                                 const h1_limits *limits);
+
+/**
+ * Parse a lone field line without its line end.
+ * @return NULL, or why it is refused
+ */
+const char *h1_parse_field(http_field *field, const char *line, size_t len, const h1_limits *limits);
 
 /** Set limits->room for the calling thread if limits->fields asks for it (h1_fields_room.c). */
 void h1_fields_room(h1_limits *limits);

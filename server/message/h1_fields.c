@@ -10,9 +10,7 @@
 #include "h1_fields.h"
 #include "http_fields.h"
 #include "http_scan.h"
-#include "http_error.h"
-#include "h1_request.h"
-#include "request_parts.h"
+#include "h1_parse.h"
 #include "http_log.h"
 #include "brigade/assert.h"
 

@@ -112,4 +112,14 @@ static inline int h1_eol(h1_cursor *cur)
  */
 h1_result h1_request_line(h1_cursor *cur);
 
+/** h1_parse.c: all as in a head of which nothing was read, for limits->room. */
+void h1_head_reset(http_head *head, const h1_limits *limits);
+
+/** h1_parse.c: a head of which the first @a from bytes were walked in vain has grown to @a len. Is there anything new to
+ * judge? */
+int h1_worth_a_walk(const char *buf, size_t from, size_t len, const h1_limits *limits);
+
+/** h1_parse.c: field lines up to the empty one. H1_DONE: p is behind that. */
+h1_result h1_field_lines(h1_cursor *cur);
+
 #endif

@@ -4,9 +4,10 @@
 
 /**
  * @file http_head.h
- * A request head as any version of HTTP has it: method, target, authority, scheme and fields with
- * the ids of those that the core looks at. A protocol's parser fills it in (h1_parse.h); the
- * response cache looks answers up by it, and request_create() makes a request_rec from it.
+ * A head as any version of HTTP has it: method, target, authority, scheme or a status code, and
+ * fields with the ids of those that the core looks at. A protocol's parser fills it in (h1_parse.h,
+ * h1_response_head.h); the response cache looks answers up by that of a request, and
+ * request_create() makes a request_rec from it.
  *
  * Nothing is owned: all pointers lead into memory of who filled it in, valid until that one goes on
  * to the next head. Threads: one at a time.
@@ -72,6 +73,7 @@ typedef struct http_head {
     uint32_t line_len; /**< of the request line, without its line end; 0 = none was sent */
     const char *method, *uri, *protocol;
     uint32_t method_len, uri_len, protocol_len;
+    uint16_t code; /**< of a response: its status code; 0: a request */
     uint8_t method_id;       /**< http_method_id */
     uint8_t major, minor;    /**< 0.9 is {0, 9} */
     uint8_t close;           /**< a Connection token "close" */

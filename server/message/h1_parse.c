@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/1 request heads, parsed in place in one pass.
+ * HTTP/1 request heads, parsed in place in one pass, and the field lines of all heads.
  *
  * A head that is there as a whole, as nearly all are, is walked once. One that comes in pieces must
  * not be walked from its start for each piece; then *scanned holds how far the search for the
@@ -131,7 +131,7 @@ static uint32_t h1_fields_most(const h1_limits *limits)
     return limits->fields && limits->fields < room ? limits->fields : room;
 }
 
-static h1_result h1_field_lines(h1_cursor *cur)
+h1_result h1_field_lines(h1_cursor *cur)
 {
     http_head *head = cur->head;
     const uint32_t limit = h1_fields_most(cur->limits);
@@ -165,7 +165,7 @@ static h1_result h1_field_lines(h1_cursor *cur)
     }
 }
 
-static void h1_head_reset(http_head *head, const h1_limits *limits)
+void h1_head_reset(http_head *head, const h1_limits *limits)
 {
     head->field = limits->room ? limits->room : head->own;
     memset(head, 0, offsetof(http_head, known));
@@ -223,9 +223,7 @@ static size_t h1_line_start(const char *buf, size_t at)
     return lf ? (size_t)(lf - buf) + 1 : 0;
 }
 
-/* A head of which the first @a from bytes were walked in vain has grown to @a len: is there
- * anything new to judge? */
-static int h1_worth_a_walk(const char *buf, size_t from, size_t len, const h1_limits *limits)
+int h1_worth_a_walk(const char *buf, size_t from, size_t len, const h1_limits *limits)
 {
     size_t line = h1_line_start(buf, from);
     const char *p = buf + from, *lf;

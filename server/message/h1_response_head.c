@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "h1_response_head.h"
+#include "h1_cursor.h"
+#include "h1_fields.h"
+#include "http_fields.h"
+#include "brigade/assert.h"
+#include <string.h>
+
+#define RESPONSE_VERSION 8 /* bytes of "HTTP/1.1" */
+#define RESPONSE_CODE 3    /* digits of a status code */
+
+#define RESPONSE_WHY_LINE "malformed status line: %.*s"
+#define RESPONSE_WHY_LENGTH "invalid Content-Length (%.*s)"
+#define RESPONSE_WHY_BOTH "both Content-Length and Transfer-Encoding%.*s"
+#define RESPONSE_WHY_CODING "unknown Transfer-Encoding (%.*s)"
+
+/* Bytes that a reason phrase may have (RFC 9112, 4): as a field value. */
+static h1_result response_end_line(h1_cursor *cur)
+{
+    const char *stop;
+    int eol;
+
+    cur->p = http_scan_value(cur->p, cur->end);
+    stop = cur->p;
+    eol = h1_eol(cur);
+    if (eol == 0)
+        return h1_short(cur, 0);
+    if (h1_over(cur->line, stop, cur->limits->line))
+        return h1_too_long(cur, 0);
+    if (eol < 0)
+        return h1_bad(cur, 502, RESPONSE_WHY_LINE);
+    cur->head->line_len = (uint32_t)(stop - cur->head->line);
+    cur->line = cur->p;
+    return H1_DONE;
+}
+
+static int response_digits(const char *p)
+{
+    int n = 0;
+
+    for (int i = 0; i < RESPONSE_CODE; i++) {
+        if (!http_is(p[i], HTTP_C_DIGIT))
+            return -1;
+        n = n * 10 + (p[i] - '0');
+    }
+    return n;
+}
+
+/* "HTTP/1.1 200 OK"; the reason, and the space before it, may be missing (as some servers have it). */
+static h1_result response_line(h1_cursor *cur)
+{
+    http_head *head = cur->head;
+    const char *p = cur->p;
+    const size_t least = RESPONSE_VERSION + 1 + RESPONSE_CODE + 1;
+    int code;
+
+    head->line = p;
+    if ((size_t)(cur->end - p) < least) {
+        const size_t n = (size_t)(cur->end - p) < 5 ? (size_t)(cur->end - p) : 5;
+
+        if (memcmp(p, "HTTP/", n) != 0)
+            return h1_bad(cur, 502, RESPONSE_WHY_LINE);
+        return memchr(p, '\n', (size_t)(cur->end - p)) ? h1_bad(cur, 502, RESPONSE_WHY_LINE)
+                                                       : H1_MORE;
+    }
+    code = response_digits(p + RESPONSE_VERSION + 1);
+    if (memcmp(p, "HTTP/1.", 7) != 0 || !http_is(p[7], HTTP_C_DIGIT) ||
+        p[RESPONSE_VERSION] != ' ' || code < 100)
+        return h1_bad(cur, 502, RESPONSE_WHY_LINE);
+    head->protocol = p;
+    head->protocol_len = RESPONSE_VERSION;
+    head->major = 1;
+    head->minor = (uint8_t)(p[7] - '0');
+    head->code = (uint16_t)code;
+    cur->p = p + RESPONSE_VERSION + 1 + RESPONSE_CODE;
+    if (*cur->p != ' ' && *cur->p != '\r' && *cur->p != '\n')
+        return h1_bad(cur, 502, RESPONSE_WHY_LINE);
+    return response_end_line(cur);
+}
+
+static int response_refuse(http_head *head, const http_field *field, const char *why)
+{
+    head->status = 502;
+    head->why = why;
+    head->bad = field ? field->value : "";
+    head->bad_len = field ? field->value_len : 0;
+    return -1;
+}
+
+/* Several equal lengths are one (RFC 9110, 8.6), but two values are a way to smuggle a response. */
+static int response_length(http_head *head)
+{
+    const http_field *end = head->field + head->n_fields;
+    uint64_t n, all = 0;
+    int seen = 0;
+
+    for (const http_field *f = head->field; f < end; f++) {
+        if (f->id != HTTP_F_CONTENT_LENGTH)
+            continue;
+        if (http_parse_length(f->value, f->value_len, &n) || (seen && n != all))
+            return response_refuse(head, f, RESPONSE_WHY_LENGTH);
+        all = n;
+        seen = 1;
+    }
+    head->content_length = all;
+    return 0;
+}
+
+/* Nothing but one "chunked" is understood: another coding was not asked for (RFC 9112, 7.4). */
+static int response_codings(http_head *head)
+{
+    const http_field *end = head->field + head->n_fields;
+
+    if (head->known[HTTP_F_CONTENT_LENGTH] >= 0)
+        return response_refuse(head, NULL, RESPONSE_WHY_BOTH);
+    for (const http_field *f = head->field; f < end; f++) {
+        if (f->id != HTTP_F_TRANSFER_ENCODING)
+            continue;
+        if (head->chunked || f->value_len != 7 || !http_same(f->value, "chunked", 7) ||
+            !head->minor)
+            return response_refuse(head, f, RESPONSE_WHY_CODING);
+        head->chunked = 1;
+    }
+    return 0;
+}
+
+static int response_judge(http_head *head)
+{
+    if (head->known[HTTP_F_TRANSFER_ENCODING] >= 0)
+        return response_codings(head);
+    return head->known[HTTP_F_CONTENT_LENGTH] >= 0 ? response_length(head) : 0;
+}
+
+static h1_result response_walk(h1_cursor *cur)
+{
+    http_head *head = cur->head;
+    h1_result res;
+
+    h1_head_reset(head, cur->limits);
+    res = response_line(cur);
+    if (res == H1_DONE)
+        res = h1_field_lines(cur);
+    head->head_len = (uint32_t)(cur->p - cur->buf);
+    if (res == H1_BAD)
+        head->status = 502; /* whatever the same mistake of a client is */
+    if (res == H1_DONE && response_judge(head))
+        return H1_BAD;
+    return res;
+}
+
+h1_result h1_parse_response(http_head *head, const char *buf, size_t len, size_t *scanned,
+                            const h1_limits *limits)
+{
+    h1_cursor cur = {
+        .buf = buf, .p = buf, .end = buf + len, .line = buf, .head = head, .limits = limits};
+    h1_result res;
+
+    BRG_ASSERT(*scanned <= len);
+    if (*scanned && !h1_worth_a_walk(buf, *scanned, len, limits)) {
+        *scanned = len;
+        return H1_MORE;
+    }
+    res = response_walk(&cur);
+    *scanned = res == H1_MORE ? len : 0;
+    return res;
+}
+
+size_t h1_response_reason(const http_head *head, const char **reason)
+{
+    const uint32_t before = RESPONSE_VERSION + 1 + RESPONSE_CODE + 1;
+
+    BRG_ASSERT(head->code);
+    *reason = head->line + head->line_len;
+    if (head->line_len <= before)
+        return 0;
+    *reason = head->line + before;
+    return head->line_len - before;
+}
+
+h1_body_end h1_response_body(const http_head *head, int method_id, int connect)
+{
+    BRG_ASSERT(head->code && !head->status);
+    if (head->code == 101 || (connect && head->code / 100 == 2))
+        return H1_BODY_TUNNEL;
+    if (method_id == HTTP_METHOD_HEAD || head->code < 200 || head->code == 204 || head->code == 304)
+        return H1_BODY_NONE;
+    if (head->chunked)
+        return H1_BODY_CHUNKED;
+    return head->known[HTTP_F_CONTENT_LENGTH] >= 0 ? H1_BODY_LENGTH : H1_BODY_CLOSE;
+}
