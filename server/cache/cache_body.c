@@ -158,9 +158,9 @@ void cache_put_bytes(response_cache *c, cache_entry *e, brg_conn *bc, apr_off_t 
     const cache_body *b = e->body;
 
     if (leaves_without_copy(b, bc, len))
-        gather_send_piece(&c->gather, bc, &b->piece, off, len, &e->ref);
+        gather_send_piece(bc->loop->out, bc, &b->piece, off, len, &e->ref);
     else
-        gather_add_body(&c->gather, b->data + off, len, &e->ref);
+        gather_add_body(bc->loop->out, b->data + off, len, &e->ref);
 }
 
 void cache_body_use(response_cache *c, cache_body *b)

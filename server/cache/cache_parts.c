@@ -141,7 +141,7 @@ void cache_put_parts(response_cache *c, cache_entry *e, brg_conn *bc, const cach
 {
     const cache_body *b = e->body;
     const char *type = e->ranges->part_type;
-    gather *g = &c->gather;
+    gather *g = bc->loop->out;
 
     for (int i = 0; i < choice->n; i++) {
         const http_part *part = &choice->part[i];

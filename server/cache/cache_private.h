@@ -217,7 +217,6 @@ struct response_cache {
     memory_file *memory; /**< of large bodies; NULL: none yet, or the kernel has none */
     cache_admission admission;
     cache_figures figures;
-    gather gather;
     cache_classified classified[CACHE_CLASSIFIED];
 };
 

@@ -121,10 +121,10 @@ ANSWER_INLINE size_t put_head(response_cache *c, cache_head *head, const cache_c
 
     if (!form->text && codec->serialise(form, head->answer))
         return 0;
-    len = choice && choice->n ? codec->put_part(gather_head(&c->gather), form, head->answer, &terms,
+    len = choice && choice->n ? codec->put_part(gather_head(bc->loop->out), form, head->answer, &terms,
                                                 choice_part(choice), choice->len)
-                              : codec->put(gather_head(&c->gather), form, head->answer, &terms);
-    gather_add_head(&c->gather, len);
+                              : codec->put(gather_head(bc->loop->out), form, head->answer, &terms);
+    gather_add_head(bc->loop->out, len);
     return len;
 }
 
@@ -133,15 +133,15 @@ ANSWER_INLINE void put_body(response_cache *c, cache_entry *e, brg_conn *bc, apr
 {
     const cache_body *b = e->body;
 
-    if (b->data && gather_fits_behind(&c->gather, (size_t)len) && transport_is_plain(bc)) {
-        gather_add_behind(&c->gather, b->data + off, (size_t)len);
+    if (b->data && gather_fits_behind(bc->loop->out, (size_t)len) && transport_is_plain(bc)) {
+        gather_add_behind(bc->loop->out, b->data + off, (size_t)len);
         return;
     }
     if (b->data) {
         cache_put_bytes(c, e, bc, off, (size_t)len);
         return;
     }
-    gather_flush(&c->gather, bc, 1);
+    gather_flush(bc->loop->out, bc, 1);
     gather_send_file(bc, &e->ref, b->fd, off, len, e->way);
 }
 
@@ -149,7 +149,7 @@ ANSWER_INLINE void put_choice(response_cache *c, cache_entry *e, brg_conn *bc,
                               const cache_choice *choice)
 {
     if (choice->page)
-        gather_add_body(&c->gather, choice->page, (size_t)choice->len, &e->ref);
+        gather_add_body(bc->loop->out, choice->page, (size_t)choice->len, &e->ref);
     else if (choice->n == 1)
         put_body(c, e, bc, choice->part->first, choice->len);
     else
@@ -174,8 +174,8 @@ ANSWER_INLINE int answer(response_cache *c, cache_entry *e, brg_conn *bc, const 
     int keep = answer_keeps(bc, s, h);
     size_t head_sent;
 
-    if (!gather_has_room(&c->gather) || (choice && choice->n > 1))
-        gather_flush(&c->gather, bc, 0);
+    if (!gather_has_room(bc->loop->out) || (choice && choice->n > 1))
+        gather_flush(bc->loop->out, bc, 0);
     head_sent = put_head(c, head, choice, bc, s, h, codec, keep);
     if (!head_sent)
         return 0;
@@ -394,11 +394,6 @@ int cache_answer(response_cache *c, brg_conn *bc, const http_head *h, const http
         return answer_range(c, e, bc, h, codec);
     cond = answer_condition(c, e, h);
     return cond == COND_ASK ? 0 : answer_whole(c, e, bc, h, codec, cond == COND_NOT_MODIFIED);
-}
-
-gather *cache_gather(response_cache *c)
-{
-    return &c->gather;
 }
 
 void cache_refresh(brg_loop *loop)

@@ -44,7 +44,7 @@ void cache_refresh(brg_loop *loop);
 /**
  * Answer a request from memory, if that is right.
  * @param codec  of the protocol that bc speaks
- * @return 1: the answer is in cache_gather() (or sent) and bc->close_after is set; 0: nothing was done,
+ * @return 1: the answer is in loop->out (or sent) and bc->close_after is set; 0: nothing was done,
  * process it in full
  */
 int cache_answer(response_cache *cache, brg_conn *bc, const http_head *head,
@@ -111,9 +111,6 @@ void cache_figures_of(const response_cache *cache, cache_figures *out);
 
 /** Once a second: tell of the targets that were answered most since this was called last (brigade/figures.h). */
 void cache_tell_busiest(response_cache *cache);
-
-/** The loop's output scratch. */
-gather *cache_gather(response_cache *cache);
 
 /** Register what fills the cache; called from the core module's register_hooks. */
 void cache_register_hooks(apr_pool_t *p);

@@ -272,7 +272,7 @@ static void h1_conn_yield(brg_conn *bc, gather *g)
 /* @param answered  requests of bc in this turn already */
 static void h1_conn_heads(brg_conn *bc, unsigned answered)
 {
-    gather *g = cache_gather(bc->loop->cache);
+    gather *g = bc->loop->out;
     http_head *head = h1_conn_scratch_head();
     h1_result result = H1_DONE;
 

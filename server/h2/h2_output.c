@@ -19,7 +19,7 @@
 
 static gather *output_gather(const h2_session *h)
 {
-    return cache_gather(h->bc->loop->cache);
+    return h->bc->loop->out;
 }
 
 /* Room for two pieces, and the scratch that they need. */

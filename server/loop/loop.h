@@ -46,6 +46,7 @@
 #define LOOP_COHORT 16 /**< requests at most whose steps are run together: loop_later() */
 
 struct epoll_event;
+struct gather;
 struct response_cache;
 struct loop_score;
 
@@ -147,6 +148,7 @@ struct brg_loop {
     int wait_failures;          /**< of epoll_wait, in a row */
     atomic_int wakes;           /**< 1 while wake_fd is signalled */
 
+    struct gather *out;           /**< output of a turn, before it is sent (gather.h) */
     struct response_cache *cache; /**< the response cache (services.begin) */
     void *layer;                  /**< what loop_layer.begin() made, or NULL */
     struct loop_score *score;     /**< counters in the scoreboard; never NULL */

@@ -2,6 +2,7 @@
 /* Starting and ending the event loops of a server process. */
 #include "loop.h"
 #include "clock.h"
+#include "gather.h"
 #include "loop_lines.h"
 #include "scores.h"
 #include "thread_self.h"
@@ -105,6 +106,7 @@ apr_status_t loop_create(brg_loop **out, apr_pool_t *p, const loops_config *conf
 
     BRG_ASSERT(index >= 0 && index < conf->n_loops);
     loop->index = index;
+    loop->out = loop_lines_calloc(p, sizeof *loop->out);
     loop->config = conf;
     loop->server = conf->server;
     loop->listeners = conf->listeners[index];
