@@ -126,7 +126,7 @@ int sandbox_enter(server_rec *s, int fd)
 
     if (sandbox.mode == SANDBOX_OFF)
         return 0;
-    failed = sandbox_lock(fd, sandbox.exec);
+    failed = sandbox_lock(fd, (sandbox_limits){.exec = sandbox.exec});
     if (fd >= 0)
         close(fd);
     return failed ? sandbox_failed(s, failed) : 0;
@@ -166,7 +166,7 @@ void sandbox_dump(apr_pool_t *p, server_rec *s)
         dump_path(&APR_ARRAY_IDX(sandbox.paths, i, sandbox_path));
     printf("Programs: %s\n", sandbox.exec ? "those with exec above" : "none");
     printf("System calls: %s\n",
-           sandbox_has_filter() ? "no ptrace, mount, namespaces, raw sockets, kernel interfaces"
+           sandbox_has_filter() ? "no ptrace, mount, namespaces, raw sockets, ports, kernel interfaces"
                                 : "not filtered on this kind of processor");
     if (sandbox.notes->nelts)
         printf("What will not work:\n");

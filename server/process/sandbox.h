@@ -7,7 +7,8 @@
  * Server processes that can reach only what the configuration names: `Sandbox On`.
  *
  * sandbox_paths.c   which files: from the lines of the configuration
- * sandbox_kernel.c  how: Landlock, seccomp, capabilities
+ * sandbox_kernel.c  how: Landlock, capabilities
+ * sandbox_filter.c  how: which system calls are refused
  * sandbox.c         the directives, and what the log and -D DUMP_SANDBOX tell
  *
  * The supervisor is not in it: it opens logs, ports and keys and starts the programs of piped logs.
@@ -71,16 +72,28 @@ void sandbox_find_paths(sandbox_conf *conf, apr_pool_t *p, server_rec *s);
 /** The kernel's version of Landlock; 0: it has none. */
 int sandbox_landlock(void);
 
-/** 1 if there is a system call filter for this kind of processor. */
-int sandbox_has_filter(void);
-
 /** A set of rules; paths that are not there are left out. @return a descriptor, or -1 with errno */
 int sandbox_rules(const sandbox_conf *conf);
 
 /** What of capabilities could come back by exec. Before the process gives its rights up. */
 void sandbox_drop_bounding(void);
 
+/** What the filter of system calls leaves to a process. */
+typedef struct sandbox_limits {
+    int exec;         /**< it may start programs */
+    int listens;      /**< it may open ports, as far as the rules let it */
+    int signals_held; /**< sandbox_lock()'s: the rules keep signals from processes outside */
+} sandbox_limits;
+
 /** No new rights, no capabilities, the rules (@a fd, or -1: without), the filter. For good. @return NULL, or what failed, with errno */
-const char *sandbox_lock(int fd, int exec);
+const char *sandbox_lock(int fd, sandbox_limits limits);
+
+/* ---- sandbox_filter.c ---- */
+
+/** 1 if there is a system call filter for this kind of processor. */
+int sandbox_has_filter(void);
+
+/** Refuse system calls from now on. @return 0, or -1 with errno */
+int sandbox_filter(const sandbox_limits *limits);
 
 #endif

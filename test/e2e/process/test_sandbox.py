@@ -5,14 +5,15 @@ import os
 import re
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import urllib.request
 
 import pytest
 
-from brigade import APACHE_MODULES, PATIENCE, SANDBOX, wait_until
-from module_source import compile_file
+from brigade import APACHE_MODULES, PATIENCE, SANDBOX, unprivileged_user, wait_until
+from module_source import compile_file, preloaded
 from processes import configured, reload
 from tls_site import TLSAuthority, certificate
 
@@ -20,9 +21,18 @@ pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(bool(SANDBOX), rea
 
 FILES = {"a.txt": "A\n", "page.shtml": '<!--#include virtual="/a.txt" --><!--#exec cmd="echo started" -->', "sub/.htaccess": "AddType text/x-y .y\n", "sub/a.y": "Y"}
 ESCAPE = "LoadModule escape_module @ROOT@/escape.so\n<Location /escape>\nSetHandler escape\n</Location>\n"
-WAYS = {"passwd": "EACCES", "list": "EACCES", "write": "EACCES", "page": "EACCES", "supervisor": "EACCES", "shell": "EPERM", "ptrace": "EPERM", "raw": "EPERM", "packet": "EPERM",
-        "vsock": "EPERM", "listen": "EACCES", "mount": "EPERM", "namespace": "EPERM", "clone": "EPERM", "signal": "EPERM", "uring": "EPERM", "bpf": "EPERM",
-        "privileges": "EPERM", "logs": "EPERM"}
+# What came of it, and since which version of Landlock; before that it works (0: the filter of system calls has it).
+WAYS = {"passwd": ("EACCES", 1), "list": ("EACCES", 1), "write": ("EACCES", 1), "page": ("EACCES", 1), "supervisor": ("EACCES", 1), "fifo": ("EACCES", 1),
+        "listen": ("EACCES", 4), "abstract": ("EPERM", 6)}
+WAYS |= {way: ("EPERM", 0) for way in [
+    "shell", "ptrace", "raw", "packet", "vsock", "mount", "namespace", "clone", "sibling", "signal", "uring", "bpf", "privileges", "logs",
+    "port", "unbound", "mptcp", "sctp", "udplite", "ping", "netlink", "owner", "sigio", "lease", "bpf-filter", "hops",
+    *(f"other-{what}" for what in ["kill", "tgkill", "sigqueue", "prlimit", "priority", "priorities", "ioprio", "affinity", "scheduler", "pages", "migrate", "robust"])]}
+WAYS |= {way: ("out", 0) for way in ["itself", "udp", "tcp", "routes", "option"]}
+
+
+def expected(version):
+    return {way: what if version >= since else "out" for way, (what, since) in WAYS.items()}
 
 
 def landlock():
@@ -30,22 +40,54 @@ def landlock():
 
 
 NO_LEAKS = ":detect_leaks=0"  # they are looked for by ptrace, which the sandbox refuses
-needs_landlock = pytest.mark.skipif(landlock() < 6, reason="the kernel's Landlock is older than version 6")
+# As older kernels have it: 2 is of Debian 12, 3 of Linux 6.2, 4 of 6.7, 6 of 6.12.
+VERSIONS = sorted({0, 1, 2, 3, 4, 6, landlock()} & set(range(landlock() + 1)))
+needs_landlock = pytest.mark.skipif(not landlock(), reason="the kernel has no Landlock, or it is switched off")
+
+
+@pytest.fixture(scope="module")
+def old_landlock_so(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("landlock")
+    os.chmod(folder, 0o755)
+    os.chmod(folder.parent, 0o755)
+    return compile_file(os.path.join(os.path.dirname(__file__), "old_landlock.c"), folder / "old_landlock.so", "-ldl")
 
 
 @pytest.fixture
-def escaping(serve, tmp_path_factory):
+def other():
+    """A process of the server's user that is none of the server's."""
+    user = unprivileged_user()
+    identity = {"user": user, "group": "www-data" if user == "www-data" else "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
+    with subprocess.Popen(["sleep", "600"], **identity) as process:
+        yield process.pid
+        process.kill()
+
+
+@pytest.fixture
+def abstract():
+    with socket.socket(socket.AF_UNIX) as listener:
+        name = f"brigade-test-{os.getpid()}"
+        listener.bind("\0" + name)
+        listener.listen(8)
+        yield name
+
+
+@pytest.fixture
+def escaping(serve, other, abstract):
     """A server with the bad module. What it could write to is writable for everybody."""
-    def make(config, **more):
-        outside = tmp_path_factory.mktemp("outside")
-        os.chmod(outside, 0o777)
+    def make(config, env=None, **more):
         server = serve.unstarted(ESCAPE + config, FILES, **more)
+        outside = server.path("outside")
+        os.mkdir(outside)
+        os.chmod(outside, 0o777)
         temp = server.path("temp")
         os.mkdir(temp)
         os.chmod(temp, 0o777)
         os.chmod(server.path("htdocs/a.txt"), 0o666)
         server.env["ASAN_OPTIONS"] += NO_LEAKS
-        server.env.update(TMPDIR=temp, ESCAPE_FOLDER=str(outside / "escaped"), ESCAPE_PAGE=server.path("htdocs/a.txt"))
+        server.env.update(env or {})
+        server.env.update(ESCAPE_PID=str(other), ESCAPE_ABSTRACT=abstract, ESCAPE_FIFO=server.path("temp/fifo"))
+        server.env.update(TMPDIR=temp, ESCAPE_FOLDER=f"{outside}/escaped", ESCAPE_PAGE=server.path("htdocs/a.txt"))
         server.write("big.txt", "big" * 1000)
         compile_file(os.path.join(os.path.dirname(__file__), "escape.c"), server.path("escape.so"))
         server.start()
@@ -62,15 +104,35 @@ def attempt(server, way):
 @pytest.mark.parametrize("args", [[], ["-X"]], ids=["processes", "one"])
 def test_a_bad_module_is_stopped(escaping, args):
     server = escaping("Sandbox Required\nOutputSpoolDir @ROOT@/temp\n", args=args)
-    assert {way: attempt(server, way) for way in WAYS} == WAYS
+    assert {way: attempt(server, way) for way in WAYS} == expected(landlock())
     assert server.get("/a.txt").body == b"A\n"
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_bad_module_on_older_kernels(escaping, old_landlock_so, version):
+    """What the version of Landlock lacks works; all else is refused, by the filter of system calls."""
+    server = escaping("Sandbox On\nOutputSpoolDir @ROOT@/temp\n", env={"LD_PRELOAD": preloaded(old_landlock_so), "OLD_LANDLOCK": str(version)})
+    wanted = expected(version)
+    if os.geteuid() == 0:
+        wanted["supervisor"] = "EACCES"  # it is of another user
+    assert {way: attempt(server, way) for way in WAYS} == wanted
+
+
+def test_programs_do_not_signal_the_supervisor(escaping, old_landlock_so):
+    """Where programs may be started, and Landlock does not hold signals, they signal each other."""
+    server = escaping("Sandbox On\nOutputSpoolDir @ROOT@/temp\nSandboxAllow exec /bin /usr/bin\n",
+                      env={"LD_PRELOAD": preloaded(old_landlock_so), "OLD_LANDLOCK": "5"})
+    assert [attempt(server, way) for way in ["shell", "signal", "itself", "other-kill", "other-prlimit"]] == ["out", "EPERM", "out", "out", "EPERM"]
+
+
 def test_it_is_not_without_the_sandbox(escaping):
-    """The attempts themselves work, or the test above would show nothing."""
+    """The attempts themselves work, or the tests above would show nothing."""
     server = escaping("OutputSpoolDir @ROOT@/temp\n")
-    for way in ["passwd", "list", "page", "shell", "ptrace", "listen"]:
-        assert attempt(server, way) == "out", way
+    ways = {way: attempt(server, way) for way in WAYS}
+    # Some need what this kernel or user does not have.
+    assert {way for way, came in ways.items() if came != "out"} <= {
+        "supervisor", "signal", "raw", "packet", "vsock", "mount", "namespace", "clone", "uring", "bpf", "privileges", "logs", "mptcp", "sctp", "udplite",
+        "ping", "netlink", "lease", "bpf-filter", "other-migrate"}, ways
 
 
 @needs_landlock
