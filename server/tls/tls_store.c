@@ -2,58 +2,48 @@
 /* Certificates and keys on their way from the supervisor, which may read them, to the loops of server
  * processes, which may not any more.
  *
- * They lie in a file without a name (memfd_create) that the supervisor opens before it starts server
- * processes: in no process's address space, so in no core file. A table that all processes map says for
- * each server where they are in it, with a version that is odd while the supervisor writes. A reader
- * checks the version before and after, and a digest; if one of them does not fit, it comes again with
- * the next handshake. What was replaced is taken out of the file at once. */
+ * They lie in memory that the supervisor alone writes (brigade/one_writer.h) and that is in no core file: what one server
+ * process could change, later ones would take. For each server there is an entry, with a version that is odd while the
+ * supervisor writes, and room for two records in turn, the older of which is wiped. A reader checks the version before and after, and a
+ * digest; if one of them does not fit, it comes again with the next handshake. */
 #include "tls_certificate_private.h"
-#include "nameless_file.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/one_writer.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/evp.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define STORE_PAGE 4096
 #define STORE_DIGEST 32
-#define STORE_MOST (1 << 20) /* bytes of one server's certificates and keys */
+#define STORE_MOST ((size_t)1 << 18) /* bytes of one server's certificates and keys */
 
 typedef struct store_entry {
     _Atomic uint64_t version; /* even; 0: nothing was put */
-    _Atomic uint64_t at, len; /* of the record in the file, its digest in front */
+    _Atomic uint64_t at, len; /* of the record, its digest in front */
     _Atomic int64_t since;
 } store_entry;
 
 typedef struct tls_store {
-    int fd, n;
-    pid_t owner;  /* the process that may write */
-    uint64_t end; /* of what was written */
-    store_entry *entries;
+    brg_one_writer *memory;
+    int n;
+    pid_t owner; /* the process that may write */
 } tls_store;
 
 static tls_store *store;
 
 /* ---- life ---- */
 
-static size_t store_bytes(const tls_store *st)
+static size_t store_entries_bytes(int n)
 {
-    return sizeof(store_entry) * (size_t)st->n;
+    return (sizeof(store_entry) * (size_t)n + STORE_PAGE - 1) / STORE_PAGE * STORE_PAGE;
 }
 
 static apr_status_t store_end(void *data)
 {
-    tls_store *st = data;
-
-    if (st->entries)
-        munmap(st->entries, store_bytes(st));
-    if (st->fd >= 0)
-        close(st->fd);
-    if (store == st)
+    if (store == data)
         store = NULL;
     return APR_SUCCESS;
 }
@@ -61,21 +51,31 @@ static apr_status_t store_end(void *data)
 int tls_store_begin(apr_pool_t *p, int n)
 {
     tls_store *st = apr_pcalloc(p, sizeof *st);
-    void *table;
+    apr_status_t rv;
 
     BRG_ASSERT(n > 0);
     st->n = n;
     st->owner = getpid();
-    st->fd = nameless_file("brigade-tls", MFD_CLOEXEC);
+    rv = brg_one_writer_create(&st->memory, "brigade-tls",
+                               store_entries_bytes(n) + 2 * STORE_MOST * (size_t)n, p);
+    if (rv != APR_SUCCESS) {
+        errno = rv;
+        return -1;
+    }
     apr_pool_cleanup_register(p, st, store_end, apr_pool_cleanup_null);
-    if (st->fd < 0)
-        return -1;
-    table = mmap(NULL, store_bytes(st), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (table == MAP_FAILED)
-        return -1;
-    st->entries = table;
     store = st;
     return 0;
+}
+
+static store_entry *store_entry_of(const void *memory, int index)
+{
+    BRG_ASSERT(store && index >= 0 && index < store->n);
+    return (store_entry *)(uintptr_t)memory + index;
+}
+
+static store_entry *store_read(int index)
+{
+    return store_entry_of(brg_one_writer_read(store->memory), index);
 }
 
 /* ---- a record: numbers of four bytes, each before what it counts ---- */
@@ -184,42 +184,25 @@ static int buffer_digest(const store_buffer *b, unsigned char digest[STORE_DIGES
 
 /* ---- putting ---- */
 
-static int store_write(const store_buffer *b)
+/* The record that is not read now becomes the one that is. */
+static void store_publish(int index, const store_buffer *b)
 {
-    size_t done = 0;
+    unsigned char *memory = brg_one_writer_write(store->memory);
+    store_entry *e = store_entry_of(memory, index);
+    const uint64_t version = atomic_load(&e->version), old_at = atomic_load(&e->at),
+                   old_len = atomic_load(&e->len);
+    const uint64_t at =
+        store_entries_bytes(store->n) + (2 * (uint64_t)index + (version / 2) % 2) * STORE_MOST;
 
-    while (done < b->len) {
-        ssize_t n = pwrite(store->fd, b->data + done, b->len - done, (off_t)(store->end + done));
-
-        if (n <= 0 && errno != EINTR)
-            return -1;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return 0;
-}
-
-static void store_forget(uint64_t at, uint64_t len)
-{
-    uint64_t pages = (len + STORE_PAGE - 1) / STORE_PAGE * STORE_PAGE;
-
-    if (len)
-        (void)fallocate(store->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at,
-                        (off_t)pages);
-}
-
-static void store_publish(store_entry *e, uint64_t len)
-{
-    uint64_t old_at = atomic_load(&e->at), old_len = atomic_load(&e->len);
-    uint64_t version = atomic_load(&e->version);
-
-    BRG_ASSERT((version & 1) == 0);
+    BRG_ASSERT((version & 1) == 0 && b->len <= STORE_MOST);
     atomic_store(&e->version, version + 1);
-    atomic_store(&e->at, store->end);
-    atomic_store(&e->len, len);
+    memcpy(memory + at, b->data, b->len);
+    atomic_store(&e->at, at);
+    atomic_store(&e->len, b->len);
     atomic_store(&e->since, apr_time_now());
     atomic_store(&e->version, version + 2);
-    store->end += (len + STORE_PAGE - 1) / STORE_PAGE * STORE_PAGE;
-    store_forget(old_at, old_len);
+    if (old_len)
+        OPENSSL_cleanse(memory + old_at, old_len);
 }
 
 /* The record of @a pairs; the caller wipes b->data. */
@@ -247,22 +230,21 @@ int tls_store_put(int index, const apr_array_header_t *pairs)
 
     BRG_ASSERT(store && store->owner == getpid() && index >= 0 && index < store->n);
     rc = buffer_encode(&b, pairs);
-    if (!rc && !(rc = store_write(&b)))
-        store_publish(&store->entries[index], b.len);
+    if (!rc)
+        store_publish(index, &b);
     OPENSSL_clear_free(b.data, b.len);
     return rc;
 }
 
 int tls_store_has(int index, const apr_array_header_t *pairs)
 {
-    unsigned char digest[STORE_DIGEST];
-    const store_entry *e = &store->entries[index];
+    const unsigned char *memory = brg_one_writer_read(store->memory);
+    const store_entry *e = store_read(index);
     store_buffer b;
     int same;
 
     same = !buffer_encode(&b, pairs) && b.len == atomic_load(&e->len) &&
-           pread(store->fd, digest, sizeof digest, (off_t)atomic_load(&e->at)) == sizeof digest &&
-           !memcmp(digest, b.data, sizeof digest);
+           !memcmp(memory + atomic_load(&e->at), b.data, STORE_DIGEST);
     OPENSSL_clear_free(b.data, b.len);
     return same;
 }
@@ -271,8 +253,7 @@ int tls_store_has(int index, const apr_array_header_t *pairs)
 
 uint64_t tls_store_version(int index)
 {
-    BRG_ASSERT(store && index >= 0 && index < store->n);
-    return atomic_load_explicit(&store->entries[index].version, memory_order_acquire);
+    return atomic_load_explicit(&store_read(index)->version, memory_order_acquire);
 }
 
 static apr_status_t buffer_wipe(void *data)
@@ -285,23 +266,20 @@ static apr_status_t buffer_wipe(void *data)
 
 static int store_read_record(store_buffer *b, uint64_t at)
 {
+    const unsigned char *memory = brg_one_writer_read(store->memory);
     unsigned char digest[STORE_DIGEST];
-    size_t done = 0;
 
-    while (done < b->len) {
-        ssize_t n = pread(store->fd, b->data + done, b->len - done, (off_t)(at + done));
-
-        if (n == 0 || (n < 0 && errno != EINTR))
-            return -1;
-        done += n > 0 ? (size_t)n : 0;
-    }
+    if (at > brg_one_writer_bytes(store->memory) ||
+        b->len > brg_one_writer_bytes(store->memory) - at)
+        return -1;
+    memcpy(b->data, memory + at, b->len);
     b->at = STORE_DIGEST;
     return buffer_digest(b, digest) || memcmp(b->data, digest, sizeof digest) ? -1 : 0;
 }
 
 int tls_store_get(int index, apr_pool_t *p, tls_stored *stored)
 {
-    store_entry *e = &store->entries[index];
+    const store_entry *e = store_read(index);
     store_buffer *b = apr_pcalloc(p, sizeof *b);
     uint64_t at;
 
@@ -309,7 +287,7 @@ int tls_store_get(int index, apr_pool_t *p, tls_stored *stored)
     at = atomic_load(&e->at);
     b->len = atomic_load(&e->len);
     stored->since = atomic_load(&e->since);
-    if (!stored->version || stored->version & 1 || b->len <= STORE_DIGEST ||
+    if (!stored->version || stored->version & 1 || b->len <= STORE_DIGEST || b->len > STORE_MOST ||
         tls_store_version(index) != stored->version)
         return -1;
     if (!(b->data = OPENSSL_malloc(b->len)))
