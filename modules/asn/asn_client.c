@@ -45,7 +45,7 @@ int asn_look_up(brg_asn_family family, const unsigned char *address, brg_asn_rou
     if (!table)
         return 0;
     found = brg_asn_lookup(table, family, address, route, detail);
-    asn_count(&asn_served->collector->figures->counts, found ? route->origin : 0);
+    asn_count(asn_served->collector->counts, found ? route->origin : 0);
     return found;
 }
 

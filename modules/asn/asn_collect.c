@@ -18,6 +18,7 @@
 #include "unixd.h"
 #include "brigade/assert.h"
 #include "brigade/log_service.h"
+#include "brigade/sandbox.h"
 #include "asn_collector.h"
 #include "asn_feed.h"
 
@@ -37,6 +38,7 @@ typedef struct file_state {
 
 typedef struct collecting {
     const asn_collector *c;
+    asn_figures *figures; /* to write */
     brg_asn_writer *w;
     const brg_asn_table *table; /* that it writes to */
     int serving;      /* which one that is, once it is complete; -1: it is asked already */
@@ -103,6 +105,23 @@ static int give_up_privileges(void)
     return 1;
 }
 
+/* It hears routers, and files that strangers made: a mistake of a parser is not to reach more than these. */
+static int enter_sandbox(const asn_collector *c, server_rec *s)
+{
+    const asn_source *sources = (const asn_source *)c->sources->elts;
+    const char *read[ASN_TABLE_RIBS + 1] = {NULL};
+    brg_sandbox_needs needs = {.read = read};
+    int n = 0;
+
+    for (int i = 0; i < c->sources->nelts; i++) {
+        if (sources[i].file) /* it comes and goes in its folder */
+            read[n++] = ap_make_dirstr_parent(c->pool, sources[i].file);
+        if (sources[i].bgp && sources[i].bgp->listens)
+            needs.listens = 1;
+    }
+    return brg_sandbox_enter(s, &needs) == APR_SUCCESS;
+}
+
 /* ---- the supervisor's word ---- */
 
 void asn_collect_log(int control, int log)
@@ -158,7 +177,7 @@ static void open_feeds(collecting *g)
     BRG_ASSERT(g->c->sources->nelts <= ASN_TABLE_RIBS);
     for (int i = 0; i < g->c->sources->nelts; i++)
         if (sources[i].bgp)
-            asn_feed_begin(&g->feeds[g->feeds_n++], sources[i].bgp, &g->c->figures->sources[i], i);
+            asn_feed_begin(&g->feeds[g->feeds_n++], sources[i].bgp, &g->figures->sources[i], i);
 }
 
 static void feeds_write_to(collecting *g, brg_asn_writer *w)
@@ -212,7 +231,7 @@ static void look_at(collecting *g, int rib, const char *path)
         known->error = 0;
     known->tried = 1;
     known->stat = now;
-    file_was_read(&g->c->figures->sources[rib],
+    file_was_read(&g->figures->sources[rib],
                   asn_file_load(g->w, rib, path, run_feeds, g, &known->error));
     known->again = bgp_now() + AGAIN_US;
 }
@@ -224,7 +243,7 @@ static void look_at_files(collecting *g)
     for (int i = 0; i < g->c->sources->nelts && !asked_to_end; i++)
         if (sources[i].file)
             look_at(g, i, sources[i].file);
-    atomic_store(&g->c->figures->tried, 1);
+    atomic_store(&g->figures->tried, 1);
 }
 
 /* ---- which table is asked ---- */
@@ -237,11 +256,10 @@ static void look_at_files(collecting *g)
 static brg_asn_table *table_to_fill(collecting *g)
 {
     const asn_collector *c = g->c;
-    const int serving = atomic_load(&c->figures->serving);
+    const int serving = atomic_load(&c->figures->serving) & 1;
     const asn_source *sources = (const asn_source *)c->sources->elts;
     int64_t keep = 0;
 
-    BRG_ASSERT(serving == 0 || serving == 1);
     g->serving = brg_asn_ready(c->tables[serving]) ? !serving : -1;
     for (int i = 0; i < c->sources->nelts; i++) {
         const int64_t of_this =
@@ -269,7 +287,7 @@ static void serve_when_complete(collecting *g)
 {
     if (g->serving < 0 || (bgp_now() < g->serve_at && !is_complete(g)))
         return;
-    atomic_store_explicit(&g->c->figures->serving, g->serving, memory_order_release);
+    atomic_store_explicit(&g->figures->serving, g->serving, memory_order_release);
     g->serving = -1;
 }
 
@@ -284,7 +302,7 @@ static void collect(collecting *g)
         }
         serve_when_complete(g);
         if (bgp_now() >= age) {
-            asn_count_age(&g->c->figures->counts);
+            asn_count_age(g->c->counts);
             age = bgp_now() + ASN_AGE_SECONDS * INT64_C(1000000);
         }
         asn_feeds_run(g->feeds, g->feeds_n, (int)((next - bgp_now()) / 1000) + 1, g->control);
@@ -294,7 +312,7 @@ static void collect(collecting *g)
         asn_feed_end(&g->feeds[i]);
 }
 
-void asn_collect(const asn_collector *c, const server_rec *s)
+void asn_collect(const asn_collector *c, server_rec *s)
 {
     collecting *g = calloc(1, sizeof *g);
     brg_asn_table *table;
@@ -303,10 +321,13 @@ void asn_collect(const asn_collector *c, const server_rec *s)
         _exit(1);
     obey_signals();
     prctl(PR_SET_NAME, "brigade-asn");
-    *g = (collecting){.c = c, .control = c->control[1], .log = brg_error_log_descriptor(s)};
+    *g = (collecting){.c = c,
+                      .figures = brg_one_writer_write(c->figures_memory),
+                      .control = c->control[1],
+                      .log = brg_error_log_descriptor(s)};
     close_what_is_of_others(g);
     open_feeds(g);
-    if (!give_up_privileges())
+    if (!give_up_privileges() || !enter_sandbox(c, s))
         _exit(1);
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* behind setuid(), which resets it */
     if (c->delay)

@@ -24,21 +24,42 @@ static asn_collector *running;
 
 static void maintain(int reason, void *data, apr_wait_t status);
 
-static apr_status_t spawn(asn_collector *c, const server_rec *s)
+/* Whether the next process may write tables and figures. */
+static void hand(const asn_collector *c, int on)
+{
+    for (int i = 0; i < 2; i++)
+        brg_asn_table_hand(c->tables[i], on);
+    brg_one_writer_hand(c->figures_memory, on);
+}
+
+static void close_control(asn_collector *c, int end)
+{
+    if (c->control[end] >= 0)
+        close(c->control[end]);
+    c->control[end] = -1;
+}
+
+static apr_status_t spawn(asn_collector *c, server_rec *s)
 {
     pid_t pid;
+    int error;
 
     c->supervisor = getpid();
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, c->control))
         return errno;
-    if ((pid = fork()) < 0) {
-        close(c->control[0]);
-        close(c->control[1]);
-        return errno;
+    hand(c, 1);
+    pid = fork();
+    error = errno;
+    if (pid)
+        hand(c, 0);
+    if (pid < 0) {
+        close_control(c, 0);
+        close_control(c, 1);
+        return error;
     }
     if (!pid)
         asn_collect(c, s);
-    close(c->control[1]);
+    close_control(c, 1);
     c->process = (apr_proc_t){.pid = pid};
     c->started = brg_monotonic_now();
     apr_proc_other_child_register(&c->process, maintain, c, NULL, c->pool);
@@ -54,7 +75,7 @@ static void maintain(int reason, void *data, apr_wait_t status)
         return;
     apr_proc_other_child_unregister(c);
     c->process.pid = 0;
-    close(c->control[0]);
+    close_control(c, 0);
     c->delay = brg_monotonic_now() - c->started > SOON_US ? 0 : c->delay ? 2 * c->delay : 1;
     if (c->delay > DELAY_MAX)
         c->delay = DELAY_MAX;
@@ -68,7 +89,7 @@ static void maintain(int reason, void *data, apr_wait_t status)
             "the collector of ASTable cannot be started again; this is tried until it can");
 }
 
-void asn_collector_look(const server_rec *s)
+void asn_collector_look(server_rec *s)
 {
     if (running && running->started && !running->process.pid && spawn(running, s) == APR_SUCCESS)
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, "the collector of ASTable is started again");
@@ -81,13 +102,19 @@ static apr_status_t stop(void *data)
 
     if (running == c)
         running = NULL;
-    munmap(c->figures, sizeof *c->figures);
+    munmap(c->counts, sizeof *c->counts);
     if (getpid() != c->supervisor || !c->process.pid)
         return APR_SUCCESS;
     apr_proc_other_child_unregister(c);
     kill(c->process.pid, SIGTERM);
-    close(c->control[0]);
+    close_control(c, 0);
     return APR_SUCCESS;
+}
+
+void asn_collector_leave(void)
+{
+    if (running && running->supervisor != getpid())
+        close_control(running, 0);
 }
 
 /* ---- one for a configuration ---- */
@@ -136,20 +163,29 @@ static apr_status_t make(const apr_array_header_t *sources, apr_size_t table_byt
     apr_pool_create(&p, process_pool);
     apr_pool_tag(p, "asn_collector");
     c = apr_pcalloc(p, sizeof *c);
-    *c = (asn_collector){
-        .pool = p, .signature = apr_pstrdup(p, signature), .sources = copy_sources(sources, p)};
+    *c = (asn_collector){.pool = p,
+                         .signature = apr_pstrdup(p, signature),
+                         .sources = copy_sources(sources, p),
+                         .control = {-1, -1}};
     for (int i = 0; i < 2; i++)
         if ((rv = brg_asn_table_create(&c->tables[i], table_bytes, p))) {
             apr_pool_destroy(p);
             return rv;
         }
-    shared =
-        mmap(NULL, sizeof *c->figures, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED) {
+    if ((rv = brg_one_writer_create(&c->figures_memory, "brigade-asn-figures", sizeof *c->figures,
+                                    p))) {
         apr_pool_destroy(p);
-        return errno;
+        return rv;
     }
-    c->figures = shared;
+    shared =
+        mmap(NULL, sizeof *c->counts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        rv = errno;
+        apr_pool_destroy(p);
+        return rv;
+    }
+    c->figures = brg_one_writer_read(c->figures_memory);
+    c->counts = shared;
     apr_pool_pre_cleanup_register(p, c, stop);
     running = c;
     return APR_SUCCESS;
@@ -161,7 +197,9 @@ apr_status_t asn_collector_of(const apr_array_header_t *sources, apr_size_t tabl
     const char *signature = signature_of(sources, table_bytes, s, sources->pool);
     apr_status_t rv = APR_SUCCESS;
 
-    if (running && (!sources->nelts || strcmp(running->signature, signature) != 0))
+    /* A start leaves the terminal by a fork: then what the first reading made is not this process's to write. */
+    if (running && (!sources->nelts || strcmp(running->signature, signature) != 0 ||
+                    !brg_one_writer_is_own(running->figures_memory)))
         apr_pool_destroy(running->pool);
     if (!running && sources->nelts)
         rv = make(sources, table_bytes, signature, s->process->pool);
@@ -178,7 +216,7 @@ static void wait_for_files(const asn_collector *c)
                      "files of ASTable are not read after %d seconds", ASN_START_SECONDS);
 }
 
-apr_status_t asn_collector_start(asn_collector *c, const server_rec *s)
+apr_status_t asn_collector_start(asn_collector *c, server_rec *s)
 {
     const int log = brg_error_log_descriptor(s);
     apr_status_t rv;

@@ -7,6 +7,8 @@
  * The collector: a process of the supervisor that owns all sources and is the only one that writes the table. It goes
  * on over reloads that leave sources, ASTableSize, User, Group and the name of ErrorLog as they are: sessions do not end for a reload.
  */
+#include "brigade/one_writer.h"
+#include "asn_count.h"
 #include "asn_figures.h"
 #include "asn_module.h"
 
@@ -17,12 +19,14 @@ typedef struct asn_collector {
     apr_array_header_t *sources; /**< of asn_source, its own copy */
     brg_asn_table *tables
         [2]; /**< asn_table() is the one that is asked; when a process dies, the next one fills the other */
-    asn_figures *figures; /**< shared */
+    const asn_figures *figures;     /**< as the collector writes them */
+    brg_one_writer *figures_memory; /**< of them */
+    asn_counts *counts;             /**< shared: all processes write */
     pid_t supervisor;
     apr_proc_t process;
     apr_time_t started; /**< brg_monotonic_now() */
     int delay;          /**< seconds to wait before the next one reads */
-    int control[2]; /**< [0] the supervisor's: error logs to write to; its end ends the process */
+    int control[2]; /**< [0] the supervisor's: error logs to write to; its end ends the process; -1: closed */
 } asn_collector;
 
 /* ---- asn_collector.c: the supervisor's thread ---- */
@@ -36,15 +40,18 @@ apr_status_t asn_collector_of(const apr_array_header_t *sources, apr_size_t tabl
 
 /** Start its process if there is none, and wait until each file was read once or could not be, at most ASN_START_SECONDS;
  * one that runs gets the error log of @a s. */
-apr_status_t asn_collector_start(asn_collector *c, const server_rec *s);
+apr_status_t asn_collector_start(asn_collector *c, server_rec *s);
 #define ASN_START_SECONDS 20
 
 /** Now and then: start its process if that failed before. */
-void asn_collector_look(const server_rec *s);
+void asn_collector_look(server_rec *s);
+
+/** In a server process: the way to the collector is the supervisor's alone. */
+void asn_collector_leave(void);
 
 /* ---- asn_collect.c: the process ---- */
 
-void asn_collect(const asn_collector *c, const server_rec *s) __attribute__((noreturn));
+void asn_collect(const asn_collector *c, server_rec *s) __attribute__((noreturn));
 
 /** Hand the descriptor of an error log over, through @a control. */
 void asn_collect_log(int control, int log);

@@ -39,7 +39,9 @@ static void busy_give_back(asn_counts *c)
 /* One who was only slow may write, too: the length stays in bounds. */
 static int busy_length(const asn_counts *c)
 {
-    return c->busy_n < 0 || c->busy_n > ASN_BUSY ? 0 : c->busy_n;
+    const int n = atomic_load_explicit(&c->busy_n, memory_order_relaxed);
+
+    return n < 0 || n > ASN_BUSY ? 0 : n;
 }
 
 static void busy_put(asn_counts *c, uint32_t asn)

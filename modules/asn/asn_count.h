@@ -22,7 +22,7 @@ typedef struct asn_counts {
     _Alignas(128) _Atomic unsigned slots; /**< how many were given to threads */
     _Alignas(128) _Atomic int64_t
         taken; /**< of what follows: since when, microseconds of the monotonic clock; 0: it is free */
-    int busy_n;
+    _Atomic int busy_n;
     brg_status_network_busy busy[ASN_BUSY];
 } asn_counts;
 

@@ -4,12 +4,10 @@
 
 /**
  * @file asn_figures.h
- * What the collector says of its sources, in memory that processes share. The collector alone writes but for counts; each number is
- * true by itself.
+ * What the collector says of its sources, in memory that the collector alone writes; each number is true by itself.
  */
 #include <stdatomic.h>
 #include <stdint.h>
-#include "asn_count.h"
 #include "asn_table.h"
 
 typedef struct asn_source_figures {
@@ -26,7 +24,6 @@ typedef struct asn_figures {
     _Atomic int tried;   /**< sources that were read, or could not be: files alone */
     _Atomic int serving; /**< which of asn_collector.tables is asked */
     asn_source_figures sources[ASN_TABLE_RIBS];
-    asn_counts counts; /**< all processes write */
 } asn_figures;
 
 #endif

@@ -21,7 +21,8 @@ static const void *in_table(const brg_asn_table *t, uint32_t place)
 {
     size_t at = (size_t)place * ASN_UNIT;
 
-    return at >= sizeof *t && at <= t->size - BLOCK_LARGEST ? asn_at(t, place) : NULL;
+    return at >= sizeof *t->shared && at <= t->size - BLOCK_LARGEST ? asn_at(t->shared, place)
+                                                                    : NULL;
 }
 
 int asn_covers(const unsigned char *a, const unsigned char *b, unsigned length)
@@ -135,10 +136,10 @@ static int look(const brg_asn_table *t, brg_asn_family family, const unsigned ch
 {
     walk k = {.table = t, .address = address, .last = family == ASN_IPV4 ? 3 : 15};
     uint32_t best = 0, root;
-    unsigned length = 0, ribs = asn_get(&t->used);
+    unsigned length = 0, ribs = asn_get(&t->shared->used);
 
     for (unsigned i = 0; i < ribs && i < ASN_TABLE_RIBS; i++) {
-        if (!(root = asn_get(&t->ribs[i].root[family])))
+        if (!(root = asn_get(&t->shared->ribs[i].root[family])))
             continue;
         walk_rib(&k, root);
         if (k.attr && (!best || k.length > length)) {
@@ -158,9 +159,9 @@ int brg_asn_lookup(const brg_asn_table *table, brg_asn_family family, const unsi
     int found;
 
     for (int i = 0; i < ATTEMPTS; i++) {
-        begin = asn_get_wide(&table->retired);
+        begin = asn_get_wide(&table->shared->retired);
         found = look(table, family, address, route, detail);
-        if (asn_get_wide(&table->retired) - begin <= ASN_TABLE_KEPT)
+        if (asn_get_wide(&table->shared->retired) - begin <= ASN_TABLE_KEPT)
             return found;
     }
     return 0;
@@ -169,14 +170,14 @@ int brg_asn_lookup(const brg_asn_table *table, brg_asn_family family, const unsi
 int brg_asn_ready(const brg_asn_table *table)
 {
     for (int i = 0; i < ASN_TABLE_RIBS; i++)
-        if (asn_get(&table->ribs[i].ready))
+        if (asn_get(&table->shared->ribs[i].ready))
             return 1;
     return 0;
 }
 
 void brg_asn_rib_read(const brg_asn_table *table, int rib, brg_asn_rib_figures *figures)
 {
-    const asn_rib *r = &table->ribs[rib];
+    const asn_rib *r = &table->shared->ribs[rib];
 
     for (int f = 0; f < 2; f++)
         figures->routes[f] = asn_get(&r->routes[f]);

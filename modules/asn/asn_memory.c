@@ -2,7 +2,6 @@
 /* The memory of a table: blocks by size, and when one that was given up may be used again. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include "apr_general.h"
 #include "brigade/assert.h"
 #include "asn_private.h"
@@ -11,34 +10,28 @@
 #define SPARE (256u << 10)
 #define CHUNK 4096
 
-static apr_status_t table_unmap(void *data)
+apr_status_t brg_asn_table_create(brg_asn_table **table, size_t bytes, apr_pool_t *p)
 {
-    brg_asn_table *t = data;
+    size_t least = sizeof(asn_shared) + 4 * SPARE;
+    brg_asn_table *t = apr_palloc(p, sizeof *t);
+    apr_status_t rv;
 
-    munmap(t, t->size);
+    t->size = bytes > least ? bytes : least;
+    if ((rv = brg_one_writer_create(&t->memory, "brigade-asn", t->size, p)))
+        return rv;
+    t->shared = brg_one_writer_read(t->memory);
+    *table = t;
     return APR_SUCCESS;
 }
 
-apr_status_t brg_asn_table_create(brg_asn_table **table, size_t bytes, apr_pool_t *p)
+void brg_asn_table_hand(const brg_asn_table *table, int on)
 {
-    size_t least = sizeof(brg_asn_table) + 4 * SPARE;
-    void *at;
-
-    if (bytes < least)
-        bytes = least;
-    at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-              0);
-    if (at == MAP_FAILED)
-        return errno;
-    *table = at;
-    (*table)->size = bytes;
-    apr_pool_cleanup_register(p, at, table_unmap, apr_pool_cleanup_null);
-    return APR_SUCCESS;
+    brg_one_writer_hand(table->memory, on);
 }
 
 size_t brg_asn_table_bytes(const brg_asn_table *table)
 {
-    return (size_t)asn_get_wide(&table->bytes);
+    return (size_t)asn_get_wide(&table->shared->bytes);
 }
 
 void asn_account(brg_asn_writer *w)
@@ -77,7 +70,7 @@ static size_t fresh(brg_asn_writer *w, size_t bytes, int spare)
 {
     size_t at = (w->next + NODE_STEP - 1) / NODE_STEP * NODE_STEP;
 
-    if (at + bytes + BLOCK_LARGEST + (spare ? 0 : SPARE) > w->table->size)
+    if (at + bytes + BLOCK_LARGEST + (spare ? 0 : SPARE) > w->size)
         return 0;
     w->next = at + bytes;
     asn_account(w);
@@ -120,16 +113,17 @@ void asn_retire(brg_asn_writer *w, int kind, uint32_t at, size_t bytes)
 {
     asn_retired *r = &w->kept[w->retired % ASN_TABLE_KEPT];
 
-    BRG_ASSERT(at && (size_t)at * ASN_UNIT + bytes <= w->table->size);
+    BRG_ASSERT(at && (size_t)at * ASN_UNIT + bytes <= w->size);
     asn_put_wide(&w->table->retired, ++w->retired);
     if (r->at)
         push(w, r->kind, r->class, r->at);
     *r = (asn_retired){at, (uint16_t)class_of(kind, bytes), (uint16_t)kind};
 }
 
-brg_asn_writer *brg_asn_writer_begin(brg_asn_table *table)
+brg_asn_writer *brg_asn_writer_begin(brg_asn_table *of)
 {
     brg_asn_writer *w = calloc(1, sizeof *w);
+    asn_shared *table = brg_one_writer_write(of->memory);
 
     if (!w)
         return NULL;
@@ -138,6 +132,7 @@ brg_asn_writer *brg_asn_writer_begin(brg_asn_table *table)
         return NULL;
     }
     w->table = table;
+    w->size = of->size;
     asn_put(&table->used, 0);
     for (int i = 0; i < ASN_TABLE_RIBS; i++) {
         asn_put(&table->ribs[i].ready, 0);

@@ -12,6 +12,7 @@
  */
 #include <stdatomic.h>
 #include "apr_siphash.h"
+#include "brigade/one_writer.h"
 #include "asn_table.h"
 
 #define ASN_UNIT 8
@@ -63,12 +64,19 @@ typedef struct asn_rib {
     asn_word ready;
 } asn_rib;
 
-struct brg_asn_table {
-    size_t size;
+/** What is shared, at the table's begin. */
+typedef struct asn_shared {
     asn_wide retired; /* blocks given up so far */
     asn_wide bytes;   /* taken, for figures */
     asn_word used;    /* ribs behind these never had a route */
     asn_rib ribs[ASN_TABLE_RIBS];
+} asn_shared;
+
+/** Of each process its own. The size is in no memory that others could write. */
+struct brg_asn_table {
+    const asn_shared *shared;
+    size_t size;
+    brg_one_writer *memory;
 };
 
 /** A node taken apart, to be changed. */
@@ -89,7 +97,8 @@ typedef struct asn_view {
 } asn_view;
 
 struct brg_asn_writer {
-    brg_asn_table *table;
+    asn_shared *table;
+    size_t size;
     size_t next;             /* bytes that no block was made of yet begin here */
     size_t chunk, chunk_end; /* of these, for data */
     uint32_t free[BLOCK_KINDS][BLOCK_CLASSES];
@@ -101,7 +110,7 @@ struct brg_asn_writer {
     asn_view *fresh[ASN_TABLE_RIBS]; /* between begin and commit */
 };
 
-static inline void *asn_at(const brg_asn_table *t, uint32_t at)
+static inline void *asn_at(const asn_shared *t, uint32_t at)
 {
     return (char *)(uintptr_t)t + (size_t)at * ASN_UNIT;
 }

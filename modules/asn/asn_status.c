@@ -8,7 +8,9 @@
 static void source_session(const asn_source_figures *f, const bgp_conf *bgp, apr_pool_t *p,
                            brg_status_network_source *out)
 {
-    const int state = atomic_load(&f->state);
+    const int said = atomic_load(&f->state);
+    const bgp_state state =
+        said >= BGP_IDLE && said <= BGP_ESTABLISHED ? (bgp_state)said : BGP_IDLE;
 
     out->name = apr_pstrcat(p, "bgp ", bgp->name, NULL);
     out->state = bgp_state_names[state];
@@ -59,8 +61,7 @@ static apr_size_t table_bytes(void)
 
 static int lookups(uint64_t *n, brg_status_network_busy busy[BRG_STATUS_NETWORKS_BUSY])
 {
-    asn_counts *counts =
-        asn_served && asn_served->collector ? &asn_served->collector->figures->counts : NULL;
+    asn_counts *counts = asn_served && asn_served->collector ? asn_served->collector->counts : NULL;
 
     *n = counts ? asn_count_lookups(counts) : 0;
     return counts ? asn_count_busy(counts, busy) : 0;

@@ -85,9 +85,12 @@ typedef struct brg_asn_rib_figures {
 
 /**
  * Map a table of at most @a bytes: pages that are not used cost nothing. Call it in the process that starts the
- * others; they inherit it. Unmapped when @a p is destroyed.
+ * others; they inherit a view of it that cannot be written (brigade/one_writer.h). Unmapped when @a p is destroyed.
  */
 apr_status_t brg_asn_table_create(brg_asn_table **table, size_t bytes, apr_pool_t *p);
+
+/** Processes that are forked from now on can write it, too (@a on = 1), or cannot (0, as in the beginning). */
+void brg_asn_table_hand(const brg_asn_table *table, int on);
 
 /* ---- readers: any thread of any process; never blocks ---- */
 

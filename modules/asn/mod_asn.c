@@ -240,6 +240,11 @@ static int asn_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptem
     return OK;
 }
 
+static void asn_child_init(apr_pool_t *p, server_rec *s)
+{
+    asn_collector_leave();
+}
+
 static int asn_monitor(apr_pool_t *p, server_rec *s)
 {
     asn_collector_look(s);
@@ -267,6 +272,7 @@ static void asn_register_hooks(apr_pool_t *p)
     ap_hook_pre_config(asn_pre_config, after, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(asn_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_pre_mpm(asn_pre_mpm, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_child_init(asn_child_init, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_monitor(asn_monitor, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_expr_lookup(asn_lookup_variable, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_fixups(asn_fixups, NULL, NULL, APR_HOOK_FIRST);

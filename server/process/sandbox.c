@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox.h"
 #include "brigade/assert.h"
+#include "brigade/sandbox.h"
 
 #include "http_core.h"
 #include "http_log.h"
@@ -116,20 +117,57 @@ int sandbox_open(server_rec *s)
     sandbox_drop_bounding();
     if (!sandbox_landlock())
         return -1;
-    fd = sandbox_rules(&sandbox);
+    fd = sandbox_rules(sandbox.paths, 0);
     return fd < 0 ? sandbox_failed(s, "the rules cannot be made") : fd;
+}
+
+static int sandbox_close_in(server_rec *s, int fd, sandbox_limits limits)
+{
+    const char *failed = sandbox_lock(fd, limits);
+
+    if (fd >= 0)
+        close(fd);
+    return failed ? sandbox_failed(s, failed) : 0;
 }
 
 int sandbox_enter(server_rec *s, int fd)
 {
-    const char *failed;
-
     if (sandbox.mode == SANDBOX_OFF)
         return 0;
-    failed = sandbox_lock(fd, (sandbox_limits){.exec = sandbox.exec});
-    if (fd >= 0)
-        close(fd);
-    return failed ? sandbox_failed(s, failed) : 0;
+    return sandbox_close_in(s, fd, (sandbox_limits){.exec = sandbox.exec});
+}
+
+/* ---- a process of a module ---- */
+
+/* What the C library opens by itself. */
+static const char *const own_always[] = {"/dev/urandom", "/etc/localtime", "/usr/share/zoneinfo",
+                                         NULL};
+
+static void own_paths(apr_array_header_t *paths, const char *const *read)
+{
+    for (; *read; read++)
+        APR_ARRAY_PUSH(paths, sandbox_path) =
+            (sandbox_path){.path = *read, .access = SANDBOX_READ, .why = ""};
+}
+
+BRG_DECLARE(apr_status_t) brg_sandbox_enter(server_rec *s, const brg_sandbox_needs *needs)
+{
+    apr_array_header_t *paths = apr_array_make(s->process->pool, 8, sizeof(sandbox_path));
+    int fd = -1;
+
+    if (sandbox.mode == SANDBOX_OFF)
+        return APR_SUCCESS;
+    own_paths(paths, own_always);
+    own_paths(paths, needs->read);
+    if (sandbox_landlock() && (fd = sandbox_rules(paths, needs->listens)) < 0) {
+        apr_status_t rv = errno;
+
+        sandbox_failed(s, "the rules cannot be made");
+        return rv;
+    }
+    return sandbox_close_in(s, fd, (sandbox_limits){.listens = needs->listens, .own_sockets = 1})
+               ? APR_EGENERAL
+               : APR_SUCCESS;
 }
 
 /* ---- -D DUMP_SANDBOX ---- */
@@ -166,8 +204,9 @@ void sandbox_dump(apr_pool_t *p, server_rec *s)
         dump_path(&APR_ARRAY_IDX(sandbox.paths, i, sandbox_path));
     printf("Programs: %s\n", sandbox.exec ? "those with exec above" : "none");
     printf("System calls: %s\n",
-           sandbox_has_filter() ? "no ptrace, mount, namespaces, raw sockets, ports, kernel interfaces"
-                                : "not filtered on this kind of processor");
+           sandbox_has_filter()
+               ? "no ptrace, mount, namespaces, raw sockets, ports, kernel interfaces"
+               : "not filtered on this kind of processor");
     if (sandbox.notes->nelts)
         printf("What will not work:\n");
     for (int i = 0; i < sandbox.notes->nelts; i++)

@@ -72,8 +72,9 @@ void sandbox_find_paths(sandbox_conf *conf, apr_pool_t *p, server_rec *s);
 /** The kernel's version of Landlock; 0: it has none. */
 int sandbox_landlock(void);
 
-/** A set of rules; paths that are not there are left out. @return a descriptor, or -1 with errno */
-int sandbox_rules(const sandbox_conf *conf);
+/** A set of rules for these sandbox_paths; ones that are not there are left out. @param listens  1: ports may be opened
+ * @return a descriptor, or -1 with errno */
+int sandbox_rules(const apr_array_header_t *paths, int listens);
 
 /** What of capabilities could come back by exec. Before the process gives its rights up. */
 void sandbox_drop_bounding(void);
@@ -82,6 +83,7 @@ void sandbox_drop_bounding(void);
 typedef struct sandbox_limits {
     int exec;         /**< it may start programs */
     int listens;      /**< it may open ports, as far as the rules let it */
+    int own_sockets;  /**< it shares no listening socket with others: it may set all options */
     int signals_held; /**< sandbox_lock()'s: the rules keep signals from processes outside */
 } sandbox_limits;
 

@@ -145,7 +145,10 @@ static const filter_values filter_refused_values[] = {
     FILTER_IF(SYS_ioctl, 1, 0x5412 /* TIOCSTI: what is put into a terminal's input runs there */),
     FILTER_IF(SYS_ioctl, 1, 0x541c /* TIOCLINUX */),
     FILTER_IF(SYS_prctl, 0, 62 /* PR_SCHED_CORE */),
-    /* A listening socket would keep them for the processes to come, and drop what clients send. */
+};
+
+/* A listening socket would keep them for the processes to come, and drop what clients send. */
+static const filter_values filter_refused_options[] = {
     FILTER_OPTION(SOL_SOCKET, SO_ATTACH_FILTER),
     FILTER_OPTION(SOL_SOCKET, SO_LOCK_FILTER),
     FILTER_OPTION(SOL_SOCKET, SO_ATTACH_BPF),
@@ -331,6 +334,9 @@ static void filter_make(filter *f, const sandbox_limits *limits)
         filter_fail(f, SYS_listen, EPERM);
     for (size_t i = 0; i < sizeof filter_refused_values / sizeof *filter_refused_values; i++)
         filter_refuse_values(f, filter_refused_values + i);
+    for (size_t i = 0; i < sizeof filter_refused_options / sizeof *filter_refused_options; i++)
+        if (!limits->own_sockets)
+            filter_refuse_values(f, filter_refused_options + i);
     for (size_t i = 0; i < sizeof filter_for_itself / sizeof *filter_for_itself; i++)
         filter_one_of(f, filter_for_itself[i], 0, 0, self);
     filter_priority(f, SYS_setpriority, 0 /* PRIO_PROCESS */, self);

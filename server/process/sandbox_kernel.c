@@ -105,14 +105,14 @@ static int rules_add(int rules, const sandbox_path *path, uint64_t known)
 }
 
 /* No port can be opened but one that the system chooses, as ProxySourceAddress and FTP need. */
-static int rules_ports(int rules, int version)
+static int rules_ports(int rules, int version, int listens)
 {
     ll_port any = {.access = LL_BIND_TCP, .port = 0};
 
-    return version < 4 ? 0 : (int)syscall(LL_ADD, rules, LL_PORT, &any, 0);
+    return version < 4 || listens ? 0 : (int)syscall(LL_ADD, rules, LL_PORT, &any, 0);
 }
 
-int sandbox_rules(const sandbox_conf *conf)
+int sandbox_rules(const apr_array_header_t *paths, int listens)
 {
     int version = sandbox_landlock(), rules, rc, error;
     ll_ruleset set = {0};
@@ -125,13 +125,13 @@ int sandbox_rules(const sandbox_conf *conf)
         return -1;
     }
     set.fs = rules_known(version);
-    set.net = version >= 4 ? LL_BIND_TCP : 0;
+    set.net = version >= 4 && !listens ? LL_BIND_TCP : 0;
     set.scoped = version >= LL_SCOPES ? LL_SIGNAL | LL_ABSTRACT : 0;
     if ((rules = (int)syscall(LL_CREATE, &set, size, 0)) < 0)
         return -1;
-    rc = rules_ports(rules, version);
-    for (int i = 0; !rc && i < conf->paths->nelts; i++)
-        rc = rules_add(rules, &APR_ARRAY_IDX(conf->paths, i, sandbox_path), set.fs);
+    rc = rules_ports(rules, version, listens);
+    for (int i = 0; !rc && i < paths->nelts; i++)
+        rc = rules_add(rules, &APR_ARRAY_IDX(paths, i, sandbox_path), set.fs);
     if (!rc)
         return rules;
     error = errno;

@@ -180,7 +180,7 @@ static void test_as_a_naive_table(void **state)
     for (int i = 0; i < NAIVE; i++)
         if (routes[i].origin)
             assert_int_equal(brg_asn_withdraw(w, 0, &routes[i].prefix), APR_SUCCESS);
-    assert_int_equal(asn_get(&t->ribs[0].root[0]) | asn_get(&t->ribs[0].root[1]), 0);
+    assert_int_equal(asn_get(&t->shared->ribs[0].root[0]) | asn_get(&t->shared->ribs[0].root[1]), 0);
     assert_int_equal(w->interned_count, 0);
     free(routes);
     brg_asn_writer_end(w);
