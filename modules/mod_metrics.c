@@ -39,7 +39,8 @@ const char *metrics_tls(int protocol)
 
 const char *metrics_host(apr_pool_t *p, int n)
 {
-    char *name = apr_pstrdup(p, n ? brg_figure_host(n) : "other");
+    const char *host = n ? brg_figure_host(n) : "other";
+    char *name = host ? apr_pstrndup(p, host, BRG_FIGURE_HOST - 1) : NULL;
 
     for (char *c = name; c && *c; c++)
         if (*c <= ' ' || *c >= 0x7f || *c == '"' || *c == '\\')

@@ -248,7 +248,8 @@ BRG_DECLARE(int) brg_figures_slowest(brg_target out[BRG_TARGETS]);
 /** The busiest targets, in no order. @return how many */
 BRG_DECLARE(int) brg_figures_busiest(brg_target out[BRG_TARGETS]);
 
-/** "name:port" of a virtual host that is told apart; NULL: there is none with this number.
+/** "name:port" of a virtual host that is told apart; NULL: there is none with this number. It lies in memory that
+ * server processes share: copy it, BRG_FIGURE_HOST - 1 bytes at most.
  * @param n  1 or more */
 BRG_DECLARE(const char *) brg_figure_host(int n);
 

@@ -27,7 +27,7 @@ static int busy_take(asn_counts *c)
 {
     int64_t now = now_us(), since = atomic_load(&c->taken);
 
-    return (!since || now - since > STALE_US) &&
+    return (!since || now - since > STALE_US || since - now > STALE_US) &&
            atomic_compare_exchange_strong(&c->taken, &since, now);
 }
 

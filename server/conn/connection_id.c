@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connection ids: unique among all connections of all processes that a scoreboard knows. */
 #include "connection.h"
-#include "scoreboard.h"
+#include "scores.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
 #include <stdatomic.h>
@@ -11,12 +11,10 @@ static long connection_slots = 1, connection_threads = 1; /* limits of the score
 
 void connection_child_init(int slot)
 {
-    const global_score *limits = ap_get_scoreboard_global();
-
     BRG_ASSERT(slot >= 0);
     connection_slot = slot;
-    connection_slots = limits ? limits->server_limit : slot + 1;
-    connection_threads = limits ? limits->thread_limit : 1;
+    connection_slots = scoreboard_processes() > slot ? scoreboard_processes() : slot + 1;
+    connection_threads = scoreboard_threads() ? scoreboard_threads() : 1;
 }
 
 int connection_child_slot(void)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The key of %{salt}a: one for all processes, kept over reloads and upgrades, and on no disk. */
+/* The key of %{salt}a: one for all processes, kept over reloads and upgrades, and on no disk. What is shared with the next program
+ * is mapped for the copy alone: no server process can change it. */
 #include "httpd.h"
 #include "http_log.h"
 #include "scoreboard.h"
-#include "brigade/assert.h"
 #include "brigade/client_mask.h"
 #include "core_private.h"
 #include "kept_memory.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 
 APLOG_USE_MODULE(core);
@@ -20,21 +21,23 @@ typedef struct client_salt {
 
 static int salt_begin(apr_pool_t *p, ap_scoreboard_e type)
 {
-    static client_salt *salt;
+    static client_salt own;
+    client_salt *kept;
 
-    if (salt)
+    if (own.made)
         return OK;
-    salt = kept_memory_map("client-salt-1", sizeof *salt);
-    if (salt && !salt->made) /* else of the program that this one replaced */
-        salt->made = getrandom(salt->key, sizeof salt->key, 0) == sizeof salt->key;
-    if (!salt || !salt->made) {
+    kept = kept_memory_map("client-salt-1", sizeof *kept);
+    if (kept && !kept->made) /* else of the program that this one replaced */
+        kept->made = getrandom(kept->key, sizeof kept->key, 0) == sizeof kept->key;
+    if (kept) {
+        own = *kept;
+        munmap(kept, sizeof *kept);
+    }
+    if (own.made)
+        brg_client_salt_set(own.key);
+    else
         ap_log_error(APLOG_MARK, APLOG_WARNING, errno, NULL,
                      "no key for %%{salt}a: it is - in logs");
-        salt = NULL;
-        return OK;
-    }
-    BRG_ASSERT(salt->made == 1);
-    brg_client_salt_set(salt->key);
     return OK;
 }
 

@@ -2,6 +2,7 @@
 /* Opening the error logs: files, programs, services; and standard error, which becomes the main one
  * of them. */
 #include "log_private.h"
+#include "log_watch.h"
 #include "brigade/assert.h"
 #include "brigade/log_files.h"
 
@@ -278,6 +279,8 @@ int ap_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_
 void ap_logs_child_init(apr_pool_t *p, server_rec *s)
 {
     log_is_open = 1;
+    log_watch_leave();
+    pipe_leave();
 }
 
 /* ---- what is said at the start ---- */

@@ -43,7 +43,11 @@ struct piped_log {
     apr_proc_t *process, room; /* process: NULL, or room */
     apr_time_t started;        /* clock_monotonic() */
     piped_log *waiting;        /* the next one that waits */
+    piped_log *next;           /* of all that are open */
+    pid_t owner;
 };
+
+static piped_log *pipe_first;
 
 /* Whose program died and could not be started again: no process or no memory was to be had, or its file was being replaced. */
 static piped_log *pipe_first_waiting;
@@ -170,6 +174,16 @@ static void pipe_maintain(int reason, void *data, apr_wait_t status)
     }
 }
 
+static void pipe_forget(const piped_log *pl)
+{
+    piped_log **at = &pipe_first;
+
+    while (*at && *at != pl)
+        at = &(*at)->next;
+    if (*at)
+        *at = pl->next;
+}
+
 static apr_status_t pipe_cleanup(void *data)
 {
     piped_log *pl = data;
@@ -179,9 +193,17 @@ static apr_status_t pipe_cleanup(void *data)
         apr_proc_other_child_unregister(pl);
     pl->process = NULL;
     pipe_wait_no_longer(pl);
+    pipe_forget(pl);
     apr_file_close(pl->read_fd);
     apr_file_close(pl->write_fd);
     return APR_SUCCESS;
+}
+
+void pipe_leave(void)
+{
+    for (piped_log *pl = pipe_first; pl; pl = pl->next)
+        if (pl->owner != getpid())
+            apr_file_close(pl->read_fd);
 }
 
 static apr_status_t pipe_cleanup_for_exec(void *data)
@@ -216,6 +238,9 @@ ap_open_piped_log_ex(apr_pool_t *p, const char *program, apr_cmdtype_e cmdtype)
         return pipe_not_opened(pl, rv);
     apr_file_inherit_unset(pl->read_fd);
     apr_file_inherit_unset(pl->write_fd);
+    pl->owner = getpid();
+    pl->next = pipe_first;
+    pipe_first = pl;
     apr_pool_cleanup_register(p, pl, pipe_cleanup, pipe_cleanup_for_exec);
     if ((rv = pipe_spawn(pl)) != APR_SUCCESS) {
         apr_pool_cleanup_run(p, pl, pipe_cleanup);

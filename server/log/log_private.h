@@ -59,6 +59,9 @@ int log_format_line(const apr_array_header_t *format, const ap_errorlog_info *in
 /** monitor hook (log_pipe.c): programs behind logs that could not be started again are tried once more. Supervisor only. */
 int pipe_monitor(apr_pool_t *p, server_rec *s);
 
+/** In a server process: what others write to programs behind logs is not to be read there. */
+void pipe_leave(void);
+
 /** @name Lines of JSON (log_json.c) */
 /** @{ */
 /** The format "json" or "ecs"; NULL: no such name. */

@@ -24,6 +24,8 @@
 
 APLOG_USE_MODULE(core);
 
+#define WATCH_READS 16
+
 typedef struct watched_log {
     struct watched_log *next;
     const char *path;
@@ -83,6 +85,14 @@ void log_watch_adopt(void)
     watch_owner = getpid();
 }
 
+void log_watch_leave(void)
+{
+    if (watch_owner == getpid() || watch_fd < 0)
+        return;
+    close(watch_fd);
+    watch_fd = -1;
+}
+
 int log_watch_fd(void)
 {
     return watch_owner == getpid() && watch_files ? watch_fd : -1;
@@ -93,7 +103,8 @@ void log_watch_drain(void)
     char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
 
     BRG_ASSERT(watch_fd >= 0);
-    while (read(watch_fd, events, sizeof events) > 0)
+    /* Who may write a log can make events of it without end. */
+    for (int i = 0; i < WATCH_READS && read(watch_fd, events, sizeof events) > 0; i++)
         continue;
 }
 

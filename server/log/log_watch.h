@@ -10,6 +10,9 @@
 /** The calling process looks after the files from now on; those that it forks do not. */
 void log_watch_adopt(void);
 
+/** In a server process: the descriptor is the supervisor's. */
+void log_watch_leave(void);
+
 /** A descriptor that is readable after something happened to a log file; -1: none is watched. */
 int log_watch_fd(void);
 

@@ -294,6 +294,11 @@ AP_DECLARE(int) ap_setup_listeners(server_rec *s)
     return n;
 }
 
+void listen_restore(void)
+{
+    listen_socket_restore(&listen_conf);
+}
+
 /* ---- for modules that know Apache's process models ---- */
 
 AP_DECLARE(apr_status_t)

@@ -28,6 +28,13 @@ void listen_set_shares(int processes, int loops);
  */
 brg_listener ***listen_for_process(apr_pool_t *p, int process, int keep_all);
 
+/**
+ * All processes that have a listening socket share it, so one that was taken over can end it for all later ones
+ * (shutdown(2)). The supervisor looks before it starts a process, and now and then: such a socket listens again, or another
+ * one takes its place.
+ */
+void listen_restore(void);
+
 /** Number of sockets that are open, of all addresses. */
 int listen_sockets(void);
 
@@ -42,6 +49,9 @@ typedef struct listen_options {
 /** Open sockets for @a rec until there are @a n. Logs why it cannot. */
 apr_status_t listen_socket_ensure(ap_listen_rec *rec, int n, int v6only, int defer,
                                   const listen_options *options);
+
+/** Make sockets that a server process ended, or changed, listen again. Logs what it had to do. */
+void listen_socket_restore(const listen_options *options);
 
 /** Before and after a round of ensure: what no rec asked for in between is closed. */
 void listen_socket_mark(void);

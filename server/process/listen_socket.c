@@ -36,6 +36,7 @@ typedef struct listen_address {
     ap_listen_rec *rec; /* of the running configuration; NULL: not asked for */
     int *fds, n;
     int given; /* of the service manager: fds are copies of it; -1: they are the server's own */
+    int v6only, defer; /* of the running configuration */
 } listen_address;
 
 static listen_address *listen_first;
@@ -132,28 +133,97 @@ static apr_status_t listen_add_copy(listen_address *a, int defer, const listen_o
     return APR_SUCCESS;
 }
 
-static apr_status_t listen_add(listen_address *a, int v6only, int defer,
-                               const listen_options *options)
+/* @return a descriptor; -1: logged, errno is set */
+static int listen_make_socket(const listen_address *a, const listen_options *options)
 {
     int family = a->addr.ss_family, error;
     const char *what = "make a socket for";
     int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
     BRG_ASSERT(a->rec != NULL && a->n >= 0);
-    if (fd >= 0 && listen_set_options(fd, family, v6only, options) == 0) {
+    if (fd >= 0 && listen_set_options(fd, family, a->v6only, options) == 0) {
         what = "bind to";
         if (listen_bind(fd, a) == 0) {
             what = "listen on";
-            if (listen_start(fd, defer, options) == 0) {
-                listen_keep(a, fd);
-                return APR_SUCCESS;
-            }
+            if (listen_start(fd, a->defer, options) == 0)
+                return fd;
         }
     }
     error = errno;
     if (fd >= 0)
         close(fd);
-    return listen_log(a, what, error);
+    listen_log(a, what, error);
+    errno = error;
+    return -1;
+}
+
+static apr_status_t listen_add(listen_address *a, const listen_options *options)
+{
+    int fd = listen_make_socket(a, options);
+
+    if (fd < 0)
+        return errno;
+    listen_keep(a, fd);
+    return APR_SUCCESS;
+}
+
+/* ---- sockets that server processes changed ---- */
+
+static int listen_is_accepting(int fd)
+{
+    int value = 0;
+    socklen_t len = sizeof value;
+
+    return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &value, &len) && value;
+}
+
+static int listen_is_at_its_address(const listen_address *a, int fd)
+{
+    struct sockaddr_storage addr = {0};
+    socklen_t len = sizeof addr;
+
+    /* Behind family and port other members are as zero in one as in the other. */
+    return !getsockname(fd, (struct sockaddr *)&addr, &len) && len == a->addr_len &&
+           !memcmp(&addr, &a->addr, len);
+}
+
+/* @return 0: it does not listen, and cannot be made to */
+static int listen_revive(const listen_address *a, int fd, const listen_options *options)
+{
+    int fresh;
+
+    if ((a->given >= 0 || listen_is_at_its_address(a, fd)) &&
+        listen_start(fd, a->defer, options) == 0)
+        return 1;
+    if (a->given >= 0 || (fresh = listen_make_socket(a, options)) < 0)
+        return 0;
+    if (dup3(fresh, fd, O_CLOEXEC) < 0) {
+        close(fresh);
+        return 0;
+    }
+    close(fresh);
+    return 1;
+}
+
+static void listen_look_at(const listen_address *a, int fd, const listen_options *options)
+{
+    int flags = fcntl(fd, F_GETFL), level;
+
+    if (flags >= 0 && !(flags & O_NONBLOCK)) /* or the next process waits in accept() */
+        fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+    if (listen_is_accepting(fd))
+        return;
+    level = listen_revive(a, fd, options) ? APLOG_ERR : APLOG_ALERT;
+    ap_log_perror(APLOG_MARK, level, 0, ap_pglobal,
+                  "a server process ended a listening socket of %pI: %s", a->rec->bind_addr,
+                  level == APLOG_ERR ? "it listens again" : "it cannot be opened again");
+}
+
+void listen_socket_restore(const listen_options *options)
+{
+    for (const listen_address *a = listen_first; a; a = a->next)
+        for (int i = 0; a->rec && i < a->n; i++)
+            listen_look_at(a, a->fds[i], options);
 }
 
 /* ---- one address ---- */
@@ -218,11 +288,12 @@ apr_status_t listen_socket_ensure(ap_listen_rec *rec, int n, int v6only, int def
     if (!a)
         a = listen_make(rec);
     a->rec = rec;
+    a->v6only = v6only;
+    a->defer = defer;
     for (int i = 0; i < was; i++)
         listen_start(a->fds[i], defer, options);
     while (rv == APR_SUCCESS && a->n < n)
-        rv = a->given >= 0 ? listen_add_copy(a, defer, options)
-                           : listen_add(a, v6only, defer, options);
+        rv = a->given >= 0 ? listen_add_copy(a, defer, options) : listen_add(a, options);
     if (rv != APR_SUCCESS && a->n == 0) {
         listen_forget(a);
         return rv;

@@ -4,7 +4,7 @@
  * processes, and the end of them all. The server processes themselves are the supervisor's
  * (supervisor_children.c).
  */
-#include "mpm_private.h"
+#include "supervisor_private.h"
 
 #include "http_core.h"
 #include "http_log.h"
@@ -154,15 +154,14 @@ static int mpm_reap(pid_t pid, ap_reclaim_callback_fn_t *callback, int slot, ap_
 /* Reap what has ended; send sig (unless 0) to the rest. Returns how many are left. */
 static int mpm_sweep(int sig, ap_reclaim_callback_fn_t *callback)
 {
-    scoreboard *board = ap_scoreboard_image;
     int left = 0;
 
-    for (int i = 0; board && i < board->global->server_limit; i++) {
-        pid_t pid = board->parent[i].pid;
-        if (!pid || mpm_reap(pid, callback, i, board->parent[i].generation))
+    /* By the supervisor's own table: server processes can write the numbers in the scoreboard. */
+    for (const sup_process *c = sup_processes; c; c = c->next) {
+        if (mpm_reap(c->pid, callback, c->slot, c->generation))
             continue;
         if (sig)
-            ap_mpm_safe_kill(pid, sig);
+            ap_mpm_safe_kill(c->pid, sig);
         left++;
     }
     for (extra_process *e = extra_first, *next; e; e = next) {

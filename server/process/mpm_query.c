@@ -3,6 +3,7 @@
 #include "mpm_private.h"
 #include "brigade/assert.h"
 #include "memory_limit.h"
+#include "scores.h"
 
 #include "ap_mpm.h"
 #include "http_config.h"
@@ -75,7 +76,7 @@ static int mpm_is_unknown(int query_code)
 
 int mpm_query_hook(int query_code, int *result, apr_status_t *rv)
 {
-    int one = ap_get_scoreboard_global() ? ap_get_scoreboard_global()->thread_limit : mpm_threads();
+    int one = scoreboard_threads() ? scoreboard_threads() : mpm_threads();
 
     *rv = mpm_is_unknown(query_code) ? APR_ENOTIMPL : APR_SUCCESS;
     if (*rv != APR_SUCCESS)
@@ -95,8 +96,7 @@ int mpm_query_hook(int query_code, int *result, apr_status_t *rv)
         *result = AP_MPMQ_DYNAMIC;
         break;
     case AP_MPMQ_HARD_LIMIT_DAEMONS:
-        *result = ap_get_scoreboard_global() ? ap_get_scoreboard_global()->server_limit
-                                             : mpm_settings.processes;
+        *result = scoreboard_processes() ? scoreboard_processes() : mpm_settings.processes;
         break;
     case AP_MPMQ_HARD_LIMIT_THREADS:
         *result = mpm_settings.prefork ? 1 : one;

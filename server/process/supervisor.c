@@ -219,6 +219,7 @@ static void sup_monitor(apr_pool_t *pconf, server_rec *s)
     if (now < sup.monitor)
         return;
     sup.monitor = now + SUP_MONITOR_US;
+    listen_restore();
     ap_run_monitor(pconf, s);
 }
 

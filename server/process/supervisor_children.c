@@ -10,6 +10,7 @@
  * killed is no reason to wait, however young it was: others want to be served.
  */
 #include "supervisor_private.h"
+#include "listen_private.h"
 #include "brigade/loop.h"
 #include "scores.h"
 
@@ -31,6 +32,7 @@ MPM_USE_LOG_MODULE;
 #define CHILD_SOON_US APR_USEC_PER_SEC /* died soon: within this time of its start */
 #define CHILD_DELAY_MIN_US (100 * 1000)
 #define CHILD_RETRY_US (5 * APR_USEC_PER_SEC) /* when no process could be made */
+#define CHILD_SAYS_MOST 32                    /* bytes in its life; it has two to say */
 #define CHILD_EARLY_DEATHS 5                  /* of a first generation that never served */
 #define CHILD_DELAY_MAX_US (30 * APR_USEC_PER_SEC)
 
@@ -138,8 +140,7 @@ apr_time_t sup_children_due(void)
 /* The lowest slot of the scoreboard that is free, or -1. */
 static int child_free_slot(void)
 {
-    global_score *global = ap_get_scoreboard_global();
-    int most = global ? global->server_limit : 0, slot = sup_slots.lowest;
+    int most = scoreboard_processes(), slot = sup_slots.lowest;
 
     BRG_ASSERT(slot >= 0 && slot <= sup_slots.n);
     while (slot < sup_slots.n && sup_slots.used[slot])
@@ -237,6 +238,7 @@ static int child_start(int index, apr_pool_t *pconf, server_rec *s)
     pid_t pid;
 
     BRG_ASSERT(index >= 0 && index < sup_wanted);
+    listen_restore();
     sup_slotless = slot < 0;
     if (sup_slotless) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
@@ -289,23 +291,41 @@ int sup_children_start(apr_pool_t *pconf, server_rec *s)
 
 /* ---- talking ---- */
 
+static void child_says(sup_process *child, char said)
+{
+    if (said == SERVER_UP)
+        child->up = 1;
+    else if (said == SERVER_WORN) {
+        child->worn = 1;
+        child_leaves_index(child);
+    }
+}
+
+static void child_hang_up(sup_process *child)
+{
+    close(child->fd);
+    child->fd = -1;
+}
+
+/* A process that was taken over may say anything, as fast as it can: never more than a piece of it is read at a time. */
 void sup_children_hear(sup_process *child)
 {
-    char said;
+    char said[CHILD_SAYS_MOST];
     ssize_t n;
 
-    BRG_ASSERT(child->fd >= 0);
-    while ((n = recv(child->fd, &said, 1, 0)) == 1)
-        if (said == SERVER_UP)
-            child->up = 1;
-        else if (said == SERVER_WORN) {
-            child->worn = 1;
-            child_leaves_index(child);
-        }
-    if (n == 0) { /* it is ending; waitpid tells how */
-        close(child->fd);
-        child->fd = -1;
-    }
+    BRG_ASSERT(child->fd >= 0 && child->said <= CHILD_SAYS_MOST);
+    n = recv(child->fd, said, sizeof said, MSG_DONTWAIT);
+    for (ssize_t i = 0; i < n; i++)
+        child_says(child, said[i]);
+    if (n == 0) /* it is ending; waitpid tells how */
+        child_hang_up(child);
+    if (n <= 0 || (child->said += (unsigned)n) <= CHILD_SAYS_MOST)
+        return;
+    ap_log_error(APLOG_MARK, APLOG_ALERT, 0, ap_server_conf,
+                 "child pid %ld says more than a server process has to say: it is killed",
+                 (long)child->pid);
+    child_hang_up(child);
+    kill(child->pid, SIGKILL);
 }
 
 void sup_children_stop(sup_process *child, int graceful)

@@ -105,6 +105,7 @@ typedef struct sup_process {
     ap_generation_t generation;              /**< the configuration that it serves */
     int fd;                                  /**< control socket; -1 once its end was seen */
     apr_time_t started;                      /**< clock_monotonic() */
+    unsigned said;                           /**< bytes that it said so far */
     unsigned up : 1, stopping : 1, worn : 1; /**< see the table above */
 } sup_process;
 
@@ -132,7 +133,7 @@ apr_time_t sup_children_due(void);
 /** All processes that are wanted are up. */
 int sup_children_complete(void);
 
-/** Read what a process says on its socket. */
+/** Read what a process says on its socket; one that says too much is killed. */
 void sup_children_hear(sup_process *child);
 
 /** Take note of those that ended. @return APEXIT_CHILDFATAL when one said that it is no use to

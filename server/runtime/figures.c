@@ -60,6 +60,14 @@ static loop_figures figures_nowhere;
 static int figures_processes, figures_loops_n;
 static apr_hash_t *figures_hosts; /* server_rec * -> place in figures_all->host */
 
+/* Server processes can write what is shared: it is held to its bounds each time. */
+static int hosts_in_use(void)
+{
+    const int n = atomic_load(&figures_all->hosts_n);
+
+    return n < 1 ? 1 : n > BRG_FIGURE_HOSTS ? BRG_FIGURE_HOSTS : n;
+}
+
 BRG_DECLARE(const brg_figure *) brg_figure_of(int n)
 {
     return n >= 0 && n < BRG_FIGURES_N ? &figures_table[n] : NULL;
@@ -240,10 +248,9 @@ static int host_forget(int oldest)
 /* @return its place; 0: there is none left */
 static int host_place(const char *name, int oldest)
 {
-    int n = atomic_load(&figures_all->hosts_n), place = 1;
+    int n = hosts_in_use(), place = 1;
 
-    BRG_ASSERT(n >= 1 && n <= BRG_FIGURE_HOSTS);
-    while (place < n && strcmp(figures_all->host[place], name) != 0)
+    while (place < n && strncmp(figures_all->host[place], name, BRG_FIGURE_HOST) != 0)
         place++;
     if (place == BRG_FIGURE_HOSTS && !(place = host_forget(oldest)))
         return 0;
@@ -299,8 +306,7 @@ int figures_host(const server_rec *s)
 
 BRG_DECLARE(const char *) brg_figure_host(int n)
 {
-    return figures_all && n > 0 && n < atomic_load(&figures_all->hosts_n) ? figures_all->host[n]
-                                                                          : NULL;
+    return figures_all && n > 0 && n < hosts_in_use() ? figures_all->host[n] : NULL;
 }
 
 /* ---- adding up ---- */
@@ -330,13 +336,13 @@ static void figures_add_block(brg_figures *to, const brg_figures *from, int is_a
         return;
     counters_add((uint64_t *)to->took, (const uint64_t *)from->took,
                  BRG_TOOK_N * FIGURES_HISTOGRAM);
-    for (int i = 0; i < atomic_load(&figures_all->hosts_n); i++)
+    for (int i = 0, n = hosts_in_use(); i < n; i++)
         counters_add(to->requests[i][0], from->requests[i][0], BRG_PROTOCOLS_N * BRG_CLASSES_N);
 }
 
 static void block_clear(brg_figures *block)
 {
-    size_t hosts = (size_t)atomic_load(&figures_all->hosts_n);
+    size_t hosts = (size_t)hosts_in_use();
 
     memset(block, 0, offsetof(brg_figures, requests) + hosts * sizeof block->requests[0]);
 }

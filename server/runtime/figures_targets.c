@@ -4,7 +4,8 @@
  * Abbadi, 2005: who has no place takes that of the least busy one, and its count).
  *
  * Both are small tables in memory that processes share. Nobody waits for them: who finds one taken leaves it, and what it
- * has to tell is lost. A process that died with one gives it back after a second.
+ * has to tell is lost. A process that died with one gives it back after a second. A process that was taken over may write anything: numbers are held
+ * to their bounds, names to their length, and times to what they may be.
  */
 #include "figures.h"
 #include "clock.h"
@@ -25,7 +26,7 @@
 typedef struct target_table {
     _Alignas(TARGETS_LINE) _Atomic apr_time_t taken; /* since when; 0: it is free */
     _Atomic uint64_t floor_us;                       /* slowest: what takes longer comes in */
-    int n;
+    _Atomic int n;
     brg_target target[BRG_TARGETS];
 } target_table;
 
@@ -52,8 +53,16 @@ static int table_take(target_table *t)
 {
     apr_time_t now = clock_monotonic(), since = atomic_load(&t->taken);
 
-    return (!since || now - since > TARGETS_STALE_US) &&
+    return (!since || now - since > TARGETS_STALE_US || since - now > TARGETS_STALE_US) &&
            atomic_compare_exchange_strong(&t->taken, &since, now);
+}
+
+/* Read once, and in bounds whatever is there. */
+static int table_length(const target_table *t)
+{
+    const int n = atomic_load_explicit(&t->n, memory_order_relaxed);
+
+    return n < 0 || n > BRG_TARGETS ? 0 : n;
 }
 
 static void table_give_back(target_table *t)
@@ -90,8 +99,7 @@ static int slow_fastest(const target_table *t)
 {
     int at = 0;
 
-    BRG_ASSERT(t->n > 0 && t->n <= BRG_TARGETS);
-    for (int i = 1; i < t->n; i++)
+    for (int i = 1, n = table_length(t); i < n; i++)
         if (t->target[i].us < t->target[at].us)
             at = i;
     return at;
@@ -100,7 +108,8 @@ static int slow_fastest(const target_table *t)
 static void slow_set_floor(target_table *t)
 {
     atomic_store_explicit(&t->floor_us,
-                          t->n < BRG_TARGETS ? TARGETS_SLOW_US : t->target[slow_fastest(t)].us,
+                          table_length(t) < BRG_TARGETS ? TARGETS_SLOW_US
+                                                        : t->target[slow_fastest(t)].us,
                           memory_order_relaxed);
 }
 
@@ -111,7 +120,7 @@ static void slow_put(target_table *t, const brg_target *one)
 
     if (!table_take(t))
         return;
-    n = t->n;
+    n = table_length(t);
     if (n < BRG_TARGETS) {
         t->target[n] = *one;
         t->n = n + 1;
@@ -128,8 +137,7 @@ static int busy_least(const target_table *t)
 {
     int at = 0;
 
-    BRG_ASSERT(t->n > 0 && t->n <= BRG_TARGETS);
-    for (int i = 1; i < t->n; i++)
+    for (int i = 1, n = table_length(t); i < n; i++)
         if (t->target[i].count < t->target[at].count)
             at = i;
     return at;
@@ -143,17 +151,18 @@ static int is_same(const brg_target *a, const brg_target *b)
 
 static void busy_put(target_table *t, const brg_target *one)
 {
-    int at = 0;
+    int at = 0, n;
 
     BRG_ASSERT(one->count > 0 && memchr(one->name, '\0', sizeof one->name));
     if (!table_take(t))
         return;
-    while (at < t->n && !is_same(&t->target[at], one))
+    n = table_length(t);
+    while (at < n && !is_same(&t->target[at], one))
         at++;
-    if (at >= t->n && at < BRG_TARGETS) {
+    if (at == n && n < BRG_TARGETS) {
         t->target[at] = *one;
         t->n = at + 1;
-    } else if (at < t->n) {
+    } else if (at < n) {
         t->target[at].count += one->count;
     } else {
         const uint64_t least = t->target[busy_least(t)].count;
@@ -205,7 +214,7 @@ void figures_targets_age(void)
     if (targets && table_take(&targets->slow)) {
         target_table *t = &targets->slow;
 
-        for (int i = 0; i < t->n; i++)
+        for (int i = 0, n = table_length(t); i < n; i++)
             if (t->target[i].monotonic >= since)
                 t->target[kept++] = t->target[i];
         t->n = kept;
@@ -213,7 +222,7 @@ void figures_targets_age(void)
         table_give_back(t);
     }
     if (targets && table_take(&targets->busy)) {
-        for (int i = 0; i < targets->busy.n; i++)
+        for (int i = 0, n = table_length(&targets->busy); i < n; i++)
             targets->busy.target[i].count -= targets->busy.target[i].count / TARGETS_AGE;
         table_give_back(&targets->busy);
     }
@@ -226,10 +235,11 @@ static int table_copy(target_table *t, brg_target *out)
     for (int tries = 0; !table_take(t); tries++)
         if (tries == 100)
             return 0;
-    n = t->n;
-    BRG_ASSERT(n >= 0 && n <= BRG_TARGETS);
+    n = table_length(t);
     memcpy(out, t->target, (size_t)n * sizeof *out);
     table_give_back(t);
+    for (int i = 0; i < n; i++)
+        out[i].name[sizeof out[i].name - 1] = '\0';
     return n;
 }
 

@@ -74,6 +74,16 @@ int scoreboard_loops(void)
     return score_made.loops;
 }
 
+int scoreboard_processes(void)
+{
+    return ap_scoreboard_image ? score_made.processes : 0;
+}
+
+int scoreboard_threads(void)
+{
+    return ap_scoreboard_image ? score_made.threads : 0;
+}
+
 /* ---- layout ---- */
 
 static apr_size_t score_round(apr_size_t n)

@@ -66,7 +66,7 @@ BRG_DECLARE(int) brg_status_process_get(int slot, brg_status_process *out)
     out->generation = ps->generation;
     out->quiescing = ps->quiescing != 0;
     out->loops_n = scoreboard_loops();
-    out->threads_n = ap_scoreboard_image->global->thread_limit;
+    out->threads_n = scoreboard_threads();
     for (int i = 0; brg_status_loop_get(slot, i, &one); i++)
         status_add(&out->counts, &one);
     return 1;

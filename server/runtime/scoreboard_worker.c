@@ -173,7 +173,7 @@ static int score_update(int child, int thread, int status, conn_rec *c, server_r
         score_put(ws->status, (unsigned char)status);
         score_put(ws->pid, score_get(ps->pid));
         score_put(ws->generation, score_get(ps->generation));
-        score_put(ws->thread_num, child * ap_scoreboard_image->global->thread_limit + thread);
+        score_put(ws->thread_num, child * scoreboard_threads() + thread);
         if (status == SERVER_READY && old == SERVER_STARTING)
             score_put(ws->tid, apr_os_thread_current());
         if (status == SERVER_DEAD || status == SERVER_READY)

@@ -104,7 +104,11 @@ const struct loop_score *scoreboard_loop_if(int slot, int loop);
 /** HTTP2_SCORES connections of a loop; NULL: there is no such loop, or no scoreboard. */
 http2_score *scoreboard_http2(int slot, int loop);
 
+/** What the scoreboard was made for, out of this process's own memory; 0: there is none. global_score says the same to
+ * modules, but any server process can write it. */
 int scoreboard_loops(void);
+int scoreboard_processes(void);
+int scoreboard_threads(void); /**< of one process, its loops included */
 
 /** Add to the number of access log lines that were lost since the start; 0: only look. @return it */
 uint64_t scoreboard_log_lines_lost(uint64_t more);

@@ -56,8 +56,8 @@ static int place_take(session_place *s)
     if (!atomic_compare_exchange_strong_explicit(&s->taken, &held, now, memory_order_acquire,
                                                  memory_order_relaxed))
         return -1;
-    if (held || s->len > sizeof s->der)
-        s->len = 0; /* nobody knows how far its holder came, or what wrote there */
+    if (held)
+        s->len = 0; /* nobody knows how far its holder came */
     return 0;
 }
 
@@ -76,9 +76,17 @@ static session_place *place_first(const unsigned char *id, unsigned len)
     return &sessions.place[n % (sessions.places / SESSION_WAYS) * SESSION_WAYS];
 }
 
+/* Any server process can write there at any time: it is read once, and in bounds. */
+static uint32_t place_length(const session_place *s)
+{
+    const uint32_t len = __atomic_load_n(&s->len, __ATOMIC_RELAXED);
+
+    return len > sizeof s->der ? 0 : len;
+}
+
 static int place_is(const session_place *s, const unsigned char *id, unsigned len)
 {
-    return s->len && s->id_len == len && !memcmp(s->id, id, len);
+    return place_length(s) && s->id_len == len && !memcmp(s->id, id, len);
 }
 
 /* ---- OpenSSL's callbacks ---- */
@@ -135,7 +143,7 @@ static size_t session_copy(const unsigned char *id, unsigned id_len, unsigned ch
         if (place_take(s))
             continue;
         if (place_is(s, id, id_len) && s->until > session_seconds()) {
-            len = s->len;
+            len = place_length(s);
             memcpy(der, s->der, len);
         }
         place_leave(s);
@@ -174,7 +182,7 @@ static void session_remove(SSL_CTX *ctx, SSL_SESSION *session)
         if (place_take(s))
             continue;
         if (place_is(s, id, id_len)) {
-            OPENSSL_cleanse(s->der, s->len);
+            OPENSSL_cleanse(s->der, place_length(s));
             s->len = 0;
         }
         place_leave(s);

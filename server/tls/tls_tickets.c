@@ -2,7 +2,8 @@
 /* Keys of session tickets. They lie in memory that the supervisor made before its first server
  * process and that all of them share, so they last over reloads and upgrades. A key is used for TICKET_SECONDS,
  * and tickets of the two before it are still taken. Whoever finds the current key too old makes the
- * next one; readers look at the number of keys made, and at slots that are not written any more. */
+ * next one; readers look at the number of keys made, and at slots that are not written any more. Any server process can
+ * write there: no number is believed to be one that was put. */
 #include "tls_certificate_private.h"
 #include "tls_context_private.h"
 #include "kept_memory.h"
@@ -46,6 +47,12 @@ static int64_t ticket_now(void)
     return t.tv_sec;
 }
 
+/* A time in the future is none that was put. */
+static int ticket_is_within(int64_t then, int64_t now, int64_t seconds)
+{
+    return then <= now && now - then < seconds;
+}
+
 /* ---- making ---- */
 
 static int ticket_make(ticket_key *key)
@@ -66,7 +73,7 @@ static void ticket_rotate(uint32_t made)
 {
     int64_t now = ticket_now(), writer = atomic_load(&tickets->writer);
 
-    if (writer && now - writer < TICKET_WRITE_SECONDS)
+    if (writer && ticket_is_within(writer, now, TICKET_WRITE_SECONDS))
         return;
     if (!atomic_compare_exchange_strong(&tickets->writer, &writer, now))
         return;
@@ -105,24 +112,26 @@ int tls_tickets_begin(void)
     tickets = kept_memory_map("tls-tickets-2", sizeof *tickets);
     if (!tickets)
         return -1;
-    if (!atomic_load(&tickets->made)) /* else of the program that this one replaced */
+    if (!atomic_load(&tickets->made)) { /* else of the program that this one replaced */
+        atomic_store(&tickets->writer, 0);
         ticket_rotate(0);
+    }
     return atomic_load(&tickets->made) ? 0 : -1;
 }
 
 /* ---- use ---- */
 
+/* NULL: there is none */
 static const ticket_key *ticket_current(void)
 {
     uint32_t made = atomic_load_explicit(&tickets->made, memory_order_acquire);
     const ticket_key *key = &tickets->key[(made - 1) % TICKET_SLOTS];
 
-    BRG_ASSERT(made > 0);
-    if (ticket_now() - atomic_load(&key->born) < TICKET_SECONDS)
+    if (made && ticket_is_within(atomic_load(&key->born), ticket_now(), TICKET_SECONDS))
         return key;
     ticket_rotate(made);
     made = atomic_load_explicit(&tickets->made, memory_order_acquire);
-    return &tickets->key[(made - 1) % TICKET_SLOTS];
+    return made ? &tickets->key[(made - 1) % TICKET_SLOTS] : NULL;
 }
 
 /* @return how many keys were made after it, -1: it is not known */
@@ -130,12 +139,12 @@ static int ticket_find(const unsigned char *name, const ticket_key **found)
 {
     uint32_t made = atomic_load_explicit(&tickets->made, memory_order_acquire);
 
-    BRG_ASSERT(made > 0);
     for (uint32_t age = 0; age < TICKET_TAKEN && age < made; age++) {
         const ticket_key *key = &tickets->key[(made - 1 - age) % TICKET_SLOTS];
-        int64_t old = ticket_now() - atomic_load(&key->born);
 
-        if (!memcmp(key->name, name, sizeof key->name) && old < TICKET_TAKEN * TICKET_SECONDS) {
+        if (!memcmp(key->name, name, sizeof key->name) &&
+            ticket_is_within(atomic_load(&key->born), ticket_now(),
+                             TICKET_TAKEN * TICKET_SECONDS)) {
             *found = key;
             return (int)age;
         }
@@ -163,6 +172,8 @@ static int ticket_seal(unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *c
 {
     const ticket_key *key = ticket_current();
 
+    if (!key)
+        return 0;
     if (RAND_bytes(iv, EVP_MAX_IV_LENGTH) != 1)
         return -1;
     memcpy(name, key->name, sizeof key->name);
