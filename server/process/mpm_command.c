@@ -104,7 +104,8 @@ void ap_mpm_rewrite_args(process_rec *process)
 
 static int mpm_find_running(apr_pool_t *p, pid_t *pid, const char **status)
 {
-    apr_status_t rv = ap_read_pid(p, ap_pid_fname ? ap_pid_fname : DEFAULT_PIDLOG, pid);
+    const char *name = ap_pid_fname ? ap_pid_fname : DEFAULT_PIDLOG;
+    apr_status_t rv = ap_read_pid(p, name, pid);
 
     if (!pidfile_wanted(ap_pid_fname)) {
         *status =
@@ -122,6 +123,13 @@ static int mpm_find_running(apr_pool_t *p, pid_t *pid, const char **status)
     }
     if (kill(*pid, 0) != 0 && errno == ESRCH) {
         *status = apr_psprintf(p, "httpd (pid %ld?) not running", (long)*pid);
+        return 0;
+    }
+    if (!pidfile_is_believed(ap_server_root_relative(p, name), *pid)) {
+        *status = apr_psprintf(p,
+                               "httpd (pid %ld?) not running: the pid file is of another user than "
+                               "that process, which is left alone",
+                               (long)*pid);
         return 0;
     }
     *status = apr_psprintf(p, "httpd (pid %ld) already running", (long)*pid);

@@ -2,6 +2,7 @@
 #include "pidfile.h"
 #include "brigade/assert.h"
 #include "mpm_private.h"
+#include "plain_file.h"
 
 #include "httpd.h"
 #include "http_config.h"
@@ -9,33 +10,30 @@
 #include "http_main.h"
 #include "mpm_common.h"
 
+#include "apr_portable.h"
 #include "apr_strings.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 APLOG_USE_MODULE(core);
 
 #define PIDFILE_MAX 64 /* bytes of a sensible file */
 
-apr_status_t pidfile_read(apr_pool_t *p, const char *path, pid_t *pid)
+static apr_status_t pidfile_parse(const char *path, pid_t *pid, uid_t *owner)
 {
     char text[PIDFILE_MAX], *end;
-    apr_size_t n = sizeof text - 1;
-    apr_file_t *file;
-    apr_status_t rv = apr_file_open(&file, path, APR_FOPEN_READ, APR_OS_DEFAULT, p);
+    ssize_t n = plain_file_read(path, text, sizeof text, owner);
     long value;
 
-    if (rv != APR_SUCCESS)
-        return rv;
-    rv = apr_file_read_full(file, text, sizeof text - 1, &n);
-    apr_file_close(file);
-    if (rv != APR_SUCCESS && !APR_STATUS_IS_EOF(rv))
-        return rv;
-    text[n] = '\0';
+    if (n < 0)
+        return errno;
     value = strtol(text, &end, 10);
     while (isspace((unsigned char)*end))
         end++;
@@ -45,11 +43,40 @@ apr_status_t pidfile_read(apr_pool_t *p, const char *path, pid_t *pid)
     return APR_SUCCESS;
 }
 
+apr_status_t pidfile_read(apr_pool_t *p, const char *path, pid_t *pid)
+{
+    return pidfile_parse(path, pid, NULL);
+}
+
+/* The real and the effective user of a process. 0: it is gone, or there is no /proc. */
+static int pidfile_users(pid_t pid, uid_t users[2])
+{
+    char path[64], text[4096], *line;
+
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    if (plain_file_read(path, text, sizeof text, NULL) < 0 || !(line = strstr(text, "\nUid:")))
+        return 0;
+    return sscanf(line + 5, "%u %u", &users[0], &users[1]) == 2;
+}
+
+int pidfile_is_believed(const char *path, pid_t pid)
+{
+    uid_t owner, users[2];
+    pid_t said;
+
+    if (geteuid() != 0)
+        return 1; /* the kernel asks */
+    if (pidfile_parse(path, &said, &owner) != APR_SUCCESS || said != pid)
+        return 0;
+    return owner == 0 || !pidfile_users(pid, users) || (users[0] == owner && users[1] == owner);
+}
+
 apr_status_t pidfile_write(apr_pool_t *p, const char *path, pid_t pid)
 {
     const char *text = apr_psprintf(p, "%" APR_PID_T_FMT "\n", pid);
     char *temp = apr_pstrcat(p, path, ".XXXXXX", NULL);
     apr_file_t *file;
+    apr_os_file_t fd;
     apr_size_t n;
     apr_status_t rv =
         apr_file_mktemp(&file, temp, APR_FOPEN_CREATE | APR_FOPEN_WRITE | APR_FOPEN_EXCL, p);
@@ -58,9 +85,8 @@ apr_status_t pidfile_write(apr_pool_t *p, const char *path, pid_t pid)
     if (rv != APR_SUCCESS)
         return rv;
     rv = apr_file_write_full(file, text, strlen(text), &n);
-    if (rv == APR_SUCCESS)
-        rv = apr_file_perms_set(temp, APR_FPROT_UREAD | APR_FPROT_UWRITE | APR_FPROT_GREAD |
-                                          APR_FPROT_WREAD);
+    if (rv == APR_SUCCESS && (apr_os_file_get(&fd, file) != APR_SUCCESS || fchmod(fd, 0644)))
+        rv = errno;
     if (apr_file_close(file) != APR_SUCCESS && rv == APR_SUCCESS)
         rv = errno;
     if (rv == APR_SUCCESS)

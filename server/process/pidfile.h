@@ -17,6 +17,12 @@
 apr_status_t pidfile_read(apr_pool_t *p, const char *path, pid_t *pid);
 
 /**
+ * Would a signal of root's to @a pid, which the file at @a path names, be one that the file's owner might send himself? Who runs as
+ * another user (an unprivileged server, and whatever took it over) can have any number in a file of his own.
+ */
+int pidfile_is_believed(const char *path, pid_t pid);
+
+/**
  * Write @a pid to @a path atomically (a temporary file is renamed): readers see the old file or the new one.
  * @return APR_SUCCESS, or why not; the old file is then unchanged
  */

@@ -208,7 +208,7 @@ void sandbox_dump(apr_pool_t *p, server_rec *s)
                ? "no ptrace, mount, namespaces, raw sockets, ports, kernel interfaces"
                : "not filtered on this kind of processor");
     if (sandbox.notes->nelts)
-        printf("What will not work:\n");
+        printf("What will not work, or is left open:\n");
     for (int i = 0; i < sandbox.notes->nelts; i++)
         printf("  %s\n", APR_ARRAY_IDX(sandbox.notes, i, const char *));
     fflush(stdout);

@@ -9,11 +9,13 @@
 #include "apr_file_info.h"
 #include "apr_strings.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct finder {
     sandbox_conf *conf;
     apr_pool_t *p;
+    const server_rec *s;
 } finder;
 
 /* ---- what every server process needs ---- */
@@ -116,7 +118,6 @@ static const struct {
     {"SSLProxyCACertificatePath", NAMES_PATH, SANDBOX_READ},
     {"SSLProxyCARevocationFile", NAMES_PATH, SANDBOX_READ},
     {"SSLProxyCARevocationPath", NAMES_PATH, SANDBOX_READ},
-    {"DefaultRuntimeDir", NAMES_PATH, SANDBOX_WRITE},
     {"DefaultStateDir", NAMES_PATH, SANDBOX_WRITE},
     {"CacheRoot", NAMES_PATH, SANDBOX_WRITE},
     {"CacheLockPath", NAMES_PATH, SANDBOX_WRITE},
@@ -173,6 +174,7 @@ static const struct {
     {"HeaderName", NAMES_NONE, SANDBOX_READ},
     {"ReadmeName", NAMES_NONE, SANDBOX_READ},
     /* with code of their own */
+    {"DefaultRuntimeDir", NAMES_NONE, SANDBOX_READ},
     {"OutputSpoolDir", NAMES_NONE, SANDBOX_READ},
     {"SandboxAllow", NAMES_NONE, SANDBOX_READ},
 };
@@ -338,6 +340,83 @@ static void paths_note_users(const finder *f, const ap_directive_t *d)
                    "folders of users are not reached; allow them by \"SandboxAllow read /home\"");
 }
 
+/* ---- folders with logs ---- */
+
+/* Who may write to a folder can read and replace what is in it. @return 1 if the file is to lie in it or below */
+static int paths_holds(const finder *f, const char *folder, const char *file)
+{
+    char *a = realpath(folder, NULL), *b = realpath(ap_make_dirstr_parent(f->p, file), NULL);
+    size_t len = a ? strlen(a) : 0;
+    int holds = a && b && !strncmp(a, b, len) && (b[len] == '/' || !b[len]);
+
+    free(a);
+    free(b);
+    return holds;
+}
+
+/* The log of the tree that lies in a folder, or NULL. */
+static const char *paths_log_in(const finder *f, const char *folder, const ap_directive_t *d)
+{
+    static const char *const names[] = {"ErrorLog", "CustomLog", "GlobalLog", "TransferLog",
+                                        "ForensicLog"};
+    const char *found;
+
+    for (; d; d = d->next) {
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            const char *args = d->args, *log;
+
+            if (ap_cstr_casecmp(d->directive, names[i]))
+                continue;
+            log = ap_getword_conf(f->p, &args);
+            if (*log != '|' && (log = ap_server_root_relative(f->p, log)) &&
+                paths_holds(f, folder, log))
+                return log;
+        }
+        if ((found = paths_log_in(f, folder, d->first_child)))
+            return found;
+    }
+    return NULL;
+}
+
+/* Without a line for it. */
+static const char *paths_error_log_in(const finder *f, const char *folder)
+{
+    const char *log = ap_server_root_relative(f->p, f->s->error_fname);
+
+    return log && paths_holds(f, folder, log) ? log : NULL;
+}
+
+/* Modules find their folder beside the logs in an old layout: then they do without. */
+static void paths_of_runtime(const finder *f)
+{
+    const char *folder = ap_runtime_dir_relative(f->p, ""),
+               *log = paths_log_in(f, folder, ap_conftree);
+
+    if (!log && f->s->error_fname && *f->s->error_fname != '|')
+        log = paths_error_log_in(f, folder);
+    if (log)
+        APR_ARRAY_PUSH(f->conf->notes, const char *) = apr_psprintf(
+            f->p,
+            "DefaultRuntimeDir %s: modules cannot write files there, since logs are in it (%s)",
+            folder, log);
+    else
+        paths_add(f, folder, SANDBOX_WRITE, "files of modules while the server runs");
+}
+
+static void paths_note_logs(const finder *f)
+{
+    for (int i = 0; i < f->conf->paths->nelts; i++) {
+        const sandbox_path *path = &APR_ARRAY_IDX(f->conf->paths, i, sandbox_path);
+        const char *log =
+            path->access == SANDBOX_WRITE ? paths_log_in(f, path->path, ap_conftree) : NULL;
+
+        if (log)
+            APR_ARRAY_PUSH(f->conf->notes, const char *) =
+                apr_psprintf(f->p, "%s %s: server processes can read and replace logs there (%s)",
+                             path->why, path->path, log);
+    }
+}
+
 /* ---- all ---- */
 
 static void paths_of_tree(const finder *f, const ap_directive_t *d)
@@ -364,7 +443,7 @@ static void paths_for_exec(const finder *f)
 
 void sandbox_find_paths(sandbox_conf *conf, apr_pool_t *p, server_rec *s)
 {
-    finder f = {.conf = conf, .p = p};
+    finder f = {.conf = conf, .p = p, .s = s};
     const char *temp;
 
     conf->paths = apr_array_make(p, 64, sizeof(sandbox_path));
@@ -374,8 +453,7 @@ void sandbox_find_paths(sandbox_conf *conf, apr_pool_t *p, server_rec *s)
     if (apr_temp_dir_get(&temp, p) == APR_SUCCESS && *temp == '/')
         paths_add(&f, temp, SANDBOX_WRITE, "files without a name");
     paths_add(&f, mpm_settings.spool_dir, SANDBOX_WRITE, "OutputSpoolDir");
-    paths_add(&f, ap_runtime_dir_relative(p, ""), SANDBOX_WRITE,
-              "files of modules while the server runs");
+    paths_of_runtime(&f);
     for (server_rec *v = s; v; v = v->next) {
         const core_server_config *core = ap_get_core_module_config(v->module_config);
 
@@ -390,4 +468,5 @@ void sandbox_find_paths(sandbox_conf *conf, apr_pool_t *p, server_rec *s)
 
         paths_add(&f, a->path, a->access, a->why);
     }
+    paths_note_logs(&f);
 }

@@ -9,6 +9,7 @@
  * gets no other one before STAGED_AGAIN. */
 #include "tls_certificate_private.h"
 #include "clock.h"
+#include "plain_file.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -102,16 +103,10 @@ void tls_staged_end(void)
 
 static int staged_is_finished(const char *file, apr_pool_t *p)
 {
-    apr_file_t *f;
-    apr_size_t n = STAGED_MOST;
     char *text = apr_palloc(p, STAGED_MOST + 1), *at;
 
-    if (apr_file_open(&f, file, APR_READ, APR_OS_DEFAULT, p) != APR_SUCCESS)
+    if (plain_file_read(file, text, STAGED_MOST + 1, NULL) < 0)
         return 0;
-    if (apr_file_read(f, text, &n) != APR_SUCCESS)
-        n = 0;
-    apr_file_close(f);
-    text[n] = '\0';
     at = strstr(text, "\"finished\"");
     if (at)
         at += strspn(at + 10, " \t:") + 10;

@@ -23,6 +23,7 @@ FILES = {"a.txt": "A\n", "page.shtml": '<!--#include virtual="/a.txt" --><!--#ex
 ESCAPE = "LoadModule escape_module @ROOT@/escape.so\n<Location /escape>\nSetHandler escape\n</Location>\n"
 # What came of it, and since which version of Landlock; before that it works (0: the filter of system calls has it).
 WAYS = {"passwd": ("EACCES", 1), "list": ("EACCES", 1), "write": ("EACCES", 1), "page": ("EACCES", 1), "supervisor": ("EACCES", 1), "fifo": ("EACCES", 1),
+        "log": ("EACCES", 1), "log-replaced": ("EACCES", 1),
         "listen": ("EACCES", 4), "abstract": ("EPERM", 6)}
 WAYS |= {way: ("EPERM", 0) for way in [
     "shell", "ptrace", "raw", "packet", "vsock", "mount", "namespace", "clone", "sibling", "signal", "uring", "bpf", "privileges", "logs",
@@ -84,9 +85,13 @@ def escaping(serve, other, abstract):
         os.mkdir(temp)
         os.chmod(temp, 0o777)
         os.chmod(server.path("htdocs/a.txt"), 0o666)
+        os.chmod(server.path("logs"), 0o777)
+        server.write("old_log", "", base="logs")
+        os.chmod(server.path("logs/old_log"), 0o666)
         server.env["ASAN_OPTIONS"] += NO_LEAKS
         server.env.update(env or {})
-        server.env.update(ESCAPE_PID=str(other), ESCAPE_ABSTRACT=abstract, ESCAPE_FIFO=server.path("temp/fifo"))
+        server.env.update(ESCAPE_PID=str(other), ESCAPE_ABSTRACT=abstract, ESCAPE_FIFO=server.path("temp/fifo"),
+                          ESCAPE_LOG=server.path("logs/old_log"), ESCAPE_LOG_MOVED=server.path("logs/older_log"))
         server.env.update(TMPDIR=temp, ESCAPE_FOLDER=f"{outside}/escaped", ESCAPE_PAGE=server.path("htdocs/a.txt"))
         server.write("big.txt", "big" * 1000)
         compile_file(os.path.join(os.path.dirname(__file__), "escape.c"), server.path("escape.so"))
@@ -201,6 +206,15 @@ def test_the_dump(serve):
     assert f"  read  {server.root}/plain (not there)  # <Directory" in out and f"  read  {server.root}/quoted folder (not there)  # <Directory" in out
     assert re.search(r"^  exec  /usr/lib/cgi-bin", out, re.M)
     assert "read  / " not in out
+    assert f"write {server.root}/logs" not in out and re.search(rf"DefaultRuntimeDir {server.root}/logs/?: modules cannot write files there, since logs are in it", out)
+
+
+def test_the_dump_has_a_folder_for_files_of_modules(serve):
+    server = serve.unstarted("Sandbox On\nDefaultRuntimeDir @ROOT@/run\nSandboxAllow write @ROOT@\n")
+    os.mkdir(server.path("run"))
+    out = server.run("-t", "-D", "DUMP_SANDBOX").stdout.decode()
+    assert re.search(rf"^  write {server.root}/run/?.*  # files of modules", out, re.M)
+    assert f"SandboxAllow {server.root}: server processes can read and replace logs there ({server.root}/logs/error_log)" in out
 
 
 @pytest.mark.skipif(not os.path.exists(f"{APACHE_MODULES}/mod_dav_fs.so"), reason="apache2 is not installed")

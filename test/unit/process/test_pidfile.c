@@ -12,7 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <errno.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char dir[] = "/tmp/brigade-pid-XXXXXX";
@@ -111,6 +114,51 @@ static void failure_leaves_nothing_behind(void **state)
     assert_int_not_equal(pidfile_write(test_pool, nowhere, 5), APR_SUCCESS);
 }
 
+/* In a folder of an unprivileged server's anything may lie. */
+static void a_pipe_holds_up_nobody(void **state)
+{
+    pid_t pid = -1;
+
+    (void)state;
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(pidfile_read(test_pool, path, &pid), EINVAL);
+    unlink(path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(pidfile_read(test_pool, path, &pid), EINVAL);
+    rmdir(path);
+    assert_int_equal(pid, -1);
+}
+
+/* Root signals for another user what that one might signal himself. */
+static void a_file_of_another_user_names_his_processes_alone(void **state)
+{
+    const uid_t other = 65534;
+    pid_t child;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(pidfile_write(test_pool, path, getpid()), APR_SUCCESS);
+    assert_true(pidfile_is_believed(path, getpid()));
+    assert_int_equal(chown(path, other, other), 0);
+    assert_false(pidfile_is_believed(path, getpid()));
+    child = fork();
+    if (!child) {
+        if (setuid(other))
+            _exit(1);
+        pause();
+    }
+    assert_int_equal(pidfile_write(test_pool, path, child), APR_SUCCESS);
+    assert_int_equal(chown(path, other, other), 0);
+    for (int i = 0; i < 10000 && !pidfile_is_believed(path, child); i++)
+        usleep(1000);
+    assert_true(pidfile_is_believed(path, child));
+    assert_false(pidfile_is_believed(path, 1));
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +166,8 @@ int main(void)
         TEST_WITH_POOL(nonsense_is_no_process),
         TEST_WITH_POOL(only_the_owner_removes_it),
         TEST_WITH_POOL(failure_leaves_nothing_behind),
+        TEST_WITH_POOL(a_pipe_holds_up_nobody),
+        TEST_WITH_POOL(a_file_of_another_user_names_his_processes_alone),
     };
 
     return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
