@@ -210,3 +210,20 @@ def test_listening_sockets_are_ended(site, way):
     assert done == 4
     site.check(pid)
     assert site.server.read("logs/error_log").count(b"a server process ended a listening socket of 127.0.0.1") == 4
+
+
+@pytest.mark.parametrize("way", ["zeros", "ones", "random"])
+def test_an_upgrade_takes_what_was_written(site, way):
+    """The next program of the supervisor goes on with memory of the one before."""
+    site = site()
+    supervisor = site.server.process
+    pid, _ = site.attack(f"memory-{way}")
+    before = set(site.server.children())
+    site.server.signal(signal.SIGUSR2)
+    wait_until(lambda: site.server.error_log().count(b"resuming normal operations") >= 2, "the next program")
+    site.end(pid)
+    wait_until(lambda: not before & set(site.server._children()), "the end of the processes of the one before")
+    wait_until(site.serves, "the next program to serve")
+    told = len(site.server.error_log())
+    site.works()
+    assert supervisor.poll() is None and not TROUBLE.search(site.server.error_log()[told:])

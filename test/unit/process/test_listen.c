@@ -10,7 +10,9 @@
 #include "listen_private.h"
 #include "mpm_private.h"
 
+#include <apr_portable.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 
 static const listen_options defaults = {.backlog = 16, .defer_accept_s = 30};
@@ -254,6 +256,37 @@ static int group_set_up(void **state)
     return 0;
 }
 
+/* By a server process, which shares them. */
+static void sockets_that_were_ended_listen_again(void **state)
+{
+    apr_port_t port = free_port();
+    ap_listen_rec *rec = record(pool, "127.0.0.1", port);
+    struct sockaddr_in other = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof other;
+    int fd, listener = socket(AF_INET, SOCK_STREAM, 0);
+
+    (void)state;
+    assert_int_equal(bind(listener, (struct sockaddr *)&other, sizeof other), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&other, &len), 0);
+    assert_int_equal(listen_socket_ensure(rec, 1, 0, 0, &defaults), APR_SUCCESS);
+    assert_int_equal(apr_os_sock_get(&fd, rec->sd), APR_SUCCESS);
+    for (int connected = 0; connected < 2; connected++) {
+        int flags = fcntl(fd, F_GETFL);
+
+        assert_int_equal(shutdown(fd, SHUT_RDWR), 0);
+        assert_int_equal(fcntl(fd, F_SETFL, flags & ~O_NONBLOCK), 0);
+        if (connected) /* it is a client's, and cannot listen any more */
+            assert_int_equal(connect(fd, (struct sockaddr *)&other, sizeof other), 0);
+        listen_socket_restore(&defaults);
+        assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
+        flags = connect_to(port);
+        assert_true(flags >= 0);
+        close(flags);
+    }
+    close(listener);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +296,7 @@ int main(void)
         LISTENING(taken_ports_are_refused),
         LISTENING(processes_share_out_what_there_is),
         LISTENING(arguments_of_listen),
+        LISTENING(sockets_that_were_ended_listen_again),
     };
 
     return cmocka_run_group_tests(tests, group_set_up, test_server_down);

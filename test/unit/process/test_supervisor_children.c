@@ -106,6 +106,22 @@ static void test_worn_process_waits_for_its_successor(void **state)
     assert_true(sup_children_complete());
 }
 
+/* However fast it is: a piece is read at a time, and there is an end. */
+static void test_a_process_that_says_too_much_is_killed(void **state)
+{
+    char flood[4096];
+
+    memset(flood, SERVER_UP, sizeof flood);
+    assert_true(send(ends[1][1], flood, sizeof flood, MSG_DONTWAIT) > 0);
+    sup_children_hear(&process[1]);
+    assert_true(process[1].fd >= 0 && process[1].up);
+    sup_children_hear(&process[1]);
+    assert_int_equal(process[1].fd, -1);
+    say(0, SERVER_UP);
+    say(0, 'x');
+    assert_true(process[0].fd >= 0 && process[0].up);
+}
+
 static void test_fewer_are_wanted(void **state)
 {
     for (int i = 0; i < PROCESSES; i++)
@@ -578,6 +594,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_complete_when_all_are_up, setup, teardown),
         cmocka_unit_test_setup_teardown(test_worn_process_waits_for_its_successor, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_process_that_says_too_much_is_killed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fewer_are_wanted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_other_generation, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stop, setup, teardown),
