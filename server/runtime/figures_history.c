@@ -2,6 +2,7 @@
 /* The figures of the last hour: a ring of samples in memory that processes share. Whichever loop comes first when a sample
  * is due takes it. */
 #include "figures.h"
+#include "scores.h"
 #include "brigade/assert.h"
 #include "apr_time.h"
 #include <stdatomic.h>
@@ -79,6 +80,7 @@ BRG_DECLARE(int) brg_figures_sample(uint64_t n, brg_sample *out)
     if (n + BRG_SAMPLES <= taken)
         return 0;
     *out = history->sample[n % BRG_SAMPLES];
+    out->at = score_held(out->at);
     atomic_thread_fence(memory_order_acquire);
     return n + BRG_SAMPLES > atomic_load(&history->n); /* else it was being written over */
 }

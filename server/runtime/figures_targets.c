@@ -9,6 +9,7 @@
  */
 #include "figures.h"
 #include "clock.h"
+#include "scores.h"
 #include "brigade/assert.h"
 #include "apr_time.h"
 #include <stdatomic.h>
@@ -238,8 +239,11 @@ static int table_copy(target_table *t, brg_target *out)
     n = table_length(t);
     memcpy(out, t->target, (size_t)n * sizeof *out);
     table_give_back(t);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        out[i].at = score_held(out[i].at);
+        out[i].monotonic = score_held(out[i].monotonic);
         out[i].name[sizeof out[i].name - 1] = '\0';
+    }
     return n;
 }
 

@@ -81,7 +81,7 @@ BRG_DECLARE(int) brg_status_http2_get(int slot, int loop, int n, brg_status_http
     if (!score || n < 0)
         return -1;
     score += n;
-    out->since = (apr_time_t)loop_score_get(&score->since);
+    out->since = score_held((apr_time_t)loop_score_get(&score->since));
     for (int i = 0; i < 6; i++)
         client[i] = loop_score_get(&score->client[i]);
     memcpy(out->client, client, sizeof client);
@@ -118,8 +118,8 @@ BRG_DECLARE(int) brg_status_sum(brg_status_totals *out)
     memset(out, 0, sizeof *out);
     if (!global)
         return -1;
-    out->restart_time = global->restart_time;
-    out->start_time = scoreboard_started();
+    out->restart_time = score_held(global->restart_time);
+    out->start_time = score_held(scoreboard_started());
     out->config_generation = ap_state_query(AP_SQ_CONFIG_GEN);
     ap_mpm_query(AP_MPMQ_GENERATION, &out->mpm_generation);
     out->log_lines_lost = scoreboard_log_lines_lost(0);

@@ -310,6 +310,23 @@ AP_DECLARE(void) ap_time_process_request(ap_sb_handle_t *sbh, int status)
 
 /* ---- readers ---- */
 
+static void score_hold(worker_score *ws)
+{
+    ws->conn_bytes = score_held(ws->conn_bytes);
+    ws->bytes_served = score_held(ws->bytes_served);
+    ws->my_bytes_served = score_held(ws->my_bytes_served);
+    ws->start_time = score_held(ws->start_time);
+    ws->stop_time = score_held(ws->stop_time);
+    ws->last_used = score_held(ws->last_used);
+    ws->duration = score_held(ws->duration);
+#ifdef HAVE_TIMES
+    ws->times.tms_utime = score_held(ws->times.tms_utime);
+    ws->times.tms_stime = score_held(ws->times.tms_stime);
+    ws->times.tms_cutime = score_held(ws->times.tms_cutime);
+    ws->times.tms_cstime = score_held(ws->times.tms_cstime);
+#endif
+}
+
 AP_DECLARE(void) ap_copy_scoreboard_worker(worker_score *dest, int child, int thread)
 {
     worker_score *ws = ap_get_scoreboard_worker_from_indexes(child, thread);
@@ -324,6 +341,7 @@ AP_DECLARE(void) ap_copy_scoreboard_worker(worker_score *dest, int child, int th
         uint64_t word = score_get(((uint64_t *)(void *)ws)[i]);
         memcpy((char *)dest + i * sizeof word, &word, sizeof word);
     }
+    score_hold(dest);
     dest->client[sizeof dest->client - 1] = '\0';
     dest->client64[sizeof dest->client64 - 1] = '\0';
     dest->request[sizeof dest->request - 1] = '\0';

@@ -65,6 +65,13 @@ static inline uint64_t loop_score_get(const _Atomic uint64_t *counter)
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
+/** A time, or a number of bytes, out of memory that any server process can write: 0 where it is none, so that sums of some do
+ * not overflow. */
+static inline int64_t score_held(int64_t value)
+{
+    return value < 0 || value > INT64_MAX / 8 ? 0 : value;
+}
+
 /** What the scoreboard has to hold; set by the supervisor before pre_mpm. */
 typedef struct scoreboard_limits {
     int processes;  /**< slots for server processes, those of ending generations included */
