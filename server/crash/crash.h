@@ -45,6 +45,9 @@ void crash_stack_end(const stack_t *old);
  */
 void crash_exit_watch(void);
 
+/** The same at once, for who is told of exit() before it is. */
+void crash_exit_tell(void);
+
 /** Called once what happened is told, in place of the end; that comes when @a act returns, and in any case after
  * CRASH_LAST_SECONDS. NULL: nothing is called. */
 void crash_last_resort(void (*act)(void));

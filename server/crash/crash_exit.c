@@ -11,7 +11,7 @@ APLOG_USE_MODULE(core);
 
 static pid_t exit_watched; /* the process; 0: none. A process that a module forked is not watched */
 
-static void exit_called(void)
+void crash_exit_tell(void)
 {
     crash_place place;
 
@@ -41,6 +41,6 @@ void crash_exit_watch(void)
     static int registered;
 
     exit_watched = getpid();
-    if (!registered++ && atexit(exit_called))
+    if (!registered++ && atexit(crash_exit_tell))
         exit_watched = 0;
 }

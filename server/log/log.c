@@ -5,6 +5,7 @@
  * full, reader of a pipe or service gone or too slow) is lost and counted; the server goes on.
  */
 #include "log_private.h"
+#include "log_settings.h"
 
 #include "http_core.h"
 #include "http_main.h"
@@ -284,6 +285,13 @@ static void log_introduce(log_target *target, const ap_errorlog_info *info)
         log_write_once(target, info, conf->error_log_req);
 }
 
+static log_hear_fn *log_hear;
+
+void log_tell(log_hear_fn *hear)
+{
+    log_hear = hear;
+}
+
 static void log_write_error(ap_errorlog_info *info, const char *fmt, va_list args)
 {
     log_target target = log_find_target(info);
@@ -311,6 +319,8 @@ static void log_write_error(ap_errorlog_info *info, const char *fmt, va_list arg
         start++, n--;
     if (n)
         log_write_line(&target, info, start, n);
+    if (log_hear)
+        log_hear(info, text);
     ap_run_error_log(info, escaped);
 }
 

@@ -3,6 +3,7 @@
  * of them. */
 #include "log_private.h"
 #include "log_watch.h"
+#include "trial.h"
 #include "brigade/assert.h"
 #include "brigade/log_files.h"
 
@@ -255,19 +256,42 @@ static int log_share(server_rec *s, const server_rec *s_main)
     return 0;
 }
 
-int ap_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s_main)
+static int log_open_all(server_rec *s_main, apr_pool_t *p)
 {
-    apr_file_t *standard_error;
-
     log_main_pipe = NULL;
-    log_services_begin(plog);
-    if (s_main->error_fname && log_open_server(s_main, plog) != OK)
+    log_services_begin(p);
+    if (s_main->error_fname && log_open_server(s_main, p) != OK)
         return DONE;
     for (server_rec *s = s_main->next; s; s = s->next)
         if (!s->error_fname)
             s->error_log = s_main->error_log;
-        else if (!log_share(s, s_main) && log_open_server(s, plog) != OK)
+        else if (!log_share(s, s_main) && log_open_server(s, p) != OK)
             return DONE;
+    return OK;
+}
+
+/* They can be opened; the server that may have them open writes them alone. */
+static int log_try_all(server_rec *s_main, apr_pool_t *ptemp)
+{
+    apr_pool_t *p;
+    int rc;
+
+    apr_pool_create(&p, ptemp);
+    rc = log_open_all(s_main, p);
+    apr_pool_destroy(p);
+    for (server_rec *s = s_main; s; s = s->next)
+        ap_error_log2stderr(s);
+    return rc;
+}
+
+int ap_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s_main)
+{
+    apr_file_t *standard_error;
+
+    if (trial_runs())
+        return log_try_all(s_main, ptemp);
+    if (log_open_all(s_main, plog) != OK)
+        return DONE;
     /* What libraries and other programs print goes to the log, also while a later configuration is read. */
     standard_error = log_main_pipe ? log_main_pipe : s_main->error_log;
     if (standard_error && log_dup_to_stderr(standard_error) == APR_SUCCESS)

@@ -17,6 +17,7 @@
  */
 #include "log_private.h"
 #include "clock.h"
+#include "trial.h"
 
 #include "http_main.h"
 
@@ -24,6 +25,9 @@
 #include "apr_thread_proc.h"
 #include "brigade/assert.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -91,6 +95,26 @@ static apr_status_t pipe_attributes(const piped_log *pl, apr_procattr_t **attr, 
     return rv;
 }
 
+/* Could it be started? It is not, in a trial: the program may open, rotate or truncate files of the one that runs. What is
+ * written to its pipe, of which nothing reads, is lost with the process. */
+static apr_status_t pipe_try(const piped_log *pl, const char *program, apr_pool_t *p)
+{
+    const char *at = getenv("PATH");
+
+    if (pl->type == APR_SHELLCMD || pl->type == APR_SHELLCMD_ENV)
+        return APR_SUCCESS; /* the shell can */
+    if (strchr(program, '/'))
+        return access(program, X_OK) ? errno : APR_SUCCESS;
+    while (at && *at) {
+        size_t len = strcspn(at, ":");
+
+        if (!access(apr_psprintf(p, "%.*s/%s", (int)len, at, program), X_OK))
+            return APR_SUCCESS;
+        at += len + (at[len] == ':');
+    }
+    return APR_ENOENT;
+}
+
 static apr_status_t pipe_spawn(piped_log *pl)
 {
     apr_procattr_t *attr;
@@ -104,6 +128,11 @@ static apr_status_t pipe_spawn(piped_log *pl)
     rv = pipe_attributes(pl, &attr, p);
     if (rv == APR_SUCCESS)
         rv = apr_tokenize_to_argv(pl->program, &args, p);
+    if (rv == APR_SUCCESS && trial_runs()) {
+        rv = pipe_try(pl, args[0], p);
+        apr_pool_destroy(p);
+        return rv;
+    }
     if (rv == APR_SUCCESS) {
         pl->room = (apr_proc_t){0};
         pl->process = &pl->room;

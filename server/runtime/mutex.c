@@ -7,6 +7,7 @@
  * mutex by its type. "default" is an entry of its own, so that the order of precedence is still known
  * then (mutex_effective).
  */
+#include "trial.h"
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -216,7 +217,8 @@ static const char *mutex_file(apr_pool_t *p, const char *type, const mutex_conf 
     if (!mutex_needs_file(m->mech))
         return NULL;
     path = apr_pstrcat(p, ap_make_full_path(p, m->dir, type), instance ? "-" : "", instance, NULL);
-    return m->omit_pid ? path : apr_psprintf(p, "%s.%" APR_PID_T_FMT, path, getpid());
+    /* A trial must not take the file of the server that runs. */
+    return m->omit_pid && !trial_runs() ? path : apr_psprintf(p, "%s.%" APR_PID_T_FMT, path, getpid());
 }
 
 /* What both kinds of mutex need. *file is NULL where the mechanism needs none; APR_ENOLOCK: no
