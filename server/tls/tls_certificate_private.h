@@ -67,6 +67,9 @@ void tls_pass_serve(void);
 /** In a new server process: forget pass phrases. */
 void tls_pass_child(void);
 
+/** 1 in a trial of a start (trial.h) that would have asked somebody, and could not: what lacks is no mistake. */
+int tls_pass_is_unasked(void);
+
 /* ---- tls_certificate.c; threads: any ---- */
 
 /** What a certificate says. */

@@ -3,6 +3,8 @@
  * (SSLPassPhraseDialog exec:, |) or somebody at the terminal. What was right is kept as long as the
  * supervisor lives, so that reloads and exchanged keys ask nobody. It is in no core file. */
 #include "tls_certificate_private.h"
+#include "kept_secret.h"
+#include "trial.h"
 #include "http_log.h"
 #include "apr_signal.h"
 #include "apr_strings.h"
@@ -12,17 +14,15 @@
 #include <openssl/pem.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 APLOG_USE_MODULE(ssl);
 
-#define PASS_MOST 256
-#define PASS_KNOWN 16
+#define PASS_MOST KEPT_SECRET_BYTES
 #define PASS_WAIT (10 * APR_USEC_PER_SEC) /* for a program, once the server serves */
 
-static char (*pass_known)[PASS_MOST];
-static int pass_known_n, pass_serving;
+static int pass_serving;
+static int pass_unasked; /* a start would ask for one */
 
 /* What is asked for. */
 typedef struct pass_asked {
@@ -34,21 +34,6 @@ typedef struct pass_asked {
 
 /* ---- what is known ---- */
 
-static void pass_remember(const char *phrase)
-{
-    if (!pass_known) {
-        void *memory = mmap(NULL, PASS_KNOWN * PASS_MOST, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-        if (memory == MAP_FAILED)
-            return;
-        (void)madvise(memory, PASS_KNOWN * PASS_MOST, MADV_DONTDUMP);
-        pass_known = memory;
-    }
-    apr_cpystrn(pass_known[pass_known_n % PASS_KNOWN], phrase, PASS_MOST);
-    pass_known_n++;
-}
-
 void tls_pass_serve(void)
 {
     pass_serving = 1;
@@ -56,9 +41,12 @@ void tls_pass_serve(void)
 
 void tls_pass_child(void)
 {
-    if (pass_known)
-        OPENSSL_cleanse(pass_known, PASS_KNOWN * PASS_MOST);
-    pass_known_n = 0;
+    kept_secret_forget();
+}
+
+int tls_pass_is_unasked(void)
+{
+    return pass_unasked;
 }
 
 /* ---- programs ---- */
@@ -159,15 +147,16 @@ static int pass_of_program(const pass_asked *asked, char *buf, int size)
 static int pass_of_terminal(const pass_asked *asked, char *buf, int size)
 {
     char prompt[PASS_MOST];
-    int tty = pass_serving ? -1 : open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    int serving = pass_serving || trial_runs() == TRIAL_RELOAD;
+    int tty = serving || trial_runs() ? -1 : open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 
+    pass_unasked |= trial_runs() == TRIAL_START;
     if (tty < 0) {
         ap_log_error(APLOG_MARK, tls_complaints, 0, asked->sc->server,
                      APLOGNO(02578) "Init: Unable to read pass phrase of %s: %s. "
                                     "\"SSLPassPhraseDialog exec:PROGRAM\" asks a program",
                      asked->file,
-                     pass_serving ? "nobody is asked while the server runs"
-                                  : "there is no terminal");
+                     serving ? "nobody is asked while the server runs" : "there is no terminal");
         return 0;
     }
     close(tty);
@@ -222,14 +211,12 @@ EVP_PKEY *tls_pass_read_key(const tls_server_conf *sc, const char *file, int n, 
 
     if (key || !attempt.encrypted)
         return key;
-    for (int i = 0; !key && i < PASS_KNOWN && i < pass_known_n; i++) {
-        attempt.phrase = pass_known[i];
+    for (int i = 0; !key && (attempt.phrase = kept_secret_get(i)) != NULL; i++)
         key = pass_try(file, &attempt);
-    }
     if (!key && pass_ask(&asked, phrase, sizeof phrase) > 0) {
         attempt.phrase = phrase;
         if ((key = pass_try(file, &attempt)) != NULL)
-            pass_remember(phrase);
+            kept_secret_add(phrase);
     }
     OPENSSL_cleanse(phrase, sizeof phrase);
     return key;

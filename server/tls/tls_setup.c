@@ -56,7 +56,7 @@ static apr_status_t setup_server(tls_server_conf *sc, apr_pool_t *p, apr_pool_t 
 
     BRG_ASSERT(sc->index < 0);
     if (!pairs)
-        return APR_EGENERAL;
+        return tls_pass_is_unasked() ? APR_SUCCESS : APR_EGENERAL;
     tls_staple_begin(sc, pairs, p, ptemp);
     if (tls_store_put(setup_servers_n, pairs)) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, errno, sc->server,

@@ -99,6 +99,25 @@ def test_pass_phrase_of_a_program(serve, how):
     assert b"geheim" not in site.server.error_log()
 
 
+def test_pass_phrase_goes_to_the_next_program(serve):
+    """Nobody is asked again by an upgrade, nor by the trial before it."""
+    site = Site(serve, everywhere="SSLPassPhraseDialog exec:@ROOT@/ask")
+    site.encrypt("ec")
+    site.asker()
+    site.server.binary = site.server.path("brigade")
+    shutil.copy(brigade.BINARY, site.server.binary)
+    start(site.server)
+    assert site.server.read("asked").count(b"\n") == 1
+    os.unlink(site.server.path("ask"))
+    site.server.write("ask", "#!/bin/sh\necho asked again >>@ROOT@/asked\n".replace("@ROOT@", site.server.root), base=".")
+    os.chmod(site.server.path("ask"), 0o755)
+    before = site.server.children()
+    os.kill(site.server.process.pid, signal.SIGUSR2)
+    brigade.wait_until(lambda: not set(before) & set(site.server.children()), "new processes")
+    assert site.server.read("asked").count(b"\n") == 1
+    assert site.unit(maximum_version=ssl.TLSVersion.TLSv1_2, ciphers="ECDHE-ECDSA-AES128-GCM-SHA256")
+
+
 def test_wrong_pass_phrase(serve):
     site = Site(serve, everywhere="SSLPassPhraseDialog exec:@ROOT@/ask")
     site.encrypt("ec")
