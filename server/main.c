@@ -14,12 +14,15 @@
 #include "notify.h"
 #include "crash.h"
 #include "main_private.h"
+#include "mpm_private.h"
 
 APLOG_USE_MODULE(core);
 
 /* Configuration is good, as far as -t can tell. */
 static void main_end_test(process_rec *process)
 {
+    if (main_starts_are_tried(process) && !conf_trial_of_start(process))
+        main_process_exit(process, 1);
     if (ap_run_mode == AP_SQ_RM_CONFIG_TEST)
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_NOERRNO, 0, NULL, "Syntax OK");
     ap_run_test_config(process->pconf, ap_server_conf);
@@ -43,17 +46,19 @@ static void main_first_pass(process_rec *process)
 {
     apr_status_t rv;
 
+    if (upgrade_is_last())
+        return; /* there are processes that serve: nothing is read in place before a trial */
     ap_main_state = AP_SQ_MS_CREATE_PRE_CONFIG;
     rv = conf_generation_read(process, CONF_DEPTH_CHECK);
-    if (upgrade_is_last())
-        return; /* there are processes that serve: what is wrong may be mended meanwhile */
+    if (rv != APR_SUCCESS && conf_fault_is_placed())
+        main_start_failed(process);
     if (rv != APR_SUCCESS)
         main_process_exit(process, 1);
     if (ap_run_mode != AP_SQ_RM_NORMAL)
         main_end_test(process);
     main_signal(process);
     if (conf_generation_open(process, CONF_DEPTH_FULL) != APR_SUCCESS)
-        main_process_exit(process, 1);
+        main_start_failed(process);
 }
 
 /* Serve, generation after generation. @return the program's exit status */
@@ -68,16 +73,20 @@ static int main_serve(process_rec *process)
         conf_generation_clear(process);
         rv = conf_generation_read(process, CONF_DEPTH_FULL);
     }
+    if (rv != APR_SUCCESS && !upgrade_is_last())
+        main_start_failed(process);
     while (rv == APR_SUCCESS) {
         ap_main_state = AP_SQ_MS_RUN_MPM;
         ap_config_generation++; /* as in Apache: 0 while the first one is read */
         rc = ap_run_mpm(process->pconf, conf_plog(), ap_server_conf);
+        if (rc != OK && rc != DONE)
+            main_run_failed(process);
         if (rc != OK)
             return rc == DONE ? 0 : 1;
         upgrade_if_asked(process);
         rv = conf_read_generation(process);
     }
-    return 1;
+    return 0; /* it was told to end */
 }
 
 /* -V: of the configuration the process model alone is of interest. One that cannot be read leaves it as it is by default. */
@@ -96,8 +105,11 @@ int main(int argc, const char *const *argv)
     process_rec *process;
     main_options options = {0};
     const char *error;
+    int tries;
 
     upgrade_first(argv);
+    daemon_keep_terminal();
+    tries = conf_trial_asked();
     process = main_process_create(argc, argv);
     ambient_begin();
     notify_begin();
@@ -117,10 +129,13 @@ int main(int argc, const char *const *argv)
     main_check_ssi(process); /* before the arguments of -k are taken out */
     main_takeover(process);
     main_advice(process);
+    main_long_options(process);
     ap_run_rewrite_args(process);
     upgrade_begin(process);
     main_options_read(process, &options);
     conf_generation_source(options.confname, options.root);
+    if (tries && ap_run_mode == AP_SQ_RM_CONFIG_TEST)
+        conf_trial(process);
     if (options.settings)
         main_show_settings(process, &options);
     if (options.tried)

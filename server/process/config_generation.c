@@ -25,17 +25,17 @@
 #include "generation.h"
 #include "configuration.h"
 #include "core_settings.h"
+#include "main_private.h"
 #include "supervisor_private.h"
+#include "trial.h"
 #include "brigade/memory.h"
 
 APLOG_USE_MODULE(core);
 
-/* Attempts, a second apart, to read files that were good when they were checked. */
-#define CONF_READ_ATTEMPTS 30
-
 static struct {
     apr_pool_t *plog, *ptemp;
     const char *confname, *default_root;
+    int was_read; /* wholly, in this process */
 } conf_gen;
 
 apr_pool_t *conf_plog(void)
@@ -67,6 +67,7 @@ static apr_status_t conf_phase(int rc, const char *message)
 {
     if (rc == OK)
         return APR_SUCCESS;
+    conf_fault_found(message);
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, NULL, "%s", message);
     return APR_EGENERAL;
 }
@@ -127,27 +128,46 @@ static apr_status_t conf_phase_walk(apr_pool_t *pconf)
                       APLOGNO(00014) "Configuration check failed");
 }
 
+/* Run the hook, and note which module says no: it may do so without a message. */
+#define CONF_RUN(hook, plog, ptemp)                                                       \
+    static int conf_run_##hook(apr_pool_t *pconf)                                         \
+    {                                                                                     \
+        const apr_array_header_t *list = ap_hook_get_##hook();                            \
+        int rc = OK;                                                                      \
+                                                                                          \
+        for (int i = 0; list && i < list->nelts && (rc == OK || rc == DECLINED); i++) {   \
+            const ap_LINK_##hook##_t *link = &APR_ARRAY_IDX(list, i, ap_LINK_##hook##_t); \
+                                                                                          \
+            rc = link->pFunc(pconf, plog, ptemp, ap_server_conf);                         \
+            conf_fault_module(rc == OK || rc == DECLINED ? NULL : link->szName);          \
+        }                                                                                 \
+        return rc == DECLINED ? OK : rc;                                                  \
+    }
+
+CONF_RUN(open_logs, conf_gen.plog, conf_gen.ptemp)
+CONF_RUN(post_config, conf_gen.plog, conf_gen.ptemp)
+
 static apr_status_t conf_phase_open(apr_pool_t *pconf, conf_depth depth)
 {
-    apr_pool_t *plog = conf_gen.plog, *ptemp = conf_gen.ptemp;
     apr_status_t rv = APR_SUCCESS;
 
-    BRG_ASSERT(plog && ptemp && ap_server_conf);
-    apr_pool_clear(plog);
-    if (depth == CONF_DEPTH_FULL)
-        rv = conf_phase(ap_run_open_logs(pconf, plog, ptemp, ap_server_conf),
-                        APLOGNO(00015) "Unable to open logs");
+    BRG_ASSERT(conf_gen.plog && conf_gen.ptemp && ap_server_conf);
+    apr_pool_clear(conf_gen.plog);
+    if (depth == CONF_DEPTH_FULL || trial_runs())
+        rv = conf_phase(conf_run_open_logs(pconf), APLOGNO(00015) "Unable to open logs");
     core_banner_complete();
     if (rv == APR_SUCCESS)
-        rv = conf_phase(ap_run_post_config(pconf, plog, ptemp, ap_server_conf),
-                        APLOGNO(00016) "Configuration Failed");
+        rv = conf_phase(conf_run_post_config(pconf), APLOGNO(00016) "Configuration Failed");
     return rv;
 }
 
 apr_status_t conf_generation_open(process_rec *process, conf_depth depth)
 {
-    apr_status_t rv = conf_phase_open(process->pconf, depth);
+    apr_status_t rv;
 
+    conf_fault_phase();
+    rv = conf_phase_open(process->pconf, depth);
+    conf_fault_end();
     apr_pool_destroy(conf_gen.ptemp);
     conf_gen.ptemp = NULL;
     return rv;
@@ -186,11 +206,15 @@ static apr_status_t conf_phases_of_files(process_rec *process, conf_depth depth)
     for (;;) {
         apr_pool_create(&conf_gen.ptemp, process->pconf);
         apr_pool_tag(conf_gen.ptemp, "ptemp");
+        conf_fault_phase();
         rv = conf_phase_read(process);
         if (rv == APR_SUCCESS && depth != CONF_DEPTH_READ)
             rv = conf_phase_walk(process->pconf);
         if (!conf_builtin_reread()) {
             conf_dump_includes(conf_gen.ptemp);
+            if (rv != APR_SUCCESS)
+                conf_fault_found("it cannot be read");
+            conf_fault_end();
             return rv;
         }
         conf_generation_reset(process);
@@ -207,27 +231,57 @@ apr_status_t conf_generation_read(process_rec *process, conf_depth depth)
     if (rv != APR_SUCCESS || depth == CONF_DEPTH_CHECK)
         return rv;
     rv = conf_generation_open(process, depth);
+    if (rv != APR_SUCCESS)
+        return rv;
     /* As Apache has it: once, for a configuration that is going to serve, when all is ready. */
+    ap_run_optional_fn_retrieve();
+    conf_gen.was_read = 1;
+    return rv;
+}
+
+/* As a start does it: modules put off things until they are called for the second time. */
+static apr_status_t conf_read_first(process_rec *process)
+{
+    apr_status_t rv;
+
+    ap_main_state = AP_SQ_MS_CREATE_PRE_CONFIG;
+    rv = conf_generation_read(process, CONF_DEPTH_FULL);
     if (rv == APR_SUCCESS)
-        ap_run_optional_fn_retrieve();
+        conf_generation_clear(process);
+    return rv;
+}
+
+static apr_status_t conf_read_in_place(process_rec *process)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    sup_signals_reading(1);
+    upgrade_reads(1);
+    conf_generation_clear(process);
+    if (!conf_gen.was_read)
+        rv = conf_read_first(process);
+    if (rv == APR_SUCCESS)
+        rv = conf_generation_read(process, CONF_DEPTH_FULL);
+    if (rv != APR_SUCCESS) {
+        sup_reading_failed(sup_has_failed() + 1);
+        ap_log_error(APLOG_MARK, APLOG_CRIT, 0, NULL,
+                     "the configuration cannot be used, although its trial went well; server "
+                     "processes go on with the one that they have: %s",
+                     conf_fault());
+        conf_generation_clear(process);
+    }
+    upgrade_reads(0);
     return rv;
 }
 
 apr_status_t conf_read_generation(process_rec *process)
 {
-    apr_status_t rv = APR_EGENERAL;
-
     BRG_ASSERT(sup_is_supervisor());
-    for (int attempt = 0; attempt < CONF_READ_ATTEMPTS; attempt++) {
-        if (attempt)
-            apr_sleep(apr_time_from_sec(1));
-        conf_generation_clear(process);
-        rv = conf_generation_read(process, CONF_DEPTH_FULL);
-        if (rv == APR_SUCCESS)
-            return rv;
-        ap_log_error(APLOG_MARK, APLOG_CRIT, 0, NULL,
-                     "the configuration became bad while it was reloaded; the server goes on with "
-                     "the processes it has and tries again");
-    }
-    return rv;
+    /* What ended this process's program before, or its last attempt, may do so again: not without a trial. */
+    if ((!conf_gen.was_read || sup_has_failed()) && sup_await_order(process))
+        return APR_EOF;
+    while (conf_read_in_place(process) != APR_SUCCESS)
+        if (sup_await_order(process))
+            return APR_EOF;
+    return APR_SUCCESS;
 }

@@ -4,8 +4,10 @@
 #include "supervisor_private.h"
 #include "brigade/assert.h"
 #include "kept_memory.h"
+#include "kept_secret.h"
 #include "listen_private.h"
 #include "notify.h"
+#include "pidfile.h"
 
 #include "http_log.h"
 
@@ -31,9 +33,10 @@ static struct {
     int out;       /* -1: nothing is written */
     int failed;    /* errno of the first failure */
     int over_exec; /* descriptors stay open over exec; 0: they do not */
+    int secrets;   /* of kept_secret_give(); -1: none */
     size_t len;
     char text[8192];
-} giving = {.out = -1};
+} giving = {.out = -1, .secrets = -1};
 
 static void give_flush(void)
 {
@@ -131,7 +134,16 @@ static void give_all(const char *program, int back)
         give_descriptor(back);
         give("back %d\n", back);
     }
+    if (upgrade_watch_fd() >= 0) {
+        give_descriptor(upgrade_watch_fd());
+        give("watch %d\n", upgrade_watch_fd());
+    }
     give("generation %d %d\n", mpm_generation, sup_serving());
+    if (giving.over_exec && (giving.secrets = kept_secret_give()) >= 0)
+        give("secrets %d\n", giving.secrets);
+    if (pidfile_which())
+        give("pid-file %s\n", pidfile_which());
+    give("failed %d\n", sup_has_failed());
     give_kept();
     give_given();
     give_addresses();
@@ -209,6 +221,9 @@ void handover_undo(int fd)
     if (fd >= 0)
         close(fd);
     giving.over_exec = 0;
+    if (giving.secrets >= 0)
+        close(giving.secrets);
+    giving.secrets = -1;
     give_all("/", -1);
 }
 
@@ -339,6 +354,14 @@ static void take_line(handover_state *out, const char *word, const char *rest)
     else if (!strcmp(word, "generation") && sscanf(rest, "%d %d", &mpm_generation, &serving) == 2 &&
              serving < mpm_generation)
         sup_take_over(serving);
+    else if (!strcmp(word, "watch") && take_descriptor(atoi(rest)))
+        upgrade_watch_take(atoi(rest));
+    else if (!strcmp(word, "secrets") && take_descriptor(atoi(rest)))
+        kept_secret_take(atoi(rest));
+    else if (!strcmp(word, "pid-file"))
+        pidfile_logged(rest);
+    else if (!strcmp(word, "failed"))
+        sup_reading_failed(atoi(rest) > 0 ? atoi(rest) : 0);
     else if (!strcmp(word, "kept"))
         take_kept(rest);
     else if (!strcmp(word, "given"))

@@ -14,7 +14,11 @@
  *   program PATH                     what the next upgrade starts
  *   limit SECONDS                    until it has to serve
  *   back FD                          the program to go back to; missing: this is it
+ *   watch FD                         a byte there says that it serves (upgrade_watch.c)
  *   generation N SERVING             of the next configuration; of the processes that serve
+ *   secrets FD                       of kept_secret.h
+ *   pid-file PATH                    that names this process
+ *   failed N                         attempts in a row to read the configuration
  *   kept FD BYTES NAME               memory of kept_memory.h
  *   given FD NAME                    a socket of the service manager
  *   address GIVEN SOCKADDR FD...     sockets of one address; GIVEN -1: the server's own

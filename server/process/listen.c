@@ -3,6 +3,7 @@
  */
 #include "listen_private.h"
 #include "brigade/assert.h"
+#include "generation.h"
 #include "mpm_private.h"
 
 #include "unixd.h"
@@ -297,6 +298,18 @@ AP_DECLARE(int) ap_setup_listeners(server_rec *s)
 void listen_restore(void)
 {
     listen_socket_restore(&listen_conf);
+}
+
+int listen_try(server_rec *s)
+{
+    int n = 0;
+
+    listen_set_protocols(s);
+    for (ap_listen_rec *rec = ap_listeners; rec; rec = rec->next)
+        n += !conf_trial_is_reload() ||
+             conf_trial_has_address(&rec->bind_addr->sa, (size_t)rec->bind_addr->salen) ||
+             listen_socket_try(rec, listen_v6only(rec));
+    return n;
 }
 
 /* ---- for modules that know Apache's process models ---- */

@@ -35,6 +35,10 @@ brg_listener ***listen_for_process(apr_pool_t *p, int process, int keep_all);
  */
 void listen_restore(void);
 
+/** For a trial: how many addresses the server would listen at. With a start that is not looked at: another server may have them
+ * still. With a reload it has, or can have, them. Logs why it cannot. */
+int listen_try(server_rec *s);
+
 /** Number of sockets that are open, of all addresses. */
 int listen_sockets(void);
 
@@ -52,6 +56,9 @@ apr_status_t listen_socket_ensure(ap_listen_rec *rec, int n, int v6only, int def
 
 /** Make sockets that a server process ended, or changed, listen again. Logs what it had to do. */
 void listen_socket_restore(const listen_options *options);
+
+/** 1 if a socket for @a rec can be bound; else it is logged why not. Nothing listens. */
+int listen_socket_try(ap_listen_rec *rec, int v6only);
 
 /** Before and after a round of ensure: what no rec asked for in between is closed. */
 void listen_socket_mark(void);

@@ -226,6 +226,22 @@ void listen_socket_restore(const listen_options *options)
             listen_look_at(a, a->fds[i], options);
 }
 
+int listen_socket_try(ap_listen_rec *rec, int v6only)
+{
+    static const listen_options none;
+    listen_address a = {.rec = rec, .addr_len = rec->bind_addr->salen};
+    int family = rec->bind_addr->sa.sin.sin_family, error = 0;
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    BRG_ASSERT((size_t)a.addr_len <= sizeof a.addr);
+    memcpy(&a.addr, &rec->bind_addr->sa, a.addr_len);
+    if (fd < 0 || listen_set_options(fd, family, v6only, &none) || listen_bind(fd, &a))
+        error = errno;
+    if (fd >= 0)
+        close(fd);
+    return !error || (listen_log(&a, "bind to", error), 0);
+}
+
 /* ---- one address ---- */
 
 static void listen_close(listen_address *a)

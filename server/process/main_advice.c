@@ -396,6 +396,11 @@ static void look_all(advice *a, const ap_directive_t *d)
     }
 }
 
+int main_advice_is_asked(void)
+{
+    return advice_asked;
+}
+
 void main_advice_report(apr_pool_t *p, server_rec *s)
 {
     advice a = {.p = p, .roots = apr_array_make(p, 4, sizeof(const char *))};

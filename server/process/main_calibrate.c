@@ -204,7 +204,7 @@ void main_calibrate(process_rec *process)
     if (process->argc < 2 || strcmp(process->argv[1], "--calibrate-delivery"))
         return;
     if (process->argc != 3) {
-        main_print_usage(process->argv[0]);
+        main_print_usage(stderr, process->argv[0]);
         main_process_exit(process, 2);
     }
     main_process_exit(process, calibrate(process->argv[2], process->pool));

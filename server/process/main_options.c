@@ -12,6 +12,7 @@
 #include "apr_strings.h"
 #include "apr_thread_proc.h"
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 #include "brigade/ssi.h"
 #include "crash.h"
@@ -187,7 +188,7 @@ static void main_print(process_rec *process, int c, const main_options *options)
         ap_show_directives();
         break;
     default:
-        main_print_usage(process->argv[0]);
+        main_print_usage(stderr, process->argv[0]);
         main_process_exit(process, 1);
     }
     main_process_exit(process, 0);
@@ -245,7 +246,7 @@ void main_check_ssi(process_rec *process)
     if (process->argc < 2 || strcmp(process->argv[1], "--check-ssi"))
         return;
     if (!check || process->argc < 3) {
-        main_print_usage(process->argv[0]);
+        main_print_usage(stderr, process->argv[0]);
         main_process_exit(process, 2);
     }
     main_process_exit(process, check(process->pool, process->argc - 2, process->argv + 2) ? 1 : 0);
@@ -256,10 +257,95 @@ void main_check_module(process_rec *process)
     if (process->argc < 2 || strcmp(process->argv[1], "--check-module"))
         return;
     if (process->argc < 3) {
-        main_print_usage(process->argv[0]);
+        main_print_usage(stderr, process->argv[0]);
         main_process_exit(process, 2);
     }
     main_process_exit(process, module_check(process, process->argc - 2, process->argv + 2));
+}
+
+/* ---- options with two dashes ---- */
+
+/* Those that are known; all but the first three come first. */
+static const char *const main_longs[] = {"--help",          "--version",   "--advice",
+                                         "--check-module",  "--check-ssi", "--calibrate-delivery",
+                                         "--takeover-check"};
+
+/* How many letters have to be put in, taken out or exchanged. */
+static size_t main_distance(const char *a, const char *b)
+{
+    size_t row[64], n = strlen(b);
+
+    BRG_ASSERT(n < sizeof row / sizeof *row);
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t corner = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t here = corner + (a[i - 1] != b[j - 1]);
+
+            corner = row[j];
+            if (row[j] + 1 < here)
+                here = row[j] + 1;
+            row[j] = row[j - 1] + 1 < here ? row[j - 1] + 1 : here;
+        }
+    }
+    return row[n];
+}
+
+static void main_long_refused(process_rec *process, const char *arg)
+{
+    const char *best = main_longs[0], *name = process->short_name;
+
+    for (size_t i = 0; i < sizeof main_longs / sizeof *main_longs; i++) {
+        if (!strcmp(arg, main_longs[i])) {
+            fprintf(stderr, "%s: %s has to be the first argument\n", name, arg);
+            main_process_exit(process, 1);
+        }
+        if (main_distance(arg, main_longs[i]) < main_distance(arg, best))
+            best = main_longs[i];
+    }
+    fprintf(stderr, "%s: there is no option %s; did you mean %s? (-h prints all)\n", name, arg,
+            best);
+    main_process_exit(process, 1);
+}
+
+static int main_is_long(const process_rec *process, int i)
+{
+    return i > 0 && i < process->argc && !strncmp(process->argv[i], "--", 2) && process->argv[i][2];
+}
+
+/* The first one that is no value of another option; NULL: there is none. */
+static const char *main_find_long(process_rec *process)
+{
+    const char *arg, *value = NULL;
+    apr_getopt_t *opt;
+    char c;
+
+    apr_getopt_init(&opt, process->pool, process->argc, process->argv);
+    opt->errfn = NULL; /* what is wrong with others is said when they are read */
+    while (apr_getopt(opt, "k:" AP_SERVER_BASEARGS, &c, &arg) == APR_SUCCESS)
+        value = arg;
+    /* It takes two dashes for the end of all options, whatever follows them. */
+    if (main_is_long(process, opt->ind - 1) && process->argv[opt->ind - 1] != value)
+        return process->argv[opt->ind - 1];
+    return main_is_long(process, opt->ind) ? process->argv[opt->ind] : NULL;
+}
+
+void main_long_options(process_rec *process)
+{
+    const char *arg = main_find_long(process);
+
+    if (!arg)
+        return;
+    if (strcmp(arg, "--help") && strcmp(arg, "--version"))
+        main_long_refused(process, arg);
+    if (!strcmp(arg, "--help"))
+        main_print_usage(stdout, process->argv[0]);
+    else
+        main_print_version();
+    main_process_exit(process, 0);
 }
 
 void main_options_read(process_rec *process, main_options *options)

@@ -73,7 +73,7 @@ void main_print_settings(const main_options *options)
     main_print_switches(options);
 }
 
-void main_print_usage(const char *program)
+void main_print_usage(FILE *out, const char *program)
 {
     static const char *const lines[] = {
         "  -D name            : define a name for <IfDefine name>",
@@ -84,9 +84,9 @@ void main_print_usage(const char *program)
         "  -e level           : level of messages at start (see LogLevel)",
         "  -E file            : a file for messages at start",
         "  -k command         : start, restart, graceful, graceful-stop, stop or upgrade",
-        "  -v                 : print the version",
+        "  -v, --version      : print the version",
         "  -V                 : print the version and how it was built",
-        "  -h                 : print this",
+        "  -h, --help         : print this",
         "  -l                 : print the built-in modules",
         "  -L                 : print the directives of the built-in modules",
         "  -L NAME            : print what the manual says of a directive or module",
@@ -108,14 +108,14 @@ void main_print_usage(const char *program)
         "  --check-ssi file.. : report mistakes in pages with server-side includes",
         NULL};
 
-    fprintf(stderr,
+    fprintf(out,
             "Usage: %s [-D name] [-d directory] [-f file]\n"
             "       [-C \"directive\"] [-c \"directive\"]\n"
             "       [-k start|restart|graceful|graceful-stop|stop|upgrade]\n"
             "       [-v] [-V] [-h] [-l] [-L] [-t] [-T] [-S] [-M] [-X]\nOptions:\n",
             program);
     for (int i = 0; lines[i]; i++)
-        fprintf(stderr, "%s\n", lines[i]);
+        fprintf(out, "%s\n", lines[i]);
 }
 
 /* ---- -l, -L ---- */

@@ -8,6 +8,8 @@
  */
 #include "httpd.h"
 
+#include <stdio.h>
+
 /** What the command line asks for, beside what http_main.h holds. */
 typedef struct main_options {
     const char *root;     /**< -d, or where the program lies */
@@ -39,14 +41,31 @@ void main_calibrate(process_rec *process);
  * configuration, with what its envvars file sets in the environment. (takeover.c) */
 void main_takeover(process_rec *process);
 
+int main_takeover_is_asked(void);
+
 /** test_config hook: what such a check ends with. Ends the program with 1 if lines are refused. */
 void main_takeover_report(apr_pool_t *p, server_rec *s);
 
 /** `--advice` among the arguments: they become those of -t. (main_advice.c) */
 void main_advice(process_rec *process);
 
+int main_advice_is_asked(void);
+
 /** test_config hook: what such a test ends with. Ends the program with 2 if there is something to say. */
 void main_advice_report(apr_pool_t *p, server_rec *s);
+
+/** The configuration cannot be used for a start: conf_fault() is said in the log and on the terminal, and the program ends. */
+void main_start_failed(process_rec *process) __attribute__((noreturn));
+
+/** No server process came up, or could be made: that is said there, too. */
+void main_run_failed(process_rec *process);
+
+/** 1 for -t, unless somebody asks who could not start that server: whether a start would go well is tried out, too. */
+int main_starts_are_tried(const process_rec *process);
+
+/** Options with two dashes that are not known, or not at their place, are refused; --help and --version are done. Before any other
+ * option is looked at. Ends the program then. */
+void main_long_options(process_rec *process);
 
 /** Before anything else: should this program, which is to take another one's place, not come to upgrade_begin(), then the other
  * one goes on. @param argv  as main() has it (upgrade.c) */
@@ -65,6 +84,10 @@ int upgrade_took_over(void);
 /** It did, and there is none to go back to. */
 int upgrade_is_last(void);
 
+/** From on = 1 to on = 0 a configuration is read in place while server processes serve: if that ends the program, by a crash or
+ * exit(), then this program begins anew in the same process, and its server processes stay. */
+void upgrade_reads(int on);
+
 /** Between two generations: become the program that upgrade_check() found good, if that was asked for. Returns if it was not,
  * or could not be done. */
 void upgrade_if_asked(process_rec *process);
@@ -80,7 +103,7 @@ int main_has_configuration(apr_pool_t *p, const main_options *options);
 /** -v, -V, -h (main_print.c). */
 void main_print_version(void);
 void main_print_settings(const main_options *options);
-void main_print_usage(const char *program);
+void main_print_usage(FILE *out, const char *program);
 
 /** -L NAME: print the manual's entry of a directive, in any case, with or without the angle brackets of a
  * section, or all entries of a module. @return 0 if there is none, which is said on standard error, with what is like it. Command line only:

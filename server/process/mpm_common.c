@@ -66,7 +66,8 @@ AP_DECLARE_DATA char ap_coredump_dir[MAX_STRING_LEN];
 AP_DECLARE_DATA int ap_coredumpdir_configured;
 AP_DECLARE_DATA int ap_graceful_shutdown_timeout;
 int mpm_drain_seconds;
-int mpm_reload_seconds;
+int mpm_reload_seconds = MPM_DEFAULT_RELOAD_SECONDS;
+int mpm_trial_is_full = 1;
 AP_DECLARE_DATA apr_uint32_t ap_max_mem_free;
 AP_DECLARE_DATA apr_size_t ap_thread_stacksize;
 
@@ -207,6 +208,18 @@ const char *mpm_set_reload_timeout(cmd_parms *cmd, void *dummy, const char *arg)
     return err;
 }
 
+const char *mpm_set_reload_trial(cmd_parms *cmd, void *dummy, const char *arg)
+{
+    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    if (err)
+        return err;
+    if (ap_cstr_casecmp(arg, "Full") && ap_cstr_casecmp(arg, "Check"))
+        return apr_psprintf(cmd->pool, "ReloadTrial takes Full or Check, not \"%s\"", arg);
+    mpm_trial_is_full = !ap_cstr_casecmp(arg, "Full");
+    return NULL;
+}
+
 const char *ap_mpm_set_max_mem_free(cmd_parms *cmd, void *dummy, const char *arg)
 {
     long n;
@@ -242,6 +255,7 @@ void mpm_common_pre_config(apr_pool_t *pconf)
     ap_coredumpdir_configured = 0;
     ap_graceful_shutdown_timeout = mpm_drain_seconds = 0;
     mpm_reload_seconds = MPM_DEFAULT_RELOAD_SECONDS;
+    mpm_trial_is_full = 1;
     ap_max_mem_free = MPM_DEFAULT_MAX_MEM_FREE;
     ap_thread_stacksize = 0;
 }

@@ -15,6 +15,7 @@
 #include "brigade/response_cache.h"
 #include "supervisor_private.h"
 #include "scores.h"
+#include "trial.h"
 
 #include "ap_listen.h"
 #include "http_core.h"
@@ -215,7 +216,7 @@ static apr_status_t mpm_leave_terminal(apr_pool_t *p)
 {
     static int readings;
 
-    if (ap_run_mode != AP_SQ_RM_NORMAL || ++readings != 2 || mpm_foreground() ||
+    if (ap_run_mode != AP_SQ_RM_NORMAL || trial_runs() || ++readings != 2 || mpm_foreground() ||
         upgrade_took_over())
         return APR_SUCCESS;
     return daemon_detach(p);
@@ -230,7 +231,7 @@ int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
                      APLOGNO(00496) "apr_proc_detach failed");
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    if (sup_signals_early() < 0)
+    if (!trial_runs() && sup_signals_early() < 0)
         return HTTP_INTERNAL_SERVER_ERROR;
     mpm_common_pre_config(pconf);
     ap_listen_pre_config();

@@ -73,6 +73,10 @@ extern int mpm_reload_seconds;
 const char *mpm_set_reload_timeout(cmd_parms *cmd, void *dummy, const char *arg);
 #define MPM_DEFAULT_RELOAD_SECONDS 120
 
+/** ReloadTrial, and its setter: a trial does all that a start does. */
+extern int mpm_trial_is_full;
+const char *mpm_set_reload_trial(cmd_parms *cmd, void *dummy, const char *arg);
+
 /** "event" or "prefork". */
 const char *mpm_name(void);
 
@@ -128,6 +132,9 @@ typedef struct mpm_number_spec {
                       "seconds to serve on after graceful-stop, while readiness says 503"),       \
         AP_INIT_TAKE1("ReloadTimeout", mpm_set_reload_timeout, NULL, RSRC_CONF,                   \
                       "seconds that the trial of a configuration, or a new program, may take"),   \
+        AP_INIT_TAKE1(                                                                            \
+            "ReloadTrial", mpm_set_reload_trial, NULL, RSRC_CONF,                                 \
+            "Full or Check: whether modules also set up all that they do at a start"),            \
         AP_INIT_TAKE1("MaxMemFree", ap_mpm_set_max_mem_free, NULL, RSRC_CONF,                     \
                       "KiB of free memory that an allocator keeps; 0 = all"),                     \
         AP_INIT_TAKE1("ThreadStackSize", ap_mpm_set_thread_stacksize, NULL, RSRC_CONF,            \
@@ -164,6 +171,12 @@ int supervisor_open(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, serv
  * daemon_ready().
  */
 apr_status_t daemon_detach(apr_pool_t *p);
+
+/** As the program begins: standard error, which becomes the error log, is kept for daemon_say() until the server is up. */
+void daemon_keep_terminal(void);
+
+/** Show @a text, a line, to whoever started the server, unless standard error goes there still. Nothing once the server is up. */
+void daemon_say(const char *text);
 
 /** In a new server process: nothing of the starter's is kept open. */
 void daemon_child(void);

@@ -111,6 +111,25 @@ int pidfile_wanted(const char *filename)
     return !filename || ap_cstr_casecmp(filename, "none") != 0;
 }
 
+static char *logged; /* in the heap: pools may be gone */
+
+void pidfile_logged(const char *path)
+{
+    free(logged);
+    logged = path ? strdup(path) : NULL;
+}
+
+const char *pidfile_which(void)
+{
+    return logged;
+}
+
+void pidfile_remove_logged(apr_pool_t *p)
+{
+    ap_remove_pid(p, logged);
+    pidfile_logged(NULL);
+}
+
 apr_status_t pidfile_log(apr_pool_t *p, const char *filename)
 {
     static pid_t saved = -1;
@@ -127,6 +146,8 @@ apr_status_t pidfile_log(apr_pool_t *p, const char *filename)
     }
     if (pidfile_read(p, path, &other) != APR_SUCCESS)
         other = -1;
+    if (other == mine)
+        pidfile_logged(path);
     if (mine == saved && other == mine)
         return APR_SUCCESS; /* a reload needs no room on the disk */
     if (mine != saved && other != -1 && other != mine)
@@ -141,6 +162,7 @@ apr_status_t pidfile_log(apr_pool_t *p, const char *filename)
         return rv;
     }
     saved = mine;
+    pidfile_logged(path);
     return APR_SUCCESS;
 }
 

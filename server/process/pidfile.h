@@ -42,4 +42,11 @@ int pidfile_wanted(const char *filename);
  */
 apr_status_t pidfile_log(apr_pool_t *p, const char *filename);
 
+/** The path of the file that pidfile_log() wrote, or that the program before this one did; NULL: none. */
+void pidfile_logged(const char *path);
+const char *pidfile_which(void);
+
+/** Remove that file if it still names the calling process; the configuration that named it may be gone. */
+void pidfile_remove_logged(apr_pool_t *p);
+
 #endif

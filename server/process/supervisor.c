@@ -17,6 +17,7 @@
 #include "figures.h"
 #include "scores.h"
 #include "supervised.h"
+#include "trial.h"
 
 #include "http_config.h"
 #include "http_core.h"
@@ -66,7 +67,7 @@ int supervisor_open(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, serv
     int startup = !sup.started;
 
     BRG_ASSERT(sup_is_supervisor());
-    if (ap_setup_listeners(s) > 0)
+    if (trial_runs() ? listen_try(s) > 0 : ap_setup_listeners(s) > 0)
         return OK;
     ap_log_error(APLOG_MARK, APLOG_ALERT | (startup ? APLOG_STARTUP : 0), 0, startup ? NULL : s,
                  "no listening sockets available, shutting down");
@@ -187,8 +188,7 @@ static int sup_logs_look(server_rec *s)
     return 1;
 }
 
-/* Wait for a signal, a process or the time; hear what processes say. */
-static void sup_wait_for_news(apr_time_t deadline)
+void sup_wait_for_news(apr_time_t deadline)
 {
     const supervised_work *work = sup_work(deadline);
     int n = sup_count(), i = 1;
@@ -240,7 +240,7 @@ static int sup_await_end(apr_pool_t *pconf, server_rec *s, apr_time_t deadline)
     return sup_processes == NULL;
 }
 
-static void sup_terminate(apr_pool_t *pconf, server_rec *s)
+void sup_terminate(apr_pool_t *pconf, server_rec *s)
 {
     BRG_ASSERT(sup_is_supervisor());
     upgrade_complete();
@@ -252,7 +252,7 @@ static void sup_terminate(apr_pool_t *pconf, server_rec *s)
     sup_children_kill();
     sup_await_end(pconf, s, clock_monotonic() + SUP_TERMINATE_US);
     listen_socket_close_all();
-    ap_remove_pid(pconf, ap_pid_fname);
+    pidfile_remove_logged(pconf);
 }
 
 /* Serve on until those who send requests have seen that this server is about to end. A second order to end gracefully
@@ -280,26 +280,30 @@ static int sup_drain(apr_pool_t *pconf, server_rec *s)
     return asked.terminate ? -1 : 0;
 }
 
-static void sup_graceful_stop(apr_pool_t *pconf, server_rec *s)
+void sup_end_gracefully(apr_pool_t *pconf, server_rec *s)
 {
-    apr_time_t deadline;
+    const apr_time_t deadline =
+        ap_graceful_shutdown_timeout
+            ? clock_monotonic() + apr_time_from_sec(ap_graceful_shutdown_timeout)
+            : 0;
 
-    BRG_ASSERT(mpm_state == AP_MPMQ_RUNNING);
-    upgrade_complete();
-    notify_stopping();
-    if (sup_drain(pconf, s)) {
-        sup_terminate(pconf, s);
-        return;
-    }
-    deadline = ap_graceful_shutdown_timeout
-                   ? clock_monotonic() + apr_time_from_sec(ap_graceful_shutdown_timeout)
-                   : 0;
     sup_set_state(AP_MPMQ_STOPPING);
-    ap_close_listeners();
-    ap_remove_pid(pconf, ap_pid_fname);
+    listen_socket_close_all();
+    pidfile_remove_logged(pconf);
     sup_children_stop_all(-1, 1);
     if (sup_await_end(pconf, s, deadline) != 1)
         sup_terminate(pconf, s);
+}
+
+static void sup_graceful_stop(apr_pool_t *pconf, server_rec *s)
+{
+    BRG_ASSERT(mpm_state == AP_MPMQ_RUNNING);
+    upgrade_complete();
+    notify_stopping();
+    if (sup_drain(pconf, s))
+        sup_terminate(pconf, s);
+    else
+        sup_end_gracefully(pconf, s);
 }
 
 /* ---- the loop ---- */
@@ -348,7 +352,7 @@ static sup_verdict sup_reload(apr_pool_t *pconf, server_rec *s, sup_way way)
     BRG_ASSERT(sup.started && sup_is_supervisor());
     sup_log_reload(s, way);
     notify_reloading();
-    if (!(way == SUP_BY_UPGRADE ? upgrade_check(s->process) : conf_test_in_child(s->process))) {
+    if (!(way == SUP_BY_UPGRADE ? upgrade_check(s->process) : conf_test_in_child(s->process, 0))) {
         notify_ready(); /* with what it has */
         return SUP_GO_ON;
     }
@@ -398,6 +402,7 @@ static void sup_hand_over(void)
     BRG_ASSERT(sup.serving <= mpm_generation);
     sup.served = 1;
     sup.serving = mpm_generation;
+    sup_reading_failed(0);
     upgrade_complete();
     sup_children_stop_all(mpm_generation, sup.was_graceful);
     daemon_ready();
@@ -451,19 +456,27 @@ static int sup_run_one_process(apr_pool_t *pconf, apr_pool_t *plog, server_rec *
 int supervisor_run(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
 {
     sup_verdict verdict;
+    int began;
 
     BRG_ASSERT(sup_is_supervisor());
     if (mpm_one_process())
         return sup_run_one_process(pconf, plog, s);
-    if (sup_begin(pconf, plog, s) < 0)
+    conf_fault_phase();
+    began = sup_begin(pconf, plog, s) == 0;
+    if (!began)
+        conf_fault_found("the supervisor cannot start");
+    conf_fault_end();
+    if (began) {
+        sup.started = 1;
+        do
+            verdict = sup_turn(pconf, s);
+        while (verdict == SUP_GO_ON);
+        if (verdict != SUP_RELOAD)
+            return verdict == SUP_END ? DONE : !OK;
+    } else if (sup.started && !upgrade_is_under_way())
+        sup_reading_failed(sup_has_failed() + 1); /* processes of the one before serve on */
+    else
         return !OK;
-    sup.started = 1;
-    do
-        verdict = sup_turn(pconf, s);
-    while (verdict == SUP_GO_ON);
-    if (verdict != SUP_RELOAD)
-        return verdict == SUP_END ? DONE : !OK;
-    sup_signals_reading(1);
     /* Who reads the new configuration is of the new generation: modules name files by it. */
     ap_unixd_mpm_get_retained_data()->my_generation = ++mpm_generation;
     return OK;

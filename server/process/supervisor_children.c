@@ -457,6 +457,16 @@ static void child_is_other(pid_t pid, int status)
         ap_unregister_extra_mpm_process(pid, &generation);
 }
 
+/* Children of the supervisor in whose place this process is (upgrade_watch.c): nobody here can wait for them. */
+static void child_remove_strangers(server_rec *s)
+{
+    for (sup_process *c = sup_processes, *next; c; c = next) {
+        next = c->next;
+        if (c->fd < 0 && kill(c->pid, 0) && errno == ESRCH)
+            child_remove(c, s);
+    }
+}
+
 int sup_children_reap(apr_pool_t *pconf, server_rec *s)
 {
     static int early_deaths;
@@ -486,5 +496,6 @@ int sup_children_reap(apr_pool_t *pconf, server_rec *s)
             child_died(c, s, why, code);
         child_remove(c, s);
     }
+    child_remove_strangers(s);
     return verdict;
 }

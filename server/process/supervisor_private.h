@@ -9,6 +9,7 @@
  * supervisor.c          the loop: signals, reloads, the end
  * supervisor_children.c the table of processes: start, reap, tell
  * supervisor_spare.c    how many processes mpm_prefork has
+ * supervisor_waits.c    what it does without a configuration
  * upgrade.c             another program takes this one's place
  * supervisor_signals.c  from signal handlers to flags and a descriptor to poll
  * server_process.c      the other side: what a server process does on its main thread
@@ -170,11 +171,48 @@ void sup_take_over(ap_generation_t serving);
 /** The newest generation that was complete. */
 ap_generation_t sup_serving(void);
 
+/** Wait for a signal, a process, or until @a deadline (0: none; otherwise work of the configuration is left alone), and hear what
+ * processes say. */
+void sup_wait_for_news(apr_time_t deadline);
+
+/** All processes end, now or once they have finished what is under way, and the server lets go of its sockets and its pid file.
+ * @param s  NULL: there is no configuration */
+void sup_terminate(apr_pool_t *pconf, server_rec *s);
+void sup_end_gracefully(apr_pool_t *pconf, server_rec *s);
+
+/* ---- supervisor_waits.c ---- */
+
+/** Without a configuration: look after the processes that there are until one is to be read.
+ * @return 0: read it, its trial was good; 1: the server was told to end, and has */
+int sup_await_order(process_rec *process);
+
+/** So many attempts in a row to read a configuration, or to begin to serve it, have failed. */
+void sup_reading_failed(int times);
+int sup_has_failed(void);
+
 /* ---- upgrade.c ---- */
 
 /** Would the program that is at this one's path now start with the same command line, and take over from this one? Else
  * it is logged why not. Blocking: waits for a child process. */
 int upgrade_check(process_rec *process);
+
+/** Where the supervisor is root: nobody else can put another program at @a path, which root is going to run: the file, the
+ * folders above it and what links lead to are root's, and others may not write to them. Else it is logged what is not.
+ * (upgrade_trust.c) Blocking: looks at files. */
+int upgrade_is_trusted(const char *path, apr_pool_t *p);
+
+/**
+ * Before another program is started in this process: this one stays as a process that watches. (upgrade_watch.c)
+ * @return 0 in the caller; 1 in the watcher, later, if the caller's process ended: it is the supervisor from then on
+ */
+int upgrade_watch(void);
+
+/** What the new program is to be given; -1: nothing. */
+int upgrade_watch_fd(void);
+
+/** That was given to this program, which says when nobody has to watch any more. */
+void upgrade_watch_take(int fd);
+void upgrade_watch_done(void);
 
 /** The program that upgrade_check() asks about. */
 const char *upgrade_program(void);

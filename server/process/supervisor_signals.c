@@ -111,6 +111,9 @@ void sup_signals_wait(int wait)
         sigaddset(&set, sup_signals[i]);
     BRG_ASSERT(sigismember(&set, SUP_SIG_UPGRADE) == 1);
     sigprocmask(wait ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+    for (size_t i = 0; wait && i < sizeof sup_signals / sizeof *sup_signals; i++)
+        if (atomic_load(&sup_flags[sup_signals[i]]))
+            (void)kill(getpid(), sup_signals[i]); /* came, and was not taken yet */
 }
 
 int sup_signals_fd(void)

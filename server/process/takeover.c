@@ -97,7 +97,7 @@ void main_takeover(process_rec *process)
     if (process->argc > 3 ||
         apr_filepath_merge(&dir, NULL, process->argc == 3 ? process->argv[2] : "/etc/apache2",
                            APR_FILEPATH_TRUENAME, p) != APR_SUCCESS) {
-        main_print_usage(process->argv[0]);
+        main_print_usage(stderr, process->argv[0]);
         main_process_exit(process, 2);
     }
     file = takeover_split(dir);
@@ -190,6 +190,11 @@ static int takeover_memory(void)
     if (!found)
         printf("  none\n");
     return found;
+}
+
+int main_takeover_is_asked(void)
+{
+    return takeover_dir != NULL;
 }
 
 void main_takeover_report(apr_pool_t *p, server_rec *s)

@@ -16,6 +16,9 @@
  *                                                or it takes longer than
  *                                                ReloadTimeout
  *   upgrade_complete: its processes serve
+ *
+ * A reload whose reading ends the program, since a module crashes or calls exit(), goes the same way: the program becomes
+ * itself, and waits with its server processes for a configuration that can be read (supervisor_waits.c).
  */
 #include "supervisor_private.h"
 #include "ambient.h"
@@ -46,6 +49,7 @@
 MPM_USE_LOG_MODULE;
 
 #define UPGRADE_CHECK_VARIABLE "BRIGADE_UPGRADE_CHECK"
+#define UPGRADE_SAYS_WATCHED "brigade-watched"
 #define UPGRADE_SELF "/proc/self/exe"
 
 static struct {
@@ -54,8 +58,10 @@ static struct {
     int back;      /* the program to go back to; -1: none */
     int taken;     /* this program took another's place */
     int asked;
-    pid_t pid; /* the supervisor, until the server serves */
-} upgrade = {.back = -1};
+    int is_watched; /* the program that takes over says when it serves: upgrade_watch.c */
+    int self;       /* this program, while it reads a configuration in place; -1: it does not */
+    pid_t pid;      /* the supervisor, until the server serves */
+} upgrade = {.back = -1, .self = -1};
 
 /* What the program before this one left, until it is taken: upgrade_first(). */
 static struct {
@@ -116,6 +122,18 @@ const char *upgrade_program(void)
 
 /* ---- becoming another program ---- */
 
+static void upgrade_say(const char *what)
+{
+    if (write(STDERR_FILENO, what, strlen(what)) < 0)
+        errno = 0; /* there is no other place to say it */
+}
+
+static void upgrade_say_back(void)
+{
+    upgrade_say(
+        "brigade: the program that took over does not come up: the one before it goes on\n");
+}
+
 /* Returns if it fails. */
 static void upgrade_exec(int target, int back)
 {
@@ -123,6 +141,12 @@ static void upgrade_exec(int target, int back)
     int fd, error;
 
     sup_signals_wait(1);
+    if (upgrade.is_watched && upgrade_watch()) {
+        sup_signals_wait(0);
+        upgrade_say_back();
+        errno = ECHILD;
+        return;
+    }
     fd = handover_give(upgrade.program, back, &environment);
     if (fd >= 0) {
         ambient_pass_on(1);
@@ -136,17 +160,22 @@ static void upgrade_exec(int target, int back)
         errno = error;
     }
     error = errno;
+    upgrade_watch_done();
     sup_signals_wait(0);
     errno = error;
 }
 
-static void upgrade_say_back(void)
+/* While a configuration is read in place. */
+static void upgrade_begin_anew(void)
 {
-    static const char said[] =
-        "brigade: the program that took over does not come up: the one before it goes on\n";
+    int self = upgrade.self;
 
-    if (write(STDERR_FILENO, said, sizeof said - 1) < 0)
-        errno = 0; /* there is no other place to say it */
+    upgrade.is_watched = 0;
+    upgrade.self = -1;
+    upgrade_say("brigade: the program ended while it read the configuration, whose trial had gone "
+                "well: it begins anew, and server processes go on with the one that they have\n");
+    sup_reading_failed(sup_has_failed() + 1);
+    upgrade_exec(self, -1);
 }
 
 /* Nothing was taken: the program before this one finds what it left. */
@@ -170,9 +199,13 @@ static void upgrade_go_back(void)
         return;
     if (left.back >= 0)
         upgrade_return();
+    if (upgrade.self >= 0)
+        upgrade_begin_anew();
     if (back < 0)
         return;
     upgrade.back = -1;
+    upgrade_watch_done();
+    upgrade.is_watched = 0;
     upgrade_say_back();
     for (sup_process *c = sup_processes; c; c = c->next)
         if (c->generation == mpm_generation && !c->up) {
@@ -189,10 +222,7 @@ static void upgrade_go_back(void)
 /* From a signal handler. */
 static void upgrade_is_late(void)
 {
-    static const char said[] = "brigade: the program that takes over is late (ReloadTimeout)\n";
-
-    if (write(STDERR_FILENO, said, sizeof said - 1) < 0)
-        errno = 0;
+    upgrade_say("brigade: the program that takes over is late (ReloadTimeout)\n");
     upgrade_go_back();
 }
 
@@ -208,17 +238,47 @@ static void upgrade_clean_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+static void upgrade_at_exit(void)
+{
+    if (getpid() == upgrade.pid && (upgrade.self >= 0 || upgrade.back >= 0))
+        crash_exit_tell();
+    upgrade_go_back();
+}
+
+/* From now on this process's program does not end without upgrade_go_back(). @return 0 if that is sure */
+static int upgrade_guard(void)
+{
+    static int registered;
+
+    upgrade.pid = getpid();
+    oom_last_resort(upgrade_go_back);
+    crash_last_resort(upgrade_go_back);
+    return registered++ ? 0 : atexit(upgrade_at_exit);
+}
+
 void upgrade_first(const char *const *argv)
 {
     left.fd = handover_left(&left.back);
     left.argv = (char *const *)(uintptr_t)argv;
     if (left.fd < 0)
         return;
-    upgrade.pid = getpid();
-    oom_last_resort(upgrade_go_back);
-    crash_last_resort(upgrade_go_back);
-    if (atexit(upgrade_go_back))
+    if (upgrade_guard())
         upgrade_go_back();
+}
+
+void upgrade_reads(int on)
+{
+    if (upgrade.back >= 0)
+        return; /* there is another program to go back to */
+    if (on && upgrade.self < 0) {
+        upgrade.self = open(UPGRADE_SELF, O_PATH | O_CLOEXEC);
+        (void)upgrade_guard();
+    } else if (!on && upgrade.self >= 0) {
+        close(upgrade.self);
+        upgrade.self = -1;
+        crash_last_resort(NULL);
+        oom_last_resort(NULL);
+    }
 }
 
 static int upgrade_take(process_rec *process)
@@ -242,6 +302,8 @@ static int upgrade_take(process_rec *process)
     upgrade_clean_signals();
     if (upgrade.back >= 0)
         sup_signals_time_limit(state.limit, upgrade_is_late);
+    else
+        upgrade_watch_done();
     return 1;
 }
 
@@ -272,7 +334,7 @@ void upgrade_begin(process_rec *process)
 void upgrade_checked(void)
 {
     if (upgrade_checks_only)
-        fprintf(stderr, "\nbrigade-handover %d\n", HANDOVER_FORMAT);
+        fprintf(stderr, "\n" UPGRADE_SAYS_WATCHED "\nbrigade-handover %d\n", HANDOVER_FORMAT);
 }
 
 int upgrade_took_over(void)
@@ -296,6 +358,7 @@ void upgrade_complete(void)
     if (upgrade.back >= 0)
         close(upgrade.back);
     upgrade.back = -1;
+    upgrade_watch_done();
     sup_signals_time_limit(0, NULL);
     kept_memory_drop_unused();
     crash_last_resort(NULL);
@@ -309,11 +372,12 @@ int upgrade_check(process_rec *process)
     char says[32];
     int good;
 
-    if (!upgrade.program)
+    if (!upgrade.program || !upgrade_is_trusted(upgrade.program, process->pool))
         return 0;
     apr_snprintf(says, sizeof says, "brigade-handover %d", HANDOVER_FORMAT);
     setenv(UPGRADE_CHECK_VARIABLE, "1", 1);
-    good = conf_test_program_in_child(process, upgrade.program, says);
+    good = conf_test_program_in_child(process, upgrade.program, says, UPGRADE_SAYS_WATCHED,
+                                      &upgrade.is_watched);
     unsetenv(UPGRADE_CHECK_VARIABLE);
     return good;
 }
