@@ -75,3 +75,29 @@ def test_mutex_mechanisms(serve, mechanism):
                    f"LoadModule ssl_module @MODULES@/mod_ssl.so\nSSLSessionCache shmcb:@ROOT@/logs/sessions(65536)\nMutex {mechanism} default\n",
                    {"a.txt": "A"})
     assert server.get("/a.txt").body == b"A"
+
+
+@pytest.mark.only("brigade")
+@pytest.mark.parametrize("arguments,code,patterns", [
+    (["--help"], 0, [r"^Usage: "]), (["--version"], 0, [r"^Server version: "]),
+    (["--advise"], 1, [r"no option --advise; did you mean --advice\?"]), (["--takeover-chek"], 1, [r"did you mean --takeover-check\?"]),
+    (["--cheque-module", "x.so"], 1, [r"did you mean --check-module\?"]), (["-X", "--hlep"], 1, [r"did you mean --help\?"]),
+    (["-t", "--check-ssi", "x"], 1, [r"--check-ssi has to be the first argument"])])
+def test_options_with_two_dashes(serve, arguments, code, patterns):
+    """One that is not known starts no server; what is known is done, whatever the configuration says."""
+    server = serve.unstarted()
+    for command in ([brigade.BINARY, *arguments], server.command(*arguments)):
+        if command[1] != arguments[0] and "first" in patterns[0]:
+            continue
+        server.port = brigade.free_port()
+        server.write_config()
+        done = subprocess.run(command, capture_output=True, text=True, timeout=brigade.PATIENCE)
+        assert done.returncode == code, done
+        assert all(re.search(p, done.stdout + done.stderr, re.MULTILINE) for p in patterns), done
+        assert not server.error_log()
+
+
+@pytest.mark.only("brigade")
+def test_a_value_with_two_dashes_is_no_option(serve):
+    done = serve.unstarted().run("-t", "-D", "--help")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, b"Syntax OK"), done

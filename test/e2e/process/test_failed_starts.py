@@ -64,3 +64,16 @@ def test_document_root_missing(serve):
     if SANDBOX:  # what was not there at the start is not reached until then
         reload(server)
     wait_until(lambda: server.get("/x.txt").body == b"there", "the file")
+
+
+@pytest.mark.only("brigade")
+@pytest.mark.parametrize("line,pattern", [
+    ("TypesConfig @ROOT@/nowhere/types\n", r"does not start: TypesConfig \S+/nowhere/types on line \d+ of \S+httpd.conf: .*AH01597"),
+    ("PidFile @ROOT@/nowhere/pid\n", r"does not start: PidFile \S+nowhere/pid on line \d+ of \S+httpd.conf: .*AH00099"),
+    ('CustomLog "|@ROOT@/nowhere/program" common\n', r"does not start: CustomLog .* on line \d+ of \S+httpd.conf: .*AH00104")])
+@pytest.mark.parametrize("way", [["-k", "start"], ["-DFOREGROUND"]], ids=["background", "foreground"])
+def test_a_start_that_fails_says_so_on_the_terminal(serve, line, pattern, way):
+    """Whoever starts it sees why it fails, also when the log has the messages."""
+    done = serve.unstarted(line, FILES).run(*way)
+    assert done.returncode == 1
+    assert re.search(pattern, done.stderr.decode()), done.stderr

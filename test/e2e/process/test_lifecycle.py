@@ -458,7 +458,7 @@ def test_one_process_says_nothing_wrong_of_its_pid_file(serve):
                                         ("ChrootDir /tmp", 1)])
 def test_a_user_that_has_no_effect(serve, line, told):
     """Is told once, where it is another one than the server's own."""
-    server = serve.unstarted(line + "\nListen 127.0.0.1:@PORT@\nServerRoot @ROOT@\nErrorLog /dev/null\nPidFile @ROOT@/logs/pid\n", bare=True)
+    server = serve.unstarted(line + "\nListen 127.0.0.1:@PORT@\nServerRoot @ROOT@\nErrorLog /dev/null\nTypesConfig /dev/null\nPidFile @ROOT@/logs/pid\n", bare=True)
     command = server.command
     server.command = lambda *more: ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *command(*more)]
     done = server.run("-t")

@@ -341,8 +341,13 @@ def test_a_reload_that_waits_for_a_fifo_can_be_ended(serve, read_once):
     end = wait_until(lambda: writer(fifo), "a reader")
     check = set(server.children()) - before
     if read_once:
-        os.write(end, b"# read\n")
-        os.close(end)
+        for turn in range(2):  # as a start reads it
+            wait_until(lambda: any(has_open(p, fifo) for p in check), "the check to open it")
+            os.write(end, b"# read\n")
+            os.close(end)
+            if turn == 0:
+                wait_until(lambda: not any(has_open(p, fifo) for p in check), "the check to close it")
+                end = wait_until(lambda: writer(fifo), "the check to read it again")
         wait_until(lambda: not check & set(server.children()), "the check to end")
         end = wait_until(lambda: writer(fifo), "the next reader, the server itself")
     try:
@@ -355,6 +360,13 @@ def test_a_reload_that_waits_for_a_fifo_can_be_ended(serve, read_once):
         wait_until(lambda: not [p for p in children if os.path.exists(f"/proc/{p}")], "all processes to end")
     finally:
         os.close(end)
+
+
+def has_open(pid, path):
+    try:
+        return path in [os.readlink(f"/proc/{pid}/fd/{n}") for n in os.listdir(f"/proc/{pid}/fd")]
+    except OSError:  # closed meanwhile, or gone
+        return os.path.exists(f"/proc/{pid}/fd")
 
 
 def writer(fifo):

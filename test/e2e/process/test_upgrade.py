@@ -26,19 +26,31 @@ FILES = {"a.txt": "A\n", "big.bin": bytes(range(256)) * 30_000}
 BASE = "MaxKeepAliveRequests 0\nKeepAliveTimeout 30\n"
 ROUNDS = int(os.environ.get("TEST_UPGRADES", "3"))  # 100 by hand
 
-# As a new program that does not start, in a place that -t does not reach.
+# As a new program that does not start, or is not even found good by its trial.
 FAILS = """
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "http_log.h"
+static int is_trial(void)
+{
+    char line[4096];
+    int fd = open("/proc/self/cmdline", O_RDONLY);
+    ssize_t n = read(fd, line, sizeof line);
+
+    close(fd);
+    return n > 4 && memmem(line, (size_t)n, "\\0-t", 4) != NULL;
+}
 static int new_program(apr_pool_t *p)
 {
     char self[4096];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n > 0 ? n : 0] = 0;
+    if (is_trial() != TRIAL)
+        return 0;
     return !strstr(self, "(deleted)") && !access(ap_server_root_relative(p, "logs/fail"), F_OK);
 }
 static void *volatile last;
@@ -278,6 +290,27 @@ def test_a_configuration_that_is_no_good(own):
     assert server.get("/a.txt").body == b"A\n" and server.children() == before and not is_new(server)
 
 
+@pytest.mark.parametrize("where,why", [(1, "mod_fails.c: AH00015"), (2, r"mod_fails.c called exit\(\) in hook open_logs"),
+                                       (3, "by signal 11: .*crashed in module mod_fails.c, hook open_logs"), (5, "has not read the configuration within 1 seconds")])
+def test_a_program_whose_trial_fails(own, where, why):
+    """Nothing changes, whatever a module does in it."""
+    if where == 3 and sanitizer():
+        pytest.skip("the sanitizer ends a process that crashes")
+    server = own("LoadModule fails_module @ROOT@/mod_fails.so\nReloadTimeout 1\n")
+    server.expect_trouble = where == 3
+    compile_text(server.root, "fails", FAILS, f"-DAT={where}", "-DTRIAL=1")
+    up(server)
+    server.write("fail", "", base="logs")
+    before = server.children()
+    replace(server)
+    with Load(server, clients=2) as load:
+        server.signal(signal.SIGUSR2)
+        server.wait_for_log(why)
+        wait_until(lambda: server.children() == before, "the trial to end")
+    assert not load.failed, load.failed[:5]
+    assert not is_new(server) and configured(server) == 1
+
+
 @pytest.mark.parametrize("where", [1, 2, 3, 4, 5, 6, 7], ids=["refuses", "exits", "crashes", "children", "hangs", "children hang", "is busy with the heap"])
 def test_a_program_that_does_not_come_up(own, where):
     """The old one goes on: the same program, with processes that serve."""
@@ -285,7 +318,7 @@ def test_a_program_that_does_not_come_up(own, where):
         pytest.skip("the sanitizer ends a process that crashes")
     server = own("LoadModule fails_module @ROOT@/mod_fails.so\nReloadTimeout 1\n")
     server.expect_trouble = where == 3
-    compile_text(server.root, "fails", FAILS, f"-DAT={where}")
+    compile_text(server.root, "fails", FAILS, f"-DAT={where}", "-DTRIAL=0")
     up(server)
     first = os.stat(f"/proc/{server.process.pid}/exe").st_ino
     server.write("fail", "", base="logs")
@@ -442,3 +475,62 @@ def test_under_wrk(own):
     assert "Socket errors" not in output and "Non-2xx" not in output, output
     assert int(re.search(r"(\d+) requests in", output)[1]) > 500
     settled(server)
+
+
+LEAVES = """#!/bin/sh
+case " $* " in *" -t "*) exec @BINARY@ "$@";; esac
+@END@
+"""
+
+
+@pytest.mark.parametrize("end", ["exit 0", "kill -9 $$", "exec /bin/false"])
+def test_a_program_that_leaves_without_a_word(own, end):
+    """It passes its trial, and nothing in it leads back: the program before it goes on, as another process."""
+    server = up(own())
+    first, number = server.process.pid, server.read("logs/httpd.pid")
+    replace(server, LEAVES.replace("@BINARY@", BINARY).replace("@END@", end).encode())
+    with Load(server, clients=2) as load:
+        server.signal(signal.SIGUSR2)
+        server.wait_for_log("the one before it goes on")
+        server.process.wait(20)
+        wait_until(lambda: server.read("logs/httpd.pid").strip() not in (b"", number.strip()), "another process")
+        wait_until(lambda: configured(server) == 2, "the configuration")
+        count = load.done
+        wait_until(lambda: load.done > count + 100, "requests")
+    assert not load.failed, load.failed[:5]
+    after = int(server.read("logs/httpd.pid"))
+    assert after != first
+    replace(server)
+    os.kill(after, signal.SIGUSR2)  # and can be upgraded
+    wait_until(lambda: configured(server) == 3, "the next program")
+    assert server.get("/a.txt").body == b"A\n"
+    os.kill(after, signal.SIGTERM)
+    wait_until(lambda: not os.path.exists(f"/proc/{after}"), "the end")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="for the program that root runs")
+@pytest.mark.parametrize("what, why", [("file", "does not belong to root"), ("mode", "can be written to by others"), ("folder", "can be written to by others"),
+                                       ("link", "does not belong to root")])
+def test_a_program_that_others_can_exchange(own, what, why):
+    """Root does not run it: neither the program nor a folder above it is somebody else's, nor is one that a link leads to."""
+    server = own()
+    os.mkdir(server.path("sbin"))
+    os.mkdir(server.path("real"))
+    server.binary = server.path("sbin/brigade")
+    shutil.copy(BINARY, server.path("real/brigade"))
+    os.symlink("../real/brigade", server.binary)
+    up(server)
+    before = server.children()
+    program = server.path("real/brigade")
+    {"file": lambda: os.chown(program, 65534, 0), "mode": lambda: os.chmod(program, 0o775),
+     "folder": lambda: os.chmod(server.path("real"), 0o777), "link": lambda: os.chown(server.path("sbin"), 65534, 0)}[what]()
+    server.signal(signal.SIGUSR2)
+    assert why in server.wait_for_log(r"is not run as root: .*").group().decode()
+    assert server.get("/a.txt").body == b"A\n" and server.children() == before
+    os.chown(program, 0, 0)
+    os.chmod(program, 0o755)
+    os.chmod(server.path("real"), 0o755)
+    os.chown(server.path("sbin"), 0, 0)
+    count = configured(server)
+    server.signal(signal.SIGUSR2)
+    wait_until(lambda: configured(server) > count, "the upgrade")

@@ -38,7 +38,7 @@ def example_lines(example):
 def run(tmp_path, parts):
     conf = tmp_path / "m.conf"
     (tmp_path / "logs").mkdir(exist_ok=True)
-    head = f"ServerRoot {tmp_path}\nErrorLog /dev/null\nTypesConfig /dev/null\nBuiltinModules all\nListen 127.0.0.1:1\nServerName m\n"
+    head = f"ServerRoot {tmp_path}\nErrorLog /dev/null\nTypesConfig /dev/null\nPidFile none\nBuiltinModules all\nListen 127.0.0.1:1\nServerName m\n"
     conf.write_text(head + "\n".join(parts) + "\n")
     return subprocess.run([BINARY, "-d", tmp_path, "-t", "-f", conf], capture_output=True, text=True, timeout=60)
 
