@@ -70,19 +70,18 @@ static void conf_splice(conf_builder *b, ap_directive_t *sub)
     b->current = last;
 }
 
-/* "</Name>", maybe with more behind it, which is part of the name then. */
-static const char *conf_close_section(conf_builder *b, const char *name, const char *args)
+/* "</Name>". As in Apache, words behind it are not looked at. */
+static const char *conf_close_section(conf_builder *b, const char *name)
 {
     const char *want;
 
     if (!b->parent)
-        return apr_psprintf(b->p, "%s%s without matching <%.*s> section", name, args,
-                            (int)strcspn(name + 2, ">"), name + 2);
+        return apr_pstrcat(b->p, name, " without matching <", name + 2, " section", NULL);
+    if (name[strlen(name) - 1] != '>')
+        return apr_pstrcat(b->p, name, "> directive missing closing '>'", NULL);
     want = b->parent->directive + 1;
-    if (ap_cstr_casecmp(name + 2, apr_pstrcat(b->ptemp, want, ">", NULL)) &&
-        (ap_cstr_casecmp(name + 2, want) || strcmp(args, ">")))
-        return apr_pstrcat(b->p, "Expected </", want, "> but saw ", name, *args ? " " : "", args,
-                           NULL);
+    if (ap_cstr_casecmp(name + 2, apr_pstrcat(b->ptemp, want, ">", NULL)))
+        return apr_pstrcat(b->p, "Expected </", want, "> but saw ", name, NULL);
     BRG_ASSERT(b->first != NULL);
     b->current = b->parent;
     b->parent = b->parent->parent;
@@ -148,7 +147,7 @@ static const char *conf_take_line(conf_builder *b, const char *line)
     d = conf_node(b, name, ap_resolve_env(b->ptemp, args));
     b->parms->err_directive = d;
     if (is_section && name[1] == '/') {
-        error = conf_close_section(b, name, args);
+        error = conf_close_section(b, name);
     } else {
         error = conf_execute_now(b, d, &done);
         if (!error && !done)
@@ -164,28 +163,19 @@ static const char *conf_read_error(conf_builder *b, apr_status_t rv)
     return APR_STATUS_IS_EOF(rv) ? NULL : ap_pcfg_strerror(b->p, b->parms->config_file, rv);
 }
 
-/* Read lines into b until the file ends, or until the line that closes section `until` ("<Name").
- */
-static const char *conf_take_lines(conf_builder *b, const char *until, int *closed)
+/* Read lines into b until the file ends, or until a line that is `until` ("</Name>") and nothing else. */
+static const char *conf_take_lines(conf_builder *b, const char *until)
 {
     conf_line line = {b->ptemp, NULL, 0, 0};
     apr_size_t max = conf_line_limit(b->p, b->ptemp);
     const ap_directive_t *outer = b->parent;
     apr_status_t rv;
 
-    *closed = 0;
     while ((rv = conf_read_line(&line, max, b->parms->config_file)) == APR_SUCCESS) {
-        const char *error, *args = line.buf;
+        const char *error;
 
-        if (until && b->parent == outer && line.buf[0] == '<' && line.buf[1] == '/') {
-            const char *name = ap_getword_conf(b->ptemp, &args) + 2;
-            apr_size_t len = strlen(until + 1);
-
-            if (!ap_cstr_casecmpn(name, until + 1, len) && (!name[len] || name[len] == '>')) {
-                *closed = 1;
-                return NULL;
-            }
-        }
+        if (until && b->parent == outer && !ap_cstr_casecmp(line.buf, until))
+            return NULL;
         error = conf_take_line(b, line.buf);
         if (error)
             return error;
@@ -193,38 +183,34 @@ static const char *conf_take_lines(conf_builder *b, const char *until, int *clos
     return conf_read_error(b, rv);
 }
 
-/* Every section that is open but `outer`, innermost first. */
-static const char *conf_unclosed(conf_builder *b, const ap_directive_t *outer)
-{
-    const char *error = NULL;
-
-    for (ap_directive_t *d = b->parent; d && d != outer; d = d->parent) {
-        error = apr_psprintf(b->p, "%s%s%s:%u: %s> was not closed.", error ? error : "",
-                             error ? "\n" : "", d->filename, (unsigned)d->line_num, d->directive);
-        b->parms->err_directive = d;
-    }
-    return error;
-}
-
 AP_DECLARE(const char *)
 ap_build_cont_config(apr_pool_t *p, apr_pool_t *temp_pool, cmd_parms *parms,
                      ap_directive_t **current, ap_directive_t **curr_parent, char *orig_directive)
 {
     conf_builder b = {p, temp_pool, parms, NULL, *current, *curr_parent};
-    int closed;
-    const char *error = conf_take_lines(&b, orig_directive, &closed);
+    const char *until = apr_pstrcat(temp_pool, "</", orig_directive + 1, ">", NULL);
+    const char *error = conf_take_lines(&b, until);
 
-    if (!error)
-        error = conf_unclosed(&b, *curr_parent);
-    if (!error && !closed)
-        error = apr_pstrcat(p, "Expected </", orig_directive + 1, "> before end of configuration",
-                            NULL);
+    /* Not closed, or with sections inside that are not: the end of the file closes all of them, as in Apache. */
     if (error)
         return error;
     /* Callers start with an empty tree and want its first node. */
     *current = b.first ? b.first : *current;
     *curr_parent = b.parent;
     return NULL;
+}
+
+/* Every section that is open, innermost first. */
+static const char *conf_unclosed(conf_builder *b)
+{
+    const char *error = NULL;
+
+    for (ap_directive_t *d = b->parent; d; d = d->parent) {
+        error = apr_psprintf(b->p, "%s%s%s:%u: %s> was not closed.", error ? error : "",
+                             error ? "\n" : "", d->filename, (unsigned)d->line_num, d->directive);
+        b->parms->err_directive = d;
+    }
+    return error;
 }
 
 static ap_directive_t *conf_last(ap_directive_t *d)
@@ -243,12 +229,10 @@ ap_build_config(cmd_parms *parms, apr_pool_t *conf_pool, apr_pool_t *temp_pool,
                 ap_directive_t **conftree)
 {
     conf_builder b = {conf_pool, temp_pool, parms, *conftree, conf_last(*conftree), NULL};
-    const char *error;
-    int closed;
+    const char *error = conf_take_lines(&b, NULL);
 
-    error = conf_take_lines(&b, NULL, &closed);
     if (!error)
-        error = conf_unclosed(&b, NULL);
+        error = conf_unclosed(&b);
     *conftree = b.first;
     if (b.first && !b.parent)
         b.first->last = b.current;

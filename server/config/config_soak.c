@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passing over a section whose condition is false. Its text is not looked at, only counted: each
- * "<Name" opens, each "</Name>" has to close the one that was opened last. */
+/* Passing over a section whose condition is false. Its text is not looked at, only counted: each line whose first word begins with '<'
+ * opens or closes a section, and what closes has to name the one that was opened last. The last character of the word that closes is
+ * taken for the '>', as in Apache. */
 #include "httpd.h"
 #include "http_config.h"
 #include "apr_strings.h"
@@ -9,16 +10,15 @@
 /* Name of the section that a line opens or closes, without brackets. NULL if it does neither. */
 static const char *conf_section_name(apr_pool_t *p, const char *line, int *closes)
 {
-    const char *args = line;
-    char *name;
+    char *name = ap_getword_conf(p, &line);
+    apr_size_t len = strlen(name);
 
-    if (*line != '<')
+    if (*name != '<')
         return NULL;
-    name = ap_getword_conf(p, &args);
     *closes = name[1] == '/';
-    name += *closes ? 2 : 1;
-    name[strcspn(name, ">")] = '\0';
-    return name;
+    if (*closes || name[len - 1] == '>')
+        name[len - 1] = '\0';
+    return name + (*closes && len > 2) + 1;
 }
 
 AP_DECLARE(const char *) ap_soak_end_container(cmd_parms *cmd, char *directive)

@@ -61,26 +61,49 @@ static void core_option_apply(core_dir_config *d, char sign, allow_options_t bit
     }
 }
 
+/* What the words of a line may have before them: nothing; either, since the first one was All or None, until one has a sign;
+ * + or -. */
+typedef enum { CORE_SIGNS_NONE, CORE_SIGNS_FREE, CORE_SIGNS_ALL } core_signs;
+
+/* Whether word @a n may stand where it does. All and None come first and without a sign. */
+static const char *core_option_place(int n, char sign, allow_options_t bits, core_signs *signs)
+{
+    int whole = bits == OPT_ALL || bits == OPT_NONE;
+
+    if (!n)
+        *signs = sign ? CORE_SIGNS_ALL : whole ? CORE_SIGNS_FREE : CORE_SIGNS_NONE;
+    else if (sign && *signs == CORE_SIGNS_FREE)
+        *signs = CORE_SIGNS_ALL;
+    if (*signs != CORE_SIGNS_FREE && !sign != (*signs == CORE_SIGNS_NONE))
+        return "Either all Options must start with + or -, or no Option may.";
+    if (whole && n)
+        return bits == OPT_ALL ? "'Options All' must be the first option given."
+                               : "'Options None' must be the first Option given.";
+    if (whole && sign)
+        return bits == OPT_ALL ? "You may not use 'Options +All' or 'Options -All'."
+                               : "You may not use 'Options +None' or 'Options -None'.";
+    return NULL;
+}
+
 const char *core_set_options(cmd_parms *cmd, void *dir, const char *args)
 {
     core_dir_config *d = dir;
-    char first = '\0';
+    core_signs signs = CORE_SIGNS_NONE;
 
     for (int n = 0; *args; n++) {
         char *word = ap_getword_conf(cmd->pool, &args);
         char sign = *word == '+' || *word == '-' ? *word++ : '\0';
+        const char *error;
         allow_options_t bits;
 
         if (!n && !sign) {
             d->opts = OPT_NONE;
             d->opts_add = d->opts_remove = OPT_NONE;
         }
-        if (!n)
-            first = sign;
-        if (!first != !sign)
-            return "Either all Options must start with + or -, or no Option may.";
         if (!core_option_bits(word, &bits))
             return apr_pstrcat(cmd->pool, "Illegal option ", word, NULL);
+        if ((error = core_option_place(n, sign, bits, &signs)) != NULL)
+            return error;
         if ((cmd->override_opts & bits) != bits)
             return apr_pstrcat(cmd->pool, "Option ", word, " not allowed here", NULL);
         core_option_apply(d, sign, bits);
