@@ -6,6 +6,7 @@
 #include "http_core.h"
 #include "http_protocol.h"
 #include "apr_strings.h"
+#include "configuration.h"
 #include "core_private.h"
 #include "core_section.h"
 #include "brigade/assert.h"
@@ -16,9 +17,13 @@ static const char *core_limit_add(cmd_parms *cmd, const char *name, int except)
 
     if (number == M_TRACE && !except)
         return "TRACE cannot be controlled by <Limit>, see TraceEnable";
+    if (number == M_INVALID && conf_is_htaccess(cmd))
+        /* Numbers belong to the process, and are given out before requests come. */
+        return apr_psprintf(cmd->pool, "Could not register method '%s' for %s> from .htaccess configuration", name,
+                            cmd->cmd->name);
     if (number == M_INVALID) {
         /* Registered now, so that it has a number when a request comes with it. */
-        number = ap_method_register(cmd->pool, apr_pstrdup(cmd->pool, name));
+        number = ap_method_register(cmd->pool, name);
         if (number == M_INVALID)
             return apr_pstrcat(cmd->pool, "Unsupported method \"", name, "\" in ", cmd->cmd->name,
                                ">", NULL);
@@ -52,8 +57,10 @@ AP_CORE_DECLARE_NONSTD(const char *) ap_limit_section(cmd_parms *cmd, void *dumm
     if (error)
         return error;
     cmd->limited = 0;
-    while (!error && *(word = ap_getword_conf(cmd->pool, &methods)))
+    while (!error && *methods) {
+        word = ap_getword_conf(cmd->pool, &methods);
         error = core_limit_add(cmd, word, except);
+    }
     if (!error)
         error = core_limit_narrow(cmd, outer, except);
     if (!error)
