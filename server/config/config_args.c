@@ -151,10 +151,11 @@ static const char *conf_call_argv(const command_rec *cmd, cmd_parms *parms, void
 static const char *conf_call_flag(const command_rec *cmd, cmd_parms *parms, void *mconfig,
                                   const char *args)
 {
+    /* As in Apache, words behind the first are not looked at: "RewriteEngine On # comment". */
     const char *w = conf_word(parms, &args);
     int on = !ap_cstr_casecmp(w, "on");
 
-    if (*args || (!on && ap_cstr_casecmp(w, "off")))
+    if (!on && ap_cstr_casecmp(w, "off"))
         return apr_pstrcat(parms->pool, cmd->name, " must be On or Off", NULL);
     return cmd->AP_FLAG(parms, mconfig, on);
 }

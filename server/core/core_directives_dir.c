@@ -63,9 +63,9 @@ const char *core_set_default_charset(cmd_parms *cmd, void *dir, const char *arg)
 const char *core_set_default_type(cmd_parms *cmd, void *dir, const char *arg)
 {
     if (ap_cstr_casecmp(arg, "off") && ap_cstr_casecmp(arg, "none"))
-        ap_log_perror(APLOG_MARK, APLOG_WARNING, 0, cmd->temp_pool,
-                      APLOGNO(00117) "Ignoring deprecated use of DefaultType in line %d of %s.",
-                      cmd->directive->line_num, cmd->directive->filename);
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, cmd->server,
+                     APLOGNO(00117) "Ignoring deprecated use of DefaultType in line %d of %s.",
+                     cmd->directive->line_num, cmd->directive->filename);
     return NULL;
 }
 
@@ -283,10 +283,10 @@ const char *core_set_error_document(cmd_parms *cmd, void *dir, const char *code,
         status != HTTP_INTERNAL_SERVER_ERROR)
         return apr_pstrcat(cmd->pool, "Unsupported HTTP response code ", code, NULL);
     if (status == HTTP_UNAUTHORIZED && !text && *arg != '/') {
-        ap_log_perror(APLOG_MARK, APLOG_NOTICE, 0, cmd->temp_pool,
-                      APLOGNO(00113) "%s:%d cannot use a full URL in a 401 ErrorDocument directive "
-                                     "--- ignoring!",
-                      cmd->directive->filename, cmd->directive->line_num);
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, cmd->server,
+                     APLOGNO(00113) "%s:%d cannot use a full URL in a 401 ErrorDocument directive "
+                                    "--- ignoring!",
+                     cmd->directive->filename, cmd->directive->line_num);
         return NULL;
     }
     if (!ap_cstr_casecmp(arg, "default")) {

@@ -20,7 +20,7 @@ static const char *core_head_limit(cmd_parms *cmd, const char *arg, int *to, con
 
     if (error)
         return error;
-    if (core_number(cmd, arg, 0, APR_INT32_MAX, &n))
+    if (core_number_begin(cmd, arg, 0, APR_INT32_MAX, &n))
         return apr_pstrcat(cmd->pool, cmd->cmd->name, " \"", arg,
                            "\" must be a non-negative integer", note, NULL);
     BRG_ASSERT(n >= 0 && n <= APR_INT32_MAX);
@@ -73,7 +73,7 @@ const char *core_set_limit_xml_body(cmd_parms *cmd, void *dir, const char *arg)
 {
     apr_int64_t n;
 
-    if (core_number(cmd, arg, 0, APR_INT32_MAX, &n))
+    if (core_number_begin(cmd, arg, 0, APR_INT64_MAX - 1, &n))
         return "LimitXMLRequestBody requires a non-negative integer.";
     ((core_dir_config *)dir)->limit_xml_body = (long)n;
     return NULL;
@@ -101,7 +101,7 @@ static const char *core_range_limit(cmd_parms *cmd, const char *arg, int *to)
         *to = AP_MAXRANGES_DEFAULT;
     else if (!ap_cstr_casecmp(arg, "unlimited"))
         *to = AP_MAXRANGES_UNLIMITED;
-    else if (!core_number(cmd, arg, 1, APR_INT32_MAX, &n))
+    else if (!core_number_begin(cmd, arg, 1, APR_INT32_MAX, &n))
         *to = (int)n;
     else
         return apr_pstrcat(cmd->pool, cmd->cmd->name,
@@ -135,10 +135,10 @@ const char *core_set_recursion_limit(cmd_parms *cmd, void *dir, const char *redi
 
     if (error)
         return error;
-    if (core_number(cmd, redirects, 1, APR_INT32_MAX, &n))
+    if (core_number_begin(cmd, redirects, 1, APR_INT32_MAX, &n))
         return "The recursion limit must be greater than zero.";
     m = n;
-    if (subrequests && core_number(cmd, subrequests, 1, APR_INT32_MAX, &m))
+    if (subrequests && core_number_begin(cmd, subrequests, 1, APR_INT32_MAX, &m))
         return "The recursion limit must be greater than zero.";
     c->redirect_limit = (int)n;
     c->subreq_limit = (int)m;
@@ -147,10 +147,15 @@ const char *core_set_recursion_limit(cmd_parms *cmd, void *dir, const char *redi
 
 /* ---- resources of programs that are started ---- */
 
-static int core_is_rlimit(const char *arg)
+/* The words for ap_unixd_set_rlimit(): "max", or a number as digits, of which Apache takes those that the word begins with. */
+static const char *core_rlimit_word(cmd_parms *cmd, const char *arg, const char **error)
 {
-    return !arg || !ap_cstr_casecmp(arg, "max") ||
-           (apr_isdigit(*arg) && !arg[strspn(arg, "0123456789")]);
+    apr_int64_t n;
+
+    if (*error || !arg || !ap_cstr_casecmp(arg, "max"))
+        return arg;
+    *error = core_number_begin(cmd, arg, 0, APR_INT64_MAX, &n);
+    return *error ? arg : apr_psprintf(cmd->pool, "%" APR_INT64_T_FMT, n);
 }
 
 const char *core_set_rlimit(cmd_parms *cmd, void *dir, const char *soft, const char *hard)
@@ -160,10 +165,12 @@ const char *core_set_rlimit(cmd_parms *cmd, void *dir, const char *soft, const c
     struct rlimit **to = which == RLIMIT_CPU     ? &d->limit_cpu
                          : which == RLIMIT_NPROC ? &d->limit_nproc
                                                  : &d->limit_mem;
+    const char *error = NULL;
 
     BRG_ASSERT(soft != NULL && to != NULL);
-    if (!core_is_rlimit(soft) || !core_is_rlimit(hard))
-        return apr_pstrcat(cmd->pool, cmd->cmd->name, " takes numbers, or 'max'", NULL);
-    ap_unixd_set_rlimit(cmd, to, soft, hard, which);
-    return NULL;
+    soft = core_rlimit_word(cmd, soft, &error);
+    hard = core_rlimit_word(cmd, hard, &error);
+    if (!error)
+        ap_unixd_set_rlimit(cmd, to, soft, hard, which);
+    return error;
 }

@@ -180,7 +180,7 @@ static const char *core_override_word(cmd_parms *cmd, core_dir_config *d, char *
 static void core_warn_useless(cmd_parms *cmd)
 {
     if (ap_check_cmd_context(cmd, NOT_IN_LOCATION | NOT_IN_FILES))
-        ap_log_perror(APLOG_MARK, APLOG_WARNING, 0, cmd->temp_pool,
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, cmd->server,
                       APLOGNO(00114) "Useless use of %s in line %d of %s.", cmd->cmd->name,
                       cmd->directive->line_num, cmd->directive->filename);
 }
@@ -202,7 +202,7 @@ static void core_override_list_add(cmd_parms *cmd, core_dir_config *d, const cha
     const conf_command *c = conf_commands_find(name);
 
     if (!c) {
-        ap_log_perror(APLOG_MARK, APLOG_WARNING, 0, cmd->temp_pool,
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, cmd->server,
                       APLOGNO(00116) "Discarding unrecognized directive `%s' in %s at %s:%d", name,
                       cmd->cmd->name, cmd->directive->filename, cmd->directive->line_num);
         return;
@@ -215,7 +215,7 @@ static void core_override_list_add(cmd_parms *cmd, core_dir_config *d, const cha
             return;
         }
     }
-    ap_log_perror(APLOG_MARK, APLOG_WARNING, 0, cmd->temp_pool,
+    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, cmd->server,
                   APLOGNO(02304) "Discarding directive `%s' not allowed in %s at %s:%d", name,
                   cmd->cmd->name, cmd->directive->filename, cmd->directive->line_num);
 }

@@ -78,7 +78,7 @@ const char *core_set_server_name(cmd_parms *cmd, void *dir, const char *arg)
         error = core_server_scheme(cmd, &name);
     if (error)
         return error;
-    if (!*name || name[strcspn(name, ", \t")])
+    if (!*name)
         return apr_pstrcat(cmd->temp_pool, "Invalid ServerName \"", arg,
                            "\" use ServerAlias to set multiple server names.", NULL);
     /* The colons of an IPv6 address stand in brackets. */
@@ -136,16 +136,19 @@ const char *core_set_timeout(cmd_parms *cmd, void *dir, const char *arg)
 {
     const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
     apr_interval_time_t t;
+    apr_int64_t seconds;
 
     if (error)
         return error;
-    if (!apr_isdigit(*arg))
-        return apr_pstrcat(cmd->pool, cmd->cmd->name, " has wrong format", NULL);
     /* As in Apache, what follows the number may be anything; where it is a unit it counts. */
-    if (ap_timeout_parameter_parse(arg, &t, "s") != APR_SUCCESS)
-        t = apr_time_from_sec(atoi(arg));
-    cmd->server->timeout = t;
-    return NULL;
+    if (ap_timeout_parameter_parse(arg, &t, "s") == APR_SUCCESS && t >= 0) {
+        cmd->server->timeout = t;
+        return NULL;
+    }
+    error = core_number_begin(cmd, arg, 0, APR_INT32_MAX, &seconds);
+    if (!error)
+        cmd->server->timeout = apr_time_from_sec(seconds);
+    return error;
 }
 
 const char *core_set_accept_filter(cmd_parms *cmd, void *dir, const char *protocol,

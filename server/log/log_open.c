@@ -151,14 +151,11 @@ static int log_check_folder(const server_rec *s, apr_pool_t *p)
         rv = APR_ENOTDIR;
     if (rv == APR_SUCCESS)
         return OK;
-    if (s->is_virtual)
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, rv, NULL,
-                     "Cannot access directory '%s' for error log of vhost defined "
-                     "at %s:%d",
-                     path, s->defn_name, (int)s->defn_line_number);
-    else
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, rv, NULL,
-                     APLOGNO(02291) "Cannot access directory '%s' for main error log", path);
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, rv, NULL,
+                 APLOGNO(02291) "Cannot access directory '%s' for %s", path,
+                 s->is_virtual ? apr_psprintf(p, "error log of vhost defined at %s:%u", s->defn_name,
+                                              s->defn_line_number)
+                               : "main error log");
     return !OK;
 }
 

@@ -2,6 +2,7 @@
 /* ap_mpm.h and mpm_common.h: the hooks, and the directives that every process model shares. */
 #include "mpm_private.h"
 #include "pidfile.h"
+#include "core_settings.h"
 #include "brigade/assert.h"
 
 #include "ap_mpm.h"
@@ -115,17 +116,13 @@ void ap_sock_disable_nagle(apr_socket_t *s)
 static const char *mpm_number(cmd_parms *cmd, const char *arg, long min, long max, long *value)
 {
     const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    char *end;
+    apr_int64_t n = 0;
 
     BRG_ASSERT(min <= max);
-    if (err)
-        return err;
-    errno = 0;
-    *value = strtol(arg, &end, 10);
-    if (end == arg || *end || errno || *value < min || *value > max)
-        return apr_psprintf(cmd->pool, "%s takes a number from %ld to %ld, not \"%s\"",
-                            cmd->cmd->name, min, max, arg);
-    return NULL;
+    if (!err)
+        err = core_number_begin(cmd, arg, min, max, &n);
+    *value = (long)n;
+    return err;
 }
 
 const char *ap_mpm_set_max_requests(cmd_parms *cmd, void *dummy, const char *arg)

@@ -84,9 +84,17 @@ const char *ap_parse_vhost_addrs(apr_pool_t *p, const char *hostname, server_rec
     return NULL;
 }
 
+/* Said of the first line of a configuration alone. */
 AP_DECLARE_NONSTD(const char *)
 ap_set_name_virtual_host(cmd_parms *cmd, void *dummy, const char *arg)
 {
+    static const char key[] = "NameVirtualHost was met";
+    void *met = NULL;
+
+    apr_pool_userdata_get(&met, key, cmd->pool);
+    if (met)
+        return NULL;
+    apr_pool_userdata_setn(key, key, NULL, cmd->pool);
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, NULL,
                  APLOGNO(00548) "NameVirtualHost has no effect and will be removed in the next "
                                 "release %s:%d",

@@ -340,7 +340,6 @@ static void vhost_dump_chain(apr_file_t *out, const vhost_chain *chain)
     BRG_ASSERT(chain->members && chain->base);
     if (!chain->members->next) {
         vhost_dump_server(out, padded, chain->base);
-        vhost_dump_names(out, chain->base);
         return;
     }
     apr_file_printf(out, "%s is a NameVirtualHost\n", padded);

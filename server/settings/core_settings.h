@@ -102,6 +102,14 @@ void core_set_pages(core_dir_config *d, brg_pages pages);
 const char *core_number(const cmd_parms *cmd, const char *arg, apr_int64_t min, apr_int64_t max,
                         apr_int64_t *value);
 
+/**
+ * The number that @a arg begins with, as atoi() reads it: many of Apache's directives take their numbers so. Words without a number
+ * are 0. What is not the whole argument is logged as a warning.
+ * @return NULL with *value set, or a message that names the directive
+ */
+const char *core_number_begin(const cmd_parms *cmd, const char *arg, apr_int64_t min, apr_int64_t max,
+                              apr_int64_t *value);
+
 /* ---- product tokens: core_banner.c ---- */
 
 /** Server name of the Server field, without version. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TestLines FILE: carries out the rest of the reading once for each record of FILE (they end with a byte 0x1e), with that record in the
- * place of the directive, in a child process of its own. FILE.out gets for each its exit status, what it wrote to standard error, and a
- * byte 0x1e. So thousands of lines are tried with one start of the server. */
+/* TestLines FILE: what the server makes of each record of FILE, so that thousands of lines are tried with one start. Records end with a byte
+ * 0x1e, groups of records with a byte 0x1d; a child process is made for each group. In it the reading goes on with a record that is alone
+ * in its group in the place of the directive; the records of others are each read and walked, one after another, and the child ends.
+ * FILE.out gets for each record its status (0: accepted), a space, what was said, and a byte 0x1e. */
 #include "httpd.h"
 #include "http_config.h"
+#include "http_core.h"
 #include "apr_strings.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +17,7 @@
 #include <unistd.h>
 
 #define LINES_ENV "TEST_LINES_RECORD" /* outlives the module, which a second reading loads anew */
-#define LINES_MS 10000
+#define LINES_S 20 /* of a record */
 
 static char *lines_read(apr_pool_t *p, const char *path, size_t *len)
 {
@@ -32,38 +34,103 @@ static char *lines_read(apr_pool_t *p, const char *path, size_t *len)
     return text;
 }
 
-static void lines_report(FILE *out, int status, int said)
-{
-    char text[4096];
-    ssize_t n = pread(said, text, sizeof text, 0);
+static int lines_in_group; /* a record may include the file with the directive */
 
-    fprintf(out, "%d ", WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status));
-    if (n > 0)
-        fwrite(text, 1, (size_t)n, out);
-    fputc(0x1e, out);
+static void lines_report(int out, int status, const char *said)
+{
+    char text[2048];
+    size_t n = strlen(said);
+
+    n = n < sizeof text ? n : sizeof text - 1;
+    for (size_t i = 0; i < n; i++)
+        text[i] = said[i] == 0x1e ? ' ' : said[i]; /* of a file that a record included */
+    dprintf(out, "%d %.*s\x1e", status, (int)n, text);
 }
 
-/* @return whether this is the child */
-static int lines_try(FILE *out, const char *record, const char *path)
+/* Read and walk one record as a part of the main server. */
+static const char *lines_walk(cmd_parms *cmd, const char *file)
 {
-    int said = memfd_create("said", 0), status = 0, fd;
-    pid_t child = fork();
+    cmd_parms parms;
+    ap_directive_t *tree = NULL;
+    const char *error;
 
-    if (child) {
-        waitpid(child, &status, 0);
-        lines_report(out, status, said);
-        close(said);
-        return 0;
-    }
-    alarm(LINES_MS / 1000);
-    dup2(said, 2);
-    dup2(said, 1);
-    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    error = ap_process_resource_config(cmd->server, file, &tree, cmd->pool, cmd->temp_pool);
+    if (error)
+        return error;
+    memset(&parms, 0, sizeof parms);
+    parms.pool = cmd->pool;
+    parms.temp_pool = cmd->temp_pool;
+    parms.server = cmd->server;
+    parms.limited = -1;
+    parms.override = (RSRC_CONF | OR_ALL) & ~(OR_AUTHCFG | OR_LIMIT);
+    parms.override_opts = OPT_ALL | OPT_SYM_OWNER | OPT_MULTI;
+    return ap_walk_config(tree, &parms, cmd->server->lookup_defaults);
+}
+
+static void lines_put(const char *path, const char *record)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
     if (fd < 0 || write(fd, record, strlen(record)) < 0)
         _exit(99);
     close(fd);
-    setenv(LINES_ENV, path, 1);
-    return 1;
+}
+
+static int lines_count(const char *group)
+{
+    int n = 0;
+
+    for (; (group = strchr(group, 0x1e)); group++)
+        n++;
+    return n;
+}
+
+/* In the child: the records of a group; how many were done is in *done. */
+static void lines_group(cmd_parms *cmd, int out, char *group, const char *path, int *done)
+{
+    char *state = NULL;
+
+    lines_in_group = 1;
+    for (char *r = apr_strtok(group, "\x1e", &state); r; r = apr_strtok(NULL, "\x1e", &state)) {
+        const char *error;
+
+        alarm(LINES_S);
+        lines_put(path, r);
+        error = lines_walk(cmd, path);
+        lines_report(out, error != NULL, error ? error : "");
+        ++*done;
+    }
+    _exit(0);
+}
+
+/* @return whether this is the child that goes on with the reading */
+static int lines_try(cmd_parms *cmd, int out, char *group, const char *path)
+{
+    int said = memfd_create("said", 0), status = 0, n = lines_count(group);
+    int *done = mmap(NULL, sizeof *done, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    char text[4096];
+    pid_t child = fork();
+    ssize_t got;
+
+    if (!child) {
+        alarm(LINES_S);
+        dup2(said, 2);
+        dup2(said, 1);
+        if (n > 1)
+            lines_group(cmd, out, group, path, done);
+        group[strcspn(group, "\x1e")] = '\0';
+        lines_put(path, group);
+        setenv(LINES_ENV, path, 1);
+        return 1;
+    }
+    waitpid(child, &status, 0);
+    got = pread(said, text, sizeof text - 1, 0);
+    text[got > 0 ? got : 0] = '\0';
+    for (int i = *done; i < n; i++)
+        lines_report(out, WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status), text);
+    munmap(done, sizeof *done);
+    close(said);
+    return 0;
 }
 
 static const char *lines_set(cmd_parms *cmd, void *tree, const char *file)
@@ -71,16 +138,17 @@ static const char *lines_set(cmd_parms *cmd, void *tree, const char *file)
     const char *path = apr_pstrcat(cmd->pool, file, ".record", NULL), *of;
     char *text, *state = NULL;
     size_t len = 0;
-    FILE *out;
+    int out;
 
+    if (lines_in_group)
+        return NULL;
     if (!getenv(LINES_ENV)) {
         text = lines_read(cmd->temp_pool, file, &len);
-        out = fopen(apr_pstrcat(cmd->temp_pool, file, ".out", NULL), "we");
-        if (!text || !out)
+        out = open(apr_pstrcat(cmd->temp_pool, file, ".out", NULL), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+        if (!text || out < 0)
             return "TestLines: no file";
-        setvbuf(out, NULL, _IONBF, 0);
-        for (char *r = apr_strtok(text, "\x1e", &state); r; r = apr_strtok(NULL, "\x1e", &state))
-            if (lines_try(out, r, path))
+        for (char *g = apr_strtok(text, "\x1d", &state); g; g = apr_strtok(NULL, "\x1d", &state))
+            if (lines_try(cmd, out, g, path))
                 break;
         if (!getenv(LINES_ENV))
             _exit(0);
