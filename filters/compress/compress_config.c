@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives that all modules that compress have. */
 #include "compress_private.h"
+#include "brigade/directive.h"
 #include "http_core.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
@@ -100,11 +101,10 @@ const char *compress_set_number(cmd_parms *cmd, void *dir, const char *arg)
 {
     const compress_number *number = cmd->info;
     compress_conf *conf = ap_get_module_config(cmd->server->module_config, number->module);
-    char *end;
-    long value = strtol(arg, &end, 10);
+    const apr_int64_t value = brg_argument_number(cmd, arg);
 
     BRG_ASSERT(number->arg >= 0 && number->arg < COMPRESS_ARGS && number->from >= 0);
-    if (!apr_isdigit(*arg) || *end || value < number->from || value > number->to)
+    if (value < number->from || value > number->to)
         return apr_psprintf(cmd->pool, "%s must be between %d and %d", cmd->directive->directive,
                             number->from, number->to);
     conf->args[number->arg] = (int)value;

@@ -6,6 +6,7 @@
  * body may become is bounded by a number of bytes and by its ratio (DeflateInflateLimitRequestBody and its like).
  */
 #include "inflate_private.h"
+#include "brigade/directive.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -51,12 +52,11 @@ const char *inflate_set_limit(cmd_parms *cmd, void *dir, const char *arg)
     return NULL;
 }
 
-static const char *input_set_number(int *to, const char *arg, const char *mistake)
+static const char *input_set_number(const cmd_parms *cmd, int *to, const char *arg, const char *mistake)
 {
-    char *end;
-    apr_int64_t value = apr_strtoi64(arg, &end, 10);
+    const apr_int64_t value = brg_argument_number(cmd, arg);
 
-    if (!apr_isdigit(*arg) || *end || value <= 0 || value > APR_INT32_MAX)
+    if (value <= 0 || value > APR_INT32_MAX)
         return mistake;
     *to = (int)value;
     return NULL;
@@ -64,13 +64,13 @@ static const char *input_set_number(int *to, const char *arg, const char *mistak
 
 const char *inflate_set_ratio(cmd_parms *cmd, void *dir, const char *arg)
 {
-    return input_set_number(&((compress_dir_conf *)dir)->inflate_ratio, arg,
+    return input_set_number(cmd, &((compress_dir_conf *)dir)->inflate_ratio, arg,
                             "DeflateInflateRatioLimit must be a positive integer");
 }
 
 const char *inflate_set_burst(cmd_parms *cmd, void *dir, const char *arg)
 {
-    return input_set_number(&((compress_dir_conf *)dir)->inflate_burst, arg,
+    return input_set_number(cmd, &((compress_dir_conf *)dir)->inflate_burst, arg,
                             "DeflateInflateRatioBurst must be a positive integer");
 }
 

@@ -7,6 +7,7 @@
 #include "http_log.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/directive.h"
 #include <string.h>
 
 APLOG_USE_MODULE(http2);
@@ -128,23 +129,32 @@ static const char *set_flag(cmd_parms *cmd, void *unused, int on)
     return NULL;
 }
 
+/* Apache takes what it can read from `from` on; what lies outside of the bounds becomes the nearest that does not. */
 typedef struct number_rule {
     size_t at;
-    int least, most;
+    int from, least, most;
 } number_rule;
+
+#define AT(field) offsetof(h2_server_conf, field)
+static const number_rule rule_streams = {AT(max_streams), 1, 1, 100000},
+                         rule_window = {AT(window), 1024, 1024, H2_WINDOW_MAX / 2},
+                         rule_memory = {AT(max_memory), 1024, 1024, 1 << 30},
+                         rule_block = {AT(max_block), 0, 1024, 1 << 20},
+                         rule_errors = {AT(max_errors), 0, 0, 1 << 20},
+                         rule_frame = {AT(max_frame), 0, 0, 1 << 24},
+                         rule_padding = {AT(padding), 0, 0, PADDING_MOST};
 
 static const char *set_number(cmd_parms *cmd, void *unused, const char *arg)
 {
     const number_rule *rule = cmd->info;
-    char *end;
-    apr_int64_t n = apr_strtoi64(arg, &end, 10);
+    const apr_int64_t n = brg_argument_number(cmd, arg);
 
     BRG_ASSERT(rule != NULL && rule->at < sizeof(h2_server_conf));
-
-    if (end == arg || *end || n < rule->least || n > rule->most)
+    if (n < rule->from || n > APR_INT32_MAX || (rule == &rule_padding && n > rule->most))
         return apr_psprintf(cmd->pool, "%s must be a number from %d to %d", cmd->cmd->name,
                             rule->least, rule->most);
-    *(int *)((char *)cmd_conf(cmd) + rule->at) = (int)n;
+    *(int *)((char *)cmd_conf(cmd) + rule->at) =
+        (int)brg_argument_clamp(cmd, n, rule->least, rule->most);
     return NULL;
 }
 
@@ -225,15 +235,6 @@ static const char *set_off(cmd_parms *cmd, void *unused, int on)
                                "http2_module Off\" takes the module that LoadModule names",
                                NULL);
 }
-
-#define AT(field) offsetof(h2_server_conf, field)
-static const number_rule rule_streams = {AT(max_streams), 1, 100000},
-                         rule_window = {AT(window), 1024, H2_WINDOW_MAX / 2},
-                         rule_memory = {AT(max_memory), 1024, 1 << 30},
-                         rule_block = {AT(max_block), 1024, 1 << 20},
-                         rule_errors = {AT(max_errors), 0, 1 << 20},
-                         rule_frame = {AT(max_frame), 0, 1 << 24},
-                         rule_padding = {AT(padding), 0, PADDING_MOST};
 
 #define FLAG(name, field, text) AP_INIT_FLAG(name, set_flag, (void *)AT(field), RSRC_CONF, text)
 #define NUMBER(name, rule, text) \

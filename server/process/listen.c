@@ -3,6 +3,7 @@
  */
 #include "listen_private.h"
 #include "brigade/assert.h"
+#include "brigade/directive.h"
 #include "generation.h"
 #include "mpm_private.h"
 
@@ -129,18 +130,28 @@ ap_set_listener(cmd_parms *cmd, void *dummy, int argc, char *const argv[])
 static const char *listen_number(cmd_parms *cmd, const char *arg, int min, int *value)
 {
     const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    char *end;
-    long n;
+    apr_int64_t n;
 
     if (err)
         return err;
-    errno = 0;
-    n = strtol(arg, &end, 10);
-    if (errno || end == arg || *end || n < min || n > INT32_MAX)
+    n = brg_argument_number(cmd, arg);
+    if (n < min || n > APR_INT32_MAX)
         return apr_psprintf(cmd->pool, "%s takes a number from %d up, not \"%s\"", cmd->cmd->name,
                             min, arg);
     *value = (int)n;
     return NULL;
+}
+
+static const char *listen_buffer(cmd_parms *cmd, const char *arg, int *value)
+{
+    int bytes = 0;
+    const char *err = listen_number(cmd, arg, 0, &bytes);
+
+    if (!err && bytes && bytes < 512)
+        return apr_pstrcat(cmd->pool, cmd->cmd->name, " must be >= 512 bytes, or 0 for system default.", NULL);
+    if (!err)
+        *value = bytes;
+    return err;
 }
 
 AP_DECLARE_NONSTD(const char *)
@@ -172,13 +183,13 @@ AP_DECLARE_NONSTD(const char *) ap_set_listencbratio(cmd_parms *cmd, void *dummy
 AP_DECLARE_NONSTD(const char *)
 ap_set_send_buffer_size(cmd_parms *cmd, void *dummy, const char *arg)
 {
-    return listen_number(cmd, arg, 0, &listen_conf.send_bytes);
+    return listen_buffer(cmd, arg, &listen_conf.send_bytes);
 }
 
 AP_DECLARE_NONSTD(const char *)
 ap_set_receive_buffer_size(cmd_parms *cmd, void *dummy, const char *arg)
 {
-    return listen_number(cmd, arg, 0, &listen_conf.receive_bytes);
+    return listen_buffer(cmd, arg, &listen_conf.receive_bytes);
 }
 
 /* ---- setting up ---- */

@@ -4,6 +4,7 @@
 #include "pidfile.h"
 #include "core_settings.h"
 #include "brigade/assert.h"
+#include "brigade/directive.h"
 
 #include "ap_mpm.h"
 #include "http_core.h"
@@ -113,22 +114,38 @@ void ap_sock_disable_nagle(apr_socket_t *s)
 
 /* ---- shared directives ---- */
 
+#define MPM_STACK_MOST (1L << 30)
+
 static const char *mpm_number(cmd_parms *cmd, const char *arg, long min, long max, long *value)
 {
     const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     apr_int64_t n = 0;
 
+    if (!err)
+        err = core_number(cmd, arg, min, max, &n);
+    *value = (long)n;
+    return err;
+}
+
+/* The same for Apache's: what is out of bounds becomes the nearest that is not; from @a refused down it is refused. */
+static const char *mpm_apaches_number(cmd_parms *cmd, const char *arg, long refused, long min, long max,
+                                      long *value)
+{
+    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    apr_int64_t n;
+
     BRG_ASSERT(min <= max);
     if (!err)
-        err = core_number_begin(cmd, arg, min, max, &n);
-    *value = (long)n;
+        err = core_number_begin(cmd, arg, refused, APR_INT64_MAX, &n);
+    if (!err)
+        *value = (long)brg_argument_clamp(cmd, n, min, max);
     return err;
 }
 
 const char *ap_mpm_set_max_requests(cmd_parms *cmd, void *dummy, const char *arg)
 {
     long n;
-    const char *err = mpm_number(cmd, arg, 0, INT_MAX, &n);
+    const char *err = mpm_apaches_number(cmd, arg, LONG_MIN, 0, INT_MAX, &n);
 
     if (!err)
         ap_max_requests_per_child = (int)n;
@@ -178,7 +195,7 @@ AP_DECLARE(const char *)
 ap_mpm_set_graceful_shutdown(cmd_parms *cmd, void *dummy, const char *arg)
 {
     long n;
-    const char *err = mpm_number(cmd, arg, 0, INT_MAX, &n);
+    const char *err = mpm_apaches_number(cmd, arg, LONG_MIN, 0, INT_MAX, &n);
 
     if (!err)
         ap_graceful_shutdown_timeout = (int)n;
@@ -220,7 +237,7 @@ const char *mpm_set_reload_trial(cmd_parms *cmd, void *dummy, const char *arg)
 const char *ap_mpm_set_max_mem_free(cmd_parms *cmd, void *dummy, const char *arg)
 {
     long n;
-    const char *err = mpm_number(cmd, arg, 0, INT_MAX / 1024, &n);
+    const char *err = mpm_apaches_number(cmd, arg, 0, 0, INT_MAX / 1024, &n);
 
     if (!err) /* 0 means without limit, which is APR's meaning too */
         ap_max_mem_free = (apr_uint32_t)n * 1024;
@@ -230,15 +247,12 @@ const char *ap_mpm_set_max_mem_free(cmd_parms *cmd, void *dummy, const char *arg
 const char *ap_mpm_set_thread_stacksize(cmd_parms *cmd, void *dummy, const char *arg)
 {
     long n;
-    const char *err = mpm_number(cmd, arg, 1, LONG_MAX, &n);
+    const char *err = mpm_apaches_number(cmd, arg, 0, 0, MPM_STACK_MOST, &n);
 
-    if (err)
-        return err;
-    if (n < PTHREAD_STACK_MIN)
-        return apr_psprintf(cmd->pool, "ThreadStackSize must be at least %ld bytes",
-                            (long)PTHREAD_STACK_MIN);
-    ap_thread_stacksize = (apr_size_t)n;
-    return NULL;
+    if (!err) /* 0: as large as the system makes them */
+        ap_thread_stacksize =
+            (apr_size_t)(n ? brg_argument_clamp(cmd, n, PTHREAD_STACK_MIN, MPM_STACK_MOST) : 0);
+    return err;
 }
 
 /* What is not named in a configuration has its default again in the next one. */

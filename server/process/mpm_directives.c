@@ -10,6 +10,7 @@
 #include "configuration.h"
 #include "core_settings.h"
 #include "brigade/assert.h"
+#include "brigade/directive.h"
 #include "mpm_private.h"
 #include "main_private.h"
 #include "brigade/response_cache.h"
@@ -34,11 +35,27 @@
 
 /* ---- numbers ---- */
 
+/* Directives of Apache's process models take any word, and what is out of bounds becomes the nearest that is not. */
+static int mpm_is_apaches(const char *name)
+{
+    static const char *const ours[] = {"ServerProcesses", "EventLoops",         "WorkerQueueSize",
+                                       "WorkerQueueTimeout", "WorkerStallTimeout"};
+
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (!strcmp(name, ours[i]))
+            return 0;
+    return 1;
+}
+
 static const char *mpm_parse(const cmd_parms *cmd, const char *arg, long min, long max, long *value)
 {
     char *end;
 
     BRG_ASSERT(min <= max);
+    if (mpm_is_apaches(cmd->cmd->name)) {
+        *value = (long)brg_argument_clamp(cmd, brg_argument_number(cmd, arg), min, max);
+        return NULL;
+    }
     errno = 0;
     *value = strtol(arg, &end, 10);
     if (end == arg || *end || errno || *value < min || *value > max)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arguments of directives that are whole numbers. */
 #include "core_settings.h"
-#include "http_log.h"
 #include "brigade/assert.h"
+#include "brigade/directive.h"
 #include "apr_strings.h"
 #include <errno.h>
-
-APLOG_USE_MODULE(core);
 
 static const char *core_number_outside(const cmd_parms *cmd, const char *arg, apr_int64_t min,
                                        apr_int64_t max)
@@ -33,18 +31,7 @@ const char *core_number(const cmd_parms *cmd, const char *arg, apr_int64_t min, 
 const char *core_number_begin(const cmd_parms *cmd, const char *arg, apr_int64_t min, apr_int64_t max,
                               apr_int64_t *value)
 {
-    char *end;
-
     BRG_ASSERT(min <= max);
-    errno = 0;
-    *value = apr_strtoi64(arg, &end, 10);
-    if (end == arg)
-        *value = 0;
-    if ((errno && end != arg) || *value < min || *value > max)
-        return core_number_outside(cmd, arg, min, max);
-    if (end == arg || *end)
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, cmd->server,
-                     "%s: \"%s\" is no whole number: it is read as %" APR_INT64_T_FMT, cmd->cmd->name, arg,
-                     *value);
-    return NULL;
+    *value = brg_argument_number(cmd, arg);
+    return *value < min || *value > max ? core_number_outside(cmd, arg, min, max) : NULL;
 }

@@ -103,8 +103,7 @@ const char *core_number(const cmd_parms *cmd, const char *arg, apr_int64_t min, 
                         apr_int64_t *value);
 
 /**
- * The number that @a arg begins with, as atoi() reads it: many of Apache's directives take their numbers so. Words without a number
- * are 0. What is not the whole argument is logged as a warning.
+ * The same of brg_argument_number().
  * @return NULL with *value set, or a message that names the directive
  */
 const char *core_number_begin(const cmd_parms *cmd, const char *arg, apr_int64_t min, apr_int64_t max,

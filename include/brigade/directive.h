@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_DIRECTIVE_H
+#define BRIGADE_DIRECTIVE_H
+
+/**
+ * @file brigade/directive.h
+ * What setters of directives share: numbers as Apache reads them, and names that were probably meant.
+ */
+#include "brigade/declare.h"
+#include "http_config.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * The number that an argument begins with, as atoi() reads it; many of Apache's directives take their numbers so. 0 where there is none.
+ * A warning says so where it is not the whole argument. What 64 bits do not hold becomes the nearest number that they do.
+ * Threads: any. Blocking: no.
+ */
+BRG_DECLARE(apr_int64_t) brg_argument_number(const cmd_parms *cmd, const char *arg);
+
+/** @a n, or the bound that it lies beyond, with a warning. Threads: any. Blocking: no. */
+BRG_DECLARE(apr_int64_t)
+brg_argument_clamp(const cmd_parms *cmd, apr_int64_t n, apr_int64_t least, apr_int64_t most);
+
+/** The name that is nearest to a word. Begin with {word}; the other members are the functions' own. */
+typedef struct brg_nearest {
+    const char *word; /**< as it was given */
+    const char *name; /**< the nearest name so far; NULL: none is near */
+    int distance;
+} brg_nearest;
+
+/** Offer a name; it must live as long as @a nearest is asked. Threads: any. Blocking: no. */
+BRG_DECLARE(void) brg_nearest_offer(brg_nearest *nearest, const char *name);
+
+/** "; did you mean 'NAME'?", or "" where no name is near. Threads: any. Blocking: no. */
+BRG_DECLARE(const char *) brg_nearest_question(apr_pool_t *p, const brg_nearest *nearest);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
