@@ -177,7 +177,7 @@ static const char *alias_sort_redirect(const cmd_parms *cmd, const char *first, 
     } else if (second) {
         alias_sort_two(cmd, first, second, has_status, out);
     } else {
-        if (cmd->path == NULL)
+        if (cmd->path == NULL && (!has_status || ap_is_HTTP_REDIRECT(out->status)))
             return "URL to redirect to is missing";
         out->is_section_form = 1;
         out->to = has_status ? NULL : first;

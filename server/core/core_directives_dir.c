@@ -153,8 +153,12 @@ const char *core_set_content_md5(cmd_parms *cmd, void *dir, int on)
     return NULL;
 }
 
-const char *core_set_canonical_phys_port(cmd_parms *cmd, void *dir, int on)
+const char *core_set_canonical_phys_port(cmd_parms *cmd, void *dir, const char *arg)
 {
+    int on;
+
+    if (!core_pick(core_on_off, arg, &on))
+        return "parameter must be 'on' or 'off'";
     ((core_dir_config *)dir)->use_canonical_phys_port =
         on ? USE_CANONICAL_PHYS_PORT_ON : USE_CANONICAL_PHYS_PORT_OFF;
     return NULL;
@@ -242,8 +246,9 @@ const char *core_set_handler(cmd_parms *cmd, void *dir, const char *arg)
 
     d->handler = NULL;
     d->expr_handler = NULL;
-    if (!strncmp(arg, "expr=", 5)) {
-        d->expr_handler = ap_expr_parse_cmd(cmd, arg + 5, AP_EXPR_FLAG_STRING_RESULT, &error, NULL);
+    if (!strncmp(arg, "expr=", 5) || strstr(arg, "%{")) {
+        arg += *arg == 'e' && !strncmp(arg, "expr=", 5) ? 5 : 0;
+        d->expr_handler = ap_expr_parse_cmd(cmd, arg, AP_EXPR_FLAG_STRING_RESULT, &error, NULL);
         if (error)
             return apr_pstrcat(cmd->pool, "Can't parse expression : ", error, NULL);
         BRG_ASSERT(d->expr_handler != NULL);
@@ -308,12 +313,13 @@ const char *core_set_cgi_var(cmd_parms *cmd, void *dir, const char *var, const c
 {
     core_dir_config *d = dir;
 
-    if (ap_cstr_casecmp(var, "REQUEST_URI"))
+    if (strcmp(var, "REQUEST_URI"))
         return apr_pstrcat(cmd->pool, "Unrecognized CGI variable: \"", var, "\"", NULL);
-    if (strcmp(rule, "current-uri") && strcmp(rule, "original-uri"))
+    if (ap_cstr_casecmp(rule, "current-uri") && ap_cstr_casecmp(rule, "original-uri"))
         return "Valid rules for REQUEST_URI are 'current-uri' and 'original-uri'";
     if (!d->cgi_var_rules)
         d->cgi_var_rules = apr_hash_make(cmd->pool);
-    apr_hash_set(d->cgi_var_rules, "REQUEST_URI", APR_HASH_KEY_STRING, rule);
+    apr_hash_set(d->cgi_var_rules, "REQUEST_URI", APR_HASH_KEY_STRING,
+                 ap_cstr_casecmp(rule, "current-uri") ? "original-uri" : "current-uri");
     return NULL;
 }

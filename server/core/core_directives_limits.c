@@ -2,6 +2,7 @@
 /* Setters of limits: on requests, ranges, recursion and the resources of programs. */
 #include "httpd.h"
 #include "brigade/assert.h"
+#include "brigade/directive.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "unixd.h"
@@ -147,15 +148,15 @@ const char *core_set_recursion_limit(cmd_parms *cmd, void *dir, const char *redi
 
 /* ---- resources of programs that are started ---- */
 
-/* The words for ap_unixd_set_rlimit(): "max", or a number as digits, of which Apache takes those that the word begins with. */
-static const char *core_rlimit_word(cmd_parms *cmd, const char *arg, const char **error)
+/* The words for ap_unixd_set_rlimit(): "max", which negative numbers are to the system, too, or a number as digits. */
+static const char *core_rlimit_word(cmd_parms *cmd, const char *arg)
 {
     apr_int64_t n;
 
-    if (*error || !arg || !ap_cstr_casecmp(arg, "max"))
+    if (!arg || !ap_cstr_casecmp(arg, "max"))
         return arg;
-    *error = core_number_begin(cmd, arg, 0, APR_INT64_MAX, &n);
-    return *error ? arg : apr_psprintf(cmd->pool, "%" APR_INT64_T_FMT, n);
+    n = brg_argument_number(cmd, arg);
+    return n < 0 ? "max" : apr_psprintf(cmd->pool, "%" APR_INT64_T_FMT, n);
 }
 
 const char *core_set_rlimit(cmd_parms *cmd, void *dir, const char *soft, const char *hard)
@@ -165,12 +166,8 @@ const char *core_set_rlimit(cmd_parms *cmd, void *dir, const char *soft, const c
     struct rlimit **to = which == RLIMIT_CPU     ? &d->limit_cpu
                          : which == RLIMIT_NPROC ? &d->limit_nproc
                                                  : &d->limit_mem;
-    const char *error = NULL;
 
     BRG_ASSERT(soft != NULL && to != NULL);
-    soft = core_rlimit_word(cmd, soft, &error);
-    hard = core_rlimit_word(cmd, hard, &error);
-    if (!error)
-        ap_unixd_set_rlimit(cmd, to, soft, hard, which);
-    return error;
+    ap_unixd_set_rlimit(cmd, to, core_rlimit_word(cmd, soft), core_rlimit_word(cmd, hard), which);
+    return NULL;
 }

@@ -47,13 +47,17 @@ const char *core_set_protocols(cmd_parms *cmd, void *dir, const char *arg)
     return NULL;
 }
 
-const char *core_set_honor_order(cmd_parms *cmd, void *dir, int on)
+const char *core_set_honor_order(cmd_parms *cmd, void *dir, const char *arg)
 {
     const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
+    int on = !ap_cstr_casecmp(arg, "on");
 
-    if (!error)
-        core_conf(cmd)->protocols_honor_order = on;
-    return error;
+    if (error)
+        return error;
+    if (!on && ap_cstr_casecmp(arg, "off"))
+        return "ProtocolsHonorOrder must be 'on' or 'off'";
+    core_conf(cmd)->protocols_honor_order = on;
+    return NULL;
 }
 
 const char *core_set_protocol_options(cmd_parms *cmd, void *dir, const char *arg)
@@ -139,15 +143,12 @@ const char *core_register_method(cmd_parms *cmd, void *dir, const char *arg)
     return error;
 }
 
-/* "None", or flags each with + or - (or none: only this one). */
-const char *core_set_regex_options(cmd_parms *cmd, void *dir, const char *arg)
+/* "None", or a flag with + or - (or none: only this one). */
+static const char *core_regex_option(cmd_parms *cmd, const char *arg)
 {
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     int flags = ap_regcomp_get_default_cflags(), flag;
     char sign = *arg == '+' || *arg == '-' ? *arg++ : '\0';
 
-    if (error)
-        return error;
     if (!sign && !ap_cstr_casecmp(arg, "none")) {
         ap_regcomp_set_default_cflags(0);
         return NULL;
@@ -161,4 +162,13 @@ const char *core_set_regex_options(cmd_parms *cmd, void *dir, const char *arg)
         flags = sign ? flags | flag : flag;
     ap_regcomp_set_default_cflags(flags);
     return NULL;
+}
+
+const char *core_set_regex_options(cmd_parms *cmd, void *dir, const char *args)
+{
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    while (!error && *args)
+        error = core_regex_option(cmd, ap_getword_conf(cmd->temp_pool, &args));
+    return error;
 }

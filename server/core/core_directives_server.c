@@ -78,7 +78,7 @@ const char *core_set_server_name(cmd_parms *cmd, void *dir, const char *arg)
         error = core_server_scheme(cmd, &name);
     if (error)
         return error;
-    if (!*name)
+    if (!*name || ap_is_matchexp(name))
         return apr_pstrcat(cmd->temp_pool, "Invalid ServerName \"", arg,
                            "\" use ServerAlias to set multiple server names.", NULL);
     /* The colons of an IPv6 address stand in brackets. */

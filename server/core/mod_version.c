@@ -87,7 +87,7 @@ static const char *version_test(cmd_parms *cmd, const char *op, const char *vers
 {
     if (!strcmp(op, "=") || !strcmp(op, "=="))
         return version_equal(cmd, version, holds);
-    if (!strcmp(op, "~"))
+    if (!strcmp(op, "~") && *version)
         return version_match(cmd, version, holds);
     if ((*op == '<' || *op == '>') && (!op[1] || (op[1] == '=' && !op[2])))
         return version_ordered(*op, op[1] == '=', version, holds);
@@ -103,6 +103,8 @@ static const char *version_section(cmd_parms *cmd, void *tree, const char *arg)
         return error;
     op = ap_getword_conf(cmd->temp_pool, &text);
     version = ap_getword_conf(cmd->temp_pool, &text);
+    if (*text)
+        return core_section_missing_gt(cmd);
     negate = *op == '!';
     op += negate;
     if (!*version && apr_isdigit(*op)) {

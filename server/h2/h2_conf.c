@@ -122,11 +122,24 @@ static h2_server_conf *cmd_conf(const cmd_parms *cmd)
     return ap_get_module_config(cmd->server->module_config, &http2_module);
 }
 
-/* cmd->info: where in the settings. */
-static const char *set_flag(cmd_parms *cmd, void *unused, int on)
+/* On or Off and no words behind, as mod_http2 wants it: its directives are no flags. */
+static const char *parse_switch(const cmd_parms *cmd, const char *arg, int *on)
 {
-    *(int *)((char *)cmd_conf(cmd) + (size_t)(uintptr_t)cmd->info) = on;
+    *on = !ap_cstr_casecmp(arg, "on");
+    if (!*on && ap_cstr_casecmp(arg, "off"))
+        return apr_pstrcat(cmd->pool, cmd->cmd->name, " must be On or Off", NULL);
     return NULL;
+}
+
+/* cmd->info: where in the settings. */
+static const char *set_switch(cmd_parms *cmd, void *unused, const char *arg)
+{
+    return parse_switch(cmd, arg, (int *)((char *)cmd_conf(cmd) + (size_t)(uintptr_t)cmd->info));
+}
+
+static const char *set_upgrade(cmd_parms *cmd, void *dir, const char *arg)
+{
+    return parse_switch(cmd, arg, &((h2_dir_conf *)dir)->upgrade);
 }
 
 /* Apache takes what it can read from `from` on; what lies outside of the bounds becomes the nearest that does not. */
@@ -222,6 +235,47 @@ static const char *set_notice(cmd_parms *cmd, void *unused, const char *args)
     return NULL;
 }
 
+static const char *set_notice_switch(cmd_parms *cmd, void *unused, const char *arg)
+{
+    int on;
+    const char *error = parse_switch(cmd, arg, &on);
+
+    return error ? error : set_notice(cmd, unused, arg);
+}
+
+static const char *set_notice_count(cmd_parms *cmd, void *unused, const char *arg)
+{
+    const apr_int64_t n = brg_argument_number(cmd, arg);
+
+    if (n < 1 || n > APR_INT32_MAX)
+        return apr_pstrcat(cmd->pool, cmd->cmd->name, " must be > 0", NULL);
+    return set_notice(cmd, unused, arg);
+}
+
+static const char *set_notice_power(cmd_parms *cmd, void *unused, const char *arg)
+{
+    const apr_int64_t n = brg_argument_number(cmd, arg);
+
+    if (n < 0 || n > APR_INT32_MAX || (n & (n - 1)))
+        return apr_pstrcat(cmd->pool, cmd->cmd->name, " must be 0 or a power of 2", NULL);
+    return set_notice(cmd, unused, arg);
+}
+
+static const char *set_notice_time(cmd_parms *cmd, void *unused, const char *arg)
+{
+    apr_interval_time_t t;
+
+    if (ap_timeout_parameter_parse(arg, &t, "s") != APR_SUCCESS || t < 0)
+        return apr_pstrcat(cmd->pool, cmd->cmd->name, ": invalid time", NULL);
+    return set_notice(cmd, unused, arg);
+}
+
+static const char *set_notice_words(cmd_parms *cmd, void *unused, const char *one, const char *two,
+                                    const char *three)
+{
+    return set_notice(cmd, unused, one);
+}
+
 static const char *set_off(cmd_parms *cmd, void *unused, int on)
 {
     const char *what = apr_pstrcat(cmd->pool, cmd->cmd->name, " on", NULL), *again;
@@ -236,11 +290,18 @@ static const char *set_off(cmd_parms *cmd, void *unused, int on)
                                NULL);
 }
 
-#define FLAG(name, field, text) AP_INIT_FLAG(name, set_flag, (void *)AT(field), RSRC_CONF, text)
+static const char *set_off_switch(cmd_parms *cmd, void *unused, const char *arg)
+{
+    int on = 0;
+    const char *error = parse_switch(cmd, arg, &on);
+
+    return error ? error : set_off(cmd, unused, on);
+}
+
+#define SWITCH(name, field, text) AP_INIT_TAKE1(name, set_switch, (void *)AT(field), RSRC_CONF, text)
 #define NUMBER(name, rule, text) \
     AP_INIT_TAKE1(name, set_number, (void *)(uintptr_t) & (rule), RSRC_CONF, text)
-#define NOTICE(name, where, why) \
-    AP_INIT_RAW_ARGS(name, set_notice, (void *)(uintptr_t)(why), where, why)
+#define NOTICE(name, fn, where, why) AP_INIT_TAKE1(name, fn, (void *)(uintptr_t)(why), where, why)
 #define OFF(name, where, what) \
     AP_INIT_FLAG(name, set_off, (void *)(uintptr_t)(what), where, "off: " what " is not done")
 
@@ -253,13 +314,13 @@ static const char no_text[] = "request heads are never made text";
 static const char no_files[] = "open files have no limit of their own";
 
 const command_rec h2_commands[] = {
-    FLAG("H2Direct", direct,
+    SWITCH("H2Direct", direct,
          "on: HTTP/2 is taken from clients that begin with its preface; default: on where "
          "Protocols has h2c, else off"),
-    FLAG("H2EarlyHints", early_hints, "on: interim responses 103 are sent; default: off"),
-    FLAG("H2ModernTLSOnly", modern,
+    SWITCH("H2EarlyHints", early_hints, "on: interim responses 103 are sent; default: off"),
+    SWITCH("H2ModernTLSOnly", modern,
          "off: HTTP/2 also over TLS 1.2 with ciphers that RFC 9113 advises against; default: on"),
-    FLAG("H2OutputBuffering", buffering,
+    SWITCH("H2OutputBuffering", buffering,
          "off: what a handler passes on is sent at once, however little; default: on"),
     NUMBER("H2MaxSessionStreams", rule_streams, "open streams of a connection"),
     NUMBER("H2WindowSize", rule_window, "bytes of a request's body that wait to be read"),
@@ -275,20 +336,21 @@ const command_rec h2_commands[] = {
     AP_INIT_TAKE2("H2EarlyHint", set_hint, NULL, OR_FILEINFO, "name and value of a field of 103"),
     AP_INIT_TAKE123("H2PushResource", set_resource, NULL, OR_FILEINFO,
                     "[add] URI [critical]: a Link field of 103; nothing is pushed"),
-    AP_INIT_FLAG(
-        "H2Upgrade", ap_set_flag_slot, (void *)APR_OFFSETOF(h2_dir_conf, upgrade), OR_FILEINFO,
+    AP_INIT_TAKE1(
+        "H2Upgrade", set_upgrade, NULL, OR_FILEINFO,
         "off: clients in the clear cannot change to HTTP/2 by an Upgrade field; default: on"),
     OFF("H2ProxyRequests", OR_FILEINFO, "a forward proxy over HTTP/2"),
-    OFF("H2WebSockets", RSRC_CONF, "the extended CONNECT"),
-    NOTICE("H2Push", OR_FILEINFO, no_push),
-    NOTICE("H2PushPriority", RSRC_CONF, no_push),
-    NOTICE("H2PushDiarySize", RSRC_CONF, no_push),
-    NOTICE("H2MinWorkers", RSRC_CONF, no_workers),
-    NOTICE("H2MaxWorkers", RSRC_CONF, no_workers),
-    NOTICE("H2MaxWorkerIdleSeconds", RSRC_CONF, no_workers),
-    NOTICE("H2TLSWarmUpSize", RSRC_CONF, no_warm_up),
-    NOTICE("H2TLSCoolDownSecs", RSRC_CONF, no_warm_up),
-    NOTICE("H2CopyFiles", OR_FILEINFO, no_copies),
-    NOTICE("H2SerializeHeaders", RSRC_CONF, no_text),
-    NOTICE("H2SessionExtraFiles", RSRC_CONF, no_files),
+    AP_INIT_TAKE1("H2WebSockets", set_off_switch, (void *)(uintptr_t)"the extended CONNECT", RSRC_CONF,
+                  "off: the extended CONNECT is not done"),
+    NOTICE("H2Push", set_notice_switch, OR_FILEINFO, no_push),
+    AP_INIT_TAKE23("H2PushPriority", set_notice_words, (void *)(uintptr_t)no_push, RSRC_CONF, no_push),
+    NOTICE("H2PushDiarySize", set_notice_power, RSRC_CONF, no_push),
+    NOTICE("H2MinWorkers", set_notice_count, RSRC_CONF, no_workers),
+    NOTICE("H2MaxWorkers", set_notice_count, RSRC_CONF, no_workers),
+    NOTICE("H2MaxWorkerIdleSeconds", set_notice_time, RSRC_CONF, no_workers),
+    NOTICE("H2TLSWarmUpSize", set_notice, RSRC_CONF, no_warm_up),
+    NOTICE("H2TLSCoolDownSecs", set_notice, RSRC_CONF, no_warm_up),
+    NOTICE("H2CopyFiles", set_notice_switch, OR_FILEINFO, no_copies),
+    NOTICE("H2SerializeHeaders", set_notice, RSRC_CONF, no_text),
+    NOTICE("H2SessionExtraFiles", set_notice, RSRC_CONF, no_files),
     {.name = NULL}};

@@ -163,7 +163,7 @@ ap_set_listenbacklog(cmd_parms *cmd, void *dummy, const char *arg)
 AP_DECLARE_NONSTD(const char *)
 ap_set_listentcpdeferaccept(cmd_parms *cmd, void *dummy, const char *arg)
 {
-    return listen_number(cmd, arg, 0, &listen_conf.defer_accept_s);
+    return listen_number(cmd, arg, 1, &listen_conf.defer_accept_s);
 }
 
 AP_DECLARE_NONSTD(const char *) ap_set_listencbratio(cmd_parms *cmd, void *dummy, const char *arg)
