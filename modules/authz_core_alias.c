@@ -59,7 +59,7 @@ static const char *authz_alias_fill(cmd_parms *cmd, authz_alias *alias)
     alias->provider =
         ap_lookup_provider(AUTHZ_PROVIDER_GROUP, alias->provider_name, AUTHZ_PROVIDER_VERSION);
     if (!alias->provider)
-        return apr_psprintf(cmd->pool, "Unknown Authz provider: %s", alias->provider_name);
+        return authz_unknown_provider(cmd, alias->provider_name);
     if (!alias->provider->check_authorization) {
         return apr_psprintf(cmd->pool,
                             "The '%s' Authz provider is not supported by any of the loaded "

@@ -99,6 +99,9 @@ int authz_provider_grants_all(const authz_provider *provider, const void *parsed
 
 /** <AuthzProviderAlias> (authz_core_alias.c). */
 const char *authz_cmd_alias(cmd_parms *cmd, void *mconfig, const char *args);
+
+/** The message for a provider that no module offers. */
+const char *authz_unknown_provider(const cmd_parms *cmd, const char *name);
 void authz_alias_reset(apr_pool_t *pconf);
 
 #endif

@@ -8,8 +8,10 @@
 #include "http_log.h"
 #include "http_protocol.h"
 #include "ap_expr.h"
+#include "ap_provider.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/directive.h"
 
 APLOG_USE_MODULE(authz_core);
 
@@ -158,6 +160,18 @@ int authz_provider_is_own(const authz_provider *provider)
 int authz_provider_grants_all(const authz_provider *provider, const void *parsed)
 {
     return provider == &authz_all_provider && parsed == &authz_all_granted;
+}
+
+const char *authz_unknown_provider(const cmd_parms *cmd, const char *name)
+{
+    const apr_array_header_t *names =
+        ap_list_provider_names(cmd->temp_pool, AUTHZ_PROVIDER_GROUP, AUTHZ_PROVIDER_VERSION);
+    brg_nearest nearest = {name, NULL, 0};
+
+    for (int i = 0; i < names->nelts; i++)
+        brg_nearest_offer(&nearest, APR_ARRAY_IDX(names, i, ap_list_provider_names_t).provider_name);
+    return apr_pstrcat(cmd->pool, "Unknown Authz provider: ", name,
+                       brg_nearest_question(cmd->temp_pool, &nearest), NULL);
 }
 
 void authz_providers_register(apr_pool_t *p)

@@ -100,7 +100,7 @@ const char *authz_cmd_require(cmd_parms *cmd, void *mconfig, const char *args)
     node->provider =
         ap_lookup_provider(AUTHZ_PROVIDER_GROUP, node->provider_name, AUTHZ_PROVIDER_VERSION);
     if (!node->provider)
-        return apr_psprintf(cmd->pool, "Unknown Authz provider: %s", node->provider_name);
+        return authz_unknown_provider(cmd, node->provider_name);
     if (!node->provider->check_authorization) {
         return apr_psprintf(cmd->pool,
                             "The '%s' Authz provider is not supported by any of the loaded "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives of mod_autoindex and how sections inherit them. */
 #include "autoindex_private.h"
+#include "brigade/directive.h"
 #include "http_core.h"
 #include "apr_fnmatch.h"
 #include "apr_strings.h"
@@ -121,6 +122,20 @@ static int ai_keyword_bit(const char *word)
     return 0;
 }
 
+static const char *ai_unknown(const cmd_parms *cmd, const char *word)
+{
+    static const char *const valued[] = {"IconWidth", "IconHeight", "NameWidth",
+                                         "DescriptionWidth", "Type", "Charset"};
+    brg_nearest nearest = {word, NULL, 0};
+
+    for (apr_size_t i = 0; i < sizeof(ai_keywords) / sizeof(ai_keywords[0]); i++)
+        brg_nearest_offer(&nearest, ai_keywords[i].name);
+    for (apr_size_t i = 0; i < sizeof(valued) / sizeof(valued[0]); i++)
+        brg_nearest_offer(&nearest, valued[i]);
+    return apr_pstrcat(cmd->pool, "Invalid directory indexing option",
+                       brg_nearest_question(cmd->temp_pool, &nearest), NULL);
+}
+
 /* The text after the equals sign if @a word is "name=...", "" if it is just "name", else NULL. */
 static const char *ai_value_of(const char *word, const char *name, int *has_value)
 {
@@ -200,7 +215,7 @@ static const char *ai_set_valued(cmd_parms *cmd, ai_conf *conf, char action, con
         conf->charset = apr_pstrdup(cmd->pool, value);
         return NULL;
     }
-    return "Invalid directory indexing option";
+    return ai_unknown(cmd, word);
 }
 
 static const char *ai_cmd_options(cmd_parms *cmd, void *mconfig, const char *line)

@@ -7,6 +7,7 @@
 #include "http_log.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/directive.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,8 +67,13 @@ static const char *modfilter_add_provider(cmd_parms *cmd, modfilter_conf *conf, 
     ap_filter_rec_t *frec = ap_get_output_filter_handle(provider_name);
     ap_filter_provider_t *provider;
 
-    if (frec == NULL)
-        return apr_psprintf(cmd->pool, "Unknown filter provider %s", provider_name);
+    if (frec == NULL) {
+        brg_nearest nearest = {provider_name, NULL, 0};
+
+        brg_nearest_offer_filters(&nearest, 0);
+        return apr_pstrcat(cmd->pool, "Unknown filter provider ", provider_name,
+                           brg_nearest_question(cmd->temp_pool, &nearest), NULL);
+    }
     if (filter == NULL)
         filter = modfilter_declare(cmd, conf, name, AP_FTYPE_RESOURCE);
     provider = apr_pcalloc(cmd->pool, sizeof(*provider));

@@ -31,8 +31,11 @@ typedef struct brg_nearest {
     int distance;
 } brg_nearest;
 
-/** Offer a name; it must live as long as @a nearest is asked. Threads: any. Blocking: no. */
+/** Offer a name (NULL: none); it must live as long as @a nearest is asked. Threads: any. Blocking: no. */
 BRG_DECLARE(void) brg_nearest_offer(brg_nearest *nearest, const char *name);
+
+/** Offer the names of all filters that are registered, for requests or for responses. Threads: main. Blocking: no. */
+BRG_DECLARE(void) brg_nearest_offer_filters(brg_nearest *nearest, int input);
 
 /** "; did you mean 'NAME'?", or "" where no name is near. Threads: any. Blocking: no. */
 BRG_DECLARE(const char *) brg_nearest_question(apr_pool_t *p, const brg_nearest *nearest);

@@ -6,7 +6,8 @@
 #include "apr_strings.h"
 #include "httpd.h"
 
-#define NEAREST_LONGEST 48
+#define NEAREST_LONGEST 48 /* characters of a word */
+#define NEAREST_MOST 3     /* that may be wrong */
 
 static int nearest_least(int a, int b)
 {
@@ -38,18 +39,20 @@ static int nearest_distance(const char *a, size_t a_len, const char *b, size_t b
     return rows[a_len % 3][b_len];
 }
 
-/* So many letters may be wrong: one of four, and three at most. */
+/* So many letters may be wrong: one of four. */
 static int nearest_most(size_t len)
 {
-    return len < 4 ? 1 : nearest_least((int)len / 4, 3);
+    return len < 4 ? 1 : nearest_least((int)len / 4, NEAREST_MOST);
 }
 
 BRG_DECLARE(void) brg_nearest_offer(brg_nearest *nearest, const char *name)
 {
-    size_t word_len = strlen(nearest->word), len = strlen(name);
+    size_t word_len = strlen(nearest->word), len = name ? strlen(name) : 0;
     int distance;
 
     if (word_len < 2 || len < 2 || word_len > NEAREST_LONGEST || len > NEAREST_LONGEST)
+        return;
+    if ((word_len > len ? word_len - len : len - word_len) > NEAREST_MOST)
         return;
     distance = nearest_distance(nearest->word, word_len, name, len);
     if (distance > nearest_most(word_len < len ? word_len : len) ||

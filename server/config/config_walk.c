@@ -10,6 +10,7 @@
 #include "manual.h"
 #include "regex_limits.h"
 #include "brigade/assert.h"
+#include "brigade/directive.h"
 
 APLOG_USE_MODULE(core);
 
@@ -32,12 +33,24 @@ static int conf_is_misspelt(const ap_directive_t *d, apr_pool_t *p)
     return conf_commands_find(*name == '<' ? name + 1 : apr_pstrcat(p, "<", name, NULL)) != NULL;
 }
 
+/* A question for the directive of an active module that was probably meant; "" if none is near. */
+static const char *conf_meant(apr_pool_t *p, const char *name)
+{
+    brg_nearest nearest = {name, NULL, 0};
+
+    for (const module *m = ap_top_module; m; m = m->next)
+        for (const command_rec *c = m->cmds; c && c->name; c++)
+            if ((*c->name == '<') == (*name == '<'))
+                brg_nearest_offer(&nearest, c->name);
+    return brg_nearest_question(p, &nearest);
+}
+
 /* A name that no active module offers: a mistake, or a directive of a module that we do not have.
  */
 static const char *conf_unknown(ap_directive_t *d, cmd_parms *parms)
 {
     const char *name = d->directive + (d->directive[0] == '<');
-    const char *mod;
+    const char *mod, *why;
 
     if (!conf_is_htaccess(parms) && !conf_is_misspelt(d, parms->temp_pool) &&
         (mod = stock_directive_module(name)) != NULL) {
@@ -51,10 +64,11 @@ static const char *conf_unknown(ap_directive_t *d, cmd_parms *parms)
                       d->directive);
         return NULL;
     }
+    why = manual_why_missing(parms->temp_pool, name);
     return apr_pstrcat(parms->pool, "Invalid command '", d->directive,
                        "', perhaps misspelled or defined by a module not included in the server "
                        "configuration",
-                       manual_why_missing(parms->temp_pool, name), NULL);
+                       *why ? why : conf_meant(parms->temp_pool, d->directive), NULL);
 }
 
 static conf_directive_fn *conf_directive_told;

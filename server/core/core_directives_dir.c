@@ -2,6 +2,7 @@
 /* Setters of the core's per-directory settings. */
 #include "httpd.h"
 #include "brigade/assert.h"
+#include "brigade/directive.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -32,6 +33,15 @@ static int core_pick(const core_word *words, const char *arg, int *value)
         }
     }
     return 0;
+}
+
+static const char *core_word_meant(apr_pool_t *p, const core_word *words, const char *arg)
+{
+    brg_nearest nearest = {arg, NULL, 0};
+
+    for (; words->name; words++)
+        brg_nearest_offer(&nearest, words->name);
+    return brg_nearest_question(p, &nearest);
 }
 
 const char *core_set_accept_path_info(cmd_parms *cmd, void *dir, const char *arg)
@@ -227,8 +237,8 @@ const char *core_set_file_etag(cmd_parms *cmd, void *dir, const char *args)
         int bit;
 
         if (!core_pick(core_etag_words, word, &bit))
-            return apr_psprintf(cmd->pool, "Unknown keyword '%s' for %s directive", word,
-                                cmd->cmd->name);
+            return apr_psprintf(cmd->pool, "Unknown keyword '%s' for %s directive%s", word,
+                                cmd->cmd->name, core_word_meant(cmd->temp_pool, core_etag_words, word));
         if (sign && (bit == ETAG_ALL || bit == ETAG_NONE))
             return apr_psprintf(cmd->pool, "FileETag keyword '%s' cannot be used with '+' or '-'",
                                 word);

@@ -3,6 +3,7 @@
 #include "httpd.h"
 #include "brigade/assert.h"
 #include "brigade/client_mask.h"
+#include "brigade/directive.h"
 #include "brigade/log_service.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -18,6 +19,18 @@ static struct ap_logconf *core_log_target(cmd_parms *cmd, core_dir_config *d)
     if (!d->log)
         d->log = ap_new_log_config(cmd->pool, NULL);
     return d->log;
+}
+
+static const char *core_module_unknown(cmd_parms *cmd, const char *name)
+{
+    brg_nearest nearest = {name, NULL, 0};
+    apr_size_t len = strlen(name);
+    int file = len > 2 && !strcmp(name + len - 2, ".c");
+
+    for (const module *m = ap_top_module; m; m = m->next)
+        brg_nearest_offer(&nearest, file ? m->name : ap_find_module_short_name(m->module_index));
+    return apr_pstrcat(cmd->temp_pool, "Cannot find module ", name,
+                       brg_nearest_question(cmd->temp_pool, &nearest), NULL);
 }
 
 const char *core_set_log_level(cmd_parms *cmd, void *dir, const char *arg)
@@ -42,7 +55,7 @@ const char *core_set_log_level(cmd_parms *cmd, void *dir, const char *arg)
         return apr_psprintf(cmd->temp_pool, "%s: %s", name, error);
     m = conf_find_module(name);
     if (!m)
-        return apr_psprintf(cmd->temp_pool, "Cannot find module %s", name);
+        return core_module_unknown(cmd, name);
     BRG_ASSERT(m->module_index >= 0);
     ap_set_module_loglevel(cmd->pool, log, m->module_index, level);
     return NULL;

@@ -2,6 +2,7 @@
 /* Options, and what .htaccess files may say: AllowOverride, AllowOverrideList, AccessFileName. */
 #include "httpd.h"
 #include "brigade/assert.h"
+#include "brigade/directive.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -38,6 +39,16 @@ static int core_option_bits(const char *name, allow_options_t *bits)
         }
     }
     return 0;
+}
+
+static const char *core_option_unknown(const cmd_parms *cmd, const char *word)
+{
+    brg_nearest nearest = {word, NULL, 0};
+
+    for (unsigned i = 0; i < sizeof core_options / sizeof *core_options; i++)
+        brg_nearest_offer(&nearest, core_options[i].name);
+    return apr_pstrcat(cmd->pool, "Illegal option ", word, brg_nearest_question(cmd->temp_pool, &nearest),
+                       NULL);
 }
 
 static void core_option_apply(core_dir_config *d, char sign, allow_options_t bits)
@@ -101,7 +112,7 @@ const char *core_set_options(cmd_parms *cmd, void *dir, const char *args)
             d->opts_add = d->opts_remove = OPT_NONE;
         }
         if (!core_option_bits(word, &bits))
-            return apr_pstrcat(cmd->pool, "Illegal option ", word, NULL);
+            return core_option_unknown(cmd, word);
         if ((error = core_option_place(n, sign, bits, &signs)) != NULL)
             return error;
         if ((cmd->override_opts & bits) != bits)
@@ -124,7 +135,7 @@ static const char *core_allowed_options(cmd_parms *cmd, core_dir_config *d, char
         allow_options_t bits;
 
         if (!core_option_bits(w, &bits))
-            return apr_pstrcat(cmd->pool, "Illegal option ", w, NULL);
+            return core_option_unknown(cmd, w);
         d->override_opts |= bits;
     }
     return NULL;
@@ -139,19 +150,29 @@ static int core_nonfatal(const char *what)
     return ap_cstr_casecmp(what, "All") ? 0 : NONFATAL_ALL;
 }
 
+static const struct {
+    const char *name;
+    int bits;
+} core_classes[] = {{"Limit", OR_LIMIT},     {"FileInfo", OR_FILEINFO}, {"AuthConfig", OR_AUTHCFG},
+                    {"Indexes", OR_INDEXES}, {"Options", OR_OPTIONS},   {"All", OR_ALL},
+                    {"None", OR_NONE}};
+
 static int core_override_class(const char *word)
 {
-    static const struct {
-        const char *name;
-        int bits;
-    } classes[] = {{"Limit", OR_LIMIT},     {"FileInfo", OR_FILEINFO}, {"AuthConfig", OR_AUTHCFG},
-                   {"Indexes", OR_INDEXES}, {"Options", OR_OPTIONS},   {"All", OR_ALL},
-                   {"None", OR_NONE}};
-
-    for (unsigned i = 0; i < sizeof classes / sizeof *classes; i++)
-        if (!ap_cstr_casecmp(word, classes[i].name))
-            return classes[i].bits;
+    for (unsigned i = 0; i < sizeof core_classes / sizeof *core_classes; i++)
+        if (!ap_cstr_casecmp(word, core_classes[i].name))
+            return core_classes[i].bits;
     return -1;
+}
+
+static const char *core_override_unknown(const cmd_parms *cmd, const char *word)
+{
+    brg_nearest nearest = {word, NULL, 0};
+
+    for (unsigned i = 0; i < sizeof core_classes / sizeof *core_classes; i++)
+        brg_nearest_offer(&nearest, core_classes[i].name);
+    return apr_pstrcat(cmd->pool, "Illegal override option ", word,
+                       brg_nearest_question(cmd->temp_pool, &nearest), NULL);
 }
 
 static const char *core_override_word(cmd_parms *cmd, core_dir_config *d, char *word)
@@ -167,7 +188,7 @@ static const char *core_override_word(cmd_parms *cmd, core_dir_config *d, char *
     else
         bits = core_override_class(word);
     if (bits < 0 || (value && bits != OR_OPTIONS && !(bits & NONFATAL_ALL)))
-        return apr_pstrcat(cmd->pool, "Illegal override option ", all, NULL);
+        return core_override_unknown(cmd, all);
     d->override |= (overrides_t)bits;
     if (bits == OR_OPTIONS && value)
         return core_allowed_options(cmd, d, value);

@@ -16,6 +16,7 @@
 #include "scoreboard.h"
 #include "util_mutex.h"
 #include <stddef.h>
+#include "core_doubts_private.h"
 #include "core_private.h"
 #include "regex_limits.h"
 #include "log_settings.h"
@@ -246,6 +247,7 @@ static void core_register_hooks(apr_pool_t *p)
     cache_register_hooks(p);
     h1_register_hooks(p);
     core_client_salt_register();
+    core_doubts_register();
     brg_cache_declare(&core_module, request_depends);
 }
 

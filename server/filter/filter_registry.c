@@ -14,6 +14,7 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/directive.h"
 
 #define FILTER_OWNERS 64 /* answers that a thread keeps */
 
@@ -245,4 +246,13 @@ void filter_registry_each(void (*visit)(void *baton, const ap_filter_rec_t *frec
 {
     filter_registry_visit(&filter_outputs, 0, visit, baton);
     filter_registry_visit(&filter_inputs, 1, visit, baton);
+}
+
+BRG_DECLARE(void) brg_nearest_offer_filters(brg_nearest *nearest, int input)
+{
+    const filter_registry *reg = input ? &filter_inputs : &filter_outputs;
+
+    for (unsigned i = 0; i < reg->size; i++)
+        if (reg->slots[i].frec)
+            brg_nearest_offer(nearest, reg->slots[i].frec->name);
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CORE_CORE_DOUBTS_PRIVATE_H
+#define BRIGADE_CORE_CORE_DOUBTS_PRIVATE_H
+
+/**
+ * @file core_doubts_private.h
+ * Warnings about a configuration that is valid and hardly what was meant: once when it is checked, once when it is put into force.
+ */
+#include "httpd.h"
+#include "http_log.h"
+#include "util_cfgtree.h"
+#include "apr_hash.h"
+
+/** What the looks at a configuration share. */
+typedef struct core_doubts {
+    apr_pool_t *p;      /**< for as long as they take */
+    server_rec *main;   /**< the main server */
+    server_rec *to;     /**< whose log is told; NULL: standard error */
+    apr_hash_t *places; /**< "FILE:LINE" of a <VirtualHost> -> its server_rec */
+    apr_hash_t *nodes;  /**< server_rec * of a virtual host -> its node in the tree */
+} core_doubts;
+
+/** Register the hooks that look. */
+void core_doubts_register(void);
+
+/** Tell of one. Threads: main. */
+void core_doubts_tell(const core_doubts *d, const char *file, int line, const char *what);
+
+/** The virtual host that a node of the tree is in; the main server outside of them. */
+server_rec *core_doubts_server(const core_doubts *d, const ap_directive_t *node);
+
+/** A node's arguments, which nodes that modules make may lack. */
+static inline const char *core_doubts_args(const ap_directive_t *node)
+{
+    return node->args ? node->args : "";
+}
+
+/** Call @a visit for each node of a tree. */
+void core_doubts_each(core_doubts *d, const ap_directive_t *tree,
+                      void (*visit)(core_doubts *d, const ap_directive_t *node));
+
+/** ErrorDocuments whose file is not there. */
+void core_doubts_documents(core_doubts *d);
+
+#endif
