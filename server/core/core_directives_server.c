@@ -141,7 +141,7 @@ const char *core_set_timeout(cmd_parms *cmd, void *dir, const char *arg)
     if (error)
         return error;
     /* As in Apache, what follows the number may be anything; where it is a unit it counts. */
-    if (ap_timeout_parameter_parse(arg, &t, "s") == APR_SUCCESS && t >= 0) {
+    if (apr_isdigit(*arg) && ap_timeout_parameter_parse(arg, &t, "s") == APR_SUCCESS) {
         cmd->server->timeout = t;
         return NULL;
     }

@@ -231,7 +231,8 @@ static void doubts_look(apr_pool_t *p, server_rec *main_server, server_rec *to)
 
 static void doubts_test(apr_pool_t *pconf, server_rec *s)
 {
-    doubts_look(pconf, s, NULL);
+    if (ap_state_query(AP_SQ_RUN_MODE) == AP_SQ_RM_CONFIG_TEST)
+        doubts_look(pconf, s, NULL);
 }
 
 /* A start reads twice: what counts is the second. */

@@ -32,11 +32,12 @@ typedef struct so_loaded {
 typedef struct so_conf {
     apr_array_header_t *loaded;   /* of so_loaded */
     apr_array_header_t *built_in; /* of const char *: asked for, and here already */
+    const char *mpm;              /* the process model that was named; NULL: none yet */
 } so_conf;
 
 static void *so_create_conf(apr_pool_t *p, server_rec *s)
 {
-    so_conf *conf = apr_palloc(p, sizeof *conf);
+    so_conf *conf = apr_pcalloc(p, sizeof *conf);
 
     conf->loaded = apr_array_make(p, DYNAMIC_MODULE_LIMIT / 8, sizeof(so_loaded));
     conf->built_in = apr_array_make(p, 8, sizeof(const char *));
@@ -184,10 +185,21 @@ static const char *so_enter_built_in(cmd_parms *cmd, const char *symbol, module 
     return NULL;
 }
 
+/* Whether a line before this one named a module that is built in. */
+static int so_was_named(const cmd_parms *cmd, const char *symbol)
+{
+    const so_conf *conf = ap_get_module_config(cmd->server->module_config, &so_module);
+
+    for (int i = 0; i < conf->built_in->nelts; i++)
+        if (!strcmp(APR_ARRAY_IDX(conf->built_in, i, const char *), symbol))
+            return 1;
+    return 0;
+}
+
 /* Lines that ask for what is here already. */
 static int so_is_here(cmd_parms *cmd, const char *symbol, const char *file)
 {
-    if (so_find(cmd->server, symbol)) {
+    if (so_find(cmd->server, symbol) || so_was_named(cmd, symbol)) {
         ap_log_perror(APLOG_MARK, APLOG_WARNING, 0, cmd->pool,
                       APLOGNO(01574) "module %s is already loaded, skipping", symbol);
         return 1;
@@ -212,6 +224,21 @@ static int so_is_file(cmd_parms *cmd, const char *name)
     return file && access(file, R_OK) == 0;
 }
 
+/* A configuration has one process model at most. */
+static const char *so_choose_mpm(cmd_parms *cmd, const char *symbol)
+{
+    so_conf *conf = ap_get_module_config(cmd->server->module_config, &so_module);
+
+    if (strncmp(symbol, "mpm_", 4) != 0)
+        return NULL;
+    if (conf->mpm && strcmp(conf->mpm, symbol) != 0)
+        return apr_psprintf(cmd->pool,
+                            APLOGNO(00534) "Configuration error: More than one MPM loaded: %s, %s.",
+                            conf->mpm, symbol);
+    conf->mpm = symbol;
+    return NULL;
+}
+
 static const char *so_load_module(cmd_parms *cmd, void *unused, const char *symbol,
                                   const char *name)
 {
@@ -219,6 +246,8 @@ static const char *so_load_module(cmd_parms *cmd, void *unused, const char *symb
     const char *error, *file;
     module *mod = NULL;
 
+    if ((error = so_choose_mpm(cmd, symbol)) != NULL)
+        return error;
     if (!strcmp(symbol, "mpm_prefork_module")) {
         APR_OPTIONAL_FN_TYPE(mpm_choose_prefork) *choose =
             APR_RETRIEVE_OPTIONAL_FN(mpm_choose_prefork);

@@ -57,8 +57,8 @@ const char *tls_set_pass_phrase(cmd_parms *cmd, void *dir, const char *arg)
         program = apr_pstrmemdup(cmd->pool, program, strlen(program) - strlen(rest));
         program = ap_server_root_relative(cmd->pool, program);
         if (!program || apr_stat(&info, program, APR_FINFO_TYPE, cmd->temp_pool) != APR_SUCCESS)
-            return apr_pstrcat(cmd->pool, "SSLPassPhraseDialog: file '", arg, "' does not exist",
-                               NULL);
+            return apr_pstrcat(cmd->pool, "SSLPassPhraseDialog: file '",
+                               arg + (tls_settings.pass_pipe ? 1 : 5), "' does not exist", NULL);
         program = apr_pstrcat(cmd->pool, program, rest, NULL);
     }
     tls_settings.pass_program = program;

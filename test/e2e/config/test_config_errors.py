@@ -78,18 +78,8 @@ MISTAKES = [
     ("AddOutputFilterByType\n", 1, r"AddOutputFilterByType"),
 ]
 
-# Apache takes the number that these begin with, or 0.
-MISTAKES_HERE = [("Timeout soon\n", 1, r"Timeout"), ("LimitRequestFields x\n", 1, r"LimitRequestFields")]
 
-
-def cases():
-    for case in MISTAKES:
-        yield pytest.param(*case, id=repr(case[0][:60]))
-    for case in MISTAKES_HERE:
-        yield pytest.param(*case, id=repr(case[0][:60]), marks=pytest.mark.only("brigade"))
-
-
-@pytest.mark.parametrize("config,line,pattern", cases())
+@pytest.mark.parametrize("config,line,pattern", [pytest.param(*case, id=repr(case[0][:60])) for case in MISTAKES])
 def test_mistake(serve, config, line, pattern):
     server = serve.unstarted("Include conf/part.conf\n")
     server.write("part.conf", config, base="conf")
@@ -100,6 +90,107 @@ def test_mistake(serve, config, line, pattern):
     assert "Syntax OK" not in message
     if line:
         assert re.search(rf"line {line} of {re.escape(server.path('conf/part.conf'))}", message), message
+
+
+@pytest.mark.only("brigade")
+@pytest.mark.parametrize("config,warning", [
+    ("Timeout soon\n", 'Timeout: "soon" is no whole number, it is read as 0'),
+    ("LimitRequestFields 50x\n", 'LimitRequestFields: "50x" is no whole number, it is read as 50'),
+    ("ThreadsPerChild 0\n", "ThreadsPerChild of 0 is not possible, increasing to 1"),
+    ("H2MaxSessionStreams 1000000000\n", "H2MaxSessionStreams of 1000000000 is not possible, decreasing to"),
+])
+def test_number_that_apache_takes(serve, config, warning):
+    """Apache takes the number that a word begins with, or 0, and some that are out of bounds: so the server starts, and says what it made of them."""
+    done = serve.unstarted(config).run("-t")
+    assert done.returncode == 0 and warning in done.stderr.decode(), done.stderr.decode()
+
+
+@pytest.mark.only("brigade")
+@pytest.mark.parametrize("config,meant", [
+    ("DocumentRot /x\n", "'DocumentRoot'"), ("<Directry />\n</Directry>\n", "'<Directory'"),
+    ("<Directory />\nOptions Indexs\n</Directory>\n", "'Indexes'"), ("<Directory />\nAllowOverride FileInf\n</Directory>\n", "'FileInfo'"),
+    ("LogLevel heaers:debug\n", "'headers'"), ("IndexOptions FancyIndexin\n", "'FancyIndexing'"), ("FileETag MTim\n", "'MTime'"),
+    ("<Location />\nRequire alll granted\n</Location>\n", "'all'"), ("AddOutputFilterByType DEFLTE text/html\n", "'deflate'"),
+])
+def test_the_nearest_name_is_asked_for(serve, config, meant):
+    done = serve.unstarted(config).run("-t")
+    assert done.returncode == 1 and f"did you mean {meant}?" in done.stderr.decode(), done.stderr.decode()
+
+
+@pytest.mark.only("brigade")
+@pytest.mark.parametrize("config", ["Xyzzy on\n", "LogLevel nope:debug\n", "<Directory />\nOptions Everything\n</Directory>\n"])
+def test_no_name_is_near(serve, config):
+    done = serve.unstarted(config).run("-t")
+    assert done.returncode == 1 and "did you mean" not in done.stderr.decode(), done.stderr.decode()
+
+
+HOST = "<VirtualHost {}>\nServerName {}\n{}\n</VirtualHost>\n"
+DOUBTS = [
+    (HOST.format("*:8081", "a.test", "ServerAlias b.test") + HOST.format("*:8081", "c.test", "ServerAlias B.test"), "the name B.test is already that of"),
+    (HOST.format("127.0.0.1:8081", "a.test", "") + HOST.format("127.0.0.1:8081", "A.TEST", ""), "the name A.TEST is already that of"),
+    ("Listen 127.0.0.1:8443 https\n" + HOST.format("*:8443", "a.test", ""), "port 8443 is one of https, and SSLEngine is not on"),
+    ("ErrorDocument 404 /none.html\n", "ErrorDocument 404: there is no /none.html"),
+    ("<Location />\nSetOutputFilter DEFLTE\n</Location>\n", "no module here has a filter DEFLTE; did you mean 'deflate'?"),
+    ("AddInputFilter nope .x\n", "no module here has a filter nope"),
+    ("AddEncoding gzpi .gz\n", "gzpi is no coding that clients know; did you mean 'gzip'?"),
+]
+NO_DOUBTS = [
+    HOST.format("127.0.0.1:8081", "a.test", "") + HOST.format("127.0.0.2:8081", "a.test", "") + HOST.format("*:8082", "a.test", ""),
+    "<VirtualHost *:8081>\n</VirtualHost>\n" * 2 + HOST.format("*:8081", "a.test", "ServerAlias a.test b.test b.test"),
+    "Listen 127.0.0.1:8443 http\nListen 127.0.0.1:8444 https\n" + HOST.format("*:8443", "a.test", ""),
+    'ErrorDocument 404 /there.html\nErrorDocument 403 "/none text"\nErrorDocument 500 default\nErrorDocument 401 /e%{REQUEST_STATUS}.html\n',
+    "Alias /errors /tmp\nErrorDocument 404 /errors/none.html\n", "FallbackResource /there.html\nErrorDocument 404 /none.html\n",
+    "ErrorDocument 404 /hidden/none.html\n", "SetOutputFilter DEFLATE;INCLUDES\nAddEncoding x-own .own\nAddEncoding x-gzip .gz\n",
+]
+
+
+def doubts(serve, config):
+    server = serve.unstarted(config, files={"there.html": "there", "hidden/.htaccess": ""})
+    done = server.run("-t")
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stderr.decode()
+
+
+@pytest.mark.only("brigade")
+@pytest.mark.parametrize("config,doubt", DOUBTS)
+def test_doubtful(serve, config, doubt):
+    assert re.search(r"httpd\.conf:\d+: .*" + re.escape(doubt), doubts(serve, config))
+
+
+@pytest.mark.only("brigade")
+@pytest.mark.parametrize("config", NO_DOUBTS)
+def test_not_doubtful(serve, config):
+    assert not re.search(r"httpd\.conf:\d+: ", doubts(serve, config))
+
+
+@pytest.mark.only("brigade")
+def test_doubts_are_told_once(serve):
+    server = serve("ErrorDocument 404 /none.html\n")
+    server.get("/")
+    assert server.error_log().count(b"there is no /none.html") == 1
+
+
+def test_nothing_is_said_twice(serve):
+    done = serve.unstarted("NameVirtualHost *:80\nNameVirtualHost *:443\nErrorLog none/error_log\n").run("-t")
+    assert done.stderr.count(b"AH00548") == 1
+    assert b"AH02291: Cannot access directory" in done.stderr and b"for main error log" in done.stderr
+
+
+def test_error_log_of_a_virtual_host(serve):
+    done = serve.unstarted(HOST.format("*:8081", "a.test", "ErrorLog none/error_log")).run("-t")
+    assert done.returncode == 1 and re.search(rb"AH02291: Cannot access directory '.*none/' for error log of vhost defined at .*:\d+", done.stderr)
+
+
+def test_two_process_models(serve):
+    config = "".join(f"LoadModule mpm_{m}_module @MODULES@/mod_mpm_{m}.so\n" for m in ("event", "prefork"))
+    done = serve.unstarted(config).run("-t")
+    assert done.returncode == 1 and b"AH00534" in done.stderr and b"More than one MPM loaded" in done.stderr
+
+
+@pytest.mark.only("brigade")
+def test_built_in_module_twice(serve):
+    done = serve.unstarted("LoadModule headers_module @MODULES@/mod_headers.so\n" * 2).run("-t")
+    assert done.returncode == 0 and b"AH01574: module headers_module is already loaded, skipping" in done.stderr
 
 
 @pytest.mark.parametrize("config", ["Nonsense\n", "<Directory />\n", "Listen 99999\n"])
