@@ -209,8 +209,11 @@ static void core_warn_useless(cmd_parms *cmd)
 const char *core_set_allow_override(cmd_parms *cmd, void *dir, const char *args)
 {
     core_dir_config *d = dir;
-    const char *error = NULL;
+    /* AllowOverrideList may name it. */
+    const char *error = ap_check_cmd_context(cmd, NOT_IN_HTACCESS);
 
+    if (error)
+        return error;
     core_warn_useless(cmd);
     d->override = OR_NONE;
     while (*args && !error)
@@ -244,7 +247,10 @@ static void core_override_list_add(cmd_parms *cmd, core_dir_config *d, const cha
 const char *core_set_allow_override_list(cmd_parms *cmd, void *dir, int argc, char *const argv[])
 {
     core_dir_config *d = dir;
+    const char *error = ap_check_cmd_context(cmd, NOT_IN_HTACCESS);
 
+    if (error)
+        return error;
     core_warn_useless(cmd);
     d->override_list = apr_table_make(cmd->pool, argc ? argc : 1);
     if (argc == 1 && !ap_cstr_casecmp(argv[0], "None"))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections, their order of merging, conditions, .htaccess and virtual hosts."""
 import os
+import re
+import threading
 
 import pytest
 
@@ -269,3 +271,66 @@ def test_includes(serve):
     server.write("dir/z", "Header append X-I z\n", base="conf")
     server.start()
     assert server.get("/a.txt")["X-I"] == "one, a, b, c, z"
+
+
+LIMITS = """RegisterHttpMethod BREW
+<Directory @ROOT@/htdocs/known>
+<Limit SERVED>
+Require all denied
+</Limit>
+</Directory>
+"""
+
+
+@pytest.mark.parametrize("section", ["<Limit {}>", "<Limit GET {}>", "<LimitExcept {}>", "<Files a.txt>\n<Limit {}>", "<If true>\n<LimitExcept {}>"])
+def test_access_files_register_no_methods(serve, section):
+    """Names of methods belong to the process. As in Apache, a section of an access file that needs another one is refused, however often it is asked for."""
+    server = serve(LIMITS, files={"a/a.txt": "a", "known/a.txt": "a"})
+    server.expect_trouble = True
+    for i in range(80):
+        ends = "".join(f"</{name}>\n" for name in reversed([line[1:].split()[0] for line in section.splitlines()]))
+        server.write("a/.htaccess", f"{section.format(f'FOO{i}')}\nRequire all denied\n{ends}")
+        assert server.get("/a/a.txt").status == 500
+    assert b"AH01610" not in server.error_log()
+    assert b"Could not register method 'FOO79' for <Limit" in server.error_log()
+    # What the configuration registered is still known by its name.
+    for method, target, status in (("BREW", "/a/a.txt", 500), ("SERVED", "/known/a.txt", 403), ("BREW", "/known/a.txt", 405), ("FOO79", "/known/a.txt", 501)):
+        assert server.request(method, target).status == status, method
+
+
+def test_access_files_limit_known_methods(serve):
+    server = serve(LIMITS, files={"a/a.txt": "a", "a/.htaccess": "<Limit BREW SERVED PROPFIND>\nRequire all denied\n</Limit>\n"})
+    assert [server.request(m, "/a/a.txt").status for m in ("GET", "BREW", "SERVED", "PROPFIND")] == [200, 403, 403, 403]
+
+
+@pytest.mark.parametrize("directive", ["AllowOverride All", "AllowOverride None", "AllowOverrideList Header", "AllowOverrideList None"])
+def test_access_files_do_not_widen_what_they_may(serve, directive):
+    server = serve("<Directory @ROOT@/htdocs>\nAllowOverride None\nAllowOverrideList AllowOverride AllowOverrideList\n</Directory>\n",
+                   files={"a/a.txt": "a", "a/.htaccess": directive + "\n"})
+    server.expect_trouble = True
+    assert server.get("/a/a.txt").status == 500
+    assert b"cannot occur within htaccess files" in server.error_log()
+
+
+def test_many_access_files_at_once(serve):
+    """Access files that change while several loops and workers read them leave nothing behind that the next one could meet."""
+    texts = ["<Limit NEW{}>\n</Limit>\n", "Options All -Indexes\n", "<IfModule core.c>\nHeader set X {}\n", "Optios {}\n", "HostnameLookups Off\n", "CacheEnable disk /{}\n",
+             "<Limit GET>\nRequire all granted\n</Limit>\n", "SetEnvIf Host x{} A\n", "ErrorDocument 404 /n{}\n", "AddOutputFilter DEFLATE .x{}\n", "FilterDeclare f{}\n"]
+    server = serve("EventLoops 2\n<Directory @ROOT@/htdocs>\nAllowOverrideList HostnameLookups\n</Directory>\n", files={"d/a.txt": "a"})
+    server.expect_trouble = True
+
+    seen = set()
+
+    def ask(n):
+        for i in range(60):
+            server.write(f"d{n}/a.txt", "a")
+            server.write(f"d{n}/.htaccess", texts[(i + n) % len(texts)].format(i))
+            seen.add(server.get(f"/d{n}/a.txt").status)
+
+    threads = [threading.Thread(target=ask, args=(n,)) for n in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert seen == {200, 500} and server.get("/d/a.txt").body == b"a"
+    assert not re.search(rb"AH01610|Sanitizer|runtime error|exit signal", server.error_log())
