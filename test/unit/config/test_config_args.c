@@ -142,7 +142,7 @@ static void test_arguments(void **state)
         {"XFlag On", "[1]", NULL},
         {"XFlag off", "[0]", NULL},
         {"XFlag yes", NULL, "XFlag must be On or Off"},
-        {"XFlag On On", NULL, "XFlag must be On or Off"},
+        {"XFlag On On", "[1]", NULL},
         {"XNone", "[none]", NULL},
         {"XNone a", NULL, "XNone takes no arguments, help"},
         {"XArgv", "", NULL},
