@@ -82,7 +82,12 @@ static void test_nesting(void **state)
     check_refused("<IfModule nope>\n</Foo>\n</IfModule>", "Expected </IfModule> but saw </Foo>");
     check_refused("<IfModule core.c>\n<Directory x>\n</IfModule>",
                   "Expected </Directory> but saw </IfModule>");
-    check_refused("<IfModule core.c>\n", "Expected </IfModule> before end of configuration");
+    /* The end of the file closes a section that is read, and what is open in it. */
+    assert_true(test_config_read("<IfModule core.c>\n"));
+    assert_true(test_config_read("<IfModule core.c>\n<Files y>\nOptions None\n"));
+    check_refused("<IfModule core.c>\n</IfModule> # x", "</IfModule> without matching <IfModule> section");
+    check_refused("<Files y>\n</Files >", "</Files> directive missing closing '>'");
+    check_refused("<IfModule nope>\n</IfModule >", "Expected </IfModule> but saw </IfModul>");
     check_refused("<IfModule nope>\n", "Expected </IfModule> before end of configuration");
     check_refused("<IfModule>\n</IfModule>", "<IfModule> directive requires additional arguments");
     check_refused("<IfVersion %% 2>\n</IfVersion>", "unrecognized operator '%%'");
