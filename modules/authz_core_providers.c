@@ -169,7 +169,8 @@ const char *authz_unknown_provider(const cmd_parms *cmd, const char *name)
     brg_nearest nearest = {name, NULL, 0};
 
     for (int i = 0; i < names->nelts; i++)
-        brg_nearest_offer(&nearest, APR_ARRAY_IDX(names, i, ap_list_provider_names_t).provider_name);
+        brg_nearest_offer(&nearest,
+                          APR_ARRAY_IDX(names, i, ap_list_provider_names_t).provider_name);
     return apr_pstrcat(cmd->pool, "Unknown Authz provider: ", name,
                        brg_nearest_question(cmd->temp_pool, &nearest), NULL);
 }

@@ -124,8 +124,8 @@ static int ai_keyword_bit(const char *word)
 
 static const char *ai_unknown(const cmd_parms *cmd, const char *word)
 {
-    static const char *const valued[] = {"IconWidth", "IconHeight", "NameWidth",
-                                         "DescriptionWidth", "Type", "Charset"};
+    static const char *const valued[] = {"IconWidth",        "IconHeight", "NameWidth",
+                                         "DescriptionWidth", "Type",       "Charset"};
     brg_nearest nearest = {word, NULL, 0};
 
     for (apr_size_t i = 0; i < sizeof(ai_keywords) / sizeof(ai_keywords[0]); i++)

@@ -52,7 +52,8 @@ const char *inflate_set_limit(cmd_parms *cmd, void *dir, const char *arg)
     return NULL;
 }
 
-static const char *input_set_number(const cmd_parms *cmd, int *to, const char *arg, const char *mistake)
+static const char *input_set_number(const cmd_parms *cmd, int *to, const char *arg,
+                                    const char *mistake)
 {
     const apr_int64_t value = brg_argument_number(cmd, arg);
 

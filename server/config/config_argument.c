@@ -16,7 +16,8 @@ BRG_DECLARE(apr_int64_t) brg_argument_number(const cmd_parms *cmd, const char *a
         n = 0;
     if (end == arg || *end)
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, cmd->server,
-                     "%s: \"%s\" is no whole number, it is read as %" APR_INT64_T_FMT, cmd->cmd->name, arg, n);
+                     "%s: \"%s\" is no whole number, it is read as %" APR_INT64_T_FMT,
+                     cmd->cmd->name, arg, n);
     return n;
 }
 
@@ -28,7 +29,7 @@ brg_argument_clamp(const cmd_parms *cmd, apr_int64_t n, apr_int64_t least, apr_i
     BRG_ASSERT(least <= most);
     if (within != n)
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, cmd->server,
-                     "%s of %" APR_INT64_T_FMT " is not possible, %s to %" APR_INT64_T_FMT, cmd->cmd->name, n,
-                     n < within ? "increasing" : "decreasing", within);
+                     "%s of %" APR_INT64_T_FMT " is not possible, %s to %" APR_INT64_T_FMT,
+                     cmd->cmd->name, n, n < within ? "increasing" : "decreasing", within);
     return within;
 }

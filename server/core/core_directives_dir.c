@@ -238,7 +238,8 @@ const char *core_set_file_etag(cmd_parms *cmd, void *dir, const char *args)
 
         if (!core_pick(core_etag_words, word, &bit))
             return apr_psprintf(cmd->pool, "Unknown keyword '%s' for %s directive%s", word,
-                                cmd->cmd->name, core_word_meant(cmd->temp_pool, core_etag_words, word));
+                                cmd->cmd->name,
+                                core_word_meant(cmd->temp_pool, core_etag_words, word));
         if (sign && (bit == ETAG_ALL || bit == ETAG_NONE))
             return apr_psprintf(cmd->pool, "FileETag keyword '%s' cannot be used with '+' or '-'",
                                 word);

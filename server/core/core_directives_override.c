@@ -47,8 +47,8 @@ static const char *core_option_unknown(const cmd_parms *cmd, const char *word)
 
     for (unsigned i = 0; i < sizeof core_options / sizeof *core_options; i++)
         brg_nearest_offer(&nearest, core_options[i].name);
-    return apr_pstrcat(cmd->pool, "Illegal option ", word, brg_nearest_question(cmd->temp_pool, &nearest),
-                       NULL);
+    return apr_pstrcat(cmd->pool, "Illegal option ", word,
+                       brg_nearest_question(cmd->temp_pool, &nearest), NULL);
 }
 
 static void core_option_apply(core_dir_config *d, char sign, allow_options_t bits)
@@ -202,8 +202,8 @@ static void core_warn_useless(cmd_parms *cmd)
 {
     if (ap_check_cmd_context(cmd, NOT_IN_LOCATION | NOT_IN_FILES))
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, cmd->server,
-                      APLOGNO(00114) "Useless use of %s in line %d of %s.", cmd->cmd->name,
-                      cmd->directive->line_num, cmd->directive->filename);
+                     APLOGNO(00114) "Useless use of %s in line %d of %s.", cmd->cmd->name,
+                     cmd->directive->line_num, cmd->directive->filename);
 }
 
 const char *core_set_allow_override(cmd_parms *cmd, void *dir, const char *args)
@@ -227,8 +227,8 @@ static void core_override_list_add(cmd_parms *cmd, core_dir_config *d, const cha
 
     if (!c) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, cmd->server,
-                      APLOGNO(00116) "Discarding unrecognized directive `%s' in %s at %s:%d", name,
-                      cmd->cmd->name, cmd->directive->filename, cmd->directive->line_num);
+                     APLOGNO(00116) "Discarding unrecognized directive `%s' in %s at %s:%d", name,
+                     cmd->cmd->name, cmd->directive->filename, cmd->directive->line_num);
         return;
     }
     for (; c; c = c->next) {
@@ -240,8 +240,8 @@ static void core_override_list_add(cmd_parms *cmd, core_dir_config *d, const cha
         }
     }
     ap_log_error(APLOG_MARK, APLOG_WARNING, 0, cmd->server,
-                  APLOGNO(02304) "Discarding directive `%s' not allowed in %s at %s:%d", name,
-                  cmd->cmd->name, cmd->directive->filename, cmd->directive->line_num);
+                 APLOGNO(02304) "Discarding directive `%s' not allowed in %s at %s:%d", name,
+                 cmd->cmd->name, cmd->directive->filename, cmd->directive->line_num);
 }
 
 const char *core_set_allow_override_list(cmd_parms *cmd, void *dir, int argc, char *const argv[])

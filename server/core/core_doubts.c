@@ -16,8 +16,8 @@ APLOG_USE_MODULE(core);
 
 void core_doubts_tell(const core_doubts *d, const char *file, int line, const char *what)
 {
-    ap_log_error(APLOG_MARK, APLOG_WARNING | (d->to ? 0 : APLOG_STARTUP), 0, d->to, "%s:%d: %s", file, line,
-                 what);
+    ap_log_error(APLOG_MARK, APLOG_WARNING | (d->to ? 0 : APLOG_STARTUP), 0, d->to, "%s:%d: %s",
+                 file, line, what);
 }
 
 static const char *doubts_place(apr_pool_t *p, const char *file, int line)
@@ -28,10 +28,11 @@ static const char *doubts_place(apr_pool_t *p, const char *file, int line)
 server_rec *core_doubts_server(const core_doubts *d, const ap_directive_t *node)
 {
     for (; node; node = node->parent) {
-        server_rec *s = ap_cstr_casecmp(node->directive, "<VirtualHost")
-                            ? NULL
-                            : apr_hash_get(d->places, doubts_place(d->p, node->filename, node->line_num),
-                                           APR_HASH_KEY_STRING);
+        server_rec *s =
+            ap_cstr_casecmp(node->directive, "<VirtualHost")
+                ? NULL
+                : apr_hash_get(d->places, doubts_place(d->p, node->filename, node->line_num),
+                               APR_HASH_KEY_STRING);
 
         if (s)
             return s;
@@ -49,7 +50,8 @@ void core_doubts_each(core_doubts *d, const ap_directive_t *tree,
 }
 
 /* The last line of that name in the virtual host itself (in the main server: outside of all sections). */
-static const ap_directive_t *doubts_line_of(const core_doubts *d, const server_rec *s, const char *name)
+static const ap_directive_t *doubts_line_of(const core_doubts *d, const server_rec *s,
+                                            const char *name)
 {
     const ap_directive_t *tree = ap_conftree, *found = NULL;
 
@@ -66,8 +68,8 @@ static const ap_directive_t *doubts_line_of(const core_doubts *d, const server_r
 
 /* ---- names ---- */
 
-static void doubts_name(core_doubts *d, apr_hash_t *owners, const server_rec *s, const server_addr_rec *at,
-                        const char *name)
+static void doubts_name(core_doubts *d, apr_hash_t *owners, const server_rec *s,
+                        const server_addr_rec *at, const char *name)
 {
     char ip[64];
     const server_rec *first;
@@ -80,11 +82,12 @@ static void doubts_name(core_doubts *d, apr_hash_t *owners, const server_rec *s,
     if (!first)
         apr_hash_set(owners, key, APR_HASH_KEY_STRING, s);
     else if (first != s)
-        core_doubts_tell(d, s->defn_name, (int)s->defn_line_number,
-                         apr_psprintf(d->p,
-                                      "the name %s is already that of the virtual host at %s:%u on the same "
-                                      "address, which gets its requests",
-                                      name, first->defn_name, first->defn_line_number));
+        core_doubts_tell(
+            d, s->defn_name, (int)s->defn_line_number,
+            apr_psprintf(d->p,
+                         "the name %s is already that of the virtual host at %s:%u on the same "
+                         "address, which gets its requests",
+                         name, first->defn_name, first->defn_line_number));
 }
 
 /* A host without a ServerName has one that nobody chose. */
@@ -126,11 +129,12 @@ static void doubts_tls_of(core_doubts *d, const server_rec *s)
         return;
     for (const server_addr_rec *at = s->addrs; at; at = at->next)
         if (doubts_is_https(at->host_port)) {
-            core_doubts_tell(d, s->defn_name, (int)s->defn_line_number,
-                             apr_psprintf(d->p,
-                                          "port %u is one of https, and SSLEngine is not on: this virtual host "
-                                          "answers there without TLS",
-                                          at->host_port));
+            core_doubts_tell(
+                d, s->defn_name, (int)s->defn_line_number,
+                apr_psprintf(d->p,
+                             "port %u is one of https, and SSLEngine is not on: this virtual host "
+                             "answers there without TLS",
+                             at->host_port));
             return;
         }
 }
@@ -154,23 +158,25 @@ static void doubts_filters(core_doubts *d, const ap_directive_t *node, int input
 
     if (!ap_cstr_casecmp(list, "none"))
         return;
-    for (const char *name = apr_strtok(list, ";", &state); name; name = apr_strtok(NULL, ";", &state)) {
+    for (const char *name = apr_strtok(list, ";", &state); name;
+         name = apr_strtok(NULL, ";", &state)) {
         brg_nearest nearest = {name, NULL, 0};
 
         if (input ? ap_get_input_filter_handle(name) : ap_get_output_filter_handle(name))
             continue;
         brg_nearest_offer_filters(&nearest, input);
         core_doubts_tell(d, node->filename, node->line_num,
-                         apr_psprintf(d->p, "%s: no module here has a filter %s%s", node->directive, name,
-                                      brg_nearest_question(d->p, &nearest)));
+                         apr_psprintf(d->p, "%s: no module here has a filter %s%s", node->directive,
+                                      name, brg_nearest_question(d->p, &nearest)));
     }
 }
 
 static void doubts_coding(core_doubts *d, const ap_directive_t *node)
 {
-    static const char *const known[] = {"gzip", "x-gzip", "compress", "x-compress", "deflate", "br", "zstd",
-                                        "identity", "bzip2", "x-bzip2", "x-bzip", "xz", "x-xz", "lzma",
-                                        "x-lzma", "dcb", "dcz", "aes128gcm", "pack200-gzip", "exi"};
+    static const char *const known[] = {"gzip",   "x-gzip", "compress",  "x-compress",   "deflate",
+                                        "br",     "zstd",   "identity",  "bzip2",        "x-bzip2",
+                                        "x-bzip", "xz",     "x-xz",      "lzma",         "x-lzma",
+                                        "dcb",    "dcz",    "aes128gcm", "pack200-gzip", "exi"};
     const char *args = core_doubts_args(node), *name = ap_getword_conf(d->p, &args);
     brg_nearest nearest = {name, NULL, 0};
 
@@ -181,8 +187,8 @@ static void doubts_coding(core_doubts *d, const ap_directive_t *node)
     }
     if (nearest.name && strlen(name) > 3)
         core_doubts_tell(d, node->filename, node->line_num,
-                         apr_psprintf(d->p, "%s: %s is no coding that clients know%s", node->directive, name,
-                                      brg_nearest_question(d->p, &nearest)));
+                         apr_psprintf(d->p, "%s: %s is no coding that clients know%s",
+                                      node->directive, name, brg_nearest_question(d->p, &nearest)));
 }
 
 static void doubts_words(core_doubts *d, const ap_directive_t *node)

@@ -10,17 +10,40 @@
 #define DOCUMENTS_HOSTS 64 /* virtual hosts, at most, that one line is looked at for */
 
 /* Whoever has one of these lines maps paths in ways that are not followed here. */
-static const char *const documents_mapping[] = {
-    "RewriteRule",      "RewriteMap",       "ProxyPass",       "ProxyPassMatch",   "<Proxy",         "SetHandler",
-    "AddHandler",       "Action",           "FallbackResource", "AliasMatch",      "ScriptAliasMatch", "UserDir",
-    "VirtualDocumentRoot", "VirtualScriptAlias", "WSGIScriptAlias", "WSGIScriptAliasMatch", "CheckSpelling",
-    "JkMount",          "PerlHandler",      "PassengerEnabled", "MultiviewsMatch", "Redirect",       "RedirectMatch",
-    "VirtualDocumentRootIP", "VirtualScriptAliasIP", "PrecompressedFiles", NULL};
+static const char *const documents_mapping[] = {"RewriteRule",
+                                                "RewriteMap",
+                                                "ProxyPass",
+                                                "ProxyPassMatch",
+                                                "<Proxy",
+                                                "SetHandler",
+                                                "AddHandler",
+                                                "Action",
+                                                "FallbackResource",
+                                                "AliasMatch",
+                                                "ScriptAliasMatch",
+                                                "UserDir",
+                                                "VirtualDocumentRoot",
+                                                "VirtualScriptAlias",
+                                                "WSGIScriptAlias",
+                                                "WSGIScriptAliasMatch",
+                                                "CheckSpelling",
+                                                "JkMount",
+                                                "PerlHandler",
+                                                "PassengerEnabled",
+                                                "MultiviewsMatch",
+                                                "Redirect",
+                                                "RedirectMatch",
+                                                "VirtualDocumentRootIP",
+                                                "VirtualScriptAliasIP",
+                                                "PrecompressedFiles",
+                                                NULL};
 
 /* Modules that take part in mapping and do nothing without such a line. */
 static const char *const documents_modules[] = {
-    "core.c",       "http_core.c",   "mod_alias.c",  "mod_rewrite.c", "mod_proxy.c",      "mod_userdir.c",
-    "mod_vhost_alias.c", "mod_speling.c", "mod_dir.c", "mod_negotiation.c", "mod_setenvif.c", "mod_headers.c", NULL};
+    "core.c",      "http_core.c",       "mod_alias.c",       "mod_rewrite.c",
+    "mod_proxy.c", "mod_userdir.c",     "mod_vhost_alias.c", "mod_speling.c",
+    "mod_dir.c",   "mod_negotiation.c", "mod_setenvif.c",    "mod_headers.c",
+    NULL};
 
 static int documents_is_of(const char *const *list, const char *name)
 {
@@ -72,7 +95,8 @@ static int documents_is_aliased(apr_pool_t *p, const ap_directive_t *tree, const
 }
 
 /* An access file in a folder above may map the path. */
-static int documents_has_access_file(apr_pool_t *p, const core_server_config *conf, const char *path)
+static int documents_has_access_file(apr_pool_t *p, const core_server_config *conf,
+                                     const char *path)
 {
     char *folder = apr_pstrcat(p, conf->ap_document_root, path, NULL), *slash;
     apr_size_t root_len = strlen(conf->ap_document_root);
@@ -83,8 +107,8 @@ static int documents_has_access_file(apr_pool_t *p, const core_server_config *co
 
         *slash = '\0';
         while (*names)
-            if (apr_stat(&info, ap_make_full_path(p, folder, ap_getword_conf(p, &names)), APR_FINFO_TYPE,
-                         p) == APR_SUCCESS)
+            if (apr_stat(&info, ap_make_full_path(p, folder, ap_getword_conf(p, &names)),
+                         APR_FINFO_TYPE, p) == APR_SUCCESS)
                 return 1;
     }
     return 0;
@@ -131,7 +155,8 @@ static void documents_look(core_doubts *d, const ap_directive_t *node)
     s = core_doubts_server(d, node);
     if (documents_all_lack(d, s, path))
         core_doubts_tell(d, node->filename, node->line_num,
-                         apr_psprintf(d->p, "ErrorDocument %s: there is no %s below DocumentRoot", status, path));
+                         apr_psprintf(d->p, "ErrorDocument %s: there is no %s below DocumentRoot",
+                                      status, path));
 }
 
 void core_doubts_documents(core_doubts *d)

@@ -19,8 +19,9 @@ static const char *core_limit_add(cmd_parms *cmd, const char *name, int except)
         return "TRACE cannot be controlled by <Limit>, see TraceEnable";
     if (number == M_INVALID && conf_is_htaccess(cmd))
         /* Numbers belong to the process, and are given out before requests come. */
-        return apr_psprintf(cmd->pool, "Could not register method '%s' for %s> from .htaccess configuration", name,
-                            cmd->cmd->name);
+        return apr_psprintf(cmd->pool,
+                            "Could not register method '%s' for %s> from .htaccess configuration",
+                            name, cmd->cmd->name);
     if (number == M_INVALID) {
         /* Registered now, so that it has a number when a request comes with it. */
         number = ap_method_register(cmd->pool, name);

@@ -41,8 +41,7 @@ core_take1_fn core_set_options, core_set_accept_path_info, core_set_default_char
     core_set_canonical_name, core_set_enable_mmap, core_set_enable_sendfile, core_set_file_etag,
     core_set_handler, core_set_encoded_slashes_arg, core_set_builtin_pages;
 core_take2_fn core_set_error_document, core_set_cgi_var;
-core_flag_fn core_set_content_md5, core_set_cgi_pass_auth,
-    core_set_qualify_redirect_url;
+core_flag_fn core_set_content_md5, core_set_cgi_pass_auth, core_set_qualify_redirect_url;
 
 /* core_directives_override.c */
 core_take1_fn core_set_allow_override, core_set_access_name;
@@ -61,8 +60,8 @@ core_take1_fn core_set_document_root, core_set_server_name, core_set_server_admi
     core_set_regex_options, core_set_regex_limit, core_set_honor_order,
     core_set_canonical_phys_port;
 core_take2_fn core_set_accept_filter;
-core_flag_fn core_set_merge_trailers, core_set_merge_slashes,
-    core_set_strict_host, core_set_filter_statistics;
+core_flag_fn core_set_merge_trailers, core_set_merge_slashes, core_set_strict_host,
+    core_set_filter_statistics;
 
 /* core_directives_log.c */
 core_take1_fn core_set_log_level;

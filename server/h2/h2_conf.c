@@ -298,7 +298,8 @@ static const char *set_off_switch(cmd_parms *cmd, void *unused, const char *arg)
     return error ? error : set_off(cmd, unused, on);
 }
 
-#define SWITCH(name, field, text) AP_INIT_TAKE1(name, set_switch, (void *)AT(field), RSRC_CONF, text)
+#define SWITCH(name, field, text) \
+    AP_INIT_TAKE1(name, set_switch, (void *)AT(field), RSRC_CONF, text)
 #define NUMBER(name, rule, text) \
     AP_INIT_TAKE1(name, set_number, (void *)(uintptr_t) & (rule), RSRC_CONF, text)
 #define NOTICE(name, fn, where, why) AP_INIT_TAKE1(name, fn, (void *)(uintptr_t)(why), where, why)
@@ -315,13 +316,13 @@ static const char no_files[] = "open files have no limit of their own";
 
 const command_rec h2_commands[] = {
     SWITCH("H2Direct", direct,
-         "on: HTTP/2 is taken from clients that begin with its preface; default: on where "
-         "Protocols has h2c, else off"),
+           "on: HTTP/2 is taken from clients that begin with its preface; default: on where "
+           "Protocols has h2c, else off"),
     SWITCH("H2EarlyHints", early_hints, "on: interim responses 103 are sent; default: off"),
     SWITCH("H2ModernTLSOnly", modern,
-         "off: HTTP/2 also over TLS 1.2 with ciphers that RFC 9113 advises against; default: on"),
+           "off: HTTP/2 also over TLS 1.2 with ciphers that RFC 9113 advises against; default: on"),
     SWITCH("H2OutputBuffering", buffering,
-         "off: what a handler passes on is sent at once, however little; default: on"),
+           "off: what a handler passes on is sent at once, however little; default: on"),
     NUMBER("H2MaxSessionStreams", rule_streams, "open streams of a connection"),
     NUMBER("H2WindowSize", rule_window, "bytes of a request's body that wait to be read"),
     NUMBER("H2StreamMaxMemSize", rule_memory, "bytes of a response that wait for the client"),
@@ -340,10 +341,11 @@ const command_rec h2_commands[] = {
         "H2Upgrade", set_upgrade, NULL, OR_FILEINFO,
         "off: clients in the clear cannot change to HTTP/2 by an Upgrade field; default: on"),
     OFF("H2ProxyRequests", OR_FILEINFO, "a forward proxy over HTTP/2"),
-    AP_INIT_TAKE1("H2WebSockets", set_off_switch, (void *)(uintptr_t)"the extended CONNECT", RSRC_CONF,
-                  "off: the extended CONNECT is not done"),
+    AP_INIT_TAKE1("H2WebSockets", set_off_switch, (void *)(uintptr_t) "the extended CONNECT",
+                  RSRC_CONF, "off: the extended CONNECT is not done"),
     NOTICE("H2Push", set_notice_switch, OR_FILEINFO, no_push),
-    AP_INIT_TAKE23("H2PushPriority", set_notice_words, (void *)(uintptr_t)no_push, RSRC_CONF, no_push),
+    AP_INIT_TAKE23("H2PushPriority", set_notice_words, (void *)(uintptr_t)no_push, RSRC_CONF,
+                   no_push),
     NOTICE("H2PushDiarySize", set_notice_power, RSRC_CONF, no_push),
     NOTICE("H2MinWorkers", set_notice_count, RSRC_CONF, no_workers),
     NOTICE("H2MaxWorkers", set_notice_count, RSRC_CONF, no_workers),

@@ -153,8 +153,8 @@ static int log_check_folder(const server_rec *s, apr_pool_t *p)
         return OK;
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, rv, NULL,
                  APLOGNO(02291) "Cannot access directory '%s' for %s", path,
-                 s->is_virtual ? apr_psprintf(p, "error log of vhost defined at %s:%u", s->defn_name,
-                                              s->defn_line_number)
+                 s->is_virtual ? apr_psprintf(p, "error log of vhost defined at %s:%u",
+                                              s->defn_name, s->defn_line_number)
                                : "main error log");
     return !OK;
 }

@@ -49,8 +49,7 @@ int stock_cache_enabled(const request_rec *r)
         return 1;
     if (!cache_paths)
         return 0;
-    if (!r->uri || strchr(r->uri, '%') || strstr(r->uri, "//") ||
-        strstr(r->uri, "/."))
+    if (!r->uri || strchr(r->uri, '%') || strstr(r->uri, "//") || strstr(r->uri, "/."))
         return 1;
     for (int i = 0; i < cache_paths->nelts; i++) {
         const char *path = APR_ARRAY_IDX(cache_paths, i, const char *);

@@ -148,7 +148,8 @@ static const char *listen_buffer(cmd_parms *cmd, const char *arg, int *value)
     const char *err = listen_number(cmd, arg, 0, &bytes);
 
     if (!err && bytes && bytes < 512)
-        return apr_pstrcat(cmd->pool, cmd->cmd->name, " must be >= 512 bytes, or 0 for system default.", NULL);
+        return apr_pstrcat(cmd->pool, cmd->cmd->name,
+                           " must be >= 512 bytes, or 0 for system default.", NULL);
     if (!err)
         *value = bytes;
     return err;

@@ -128,8 +128,8 @@ static const char *mpm_number(cmd_parms *cmd, const char *arg, long min, long ma
 }
 
 /* The same for Apache's: what is out of bounds becomes the nearest that is not; from @a refused down it is refused. */
-static const char *mpm_apaches_number(cmd_parms *cmd, const char *arg, long refused, long min, long max,
-                                      long *value)
+static const char *mpm_apaches_number(cmd_parms *cmd, const char *arg, long refused, long min,
+                                      long max, long *value)
 {
     const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     apr_int64_t n;

@@ -38,7 +38,7 @@
 /* Directives of Apache's process models take any word, and what is out of bounds becomes the nearest that is not. */
 static int mpm_is_apaches(const char *name)
 {
-    static const char *const ours[] = {"ServerProcesses", "EventLoops",         "WorkerQueueSize",
+    static const char *const ours[] = {"ServerProcesses", "EventLoops", "WorkerQueueSize",
                                        "WorkerQueueTimeout", "WorkerStallTimeout"};
 
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)

@@ -28,8 +28,8 @@ const char *core_number(const cmd_parms *cmd, const char *arg, apr_int64_t min, 
     return NULL;
 }
 
-const char *core_number_begin(const cmd_parms *cmd, const char *arg, apr_int64_t min, apr_int64_t max,
-                              apr_int64_t *value)
+const char *core_number_begin(const cmd_parms *cmd, const char *arg, apr_int64_t min,
+                              apr_int64_t max, apr_int64_t *value)
 {
     BRG_ASSERT(min <= max);
     *value = brg_argument_number(cmd, arg);

@@ -106,8 +106,8 @@ const char *core_number(const cmd_parms *cmd, const char *arg, apr_int64_t min, 
  * The same of brg_argument_number().
  * @return NULL with *value set, or a message that names the directive
  */
-const char *core_number_begin(const cmd_parms *cmd, const char *arg, apr_int64_t min, apr_int64_t max,
-                              apr_int64_t *value);
+const char *core_number_begin(const cmd_parms *cmd, const char *arg, apr_int64_t min,
+                              apr_int64_t max, apr_int64_t *value);
 
 /* ---- product tokens: core_banner.c ---- */
 
