@@ -312,6 +312,7 @@ def test_access_files_do_not_widen_what_they_may(serve, directive):
     assert b"cannot occur within htaccess files" in server.error_log()
 
 
+@pytest.mark.only("brigade")
 def test_many_access_files_at_once(serve):
     """Access files that change while several loops and workers read them leave nothing behind that the next one could meet."""
     texts = ["<Limit NEW{}>\n</Limit>\n", "Options All -Indexes\n", "<IfModule core.c>\nHeader set X {}\n", "Optios {}\n", "HostnameLookups Off\n", "CacheEnable disk /{}\n",
@@ -334,3 +335,21 @@ def test_many_access_files_at_once(serve):
         t.join()
     assert seen == {200, 500} and server.get("/d/a.txt").body == b"a"
     assert not re.search(rb"AH01610|Sanitizer|runtime error|exit signal", server.error_log())
+
+
+def test_messages_about_access_files_go_to_the_virtual_host(serve):
+    server = serve("<VirtualHost *:@PORT@>\nServerName v.test\nErrorLog @ROOT@/logs/v_log\nDocumentRoot @ROOT@/htdocs\n</VirtualHost>\n",
+                   files={"d/a.txt": "a", "d/.htaccess": "DefaultType text/x-old\nErrorDocument 401 http://example.org/\nPassEnv NOT_THERE_AT_ALL\n"})
+    assert server.request("GET", "/d/a.txt", host="v.test").status == 200
+    for number in ("AH00117", "AH00113", "AH01506"):
+        server.wait_for_log(number, "logs/v_log")
+        assert number.encode() not in server.error_log()
+
+
+def test_lines_of_a_single_host(serve):
+    """-S shows the aliases of hosts that share an address, as Apache does."""
+    host = "<VirtualHost 127.0.0.{}:8081>\nServerName {}.test\nServerAlias alias.{}.test\n</VirtualHost>\n"
+    shown = serve.unstarted(host.format(1, "a", "a")).run("-S").stdout.decode()
+    assert "a.test" in shown and "alias" not in shown
+    shown = serve.unstarted(host.format(1, "a", "a") + host.format(1, "b", "b")).run("-S").stdout.decode()
+    assert "alias alias.a.test" in shown and "alias alias.b.test" in shown
