@@ -223,24 +223,14 @@ static int ask_judge(request_rec *r, tls_conn *t, const tls_wish *wish)
  * handshake is made. */
 static int ask_quickly(request_rec *r, tls_conn *t, const tls_wish *wish)
 {
-    X509_STORE_CTX *store = X509_STORE_CTX_new();
-    X509 *x = SSL_get0_peer_certificate(t->ssl);
-    STACK_OF(X509) *chain = SSL_get_peer_cert_chain(t->ssl);
-    int ok = 0;
+    int ok = tls_clients_vouch(t->ssl, SSL_get0_peer_certificate(t->ssl),
+                               SSL_get_peer_cert_chain(t->ssl), wish->depth);
 
-    if (store && x &&
-        X509_STORE_CTX_init(store, SSL_CTX_get_cert_store(SSL_get_SSL_CTX(t->ssl)), x, chain)) {
-        X509_STORE_CTX_set_default(store, "ssl_client");
-        X509_VERIFY_PARAM_set_depth(X509_STORE_CTX_get0_param(store), wish->depth);
-        ok = X509_verify_cert(store) == 1;
-    }
-    X509_STORE_CTX_free(store);
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                   APLOGNO(02258) "Performing quick renegotiation: just re-verifying the peer");
     if (!ok)
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(02224) "Re-negotiation verification step failed");
-    ERR_clear_error();
     return ok;
 }
 

@@ -17,6 +17,7 @@ struct tls_trust {
     STACK_OF(X509) *
         signers; /* whose OCSP responses count; NULL: those that the authorities let sign */
     tls_server_conf *sc;
+    unsigned char digest[TLS_TRUST_DIGEST];
 };
 
 static apr_status_t trust_forget(void *data)
@@ -132,6 +133,7 @@ int tls_clients_read(tls_server_conf *sc, apr_pool_t *p)
     ERR_clear_error();
     trust = apr_pcalloc(p, sizeof *trust);
     trust->sc = sc;
+    tls_trust_digest(sc, trust->digest, p); /* before they are read: at worst sessions end too soon */
     trust->store = X509_STORE_new();
     apr_pool_cleanup_register(p, trust, trust_forget, apr_pool_cleanup_null);
     if (!trust->store || trust_authorities(trust, sc) || trust_revocations(trust, sc) ||
@@ -139,6 +141,11 @@ int tls_clients_read(tls_server_conf *sc, apr_pool_t *p)
         return -1;
     sc->trust = trust;
     return 0;
+}
+
+const unsigned char *tls_clients_digest(const tls_server_conf *sc)
+{
+    return sc->trust ? sc->trust->digest : NULL;
 }
 
 /* ---- verification ---- */
@@ -187,6 +194,29 @@ int tls_context_verified(int ok, X509_STORE_CTX *store)
                  APLOGNO(02276) "Certificate Verification: Error (%d): %s", error,
                  X509_verify_cert_error_string(error));
     return 0;
+}
+
+int tls_clients_vouch(SSL *ssl, X509 *x, STACK_OF(X509) *chain, int depth)
+{
+    const tls_conn *t = SSL_get_app_data(ssl);
+    X509_STORE_CTX *store = X509_STORE_CTX_new_ex(t->loop->lib, NULL);
+    X509_STORE *trust = NULL;
+    int ok = 0;
+
+    SSL_get0_verify_cert_store(ssl, &trust);
+    if (!trust)
+        trust = SSL_CTX_get_cert_store(SSL_get_SSL_CTX(ssl));
+    if (store && X509_STORE_CTX_init(store, trust, x, chain) &&
+        X509_STORE_CTX_set_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx(), ssl) &&
+        X509_STORE_CTX_set_default(store, "ssl_client") &&
+        X509_VERIFY_PARAM_set1(X509_STORE_CTX_get0_param(store), SSL_get0_param(ssl))) {
+        X509_VERIFY_PARAM_set_depth(X509_STORE_CTX_get0_param(store), depth);
+        X509_STORE_CTX_set_verify_cb(store, tls_context_verified);
+        ok = X509_verify_cert(store) == 1 && X509_STORE_CTX_get_error(store) == X509_V_OK;
+    }
+    X509_STORE_CTX_free(store);
+    ERR_clear_error();
+    return ok;
 }
 
 int tls_verify_mode(int verify)

@@ -5,6 +5,7 @@
 #include "tls_request_private.h"
 #include "http_core.h"
 #include "http_log.h"
+#include "apr_escape.h"
 #include "apr_hash.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
@@ -176,11 +177,14 @@ void tls_compat_session_id(tls_server_conf *sc, apr_pool_t *p)
 {
     /* Not by names of certificates' files: other machines may take the same tickets. */
     const char *text = compat_parts(sc, COMPAT_SESSION, p);
+    const unsigned char *trust = tls_clients_digest(sc);
     unsigned len = sizeof sc->sid;
 
     /* Among servers with client certificates, a session stays with the one that it was made with. */
     if (sc->verify > TLS_VERIFY_NONE)
         text = apr_pstrcat(p, text, "\n", compat_text(sc->server->server_hostname), NULL);
+    if (trust)
+        text = apr_pstrcat(p, text, "\n", apr_pescape_hex(p, trust, TLS_TRUST_DIGEST, 0), NULL);
     EVP_Digest(text, strlen(text), sc->sid, &len, EVP_sha256(), NULL);
 }
 

@@ -21,6 +21,7 @@
 #include "conn.h"
 #include "loop.h"
 #include <openssl/ssl.h>
+#include <time.h>
 
 #define TLS_RECORD 16384            /**< most plaintext of a record */
 #define TLS_BATCH (64 * 1024)       /**< plaintext that is encrypted before it is written */
@@ -91,6 +92,7 @@ typedef struct tls_conn {
     /* What was read from the socket and not used: plaintext, then ciphertext. malloc(), or NULL */
     unsigned char *kept;
     uint32_t kept_off, kept_plain, kept_len;
+    time_t session_ends; /**< of the session that was taken up, or looked at last; seconds since the epoch */
     int mode;     /**< SSL_VERIFY_*: what its handshakes asked for */
     uint8_t step; /**< tls_handshake.c: what a worker's step of the handshake came to */
     struct tls_conn *sign_next; /**< with t->queues */

@@ -156,6 +156,7 @@ static void context_policy(SSL_CTX *ctx, const tls_server_conf *sc)
     SSL_CTX_set_session_id_context(ctx, sc->sid, sizeof sc->sid);
     SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, tls_ticket);
     tls_sessions_use(ctx);
+    tls_resume_use(ctx);
     if (sc->tickets == 0 && !tls_settings.cache_bytes)
         SSL_CTX_set_num_tickets(ctx, 0); /* none that could be taken */
 }

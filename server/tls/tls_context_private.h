@@ -13,6 +13,8 @@
  * tls_hello.c     virtual host by SNI, protocol by ALPN
  * tls_tickets.c   keys of session tickets
  * tls_sessions.c  the cache of sessions
+ * tls_resume.c    which sessions are taken up
+ * tls_trust_digest.c  what those depend on that are about client certificates
  * tls_staple.c    OCSP responses that modules keep
  * tls_ocsp.c      those about clients' certificates
  *
@@ -47,6 +49,22 @@ int tls_clients_read(tls_server_conf *sc, apr_pool_t *p);
 
 /** How clients' certificates are verified. @return 0, -1: logged */
 int tls_clients_verify(SSL_CTX *ctx, const tls_server_conf *sc);
+
+#define TLS_TRUST_DIGEST 32 /**< bytes */
+
+/** A digest of the files that sc's clients' certificates are judged by. Threads: main. Blocking: reads files */
+void tls_trust_digest(const tls_server_conf *sc, unsigned char digest[TLS_TRUST_DIGEST],
+                      apr_pool_t *ptemp);
+
+/** The same of those that tls_clients_read() read; NULL: there are none. */
+const unsigned char *tls_clients_digest(const tls_server_conf *sc);
+
+/**
+ * 1 if a client's certificate would be accepted now: by authorities, revocation lists and time.
+ * @param chain  what came with it; NULL: nothing
+ * Threads: the owner of the connection; a worker, where SSLOCSPEnable is on.
+ */
+int tls_clients_vouch(SSL *ssl, X509 *x, STACK_OF(X509) *chain, int depth);
 
 /** Certificates of SSLOCSPResponderCertificateFile; NULL: none. They stay sc's. */
 STACK_OF(X509) * tls_clients_signers(const tls_server_conf *sc);
@@ -85,6 +103,14 @@ int tls_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX 
 
 /** Let a context use the cache, if the configuration has one. */
 void tls_sessions_use(SSL_CTX *ctx);
+
+/* ---- tls_resume.c ---- */
+
+/** Have tickets of this context looked at. */
+void tls_resume_use(SSL_CTX *ctx);
+
+/** 1 if the session may be taken up; it ends with t->session_ends. Threads: the owner of the connection. */
+int tls_resume_allows(SSL *ssl, const SSL_SESSION *session);
 
 /* ---- tls_setup.c ---- */
 
@@ -137,7 +163,7 @@ int tls_ocsp_verify(const tls_conn *t, X509_STORE_CTX *store, int unknown);
 /** Number the servers. @return 1 if their numbers or strictness differ. Threads: main */
 int tls_compat_begin(server_rec *main_server, apr_pool_t *ptemp);
 
-/** Set sc->sid. Threads: main */
+/** Set sc->sid, by what tls_clients_read() read, too. Threads: main */
 void tls_compat_session_id(tls_server_conf *sc, apr_pool_t *p);
 
 /** The SSLVHostSNIPolicy in force. */

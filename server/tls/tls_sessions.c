@@ -128,7 +128,9 @@ static int session_new(SSL *ssl, SSL_SESSION *session)
     if (!id_len || len <= 0 || (size_t)len > sizeof der)
         return 0;
     i2d_SSL_SESSION(session, &at);
-    session_put(id, id_len, der, (size_t)len, session_seconds() + SSL_SESSION_get_timeout(session));
+    /* Both clocks count whole seconds: not too early; tls_resume_allows() looks again. */
+    session_put(id, id_len, der, (size_t)len,
+                session_seconds() + SSL_SESSION_get_timeout(session) + 1);
     OPENSSL_cleanse(der, (size_t)len);
     return 0; /* no reference is kept */
 }
@@ -166,6 +168,10 @@ static SSL_SESSION *session_get(SSL *ssl, const unsigned char *id, int id_len, i
     len = session_copy(id, (unsigned)id_len, der);
     session = len ? d2i_SSL_SESSION(NULL, &at, (long)len) : NULL;
     OPENSSL_cleanse(der, len);
+    if (session && !tls_resume_allows(ssl, session)) {
+        SSL_SESSION_free(session);
+        return NULL;
+    }
     return session;
 }
 

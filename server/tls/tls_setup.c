@@ -41,9 +41,9 @@ static apr_array_header_t *setup_try(tls_server_conf *sc, int complete, apr_pool
     SSL_CTX *ctx;
 
     BRG_ASSERT(sc->enabled == 1);
-    tls_compat_session_id(sc, ptemp);
     if (tls_clients_read(sc, p))
         return NULL;
+    tls_compat_session_id(sc, ptemp);
     pairs = tls_credentials_first(sc, complete, p, ptemp, ptemp);
     ctx = pairs ? tls_context_make(sc, pairs, NULL, NULL) : NULL;
     SSL_CTX_free(ctx);
