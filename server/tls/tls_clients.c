@@ -133,7 +133,8 @@ int tls_clients_read(tls_server_conf *sc, apr_pool_t *p)
     ERR_clear_error();
     trust = apr_pcalloc(p, sizeof *trust);
     trust->sc = sc;
-    tls_trust_digest(sc, trust->digest, p); /* before they are read: at worst sessions end too soon */
+    tls_trust_digest(sc, trust->digest,
+                     p); /* before they are read: at worst sessions end too soon */
     trust->store = X509_STORE_new();
     apr_pool_cleanup_register(p, trust, trust_forget, apr_pool_cleanup_null);
     if (!trust->store || trust_authorities(trust, sc) || trust_revocations(trust, sc) ||
@@ -196,7 +197,7 @@ int tls_context_verified(int ok, X509_STORE_CTX *store)
     return 0;
 }
 
-int tls_clients_vouch(SSL *ssl, X509 *x, STACK_OF(X509) *chain, int depth)
+int tls_clients_vouch(SSL *ssl, X509 *x, STACK_OF(X509) * chain, int depth)
 {
     const tls_conn *t = SSL_get_app_data(ssl);
     X509_STORE_CTX *store = X509_STORE_CTX_new_ex(t->loop->lib, NULL);

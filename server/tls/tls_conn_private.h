@@ -6,6 +6,7 @@
  * @file tls_conn_private.h
  * A connection with TLS, and what its loop has.
  *
+ * tls_begin.c      a connection before its ClientHello is there
  * tls_handshake.c  the driver of connections until the handshake is done
  * tls_transport.c  struct conn_transport over TLS
  * tls_bio.c        between OpenSSL and the socket
@@ -75,7 +76,7 @@ typedef struct tls_records tls_records;
 typedef struct tls_conn {
     uint32_t tag; /**< TLS_CONN_TAG */
     brg_conn *bc;
-    SSL *ssl; /**< with t->shared: of several connections, to be looked at alone */
+    SSL *ssl; /**< NULL until the ClientHello is there; with t->shared: of several connections, to be looked at alone */
     tls_loop *loop;
     server_rec *server;  /**< that the handshake was for */
     unsigned char *held; /**< ciphertext that the socket did not take; malloc() */
@@ -136,6 +137,20 @@ tls_conn *tls_of(conn_rec *c);
 
 /** 1 if c is a clear connection on which a client was told to speak TLS. */
 int tls_is_misdirected(conn_rec *c);
+
+/* ---- tls_begin.c; threads: the loop's ---- */
+
+/** What a new connection has. NULL: no memory */
+tls_conn *tls_conn_new(brg_conn *bc);
+
+/** 1 if @a data begins with a whole ClientHello, or with what is none: OpenSSL knows what to do. 0: more is to come. Threads: any */
+int tls_hello_is_whole(const unsigned char *data, size_t len);
+
+/** Read until that is so. @return 1; 0: the rest is to come; -1: the client is gone */
+int tls_hello_came(tls_conn *t, tls_scratch *in);
+
+/** Make t->ssl. @return 0; -1: it cannot be, which was logged */
+int tls_conn_begin(tls_conn *t);
 
 /* ---- tls_bio.c; threads: the owner of the connection ---- */
 

@@ -121,6 +121,9 @@ int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_r
 /** The servers with TLS, by index; NULL: there are no more. */
 const tls_server_conf *tls_setup_server(int index);
 
+/** 1 if records are made without OpenSSL. */
+int tls_records_are_ours(void);
+
 /** The SSL_CTX of a server, with the certificates of now; or NULL. Threads: the loop. */
 SSL_CTX *tls_context_of(tls_loop *loop, const server_rec *s);
 

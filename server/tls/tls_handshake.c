@@ -183,18 +183,35 @@ static int step_failed(tls_conn *t, int rc)
     return STEP_FAILED;
 }
 
+/* The first step is made when the ClientHello is there. STEP_DONE: it is */
+static int step_begin(tls_conn *t, tls_scratch *in)
+{
+    int came = tls_hello_came(t, in), step;
+
+    step = came < 0            ? STEP_FAILED
+           : !came             ? STEP_WAITS
+           : tls_conn_begin(t) ? STEP_DROPPED
+                               : STEP_DONE;
+    if (step != STEP_DONE)
+        tls_input_end(t);
+    return step;
+}
+
 /* Threads: the owner of the connection. */
 static int step_make(tls_conn *t)
 {
+    tls_scratch *in;
     int rc, error;
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
     BRG_ASSERT(!t->established);
     t->last = t->more = 0;
-    if (!tls_input_begin(t)) {
+    if (!(in = tls_input_begin(t))) {
         conn_fail(t->bc, ENOMEM, "cannot read from the client");
         return STEP_DROPPED;
     }
+    if (!t->ssl && (rc = step_begin(t, in)) != STEP_DONE)
+        return rc;
     ERR_clear_error();
     errno = 0;
     tls_kdf_listen(t->records);
@@ -498,6 +515,7 @@ static void handshake_run(brg_conn *bc)
     bc->rd_ready = 0;
     bc->loop->long_turn = 1;
     step = step_make(t);
+    t->loop->steps -= !t->ssl; /* it took no time */
     if (step == STEP_WAITS && t->waits && t->kept)
         loop_again(bc->loop, bc); /* what came already is for the worker */
     else

@@ -182,6 +182,11 @@ SSL_CTX *tls_context_of(tls_loop *loop, const server_rec *s)
     return loop->ctx[sc->index];
 }
 
+int tls_records_are_ours(void)
+{
+    return setup_records;
+}
+
 static tls_loop *loop_tls(const brg_loop *loop)
 {
     return loop->layer;
@@ -228,49 +233,21 @@ static void setup_end(brg_loop *loop)
 
 /* ---- a connection begins ---- */
 
-static tls_conn *conn_new(brg_conn *bc, SSL_CTX *ctx)
-{
-    tls_conn *t = calloc(1, sizeof *t);
-    BIO *bio = t ? tls_bio_new(t) : NULL;
-
-    if (bio && (t->ssl = SSL_new(ctx)) != NULL && SSL_set_app_data(t->ssl, t)) {
-        SSL_set_bio(t->ssl, bio, bio);
-        SSL_set_accept_state(t->ssl);
-        t->tag = TLS_CONN_TAG;
-        t->bc = bc;
-        t->loop = loop_tls(bc->loop);
-        t->server = bc->base;
-        if (setup_records)
-            tls_keys_expect(t);
-        return t;
-    }
-    BIO_free(bio);
-    if (t)
-        SSL_free(t->ssl);
-    free(t);
-    return NULL;
-}
-
 static void setup_accepted(brg_conn *bc)
 {
-    tls_loop *l = loop_tls(bc->loop);
-    SSL_CTX *ctx;
-
     BRG_ASSERT(bc->below == NULL && bc->transport == NULL && bc->fd >= 0);
     vhost_of_connection(bc);
     if (tls_conf_of(bc->base)->index < 0)
         return;
-    ctx = l && l->ctx ? tls_context_of(l, bc->base) : NULL;
-    bc->transport = &tls_transport;
+    BRG_ASSERT(loop_tls(bc->loop) != NULL);
     bc->driver = &tls_handshake_driver;
-    bc->below = ctx ? conn_new(bc, ctx) : NULL;
-    if (bc->below)
+    bc->below = tls_conn_new(bc);
+    if (bc->below) {
+        bc->transport = &tls_transport;
         return;
-    ap_log_error(APLOG_MARK, APLOG_ERR, 0, bc->base,
-                 "TLS: no memory for a connection, or the loop has no context of its server");
-    tls_log_errors(bc->base, APLOG_ERR);
-    bc->transport = NULL; /* nothing is sent in the clear: it is closed at once */
-    bc->failed = 1;
+    }
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, bc->base, "TLS: no memory for a connection");
+    bc->failed = 1; /* nothing is sent in the clear: it is closed at once */
 }
 
 static const loop_layer setup_layer = {.accepted = setup_accepted,

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """User memory of an idle TLS connection that has had an answer and is kept alive.
 
-    BRIGADE=out/release/brigade test/bench/idle_tls.py [-n 8000] [--http2] [SERVER ...]
+    BRIGADE=out/release/brigade test/bench/idle_tls.py [-n 8000] [--http2] [--silent BYTES] [SERVER ...]
 
 Servers: brigade, nginx, lighttpd, h2o, as far as they are installed; a P-256 certificate, TLS 1.3, one answer of 100 bytes
-on each connection. What is shown is what the private memory of all processes of the server grew by, by connection: between
+on each connection. With --silent the clients send so many bytes of a ClientHello (0: none) and nothing else. What is shown is what the private memory of all processes of the server grew by, by connection: between
 a tenth of the connections and all of them, so that what the first ones make once does not count.
 """
 import argparse
@@ -32,6 +32,8 @@ EventLoops 1
 ServerProcesses 1
 MaxRequestWorkers 20000
 KeepAliveTimeout 600
+Timeout 600
+RequestReadTimeout handshake=600
 User nobody
 DocumentRoot {root}/htdocs
 SSLEngine on
@@ -43,7 +45,7 @@ Require all granted
 """,
     "nginx": """worker_processes 1; pid {root}/pid; error_log {root}/error_log; daemon off;
 events {{ worker_connections 20000; }}
-http {{ keepalive_timeout 600; access_log off;
+http {{ keepalive_timeout 600; client_header_timeout 600; access_log off;
 server {{ listen 127.0.0.1:{port} ssl; ssl_certificate {root}/cert.pem; ssl_certificate_key {root}/key.pem; root {root}/htdocs; }} }}
 """,
     "lighttpd": """server.document-root = "{root}/htdocs"
@@ -126,7 +128,18 @@ def connect(port, context):
     return s
 
 
-def measure(name, program, count, root, http2=False):
+def silent(port, context, length):
+    out = ssl.MemoryBIO()
+    try:
+        context.wrap_bio(ssl.MemoryBIO(), out, server_hostname="localhost").do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    s = socket.create_connection(("127.0.0.1", port), 20)
+    s.sendall(out.read()[:length])
+    return s
+
+
+def measure(name, program, count, root, http2=False, length=None):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
@@ -150,10 +163,11 @@ def measure(name, program, count, root, http2=False):
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         if http2:
             context.set_alpn_protocols(["h2"])
-        held += [connect(port, context) for _ in range(count // 10)]
+        make = (lambda: connect(port, context)) if length is None else lambda: silent(port, context, length)
+        held += [make() for _ in range(count // 10)]
         time.sleep(2)  # what is given back after a while
         before, n = private_bytes(server.pid), len(held)
-        held += [connect(port, context) for _ in range(count - n)]
+        held += [make() for _ in range(count - n)]
         time.sleep(2)
         return (private_bytes(server.pid) - before) / (len(held) - n)
     finally:
@@ -167,6 +181,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", type=int, default=8000, help="connections")
     parser.add_argument("--http2", action="store_true", help="by ALPN")
+    parser.add_argument("--silent", type=int, metavar="BYTES", help="clients that send so much of a ClientHello")
     parser.add_argument("servers", nargs="*", default=list(CONFIGS))
     a = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(40000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),) * 2)
@@ -182,7 +197,7 @@ def main():
         for name in a.servers:
             program = os.environ.get("BRIGADE", "out/release/brigade") if name == "brigade" else shutil.which(name)
             if program:
-                print(f"{name:9s} {measure(name, program, a.n, root, a.http2) / 1024:6.1f} KiB for each connection", flush=True)
+                print(f"{name:9s} {measure(name, program, a.n, root, a.http2, a.silent) / 1024:6.1f} KiB for each connection", flush=True)
     finally:
         shutil.rmtree(root, ignore_errors=True)
 

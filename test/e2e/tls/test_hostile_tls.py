@@ -14,6 +14,7 @@ import pytest
 
 import brigade
 import libssl
+import trouble
 from tls_site import certificate
 
 pytestmark = [pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed"),
@@ -288,3 +289,29 @@ def test_a_flood_of_handshakes_leaves_room_for_requests(server):
             for thread in threads:
                 thread.join()
     assert made
+
+
+@pytest.mark.skipif("asan" in brigade.BINARY or "tsan" in brigade.BINARY, reason="memory of a sanitizer")
+@pytest.mark.parametrize("length", [0, 3, 200])
+def test_a_silent_client_costs_what_it_sent(serve, length):
+    """Who connects and says nothing, or not all of a ClientHello, has no buffers yet; and goes on when it sends the rest."""
+    s = serve.unstarted(CONFIG, {"a.txt": "text\n"}, modules=())
+    certificate(s)
+    s.start()
+    hello, process, count = Handshake().messages(), s.children()[0], 400
+    with contextlib.ExitStack() as ends:
+        def connect():
+            made = ends.enter_context(socket.create_connection(("127.0.0.1", s.port), brigade.PATIENCE))
+            made.sendall(hello[:length])
+            return made
+
+        for _ in range(100):
+            last = connect()
+        is_served(s)
+        before = trouble.memory(process)
+        for _ in range(count):
+            last = connect()
+        is_served(s)
+        assert (trouble.memory(process) - before) / count < 3000
+        last.sendall(hello[length:])
+        assert last.recv(5)[:1] == b"\x16"
