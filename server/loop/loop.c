@@ -247,7 +247,8 @@ static int loop_wait_ms(const brg_loop *loop)
     if (loop->again || loop->ready || loop->work_waits)
         return 0;
     wait = wheel_wait_ms(&loop->wheel, loop->monotonic,
-                         loop->accepting || loop->draining ? LOOP_WAIT_MS : LOOP_SHED_MS);
+                         loop->accepting || loop->draining ? LOOP_WAIT_MS
+                                                           : (int)(loop->shed_pause / 1000));
     return again >= 0 && again < wait ? again : wait;
 }
 

@@ -38,8 +38,9 @@
 #define LOOP_QUANTUM_US \
     5000                          /**< microseconds since the turn began, looked at after requests
                                      that were not answered from memory */
-#define LOOP_SHED 32              /**< idle connections closed at once, at least, to make room */
-#define LOOP_SHED_MS 100          /**< and how often, in milliseconds */
+#define LOOP_SHED 32              /**< silent connections closed at once, at least, to make room */
+#define LOOP_SHED_MS 10           /**< and how often, in milliseconds ... */
+#define LOOP_SHED_VAIN_MS 100     /**< ... and where nothing could be closed */
 #define LOOP_SLOW_US (100 * 1000) /**< a turn that takes longer is logged */
 #define LOOP_SLOW_LOG_US apr_time_from_sec(10) /**< at most one such line per loop in this time */
 #define LOOP_SLOW_LINE 160                     /**< bytes of the request line in it */
@@ -144,7 +145,8 @@ struct brg_loop {
     _Atomic(struct conn_drain *) drains_posted; /**< the same for loop_drain_post() */
     struct conn_drain *drains;  /**< output that workers still produce (loop_drain.h) */
     struct loop_note shed_note; /**< another loop of the process is short of descriptors */
-    apr_time_t shed_last;       /**< when this one closed idle connections to make room */
+    apr_time_t shed_last;       /**< when this one closed silent connections to make room */
+    apr_interval_time_t shed_pause; /**< for so long it does not do so again */
     int wait_failures;          /**< of epoll_wait, in a row */
     atomic_int wakes;           /**< 1 while wake_fd is signalled */
 
@@ -169,9 +171,9 @@ void loop_note_post(brg_loop *loop, struct loop_note *note);
 void loop_publish(brg_loop *loop);
 
 /**
- * Make room: close the eighth of the idle connections that have waited the longest for their next request, at least
- * LOOP_SHED of them, but not more than half (loop_shed.c). Goes through the open connections, thus at most once in
- * LOOP_SHED_MS. Not while events are in hand. Threads: the loop's own.
+ * Make room: of the connections whose clients ask for nothing (idle ones, those that never said anything, heads that were begun
+ * a while ago) close the eighth that has been silent for the longest, at least LOOP_SHED of them, but not more than half
+ * (loop_shed.c). Goes through the open connections, thus at most once in loop->shed_pause. Not while events are in hand. Threads: the loop's own.
  */
 void loop_shed(brg_loop *loop);
 

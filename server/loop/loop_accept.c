@@ -117,7 +117,7 @@ static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
 }
 
 /* Connections cannot be accepted, for lack of descriptors or memory as a rule: wait until a
- * connection closes, or LOOP_SHED_MS. Logged at most once a second by all loops of the process, since
+ * connection closes, or LOOP_SHED_VAIN_MS. Logged at most once a second by all loops of the process, since
  * each return to accepting may fail again. */
 static void accept_failed(brg_loop *loop, int error)
 {
@@ -125,7 +125,7 @@ static void accept_failed(brg_loop *loop, int error)
     apr_time_t last = atomic_load(&said);
 
     loop_listeners(loop, 0);
-    loop->accept_again = loop->monotonic + apr_time_from_msec(LOOP_SHED_MS);
+    loop->accept_again = loop->monotonic + apr_time_from_msec(LOOP_SHED_VAIN_MS);
     if (error == EMFILE || error == ENFILE)
         loops_shed();
     if (loop->monotonic - last < apr_time_from_sec(1) ||

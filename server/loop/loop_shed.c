@@ -1,30 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Room for new connections where there is none: of those that are idle, the ones that wait the longest are closed, and
- * those that only wait until the client closes wait no longer. Else clients that ask for nothing would keep others out until
- * KeepAliveTimeout is over. */
+/* Room for new connections where there is none: of those whose clients ask for nothing, the ones that have said nothing for
+ * the longest are closed, and those that only wait until the client closes wait no longer. Else such clients would keep others
+ * out until KeepAliveTimeout or RequestReadTimeout is over. */
 #include "loop.h"
 #include "driver.h"
 #include <poll.h>
 #include <string.h>
 
-#define SHED_BINS 64                  /* of the time between the earliest deadline and the latest */
+#define SHED_BINS 64                  /* of the time since the first of them said something */
+#define SHED_PART_US (200 * 1000LL)   /* for the rest of a head that was begun */
 #define SHED_LINGER_US (100 * 1000LL) /* for clients to close on their side */
 
 typedef struct shed_span {
-    apr_time_t first, last; /* deadlines of idle connections */
+    apr_time_t first, last; /* when the clients last began to say something */
+    unsigned n;             /* how many they are */
 } shed_span;
+
+/* Nothing was asked yet; or a head was begun, some time ago. A stream may be open on HTTP/2 from its first request on. */
+static int shed_owes_head(const brg_conn *bc)
+{
+    if (bc->state != CONN_HEAD || (bc->c && bc->module_driven))
+        return 0;
+    if (bc->requests ? bc->http2 : !conn_in_size(bc))
+        return !bc->requests;
+    return bc->loop->monotonic - bc->head_began >= SHED_PART_US;
+}
 
 /* A connection on the list of a turn is about to be driven: something came. */
 static int shed_may_close(const brg_conn *bc)
 {
-    return bc->state == CONN_IDLE && !bc->queued && bc->timer.prev;
+    return !bc->queued && bc->timer.prev && (bc->state == CONN_IDLE || shed_owes_head(bc));
 }
 
 static int shed_bin(const shed_span *span, const brg_conn *bc)
 {
     apr_time_t width = (span->last - span->first) / SHED_BINS + 1;
 
-    return (int)((bc->timer.due - span->first) / width);
+    return (int)((bc->head_began - span->first) / width);
 }
 
 static shed_span shed_measure(const brg_loop *loop)
@@ -34,16 +46,16 @@ static shed_span shed_measure(const brg_loop *loop)
     for (const brg_conn *bc = loop->all; bc; bc = bc->all_next) {
         if (!shed_may_close(bc))
             continue;
-        if (bc->timer.due < span.first)
-            span.first = bc->timer.due;
-        if (bc->timer.due > span.last)
-            span.last = bc->timer.due;
+        span.n++;
+        if (bc->head_began < span.first)
+            span.first = bc->head_began;
+        if (bc->head_began > span.last)
+            span.last = bc->head_began;
     }
     return span;
 }
 
-/* The last bin of those that hold the first @a most deadlines. KeepAliveTimeout may differ by virtual host: who is
- * allowed less goes sooner, as without this. */
+/* The last bin of those that hold the first @a most. */
 static int shed_last_bin(const brg_loop *loop, const shed_span *span, unsigned most)
 {
     unsigned n[SHED_BINS], sum = 0;
@@ -78,14 +90,14 @@ static void shed_one(brg_loop *loop, brg_conn *bc)
 
 static int shed_is_due(const brg_loop *loop)
 {
-    return !loop->prefork && loop->state_n[CONN_IDLE] + loop->state_n[CONN_LINGER] > 0 &&
-           loop->monotonic - loop->shed_last >= apr_time_from_msec(LOOP_SHED_MS);
+    return !loop->prefork &&
+           loop->state_n[CONN_IDLE] + loop->state_n[CONN_LINGER] + loop->state_n[CONN_HEAD] > 0 &&
+           loop->monotonic - loop->shed_last >= loop->shed_pause;
 }
 
 void loop_shed(brg_loop *loop)
 {
-    const unsigned idle = loop->state_n[CONN_IDLE];
-    unsigned most = idle / 8 > LOOP_SHED ? idle / 8 : LOOP_SHED, n = 0;
+    unsigned most, n = 0;
     shed_span span;
     int last;
 
@@ -93,9 +105,10 @@ void loop_shed(brg_loop *loop)
     if (!shed_is_due(loop))
         return;
     loop->shed_last = loop->monotonic;
-    if (most > (idle + 1) / 2)
-        most = (idle + 1) / 2;
     span = shed_measure(loop);
+    most = span.n / 8 > LOOP_SHED ? span.n / 8 : LOOP_SHED;
+    if (most > (span.n + 1) / 2)
+        most = (span.n + 1) / 2;
     last = shed_last_bin(loop, &span, most);
     for (brg_conn *bc = loop->all, *next; bc; bc = next) {
         next = bc->all_next;
@@ -106,7 +119,9 @@ void loop_shed(brg_loop *loop)
             n++;
         }
     }
-    BRG_ASSERT(n <= idle);
+    BRG_ASSERT(n <= span.n);
+    loop->shed_pause =
+        apr_time_from_msec(n || loop->state_n[CONN_LINGER] ? LOOP_SHED_MS : LOOP_SHED_VAIN_MS);
     figures_add(&loop->figures->own.value[BRG_FIGURE_SHED], n);
 }
 

@@ -131,6 +131,7 @@ apr_status_t loop_create(brg_loop **out, apr_pool_t *p, const loops_config *conf
     brg_pool_create_scoped(&loop->pool, p, BRG_SCOPE_PROCESS);
     share = share > 0 || !conf->n_workers ? share : 1;
     loop->prefork = !share;
+    loop->shed_pause = apr_time_from_msec(loop->prefork ? LOOP_SHED_VAIN_MS : LOOP_SHED_MS);
     loop->workers = worker_pool_create(
         p, loop, share, loop->prefork ? 0 : conf->n_loops + index * share, conf->stack_bytes);
     if (!loop->prefork)

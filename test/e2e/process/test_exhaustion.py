@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections, descriptors, threads and disks run out: what cannot be served is refused, all else goes on."""
+import contextlib
 import os
 import resource
 import signal
+import socket
+import ssl
 import subprocess
 import time
 
 import pytest
 
-from brigade import wait_until
+from brigade import PATIENCE, wait_until
 from http_client import Truncated, request_bytes
 from processes import Load
+from tls_site import certificate
 from trouble import descriptors, with_trouble
 
 FILES = {"index.html": "home\n", "a.txt": "A\n"}
@@ -74,6 +78,42 @@ def test_idle_connections_make_room(serve, loops):
         with pytest.raises((Truncated, ConnectionError)):
             first.get("/a.txt")
     assert shed(server) >= 100 - 20 * loops
+
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+ASKED = bytes([0, 0, 20, 1, 5, 0, 0, 0, 1]) + b"\x82\x86\x04\x06/a.txt\x01\x09localhost"
+SILENT = {"head": b"GET /a", "next head": request_bytes("GET", "/a.txt") + b"GET /a", "preface": PREFACE, "http2": PREFACE + ASKED, "proxy": b"PROXY TC",
+          "hello": b"\x16\x03\x01\x01\x00\x01\x00\x00\xfc"}
+
+
+@pytest.mark.only("brigade")
+@pytest.mark.parametrize("kind", SILENT)
+def test_silent_connections_make_room(serve, kind):
+    """More of them than there are descriptors: those that have said nothing for the longest go, and who comes is served."""
+    server = serve.unstarted("EventLoops 2\nServerProcesses 1\nProtocols h2c http/1.1\nKeepAliveTimeout 300\nRequestReadTimeout header=300 handshake=300\n"
+                             + {"hello": "BuiltinModule ssl_module On\nSSLEngine on\nSSLCertificateFile @ROOT@/conf/cert.pem\n"
+                                         "SSLCertificateKeyFile @ROOT@/conf/key.pem\n", "proxy": "RemoteIPProxyProtocol On\n"}.get(kind, ""),
+                             FILES, limits={resource.RLIMIT_NOFILE: 128}, modules=())
+    certificate(server)
+    server.start()
+    begins = {"proxy": b"PROXY UNKNOWN\r\n"}.get(kind, b"")
+    with contextlib.ExitStack() as ends:
+        def connect(data):
+            made = ends.enter_context(socket.create_connection(("127.0.0.1", server.port), PATIENCE))
+            made.sendall(data)
+            return made
+
+        for _ in range(300):
+            connect(SILENT[kind])
+        for _ in range(3):
+            began, client = time.monotonic(), connect(begins)
+            if kind == "hello":
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+                client = ends.enter_context(context.wrap_socket(client))
+            client.sendall(request_bytes("GET", "/a.txt"))
+            assert client.recv(1000).startswith(b"HTTP/1.1 200 OK")
+            assert time.monotonic() - began < 5
 
 
 @pytest.mark.only("brigade")

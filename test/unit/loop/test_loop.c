@@ -315,17 +315,20 @@ static void test_deadlines(void **state)
     assert_int_equal(loop->spare_n, 1);
 }
 
-/* Where there is no room, the half of the idle connections that waits the longest goes, and no other one. */
-static void test_idle_ones_make_room(void **state)
+/* Where there is no room, the half of the silent connections that has been so for the longest goes, and no other one, whatever
+ * their deadlines. */
+static void test_silent_ones_make_room(void **state)
 {
-    static const int idle[] = {30, 20, 10};
+    static const int silent[] = {10, 20, 30};
     char byte;
 
     open_connections(CONNECTIONS);
     for (int i = 0; i < 3; i++) {
-        conn_enter(conns[i], CONN_IDLE);
-        wheel_set(&loop->wheel, &conns[i]->timer, loop->monotonic + apr_time_from_sec(idle[i]));
+        conns[i]->head_began -= apr_time_from_sec(silent[i]);
+        wheel_set(&loop->wheel, &conns[i]->timer, loop->monotonic + apr_time_from_sec(silent[i]));
     }
+    conn_enter(conns[0], CONN_IDLE);
+    conn_enter(conns[1], CONN_IDLE); /* the third never said anything */
     clients[CONNECTIONS] = client_connect();
     while (accepted_n == CONNECTIONS)
         loop_turn(loop);
@@ -571,7 +574,7 @@ int main(void)
         TURN(test_closed_in_this_turn),
         TURN(test_closed_on_the_list),
         TURN(test_deadlines),
-        TURN(test_idle_ones_make_room),
+        TURN(test_silent_ones_make_room),
         TURN(test_worker),
         TURN(test_no_room),
         TURN(test_the_client_leaves),
