@@ -182,7 +182,7 @@ static const char *expr_var_request_func(ap_expr_eval_ctx_t *ctx, const void *da
 static int expr_var_is_ipv6(const ap_expr_eval_ctx_t *ctx)
 {
 #if APR_HAVE_IPV6
-    const apr_sockaddr_t *addr = ctx->r ? ctx->r->useragent_addr : ctx->c->client_addr;
+    const apr_sockaddr_t *addr = ctx->c->client_addr;
 
     return addr->family == AF_INET6 &&
            !IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)addr->ipaddr_ptr);

@@ -95,7 +95,7 @@ typedef enum conn_refusal {
 
 /** Whom a proxy opened a connection for (the PROXY protocol). */
 struct conn_peer {
-    uint8_t family; /**< AF_INET, AF_INET6; 0: the proxy did not say, the socket's peer counts */
+    uint8_t family; /**< AF_INET, also of one that is written as IPv6 (::ffff:192.0.2.1); AF_INET6; 0: the proxy did not say, the socket's peer counts */
     uint16_t port;  /**< in host order */
     uint8_t address[16];
     char ip[46]; /**< the address as text; "" where family is 0 */

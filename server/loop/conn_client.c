@@ -24,6 +24,8 @@ const char *conn_client(const brg_conn *bc, char text[CONN_CLIENT_TEXT])
         peer.any.sa_family = AF_UNSPEC;
     if (peer.any.sa_family == AF_INET)
         known = inet_ntop(AF_INET, &peer.v4.sin_addr, text, CONN_CLIENT_TEXT);
+    else if (peer.any.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&peer.v6.sin6_addr))
+        known = inet_ntop(AF_INET, &peer.v6.sin6_addr.s6_addr[12], text, CONN_CLIENT_TEXT);
     else if (peer.any.sa_family == AF_INET6)
         known = inet_ntop(AF_INET6, &peer.v6.sin6_addr, text, CONN_CLIENT_TEXT);
     return known ? known : strcpy(text, "a client");

@@ -39,6 +39,19 @@ static const struct conn_driver proxy_driver;
 
 /* ---- the end of the header ---- */
 
+/* Rules are written for addresses of IPv4 as such. */
+static void proxy_tell(struct conn_peer *peer, const proxy_source *source)
+{
+    const unsigned char *mapped =
+        source->family == AF_INET6 ? remoteip_mapped(source->address) : NULL;
+
+    peer->family = mapped ? AF_INET : source->family;
+    peer->port = source->port;
+    memcpy(peer->address, mapped ? mapped : source->address, mapped ? 4 : sizeof peer->address);
+    if (peer->family)
+        inet_ntop(peer->family, peer->address, peer->ip, sizeof peer->ip);
+}
+
 static void proxy_done(brg_conn *bc)
 {
     proxy_wait *w = bc->below;
@@ -46,15 +59,10 @@ static void proxy_done(brg_conn *bc)
     BRG_ASSERT_TAG(w, PROXY_TAG);
     BRG_ASSERT(loop_self() == bc->loop && !bc->peer);
     wheel_cancel(&bc->loop->wheel, &bc->timer);
-    if ((bc->peer = calloc(1, sizeof *bc->peer)) != NULL) {
-        bc->peer->family = w->source.family;
-        bc->peer->port = w->source.port;
-        memcpy(bc->peer->address, w->source.address, sizeof bc->peer->address);
-        if (bc->peer->family)
-            inet_ntop(bc->peer->family, bc->peer->address, bc->peer->ip, sizeof bc->peer->ip);
-    } else {
+    if ((bc->peer = calloc(1, sizeof *bc->peer)) != NULL)
+        proxy_tell(bc->peer, &w->source);
+    else
         bc->failed = 1;
-    }
     w->tag = 0;
     free(w);
     bc->below = NULL;

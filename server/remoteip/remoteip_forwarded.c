@@ -57,16 +57,15 @@ static char *forwarded_last(forwarded_list *list)
 /* An address as numbers; no name is looked up. One of IPv4 stays one where it is written as one of IPv6. */
 static apr_sockaddr_t *forwarded_address(apr_pool_t *p, const char *text)
 {
-    static const unsigned char mapped[12] = {[10] = 0xff, 0xff};
+    const unsigned char *mapped;
     unsigned char bytes[16];
 
     if (inet_pton(AF_INET, text, bytes) == 1)
         return remoteip_address(p, AF_INET, bytes, 0);
     if (inet_pton(AF_INET6, text, bytes) != 1)
         return NULL;
-    return memcmp(bytes, mapped, sizeof mapped)
-               ? remoteip_address(p, AF_INET6, bytes, 0)
-               : remoteip_address(p, AF_INET, bytes + sizeof mapped, 0);
+    mapped = remoteip_mapped(bytes);
+    return remoteip_address(p, mapped ? AF_INET : AF_INET6, mapped ? mapped : bytes, 0);
 }
 
 /* Networks that no proxy outside can have been asked by (RFC 6890); of IPv6 all but global unicast. */

@@ -10,6 +10,7 @@
 #include "httpd.h"
 #include "http_config.h"
 #include "conn.h"
+#include <string.h>
 
 extern module remoteip_module;
 
@@ -30,6 +31,14 @@ typedef struct remoteip_conf {
 static inline const remoteip_conf *remoteip_conf_of(const server_rec *s)
 {
     return ap_get_module_config(s->module_config, &remoteip_module);
+}
+
+/** The bytes of the IPv4 address that 16 bytes of IPv6 stand for (::ffff:192.0.2.1); NULL: for none. */
+static inline const unsigned char *remoteip_mapped(const unsigned char *bytes)
+{
+    static const unsigned char prefix[12] = {[10] = 0xff, 0xff};
+
+    return memcmp(bytes, prefix, sizeof prefix) ? NULL : bytes + sizeof prefix;
 }
 
 /** An address as APR has it. No name service is asked, and no system call made. Threads: any. */

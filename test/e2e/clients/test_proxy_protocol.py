@@ -11,7 +11,7 @@ import pytest
 
 import h2_client
 import tls_site
-from brigade import BINARY, PATIENCE, free_port, wait_until
+from brigade import BINARY, PATIENCE, free_port, is_apache, wait_until
 
 SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
 REQUEST = b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -26,12 +26,14 @@ def v2(command, family, block=b"", length=None, version=2):
 
 
 V4 = socket.inet_aton("192.0.2.1") + socket.inet_aton("192.0.2.2") + struct.pack(">HH", 1111, 80)
+MAPPED = socket.inet_pton(socket.AF_INET6, "::ffff:192.0.2.1") * 2 + struct.pack(">HH", 1111, 80)
 V6 = socket.inet_pton(socket.AF_INET6, "2001:db8::1") * 2 + struct.pack(">HH", 1111, 80)
 TLV = b"\x03\0\4\1\2\3\4"
 # What the client then is; None: the connection is closed.
 HEADERS = {
     "tcp4": (b"PROXY TCP4 192.0.2.1 192.0.2.2 1111 80\r\n", "192.0.2.1"),
     "tcp6": (b"PROXY TCP6 2001:db8::1 ::1 1111 80\r\n", "2001:db8::1"),
+    "v2-mapped": (v2(1, 0x21, MAPPED), "192.0.2.1"),
     "unknown-more": (b"PROXY UNKNOWN a b c d\r\n", "127.0.0.2"),
     "v2-tcp4": (v2(1, 0x11, V4), "192.0.2.1"),
     "v2-tcp6": (v2(1, 0x21, V6), "2001:db8::1"),
@@ -49,6 +51,8 @@ HEADERS = {
 }
 # As the protocol has it; Apache answers otherwise.
 STRICT = {
+    "mapped": (b"PROXY TCP6 ::ffff:192.0.2.1 ::1 1111 80\r\n", "192.0.2.1"),
+    "mapped-hex": (b"PROXY TCP6 ::FFFF:c000:201 ::1 1111 80\r\n", "192.0.2.1"),
     "half": (b"PROXY TCP4 192.0.2.1 192.0.2.2 11", None),
     "unknown": (b"PROXY UNKNOWN\r\n", "127.0.0.2"),
     "v2-unspecified": (v2(1, 0), "127.0.0.2"),
@@ -101,6 +105,31 @@ def check(serve, headers):
 
 def test_headers(serve):
     check(serve, HEADERS)
+
+
+RULES = {"env": "SetEnvIf Remote_Addr ^192\\.0\\.2\\.1$ bad\n<RequireAll>\nRequire all granted\nRequire not env bad\n</RequireAll>",
+         "not": "<RequireAll>\nRequire all granted\nRequire not ip 192.0.2.1\n</RequireAll>", "ip": "Require ip 192.0.2.0/24",
+         "equal": "Require expr %{REMOTE_ADDR} == '192.0.2.1'", "match": "Require expr %{REMOTE_ADDR} -ipmatch '192.0.2.0/24'", "network": "Require expr -R '192.0.2.0/24'",
+         "six": "Require expr %{IPV6} == 'on'", "old": "Order allow,deny\nAllow from 192.0.2.1"}
+
+
+def test_rules_for_addresses_of_ipv4_that_come_as_ipv6(serve):
+    """By the PROXY protocol, by a request field, and to a socket that takes both; from memory, too."""
+    both = free_port()
+    rules = "".join(f"<Location /{name}>\n{rule}\n</Location>\n" for name, rule in RULES.items())
+    server = serve(LOADED + FRONT + f"Listen [::]:{both}\nRemoteIPHeader X-Forwarded-For\nRemoteIPInternalProxy 127.0.0.0/8\n" + rules
+                   + f"<VirtualHost *:{both}>\nRemoteIPProxyProtocol Off\n</VirtualHost>\n", {f"{name}/a.txt": "A" for name in RULES})
+    ways = [] if is_apache(BINARY) else [(server.port, STRICT["mapped"][0], b"")]  # Apache has the text as it was sent
+    ways += [(server.port, HEADERS["v2-mapped"][0], b""), (both, b"", b"X-Forwarded-For: ::ffff:192.0.2.1\r\n")]
+    for _ in range(3):
+        for port, header, field in ways:
+            answers = []
+            for name in RULES:
+                with connect(port) as s:
+                    s.sendall(header + REQUEST.replace(b"/a.txt", f"/{name}/a.txt".encode()).replace(b"\r\n\r\n", b"\r\n" + field + b"\r\n"))
+                    answers.append(received(s)[9:12].decode())
+            assert answers == ["403", "403", "200", "200", "200", "200", "403", "200"]
+    assert server.get("/six/a.txt", [("X-Forwarded-For", "2001:db8::7")]).status == 403  # it is the connection that counts
 
 
 @pytest.mark.only("brigade")
