@@ -324,10 +324,6 @@ static void h1_conn_run(brg_conn *bc)
         h1_conn_close(bc);
         return;
     }
-    if (bc->state == CONN_LINGER) {
-        h1_conn_lingers(bc);
-        return;
-    }
     module_driven = h1_module_driven_is(bc);
     if (h1_conn_is_back_from_disk(bc) && bc->failed) {
         h1_conn_close(bc);

@@ -15,8 +15,6 @@
 #include "request_parts.h"
 #include "brigade/read_timeout.h"
 
-#define H1_LINGER_SECONDS 2       /**< silence after which a lingering connection is closed */
-#define H1_LINGER_MOST_SECONDS 30 /**< and closed after so long in any case */
 #define H1_TO_WORKER (-1001)      /**< h1_conn_phases(): the request goes to a worker */
 #define H1_DISCARD (-1002)        /**< the same: its body is to be thrown away first */
 #define H1_BODY_MORE (-1003)      /**< more of the body is to come */
@@ -54,9 +52,6 @@ void h1_conn_wait_write(brg_conn *bc);
 
 /** All is written and the connection is to be closed: at once, or after lingering. */
 void h1_conn_linger(brg_conn *bc);
-
-/** A lingering connection was read from. */
-void h1_conn_lingers(brg_conn *bc);
 
 /** Microseconds that a client has for its next step: Timeout; a stream may have one of its own. */
 apr_interval_time_t h1_conn_patience(const brg_conn *bc);

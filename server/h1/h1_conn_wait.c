@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a connection waits for, and how long: the rest of a head, the next request, a socket that
- * takes output, and the end of what a peer still sends when we have closed our side. */
+/* What a connection waits for, and how long: the rest of a head, the next request, a socket that takes output. */
 #include "connection.h"
 #include "h1_conn_private.h"
 #include "loop.h"
-#include "transport.h"
 #include <stdlib.h>
 
 void h1_conn_linger(brg_conn *bc)
@@ -15,35 +13,7 @@ void h1_conn_linger(brg_conn *bc)
     }
     if (bc->c)
         connection_detach(bc);
-    transport_shut(bc);
-    conn_in_release(bc);
-    conn_enter(bc, CONN_LINGER);
-    bc->idle_until = bc->loop->monotonic + apr_time_from_sec(H1_LINGER_MOST_SECONDS);
-    if (loop_poll(bc->loop, bc)) {
-        h1_conn_close(bc);
-        return;
-    }
-    bc->rd_ready = 1;
-    conn_fill(bc);
-    if (bc->read_eof) {
-        h1_conn_close(bc);
-        return;
-    }
-    wheel_set(&bc->loop->wheel, &bc->timer,
-              bc->loop->monotonic + apr_time_from_sec(H1_LINGER_SECONDS));
-}
-
-void h1_conn_lingers(brg_conn *bc)
-{
-    apr_time_t due = bc->loop->monotonic + apr_time_from_sec(H1_LINGER_SECONDS);
-
-    if (bc->read_eof) {
-        h1_conn_close(bc);
-        return;
-    }
-    if (bc->rd_ready)
-        loop_again(bc->loop, bc);
-    wheel_set(&bc->loop->wheel, &bc->timer, due < bc->idle_until ? due : bc->idle_until);
+    loop_linger(bc->loop, bc);
 }
 
 /* Wait for the socket with a deadline; a connection that cannot be polled is lost. */

@@ -15,7 +15,6 @@
 #include "h1_conn.h"
 #include "http_log.h"
 #include "response_cache.h"
-#include "transport.h"
 #include "brigade/assert.h"
 #include "brigade/read_timeout.h"
 #include <stdlib.h>
@@ -23,7 +22,6 @@
 
 APLOG_USE_MODULE(http2);
 
-#define H2_LINGER_US apr_time_from_sec(2)
 
 static server_rec *session_server(const brg_conn *bc)
 {
@@ -127,8 +125,7 @@ static void session_close(h2_session *h)
     loop_close(bc->loop, bc);
 }
 
-/* What was written gets to the client before the socket is closed: our side is shut, and what still comes is read by
- * the driver of HTTP/1, which closes when the client does or after some seconds. */
+/* What was written gets to the client before the socket is closed. */
 static void session_linger(h2_session *h)
 {
     brg_conn *bc = h->bc;
@@ -143,18 +140,7 @@ static void session_linger(h2_session *h)
     session_free(h);
     if (bc->c)
         connection_detach(bc);
-    transport_shut(bc);
-    conn_in_release(bc);
-    bc->driver = &h1_driver;
-    conn_enter(bc, CONN_LINGER);
-    bc->idle_until = bc->loop->monotonic + 15 * H2_LINGER_US;
-    if (loop_poll(bc->loop, bc)) {
-        loop_close(bc->loop, bc);
-        return;
-    }
-    bc->rd_ready = 1;
-    loop_again(bc->loop, bc);
-    wheel_set(&bc->loop->wheel, &bc->timer, bc->loop->monotonic + H2_LINGER_US);
+    loop_linger(bc->loop, bc);
 }
 
 static void session_put_goaway(h2_session *h, uint32_t last_id, h2_error code)

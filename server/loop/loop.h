@@ -5,7 +5,7 @@
 /**
  * @file loop.h
  * The insides of an event loop, for its own files (loop.c: the turn; loop_conns.c: its connections;
- * loop_run.c, loop_accept.c, loop_slow.c, loop_trim.c), for drivers of protocols, and for what else lives on a loop.
+ * loop_linger.c, loop_run.c, loop_accept.c, loop_slow.c, loop_trim.c), for drivers of protocols, and for what else lives on a loop.
  *
  * A turn: wait for events; read from every ready socket; take back what workers return; drain the
  * file watches once; answer every connection that was read from. A change to a file that was made
@@ -320,6 +320,13 @@ brg_conn *loop_stream(brg_conn *master);
 
 /** Close the socket and let the object go at the end of the turn. bc has no conn_rec any more. */
 void loop_close(brg_loop *loop, brg_conn *bc);
+
+/**
+ * Shut our side of bc, and close it when its client has closed, is silent, or time is over: so no reset takes from the client what
+ * it was told last. At once, where the client has closed or reading failed. bc has no conn_rec any more, and no output that waits;
+ * it may be gone afterwards. Threads: the loop's own.
+ */
+void loop_linger(brg_loop *loop, brg_conn *bc);
 
 /** The turn ends: keep or free the objects of the connections that were closed in it. */
 void loop_reap(brg_loop *loop);

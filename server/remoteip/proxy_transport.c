@@ -28,6 +28,7 @@ APLOG_USE_MODULE(remoteip);
 typedef struct proxy_wait {
     uint32_t tag, len;
     uint32_t skip; /* bytes of the header that are to be dropped still */
+    int bad;       /* it is none: the connection ends */
     proxy_source source;
     unsigned char data[PROXY_HEADER_KEEP];
 } proxy_wait;
@@ -72,14 +73,15 @@ static void proxy_done(brg_conn *bc)
     loop_front_done(bc);
 }
 
-static ssize_t proxy_bad(const brg_conn *bc, const char *why)
+static ssize_t proxy_bad(const brg_conn *bc, proxy_wait *w, const char *why)
 {
     char name[CONN_CLIENT_TEXT];
 
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, bc->base,
                  "RemoteIPProxyProtocol: %s sent %s; its connection is closed",
                  conn_client(bc, name), why);
-    errno = ECONNRESET;
+    w->bad = 1;
+    errno = EAGAIN;
     return -1;
 }
 
@@ -122,7 +124,7 @@ static ssize_t proxy_step(const brg_conn *bc, proxy_wait *w)
         if ((n = recv(bc->fd, w->data + w->len, sizeof w->data - w->len, MSG_PEEK)) <= 0)
             return n;
         if ((rc = proxy_header_read(w->data, w->len + (size_t)n, &w->source, &why)) < 0)
-            return proxy_bad(bc, why);
+            return proxy_bad(bc, w, why);
         take = rc && (size_t)rc < w->len + (size_t)n ? (size_t)rc - w->len : (size_t)n;
         if ((n = proxy_take(bc, w, take)) <= 0)
             return n;
@@ -200,10 +202,15 @@ static apr_time_t proxy_due(const brg_conn *bc)
 
 static void proxy_run(brg_conn *bc)
 {
+    const proxy_wait *w = bc->below;
+
     BRG_ASSERT(loop_self() == bc->loop && bc->state == CONN_HEAD &&
                bc->transport == &proxy_transport);
     conn_in_release(bc);
-    if (bc->failed || bc->read_eof || loop_poll(bc->loop, bc))
+    if (w->bad) {
+        proxy_end(bc);
+        loop_linger(bc->loop, bc);
+    } else if (bc->failed || bc->read_eof || loop_poll(bc->loop, bc))
         proxy_close(bc);
     else if (!bc->timer.prev)
         wheel_set(&bc->loop->wheel, &bc->timer, proxy_due(bc));

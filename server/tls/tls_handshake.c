@@ -243,6 +243,19 @@ static void step_answered(tls_conn *t)
         t->loop->refused_at = t->bc->loop->monotonic;
 }
 
+/* The alert is to arrive, whatever the client sends meanwhile. */
+static void handshake_refuse(brg_conn *bc)
+{
+    if (((const tls_conn *)bc->below)->eof) {
+        handshake_drop(bc);
+        return;
+    }
+    tls_release(bc);
+    if (bc->c)
+        connection_detach(bc);
+    loop_linger(bc->loop, bc);
+}
+
 static void step_ends(brg_conn *bc, int step)
 {
     BRG_ASSERT(loop_self() == bc->loop && bc->state == CONN_HEAD);
@@ -263,11 +276,11 @@ static void step_ends(brg_conn *bc, int step)
         return;
     case STEP_FAILED:
         figures_add(&bc->loop->figures->own.value[BRG_FIGURE_SHAKES_FAILED], 1);
-        break;
+        handshake_refuse(bc);
+        return;
     default:
-        break;
+        handshake_drop(bc);
     }
-    handshake_drop(bc);
 }
 
 /* ---- steps of workers ---- */

@@ -265,3 +265,17 @@ def test_a_list_of_addresses_costs_by_its_length(serve):
     hops = [f"8.8.{n // 250}.{n % 250}" for n in range(800)]
     assert server.get("/a.txt", [("X-Forwarded-For", ",".join(hops))]).status == 200
     assert lines(server, 1) == [f"8.8.0.0|{', '.join(['127.0.0.1', *hops[:0:-1]])}|/a.txt"]
+
+
+@pytest.mark.parametrize("name", ["none", "no-address", "v2-short", "v2-datagram"])
+def test_a_wrong_header_is_no_reset(serve, name):
+    """A client that sends more than was read, and goes on, sees the end."""
+    server = serve(LOADED + FRONT, {"a.txt": "A"})
+    with connect(server.port) as s:
+        s.sendall(HEADERS[name][0] + REQUEST + b"x" * (0 if is_apache(BINARY) else 300_000))
+        assert s.recv(100) == b""
+        if not is_apache(BINARY):
+            for _ in range(3):
+                s.sendall(b"more")
+                assert s.recv(100) == b""
+    server.expect_trouble = True

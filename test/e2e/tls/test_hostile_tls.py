@@ -315,3 +315,16 @@ def test_a_silent_client_costs_what_it_sent(serve, length):
         assert (trouble.memory(process) - before) / count < 3000
         last.sendall(hello[length:])
         assert last.recv(5)[:1] == b"\x16"
+
+
+@pytest.mark.parametrize("first", [b"\x16\x03\x01\x00\x20\x05" + b"x" * 31, b"\x16\x03\x01\x00\x05\x01\x00\x00\x01x"], ids=["message", "hello"])
+def test_an_alert_arrives_whatever_else_was_sent(server, first):
+    with socket.create_connection(("127.0.0.1", server.port), brigade.PATIENCE) as s:
+        s.sendall(first + b"y" * 300_000)
+        s.sendall(b"z" * 1000)
+        alert = b""
+        while more := s.recv(100):
+            alert += more
+        assert alert[:1] == b"\x15" and len(alert) == 7
+        s.sendall(b"z")
+        assert s.recv(100) == b""
