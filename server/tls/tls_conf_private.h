@@ -145,6 +145,8 @@ const char *tls_set_ocsp(cmd_parms *cmd, void *dir, const char *args);
 const char *tls_set_ocsp_number(cmd_parms *cmd, void *dir, const char *arg);
 const char *tls_set_ocsp_proxy(cmd_parms *cmd, void *dir, const char *arg);
 const char *tls_set_session_cache(cmd_parms *cmd, void *dir, const char *arg);
+/** The (BYTES) behind shmcb:FILE, if there are any. */
+const char *tls_cache_size(cmd_parms *cmd, const char *arg, apr_size_t *bytes);
 const char *tls_set_pass_phrase(cmd_parms *cmd, void *dir, const char *arg);
 const char *tls_set_seed(cmd_parms *cmd, void *dir, const char *when, const char *source,
                          const char *bytes);
@@ -176,6 +178,8 @@ const char *tls_protocols(cmd_parms *cmd, const char *args, int *protocols);
 const char *tls_ciphers(cmd_parms *cmd, const char *first, const char *second, const char **list,
                         const char **suites);
 const char *tls_verify_word(cmd_parms *cmd, const char *arg, int *verify);
+const char *tls_crl_words(cmd_parms *cmd, const char *args, int *check, int *may_lack);
+const char *tls_number(cmd_parms *cmd, const char *arg, int *n);
 
 /* ---- tls_proxy_directives.c, tls_proxy.c ---- */
 
@@ -188,7 +192,7 @@ const char *tls_px_protocols(cmd_parms *cmd, void *dir, const char *args);
 const char *tls_px_ciphers(cmd_parms *cmd, void *dir, const char *first, const char *second);
 const char *tls_px_verify(cmd_parms *cmd, void *dir, const char *arg);
 const char *tls_px_depth(cmd_parms *cmd, void *dir, const char *arg);
-const char *tls_px_crl(cmd_parms *cmd, void *dir, const char *mode, const char *option);
+const char *tls_px_crl(cmd_parms *cmd, void *dir, const char *args);
 
 /** Register hooks, filters and optional functions for outgoing connections. */
 void tls_proxy_hooks(void);

@@ -233,6 +233,11 @@ SSL_CTX *tls_context_make(const tls_server_conf *sc, const apr_array_header_t *p
     SSL_CTX *ctx;
 
     ERR_clear_error();
+    if (!context_protocols(sc)) {
+        tls_context_failed(sc, APLOGNO(02231) "No SSL protocols available [hint: SSLProtocol]",
+                           NULL);
+        return NULL;
+    }
     if (!(ctx = SSL_CTX_new_ex(lib, NULL, TLS_server_method()))) {
         tls_context_failed(sc, "Unable to create a new SSL context", NULL);
         return NULL;

@@ -57,7 +57,7 @@ static const char *set_engine_of_openssl(cmd_parms *cmd, void *dir, const char *
 {
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
 
-    if (error || !strcmp(name, "builtin"))
+    if (error || !ap_cstr_casecmp(name, "builtin"))
         return error;
     return tls_not_offered(cmd, name, cmd->info);
 }
@@ -101,7 +101,7 @@ static const char *set_stapling(cmd_parms *cmd, void *dir, int on)
 }
 
 /* For those who fetch responses; mod_md has directives of its own. */
-static const char *set_stapling_detail(cmd_parms *cmd, void *dir, const char *args)
+static const char *set_stapling_detail(cmd_parms *cmd, void *dir, const char *arg)
 {
     ap_log_error(APLOG_MARK, APLOG_INFO | APLOG_STARTUP, 0, cmd->server,
                  "%s has no effect: OCSP responses are those of mod_md (MDStapling)",
@@ -109,26 +109,37 @@ static const char *set_stapling_detail(cmd_parms *cmd, void *dir, const char *ar
     return NULL;
 }
 
+static const char *set_stapling_flag(cmd_parms *cmd, void *dir, int on)
+{
+    return set_stapling_detail(cmd, dir, NULL);
+}
+
+static const char *set_stapling_number(cmd_parms *cmd, void *dir, const char *arg)
+{
+    int unused;
+    const char *error = tls_number(cmd, arg, &unused);
+
+    return error ? error : set_stapling_detail(cmd, dir, arg);
+}
+
 static const char *set_stapling_cache(cmd_parms *cmd, void *dir, const char *arg)
 {
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY), *end = ap_strchr_c(arg, ':');
     const char *name = end ? apr_pstrmemdup(cmd->temp_pool, arg, (apr_size_t)(end - arg)) : arg;
+    apr_size_t unused;
 
     if (error)
         return error;
     if (strcmp(name, "shmcb") != 0 && !ap_lookup_provider(AP_SOCACHE_PROVIDER_GROUP, name, "0"))
         return apr_psprintf(cmd->pool, "'%s' stapling cache not supported", name);
+    if (!strcmp(name, "shmcb") && (error = tls_cache_size(cmd, arg, &unused)) != NULL)
+        return error;
     return set_stapling_detail(cmd, dir, arg);
 }
 
 static const char *set_cache_timeout(cmd_parms *cmd, void *dir, const char *arg)
 {
-    int n = atoi(arg);
-
-    if (n < 0)
-        return "SSLSessionCacheTimeout: Invalid argument";
-    of_server(cmd)->session_seconds = n;
-    return NULL;
+    return tls_number(cmd, arg, &of_server(cmd)->session_seconds);
 }
 
 static const char *set_sni_policy(cmd_parms *cmd, void *dir, const char *arg)
@@ -270,9 +281,7 @@ const char *tls_protocols(cmd_parms *cmd, const char *args, int *protocols)
             return "SSLv3 not supported by this version of OpenSSL";
         wanted = sign == '-' ? wanted & ~bits : sign == '+' ? wanted | bits : bits;
     }
-    if (!wanted)
-        return apr_pstrcat(cmd->pool, cmd->cmd->name, ": no protocol is left", NULL);
-    *protocols = wanted;
+    *protocols = wanted; /* 0: told where one is needed */
     return NULL;
 }
 
@@ -288,12 +297,12 @@ const char *tls_ciphers(cmd_parms *cmd, const char *first, const char *second, c
         second = first;
         first = "SSL";
     }
-    if (!ap_cstr_casecmp(first, "SSL"))
+    if (!strcmp(first, "SSL"))
         *list = apr_pstrcat(cmd->pool, second, ":!aNULL:!eNULL:!EXP", NULL);
-    else if (!ap_cstr_casecmp(first, "TLSv1.3"))
+    else if (!strcmp(first, "TLSv1.3"))
         *suites = second;
     else
-        return apr_pstrcat(cmd->pool, "procotol '", first, "' not supported", NULL);
+        return apr_pstrcat(cmd->pool, "protocol '", first, "' not supported", NULL);
     return NULL;
 }
 
@@ -331,6 +340,12 @@ static const char *set_command(cmd_parms *cmd, void *dir, const char *name, cons
         if (error)
             return error;
     }
+    if (type == SSL_CONF_TYPE_DIR) {
+        const char *error = tls_check_folder(cmd, &value);
+
+        if (error)
+            return error;
+    }
     if (!sc->commands)
         sc->commands = apr_array_make(cmd->pool, 2, sizeof(tls_command));
     c = apr_array_push(sc->commands);
@@ -344,8 +359,7 @@ static const char *set_command(cmd_parms *cmd, void *dir, const char *name, cons
     AP_INIT_##kind(name, fn, (void *)(intptr_t)(which), RSRC_CONF | PROXY_CONF, help)
 #define SETTING(name, kind, fn, field, where, help) \
     AP_INIT_##kind(name, fn, (void *)offsetof(tls_server_conf, field), where, help)
-#define STAPLING(name) \
-    AP_INIT_RAW_ARGS(name, set_stapling_detail, NULL, RSRC_CONF, "without effect: see MDStapling")
+#define STAPLING(name, kind, fn) SERVER(name, kind, fn, "without effect: see MDStapling")
 #define OFF_ONLY(name, fn, why) AP_INIT_FLAG(name, fn, (void *)(uintptr_t)(why), RSRC_CONF, "Off")
 #define REFUSED(name, why) \
     AP_INIT_RAW_ARGS(name, set_refused, (void *)(uintptr_t)(why), RSRC_CONF, "not offered: " why)
@@ -399,7 +413,8 @@ const command_rec tls_commands[] = {
             "On: who signed a response does not matter"),
     SETTING("SSLOCSPResponderCertificateFile", TAKE1, set_file, ocsp.signers_file, RSRC_CONF,
             "PEM file with certificates that are trusted to sign responses"),
-    ANYWHERE("SSLVerifyClient", TAKE1, tls_set_verify, "none, optional, require or optional_no_ca"),
+    ANYWHERE("SSLVerifyClient", TAKE1, tls_set_verify,
+             "none (off), optional, require (on) or optional_no_ca"),
     ANYWHERE("SSLVerifyDepth", TAKE1, tls_set_depth,
              "certificates between a client's and the root"),
     SETTING("SSLCACertificateFile", TAKE1, set_file, ca_file, OR_AUTHCFG | RSRC_CONF,
@@ -428,13 +443,13 @@ const command_rec tls_commands[] = {
              "all or protocols, each with + or -"),
     OUTGOING("SSLProxyCipherSuite", TAKE12, tls_px_ciphers, 0, "ciphers, in OpenSSL's syntax"),
     OUTGOING("SSLProxyVerify", TAKE1, tls_px_verify, 0,
-             "none, optional, require or optional_no_ca"),
+             "none (off), optional, require (on) or optional_no_ca"),
     OUTGOING("SSLProxyVerifyDepth", TAKE1, tls_px_depth, 0, "certificates up to the root"),
     OUTGOING("SSLProxyCACertificateFile", TAKE1, tls_px_file, TLS_PX_CA_FILE,
              "PEM file with authorities of proxied servers"),
     OUTGOING("SSLProxyCACertificatePath", TAKE1, tls_px_folder, TLS_PX_CA_PATH,
              "folder with them, named by hash"),
-    OUTGOING("SSLProxyCARevocationCheck", TAKE12, tls_px_crl, 0,
+    OUTGOING("SSLProxyCARevocationCheck", RAW_ARGS, tls_px_crl, 0,
              "none, leaf or chain, and no_crl_for_cert_ok"),
     OUTGOING("SSLProxyCARevocationFile", TAKE1, tls_px_file, TLS_PX_CRL_FILE, "PEM file with CRLs"),
     OUTGOING("SSLProxyCARevocationPath", TAKE1, tls_px_folder, TLS_PX_CRL_PATH,
@@ -453,15 +468,15 @@ const command_rec tls_commands[] = {
              "PEM file with their issuers"),
     REFUSED("SSLSRPUnknownUserSeed", "OpenSSL 3 gives SRP up, and TLS 1.3 has none"),
     REFUSED("SSLSRPVerifierFile", "OpenSSL 3 gives SRP up, and TLS 1.3 has none"),
-    SERVER("SSLStaplingCache", TAKE1, set_stapling_cache, "without effect: see MDStapling"),
-    STAPLING("SSLStaplingErrorCacheTimeout"),
-    STAPLING("SSLStaplingFakeTryLater"),
-    STAPLING("SSLStaplingForceURL"),
-    STAPLING("SSLStaplingResponderTimeout"),
-    STAPLING("SSLStaplingResponseMaxAge"),
-    STAPLING("SSLStaplingResponseTimeSkew"),
-    STAPLING("SSLStaplingReturnResponderErrors"),
-    STAPLING("SSLStaplingStandardCacheTimeout"),
+    STAPLING("SSLStaplingCache", TAKE1, set_stapling_cache),
+    STAPLING("SSLStaplingErrorCacheTimeout", TAKE1, set_stapling_number),
+    STAPLING("SSLStaplingFakeTryLater", FLAG, set_stapling_flag),
+    STAPLING("SSLStaplingForceURL", TAKE1, set_stapling_detail),
+    STAPLING("SSLStaplingResponderTimeout", TAKE1, set_stapling_number),
+    STAPLING("SSLStaplingResponseMaxAge", TAKE1, set_stapling_number),
+    STAPLING("SSLStaplingResponseTimeSkew", TAKE1, set_stapling_number),
+    STAPLING("SSLStaplingReturnResponderErrors", FLAG, set_stapling_flag),
+    STAPLING("SSLStaplingStandardCacheTimeout", TAKE1, set_stapling_number),
     GONE("SSLLog", OR_ALL | RSRC_CONF, "SSLLog directive is no longer supported - use ErrorLog"),
     GONE("SSLLogLevel", OR_ALL | RSRC_CONF,
          "SSLLogLevel directive is no longer supported - use LogLevel"),

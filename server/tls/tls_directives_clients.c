@@ -16,11 +16,16 @@ const char *tls_of_directory(cmd_parms *cmd)
 
 const char *tls_verify_word(cmd_parms *cmd, const char *arg, int *verify)
 {
-    static const char *const words[] = {"none", "optional", "require", "optional_no_ca"};
+    static const struct {
+        const char *word;
+        int verify;
+    } known[] = {{"none", TLS_VERIFY_NONE},         {"off", TLS_VERIFY_NONE},
+                 {"optional", TLS_VERIFY_OPTIONAL}, {"require", TLS_VERIFY_REQUIRE},
+                 {"on", TLS_VERIFY_REQUIRE},        {"optional_no_ca", TLS_VERIFY_OPTIONAL_NO_CA}};
 
-    for (int i = 0; i < 4; i++)
-        if (!ap_cstr_casecmp(arg, words[i]) || (!i && !ap_cstr_casecmp(arg, "off"))) {
-            *verify = i;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!ap_cstr_casecmp(arg, known[i].word)) {
+            *verify = known[i].verify;
             return NULL;
         }
     return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", arg, "'", NULL);
@@ -36,23 +41,27 @@ const char *tls_set_verify(cmd_parms *cmd, void *dir, const char *arg)
     return error ? error : tls_of_directory(cmd);
 }
 
+const char *tls_number(cmd_parms *cmd, const char *arg, int *n)
+{
+    *n = atoi(arg); /* words are 0, as they are to Apache */
+    return *n >= 0 ? NULL
+                   : apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", arg, "'",
+                                 NULL);
+}
+
 const char *tls_set_depth(cmd_parms *cmd, void *dir, const char *arg)
 {
-    int n = atoi(arg);
+    const char *error;
 
-    if (n < 0)
-        return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", arg, "'", NULL);
-    if (cmd->path) {
-        ((tls_dir_conf *)dir)->depth = n;
-        return tls_of_directory(cmd);
-    }
-    tls_conf_of(cmd->server)->depth = n;
-    return NULL;
+    if (!cmd->path)
+        return tls_number(cmd, arg, &tls_conf_of(cmd->server)->depth);
+    error = tls_number(cmd, arg, &((tls_dir_conf *)dir)->depth);
+    return error ? error : tls_of_directory(cmd);
 }
 
 /* What is checked, as the place of its word among @a words, and possibly @a flag. */
-static const char *clients_check(cmd_parms *cmd, const char *args, const char *const words[3],
-                                 const char *flag, int *check, int *may_lack)
+static const char *check_words(cmd_parms *cmd, const char *args, const char *const words[3],
+                               const char *flag, int *check, int *may_lack)
 {
     const char *word = ap_getword_conf(cmd->temp_pool, &args);
     int found = TLS_UNSET;
@@ -72,12 +81,18 @@ static const char *clients_check(cmd_parms *cmd, const char *args, const char *c
                                             word, "'", NULL);
 }
 
-const char *tls_set_crl_check(cmd_parms *cmd, void *dir, const char *args)
+const char *tls_crl_words(cmd_parms *cmd, const char *args, int *check, int *may_lack)
 {
     static const char *const words[] = {"none", "leaf", "chain"};
+
+    return check_words(cmd, args, words, "no_crl_for_cert_ok", check, may_lack);
+}
+
+const char *tls_set_crl_check(cmd_parms *cmd, void *dir, const char *args)
+{
     tls_server_conf *sc = tls_conf_of(cmd->server);
 
-    return clients_check(cmd, args, words, "no_crl_for_cert_ok", &sc->crl_check, &sc->crl_may_lack);
+    return tls_crl_words(cmd, args, &sc->crl_check, &sc->crl_may_lack);
 }
 
 const char *tls_set_ocsp(cmd_parms *cmd, void *dir, const char *args)
@@ -85,15 +100,12 @@ const char *tls_set_ocsp(cmd_parms *cmd, void *dir, const char *args)
     static const char *const words[] = {"off", "leaf", "on"};
     tls_ocsp_conf *ocsp = &tls_conf_of(cmd->server)->ocsp;
 
-    return clients_check(cmd, args, words, "no_ocsp_for_cert_ok", &ocsp->check, &ocsp->may_lack);
+    return check_words(cmd, args, words, "no_ocsp_for_cert_ok", &ocsp->check, &ocsp->may_lack);
 }
 
 const char *tls_set_ocsp_number(cmd_parms *cmd, void *dir, const char *arg)
 {
-    int n = atoi(arg);
-
-    *(int *)tls_setting_of(cmd) = n;
-    return n < 0 ? apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": invalid argument", NULL) : NULL;
+    return tls_number(cmd, arg, tls_setting_of(cmd));
 }
 
 const char *tls_set_ocsp_proxy(cmd_parms *cmd, void *dir, const char *arg)

@@ -4,6 +4,7 @@
 #include "http_config.h"
 #include "http_log.h"
 #include "apr_strings.h"
+#include <stdlib.h>
 #include <string.h>
 
 APLOG_USE_MODULE(ssl);
@@ -94,9 +95,9 @@ const char *tls_set_requirement(cmd_parms *cmd, void *dir, const char *text)
 
 const char *tls_set_buffer(cmd_parms *cmd, void *dir, const char *arg)
 {
-    apr_int64_t bytes = apr_atoi64(arg);
+    int bytes = atoi(arg);
 
-    if (bytes < 0 || bytes > INT32_MAX)
+    if (bytes < 0)
         return apr_pstrcat(cmd->pool, "Invalid size for SSLRenegBufferSize: ", arg, NULL);
     ((tls_dir_conf *)dir)->buffer = bytes;
     return NULL;

@@ -99,14 +99,23 @@ static int px_ciphers(SSL_CTX *ctx, const tls_proxy_conf *conf, server_rec *s)
     return 0;
 }
 
-static int px_policy(tls_proxy_ctx *px, const tls_proxy_conf *conf)
+#define DEPTH_MOST 1000 /* no chain is longer */
+
+static int px_policy(tls_proxy_ctx *px, const tls_proxy_conf *conf, server_rec *s)
 {
+    const int protocols = tls_proxy_number(conf, TLS_PX_PROTOCOLS, TLS_V_ALL);
     SSL_CTX *ctx = px->ctx;
+
+    if (!protocols)
+        return px_failed(s, APLOGNO(02231) "No SSL protocols available [hint: SSLProxyProtocol]",
+                         NULL);
 
     px->verify = tls_proxy_number(conf, TLS_PX_VERIFY, TLS_VERIFY_NONE);
     px->depth = tls_proxy_number(conf, TLS_PX_DEPTH, 1);
+    if (px->depth > DEPTH_MOST)
+        px->depth = DEPTH_MOST;
     px->crl_may_miss = (tls_proxy_number(conf, TLS_PX_CRL, 0) & TLS_PX_CRL_MAY_MISS) != 0;
-    tls_context_protocols(ctx, tls_proxy_number(conf, TLS_PX_PROTOCOLS, TLS_V_ALL));
+    tls_context_protocols(ctx, protocols);
     SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_SSLv3);
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_read_ahead(ctx, 1);
@@ -139,7 +148,7 @@ static tls_proxy_ctx *px_make(const tls_proxy_conf *conf, server_rec *s)
     ERR_clear_error();
     if (!px || !(px->ctx = SSL_CTX_new(TLS_client_method())))
         px_failed(s, "Unable to create a new SSL context for proxied servers", NULL);
-    else if (!tls_machine_read(px, conf, s) && !px_policy(px, conf) &&
+    else if (!tls_machine_read(px, conf, s) && !px_policy(px, conf, s) &&
              !px_ciphers(px->ctx, conf, s) && !px_authorities(px->ctx, conf, s) &&
              !px_crls(px->ctx, conf, s))
         return px;

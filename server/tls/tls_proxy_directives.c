@@ -4,7 +4,6 @@
 #include "tls_proxy_private.h"
 #include "apr_strings.h"
 #include <stdint.h>
-#include <stdlib.h>
 
 static int px_which(const cmd_parms *cmd)
 {
@@ -82,28 +81,15 @@ const char *tls_px_verify(cmd_parms *cmd, void *dir, const char *arg)
 
 const char *tls_px_depth(cmd_parms *cmd, void *dir, const char *arg)
 {
-    char *end;
-    long n = strtol(arg, &end, 10);
-
-    if (n < 0 || n > 1000 || *end || end == arg)
-        return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", arg, "'", NULL);
-    px_conf(cmd, dir)->number[TLS_PX_DEPTH] = (int)n;
-    return NULL;
+    return tls_number(cmd, arg, &px_conf(cmd, dir)->number[TLS_PX_DEPTH]);
 }
 
-const char *tls_px_crl(cmd_parms *cmd, void *dir, const char *mode, const char *option)
+const char *tls_px_crl(cmd_parms *cmd, void *dir, const char *args)
 {
-    static const char *const words[] = {"none", "leaf", "chain"};
-    int n = -1;
+    int check, may_lack;
+    const char *error = tls_crl_words(cmd, args, &check, &may_lack);
 
-    for (int i = 0; i < 3; i++)
-        if (!ap_cstr_casecmp(mode, words[i]))
-            n = i;
-    if (n < 0)
-        return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", mode, "'", NULL);
-    if (option && ap_cstr_casecmp(option, "no_crl_for_cert_ok"))
-        return apr_pstrcat(cmd->temp_pool, cmd->cmd->name, ": Invalid argument '", option, "'",
-                           NULL);
-    px_conf(cmd, dir)->number[TLS_PX_CRL] = n | (option ? TLS_PX_CRL_MAY_MISS : 0);
-    return NULL;
+    if (!error)
+        px_conf(cmd, dir)->number[TLS_PX_CRL] = check | (may_lack ? TLS_PX_CRL_MAY_MISS : 0);
+    return error;
 }

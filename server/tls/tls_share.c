@@ -34,7 +34,8 @@ static int tree_line_asks(const ap_directive_t *d, int in_directory)
     if (!strcasecmp(d->directive, "AllowOverride") ||
         !strcasecmp(d->directive, "AllowOverrideList"))
         return strcasecmp(d->args, "None") != 0; /* an .htaccess file may */
-    if (!strcasecmp(d->directive, "SSLVerifyClient") && strcasecmp(d->args, "none") != 0)
+    if (!strcasecmp(d->directive, "SSLVerifyClient") && strcasecmp(d->args, "none") != 0 &&
+        strcasecmp(d->args, "off") != 0)
         return 1; /* so may a virtual host that another one's handshake reaches */
     for (size_t i = 0; in_directory && i < sizeof asks / sizeof *asks; i++)
         if (!strcasecmp(d->directive, asks[i]))

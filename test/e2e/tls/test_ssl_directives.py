@@ -4,12 +4,13 @@ name with the reason; and all are taken in the same places. What Apache's module
 import functools
 import os
 import re
+import ssl
 import subprocess
 
 import pytest
 
 import brigade
-from tls_site import certificate
+from tls_site import TLSClient, certificate
 
 MODULE = f"{brigade.APACHE_MODULES}/mod_ssl.so"
 pytestmark = [pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="it is about the built-in module"),
@@ -111,6 +112,50 @@ def test_mistakes(check, text):
     for module in ("On", "Off"):
         done = check([text], module)
         assert done.returncode == 1 and text.split()[0].encode() in done.stderr, (module, done.stderr)
+
+
+# Words, and numbers at their limits, by directive; `|` stands between them.
+ARGUMENTS = {
+    "SSLVerifyClient": "on|On|off|OFF|none|optional|require|optional_no_ca|Optional_No_CA|required|yes|1", "SSLProxyVerify": "on|off|none|require|demand|true",
+    "SSLVerifyDepth": "0|x|5x|2147483647|2147483648|4294967296|-1", "SSLProxyVerifyDepth": "0|x|5x|1001|2147483647|2147483648|4294967296|-1",
+    "SSLProtocol": "-all|all -TLSv1.3|all -TLSv1 -TLSv1.1 -TLSv1.2 -TLSv1.3|-SSLv2|SSLv2|SSLv3|all -SSLv3|TLSv1.4||tlsv1.2|+", "SSLProxyProtocol": "-all|-SSLv3|none",
+    "SSLCipherSuite": "SSL HIGH|ssl HIGH|TLSv1.3 x|tlsv1.3 x|nonsense|a b c", "SSLSessionCache": "default|shmcb|SHMCB:x|shmcb:x(8191)|shmcb:x(8192)|shmcb:x(x)|x",
+    "SSLPassPhraseDialog": "Builtin|exec:|exec:nowhere|\\||\\|nowhere|x", "SSLCryptoDevice": "Builtin", "SSLOpenSSLConfCmd": "VerifyCAPath nowhere|VerifyCAPath conf|Nope x",
+    "SSLRandomSeed": "startup builtin|startup builtin 5|startup file:nowhere|startup file:/dev/urandom -1|startup file:/dev/urandom x|startup file:|startup exec:nowhere|startup x|never builtin",
+    "SSLStaplingFakeTryLater": "on|yes|", "SSLStaplingResponderTimeout": "5|-1|x|1 2|", "SSLStaplingForceURL": "x|a b", "SSLStaplingCache": "shmcb:x(8191)|shmcb:x(x)|shmcb:x(9000)",
+    "SSLRenegBufferSize": "-1|x|2147483648|4294967296", "SSLProxyCARevocationCheck": "chain no_crl_for_cert_ok no_crl_for_cert_ok|leaf x|all", "SSLSessionCacheTimeout": "-1|x|2147483648",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_arguments(check, name):
+    """What Apache's module takes is taken, and no more."""
+    cache = f"LoadModule socache_shmcb_module {brigade.APACHE_MODULES}/mod_socache_shmcb.so"
+    taken = {module: [(argument, check([cache, line(name, argument.replace("\\0", "|"))], module).returncode) for argument in ARGUMENTS[name].replace("\\|", "\\0").split("|")]
+             for module in ("On", "Off")}
+    assert taken["On"] == taken["Off"]
+
+
+@pytest.mark.parametrize("word, handshake", [("on", False), ("off", True)])
+def test_words_for_clients(serve, word, handshake):
+    server = serve.unstarted(f"BuiltinModule ssl_module On\nSSLEngine on\nSSLCertificateFile {CERT}\nSSLCertificateKeyFile @ROOT@/conf/key.pem\nSSLCACertificateFile {CERT}\n"
+                             f"SSLVerifyClient {word}\nSSLProtocol TLSv1.2\n", {"a.txt": "A"}, modules=())
+    certificate(server)
+    server.start()
+    try:
+        TLSClient(server, ssl.TLSVersion.TLSv1_2).close()
+        assert handshake
+    except ssl.SSLError:
+        assert not handshake
+
+
+def test_no_protocol_is_left(check):
+    """That is a mistake where TLS is spoken, and nowhere else."""
+    lines = ["SSLProtocol -all", f"SSLCertificateFile {CERT}", "SSLCertificateKeyFile @ROOT@/conf/key.pem"]
+    assert check(lines).returncode == 0
+    done = check([*lines, "SSLEngine on"])
+    assert done.returncode == 1 and b"AH02231: No SSL protocols available" in done.stderr
 
 
 def test_gone(check):
