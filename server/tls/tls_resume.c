@@ -14,7 +14,6 @@ APLOG_USE_MODULE(ssl);
 int tls_resume_allows(SSL *ssl, const SSL_SESSION *session)
 {
     tls_conn *t = SSL_get_app_data(ssl);
-    const tls_server_conf *sc = tls_conf_of(t->server);
     X509 *peer = SSL_SESSION_get0_peer((SSL_SESSION *)(uintptr_t)session);
     const time_t made = SSL_SESSION_get_time(session), now = time(NULL);
 
@@ -23,7 +22,8 @@ int tls_resume_allows(SSL *ssl, const SSL_SESSION *session)
     if (made > now + RESUME_SKEW || t->session_ends <= now)
         return 0;
     /* A responder would have to be asked, and there is nobody who could wait for it. */
-    if (!peer || (!tls_ocsp_is_wanted(sc) && tls_clients_vouch(ssl, peer, NULL, SSL_get_verify_depth(ssl))))
+    if (!peer || (!tls_ocsp_is_wanted(tls_conf_of(t->server)) &&
+                  tls_clients_vouch(ssl, peer, NULL, SSL_get_verify_depth(ssl))))
         return 1;
     ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, t->server,
                  "a session is not resumed, since its client's certificate is to be verified anew");

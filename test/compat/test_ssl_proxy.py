@@ -272,7 +272,7 @@ def test_two_sections_of_a_server(site, serve):
 
 @pytest.mark.parametrize("lines, message", [
     ("SSLProxyVerify maybe", b"Invalid argument"), ("SSLProxyVerifyDepth -1", b"Invalid argument"), ("SSLProxyProtocol TLSv9", b"Illegal protocol"),
-    ("SSLProxyProtocol -all", b"no protocol is left"), ("SSLProxyCACertificateFile @ROOT@/none", b"does not exist or is empty"),
+    ("SSLProxyEngine on\nSSLProxyProtocol -all", b"AH02231: No SSL protocols available"), ("SSLProxyCACertificateFile @ROOT@/none", b"does not exist or is empty"),
     ("SSLProxyCACertificatePath @ROOT@/none", b"does not exist"), ("SSLProxyCARevocationCheck maybe", b"Invalid argument"),
     ("SSLProxyEngine on\nSSLProxyCARevocationCheck chain", b"AH01899"), ("SSLProxyEngine on\nSSLProxyCipherSuite NONE_SUCH", b"AH01898"),
     ("SSLProxyEngine on\nSSLProxyMachineCertificateFile @HALF@", b"AH02252"), ("<Directory />\nSSLProxyEngine on\n</Directory>", b"not allowed in"),

@@ -50,11 +50,13 @@ static int connect_once(SSL_CTX *client_ctx, SSL_CTX *server_ctx, SSL_SESSION **
 {
     SSL *client = SSL_new(client_ctx), *server = SSL_new(server_ctx);
     BIO *one = NULL, *two = NULL;
+    tls_conn conn = {.tag = TLS_CONN_TAG};
     int resumed, a = 0, b = 0;
 
     BIO_new_bio_pair(&one, 0, &two, 0);
     SSL_set_bio(client, one, one);
     SSL_set_bio(server, two, two);
+    SSL_set_app_data(server, &conn);
     SSL_set_connect_state(client);
     SSL_set_accept_state(server);
     if (*session)
