@@ -166,7 +166,7 @@ static void words_of_protocols(void **state)
                  {"all -SSLv3", TLS_V_ALL},
                  {"all -SSLv2", TLS_V_ALL},
                  {"tlsv1.2 +TLSV1.3", TLS_V1_2 | TLS_V1_3},
-                 {"-all", -1},
+                 {"-all", 0},
                  {"SSLv3", -1},
                  {"SSLv2", -1},
                  {"TLSv1.4", -1}};
