@@ -74,8 +74,11 @@ static const char *modfilter_add_provider(cmd_parms *cmd, modfilter_conf *conf, 
         return apr_pstrcat(cmd->pool, "Unknown filter provider ", provider_name,
                            brg_nearest_question(cmd->temp_pool, &nearest), NULL);
     }
-    if (filter == NULL)
-        filter = modfilter_declare(cmd, conf, name, AP_FTYPE_RESOURCE);
+    if (frec->ftype >= AP_FTYPE_CONNECTION)
+        return apr_pstrcat(cmd->pool, "a smart filter cannot have the provider ", provider_name,
+                           ": it is one of connections, and providers are chosen by request", NULL);
+    if (filter == NULL) /* not declared: it stands where its first provider would */
+        filter = modfilter_declare(cmd, conf, name, frec->ftype);
     provider = apr_pcalloc(cmd->pool, sizeof(*provider));
     provider->frec = frec;
     provider->expr = expr;
@@ -140,6 +143,8 @@ static const char *modfilter_set_chain(cmd_parms *cmd, void *mconfig, const char
         modfilter_append(cmd->pool, conf, word + 1);
         break;
     case '@':
+        if (conf->resets) /* as with Apache: what comes before a reset is dropped with the rest */
+            break;
         link = apr_pcalloc(cmd->pool, sizeof(*link));
         link->name = word + 1;
         link->next = conf->chain;

@@ -208,3 +208,14 @@ def test_bombs(echo):
     assert server.request("POST", "/small/x.cgi", {"Content-Encoding": "gzip"}, gzip.compress(TEXT[:4000])).body == TEXT[:4000]
     log = server.error_log()
     assert b"DeflateInflateRatioLimit" in log and b"DeflateInflateLimitRequestBody" in log
+
+
+@needs_all
+def test_a_page_is_parsed_before_it_is_compressed(serve):
+    """By-type filters stand where the filters that they name belong, wherever they were asked for."""
+    server = site(serve, ALL, files={"p/a.html": '<!--#echo var="REQUEST_METHOD" -->' + TEXT.decode(),
+                                     "p/.htaccess": "Options +Includes\nAddOutputFilterByType INCLUDES text/html\n"})
+    with server.connect() as c:
+        for accept in ("gzip", "br", "zstd", "identity"):
+            for _ in range(3):
+                assert decoded(c.get("/p/a.html", {"Accept-Encoding": accept})) == b"GET" + TEXT

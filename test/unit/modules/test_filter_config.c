@@ -55,6 +55,7 @@ static void narrower_context_continues_the_chain(void **state)
     } cases[] = {
         {"a b", "c", "a b c "}, {"a", "", "a "},    {"", "a", "a "},   {"a b", "!", ""},
         {"a b", "=c", "c "},    {"a", "! b", "b "}, {"a", "-a", "a "}, {"a", "@b", "a b "},
+        {"a", "@b !x @c d", "d "},
     };
     size_t i;
 
