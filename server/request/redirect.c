@@ -84,12 +84,16 @@ static void redirect_take_protocol(request_rec *to, const request_rec *r)
 
 static void redirect_make_tables(request_rec *to, const request_rec *r)
 {
-    const char *location;
+    const char *location, *vary;
 
     to->headers_out = apr_table_make(r->pool, 12);
     if (ap_is_HTTP_REDIRECT(to->status) &&
         (location = apr_table_get(r->headers_out, "Location")) != NULL)
         apr_table_setn(to->headers_out, "Location", location);
+    /* mod_rewrite's note: request fields decided where r was led to */
+    if (apr_table_get(r->notes, "redirect-keeps-vary") &&
+        (vary = apr_table_get(r->headers_out, "Vary")) != NULL)
+        apr_table_setn(to->headers_out, "Vary", vary);
     to->subprocess_env = redirect_env(r->pool, r->subprocess_env);
     apr_table_setn(to->subprocess_env, "REDIRECT_STATUS", apr_itoa(r->pool, r->status));
     to->notes = apr_table_make(r->pool, 5);
