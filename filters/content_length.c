@@ -89,8 +89,11 @@ static apr_status_t length_pass_front(ap_filter_t *f, apr_bucket_brigade *bb, le
 static void length_tell(request_rec *r)
 {
     BRG_ASSERT(r->bytes_sent >= 0);
-    if (r->header_only && r->bytes_sent == 0 && apr_table_get(r->headers_out, "Content-Length"))
+    if (r->header_only && r->bytes_sent == 0 && apr_table_get(r->headers_out, "Content-Length")) {
+        if (r->clength > 0) /* what the handler said, whatever other modules set */
+            ap_set_content_length(r, r->clength);
         return;
+    }
     ap_set_content_length(r, r->bytes_sent);
 }
 

@@ -133,6 +133,25 @@ int request_announces(const request_rec *r)
     return block && block->announces;
 }
 
+void request_set_connection(request_rec *r, int before, const char *value)
+{
+    request_conf_block *block = request_block_of(r);
+
+    BRG_ASSERT(before >= 0);
+    if (!block)
+        return;
+    block->fields_before = before;
+    block->connection = value;
+}
+
+const char *request_connection(const request_rec *r, int *before)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    *before = block ? block->fields_before : 0;
+    return block ? block->connection : NULL;
+}
+
 void request_mark_stored(request_rec *r)
 {
     request_conf_block *block = request_block_of(r);

@@ -55,6 +55,16 @@ void request_set_announces(request_rec *r, int on);
 /** 1 if it does. */
 int request_announces(const request_rec *r);
 
+/**
+ * What the protocol says about the connection comes behind the fields that the response to @a r had until then.
+ * @param before  how many there were in headers_out
+ * @param value   Connection, if modules set it, or NULL. Lives as long as r.
+ */
+void request_set_connection(request_rec *r, int before, const char *value);
+
+/** That value, or NULL. @param before  [out] the number */
+const char *request_connection(const request_rec *r, int *before);
+
 /** @a r is made for the log of an answer from memory: brg_request_is_stored(). */
 void request_mark_stored(request_rec *r);
 

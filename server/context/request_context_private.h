@@ -27,6 +27,8 @@ typedef struct request_conf_block {
     int may_defer;               /**< phases may continue on a worker: request_allow_defer() */
     int lookups_may_fail;        /**< request_allow_lookups_to_fail() */
     int announces;               /**< request_set_announces() */
+    int fields_before;           /**< request_set_connection() */
+    const char *connection;      /**< the same */
     int stored;                  /**< request_mark_stored() */
     request_files files;         /**< what the walk found out about the file */
     apr_array_header_t *vary;    /**< fields that the response depends on, or NULL */

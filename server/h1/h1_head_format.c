@@ -47,12 +47,6 @@ size_t h1_format_connection(char *buf, int close, int asked, apr_interval_time_t
     return (size_t)(H1_PUT(p, "Connection: Keep-Alive\r\n") - buf);
 }
 
-/* The fields that the HTTP_HEADER filter sets after Connection. */
-static int h1_is_late(const char *name)
-{
-    return strcasecmp(name, "Transfer-Encoding") == 0 || strcasecmp(name, "Content-Type") == 0;
-}
-
 /* Apache has one name for the version that it speaks; a request may ask to be treated as 1.0. */
 static const char *h1_response_protocol(const request_rec *r)
 {
@@ -143,7 +137,7 @@ static size_t h1_stored_size(const http_answer *a)
 
     for (int i = 0; i < a->n_fields; i++)
         size += strlen(a->field[i].name) + strlen(a->field[i].value) + 4;
-    return size;
+    return size + (a->connection ? sizeof "Connection: \r\n" + strlen(a->connection) : 0);
 }
 
 /* What is added to a stored head. */
@@ -169,6 +163,13 @@ static char *h1_put_stored_top(const http_answer *a, char *p, http_stored_head *
     return *a->server ? h1_put_field(p, "Server", a->server) : p;
 }
 
+static char *h1_put_own(const http_answer *a, char *p, http_stored_head *out)
+{
+    p = h1_put_field(p, "Connection", a->connection);
+    out->own_off = (uint32_t)(p - out->text - 2);
+    return p;
+}
+
 static int h1_serialise(http_stored_head *out, const http_answer *a)
 {
     size_t size = h1_stored_size(a);
@@ -177,14 +178,16 @@ static int h1_serialise(http_stored_head *out, const http_answer *a)
     BRG_ASSERT(!out->text && a->status >= 200);
     if (size + h1_more_size(a) > HTTP_HEAD_ROOM || !(out->text = malloc(size)))
         return -1;
-    out->conn_off = out->dated_off = out->length_off = out->range_off = 0;
+    out->conn_off = out->own_off = out->dated_off = out->length_off = out->range_off = 0;
     out->dated_second = -1;
     p = h1_put_stored_top(a, out->text, out);
     out->first_off = (uint32_t)(p - out->text);
     for (int i = 0; i < a->n_fields; i++) {
         const http_answer_field *f = &a->field[i];
 
-        if (!out->conn_off && (i == a->conn_at || h1_is_late(f->name)))
+        if (a->connection && i == a->own_at)
+            p = h1_put_own(a, p, out);
+        if (!out->conn_off && i == a->conn_at)
             out->conn_off = (uint32_t)(p - out->text);
         if (a->dated_name && !strcmp(f->name, a->dated_name) && strlen(f->value) == HTTP_DATE_LEN)
             out->dated_off = (uint32_t)(p - out->text + (ptrdiff_t)strlen(f->name) + 2);
@@ -194,6 +197,8 @@ static int h1_serialise(http_stored_head *out, const http_answer *a)
             out->range_off = (uint32_t)(p - out->text + (ptrdiff_t)strlen(f->name) + 2);
         p = h1_put_field(p, f->name, f->value);
     }
+    if (a->connection && !out->own_off)
+        p = h1_put_own(a, p, out);
     if (!out->conn_off)
         out->conn_off = (uint32_t)(p - out->text);
     p = H1_PUT(p, "\r\n");
@@ -255,11 +260,30 @@ static size_t h1_put_first(char *out, const http_answer *a, const http_answer_te
     return (size_t)(H1_PUT(p, "\r\n") - out);
 }
 
+/* What ap_set_keepalive() would add to a Connection that modules set. @return how many patches */
+static int h1_patch_own(h1_patch *patch, char *conn, const http_stored_head *head,
+                        const http_answer_terms *t)
+{
+    patch[0] = (h1_patch){.off = head->own_off, .text = ", close", .len = sizeof ", close" - 1};
+    if (t->close)
+        return 1;
+    if (!t->asked)
+        return 0;
+    patch[0].text = ", Keep-Alive";
+    patch[0].len = sizeof ", Keep-Alive" - 1;
+    patch[1] = (h1_patch){.off = head->conn_off,
+                          .text = conn,
+                          .len = (size_t)(h1_put_keep_alive(conn, t->keep_alive, t->left) - conn)};
+    return 2;
+}
+
 /* @return how many patches */
 static int h1_patch_connection(h1_patch *patch, char *first, char *conn,
                                const http_stored_head *head, const http_answer *a,
                                const http_answer_terms *t)
 {
+    if (a->connection)
+        return h1_patch_own(patch, conn, head, t);
     if (!t->first || !a->upgrade) {
         patch[0] = (h1_patch){
             .off = head->conn_off,
@@ -307,7 +331,7 @@ static size_t h1_put_stored(char *out, http_stored_head *head, const http_answer
 {
     size_t n = head->conn_off, rest = head->len - head->conn_off;
 
-    if (t->first && a->upgrade)
+    if (a->connection || (t->first && a->upgrade))
         return h1_put_changed(out, head, a, t, NULL, -1);
     if (head->dated_off)
         h1_set_dated(head, a, t->now);

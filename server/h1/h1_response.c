@@ -31,25 +31,68 @@ APLOG_USE_MODULE(http);
 static char header_dying; /* headers were refused once already */
 static char header_sent;  /* the head is out; what follows is body to be swallowed */
 
-/* How HTTP/1 frames the body. */
-static void header_frame(request_rec *r)
+/* A module frames the body by itself: the client must be able to tell where it ends (RFC 9112, 6.3). */
+static int header_frame_own(request_rec *r, const char *coding)
 {
-    BRG_ASSERT(!r->assbackwards);
-    if (AP_STATUS_IS_HEADER_ONLY(r->status)) {
-        apr_table_unset(r->headers_out, "Transfer-Encoding");
-    } else if (r->chunked) {
-        apr_table_mergen(r->headers_out, "Transfer-Encoding", "chunked");
-        apr_table_unset(r->headers_out, "Content-Length");
+    request_mark_volatile(r, "http_core.c", "a module set Transfer-Encoding");
+    if (!ap_is_chunked(r->pool, coding)) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      "Response with Transfer-Encoding '%s', which does not end with chunked, "
+                      "aborting request",
+                      coding);
+        return 0;
     }
+    apr_table_unset(r->headers_out, "Content-Length");
+    return 1;
 }
 
-static void header_complete(request_rec *r)
+/* How HTTP/1 frames the body. @return 0: it cannot */
+static int header_frame(request_rec *r)
 {
+    const char *coding;
+
+    BRG_ASSERT(!r->assbackwards);
+    if (AP_STATUS_IS_HEADER_ONLY(r->status))
+        return 1;
+    if (r->chunked) {
+        apr_table_mergen(r->headers_out, "Transfer-Encoding", "chunked");
+        apr_table_unset(r->headers_out, "Content-Length");
+    } else if ((coding = apr_table_get(r->headers_out, "Transfer-Encoding")) != NULL) {
+        return header_frame_own(r, coding);
+    }
+    return 1;
+}
+
+/* Fields of the connection that modules set. The response cache can say a Connection again that leaves the connection
+ * as it is; not so what stands beside an announcement of other protocols. */
+static void header_note_connection(request_rec *r)
+{
+    const char *own = apr_table_get(r->headers_out, "Connection");
+
+    if (r->connection->master || (own && request_announces(r) && !strcmp(own, "Upgrade")))
+        own = NULL;
+    if ((own && (request_announces(r) || ap_find_token(r->pool, own, "close") ||
+                 strcmp(own, apr_table_getm(r->pool, r->headers_out, "Connection")) != 0)) ||
+        apr_table_get(r->headers_out, "Keep-Alive"))
+        request_mark_volatile(r, "http_core.c", "a module set Connection or Keep-Alive");
+    request_set_connection(r, apr_table_elts(r->headers_out)->nelts, own);
+}
+
+static int header_complete(request_rec *r)
+{
+    int framed;
+
     BRG_ASSERT(!r->assbackwards && r->connection);
     http_response_merge(r);
+    if (AP_STATUS_IS_HEADER_ONLY(r->status)) {
+        apr_table_unset(r->headers_out, "Transfer-Encoding");
+        apr_table_unset(r->headers_out, "Content-Length");
+    }
+    header_note_connection(r);
     ap_set_keepalive(r);
-    header_frame(r);
+    framed = header_frame(r);
     http_response_fields(r);
+    return framed;
 }
 
 /* ---- refusing ---- */
@@ -145,8 +188,7 @@ static apr_status_t header_send(ap_filter_t *f, apr_bucket_brigade *bb)
     request_rec *r = f->r;
     apr_bucket *head;
 
-    header_complete(r);
-    if (!http_response_is_sendable(r))
+    if (!header_complete(r) || !http_response_is_sendable(r))
         return header_refuse(f, bb);
     head = header_bucket(r);
     r->sent_bodyct = 1;

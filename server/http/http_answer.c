@@ -13,12 +13,6 @@ static int answer_is_connection(const char *name)
     return !strcasecmp(name, "Connection") || !strcasecmp(name, "Keep-Alive");
 }
 
-/* Connection stands where it stands in responses that follow on the connection. Beside Upgrade it does not. */
-static int answer_shows_place(const request_rec *r, const char *name)
-{
-    return strcasecmp(name, "Connection") || !apr_table_get(r->headers_out, "Upgrade");
-}
-
 /* Kept apart: see http_answer.server, http_answer.upgrade and http_stored_head.date_off. */
 static int answer_leaves_out(const char *name)
 {
@@ -54,7 +48,7 @@ static const char *answer_server(const request_rec *r)
 }
 
 static size_t answer_text_size(const request_rec *r, const apr_table_entry_t *e, int n,
-                               const char *dated_name)
+                               const char *own, const char *dated_name)
 {
     size_t size = strlen(answer_reason(r)) + strlen(answer_server(r)) + 2;
 
@@ -62,6 +56,7 @@ static size_t answer_text_size(const request_rec *r, const apr_table_entry_t *e,
     for (int i = 0; i < n; i++)
         size += strlen(e[i].key) + strlen(e[i].val) + 2;
     size += answer_upgrade(r) ? strlen(answer_upgrade(r)) + 1 : 0;
+    size += own ? strlen(own) + 1 : 0;
     return size + (dated_name ? strlen(dated_name) + 1 : 0);
 }
 
@@ -78,7 +73,9 @@ http_answer *http_answer_of(const request_rec *r, const char *dated_name,
 {
     const apr_array_header_t *table = apr_table_elts(r->headers_out);
     const apr_table_entry_t *e = (const apr_table_entry_t *)(const void *)table->elts;
-    size_t text = answer_text_size(r, e, table->nelts, dated_name);
+    int before;
+    const char *own = request_connection(r, &before);
+    size_t text = answer_text_size(r, e, table->nelts, own, dated_name);
     size_t fixed = sizeof(http_answer) + (size_t)table->nelts * sizeof(http_answer_field);
     http_answer *a;
     char *to;
@@ -94,13 +91,16 @@ http_answer *http_answer_of(const request_rec *r, const char *dated_name,
     a->reason = answer_put(&to, answer_reason(r));
     a->server = answer_put(&to, answer_server(r));
     a->upgrade = answer_upgrade(r) ? answer_put(&to, answer_upgrade(r)) : NULL;
+    a->connection = own ? answer_put(&to, own) : NULL;
     a->dated_name = dated_name ? answer_put(&to, dated_name) : NULL;
     a->dated_after = dated_after;
-    a->conn_at = a->length_at = a->range_at = HTTP_NO_FIELD;
+    a->conn_at = a->own_at = a->length_at = a->range_at = HTTP_NO_FIELD;
     for (int i = 0; i < table->nelts; i++) {
+        if (i == before)
+            a->conn_at = a->n_fields;
         if (answer_is_connection(e[i].key)) {
-            if (a->conn_at == HTTP_NO_FIELD && answer_shows_place(r, e[i].key))
-                a->conn_at = a->n_fields;
+            if (a->own_at == HTTP_NO_FIELD && !strcasecmp(e[i].key, "Connection"))
+                a->own_at = a->n_fields;
         } else if (!answer_leaves_out(e[i].key)) {
             http_answer_field *f;
 

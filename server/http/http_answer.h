@@ -25,12 +25,14 @@ typedef struct http_answer {
     const char *server; /**< value of Server, "" = none */
     const char
         *upgrade; /**< what Upgrade tells in the first response of a connection; NULL: nothing */
+    const char *connection;          /**< Connection as modules set it; NULL: they did not */
     const char *dated_name;          /**< the field whose value goes with the date, or NULL */
     apr_interval_time_t dated_after; /**< it is so much later than Date */
     uint32_t bytes;                  /**< size of the block */
     uint16_t n_fields;
     uint16_t
-        conn_at; /**< the fields of one connection stood before this one; HTTP_NO_FIELD: nowhere */
+        conn_at; /**< what is about the connection stands before this field; HTTP_NO_FIELD: behind all */
+    uint16_t own_at;              /**< with connection: it stands before this field */
     uint16_t length_at, range_at; /**< Content-Length and Content-Range, or HTTP_NO_FIELD */
     http_answer_field field[]; /**< in the order in which they are sent; no Date, no Server, nothing
                                   of one connection (Connection, Keep-Alive, Upgrade) */
@@ -40,10 +42,11 @@ typedef struct http_answer {
 typedef struct http_stored_head {
     char *text; /**< from malloc(); NULL: not serialised yet */
     uint32_t len;
-    uint32_t date_off;              /**< where the value of Date is */
-    uint32_t conn_off;              /**< where what is about the connection goes */
-    uint32_t first_off;             /**< and where, what the first response of one tells of it */
-    uint32_t dated_off;             /**< where the value of the dated field is; 0 = there is none */
+    uint32_t date_off;  /**< where the value of Date is */
+    uint32_t conn_off;  /**< where what is about the connection goes */
+    uint32_t own_off;   /**< where the value of http_answer.connection ends; 0 = there is none */
+    uint32_t first_off; /**< and where, what the first response of one tells of it */
+    uint32_t dated_off; /**< where the value of the dated field is; 0 = there is none */
     apr_time_t dated_second;        /**< the second that it is right for */
     uint32_t length_off, range_off; /**< where the values of Content-Length and Content-Range are */
     uint8_t urgency;                /**< for protocols that send several at once */

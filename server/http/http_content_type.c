@@ -72,7 +72,8 @@ AP_DECLARE(void) ap_set_content_length(request_rec *r, apr_off_t length)
     text[n] = '\0';
     r->clength = length;
     if (!told || strcmp(told, text) != 0) /* handler and filter, as a rule, say the same */
-        apr_table_setn(r->headers_out, "Content-Length", apr_pstrmemdup(r->pool, text, n));
+        told = apr_pstrmemdup(r->pool, text, n);
+    apr_table_setn(r->headers_out, "Content-Length", told); /* instead of all that there are */
 }
 
 AP_DECLARE(apr_time_t) ap_rationalize_mtime(request_rec *r, apr_time_t mtime)

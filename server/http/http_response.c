@@ -6,6 +6,7 @@
 #include "http_response.h"
 #include "http_fields.h"
 #include "http_text.h"
+#include "request_context.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -99,8 +100,11 @@ void http_response_fix_status_line(request_rec *r)
 void http_response_merge(request_rec *r)
 {
     BRG_ASSERT(r->headers_out && r->err_headers_out);
-    if (!apr_is_empty_table(r->err_headers_out))
+    if (!apr_is_empty_table(r->err_headers_out)) {
+        if (apr_table_get(r->err_headers_out, "Content-Length"))
+            request_mark_volatile(r, "http_core.c", "a module set a second Content-Length");
         r->headers_out = apr_table_overlay(r->pool, r->err_headers_out, r->headers_out);
+    }
     http_response_fix_status_line(r);
     response_fix_vary(r);
 }

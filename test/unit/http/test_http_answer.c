@@ -12,6 +12,7 @@
 #include "test_server.h"
 #include "test_http.h"
 #include "http_answer.h"
+#include "request_context.h"
 #include "h1_response.h"
 #include <ctype.h>
 
@@ -78,6 +79,7 @@ static http_answer *make_answer(const char *dated)
     apr_table_setn(r->headers_out, "Connection", "close");
     apr_table_setn(r->headers_out, "Expires", "Sun, 06 Nov 1994 08:50:37 GMT");
     apr_table_setn(r->headers_out, "Content-Type", "text/plain");
+    request_set_connection(r, 1, NULL);
     a = http_answer_of(r, dated, apr_time_from_sec(60));
     assert_non_null(a);
     return a;
