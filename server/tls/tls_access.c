@@ -189,7 +189,7 @@ static int access_fake_basic(request_rec *r)
 void tls_access_hooks(void)
 {
     ap_hook_post_perdir_config(access_place, NULL, NULL, APR_HOOK_FIRST);
-    ap_hook_access_checker(access_check, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_check_access(access_check, NULL, NULL, APR_HOOK_MIDDLE, AP_AUTH_INTERNAL_PER_CONF);
     ap_hook_check_authn(access_fake_basic, NULL, NULL, APR_HOOK_FIRST, AP_AUTH_INTERNAL_PER_CONF);
     ap_hook_check_authz(access_strict, NULL, NULL, APR_HOOK_MIDDLE, AP_AUTH_INTERNAL_PER_CONF);
 }
