@@ -14,6 +14,7 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include <stdlib.h>
 #include <string.h>
 
 APLOG_USE_MODULE(http);
@@ -79,22 +80,28 @@ static void response_fix_languages(request_rec *r)
     apr_table_setn(r->headers_out, "Content-Language", apr_array_pstrcat(r->pool, tokens, ','));
 }
 
-/* A status line that a module has set must begin with the status, or is replaced. */
+static int response_line_is_sound(const char *line)
+{
+    return apr_isdigit(line[0]) && apr_isdigit(line[1]) && apr_isdigit(line[2]) &&
+           (line[3] == ' ' || !line[3]) && http_value_is_safe(line);
+}
+
+/* A status line that a module has set must begin with the status, or is replaced. One without a phrase gets that of the
+ * status, or none if there is no such. */
 void http_response_fix_status_line(request_rec *r)
 {
     const char *line = r->status_line;
-    int status;
 
     if (!line)
         return;
-    if (!apr_isdigit(line[0]) || !apr_isdigit(line[1]) || !apr_isdigit(line[2]) || line[3] != ' ' ||
-        !http_value_is_safe(line)) {
-        r->status_line = NULL;
+    r->status_line = NULL;
+    if (!response_line_is_sound(line) || atoi(line) != r->status)
         return;
-    }
-    status = (line[0] - '0') * 100 + (line[1] - '0') * 10 + (line[2] - '0');
-    if (status != r->status)
-        r->status_line = NULL;
+    if (line[3])
+        r->status_line = line;
+    else if (ap_index_of_response(r->status) == ap_index_of_response(HTTP_INTERNAL_SERVER_ERROR) &&
+             r->status != HTTP_INTERNAL_SERVER_ERROR)
+        r->status_line = apr_pstrcat(r->pool, line, " ", NULL);
 }
 
 void http_response_merge(request_rec *r)

@@ -39,18 +39,21 @@ static int script_keep_cookie(void *table, const char *key, const char *value)
     return 1;
 }
 
+/* Numbers beyond 599 are sent as they are; such as have no three digits are 500, with what the script sends. An interim
+ * status is the server's to send: a client reads what follows it as another response. */
 static int script_take_status(script_scan *scan, const char *value)
 {
     request_rec *r = scan->r;
     int status = atoi(value);
 
-    /* An interim status is the server's to send: a client reads what follows it as another response. */
-    if (!ap_is_HTTP_VALID_RESPONSE(status) || ap_is_HTTP_INFO(status)) {
+    if (!ap_is_HTTP_VALID_RESPONSE(status) || ap_is_HTTP_INFO(status))
         ap_log_rerror(SCRIPT_MARK(scan), APLOG_ERR, 0, r,
                       "Invalid status line from script '%s': %.30s",
                       apr_filepath_name_get(r->filename), value);
+    if (ap_is_HTTP_INFO(status))
         return HTTP_INTERNAL_SERVER_ERROR;
-    }
+    if (status < 100 || status > 999)
+        status = HTTP_INTERNAL_SERVER_ERROR;
     scan->status = r->status = status;
     r->status_line = apr_pstrdup(r->pool, value);
     return OK;
