@@ -38,6 +38,16 @@ static int keepalive_server_allows(const request_rec *r)
     return ap_mpm_query(AP_MPMQ_MPM_STATE, &state) != APR_SUCCESS || state != AP_MPMQ_STOPPING;
 }
 
+/* The environment tells of clients that take a connection to end: as in Apache. */
+static int keepalive_is_wanted(const request_rec *r, int asked)
+{
+    if (apr_table_get(r->subprocess_env, "nokeepalive"))
+        return 0;
+    if (r->proto_num >= HTTP_VERSION(1, 1))
+        return 1;
+    return asked && !apr_table_get(r->subprocess_env, "force-response-1.0");
+}
+
 static void keepalive_announce(request_rec *r)
 {
     const server_rec *s = r->server;
@@ -70,9 +80,7 @@ AP_DECLARE(int) ap_set_keepalive(request_rec *r)
     if (c->keepalive != AP_CONN_CLOSE && !r->expecting_100 && keepalive_framed(r) &&
         keepalive_server_allows(r) && !told_close &&
         (!ap_status_drops_connection(r->status) || memory_refusal_keeps(r)) &&
-        !(asked && ap_find_token(r->pool, asked, "close")) &&
-        (wants || r->proto_num >= HTTP_VERSION(1, 1)) &&
-        !apr_table_get(r->subprocess_env, "nokeepalive")) {
+        !(asked && ap_find_token(r->pool, asked, "close")) && keepalive_is_wanted(r, wants)) {
         if (wants)
             keepalive_announce(r);
         c->keepalive = AP_CONN_KEEPALIVE;

@@ -50,15 +50,19 @@ static const char *error_location(request_rec *r)
 static void error_reset_headers(request_rec *r, int status, int wanted, const char *location)
 {
     const int keeps_location = location && (ap_is_HTTP_REDIRECT(wanted) || wanted == HTTP_CREATED);
+    apr_table_t *prepared = r->headers_out;
 
     BRG_ASSERT(!r->assbackwards);
+    /* What was meant for errors comes behind what configurations say of them from now on. */
     apr_table_clear(r->headers_out);
+    r->headers_out = r->err_headers_out;
+    r->err_headers_out = prepared;
     request_set_announces(r, 0);
     if (keeps_location) {
         if (*location)
             apr_table_setn(r->headers_out, "Location", location);
         else
-            apr_table_unset(r->err_headers_out, "Location");
+            apr_table_unset(r->headers_out, "Location");
     }
     r->content_languages = NULL;
     r->content_encoding = NULL;

@@ -25,11 +25,10 @@ APLOG_USE_MODULE(core);
 static etag_components_t etag_components(const request_rec *r)
 {
     const core_dir_config *conf = core_dir_conf_of(r);
-    etag_components_t bits = conf->etag_bits;
+    const etag_components_t bits = (conf->etag_bits & ~conf->etag_remove) | conf->etag_add;
 
-    if (bits == ETAG_UNSET)
-        bits = ETAG_BACKWARD;
-    return (bits & ~conf->etag_remove) | conf->etag_add;
+    return bits == ETAG_UNSET ? ETAG_BACKWARD
+                              : bits; /* as in Apache: +INode alone is INode, -Size nothing */
 }
 
 static char *etag_hex(char *p, apr_uint64_t n)

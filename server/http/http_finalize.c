@@ -32,19 +32,19 @@ AP_DECLARE(void) ap_finalize_request_protocol(request_rec *r)
         r->connection->keepalive = AP_CONN_CLOSE;
 }
 
-/* The body belongs to the main request: a sub-request must not meet its length and kind. */
+/* Fields of its own, since modules change them (RequestHeader). The body belongs to the main request: a sub-request must
+ * not meet its length and kind. */
 static apr_table_t *subrequest_headers(apr_pool_t *p, const request_rec *r)
 {
     static const char *const about_body[] = {
         "Content-Encoding", "Content-Language", "Content-Length", "Content-Location",
         "Content-MD5",      "Content-Range",    "Content-Type",   "Expires",
         "Last-Modified",    "Transfer-Encoding"};
-    apr_table_t *headers;
+    apr_table_t *headers = apr_table_copy(p, r->headers_in);
 
     BRG_ASSERT(p && r->headers_in);
     if (!ap_request_has_body((request_rec *)r))
-        return r->headers_in;
-    headers = apr_table_copy(p, r->headers_in);
+        return headers;
     for (size_t i = 0; i < sizeof(about_body) / sizeof(about_body[0]); i++)
         apr_table_unset(headers, about_body[i]);
     return headers;

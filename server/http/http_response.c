@@ -68,15 +68,15 @@ static void response_fix_vary(request_rec *r)
 
 static void response_fix_languages(request_rec *r)
 {
-    const char *set = apr_table_get(r->headers_out, "Content-Language");
+    const char *set = apr_table_get(r->headers_out, "Content-Language"), *token;
     apr_array_header_t *tokens;
 
     BRG_ASSERT(r->headers_out);
     if (apr_is_empty_array(r->content_languages))
         return;
     tokens = apr_array_copy(r->pool, r->content_languages);
-    if (set)
-        response_add_tokens(r->pool, tokens, set);
+    while (set && (token = ap_get_list_item(r->pool, &set)) != NULL) /* in lower case */
+        response_add_token(tokens, token);
     apr_table_setn(r->headers_out, "Content-Language", apr_array_pstrcat(r->pool, tokens, ','));
 }
 
