@@ -306,12 +306,14 @@ static int file_other_method(request_rec *r)
     return HTTP_METHOD_NOT_ALLOWED;
 }
 
-/* ContentDigest: reads the whole file for each request, as its manual warns. */
+/* ContentDigest: reads the whole file for each request, as its manual warns. Not where a filter may make another content
+ * of it. */
 static int file_has_digest(const request_rec *r)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
 
-    return core->content_md5 == FILE_DIGEST_ON;
+    return core->content_md5 == FILE_DIGEST_ON &&
+           r->output_filters->frec->ftype != AP_FTYPE_RESOURCE;
 }
 
 /* The file has to be read for a field of the response. @return 1: a worker does it */

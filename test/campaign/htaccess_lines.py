@@ -176,7 +176,7 @@ ACCESS = {
     "by browser": "BrowserMatch bot ~{nokeepalive|force-response-1.0|no-gzip|force-no-vary}~",
     "length": "LimitRequestBody ~{0|10|1000000}~",
     "case": "CheckSpelling ~{On|Off}~\nCheckCaseOnly On",
-    "meta": "ContentDigest ~{On|Off}~",
+    "digest": "ContentDigest ~{On|Off}~",
     "if module": "<IfModule mod_none.c>\nNonsense\n</IfModule>\n<IfModule mod_~{rewrite|alias|headers}~.c>\nHeader set X-Module yes\n</IfModule>\n<IfVersion >= 2.4>\nHeader set X-Version 24\n</IfVersion>",
     "nonsense": "~{php_value upload_max_filesize 10M|Nonsense here|AddType|</IfModule>}~",
 }

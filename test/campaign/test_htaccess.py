@@ -17,7 +17,6 @@ SECONDS = float(os.environ.get("HTACCESS_SECONDS", "20"))
 SEED = os.environ.get("HTACCESS_SEED", "1")
 
 
-@pytest.mark.slow
 def test_sites_are_answered_as_by_apache():
     if not os.access(os.environ.get("APACHE", "/usr/sbin/apache2"), os.X_OK):
         pytest.skip("Apache is not installed")
