@@ -152,6 +152,21 @@ const char *request_connection(const request_rec *r, int *before)
     return block ? block->connection : NULL;
 }
 
+void request_body_failed(request_rec *r, int status)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->body_status = status;
+}
+
+int request_body_status(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return block ? block->body_status : OK;
+}
+
 void request_mark_stored(request_rec *r)
 {
     request_conf_block *block = request_block_of(r);

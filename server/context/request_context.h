@@ -65,6 +65,12 @@ void request_set_connection(request_rec *r, int before, const char *value);
 /** That value, or NULL. @param before  [out] the number */
 const char *request_connection(const request_rec *r, int *before);
 
+/** The body of @a r cannot be read, which @a status tells the client, whatever the handler makes of it. */
+void request_body_failed(request_rec *r, int status);
+
+/** What request_body_failed() was told last; OK: nothing. */
+int request_body_status(const request_rec *r);
+
 /** @a r is made for the log of an answer from memory: brg_request_is_stored(). */
 void request_mark_stored(request_rec *r);
 

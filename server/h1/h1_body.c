@@ -18,6 +18,7 @@
 #include "http_error.h"
 #include "core_settings.h"
 #include "h1_request.h"
+#include "request_context.h"
 #include "request_parts.h"
 #include "http_config.h"
 #include "http_log.h"
@@ -58,10 +59,14 @@ typedef struct body_ctx {
 
 static apr_status_t body_break(ap_filter_t *f, body_ctx *ctx, apr_status_t rv)
 {
+    const int status = ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
+
     BRG_ASSERT(rv != APR_SUCCESS && ctx->kind != BODY_BROKEN);
     ctx->kind = BODY_BROKEN;
     ctx->error = rv;
     f->r->connection->keepalive = AP_CONN_CLOSE;
+    if (ap_is_HTTP_ERROR(status))
+        request_body_failed(f->r, status);
     return rv;
 }
 
@@ -85,7 +90,7 @@ static apr_status_t body_too_large(ap_filter_t *f, body_ctx *ctx)
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, f->r,
                       APLOGNO(01591) "Read content length of %" APR_OFF_T_FMT
                                      " is larger than the configured limit of %" APR_OFF_T_FMT,
-                      ctx->taken, ctx->limit);
+                      ctx->taken + (apr_off_t)ctx->chunked.left, ctx->limit);
     } else {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, f->r,
                       APLOGNO(01588) "Requested content-length of %" APR_OFF_T_FMT
@@ -128,7 +133,7 @@ static apr_status_t body_start(ap_filter_t *f, body_ctx *ctx)
     apr_status_t rv = APR_SUCCESS;
 
     BRG_ASSERT(ctx->kind == BODY_NONE && !ctx->bb);
-    ctx->limit = r->proxyreq == PROXYREQ_RESPONSE ? 0 : ap_get_limit_req_body(r);
+    ctx->limit = http_body_limit(r);
     if (coding && ap_is_chunked(r->pool, coding))
         ctx->kind = BODY_CHUNKED;
     else if (coding && r->proxyreq != PROXYREQ_RESPONSE)
@@ -300,11 +305,9 @@ static apr_status_t body_read_chunked(ap_filter_t *f, body_ctx *ctx, apr_bucket_
         return rv;
     if (done)
         return body_end(f, ctx, out);
-    if (ctx->limit && ctx->taken >= ctx->limit) /* and there is more */
-        return body_too_large(f, ctx);
-    if (ctx->limit && most > ctx->limit - ctx->taken)
-        most = ctx->limit - ctx->taken;
     BRG_ASSERT(ctx->chunked.state == H1_CHUNK_DATA && ctx->chunked.left > 0);
+    if (ctx->limit && ctx->chunked.left > (uint64_t)(ctx->limit - ctx->taken)) /* nothing of such a chunk */
+        return body_too_large(f, ctx);
     if ((uint64_t)most > ctx->chunked.left)
         most = (apr_off_t)ctx->chunked.left;
     rv = body_fetch(f, out, mode, block, most, &n, &over);

@@ -35,18 +35,32 @@ static int block_setup_chunked(request_rec *r, const char *coding)
 }
 
 /* A body that is announced as too large need not be begun. */
-static int block_check_limit(request_rec *r)
+static int block_check_limit(request_rec *r, apr_off_t announced, apr_off_t limit)
 {
-    const apr_off_t limit = ap_get_limit_req_body(r);
-
-    BRG_ASSERT(r->remaining >= 0);
-    if (limit <= 0 || r->remaining <= limit)
+    BRG_ASSERT(announced >= 0);
+    if (limit <= 0 || announced <= limit)
         return OK;
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                   APLOGNO(01588) "Requested content-length of %" APR_OFF_T_FMT
                                  " is larger than the configured limit of %" APR_OFF_T_FMT,
-                  r->remaining, limit);
+                  announced, limit);
     return HTTP_REQUEST_ENTITY_TOO_LARGE;
+}
+
+apr_off_t http_body_limit(const request_rec *r)
+{
+    return r->proxyreq == PROXYREQ_NONE ? ap_get_limit_req_body(r) : 0;
+}
+
+int http_body_announced(request_rec *r)
+{
+    const char *length = apr_table_get(r->headers_in, "Content-Length");
+    apr_off_t announced;
+
+    if (!length || apr_table_get(r->headers_in, "Transfer-Encoding") ||
+        !ap_parse_strict_length(&announced, length))
+        return OK;
+    return block_check_limit(r, announced, http_body_limit(r));
 }
 
 AP_DECLARE(int) ap_setup_client_block(request_rec *r, int read_policy)
@@ -68,7 +82,7 @@ AP_DECLARE(int) ap_setup_client_block(request_rec *r, int read_policy)
             return HTTP_BAD_REQUEST;
         }
         r->remaining = (apr_off_t)n;
-        rv = block_check_limit(r);
+        rv = block_check_limit(r, r->remaining, ap_get_limit_req_body(r));
     }
     if (rv == OK && read_policy == REQUEST_NO_BODY && (r->read_chunked || r->remaining > 0)) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
@@ -228,10 +242,13 @@ AP_DECLARE(int) ap_discard_request_body(request_rec *r)
         return OK;
     /* A filter of the request may want to see the body all the same, or that there is none: mod_deflate's then takes
      * Content-Encoding from the response, in Apache too. */
-    if (r->input_filters == r->proto_input_filters &&
-        (!http_body_follows(r) || r->connection->keepalive == AP_CONN_CLOSE || r->expecting_100 ||
-         ap_status_drops_connection(r->status)))
-        return OK;
+    if (r->input_filters == r->proto_input_filters) {
+        if (!http_body_follows(r) || r->connection->keepalive == AP_CONN_CLOSE ||
+            ap_status_drops_connection(r->status))
+            return OK;
+        if (r->expecting_100)
+            return http_body_announced(r);
+    }
     rv = discard_all(r);
     if (rv == APR_SUCCESS)
         return OK;

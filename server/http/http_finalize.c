@@ -9,23 +9,42 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "mod_core.h"
+#include "request_context.h"
 #include "util_filter.h"
 #include "brigade/assert.h"
 
 APLOG_USE_MODULE(http);
 
+/* A handler may say that all went well although the body could not be read, or was too large to be begun: mod_wsgi and
+ * mod_lua do. The client must not take what it sent for stored. */
+static int finalize_status(request_rec *r)
+{
+    const int status = request_body_status(r);
+
+    if (r->main || r->sent_bodyct || ap_status_drops_connection(r->status))
+        return OK;
+    return status != OK || r->connection->keepalive == AP_CONN_CLOSE ? status
+                                                                     : http_body_announced(r);
+}
+
+static void finalize_end(request_rec *r, int status)
+{
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+    apr_bucket_brigade *bb = apr_brigade_create(r->pool, alloc);
+
+    if (status != OK)
+        APR_BRIGADE_INSERT_TAIL(bb, ap_bucket_error_create(status, NULL, r->pool, alloc));
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
+    ap_pass_brigade(r->output_filters, bb);
+    apr_brigade_destroy(bb);
+}
+
 AP_DECLARE(void) ap_finalize_request_protocol(request_rec *r)
 {
-    apr_bucket_brigade *bb;
-
     /* A request that was redirected has eos_sent from the one that took over, unless that one
      * failed and r itself answers for it. */
-    if (!r->eos_sent) {
-        bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-        APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(r->connection->bucket_alloc));
-        ap_pass_brigade(r->output_filters, bb);
-        apr_brigade_destroy(bb);
-    }
+    if (!r->eos_sent)
+        finalize_end(r, finalize_status(r));
     /* What is left of the request's body stands before the next request. */
     if (!r->main && r->connection->keepalive == AP_CONN_KEEPALIVE &&
         ap_discard_request_body(r) != OK)
@@ -74,14 +93,8 @@ AP_DECLARE(void) ap_set_sub_req_protocol(request_rec *rnew, const request_rec *r
 
 AP_DECLARE(void) ap_finalize_sub_req_protocol(request_rec *sub_r)
 {
-    apr_bucket_brigade *bb;
-
-    if (sub_r->eos_sent)
-        return;
-    bb = apr_brigade_create(sub_r->pool, sub_r->connection->bucket_alloc);
-    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(sub_r->connection->bucket_alloc));
-    ap_pass_brigade(sub_r->output_filters, bb);
-    apr_brigade_destroy(bb);
+    if (!sub_r->eos_sent)
+        finalize_end(sub_r, OK);
 }
 
 request_rec *http_original_request(request_rec *r)

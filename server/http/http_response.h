@@ -39,4 +39,10 @@ request_rec *http_original_request(request_rec *r);
 /** 1 if the framing of @a r says that a body follows its head, whatever the method is. */
 int http_body_follows(const request_rec *r);
 
+/** LimitRequestBody as it holds for @a r: bytes, 0: none. The server that a request is handed on to has limits of its own. */
+apr_off_t http_body_limit(const request_rec *r);
+
+/** 413 if the body of @a r is announced as longer than that, which is logged; else OK. */
+int http_body_announced(request_rec *r);
+
 #endif
