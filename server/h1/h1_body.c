@@ -306,7 +306,8 @@ static apr_status_t body_read_chunked(ap_filter_t *f, body_ctx *ctx, apr_bucket_
     if (done)
         return body_end(f, ctx, out);
     BRG_ASSERT(ctx->chunked.state == H1_CHUNK_DATA && ctx->chunked.left > 0);
-    if (ctx->limit && ctx->chunked.left > (uint64_t)(ctx->limit - ctx->taken)) /* nothing of such a chunk */
+    /* Nothing of a chunk that goes beyond it. */
+    if (ctx->limit && ctx->chunked.left > (uint64_t)(ctx->limit - ctx->taken))
         return body_too_large(f, ctx);
     if ((uint64_t)most > ctx->chunked.left)
         most = (apr_off_t)ctx->chunked.left;

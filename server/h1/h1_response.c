@@ -99,20 +99,22 @@ static int header_complete(request_rec *r)
 
 /* ---- refusing ---- */
 
-/* An error bucket's status, or 0; *eoc is set if the connection is to end without an answer. */
+/* The status of the first error bucket, or 0; *eoc is set if the connection is to end without an answer. That outweighs
+ * the error, in whichever order they come: mod_proxy passes both where a client may well send its request once more. */
 static int header_wanted_status(apr_bucket_brigade *bb, int *eoc)
 {
+    int status = 0;
+
     *eoc = 0;
-    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb) && !*eoc;
          e = APR_BUCKET_NEXT(e)) {
         if (!APR_BUCKET_IS_METADATA(e))
             continue;
-        if (AP_BUCKET_IS_ERROR(e))
-            return ((ap_bucket_error *)e->data)->status;
-        if (AP_BUCKET_IS_EOC(e))
-            *eoc = 1;
+        if (AP_BUCKET_IS_ERROR(e) && !status)
+            status = ((ap_bucket_error *)e->data)->status;
+        *eoc = AP_BUCKET_IS_EOC(e);
     }
-    return 0;
+    return status;
 }
 
 /* ---- the filter ---- */
@@ -222,9 +224,11 @@ AP_DECLARE_NONSTD(apr_status_t) ap_http_header_filter(ap_filter_t *f, apr_bucket
         return AP_FILTER_ERROR;
     }
     status = header_wanted_status(bb, &eoc);
-    if (status)
+    if (status && !eoc)
         return header_die(f, bb, status);
     if (eoc || r->assbackwards) {
+        if (status) /* for the log */
+            r->status = status;
         r->sent_bodyct = 1;
         ap_remove_output_filter(f);
         return ap_pass_brigade(f->next, bb);

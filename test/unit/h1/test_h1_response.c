@@ -10,6 +10,7 @@
 #include "test_server.h"
 #include "test_http.h"
 #include "h1_response.h"
+#include "http_connection.h"
 #include "http_request.h"
 #include "mod_core.h"
 
@@ -166,6 +167,42 @@ static void send_interim(request_rec *r)
     say_hello(r);
 }
 
+/* Metadata buckets alone: E an error (404), C the connection's end, S EOS. */
+static void send_metadata(request_rec *r, const char *kinds)
+{
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+    apr_bucket_brigade *bb = apr_brigade_create(r->pool, alloc);
+
+    for (; *kinds; kinds++) {
+        apr_bucket *e = *kinds == 'E'   ? ap_bucket_error_create(404, NULL, r->pool, alloc)
+                        : *kinds == 'C' ? ap_bucket_eoc_create(alloc)
+                                        : apr_bucket_eos_create(alloc);
+
+        APR_BRIGADE_INSERT_TAIL(bb, e);
+    }
+    ap_pass_brigade(r->output_filters, bb);
+}
+
+static void send_error(request_rec *r)
+{
+    send_metadata(r, "ES");
+}
+
+static void send_error_then_eoc(request_rec *r)
+{
+    send_metadata(r, "ECS");
+}
+
+static void send_eoc_then_error(request_rec *r)
+{
+    send_metadata(r, "CES");
+}
+
+static void send_eoc_after_eos(request_rec *r)
+{
+    send_metadata(r, "ESC");
+}
+
 #define OK_HEAD "HTTP/1.1 200 OK\r\n" TEST_HTTP_DATE
 #define PLAIN "Content-Type: text/plain\r\n\r\n"
 #define HTML "Content-Type: text/html; charset=iso-8859-1\r\n\r\n"
@@ -175,6 +212,13 @@ static void send_interim(request_rec *r)
 #define NOT_FOUND                                                                             \
     DOCTYPE "<html><head>\n<title>404 Not Found</title>\n</head><body>\n<h1>Not Found</h1>\n" \
             "<p>The requested URL was not found on this server.</p>\n</body></html>\n"
+#define TOO_LARGE                                                                              \
+    DOCTYPE                                                                                    \
+    "<html><head>\n<title>413 Request Entity Too Large</title>\n</head><body>\n<h1>Request "   \
+    "Entity Too Large</h1>\n"                                                                  \
+    "The requested resource does not allow request data with POST requests, or the amount of " \
+    "data provided in\n"                                                                       \
+    "the request exceeds the capacity limit.\n</body></html>\n"
 #define INTERNAL                                                                                   \
     DOCTYPE                                                                                        \
     "<html><head>\n<title>500 Internal Server Error</title>\n</head><body>\n<h1>Internal Server "  \
@@ -246,6 +290,18 @@ static const struct response_case {
     {"404 HEAD", HEAD11, die_404, "HTTP/1.1 404 Not Found\r\n" TEST_HTTP_DATE HTML, 1},
     {"404 after output", GET11, die_404_after_output,
      "HTTP/1.1 404 Not Found\r\n" TEST_HTTP_DATE "Content-Length: 236\r\n" HTML NOT_FOUND, 1},
+    {"error bucket", GET11, send_error,
+     "HTTP/1.1 404 Not Found\r\n" TEST_HTTP_DATE "Transfer-Encoding: chunked\r\n" HTML
+     "ec\r\n" NOT_FOUND "\r\n0\r\n\r\n",
+     1},
+    {"error, EOC", GET11, send_error_then_eoc, "", 0},
+    {"EOC, error", GET11, send_eoc_then_error, "", 0},
+    {"error, EOS, EOC", GET11, send_eoc_after_eos, "", 0},
+    {"body announced as too large",
+     "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000000\r\n\r\n", say_nothing,
+     "HTTP/1.1 413 Request Entity Too Large\r\n" TEST_HTTP_DATE
+     "Connection: close\r\n" HTML TOO_LARGE,
+     0},
     {"405", HEAD11, die_405,
      "HTTP/1.1 405 Method Not Allowed\r\n" TEST_HTTP_DATE "Allow: GET,POST,HEAD,TRACE\r\n" HTML, 1},
     {"302", GET11, die_302,
