@@ -66,13 +66,10 @@ static const char *authz_alias_fill(cmd_parms *cmd, authz_alias *alias)
                             "authorization modules",
                             alias->provider_name);
     }
-    if (alias->provider->parse_require_line) {
-        err = alias->provider->parse_require_line(cmd, alias->args, &alias->parsed);
-        if (err) {
-            return apr_psprintf(cmd->pool, "Can't parse 'Require %s %s': %s", alias->provider_name,
-                                alias->args, err);
-        }
-    }
+    err = authz_parse_line(cmd, alias->provider, alias->provider_name, alias->args, &alias->parsed);
+    if (err)
+        return apr_psprintf(cmd->pool, "Can't parse 'Require %s %s': %s", alias->provider_name,
+                            alias->args, err);
     return NULL;
 }
 

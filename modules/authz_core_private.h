@@ -97,6 +97,14 @@ int authz_provider_is_own(const authz_provider *provider);
 /** 1 if @a provider is "all" and @a parsed says "granted". */
 int authz_provider_grants_all(const authz_provider *provider, const void *parsed);
 
+/**
+ * Let @a provider read the rest of a Require line, where it wants to. As in Apache, it may ask the temporary pool for
+ * AUTHZ_PROVIDER_NAME_NOTE to know which of its names the line has.
+ * @return NULL and @a parsed, or a message
+ */
+const char *authz_parse_line(cmd_parms *cmd, const authz_provider *provider, const char *name,
+                             const char *args, const void **parsed);
+
 /** <AuthzProviderAlias> (authz_core_alias.c). */
 const char *authz_cmd_alias(cmd_parms *cmd, void *mconfig, const char *args);
 

@@ -110,8 +110,7 @@ const char *authz_cmd_require(cmd_parms *cmd, void *mconfig, const char *args)
     node->is_volatile =
         !authz_provider_is_static(node->provider) &&
         ap_lookup_provider(BRG_CACHE_AUTHZ_GROUP, node->provider_name, "0") != node->provider;
-    if (node->provider->parse_require_line &&
-        (err = node->provider->parse_require_line(cmd, args, &node->parsed)))
+    if ((err = authz_parse_line(cmd, node->provider, node->provider_name, args, &node->parsed)))
         return err;
     parent = authz_open_node(cmd, conf);
     if (node->negate && (parent->op == AUTHZ_OP_ANY || parent->negate)) {
@@ -140,6 +139,15 @@ static void authz_node_join(authz_node *parent, authz_node *node)
             child->negate = !child->negate;
         authz_node_add(parent, child);
     }
+}
+
+const char *authz_parse_line(cmd_parms *cmd, const authz_provider *provider, const char *name,
+                             const char *args, const void **parsed)
+{
+    if (!provider->parse_require_line)
+        return NULL;
+    apr_pool_userdata_setn(name, AUTHZ_PROVIDER_NAME_NOTE, NULL, cmd->temp_pool);
+    return provider->parse_require_line(cmd, args, parsed);
 }
 
 static const char *authz_container_close(cmd_parms *cmd, authz_dir_conf *conf, authz_node *node)

@@ -15,19 +15,6 @@
 /** RegexMatchLimit. While the configuration is read. */
 void regex_limit_set(unsigned steps);
 
-/** Where an expression stands that is compiled now; file is NULL where no directive is at work. */
-typedef struct regex_place {
-    const char *file;
-    int line;
-} regex_place;
-
-/**
- * Set it for expressions that the calling thread compiles.
- * @param place  its file name need live only until the next call
- * @return the place before
- */
-regex_place regex_place_set(regex_place place);
-
 /**
  * How many matches of the calling thread ended with an error so far. What decides by expressions whether a
  * request is allowed compares it before and after, since callers of ap_regexec() mostly take an error for "no match".

@@ -10,12 +10,11 @@
 #include "apr_strings.h"
 #include "apr_tables.h"
 #include "brigade/assert.h"
+#include "conf_place.h"
 #include "util_char.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static _Thread_local regex_place regex_compiled_at;
 
 /* Changed by RegexDefaultOptions only, while no other thread runs. */
 static int regex_default_cflags = AP_REG_DEFAULT;
@@ -62,18 +61,10 @@ AP_DECLARE(int) ap_regcomp_default_cflag_by_name(const char *name)
     return 0;
 }
 
-regex_place regex_place_set(regex_place place)
-{
-    regex_place before = regex_compiled_at;
-
-    regex_compiled_at = place;
-    return before;
-}
-
 /* @return NULL without memory */
 static regex_code *regex_code_make(pcre2_code *pcre, const char *pattern)
 {
-    regex_place place = regex_compiled_at;
+    conf_place place = conf_place_now();
     size_t size = strlen(pattern) + (place.file ? strlen(place.file) : 0) + 64;
     regex_code *code = malloc(sizeof(*code) + size);
 

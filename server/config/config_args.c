@@ -4,6 +4,7 @@
 #include "http_config.h"
 #include "http_log.h"
 #include "apr_strings.h"
+#include "conf_place.h"
 #include "configuration.h"
 #include "brigade/assert.h"
 
@@ -193,13 +194,16 @@ static const char *conf_call(const command_rec *cmd, cmd_parms *parms, void *mco
 
 const char *conf_invoke(const command_rec *cmd, cmd_parms *parms, void *mconfig, const char *args)
 {
+    const ap_directive_t *d = parms->directive;
+    const char *error;
+    conf_place outer;
+
     BRG_ASSERT(cmd->name != NULL);
     /* Modules build nodes without arguments (mod_lua does): setters of RAW_ARGS get the NULL, the others see no words. */
     if (!args && cmd->args_how != RAW_ARGS)
         args = "";
     if (!conf_is_allowed(cmd, parms)) {
-        const char *error = conf_misplaced(cmd, parms);
-
+        error = conf_misplaced(cmd, parms);
         if (!(parms->override & NONFATAL_OVERRIDE))
             return error;
         ap_log_perror(APLOG_MARK, APLOG_DEBUG, 0, parms->temp_pool,
@@ -208,5 +212,9 @@ const char *conf_invoke(const command_rec *cmd, cmd_parms *parms, void *mconfig,
     }
     parms->info = cmd->cmd_data;
     parms->cmd = cmd;
-    return conf_call(cmd, parms, mconfig, args);
+    outer =
+        conf_place_set(d ? (conf_place){d->filename, d->line_num, d->directive} : (conf_place){0});
+    error = conf_call(cmd, parms, mconfig, args);
+    conf_place_set(outer);
+    return error;
 }

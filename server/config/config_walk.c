@@ -8,7 +8,6 @@
 #include "apr_strings.h"
 #include "configuration.h"
 #include "manual.h"
-#include "regex_limits.h"
 #include "brigade/assert.h"
 #include "brigade/directive.h"
 
@@ -86,10 +85,8 @@ static const char *conf_walk_one(ap_directive_t *d, cmd_parms *parms, ap_conf_ve
         return conf_unknown(d, parms);
     for (; c; c = c->next) {
         void *dir = ap_set_config_vectors(parms->server, section, parms->path, c->mod, parms->pool);
-        regex_place outer = regex_place_set((regex_place){d->filename, d->line_num});
         const char *error = conf_invoke(c->cmd, parms, dir, d->args);
 
-        regex_place_set(outer);
         if (error && strcmp(error, DECLINE_CMD) != 0)
             return error;
         if (conf_directive_told)

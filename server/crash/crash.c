@@ -7,6 +7,7 @@
 #include "crash.h"
 #include "brigade/assert.h"
 #include "brigade/client_mask.h"
+#include "conf_place.h"
 #include "crash_private.h"
 
 #include "httpd.h"
@@ -118,6 +119,20 @@ void crash_end(crash_text *t)
         return;
 }
 
+static void crash_put_directive(crash_text *t)
+{
+    const conf_place place = conf_place_now();
+
+    if (!place.file)
+        return;
+    crash_put(t, " in the directive ");
+    crash_put(t, place.directive);
+    crash_put(t, " on line ");
+    crash_put_number(t, (unsigned long)place.line);
+    crash_put(t, " of ");
+    crash_put(t, place.file);
+}
+
 static void crash_tell_request(int sig)
 {
     const request_rec *r = crash_request;
@@ -126,6 +141,7 @@ static void crash_tell_request(int sig)
     crash_begin(&t);
     crash_put(&t, "fatal signal ");
     crash_put(&t, crash_signal_name(sig));
+    crash_put_directive(&t);
     if (r && r->connection) {
         crash_put(&t, " on connection ");
         crash_put_number(&t, (unsigned long)r->connection->id);

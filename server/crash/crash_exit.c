@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A module that calls exit() ends the process, with all other requests in it. This logs which module it was. */
+#include "conf_place.h"
 #include "crash.h"
 #include "http_config.h"
 #include "http_log.h"
@@ -13,6 +14,7 @@ static pid_t exit_watched; /* the process; 0: none. A process that a module fork
 
 void crash_exit_tell(void)
 {
+    const conf_place at = conf_place_now();
     crash_place place;
 
     if (getpid() != exit_watched)
@@ -21,6 +23,10 @@ void crash_exit_tell(void)
     crash_where_here(&place);
     if (!place.loaded)
         return;
+    if (at.file)
+        ap_log_error(APLOG_MARK, APLOG_CRIT, 0, ap_server_conf,
+                     "exit() in the directive %s on line %d of %s",
+                     at.directive ? at.directive : "", at.line, at.file);
     ap_log_error(APLOG_MARK, APLOG_CRIT, 0, ap_server_conf,
                  "module %s called exit()%s%s: the process ends", place.module,
                  place.filter ? " in filter "

@@ -12,6 +12,7 @@
 #include "apr_strings.h"
 #include "configuration.h"
 #include "core_settings.h"
+#include "crash.h"
 #include "main_private.h"
 #include "placement.h"
 #include <stdio.h>
@@ -86,6 +87,16 @@ static const char *takeover_split(char *path)
     return slash + 1;
 }
 
+/* After the two lines of the crash, which name directive and module. No library: see crash.c. */
+static void takeover_crashed(void)
+{
+    static const char verdict[] =
+        "Can Brigade take over? No: a module crashed while its directive was read (above)\n";
+
+    if (write(STDOUT_FILENO, verdict, sizeof verdict - 1) < 0)
+        return;
+}
+
 void main_takeover(process_rec *process)
 {
     apr_pool_t *p = process->pool;
@@ -102,6 +113,7 @@ void main_takeover(process_rec *process)
     }
     file = takeover_split(dir);
     takeover_dir = dir;
+    crash_last_resort(takeover_crashed);
     if (!file && !(file = takeover_file(p)))
         main_process_exit(process, 1);
     takeover_environment(p, apr_pstrcat(p, dir, "/envvars", NULL));

@@ -219,15 +219,42 @@ CASES = [
         LuaMapHandler ^/lua/mapped/(\\w+)$ @D@/a.lua handle_$1
         LuaHookFixups @D@/hook.lua fixups
         LuaOutputFilter LUAF @D@/hook.lua filter
+        LuaInputFilter LUAI @D@/hook.lua input
+        LuaAuthzProvider two @D@/rules.lua two_words
+        LuaAuthzProvider user @D@/rules.lua by_user
         <Location /lua/filtered>
             SetOutputFilter LUAF
         </Location>
-        """, ["a.lua", "a.lua?x=1&y=2", Step("POST a.lua", {"Content-Type": "application/x-www-form-urlencoded"}, "p=q"), "mapped/one", "mapped/none", "bad.lua", "fixed.txt", "filtered/a.txt", "a.lua?sub"],
+        <Location /lua/upper.lua>
+            SetInputFilter LUAI
+        </Location>
+        <Location /lua/guarded>
+            <RequireAny>
+                Require two one two
+                Require user /lua/guarded/known.txt
+            </RequireAny>
+        </Location>
+        LuaHookTranslateName @D@/rules.lua translate
+        LuaHookAccessChecker @D@/rules.lua access
+        LuaHookTypeChecker @D@/rules.lua type
+        LuaHookMapToStorage @D@/rules.lua storage
+        LuaHookLog @D@/rules.lua logged
+        """, ["a.lua", "a.lua?x=1&y=2", Step("POST a.lua", {"Content-Type": "application/x-www-form-urlencoded"}, "p=q"), "mapped/one", "mapped/none", "bad.lua", "fixed.txt", "filtered/a.txt", "a.lua?sub", Step("POST upper.lua", {}, "some words\n"), "guarded/a.txt", "guarded/a.txt?right", "guarded/known.txt", "translated.txt", "closed.txt", "typed.xyz", "own.lua"],
          {"a.lua": "function handle(r)\n r.content_type = 'text/plain'\n r:puts('method ', r.method, ' args ', tostring(r.args), '\\n')\n if r.method == 'POST' then for k, v in pairs(r:parsebody()) do r:puts(k, '=', v, '\\n') end end\n"
           " r.headers_out['X-Lua'] = 'yes'\n r:puts(r.uri, ' ', r:escape('a b'), ' ', r:md5('x'), '\\n')\n return apache2.OK\nend\nfunction handle_one(r)\n r:puts('one')\n return apache2.OK\nend\n",
-          "hook.lua": "require 'apache2'\nfunction fixups(r)\n if r.uri:match('fixed') then r.headers_out['X-Fixed'] = 'yes' end\n return apache2.DECLINED\nend\n"
+          "hook.lua": "require 'apache2'\nfunction input(r)\n coroutine.yield()\n while bucket do\n coroutine.yield(bucket:upper())\n end\n coroutine.yield()\nend\nfunction fixups(r)\n if r.uri:match('fixed') then r.headers_out['X-Fixed'] = 'yes' end\n return apache2.DECLINED\nend\n"
           "function filter(r)\n coroutine.yield('<')\n while bucket do\n coroutine.yield(bucket:upper())\n end\n coroutine.yield('>')\nend\n",
-          "bad.lua": "nonsense here\n", "fixed.txt": "f\n", "filtered/a.txt": "some text\n"}),
+          "rules.lua": "require 'apache2'\nfunction two_words(r, a, b)\n if r.args == 'right' and a == 'one' and b == 'two' then return apache2.AUTHZ_GRANTED end\n return apache2.AUTHZ_DENIED\nend\n"
+          "function by_user(r, path)\n return r.uri == path and apache2.AUTHZ_GRANTED or apache2.AUTHZ_NEUTRAL\nend\n"
+          "function translate(r)\n if r.uri == '/lua/translated.txt' then r.filename = r.document_root .. '/lua/fixed.txt' return apache2.OK end\n return apache2.DECLINED\nend\n"
+          "function access(r)\n if r.uri == '/lua/closed.txt' then return 403 end\n return apache2.OK\nend\n"
+          "function type(r)\n if r.uri == '/lua/typed.xyz' then r.content_type = 'text/x-own' return apache2.OK end\n return apache2.DECLINED\nend\n"
+          "function storage(r)\n if r.uri == '/lua/stored' then return apache2.OK end\n return apache2.DECLINED\nend\n"
+          "function logged(r)\n r:err('logged ' .. r.uri)\n return apache2.OK\nend\n",
+          "upper.lua": "function handle(r)\n r:puts(tostring(r:requestbody()))\n return apache2.OK\nend\n", "guarded/a.txt": "G\n", "guarded/known.txt": "K\n", "closed.txt": "C\n", "typed.xyz": "T\n",
+          "own.lua": "function handle(r)\n r.status = 418\n r.err_headers_out['X-Err'] = 'yes'\n r:puts(r.hostname, r.protocol, r.port, tostring(r.is_https), r.server_name, tostring(r:is_initial_req()), r.useragent_ip, r.unparsed_uri)\n return apache2.OK\nend\n",
+          "bad.lua": "nonsense here\n", "fixed.txt": "f\n", "filtered/a.txt": "some text\n"},
+         logs={"logs/error_log": "logged /lua/a.lua"}, alone=True),
     Case("dav", "DavLockDB @ROOT@/work/davlock\n<Location /dav/w>\nDav On\nDavMinTimeout 60\nDavDepthInfinity On\n</Location>\n",
          ["OPTIONS w/", Step("PUT w/new.txt", {}, "new body\n"), "w/new.txt", Step("PUT w/new.txt", {}, "newer body\n"), "MKCOL w/col", "MKCOL w/col", Step("PROPFIND w/", {"Depth": "1"}), Step("PROPFIND w/new.txt", {"Depth": "0"}),
           Step("PROPPATCH w/new.txt", XML, PROPS), Step("PROPFIND w/new.txt", {"Depth": "0", **XML}, '<?xml version="1.0"?><propfind xmlns="DAV:"><prop><colour xmlns="urn:own"/></prop></propfind>'),

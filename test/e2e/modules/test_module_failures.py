@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 
 import pytest
 
@@ -172,6 +173,19 @@ def test_a_crash_while_the_configuration_is_read(serve, where, place):
     done = server.run()
     assert done.returncode == -signal.SIGSEGV
     assert re.search(rf"crashed in module mod_mishap\.c{place}, at ".encode(), done.stderr + server.error_log())
+
+
+@pytest.mark.parametrize("how,told", [("segv", "fatal signal SIGSEGV"), ("abort", "fatal signal SIGABRT"), ("exit", "exit\\(\\)")])
+def test_the_directive_of_a_crash(serve, how, told):
+    """-t, a start and --takeover-check name it."""
+    server = serve.unstarted(with_mishap(f"Mishap directive {how}"), FILES)
+    for option in ("-t", "-DFOREGROUND"):
+        done = server.run(option)
+        place = rf"{told} in the directive Mishap on line \d+ of {server.path('conf/httpd.conf')}".encode()
+        assert done.returncode and re.search(place, done.stderr + server.error_log()), option
+    done = subprocess.run([server.binary, "--takeover-check", server.path("conf/httpd.conf")], capture_output=True, timeout=60)
+    assert done.returncode and re.search(place, done.stderr)
+    assert how == "exit" or b"Can Brigade take over? No: a module crashed" in done.stdout
 
 
 def test_a_crash_while_the_configuration_is_reloaded(serve):
