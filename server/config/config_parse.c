@@ -13,6 +13,11 @@
 #include "apr_strings.h"
 #include "configuration.h"
 #include "brigade/assert.h"
+#include <limits.h>
+#include <stdlib.h>
+
+#define CONF_FLATTENED \
+    "BRIGADE_FLATTENED" /* -D: there are lines that tell where others came from */
 
 /* Where the next node goes. */
 typedef struct conf_builder {
@@ -126,6 +131,23 @@ static const char *conf_split_section(apr_pool_t *ptemp, char *name, const char 
     return *args ? args : ">";
 }
 
+/* "#@ 12 /etc/apache2/ports.conf" in a file that brigade-migrate made of several: the next line came from there. Modules look
+ * for files beside the one that they are told (mod_security2 does), and messages tell a line that is known. */
+static void conf_take_origin(const conf_builder *b, const char *line)
+{
+    ap_configfile_t *f = b->parms->config_file;
+    char *name;
+    long n;
+
+    if (line[1] != '@' || !ap_exists_config_define(CONF_FLATTENED))
+        return;
+    n = strtol(line + 2, &name, 10);
+    if (n < 1 || n > INT_MAX || *name != ' ')
+        return;
+    f->name = apr_pstrdup(b->p, name + 1);
+    f->line_number = (unsigned)n - 1;
+}
+
 /* One logical line. While it is taken, it is parms->err_directive: setters of EXEC_ON_READ look there for its name and
  * place, and an error in lines that it reads itself sets that to their own node. */
 static const char *conf_take_line(conf_builder *b, const char *line)
@@ -136,6 +158,8 @@ static const char *conf_take_line(conf_builder *b, const char *line)
     char *name;
     int done, is_section;
 
+    if (*line == '#')
+        conf_take_origin(b, line);
     if (*line == '#' || !*line)
         return NULL;
     name = ap_getword_conf(b->ptemp, &args);

@@ -105,6 +105,29 @@ def test_https_is_tried():
         assert f"port {apache.tls}: " in out and f"port {apache.port}: " in out
 
 
+def test_files_beside_an_included_file():
+    """mod_security2 looks for a file beside the one that the directive stands in. The logs of the running server are left alone."""
+    if not os.path.exists("/etc/modsecurity/modsecurity.conf-recommended"):
+        pytest.skip("libapache2-mod-security2 is not installed")
+    rules = 'SecRule ARGS "@pmFromFile words.data" "id:100,phase:2,deny,status:418"\nSecAuditLog @ROOT@/log/audit.log\nSecAuditEngine On\n'
+
+    class Guarded(DebianApache):
+        def write_config(self, config=None):
+            super().write_config(config)
+            shutil.rmtree(self.path("security"), ignore_errors=True)
+            shutil.copytree("/etc/modsecurity", self.path("security"))
+            os.rename(self.path("security/modsecurity.conf-recommended"), self.path("security/a.conf"))
+            self.write("z.conf", rules.replace("@ROOT@", self.root), base="security")
+            self.write("words.data", "forbidden\n", base="security")
+            debian_tree.change(self.path("etc/conf-enabled/zz-test.conf"), "@SECURITY@", f"IncludeOptional {self.path('security')}/*.conf")
+    with Guarded("@SECURITY@\nSecRuleEngine On\n", modules=("unique_id", "security2")) as apache:
+        status, out, err = migrate("--try", str(two_free_ports()), "--path", "/a.txt?x=forbidden", "--path", "/a.txt?x=not", apache.path("etc"))
+        assert status == 0, out[-1500:] + err
+        assert out.splitlines()[-1].endswith(" 0 differ.")
+        log = apache.read("log/audit.log")
+        assert log.count(b"418") and b"Brigade" not in log
+
+
 def test_virtual_hosts_of_an_address():
     """Behind a Listen for all addresses, each is asked where Apache has it."""
     extra = brigade.free_port()
