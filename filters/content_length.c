@@ -108,7 +108,8 @@ AP_DECLARE_NONSTD(apr_status_t) ap_content_length_filter(ap_filter_t *f, apr_buc
         scan = (length_scan){0};
         rv = length_run(bb, &scan);
         if (rv != APR_SUCCESS) {
-            ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "the response body cannot be read");
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r,
+                          APLOGNO(00574) "ap_content_length_filter: apr_bucket_read() failed");
             return rv;
         }
         if (!scan.stop)

@@ -40,6 +40,12 @@ void connection_detach(brg_conn *bc);
 /** bc->c is run by the calling thread from now on: its line of the scoreboard is this thread's. */
 void connection_on_thread(brg_conn *bc);
 
+/**
+ * Log that a peer was too slow with a part of a request, as mod_reqtimeout does in Apache and under its LogLevel.
+ * @param stage  "handshake", "header" or "body"
+ */
+void connection_log_late(brg_conn *bc, const char *stage);
+
 /** The brg_conn below a conn_rec; NULL for a connection that is not of this server's sockets. */
 brg_conn *connection_of(conn_rec *c);
 

@@ -131,6 +131,20 @@ static void core_input_progress(struct core_input *in, apr_size_t n)
         in->deadline = in->started + window;
 }
 
+void connection_log_late(brg_conn *bc, const char *stage)
+{
+    const module *m = ap_find_linked_module("mod_reqtimeout.c");
+    const int index = m ? m->module_index : APLOG_MODULE_INDEX;
+    server_rec *s = bc->base;
+
+    if (bc->c)
+        ap_log_cerror(__FILE__, __LINE__, index, APLOG_INFO, 0, bc->c,
+                      APLOGNO(01382) "Request %s read timeout", stage);
+    else if (APLOG_MODULE_IS_LEVEL(s, index, APLOG_INFO))
+        ap_log_error(__FILE__, __LINE__, index, APLOG_INFO, 0, s,
+                     APLOGNO(01382) "Request %s read timeout", stage);
+}
+
 static apr_status_t core_input_read(struct core_input *in, apr_read_type_e block)
 {
     apr_interval_time_t timeout = connection_timeout(in->c);
@@ -152,8 +166,7 @@ static apr_status_t core_input_read(struct core_input *in, apr_read_type_e block
     }
     rv = conn_read(in->bc, block, timeout);
     if (limited && APR_STATUS_IS_TIMEUP(rv))
-        ap_log_cerror(APLOG_MARK, APLOG_INFO, 0, in->c, APLOGNO(01382) "Request %s read timeout",
-                      "body");
+        connection_log_late(in->bc, "body");
     return rv;
 }
 

@@ -375,6 +375,7 @@ static void h1_conn_head_timeout(brg_conn *bc)
 {
     http_head *head = h1_conn_scratch_head();
 
+    connection_log_late(bc, "header");
     if (h1_head_of_part(head, bc->in + bc->in_off, conn_in_size(bc), h1_limits_for(bc))) {
         head->status = HTTP_REQUEST_TIME_OUT;
         head->why = "the request head did not arrive in time";

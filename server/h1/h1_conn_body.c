@@ -149,8 +149,7 @@ int h1_body_begin(brg_conn *bc, request_rec *r, uint32_t wait_for)
 void h1_body_expired(brg_conn *bc)
 {
     BRG_ASSERT(bc->state == CONN_BODY && bc->r);
-    ap_log_cerror(APLOG_MARK, APLOG_INFO, 0, bc->c, APLOGNO(01382) "Request %s read timeout",
-                  "body");
+    connection_log_late(bc, "body");
     bc->c->keepalive = AP_CONN_CLOSE;
     body_end(bc, HTTP_REQUEST_TIME_OUT);
 }

@@ -316,8 +316,7 @@ static void h2_expired(brg_conn *bc)
         return;
     }
     if (!bc->pending && !h->ending && (conn_in_size(bc) || h->block_stream || !h->settings_came)) {
-        ap_log_error(APLOG_MARK, APLOG_INFO, 0, session_server(bc),
-                     APLOGNO(01382) "Request %s read timeout", "header");
+        connection_log_late(bc, "header");
         h2_fail(h, H2_NO_ERROR, "frames did not arrive in time");
         h2_run(bc);
         return;

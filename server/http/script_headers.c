@@ -25,6 +25,7 @@ typedef struct script_scan {
     char *line;     /* MAX_STRING_LEN bytes */
     int keeps_line; /* the caller wants to see what was wrong */
     int status;     /* given by the script, 0 = none */
+    int began;      /* a field was read */
     apr_table_t *fields, *cookies;
 } script_scan;
 
@@ -133,7 +134,9 @@ static int script_no_line(script_scan *scan, int rv)
         return HTTP_GATEWAY_TIME_OUT;
     }
     ap_log_rerror(SCRIPT_MARK(scan), APLOG_ERR, 0, scan->r,
-                  "End of script output before headers: %s", name);
+                  scan->began ? "Premature end of script headers: %s"
+                              : "End of script output before headers: %s",
+                  name);
     return HTTP_INTERNAL_SERVER_ERROR;
 }
 
@@ -182,6 +185,7 @@ static int script_scan_lines(script_scan *scan)
         value = strchr(scan->line, ':');
         if (!value)
             return script_bad_line(scan);
+        scan->began = 1;
         *value++ = '\0';
         while (apr_isspace(*value))
             value++;
@@ -243,17 +247,18 @@ AP_DECLARE(int) ap_scan_script_header_err(request_rec *r, apr_file_t *f, char *b
 
 /* ---- from a brigade ---- */
 
-/* Takes a line, or what fits, off the front of the brigade. */
+/* Takes a line off the front of the brigade. One that does not end, or is too long, is none. */
 static int script_gets_brigade(char *buf, int size, void *data)
 {
     apr_bucket_brigade *bb = data;
     apr_size_t room = (apr_size_t)size - 1;
+    const char *lf = NULL;
     char *at = buf;
 
     BRG_ASSERT(data && size > 0);
-    while (room && !APR_BRIGADE_EMPTY(bb)) {
+    while (room && !lf && !APR_BRIGADE_EMPTY(bb)) {
         apr_bucket *e = APR_BRIGADE_FIRST(bb);
-        const char *text, *lf;
+        const char *text;
         apr_size_t len, take;
         apr_status_t rv;
 
@@ -272,11 +277,9 @@ static int script_gets_brigade(char *buf, int size, void *data)
         if (take < len)
             apr_bucket_split(e, take);
         apr_bucket_delete(e);
-        if (lf)
-            break;
     }
     *at = '\0';
-    return at > buf;
+    return lf != NULL;
 }
 
 AP_DECLARE(int)

@@ -245,7 +245,8 @@ int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 
     if (rv != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_CRIT | APLOG_STARTUP, rv, NULL,
-                     APLOGNO(00496) "apr_proc_detach failed");
+                     mpm_settings.prefork ? APLOGNO(00174) "apr_proc_detach failed"
+                                          : APLOGNO(00496) "apr_proc_detach failed");
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     if (!trial_runs() && sup_signals_early() < 0)

@@ -96,15 +96,25 @@ static int sup_scoreboard(server_rec *s)
     return 0;
 }
 
+/* Each process model of Apache has numbers of its own for messages that say the same. */
+#define SUP_NUMBERED(of_event, of_prefork, text) \
+    (mpm_settings.prefork ? APLOGNO(of_prefork) text : APLOGNO(of_event) text)
+
 static void sup_announce(apr_pool_t *plog, server_rec *s)
 {
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
-                 APLOGNO(00489) "%s configured -- resuming normal operations",
+                 SUP_NUMBERED(00489, 00163, "%s configured -- resuming normal operations"),
                  ap_get_server_description());
-    ap_log_error(APLOG_MARK, APLOG_INFO, 0, s, APLOGNO(00490) "Server built: %s",
+    ap_log_error(APLOG_MARK, APLOG_INFO, 0, s, SUP_NUMBERED(00490, 00164, "Server built: %s"),
                  ap_get_server_built());
     ap_log_command_line(plog, s);
     ap_log_mpm_common(s);
+}
+
+static void sup_say_end(server_rec *s)
+{
+    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
+                 SUP_NUMBERED(00491, 00169, "caught SIGTERM, shutting down"));
 }
 
 static void sup_set_state(int state)
@@ -337,12 +347,15 @@ static void sup_log_reload(server_rec *s, sup_way way)
     if (way == SUP_BY_UPGRADE)
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, "SIGUSR2 received.  %s takes over",
                      upgrade_program());
+    else if (way == SUP_BY_GRACEFUL && mpm_settings.prefork)
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
+                     APLOGNO(00171) "Graceful restart requested, doing restart");
     else if (way == SUP_BY_GRACEFUL)
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
                      APLOGNO(00493) "%s received.  Doing graceful restart", AP_SIG_GRACEFUL_STRING);
     else
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
-                     APLOGNO(00494) "SIGHUP received.  Attempting to restart");
+                     SUP_NUMBERED(00494, 00173, "SIGHUP received.  Attempting to restart"));
 }
 
 static sup_verdict sup_reload(apr_pool_t *pconf, server_rec *s, sup_way way)
@@ -374,13 +387,12 @@ static sup_verdict sup_obey(apr_pool_t *pconf, server_rec *s)
 
     if (asked.terminate) {
         sup_terminate(pconf, s);
-        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
-                     APLOGNO(00491) "caught SIGTERM, shutting down");
+        sup_say_end(s);
         return SUP_END;
     }
     if (asked.graceful_stop) {
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
-                     APLOGNO(00492) "caught %s, shutting down gracefully",
+                     SUP_NUMBERED(00492, 00170, "caught %s, shutting down gracefully"),
                      AP_SIG_GRACEFUL_STOP_STRING);
         sup_graceful_stop(pconf, s);
         return SUP_END;
@@ -449,7 +461,7 @@ static int sup_run_one_process(apr_pool_t *pconf, apr_pool_t *plog, server_rec *
     notify_ready();
     server_process_run(pconf, s, 0, 0, -1);
     ap_remove_pid(pconf, ap_pid_fname);
-    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, APLOGNO(00491) "caught SIGTERM, shutting down");
+    sup_say_end(s);
     return DONE;
 }
 

@@ -281,7 +281,8 @@ int sup_children_start(apr_pool_t *pconf, server_rec *s)
             continue;
         if ((rc = child_start(i, pconf, s)) < 0)
             ap_log_error(APLOG_MARK, APLOG_ERR, errno, s,
-                         APLOGNO(00481) "fork: Unable to fork new process");
+                         mpm_settings.prefork ? APLOGNO(00159) "fork: Unable to fork new process"
+                                              : APLOGNO(00481) "fork: Unable to fork new process");
         sup_index[i].due = now + (rc ? CHILD_RETRY_US : 0);
         if (rc < 0)
             return -1;

@@ -14,6 +14,7 @@
 #include "core_settings.h"
 #include "crash.h"
 #include "main_private.h"
+#include "mpm_private.h"
 #include "placement.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,6 +153,10 @@ static void takeover_mapped(void)
     };
 
     printf("Mapped to something else:\n");
+    if (mpm_settings.prefork) { /* its lines mean what they mean there */
+        printf("  none\nApache's process model: mpm_prefork, a process for each connection\n");
+        return;
+    }
     for (size_t i = 0; i < sizeof mapped / sizeof *mapped; i++)
         if (takeover_lines(ap_conftree, mapped[i][0]))
             printf("  %s: %s\n", mapped[i][0], mapped[i][1]);

@@ -84,8 +84,7 @@ static void handshake_wait(brg_conn *bc)
 static void handshake_expired(brg_conn *bc)
 {
     BRG_ASSERT(bc->driver == &tls_handshake_driver && bc->state == CONN_HEAD);
-    ap_log_error(APLOG_MARK, APLOG_INFO, 0, bc->base, APLOGNO(01382) "Request %s read timeout",
-                 "handshake");
+    connection_log_late(bc, "handshake");
     handshake_drop(bc);
 }
 
