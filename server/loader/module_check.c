@@ -122,7 +122,7 @@ static void module_show(module_subject *s, void *handle, const char *symbol)
     printf("  %s brings\n", symbol);
     module_check_directives(m);
     module_stage(s, apr_psprintf(s->p, "in register_hooks of %s", symbol));
-    module_check_hooks(s->process, m);
+    module_check_hooks(s->process, m, symbol);
 }
 
 static void module_open(module_subject *s, int missing)

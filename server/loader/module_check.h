@@ -21,7 +21,7 @@ int module_check(process_rec *process, int files_n, const char *const *files);
 /** Its directives. Nothing of the module is run. */
 void module_check_directives(const module *m);
 
-/** Its register_hooks function is run, and what it registers is told. */
-void module_check_hooks(process_rec *process, module *m);
+/** Its register_hooks function is run, and what it registers is told, and what that costs. @param name  of its structure */
+void module_check_hooks(process_rec *process, module *m, const char *name);
 
 #endif

@@ -58,6 +58,12 @@ static hook_get_fn *const request_hooks[] = {
     ap_hook_get_insert_error_filter,
 };
 
+static hook_get_fn *const connection_hooks[] = {
+    ap_hook_get_create_connection,
+    ap_hook_get_pre_connection,
+    ap_hook_get_process_connection,
+};
+
 int policy_is_declared(const module *m)
 {
     return declaration_of(m->name) != NULL || stock_rule_of(m) != NULL;
@@ -130,17 +136,12 @@ static int survey(hook_get_fn *const *hooks, size_t n, const char *kind)
 /* By the module that asks for most: a module of which nothing is known drives all connections. */
 static void survey_connections(void)
 {
-    static hook_get_fn *const hooks[] = {
-        ap_hook_get_create_connection,
-        ap_hook_get_pre_connection,
-        ap_hook_get_process_connection,
-    };
+    const size_t n = sizeof connection_hooks / sizeof *connection_hooks;
 
-    connections_kind = survey(hooks, sizeof hooks / sizeof *hooks, "connections")
-                           ? CONNS_PLAIN
-                           : CONNS_MODULE_DRIVEN;
-    for (size_t i = 0; i < sizeof hooks / sizeof *hooks && connections_kind == CONNS_PLAIN; i++) {
-        const apr_array_header_t *links = hooks[i]();
+    connections_kind =
+        survey(connection_hooks, n, "connections") ? CONNS_PLAIN : CONNS_MODULE_DRIVEN;
+    for (size_t i = 0; i < n && connections_kind == CONNS_PLAIN; i++) {
+        const apr_array_header_t *links = connection_hooks[i]();
         const hook_link *l;
 
         for (int k = 0; (l = hook_link_at(links, k)) != NULL; k++) {
@@ -387,10 +388,10 @@ static policy_reason policy_reason_of(const declaration *d, const request_rec *r
                                               : (policy_reason){d->name, why};
 }
 
-static int policy_hooks_requests(const module *m)
+static int policy_is_in(hook_get_fn *const *hooks, size_t n, const module *m)
 {
-    for (size_t i = 0; i < sizeof request_hooks / sizeof *request_hooks; i++) {
-        apr_array_header_t *links = request_hooks[i]();
+    for (size_t i = 0; i < n; i++) {
+        apr_array_header_t *links = hooks[i]();
 
         for (int k = 0; links && k < links->nelts; k++) {
             const hook_link *l = hook_link_at(links, k);
@@ -400,6 +401,16 @@ static int policy_hooks_requests(const module *m)
         }
     }
     return 0;
+}
+
+int policy_hooks_requests(const module *m)
+{
+    return policy_is_in(request_hooks, sizeof request_hooks / sizeof *request_hooks, m);
+}
+
+int policy_hooks_connections(const module *m)
+{
+    return policy_is_in(connection_hooks, sizeof connection_hooks / sizeof *connection_hooks, m);
 }
 
 int policy_keeps_out(const module *m, policy_reason *reason)

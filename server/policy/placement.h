@@ -21,6 +21,10 @@ void policy_survey_hooks(void);
 /** 1 if the module declared itself, or has a stock rule. */
 int policy_is_declared(const module *m);
 
+/** 1 if @a m hooks a phase of requests, or a step of connections. While hooks are registered, or later. */
+int policy_hooks_requests(const module *m);
+int policy_hooks_connections(const module *m);
+
 /** Which module keeps a response from being stored, and why. */
 typedef struct policy_reason {
     const char *module; /**< its file name (mod_x.c); NULL: nobody */

@@ -52,7 +52,24 @@ def test_what_a_module_brings(tmp_path):
 def test_a_declared_module(tmp_path):
     so = compile_text(tmp_path, "d", '#include "brigade/response_cache.h"\nextern module AP_MODULE_DECLARE_DATA d_module;\n'
                       "static void d_hooks(apr_pool_t *p) { brg_nonblocking_declare(&d_module); }")
-    assert "    runs on event loops" in check(so)[1]
+    text = check(so)[1]
+    assert "    runs on event loops" in text and "costs" not in text
+
+
+@pytest.mark.parametrize("hooks,costs", [
+    ("ap_hook_fixups(x_do, NULL, NULL, APR_HOOK_MIDDLE);", "costs all requests: "),
+    ("ap_hook_pre_connection(x_conn, NULL, NULL, APR_HOOK_MIDDLE);", "costs all connections and requests: "),
+    ('ap_register_output_filter("XOUT", x_out, NULL, AP_FTYPE_RESOURCE);', "costs other requests nothing"),
+    ("ap_hook_post_config(x_config, NULL, NULL, APR_HOOK_MIDDLE);", "costs other requests nothing")])
+def test_what_a_module_without_a_declaration_costs(tmp_path, hooks, costs):
+    so = compile_text(tmp_path, "x", '#include "http_request.h"\n#include "http_connection.h"\n'
+                      "static int x_do(request_rec *r) { return DECLINED; }\nstatic int x_conn(conn_rec *c, void *s) { return DECLINED; }\n"
+                      "static apr_status_t x_out(ap_filter_t *f, apr_bucket_brigade *bb) { return ap_pass_brigade(f->next, bb); }\n"
+                      "static int x_config(apr_pool_t *p, apr_pool_t *l, apr_pool_t *t, server_rec *s) { return OK; }\n"
+                      f"static void x_hooks(apr_pool_t *p) {{ (void)x_do; (void)x_conn; (void)x_out; (void)x_config; {hooks} }}")
+    text = check(so)[1]
+    assert "    " + costs in text
+    assert ("brg_nonblocking_declare(&x_module)" in text) == ("nothing" not in costs)
 
 
 def test_all_missing_symbols_are_named(tmp_path):
