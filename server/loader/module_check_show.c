@@ -271,7 +271,10 @@ static void cost_show(const module *m, const char *name)
     printf("    costs %s: its hooks are called for each of them. None runs on an event loop, no "
            "answer comes from memory, "
            "and a small file takes some four times as long\n",
-           of_connections ? "all connections and requests" : "all requests");
+           of_connections ? "all connections and requests"
+           : policy_hooks_phases(m)
+               ? "all requests"
+               : "all requests but those that come to no handler (redirects, refusals)");
     printf("    to declare, in its register_hooks: brg_nonblocking_declare(&%s) if it waits for "
            "nothing but local files; "
            "brg_cache_declare(&%s, NULL) if, besides, what it does follows from virtual host, URI, "

@@ -27,7 +27,7 @@
 APLOG_USE_MODULE(core);
 
 static const char *phases_undeclared; /* the first module without a declaration, where not plain */
-static int phases_plain, phases_authenticate;
+static int phases_plain, handlers_plain, phases_authenticate;
 static atomic_int phases_differ;
 static _Atomic(policy_waits_fn *) phases_asked;   /* by policy_phases_ask() */
 static ap_HOOK_post_read_request_t *observers[4]; /* hooks of modules whose rule observes */
@@ -44,19 +44,21 @@ static enum { CONNS_PLAIN, CONNS_BY_FILTERS, CONNS_MODULE_DRIVEN } connections_k
 
 typedef apr_array_header_t *hook_get_fn(void);
 
-static hook_get_fn *const request_hooks[] = {
-    ap_hook_get_create_request,      ap_hook_get_pre_read_request,
-    ap_hook_get_post_read_request,   ap_hook_get_quick_handler,
-    ap_hook_get_pre_translate_name,  ap_hook_get_translate_name,
-    ap_hook_get_map_to_storage,      ap_hook_get_header_parser,
-    ap_hook_get_check_user_id,       ap_hook_get_fixups,
-    ap_hook_get_type_checker,        ap_hook_get_access_checker,
-    ap_hook_get_access_checker_ex,   ap_hook_get_auth_checker,
-    ap_hook_get_insert_filter,       ap_hook_get_handler,
-    ap_hook_get_log_transaction,     ap_hook_get_post_perdir_config,
-    ap_hook_get_dirwalk_stat,        ap_hook_get_force_authn,
-    ap_hook_get_insert_error_filter,
+/* All but the handlers: a redirect or a refusal comes to none. */
+static hook_get_fn *const phase_hooks[] = {
+    ap_hook_get_create_request,     ap_hook_get_pre_read_request,
+    ap_hook_get_post_read_request,  ap_hook_get_quick_handler,
+    ap_hook_get_pre_translate_name, ap_hook_get_translate_name,
+    ap_hook_get_map_to_storage,     ap_hook_get_header_parser,
+    ap_hook_get_check_user_id,      ap_hook_get_fixups,
+    ap_hook_get_type_checker,       ap_hook_get_access_checker,
+    ap_hook_get_access_checker_ex,  ap_hook_get_auth_checker,
+    ap_hook_get_insert_filter,      ap_hook_get_log_transaction,
+    ap_hook_get_post_perdir_config, ap_hook_get_dirwalk_stat,
+    ap_hook_get_force_authn,        ap_hook_get_insert_error_filter,
 };
+
+static hook_get_fn *const handler_hooks[] = {ap_hook_get_handler};
 
 static hook_get_fn *const connection_hooks[] = {
     ap_hook_get_create_connection,
@@ -257,7 +259,8 @@ void policy_survey_hooks(void)
     survey_stored_loggers();
     survey_connections();
     policy_surveyed = 1;
-    phases_plain = survey(request_hooks, sizeof request_hooks / sizeof *request_hooks, "requests");
+    handlers_plain = survey(handler_hooks, 1, "handlers");
+    phases_plain = survey(phase_hooks, sizeof phase_hooks / sizeof *phase_hooks, "requests");
     survey_declarations();
 }
 
@@ -306,7 +309,7 @@ BRG_DECLARE(void) brg_request_needs_worker(request_rec *r)
 
 BRG_DECLARE(int) brg_request_may_wait(request_rec *r)
 {
-    if (request_may_block(r) || stock_waits(r))
+    if (!handlers_plain || request_may_block(r) || stock_waits(r))
         return 1;
     for (const ap_filter_t *f = r->output_filters; f && f->r == r; f = f->next)
         if (!f->frec->providers && !brg_filter_is_declared(f->frec))
@@ -351,7 +354,7 @@ static int filters_declared(const ap_filter_t *f)
 
 int request_handler_may_run_inline(request_rec *r)
 {
-    return !request_may_block(r) && filters_declared(r->output_filters) &&
+    return handlers_plain && !request_may_block(r) && filters_declared(r->output_filters) &&
            filters_declared(r->input_filters) && !stock_waits(r);
 }
 
@@ -403,9 +406,14 @@ static int policy_is_in(hook_get_fn *const *hooks, size_t n, const module *m)
     return 0;
 }
 
+int policy_hooks_phases(const module *m)
+{
+    return policy_is_in(phase_hooks, sizeof phase_hooks / sizeof *phase_hooks, m);
+}
+
 int policy_hooks_requests(const module *m)
 {
-    return policy_is_in(request_hooks, sizeof request_hooks / sizeof *request_hooks, m);
+    return policy_hooks_phases(m) || policy_is_in(handler_hooks, 1, m);
 }
 
 int policy_hooks_connections(const module *m)
@@ -424,16 +432,17 @@ int policy_keeps_out(const module *m, policy_reason *reason)
 
 int policy_undeclared(policy_reason *reason)
 {
-    *reason = (policy_reason){phases_plain ? NULL : phases_undeclared, policy_unknown};
-    return !phases_plain;
+    const int is_unknown = !phases_plain || !handlers_plain;
+
+    *reason = (policy_reason){is_unknown ? phases_undeclared : NULL, policy_unknown};
+    return is_unknown;
 }
 
 int policy_ask_modules(request_rec *r, policy_reason *reason)
 {
-    int worst = phases_plain ? BRG_CACHE_STATIC : BRG_CACHE_VOLATILE;
+    int worst = policy_undeclared(reason) ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
     const char *changes;
 
-    (void)policy_undeclared(reason);
     for (int i = 0; i < asked_n && worst < BRG_CACHE_VOLATILE; i++) {
         const char *why = NULL;
         int answer = policy_ask_one(asked[i], r, &why);

@@ -21,7 +21,8 @@ void policy_survey_hooks(void);
 /** 1 if the module declared itself, or has a stock rule. */
 int policy_is_declared(const module *m);
 
-/** 1 if @a m hooks a phase of requests, or a step of connections. While hooks are registered, or later. */
+/** 1 if @a m hooks a phase of requests; a phase, or their handlers; a step of connections. While hooks are registered, or later. */
+int policy_hooks_phases(const module *m);
 int policy_hooks_requests(const module *m);
 int policy_hooks_connections(const module *m);
 

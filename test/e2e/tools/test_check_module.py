@@ -177,3 +177,17 @@ def test_a_library_with_many_thread_variables():
         pytest.skip("modules/sms_jemalloc.so was not built")
     status, text = check(module)
     assert status == 0 and "missing" not in text, text
+
+
+def test_what_comes_to_no_handler_stays_on_the_loop(tmp_path):
+    """A module with a handler and no declaration: redirects and refusals never reach it. No worker thread is started for them."""
+    so = compile_text(tmp_path, "x", HANDLER + "static void x_hooks(apr_pool_t *p) { ap_hook_handler(x_handler, NULL, NULL, APR_HOOK_MIDDLE); }")
+    with brigade.Server(f"LoadModule x_module {so}\nRedirect /r /a.txt\n<Location /d.txt>\nRequire all denied\n</Location>\n", {"a.txt": "A\n", "d.txt": "D\n"}) as server:
+        def threads():
+            return len(os.listdir(f"/proc/{server.children()[0]}/task"))
+        server.get("/r")
+        before = threads()
+        assert [server.get(t).status for t in ("/r", "/d.txt", "/r")] == [302, 403, 302]
+        assert threads() == before
+        assert server.get("/a.txt").body == b"A\n"
+        assert threads() > before
