@@ -69,7 +69,7 @@ apr_bucket_heap_make(apr_bucket *b, const char *buf, apr_size_t length, void (*f
             apr_bucket_free(h);
             return NULL;
         }
-        h->base = memcpy(own, buf, length);
+        h->base = length ? memcpy(own, buf, length) : own; /* modules have NULL for no bytes */
         h->free_func = apr_bucket_free;
         brg_buffer_copied(length);
     }
