@@ -81,6 +81,10 @@ typedef enum brg_figure_kind {
       "The longest turn of the last one to two minutes.", NULL)                                    \
     X(WORKERS, BRG_GAUGE, 1, BRG_WORKER_THREADS, "state=\"alive\"")                                \
     X(WORKERS_BUSY, BRG_GAUGE, 1, BRG_WORKER_THREADS, "state=\"busy\"")                            \
+    X(WORKERS_MOST, BRG_GAUGE, 1, "brigade_workers_limit",                                         \
+      "Worker threads that there may be (MaxRequestWorkers).", NULL)                               \
+    X(WORKERS_FULL, BRG_COUNTER, 1, "brigade_worker_full_total",                                   \
+      "Requests that had to wait since all worker threads that there may be were at work.", NULL)  \
     X(WAITING, BRG_GAUGE, 1, "brigade_worker_queue", "Connections that wait for a worker thread.", \
       NULL)                                                                                        \
     X(HITS, BRG_COUNTER, 1, "brigade_cache_hits_total",                                            \

@@ -171,6 +171,19 @@ int conf_unsupported_last(void);
 /** Forget without a report. */
 void conf_unsupported_reset(void);
 
+/**
+ * A directive is taken and has no effect: tell of it once for this configuration, when all of it is read.
+ * @param module_index  APLOG_MODULE_INDEX
+ * @param why  a clause; as long as the configuration
+ */
+void conf_notice_no_effect(const cmd_parms *cmd, int module_index, const char *why);
+
+/** Tell of them (to the startup log) and forget them. */
+void conf_notices_write(void);
+
+/** Forget them without that. */
+void conf_notices_reset(void);
+
 /* ---- text to tree: config_parse.c ---- */
 
 #define CONF_LINE_MAX \

@@ -83,7 +83,7 @@ static int worker_refuse(brg_conn *bc, const char *why)
         said = bc->loop->monotonic;
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       "no worker thread for this request, and possibly others: %s. All of the "
-                      "ThreadsPerChild threads are at work; see WorkerQueueSize",
+                      "MaxRequestWorkers threads are at work; see WorkerQueueSize",
                       why);
     }
     request_end_with_error(r, HTTP_SERVICE_UNAVAILABLE, H1_RETRY_SECONDS);

@@ -230,8 +230,7 @@ static const char *set_resource(cmd_parms *cmd, void *dir, const char *first, co
 /* cmd->info says why. */
 static const char *set_notice(cmd_parms *cmd, void *unused, const char *args)
 {
-    ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server, "%s has no effect: %s",
-                 cmd->cmd->name, (const char *)cmd->info);
+    conf_notice_no_effect(cmd, APLOG_MODULE_INDEX, cmd->info);
     return NULL;
 }
 
@@ -308,10 +307,11 @@ static const char *set_off_switch(cmd_parms *cmd, void *unused, const char *arg)
 
 static const char no_push[] = "browsers take no pushed responses, and none are sent";
 static const char no_workers[] =
-    "streams run on the event loops and their workers (ThreadsPerChild)";
+    "streams run on the event loops and their workers (MaxRequestWorkers)";
 static const char no_warm_up[] = "TLS records are short after each pause";
-static const char no_copies[] = "files are never copied";
-static const char no_text[] = "request heads are never made text";
+static const char no_copies[] =
+    "what a response reads of a file is copied in any case, and no file is kept open for it";
+static const char no_text[] = "there is one way in which requests go from a stream to the handlers";
 static const char no_files[] = "open files have no limit of their own";
 
 const command_rec h2_commands[] = {

@@ -58,6 +58,8 @@ void loop_figures_second(brg_loop *loop)
     worker_pool_figures(loop->workers, &alive, &busy, &waiting);
     figures_set(&value[BRG_FIGURE_WORKERS], (uint64_t)alive);
     figures_set(&value[BRG_FIGURE_WORKERS_BUSY], (uint64_t)busy);
+    if (loop->index == 0)
+        figures_set(&value[BRG_FIGURE_WORKERS_MOST], (uint64_t)loop->config->n_workers);
     figures_set(&value[BRG_FIGURE_WAITING], (uint64_t)waiting);
     figures_set(&value[BRG_FIGURE_HTTP2], loop->http2_n);
     figures_set(&value[BRG_FIGURE_STREAMS], loop->http2_streams_n);

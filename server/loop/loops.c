@@ -98,10 +98,15 @@ static struct loop_listener *loop_doors(brg_loop *loop, apr_pool_t *p)
     return doors;
 }
 
+static worker_share *loops_share(apr_pool_t *p, const loops_config *conf)
+{
+    return worker_share_create(p, conf->n_workers, conf->n_workers ? conf->n_loops : 0,
+                               conf->stack_bytes);
+}
+
 apr_status_t loop_create(brg_loop **out, apr_pool_t *p, const loops_config *conf, int index)
 {
     brg_loop *loop = loop_lines_calloc(p, sizeof *loop);
-    int share = conf->n_workers / conf->n_loops;
     apr_status_t rv;
 
     BRG_ASSERT(index >= 0 && index < conf->n_loops);
@@ -129,11 +134,9 @@ apr_status_t loop_create(brg_loop **out, apr_pool_t *p, const loops_config *conf
     if (rv)
         return rv;
     brg_pool_create_scoped(&loop->pool, p, BRG_SCOPE_PROCESS);
-    share = share > 0 || !conf->n_workers ? share : 1;
-    loop->prefork = !share;
+    loop->prefork = !conf->n_workers;
     loop->shed_pause = apr_time_from_msec(loop->prefork ? LOOP_SHED_VAIN_MS : LOOP_SHED_MS);
-    loop->workers = worker_pool_create(
-        p, loop, share, loop->prefork ? 0 : conf->n_loops + index * share, conf->stack_bytes);
+    loop->workers = worker_pool_create(p, loop, conf->workers ? conf->workers : loops_share(p, conf));
     if (!loop->prefork)
         worker_pool_bound(loop->workers, conf->queue_most / conf->n_loops, conf->queue_us);
     conf->services->begin(loop);
@@ -168,6 +171,7 @@ apr_status_t loops_start(apr_pool_t *pchild, const loops_config *config)
     }
     loops_conf.services = &loops_services;
     loops_n = config->n_loops;
+    loops_conf.workers = loops_share(pchild, &loops_conf);
     loops = apr_pcalloc(pchild, sizeof *loops * (apr_size_t)loops_n);
     for (int i = 0; i < loops_n; i++)
         if ((rv = loop_create(&loops[i], pchild, &loops_conf, i)) != APR_SUCCESS)

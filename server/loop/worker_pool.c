@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker_pool.h"
+#include "worker_pool_private.h"
 #include "clock.h"
 #include "crash.h"
 #include "loop.h"
@@ -14,7 +14,7 @@
 #include "http_log.h"
 #include "scoreboard.h"
 #include <poll.h>
-#include <pthread.h>
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -26,23 +26,6 @@ APLOG_USE_MODULE(core);
 #define WORKER_IDLE_SECONDS 10          /* a thread without work for so long ends */
 #define WORKER_LEFT_US APR_USEC_PER_SEC /* a client that waited for so long may be gone */
 
-struct worker_pool {
-    pthread_mutex_t lock; /* guards all below */
-    pthread_cond_t work;
-    brg_conn *head, **tail; /* waiting connections, linked by next */
-    int waiting, idle, alive, limit, stopping;
-    brg_beside *beside; /* taken, and no thread has begun it: as many threads as these are idle */
-    int beside_waiting;
-    int beside_n; /* these, and those that run */
-    int running;  /* threads at work */
-    int waiting_most;
-    apr_interval_time_t wait_most_us; /* 0 = any */
-    int first_index;
-    unsigned char *index_used; /* [limit] which thread indices are taken */
-    size_t stack_bytes;
-    brg_loop *loop;
-};
-
 static PROGRAM_THREAD_LOCAL worker_pool *worker_mine;
 
 struct worker_start {
@@ -50,8 +33,7 @@ struct worker_start {
     int slot;
 };
 
-worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, int limit, int first_index,
-                                size_t stack_bytes)
+worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, worker_share *share)
 {
     worker_pool *wp = loop_lines_calloc(p, sizeof *wp);
     pthread_condattr_t attr;
@@ -62,12 +44,11 @@ worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, int limit, int fi
     pthread_cond_init(&wp->work, &attr);
     pthread_condattr_destroy(&attr);
     wp->tail = &wp->head;
-    wp->limit = limit;
-    wp->first_index = first_index;
-    wp->index_used = loop_lines_calloc(p, (apr_size_t)limit);
-    wp->stack_bytes = stack_bytes;
     wp->loop = loop;
     wp->waiting_most = INT_MAX;
+    wp->share = share;
+    wp->next_pool = share->pools;
+    share->pools = wp;
     return wp;
 }
 
@@ -75,6 +56,14 @@ void worker_pool_bound(worker_pool *wp, int waiting_most, apr_interval_time_t wa
 {
     wp->waiting_most = waiting_most > 0 ? waiting_most : 1;
     wp->wait_most_us = wait_most_us;
+}
+
+/* With the lock held: connections left the queue. */
+static void worker_was_fed(worker_pool *wp)
+{
+    BRG_ASSERT_DEBUG(wp->waiting >= 0);
+    if (!wp->waiting)
+        worker_set_hungry(wp, 0);
 }
 
 /* ---- clients that left ---- */
@@ -139,6 +128,7 @@ static brg_conn *worker_refuse_some(worker_pool *wp, const struct pollfd *p, apr
         wp->waiting--;
     }
     wp->tail = at;
+    worker_was_fed(wp);
     return out;
 }
 
@@ -172,6 +162,7 @@ static brg_conn *worker_first(worker_pool *wp)
         wp->tail = &wp->head;
     wp->waiting--;
     bc->next = NULL;
+    worker_was_fed(wp);
     return bc;
 }
 
@@ -186,18 +177,31 @@ brg_conn *worker_pool_take(worker_pool *wp)
 }
 
 /* With the lock held. */
-static void worker_wait(worker_pool *wp, int seconds)
+static int worker_has_work(const worker_pool *wp)
+{
+    return wp->head || wp->beside || wp->stopping;
+}
+
+/* With the lock of *at held, then and now. */
+static void worker_wait(worker_pool **at, int seconds)
 {
     struct timespec until;
     int rc = 0;
 
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += seconds;
-    while (!wp->head && !wp->beside && !wp->stopping && rc == 0) {
+    do {
+        worker_pool *wp;
+
+        if (atomic_load(&(*at)->share->hungry))
+            worker_mine = worker_move(at);
+        wp = *at;
+        if (worker_has_work(wp) || rc)
+            break;
         wp->idle++;
         rc = pthread_cond_timedwait(&wp->work, &wp->lock, &until);
         wp->idle--;
-    }
+    } while (1);
 }
 
 /* The thread had nothing to do for a while: what it keeps for requests is better used elsewhere.
@@ -226,22 +230,22 @@ static brg_beside *worker_first_beside(worker_pool *wp)
     return work;
 }
 
-/* With the lock held. 0: this thread is to end. */
-static int worker_next(worker_pool *wp, brg_conn **bc, brg_beside **work)
+/* With the lock of *at held, then and now. 0: this thread is to end. */
+static int worker_next(worker_pool **at, brg_conn **bc, brg_beside **work)
 {
-    worker_wait(wp, WORKER_TRIM_SECONDS);
-    if (!wp->head && !wp->beside && !wp->stopping) {
-        worker_trim(wp);
-        worker_wait(wp, WORKER_IDLE_SECONDS - WORKER_TRIM_SECONDS);
+    worker_wait(at, WORKER_TRIM_SECONDS);
+    if (!worker_has_work(*at)) {
+        worker_trim(*at);
+        worker_wait(at, WORKER_IDLE_SECONDS - WORKER_TRIM_SECONDS);
     }
     *bc = NULL;
-    *work = worker_first_beside(wp);
-    return *work || (*bc = worker_first(wp)) != NULL;
+    *work = worker_first_beside(*at);
+    return *work || (*bc = worker_first(*at)) != NULL;
 }
 
 static void worker_show(const worker_pool *wp, int slot, int status)
 {
-    ap_update_child_status_from_indexes(wp->loop->config->slot, wp->first_index + slot, status,
+    ap_update_child_status_from_indexes(wp->loop->config->slot, wp->share->first_index + slot, status,
                                         NULL);
 }
 
@@ -259,14 +263,16 @@ static void worker_run(brg_conn *bc)
         bc->driver->work(bc);
 }
 
-/* With the lock held. */
-static void worker_loop(worker_pool *wp)
+/* With the lock held. @return the pool that the thread is in at its end, its lock held */
+static worker_pool *worker_loop(worker_pool *wp)
 {
+    atomic_int *running = &wp->share->running;
     brg_beside *work;
     brg_conn *bc;
 
-    while (worker_next(wp, &bc, &work)) {
+    while (worker_next(&wp, &bc, &work)) {
         wp->running++;
+        atomic_fetch_add_explicit(running, 1, memory_order_relaxed);
         pthread_mutex_unlock(&wp->lock);
         if (work)
             work->run(work);
@@ -277,8 +283,22 @@ static void worker_loop(worker_pool *wp)
             loop_return(bc);
         pthread_mutex_lock(&wp->lock);
         wp->running--;
+        atomic_fetch_sub_explicit(running, 1, memory_order_relaxed);
         wp->beside_n -= work != NULL;
     }
+    return wp;
+}
+
+static void worker_leave(worker_pool *wp, int slot)
+{
+    worker_share *share = wp->share;
+
+    worker_unreserve(share, slot);
+    if (atomic_load(&share->hungry))
+        worker_replace(share);
+    pthread_mutex_lock(&wp->lock);
+    wp->alive--; /* nothing of the pool is used after that */
+    pthread_mutex_unlock(&wp->lock);
 }
 
 static void *worker_main(void *baton)
@@ -291,12 +311,12 @@ static void *worker_main(void *baton)
 
     free(start);
     crash_stack_begin(crash_stack, &old);
-    thread_self_set(NULL, wp->first_index + slot);
+    thread_self_set(NULL, wp->share->first_index + slot);
     worker_mine = wp;
     worker_show(wp, slot, SERVER_STARTING);
     worker_show(wp, slot, SERVER_READY);
     pthread_mutex_lock(&wp->lock);
-    worker_loop(wp);
+    wp = worker_loop(wp);
     pthread_mutex_unlock(&wp->lock);
     brg_run_turn_end(apr_time_now());
     worker_show(wp, slot, SERVER_DEAD);
@@ -304,35 +324,30 @@ static void *worker_main(void *baton)
     worker_mine = NULL;
     loops_thread_end();
     crash_stack_end(&old);
-    pthread_mutex_lock(&wp->lock);
-    wp->index_used[slot] = 0;
-    wp->alive--;
-    pthread_mutex_unlock(&wp->lock);
+    worker_leave(wp, slot);
     return NULL;
 }
 
-/* With the lock held. */
-static int worker_spawn(worker_pool *wp)
+int worker_spawn(worker_pool *wp)
 {
-    struct worker_start *start = malloc(sizeof *start);
-    int slot = 0, rc;
+    worker_share *share = wp->share;
+    struct worker_start *start;
+    int rc = ENOMEM, slot = worker_reserve(share);
 
-    if (!start)
-        return ENOMEM;
-    BRG_ASSERT(wp->alive < wp->limit);
-    while (wp->index_used[slot])
-        slot++;
-    start->wp = wp;
-    start->slot = slot;
-    rc = thread_start(worker_main, start, wp->stack_bytes ? wp->stack_bytes + CRASH_STACK_BYTES : 0,
-                      NULL);
+    if (slot < 0)
+        return WORKER_NO_MORE;
+    if ((start = malloc(sizeof *start)) != NULL) {
+        start->wp = wp;
+        start->slot = slot;
+        rc = thread_start(worker_main, start,
+                          share->stack_bytes ? share->stack_bytes + CRASH_STACK_BYTES : 0, NULL);
+    }
     if (rc) {
         free(start);
-        return rc;
-    }
-    wp->index_used[slot] = 1;
-    wp->alive++;
-    return 0;
+        worker_unreserve(share, slot);
+    } else
+        wp->alive++;
+    return rc;
 }
 
 /* With the lock held: more threads are idle than have work to come for. */
@@ -341,22 +356,42 @@ static int worker_is_free(const worker_pool *wp)
     return wp->idle > wp->waiting + wp->beside_waiting;
 }
 
+/* With the lock held: what the threads that are free, or may be started, take at once does not count as waiting. */
+static int worker_queue_is_full(const worker_pool *wp)
+{
+    int more = wp->share->limit - atomic_load(&wp->share->alive);
+
+    return wp->waiting - (wp->alive - wp->running) - more >= wp->waiting_most;
+}
+
+/* The loop has a connection that no thread is there for. Other pools may have one that is idle. */
+static void worker_went_hungry(worker_pool *wp)
+{
+    const worker_share *share = wp->share;
+
+    worker_call_others(wp);
+    if (atomic_load_explicit(&share->running, memory_order_relaxed) < share->limit)
+        return;
+    figures_add(&wp->loop->figures->own.value[BRG_FIGURE_WORKERS_FULL], 1);
+    if (wp->loop->config->workers_full)
+        wp->loop->config->workers_full(share->limit);
+}
+
 int worker_pool_submit(worker_pool *wp, brg_conn *bc)
 {
-    int rc = 0;
+    int rc = 0, is_hungry;
 
     BRG_ASSERT_TAG(bc, CONN_TAG);
     BRG_ASSERT(bc->state == CONN_WORKER && bc->loop == wp->loop && bc->fd >= 0);
     BRG_ASSERT(!bc->queued && !bc->timer.prev && !bc->refused);
     pthread_mutex_lock(&wp->lock);
-    /* What the threads that are free, or may be started, take at once does not count as waiting. */
-    if (wp->waiting - (wp->limit - wp->running) >= wp->waiting_most && !bc->must_run) {
+    if (!bc->must_run && worker_queue_is_full(wp)) {
         pthread_mutex_unlock(&wp->lock);
         return WORKER_POOL_FULL;
     }
-    if (!worker_is_free(wp) && wp->alive < wp->limit)
+    if (wp->share->limit && !worker_is_free(wp))
         rc = worker_spawn(wp);
-    if (rc && !wp->alive) {
+    if (rc > 0 && !atomic_load(&wp->share->alive)) {
         pthread_mutex_unlock(&wp->lock);
         ap_log_error(APLOG_MARK, APLOG_ERR, rc, wp->loop->server, "cannot start a worker thread");
         return -1;
@@ -365,16 +400,20 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc)
     *wp->tail = bc;
     wp->tail = &bc->next;
     wp->waiting++;
+    if ((is_hungry = rc != 0) != 0)
+        worker_set_hungry(wp, 1);
     pthread_cond_signal(&wp->work);
     pthread_mutex_unlock(&wp->lock);
+    if (is_hungry)
+        worker_went_hungry(wp);
     return 0;
 }
 
 /* With the lock held. */
 static int worker_may_take_beside(const worker_pool *wp)
 {
-    return !wp->stopping && 2 * (wp->beside_n + 1) <= wp->limit &&
-           (worker_is_free(wp) || wp->alive < wp->limit);
+    return !wp->stopping && 2 * (wp->beside_n + 1) <= wp->share->limit &&
+           (worker_is_free(wp) || atomic_load(&wp->share->alive) < wp->share->limit);
 }
 
 /* With the lock held. */
@@ -403,24 +442,20 @@ BRG_DECLARE(int) brg_worker_beside(brg_beside *work)
     return taken;
 }
 
-int worker_pool_is_busy(worker_pool *wp)
+static int worker_all_run(const worker_share *share)
 {
-    int is_busy;
-
-    pthread_mutex_lock(&wp->lock);
-    is_busy = wp->waiting > 0 || wp->running >= wp->limit;
-    pthread_mutex_unlock(&wp->lock);
-    return is_busy;
+    return atomic_load_explicit(&share->running, memory_order_relaxed) >= share->limit;
 }
 
-int worker_pool_is_short(worker_pool *wp)
+int worker_pool_is_busy(const worker_pool *wp)
 {
-    int is_short;
+    return worker_all_run(wp->share) || worker_pool_is_short(wp);
+}
 
-    pthread_mutex_lock(&wp->lock);
-    is_short = wp->waiting > 0 && wp->running >= wp->limit;
-    pthread_mutex_unlock(&wp->lock);
-    return is_short;
+int worker_pool_is_short(const worker_pool *wp)
+{
+    return atomic_load_explicit(&wp->share->hungry, memory_order_relaxed) > 0 &&
+           worker_all_run(wp->share);
 }
 
 void worker_pool_stop(worker_pool *wp)

@@ -6,7 +6,8 @@
  * @file worker_pool.h
  * Threads for requests that may block. Each loop has a pool of its own, so that its lock is shared
  * by nobody but this loop and its workers. Threads start when work waits and none is idle, and end
- * after a while without work.
+ * after a while without work. All pools of a process share the number of threads that there may be: when
+ * it is reached, a thread without work goes to the pool that needs it.
  *
  * Hand-over of a connection (in bc->state CONN_WORKER throughout):
  *
@@ -25,13 +26,18 @@
 
 typedef struct worker_pool worker_pool;
 
+/** What the pools of a process have in common. */
+typedef struct worker_share worker_share;
+
 /**
- * @param limit        most threads; 0 = none, the loop itself takes what waits
+ * @param limit        most threads of all pools; 0 = none, the loop itself takes what waits
  * @param first_index  brg_thread_index() of the first of them
  * @param stack_bytes  0 = the system's
  */
-worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, int limit, int first_index,
-                                size_t stack_bytes);
+worker_share *worker_share_create(apr_pool_t *p, int limit, int first_index, size_t stack_bytes);
+
+/** The pool of @a loop, from @a p, which outlives the threads. All are made before the first thread starts. */
+worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, worker_share *share);
 
 /** Bounds of the queue: most connections that wait, and how long each may (microseconds; 0 = any). */
 void worker_pool_bound(worker_pool *wp, int waiting_most, apr_interval_time_t wait_most_us);
@@ -53,11 +59,12 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc);
  */
 brg_conn *worker_pool_refuse(worker_pool *wp, apr_time_t now);
 
-/** 1 if a connection that is submitted now would have to wait for a thread. Any thread. */
-int worker_pool_is_busy(worker_pool *wp);
+/** 1 if a connection that is submitted now would have to wait for a thread. A hint. Any thread. */
+int worker_pool_is_busy(const worker_pool *wp);
 
-/** 1 if connections wait for a thread, and all that there may be are at work. Any thread. */
-int worker_pool_is_short(worker_pool *wp);
+/** 1 if connections wait for a thread, here or on another loop, and all that there may be are at work. A hint. Any
+ * thread. */
+int worker_pool_is_short(const worker_pool *wp);
 
 /** With limit 0: what waits longest, for the calling loop to do; or NULL. */
 brg_conn *worker_pool_take(worker_pool *wp);

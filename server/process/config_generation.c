@@ -79,6 +79,7 @@ static apr_status_t conf_phase_read(process_rec *process)
     BRG_ASSERT(conf_gen.ptemp && conf_gen.confname);
     conf_vars_reset(process->pconf);
     conf_unsupported_reset();
+    conf_notices_reset();
     core_banner_reset(process->pconf);
     ap_server_root = conf_gen.default_root;
     ap_init_vhost_config(process->pconf);
@@ -226,9 +227,12 @@ apr_status_t conf_generation_read(process_rec *process, conf_depth depth)
 {
     apr_status_t rv = conf_phases_of_files(process, depth);
 
-    if (depth == CONF_DEPTH_READ)
+    if (rv != APR_SUCCESS || depth == CONF_DEPTH_READ)
         return rv;
-    if (rv != APR_SUCCESS || depth == CONF_DEPTH_CHECK)
+    /* A start reads twice: what is read at a terminal first is read again for the log. */
+    if (depth != CONF_DEPTH_CHECK || ap_run_mode != AP_SQ_RM_NORMAL || !mpm_foreground())
+        conf_notices_write();
+    if (depth == CONF_DEPTH_CHECK)
         return rv;
     rv = conf_generation_open(process, depth);
     if (rv != APR_SUCCESS)

@@ -9,6 +9,7 @@
 
 #include "unixd.h"
 
+#include "configuration.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -174,10 +175,9 @@ AP_DECLARE_NONSTD(const char *) ap_set_listencbratio(cmd_parms *cmd, void *dummy
 
     if (!err && listen_number(cmd, arg, 1, &ratio))
         err = "ListenCoresBucketsRatio must be > 0";
-    if (!err && ap_run_mode == AP_SQ_RM_CONFIG_TEST)
-        ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
-                     "ListenCoresBucketsRatio has no effect here: every event loop has listening "
-                     "sockets of its own");
+    if (!err)
+        conf_notice_no_effect(cmd, APLOG_MODULE_INDEX,
+                              "every event loop has listening sockets of its own");
     return err;
 }
 

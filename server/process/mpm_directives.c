@@ -3,9 +3,9 @@
  * The mpm_event module: directives of the process model.
  *
  * Apache's event MPM starts and ends processes as load changes. Here their number is fixed, event
- * loops carry the connections, and worker threads start on demand. So some of its directives have a
- * counterpart, and some have no effect; each of the latter is accepted with a notice, which says so
- * once per configuration.
+ * loops carry the connections, and worker threads start on demand. What its directives say of how many
+ * requests and connections there may be is what counts here, too (mpm_capacity.c); those that say when
+ * processes start and end have no effect, and a notice says so once per configuration.
  */
 #include "configuration.h"
 #include "core_settings.h"
@@ -128,7 +128,7 @@ static const char *mpm_set_spool_dir(cmd_parms *cmd, void *dummy, const char *ar
     return NULL;
 }
 
-/* ---- directives without effect: -t says so ---- */
+/* ---- directives without effect, and the one of Apache's connections ---- */
 
 static const char *mpm_set_nothing(cmd_parms *cmd, void *dummy, const char *arg)
 {
@@ -138,25 +138,23 @@ static const char *mpm_set_nothing(cmd_parms *cmd, void *dummy, const char *arg)
     BRG_ASSERT(cmd->cmd->cmd_data != NULL);
     if (!err)
         err = mpm_parse(cmd, arg, 0, INT_MAX, &value);
-    if (!err && ap_run_mode == AP_SQ_RM_CONFIG_TEST)
-        ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
-                     "%s has no effect here: %s", cmd->cmd->name, (const char *)cmd->cmd->cmd_data);
+    if (!err)
+        conf_notice_no_effect(cmd, mpm_log_index, cmd->cmd->cmd_data);
     return err;
 }
 
 static const char *mpm_set_factor(cmd_parms *cmd, void *dummy, const char *arg)
 {
     const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    double factor;
     char *end;
 
     if (err)
         return err;
-    if (strtod(arg, &end) < 0 || end == arg || *end)
+    factor = strtod(arg, &end);
+    if (!(factor >= 0) || end == arg || *end)
         return "AsyncRequestWorkerFactor must be a positive number";
-    if (ap_run_mode == AP_SQ_RM_CONFIG_TEST)
-        ap_log_error(
-            APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
-            "AsyncRequestWorkerFactor has no effect here: connections do not occupy workers");
+    mpm_settings.factor = factor;
     return NULL;
 }
 
@@ -176,12 +174,12 @@ const char *mpm_set_exception_hook(cmd_parms *cmd, void *dummy, const char *arg)
 static const char no_spare[] = "worker threads start when there is work for them";
 static const char no_start[] = "ServerProcesses says how many processes there are";
 
-static const mpm_number_spec spec_processes = {offsetof(mpm_conf, processes), 1, MPM_MAX_PROCESSES};
+static const mpm_number_spec spec_processes = {offsetof(mpm_conf, processes_given), 1, MPM_MAX_PROCESSES};
 static const mpm_number_spec spec_threads = {offsetof(mpm_conf, threads), 1, MPM_MAX_THREADS};
 static const mpm_number_spec spec_queue = {offsetof(mpm_conf, queue), 1, 1000000};
 static const mpm_number_spec spec_queue_seconds = {offsetof(mpm_conf, queue_seconds), 0, 86400};
 static const mpm_number_spec spec_stall = {offsetof(mpm_conf, stall_seconds), 0, 86400};
-static const mpm_number_spec spec_connections = {offsetof(mpm_conf, connections), 1, INT_MAX};
+static const mpm_number_spec spec_connections = {offsetof(mpm_conf, requests), 1, INT_MAX};
 static const mpm_number_spec spec_server_limit = {offsetof(mpm_conf, server_limit), 1, 20000};
 static const mpm_number_spec spec_thread_limit = {offsetof(mpm_conf, thread_limit), 1,
                                                   MPM_MAX_THREADS};
@@ -193,7 +191,7 @@ const command_rec mpm_commands[] = {
     AP_INIT_TAKE1("EventLoops", mpm_set_loops, NULL, RSRC_CONF,
                   "auto, or number of event loops in each server process"),
     AP_INIT_TAKE1("ThreadsPerChild", mpm_set_number, MPM_DATA(&spec_threads), RSRC_CONF,
-                  "most worker threads of a server process"),
+                  "worker threads of a process: with ServerProcesses or ServerLimit, most of all"),
     AP_INIT_TAKE1("WorkerQueueSize", mpm_set_number, MPM_DATA(&spec_queue), RSRC_CONF,
                   "most requests of a server process that wait for a worker thread"),
     AP_INIT_TAKE1("WorkerQueueTimeout", mpm_set_number, MPM_DATA(&spec_queue_seconds), RSRC_CONF,
@@ -210,9 +208,9 @@ const command_rec mpm_commands[] = {
     AP_INIT_TAKE1("ThreadLimit", mpm_set_number, MPM_DATA(&spec_thread_limit), RSRC_CONF,
                   "upper bound of ThreadsPerChild"),
     AP_INIT_TAKE1("ServerLimit", mpm_set_number, MPM_DATA(&spec_server_limit), RSRC_CONF,
-                  "room for this many processes in the scoreboard"),
+                  "bounds MaxRequestWorkers to so many times ThreadsPerChild"),
     AP_INIT_TAKE1("MaxRequestWorkers", mpm_set_number, MPM_DATA(&spec_connections), RSRC_CONF,
-                  "most connections that are served at the same time"),
+                  "most requests that may wait for something at the same time"),
     AP_INIT_TAKE1("MaxClients", mpm_set_number, MPM_DATA(&spec_connections), RSRC_CONF,
                   "former name of MaxRequestWorkers"),
     AP_INIT_TAKE1("StartServers", mpm_set_nothing, MPM_DATA(no_start), RSRC_CONF,
@@ -222,7 +220,7 @@ const command_rec mpm_commands[] = {
     AP_INIT_TAKE1("MaxSpareThreads", mpm_set_nothing, MPM_DATA(no_spare), RSRC_CONF,
                   "most idle threads"),
     AP_INIT_TAKE1("AsyncRequestWorkerFactor", mpm_set_factor, NULL, RSRC_CONF,
-                  "connections per idle worker"),
+                  "connections, as a multiple of MaxRequestWorkers, beside those"),
     {.name = NULL},
 };
 
@@ -262,20 +260,15 @@ int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 int mpm_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
     BRG_ASSERT(mpm_settings.processes > 0);
+    if (mpm_settings.processes_given)
+        mpm_settings.processes = mpm_settings.processes_given;
     if (mpm_one_process())
         mpm_settings.processes = 1;
     if (sandbox_check(s) != OK)
         return HTTP_INTERNAL_SERVER_ERROR;
     if (mpm_settings.prefork)
         return mpm_check_prefork();
-    if (mpm_settings.thread_limit && mpm_settings.threads > mpm_settings.thread_limit) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING | APLOG_STARTUP, 0, NULL,
-                     APLOGNO(00507) "WARNING: ThreadsPerChild of %d exceeds ThreadLimit of %d "
-                                    "threads, decreasing to %d. To increase, please see the "
-                                    "ThreadLimit directive.",
-                     mpm_settings.threads, mpm_settings.thread_limit, mpm_settings.thread_limit);
-        mpm_settings.threads = mpm_settings.thread_limit;
-    }
+    mpm_check_capacity();
     return OK;
 }
 

@@ -33,7 +33,7 @@ extern module mpm_prefork_module;
 static const mpm_number_spec spec_start = {offsetof(mpm_conf, start), 1, MPM_MAX_PREFORK};
 static const mpm_number_spec spec_spare_min = {offsetof(mpm_conf, spare_min), 1, MPM_MAX_PREFORK};
 static const mpm_number_spec spec_spare_max = {offsetof(mpm_conf, spare_max), 1, MPM_MAX_PREFORK};
-static const mpm_number_spec spec_most = {offsetof(mpm_conf, connections), 1, MPM_MAX_PREFORK};
+static const mpm_number_spec spec_most = {offsetof(mpm_conf, requests), 1, MPM_MAX_PREFORK};
 static const mpm_number_spec spec_limit = {offsetof(mpm_conf, server_limit), 1, MPM_MAX_PREFORK};
 
 static const char *prefork_set_nothing(cmd_parms *cmd, void *dummy, const char *arg)
@@ -41,10 +41,9 @@ static const char *prefork_set_nothing(cmd_parms *cmd, void *dummy, const char *
     const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
 
     if (!err)
-        ap_log_error(APLOG_MARK, APLOG_NOTICE | APLOG_STARTUP, 0, cmd->server,
-                     "%s has no effect with mpm_prefork: a process has one loop, and "
-                     "MaxRequestWorkers says how many there are",
-                     cmd->cmd->name);
+        conf_notice_no_effect(cmd, mpm_log_index,
+                              "with mpm_prefork a process has one loop, and MaxRequestWorkers says how "
+                              "many processes there are");
     return err;
 }
 
@@ -91,7 +90,7 @@ int mpm_processes_most(void)
 void mpm_settings_reset(void)
 {
     mpm_settings = (mpm_conf){.processes = 1,
-                              .threads = MPM_DEFAULT_THREADS,
+                              .factor = MPM_DEFAULT_FACTOR,
                               .queue = MPM_DEFAULT_QUEUE,
                               .stall_seconds = MPM_DEFAULT_STALL_SECONDS,
                               .queue_seconds = MPM_DEFAULT_QUEUE_SECONDS,
@@ -109,7 +108,7 @@ void mpm_settings_reset(void)
 int mpm_check_prefork(void)
 {
     mpm_conf *conf = &mpm_settings;
-    int most = conf->connections ? conf->connections : prefork_limit();
+    int most = conf->requests ? conf->requests : prefork_limit();
 
     BRG_ASSERT(conf->prefork);
     if (most > prefork_limit()) {
@@ -128,7 +127,6 @@ int mpm_check_prefork(void)
     BRG_ASSERT(conf->start > 0 && conf->start <= conf->processes);
     BRG_ASSERT(conf->spare_min < conf->spare_max);
     conf->loops = 1;
-    conf->threads = 0; /* none besides the loop's own */
     return OK;
 }
 

@@ -13,8 +13,10 @@
 
 #include <signal.h>
 
-/** Defaults; ThreadsPerChild is an upper bound here, threads start when there is work. */
-#define MPM_DEFAULT_THREADS 64
+/** Apache's defaults; here they bound the number of threads, which start when there is work. */
+#define MPM_DEFAULT_THREADS 25                         /**< ThreadsPerChild */
+#define MPM_DEFAULT_SERVERS 16                         /**< ServerLimit */
+#define MPM_DEFAULT_FACTOR 2.0                         /**< AsyncRequestWorkerFactor */
 #define MPM_DEFAULT_QUEUE 1024                         /**< WorkerQueueSize */
 #define MPM_DEFAULT_QUEUE_SECONDS 60                   /**< WorkerQueueTimeout */
 #define MPM_DEFAULT_STALL_SECONDS 5                    /**< WorkerStallTimeout */
@@ -28,9 +30,10 @@
 
 /** The process model as configured. Set by mpm_directives.c; read-only once the configuration is read. */
 typedef struct mpm_conf {
-    int processes;     /**< ServerProcesses */
+    int processes;     /**< server processes that there are */
+    int processes_given; /**< ServerProcesses; 0 = not given */
     int loops;         /**< EventLoops of each process; 0 = auto */
-    int threads;       /**< ThreadsPerChild: most workers of one process */
+    int threads;       /**< ThreadsPerChild; 0 = not given */
     int queue;         /**< WorkerQueueSize: requests of one process that may wait for a worker */
     int queue_seconds; /**< WorkerQueueTimeout: how long each may; 0 = any time */
     int stall_seconds; /**< WorkerStallTimeout: how long a client may make no progress while others wait for
@@ -38,7 +41,8 @@ typedef struct mpm_conf {
     apr_int64_t spool;       /**< OutputSpoolSize: bytes of a response on disk; 0 = none */
     apr_int64_t spool_total; /**< of all responses of a process */
     const char *spool_dir;   /**< OutputSpoolDir */
-    int connections;  /**< MaxRequestWorkers, of all processes; 0 = no limit but descriptors */
+    int requests;     /**< MaxRequestWorkers; 0 = not given */
+    double factor;    /**< AsyncRequestWorkerFactor */
     int server_limit; /**< ServerLimit; 0 = not given */
     int thread_limit; /**< ThreadLimit; 0 = not given */
     int prefork; /**< mpm_prefork: one thread and one connection per process; only then what follows counts */
@@ -79,6 +83,18 @@ const char *mpm_set_reload_trial(cmd_parms *cmd, void *dummy, const char *arg);
 
 /** "event" or "prefork". */
 const char *mpm_name(void);
+
+/** Worker threads that one process may have (mpm_capacity.c); 0 with mpm_prefork. Any time. */
+int mpm_workers(void);
+
+/** Connections that one process may have; 0 = no limit but descriptors. */
+int mpm_connections(void);
+
+/** mpm_event: tell of settings that do not fit together. Once all directives are read. */
+void mpm_check_capacity(void);
+
+/** A request has to wait since all @a workers threads of this process are at work. Threads: a loop's. */
+void mpm_workers_full(int workers);
 
 /** Loops of each process: EventLoops, or the CPUs that may be used shared out among the processes,
  * at least 1. */

@@ -16,8 +16,7 @@
 #define CACHE_LEAST ((size_t)64 << 20)
 #define CACHE_MOST ((size_t)1 << 30)
 
-mpm_conf mpm_settings = {
-    .processes = 1, .threads = MPM_DEFAULT_THREADS}; /* mpm_event, until a configuration is read */
+mpm_conf mpm_settings = {.processes = 1}; /* mpm_event, until a configuration is read */
 _Atomic int mpm_state = AP_MPMQ_STARTING;
 ap_generation_t mpm_generation;
 
@@ -56,7 +55,7 @@ static int mpm_threads(void)
 {
     if (mpm_settings.prefork)
         return 1;
-    return mpm_loops() + mpm_settings.threads;
+    return mpm_loops() + mpm_workers();
 }
 
 static atomic_int mpm_asked_threads;

@@ -89,9 +89,8 @@ static void process_share_descriptors(loops_config *conf)
     int most = all > 4 * PROCESS_SPARE_FDS ? all - all / 4 - PROCESS_SPARE_FDS : all / 2;
 
     BRG_ASSERT(mpm_settings.processes > 0);
-    if (mpm_settings.connections && !mpm_settings.prefork &&
-        mpm_settings.connections / mpm_settings.processes < most)
-        most = mpm_settings.connections / mpm_settings.processes;
+    if (mpm_connections() && mpm_connections() < most)
+        most = mpm_connections();
     conf->max_connections = most > 0 ? most : 1;
     conf->max_files = all / 4;
     BRG_ASSERT(conf->max_files >= 0);
@@ -260,7 +259,8 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
         .services = &server_process_services,
         .n_loops = mpm_loops(),
         .cache_bytes = mpm_cache_bytes(),
-        .n_workers = mpm_settings.threads,
+        .n_workers = mpm_workers(),
+        .workers_full = mpm_workers_full,
         .queue_most = mpm_settings.queue,
         .queue_us = apr_time_from_sec(mpm_settings.queue_seconds),
         .stall_us = mpm_settings.prefork ? 0 : apr_time_from_sec(mpm_settings.stall_seconds),

@@ -138,17 +138,24 @@ static int takeover_lines(const ap_directive_t *d, const char *name)
     return n;
 }
 
+static void takeover_capacity(void)
+{
+    if (mpm_workers())
+        printf("  Apache's process model: event loops and worker threads; %d requests of a process may wait "
+               "for something (MaxRequestWorkers)\n",
+               mpm_workers());
+    else
+        printf("  Apache's process model: as with Apache's mpm_prefork, %d processes of one thread\n",
+               mpm_processes_most());
+}
+
+/* With mpm_prefork each of them means what it means in Apache. */
 static void takeover_mapped(void)
 {
     static const char *const mapped[][2] = {
         {"StartServers", "ServerProcesses"},
-        {"ServerLimit", "ServerProcesses"},
-        {"MaxRequestWorkers", "no connection occupies a thread, but with mpm_prefork"},
         {"MinSpareThreads", "threads start when there is work for them"},
         {"MaxSpareThreads", "threads start when there is work for them"},
-        {"ThreadsPerChild", "threads start when there is work for them"},
-        {"ThreadLimit", "threads start when there is work for them"},
-        {"AsyncRequestWorkerFactor", "connections do not occupy threads"},
         {"ListenCoresBucketsRatio", "every event loop has sockets of its own"},
     };
 
@@ -158,9 +165,9 @@ static void takeover_mapped(void)
         return;
     }
     for (size_t i = 0; i < sizeof mapped / sizeof *mapped; i++)
-        if (takeover_lines(ap_conftree, mapped[i][0]))
+        if (mpm_workers() && takeover_lines(ap_conftree, mapped[i][0]))
             printf("  %s: %s\n", mapped[i][0], mapped[i][1]);
-    printf("  Apache's process model: event loops and worker threads\n");
+    takeover_capacity();
 }
 
 static void takeover_modules(void)

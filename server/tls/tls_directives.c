@@ -103,9 +103,7 @@ static const char *set_stapling(cmd_parms *cmd, void *dir, int on)
 /* For those who fetch responses; mod_md has directives of its own. */
 static const char *set_stapling_detail(cmd_parms *cmd, void *dir, const char *arg)
 {
-    ap_log_error(APLOG_MARK, APLOG_INFO | APLOG_STARTUP, 0, cmd->server,
-                 "%s has no effect: OCSP responses are those of mod_md (MDStapling)",
-                 cmd->cmd->name);
+    conf_notice_no_effect(cmd, APLOG_MODULE_INDEX, "OCSP responses are those of mod_md (MDStapling)");
     return NULL;
 }
 

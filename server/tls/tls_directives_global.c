@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives of mod_ssl that hold for the whole server. */
+#include "configuration.h"
 #include "tls_conf_private.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -108,5 +109,7 @@ const char *tls_set_seed(cmd_parms *cmd, void *dir, const char *when, const char
         error = "SSLRandomSeed: byte specification not allowed for builtin seed source";
     if (!error && bytes && atoi(bytes) < 0)
         error = "SSLRandomSeed: invalid number of bytes specified";
+    if (!error)
+        conf_notice_no_effect(cmd, APLOG_MODULE_INDEX, "the system's random numbers are used");
     return error;
 }

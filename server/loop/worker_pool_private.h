@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_LOOP_WORKER_POOL_PRIVATE_H
+#define BRIGADE_LOOP_WORKER_POOL_PRIVATE_H
+
+/**
+ * @file worker_pool_private.h
+ * Between worker_pool.c (the queue of a loop and its threads) and worker_share.c (the number of threads, which pools
+ * share).
+ *
+ * Threads belong to pools, their number to the process. While it is not reached a pool starts what it needs, and looks at
+ * no other one. Once it is, a pool with a connection that no thread of its own comes for is hungry, and a thread that has
+ * nothing to do, or is done with a request, goes to the hungry pool whose first connection waits the longest: a loop
+ * cannot starve beside another one that has all the threads.
+ *
+ * Order of locks: a pool's, then the share's; never two pools'.
+ */
+#include "worker_pool.h"
+#include "brigade/loop.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct worker_share {
+    pthread_mutex_t lock; /* guards the next two */
+    atomic_int alive;     /* threads; read without the lock as a hint */
+    unsigned char *index_used; /* [limit] which thread indices are taken */
+    atomic_int running;   /* threads at work */
+    atomic_int hungry;    /* pools */
+    int limit, first_index;
+    size_t stack_bytes;
+    worker_pool *pools;
+};
+
+struct worker_pool {
+    worker_pool *next_pool;
+    worker_share *share;
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t work;
+    brg_conn *head, **tail; /* waiting connections, linked by next */
+    int waiting, idle, alive, running, stopping;
+    int is_hungry;
+    brg_beside *beside; /* taken, and no thread has begun it: as many threads as these are idle */
+    int beside_waiting;
+    int beside_n; /* these, and those that run */
+    int waiting_most;
+    apr_interval_time_t wait_most_us; /* 0 = any */
+    brg_loop *loop;
+};
+
+#define WORKER_NO_MORE (-1) /* there are as many threads as may be */
+
+/* @return the index of a thread that may be started; -1: there are as many as may be */
+int worker_reserve(worker_share *share);
+
+/* That thread could not be started, or ended. */
+void worker_unreserve(worker_share *share, int slot);
+
+/* With the lock held. @return 0, WORKER_NO_MORE or an error */
+int worker_spawn(worker_pool *wp);
+
+/* With the lock held: the pool has a connection that no thread comes for, or has not. */
+void worker_set_hungry(worker_pool *wp, int is_hungry);
+
+/* Without a lock: have an idle thread of another pool look for hungry ones. */
+void worker_call_others(const worker_pool *wp);
+
+/* With the lock of *at held, then and now: the calling thread, which has nothing to do, goes where a thread is needed more.
+ * @return *at */
+worker_pool *worker_move(worker_pool **at);
+
+/* Without a lock: a thread ended; start one for a pool that reckoned with it. */
+void worker_replace(const worker_share *share);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the pools of a process share the number of its worker threads: see worker_pool_private.h. */
+#include "worker_pool_private.h"
+#include "loop_lines.h"
+#include "brigade/assert.h"
+
+worker_share *worker_share_create(apr_pool_t *p, int limit, int first_index, size_t stack_bytes)
+{
+    worker_share *share = loop_lines_calloc(p, sizeof *share);
+
+    BRG_ASSERT(limit >= 0 && first_index >= 0);
+    pthread_mutex_init(&share->lock, NULL);
+    share->limit = limit;
+    share->first_index = first_index;
+    share->index_used = loop_lines_calloc(p, (apr_size_t)limit);
+    share->stack_bytes = stack_bytes;
+    return share;
+}
+
+
+int worker_reserve(worker_share *share)
+{
+    int slot = -1;
+
+    pthread_mutex_lock(&share->lock);
+    if (atomic_load(&share->alive) < share->limit) {
+        for (slot = 0; share->index_used[slot]; slot++)
+            BRG_ASSERT(slot + 1 < share->limit);
+        share->index_used[slot] = 1;
+        atomic_fetch_add(&share->alive, 1);
+    }
+    pthread_mutex_unlock(&share->lock);
+    return slot;
+}
+
+void worker_unreserve(worker_share *share, int slot)
+{
+    pthread_mutex_lock(&share->lock);
+    share->index_used[slot] = 0;
+    atomic_fetch_sub(&share->alive, 1);
+    pthread_mutex_unlock(&share->lock);
+}
+
+void worker_set_hungry(worker_pool *wp, int is_hungry)
+{
+    if (wp->is_hungry == is_hungry)
+        return;
+    wp->is_hungry = is_hungry;
+    atomic_fetch_add(&wp->share->hungry, is_hungry ? 1 : -1);
+}
+
+/* A thread that begins to wait looks for hungry pools with its lock held: it sees this one, or the signal reaches it. */
+void worker_call_others(const worker_pool *wp)
+{
+    int called = 0;
+
+    for (worker_pool *other = wp->share->pools; other && !called; other = other->next_pool) {
+        if (other == wp)
+            continue;
+        pthread_mutex_lock(&other->lock);
+        if ((called = other->idle > other->waiting + other->beside_waiting) != 0)
+            pthread_cond_signal(&other->work);
+        pthread_mutex_unlock(&other->lock);
+    }
+}
+
+/* Without a lock: of the hungry pools, and @a own, the one whose first connection waits the longest; or NULL. */
+static worker_pool *worker_oldest(const worker_share *share, const worker_pool *own)
+{
+    worker_pool *oldest = NULL;
+    apr_time_t since = 0;
+
+    for (worker_pool *wp = share->pools; wp; wp = wp->next_pool) {
+        pthread_mutex_lock(&wp->lock);
+        if (wp->head && (wp->is_hungry || wp == own) &&
+            (!oldest || wp->head->queued_at < since)) {
+            since = wp->head->queued_at;
+            oldest = wp;
+        }
+        pthread_mutex_unlock(&wp->lock);
+    }
+    return oldest;
+}
+
+/* The calling thread becomes one of @a to; 0: that has no work any more. */
+static int worker_join(worker_pool *to)
+{
+    int joins;
+
+    pthread_mutex_lock(&to->lock);
+    joins = to->is_hungry && !to->stopping;
+    to->alive += joins;
+    pthread_mutex_unlock(&to->lock);
+    return joins;
+}
+
+/* The calling thread leaves @a from for another pool. */
+static void worker_part(worker_pool *from)
+{
+    int is_hungry;
+
+    pthread_mutex_lock(&from->lock);
+    from->alive--;
+    is_hungry = from->waiting + from->beside_waiting > from->idle;
+    if (is_hungry)
+        worker_set_hungry(from, 1);
+    pthread_mutex_unlock(&from->lock);
+    if (is_hungry)
+        worker_call_others(from);
+}
+
+worker_pool *worker_move(worker_pool **at)
+{
+    worker_pool *from = *at, *to;
+
+    if (from->beside || from->stopping || !from->share->pools->next_pool)
+        return from;
+    pthread_mutex_unlock(&from->lock);
+    to = worker_oldest(from->share, from);
+    if (to && to != from && worker_join(to)) {
+        worker_part(from);
+        *at = to;
+    }
+    pthread_mutex_lock(&(*at)->lock);
+    return *at;
+}
+
+/* Work came that saw this thread, which was about to end, among those that there may be. */
+void worker_replace(const worker_share *share)
+{
+    for (worker_pool *wp = share->pools; wp; wp = wp->next_pool) {
+        pthread_mutex_lock(&wp->lock);
+        if (wp->is_hungry && wp->waiting > wp->idle && !wp->stopping)
+            worker_spawn(wp);
+        pthread_mutex_unlock(&wp->lock);
+    }
+}
