@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the reports tell, read once from the scoreboard. */
 #include "status_private.h"
+#include "brigade/figures.h"
 #include "http_core.h"
 #include "apr_strings.h"
 #include "util_time.h"
@@ -51,6 +52,13 @@ static void status_look_at_process(status_snapshot *snap, status_process *proces
     snap->idle_n += process->idle_n;
 }
 
+static uint64_t status_waited(apr_pool_t *p)
+{
+    brg_figures *figures = apr_palloc(p, sizeof *figures);
+
+    return brg_figures_sum(figures) ? 0 : figures->value[BRG_FIGURE_WORKERS_FULL];
+}
+
 int status_snapshot_take(request_rec *r, status_snapshot *snap)
 {
     apr_array_header_t *letters = apr_array_make(r->pool, 64, 1);
@@ -75,6 +83,7 @@ int status_snapshot_take(request_rec *r, status_snapshot *snap)
     }
     APR_ARRAY_PUSH(letters, char) = '\0';
     snap->letters = letters->elts;
+    snap->waited_n = status_waited(r->pool);
     return 0;
 }
 

@@ -353,8 +353,14 @@ void status_write_html(request_rec *r, const status_snapshot *snap, int flags)
         status_html_totals(r, snap);
     ap_rprintf(r,
                "<dt>%d requests currently being processed, %d workers gracefully restarting, "
-               "%d idle workers</dt>\n</dl>\n",
+               "%d idle workers</dt>\n",
                snap->busy_n, snap->graceful_n, snap->idle_n);
+    if (snap->waited_n)
+        ap_rprintf(r,
+                   "<dt>%" APR_UINT64_T_FMT " requests had to wait since all workers that "
+                   "MaxRequestWorkers allows were at work</dt>\n",
+                   snap->waited_n);
+    ap_rputs("</dl>\n", r);
     status_html_processes(r, snap);
     status_html_scoreboard(r, snap);
     status_html_loops(r, snap);

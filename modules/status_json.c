@@ -177,9 +177,9 @@ void status_write_json(request_rec *r, const status_snapshot *snap)
                status_cpu_load(snap));
     ap_rprintf(r,
                ",\"threads\":{\"busy\":%d,\"graceful\":%d,\"idle\":%d},"
-               "\"workers\":{\"busy\":%d,\"idle\":%d},",
+               "\"workers\":{\"busy\":%d,\"idle\":%d,\"full\":%" APR_UINT64_T_FMT "},",
                snap->busy_n, snap->graceful_n, snap->idle_n, snap->totals.workers_busy_n,
-               snap->totals.workers_idle_n);
+               snap->totals.workers_idle_n, snap->waited_n);
     ap_rputs("\"totals\":{", r);
     json_counts(r, &snap->totals.counts);
     ap_rprintf(r, ",\"log_lines_lost\":%" APR_UINT64_T_FMT "},", snap->totals.log_lines_lost);

@@ -25,6 +25,7 @@ typedef struct status_snapshot {
     brg_status_totals totals;
     apr_array_header_t *processes; /**< of status_process */
     int busy_n, graceful_n, idle_n;
+    uint64_t waited_n;   /**< requests that had to wait since all worker threads were at work */
     const char *letters; /**< one per thread, all processes */
     ap_loadavg_t load;
     double cpu_user, cpu_system, cpu_children_user, cpu_children_system; /**< seconds */

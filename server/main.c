@@ -13,6 +13,7 @@
 #include "ambient.h"
 #include "notify.h"
 #include "crash.h"
+#include "configuration.h"
 #include "main_private.h"
 #include "mpm_private.h"
 
@@ -54,9 +55,13 @@ static void main_first_pass(process_rec *process)
         main_start_failed(process);
     if (rv != APR_SUCCESS)
         main_process_exit(process, 1);
-    if (ap_run_mode != AP_SQ_RM_NORMAL)
+    if (ap_run_mode != AP_SQ_RM_NORMAL) {
+        conf_notices_write();
         main_end_test(process);
+    }
     main_signal(process);
+    if (!mpm_foreground()) /* a terminal; the log gets them from the second reading */
+        conf_notices_write();
     if (conf_generation_open(process, CONF_DEPTH_FULL) != APR_SUCCESS)
         main_start_failed(process);
 }

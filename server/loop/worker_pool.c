@@ -447,15 +447,26 @@ static int worker_all_run(const worker_share *share)
     return atomic_load_explicit(&share->running, memory_order_relaxed) >= share->limit;
 }
 
-int worker_pool_is_busy(const worker_pool *wp)
+static int worker_some_are_hungry(const worker_share *share)
 {
-    return worker_all_run(wp->share) || worker_pool_is_short(wp);
+    return atomic_load_explicit(&share->hungry, memory_order_relaxed) > 0;
+}
+
+int worker_pool_is_busy(worker_pool *wp)
+{
+    int is_busy = worker_some_are_hungry(wp->share) || worker_all_run(wp->share);
+
+    if (is_busy)
+        return 1;
+    pthread_mutex_lock(&wp->lock);
+    is_busy = wp->waiting > 0;
+    pthread_mutex_unlock(&wp->lock);
+    return is_busy;
 }
 
 int worker_pool_is_short(const worker_pool *wp)
 {
-    return atomic_load_explicit(&wp->share->hungry, memory_order_relaxed) > 0 &&
-           worker_all_run(wp->share);
+    return worker_some_are_hungry(wp->share) && worker_all_run(wp->share);
 }
 
 void worker_pool_stop(worker_pool *wp)

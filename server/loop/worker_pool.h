@@ -60,7 +60,7 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc);
 brg_conn *worker_pool_refuse(worker_pool *wp, apr_time_t now);
 
 /** 1 if a connection that is submitted now would have to wait for a thread. A hint. Any thread. */
-int worker_pool_is_busy(const worker_pool *wp);
+int worker_pool_is_busy(worker_pool *wp);
 
 /** 1 if connections wait for a thread, here or on another loop, and all that there may be are at work. A hint. Any
  * thread. */

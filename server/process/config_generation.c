@@ -227,13 +227,12 @@ apr_status_t conf_generation_read(process_rec *process, conf_depth depth)
 {
     apr_status_t rv = conf_phases_of_files(process, depth);
 
-    if (rv != APR_SUCCESS || depth == CONF_DEPTH_READ)
+    if (depth == CONF_DEPTH_READ)
         return rv;
-    /* A start reads twice: what is read at a terminal first is read again for the log. */
-    if (depth != CONF_DEPTH_CHECK || ap_run_mode != AP_SQ_RM_NORMAL || !mpm_foreground())
+    if (rv != APR_SUCCESS || depth == CONF_DEPTH_CHECK)
+        return rv;
+    if (depth == CONF_DEPTH_FULL)
         conf_notices_write();
-    if (depth == CONF_DEPTH_CHECK)
-        return rv;
     rv = conf_generation_open(process, depth);
     if (rv != APR_SUCCESS)
         return rv;

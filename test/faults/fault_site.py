@@ -37,7 +37,7 @@ FILES = {
     "cgi/long.cgi": LONG_CGI,
 }
 CONFIG = """EventLoops 1
-ThreadsPerChild 4
+ServerLimit 1\nThreadsPerChild 4
 Timeout 10
 EnableSendfile On
 LogLevel info

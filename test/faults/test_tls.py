@@ -30,7 +30,7 @@ LoadModule proxy_module @MODULES@/mod_proxy.so
 LoadModule proxy_http_module @MODULES@/mod_proxy_http.so
 EventLoops 1
 ServerProcesses 1
-ThreadsPerChild 4
+ServerLimit 1\nThreadsPerChild 4
 Timeout 5
 SSLSessionCache shmcb:x(64000)
 SSLCertificateFile @ROOT@/conf/cert.pem

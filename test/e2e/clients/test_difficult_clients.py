@@ -30,7 +30,7 @@ FILES = {"index.html": "home\n", "a.txt": "A\n", "s.txt": pattern(900), "m.txt":
 @pytest.fixture(scope="module", params=["remembered", "full"])
 def server(serve_module, request):
     """One that answers from memory what it can, and one where a module that declares nothing forbids that."""
-    server = serve_module("EventLoops 2\nThreadsPerChild 16\nMaxKeepAliveRequests 0\nKeepAliveTimeout 20\n"
+    server = serve_module("EventLoops 2\nServerLimit 1\nThreadsPerChild 16\nMaxKeepAliveRequests 0\nKeepAliveTimeout 20\n"
                           "SendBufferSize 60000\n" + STATUS + (with_trouble() if request.param == "full" else ""), FILES)
     server.remembers = request.param == "remembered"
     for name in FILES:
@@ -380,7 +380,7 @@ def test_expectation(server, target, interim):
 @pytest.mark.threads
 def test_more_bodies_than_workers(serve):
     """More than ThreadsPerChild requests wait for their bodies; files are served meanwhile."""
-    server = serve("EventLoops 1\nThreadsPerChild 2\n" + STATUS, FILES)
+    server = serve("EventLoops 1\nServerLimit 1\nThreadsPerChild 2\n" + STATUS, FILES)
     clients = [server.connect() for _ in range(40)]
     try:
         for c in clients:

@@ -16,7 +16,7 @@ from trouble import STATUS, compiled, status
 
 pytestmark = pytest.mark.only("brigade")
 
-TWO = "EventLoops 1\nThreadsPerChild 2\nMaxKeepAliveRequests 0\nTimeout 60\n"
+TWO = "EventLoops 1\nServerLimit 1\nThreadsPerChild 2\nMaxKeepAliveRequests 0\nTimeout 60\n"
 LOG = 'LogFormat "%U%q %>s %B %O %X" sent\nCustomLog @ROOT@/logs/sent_log sent\n'
 HANDLERS = "".join(f"<Location /{name}>\nSetHandler {name}\n</Location>\n" for name in ("sleep", "much", "drip"))
 
@@ -123,7 +123,7 @@ def read_bytes(c, n):
 
 
 def test_what_was_flushed_is_sent_while_its_handler_goes_on(begin):
-    server = begin(with_handlers("ThreadsPerChild 4\n"))
+    server = begin(with_handlers("ServerLimit 1\nThreadsPerChild 4\n"))
     size = 8_000_000
     target = f"/drip?{size},6000"
     with ask(server, target) as c, ask(server, target) as other:
@@ -150,7 +150,7 @@ def test_a_small_ring_comes_round(begin):
 
 
 def test_all_together_have_a_limit(begin):
-    server = begin(with_handlers("OutputSpoolSize 67108864 67108864\nThreadsPerChild 8\n"))
+    server = begin(with_handlers("OutputSpoolSize 67108864 67108864\nServerLimit 1\nThreadsPerChild 8\n"))
     size = 16_000_000
     readers = [ask(server, f"/much?{size}") for _ in range(8)]
     server.wait_for_log("OutputSpoolSize: all responses together have reached their limit")
@@ -164,7 +164,7 @@ def test_all_together_have_a_limit(begin):
 
 def test_readers_beyond_the_limit_give_their_workers_up(serve):
     """64 readers that stop in 300 MB each: whatever has room for them, others are served."""
-    server = serve(with_handlers("ThreadsPerChild 64\nOutputSpoolSize 65536\nWorkerStallTimeout 1\n"))
+    server = serve(with_handlers("ServerLimit 1\nThreadsPerChild 64\nOutputSpoolSize 65536\nWorkerStallTimeout 1\n"))
     stopped = [ask(server, "/much?300000000") for _ in range(64)]
     wait_until(lambda: busy(server) == 64, "all workers in their answers")
     begin = time.monotonic()
@@ -177,7 +177,7 @@ def test_readers_beyond_the_limit_give_their_workers_up(serve):
 
 @pytest.mark.parametrize("off", ["OutputSpoolSize 0\n", "OutputSpoolDir @ROOT@/gone\n"])
 def test_without_a_file_the_worker_waits(serve, off):
-    server = serve.unstarted(with_handlers("ThreadsPerChild 4\n" + off))
+    server = serve.unstarted(with_handlers("ServerLimit 1\nThreadsPerChild 4\n" + off))
     if "gone" in off:
         os.mkdir(server.path("gone"))
     server.start()

@@ -13,7 +13,7 @@ from trouble import STATUS, compiled, status, trouble_module
 pytestmark = pytest.mark.only("brigade")
 
 FILES = {"a.txt": "A\n", "page.shtml": "<!--#echo var=\"DOCUMENT_NAME\" -->\n"}
-TWO = "EventLoops 1\nThreadsPerChild 2\nMaxKeepAliveRequests 0\n"
+TWO = "EventLoops 1\nServerLimit 1\nThreadsPerChild 2\nMaxKeepAliveRequests 0\n"
 
 
 def with_sleep(config=""):
@@ -118,6 +118,28 @@ def test_a_full_queue_refuses(serve):
         assert c.read_response().status == 200
     server.wait_for_log("no worker thread for this request, and possibly others: the queue is full")
     assert server.get("/sleep?1").status == 200
+
+
+@pytest.mark.parametrize("limits", ["MaxRequestWorkers 5\n", "ServerLimit 1\nThreadsPerChild 5\n", "MaxRequestWorkers 100\nServerLimit 1\nThreadsPerChild 5\n",
+                                    "ServerProcesses 1\nThreadsPerChild 5\n", "ThreadsPerChild 40\nThreadLimit 5\nServerLimit 1\n"])
+def test_all_at_work_is_told_of(serve, limits):
+    """Once in a while in the log, with each request in a figure."""
+    server = serve("EventLoops 2\nStartServers 2\n<Location /metrics>\nSetHandler metrics\n</Location>\n" + limits + with_sleep(), FILES)
+    status(server)  # later ones are answered by a loop
+    with_worker = occupy(server, 5, 800)
+    wait_until(lambda: figures(server)["busy"] == 5, "all workers at work")
+    assert b"AH00484" not in server.error_log() and status(server)["workers"]["full"] == 0
+    waits = occupy(server, 3, 1)
+    server.wait_for_log("AH00484: server reached MaxRequestWorkers setting")
+    wait_until(lambda: status(server)["workers"]["full"] == 3, "the figure")
+    assert server.get("/a.txt").body == b"A\n"
+    metrics = server.get("/metrics").body
+    assert b"brigade_workers_limit 5\n" in metrics and b"brigade_worker_full_total 3\n" in metrics
+    assert b"WorkersFull: 3\n" in server.get("/server-status?auto").body
+    assert b"3 requests had to wait" in server.get("/server-status").body
+    for c in with_worker + waits:
+        assert c.read_response().status == 200
+    assert server.error_log().count(b"AH00484") == 1
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ def evict(path):
     os.close(fd)
 
 
-@pytest.mark.parametrize("config", ["", "EnableSendfile On\n", "ThreadsPerChild 1\n"])
+@pytest.mark.parametrize("config", ["", "EnableSendfile On\n", "ServerLimit 1\nThreadsPerChild 1\n"])
 def test_a_large_file_that_is_not_in_memory(serve, config):
     content = bytes(range(256)) * (SIZE // 256)
     server = serve("EventLoops 1\nFileCacheEntries 0\n" + config, {"a.bin": content, "small.txt": "s\n"})

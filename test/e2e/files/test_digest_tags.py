@@ -73,7 +73,7 @@ def test_once_per_version(serve):
 def test_no_loop_reads_for_it(serve):
     """The only worker sleeps: what is known is answered meanwhile, what has to be read is not."""
     server = serve(f'LoadModule busy_module "{compiled("mod_busy")}"\n<Location /sleep>\nSetHandler sleep\n</Location>\n'
-                   "EventLoops 1\nThreadsPerChild 1\nServerProcesses 1\nFileCacheEntries 0\n" + CONFIG + STATUS, {"known.bin": LARGE, "new.bin": LARGE})
+                   "EventLoops 1\nServerLimit 1\nThreadsPerChild 1\nServerProcesses 1\nFileCacheEntries 0\n" + CONFIG + STATUS, {"known.bin": LARGE, "new.bin": LARGE})
 
     def costs():
         before = read_by(server)

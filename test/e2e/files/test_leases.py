@@ -34,7 +34,7 @@ class Lease:
         os.close(self.fd)
 
 
-@pytest.mark.parametrize("options", ["", "Options -FollowSymLinks\n", "ThreadsPerChild 1\n"])
+@pytest.mark.parametrize("options", ["", "Options -FollowSymLinks\n", "ServerLimit 1\nThreadsPerChild 1\n"])
 def test_a_file_with_a_lease(serve, options):
     server = serve(("<Directory @ROOT@/htdocs>\n%s</Directory>\n" % options) if "Options" in options else options, {"a.txt": "content", "page.shtml": "x"})
     lease = Lease(server.path("htdocs/a.txt"))

@@ -65,7 +65,7 @@ def resident(pid):
 # The requests of "workers" run on threads of which each has its own memory: they are there before, too.
 @pytest.mark.parametrize("way", ["remembered", "whole", "workers"])
 def test_memory_after_a_burst(serve, descriptors, way):
-    config = {"remembered": "", "whole": "FileCacheEntries 0\n", "workers": "ThreadsPerChild 8\n"}[way]
+    config = {"remembered": "", "whole": "FileCacheEntries 0\n", "workers": "ServerLimit 1\nThreadsPerChild 8\n"}[way]
     if way == "workers":
         config += with_trouble()
     server = serve("EventLoops 2\nKeepAliveTimeout 60\n" + STATUS + config, FILES,

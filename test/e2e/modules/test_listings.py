@@ -65,7 +65,7 @@ def test_listings_are_compressed(serve, n):
 def test_small_listings_wait_for_no_worker(serve, kind):
     """A loop lists a small folder itself. What may take longer is for a worker, who is busy here."""
     server = serve(f'LoadModule busy_module "{compiled("mod_busy")}"\n<Location /sleep>\nSetHandler sleep\n</Location>\n'
-                   "EventLoops 1\nThreadsPerChild 1\n" + STATUS + ("ReadmeName README.html\n" if kind == "framed" else ""),
+                   "EventLoops 1\nServerLimit 1\nThreadsPerChild 1\n" + STATUS + ("ReadmeName README.html\n" if kind == "framed" else ""),
                    {f"top/{i:03}": "" for i in range(110 if kind == "many" else 3)} | {"top/README.html": "read me"})
     if kind == "link":
         os.symlink("000", server.path("htdocs/top/111"))

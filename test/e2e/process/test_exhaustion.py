@@ -23,8 +23,8 @@ FILES = {"index.html": "home\n", "a.txt": "A\n"}
 @pytest.mark.only("brigade")
 @pytest.mark.parametrize("loops,processes", [(1, 1), (2, 1), (2, 2)])
 def test_connections_are_limited_by_process(serve, loops, processes):
-    """MaxRequestWorkers is the number of connections of all: the rest wait in the kernel, and are served later."""
-    server = serve(f"EventLoops {loops}\nServerProcesses {processes}\nMaxRequestWorkers {12 * processes}\n"
+    """AsyncRequestWorkerFactor times MaxRequestWorkers beside those: the rest wait in the kernel, and are served later."""
+    server = serve(f"EventLoops {loops}\nServerProcesses {processes}\nMaxRequestWorkers {8 * processes}\nAsyncRequestWorkerFactor 0.5\n"
                    "KeepAliveTimeout 60\n", FILES)
     clients = [server.connect() for _ in range(60)]
     try:
@@ -72,7 +72,7 @@ def shed(server):
 @pytest.mark.parametrize("loops", [1, 2])
 def test_idle_connections_make_room(serve, loops):
     """Clients that ask for nothing keep nobody out until KeepAliveTimeout is over."""
-    server = serve(f"EventLoops {loops}\nMaxRequestWorkers {20 * loops}\nKeepAliveTimeout 300\n"
+    server = serve(f"EventLoops {loops}\nMaxRequestWorkers {10 * loops}\nAsyncRequestWorkerFactor 1\nKeepAliveTimeout 300\n"
                    "<Location /metrics>\nSetHandler metrics\n</Location>\n", FILES)
     with idle_clients(server, 100)[0] as first:
         with pytest.raises((Truncated, ConnectionError)):

@@ -161,7 +161,7 @@ def test_lines_are_in_order(serve):
 def test_many_logs_share_a_writer(serve):
     """One thread writes all files of a file system."""
     hosts = "".join(f'<VirtualHost *:@PORT@>\nServerName h{n}\nCustomLog logs/access{n} "%r"\n</VirtualHost>\n' for n in range(60))
-    server = serve(f"EventLoops 1\nThreadsPerChild 4\nMaxKeepAliveRequests 0\n{hosts}", FILES)
+    server = serve(f"EventLoops 1\nServerLimit 1\nThreadsPerChild 4\nMaxKeepAliveRequests 0\n{hosts}", FILES)
     with server.connect() as c:
         for n in range(240):
             assert c.request("GET", f"/a.txt?{n}", host=f"h{n % 60}").status == 200

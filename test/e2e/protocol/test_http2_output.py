@@ -15,7 +15,7 @@ SIZE = 2_000_000
 
 
 def config(more=""):
-    return ("Protocols h2c http/1.1\nEventLoops 1\nThreadsPerChild 2\nTimeout 60\n"
+    return ("Protocols h2c http/1.1\nEventLoops 1\nServerLimit 1\nThreadsPerChild 2\nTimeout 60\n"
             f'LoadModule busy_module "{compiled("mod_busy")}"\n' + HANDLERS + STATUS + more)
 
 
@@ -88,7 +88,7 @@ def test_a_connection_that_ends_frees_its_workers(serve):
 
 
 def test_what_was_flushed_is_sent_while_its_handler_goes_on(serve):
-    server = serve(config("ThreadsPerChild 4\n"))
+    server = serve(config("ServerLimit 1\nThreadsPerChild 4\n"))
     size = 1_000_000
     with Connection(server.port) as h2:
         h2.request(1, path=f"/drip?{size},3000")

@@ -19,7 +19,7 @@ SCRIPTS = CGI + CONF + """ScriptAlias /cgi-bin/ @ROOT@/htdocs/cgi-bin/
     Options +ExecCGI
 </Directory>
 """
-SITE = "EventLoops 1\nThreadsPerChild 24\n" + SCRIPTS
+SITE = "EventLoops 1\nServerLimit 1\nThreadsPerChild 24\n" + SCRIPTS
 HEAD = "#!/bin/sh\necho Content-Type: text/plain\necho\n"
 
 
@@ -215,7 +215,7 @@ def test_how_many_run_at_once(serve):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_without_free_workers_they_run_one_after_the_other(serve, workers):
-    server = serve(SITE.replace("ThreadsPerChild 24", f"ThreadsPerChild {workers}"), files={"a.shtml": script_includes("xyz")})
+    server = serve(SITE.replace("ServerLimit 1\nThreadsPerChild 24", f"ServerLimit 1\nThreadsPerChild {workers}"), files={"a.shtml": script_includes("xyz")})
     gates = Gates(server, "xyz")
     with server.connect() as c:
         ask(c)
@@ -306,7 +306,7 @@ def test_over_http2(serve):
 @pytest.mark.threads
 def test_many_pages_at_once(serve):
     """More than workers: none waits for ever."""
-    server = serve(SITE.replace("ThreadsPerChild 24", "ThreadsPerChild 6"), files={"a.shtml": script_includes("tttt") + include("b.shtml"), "b.shtml": script_includes("tt")})
+    server = serve(SITE.replace("ServerLimit 1\nThreadsPerChild 24", "ServerLimit 1\nThreadsPerChild 6"), files={"a.shtml": script_includes("tttt") + include("b.shtml"), "b.shtml": script_includes("tt")})
     Gates(server, "")
     script(server, "t", HEAD + "printf t\n")
     connections = [server.connect() for _ in range(20)]

@@ -168,7 +168,7 @@ def test_a_condition_that_fails(pages):
 @pytest.mark.parametrize("parts", ["", include("b.shtml")], ids=["alone", "with includes"])
 def test_a_page_that_is_too_large_to_be_kept_back(serve, parts):
     """It gets validators when it is known what they will be."""
-    server = serve(PARTS + "ThreadsPerChild 1\n", files={**levels(parts), "a.shtml": MARK + parts + "0123456789abcdef" * 150000})
+    server = serve(PARTS + "ServerLimit 1\nThreadsPerChild 1\n", files={**levels(parts), "a.shtml": MARK + parts + "0123456789abcdef" * 150000})
     deadline = time.monotonic() + 20
     while not (answer := server.get("/a.shtml"))["ETag"]:
         assert answer.status == 200 and time.monotonic() < deadline

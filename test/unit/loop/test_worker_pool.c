@@ -21,8 +21,9 @@
 
 static apr_pool_t *pool;
 static loop_figures figures;
-static brg_loop loop;
+static brg_loop loop, other;
 static loops_config config;
+static int told_full;
 
 /* Workers stand at the gate until it is opened; what they ran is noted in order. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -50,16 +51,32 @@ static void mock_trim(void)
 static const struct conn_driver driver = {.name = "mock", .work = mock_work};
 static const loop_services services = {.driver = &driver, .thread_trim = mock_trim};
 
+static void mock_full(int workers)
+{
+    assert_int_equal(workers, WORKERS);
+    told_full++;
+}
+
+static void make_loop(brg_loop *of, worker_share *share)
+{
+    memset(of, 0, sizeof *of);
+    of->config = &config;
+    of->wake_fd = eventfd(0, EFD_NONBLOCK);
+    of->workers = worker_pool_create(pool, of, share);
+    of->figures = &figures;
+}
+
 static int setup(void **state)
 {
+    worker_share *share;
+
     apr_pool_create(&pool, NULL);
-    memset(&loop, 0, sizeof loop);
-    config = (loops_config){.services = &services, .slot = -1};
-    loop.config = &config;
-    loop.wake_fd = eventfd(0, EFD_NONBLOCK);
-    loop.workers = worker_pool_create(pool, &loop, WORKERS, 1, 0);
-    loop.figures = &figures;
-    is_open = running = ran_n = 0;
+    config = (loops_config){.services = &services, .slot = -1, .workers_full = mock_full};
+    share = worker_share_create(pool, WORKERS, 1, 0);
+    make_loop(&loop, share);
+    make_loop(&other, share);
+    memset(&figures, 0, sizeof figures);
+    is_open = running = ran_n = told_full = 0;
     return 0;
 }
 
@@ -70,9 +87,11 @@ static int teardown(void **state)
     pthread_cond_broadcast(&gate);
     pthread_mutex_unlock(&lock);
     worker_pool_stop(loop.workers);
-    while (!worker_pool_ended(loop.workers))
+    worker_pool_stop(other.workers);
+    while (!worker_pool_ended(loop.workers) || !worker_pool_ended(other.workers))
         usleep(1000);
     close(loop.wake_fd);
+    close(other.wake_fd);
     apr_pool_destroy(pool);
     return 0;
 }
@@ -103,10 +122,12 @@ static void occupy(brg_conn *bc, int ends[][2])
 
 static int returned(void)
 {
+    const brg_loop *const of[] = {&loop, &other};
     int n = 0;
 
-    for (brg_conn *bc = atomic_load(&loop.returned); bc; bc = bc->next)
-        n++;
+    for (int i = 0; i < 2; i++)
+        for (brg_conn *bc = atomic_load(&of[i]->returned); bc; bc = bc->next)
+            n++;
     return n;
 }
 
@@ -231,6 +252,58 @@ static void test_work_for_nobody_is_not_begun(void **state)
     end(ends, WORKERS + 1);
 }
 
+/* All threads are one loop's: it does not keep them from another one, at work or idle. */
+static void test_threads_go_where_work_waits(void **state)
+{
+    brg_conn bc[WORKERS + 2];
+    int ends[WORKERS + 2][2], alive, busy, waiting;
+
+    occupy(bc, ends);
+    assert_int_equal(told_full, 0);
+    make(&bc[WORKERS], ends[WORKERS], clock_monotonic());
+    bc[WORKERS].loop = &other;
+    assert_int_equal(worker_pool_submit(other.workers, &bc[WORKERS]), 0);
+    assert_int_equal(told_full, 1);
+    assert_int_equal(figures.own.value[BRG_FIGURE_WORKERS_FULL], 1);
+    assert_true(worker_pool_is_short(loop.workers));
+    assert_true(worker_pool_is_busy(loop.workers));
+    open_gate(WORKERS + 1);
+    assert_true(has_run(&bc[WORKERS]));
+    assert_false(worker_pool_is_short(loop.workers));
+    /* Now all wait, one of them for the other loop. */
+    make(&bc[WORKERS + 1], ends[WORKERS + 1], clock_monotonic());
+    bc[WORKERS + 1].loop = &other;
+    assert_int_equal(worker_pool_submit(other.workers, &bc[WORKERS + 1]), 0);
+    open_gate(WORKERS + 2);
+    worker_pool_figures(loop.workers, &alive, &busy, &waiting);
+    assert_in_range(alive, 0, WORKERS - 1);
+    end(ends, WORKERS + 2);
+}
+
+/* Of what waits on two loops, what came first is first. */
+static void test_loops_are_served_in_turn(void **state)
+{
+    enum { ROUNDS = 8 };
+    brg_conn bc[WORKERS + ROUNDS];
+    int ends[WORKERS + ROUNDS][2], mine = 0;
+    apr_time_t now = clock_monotonic();
+
+    occupy(bc, ends);
+    for (int i = WORKERS; i < WORKERS + ROUNDS; i++) {
+        make(&bc[i], ends[i], now + i);
+        bc[i].loop = i % 2 ? &other : &loop;
+        bc[i].must_run = 1;
+        assert_int_equal(worker_pool_submit(bc[i].loop->workers, &bc[i]), 0);
+    }
+    assert_int_equal(told_full, ROUNDS);
+    open_gate(WORKERS + ROUNDS);
+    for (int i = 0; i < WORKERS + ROUNDS / 2; i++)
+        mine += ran[i]->loop == &other;
+    assert_in_range(mine, 1, ROUNDS / 2);
+    assert_false(worker_pool_is_short(loop.workers));
+    end(ends, WORKERS + ROUNDS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +311,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_late_ones_are_refused_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(test_clients_that_left, setup, teardown),
         cmocka_unit_test_setup_teardown(test_work_for_nobody_is_not_begun, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_threads_go_where_work_waits, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_loops_are_served_in_turn, setup, teardown),
     };
     int rc;
 
