@@ -17,34 +17,43 @@ APLOG_USE_MODULE(core);
 /* What f->ctx points to when something went on already: the head may be out. */
 static char length_passed;
 
+/* A script that writes as fast as it is read from never makes the filter wait: it would read all of it into memory. */
+#define LENGTH_AHEAD (128 * 1024)
+
 typedef struct length_scan {
-    apr_bucket *stop; /* bucket that would block, or NULL */
+    apr_bucket *stop; /* the first one that is not sent on yet, or NULL */
+    int blocked;      /* it would block */
     int eos;
     apr_off_t bytes;
+    apr_off_t read; /* of these, from buckets that had no length */
 } length_scan;
 
 /* A bucket without a length has it once it was read; it may have grown a successor with the rest.
  */
-static apr_status_t length_read(apr_bucket *e, const length_scan *scan, int *blocked)
+static apr_status_t length_read(apr_bucket *e, length_scan *scan)
 {
     const char *data;
-    apr_size_t len;
-    apr_status_t rv = apr_bucket_read(e, &data, &len, APR_NONBLOCK_READ);
+    apr_size_t len = 0;
+    apr_status_t rv;
 
-    *blocked = 0;
-    if (!APR_STATUS_IS_EAGAIN(rv))
-        return rv;
-    if (scan->bytes) {
-        *blocked = 1;
+    if (scan->read >= LENGTH_AHEAD) {
+        scan->stop = e;
         return APR_SUCCESS;
     }
-    return apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
+    rv = apr_bucket_read(e, &data, &len, APR_NONBLOCK_READ);
+    if (APR_STATUS_IS_EAGAIN(rv) && scan->bytes) {
+        scan->stop = e;
+        scan->blocked = 1;
+        return APR_SUCCESS;
+    }
+    if (APR_STATUS_IS_EAGAIN(rv))
+        rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
+    scan->read += (apr_off_t)len;
+    return rv;
 }
 
 static apr_status_t length_run(apr_bucket_brigade *bb, length_scan *scan)
 {
-    int blocked;
-
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
          e = APR_BUCKET_NEXT(e)) {
         if (APR_BUCKET_IS_EOS(e)) {
@@ -54,14 +63,10 @@ static apr_status_t length_run(apr_bucket_brigade *bb, length_scan *scan)
         if (APR_BUCKET_IS_METADATA(e))
             continue;
         if (e->length == (apr_size_t)-1) {
-            apr_status_t rv = length_read(e, scan, &blocked);
+            apr_status_t rv = length_read(e, scan);
 
-            if (rv != APR_SUCCESS)
+            if (rv != APR_SUCCESS || scan->stop)
                 return rv;
-            if (blocked) {
-                scan->stop = e;
-                return APR_SUCCESS;
-            }
         }
         scan->bytes += (apr_off_t)e->length;
     }
@@ -75,7 +80,8 @@ static apr_status_t length_pass_front(ap_filter_t *f, apr_bucket_brigade *bb, le
     apr_status_t rv;
 
     BRG_ASSERT(scan->stop && scan->bytes > 0);
-    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_flush_create(f->c->bucket_alloc));
+    if (scan->blocked)
+        APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_flush_create(f->c->bucket_alloc));
     f->r->bytes_sent += scan->bytes;
     rv = ap_pass_brigade(f->next, bb);
     apr_brigade_cleanup(bb);

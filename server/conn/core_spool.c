@@ -15,6 +15,7 @@
 #include "thread_self.h"
 #include "loop_drain.h"
 #include "clock.h"
+#include "file_cached.h"
 #include "transport.h"
 
 #include "brigade/assert.h"
@@ -26,7 +27,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,14 +64,11 @@ static spool_pos spool_room(const struct core_spool *sp)
 /* On a loop from the page cache; else EAGAIN, and the disk is asked for it. */
 static ssize_t spool_read(const struct core_spool *sp, char *buf, size_t len, off_t off)
 {
-    struct iovec iov = {buf, len};
     ssize_t n;
 
     if (!conn_on_loop())
         return pread(sp->fd, buf, len, off);
-    n = preadv2(sp->fd, &iov, 1, off, RWF_NOWAIT);
-    if (n < 0 && (errno == EOPNOTSUPP || errno == ENOSYS))
-        return pread(sp->fd, buf, len, off);
+    n = file_read_own_cached(sp->fd, buf, len, off);
     if (n < 0 && errno == EAGAIN)
         posix_fadvise(sp->fd, off, SPOOL_AHEAD, POSIX_FADV_WILLNEED);
     return n;
@@ -92,6 +89,7 @@ static void spool_sent(struct core_spool *sp, spool_pos rd)
 
     atomic_store(&sp->rd, rd);
     sp->drain.progress = sp->out->bc->loop->monotonic;
+    atomic_store_explicit(&sp->took, sp->drain.progress, memory_order_relaxed);
     wanted = atomic_load(&sp->wanted);
     if (!wanted || spool_room(sp) < wanted)
         return;
@@ -186,11 +184,22 @@ static apr_status_t spool_activate(struct core_output *out)
     sp->base = atomic_load(&sp->wr);
     atomic_store(&sp->size, conf->spool_most);
     sp->drain.timeout_us = connection_timeout(out->c);
+    atomic_store(&sp->took, clock_monotonic());
     sp->active = 1;
     sp->failed = 0;
     if (transport_diverts(out->bc))
         spool_layer_begin(sp);
     return APR_SUCCESS;
+}
+
+/* Others need the worker, and the client took nothing for long. */
+static int spool_keeps_others(const struct core_output *out)
+{
+    const brg_loop *loop = out->bc->loop;
+    apr_interval_time_t stall = loop->config->stall_us;
+    apr_time_t took = atomic_load_explicit(&out->spool->took, memory_order_relaxed);
+
+    return stall && worker_pool_is_short(loop->workers) && clock_monotonic() - took >= stall;
 }
 
 static int spool_waits_too_long(const struct core_output *out, apr_interval_time_t waited)
@@ -200,7 +209,8 @@ static int spool_waits_too_long(const struct core_output *out, apr_interval_time
 
     if (timeout >= 0 && waited >= timeout)
         return 1;
-    return stall && waited >= stall && worker_pool_is_short(out->bc->loop->workers);
+    return spool_keeps_others(out) ||
+           (stall && waited >= stall && worker_pool_is_short(out->bc->loop->workers));
 }
 
 /* With the lock held. */
@@ -213,7 +223,8 @@ static void spool_wait_step(struct core_spool *sp)
     pthread_cond_timedwait(&sp->room, &sp->lock, &until);
 }
 
-/* Wait until there is room for `want` bytes. A client makes progress if it takes a block. */
+/* Wait until there is room for `want` bytes. A client makes progress if it takes a block. What others wait for counts from
+ * its last one on: a client that took nothing while the file was filled is not given that time once more. */
 static apr_status_t spool_wait_room(struct core_output *out, spool_pos want)
 {
     struct core_spool *sp = out->spool;
@@ -305,6 +316,8 @@ apr_status_t spool_append_bytes(struct core_output *out, const char *data, apr_s
 
     BRG_ASSERT(sp->active && !sp->failed && !conn_on_loop());
     *taken = 0;
+    if (rv == APR_SUCCESS && spool_keeps_others(out))
+        rv = APR_TIMEUP;
     while (rv == APR_SUCCESS && *taken < len) {
         rv = spool_write(out, data + *taken, len - *taken, &n);
         *taken += n;

@@ -74,9 +74,8 @@ void spool_close(struct core_spool *sp)
 {
     transport_divert(sp->out->bc, NULL);
     if (sp->fd >= 0)
-        close(sp->fd);
+        spool_close_file(sp->fd, sp->high);
     sp->fd = -1;
-    atomic_fetch_sub(&spool_total, sp->high);
     sp->high = 0;
     sp->active = 0;
 }
@@ -93,6 +92,11 @@ int spool_charge(struct core_spool *sp, spool_pos end)
     }
     sp->high = end;
     return 1;
+}
+
+void spool_freed(spool_pos bytes)
+{
+    atomic_fetch_sub(&spool_total, bytes);
 }
 
 void spool_uncharge(struct core_spool *sp, spool_pos before)

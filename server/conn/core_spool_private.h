@@ -31,6 +31,7 @@ struct core_spool {
     int fd;
     _Atomic int error;        /* the connection is lost */
     _Atomic spool_pos wanted; /* room that the worker waits for; 0 = it does not */
+    _Atomic apr_time_t took;  /* clock_monotonic() when the client last took something, or could begin to */
     pthread_mutex_t lock;     /* of the condition alone */
     pthread_cond_t room;
     uint8_t cold;           /* the sender's: the disk has to be asked */
@@ -68,6 +69,12 @@ apr_status_t spool_layer_append(struct core_spool *sp, const char *data, apr_siz
 
 /** Bytes of data that left with what was sent. */
 spool_pos spool_layer_sent(const struct core_spool *sp);
+
+/** Close a file that the process was charged with @a bytes for, and give these back. Threads: any. Blocking: not on a loop. */
+void spool_close_file(int fd, spool_pos bytes);
+
+/** @a bytes of files are not there any more. Threads: any. */
+void spool_freed(spool_pos bytes);
 
 /** Undo it: the file reaches to @a before. */
 void spool_uncharge(struct core_spool *sp, spool_pos before);

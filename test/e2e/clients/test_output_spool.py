@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+import brigade
 from brigade import wait_until
 from http_client import request_bytes
 from tls_site import TLSClient, certificate
@@ -203,6 +204,33 @@ def test_a_client_that_leaves_takes_its_file_along(begin):
     wait_until(lambda: spools(server) == 0, "the files to go")
     for line in sent_lines(server, 2):
         assert line.split()[4] == "X", line
+
+
+def memory(server):
+    """The most that a server process had resident, bytes."""
+    most = 0
+    for pid in server.children():
+        with open(f"/proc/{pid}/status") as f:
+            most = max(most, int(re.search(r"VmHWM:\s+(\d+) kB", f.read())[1]) * 1024)
+    return most
+
+
+@pytest.mark.skipif(not os.path.exists(f"{brigade.APACHE_MODULES}/mod_cgi.so"), reason="no mod_cgi")
+def test_a_script_that_nobody_reads_is_not_read_into_memory(serve):
+    """It writes faster than the server reads from it, so that the server never has to wait for it."""
+    server = serve('LoadModule cgi_module @MODULES@/mod_cgi.so\n<Directory @ROOT@/htdocs>\nOptions +ExecCGI\nAddHandler cgi-script .cgi\n</Directory>\n',
+                   {"a.cgi": "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nexec head -c 20000000 /dev/zero\n", "b.cgi": "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\nB\\n'\n"})
+    for name in ("a.cgi", "b.cgi"):
+        os.chmod(server.path("htdocs", name), 0o755)
+    assert server.get("/b.cgi").body == b"B\n"
+    before = memory(server)
+    readers = [ask(server, "/a.cgi") for _ in range(16)]
+    wait_until(lambda: spools(server) == 16, "output on disk")
+    assert server.get("/b.cgi").body == b"B\n"
+    assert memory(server) - before < 16_000_000
+    for c in readers:
+        assert len(c.read_response().body) == 20_000_000
+        c.close()
 
 
 @pytest.mark.slow

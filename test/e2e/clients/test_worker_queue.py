@@ -126,7 +126,7 @@ def test_all_at_work_is_told_of(serve, limits):
     """Once in a while in the log, with each request in a figure."""
     server = serve("EventLoops 2\nStartServers 2\n<Location /metrics>\nSetHandler metrics\n</Location>\n" + limits + with_sleep(), FILES)
     status(server)  # later ones are answered by a loop
-    with_worker = occupy(server, 5, 800)
+    with_worker = occupy(server, 5, 1500)
     wait_until(lambda: figures(server)["busy"] == 5, "all workers at work")
     assert b"AH00484" not in server.error_log() and status(server)["workers"]["full"] == 0
     waits = occupy(server, 3, 1)
