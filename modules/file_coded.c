@@ -16,6 +16,7 @@
 #include "brigade/response_cache.h"
 #include "apr_strings.h"
 #include <string.h>
+#include <unistd.h>
 
 /* By number. */
 static const char *const coding_suffixes[BRG_CODINGS] = {NULL, ".br", ".zst", ".gz"};
@@ -94,6 +95,13 @@ static brg_codings coded_present(request_rec *r, brg_codings codings, request_re
     return present;
 }
 
+/* Who may not read the file gets none of its forms, and a form that cannot be read is none. Both were just looked up, so that
+ * no disk is asked. */
+static int coded_is_readable(const request_rec *r, const request_rec *sub)
+{
+    return !access(r->filename, R_OK) && !access(sub->filename, R_OK);
+}
+
 void file_coded_choose(request_rec *r, brg_codings codings, module *self)
 {
     request_rec *subs[BRG_CODINGS] = {NULL};
@@ -109,7 +117,7 @@ void file_coded_choose(request_rec *r, brg_codings codings, module *self)
     best =
         brg_coding_accepted((const void *)(intptr_t)present, accept, accept ? strlen(accept) : 0);
     BRG_ASSERT(!best || subs[best]);
-    if (best)
+    if (best && coded_is_readable(r, subs[best]))
         coded_take(r, subs[best], best);
     for (int i = 1; i < BRG_CODINGS; i++)
         if (subs[i])

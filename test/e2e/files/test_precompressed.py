@@ -126,3 +126,33 @@ def test_messages(line, words):
         assert done.returncode != 0 and words in done.stderr
     finally:
         server.remove()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="server processes have to be another user than the files' owner")
+def test_who_may_not_read_the_file_gets_no_form_of_it(serve):
+    """And a form that cannot be read is none: not at first, and not from memory."""
+    server = site(serve)
+    gz, plain = server.path("htdocs/a.html.gz"), server.path("htdocs/a.html")
+    fields = {"Accept-Encoding": "gzip"}
+    with server.connect() as c:
+        for _ in range(2):
+            for _ in range(4):
+                assert c.get("/a.html", fields).body == GZIP
+            os.chmod(plain, 0)
+            for _ in range(4):
+                assert c.get("/a.html", fields).status == 403
+            os.chmod(plain, 0o644)
+            os.chmod(gz, 0)
+            for _ in range(4):
+                answer = c.get("/a.html", fields)
+                assert (answer.status, answer.body, answer["Content-Encoding"]) == (200, PLAIN, None)
+            os.chmod(gz, 0o644)
+
+
+@pytest.mark.parametrize("denied", ["a.html", "a.html.gz"])
+def test_rules_for_either_name(serve, denied):
+    server = site(serve, ON + f'<Files "{denied}">\nRequire all denied\n</Files>\n')
+    with server.connect() as c:
+        for _ in range(4):
+            answer = c.get("/a.html", {"Accept-Encoding": "gzip"})
+            assert answer.status == 403 if denied == "a.html" else (answer.status, answer.body) == (200, PLAIN)
