@@ -137,6 +137,8 @@ enum { CACHE_ANSWERS, CACHE_ERRORS, CACHE_QUEUES };
  *
  * Owner: the cache, and each answer that is being sent from it (ref).
  */
+typedef struct cache_looks cache_looks;
+
 struct cache_entry {
     /* What a hit on the whole answer reads comes first, up to head: where there are many entries, none of their
      * lines is in the processor's caches. */
@@ -152,6 +154,7 @@ struct cache_entry {
     uint8_t filled_206; /**< validators, body and the head of 206; that of 200 may not be there */
     uint8_t observed;   /**< log_transaction hooks want every request */
     uint8_t watched;    /**< else validated by stat */
+    uint8_t layered;    /**< looks is there */
     uint8_t in_cache;
     uint8_t queue;     /**< CACHE_ANSWERS or CACHE_ERRORS */
     uint8_t uses;      /**< how often it was used in the recent past */
@@ -183,6 +186,7 @@ struct cache_entry {
                                    else NULL */
     cache_ranges *ranges;   /**< NULL: no request with a range was answered the full way */
     size_t bytes;           /**< charged to its queue */
+    cache_looks *looks;     /**< watched, but not by all ways in which it may change; or NULL */
     char *path;             /**< of the file, for validation */
     file_identity identity; /**< of the file, where it is validated by stat */
     apr_time_t checked;     /**< when identity was last compared */
@@ -355,6 +359,17 @@ void cache_touch(response_cache *c, cache_entry *e);
 
 /** The cache of the calling thread's loop; NULL on other threads, and where nothing is kept. */
 response_cache *cache_store_cache(void);
+
+/** @name cache_layers.c: what the watches of an entry do not see */
+/** @{ */
+/** Note what is seen of @a paths, and of access files of these names (or NULL), that lie in layers. @return 0; -1: too many */
+int cache_layers_arm(cache_entry *e, request_rec *r, const apr_array_header_t *paths,
+                     const char *const *names);
+/** 1: that is still what is seen. One system call for each path. */
+int cache_layers_same(const cache_entry *e);
+void cache_layers_drop(cache_entry *e);
+size_t cache_layers_bytes(const cache_entry *e);
+/** @} */
 
 /**
  * Put all that the answer to @a r depends on under watch. Sets e->watched and e->compared; neither: one stat for each

@@ -37,7 +37,7 @@ ANSWER_INLINE int entry_is_current(response_cache *c, cache_entry *e)
 
     BRG_ASSERT_DEBUG(e->in_cache);
     if (e->watched)
-        return !watch_changed(c->watch, &e->owner);
+        return !watch_changed(c->watch, &e->owner) && (!e->layered || cache_layers_same(e));
     conf = core_conf_of(e->server);
     if (conf->file_cache_validate == BRG_VALIDATE_AGE &&
         c->loop->monotonic - e->checked < conf->file_cache_age_us)

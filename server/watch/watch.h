@@ -97,6 +97,10 @@ int watch_add_names(watch_set *w, watch_owner *owner, const char *path, const ch
  */
 uint64_t watch_seen(const watch_set *w);
 
+/** 1 if @a path, which need not exist, lies in layers (overlayfs): a change in a lower one is no event here, and who depends
+ * on it has to look at it, too. One system call or more. Threads: any. */
+int watch_is_layered(const char *path);
+
 /** 1 if anything that @a owner depends on has changed, as far as watch_drain() has read. */
 int watch_changed(watch_set *w, watch_owner *owner);
 

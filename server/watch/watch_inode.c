@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inotify watches by their number, and the file systems that inotify can be trusted on. */
 #include "watch_private.h"
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <string.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
@@ -85,6 +88,25 @@ watch_look watch_look_at(const char *path, int follow)
     return look;
 }
 
+#define WATCH_OVERLAY 0x794c7630
+
+/* What is not there is where it would be. */
+int watch_is_layered(const char *path)
+{
+    char up[PATH_MAX];
+    struct statfs fs;
+    size_t len = strlen(path);
+    int rc = statfs(path, &fs);
+
+    while (rc && (errno == ENOENT || errno == ENOTDIR) && len > 1 && len < sizeof up) {
+        memcpy(up, path, len);
+        len = watch_parent_len(up, len);
+        up[len ? len : 1] = '\0';
+        rc = statfs(up, &fs);
+    }
+    return rc || (uint32_t)fs.f_type == WATCH_OVERLAY;
+}
+
 /* Where every change passes through this kernel. Others may be right as well, but who does not know
  * them asks with stat. */
 int watch_is_local(const char *path)
@@ -95,7 +117,7 @@ int watch_is_local(const char *path)
         0x9123683e, /* btrfs */
         0x01021994, /* tmpfs */
         0x858458f6, /* ramfs */
-        0x794c7630, /* overlay */
+        WATCH_OVERLAY, /* through itself: see watch_is_layered() */
         0x2fc12fc1, /* zfs */
         0xf2f52010, /* f2fs */
         0xca451a4e, /* bcachefs */

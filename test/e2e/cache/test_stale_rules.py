@@ -9,7 +9,8 @@ import time
 import pytest
 
 import brigade
-from cache_site import one_loop, settle, warm
+from brigade import wait_until
+from cache_site import hits, one_loop, settle, warm
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
 
@@ -143,6 +144,37 @@ def test_mounts(serve, allow, tmp_path):
     assert server.get("/d/a.txt").status == 404
     mount(server, "umount", folder)
     warm(server, "/d/a.txt", b"below")
+
+
+HITS = "<Location /metrics>\nSetHandler metrics\n</Location>\n"
+
+
+@pytest.mark.skipif(not may_mount(), reason="needs the right to mount")
+@pytest.mark.parametrize("allow", [ALL, ""])
+def test_lower_layers(serve, allow, tmp_path):
+    """What changes beneath an overlay is no event, and is seen all the same; what does not change is sent from memory."""
+    script = tmp_path / "in-namespace"
+    script.write_text(f'#!/bin/sh\nexec unshare -m --propagation private {os.path.abspath(brigade.BINARY)} "$@"\n')
+    script.chmod(0o755)
+    server = one_loop(serve, allow + HITS, files={"lower/a.txt": "below", "lower/index.html": "index", "lower/.htaccess": "# nothing\n", "upper/u.txt": "upper", "work/w": "", "d/x": ""},
+                      binary=str(script))
+    os.unlink(server.path("htdocs/work/w"))
+    settle(server.path("htdocs"))
+    under = ",".join(f"{kind}={server.path('htdocs', name)}" for kind, name in (("lowerdir", "lower"), ("upperdir", "upper"), ("workdir", "work")))
+    mount(server, "mount", "-t", "overlay", "overlay", "-o", under, server.path("htdocs/d"))
+    stored = 0
+    for target, name, old in (("/d/a.txt", "lower/a.txt", b"below"), ("/d/", "lower/index.html", b"index"), ("/d/u.txt", "upper/u.txt", b"upper")):
+        warm(server, target, old)
+        assert [server.get(target).body for _ in range(40)] == [old] * 40
+        stored += 40
+        wait_until(lambda: hits(server) >= stored, "answers from memory")
+        server.write(name, b"new " + old)
+        assert server.get(target).body == b"new " + old
+        settle(server.path("htdocs"))
+        warm(server, target, b"new " + old)
+    if allow:
+        server.write("lower/.htaccess", DENY)
+        assert server.get("/d/a.txt").status == 403
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root sets the owner")
