@@ -288,7 +288,14 @@ LOG_EMIT(log_emit_bytes_clf)
 LOG_EMIT_TEXT(log_emit_filename, r->filename)
 LOG_EMIT_TEXT(log_emit_uri, r->uri)
 LOG_EMIT_TEXT(log_emit_method, r->method)
-LOG_EMIT_TEXT(log_emit_protocol, r->protocol)
+LOG_EMIT(log_emit_protocol)
+{
+    const char *protocol = r->protocol;
+
+    log_out_escaped(out, protocol ? protocol + log_protocol_skips(protocol, strlen(protocol), item)
+                                  : NULL);
+}
+
 LOG_EMIT_TEXT(log_emit_handler, r->handler)
 LOG_EMIT(log_emit_query)
 {

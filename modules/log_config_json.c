@@ -13,7 +13,7 @@
 #include "brigade/json.h"
 #include <stdlib.h>
 
-#define LOG_ISO "%{%Y-%m-%dT%H:%M:%S}t.%{usec_frac}t%{%z}t"
+#define LOG_ISO "%{rfc3339}t"
 
 static const struct {
     const char *name, *format;
@@ -30,7 +30,7 @@ static const struct {
             "\"event.category\":[\"web\"],\"event.duration\":%{ns}T,\"client.ip\":\"%a\",\"user."
             "name\":\"%u\","
             "\"url.domain\":\"%v\",\"url.path\":\"%U\",\"http.request.method\":\"%m\",\"http."
-            "version\":\"%H\","
+            "version\":\"%{version}H\","
             "\"http.response.status_code\":%>s,\"http.response.body.bytes\":%B,"
             "\"http.request.referrer\":\"%{Referer}i\",\"user_agent.original\":\"%{User-Agent}i\","
             "\"http.request.id\":\"%{X-Request-Id}i\",\"labels.traceparent\":\"%{traceparent}i\"}"},

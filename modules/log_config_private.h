@@ -165,6 +165,13 @@ brg_stored_log_fn log_stored_write;
 /** Times (log_config_time.c). */
 log_emit_fn log_emit_time, log_emit_duration, log_emit_duration_us;
 
+/** How many bytes of a protocol ("HTTP/1.1") %H leaves out: none; with %{version}H all that stands before the number. */
+static inline apr_size_t log_protocol_skips(const char *protocol, apr_size_t len,
+                                            const log_item *item)
+{
+    return len > 5 && !strcmp(item->arg, "version") && !strncmp(protocol, "HTTP/", 5) ? 5 : 0;
+}
+
 /** %{...}M (log_config_memory.c). */
 log_emit_fn log_emit_memory;
 

@@ -86,7 +86,12 @@ LOG_STORED(log_stored_method)
 
 LOG_STORED(log_stored_protocol)
 {
-    log_out_text(out, a->protocol);
+    brg_text protocol = a->protocol;
+    const apr_size_t skipped = log_protocol_skips(protocol.at, protocol.len, item);
+
+    protocol.at += skipped;
+    protocol.len -= skipped;
+    log_out_text(out, protocol);
 }
 
 LOG_STORED_TEXT(log_stored_handler, a->handler)

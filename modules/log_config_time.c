@@ -91,6 +91,40 @@ static void log_out_time_formatted(log_out *out, apr_time_t when, const char *fo
         log_out_bytes(out, text, len);
 }
 
+/* RFC 3339 section 5.6, to the microsecond. */
+static void log_out_time_rfc3339(log_out *out, apr_time_t when)
+{
+    apr_time_exp_t t;
+    char text[LOG_TIME_TEXT];
+    char *d = text;
+    int offset;
+
+    ap_explode_recent_localtime(&t, when);
+    offset = t.tm_gmtoff / 60;
+    d = log_two_digits(d, (t.tm_year + 1900) / 100);
+    d = log_two_digits(d, t.tm_year + 1900);
+    *d++ = '-';
+    d = log_two_digits(d, t.tm_mon + 1);
+    *d++ = '-';
+    d = log_two_digits(d, t.tm_mday);
+    *d++ = 'T';
+    d = log_two_digits(d, t.tm_hour);
+    *d++ = ':';
+    d = log_two_digits(d, t.tm_min);
+    *d++ = ':';
+    d = log_two_digits(d, t.tm_sec);
+    *d++ = '.';
+    log_out_bytes(out, text, (apr_size_t)(d - text));
+    log_out_fraction(out, (int)apr_time_usec(when), 6);
+    d = text;
+    *d++ = offset < 0 ? '-' : '+';
+    offset = offset < 0 ? -offset : offset;
+    d = log_two_digits(d, offset / 60);
+    *d++ = ':';
+    d = log_two_digits(d, offset % 60);
+    log_out_bytes(out, text, (apr_size_t)(d - text));
+}
+
 /* Own tokens of %{...}t: @return 1 if @a format was one and is written. */
 static int log_out_time_token(log_out *out, apr_time_t when, const char *format)
 {
@@ -104,6 +138,8 @@ static int log_out_time_token(log_out *out, apr_time_t when, const char *format)
         log_out_fraction(out, (int)apr_time_msec(when), 3);
     else if (strcmp(format, "usec_frac") == 0)
         log_out_fraction(out, (int)apr_time_usec(when), 6);
+    else if (strcmp(format, "rfc3339") == 0)
+        log_out_time_rfc3339(out, when);
     else
         return 0;
     return 1;

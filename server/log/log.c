@@ -162,11 +162,17 @@ static int log_write_bytes(int fd, const char *data, apr_size_t len)
 /* The format of the main server's log, if that is JSON: messages that belong to no server are no exception to it. */
 static const apr_array_header_t *log_main_json(void)
 {
-    const core_server_config *conf = log_is_open && ap_server_conf && ap_server_conf->module_config
-                                         ? ap_get_core_module_config(ap_server_conf->module_config)
-                                         : NULL;
+    return log_is_open && ap_server_conf ? log_json_of(ap_server_conf) : NULL;
+}
 
-    return conf && log_json_is(conf->error_log_format) ? conf->error_log_format : NULL;
+/* What a start says: as the log that stderr is, or is about to be. */
+static const apr_array_header_t *log_startup_json(void)
+{
+    const server_rec *s = ap_server_conf;
+
+    if (log_startup_format || ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_NORMAL)
+        return log_startup_format;
+    return s && s->error_fname && !strcmp(s->error_fname, "/dev/stderr") ? log_json_of(s) : NULL;
 }
 
 static const apr_array_header_t *log_choose_format(const ap_errorlog_info *info);
@@ -229,7 +235,8 @@ static const apr_array_header_t *log_choose_format(const ap_errorlog_info *info)
     const apr_array_header_t *main_json;
 
     if (info->startup)
-        return log_format_builtin(LOG_STYLE_STARTUP);
+        return (main_json = log_startup_json()) ? main_json
+                                                : log_format_builtin(LOG_STYLE_STARTUP);
     if (conf && conf->error_log_format)
         return conf->error_log_format;
     if (!info->s && (main_json = log_main_json()) != NULL)

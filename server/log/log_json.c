@@ -68,6 +68,14 @@ int log_json_is(const apr_array_header_t *format)
     return format == &json_formats[0] || format == &json_formats[1];
 }
 
+const apr_array_header_t *log_json_of(const server_rec *s)
+{
+    const core_server_config *conf =
+        s->module_config ? ap_get_core_module_config(s->module_config) : NULL;
+
+    return conf && log_json_is(conf->error_log_format) ? conf->error_log_format : NULL;
+}
+
 typedef struct json_line {
     char *at, *end; /* end: with room behind it for what closes a value and the line */
 } json_line;
@@ -138,7 +146,7 @@ static void json_time(json_line *l, const char *name)
     ap_explode_recent_localtime(&t, now);
     apr_strftime(date, &len, sizeof date, "%Y-%m-%dT%H:%M:%S", &t);
     offset = t.tm_gmtoff / 60;
-    apr_snprintf(text, sizeof text, "%s.%06d%c%02d%02d", date, (int)apr_time_usec(now),
+    apr_snprintf(text, sizeof text, "%s.%06d%c%02d:%02d", date, (int)apr_time_usec(now),
                  offset < 0 ? '-' : '+', (offset < 0 ? -offset : offset) / 60,
                  (offset < 0 ? -offset : offset) % 60);
     json_text(l, name, text, sizeof text);

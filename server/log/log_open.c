@@ -22,6 +22,7 @@ APLOG_USE_MODULE(core);
 
 apr_file_t *log_stderr;
 int log_is_open;
+const apr_array_header_t *log_startup_format;
 
 static apr_pool_t *log_stderr_pool;
 static apr_file_t *log_main_pipe; /* of the main server's log, if it is piped */
@@ -291,8 +292,10 @@ int ap_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_
         return DONE;
     /* What libraries and other programs print goes to the log, also while a later configuration is read. */
     standard_error = log_main_pipe ? log_main_pipe : s_main->error_log;
-    if (standard_error && log_dup_to_stderr(standard_error) == APR_SUCCESS)
+    if (standard_error && log_dup_to_stderr(standard_error) == APR_SUCCESS) {
         log_is_open = 1;
+        log_startup_format = log_json_of(s_main);
+    }
     return OK;
 }
 

@@ -24,6 +24,10 @@ extern apr_file_t *log_stderr;
 /** 1 once stderr is the main error log: start-up messages then look like all others. */
 extern int log_is_open;
 
+/** The format of the main error log, once stderr is that, if it is JSON: what is said while a later configuration is read has it,
+ * too. */
+extern const apr_array_header_t *log_startup_format;
+
 /** The service that the error log of @a s is, and the descriptor to send with; NULL: it is a file, or logs are closed. */
 const brg_log_service *log_service_of(const server_rec *s, int *fd);
 
@@ -66,6 +70,8 @@ void pipe_leave(void);
 /** @{ */
 /** The format "json" or "ecs"; NULL: no such name. */
 const apr_array_header_t *log_json_format(const char *name);
+/** The format of the error log of @a s, if it is one of them; else NULL. */
+const apr_array_header_t *log_json_of(const server_rec *s);
 /** 1 if @a format is one of them. It has no items. */
 int log_json_is(const apr_array_header_t *format);
 /** As log_format_line(). @param message  as it came, with nothing escaped; @param buflen  more than LOG_LINE_BYTES / 2 */

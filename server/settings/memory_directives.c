@@ -240,7 +240,7 @@ static void memory_test_config(apr_pool_t *pconf, server_rec *main_server)
         printf("  %-14s %s\n", brg_scope_name(scope), memory_spec_shown(conf, scope, pconf));
     for (s = main_server->next; s != NULL; s = s->next)
         if (memory_conf_of(s)->spec[BRG_SCOPE_REQUEST] != conf->spec[BRG_SCOPE_REQUEST])
-            printf("  %-14s %s (%s:%u)\n", brg_scope_name(BRG_SCOPE_REQUEST),
+            printf("  %-14s %s (%s, line %u)\n", brg_scope_name(BRG_SCOPE_REQUEST),
                    memory_spec_shown(memory_conf_of(s), BRG_SCOPE_REQUEST, pconf),
                    s->server_hostname != NULL ? s->server_hostname : "*", s->defn_line_number);
 }

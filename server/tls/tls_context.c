@@ -61,12 +61,24 @@ static uint64_t context_options(const tls_server_conf *sc)
 
 /* ---- pieces of a context ---- */
 
+const char *tls_place(char buf[TLS_PLACE_BYTES], const server_rec *s)
+{
+    const char *name = s->server_hostname ? s->server_hostname : "*";
+
+    if (s->defn_name)
+        apr_snprintf(buf, TLS_PLACE_BYTES, "%s, line %u of %s", name, s->defn_line_number,
+                     s->defn_name);
+    else
+        apr_cpystrn(buf, name, TLS_PLACE_BYTES);
+    return buf;
+}
+
 int tls_context_failed(const tls_server_conf *sc, const char *what, const char *value)
 {
-    ap_log_error(APLOG_MARK, tls_complaints, 0, sc->server, "%s %s (server %s:%d)", what,
-                 value ? value : "",
-                 sc->server->server_hostname ? sc->server->server_hostname : "*",
-                 sc->server->defn_line_number);
+    char place[TLS_PLACE_BYTES];
+
+    ap_log_error(APLOG_MARK, tls_complaints, 0, sc->server, "%s %s (server %s)", what,
+                 value ? value : "", tls_place(place, sc->server));
     tls_log_errors(sc->server, tls_complaints);
     return -1;
 }

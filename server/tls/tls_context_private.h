@@ -69,6 +69,11 @@ int tls_clients_vouch(SSL *ssl, X509 *x, STACK_OF(X509) *chain, int depth);
 /** Certificates of SSLOCSPResponderCertificateFile; NULL: none. They stay sc's. */
 STACK_OF(X509) * tls_clients_signers(const tls_server_conf *sc);
 
+#define TLS_PLACE_BYTES 512
+
+/** Which virtual host @a s is, for messages: its name, and the line that it begins in. @return @a buf */
+const char *tls_place(char buf[TLS_PLACE_BYTES], const server_rec *s);
+
 /** Log that something of a context cannot be. @return -1 */
 int tls_context_failed(const tls_server_conf *sc, const char *what, const char *value);
 

@@ -54,9 +54,10 @@ static tls_der *der_of_certificate(apr_pool_t *p, X509 *x)
 
 static int read_failed(const tls_server_conf *sc, const char *what, const char *file)
 {
-    ap_log_error(APLOG_MARK, tls_complaints, 0, sc->server, "%s %s (server %s:%d)", what, file,
-                 sc->server->server_hostname ? sc->server->server_hostname : "*",
-                 sc->server->defn_line_number);
+    char place[TLS_PLACE_BYTES];
+
+    ap_log_error(APLOG_MARK, tls_complaints, 0, sc->server, "%s %s (server %s)", what, file,
+                 tls_place(place, sc->server));
     tls_log_errors(sc->server, tls_complaints);
     return -1;
 }

@@ -53,8 +53,24 @@ def test_json_is_valid_whatever_clients_send(serve, name, agent, path, status):
     assert {"/a.txt", "/caf\u00e9.txt", "/\u20ac"} <= {line[path] for line in said}
     assert {200, 404} == {line[status] for line in said}
     assert {"id-1", None} == {line.get("request_id", line.get("http.request.id")) for line in said}
+    assert said[0].get("http.version", "1.1") == "1.1" and said[0].get("protocol", "HTTP/1.1") == "HTTP/1.1"
     when = said[0].get("time") or said[0]["@timestamp"]
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}[+-]\d{4}", when)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}[+-]\d\d:\d\d", when)
+
+
+def test_what_a_start_says_is_json_too(serve):
+    """Also messages of the reading that the log is opened for, and of later ones."""
+    server = serve.unstarted("ErrorLogFormat json\nMinSpareThreads 25\nH2CopyFiles On\nH2CopyFiles Off\nH2MaxWorkers 5\n", FILES)
+    server.start()
+    said = [json.loads(line) for line in server.error_log().splitlines()]
+    for name in ("MinSpareThreads", "H2CopyFiles", "H2MaxWorkers"):
+        assert [line["level"] for line in said if line["message"].startswith(name + " has no effect here: ")] == ["notice"], name
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}[+-]\d\d:\d\d", line["time"]) for line in said)
+    server.signal(signal.SIGUSR1)
+    server.wait_for_log("AH00493")
+    wait_until(lambda: server.error_log().count(b"MinSpareThreads has no effect here") == 2, "the next reading")
+    for line in server.error_log().splitlines():
+        json.loads(line)
 
 
 def test_json_of_ones_own(serve):
