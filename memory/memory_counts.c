@@ -167,9 +167,13 @@ BRG_DECLARE(void) brg_memory_figures_get(brg_scope scope, brg_memory_figures *ou
 BRG_DECLARE(void) brg_memory_figures_reset(void)
 {
     const struct brg_sms *s;
+    brg_host_system host;
     int scope, n;
 
     memory_counts_reset();
+    for (n = 0; brg_host_system_get(n, &host); n++)
+        for (s = host.system; s != NULL; s = s->parent)
+            brg_sms_statistics_reset((brg_sms *)(uintptr_t)s);
     for (scope = 0; scope < BRG_SCOPES_N; scope++)
         for (n = 0; (s = brg_scope_system((brg_scope)scope, n)) != NULL; n++)
             brg_sms_statistics_reset((brg_sms *)s);

@@ -250,3 +250,43 @@ BRG_DECLARE(const struct brg_sms *) brg_scope_system(brg_scope scope, int n)
         s = s->parent;
     return s;
 }
+
+/* ---- virtual hosts with systems of their own ---- */
+
+typedef struct memory_host {
+    struct memory_host *next;
+    const char *name;
+    memory_stack *stack;
+} memory_host;
+
+static memory_host *memory_hosts, **memory_hosts_end = &memory_hosts;
+
+void memory_hosts_begin(void)
+{
+    memory_hosts = NULL;
+    memory_hosts_end = &memory_hosts;
+}
+
+void memory_host_add(const char *name, memory_stack *stack, apr_pool_t *p)
+{
+    memory_host *host = apr_palloc(p, sizeof *host);
+
+    if (!host)
+        return;
+    *host = (memory_host){NULL, name, stack};
+    *memory_hosts_end = host;
+    memory_hosts_end = &host->next;
+}
+
+BRG_DECLARE(int) brg_host_system_get(int n, brg_host_system *out)
+{
+    const memory_host *host = memory_hosts;
+
+    while (host && n-- > 0)
+        host = host->next;
+    if (!host)
+        return 0;
+    *out = (brg_host_system){host->name, memory_stack_spec(host->stack),
+                             host->stack ? host->stack->shared : NULL};
+    return 1;
+}

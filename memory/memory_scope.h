@@ -117,6 +117,12 @@ void memory_scope_set_default(int scope);
 /** Say which scope a stack is for that memory_scope_set() is not given: that of virtual hosts. */
 void memory_stack_for(memory_stack *stack, int scope);
 
+/** The virtual host @a name is the first that has @a stack; @a p lives as long as the process. Before there are threads. */
+void memory_host_add(const char *name, memory_stack *stack, apr_pool_t *p);
+
+/** Forget the former ones. */
+void memory_hosts_begin(void);
+
 /** What brg_memory_reported() says. */
 void memory_report_set(int on);
 

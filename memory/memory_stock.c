@@ -127,6 +127,19 @@ void memory_stack_for(memory_stack *stack, int scope)
 {
 }
 
+void memory_hosts_begin(void)
+{
+}
+
+void memory_host_add(const char *name, memory_stack *stack, apr_pool_t *p)
+{
+}
+
+BRG_DECLARE(int) brg_host_system_get(int n, brg_host_system *out)
+{
+    return 0;
+}
+
 const char *memory_begin(apr_abortfunc_t out_of_memory, const char **variable)
 {
     return NULL;

@@ -89,25 +89,51 @@ static void json_figures(request_rec *r, const memory_figure *figure, size_t n, 
                    figure_value(&figure[i], figures));
 }
 
+static void json_systems(request_rec *r, const brg_sms *s)
+{
+    brg_sms_figures system;
+    int n = 0;
+
+    ap_rputs("\"systems\":[", r);
+    for (; s; s = s->parent) {
+        brg_sms_statistics(s, &system);
+        ap_rprintf(r, "%s{\"kind\":\"%s\",", n++ ? "," : "", s->ops->kind);
+        json_figures(r, system_figures, COUNT_OF(system_figures), &system);
+        ap_rputs("}", r);
+    }
+    ap_rputs("]", r);
+}
+
+static void json_hosts(request_rec *r)
+{
+    brg_host_system host;
+
+    ap_rputs(",\"hosts\":[", r);
+    for (int n = 0; brg_host_system_get(n, &host); n++) {
+        ap_rputs(n ? ",{" : "{", r);
+        status_json_string(r, "name", host.name);
+        ap_rputs(",", r);
+        status_json_string(r, "system", host.spec);
+        ap_rputs(",", r);
+        json_systems(r, host.system);
+        ap_rputs("}", r);
+    }
+    ap_rputs("]", r);
+}
+
 static void json_scope(request_rec *r, brg_scope scope)
 {
     brg_memory_figures pools;
-    brg_sms_figures system;
-    const brg_sms *s;
-    int n;
 
     brg_memory_figures_get(scope, &pools);
     ap_rprintf(r, "{\"scope\":\"%s\",\"system\":\"%s\",\"pools\":{", brg_scope_name(scope),
                brg_scope_spec(scope));
     json_figures(r, pool_figures, COUNT_OF(pool_figures), &pools);
-    ap_rputs("},\"systems\":[", r);
-    for (n = 0; (s = brg_scope_system(scope, n)) != NULL; n++) {
-        brg_sms_statistics(s, &system);
-        ap_rprintf(r, "%s{\"kind\":\"%s\",", n > 0 ? "," : "", s->ops->kind);
-        json_figures(r, system_figures, COUNT_OF(system_figures), &system);
-        ap_rputs("}", r);
-    }
-    ap_rputs("]}", r);
+    ap_rputs("},", r);
+    json_systems(r, brg_scope_system(scope, 0));
+    if (scope == BRG_SCOPE_REQUEST)
+        json_hosts(r);
+    ap_rputs("}", r);
 }
 
 static void memory_write_json(request_rec *r)
@@ -153,23 +179,33 @@ static void prometheus_pools(request_rec *r, const memory_figure *figure)
     }
 }
 
-static void prometheus_systems(request_rec *r, const memory_figure *figure)
+/* @param host  a label with a comma before it, or "" */
+static void prometheus_systems_of(request_rec *r, const memory_figure *figure, brg_scope scope,
+                                  const char *host, const brg_sms *s)
 {
     brg_sms_figures system;
-    const brg_sms *s;
-    int scope, n;
+
+    for (int n = 0; s; s = s->parent, n++) {
+        brg_sms_statistics(s, &system);
+        ap_rprintf(r,
+                   "brigade_memory_system_%s%s{pid=\"%ld\",scope=\"%s\"%s,level=\"%d\",kind=\"%s\"} "
+                   "%" APR_UINT64_T_FMT "\n",
+                   figure->name, figure->counts_up ? "_total" : "", (long)getpid(),
+                   brg_scope_name(scope), host, n, s->ops->kind, figure_value(figure, &system));
+    }
+}
+
+static void prometheus_systems(request_rec *r, const memory_figure *figure)
+{
+    brg_host_system host;
 
     prometheus_head(r, figure, "system");
-    for (scope = 0; scope < BRG_SCOPES_N; scope++)
-        for (n = 0; (s = brg_scope_system((brg_scope)scope, n)) != NULL; n++) {
-            brg_sms_statistics(s, &system);
-            ap_rprintf(
-                r,
-                "brigade_memory_system_%s%s{pid=\"%ld\",scope=\"%s\",level=\"%d\",kind=\"%s\"} "
-                "%" APR_UINT64_T_FMT "\n",
-                figure->name, figure->counts_up ? "_total" : "", (long)getpid(),
-                brg_scope_name(scope), n, s->ops->kind, figure_value(figure, &system));
-        }
+    for (int scope = 0; scope < BRG_SCOPES_N; scope++)
+        prometheus_systems_of(r, figure, (brg_scope)scope, "",
+                              brg_scope_system((brg_scope)scope, 0));
+    for (int n = 0; brg_host_system_get(n, &host); n++)
+        prometheus_systems_of(r, figure, BRG_SCOPE_REQUEST,
+                              apr_psprintf(r->pool, ",host=\"%s\"", host.name), host.system);
 }
 
 static void prometheus_buffers(request_rec *r)
@@ -263,12 +299,31 @@ static void html_row(request_rec *r, const char *scope, const char *system,
     ap_rputs("</tr>\n", r);
 }
 
+static void html_systems(request_rec *r, const char *of, const brg_sms *s)
+{
+    brg_sms_figures system;
+
+    for (; s; s = s->parent) {
+        brg_sms_statistics(s, &system);
+        html_row(r, of, s->ops->kind, system_figures, COUNT_OF(system_figures), &system);
+    }
+}
+
+static void html_hosts(request_rec *r)
+{
+    brg_host_system host;
+
+    for (int n = 0; brg_host_system_get(n, &host); n++)
+        html_systems(r,
+                     apr_pstrcat(r->pool, brg_scope_name(BRG_SCOPE_REQUEST), " (",
+                                 ap_escape_html(r->pool, host.name), ")", NULL),
+                     host.system);
+}
+
 static void memory_write_html(request_rec *r)
 {
     brg_memory_figures pools;
-    brg_sms_figures system;
-    const brg_sms *s;
-    int scope, n;
+    int scope;
 
     ap_rprintf(r, "<hr />\n<h2>Memory of process %ld</h2>\n", (long)getpid());
     html_head(r, "Scope", pool_figures, COUNT_OF(pool_figures));
@@ -280,11 +335,8 @@ static void memory_write_html(request_rec *r)
     ap_rputs("</table>\n", r);
     html_head(r, "Scope", system_figures, COUNT_OF(system_figures));
     for (scope = 0; scope < BRG_SCOPES_N; scope++)
-        for (n = 0; (s = brg_scope_system((brg_scope)scope, n)) != NULL; n++) {
-            brg_sms_statistics(s, &system);
-            html_row(r, brg_scope_name(scope), s->ops->kind, system_figures,
-                     COUNT_OF(system_figures), &system);
-        }
+        html_systems(r, brg_scope_name(scope), brg_scope_system((brg_scope)scope, 0));
+    html_hosts(r);
     ap_rputs("</table>\n", r);
     html_buffers(r);
 }

@@ -30,21 +30,37 @@ static void figures_of_cache(uint64_t *value, const struct response_cache *cache
     figures_set(&value[BRG_FIGURE_WATCHES], f.watches);
 }
 
+static uint64_t figures_held(const brg_sms *system)
+{
+    brg_sms_figures figures = {0};
+
+    if (system)
+        brg_sms_statistics(system, &figures);
+    return figures.held_bytes > figures.live_bytes ? figures.held_bytes : figures.live_bytes;
+}
+
+static uint64_t figures_held_for_hosts(void)
+{
+    brg_host_system host;
+    uint64_t held = 0;
+
+    for (int n = 0; brg_host_system_get(n, &host); n++)
+        held += figures_held(host.system);
+    return held;
+}
+
 static void figures_of_scopes(uint64_t *value)
 {
     _Static_assert(BRG_FIGURE_HELD_LOG - BRG_FIGURE_HELD_PROCESS == (int)BRG_SCOPE_LOG &&
                        BRG_FIGURE_GIVEN_LOG - BRG_FIGURE_GIVEN_PROCESS == (int)BRG_SCOPE_LOG,
                    "in the order of the scopes");
     for (int scope = 0; scope < BRG_SCOPES_N; scope++) {
-        const brg_sms *system = brg_scope_system((brg_scope)scope, 0);
         brg_memory_figures pools;
-        brg_sms_figures below = {0};
 
         brg_memory_figures_get((brg_scope)scope, &pools);
-        if (system)
-            brg_sms_statistics(system, &below);
         figures_set(&value[BRG_FIGURE_HELD_PROCESS + scope],
-                    below.held_bytes > below.live_bytes ? below.held_bytes : below.live_bytes);
+                    figures_held(brg_scope_system((brg_scope)scope, 0)) +
+                        (scope == BRG_SCOPE_REQUEST ? figures_held_for_hosts() : 0));
         figures_set(&value[BRG_FIGURE_GIVEN_PROCESS + scope], pools.bytes);
     }
 }

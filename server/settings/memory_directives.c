@@ -277,6 +277,9 @@ static const char *memory_apply_host(server_rec *s, server_rec *main_server, apr
     if (error == NULL) {
         memory_stack_for(conf->request, BRG_SCOPE_REQUEST);
         memory_trace_stack(conf->request);
+        memory_host_add(apr_psprintf(p, "%s, line %u", s->server_hostname ? s->server_hostname : "*",
+                                     s->defn_line_number),
+                        conf->request, p);
     }
     return error;
 }
@@ -291,6 +294,7 @@ const char *memory_conf_apply(server_rec *main_server, apr_pool_t *p)
 
     BRG_ASSERT(!main_server->is_virtual);
     brg_sms_set_default_keep(ap_max_mem_free);
+    memory_hosts_begin();
     for (scope = 0; scope < BRG_SCOPES_N && error == NULL; scope++) {
         if (memory_scope_is_early(scope))
             continue;

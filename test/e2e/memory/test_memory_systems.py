@@ -50,6 +50,24 @@ def test_every_kind_serves(serve, kind):
     assert server.stop() == 0
 
 
+def test_virtual_hosts_with_systems_of_their_own(serve):
+    """Each is shown, and counts in the figures of its scope."""
+    kinds = ["limit(1M) arena", "limit(2M) arena", "tracking(quiet) arena", "limit(1M) arena"]
+    hosts = "".join(f"<VirtualHost *:@PORT@>\nServerName host{i}.test\nMemorySystem request {kind}\n</VirtualHost>\n" for i, kind in enumerate(kinds))
+    server = serve(STATUS + "<Location /metrics>\nSetHandler metrics\n</Location>\nFileCacheEntries 0\n<VirtualHost *:@PORT@>\nServerName localhost\n</VirtualHost>\n" + hosts, FILES)
+    with server.connect() as c:
+        for i in range(len(kinds)):
+            assert c.request("GET", "/a.txt", {"Host": f"host{i}.test"}).body == b"hello\n"
+    own = scope(server, "request")["hosts"]
+    assert [(re.sub(r"line \d+", "line", h["name"]), h["system"].split("(chunk")[0]) for h in own] == [(f"host{i}.test, line", kind) for i, kind in enumerate(kinds)]
+    assert all(h["systems"] and h["systems"][-1]["held_bytes"] > 0 for h in own)
+    text = server.get("/st?memory=prometheus").body.decode()
+    assert len(set(re.findall(r'scope="request",host="(host\d)\.test', text))) == 4
+    assert b"request (host2.test, line" in server.get("/st").body
+    held = sum(h["systems"][0]["held_bytes"] for h in own)
+    wait_until(lambda: int(re.search(rb'memory_held_bytes\{scope="request"\} (\d+)', server.get("/metrics").body)[1]) >= held > 0, "the figure")
+
+
 @pytest.mark.parametrize("name", ["process", "configuration", "log"])
 @pytest.mark.parametrize("kind", ["system", "trivial", "guard", "tracking(quiet) arena"])
 def test_other_scopes(serve, name, kind):
