@@ -52,14 +52,17 @@ int cache_fill_head(request_rec *r, cache_head *out)
     return out->answer ? 0 : -1;
 }
 
-static void fill_text(char *out, size_t room, const char *value)
+/* @return its length; 0: there is none, or it does not fit */
+static uint8_t fill_text(char *out, size_t room, const char *value)
 {
     size_t len = value ? strlen(value) : 0;
 
     if (len >= room)
         len = 0;
+    BRG_ASSERT(room <= UINT8_MAX);
     memcpy(out, value ? value : "", len);
     out[len] = '\0';
+    return (uint8_t)len;
 }
 
 /* A date that a directive put in the file's place is not what conditions are about. */
@@ -69,7 +72,8 @@ static void fill_last_modified(cache_entry *e, const request_rec *r)
     char date[APR_RFC822_DATE_LEN];
 
     http_put_date(date, r->mtime);
-    fill_text(e->last_modified, sizeof e->last_modified, sent && !strcmp(sent, date) ? sent : NULL);
+    e->last_modified_len =
+        fill_text(e->last_modified, sizeof e->last_modified, sent && !strcmp(sent, date) ? sent : NULL);
 }
 
 static int fill_is_same_file(const file_identity *now, const apr_finfo_t *then)
@@ -195,7 +199,7 @@ static void fill_validators(cache_entry *e, request_rec *r)
     e->way = (uint8_t)fill_way(r);
     e->mtime = r->mtime;
     fill_last_modified(e, r);
-    fill_text(e->etag, sizeof e->etag, request_offer_of(r)->etag);
+    e->etag_len = fill_text(e->etag, sizeof e->etag, request_offer_of(r)->etag);
 }
 
 int cache_fill_304(response_cache *c, cache_entry *e, request_rec *r)

@@ -4,6 +4,7 @@
  * that filled the entry. */
 #include "connection.h"
 #include "cache_observed_private.h"
+#include "brigade/decimal.h"
 #include "placement.h"
 #include "request_context.h"
 #include "request_parts.h"
@@ -123,12 +124,15 @@ int cache_stream_value(char *out, const conn_rec *c, const http_head *h, const c
     BRG_ASSERT(c != NULL && name != NULL);
     if (!h->stream || strncmp(name, "H2_STREAM_", 10))
         return 0;
-    if (!strcmp(name + 10, "ID"))
-        apr_snprintf(out, CACHE_STREAM_ROOM, "%u", (unsigned)h->stream);
-    else if (!strcmp(name + 10, "TAG"))
-        apr_snprintf(out, CACHE_STREAM_ROOM, "%ld-%u", c->id, (unsigned)h->stream);
-    else
+    if (!strcmp(name + 10, "ID")) {
+        out[brg_decimal_put(out, h->stream)] = '\0';
+        return 1;
+    }
+    if (strcmp(name + 10, "TAG") != 0)
         return 0;
+    out += brg_decimal_put(out, (apr_uint64_t)c->id);
+    *out++ = '-';
+    out[brg_decimal_put(out, h->stream)] = '\0';
     return 1;
 }
 

@@ -51,7 +51,7 @@ static int parts_if_range(const cache_entry *e, const http_field *f, apr_time_t 
     if (f->value_len > 1 && (f->value[0] == '"' || (f->value[0] == 'W' && f->value[1] == '/'))) {
         if (!e->etag[0])
             return IF_RANGE_ASK;
-        return f->value[0] == '"' && f->value_len == strlen(e->etag) &&
+        return f->value[0] == '"' && f->value_len == e->etag_len &&
                        !memcmp(f->value, e->etag, f->value_len)
                    ? IF_RANGE_HOLDS
                    : IF_RANGE_FAILS;

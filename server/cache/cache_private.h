@@ -193,6 +193,7 @@ struct cache_entry {
     apr_time_t mtime;       /**< Last-Modified, microseconds */
     char last_modified[32]; /**< its text, "" = the answer has none */
     char etag[64];          /**< what If-None-Match is compared with; "" = none, or too long */
+    uint8_t last_modified_len, etag_len; /**< of these */
     char key[];             /**< host, then URI, as sent, and a NUL */
 };
 

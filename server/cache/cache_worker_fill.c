@@ -155,6 +155,8 @@ static void adopt(response_cache *c, cache_entry *e, response_cache *from, cache
     e->mtime = t->mtime;
     memcpy(e->last_modified, t->last_modified, sizeof e->last_modified);
     memcpy(e->etag, t->etag, sizeof e->etag);
+    e->last_modified_len = t->last_modified_len;
+    e->etag_len = t->etag_len;
     e->filled = 1;
     e->filled_304 = 0;
     free(e->fingerprint);

@@ -62,7 +62,7 @@ ANSWER_INLINE int entry_condition(const cache_entry *e, const http_head *h, apr_
     const http_field *f;
 
     if (h->known[HTTP_F_IF_NONE_MATCH] >= 0) {
-        size_t len = strlen(e->etag);
+        size_t len = e->etag_len;
 
         f = &h->field[h->known[HTTP_F_IF_NONE_MATCH]];
         if (!len || f->value_len < 2 || f->value[0] != '"' ||
@@ -79,7 +79,7 @@ ANSWER_INLINE int entry_condition(const cache_entry *e, const http_head *h, apr_
         len = f->value_len;
         if (!e->last_modified[0] || len >= sizeof date)
             return COND_ASK;
-        if (len == strlen(e->last_modified) && !memcmp(f->value, e->last_modified, len))
+        if (len == e->last_modified_len && !memcmp(f->value, e->last_modified, len))
             return COND_NOT_MODIFIED;
         memcpy(date, f->value, len);
         date[len] = '\0';

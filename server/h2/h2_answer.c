@@ -13,6 +13,7 @@
 #include "hpack_encode.h"
 #include "http_fields.h"
 #include "brigade/assert.h"
+#include "brigade/memory.h"
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -269,6 +270,7 @@ static size_t answer_data(h2_stream *s, const char *data, size_t len)
         s->session->out_bytes += n;
         done += n;
     }
+    brg_buffer_copied(done);
     return done;
 }
 

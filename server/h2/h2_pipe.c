@@ -11,6 +11,7 @@
 #include "loop_drain.h"
 #include "transport.h"
 #include "brigade/assert.h"
+#include "brigade/memory.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,6 +250,7 @@ int h2_pipe_body(h2_stream *s, const uint8_t *data, size_t len)
     }
     if (!rc) {
         memcpy(p->in + p->in_len, data, len);
+        brg_buffer_copied(len);
         p->in_len += (uint32_t)len;
         pthread_cond_broadcast(&p->changed);
     }
@@ -290,6 +292,7 @@ static size_t pipe_put_chunk(h2_pipe *p, char *buf, size_t len)
     *to++ = '\r';
     *to++ = '\n';
     memcpy(to, p->in + p->in_off, n);
+    brg_buffer_copied(n);
     to += n;
     *to++ = '\r';
     *to++ = '\n';
@@ -304,6 +307,7 @@ static size_t pipe_put_plain(h2_pipe *p, char *buf, size_t len)
 
     n = n < len ? n : len;
     memcpy(buf, p->in + p->in_off, n);
+    brg_buffer_copied(n);
     p->in_off += (uint32_t)n;
     p->owed += (uint32_t)n;
     return n;

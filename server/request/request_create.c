@@ -117,9 +117,17 @@ static void request_take_authority(request_rec *r, const http_head *head)
 /* The request line that HTTP/1 would have sent: logs and modules show it. */
 static char *request_line_of(request_rec *r, const http_head *head)
 {
+    const size_t len = (size_t)head->method_len + head->uri_len + head->protocol_len + 2;
+    char *line = apr_palloc(r->pool, len + 1), *to = line;
+
     BRG_ASSERT(head->method && head->uri);
-    return apr_psprintf(r->pool, "%.*s %.*s %.*s", (int)head->method_len, head->method,
-                        (int)head->uri_len, head->uri, (int)head->protocol_len, head->protocol);
+    to = mempcpy(to, head->method, head->method_len);
+    *to++ = ' ';
+    to = mempcpy(to, head->uri, head->uri_len);
+    *to++ = ' ';
+    to = mempcpy(to, head->protocol, head->protocol_len);
+    *to = '\0';
+    return line;
 }
 
 static void request_copy_head(request_rec *r, const http_head *head, const char *buf_end)

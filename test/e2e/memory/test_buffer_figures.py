@@ -2,6 +2,7 @@
 """Figures of buffers: what is made, shared by reference and copied on the way to the client."""
 import json
 import os
+import subprocess
 import re
 import socket
 
@@ -120,3 +121,13 @@ def test_in_every_shape(serve):
         "Buffers", "Created", "Shared", "Copied", "CopiedBytes"]
     server.request("POST", "/st?memory=reset")
     assert json.loads(server.get("/st?memory=json").body)["buffers"]["copied_bytes"] < 4000
+
+
+def test_http2_counts_what_it_copies(serve):
+    """Bodies that are not answered from memory are copied into what frames are made of; those from memory are not."""
+    server = serve_old(serve, ONE + WHOLE_WAY + "Protocols h2c http/1.1\n")
+
+    def what(client):
+        done = subprocess.run(["curl", "-s", "--http2-prior-knowledge", "-o", "/dev/null", "-w", "%{size_download}", f"http://127.0.0.1:{server.port}/large.bin"], capture_output=True)
+        assert int(done.stdout) == len(LARGE)
+    assert counted(server, what)["copied_bytes"] >= len(LARGE)
