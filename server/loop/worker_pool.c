@@ -369,8 +369,7 @@ static void worker_went_hungry(worker_pool *wp)
 {
     const worker_share *share = wp->share;
 
-    worker_call_others(wp);
-    if (atomic_load_explicit(&share->running, memory_order_relaxed) < share->limit)
+    if (worker_call_others(wp) || atomic_load(&share->alive) < share->limit)
         return;
     figures_add(&wp->loop->figures->own.value[BRG_FIGURE_WORKERS_FULL], 1);
     if (wp->loop->config->workers_full)

@@ -60,8 +60,8 @@ int worker_spawn(worker_pool *wp);
 /* With the lock held: the pool has a connection that no thread comes for, or has not. */
 void worker_set_hungry(worker_pool *wp, int is_hungry);
 
-/* Without a lock: have an idle thread of another pool look for hungry ones. */
-void worker_call_others(const worker_pool *wp);
+/* Without a lock: have an idle thread of another pool look for hungry ones. @return 0: none is idle */
+int worker_call_others(const worker_pool *wp);
 
 /* With the lock of *at held, then and now: the calling thread, which has nothing to do, goes where a thread is needed more.
  * @return *at */

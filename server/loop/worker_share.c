@@ -50,7 +50,7 @@ void worker_set_hungry(worker_pool *wp, int is_hungry)
 }
 
 /* A thread that begins to wait looks for hungry pools with its lock held: it sees this one, or the signal reaches it. */
-void worker_call_others(const worker_pool *wp)
+int worker_call_others(const worker_pool *wp)
 {
     int called = 0;
 
@@ -62,6 +62,7 @@ void worker_call_others(const worker_pool *wp)
             pthread_cond_signal(&other->work);
         pthread_mutex_unlock(&other->lock);
     }
+    return called;
 }
 
 /* Without a lock: of the hungry pools, and @a own, the one whose first connection waits the longest; or NULL. */
