@@ -187,11 +187,12 @@ static void prometheus_systems_of(request_rec *r, const memory_figure *figure, b
 
     for (int n = 0; s; s = s->parent, n++) {
         brg_sms_statistics(s, &system);
-        ap_rprintf(r,
-                   "brigade_memory_system_%s%s{pid=\"%ld\",scope=\"%s\"%s,level=\"%d\",kind=\"%s\"} "
-                   "%" APR_UINT64_T_FMT "\n",
-                   figure->name, figure->counts_up ? "_total" : "", (long)getpid(),
-                   brg_scope_name(scope), host, n, s->ops->kind, figure_value(figure, &system));
+        ap_rprintf(
+            r,
+            "brigade_memory_system_%s%s{pid=\"%ld\",scope=\"%s\"%s,level=\"%d\",kind=\"%s\"} "
+            "%" APR_UINT64_T_FMT "\n",
+            figure->name, figure->counts_up ? "_total" : "", (long)getpid(), brg_scope_name(scope),
+            host, n, s->ops->kind, figure_value(figure, &system));
     }
 }
 

@@ -133,9 +133,10 @@ BRG_DECLARE(const struct brg_sms *) brg_scope_system(brg_scope scope, int n);
 
 /** A memory system that requests of virtual hosts draw from in place of their scope's. */
 typedef struct brg_host_system {
-    const char *name;             /**< "name, line NUMBER" of the first virtual host that has it */
-    const char *spec;             /**< as brg_scope_spec() */
-    const struct brg_sms *system; /**< as brg_scope_system(BRG_SCOPE_REQUEST, 0), its parent is the next; may be NULL */
+    const char *name; /**< "name, line NUMBER" of the first virtual host that has it */
+    const char *spec; /**< as brg_scope_spec() */
+    const struct brg_sms *
+        system; /**< as brg_scope_system(BRG_SCOPE_REQUEST, 0), its parent is the next; may be NULL */
 } brg_host_system;
 
 /** The @a n th of them, from 0. @return 1; 0: there are no more. Threads: any. As long as the process. */

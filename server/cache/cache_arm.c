@@ -172,7 +172,8 @@ int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *
                    ? 0
                    : cache_refuse(reason, "what it depends on cannot be watched (kind of file "
                                           "system, rights, or FileCacheValidate)");
-    if (cache_layers_arm(e, r, arm_paths(r), arm_overrides_possible(r) ? arm_access_names(r) : NULL))
+    if (cache_layers_arm(e, r, arm_paths(r),
+                         arm_overrides_possible(r) ? arm_access_names(r) : NULL))
         return cache_refuse(reason, "it depends on more files of an overlay than are looked at");
     e->watched = 1;
     e->layered = e->looks != NULL;

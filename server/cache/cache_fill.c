@@ -72,8 +72,8 @@ static void fill_last_modified(cache_entry *e, const request_rec *r)
     char date[APR_RFC822_DATE_LEN];
 
     http_put_date(date, r->mtime);
-    e->last_modified_len =
-        fill_text(e->last_modified, sizeof e->last_modified, sent && !strcmp(sent, date) ? sent : NULL);
+    e->last_modified_len = fill_text(e->last_modified, sizeof e->last_modified,
+                                     sent && !strcmp(sent, date) ? sent : NULL);
 }
 
 static int fill_is_same_file(const file_identity *now, const apr_finfo_t *then)

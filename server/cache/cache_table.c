@@ -290,8 +290,7 @@ static size_t entry_bytes(const cache_entry *e)
     return cache_block(sizeof *e + e->host_len + e->uri_len + 1) + cache_vary_bytes(e) +
            head_bytes(&e->head) + head_bytes(&e->head_304) + ranges_bytes(e->ranges) +
            cache_observed_bytes(e) + text_bytes(e->path) + text_bytes(e->fingerprint) +
-           cache_layers_bytes(e) +
-           (e->filled || e->uncacheable ? 0 : e->reserved);
+           cache_layers_bytes(e) + (e->filled || e->uncacheable ? 0 : e->reserved);
 }
 
 void cache_account(response_cache *c, cache_entry *e)

@@ -31,7 +31,8 @@ struct core_spool {
     int fd;
     _Atomic int error;        /* the connection is lost */
     _Atomic spool_pos wanted; /* room that the worker waits for; 0 = it does not */
-    _Atomic apr_time_t took;  /* clock_monotonic() when the client last took something, or could begin to */
+    _Atomic apr_time_t
+        took; /* clock_monotonic() when the client last took something, or could begin to */
     pthread_mutex_t lock;     /* of the condition alone */
     pthread_cond_t room;
     uint8_t cold;           /* the sender's: the disk has to be asked */

@@ -309,8 +309,7 @@ static const char no_push[] = "browsers take no pushed responses, and none are s
 static const char no_workers[] =
     "streams run on the event loops and their workers (MaxRequestWorkers)";
 static const char no_warm_up[] = "TLS records are short after each pause";
-static const char no_copies[] =
-    "what is sent of a file is read and copied as the client takes it";
+static const char no_copies[] = "what is sent of a file is read and copied as the client takes it";
 static const char no_text[] = "there is one way in which requests go from a stream to the handlers";
 static const char no_files[] = "open files have no limit of their own";
 

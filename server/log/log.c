@@ -235,8 +235,7 @@ static const apr_array_header_t *log_choose_format(const ap_errorlog_info *info)
     const apr_array_header_t *main_json;
 
     if (info->startup)
-        return (main_json = log_startup_json()) ? main_json
-                                                : log_format_builtin(LOG_STYLE_STARTUP);
+        return (main_json = log_startup_json()) ? main_json : log_format_builtin(LOG_STYLE_STARTUP);
     if (conf && conf->error_log_format)
         return conf->error_log_format;
     if (!info->s && (main_json = log_main_json()) != NULL)

@@ -136,7 +136,8 @@ apr_status_t loop_create(brg_loop **out, apr_pool_t *p, const loops_config *conf
     brg_pool_create_scoped(&loop->pool, p, BRG_SCOPE_PROCESS);
     loop->prefork = !conf->n_workers;
     loop->shed_pause = apr_time_from_msec(loop->prefork ? LOOP_SHED_VAIN_MS : LOOP_SHED_MS);
-    loop->workers = worker_pool_create(p, loop, conf->workers ? conf->workers : loops_share(p, conf));
+    loop->workers =
+        worker_pool_create(p, loop, conf->workers ? conf->workers : loops_share(p, conf));
     if (!loop->prefork)
         worker_pool_bound(loop->workers, conf->queue_most / conf->n_loops, conf->queue_us);
     conf->services->begin(loop);

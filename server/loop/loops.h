@@ -13,7 +13,7 @@ typedef struct loops_config {
     const loop_services *services;
     int n_loops;               /**< at least 1 */
     brg_listener ***listeners; /**< [n_loops], each a NULL-terminated array */
-    int n_workers;  /**< most worker threads of this process, of all loops together; started on demand */
+    int n_workers; /**< most worker threads of this process, of all loops together; started on demand */
     struct worker_share *workers; /**< loops_start() sets it; NULL: a loop has them for itself */
     /** NULL, or called when a request has to wait since all of them are at work. Threads: a loop's. */
     void (*workers_full)(int n_workers);

@@ -245,8 +245,8 @@ static int worker_next(worker_pool **at, brg_conn **bc, brg_beside **work)
 
 static void worker_show(const worker_pool *wp, int slot, int status)
 {
-    ap_update_child_status_from_indexes(wp->loop->config->slot, wp->share->first_index + slot, status,
-                                        NULL);
+    ap_update_child_status_from_indexes(wp->loop->config->slot, wp->share->first_index + slot,
+                                        status, NULL);
 }
 
 static void worker_run(brg_conn *bc)

@@ -20,11 +20,11 @@
 #include <stdatomic.h>
 
 struct worker_share {
-    pthread_mutex_t lock; /* guards the next two */
-    atomic_int alive;     /* threads; read without the lock as a hint */
+    pthread_mutex_t lock;      /* guards the next two */
+    atomic_int alive;          /* threads; read without the lock as a hint */
     unsigned char *index_used; /* [limit] which thread indices are taken */
-    atomic_int running;   /* threads at work */
-    atomic_int hungry;    /* pools */
+    atomic_int running;        /* threads at work */
+    atomic_int hungry;         /* pools */
     int limit, first_index;
     size_t stack_bytes;
     worker_pool *pools;

@@ -17,7 +17,6 @@ worker_share *worker_share_create(apr_pool_t *p, int limit, int first_index, siz
     return share;
 }
 
-
 int worker_reserve(worker_share *share)
 {
     int slot = -1;
@@ -73,8 +72,7 @@ static worker_pool *worker_oldest(const worker_share *share, const worker_pool *
 
     for (worker_pool *wp = share->pools; wp; wp = wp->next_pool) {
         pthread_mutex_lock(&wp->lock);
-        if (wp->head && (wp->is_hungry || wp == own) &&
-            (!oldest || wp->head->queued_at < since)) {
+        if (wp->head && (wp->is_hungry || wp == own) && (!oldest || wp->head->queued_at < since)) {
             since = wp->head->queued_at;
             oldest = wp;
         }

@@ -27,13 +27,15 @@ static int capacity_threads(void)
 {
     int n = mpm_settings.threads ? mpm_settings.threads : MPM_DEFAULT_THREADS;
 
-    return mpm_settings.thread_limit && n > mpm_settings.thread_limit ? mpm_settings.thread_limit : n;
+    return mpm_settings.thread_limit && n > mpm_settings.thread_limit ? mpm_settings.thread_limit
+                                                                      : n;
 }
 
 /* What a given ServerLimit lets MaxRequestWorkers be. */
 static long capacity_bound(void)
 {
-    return mpm_settings.server_limit ? (long)mpm_settings.server_limit * capacity_threads() : INT_MAX;
+    return mpm_settings.server_limit ? (long)mpm_settings.server_limit * capacity_threads()
+                                     : INT_MAX;
 }
 
 /* Of all processes. */
@@ -91,18 +93,20 @@ void mpm_check_capacity(void)
     if (!conf->requests)
         return;
     if (conf->threads && conf->requests < capacity_threads())
-        ap_log_error(APLOG_MARK, APLOG_WARNING | APLOG_STARTUP, 0, NULL,
-                     APLOGNO(00511) "WARNING: MaxRequestWorkers of %d is less than "
-                                    "ThreadsPerChild of %d, increasing to %d. MaxRequestWorkers must "
-                                    "be at least as large as the number of threads in a single server.",
-                     conf->requests, capacity_threads(), capacity_threads());
+        ap_log_error(
+            APLOG_MARK, APLOG_WARNING | APLOG_STARTUP, 0, NULL,
+            APLOGNO(00511) "WARNING: MaxRequestWorkers of %d is less than "
+                           "ThreadsPerChild of %d, increasing to %d. MaxRequestWorkers must "
+                           "be at least as large as the number of threads in a single server.",
+            conf->requests, capacity_threads(), capacity_threads());
     if (conf->requests > capacity_bound())
-        ap_log_error(APLOG_MARK, APLOG_WARNING | APLOG_STARTUP, 0, NULL,
-                     APLOGNO(00515) "WARNING: MaxRequestWorkers of %d would require %d servers and "
-                                    "would exceed ServerLimit of %d, decreasing to %ld. To increase, "
-                                    "please see the ServerLimit directive.",
-                     conf->requests, (conf->requests + capacity_threads() - 1) / capacity_threads(),
-                     conf->server_limit, capacity_bound());
+        ap_log_error(
+            APLOG_MARK, APLOG_WARNING | APLOG_STARTUP, 0, NULL,
+            APLOGNO(00515) "WARNING: MaxRequestWorkers of %d would require %d servers and "
+                           "would exceed ServerLimit of %d, decreasing to %ld. To increase, "
+                           "please see the ServerLimit directive.",
+            conf->requests, (conf->requests + capacity_threads() - 1) / capacity_threads(),
+            conf->server_limit, capacity_bound());
 }
 
 void mpm_workers_full(int workers)
@@ -113,9 +117,10 @@ void mpm_workers_full(int workers)
     if ((last && now - last < CAPACITY_SAY_US) ||
         !atomic_compare_exchange_strong(&said, &last, now))
         return;
-    ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf,
-                 APLOGNO(00484) "server reached MaxRequestWorkers setting, consider raising the "
-                                "MaxRequestWorkers setting: all %d worker threads of this process are at "
-                                "work, and requests wait for one",
-                 workers);
+    ap_log_error(
+        APLOG_MARK, APLOG_ERR, 0, ap_server_conf,
+        APLOGNO(00484) "server reached MaxRequestWorkers setting, consider raising the "
+                       "MaxRequestWorkers setting: all %d worker threads of this process are at "
+                       "work, and requests wait for one",
+        workers);
 }

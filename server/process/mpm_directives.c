@@ -174,7 +174,8 @@ const char *mpm_set_exception_hook(cmd_parms *cmd, void *dummy, const char *arg)
 static const char no_spare[] = "worker threads start when there is work for them";
 static const char no_start[] = "ServerProcesses says how many processes there are";
 
-static const mpm_number_spec spec_processes = {offsetof(mpm_conf, processes_given), 1, MPM_MAX_PROCESSES};
+static const mpm_number_spec spec_processes = {offsetof(mpm_conf, processes_given), 1,
+                                               MPM_MAX_PROCESSES};
 static const mpm_number_spec spec_threads = {offsetof(mpm_conf, threads), 1, MPM_MAX_THREADS};
 static const mpm_number_spec spec_queue = {offsetof(mpm_conf, queue), 1, 1000000};
 static const mpm_number_spec spec_queue_seconds = {offsetof(mpm_conf, queue_seconds), 0, 86400};

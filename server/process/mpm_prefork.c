@@ -41,9 +41,10 @@ static const char *prefork_set_nothing(cmd_parms *cmd, void *dummy, const char *
     const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
 
     if (!err)
-        conf_notice_no_effect(cmd, mpm_log_index,
-                              "with mpm_prefork a process has one loop, and MaxRequestWorkers says how "
-                              "many processes there are");
+        conf_notice_no_effect(
+            cmd, mpm_log_index,
+            "with mpm_prefork a process has one loop, and MaxRequestWorkers says how "
+            "many processes there are");
     return err;
 }
 

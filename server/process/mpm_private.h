@@ -30,7 +30,7 @@
 
 /** The process model as configured. Set by mpm_directives.c; read-only once the configuration is read. */
 typedef struct mpm_conf {
-    int processes;     /**< server processes that there are */
+    int processes;       /**< server processes that there are */
     int processes_given; /**< ServerProcesses; 0 = not given */
     int loops;         /**< EventLoops of each process; 0 = auto */
     int threads;       /**< ThreadsPerChild; 0 = not given */
@@ -41,8 +41,8 @@ typedef struct mpm_conf {
     apr_int64_t spool;       /**< OutputSpoolSize: bytes of a response on disk; 0 = none */
     apr_int64_t spool_total; /**< of all responses of a process */
     const char *spool_dir;   /**< OutputSpoolDir */
-    int requests;     /**< MaxRequestWorkers; 0 = not given */
-    double factor;    /**< AsyncRequestWorkerFactor */
+    int requests;            /**< MaxRequestWorkers; 0 = not given */
+    double factor;           /**< AsyncRequestWorkerFactor */
     int server_limit; /**< ServerLimit; 0 = not given */
     int thread_limit; /**< ThreadLimit; 0 = not given */
     int prefork; /**< mpm_prefork: one thread and one connection per process; only then what follows counts */

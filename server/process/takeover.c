@@ -141,12 +141,14 @@ static int takeover_lines(const ap_directive_t *d, const char *name)
 static void takeover_capacity(void)
 {
     if (mpm_workers())
-        printf("  Apache's process model: event loops and worker threads; %d requests of a process may wait "
+        printf("  Apache's process model: event loops and worker threads; %d requests of a process "
+               "may wait "
                "for something (MaxRequestWorkers)\n",
                mpm_workers());
     else
-        printf("  Apache's process model: as with Apache's mpm_prefork, %d processes of one thread\n",
-               mpm_processes_most());
+        printf(
+            "  Apache's process model: as with Apache's mpm_prefork, %d processes of one thread\n",
+            mpm_processes_most());
 }
 
 /* With mpm_prefork each of them means what it means in Apache. */

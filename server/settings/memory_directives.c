@@ -277,7 +277,8 @@ static const char *memory_apply_host(server_rec *s, server_rec *main_server, apr
     if (error == NULL) {
         memory_stack_for(conf->request, BRG_SCOPE_REQUEST);
         memory_trace_stack(conf->request);
-        memory_host_add(apr_psprintf(p, "%s, line %u", s->server_hostname ? s->server_hostname : "*",
+        memory_host_add(apr_psprintf(p, "%s, line %u",
+                                     s->server_hostname ? s->server_hostname : "*",
                                      s->defn_line_number),
                         conf->request, p);
     }

@@ -103,7 +103,8 @@ static const char *set_stapling(cmd_parms *cmd, void *dir, int on)
 /* For those who fetch responses; mod_md has directives of its own. */
 static const char *set_stapling_detail(cmd_parms *cmd, void *dir, const char *arg)
 {
-    conf_notice_no_effect(cmd, APLOG_MODULE_INDEX, "OCSP responses are those of mod_md (MDStapling)");
+    conf_notice_no_effect(cmd, APLOG_MODULE_INDEX,
+                          "OCSP responses are those of mod_md (MDStapling)");
     return NULL;
 }
 

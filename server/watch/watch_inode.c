@@ -112,24 +112,24 @@ int watch_is_layered(const char *path)
 int watch_is_local(const char *path)
 {
     static const uint32_t local[] = {
-        0xef53,     /* ext2, ext3, ext4 */
-        0x58465342, /* xfs */
-        0x9123683e, /* btrfs */
-        0x01021994, /* tmpfs */
-        0x858458f6, /* ramfs */
+        0xef53,        /* ext2, ext3, ext4 */
+        0x58465342,    /* xfs */
+        0x9123683e,    /* btrfs */
+        0x01021994,    /* tmpfs */
+        0x858458f6,    /* ramfs */
         WATCH_OVERLAY, /* through itself: see watch_is_layered() */
-        0x2fc12fc1, /* zfs */
-        0xf2f52010, /* f2fs */
-        0xca451a4e, /* bcachefs */
-        0x3153464a, /* jfs */
-        0x3434,     /* nilfs2 */
-        0x73717368, /* squashfs */
-        0xe0f5e1e2, /* erofs */
-        0x9660,     /* iso9660 */
-        0x15013346, /* udf */
-        0x4d44,     /* vfat */
-        0x2011bab0, /* exfat */
-        0x7366746e, /* ntfs3 */
+        0x2fc12fc1,    /* zfs */
+        0xf2f52010,    /* f2fs */
+        0xca451a4e,    /* bcachefs */
+        0x3153464a,    /* jfs */
+        0x3434,        /* nilfs2 */
+        0x73717368,    /* squashfs */
+        0xe0f5e1e2,    /* erofs */
+        0x9660,        /* iso9660 */
+        0x15013346,    /* udf */
+        0x4d44,        /* vfat */
+        0x2011bab0,    /* exfat */
+        0x7366746e,    /* ntfs3 */
     };
     struct statfs fs;
 

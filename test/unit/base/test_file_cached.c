@@ -49,12 +49,12 @@ static void in_a_kernel(int of_calls, int of_none, void (*run)(int fd))
     assert_int_equal(status, 0);
 }
 
-#define CHECK(x)                            \
-    do {                                    \
-        if (!(x)) {                         \
-            fprintf(stderr, "%s\n", #x);    \
-            _exit(1);                       \
-        }                                   \
+#define CHECK(x)                         \
+    do {                                 \
+        if (!(x)) {                      \
+            fprintf(stderr, "%s\n", #x); \
+            _exit(1);                    \
+        }                                \
     } while (0)
 
 static void reads(int fd)
