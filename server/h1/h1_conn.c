@@ -26,7 +26,7 @@ APLOG_USE_MODULE(core);
 void h1_conn_close(brg_conn *bc)
 {
     pending_drop(bc);
-    if (bc->state == CONN_BODY)
+    if (bc->r && bc->state != CONN_WORKER)
         h1_body_abandon(bc);
     if (bc->c)
         connection_detach(bc);
@@ -151,7 +151,7 @@ static int h1_conn_full(brg_conn *bc, const http_head *head)
         loop_request_pauses(bc->loop);
         return h1_body_begin(bc, r, wait_for);
     }
-    if (status == OK && !bc->master && loop_later(bc->loop, bc)) {
+    if (status == OK && loop_later(bc->loop, bc)) {
         crash_serving(NULL);
         loop_request_pauses(bc->loop);
         bc->r = r;
@@ -176,18 +176,42 @@ void h1_stream_run(brg_conn *bc, const http_head *head)
     (void)h1_conn_full(bc, head);
 }
 
+/* A page that came to the response cache, or may do so, is made here some times more. */
+static void conn_took_long(brg_loop *loop, uint64_t page, int status)
+{
+    const cache_verdict verdict =
+        status == H1_TO_WORKER ? CACHE_KEEPS_NOT : cache_verdict_of(loop->cache);
+
+    if (verdict == CACHE_KEEPS)
+        loop_page_is_quick(loop, page);
+    else
+        loop_page_took_long(loop, page, verdict == CACHE_MAY_KEEP);
+}
+
+/* The handler, or an answer of the server's own. What waits goes to a worker, as does what took long here the last
+ * time, if there is room: the connections of the loop would wait for it. */
 int h1_conn_handle(brg_conn *bc, request_rec *r, int status)
 {
+    brg_loop *loop = bc->loop;
+    const uint64_t page = status == OK && !loop->prefork ? loop_page_of(r) : 0;
+    int with_worker;
+    apr_interval_time_t took;
+
     BRG_ASSERT(bc->state == CONN_REQUEST && !bc->r);
     crash_serving(r);
-    loop_request_runs(bc->loop, r);
-    if (status != H1_TO_WORKER && !request_finish_on_loop(r, &status)) {
+    loop_request_runs(loop, r);
+    with_worker = page && loop_takes_long(loop, page) && h1_conn_long_to_worker(bc, r, page);
+    if (!with_worker && status != H1_TO_WORKER && !request_finish_on_loop(r, &status)) {
         bc->r_status = status;
         status = H1_TO_WORKER;
     }
     crash_serving(NULL);
-    loop_request_ended(bc->loop);
-    scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_READY);
+    took = loop_request_ended(loop);
+    scoreboard_thread(loop->config->slot, loop->index, SERVER_READY);
+    if (with_worker)
+        return 0;
+    if (page && took >= LOOP_LONG_US)
+        conn_took_long(loop, page, status);
     return status == H1_TO_WORKER ? h1_conn_to_worker(bc, r) : h1_conn_after_request(bc);
 }
 

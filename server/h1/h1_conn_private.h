@@ -84,7 +84,7 @@ int h1_body_go_on(brg_conn *bc);
 /** It did not come in time: 408. */
 void h1_body_expired(brg_conn *bc);
 
-/** The connection is to be closed: end the request that waits for its body. */
+/** The connection is to be closed: end the request that waits for its body, or for its handler's turn. */
 void h1_body_abandon(brg_conn *bc);
 
 /* ---- h1_conn.c, for the other parts; all on the loop that owns bc ---- */
@@ -131,6 +131,13 @@ int h1_conn_is_back_from_disk(brg_conn *bc);
 
 /** As h1_conn_hand_over(), and 503 where the queue is full. @return as h1_conn_handle() */
 int h1_conn_to_worker(brg_conn *bc, request_rec *r);
+
+/**
+ * A worker is to run r's handler, since that takes long, if there is room in the queue.
+ * @param page  loop_page_of() of r
+ * @return 1: as h1_conn_hand_over(); 0: the loop has r still, in CONN_REQUEST
+ */
+int h1_conn_long_to_worker(brg_conn *bc, request_rec *r, uint64_t page);
 
 /** conn_driver.work: what bc->r_status left to a worker, to its end. On the worker; may block. */
 void h1_conn_work(brg_conn *bc);

@@ -161,12 +161,16 @@ struct brg_conn {
     /* Apache's side, NULL until connection_attach(). */
     conn_rec *c;
     struct core_output *out; /**< core_output.c's state; NULL until attached */
+    uint64_t
+        page; /**< with a worker: what it runs took long on the loop (loop_page_of()); 0: else */
+    uint64_t
+        round; /**< its place, or that of its last stream, in the worker's queue (worker_queue.h) */
     uint64_t asked; /**< with a worker: hash of the target that it answered with a file; 0: none */
     struct cache_worker_fill *fill; /**< with a worker: where its answer may be kept, or NULL */
     struct conn_drain *drain;       /**< the loop's: with a worker, output that the loop sends */
-    request_rec *r;                 /**< a request that waits: for a worker, its body, or its handler's
+    request_rec *r; /**< a request that waits: for a worker, its body, or its handler's
                                        turn (loop_later()) */
-    int r_status; /**< with a worker: what the phases said; see H1_PHASES_PENDING */
+    int r_status;   /**< with a worker: what the phases said; see H1_PHASES_PENDING */
 };
 
 /* ---- conn_client.c ---- */

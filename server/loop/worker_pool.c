@@ -8,6 +8,8 @@
 #include "memory_settings.h"
 #include "program_thread.h"
 #include "thread_self.h"
+#include "transport.h"
+#include "worker_queue.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
 #include "http_config.h"
@@ -19,18 +21,20 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 APLOG_USE_MODULE(core);
 
-#define WORKER_TRIM_SECONDS 2           /* after so long it gives back memory */
-#define WORKER_IDLE_SECONDS 10          /* a thread without work for so long ends */
-#define WORKER_LEFT_US APR_USEC_PER_SEC /* a client that waited for so long may be gone */
+#define WORKER_TRIM_SECONDS 2  /* after so long it gives back memory */
+#define WORKER_IDLE_SECONDS 10 /* a thread without work for so long ends */
 
 struct worker_pool {
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t work;
-    brg_conn *head, **tail; /* waiting connections, linked by next */
-    int waiting, idle, alive, limit, stopping;
+    worker_queue any;        /* waiting connections */
+    worker_queue longs;      /* those whose requests take long on a processor (brg_conn.page) */
+    int longs_n, longs_most; /* of the latter: that run; at most */
+    int idle, alive, limit, stopping;
     brg_beside *beside; /* taken, and no thread has begun it: as many threads as these are idle */
     int beside_waiting;
     int beside_n; /* these, and those that run */
@@ -50,6 +54,15 @@ struct worker_start {
     int slot;
 };
 
+/* More threads that compute than processors would only take turns, and one that computes is none for what may wait. */
+static int worker_longs_most(int limit)
+{
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    const int most = limit > 1 ? limit - 1 : 1;
+
+    return n < 1 ? 1 : n < most ? (int)n : most;
+}
+
 worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, int limit, int first_index,
                                 size_t stack_bytes)
 {
@@ -61,8 +74,8 @@ worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, int limit, int fi
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&wp->work, &attr);
     pthread_condattr_destroy(&attr);
-    wp->tail = &wp->head;
     wp->limit = limit;
+    wp->longs_most = worker_longs_most(limit);
     wp->first_index = first_index;
     wp->index_used = loop_lines_calloc(p, (apr_size_t)limit);
     wp->stack_bytes = stack_bytes;
@@ -79,66 +92,42 @@ void worker_pool_bound(worker_pool *wp, int waiting_most, apr_interval_time_t wa
 
 /* ---- clients that left ---- */
 
-/* A client that shut its side may still wait for the answer (RFC 9112 section 9.6 lets it), so only
- * one that had to wait for a worker is taken for gone. */
-static int worker_may_have_left(const brg_conn *bc, apr_time_t now)
-{
-    return !bc->must_run && now - bc->queued_at >= WORKER_LEFT_US;
-}
-
-static int worker_left(short events)
-{
-    return (events & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
-}
-
-/* The client of a connection that a worker took. 1: nobody waits for the answer. */
-static int worker_client_left(const brg_conn *bc, apr_time_t now)
-{
-    struct pollfd p = {.fd = bc->fd, .events = POLLRDHUP};
-
-    return worker_may_have_left(bc, now) && poll(&p, 1, 0) > 0 && worker_left(p.revents);
-}
-
 /* With the lock held: which of those that wait for long have left, as p->revents. */
 static int worker_poll_all(worker_pool *wp, struct pollfd *p, apr_time_t now)
 {
-    nfds_t n = 0;
+    const nfds_t n = worker_queue_polls(&wp->any, p, now);
 
-    for (const brg_conn *bc = wp->head; bc; bc = bc->next)
-        p[n++] =
-            (struct pollfd){.fd = worker_may_have_left(bc, now) ? bc->fd : -1, .events = POLLRDHUP};
-    return poll(p, n, 0) >= 0;
+    return poll(p, n + worker_queue_polls(&wp->longs, p + n, now), 0) >= 0;
 }
 
-static conn_refusal worker_refusal(const worker_pool *wp, const brg_conn *bc, short events,
-                                   apr_time_t now)
+struct worker_asked {
+    const worker_pool *wp;
+    apr_time_t now;
+};
+
+/* One that takes long could have run on the loop, which has no deadline. */
+static conn_refusal worker_refusal(const brg_conn *bc, short events, void *baton)
 {
+    const struct worker_asked *a = baton;
+
     if (bc->must_run)
         return CONN_NOT_REFUSED;
-    if (worker_left(events))
+    if (events & WORKER_LEFT_EVENTS || transport_is_unwanted(bc))
         return CONN_REFUSED_LEFT;
-    return wp->wait_most_us && now - bc->queued_at >= wp->wait_most_us ? CONN_REFUSED_LATE
-                                                                       : CONN_NOT_REFUSED;
+    return !bc->page && a->wp->wait_most_us && a->now - bc->queued_at >= a->wp->wait_most_us
+               ? CONN_REFUSED_LATE
+               : CONN_NOT_REFUSED;
 }
 
 /* With the lock held. */
 static brg_conn *worker_refuse_some(worker_pool *wp, const struct pollfd *p, apr_time_t now)
 {
-    brg_conn *bc, **at = &wp->head, *out = NULL, **out_tail = &out;
+    struct worker_asked a = {wp, now};
+    brg_conn *out = NULL, **tail = &out;
+    const int n = wp->any.waiting;
 
-    for (; (bc = *at) != NULL; p++) {
-        bc->refused = (uint8_t)worker_refusal(wp, bc, p->revents, now);
-        if (!bc->refused) {
-            at = &bc->next;
-            continue;
-        }
-        *at = bc->next;
-        bc->next = NULL;
-        *out_tail = bc;
-        out_tail = &bc->next;
-        wp->waiting--;
-    }
-    wp->tail = at;
+    tail = worker_queue_refuse(&wp->any, p, tail, worker_refusal, &a);
+    worker_queue_refuse(&wp->longs, p + n, tail, worker_refusal, &a);
     return out;
 }
 
@@ -149,7 +138,9 @@ brg_conn *worker_pool_refuse(worker_pool *wp, apr_time_t now)
 
     BRG_ASSERT(loop_self() == wp->loop || !loop_self());
     pthread_mutex_lock(&wp->lock);
-    if (wp->waiting && (p = calloc((size_t)wp->waiting, sizeof *p)) != NULL) {
+    const int n = wp->any.waiting + wp->longs.waiting;
+
+    if (n && (p = calloc((size_t)n, sizeof *p)) != NULL) {
         if (worker_poll_all(wp, p, now))
             out = worker_refuse_some(wp, p, now);
         free(p);
@@ -160,19 +151,22 @@ brg_conn *worker_pool_refuse(worker_pool *wp, apr_time_t now)
 
 /* ---- the queue ---- */
 
+/* With the lock held: how many of those that wait a thread could take. */
+static int worker_takeable(const worker_pool *wp)
+{
+    const int room = wp->longs_most - wp->longs_n;
+
+    return wp->any.waiting + (wp->longs.waiting < room ? wp->longs.waiting : room);
+}
+
 /* With the lock held. */
 static brg_conn *worker_first(worker_pool *wp)
 {
-    brg_conn *bc = wp->head;
+    const brg_conn *any = wp->any.first, *lng = wp->longs.first;
 
-    if (!bc)
-        return NULL;
-    wp->head = bc->next;
-    if (!wp->head)
-        wp->tail = &wp->head;
-    wp->waiting--;
-    bc->next = NULL;
-    return bc;
+    if (lng && wp->longs_n < wp->longs_most && (!any || lng->queued_at < any->queued_at))
+        return worker_queue_take(&wp->longs);
+    return worker_queue_take(&wp->any);
 }
 
 brg_conn *worker_pool_take(worker_pool *wp)
@@ -193,7 +187,7 @@ static void worker_wait(worker_pool *wp, int seconds)
 
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += seconds;
-    while (!wp->head && !wp->beside && !wp->stopping && rc == 0) {
+    while (!worker_takeable(wp) && !wp->beside && !wp->stopping && rc == 0) {
         wp->idle++;
         rc = pthread_cond_timedwait(&wp->work, &wp->lock, &until);
         wp->idle--;
@@ -230,7 +224,7 @@ static brg_beside *worker_first_beside(worker_pool *wp)
 static int worker_next(worker_pool *wp, brg_conn **bc, brg_beside **work)
 {
     worker_wait(wp, WORKER_TRIM_SECONDS);
-    if (!wp->head && !wp->beside && !wp->stopping) {
+    if (!worker_takeable(wp) && !wp->beside && !wp->stopping) {
         worker_trim(wp);
         worker_wait(wp, WORKER_IDLE_SECONDS - WORKER_TRIM_SECONDS);
     }
@@ -259,14 +253,23 @@ static void worker_run(brg_conn *bc)
         bc->driver->work(bc);
 }
 
+static void worker_prompt(worker_pool *wp);
+
 /* With the lock held. */
 static void worker_loop(worker_pool *wp)
 {
     brg_beside *work;
     brg_conn *bc;
+    int takes_long = 0;
 
     while (worker_next(wp, &bc, &work)) {
+        const int took_long = takes_long;
+
+        takes_long = bc && bc->page;
         wp->running++;
+        wp->longs_n += takes_long;
+        if (took_long && !takes_long && wp->longs.waiting)
+            worker_prompt(wp); /* who submitted it left it to this thread */
         pthread_mutex_unlock(&wp->lock);
         if (work)
             work->run(work);
@@ -277,6 +280,7 @@ static void worker_loop(worker_pool *wp)
             loop_return(bc);
         pthread_mutex_lock(&wp->lock);
         wp->running--;
+        wp->longs_n -= takes_long;
         wp->beside_n -= work != NULL;
     }
 }
@@ -338,7 +342,31 @@ static int worker_spawn(worker_pool *wp)
 /* With the lock held: more threads are idle than have work to come for. */
 static int worker_is_free(const worker_pool *wp)
 {
-    return wp->idle > wp->waiting + wp->beside_waiting;
+    return wp->idle > worker_takeable(wp) + wp->beside_waiting;
+}
+
+/* With the lock held. What the threads that are free, or may be started, take at once does not count as waiting. */
+static int worker_is_full(const worker_pool *wp, const brg_conn *bc)
+{
+    if (bc->page)
+        return wp->longs.waiting >= wp->waiting_most;
+    return wp->any.waiting - (wp->limit - wp->running) >= wp->waiting_most && !bc->must_run;
+}
+
+/* With the lock held. 1: a thread is to be there for what comes now. */
+static int worker_is_needed(const worker_pool *wp, const brg_conn *bc)
+{
+    if (bc->page && wp->longs_n + wp->longs.waiting >= wp->longs_most)
+        return 0; /* the next of those that run takes it */
+    return !worker_is_free(wp) && wp->alive < wp->limit;
+}
+
+/* With the lock held: have what waits taken. */
+static void worker_prompt(worker_pool *wp)
+{
+    if (!worker_is_free(wp) && wp->alive < wp->limit)
+        (void)worker_spawn(wp); /* else a thread takes it when it is done with what it has */
+    pthread_cond_signal(&wp->work);
 }
 
 int worker_pool_submit(worker_pool *wp, brg_conn *bc)
@@ -349,22 +377,18 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc)
     BRG_ASSERT(bc->state == CONN_WORKER && bc->loop == wp->loop && bc->fd >= 0);
     BRG_ASSERT(!bc->queued && !bc->timer.prev && !bc->refused);
     pthread_mutex_lock(&wp->lock);
-    /* What the threads that are free, or may be started, take at once does not count as waiting. */
-    if (wp->waiting - (wp->limit - wp->running) >= wp->waiting_most && !bc->must_run) {
+    if (worker_is_full(wp, bc)) {
         pthread_mutex_unlock(&wp->lock);
         return WORKER_POOL_FULL;
     }
-    if (!worker_is_free(wp) && wp->alive < wp->limit)
+    if (worker_is_needed(wp, bc))
         rc = worker_spawn(wp);
     if (rc && !wp->alive) {
         pthread_mutex_unlock(&wp->lock);
         ap_log_error(APLOG_MARK, APLOG_ERR, rc, wp->loop->server, "cannot start a worker thread");
         return -1;
     }
-    bc->next = NULL;
-    *wp->tail = bc;
-    wp->tail = &bc->next;
-    wp->waiting++;
+    worker_queue_add(bc->page ? &wp->longs : &wp->any, bc);
     pthread_cond_signal(&wp->work);
     pthread_mutex_unlock(&wp->lock);
     return 0;
@@ -408,7 +432,7 @@ int worker_pool_is_busy(worker_pool *wp)
     int is_busy;
 
     pthread_mutex_lock(&wp->lock);
-    is_busy = wp->waiting > 0 || wp->running >= wp->limit;
+    is_busy = wp->any.waiting > 0 || wp->running >= wp->limit;
     pthread_mutex_unlock(&wp->lock);
     return is_busy;
 }
@@ -418,7 +442,7 @@ int worker_pool_is_short(worker_pool *wp)
     int is_short;
 
     pthread_mutex_lock(&wp->lock);
-    is_short = wp->waiting > 0 && wp->running >= wp->limit;
+    is_short = wp->any.waiting > 0 && wp->running >= wp->limit;
     pthread_mutex_unlock(&wp->lock);
     return is_short;
 }
@@ -446,6 +470,6 @@ void worker_pool_figures(worker_pool *wp, int *alive, int *busy, int *waiting)
     pthread_mutex_lock(&wp->lock);
     *alive = wp->alive;
     *busy = wp->alive - wp->idle;
-    *waiting = wp->waiting;
+    *waiting = wp->any.waiting + wp->longs.waiting;
     pthread_mutex_unlock(&wp->lock);
 }
