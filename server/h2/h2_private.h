@@ -414,7 +414,7 @@ typedef struct h2_request_parts {
     const hpack_field *priority;
     const char *why; /* it is malformed */
     size_t cookies;  /* bytes of all Cookie lines */
-    int cookies_n;
+    int cookies_n, lengths_n;
     int host; /* index in the list, -1 */
 } h2_request_parts;
 
