@@ -255,17 +255,17 @@ static void h1_conn_head_ended(brg_conn *bc)
     h1_conn_linger(bc);
 }
 
-/* The first bytes are those of another protocol: its driver takes bc. */
-static int h1_conn_is_others(brg_conn *bc)
+int h1_conn_others_claim(const brg_conn *bc)
 {
-    const conn_protocol *other = bc->requests ? NULL : conn_protocol_of();
+    const conn_protocol *other = bc->requests || bc->master ? NULL : conn_protocol_of();
 
-    if (!other || bc->master || h1_module_driven_is(bc) ||
-        !other->claims(bc, bc->in + bc->in_off, conn_in_size(bc)))
-        return 0;
-    bc->driver = other->driver;
+    return other && conn_in_size(bc) ? other->claims(bc, bc->in + bc->in_off, conn_in_size(bc)) : 0;
+}
+
+void h1_conn_to_others(brg_conn *bc)
+{
+    bc->driver = conn_protocol_of()->driver;
     bc->driver->run(bc);
-    return 1;
 }
 
 /* Others are to be served before the next request of bc, which is here already. */
@@ -284,8 +284,10 @@ static void h1_conn_heads(brg_conn *bc, unsigned answered)
     http_head *head = h1_conn_scratch_head();
     h1_result result = H1_DONE;
 
-    if (!bc->requests && conn_in_size(bc) && h1_conn_is_others(bc))
+    if (!bc->requests && h1_conn_others_claim(bc) > 0 && !h1_module_driven_is(bc)) {
+        h1_conn_to_others(bc);
         return;
+    }
     while (conn_in_size(bc)) {
         if (answered && loop_turn_is_over(bc->loop, answered)) {
             h1_conn_yield(bc, g);

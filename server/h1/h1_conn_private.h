@@ -19,6 +19,7 @@
 #define H1_DISCARD (-1002)        /**< the same: its body is to be thrown away first */
 #define H1_BODY_MORE (-1003)      /**< more of the body is to come */
 #define H1_WRITE_PENDING (-1004)  /**< brg_conn.r_status, without a request: the worker writes */
+#define H1_OTHERS (-1005)         /**< the same, module-driven: it speaks another protocol */
 #define H1_PHASES_PENDING (-1000) /**< brg_conn.r_status: the worker is to run the phases too */
 
 /** The calling thread's http_head: it is too large for the stack of a deep call chain. */
@@ -95,6 +96,13 @@ void h1_body_abandon(brg_conn *bc);
  */
 int h1_conn_handle(brg_conn *bc, request_rec *r, int status);
 
+/** 1: the first bytes are those of another protocol (conn_protocol); -1: too few are here to tell; 0: they are not, or
+ * are none. Threads: the owner of bc */
+int h1_conn_others_claim(const brg_conn *bc);
+
+/** Its driver takes bc, which is in CONN_HEAD. */
+void h1_conn_to_others(brg_conn *bc);
+
 /** As h1_conn_handle(), of bc->r, which waited since its phases ran: for its body, or for the phases of others. */
 int h1_conn_handle_waiting(brg_conn *bc, int status);
 
@@ -161,6 +169,10 @@ void h1_module_driven_take(brg_conn *bc);
 
 /** bc has something to read for the first time: attach its conn_rec, and let a worker run the hooks. */
 void h1_module_driven_start(brg_conn *bc);
+
+/** The hook behind all those of modules: bc speaks another protocol than HTTP/1 from its first byte on. Waits for the bytes
+ * that tell. @return 1: the loop hands it to that protocol's driver. On a worker; may block. */
+int h1_module_driven_is_others(brg_conn *bc);
 
 /** Run the hooks until they wait for something. On a worker; may block. */
 void h1_module_driven_work(brg_conn *bc);
