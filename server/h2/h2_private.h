@@ -138,7 +138,7 @@ typedef struct h2_answer {
         H2_ANSWER_TO_END,
         H2_ANSWER_OVER
     } state;
-    uint64_t left;
+    uint64_t left; /**< of the length that the head told; UINT64_MAX: it told none */
     h1_chunked chunked;
     int bad; /**< it cannot be completed */
 } h2_answer;
