@@ -272,17 +272,17 @@ static size_t answer_data(h2_stream *s, const char *data, size_t len)
     return done;
 }
 
-/* In chunks, where a length is known too: no more than that. */
+/* In chunks, where a length is known too: what is beyond it is dropped, as without chunks. */
 static size_t answer_chunk_data(h2_stream *s, const char *data, size_t len)
 {
     h2_answer *a = &s->pipe->answer;
-    size_t n = answer_data(s, data, len < a->chunked.left ? len : (size_t)a->chunked.left);
+    size_t n = len < a->chunked.left ? len : (size_t)a->chunked.left;
 
+    if (a->left)
+        n = answer_data(s, data, n < a->left ? n : (size_t)a->left);
     h1_chunked_took(&a->chunked, n);
-    if (a->left == UINT64_MAX)
-        return n;
-    a->bad |= n > a->left;
-    a->left -= n < a->left ? n : a->left;
+    if (a->left != UINT64_MAX)
+        a->left -= n < a->left ? n : a->left;
     return n;
 }
 

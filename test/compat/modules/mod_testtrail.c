@@ -54,4 +54,5 @@ static void trail_hooks(apr_pool_t *p)
     ap_hook_handler(trail_handler, NULL, NULL, APR_HOOK_MIDDLE);
 }
 
-AP_DECLARE_MODULE(testtrail) = {STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, trail_hooks, 0};
+AP_DECLARE_MODULE(testtrail) = {
+    STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, trail_hooks, 0};
