@@ -239,8 +239,10 @@ static void head_refuse(http_head *head, int status, const char *why, const http
 /* A forward proxy alone may be asked for others, and this is none. */
 static int scheme_is_of_http(const hpack_field *f)
 {
-    return (f->value_len == 4 || (f->value_len == 5 && (f->value[4] | 0x20) == 's')) &&
-           !strncasecmp(f->value, "http", 4);
+    if (f->value_len == 4)
+        return !memcmp(f->value, "http", 4) || !strncasecmp(f->value, "http", 4);
+    return f->value_len == 5 &&
+           (!memcmp(f->value, "https", 5) || !strncasecmp(f->value, "https", 5));
 }
 
 void h2_head_fill(http_head *head, const h2_request_parts *p, const hpack_list *list, char *to)

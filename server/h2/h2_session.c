@@ -298,7 +298,7 @@ static void session_turn(h2_session *h)
             h->progress = bc->loop->monotonic;
         if (!h->ending)
             h2_input(h);
-        if (!session_client_left(h))
+        if (h->waiting_n && !session_client_left(h))
             h2_run_waiting(h);
         h2_output(h);
         h2_score_tell(h);
