@@ -212,6 +212,8 @@ int h1_conn_handle(brg_conn *bc, request_rec *r, int status)
         return 0;
     if (page && took >= LOOP_LONG_US)
         conn_took_long(loop, page, status);
+    else if (page && loop->long_pages)
+        loop_page_is_quick(loop, page);
     return status == H1_TO_WORKER ? h1_conn_to_worker(bc, r) : h1_conn_after_request(bc);
 }
 

@@ -248,7 +248,7 @@ int loop_takes_long(const brg_loop *loop, uint64_t page);
 /** It did, on the loop. @param may_be_kept  the response cache may have it the next time. Threads: the loop's own. */
 void loop_page_took_long(brg_loop *loop, uint64_t page, int may_be_kept);
 
-/** A worker found that it does not, or the response cache has it. Threads: the loop's own. */
+/** It did not, or the response cache has it. Threads: the loop's own. */
 void loop_page_is_quick(brg_loop *loop, uint64_t page);
 
 /** 1: a connection that got @a answered answers in this turn gives way to others now. */

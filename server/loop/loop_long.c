@@ -13,8 +13,11 @@
 #include "brigade/assert.h"
 #include <string.h>
 
-#define LONG_PAGES 512                      /* places of a loop */
-#define LONG_RUNS 4                         /* of a page that may come to the cache, on the loop */
+#define LONG_PAGES 512 /* places of a loop */
+#define LONG_NAME 40   /* bytes of a name that are looked at; eights */
+#define LONG_RUNS \
+    4 /* in a row, of a page that may come to the cache, on the loop; half of it of others: one alone may
+                          have waited for a processor */
 #define LONG_AGAIN_US apr_time_from_sec(10) /* after that, until it gets as many again */
 #define LONG_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
@@ -81,7 +84,7 @@ void loop_page_took_long(brg_loop *loop, uint64_t page, int may_be_kept)
     at = long_place(loop, page);
     if (at->page != page || long_is_tried_again(loop, at))
         *at = (struct loop_long_page){.page = page};
-    at->runs = may_be_kept ? at->runs + 1 : LONG_RUNS;
+    at->runs += may_be_kept ? 1 : LONG_RUNS / 2;
     at->since = may_be_kept ? loop->monotonic : 0;
 }
 
