@@ -64,6 +64,7 @@
 #define H2_CTL_MOST 16384    /**< bytes of frames that answer frames and wait for the client */
 #define H2_BUDGET 100        /**< streams that may come to nothing without one that is completed */
 #define H2_TURN_BYTES 262144 /**< sent on a connection in one turn */
+#define H2_LONGS_MOST 8      /**< streams of a connection that take long, with workers at once */
 #define H2_CONN_OUTPUT \
     (1 << 20) /**< of responses that wait for the client; beyond it a stream keeps one chunk */
 #define H2_CONN_WINDOW (1 << 20) /**< of request bodies of a connection that nobody has read */

@@ -6,7 +6,8 @@
  *   h2_run_waiting()  from memory, if that can answer by now; else the driver of HTTP/1 has it, whose handlers are run
  *                     together with those of others (loop_later())
  *
- * No more run at once than the client may have open, those included that it reset meanwhile: they wait as well. */
+ * No more run at once than the client may have open, those included that it reset meanwhile: they wait as well; as they do
+ * while workers have some that take long. */
 #include "h2_private.h"
 #include "connection.h"
 #include "h1_conn.h"
@@ -137,11 +138,14 @@ static void waiting_run(h2_stream *s)
     free(a);
 }
 
+/* What takes long has the processors already: more of it would be prepared for nothing if the client leaves. */
 static h2_stream *waiting_next(const h2_session *h)
 {
     BRG_ASSERT(h->running_n >= h->waiting_n);
-    return h->running_n - h->waiting_n < (unsigned)h->conf.max_streams ? h2_first(h->waiting)
-                                                                       : NULL;
+    if (h->running_n - h->waiting_n >= (unsigned)h->conf.max_streams ||
+        h->bc->longs_n >= H2_LONGS_MOST)
+        return NULL;
+    return h2_first(h->waiting);
 }
 
 void h2_run_waiting(h2_session *h)

@@ -31,8 +31,8 @@ APLOG_USE_MODULE(core);
 struct worker_pool {
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t work;
-    worker_queue any;        /* waiting connections */
-    worker_queue longs;      /* those whose requests take long on a processor (brg_conn.page) */
+    worker_queue any;   /* waiting connections */
+    worker_queue longs; /* those whose requests take long on a processor (brg_conn.takes_long) */
     int longs_n, longs_most; /* of the latter: that run; at most */
     int idle, alive, limit, stopping;
     brg_beside *beside; /* taken, and no thread has begun it: as many threads as these are idle */
@@ -114,7 +114,7 @@ static conn_refusal worker_refusal(const brg_conn *bc, short events, void *baton
         return CONN_NOT_REFUSED;
     if (events & WORKER_LEFT_EVENTS || transport_is_unwanted(bc))
         return CONN_REFUSED_LEFT;
-    return !bc->page && a->wp->wait_most_us && a->now - bc->queued_at >= a->wp->wait_most_us
+    return !bc->takes_long && a->wp->wait_most_us && a->now - bc->queued_at >= a->wp->wait_most_us
                ? CONN_REFUSED_LATE
                : CONN_NOT_REFUSED;
 }
@@ -265,7 +265,7 @@ static void worker_loop(worker_pool *wp)
     while (worker_next(wp, &bc, &work)) {
         const int took_long = takes_long;
 
-        takes_long = bc && bc->page;
+        takes_long = bc && bc->takes_long;
         wp->running++;
         wp->longs_n += takes_long;
         if (took_long && !takes_long && wp->longs.waiting)
@@ -348,7 +348,7 @@ static int worker_is_free(const worker_pool *wp)
 /* With the lock held. What the threads that are free, or may be started, take at once does not count as waiting. */
 static int worker_is_full(const worker_pool *wp, const brg_conn *bc)
 {
-    if (bc->page)
+    if (bc->takes_long)
         return wp->longs.waiting >= wp->waiting_most;
     return wp->any.waiting - (wp->limit - wp->running) >= wp->waiting_most && !bc->must_run;
 }
@@ -356,7 +356,7 @@ static int worker_is_full(const worker_pool *wp, const brg_conn *bc)
 /* With the lock held. 1: a thread is to be there for what comes now. */
 static int worker_is_needed(const worker_pool *wp, const brg_conn *bc)
 {
-    if (bc->page && wp->longs_n + wp->longs.waiting >= wp->longs_most)
+    if (bc->takes_long && wp->longs_n + wp->longs.waiting >= wp->longs_most)
         return 0; /* the next of those that run takes it */
     return !worker_is_free(wp) && wp->alive < wp->limit;
 }
@@ -388,7 +388,7 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc)
         ap_log_error(APLOG_MARK, APLOG_ERR, rc, wp->loop->server, "cannot start a worker thread");
         return -1;
     }
-    worker_queue_add(bc->page ? &wp->longs : &wp->any, bc);
+    worker_queue_add(bc->takes_long ? &wp->longs : &wp->any, bc);
     pthread_cond_signal(&wp->work);
     pthread_mutex_unlock(&wp->lock);
     return 0;

@@ -241,7 +241,7 @@ static void test_what_takes_long_leaves_a_thread(void **state)
 
     for (int i = 0; i < 4; i++) {
         make(&bc[i], ends[i], now - 20 + i);
-        bc[i].page = i < 3;
+        bc[i].takes_long = i < 3;
         assert_int_equal(worker_pool_submit(loop.workers, &bc[i]), 0);
     }
     pthread_mutex_lock(&lock);
