@@ -20,4 +20,13 @@ static inline apr_time_t clock_monotonic(void)
     return (apr_time_t)t.tv_sec * APR_USEC_PER_SEC + t.tv_nsec / 1000;
 }
 
+/** Microseconds that the calling thread has been on a processor. A system call. */
+static inline apr_time_t clock_of_thread(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (apr_time_t)t.tv_sec * APR_USEC_PER_SEC + t.tv_nsec / 1000;
+}
+
 #endif

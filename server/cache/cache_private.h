@@ -78,8 +78,9 @@ typedef struct cache_body {
     uint32_t refs;           /**< entries */
     uint32_t users;          /**< of them in the cache */
     char *data;              /**< in memory, or NULL */
-    memory_piece piece;      /**< where data is, if the kernel can send it without a copy; else data is from malloc() */
-    int fd;                  /**< open file for sendfile, or -1 */
+    memory_piece
+        piece; /**< where data is, if the kernel can send it without a copy; else data is from malloc() */
+    int fd; /**< open file for sendfile, or -1 */
     apr_off_t len;
     size_t bytes;           /**< of memory */
     file_identity identity; /**< of the file that it is all of; all zero: of none, not shared */
@@ -165,9 +166,9 @@ struct cache_entry {
     uint8_t fill;                      /**< a worker makes what is to fill it */
     uint8_t tries;                     /**< how often that came to nothing */
     uint8_t uncacheable;               /**< armed, but its body is too long to be stored */
-    uint8_t compared;                  /**< the answer that armed it may fill it, if its file is still the same */
-    admission_stamp stamp;             /**< when it was used last */
-    uint32_t moved;                    /**< queue's moves when it became the newest */
+    uint8_t compared; /**< the answer that armed it may fill it, if its file is still the same */
+    admission_stamp stamp; /**< when it was used last */
+    uint32_t moved;        /**< queue's moves when it became the newest */
     int status;
     uint32_t answered; /**< requests that it answered since the busiest were told */
     cache_body *body;  /**< NULL: none */
@@ -178,7 +179,7 @@ struct cache_entry {
     shared_ref ref;             /**< one for the cache, one for each answer that is being written */
     cache_head head;
     cache_head head_304;
-    cache_entry *newer, *older; /**< in the queue, by last use */
+    cache_entry *newer, *older;           /**< in the queue, by last use */
     cache_entry *file_newer, *file_older; /**< among those whose body is an open file */
     uint8_t has_file;                     /**< it is one of these */
     size_t reserved;   /**< while armed: bytes of heads and body that will come, charged already */
@@ -203,7 +204,7 @@ static inline apr_off_t cache_body_len(const cache_entry *e)
     return e->body ? e->body->len : 0;
 }
 
-#define CACHE_CHAIN_MOST 64     /**< entries at most in one bucket */
+#define CACHE_CHAIN_MOST 64 /**< entries at most in one bucket */
 
 struct response_cache {
     brg_loop *loop;
@@ -222,6 +223,7 @@ struct response_cache {
     memory_file *memory; /**< of large bodies; NULL: none yet, or the kernel has none */
     cache_admission admission;
     cache_figures figures;
+    cache_verdict verdict; /**< on the last response that was considered */
     cache_classified classified[CACHE_CLASSIFIED];
 };
 

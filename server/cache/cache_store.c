@@ -297,6 +297,8 @@ static void store_fill(response_cache *c, cache_entry *e, request_rec *r, policy
         cache_forget(c, e);
     } else if (e->uncacheable) {
         cache_refuse(reason, "what filters made of it is longer than FileCacheMaxFile");
+    } else {
+        c->verdict = CACHE_KEEPS;
     }
     cache_trim(c, core_conf_of(r->server));
 }

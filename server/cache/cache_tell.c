@@ -127,6 +127,17 @@ static void tell_count(const response_cache *c, const request_rec *r, const poli
         figures_add(&bc->loop->figures->own.value[tell_figure(reason)], 1);
 }
 
+/* Those that pass by themselves are no reason. */
+static int tell_is_final(const policy_reason *reason)
+{
+    return reason->module && reason->why != cache_why_recent && reason->why != cache_why_seldom;
+}
+
+cache_verdict cache_verdict_of(const response_cache *c)
+{
+    return c->verdict;
+}
+
 void cache_consider(request_rec *r)
 {
     response_cache *c = cache_store_cache();
@@ -134,8 +145,14 @@ void cache_consider(request_rec *r)
 
     if (!r->main && request_is_debugged(r))
         tell_log(c, r);
-    if (c && request_offer_of(r))
+    if (c && request_offer_of(r)) {
+        c->verdict = CACHE_MAY_KEEP;
         cache_store(c, r, &reason);
+        if (tell_is_final(&reason))
+            c->verdict = CACHE_KEEPS_NOT;
+    } else if (c) {
+        c->verdict = CACHE_KEEPS_NOT;
+    }
     if (!r->main)
         tell_count(c, r, &reason);
     if (!r->main && tell_whom.fn)

@@ -88,6 +88,16 @@ void cache_release(cache_entry *e);
  */
 void cache_consider(request_rec *r);
 
+/** What cache_consider() made of a response. */
+typedef enum cache_verdict {
+    CACHE_KEEPS_NOT, /**< it is of a kind that is never kept */
+    CACHE_MAY_KEEP,  /**< the next one may be */
+    CACHE_KEEPS      /**< memory answers from now on */
+} cache_verdict;
+
+/** Of the last one that was considered on the loop. */
+cache_verdict cache_verdict_of(const response_cache *cache);
+
 /**
  * Told of each request that took the full way why its answer was not stored.
  * @param reason  module NULL: nothing keeps it out

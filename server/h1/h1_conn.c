@@ -27,7 +27,7 @@ APLOG_USE_MODULE(core);
 void h1_conn_close(brg_conn *bc)
 {
     pending_drop(bc);
-    if (bc->state == CONN_BODY)
+    if (bc->r && bc->state != CONN_WORKER)
         h1_body_abandon(bc);
     if (bc->waiting)
         request_wait_abandon(bc);
@@ -154,7 +154,7 @@ static int h1_conn_full(brg_conn *bc, const http_head *head)
         loop_request_pauses(bc->loop);
         return h1_body_begin(bc, r, wait_for);
     }
-    if (status == OK && !bc->master && loop_later(bc->loop, bc)) {
+    if (status == OK && loop_later(bc->loop, bc)) {
         crash_serving(NULL);
         loop_request_pauses(bc->loop);
         bc->r = r;
@@ -179,31 +179,60 @@ void h1_stream_run(brg_conn *bc, const http_head *head)
     (void)h1_conn_full(bc, head);
 }
 
+/* A page that came to the response cache, or may do so, is made here some times more. */
+static void conn_took_long(brg_loop *loop, uint64_t page, request_end end)
+{
+    const cache_verdict verdict =
+        end == REQUEST_LEFT ? CACHE_KEEPS_NOT : cache_verdict_of(loop->cache);
+
+    if (verdict == CACHE_KEEPS)
+        loop_page_is_quick(loop, page);
+    else
+        loop_page_took_long(loop, page, verdict == CACHE_MAY_KEEP);
+}
+
+/* The handler, or an answer of the server's own. What waits goes to a worker, as does what took long here the last
+ * time, if there is room: the connections of the loop would wait for it. */
 int h1_conn_handle(brg_conn *bc, request_rec *r, int status)
 {
+    brg_loop *loop = bc->loop;
+    const uint64_t page = status == OK && !loop->prefork ? loop_page_of(r) : 0;
     request_end end = REQUEST_LEFT;
 
     BRG_ASSERT(bc->state == CONN_REQUEST && !bc->r);
     crash_serving(r);
-    loop_request_runs(bc->loop, r);
+    loop_request_runs(loop, r);
+    if (page && loop_takes_long(loop, page) && h1_conn_long_to_worker(bc, r, page)) {
+        crash_serving(NULL);
+        loop_request_ended(loop);
+        scoreboard_thread(loop->config->slot, loop->index, SERVER_READY);
+        return 0;
+    }
     if (status != H1_TO_WORKER) {
         end = request_finish_on_loop(r, &status);
         if (end == REQUEST_LEFT)
             bc->r_status = status;
     }
     crash_serving(NULL);
-    return h1_conn_handled(bc, r, end);
+    return h1_conn_handled(bc, r, end, page);
 }
 
-int h1_conn_handled(brg_conn *bc, request_rec *r, request_end end)
+int h1_conn_handled(brg_conn *bc, request_rec *r, request_end end, uint64_t page)
 {
+    brg_loop *loop = bc->loop;
+    apr_interval_time_t took = 0;
+
     if (end == REQUEST_WAITS)
-        loop_request_pauses(bc->loop);
+        loop_request_pauses(loop);
     else
-        loop_request_ended(bc->loop);
-    scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_READY);
+        took = loop_request_ended(loop);
+    scoreboard_thread(loop->config->slot, loop->index, SERVER_READY);
     if (end == REQUEST_WAITS)
         return h1_held_begin(bc);
+    if (page && took >= LOOP_LONG_US)
+        conn_took_long(loop, page, end);
+    else if (page && loop->long_pages)
+        loop_page_is_quick(loop, page);
     return end == REQUEST_LEFT ? h1_conn_to_worker(bc, r) : h1_conn_after_request(bc);
 }
 
@@ -247,17 +276,17 @@ static void h1_conn_head_ended(brg_conn *bc)
     h1_conn_linger(bc);
 }
 
-/* The first bytes are those of another protocol: its driver takes bc. */
-static int h1_conn_is_others(brg_conn *bc)
+int h1_conn_others_claim(const brg_conn *bc)
 {
-    const conn_protocol *other = bc->requests ? NULL : conn_protocol_of();
+    const conn_protocol *other = bc->requests || bc->master ? NULL : conn_protocol_of();
 
-    if (!other || bc->master || h1_module_driven_is(bc) ||
-        !other->claims(bc, bc->in + bc->in_off, conn_in_size(bc)))
-        return 0;
-    bc->driver = other->driver;
+    return other && conn_in_size(bc) ? other->claims(bc, bc->in + bc->in_off, conn_in_size(bc)) : 0;
+}
+
+void h1_conn_to_others(brg_conn *bc)
+{
+    bc->driver = conn_protocol_of()->driver;
     bc->driver->run(bc);
-    return 1;
 }
 
 /* Others are to be served before the next request of bc, which is here already. */
@@ -276,8 +305,10 @@ static void h1_conn_heads(brg_conn *bc, unsigned answered)
     http_head *head = h1_conn_scratch_head();
     h1_result result = H1_DONE;
 
-    if (!bc->requests && conn_in_size(bc) && h1_conn_is_others(bc))
+    if (!bc->requests && h1_conn_others_claim(bc) > 0 && !h1_module_driven_is(bc)) {
+        h1_conn_to_others(bc);
         return;
+    }
     while (conn_in_size(bc)) {
         if (answered && loop_turn_is_over(bc->loop, answered)) {
             h1_conn_yield(bc, g);

@@ -158,7 +158,7 @@ void h1_body_abandon(brg_conn *bc)
 {
     request_rec *r = bc->r;
 
-    BRG_ASSERT(bc->state == CONN_BODY && r);
+    BRG_ASSERT((bc->state == CONN_BODY || bc->state == CONN_REQUEST) && r);
     bc->r = NULL;
     bc->c->aborted = 1;
     request_end_with_error(r, HTTP_REQUEST_TIME_OUT,

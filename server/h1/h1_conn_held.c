@@ -81,7 +81,7 @@ static int held_end(brg_conn *bc)
     crash_serving(NULL);
     if (end == REQUEST_LEFT)
         bc->r_status = status;
-    return h1_conn_handled(bc, first, end);
+    return h1_conn_handled(bc, first, end, 0);
 }
 
 int h1_held_go_on(brg_conn *bc)

@@ -19,6 +19,7 @@
 #define H1_DISCARD (-1002)        /**< the same: its body is to be thrown away first */
 #define H1_BODY_MORE (-1003)      /**< more of the body is to come */
 #define H1_WRITE_PENDING (-1004)  /**< brg_conn.r_status, without a request: the worker writes */
+#define H1_OTHERS (-1005)         /**< the same, module-driven: it speaks another protocol */
 #define H1_PHASES_PENDING (-1000) /**< brg_conn.r_status: the worker is to run the phases too */
 
 /** The calling thread's http_head: it is too large for the stack of a deep call chain. */
@@ -84,7 +85,7 @@ int h1_body_go_on(brg_conn *bc);
 /** It did not come in time: 408. */
 void h1_body_expired(brg_conn *bc);
 
-/** The connection is to be closed: end the request that waits for its body. */
+/** The connection is to be closed: end the request that waits for its body, or for its handler's turn. */
 void h1_body_abandon(brg_conn *bc);
 
 /* ---- h1_conn.c, for the other parts; all on the loop that owns bc ---- */
@@ -95,8 +96,19 @@ void h1_body_abandon(brg_conn *bc);
  */
 int h1_conn_handle(brg_conn *bc, request_rec *r, int status);
 
-/** What became of r, which ran on the loop until now; r is used with REQUEST_LEFT alone. @return as h1_conn_handle() */
-int h1_conn_handled(brg_conn *bc, request_rec *r, request_end end);
+/**
+ * What became of r, which ran on the loop until now; r is used with REQUEST_LEFT alone.
+ * @param page  as loop_page_of(), 0: it does not count whether it took long
+ * @return as h1_conn_handle()
+ */
+int h1_conn_handled(brg_conn *bc, request_rec *r, request_end end, uint64_t page);
+
+/** 1: the first bytes are those of another protocol (conn_protocol); -1: too few are here to tell; 0: they are not, or
+ * are none. Threads: the owner of bc */
+int h1_conn_others_claim(const brg_conn *bc);
+
+/** Its driver takes bc, which is in CONN_HEAD. */
+void h1_conn_to_others(brg_conn *bc);
 
 /** As h1_conn_handle(), of bc->r, which waited since its phases ran: for its body, or for the phases of others. */
 int h1_conn_handle_waiting(brg_conn *bc, int status);
@@ -135,6 +147,13 @@ int h1_conn_is_back_from_disk(brg_conn *bc);
 /** As h1_conn_hand_over(), and 503 where the queue is full. @return as h1_conn_handle() */
 int h1_conn_to_worker(brg_conn *bc, request_rec *r);
 
+/**
+ * A worker is to run r's handler, since that takes long, if there is room in the queue.
+ * @param page  loop_page_of() of r
+ * @return 1: as h1_conn_hand_over(); 0: the loop has r still, in CONN_REQUEST
+ */
+int h1_conn_long_to_worker(brg_conn *bc, request_rec *r, uint64_t page);
+
 /** conn_driver.work: what bc->r_status left to a worker, to its end. On the worker; may block. */
 void h1_conn_work(brg_conn *bc);
 
@@ -168,6 +187,10 @@ void h1_module_driven_take(brg_conn *bc);
 
 /** bc has something to read for the first time: attach its conn_rec, and let a worker run the hooks. */
 void h1_module_driven_start(brg_conn *bc);
+
+/** The hook behind all those of modules: bc speaks another protocol than HTTP/1 from its first byte on. Waits for the bytes
+ * that tell. @return 1: the loop hands it to that protocol's driver. On a worker; may block. */
+int h1_module_driven_is_others(brg_conn *bc);
 
 /** Run the hooks until they wait for something. On a worker; may block. */
 void h1_module_driven_work(brg_conn *bc);

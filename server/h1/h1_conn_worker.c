@@ -11,6 +11,7 @@
  * h1_conn_is_back_from_disk().
  *
  * Nobody else touches the connection between h1_conn_hand_over() and h1_conn_returned(). */
+#include "clock.h"
 #include "connection.h"
 #include "crash.h"
 #include "gather.h"
@@ -65,6 +66,14 @@ int h1_conn_is_back_from_disk(brg_conn *bc)
     return 1;
 }
 
+/* How many of its streams a connection has with workers since they take long. */
+static void long_set(brg_conn *bc, int takes_long)
+{
+    if (bc->master)
+        bc->master->longs_n = (uint8_t)(bc->master->longs_n + takes_long - bc->takes_long);
+    bc->takes_long = (uint8_t)takes_long;
+}
+
 /* No worker runs bc's request: 503, unless the client has left. */
 static int worker_refuse(brg_conn *bc, const char *why)
 {
@@ -74,6 +83,7 @@ static int worker_refuse(brg_conn *bc, const char *why)
     conn_enter(bc, CONN_REQUEST);
     bc->r = NULL;
     bc->refused = CONN_NOT_REFUSED;
+    long_set(bc, 0);
     cache_from_worker(bc);
     if (bc->r_status == SUSPENDED) { /* nobody but its module can end it */
         request_await_module(bc->c);
@@ -97,6 +107,21 @@ int h1_conn_to_worker(brg_conn *bc, request_rec *r)
     if (h1_conn_hand_over(bc, r) == 0)
         return 0;
     return worker_refuse(bc, "the queue is full");
+}
+
+int h1_conn_long_to_worker(brg_conn *bc, request_rec *r, uint64_t page)
+{
+    bc->r_status = OK;
+    bc->page = page;
+    long_set(bc, 1);
+    cache_to_worker(bc, r);
+    if (h1_conn_hand_over(bc, r) == 0)
+        return 1;
+    conn_enter(bc, CONN_REQUEST);
+    long_set(bc, 0);
+    bc->r = NULL;
+    cache_from_worker(bc);
+    return 0;
 }
 
 /* A worker pool gave bc back without having run it. */
@@ -143,6 +168,16 @@ static void worker_run(brg_conn *bc, request_rec *r, int status)
     crash_serving(NULL);
 }
 
+/* bc->page is what proved to be quick, if anything. */
+static void worker_run_long(brg_conn *bc, request_rec *r)
+{
+    const apr_time_t began = clock_of_thread();
+
+    worker_run(bc, r, OK);
+    if (clock_of_thread() - began >= LOOP_LONG_US / 2)
+        bc->page = 0;
+}
+
 void h1_conn_work(brg_conn *bc)
 {
     request_rec *r = bc->r;
@@ -159,6 +194,8 @@ void h1_conn_work(brg_conn *bc)
         pending_read_disk(bc);
     else if (bc->r_status == H1_WRITE_PENDING)
         core_output_flush(bc); /* what goes wrong is latched: the loop sees it */
+    else if (bc->takes_long)
+        worker_run_long(bc, r);
     else if (r)
         worker_run(bc, r, bc->r_status);
     else
@@ -170,6 +207,9 @@ int h1_conn_returned(brg_conn *bc)
 {
     connection_on_thread(bc);
     bc->head_began = bc->loop->monotonic;
+    if (bc->takes_long && bc->page && !bc->refused)
+        loop_page_is_quick(bc->loop, bc->page);
+    long_set(bc, 0);
     if (bc->refused) {
         h1_conn_refused(bc);
         return 0;

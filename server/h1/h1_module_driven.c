@@ -7,6 +7,9 @@
  *     anything else            WORKER: pre_close_connection, the last output -> lingering close
  *     silent for too long      as anything else
  *
+ * Where no module's hook takes the connection, and its first bytes are those of another protocol that the server speaks
+ * (conn_protocol), the loop hands it to the driver of that one, and the hooks have no further part in it.
+ *
  * A module that read ahead says so by c->data_in_input_filters; then the hooks run again at once. */
 #include "placement.h"
 #include "connection.h"
@@ -23,6 +26,20 @@
 APLOG_USE_MODULE(core);
 
 /* ---- on a worker ---- */
+
+int h1_module_driven_is_others(brg_conn *bc)
+{
+    int claims;
+
+    if (bc->requests)
+        return 0;
+    while ((claims = h1_conn_others_claim(bc)) < 0)
+        if (conn_read(bc, APR_BLOCK_READ, h1_conn_server(bc)->timeout) != APR_SUCCESS)
+            return 0;
+    if (claims)
+        bc->r_status = H1_OTHERS;
+    return claims;
+}
 
 /* The hooks returned: is the connection to be kept, and for what? */
 static int driven_goes_on(const conn_rec *c)
@@ -54,12 +71,15 @@ void h1_module_driven_work(brg_conn *bc)
     if (bc->resumed)
         ap_run_resume_connection(c, NULL);
     bc->resumed = 0;
+    bc->r_status = OK;
     do {
         if (bc->close_after != CONN_KEEP)
             break;
         c->cs->state = CONN_STATE_PROCESSING;
         c->cs->sense = CONN_SENSE_DEFAULT;
         ap_process_connection(c, ap_get_conn_socket(c));
+        if (bc->r_status == H1_OTHERS)
+            return;
         if (!driven_goes_on(c))
             bc->close_after = CONN_DRAIN;
     } while (bc->close_after == CONN_KEEP && c->data_in_input_filters &&
@@ -158,6 +178,13 @@ void h1_module_driven_returned(brg_conn *bc)
         return;
     }
     connection_on_thread(bc);
+    if (bc->r_status == H1_OTHERS && !bc->c->aborted) {
+        bc->r_status = OK;
+        bc->module_driven = 0;
+        conn_enter(bc, CONN_HEAD);
+        h1_conn_to_others(bc);
+        return;
+    }
     bc->requests++;
     h1_conn_count_bytes(bc);
     if (bc->c->aborted)

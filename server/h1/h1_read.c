@@ -5,6 +5,7 @@
  * h1_process_connection().
  */
 #include "connection.h"
+#include "h1_conn_private.h"
 #include "conn.h"
 #include "memory_refusal.h"
 #include "http_error.h"
@@ -162,10 +163,12 @@ static int connection_has_input(conn_rec *c)
 
 int h1_process_connection(conn_rec *c)
 {
-    const int waits_elsewhere = connection_of(c) != NULL;
+    brg_conn *bc = connection_of(c);
     request_rec *r;
 
     BRG_ASSERT(!conn_on_loop());
+    if (bc && bc->module_driven && h1_module_driven_is_others(bc))
+        return OK;
     c->keepalive = AP_CONN_UNKNOWN;
     while ((r = h1_read_request(c)) != NULL) {
         const int status = r->status != HTTP_OK ? r->status : request_phases(r);
@@ -174,7 +177,7 @@ int h1_process_connection(conn_rec *c)
         connection_flush(c);
         if (c->keepalive != AP_CONN_KEEPALIVE || c->aborted)
             break;
-        if (waits_elsewhere && !connection_has_input(c)) {
+        if (bc && !connection_has_input(c)) {
             c->cs->state = CONN_STATE_KEEPALIVE; /* the loop waits for the next request */
             return OK;
         }

@@ -9,6 +9,8 @@
  * split the response must not leave.
  */
 #include "h1_response.h"
+#include "conn.h"
+#include "connection.h"
 #include "http_response.h"
 #include "http_error.h"
 #include "h1_request.h"
@@ -133,13 +135,32 @@ static void header_drop_body(apr_bucket_brigade *bb)
     }
 }
 
-static apr_bucket *header_bucket(request_rec *r)
+/* A stream takes the response as text of HTTP/1, and can say more: a length, and trailers behind the body. So the text has
+ * chunks although there is a length. */
+static int header_is_for_stream(const request_rec *r)
 {
-    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
-    const size_t cap = h1_head_size(r);
-    char *buf = apr_bucket_alloc(cap, alloc);
-    const size_t len = h1_format_head(r, buf);
+    const brg_conn *bc = connection_of(r->connection);
+    const char *length;
 
+    if (!bc || !bc->master || r->chunked)
+        return 0;
+    length = apr_table_get(r->headers_out, "Content-Length");
+    return !length || strcmp(length, "0") || !apr_is_empty_table(r->trailers_out);
+}
+
+/* @param for_stream  header_is_for_stream() */
+static apr_bucket *header_bucket(request_rec *r, int for_stream)
+{
+    static const char chunked[] = "Transfer-Encoding: chunked\r\n\r\n";
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+    const size_t cap = h1_head_size(r) + (for_stream ? sizeof chunked : 0);
+    char *buf = apr_bucket_alloc(cap, alloc);
+    size_t len = h1_format_head(r, buf);
+
+    if (for_stream) {
+        memcpy(buf + len - 2, chunked, sizeof chunked - 1);
+        len += sizeof chunked - 3;
+    }
     BRG_ASSERT(len > 0 && len <= cap);
     return apr_bucket_heap_create(buf, len, apr_bucket_free, alloc);
 }
@@ -160,7 +181,7 @@ static apr_status_t header_send_bare(ap_filter_t *f, apr_bucket_brigade *bb, int
     r->sent_bodyct = 1;
     f->ctx = &header_sent;
     header_drop_body(bb);
-    APR_BRIGADE_INSERT_HEAD(bb, header_bucket(r));
+    APR_BRIGADE_INSERT_HEAD(bb, header_bucket(r, 0));
     return ap_pass_brigade(f->next, bb);
 }
 
@@ -191,19 +212,22 @@ static apr_status_t header_send(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     request_rec *r = f->r;
     apr_bucket *head;
+    int bare, for_stream;
 
     if (!header_complete(r) || !http_response_is_sendable(r))
         return header_refuse(f, bb);
-    head = header_bucket(r);
+    bare = r->header_only || AP_STATUS_IS_HEADER_ONLY(r->status);
+    for_stream = !bare && header_is_for_stream(r);
+    head = header_bucket(r, for_stream);
     r->sent_bodyct = 1;
-    if (r->header_only || AP_STATUS_IS_HEADER_ONLY(r->status)) {
+    if (bare) {
         f->ctx = &header_sent;
         header_drop_body(bb);
         APR_BRIGADE_INSERT_HEAD(bb, head);
         return ap_pass_brigade(f->next, bb);
     }
     APR_BRIGADE_INSERT_HEAD(bb, head);
-    if (r->chunked)
+    if (r->chunked || for_stream)
         h1_chunk_insert(r, head);
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, bb);

@@ -3,7 +3,7 @@
  *
  *   HEAD     lines up to the empty one: a field block; after 1xx the next head
  *   LENGTH   so many bytes
- *   CHUNKED  chunks, and trailers
+ *   CHUNKED  chunks, of the length that the head tells if it does, and trailers
  *   TO_END   until the request is over
  *   OVER     what still comes is dropped
  *
@@ -120,7 +120,7 @@ static void answer_begin_body(h2_stream *s, const answer_said *said, h2_block *b
     h2_answer *a = &s->pipe->answer;
     const int none = s->is_head || said->status == 204 || said->status == 304;
 
-    a->left = said->length;
+    a->left = said->length_known ? said->length : UINT64_MAX;
     s->pipe->ranked = s->session->unranked = 1;
     s->pipe->urgency = said->urgency;
     s->pipe->length = said->length_known ? said->length : UINT64_MAX;
@@ -274,6 +274,20 @@ static size_t answer_data(h2_stream *s, const char *data, size_t len)
     return done;
 }
 
+/* In chunks, where a length is known too: what is beyond it is dropped, as without chunks. */
+static size_t answer_chunk_data(h2_stream *s, const char *data, size_t len)
+{
+    h2_answer *a = &s->pipe->answer;
+    size_t n = len < a->chunked.left ? len : (size_t)a->chunked.left;
+
+    if (a->left)
+        n = answer_data(s, data, n < a->left ? n : (size_t)a->left);
+    h1_chunked_took(&a->chunked, n);
+    if (a->left != UINT64_MAX)
+        a->left -= n < a->left ? n : a->left;
+    return n;
+}
+
 static size_t answer_length(h2_stream *s, const char *data, size_t len)
 {
     h2_answer *a = &s->pipe->answer;
@@ -294,7 +308,8 @@ static void answer_take_trailers(h2_stream *s)
     answer_said said = {0};
     h2_block *b = a->head_len > 2 ? answer_block(a->head_len) : NULL;
 
-    if (!b && a->head_len > 2) { /* a response without what it announced is none */
+    if ((!b && a->head_len > 2) || (a->left && a->left != UINT64_MAX)) {
+        free(b); /* a response without what it announced is none */
         a->bad = 1;
         return;
     }
@@ -302,7 +317,10 @@ static void answer_take_trailers(h2_stream *s)
         b->last = 1;
         b->len =
             (uint32_t)(answer_put_fields(b->data, a->head, a->head + a->head_len, &said) - b->data);
-        s->pipe->trailers = b;
+        if (b->len)
+            s->pipe->trailers = b;
+        else
+            free(b);
     }
     a->state = H2_ANSWER_OVER;
     s->pipe->over = 1;
@@ -332,13 +350,10 @@ static size_t answer_trailer_line(h2_stream *s, const char *data, size_t len)
 static size_t answer_chunked(h2_stream *s, const char *data, size_t len)
 {
     h2_answer *a = &s->pipe->answer;
-    size_t n;
 
     switch (a->chunked.state) {
     case H1_CHUNK_DATA:
-        n = answer_data(s, data, len < a->chunked.left ? len : (size_t)a->chunked.left);
-        h1_chunked_took(&a->chunked, n);
-        return n;
+        return answer_chunk_data(s, data, len);
     case H1_CHUNK_TRAILER:
         return answer_trailer_line(s, data, len);
     case H1_CHUNK_BAD:

@@ -92,15 +92,30 @@ static void parts_take_pseudo(h2_request_parts *p, const hpack_field *f, int lat
 static void parts_take(h2_request_parts *p, const hpack_field *f, int index)
 {
     p->why = h2_field_why(f);
-    if (FIELD_IS(f, "cookie")) {
-        p->cookies += f->value_len + 2;
-        p->cookies_n++;
-    } else if (FIELD_IS(f, "host")) {
+    switch (f->name_len) {
+    case 4:
+        if (!FIELD_IS(f, "host"))
+            break;
         if (p->host >= 0)
             p->why = "more than one Host";
         p->host = index;
-    } else if (FIELD_IS(f, "priority")) {
-        p->priority = f;
+        break;
+    case 6:
+        if (!FIELD_IS(f, "cookie"))
+            break;
+        p->cookies += f->value_len + 2;
+        p->cookies_n++;
+        break;
+    case 8:
+        if (FIELD_IS(f, "priority"))
+            p->priority = f;
+        break;
+    case 14:
+        if (FIELD_IS(f, "content-length") && p->lengths_n++)
+            p->why = "more than one Content-Length";
+        break;
+    default:
+        break;
     }
 }
 
@@ -140,7 +155,7 @@ void h2_parts_of(h2_request_parts *p, const hpack_list *list)
     }
     if (p->why || list->cut)
         return;
-    if (!p->method || !p->path || !p->scheme)
+    if (!p->method || !p->path || !p->scheme || !p->scheme->value_len)
         p->why = "pseudo field missing";
     else if (method_is_bad(p->method) || path_is_bad(p->path, p->method))
         p->why = "bad method or path";
@@ -209,6 +224,27 @@ static char *head_add_cookies(http_head *head, const hpack_list *list, char *to)
     return to;
 }
 
+static void head_refuse(http_head *head, int status, const char *why, const http_field *f)
+{
+    if (head->status)
+        return;
+    head->status = status;
+    head->why = why;
+    head->bad = f ? f->name : NULL;
+    head->bad_len = f ? f->name_len : 0;
+    head->bad_is_field = f != NULL;
+    head->bad_is_long = status != 400;
+}
+
+/* A forward proxy alone may be asked for others, and this is none. */
+static int scheme_is_of_http(const hpack_field *f)
+{
+    if (f->value_len == 4)
+        return !memcmp(f->value, "http", 4) || !strncasecmp(f->value, "http", 4);
+    return f->value_len == 5 &&
+           (!memcmp(f->value, "https", 5) || !strncasecmp(f->value, "https", 5));
+}
+
 void h2_head_fill(http_head *head, const h2_request_parts *p, const hpack_list *list, char *to)
 {
     const hpack_field *host = p->authority && p->authority->value_len ? p->authority : NULL;
@@ -232,6 +268,9 @@ void h2_head_fill(http_head *head, const h2_request_parts *p, const hpack_list *
     }
     if (p->cookies_n > 1)
         head_add_cookies(head, list, to);
+    if (!scheme_is_of_http(p->scheme))
+        head_refuse(head, HTTP_BAD_REQUEST, "client asked for another scheme than http and https",
+                    NULL);
 }
 
 /* Modules compare some names as HTTP/1 writes them (Header echo). */
@@ -251,19 +290,7 @@ void h2_head_spell(http_head *head, char *text, size_t size)
     }
 }
 
-static void head_refuse(http_head *head, int status, const char *why, const http_field *f)
-{
-    if (head->status)
-        return;
-    head->status = status;
-    head->why = why;
-    head->bad = f ? f->name : NULL;
-    head->bad_len = f ? f->name_len : 0;
-    head->bad_is_field = f != NULL;
-    head->bad_is_long = status != 400;
-}
-
-/* LimitRequest*: as for HTTP/1. */
+/* LimitRequest*: as for HTTP/1, but what is too large has the status that says so. */
 void h2_head_judge(http_head *head, const hpack_list *list, const server_rec *s)
 {
     const http_field *f;
@@ -278,15 +305,15 @@ void h2_head_judge(http_head *head, const hpack_list *list, const server_rec *s)
     if (head->uri_len > limits.line)
         head_refuse(head, HTTP_REQUEST_URI_TOO_LARGE, "", NULL);
     if (limits.fields && head->n_fields > limits.fields)
-        head_refuse(head, HTTP_BAD_REQUEST,
+        head_refuse(head, HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
                     APLOGNO(00564) "Number of request headers exceeds LimitRequestFields", NULL);
     for (f = head->field; f < head->field + head->n_fields; f++)
         if (f->name_len + f->value_len + 2 > limits.field_size)
-            head_refuse(head, HTTP_BAD_REQUEST,
+            head_refuse(head, HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
                         APLOGNO(00561) "Request header exceeds LimitRequestFieldSize: %.*s", f);
     if ((f = http_head_oversized(head, limits.field_size)) != NULL)
         head_refuse(
-            head, HTTP_BAD_REQUEST,
+            head, HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
             APLOGNO(00560) "Request header exceeds LimitRequestFieldSize after merging: %.*s", f);
     if (head->known[HTTP_F_HOST] >= 0) {
         f = &head->field[head->known[HTTP_F_HOST]];

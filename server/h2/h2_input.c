@@ -426,6 +426,10 @@ void h2_input(h2_session *h)
     if (!h->preface && conn_in_size(bc) && !input_preface(h))
         return;
     while (!h->ending && conn_in_size(bc) >= H2_FRAME_HEAD) {
+        if (h2_turn_is_over(h)) {
+            h->more = 1;
+            return;
+        }
         const uint8_t *in = (const uint8_t *)bc->in + bc->in_off;
         h2_frame f = h2_get_frame(in);
 

@@ -5,7 +5,8 @@
  *   waste    streams that the client resets, or that are refused: a budget that each complete response fills up again,
  *            so that a client which cancels now and then never notices it
  *   faults   malformed requests and the like: the same with H2MaxStreamErrors
- *   streams  H2MaxSessionStreams, those included that were reset while a worker runs them
+ *   streams  H2MaxSessionStreams, as the client counts them. Those that were reset while a worker runs them hold back others
+ *            (h2_waiting.c)
  *
  * What is passed ends the connection with ENHANCE_YOUR_CALM and a line in the error log. */
 #include "h2_private.h"
@@ -52,5 +53,5 @@ void h2_limit_earn(h2_session *h)
 
 int h2_limit_streams(const h2_session *h)
 {
-    return h->streams_n >= (unsigned)h->conf.max_streams;
+    return h->open_n >= (unsigned)h->conf.max_streams;
 }

@@ -267,7 +267,7 @@ int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, const
     h2_stream now = {.tag = H2_STREAM_TAG,
                      .id = id,
                      .session = h,
-                     .window = h->peer_window,
+                     .window = as->window,
                      .owner = reply->owner,
                      .now = reply->piece,
                      .more = reply->more,
@@ -405,14 +405,6 @@ static int output_stream(h2_stream *s)
     return more;
 }
 
-static h2_stream *output_next(const h2_session *h)
-{
-    for (int u = 0; u < H2_URGENCIES; u++)
-        if (h->ready[u])
-            return h->ready[u];
-    return NULL;
-}
-
 /* Heads that came since the last turn told what their streams are worth. */
 static void output_rank(h2_session *h)
 {
@@ -436,13 +428,13 @@ void h2_output(h2_session *h)
     output_ctl(h);
     if (h->streams_n)
         output_rank(h);
-    while (!bc->failed && !bc->pending && h->window > until && (s = output_next(h)) != NULL)
+    while (!bc->failed && !bc->pending && h->window > until && (s = h2_first(h->ready)) != NULL)
         if (output_stream(s) && s->incremental) {
             h2_stream_unready(s);
             h2_stream_ready(s);
         }
     output_ctl(h); /* of streams that ended */
     gather_flush(output_gather(h), bc, 0);
-    if (!bc->failed && !bc->pending && output_next(h))
+    if (!bc->failed && !bc->pending && h2_first(h->ready))
         h->more = 1;
 }

@@ -433,8 +433,21 @@ static apr_status_t pipe_wait(brg_conn *bc, int for_write, apr_interval_time_t t
     return rc == ETIMEDOUT ? APR_TIMEUP : rc ? rc : APR_SUCCESS;
 }
 
+/* Its client reset it, or is gone. */
+static int pipe_is_unwanted(const brg_conn *bc)
+{
+    h2_stream *s = pipe_stream(bc);
+    int reset;
+
+    pipe_lock(s);
+    reset = s->pipe->reset;
+    pipe_unlock(s);
+    return reset;
+}
+
 const struct conn_transport h2_pipe_transport = {.name = "h2 stream",
                                                  .shared = 1,
+                                                 .is_unwanted = pipe_is_unwanted,
                                                  .recv = pipe_recv,
                                                  .sendv = pipe_sendv,
                                                  .shut = pipe_shut,

@@ -9,6 +9,7 @@
  *   h2_session.c  the driver of a connection: begin, turns, deadlines, end
  *   h2_input.c    what each frame does
  *   h2_request.c  field blocks to request heads; trailers
+ *   h2_waiting.c  requests that wait for their turn
  *   h2_stream.c   streams: found, opened, ended
  *   h2_pipe.c     the transport of a stream that runs as a request: body in, response out
  *   h2_answer.c   the response that comes out, from HTTP/1 text to field blocks and data
@@ -32,6 +33,7 @@
  *   open        HEADERS                                       -
  *   stored      memory answers, and the windows do not take   the entry's body; while a worker asks the disk for
  *               all of it at once, or it is in a file         it a brg_conn
+ *   waiting     memory does not answer                        brg_conn, the head (h2_asked)
  *   running     the driver of HTTP/1 has h2_stream.bc         brg_conn, conn_rec, request_rec
  *   sending     the request is over (bc is NULL)              queued output
  *   ended       END_STREAM or RST_STREAM was sent, and bc is  freed
@@ -62,6 +64,7 @@
 #define H2_CTL_MOST 16384    /**< bytes of frames that answer frames and wait for the client */
 #define H2_BUDGET 100        /**< streams that may come to nothing without one that is completed */
 #define H2_TURN_BYTES 262144 /**< sent on a connection in one turn */
+#define H2_LONGS_MOST 8      /**< streams of a connection that take long, with workers at once */
 #define H2_CONN_OUTPUT \
     (1 << 20) /**< of responses that wait for the client; beyond it a stream keeps one chunk */
 #define H2_CONN_WINDOW (1 << 20) /**< of request bodies of a connection that nobody has read */
@@ -69,6 +72,7 @@
 typedef struct h2_session h2_session;
 typedef struct h2_stream h2_stream;
 typedef struct h2_upgrade h2_upgrade;
+typedef struct h2_asked h2_asked;
 
 /** A field of responses 103. */
 typedef struct h2_hint {
@@ -135,7 +139,7 @@ typedef struct h2_answer {
         H2_ANSWER_TO_END,
         H2_ANSWER_OVER
     } state;
-    uint64_t left;
+    uint64_t left; /**< of the length that the head told; UINT64_MAX: it told none */
     h1_chunked chunked;
     int bad; /**< it cannot be completed */
 } h2_answer;
@@ -166,14 +170,21 @@ typedef struct h2_pipe {
     h2_stream *dirty_next;
 } h2_pipe;
 
+/** Streams in the order in which they came. */
+typedef struct h2_list {
+    h2_stream *first, **tail;
+} h2_list;
+
 struct h2_stream {
     uint32_t tag, id;
     h2_session *session;
-    h2_stream *next;                     /**< in the bucket */
-    h2_stream *ready_next, **ready_prev; /**< of its urgency; prev NULL: it has nothing to send */
-    int64_t window;                      /**< that the client gave */
-    int32_t recv_window;                 /**< that we gave */
-    uint64_t expects, came;              /**< Content-Length of the request, and data so far */
+    h2_stream *next; /**< in the bucket */
+    h2_stream *ready_next,
+        **ready_prev;       /**< of its urgency, in h2_session.waiting or ready; prev NULL:
+                                            it has nothing to send */
+    int64_t window;         /**< that the client gave */
+    int32_t recv_window;    /**< that we gave */
+    uint64_t expects, came; /**< Content-Length of the request, and data so far */
     uint8_t urgency, incremental;
     uint8_t asked;   /**< by the client: its response does not change it */
     uint8_t is_head; /**< the method is HEAD */
@@ -188,7 +199,9 @@ struct h2_stream {
     unsigned more_n;
     size_t left;    /**< of the body */
     h2_chunk *file; /**< read of a piece that is in a file, from now.off on */
-    /* running and sending: */
+    /* waiting: */
+    h2_asked *asked_head; /**< NULL: it does not wait */
+    /* waiting, running and sending: */
     brg_conn *bc;
     h2_pipe *pipe;
 };
@@ -211,13 +224,16 @@ struct h2_session {
     uint8_t preface, settings_came, goaway_sent, goaway_came;
     uint8_t ending;  /**< nothing more is read; closed when ctl is written */
     uint8_t running; /**< within h2_run() */
-    uint8_t more;    /**< streams have more to send than a turn's share */
+    uint8_t more;    /**< there is more to read, run or send than a turn's share */
     char *block;     /**< the beginning of a field block; malloc() */
     uint32_t block_len, block_cap, block_frames;
     h2_stream *bucket[H2_BUCKETS];
-    unsigned streams_n; /**< all, those included that were reset and run still */
+    unsigned streams_n; /**< all, those included that ended for the client and run still */
+    unsigned open_n;    /**< those that the client counts as open */
     unsigned running_n; /**< with a brg_conn */
-    h2_stream *ready[H2_URGENCIES], **ready_tail[H2_URGENCIES];
+    unsigned waiting_n; /**< of these: waiting for their turn */
+    unsigned answered;  /**< requests in this turn */
+    h2_list ready[H2_URGENCIES], waiting[H2_URGENCIES];
     uint8_t *ctl; /**< frames that do not belong to streams' output; malloc() */
     uint32_t ctl_len, ctl_cap;
     pthread_mutex_t lock;
@@ -297,6 +313,24 @@ void h2_upgrade_run(h2_session *h);
 /** A field block that opens a stream, or ends one with trailers. @param flags  of its HEADERS */
 void h2_take_block(h2_session *h, uint32_t id, unsigned flags, const uint8_t *block, size_t len);
 
+/** 1: memory answers the request, into h2_output_room(). */
+int h2_memory_answers(h2_session *h, const http_head *head, cache_reply *reply);
+
+/* ---- h2_waiting.c; the loop ---- */
+
+/** s waits to run a request, of which @a head is copied. @return 0; -1: no memory */
+int h2_wait(h2_stream *s, const http_head *head);
+/** It waits no longer, if it did. */
+void h2_wait_end(h2_stream *s);
+/** Run those that wait, up to the share of a turn. */
+void h2_run_waiting(h2_session *h);
+
+/** 1: others have their turn now. */
+static inline int h2_turn_is_over(const h2_session *h)
+{
+    return h->answered && loop_turn_is_over(h->bc->loop, h->answered);
+}
+
 /* ---- h2_priority.c; the loop, but for the last ---- */
 
 /** Read a priority field. Source: RFC 9218, 4 */
@@ -313,7 +347,16 @@ uint8_t h2_urgency_of_type(const char *type, size_t len);
 h2_stream *h2_stream_find(const h2_session *h, uint32_t id);
 /** NULL: no memory. */
 h2_stream *h2_stream_open(h2_session *h, uint32_t id);
-/** It has something to send. */
+/** The first of those whose urgency is the highest; NULL: there is none. */
+static inline h2_stream *h2_first(const h2_list *lists)
+{
+    for (int u = 0; u < H2_URGENCIES; u++)
+        if (lists[u].first)
+            return lists[u].first;
+    return NULL;
+}
+
+/** It has something to send, or, while it waits, is to be run. */
 void h2_stream_ready(h2_stream *s);
 void h2_stream_unready(h2_stream *s);
 /** RST_STREAM, and the end of what runs in it. s may be gone afterwards. */
@@ -372,7 +415,7 @@ typedef struct h2_request_parts {
     const hpack_field *priority;
     const char *why; /* it is malformed */
     size_t cookies;  /* bytes of all Cookie lines */
-    int cookies_n;
+    int cookies_n, lengths_n;
     int host; /* index in the list, -1 */
 } h2_request_parts;
 
@@ -411,7 +454,7 @@ void h2_ctl(h2_session *h, h2_frame_type type, unsigned flags, uint32_t stream, 
 void h2_credit(h2_session *h, uint32_t stream, uint32_t bytes);
 /** Send what may be sent. */
 void h2_output(h2_session *h);
-/** Answer from memory, with the priority of @a as: the head is at h2_output_room(). Takes over the reply's
+/** Answer from memory, with window and priority of @a as: the head is at h2_output_room(). Takes over the reply's
  * owner. @return 0; -1: no memory, nothing of the body is sent */
 int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, const h2_stream *as);
 /** Where the head of a stored response is to be put. */

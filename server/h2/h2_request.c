@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Field blocks: a request head (h2_head.c), or the trailers of one.
  *
- * A request that memory answers is over here. Any other runs on a stream of its own. */
+ * A request that memory answers is over here. Any other gets a stream, and waits for its turn (h2_waiting.c). */
 #include "h2_private.h"
-#include "connection.h"
-#include "h1_conn.h"
 #include "h1_request.h"
 #include "http_fields.h"
 #include "http_log.h"
@@ -52,10 +50,9 @@ static void request_malformed(h2_session *h, uint32_t id, const char *why)
     h2_limit_fault(h, "malformed requests, again and again");
 }
 
-/* Of its own, with a conn_rec below the connection's. */
-static void request_run(h2_session *h, h2_stream *s, http_head *head)
+/* The stream waits for its turn: its request is over here. */
+static void request_wait(h2_stream *s, http_head *head)
 {
-    brg_conn *bc = h->bc;
     const int chunked = !s->remote_closed && !s->has_length;
 
     if (chunked) { /* as modules know bodies without a length */
@@ -64,41 +61,36 @@ static void request_run(h2_session *h, h2_stream *s, http_head *head)
     }
     head->has_body = !s->remote_closed;
     head->content_length = s->has_length ? s->expects : 0;
-    if ((!bc->c && connection_attach(bc) != APR_SUCCESS) || h2_pipe_begin(s, chunked) ||
-        connection_attach_stream(s->bc) != APR_SUCCESS) {
+    if (h2_pipe_begin(s, chunked) || h2_wait(s, head)) {
         h2_stream_reset(s, H2_INTERNAL_ERROR);
         return;
     }
-    connection_stream_timeout(s->bc, h->conf.stream_timeout);
-    if (!h->conf.buffering)
-        core_output_at_once(s->bc);
     if (s->remote_closed)
         h2_pipe_body_over(s, NULL, 0);
-    h1_stream_run(s->bc, head);
 }
 
-/* @return 1: it was answered from memory */
-static int request_from_memory(h2_session *h, uint32_t id, unsigned flags, const http_head *head,
-                               const h2_stream *as)
+int h2_memory_answers(h2_session *h, const http_head *head, cache_reply *reply)
 {
-    char *out = h2_output_room(h);
-    cache_reply reply;
+    brg_conn *bc = h->bc;
 
-    if (head->status || !(flags & H2_END_STREAM) ||
-        !cache_reply_to(h->bc->loop->cache, h->bc, head, &h2_codec, out, &reply))
+    if (head->status ||
+        !cache_reply_to(bc->loop->cache, bc, head, &h2_codec, h2_output_room(h), reply))
         return 0;
-    h->bc->loop->ended_n++;
-    h->bc->idle_until = h->bc->loop->monotonic + h->bc->base->keep_alive_timeout;
-    if (h2_output_stored(h, id, &reply, as))
-        h2_reset_id(h, id, H2_INTERNAL_ERROR);
+    bc->loop->ended_n++;
+    bc->idle_until = bc->loop->monotonic + bc->base->keep_alive_timeout;
+    h->answered++;
     return 1;
 }
 
 static void request_take(h2_session *h, uint32_t id, unsigned flags, request_scratch *t,
                          const hpack_list *list, const h2_request_parts *p)
 {
-    h2_stream as = {.urgency = H2_URGENCY_DEFAULT, .asked = p->priority != NULL}, *s;
+    h2_stream as = {.urgency = H2_URGENCY_DEFAULT,
+                    .asked = p->priority != NULL,
+                    .window = h->peer_window},
+              *s;
     http_head *head = &t->head;
+    cache_reply reply;
     int length;
 
     if (p->priority)
@@ -121,8 +113,11 @@ static void request_take(h2_session *h, uint32_t id, unsigned flags, request_scr
     }
     h->requests++;
     h->bc->requests++;
-    if (request_from_memory(h, id, flags, head, &as))
+    if (flags & H2_END_STREAM && h2_memory_answers(h, head, &reply)) {
+        if (h2_output_stored(h, id, &reply, &as))
+            h2_reset_id(h, id, H2_INTERNAL_ERROR);
         return;
+    }
     if (!(s = h2_stream_open(h, id))) {
         h2_reset_id(h, id, H2_INTERNAL_ERROR);
         return;
@@ -135,7 +130,7 @@ static void request_take(h2_session *h, uint32_t id, unsigned flags, request_scr
     s->expects = as.expects;
     s->remote_closed = (flags & H2_END_STREAM) != 0;
     h2_head_spell(head, t->text, t->room);
-    request_run(h, s, head);
+    request_wait(s, head);
 }
 
 /* ---- trailers ---- */

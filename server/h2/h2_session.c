@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver of an HTTP/2 connection: one turn reads all frames that have come, runs what they ask for, and writes
- * the frames of all streams that are ready, together.
+/* The driver of an HTTP/2 connection: one turn reads all frames that have come, runs what they ask for, up to its share,
+ * and writes the frames of all streams that are ready, together.
  *
  *   begin -> CONN_HEAD: streams are open, or the preface is awaited
  *            CONN_IDLE: nothing is open; closed when KeepAliveTimeout is over
@@ -70,8 +70,10 @@ static h2_session *session_new(brg_conn *bc)
         apr_generate_random_bytes((unsigned char *)&h->padding, sizeof h->padding);
     h->credit = H2_BUDGET;
     h->faults = h->conf.max_errors;
-    for (int i = 0; i < H2_URGENCIES; i++)
-        h->ready_tail[i] = &h->ready[i];
+    for (int i = 0; i < H2_URGENCIES; i++) {
+        h->ready[i].tail = &h->ready[i].first;
+        h->waiting[i].tail = &h->waiting[i].first;
+    }
     pthread_mutex_init(&h->lock, NULL);
     h->note.run = h2_pipe_note;
     h->frame_began = h->progress = bc->loop->monotonic;
@@ -85,7 +87,8 @@ static h2_session *session_new(brg_conn *bc)
 
 static void session_free(h2_session *h)
 {
-    BRG_ASSERT(h->streams_n == 0 && h->running_n == 0 && !h->dirty && !h->out_bytes);
+    BRG_ASSERT(h->streams_n == 0 && h->open_n == 0 && h->running_n == 0 && h->waiting_n == 0 &&
+               !h->dirty && !h->out_bytes);
     h2_score_end(h);
     h->bc->above = NULL;
     BRG_ASSERT(h->bc->loop->http2_n > 0);
@@ -259,20 +262,30 @@ static int session_is_over(const h2_session *h)
     return h->ending || ((h->goaway_sent || h->goaway_came) && !h->streams_n);
 }
 
+/* Nothing more comes, and it did not say that it waits for what is open. */
+static int session_client_left(const h2_session *h)
+{
+    const brg_conn *bc = h->bc;
+
+    return bc->read_eof && !bc->rd_ready && !h->ending && !h->goaway_sent;
+}
+
 static void session_turn(h2_session *h)
 {
     brg_conn *bc = h->bc;
-
     const int waited = bc->pending != NULL;
 
     h->running = 1;
     h->more = 0;
+    h->answered = 0;
     if (!waited || pending_flush(bc) == APR_SUCCESS) {
         /* Frames of a client that keeps its windows closed are no progress. */
         if (waited || h->streams_n == h->running_n)
             h->progress = bc->loop->monotonic;
         if (!h->ending)
             h2_input(h);
+        if (h->waiting_n && !session_client_left(h))
+            h2_run_waiting(h);
         h2_output(h);
         h2_score_tell(h);
     }
@@ -297,7 +310,7 @@ static void h2_run(brg_conn *bc)
     }
     if (!bc->failed)
         session_turn(h);
-    if (bc->failed || (bc->read_eof && !bc->rd_ready && !h->ending && !h->goaway_sent))
+    if (bc->failed || session_client_left(h))
         session_close(h);
     else if (session_is_over(h))
         session_linger(h);

@@ -34,22 +34,27 @@ h2_stream *h2_stream_open(h2_session *h, uint32_t id)
     s->next = h->bucket[stream_bucket(id)];
     h->bucket[stream_bucket(id)] = s;
     h->streams_n++;
+    h->open_n++;
     h->bc->loop->http2_streams_n++;
     return s;
 }
 
+static h2_list *stream_list(const h2_stream *s)
+{
+    BRG_ASSERT(s->urgency < H2_URGENCIES);
+    return s->asked_head ? &s->session->waiting[s->urgency] : &s->session->ready[s->urgency];
+}
+
 void h2_stream_ready(h2_stream *s)
 {
-    h2_session *h = s->session;
-    unsigned u = s->urgency;
+    h2_list *list = stream_list(s);
 
-    BRG_ASSERT(u < H2_URGENCIES);
     if (s->ready_prev || s->local_closed)
         return;
     s->ready_next = NULL;
-    s->ready_prev = h->ready_tail[u];
-    *h->ready_tail[u] = s;
-    h->ready_tail[u] = &s->ready_next;
+    s->ready_prev = list->tail;
+    *list->tail = s;
+    list->tail = &s->ready_next;
 }
 
 void h2_stream_unready(h2_stream *s)
@@ -60,8 +65,18 @@ void h2_stream_unready(h2_stream *s)
     if (s->ready_next)
         s->ready_next->ready_prev = s->ready_prev;
     else
-        s->session->ready_tail[s->urgency] = s->ready_prev;
+        stream_list(s)->tail = s->ready_prev;
     s->ready_prev = NULL;
+}
+
+/* The client counts it no more. */
+static void stream_closed(h2_stream *s)
+{
+    if (s->local_closed)
+        return;
+    BRG_ASSERT(s->session->open_n > 0);
+    s->session->open_n--;
+    s->local_closed = 1;
 }
 
 void h2_stream_release(h2_stream *s)
@@ -91,8 +106,10 @@ void h2_stream_release(h2_stream *s)
 /* Nothing more is sent on it. */
 static void stream_over(h2_stream *s)
 {
+    h2_wait_end(s);
     h2_stream_unready(s);
-    s->local_closed = s->remote_closed = 1;
+    stream_closed(s);
+    s->remote_closed = 1;
     if (s->pipe)
         h2_pipe_cancel(s);
     else if (s->bc && !loop_self()) /* no worker will return it: their threads have ended */
@@ -138,7 +155,7 @@ void h2_stream_sent(h2_stream *s)
     BRG_ASSERT(!s->local_closed);
     h2_limit_earn(h);
     h2_stream_unready(s);
-    s->local_closed = 1;
+    stream_closed(s);
     if (!s->remote_closed) { /* the rest of the body is of no use: RFC 9113, 8.1 */
         s->remote_closed = 1;
         h2_reset_id(h, s->id, H2_NO_ERROR);

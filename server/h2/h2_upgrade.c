@@ -60,6 +60,7 @@ static int base64url_decode(uint8_t *out, size_t room, const char *text)
     return (int)n;
 }
 
+/* Exactly one such field: several lines are one value here, with commas. */
 static int upgrade_settings(const request_rec *r, uint8_t *out)
 {
     const char *value = apr_table_get(r->headers_in, "HTTP2-Settings");
@@ -68,6 +69,8 @@ static int upgrade_settings(const request_rec *r, uint8_t *out)
     return n % 6 == 0 ? n : -1;
 }
 
+/* Connection has to name HTTP2-Settings (RFC 7540, 3.2.1): a proxy in front that lets Upgrade through takes other fields out
+ * only where they are named, so one that is not did not come from who may ask for the change. */
 int h2_upgrade_fits(const request_rec *r)
 {
     const h2_dir_conf *dc = ap_get_module_config(r->per_dir_config, &http2_module);
@@ -75,6 +78,7 @@ int h2_upgrade_fits(const request_rec *r)
     uint8_t settings[UPGRADE_SETTINGS_MOST];
 
     return bc && !bc->master && !bc->transport && !bc->module_driven && dc->upgrade != 0 &&
+           ap_find_token(r->pool, apr_table_get(r->headers_in, "Connection"), "HTTP2-Settings") &&
            r->unparsed_uri && r->unparsed_uri[0] == '/' &&
            !ap_request_has_body((request_rec *)(uintptr_t)r) && upgrade_settings(r, settings) >= 0;
 }

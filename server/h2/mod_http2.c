@@ -38,10 +38,13 @@ static int protocol_claims(const brg_conn *bc, const char *in, size_t len)
     const char *name = bc->transport ? "h2" : "h2c";
     h2_server_conf conf;
 
-    if (len < 4 || memcmp(in, "PRI ", 4) || bc->loop->prefork || !server_speaks(bc->base, name))
+    if (memcmp(in, "PRI ", len < 4 ? len : 4) || bc->loop->prefork ||
+        !server_speaks(bc->base, name))
         return 0;
     h2_conf_of(bc->base, &conf);
-    return conf.direct == H2_UNSET ? !bc->transport : conf.direct;
+    if (conf.direct == H2_UNSET ? bc->transport != NULL : !conf.direct)
+        return 0;
+    return len < 4 ? -1 : 1;
 }
 
 /* Where a name is in the client's list of ALPN; -1: nowhere. */

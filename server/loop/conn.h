@@ -130,6 +130,8 @@ struct brg_conn {
     uint8_t resumed;       /**< module-driven: suspend_connection ran, resume_connection is due */
     uint8_t refused;       /**< conn_refusal: given back by the worker pool without having run */
     uint8_t must_run;      /**< the worker pool may not refuse it */
+    uint8_t takes_long;    /**< with a worker since it takes long, not since it waits (loop_long.c) */
+    uint8_t longs_n;       /**< so many of its streams are such */
     uint8_t http2;         /**< it speaks HTTP/2, or is a stream of one that does */
     uint8_t cold;          /**< the loop's last write ended at a file that is not in memory */
     uint8_t body_discard;  /**< in CONN_BODY: the body is thrown away; else it is waited for */
@@ -161,10 +163,12 @@ struct brg_conn {
     /* Apache's side, NULL until connection_attach(). */
     conn_rec *c;
     struct core_output *out; /**< core_output.c's state; NULL until attached */
+    uint64_t page;  /**< with a worker, takes_long: loop_page_of() what it runs; 0: not quick */
+    uint64_t round; /**< its place, or its last stream's, in the queue (worker_queue.h) */
     uint64_t asked; /**< with a worker: hash of the target that it answered with a file; 0: none */
     struct cache_worker_fill *fill; /**< with a worker: where its answer may be kept, or NULL */
     struct conn_drain *drain;       /**< the loop's: with a worker, output that the loop sends */
-    request_rec *r;                 /**< a request that waits: for a worker, its body, or its handler's
+    request_rec *r; /**< a request that waits: for a worker, its body, or its handler's
                                        turn (loop_later()) */
     struct brg_waiting *waiting; /**< what the handler of its request waits for, or NULL */
     int r_status; /**< with a worker: what the phases said; see H1_PHASES_PENDING */

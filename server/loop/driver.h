@@ -33,7 +33,8 @@ struct conn_driver {
 typedef struct conn_protocol {
     const char *name; /**< in ALPN, as Protocols has it */
     const struct conn_driver *driver;
-    /** 1 if a clear connection whose first bytes are these is to be driven by it. NULL: none is. */
+    /** 1 if a clear connection whose first bytes are these is to be driven by it; -1: too few are here to tell. NULL: none
+     * is. */
     int (*claims)(const brg_conn *bc, const char *in, size_t len);
     /** 1 if a client that offers this list (the wire form of ALPN) to @a s over TLS gets it, where no module
      * proposes another one. */

@@ -5,7 +5,8 @@
 /**
  * @file loop.h
  * The insides of an event loop, for its own files (loop.c: the turn; loop_conns.c: its connections;
- * loop_linger.c, loop_run.c, loop_accept.c, loop_slow.c, loop_trim.c), for drivers of protocols, and for what else lives on a loop.
+ * loop_linger.c, loop_run.c, loop_accept.c, loop_slow.c, loop_long.c, loop_trim.c), for drivers of protocols, and for what
+ * else lives on a loop.
  *
  * A turn: wait for events; read from every ready socket; take back what workers return; drain the
  * file watches once; answer every connection that was read from. A change to a file that was made
@@ -44,6 +45,8 @@
 #define LOOP_SLOW_US (100 * 1000) /**< a turn that takes longer is logged */
 #define LOOP_SLOW_LOG_US apr_time_from_sec(10) /**< at most one such line per loop in this time */
 #define LOOP_SLOW_LINE 160                     /**< bytes of the request line in it */
+#define LOOP_LONG_US \
+    2000 /**< a request that takes longer on the loop is one that takes long: loop_takes_long() */
 #define LOOP_COHORT 16 /**< requests at most whose steps are run together: loop_later() */
 
 struct epoll_event;
@@ -118,6 +121,8 @@ struct brg_loop {
     uint64_t http2_scored;            /**< which of http2_scores are in use */
     struct http2_score *http2_scores; /**< on the status page; NULL: none */
 
+    struct loop_long_page *long_pages; /**< what took long (loop_long.c); NULL: nothing did */
+
     int long_turn; /**< this turn is to be measured: it did what takes long */
     struct {
         unsigned turns;    /**< with something to do, since one was measured */
@@ -130,10 +135,10 @@ struct brg_loop {
     } longest;
 
     struct {
-        apr_time_t began;         /**< of the request that runs */
-        apr_interval_time_t most; /**< of the longest request of this turn */
-        apr_time_t said;          /**< when the last slow turn was logged */
-        unsigned requests;        /**< of this turn, not answered from memory */
+        apr_time_t began;           /**< of the request that runs */
+        apr_interval_time_t most;   /**< of the longest request of this turn */
+        apr_time_t said;            /**< when the last slow turn was logged */
+        unsigned requests;          /**< of this turn, not answered from memory */
         const request_rec *running; /**< what runs since then, once it is known */
         int ends;                   /**< it ended, and the clock was read when it did */
         char line[LOOP_SLOW_LINE], longest[LOOP_SLOW_LINE]; /**< request lines, NUL-terminated */
@@ -245,10 +250,24 @@ static inline void loop_request_runs(brg_loop *loop, const request_rec *r)
 apr_time_t loop_request_ends(brg_loop *loop, const request_rec *r);
 
 /** It goes on later in this turn, or when its body came: as loop_request_ended(), but it is counted then. */
-void loop_request_pauses(brg_loop *loop);
+apr_interval_time_t loop_request_pauses(brg_loop *loop);
 
-/** It is over, or left to a worker: bring loop->monotonic up to date, and note how long it took. */
-void loop_request_ended(brg_loop *loop);
+/** It is over, or left to a worker: bring loop->monotonic up to date, and note how long it took. @return that */
+apr_interval_time_t loop_request_ended(brg_loop *loop);
+
+/* ---- loop_long.c ---- */
+
+/** What @a r leads to, by its server and file, for the functions below. Never 0. Threads: the owner of r */
+uint64_t loop_page_of(const request_rec *r);
+
+/** 1: a worker is to make it, since it takes LOOP_LONG_US or more. */
+int loop_takes_long(const brg_loop *loop, uint64_t page);
+
+/** It did, on the loop. @param may_be_kept  the response cache may have it the next time. Threads: the loop's own. */
+void loop_page_took_long(brg_loop *loop, uint64_t page, int may_be_kept);
+
+/** It did not, or the response cache has it. Threads: the loop's own. */
+void loop_page_is_quick(brg_loop *loop, uint64_t page);
 
 /** 1: a connection that got @a answered answers in this turn gives way to others now. */
 static inline int loop_turn_is_over(const brg_loop *loop, unsigned answered)

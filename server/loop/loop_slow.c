@@ -30,7 +30,7 @@ apr_time_t loop_request_ends(brg_loop *loop, const request_rec *r)
     return loop->monotonic + loop->wall_ahead;
 }
 
-void loop_request_pauses(brg_loop *loop)
+apr_interval_time_t loop_request_pauses(brg_loop *loop)
 {
     apr_interval_time_t took;
 
@@ -40,16 +40,17 @@ void loop_request_pauses(brg_loop *loop)
     loop->slow.ends = 0;
     loop->slow.running = NULL;
     took = loop->monotonic - loop->slow.began;
-    if (took <= loop->slow.most)
-        return;
-    loop->slow.most = took;
-    memcpy(loop->slow.longest, loop->slow.line, sizeof loop->slow.longest);
+    if (took > loop->slow.most) {
+        loop->slow.most = took;
+        memcpy(loop->slow.longest, loop->slow.line, sizeof loop->slow.longest);
+    }
+    return took;
 }
 
-void loop_request_ended(brg_loop *loop)
+apr_interval_time_t loop_request_ended(brg_loop *loop)
 {
-    loop_request_pauses(loop);
     loop->slow.requests++;
+    return loop_request_pauses(loop);
 }
 
 static void slow_log(brg_loop *loop, apr_interval_time_t took)

@@ -46,6 +46,9 @@ struct conn_transport {
     /** From now on what is made for the socket goes to @a sink, in order, what the layer holds from before first; NULL:
      * to the socket again. NULL as a function: it cannot. Threads: the owner of the connection. */
     void (*divert)(brg_conn *bc, struct transport_sink *sink);
+    /** 1: nobody waits for the response any more. NULL: the socket tells. Threads: any, while bc waits for a worker or
+     * a worker has it. */
+    int (*is_unwanted)(const brg_conn *bc);
 };
 
 static inline int transport_is_plain(const brg_conn *bc)
@@ -76,6 +79,12 @@ static inline ssize_t transport_sendv(brg_conn *bc, const struct iovec *iov, int
     if (n == 1) /* 304, HEAD: a twentieth less in the kernel than writev() */
         return send(bc->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL);
     return writev(bc->fd, iov, n);
+}
+
+/** 1: nobody waits for a response on bc any more, whatever its socket tells. */
+static inline int transport_is_unwanted(const brg_conn *bc)
+{
+    return !transport_is_plain(bc) && bc->transport->is_unwanted && bc->transport->is_unwanted(bc);
 }
 
 /** 1 if files may leave by transport_sendfile(). */

@@ -8,6 +8,7 @@
 #include "memory_settings.h"
 #include "program_thread.h"
 #include "thread_self.h"
+#include "transport.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
 #include "http_config.h"
@@ -19,12 +20,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 APLOG_USE_MODULE(core);
 
-#define WORKER_TRIM_SECONDS 2           /* after so long it gives back memory */
-#define WORKER_IDLE_SECONDS 10          /* a thread without work for so long ends */
-#define WORKER_LEFT_US APR_USEC_PER_SEC /* a client that waited for so long may be gone */
+#define WORKER_TRIM_SECONDS 2  /* after so long it gives back memory */
+#define WORKER_IDLE_SECONDS 10 /* a thread without work for so long ends */
 
 static PROGRAM_THREAD_LOCAL worker_pool *worker_mine;
 
@@ -32,6 +33,15 @@ struct worker_start {
     worker_pool *wp;
     int slot;
 };
+
+/* More threads that compute than processors would only take turns, and one that computes is none for what may wait. */
+static int worker_longs_most(int limit)
+{
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    const int most = limit > 1 ? limit - 1 : 1;
+
+    return n < 1 ? 1 : n < most ? (int)n : most;
+}
 
 worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, worker_share *share)
 {
@@ -43,7 +53,7 @@ worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, worker_share *sha
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&wp->work, &attr);
     pthread_condattr_destroy(&attr);
-    wp->tail = &wp->head;
+    wp->longs_most = worker_longs_most(share->limit);
     wp->loop = loop;
     wp->waiting_most = INT_MAX;
     wp->share = share;
@@ -61,73 +71,48 @@ void worker_pool_bound(worker_pool *wp, int waiting_most, apr_interval_time_t wa
 /* With the lock held: connections left the queue. */
 static void worker_was_fed(worker_pool *wp)
 {
-    BRG_ASSERT_DEBUG(wp->waiting >= 0);
-    if (!wp->waiting)
+    if (!worker_takeable(wp))
         worker_set_hungry(wp, 0);
 }
 
 /* ---- clients that left ---- */
 
-/* A client that shut its side may still wait for the answer (RFC 9112 section 9.6 lets it), so only
- * one that had to wait for a worker is taken for gone. */
-static int worker_may_have_left(const brg_conn *bc, apr_time_t now)
-{
-    return !bc->must_run && now - bc->queued_at >= WORKER_LEFT_US;
-}
-
-static int worker_left(short events)
-{
-    return (events & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
-}
-
-/* The client of a connection that a worker took. 1: nobody waits for the answer. */
-static int worker_client_left(const brg_conn *bc, apr_time_t now)
-{
-    struct pollfd p = {.fd = bc->fd, .events = POLLRDHUP};
-
-    return worker_may_have_left(bc, now) && poll(&p, 1, 0) > 0 && worker_left(p.revents);
-}
-
 /* With the lock held: which of those that wait for long have left, as p->revents. */
 static int worker_poll_all(worker_pool *wp, struct pollfd *p, apr_time_t now)
 {
-    nfds_t n = 0;
+    const nfds_t n = worker_queue_polls(&wp->any, p, now);
 
-    for (const brg_conn *bc = wp->head; bc; bc = bc->next)
-        p[n++] =
-            (struct pollfd){.fd = worker_may_have_left(bc, now) ? bc->fd : -1, .events = POLLRDHUP};
-    return poll(p, n, 0) >= 0;
+    return poll(p, n + worker_queue_polls(&wp->longs, p + n, now), 0) >= 0;
 }
 
-static conn_refusal worker_refusal(const worker_pool *wp, const brg_conn *bc, short events,
-                                   apr_time_t now)
+struct worker_asked {
+    const worker_pool *wp;
+    apr_time_t now;
+};
+
+/* One that takes long could have run on the loop, which has no deadline. */
+static conn_refusal worker_refusal(const brg_conn *bc, short events, void *baton)
 {
+    const struct worker_asked *a = baton;
+
     if (bc->must_run)
         return CONN_NOT_REFUSED;
-    if (worker_left(events))
+    if (events & WORKER_LEFT_EVENTS || transport_is_unwanted(bc))
         return CONN_REFUSED_LEFT;
-    return wp->wait_most_us && now - bc->queued_at >= wp->wait_most_us ? CONN_REFUSED_LATE
-                                                                       : CONN_NOT_REFUSED;
+    return !bc->takes_long && a->wp->wait_most_us && a->now - bc->queued_at >= a->wp->wait_most_us
+               ? CONN_REFUSED_LATE
+               : CONN_NOT_REFUSED;
 }
 
 /* With the lock held. */
 static brg_conn *worker_refuse_some(worker_pool *wp, const struct pollfd *p, apr_time_t now)
 {
-    brg_conn *bc, **at = &wp->head, *out = NULL, **out_tail = &out;
+    struct worker_asked a = {wp, now};
+    brg_conn *out = NULL, **tail = &out;
+    const int n = wp->any.waiting;
 
-    for (; (bc = *at) != NULL; p++) {
-        bc->refused = (uint8_t)worker_refusal(wp, bc, p->revents, now);
-        if (!bc->refused) {
-            at = &bc->next;
-            continue;
-        }
-        *at = bc->next;
-        bc->next = NULL;
-        *out_tail = bc;
-        out_tail = &bc->next;
-        wp->waiting--;
-    }
-    wp->tail = at;
+    tail = worker_queue_refuse(&wp->any, p, tail, worker_refusal, &a);
+    worker_queue_refuse(&wp->longs, p + n, tail, worker_refusal, &a);
     worker_was_fed(wp);
     return out;
 }
@@ -139,7 +124,9 @@ brg_conn *worker_pool_refuse(worker_pool *wp, apr_time_t now)
 
     BRG_ASSERT(loop_self() == wp->loop || !loop_self());
     pthread_mutex_lock(&wp->lock);
-    if (wp->waiting && (p = calloc((size_t)wp->waiting, sizeof *p)) != NULL) {
+    const int n = wp->any.waiting + wp->longs.waiting;
+
+    if (n && (p = calloc((size_t)n, sizeof *p)) != NULL) {
         if (worker_poll_all(wp, p, now))
             out = worker_refuse_some(wp, p, now);
         free(p);
@@ -153,16 +140,15 @@ brg_conn *worker_pool_refuse(worker_pool *wp, apr_time_t now)
 /* With the lock held. */
 static brg_conn *worker_first(worker_pool *wp)
 {
-    brg_conn *bc = wp->head;
+    const brg_conn *any = wp->any.first, *lng = wp->longs.first;
+    brg_conn *bc;
 
-    if (!bc)
-        return NULL;
-    wp->head = bc->next;
-    if (!wp->head)
-        wp->tail = &wp->head;
-    wp->waiting--;
-    bc->next = NULL;
-    worker_was_fed(wp);
+    if (lng && wp->longs_n < wp->longs_most && (!any || lng->queued_at < any->queued_at))
+        bc = worker_queue_take(&wp->longs);
+    else
+        bc = worker_queue_take(&wp->any);
+    if (bc)
+        worker_was_fed(wp);
     return bc;
 }
 
@@ -176,10 +162,33 @@ brg_conn *worker_pool_take(worker_pool *wp)
     return bc;
 }
 
+/*
+ * With the lock held. 1: an idle thread is to be woken once the lock is given back. One at a time: it wakes the next one, if there
+ * still is work when it has taken its own. So short requests are run by few threads, which do not meet at the lock, and those
+ * that wait hold up no other.
+ */
+static int worker_wake(worker_pool *wp)
+{
+    if (wp->waking || !wp->idle || (!worker_takeable(wp) && !wp->beside))
+        return 0;
+    wp->waking = 1;
+    return 1;
+}
+
+/* With the lock held, which is given back. */
+static void worker_unlock(worker_pool *wp)
+{
+    const int wake = worker_wake(wp);
+
+    pthread_mutex_unlock(&wp->lock);
+    if (wake)
+        pthread_cond_signal(&wp->work);
+}
+
 /* With the lock held. */
 static int worker_has_work(const worker_pool *wp)
 {
-    return wp->head || wp->beside || wp->stopping;
+    return worker_takeable(wp) || wp->beside || wp->stopping;
 }
 
 /* With the lock of *at held, then and now. */
@@ -201,6 +210,7 @@ static void worker_wait(worker_pool **at, int seconds)
         wp->idle++;
         rc = pthread_cond_timedwait(&wp->work, &wp->lock, &until);
         wp->idle--;
+        wp->waking = 0;
     } while (1);
 }
 
@@ -263,17 +273,31 @@ static void worker_run(brg_conn *bc)
         bc->driver->work(bc);
 }
 
+/* With the lock held: what was left to a thread that took long is another one's, which is there or is started. */
+static void worker_pass_on(worker_pool *wp)
+{
+    if (wp->longs.waiting && !worker_is_free(wp))
+        (void)worker_spawn(wp); /* else a thread takes it when it is done with what it has */
+}
+
 /* With the lock held. @return the pool that the thread is in at its end, its lock held */
 static worker_pool *worker_loop(worker_pool *wp)
 {
     atomic_int *running = &wp->share->running;
     brg_beside *work;
     brg_conn *bc;
+    int takes_long = 0;
 
     while (worker_next(&wp, &bc, &work)) {
+        const int took_long = takes_long;
+
+        takes_long = bc && bc->takes_long;
         wp->running++;
+        wp->longs_n += takes_long;
+        if (took_long && !takes_long)
+            worker_pass_on(wp);
         atomic_fetch_add_explicit(running, 1, memory_order_relaxed);
-        pthread_mutex_unlock(&wp->lock);
+        worker_unlock(wp);
         if (work)
             work->run(work);
         else
@@ -283,6 +307,7 @@ static worker_pool *worker_loop(worker_pool *wp)
             loop_return(bc);
         pthread_mutex_lock(&wp->lock);
         wp->running--;
+        wp->longs_n -= takes_long;
         atomic_fetch_sub_explicit(running, 1, memory_order_relaxed);
         wp->beside_n -= work != NULL;
     }
@@ -350,18 +375,22 @@ int worker_spawn(worker_pool *wp)
     return rc;
 }
 
-/* With the lock held: more threads are idle than have work to come for. */
-static int worker_is_free(const worker_pool *wp)
+/* With the lock held. What the threads that are free, or may be started, take at once does not count as waiting. */
+static int worker_is_full(const worker_pool *wp, const brg_conn *bc)
 {
-    return wp->idle > wp->waiting + wp->beside_waiting;
+    const int more = wp->share->limit - atomic_load(&wp->share->alive);
+
+    if (bc->takes_long)
+        return wp->longs.waiting >= wp->waiting_most;
+    return wp->any.waiting - (wp->alive - wp->running) - more >= wp->waiting_most && !bc->must_run;
 }
 
-/* With the lock held: what the threads that are free, or may be started, take at once does not count as waiting. */
-static int worker_queue_is_full(const worker_pool *wp)
+/* With the lock held. 1: a thread is to be there for what comes now. */
+static int worker_is_needed(const worker_pool *wp, const brg_conn *bc)
 {
-    int more = wp->share->limit - atomic_load(&wp->share->alive);
-
-    return wp->waiting - (wp->alive - wp->running) - more >= wp->waiting_most;
+    if (bc->takes_long && wp->longs_n + wp->longs.waiting >= wp->longs_most)
+        return 0; /* the next of those that run takes it */
+    return wp->share->limit && !worker_is_free(wp);
 }
 
 /* The loop has a connection that no thread is there for. Other pools may have one that is idle. */
@@ -384,25 +413,21 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc)
     BRG_ASSERT(bc->state == CONN_WORKER && bc->loop == wp->loop && bc->fd >= 0);
     BRG_ASSERT(!bc->queued && !bc->timer.prev && !bc->refused);
     pthread_mutex_lock(&wp->lock);
-    if (!bc->must_run && worker_queue_is_full(wp)) {
+    if (worker_is_full(wp, bc)) {
         pthread_mutex_unlock(&wp->lock);
         return WORKER_POOL_FULL;
     }
-    if (wp->share->limit && !worker_is_free(wp))
+    if (worker_is_needed(wp, bc))
         rc = worker_spawn(wp);
     if (rc > 0 && !atomic_load(&wp->share->alive)) {
         pthread_mutex_unlock(&wp->lock);
         ap_log_error(APLOG_MARK, APLOG_ERR, rc, wp->loop->server, "cannot start a worker thread");
         return -1;
     }
-    bc->next = NULL;
-    *wp->tail = bc;
-    wp->tail = &bc->next;
-    wp->waiting++;
+    worker_queue_add(bc->takes_long ? &wp->longs : &wp->any, bc);
     if ((is_hungry = rc != 0) != 0)
         worker_set_hungry(wp, 1);
-    pthread_cond_signal(&wp->work);
-    pthread_mutex_unlock(&wp->lock);
+    worker_unlock(wp);
     if (is_hungry)
         worker_went_hungry(wp);
     return 0;
@@ -435,9 +460,8 @@ BRG_DECLARE(int) brg_worker_beside(brg_beside *work)
         wp->beside = work;
         wp->beside_waiting++;
         wp->beside_n++;
-        pthread_cond_signal(&wp->work);
     }
-    pthread_mutex_unlock(&wp->lock);
+    worker_unlock(wp);
     return taken;
 }
 
@@ -458,7 +482,7 @@ int worker_pool_is_busy(worker_pool *wp)
     if (is_busy)
         return 1;
     pthread_mutex_lock(&wp->lock);
-    is_busy = wp->waiting > 0;
+    is_busy = wp->any.waiting > 0;
     pthread_mutex_unlock(&wp->lock);
     return is_busy;
 }
@@ -491,6 +515,6 @@ void worker_pool_figures(worker_pool *wp, int *alive, int *busy, int *waiting)
     pthread_mutex_lock(&wp->lock);
     *alive = wp->alive;
     *busy = wp->alive - wp->idle;
-    *waiting = wp->waiting;
+    *waiting = wp->any.waiting + wp->longs.waiting;
     pthread_mutex_unlock(&wp->lock);
 }

@@ -15,6 +15,7 @@
  * Order of locks: a pool's, then the share's; never two pools'.
  */
 #include "worker_pool.h"
+#include "worker_queue.h"
 #include "brigade/loop.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,8 +36,11 @@ struct worker_pool {
     worker_share *share;
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t work;
-    brg_conn *head, **tail; /* waiting connections, linked by next */
-    int waiting, idle, alive, running, stopping;
+    worker_queue any;   /* waiting connections */
+    worker_queue longs; /* those whose requests take long on a processor (brg_conn.takes_long) */
+    int longs_n, longs_most; /* of the latter: that run; at most */
+    int idle, alive, running, stopping;
+    int waking; /* a thread was woken that has not looked for work yet */
     int is_hungry;
     brg_beside *beside; /* taken, and no thread has begun it: as many threads as these are idle */
     int beside_waiting;
@@ -45,6 +49,20 @@ struct worker_pool {
     apr_interval_time_t wait_most_us; /* 0 = any */
     brg_loop *loop;
 };
+
+/* With the lock held: how many of those that wait a thread could take. */
+static inline int worker_takeable(const worker_pool *wp)
+{
+    const int room = wp->longs_most - wp->longs_n;
+
+    return wp->any.waiting + (wp->longs.waiting < room ? wp->longs.waiting : room);
+}
+
+/* With the lock held: more threads are idle than have work to come for. */
+static inline int worker_is_free(const worker_pool *wp)
+{
+    return wp->idle > worker_takeable(wp) + wp->beside_waiting;
+}
 
 #define WORKER_NO_MORE (-1) /* there are as many threads as may be */
 

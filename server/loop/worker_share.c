@@ -57,11 +57,22 @@ int worker_call_others(const worker_pool *wp)
         if (other == wp)
             continue;
         pthread_mutex_lock(&other->lock);
-        if ((called = other->idle > other->waiting + other->beside_waiting) != 0)
+        if ((called = worker_is_free(other)) != 0)
             pthread_cond_signal(&other->work);
         pthread_mutex_unlock(&other->lock);
     }
     return called;
+}
+
+/* With the lock held: since when the first of those waits that a thread could take; 0: there is none. */
+static apr_time_t worker_waits_since(const worker_pool *wp)
+{
+    const brg_conn *any = wp->any.first,
+                   *lng = wp->longs_n < wp->longs_most ? wp->longs.first : NULL;
+
+    if (!any || !lng)
+        return any ? any->queued_at : lng ? lng->queued_at : 0;
+    return any->queued_at < lng->queued_at ? any->queued_at : lng->queued_at;
 }
 
 /* Without a lock: of the hungry pools, and @a own, the one whose first connection waits the longest; or NULL. */
@@ -71,9 +82,12 @@ static worker_pool *worker_oldest(const worker_share *share, const worker_pool *
     apr_time_t since = 0;
 
     for (worker_pool *wp = share->pools; wp; wp = wp->next_pool) {
+        apr_time_t waits;
+
         pthread_mutex_lock(&wp->lock);
-        if (wp->head && (wp->is_hungry || wp == own) && (!oldest || wp->head->queued_at < since)) {
-            since = wp->head->queued_at;
+        waits = worker_waits_since(wp);
+        if (waits && (wp->is_hungry || wp == own) && (!oldest || waits < since)) {
+            since = waits;
             oldest = wp;
         }
         pthread_mutex_unlock(&wp->lock);
@@ -96,13 +110,16 @@ static int worker_join(worker_pool *to)
 /* The calling thread leaves @a from for another pool. */
 static void worker_part(worker_pool *from)
 {
-    int is_hungry;
+    int is_hungry, work;
 
     pthread_mutex_lock(&from->lock);
     from->alive--;
-    is_hungry = from->waiting + from->beside_waiting > from->idle;
+    work = worker_takeable(from) + from->beside_waiting;
+    is_hungry = work > from->idle;
     if (is_hungry)
         worker_set_hungry(from, 1);
+    if (work && from->idle) /* what this thread was woken for, or what was left to it */
+        pthread_cond_signal(&from->work);
     pthread_mutex_unlock(&from->lock);
     if (is_hungry)
         worker_call_others(from);
@@ -129,7 +146,7 @@ void worker_replace(const worker_share *share)
 {
     for (worker_pool *wp = share->pools; wp; wp = wp->next_pool) {
         pthread_mutex_lock(&wp->lock);
-        if (wp->is_hungry && wp->waiting > wp->idle && !wp->stopping)
+        if (wp->is_hungry && worker_takeable(wp) > wp->idle && !wp->stopping)
             worker_spawn(wp);
         pthread_mutex_unlock(&wp->lock);
     }

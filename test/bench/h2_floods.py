@@ -37,7 +37,7 @@ FILES = {"a.txt": "first\n", "big.bin": os.urandom(1 << 20), "echo": "", "probe.
 LIMITS = {
     "none": "", "rapid reset": "100 more than are completed", "provoked reset": "`H2MaxStreamErrors`",
     "short priority": "`H2MaxStreamErrors`", "malformed": "`H2MaxStreamErrors`",
-    "ping": "1000 in a second", "settings": "1000 in a second", "settings ack": "1000 in a second", "priority": "1000 in a second",
+    "ping": "1000 in a second", "ping ack": "1000 in a second", "settings": "1000 in a second", "settings ack": "1000 in a second", "priority": "1000 in a second",
     "priority update": "1000 in a second", "empty data": "100 in a row", "continuation": "8 frames", "long block": "`H2MaxHeaderBlockLen`",
     "too many streams": "`H2MaxSessionStreams`, then 100 more than are completed", "unknown": "1000 in a second", "indexed bomb": "68 KiB decoded, 256 fields",
     "tiny data": "1000 in a second, one of 8 counted", "closed windows": "1 MiB of output for a connection, then 16 KiB for a stream", "reader that stops": "the same",

@@ -54,7 +54,7 @@ def status_of(block):
     """The status, which this server puts first."""
     if block[0] & 0x80:
         return INDEXED_STATUS[block[0] & 0x7f]
-    assert block[:2] == b"\x08\x03", block[:8]
+    assert block[:2] in (b"\x08\x03", b"H\x03"), block[:8]
     return int(block[2:5])
 
 

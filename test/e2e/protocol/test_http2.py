@@ -252,6 +252,8 @@ MALFORMED = {
     "upper case": [("X-A", "1")], "connection": [("connection", "close")], "te": [("te", "gzip")],
     "pseudo late": [(":x", "1")], "line end": [("x-a", "1\r\nb: 2")], "nul": [("x-a", "\0")], "empty name": [("", "x")],
     "transfer-encoding": [("transfer-encoding", "chunked")], "second host": [("host", "a"), ("host", "b")], "other host": [("host", "x")],
+    "two lengths": [("content-length", "0"), ("content-length", "5")], "a length twice": [("content-length", "0")] * 2,
+    "length without a body": [("content-length", "5")],
 }
 
 
@@ -269,6 +271,12 @@ def test_malformed_targets(h2, path, method):
     assert h2.response(1) == (None, PROTOCOL_ERROR)
 
 
+@pytest.mark.parametrize("scheme,answer", [("https", 200), ("HTTP", 200), ("ftp", 400), ("httpx", 400), ("", None)])
+def test_schemes(h2, scheme, answer):
+    h2.request(1, path="/a.txt", scheme=scheme)
+    assert h2.response(1)[0] == answer
+
+
 def test_extended_connect_is_refused(h2):
     block = request_block("/a.txt", "CONNECT")
     h2.send(frame(HEADERS, END_HEADERS, 1, block[:block.index(b"CONNECT") + 7] + line(":protocol", "websocket") + block[block.index(b"CONNECT") + 7:]))
@@ -279,9 +287,9 @@ def test_limits_of_heads(h2):
     h2.request(1, path="/" + "a" * 9000)
     assert h2.response(1)[0] == 414
     h2.request(3, path="/a.txt", fields=[("x-a", "b" * 4001)])
-    assert h2.response(3)[0] == 400
+    assert h2.response(3)[0] == 431
     h2.request(5, path="/a.txt", fields=[(f"x-{i}", "b") for i in range(150)])
-    assert h2.response(5)[0] == 400
+    assert h2.response(5)[0] == 431
     h2.request(7, path="/a.txt")
     assert h2.response(7)[0] == 200
 

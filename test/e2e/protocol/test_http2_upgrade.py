@@ -95,6 +95,18 @@ def test_what_stays_http1(server, path, method, fields, http2_settings):
     assert " 101 " not in head
 
 
+@pytest.mark.parametrize("connection,times,changes", [
+    (["Upgrade, HTTP2-Settings"], 1, True), (["http2-settings", "upgrade"], 1, True), (["Upgrade"], 1, False), (["HTTP2-Settings"], 1, False),
+    (["Upgrade, HTTP2-Settings-2"], 1, False), ([], 1, False), (["Upgrade, HTTP2-Settings"], 2, False)])
+def test_connection_names_both_fields_and_one_has_the_settings(server, connection, times, changes):
+    """A front that lets WebSockets through sends Upgrade and what it does not know: clients behind it are not to get past it by that."""
+    lines = [f"Connection: {value}" for value in connection] + [f"HTTP2-Settings: {settings()}"] * times
+    c = Connection(server.port, preface=False)
+    with c:
+        c.send("\r\n".join(["GET /a.txt HTTP/1.1", "Host: localhost", "Upgrade: h2c", *lines, "", ""]).encode())
+        assert c.sock.recv(65536).startswith(b"HTTP/1.1 101 " if changes else b"HTTP/1.1 200 ")
+
+
 def test_body_stays_http1(server):
     c = Connection(server.port, preface=False)
     with c:

@@ -39,6 +39,17 @@ static const answer_case cases[] = {
      ":status=200 ", "abcde", NULL, 0, 0},
     {OK200 "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-End: 1\r\n\r\n", ":status=200 ", "a",
      "x-end=1 ", 0, 0},
+    {OK200 "Content-Length: 3\r\nTransfer-Encoding: "
+           "chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\nX-End: 1\r\n\r\n",
+     ":status=200 content-length=3 ", "abc", "x-end=1 ", 0, 0},
+    {OK200
+     "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n4\r\ncdef\r\n0\r\n\r\n",
+     ":status=200 content-length=3 ", "abc", NULL, 0, 0},
+    {OK200
+     "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\nX-End: 1\r\n\r\n",
+     ":status=200 content-length=3 ", "ab", NULL, 0, 1},
+    {OK200 "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nConnection: x\r\n\r\n", ":status=200 ",
+     "a", NULL, 0, 0},
     {OK200 "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", ":status=200 ", "abc", NULL, 0, 1},
     {OK200 "Transfer-Encoding: chunked\r\n\r\n0\r\n", ":status=200 ", "", NULL, 0, 1},
     {OK200 "Transfer-Encoding: chunked\r\n\r\nzz\r\n", ":status=200 ", "", NULL, 0, 1},

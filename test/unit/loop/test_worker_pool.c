@@ -15,6 +15,7 @@
 #include "driver.h"
 #include "loop.h"
 #include "scoreboard.h"
+#include "transport.h"
 #include "worker_pool.h"
 
 #define WORKERS 2
@@ -29,14 +30,14 @@ static int told_full;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t gate = PTHREAD_COND_INITIALIZER, begun = PTHREAD_COND_INITIALIZER;
 static int is_open, running, ran_n;
-static brg_conn *ran[64];
+static brg_conn *ran[64], *came[64]; /* to the gate */
 
 static void mock_work(brg_conn *bc)
 {
     pthread_mutex_lock(&lock);
     assert_int_equal(bc->state, CONN_WORKER);
     assert_null(loop_self());
-    running++;
+    came[running++] = bc;
     pthread_cond_broadcast(&begun);
     while (!is_open)
         pthread_cond_wait(&gate, &lock);
@@ -304,6 +305,61 @@ static void test_loops_are_served_in_turn(void **state)
     end(ends, WORKERS + ROUNDS);
 }
 
+/* What takes long has some of the threads; what may wait is served meanwhile. */
+static void test_what_takes_long_leaves_a_thread(void **state)
+{
+    brg_conn bc[4];
+    int ends[4][2], alive, busy, waiting;
+    const apr_time_t now = clock_monotonic();
+
+    for (int i = 0; i < 4; i++) {
+        make(&bc[i], ends[i], now - 20 + i);
+        bc[i].takes_long = i < 3;
+        assert_int_equal(worker_pool_submit(loop.workers, &bc[i]), 0);
+    }
+    pthread_mutex_lock(&lock);
+    while (running < WORKERS)
+        pthread_cond_wait(&begun, &lock);
+    pthread_mutex_unlock(&lock);
+    worker_pool_figures(loop.workers, &alive, &busy, &waiting);
+    assert_int_equal(waiting, 2);
+    assert_false(worker_pool_is_busy(loop.workers) && worker_pool_is_short(loop.workers));
+    open_gate(4);
+    assert_int_equal(ran_n, 4);
+    assert_true(came[0] == &bc[3] || came[1] == &bc[3]); /* it did not stand behind them */
+    end(ends, 4);
+}
+
+static int nobody_waits(const brg_conn *bc)
+{
+    return 1;
+}
+
+static void test_a_stream_that_was_reset_is_not_begun(void **state)
+{
+    static const struct conn_transport reset = {.name = "mock", .is_unwanted = nobody_waits};
+    brg_conn bc[WORKERS + 2], *out;
+    int ends[WORKERS + 2][2];
+    const apr_time_t now = clock_monotonic();
+
+    occupy(bc, ends);
+    for (int i = WORKERS; i < WORKERS + 2; i++) {
+        make(&bc[i], ends[i], now);
+        bc[i].transport = &reset;
+        bc[i].must_run = i > WORKERS;
+        assert_int_equal(worker_pool_submit(loop.workers, &bc[i]), 0);
+    }
+    out = worker_pool_refuse(loop.workers, now);
+    assert_ptr_equal(out, &bc[WORKERS]);
+    assert_int_equal(out->refused, CONN_REFUSED_LEFT);
+    out->refused = CONN_NOT_REFUSED;
+    assert_int_equal(worker_pool_submit(loop.workers, out), 0);
+    open_gate(WORKERS + 2);
+    assert_true(has_run(&bc[WORKERS + 1]) && !has_run(&bc[WORKERS]));
+    assert_int_equal(bc[WORKERS].refused, CONN_REFUSED_LEFT);
+    end(ends, WORKERS + 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +369,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_work_for_nobody_is_not_begun, setup, teardown),
         cmocka_unit_test_setup_teardown(test_threads_go_where_work_waits, setup, teardown),
         cmocka_unit_test_setup_teardown(test_loops_are_served_in_turn, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_takes_long_leaves_a_thread, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_stream_that_was_reset_is_not_begun, setup, teardown),
     };
     int rc;
 
