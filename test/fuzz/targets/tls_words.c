@@ -53,9 +53,10 @@ static void try_settings(void)
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
 
     if (sc->protocols != TLS_UNSET) {
-        if (sc->protocols <= 0 || sc->protocols > TLS_V_ALL)
+        if (sc->protocols < 0 || sc->protocols > TLS_V_ALL)
             abort();
-        tls_context_protocols(ctx, sc->protocols);
+        if (sc->protocols) /* else a server that speaks TLS is refused */
+            tls_context_protocols(ctx, sc->protocols);
     }
     if (sc->verify != TLS_UNSET)
         (void)tls_verify_mode(sc->verify);
