@@ -39,8 +39,20 @@ set(BRIGADE_API_ROOMS
     filters
     filters/compress
     filters/ssi
-    modules
-    modules/asn)
+    modules/access
+    modules/alias
+    modules/asn
+    modules/autoindex
+    modules/dir
+    modules/env
+    modules/file
+    modules/filter
+    modules/headers
+    modules/log_config
+    modules/mime
+    modules/request
+    modules/status
+    modules/watchdog)
 
 # brigade_room_target(ROOM OUT): the name of a room's object library.
 function(brigade_room_target room out)

@@ -2,7 +2,7 @@
 /*
  * Values of Header and RequestHeader: up to the first NUL stands the format, behind it the variable E as a client may
  * have made it. Nothing but the format itself can add a line. Expressions have a target of their own.
- * Covers: modules/headers_format.c
+ * Covers: modules/headers/headers_format.c
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /*
  * Formats of access and error logs. The first byte chooses the kind; up to the first NUL stands the format, behind
  * it what clients sent: what is logged of that must not add lines or control characters.
- * Covers: modules/log_config_format.c modules/log_config_items.c server/log/log_format.c
+ * Covers: modules/log_config/log_config_format.c modules/log_config/log_config_items.c server/log/log_format.c
  *     server/log/log_items.c
  */
 #include <stdint.h>
