@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 option(BRIGADE_TESTS "Build the unit tests, fuzz replays and benchmarks" ON)
 option(BRIGADE_TLS "Build the TLS of the server's own (needs OpenSSL)" ON)
+option(BRIGADE_ASN "Build mod_asn: networks of clients, by files and BGP" ON)
+option(BRIGADE_AUTOINDEX "Build mod_autoindex: listings of directories" ON)
 set(BRIGADE_ZLIB AUTO CACHE STRING "mod_deflate of the server's own (needs zlib): AUTO, ON or OFF")
 set(BRIGADE_BROTLI AUTO CACHE STRING "mod_brotli of the server's own (needs libbrotlienc): AUTO, ON or OFF")
 set(BRIGADE_ZSTD AUTO CACHE STRING "mod_zstd (needs libzstd): AUTO, ON or OFF")
@@ -27,7 +29,8 @@ target_compile_definitions(brigade_flags INTERFACE _GNU_SOURCE BRIGADE_VERSION="
 # for mistakes.
 target_compile_definitions(brigade_flags INTERFACE $<$<CONFIG:Debug>:BRIGADE_FILTER_CHECK>
     $<$<CONFIG:Debug>:BRG_DEBUG_ASSERTIONS>)
-target_compile_definitions(brigade_flags INTERFACE BRIGADE_TLS=$<BOOL:${BRIGADE_TLS}>)
+target_compile_definitions(brigade_flags INTERFACE BRIGADE_TLS=$<BOOL:${BRIGADE_TLS}>
+    BRIGADE_ASN=$<BOOL:${BRIGADE_ASN}> BRIGADE_AUTOINDEX=$<BOOL:${BRIGADE_AUTOINDEX}>)
 if(BRIGADE_WERROR)
     target_compile_options(brigade_flags INTERFACE -Werror)
 endif()

@@ -54,6 +54,13 @@ set(BRIGADE_API_ROOMS
     modules/status
     modules/watchdog)
 
+if(NOT BRIGADE_ASN)
+    list(REMOVE_ITEM BRIGADE_API_ROOMS modules/asn)
+endif()
+if(NOT BRIGADE_AUTOINDEX)
+    list(REMOVE_ITEM BRIGADE_API_ROOMS modules/autoindex)
+endif()
+
 # brigade_room_target(ROOM OUT): the name of a room's object library.
 function(brigade_room_target room out)
     string(REPLACE "/" "_" name "${room}")

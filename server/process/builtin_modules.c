@@ -13,6 +13,17 @@
 #define BUILTIN_TLS(HIDDEN)
 #endif
 
+#if BRIGADE_ASN
+#define BUILTIN_ASN(HIDDEN) HIDDEN(asn)
+#else
+#define BUILTIN_ASN(HIDDEN)
+#endif
+#if BRIGADE_AUTOINDEX
+#define BUILTIN_AUTOINDEX(HIDDEN) HIDDEN(autoindex)
+#else
+#define BUILTIN_AUTOINDEX(HIDDEN)
+#endif
+
 #if BRIGADE_HAS_DEFLATE
 #define BUILTIN_DEFLATE(HIDDEN) HIDDEN(deflate)
 #else
@@ -58,8 +69,8 @@
     HIDDEN(status)                        \
     HIDDEN(metrics)                       \
     HIDDEN(request_id)                    \
-    HIDDEN(asn)                           \
-    HIDDEN(autoindex)                     \
+    BUILTIN_ASN(HIDDEN)                   \
+    BUILTIN_AUTOINDEX(HIDDEN)             \
     HIDDEN(include)                       \
     BUILTIN_TLS(HIDDEN)                   \
     HIDDEN(http2)                         \
