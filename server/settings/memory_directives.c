@@ -17,6 +17,7 @@
 #include "apr_strings.h"
 #include "brigade/sms.h"
 #include "memory_settings.h"
+#include "trial.h"
 #include "memory_scope.h"
 #include "sms_kinds.h"
 #include <malloc.h>
@@ -201,7 +202,7 @@ static int memory_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *pte
     const char *error = spec != NULL ? memory_continue(plog, spec, BRG_SCOPE_LOG, ptemp) : NULL;
 
     if (error == NULL)
-        return memory_trace_open(pconf, s);
+        return trial_runs() ? OK : memory_trace_open(pconf, s);
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, NULL, "MemorySystem log: %s", error);
     return !OK;
 }

@@ -94,7 +94,7 @@ def test_stacks_are_shown(serve):
     assert result.returncode == 0 and b"Syntax OK" in result.stderr
     assert re.search(rb"^  request +limit\(16M\) arena\(chunk=64K,keep=\w+\)$", result.stdout, re.M), result.stdout
     assert re.search(rb"^  process +trivial\(", result.stdout, re.M)
-    assert re.search(rb"^  request +system \(other:\d+\)$", result.stdout, re.M)
+    assert re.search(rb"^  request +system \(other, line \d+\)$", result.stdout, re.M)
     server.config = ""
     assert server.run("-t").stdout == b""
     assert b"connection" in server.run("-t", "-D", "DUMP_MEMORY").stdout

@@ -120,7 +120,7 @@ def test_silent_connections_make_room(serve, kind):
 @pytest.mark.parametrize("loops", [1, 2])
 def test_descriptors_run_out_again_and_again(serve, loops):
     """So few that connections alone use them up: those that wait are served when others go, and the log stays short."""
-    server = serve(f"EventLoops {loops}\nKeepAliveTimeout 60\n", FILES, limits={resource.RLIMIT_NOFILE: 14 + 7 * loops})
+    server = serve(f"EventLoops {loops}\nKeepAliveTimeout 60\n", FILES, limits={resource.RLIMIT_NOFILE: 12 + 7 * loops})
     child = server.children()[0]
     begin = time.monotonic()
     for turn in range(2):

@@ -186,8 +186,6 @@ def test_one_process_in_the_foreground(serve):
 
 
 @pytest.mark.parametrize("line,problem", [
-    ("MinSpareServers none\n", rb"MinSpareServers takes a number from 1 to \d+"),
-    ("StartServers 0\n", rb"StartServers takes a number from 1"),
     ("ThreadsPerChild 5\n", rb"ThreadsPerChild"),
 ])
 def test_directives_that_do_not_fit(serve, line, problem):

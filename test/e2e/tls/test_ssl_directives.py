@@ -121,7 +121,7 @@ ARGUMENTS = {
     "SSLProtocol": "-all|all -TLSv1.3|all -TLSv1 -TLSv1.1 -TLSv1.2 -TLSv1.3|-SSLv2|SSLv2|SSLv3|all -SSLv3|TLSv1.4||tlsv1.2|+", "SSLProxyProtocol": "-all|-SSLv3|none",
     "SSLCipherSuite": "SSL HIGH|ssl HIGH|TLSv1.3 x|tlsv1.3 x|nonsense|a b c", "SSLSessionCache": "default|shmcb|SHMCB:x|shmcb:x(8191)|shmcb:x(8192)|shmcb:x(x)|x",
     "SSLPassPhraseDialog": "Builtin|exec:|exec:nowhere|\\||\\|nowhere|x", "SSLCryptoDevice": "Builtin", "SSLOpenSSLConfCmd": "VerifyCAPath nowhere|VerifyCAPath conf|Nope x",
-    "SSLRandomSeed": "startup builtin|startup builtin 5|startup file:nowhere|startup file:/dev/urandom -1|startup file:/dev/urandom x|startup file:|startup exec:nowhere|startup x|never builtin",
+    "SSLRandomSeed": "startup builtin|startup builtin 5|startup file:nowhere|startup file:/dev/urandom -1|startup file:/dev/null x|startup file:|startup exec:nowhere|startup x|never builtin",
     "SSLStaplingFakeTryLater": "on|yes|", "SSLStaplingResponderTimeout": "5|-1|x|1 2|", "SSLStaplingForceURL": "x|a b", "SSLStaplingCache": "shmcb:x(8191)|shmcb:x(x)|shmcb:x(9000)",
     "SSLRenegBufferSize": "-1|x|2147483648|4294967296", "SSLProxyCARevocationCheck": "chain no_crl_for_cert_ok no_crl_for_cert_ok|leaf x|all", "SSLSessionCacheTimeout": "-1|x|2147483648",
 }
