@@ -8,14 +8,15 @@
 #include "http_main.h"
 #include "ap_mpm.h"
 #include "mpm_common.h"
+#include "upgrade.h"
 #include "generation.h"
-#include "listen_private.h"
+#include "listen_sockets.h"
 #include "ambient.h"
 #include "notify.h"
 #include "crash.h"
 #include "configuration.h"
-#include "main_private.h"
-#include "mpm_private.h"
+#include "main_parts.h"
+#include "mpm_settings.h"
 
 APLOG_USE_MODULE(core);
 
@@ -23,12 +24,12 @@ APLOG_USE_MODULE(core);
 static void main_end_test(process_rec *process)
 {
     if (main_starts_are_tried(process) && !conf_trial_of_start(process))
-        main_process_exit(process, 1);
+        mpm_process_exit(process, 1);
     if (ap_run_mode == AP_SQ_RM_CONFIG_TEST)
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_NOERRNO, 0, NULL, "Syntax OK");
     ap_run_test_config(process->pconf, ap_server_conf);
     upgrade_checked();
-    main_process_exit(process, 0);
+    mpm_process_exit(process, 0);
 }
 
 /* -k: the process model knows the commands. Ends the program unless a server is to be started. */
@@ -39,7 +40,7 @@ static void main_signal(process_rec *process)
     int status = 0;
 
     if (signal_server && signal_server(&status, process->pconf))
-        main_process_exit(process, status);
+        mpm_process_exit(process, status);
 }
 
 /* The first reading: all checks, and what they are made for. */
@@ -54,7 +55,7 @@ static void main_first_pass(process_rec *process)
     if (rv != APR_SUCCESS && conf_fault_is_placed())
         main_start_failed(process);
     if (rv != APR_SUCCESS)
-        main_process_exit(process, 1);
+        mpm_process_exit(process, 1);
     if (ap_run_mode != AP_SQ_RM_NORMAL) {
         conf_notices_write();
         main_end_test(process);
@@ -102,7 +103,7 @@ static void main_show_settings(process_rec *process, const main_options *options
     if (main_has_configuration(process->pool, options))
         (void)conf_generation_read(process, CONF_DEPTH_READ);
     main_print_settings(options);
-    main_process_exit(process, 0);
+    mpm_process_exit(process, 0);
 }
 
 int main(int argc, const char *const *argv)
@@ -127,7 +128,7 @@ int main(int argc, const char *const *argv)
     if (error) {
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, 0, NULL, APLOGNO(00012) "%s: %s",
                      ap_server_argv0, error);
-        main_process_exit(process, 1);
+        mpm_process_exit(process, 1);
     }
     main_check_module(process);
     main_calibrate(process);
@@ -146,5 +147,5 @@ int main(int argc, const char *const *argv)
     if (options.tried)
         main_try(process, options.tried);
     main_first_pass(process);
-    main_process_exit(process, main_serve(process));
+    mpm_process_exit(process, main_serve(process));
 }

@@ -28,7 +28,11 @@ set(BRIGADE_ROOMS
     server/h2
     server/core
     server/loader
-    server/process)
+    server/mpm
+    server/sandbox
+    server/listen
+    server/supervisor
+    server/cli)
 
 if(NOT BRIGADE_TLS)
     list(REMOVE_ITEM BRIGADE_ROOMS server/tls)

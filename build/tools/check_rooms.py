@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 # The list of built-in modules names each of them: one file, at the top of the house.
-MODULE_LISTS = {"server/process/builtin_modules.c"}
+MODULE_LISTS = {"server/cli/builtin_modules.c"}
 
 
 def words_of(paths):

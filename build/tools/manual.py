@@ -30,7 +30,7 @@ import sys
 import tempfile
 
 MAN = pathlib.Path(__file__).resolve().parents[2] / "docs/manual"
-SANDBOX = MAN.parent.parent / "server/process/sandbox_paths.c"
+SANDBOX = MAN.parent.parent / "server/sandbox/sandbox_paths.c"
 OUTSIDE = "only outside <Directory>"
 INSIDE = "only inside <Directory>"
 

@@ -2,7 +2,7 @@
 /* brigade-filter-test: runs one filter of a module over an input, cut in many ways, and checks what
  * comes out and whether the filter keeps to the rules. See brigade-filter-test(1). */
 #include "filter_test.h"
-#include "main_private.h"
+#include "main_parts.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -24,5 +24,5 @@ int main(int argc, const char *const *argv)
            strcmp(options.module, "builtin") ? options.module : "the server", input.len,
            (unsigned long long)options.seed);
     fflush(stdout);
-    main_process_exit(process, ft_groups_run(&options, &input, filter));
+    mpm_process_exit(process, ft_groups_run(&options, &input, filter));
 }

@@ -9,7 +9,7 @@
 #include "apr_strings.h"
 #include "generation.h"
 #include "filter_registry.h"
-#include "main_private.h"
+#include "main_parts.h"
 #include "module_file.h"
 #include <stdio.h>
 

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* -L NAME: what the manual says of a directive, or of all directives of a module. */
+#include "httpd.h"
+#include "http_config.h"
+#include "apr_strings.h"
+#include "brigade/assert.h"
+#include "configuration.h"
+#include "main_parts.h"
+#include "manual.h"
+#include <stdio.h>
+#include <string.h>
+
+static void manual_print(const char *entry, const char *from)
+{
+    const char *end = manual_next_line(entry);
+
+    BRG_ASSERT(entry[0] == '=' && from[0] == '#');
+    printf("%.*s (%.*s)\n", (int)strcspn(entry + 2, "\n"), entry + 2, (int)strcspn(from + 2, "\n"),
+           from + 2);
+    while (*end && strncmp(end, "= ", 2) != 0 && strncmp(end, "# ", 2) != 0) {
+        const char *next = manual_next_line(end);
+
+        if (strncmp(end, "    (in ", 8) != 0)
+            fwrite(end, 1, (size_t)(next - end), stdout);
+        end = next;
+    }
+}
+
+static int manual_contains(const char *name, size_t len, const char *part)
+{
+    size_t n = strlen(part);
+
+    for (size_t i = 0; n && i + n <= len; i++)
+        if (!ap_cstr_casecmpn(name + i, part, n))
+            return 1;
+    return 0;
+}
+
+static void manual_tell_missing(const char *name)
+{
+    const char *from = stock_directive_module(name),
+               *before = "Directives with that in their name: ";
+    size_t len;
+
+    fprintf(stderr, "No built-in module has a directive %s%s%s.\n", name,
+            from ? "; Apache has it in " : "", from ? from : "");
+    for (const char *line = manual_text(); *line; line = manual_next_line(line)) {
+        const char *other = manual_name(line, &len);
+
+        if (manual_contains(other, len, name)) {
+            fprintf(stderr, "%s%.*s", before, (int)len, other);
+            before = ", ";
+        }
+    }
+    if (*before == ',')
+        fputc('\n', stderr);
+}
+
+/* "mod_alias" or "mod_alias.c" of "# mod_alias.c". */
+static int manual_is_module(const char *line, const char *name)
+{
+    size_t len = strcspn(line, "\n"), want = strlen(name);
+
+    if (want > 2 && !strcmp(name + want - 2, ".c"))
+        want -= 2;
+    return len == want + 4 && !strncmp(line, "# ", 2) && !strncmp(line + 2, name, want);
+}
+
+/* What the module whose part begins at @a from is for, and all its entries. */
+static void manual_print_module(const char *from)
+{
+    size_t len;
+
+    for (const char *line = from, *next; *line && *line != '='; line = next) {
+        next = manual_next_line(line);
+        if (line != from && line[0] == '#')
+            return;
+        fwrite(line, 1, (size_t)(next - line), stdout);
+    }
+    fputc('\n', stdout);
+
+    for (const char *line = manual_next_line(from); *line && strncmp(line, "# ", 2) != 0;
+         line = manual_next_line(line))
+        if (manual_name(line, &len)) {
+            manual_print(line, from);
+            fputc('\n', stdout);
+        }
+}
+
+static const char *manual_find_module(const char *name)
+{
+    for (const char *line = manual_text(); *line; line = manual_next_line(line))
+        if (manual_is_module(line, name))
+            return line;
+    return NULL;
+}
+
+int main_print_manual(const char *name)
+{
+    const char *part = manual_find_module(name), *from, *entry = NULL;
+
+    if (part)
+        manual_print_module(part);
+    else if ((entry = manual_find(name, &from)) != NULL)
+        manual_print(entry, from);
+    else
+        manual_tell_missing(name + (*name == '<'));
+    return part || entry;
+}

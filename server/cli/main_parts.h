@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CLI_MAIN_PARTS_H
+#define BRIGADE_CLI_MAIN_PARTS_H
+
+/**
+ * @file main_parts.h
+ * The parts of the program's start, as main() calls them. All on the main thread.
+ */
+#include "httpd.h"
+#include "mpm_settings.h"
+
+#include <stdio.h>
+
+/** What the command line asks for, beside what http_main.h holds. */
+typedef struct main_options {
+    const char *root;     /**< -d, or where the program lies */
+    const char *confname; /**< -f; relative to root */
+    int settings;         /**< -V: once the configuration says which process model there is */
+    const char *tried;    /**< with -D DUMP_CACHE: the URL behind the options; else NULL */
+    const char *about;    /**< with -L: the name behind the options; else NULL */
+} main_options;
+
+/** Pools, APR and the command line. Ends the program if that fails. */
+process_rec *main_process_create(int argc, const char *const *argv);
+
+/** Read the options; those that only print something do so and end the program. */
+void main_options_read(process_rec *process, main_options *options);
+
+/** `--check-ssi FILE...` as the first argument: do that and end the program. */
+void main_check_ssi(process_rec *process);
+
+/** `--check-module FILE...` as the first argument: likewise. */
+void main_check_module(process_rec *process);
+
+/** --calibrate-delivery DIR: print what it costs to send files; does not return then. */
+void main_calibrate(process_rec *process);
+
+/** `--takeover-check [DIR|FILE]` as the first argument: the command line becomes that of a test of that
+ * configuration, with what its envvars file sets in the environment. (takeover.c) */
+void main_takeover(process_rec *process);
+
+int main_takeover_is_asked(void);
+
+/** test_config hook: what such a check ends with. Ends the program with 1 if lines are refused. */
+void main_takeover_report(apr_pool_t *p, server_rec *s);
+
+/** `--advice` among the arguments: they become those of -t. (main_advice.c) */
+void main_advice(process_rec *process);
+
+int main_advice_is_asked(void);
+
+/** test_config hook: what such a test ends with. Ends the program with 2 if there is something to say. */
+void main_advice_report(apr_pool_t *p, server_rec *s);
+
+/** The configuration cannot be used for a start: conf_fault() is said in the log and on the terminal, and the program ends. */
+void main_start_failed(process_rec *process) __attribute__((noreturn));
+
+/** No server process came up, or could be made: that is said there, too. */
+void main_run_failed(process_rec *process);
+
+/** 1 for -t, unless somebody asks who could not start that server: whether a start would go well is tried out, too. */
+int main_starts_are_tried(const process_rec *process);
+
+/** Options with two dashes that are not known, or not at their place, are refused; --help and --version are done. Before any other
+ * option is looked at. Ends the program then. */
+void main_long_options(process_rec *process);
+
+/** -t -D DUMP_CACHE URL: answer that request with the configuration, and print whether the answer would
+ * be kept in memory, or what keeps it out. Ends the program: 0 if it would, 1 if not, 2 if it cannot be
+ * tried. (main_try.c) */
+void main_try(process_rec *process, const char *url) __attribute__((noreturn));
+
+/** 1 if there is a file to read. */
+int main_has_configuration(apr_pool_t *p, const main_options *options);
+
+/** -v, -V, -h (main_print.c). */
+void main_print_version(void);
+void main_print_settings(const main_options *options);
+void main_print_usage(FILE *out, const char *program);
+
+/** -L NAME: print the manual's entry of a directive, in any case, with or without the angle brackets of a
+ * section, or all entries of a module. @return 0 if there is none, which is said on standard error, with what is like it. Command line only:
+ * prints and blocks. (main_manual.c) */
+int main_print_manual(const char *name);
+
+/** The root of an installation, or of a build tree, that this program is part of. */
+const char *main_default_root(apr_pool_t *p);
+
+/** test_config hook of the core: what `-t -D DUMP_RUN_CFG` prints. */
+void main_dump_run_config(apr_pool_t *p, server_rec *s);
+
+#endif

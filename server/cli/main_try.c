@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* -t -D DUMP_CACHE URL: the configuration is read as for a start, and its hooks run, but no log and
+ * no socket of the network is opened. A connection of this process to itself then asks for the URL,
+ * as often as it takes to be stored, and counts as one to the address that the URL means. */
+#include "httpd.h"
+#include "ap_listen.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_main.h"
+#include "scoreboard.h"
+#include "brigade/memory.h"
+#include "brigade/response_cache.h"
+#include "apr_strings.h"
+#include "apr_uri.h"
+#include "configuration.h"
+#include "connection.h"
+#include "core_settings.h"
+#include "crash.h"
+#include "generation.h"
+#include "loop.h"
+#include "main_parts.h"
+#include "memory_settings.h"
+#include "response_cache.h"
+#include "scores.h"
+#include "supervisor_parts.h"
+#include "thread_self.h"
+#include "vhosts.h"
+#include "unixd.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+APLOG_USE_MODULE(core);
+
+/* The second request of a connection, since the first may be told of other protocols. An
+ * answer is asked for, armed, filled and sent; one more is for a worker that compresses it. */
+#define TRY_ROUNDS 4
+#define TRY_WAIT_S 60
+#define TRY_WORKERS 4
+#define TRY_FIELDS 8
+#define TRY_FIELDS_SENT "Accept-Encoding: gzip\r\n"
+
+static struct {
+    apr_uri_t uri;
+    const char *url, *request;
+    brg_listener listener;
+    struct sockaddr_un address; /* of listener.fd */
+    socklen_t address_len;
+    const char *error; /* of the client */
+    const response_cache *cache;
+    pthread_mutex_t lock; /* for what follows: workers tell, too */
+    int told, status, fields_n;
+    char file[1024], host[1024], module[256], why[256], fields[TRY_FIELDS][64];
+} trial = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void try_fail(process_rec *process, const char *what) __attribute__((noreturn));
+static void try_fail(process_rec *process, const char *what)
+{
+    fprintf(stderr, "%s: %s: %s\n", process->short_name, trial.url, what);
+    mpm_process_exit(process, 2);
+}
+
+/* ---- what is asked for, and where ---- */
+
+static apr_port_t try_listen_port(apr_port_t wanted)
+{
+    for (const ap_listen_rec *l = ap_listeners; l; l = l->next)
+        if (l->bind_addr->port == wanted)
+            return wanted;
+    return ap_listeners ? ap_listeners->bind_addr->port : wanted;
+}
+
+static int try_is_any(const apr_sockaddr_t *addr)
+{
+    const unsigned char *byte = addr->ipaddr_ptr;
+
+    for (int i = 0; i < addr->ipaddr_len; i++)
+        if (byte[i])
+            return 0;
+    return 1;
+}
+
+/* The address of a virtual host of that name that is bound to one; NULL if there is none. */
+static const char *try_host_address(apr_pool_t *p, const char *name, apr_port_t port)
+{
+    for (const server_rec *s = ap_server_conf->next; s; s = s->next)
+        for (const server_addr_rec *a = s->addrs; a && vhost_server_has_name(s, name);
+             a = a->next) {
+            char *ip = NULL;
+
+            if (a->host_addr && !try_is_any(a->host_addr) &&
+                (!a->host_port || a->host_port == port))
+                apr_sockaddr_ip_get(&ip, a->host_addr);
+            if (ip)
+                return apr_pstrdup(p, ip);
+        }
+    return NULL;
+}
+
+static void try_address(process_rec *process, apr_pool_t *p)
+{
+    apr_port_t port = trial.uri.port ? trial.uri.port : try_listen_port(80);
+    const char *name = trial.uri.hostname, *ip;
+    apr_sockaddr_t *address;
+    apr_ipsubnet_t *subnet;
+
+    ip = name ? try_host_address(p, name, port) : NULL;
+    if (!ip && name && apr_ipsubnet_create(&subnet, name, NULL, p) == APR_SUCCESS)
+        ip = name;
+    if (apr_sockaddr_info_get(&address, ip ? ip : "127.0.0.1", APR_UNSPEC, port, 0, p) !=
+        APR_SUCCESS)
+        try_fail(process, "its host has no usable address");
+    trial.listener.addr = address;
+    trial.listener.pretended = address;
+    trial.listener.lr = ap_listeners;
+    for (ap_listen_rec *l = ap_listeners; l; l = l->next)
+        if (l->bind_addr->port == port)
+            trial.listener.lr = l;
+}
+
+static void try_target(process_rec *process, apr_pool_t *p)
+{
+    char *host, *target;
+
+    if (apr_uri_parse(p, trial.url, &trial.uri) != APR_SUCCESS || !trial.uri.path ||
+        trial.uri.path[0] != '/' || strpbrk(trial.url, " \t\r\n"))
+        try_fail(process, "this is not a URL: wanted is http://HOST[:PORT]/PATH or /PATH");
+    if (trial.uri.hostname && (!trial.uri.scheme || strcmp(trial.uri.scheme, "http")))
+        try_fail(process, "only http:// is known");
+    if (trial.uri.hostname)
+        ap_str_tolower(trial.uri.hostname);
+    trial.uri.fragment = NULL;
+    host =
+        trial.uri.hostname
+            ? apr_uri_unparse(p, &trial.uri, APR_URI_UNP_OMITPATHINFO | APR_URI_UNP_OMITUSERINFO) +
+                  strlen("http://")
+            : apr_pstrdup(p, "localhost");
+    target = apr_uri_unparse(p, &trial.uri, APR_URI_UNP_OMITSITEPART);
+    trial.request =
+        apr_psprintf(p,
+                     "GET %s HTTP/1.1\r\nHost: %s\r\n" TRY_FIELDS_SENT "\r\n"
+                     "GET %s HTTP/1.1\r\nHost: %s\r\n" TRY_FIELDS_SENT "Connection: close\r\n\r\n",
+                     target, host, target, host);
+}
+
+/* A name that the system chooses, and that only this process learns. */
+static void try_listen(process_rec *process)
+{
+    struct sockaddr_un any = {.sun_family = AF_UNIX};
+
+    trial.address_len = sizeof trial.address;
+    trial.listener.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (trial.listener.fd < 0 ||
+        bind(trial.listener.fd, (struct sockaddr *)&any, sizeof any.sun_family) ||
+        listen(trial.listener.fd, TRY_ROUNDS) ||
+        getsockname(trial.listener.fd, (struct sockaddr *)&trial.address, &trial.address_len))
+        try_fail(process, strerror(errno));
+}
+
+/* ---- the client ---- */
+
+static void try_read_all(int fd)
+{
+    char buf[65536];
+    ssize_t n;
+
+    do
+        n = read(fd, buf, sizeof buf);
+    while (n > 0 || (n < 0 && errno == EINTR));
+    if (n < 0)
+        trial.error = errno == EAGAIN ? "there was no answer in time" : strerror(errno);
+}
+
+static void try_ask(void)
+{
+    struct timeval limit = {.tv_sec = TRY_WAIT_S};
+    size_t len = strlen(trial.request);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) ||
+        connect(fd, (struct sockaddr *)&trial.address, trial.address_len) ||
+        send(fd, trial.request, len, MSG_NOSIGNAL) != (ssize_t)len)
+        trial.error = strerror(errno);
+    else
+        try_read_all(fd);
+    if (fd >= 0)
+        close(fd);
+}
+
+static void *try_client(void *unused)
+{
+    for (int i = 0; i < TRY_ROUNDS && !trial.error; i++)
+        try_ask();
+    loops_stop(0);
+    return NULL;
+}
+
+/* ---- the server ---- */
+
+static void try_teller(void *baton, request_rec *r, const policy_reason *reason)
+{
+    const char *names[TRY_FIELDS];
+    int n = brg_cache_vary_fields(r, names, TRY_FIELDS);
+
+    pthread_mutex_lock(&trial.lock);
+    trial.told = 1;
+    trial.status = r->status;
+    apr_snprintf(trial.file, sizeof trial.file, "%s", r->filename ? r->filename : "no file");
+    apr_snprintf(trial.host, sizeof trial.host, "%s%s%s",
+                 r->server->server_hostname ? r->server->server_hostname : "the server",
+                 r->server->is_virtual ? ", virtual host of " : "",
+                 r->server->is_virtual ? r->server->defn_name : "");
+    apr_snprintf(trial.module, sizeof trial.module, "%s", reason->module ? reason->module : "");
+    apr_snprintf(trial.why, sizeof trial.why, "%s", reason->why ? reason->why : "");
+    n = n < TRY_FIELDS ? n : TRY_FIELDS;
+    trial.fields_n = n ? n : trial.fields_n; /* nobody is asked once all is stored */
+    for (int i = 0; i < n; i++)
+        apr_snprintf(trial.fields[i], sizeof trial.fields[i], "%s", names[i]);
+    pthread_mutex_unlock(&trial.lock);
+}
+
+static void try_cache_begin(brg_loop *loop)
+{
+    server_process_services.begin(loop);
+    trial.cache = loop->cache;
+}
+
+static void try_no_orders(void *baton, int come)
+{
+}
+
+static void try_serve(process_rec *process, apr_pool_t *p)
+{
+    static brg_listener *listeners[] = {&trial.listener, NULL};
+    static brg_listener **of_loop[] = {listeners};
+    static loop_services services;
+    loops_config conf = {.server = ap_server_conf,
+                         .services = &services,
+                         .n_loops = 1,
+                         .cache_bytes = mpm_cache_bytes(),
+                         .listeners = of_loop,
+                         .n_workers = mpm_settings.prefork ? 0 : TRY_WORKERS,
+                         .queue_most = TRY_ROUNDS,
+                         .max_files = TRY_WORKERS,
+                         .max_connections = TRY_ROUNDS + 1,
+                         .stack_bytes = ap_thread_stacksize,
+                         .order_fds = {-1, -1},
+                         .orders = try_no_orders};
+    pthread_t client;
+
+    services = server_process_services;
+    services.begin = try_cache_begin;
+    if (loops_start(p, &conf) != APR_SUCCESS)
+        try_fail(process, "the event loop cannot be started");
+    mpm_state = AP_MPMQ_RUNNING;
+    if (!mpm_settings.prefork) {
+        try_client(NULL);
+    } else {
+        if (thread_start(try_client, NULL, 0, &client))
+            try_fail(process, "no thread can be started");
+        loops_run_here();
+        pthread_join(client, NULL);
+    }
+    loops_join(-1);
+}
+
+/* What a server process does before it serves. */
+static apr_pool_t *try_set_up(process_rec *process)
+{
+    const scoreboard_limits limits = {.processes = 1, .loops = 1, .threads = TRY_WORKERS + 1};
+    const char *error = memory_conf_apply(ap_server_conf, process->pconf);
+    apr_pool_t *p;
+
+    if (error)
+        try_fail(process, error);
+    scoreboard_set_limits(&limits);
+    if (ap_run_pre_mpm(process->pool, SB_SHARED) != OK)
+        try_fail(process, "the scoreboard cannot be made");
+    brg_pool_create_scoped(&p, process->pconf, BRG_SCOPE_PROCESS);
+    apr_pool_tag(p, "pchild");
+    if (ap_run_drop_privileges(p, ap_server_conf) > 0)
+        try_fail(process, "privileges cannot be given up");
+    connection_child_init(0);
+    ap_run_child_init(p, ap_server_conf);
+    return p;
+}
+
+/* ---- the result ---- */
+
+static int try_print(void)
+{
+    cache_figures figures;
+
+    cache_figures_of(trial.cache, &figures);
+    printf("%s: %d, by %s, from %s\nKept in memory: %s\n", trial.url, trial.status, trial.host,
+           trial.file, figures.hits ? "yes" : "no");
+    if (!figures.hits)
+        printf("  %s: %s\n", *trial.module ? trial.module : "the core",
+               *trial.module ? trial.why : "it is not stored within a few requests");
+    else if (trial.fields_n)
+        printf("  one answer for each kind of value of");
+    for (int i = 0; figures.hits && i < trial.fields_n; i++)
+        printf("%s%s%s", i ? ", " : " ", trial.fields[i], i == trial.fields_n - 1 ? "\n" : "");
+    fflush(stdout);
+    return !figures.hits;
+}
+
+/* Twice, as for a start: many modules do in the second run what they put off in the first. */
+static void try_read(process_rec *process)
+{
+    ap_main_state = AP_SQ_MS_CREATE_PRE_CONFIG;
+    if (conf_generation_read(process, CONF_DEPTH_TRIAL) != APR_SUCCESS)
+        mpm_process_exit(process, 2);
+    conf_generation_clear(process);
+    if (conf_generation_read(process, CONF_DEPTH_TRIAL) != APR_SUCCESS)
+        mpm_process_exit(process, 2);
+    ap_main_state = AP_SQ_MS_RUN_MPM;
+}
+
+/* In a process of its own, since it gives up its rights; what the configuration's modules left behind
+ * is taken away by the one that made it. @return its exit status */
+static int try_in_child(process_rec *process)
+{
+    apr_pool_t *serving;
+    int status = 2;
+    pid_t child = fork();
+
+    if (child != 0) {
+        if (child < 0 || waitpid(child, &status, 0) != child)
+            try_fail(process, strerror(errno));
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
+    }
+    serving = try_set_up(process);
+    cache_tell_to(try_teller, NULL);
+    try_serve(process, serving);
+    if (trial.error || !trial.told)
+        fprintf(stderr, "%s: %s: %s\n", process->short_name, trial.url,
+                trial.error ? trial.error : "it is refused before any module sees it");
+    else
+        status = try_print();
+    loops_free();
+    apr_pool_destroy(serving);
+    crash_exit_expected();
+    exit(status);
+}
+
+void main_try(process_rec *process, const char *url)
+{
+    apr_pool_t *p = process->pool;
+
+    trial.url = url;
+    if (!ap_cstr_casecmpn(url, "https://", 8)) {
+        printf("%s\nKept in memory: no\n  over TLS each request is answered anew; ask for the "
+               "http:// form to learn of the other modules\n",
+               url);
+        mpm_process_exit(process, 1);
+    }
+    APR_ARRAY_PUSH(ap_server_config_defines, const char *) = "FOREGROUND";
+    try_read(process);
+    try_target(process, p);
+    try_address(process, p);
+    try_listen(process);
+    mpm_process_exit(process, try_in_child(process));
+}

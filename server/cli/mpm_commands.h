@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CLI_MPM_COMMANDS_H
+#define BRIGADE_CLI_MPM_COMMANDS_H
+
+/**
+ * @file mpm_commands.h
+ * The modules mpm_event and mpm_prefork: their directives and hooks, which use all of the rooms below.
+ */
+#include "mpm_settings.h"
+#include "sandbox.h"
+
+/** The process model's module: mpm_event_module, or mpm_prefork_module where that was chosen. */
+module *mpm_chosen_module(void);
+
+/** "event" or "prefork". */
+const char *mpm_name(void);
+
+/** Directives of the module (mpm_directives.c). */
+extern const command_rec mpm_commands[];
+int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp);
+int mpm_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
+const char *mpm_set_number(cmd_parms *cmd, void *dummy, const char *arg);
+void mpm_register_hooks(apr_pool_t *p);
+
+/** Which field of mpm_settings a directive sets, and between what values. */
+typedef struct mpm_number_spec {
+    size_t offset;
+    long min, max;
+} mpm_number_spec;
+
+#define MPM_DATA(x) ((void *)(uintptr_t)(x))
+
+/** What both kinds of processes have. */
+#define MPM_SHARED_COMMANDS                                                                       \
+    LISTEN_COMMANDS,                                                                              \
+        AP_INIT_TAKE1("MaxConnectionsPerChild", ap_mpm_set_max_requests, NULL, RSRC_CONF,         \
+                      "connections after which a process is replaced"),                           \
+        AP_INIT_TAKE1("MaxRequestsPerChild", ap_mpm_set_max_requests, NULL, RSRC_CONF,            \
+                      "former name of MaxConnectionsPerChild"),                                   \
+        AP_INIT_TAKE1("GracefulDrainDelay", mpm_set_drain_delay, NULL, RSRC_CONF,                 \
+                      "seconds to serve on after graceful-stop, while readiness says 503"),       \
+        AP_INIT_TAKE1("ReloadTimeout", mpm_set_reload_timeout, NULL, RSRC_CONF,                   \
+                      "seconds that the trial of a configuration, or a new program, may take"),   \
+        AP_INIT_TAKE1(                                                                            \
+            "ReloadTrial", mpm_set_reload_trial, NULL, RSRC_CONF,                                 \
+            "Full or Check: whether modules also set up all that they do at a start"),            \
+        AP_INIT_TAKE1("MaxMemFree", ap_mpm_set_max_mem_free, NULL, RSRC_CONF,                     \
+                      "KiB of free memory that an allocator keeps; 0 = all"),                     \
+        AP_INIT_TAKE1("ThreadStackSize", ap_mpm_set_thread_stacksize, NULL, RSRC_CONF,            \
+                      "bytes of a thread's stack"),                                               \
+        AP_INIT_TAKE1("CoreDumpDirectory", ap_mpm_set_coredumpdir, NULL, RSRC_CONF,               \
+                      "directory for core files"),                                                \
+        AP_INIT_TAKE1(                                                                            \
+            "Sandbox", sandbox_set, NULL, RSRC_CONF,                                              \
+            "Off, On or Required: server processes reach only what the configuration names"),     \
+        AP_INIT_TAKE_ARGV("SandboxAllow", sandbox_allow, NULL, RSRC_CONF,                         \
+                          "read, write or exec, and paths that server processes may also reach"), \
+        AP_INIT_TAKE1("PidFile", ap_mpm_set_pidfile, NULL, RSRC_CONF,                             \
+                      "file for the process id of the server"),                                   \
+        AP_INIT_TAKE1("ScoreBoardFile", ap_set_scoreboard, NULL, RSRC_CONF,                       \
+                      "accepted; the scoreboard is anonymous memory"),                            \
+        AP_INIT_TAKE1("EnableExceptionHook", mpm_set_exception_hook, NULL, RSRC_CONF,             \
+                      "Off; On is refused"),                                                      \
+        AP_GRACEFUL_SHUTDOWN_TIMEOUT_COMMAND
+
+/** mpm_prefork.c: settings as they are before a configuration says anything; what fits together. */
+void mpm_settings_reset(void);
+int mpm_check_prefork(void);
+
+const char *mpm_set_exception_hook(cmd_parms *cmd, void *dummy, const char *arg);
+
+/** The optional function of that name (configuration.h). */
+const char *mpm_choose_prefork(apr_pool_t *pconf, server_rec *s);
+
+#endif

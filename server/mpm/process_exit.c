@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mpm_settings.h"
+#include "crash.h"
+#include "http_core.h"
+#include "http_main.h"
+#include "apr_general.h"
+#include <stdlib.h>
+
+void mpm_process_exit(process_rec *process, int status)
+{
+    ap_main_state = AP_SQ_MS_EXITING;
+    crash_exit_expected();
+    apr_pool_destroy(process->pool);
+    apr_terminate();
+    exit(status);
+}
