@@ -348,7 +348,8 @@ cache_entry *cache_armed_for(response_cache *c, request_rec *r)
         return !e->filled && store_ask(r, &reason) != BRG_CACHE_VOLATILE && cache_vary_same(e, r)
                    ? e
                    : NULL;
-    if (store_ask(r, &reason) != BRG_CACHE_VOLATILE)
-        store_new(c, r, &reason);
+    if (store_ask(r, &reason) != BRG_CACHE_VOLATILE && (e = store_new(c, r, &reason)) != NULL &&
+        !e->watched)
+        cache_forget(c, e); /* validated by stat: who arms it fills it, and r is not answered yet */
     return NULL;
 }
