@@ -87,6 +87,7 @@ static void fit_marks(cache_admission *a, size_t entries)
         wanted = a->sets_most;
     if (wanted * 4 < (size_t)a->sets_n * 3 || wanted * 4 > (size_t)a->sets_n * 5)
         a->sets_n = (uint32_t)wanted;
+    BRG_ASSERT(a->sets_n <= a->sets_most);
 }
 
 /* What was seen once stays so: else a request before and one after would not be two. */

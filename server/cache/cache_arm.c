@@ -111,6 +111,7 @@ static int arm_watch(response_cache *c, cache_entry *e, request_rec *r, uint64_t
     const apr_array_header_t *paths = arm_paths(r);
     const uint64_t before = watch_seen(c->watch);
 
+    BRG_ASSERT(loop_self() == c->loop && !c->is_workers); /* the set is the loop's */
     for (int i = 0; i < paths->nelts; i++) {
         const char *path = APR_ARRAY_IDX(paths, i, const char *);
         const int flags = i == 0 && arm_origin(r) == ARM_INDEX ? WATCH_ENTRIES : 0;
@@ -160,6 +161,7 @@ int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *
     const request_dependencies *found = request_dependencies_of(r);
     uint64_t main_seen = 0;
 
+    BRG_ASSERT(e->in_cache && !e->filled && !e->watched && !e->fingerprint);
     e->server = r->server;
     if (!found || found->too_many)
         return cache_refuse(reason, "it depends on more files than are kept");

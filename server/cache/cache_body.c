@@ -58,6 +58,7 @@ cache_body *cache_body_of_file(response_cache *c, const file_identity *id)
         return NULL;
     for (b = *body_bucket(c, id); b; b = b->next)
         if (file_identity_same(&b->identity, id)) {
+            BRG_ASSERT(b->users > 0); /* else it is in no bucket */
             b->refs++;
             return b;
         }
@@ -157,6 +158,7 @@ void cache_put_bytes(response_cache *c, cache_entry *e, brg_conn *bc, apr_off_t 
 {
     const cache_body *b = e->body;
 
+    BRG_ASSERT_DEBUG(b->data && off >= 0 && off + (apr_off_t)len <= b->len);
     if (leaves_without_copy(b, bc, len))
         gather_send_piece(bc->loop->out, bc, &b->piece, off, len, &e->ref);
     else

@@ -18,6 +18,7 @@ static ap_filter_rec_t *capture_handle;
 
 static int capture_append(cache_capture *cap, const char *data, apr_size_t len)
 {
+    BRG_ASSERT(cap->len <= cap->most && cap->len <= cap->room);
     if (len > cap->most - cap->len) {
         cap->too_long = 1;
         return -1;
@@ -88,6 +89,7 @@ size_t cache_frame(char *data, size_t len)
     char size[CACHE_FRAME_BEFORE + 1];
     int n = snprintf(size, sizeof size, "%" APR_UINT64_T_HEX_FMT "\r\n", (apr_uint64_t)len);
 
+    BRG_ASSERT(n > 0 && n <= CACHE_FRAME_BEFORE);
     memmove(data + n, data + CACHE_FRAME_BEFORE, len);
     memcpy(data, size, (size_t)n);
     memcpy(data + n + len, "\r\n0\r\n\r\n", CACHE_FRAME_AFTER);

@@ -169,6 +169,7 @@ static int fill_captured(response_cache *c, cache_entry *e, request_rec *r,
     size_t len;
     char *data;
 
+    BRG_ASSERT(offer->coded && !e->body && !e->uncacheable);
     if (offer->path) {
         if ((fd = fill_open(e, r, offer->path)) < 0)
             return -1;
@@ -302,6 +303,7 @@ static int fill_page(cache_ranges *ranges, const request_rec *r, const request_o
 {
     const size_t before = r->chunked ? CACHE_FRAME_BEFORE : 0;
 
+    BRG_ASSERT(!ranges->outside.answer && !ranges->page);
     ranges->page = malloc(offer->len + CACHE_FRAME_BEFORE + CACHE_FRAME_AFTER + 1);
     if (!ranges->page)
         return -1;

@@ -43,6 +43,7 @@ static int layers_add(cache_looks *looks, const char *path)
 {
     cache_look *look = &looks->look[looks->n];
 
+    BRG_ASSERT(looks->n >= 0 && looks->n <= LAYERS_MOST);
     if (!watch_is_layered(path))
         return 0;
     if (looks->n == LAYERS_MOST || !(look->path = strdup(path)))

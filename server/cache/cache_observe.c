@@ -101,7 +101,7 @@ static void observe_dated(request_rec *r, const http_answer *answer)
 
 static void observe_fields(request_rec *r, const http_answer *answer)
 {
-    BRG_ASSERT(answer != NULL);
+    BRG_ASSERT(answer->status == r->status);
     for (int i = 0; i < answer->n_fields; i++)
         apr_table_addn(r->headers_out, answer->field[i].name, answer->field[i].value);
     if (answer->dated_name)

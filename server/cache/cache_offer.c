@@ -125,6 +125,7 @@ static void offer_capture(response_cache *c, request_rec *r, request_offer *offe
     if (!c->watch || !cache_request_is_plain(r) || !(e = cache_find_for(c, r, &hash)) ||
         e->filled || e->uncacheable || e->fill)
         return;
+    BRG_ASSERT(e->in_cache && !offer->capture && offer->coded);
     offer->capture =
         cache_capture_begin(r, (apr_size_t)core_conf_of(r->server)->file_cache_max_file_bytes);
 }

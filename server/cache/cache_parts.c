@@ -78,6 +78,7 @@ static cache_range_verdict parts_choose(const cache_entry *e, cache_choice *out)
 {
     cache_ranges *ranges = e->ranges;
 
+    BRG_ASSERT_DEBUG(out->n > 0 && out->n <= CACHE_PARTS_MOST);
     out->head = out->n > 1 ? &ranges->parts : &ranges->part;
     if (!out->head->answer)
         return CACHE_RANGE_ASK;
@@ -97,6 +98,7 @@ static cache_range_verdict outside_choose(const cache_entry *e, const http_head 
 {
     if (!e->ranges->outside.answer || (e->ranges->page_before && h->major == 1 && h->minor == 0))
         return CACHE_RANGE_ASK;
+    BRG_ASSERT(e->filled && e->ranges->page); /* cache_fill_416() */
     out->before = e->ranges->page_before;
     out->after = e->ranges->page_after;
     out->head = &e->ranges->outside;
@@ -143,6 +145,7 @@ void cache_put_parts(response_cache *c, cache_entry *e, brg_conn *bc, const cach
     const char *type = e->ranges->part_type;
     gather *g = bc->loop->out;
 
+    BRG_ASSERT(choice->n > 1 && choice->n <= CACHE_PARTS_MOST && !choice->page);
     for (int i = 0; i < choice->n; i++) {
         const http_part *part = &choice->part[i];
         const apr_off_t len = part->last - part->first + 1;

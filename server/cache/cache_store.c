@@ -155,6 +155,7 @@ static cache_entry *store_new(response_cache *c, request_rec *r, policy_reason *
         cache_refuse(reason, "there is no room in the cache");
         return NULL;
     }
+    BRG_ASSERT(count > 1 && count <= ADMISSION_COUNT_MOST);
     e->uses = (uint8_t)count;
     e->any_query = cache_leaves_query(r) != 0;
     /* Else many entries would be armed for which there is no room once their bodies come, and each
@@ -236,6 +237,7 @@ static int store_has_all(const cache_entry *e, const request_rec *r)
 static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *e,
                                 policy_reason *reason)
 {
+    BRG_ASSERT(!e || e->filled || e->fingerprint); /* armed by another answer */
     if (e && !e->filled &&
         (strcmp(e->fingerprint, cache_fingerprint(r)) || !cache_vary_same(e, r) ||
          e->queue != store_queue(r))) {
@@ -279,6 +281,7 @@ static void store_fill_part(response_cache *c, cache_entry *e, request_rec *r)
 {
     const int had_body = e->body != NULL;
 
+    BRG_ASSERT(e->in_cache && !e->coded && !e->uncacheable && !e->fill); /* store_has_all() */
     if (!c->is_workers && cache_fill_206(c, e, r) && !had_body && e->body)
         cache_forget(c, e); /* of a kind that is not sent from memory */
 }
@@ -348,7 +351,8 @@ cache_entry *cache_armed_for(response_cache *c, request_rec *r)
         return !e->filled && store_ask(r, &reason) != BRG_CACHE_VOLATILE && cache_vary_same(e, r)
                    ? e
                    : NULL;
-    if (store_ask(r, &reason) != BRG_CACHE_VOLATILE)
-        store_new(c, r, &reason);
+    if (store_ask(r, &reason) != BRG_CACHE_VOLATILE && (e = store_new(c, r, &reason)) != NULL &&
+        !e->watched)
+        cache_forget(c, e); /* validated by stat: who arms it fills it, and r is not answered yet */
     return NULL;
 }

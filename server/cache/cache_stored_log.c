@@ -155,6 +155,7 @@ static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, co
     v.head = h;
     v.sent = sent;
     v.kept = e->log;
+    BRG_ASSERT_DEBUG(e->observed && a.connection);
     if (e->any_query && view_query(h, query, &a.args))
         return 0;
     if (h->line && h->line_len)

@@ -148,6 +148,7 @@ static void table_grow(response_cache *c)
     uint32_t n = c->buckets_n * 2;
     cache_entry **bucket = calloc(n, sizeof *bucket), *e, *next;
 
+    BRG_ASSERT(!c->is_workers && (c->buckets_n & (c->buckets_n - 1)) == 0);
     if (!bucket)
         return;
     for (uint32_t i = 0; i < c->buckets_n; i++)
@@ -350,6 +351,7 @@ static int is_over(const response_cache *c, const brg_core_conf *conf, int queue
 
 static void displace(response_cache *c, cache_entry *e)
 {
+    BRG_ASSERT(e->in_cache && !c->is_workers);
     admission_keep(&c->admission, e->hash, admission_uses(&c->admission, e->uses, e->stamp));
     c->figures.displaced++;
     cache_forget(c, e);

@@ -84,6 +84,7 @@ void cache_tell_busiest(response_cache *c)
 {
     cache_entry *e = c->queue[CACHE_ANSWERS].newest;
 
+    BRG_ASSERT(loop_self() == c->loop && !c->is_workers);
     for (int i = 0; e && i < TELL_BUSIEST; i++, e = e->older) {
         const char *uri = e->key + e->host_len;
 

@@ -270,6 +270,7 @@ void cache_limit_variants(response_cache *c, const cache_entry *e)
     cache_entry *last = NULL;
     int n = 0;
 
+    BRG_ASSERT(e->in_cache && !e->filled); /* it is new, and the first of its bucket's */
     for (cache_entry *o = e->next; o; o = o->next)
         if (o->hash == e->hash && cache_same_key(o, e)) {
             n++;

@@ -46,6 +46,7 @@ void cache_worker_fill_begin(brg_conn *bc)
 
 void cache_worker_fill_end(void)
 {
+    BRG_ASSERT(!conn_on_loop());
     fill_here = NULL;
 }
 
@@ -130,6 +131,8 @@ static void move_head(cache_head *to, cache_head *from)
 
 static void adopt(response_cache *c, cache_entry *e, response_cache *from, cache_entry *t)
 {
+    BRG_ASSERT(from->is_workers && !c->is_workers);
+    BRG_ASSERT(t->in_cache && !e->fill && !e->body); /* one owner of all that is taken over */
     move_head(&e->head, &t->head);
     if ((e->body = t->body) != NULL) {
         cache_body_unuse(from, t->body);

@@ -446,6 +446,7 @@ void cache_destroy(brg_loop *loop)
         while (c->queue[queue].oldest)
             cache_forget(c, c->queue[queue].oldest);
     BRG_ASSERT(c->entries_n == 0 && c->bytes == 0 && c->files_n == 0);
+    BRG_ASSERT(!c->file_newest && !c->file_oldest);
     if (c->watch)
         watch_set_destroy(c->watch);
     c->watch = NULL;

@@ -48,6 +48,7 @@ static apr_time_t held_due(const brg_conn *bc)
 /* Nothing that the handler waits for may have come. @return 0 */
 static int held_wait(brg_conn *bc)
 {
+    BRG_ASSERT(bc->state == CONN_WAIT && request_waits(bc->c));
     if (request_wait_arm(bc))
         request_wait_failed(bc);
     h1_conn_wait(bc, held_due(bc));
@@ -72,6 +73,7 @@ static int held_end(brg_conn *bc)
     int status = OK;
     request_end end;
 
+    BRG_ASSERT(bc->state == CONN_WAIT && request_wait_is_over(bc));
     wheel_cancel(&bc->loop->wheel, &bc->timer);
     conn_enter(bc, CONN_REQUEST);
     loop_request_begins(bc->loop, r->the_request, strlen(r->the_request));

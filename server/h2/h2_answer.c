@@ -111,6 +111,7 @@ static h2_block *answer_block(size_t text)
 
 static void answer_queue(h2_pipe *p, h2_block *b)
 {
+    BRG_ASSERT(!*p->blocks_tail && !b->next);
     *p->blocks_tail = b;
     p->blocks_tail = &b->next;
 }
@@ -120,6 +121,7 @@ static void answer_begin_body(h2_stream *s, const answer_said *said, h2_block *b
     h2_answer *a = &s->pipe->answer;
     const int none = s->is_head || said->status == 204 || said->status == 304;
 
+    BRG_ASSERT(a->state == H2_ANSWER_HEAD && said->status >= 200 && !s->pipe->over);
     a->left = said->length_known ? said->length : UINT64_MAX;
     s->pipe->ranked = s->session->unranked = 1;
     s->pipe->urgency = said->urgency;
@@ -159,6 +161,7 @@ static void answer_take_head(h2_stream *s)
     h2_block *b = answer_block(a->head_len);
     answer_said said = {.status = answer_status(a->head, lf), .urgency = H2_URGENCY_DEFAULT};
 
+    BRG_ASSERT(a->state == H2_ANSWER_HEAD && a->head_len <= a->head_cap);
     if (!b || said.status < 100) {
         free(b);
         a->bad = 1;
@@ -167,6 +170,7 @@ static void answer_take_head(h2_stream *s)
     b->len =
         (uint32_t)(answer_put_fields(hpack_put_status(b->data, said.status), lf + 1, end, &said) -
                    b->data);
+    BRG_ASSERT(b->len <= 2 * a->head_len + 64); /* the room of answer_block() */
     if (b->len > (uint32_t)s->session->conf.max_block) {
         free(b);
         a->bad = 1;
@@ -237,6 +241,7 @@ static h2_chunk *answer_chunk(h2_pipe *p)
 {
     h2_chunk *c = p->out_last;
 
+    BRG_ASSERT(!c == !p->out);
     if (c && c->len < c->cap)
         return c;
     if (!(c = h2_chunk_new(H2_CHUNK)))
@@ -293,6 +298,7 @@ static size_t answer_length(h2_stream *s, const char *data, size_t len)
     h2_answer *a = &s->pipe->answer;
     size_t n = answer_data(s, data, len < a->left ? len : (size_t)a->left);
 
+    BRG_ASSERT(a->left > 0 && n <= a->left); /* at 0 the state is another one */
     a->left -= n;
     if (!a->left) {
         a->state = H2_ANSWER_OVER;
@@ -308,6 +314,7 @@ static void answer_take_trailers(h2_stream *s)
     answer_said said = {0};
     h2_block *b = a->head_len > 2 ? answer_block(a->head_len) : NULL;
 
+    BRG_ASSERT(a->state == H2_ANSWER_CHUNKED && !s->pipe->trailers);
     if ((!b && a->head_len > 2) || (a->left && a->left != UINT64_MAX)) {
         free(b); /* a response without what it announced is none */
         a->bad = 1;
@@ -398,6 +405,7 @@ void h2_answer_end(h2_stream *s)
 {
     h2_answer *a = &s->pipe->answer;
 
+    BRG_ASSERT(a->state == H2_ANSWER_OVER || !s->pipe->over);
     if (a->state != H2_ANSWER_OVER && a->state != H2_ANSWER_TO_END)
         a->bad = 1;
     free(a->head);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HEADERS and CONTINUATION: field blocks, collected where they come in several frames. */
 #include "h2_private.h"
+#include "brigade/assert.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ static int input_block_add(h2_session *h, const uint8_t *data, uint32_t len)
     uint32_t cap = h->block_cap ? h->block_cap : 4096;
     char *block;
 
+    BRG_ASSERT(h->block_stream && h->block_len <= h->block_cap);
     if (h->block_len + len > (uint32_t)h->conf.max_block) {
         h2_fail(h, H2_ENHANCE_YOUR_CALM, "field block over H2MaxHeaderBlockLen");
         return -1;
@@ -35,6 +37,7 @@ void h2_input_headers(h2_session *h, const h2_frame *f, const uint8_t *payload)
 {
     uint32_t len;
 
+    BRG_ASSERT_DEBUG(!h->block_stream && !h->ending); /* input_frame(), h2_input() */
     if (!(f->stream & 1)) {
         h2_fail(h, H2_PROTOCOL_ERROR, "HEADERS on a stream that is not the client's");
         return;

@@ -82,6 +82,7 @@ static void file_disk_ask(h2_stream *s)
 {
     brg_conn *bc = loop_stream(s->session->bc);
 
+    BRG_ASSERT(!s->bc && !s->pipe && !s->file && s->owner);
     if (!bc) {
         s->failed = 1;
         return;
@@ -120,6 +121,7 @@ static int file_fill(h2_stream *s, h2_chunk *c)
 {
     ssize_t n;
 
+    BRG_ASSERT(c->cap > 0 && !c->len); /* a read of 0 bytes is the end of the file */
     do
         n = file_read_cached(s->now.fd, c->data, c->cap, s->now.off);
     while (n < 0 && errno == EINTR);

@@ -191,6 +191,7 @@ void h2_head_add(http_head *head, const char *name, size_t name_len, const char 
     http_field *f = &head->field[head->n_fields];
     const http_field_id id = http_field_id_of(name, name_len);
 
+    BRG_ASSERT_DEBUG(head->field == head->own); /* h2_head_begin() */
     if (head->n_fields >= HTTP_HEAD_OWN_FIELDS)
         return;
     *f = (http_field){name, value, (uint32_t)name_len, (uint32_t)value_len, (uint8_t)id};
@@ -208,6 +209,7 @@ static char *head_add_cookies(http_head *head, const hpack_list *list, char *to)
 {
     char *begin = to;
 
+    BRG_ASSERT_DEBUG(!list->cut); /* their values are there, and room behind them */
     for (uint32_t i = 0; i < list->n; i++) {
         const hpack_field *f = &list->field[i];
 

@@ -108,6 +108,7 @@ static void input_setting(h2_session *h, unsigned id, uint32_t value)
 
 void h2_input_settings(h2_session *h, const uint8_t *payload, uint32_t len)
 {
+    BRG_ASSERT(len % 6 == 0);
     for (uint32_t i = 0; i + 6 <= len && !h->ending; i += 6)
         input_setting(h, (unsigned)payload[i] << 8 | payload[i + 1], h2_get32(payload + i + 2));
 }
@@ -189,6 +190,7 @@ static void input_data_take(h2_stream *s, const h2_frame *f, const uint8_t *payl
 {
     h2_session *h = s->session;
 
+    BRG_ASSERT(!s->remote_closed && !s->local_closed && len <= f->len);
     s->came += len;
     if (s->has_length && s->came > s->expects) {
         h2_credit(h, 0, f->len);
@@ -407,6 +409,7 @@ static int input_preface(h2_session *h)
     brg_conn *bc = h->bc;
     size_t n = conn_in_size(bc) < H2_PREFACE_LEN ? conn_in_size(bc) : H2_PREFACE_LEN;
 
+    BRG_ASSERT(!h->streams_n && !h->last_id); /* stream 1 of an upgrade waits for the preface */
     if (memcmp(bc->in + bc->in_off, H2_PREFACE, n) != 0) {
         h2_fail(h, H2_PROTOCOL_ERROR, "no preface of HTTP/2");
         return 0;
@@ -423,6 +426,7 @@ void h2_input(h2_session *h)
 {
     brg_conn *bc = h->bc;
 
+    BRG_ASSERT_DEBUG(loop_self() == bc->loop && h->running && !h->ending);
     if (!h->preface && conn_in_size(bc) && !input_preface(h))
         return;
     while (!h->ending && conn_in_size(bc) >= H2_FRAME_HEAD) {

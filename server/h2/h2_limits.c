@@ -10,6 +10,7 @@
  *
  * What is passed ends the connection with ENHANCE_YOUR_CALM and a line in the error log. */
 #include "h2_private.h"
+#include "brigade/assert.h"
 
 #define LIMIT_CHEAP 1000 /* in a second */
 
@@ -45,6 +46,7 @@ int h2_limit_waste(h2_session *h, const char *what)
 
 void h2_limit_earn(h2_session *h)
 {
+    BRG_ASSERT_DEBUG(h->credit <= H2_BUDGET && h->faults <= h->conf.max_errors);
     if (h->credit < H2_BUDGET)
         h->credit++;
     if (h->faults < h->conf.max_errors)

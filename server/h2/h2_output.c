@@ -40,6 +40,7 @@ void h2_ctl(h2_session *h, h2_frame_type type, unsigned flags, uint32_t stream, 
     size_t need = h->ctl_len + H2_FRAME_HEAD + len;
     uint8_t *p;
 
+    BRG_ASSERT(h->ctl_len <= h->ctl_cap && len <= H2_FRAME_MAX);
     if (need > H2_CTL_MOST) {
         h->bc->failed = 1; /* it takes nothing, and makes us answer all the time */
         return;
@@ -384,6 +385,7 @@ static int output_stream(h2_stream *s)
 {
     int more, done = 0;
 
+    BRG_ASSERT_DEBUG(s->ready_prev && !s->asked_head && !s->local_closed);
     if (s->failed && !s->bc) {
         h2_stream_reset(s, H2_INTERNAL_ERROR);
         return 0;
@@ -425,6 +427,7 @@ void h2_output(h2_session *h)
     int64_t until = h->window - H2_TURN_BYTES;
     h2_stream *s;
 
+    BRG_ASSERT_DEBUG(loop_self() == bc->loop && h->running);
     output_ctl(h);
     if (h->streams_n)
         output_rank(h);

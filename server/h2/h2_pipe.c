@@ -93,6 +93,7 @@ int h2_pipe_begin(h2_stream *s, int chunked)
     pthread_condattr_t attr;
     brg_conn *bc;
 
+    BRG_ASSERT(!s->pipe && !s->bc && !s->owner); /* a stored response has none */
     if (!p || !(bc = loop_stream(h->bc))) {
         free(p);
         return -1;
@@ -203,6 +204,7 @@ static void pipe_end(brg_conn *bc)
     h2_session *h = s->session;
     h2_pipe *p = s->pipe;
 
+    BRG_ASSERT(!s->asked_head); /* h2_wait_end() comes first */
     pipe_lock(s);
     h2_answer_end(s);
     p->over = 1;
@@ -233,6 +235,7 @@ int h2_pipe_body(h2_stream *s, const uint8_t *data, size_t len)
     int rc = 0;
 
     pipe_lock(s);
+    BRG_ASSERT(!p->in_over && p->in_off <= p->in_len && p->in_len <= p->in_cap);
     if (p->in_off == p->in_len)
         p->in_off = p->in_len = 0;
     if (p->in_len + len > p->in_cap && p->in_off) {
@@ -262,6 +265,7 @@ void h2_pipe_body_over(h2_stream *s, char *trailers, size_t len)
 {
     h2_pipe *p = s->pipe;
 
+    BRG_ASSERT(s->remote_closed && !p->in_over); /* END_STREAM comes once */
     pipe_lock(s);
     p->in_over = 1;
     if (p->chunked && (p->tail = malloc(3 + len + 2)) != NULL) {

@@ -55,6 +55,7 @@ static void request_wait(h2_stream *s, http_head *head)
 {
     const int chunked = !s->remote_closed && !s->has_length;
 
+    BRG_ASSERT(!s->bc && !s->pipe && !s->asked_head);
     if (chunked) { /* as modules know bodies without a length */
         h2_head_add(head, "Transfer-Encoding", 17, "chunked", 7);
         head->chunked = 1;
@@ -122,6 +123,7 @@ static void request_take(h2_session *h, uint32_t id, unsigned flags, request_scr
         h2_reset_id(h, id, H2_INTERNAL_ERROR);
         return;
     }
+    BRG_ASSERT(id & 1 && id == h->last_id); /* a stream of the client's, and the newest */
     s->urgency = as.urgency;
     s->incremental = as.incremental;
     s->asked = as.asked;
@@ -140,6 +142,7 @@ static void trailers_take(h2_stream *s, const hpack_list *list)
     size_t size = 0;
     char *text, *to;
 
+    BRG_ASSERT(s->remote_closed && !s->local_closed);
     for (uint32_t i = 0; i < list->n; i++)
         size += list->field[i].name_len + list->field[i].value_len + 4U;
     text = to = size ? malloc(size) : NULL;
@@ -158,6 +161,7 @@ static void trailers_take(h2_stream *s, const hpack_list *list)
         memcpy(to, "\r\n", 2);
         to += 2;
     }
+    BRG_ASSERT((size_t)(to - text) == size);
     if (s->pipe) {
         h2_pipe_body_over(s, text, (size_t)(to - text));
         h2_pipe_go_on(s);
@@ -225,6 +229,7 @@ void h2_take_block(h2_session *h, uint32_t id, unsigned flags, const uint8_t *bl
     request_scratch *t = request_scratch_of(h);
     hpack_list list;
 
+    BRG_ASSERT_DEBUG(!h->block_stream); /* the block is complete */
     list = (hpack_list){.text = t->text,
                         .room = (size_t)h->conf.max_block + 4096,
                         .field = t->field,

@@ -87,6 +87,7 @@ void h2_stream_release(h2_stream *s)
     BRG_ASSERT_TAG(s, H2_STREAM_TAG);
     if (!s->local_closed || s->bc)
         return;
+    BRG_ASSERT(!s->asked_head && h->streams_n > h->open_n); /* the client counts it no more */
     h2_stream_unready(s);
     while (*at != s)
         at = &(*at)->next;
@@ -121,6 +122,7 @@ void h2_reset_id(h2_session *h, uint32_t id, h2_error code)
 {
     uint8_t payload[4];
 
+    BRG_ASSERT(id && id <= h->last_id); /* a stream that there was */
     h->reset_ids[h->reset_at++ % (sizeof h->reset_ids / sizeof *h->reset_ids)] = id;
     h2_put32(payload, code);
     h2_ctl(h, H2_RST_STREAM, 0, id, payload, sizeof payload);

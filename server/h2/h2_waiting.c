@@ -108,6 +108,7 @@ static int waiting_from_memory(h2_stream *s)
     const uint32_t id = s->id;
     cache_reply reply;
 
+    BRG_ASSERT(s->asked_head && !s->answered && !s->local_closed);
     if (!s->remote_closed || !h2_memory_answers(h, &s->asked_head->head, &reply))
         return 0;
     h2_stream_cancel(s); /* what is stored needs nothing of it */
@@ -123,6 +124,7 @@ static void waiting_run(h2_stream *s)
     brg_conn *bc = h->bc;
     h2_asked *a = s->asked_head;
 
+    BRG_ASSERT(a && s->pipe && s->bc->master == bc && !s->bc->c); /* it did not run yet */
     if ((!bc->c && connection_attach(bc) != APR_SUCCESS) ||
         connection_attach_stream(s->bc) != APR_SUCCESS) {
         h2_stream_reset(s, H2_INTERNAL_ERROR);

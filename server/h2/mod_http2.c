@@ -155,8 +155,10 @@ static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp
 static const h2_stream *stream_of(const conn_rec *c)
 {
     const brg_conn *bc = connection_of((conn_rec *)(uintptr_t)c);
+    const h2_stream *s = bc && bc->master && bc->http2 ? bc->below : NULL;
 
-    return bc && bc->master && bc->http2 ? bc->below : NULL;
+    BRG_ASSERT(!s || (s->tag == H2_STREAM_TAG && s->bc == bc));
+    return s;
 }
 
 static void hints_put(apr_table_t *to, const apr_array_header_t *hints, int merge)

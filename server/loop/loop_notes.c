@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Notes: how a thread has a function run by a loop (loop.h). */
 #include "loop.h"
+#include "brigade/assert.h"
 #include <stdatomic.h>
 
 void loop_note_post(brg_loop *loop, struct loop_note *note)
@@ -24,6 +25,7 @@ void loop_take_notes(brg_loop *loop)
         *note = atomic_exchange_explicit(&loop->notes, NULL, memory_order_acquire);
 
     for (; note; note = next) {
+        BRG_ASSERT(atomic_load(&note->posted)); /* it is on one list, once */
         next = note->next;
         atomic_store(&note->posted, 0); /* before it looks what there is */
         note->run(note);

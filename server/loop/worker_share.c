@@ -35,6 +35,7 @@ int worker_reserve(worker_share *share)
 void worker_unreserve(worker_share *share, int slot)
 {
     pthread_mutex_lock(&share->lock);
+    BRG_ASSERT(slot >= 0 && slot < share->limit && share->index_used[slot]);
     share->index_used[slot] = 0;
     atomic_fetch_sub(&share->alive, 1);
     pthread_mutex_unlock(&share->lock);
@@ -113,6 +114,7 @@ static void worker_part(worker_pool *from)
     int is_hungry, work;
 
     pthread_mutex_lock(&from->lock);
+    BRG_ASSERT(from->alive > 0); /* the calling thread is one of them */
     from->alive--;
     work = worker_takeable(from) + from->beside_waiting;
     is_hungry = work > from->idle;

@@ -66,6 +66,7 @@ BRG_DECLARE(int) brg_wait_possible(const request_rec *r)
 /* The driver is to run. */
 static void waiting_came(brg_conn *bc, int what)
 {
+    BRG_ASSERT(bc->waiting->bc == bc && !bc->waiting->over);
     bc->waiting->came |= what;
     if (bc->state == CONN_WAIT) /* else a worker has it, and looks when it is back */
         loop_ready(bc->loop, bc);
@@ -209,6 +210,7 @@ static struct brg_waiting *waiting_take(brg_conn *bc)
 {
     struct brg_waiting *w = bc->waiting;
 
+    BRG_ASSERT(w->bc == bc && !w->over); /* it is taken once */
     if (w->polled)
         loop_io_remove(bc->loop, &w->io, w->wanted.fd);
     bc->waiting = NULL;

@@ -5,6 +5,7 @@
 #include "tls_request_private.h"
 #include "http_log.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "brigade/response_cache.h"
 #include <string.h>
 
@@ -56,6 +57,7 @@ static void *server_merge(apr_pool_t *p, void *basev, void *addv)
     const tls_server_conf *base = basev;
     tls_server_conf *sc = apr_pmemdup(p, addv, sizeof *sc);
 
+    BRG_ASSERT(sc->index == TLS_UNSET && !sc->trust); /* both come when all are merged */
     MERGE_NUMBER(enabled);
     MERGE_NUMBER(protocols);
     MERGE_NUMBER(honor_order);
@@ -126,6 +128,7 @@ static void *dir_merge(apr_pool_t *p, void *basev, void *addv)
     }
     dc->options_add = (dc->options_add & ~add->options_del) | add->options_add;
     dc->options_del = (dc->options_del & ~add->options_add) | add->options_del;
+    BRG_ASSERT(!(dc->options_add & dc->options_del));
     return dc;
 }
 

@@ -166,7 +166,9 @@ static apr_status_t ask_run(tls_conn *t, request_rec *r)
     apr_status_t rv;
     int finished = 0;
 
-    t->asks = 0; /* it is the server that asks */
+    BRG_ASSERT(!conn_on_loop());           /* it waits for the client */
+    BRG_ASSERT(!t->shared && !t->records); /* records are OpenSSL's: tls_keys_return() */
+    t->asks = 0;                           /* it is the server that asks */
     SSL_set_msg_callback(t->ssl, ask_sees);
     SSL_set_msg_callback_arg(t->ssl, &finished);
     rv = ask_begin(t) ? ask_flush(t, until) : APR_EINVAL;
@@ -275,6 +277,7 @@ int tls_ask_client(request_rec *r, const tls_dir_conf *dc, const tls_wish *wish)
     int status;
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
+    BRG_ASSERT(wish->certificate || wish->cipher); /* tls_wish_of() */
     if (r->connection->master)
         return ask_stream(r, wish);
     if (t->shared) /* another virtual host's handshake, which no directory made to ask for more */

@@ -76,6 +76,7 @@ tls_conn *tls_conn_new(brg_conn *bc)
 {
     tls_conn *t = calloc(1, sizeof *t);
 
+    BRG_ASSERT(!bc->below && bc->loop->layer); /* setup_begin() */
     if (!t)
         return NULL;
     t->tag = TLS_CONN_TAG;

@@ -173,6 +173,7 @@ static int tls_kept_add(tls_conn *t, const void *data, size_t len)
 {
     unsigned char *bigger = realloc(t->kept, t->kept_len + len);
 
+    BRG_ASSERT(t->kept_off + t->kept_plain <= t->kept_len);
     if (!bigger)
         return -1;
     memcpy(bigger + t->kept_len, data, len);
@@ -195,6 +196,7 @@ void tls_input_end(tls_conn *t)
 
 static void input_to_front(tls_scratch *in)
 {
+    BRG_ASSERT_DEBUG(in->input_off <= in->input_len && in->input_len <= sizeof in->input);
     in->input_len -= in->input_off;
     memmove(in->input, in->input + in->input_off, in->input_len);
     in->input_off = 0;

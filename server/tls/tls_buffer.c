@@ -2,11 +2,13 @@
 /* The body of a request whose client is asked for more (tls_ask.c): it comes before the client's answer,
  * so it is read first, and handed out by a filter. */
 #include "tls_request_private.h"
+#include "conn.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "util_filter.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 APLOG_USE_MODULE(ssl);
 
@@ -54,6 +56,7 @@ static int buffer_fill(request_rec *r, apr_bucket_brigade *kept, apr_size_t most
     apr_off_t size = 0;
     int status = OK;
 
+    BRG_ASSERT(!conn_on_loop() && APR_BRIGADE_EMPTY(kept)); /* it waits for the client */
     do {
         apr_status_t rv = ap_get_brigade(r->proto_input_filters, bb, AP_MODE_READBYTES,
                                          APR_BLOCK_READ, BUFFER_READ);

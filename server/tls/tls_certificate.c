@@ -3,6 +3,7 @@
 #include "tls_certificate_private.h"
 #include "tls_request_private.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <openssl/x509v3.h>
 #include <string.h>
 #include <time.h>
@@ -71,6 +72,7 @@ static void facts_names(apr_pool_t *p, const X509 *x, tls_facts *facts)
     GENERAL_NAMES_free(names);
     if (!facts->names->nelts)
         APR_ARRAY_PUSH(facts->names, const char *) = facts->subject;
+    BRG_ASSERT(facts->names->nelts > 0 && facts->names->nelts <= NAMES_MOST);
 }
 
 static apr_time_t facts_time(const ASN1_TIME *t)
@@ -85,6 +87,7 @@ int tls_facts_of(apr_pool_t *p, const tls_pair *pair, tls_facts *facts)
     X509 *x = tls_certificate_parse(APR_ARRAY_IDX(pair->chain, 0, const tls_der *), NULL);
     EVP_PKEY *key = x ? X509_get0_pubkey(x) : NULL;
 
+    BRG_ASSERT(pair->chain->nelts > 0); /* the server's own comes first */
     memset(facts, 0, sizeof *facts);
     if (!x)
         return -1;

@@ -41,6 +41,7 @@ static int trust_names(tls_trust *trust, const tls_server_conf *sc)
     const char *file = told ? sc->names_file : sc->ca_file;
     const char *path = told ? sc->names_path : sc->ca_path;
 
+    BRG_ASSERT(trust->sc == sc && !trust->names);
     trust->names = file ? SSL_load_client_CA_file(file) : sk_X509_NAME_new_null();
     if (trust->names && (!path || SSL_add_dir_cert_subjects_to_stack(trust->names, path)))
         return 0;
@@ -104,6 +105,7 @@ static int trust_signers(tls_trust *trust, const tls_server_conf *sc)
 {
     X509_STORE *all;
 
+    BRG_ASSERT(trust->sc == sc && !trust->signers);
     if (!sc->ocsp.signers_file)
         return 0;
     if ((all = X509_STORE_new()) != NULL && X509_STORE_load_file(all, sc->ocsp.signers_file) == 1)
@@ -186,6 +188,7 @@ int tls_context_verified(int ok, X509_STORE_CTX *store)
     const tls_server_conf *sc = tls_conf_of(t->server);
     int error, generous = t->established ? t->generous : sc->verify == TLS_VERIFY_OPTIONAL_NO_CA;
 
+    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
     if (!ok && tls_clients_forgive(store, generous, sc->crl_may_lack))
         return 1; /* this comes once more for each certificate of the chain, with ok */
     if (ok && tls_ocsp_verify(t, store, clients_unknown_issuer(X509_STORE_CTX_get_error(store))))
@@ -204,6 +207,7 @@ int tls_clients_vouch(SSL *ssl, X509 *x, STACK_OF(X509) * chain, int depth)
     X509_STORE *trust = NULL;
     int ok = 0;
 
+    BRG_ASSERT(t->tag == TLS_CONN_TAG && t->ssl == ssl && !t->shared);
     SSL_get0_verify_cert_store(ssl, &trust);
     if (!trust)
         trust = SSL_CTX_get_cert_store(SSL_get_SSL_CTX(ssl));

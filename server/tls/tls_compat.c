@@ -71,6 +71,7 @@ static const char *compat_part(const tls_server_conf *sc, int part, apr_pool_t *
                                                   "SSLCertificateFile",
                                                   "SSLCertificateKeyFile"};
 
+    BRG_ASSERT(part >= 0 && part < COMPAT_ALL);
     *name = names[part];
     switch (part) {
     case 0:
@@ -186,6 +187,7 @@ void tls_compat_session_id(tls_server_conf *sc, apr_pool_t *p)
     if (trust)
         text = apr_pstrcat(p, text, "\n", apr_pescape_hex(p, trust, TLS_TRUST_DIGEST, 0), NULL);
     EVP_Digest(text, strlen(text), sc->sid, &len, EVP_sha256(), NULL);
+    BRG_ASSERT(len == sizeof sc->sid);
 }
 
 /* ---- why not ---- */

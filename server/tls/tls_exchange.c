@@ -187,6 +187,7 @@ static void exchange_tell(const tls_server_conf *sc, const apr_array_header_t *p
 /* 1: put, or the same as before. */
 static int exchange_put(const tls_server_conf *sc, const apr_array_header_t *pairs, apr_pool_t *p)
 {
+    BRG_ASSERT(exchange.owner == getpid() && sc->index >= 0);
     if (tls_store_has(sc->index, pairs))
         return 1;
     if (tls_store_put(sc->index, pairs)) {
@@ -288,6 +289,7 @@ static apr_time_t exchange_due(void)
 /* Not before the supervisor is about to serve: a trial of a configuration watches nothing. */
 static void exchange_start(apr_time_t now)
 {
+    BRG_ASSERT(!exchange.watching && !exchange.set && exchange.n > 0);
     exchange.watching = 1;
     tls_pass_serve();
     exchange.set = watch_set_create((size_t)exchange.n * 2);

@@ -97,6 +97,7 @@ int tls_server_name(SSL *ssl, int *alert, void *unused)
     const tls_conn *t = SSL_get_app_data(ssl);
     const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
 
+    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
     return name && t->sni ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 

@@ -95,6 +95,7 @@ static ssize_t input_key_update(tls_conn *t, const unsigned char *data, size_t l
 {
     tls_records *rec = t->records;
 
+    BRG_ASSERT(rec->v13);
     if (len != 5 || data[0] != HANDSHAKE_KEY_UPDATE || data[1] || data[2] || data[3] != 1)
         return input_refuse(t, SSL_AD_UNEXPECTED_MESSAGE,
                             "a handshake message after the handshake");
@@ -112,6 +113,7 @@ static ssize_t input_renegotiation(tls_conn *t, const unsigned char *data, size_
 {
     static const unsigned char no[2] = {SSL3_AL_WARNING, SSL_AD_NO_RENEGOTIATION};
 
+    BRG_ASSERT(!t->records->v13);
     if (!len || data[0] != HANDSHAKE_CLIENT_HELLO)
         return input_refuse(t, SSL_AD_UNEXPECTED_MESSAGE,
                             "a handshake message after the handshake");
@@ -172,6 +174,7 @@ static ssize_t input_record(tls_conn *t, tls_scratch *in, size_t len, char *buf,
     unsigned type = 0;
     ssize_t n = tls_open(rec, record, len, &out, &type);
 
+    BRG_ASSERT_DEBUG(in->input_of == t && len <= in->input_len - in->input_off);
     in->input_off += len;
     if (n < 0)
         return input_refuse(t, SSL_AD_BAD_RECORD_MAC, "a record that cannot be decrypted");
@@ -233,6 +236,7 @@ ssize_t tls_kept_take(tls_conn *t, char *buf, size_t len)
 {
     size_t n = t->kept_plain < len ? t->kept_plain : len;
 
+    BRG_ASSERT(t->kept_plain > 0 && t->kept_off + t->kept_plain <= t->kept_len);
     memcpy(buf, t->kept + t->kept_off, n);
     t->kept_off += (uint32_t)n;
     t->kept_plain -= (uint32_t)n;

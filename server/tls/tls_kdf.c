@@ -49,6 +49,7 @@ static size_t info_of(const asked *a, tls_piece data, size_t len, unsigned char 
     if (a->label.len)
         memcpy(info + at, a->label.data, a->label.len);
     at += a->label.len;
+    BRG_ASSERT(at + 1 + data.len <= INFO_MOST);
     info[at++] = (unsigned char)data.len;
     if (data.len)
         memcpy(info + at, data.data, data.len);
@@ -98,6 +99,7 @@ static _Thread_local tls_records *kdf_listens;
 
 void tls_kdf_listen(tls_records *records)
 {
+    BRG_ASSERT(!records || !kdf_listens); /* a thread makes one step of one handshake at a time */
     kdf_listens = records;
 }
 
@@ -346,6 +348,7 @@ static int provider_init(const OSSL_CORE_HANDLE *handle, const OSSL_DISPATCH *in
 /* Ours is used if it is the first that is asked for. */
 static int provider_load(tls_kdf *kdf, OSSL_LIB_CTX *lib)
 {
+    BRG_ASSERT(!provider_made && !kdf->ours);
     provider_made = kdf;
     if (OSSL_PROVIDER_add_builtin(lib, "brigade", provider_init) == 1)
         kdf->ours = OSSL_PROVIDER_load(lib, "brigade");

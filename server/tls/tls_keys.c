@@ -109,6 +109,7 @@ static int keys_13(const tls_loop *l, tls_records *rec)
 
     if (rec->known != (TLS_KNOWS_CLIENT | TLS_KNOWS_SERVER) || !rec->secret_len || sent > UINT8_MAX)
         return -1;
+    BRG_ASSERT(rec->secret_len <= sizeof rec->in.secret && !rec->in.ctx && !rec->out.ctx);
     rec->v13 = 1;
     failed = tls_half_begin(l, rec, &rec->in, 0) || tls_half_begin(l, rec, &rec->out, 1);
     rec->out.seq = sent;
@@ -127,6 +128,7 @@ static int keys_12(const tls_loop *l, tls_records *rec)
 
     if (!(rec->known & TLS_KNOWS_BLOCK) || rec->secret_len != 2 * key + 2 * iv)
         return -1;
+    BRG_ASSERT(rec->secret_len <= sizeof block && !rec->in.ctx && !rec->out.ctx);
     memcpy(block, rec->in.secret, TLS_SECRET_MOST);
     memcpy(block + TLS_SECRET_MOST, rec->out.secret, TLS_SECRET_MOST);
     rec->explicit_iv = explicit_iv;
@@ -176,6 +178,7 @@ void tls_keys_drop(tls_conn *t)
 
     if (!rec)
         return;
+    BRG_ASSERT(rec->aead || (!rec->in.ctx && !rec->out.ctx)); /* who made them ends them */
     if (rec->in.ctx)
         rec->aead->release(rec->in.ctx);
     if (rec->out.ctx)

@@ -123,6 +123,7 @@ static OCSP_RESPONSE *ocsp_exchange(const tls_conn *t, const char *url,
     apr_os_sock_t fd;
     BIO *way;
 
+    BRG_ASSERT(!conn_on_loop() && !ap_cstr_casecmpn(url, "http://", 7)); /* ocsp_status() */
     if (apr_uri_parse(p, url, &to) != APR_SUCCESS || !to.hostname ||
         (conf->proxy && apr_uri_parse(p, conf->proxy, &proxy) != APR_SUCCESS)) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, t->server,

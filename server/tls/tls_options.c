@@ -4,6 +4,7 @@
 #include "http_config.h"
 #include "http_log.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,8 @@ static unsigned option_bit(const char *word)
 
 static void option_apply(tls_dir_conf *dc, char sign, unsigned bit)
 {
+    BRG_ASSERT(bit && !(bit & (bit - 1)) && (!sign || sign == '+' || sign == '-'));
+    BRG_ASSERT(!(dc->options_add & dc->options_del)); /* the last one counts */
     if (sign == '-') {
         dc->options_add &= ~bit;
         dc->options_del |= bit;

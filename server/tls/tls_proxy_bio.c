@@ -94,6 +94,7 @@ static int px_bio_read(BIO *bio, char *buf, int want)
         pc->eof |= APR_STATUS_IS_EOF(pc->rv);
         return pc->eof ? 0 : -1;
     }
+    BRG_ASSERT(len > 0 && !APR_BRIGADE_EMPTY(pc->bb_in)); /* px_first() */
     len = len < most ? len : most;
     memcpy(buf, data, len);
     e = APR_BRIGADE_FIRST(pc->bb_in);
@@ -140,6 +141,7 @@ BIO *tls_px_bio_new(tls_px *pc)
 {
     BIO *bio = px_method ? BIO_new(px_method) : NULL;
 
+    BRG_ASSERT_TAG(pc, TLS_PX_TAG);
     if (bio)
         BIO_set_data(bio, pc);
     return bio;

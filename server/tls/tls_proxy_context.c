@@ -7,6 +7,7 @@
 #include "http_log.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include <errno.h>
 #include <openssl/err.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static int px_verified(int ok, X509_STORE_CTX *store)
     const conn_rec *c = SSL_get_app_data(ssl);
     int error = X509_STORE_CTX_get_error(store), depth = X509_STORE_CTX_get_error_depth(store);
 
-    BRG_ASSERT(px != NULL && c != NULL);
+    BRG_ASSERT(c && px->verify != TLS_VERIFY_NONE); /* px_policy() */
     if (!ok &&
         tls_clients_forgive(store, px->verify == TLS_VERIFY_OPTIONAL_NO_CA, px->crl_may_miss)) {
         X509_STORE_CTX_set_error(store, X509_V_OK);
@@ -172,7 +173,7 @@ static char *px_key(const tls_proxy_conf *conf)
     for (int i = 0; i < TLS_PX_TEXTS; i++)
         at += (size_t)apr_snprintf(key + at, size - at, "%s%s\n", conf->text[i] ? "=" : "",
                                    conf->text[i] ? conf->text[i] : "");
-    BRG_ASSERT(at < size + 1);
+    BRG_ASSERT(at < size);
     return key;
 }
 
@@ -181,6 +182,7 @@ static tls_proxy_ctx *px_find(char *key, const tls_proxy_conf *conf, server_rec 
 {
     tls_proxy_ctx *px = px_contexts;
 
+    BRG_ASSERT_DEBUG(pthread_mutex_trylock(&px_lock) == EBUSY);
     while (px && (px->owner != px_owner || strcmp(px->key, key)))
         px = px->next;
     if (px || !(px = px_make(conf, s))) {

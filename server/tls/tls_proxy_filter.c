@@ -232,6 +232,7 @@ static apr_status_t px_write_piece(tls_px *pc)
 {
     size_t len = pc->piece_len;
 
+    BRG_ASSERT(len <= TLS_PX_SMALL);
     pc->piece_len = 0;
     return px_write(pc, pc->piece, len);
 }

@@ -118,6 +118,7 @@ static int chain_of(tls_machine *m, const STACK_OF(X509) * all)
 {
     X509 *issuer = m->x;
 
+    BRG_ASSERT(m->x && m->key && !m->chain);
     if (!(m->chain = sk_X509_new_null()))
         return -1;
     for (int i = 0; i < 20; i++) {
@@ -137,6 +138,7 @@ static int machine_chains(tls_proxy_ctx *px, const char *file, server_rec *s)
     STACK_OF(X509) *all = chain_file(file);
     int failed = 0;
 
+    BRG_ASSERT(px->machines > 0);
     if (!sk_X509_num(all))
         failed = machine_failed(
             s, "SSLProxyMachineCertificateChainFile has no certificate, or cannot be read", file);
@@ -151,6 +153,7 @@ int tls_machine_read(tls_proxy_ctx *px, const tls_proxy_conf *conf, server_rec *
     const char *file = conf->text[TLS_PX_CERT_FILE], *path = conf->text[TLS_PX_CERT_PATH];
     const char *chain = conf->text[TLS_PX_CHAIN_FILE];
 
+    BRG_ASSERT(!px->machine && !px->machines);
     if (!file && !path)
         return 0;
     if ((file && machine_file(px, file, s)) || (path && machine_folder(px, path, s)))

@@ -98,6 +98,7 @@ static int request_fixups(request_rec *r)
 
     if (!t)
         return DECLINED;
+    BRG_ASSERT(t->established && t->ssl); /* a request comes after the handshake */
     apr_table_setn(r->subprocess_env, "HTTPS", "on");
     name = SSL_get_servername(t->ssl, TLSEXT_NAMETYPE_host_name);
     if (name)

@@ -38,6 +38,7 @@ static int resume_seal(SSL *ssl, void *unused)
     SSL_SESSION *session = SSL_get_session(ssl);
     long left;
 
+    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
     if (!SSL_session_reused(ssl) || SSL_version(ssl) < TLS1_3_VERSION)
         return 1;
     left = (long)(t->session_ends - time(NULL));

@@ -42,6 +42,7 @@ static int return_taken(const tls_conn *t, BIO *wire)
                           .secret_len = rec->secret_len};
     int failed;
 
+    BRG_ASSERT(!rec->updated && !t->shared); /* the secret is that of the first record */
     client.out = rec->in;
     client.out.ctx = NULL;
     failed = rec->v13 ? tls_half_begin(t->loop, &client, &client.out, 1)
@@ -68,6 +69,7 @@ int tls_keys_return(tls_conn *t)
         BIO_free(out);
         return -1;
     }
+    BRG_ASSERT(rec->in.seq >= rec->in_first && rec->out.seq >= rec->out_first);
     BIO_up_ref(rbio);
     BIO_up_ref(wbio);
     SSL_set0_rbio(t->ssl, in);

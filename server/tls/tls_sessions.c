@@ -206,6 +206,7 @@ int tls_sessions_begin(apr_size_t bytes)
         return 0;
     if (places < SESSION_WAYS)
         places = SESSION_WAYS;
+    BRG_ASSERT(places > 0 && places % SESSION_WAYS == 0);
     sessions.place = kept_memory_map("tls-sessions-1", places * sizeof(session_place));
     if (!sessions.place)
         return -1;

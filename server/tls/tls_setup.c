@@ -144,6 +144,7 @@ int tls_view_set(const tls_conn *t)
 
 const tls_server_conf *tls_setup_server(int index)
 {
+    BRG_ASSERT(index >= 0);
     return index < setup_servers_n ? setup_servers[index] : NULL;
 }
 
@@ -154,6 +155,7 @@ static void context_take(tls_loop *loop, int index)
     tls_stored stored;
     apr_pool_t *p;
 
+    BRG_ASSERT(index >= 0 && index < setup_servers_n && setup_servers[index]->index == index);
     apr_pool_create(&p, NULL);
     if (!tls_store_get(index, p, &stored)) {
         ctx = tls_context_make(setup_servers[index], stored.pairs, loop->lib, old);

@@ -115,7 +115,8 @@ void tls_share(tls_conn *t)
     tls_loop *l = t->loop;
     SSL *other;
 
-    BRG_ASSERT(t->records != NULL && l != NULL);
+    BRG_ASSERT(t->records && !t->shared);
+    BRG_ASSERT(l->shared_next >= 0 && l->shared_next < TLS_SHARED);
     if (share_off || SSL_get0_peer_certificate(t->ssl) || share_note(t))
         return;
     t->shared = 1;

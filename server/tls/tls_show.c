@@ -6,7 +6,9 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "brigade/status.h"
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,6 +161,7 @@ static const show_server *show_of(const tls_server_conf *sc)
     uint64_t version = tls_store_version(sc->index);
     show_server *more;
 
+    BRG_ASSERT_DEBUG(pthread_mutex_trylock(&show_lock) == EBUSY);
     if (sc->index >= show_known_n) {
         more = realloc(show_known, (size_t)(sc->index + 1) * sizeof *more);
         if (!more)
@@ -167,6 +170,7 @@ static const show_server *show_of(const tls_server_conf *sc)
         show_known = more;
         show_known_n = sc->index + 1;
     }
+    BRG_ASSERT(sc->index >= 0 && sc->index < show_known_n);
     more = &show_known[sc->index];
     if (!more->pool || more->version != version)
         show_read(sc, more, version);

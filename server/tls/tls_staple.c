@@ -151,12 +151,14 @@ static void staple_take(const unsigned char *der, apr_size_t len, void *data)
     st->len = st->der ? (int)len : 0;
     if (st->der)
         memcpy(st->der, der, len);
+    BRG_ASSERT(!st->der == !st->len);
 }
 
 static void staple_ask(tls_conn *t, tls_staple *st)
 {
     int attached = !t->bc->c;
 
+    BRG_ASSERT(loop_self() == t->bc->loop && st->until <= t->bc->loop->monotonic);
     st->until = t->bc->loop->monotonic + STAPLE_KEEP;
     if (attached && connection_attach(t->bc) != APR_SUCCESS)
         return;

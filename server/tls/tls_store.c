@@ -89,6 +89,7 @@ static void buffer_put(store_buffer *b, const void *data, size_t len)
 {
     uint32_t n = (uint32_t)len;
 
+    BRG_ASSERT(!b->data || b->at + sizeof n + len <= b->len);
     if (b->data) {
         memcpy(b->data + b->at, &n, sizeof n);
         memcpy(b->data + b->at + sizeof n, data, len);
@@ -220,6 +221,7 @@ static int buffer_encode(store_buffer *b, const apr_array_header_t *pairs)
         return -1;
     }
     buffer_put_pairs(b, pairs);
+    BRG_ASSERT(b->at == b->len); /* as long as it was counted */
     return buffer_digest(b, b->data);
 }
 

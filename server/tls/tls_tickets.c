@@ -100,6 +100,7 @@ static void ticket_file_free(void *parent, void *file, CRYPTO_EX_DATA *ad, int i
 /* Before there are loops. */
 static void ticket_file_register(void)
 {
+    BRG_ASSERT(ticket_file_index >= 0 || !loop_self());
     if (ticket_file_index < 0)
         ticket_file_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, ticket_file_free);
 }
@@ -211,6 +212,7 @@ static int ticket_file_use(const ticket_file *file, SSL *ssl, unsigned char *nam
 {
     int n = 0;
 
+    BRG_ASSERT(file->n >= 1 && file->n <= 2); /* tls_tickets_use() */
     if (seal) {
         memcpy(name, file->key[0], 16);
         if (RAND_bytes(iv, EVP_MAX_IV_LENGTH) != 1)

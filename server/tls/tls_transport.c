@@ -304,6 +304,7 @@ static size_t tls_take_credit(tls_conn *t, tls_cursor *c)
 {
     size_t n = t->credit < c->left ? t->credit : c->left;
 
+    BRG_ASSERT_DEBUG(t->credit <= 1); /* tls_report() */
     t->credit -= n;
     cursor_skip(c, n);
     return n;

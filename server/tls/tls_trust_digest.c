@@ -4,6 +4,7 @@
 #include "tls_context_private.h"
 #include "apr_file_io.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,7 @@ void tls_trust_digest(const tls_server_conf *sc, unsigned char digest[TLS_TRUST_
             if (folders[i])
                 digest_folder(md, folders[i], p);
         EVP_DigestFinal_ex(md, digest, &len);
+        BRG_ASSERT(len == TLS_TRUST_DIGEST);
     }
     EVP_MD_CTX_free(md);
     apr_pool_destroy(p);

@@ -76,6 +76,7 @@ static const char *vars_session(apr_pool_t *p, const tls_conn *t)
     const unsigned char *id;
     unsigned len;
 
+    BRG_ASSERT(!t->shared || t->records); /* tls_share() noted its id there */
     if (t->shared)
         return vars_hex(p, t->records->session, t->records->session_len);
     if (!session)
