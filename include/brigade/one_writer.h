@@ -46,6 +46,14 @@ BRG_DECLARE(apr_size_t) brg_one_writer_bytes(const brg_one_writer *memory);
 /** Processes that are forked from now on can write it, too (@a on = 1), or cannot (0, as in the beginning). */
 BRG_DECLARE(void) brg_one_writer_hand(const brg_one_writer *memory, int on);
 
+/**
+ * The calling process, and what it forks from now on, cannot read or write the memory from @a from on (@a on = 0), or can
+ * again (1): for secrets that most of a process's life has no use for.
+ * @param from  bytes, a multiple of a page
+ * Threads: one at a time; nobody uses the memory meanwhile.
+ */
+BRG_DECLARE(void) brg_one_writer_show(const brg_one_writer *memory, apr_size_t from, int on);
+
 /** 1 in the process that made it: after a fork the other process needs memory of its own. */
 BRG_DECLARE(int) brg_one_writer_is_own(const brg_one_writer *memory);
 

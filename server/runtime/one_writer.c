@@ -114,6 +114,22 @@ void brg_one_writer_hand(const brg_one_writer *m, int on)
         (void)madvise(m->write, m->bytes, on ? MADV_DOFORK : MADV_DONTFORK);
 }
 
+static void one_protect(void *at, apr_size_t from, apr_size_t bytes, int protection)
+{
+    BRG_ASSERT(from <= bytes);
+    if (at)
+        (void)mprotect((char *)at + from, bytes - from, protection);
+}
+
+void brg_one_writer_show(const brg_one_writer *m, apr_size_t from, int on)
+{
+    const int is_one = m->write == m->read;
+
+    one_protect(m->read, from, m->bytes, on ? PROT_READ | (is_one ? PROT_WRITE : 0) : PROT_NONE);
+    if (!is_one && m->owner == getpid())
+        one_protect(m->write, from, m->bytes, on ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
 int brg_one_writer_is_own(const brg_one_writer *m)
 {
     return m->owner == getpid();

@@ -19,8 +19,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 APLOG_USE_MODULE(core);
@@ -82,6 +84,7 @@ static apr_status_t trial_run(process_rec *process)
 void conf_trial(process_rec *process)
 {
     BRG_ASSERT(trial_order != NULL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody waits for the result of one whose server was killed */
     /* Daemons that modules start are of this process's group: whoever asked ends what is left of it. */
     if (trial_is_reload())
         (void)setpgid(0, 0);

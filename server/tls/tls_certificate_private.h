@@ -108,6 +108,9 @@ typedef struct tls_stored {
  * supervisor */
 int tls_store_begin(apr_pool_t *p, int n);
 
+/** This process serves from now on: records stay readable. Before its loops run. */
+void tls_store_open(void);
+
 /** Let all processes that were forked since tls_store_begin() have @a pairs for a server.
  * @return 0, or -1 with errno: what was put before stays. Threads: main, of the supervisor */
 int tls_store_put(int index, const apr_array_header_t *pairs);

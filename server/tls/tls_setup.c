@@ -199,6 +199,7 @@ static void setup_begin(brg_loop *loop)
     tls_loop *l = calloc(1, sizeof *l);
 
     BRG_ASSERT(loop->layer == NULL && setup_servers_n > 0);
+    tls_store_open();
     if (!l || !(l->ctx = calloc((size_t)setup_servers_n, sizeof(*l->ctx))) ||
         !(l->versions = calloc((size_t)setup_servers_n, sizeof(*l->versions))) ||
         !(l->lib = OSSL_LIB_CTX_new()) || tls_keys_begin(l)) {

@@ -5,7 +5,9 @@
  * They lie in memory that the supervisor alone writes (brigade/one_writer.h) and that is in no core file: what one server
  * process could change, later ones would take. For each server there is an entry, with a version that is odd while the
  * supervisor writes, and room for two records in turn, the older of which is wiped. A reader checks the version before and after, and a
- * digest; if one of them does not fit, it comes again with the next handshake. */
+ * digest; if one of them does not fit, it comes again with the next handshake.
+ *
+ * The supervisor can read and write records only while it does so: a mistake elsewhere in it finds no key. */
 #include "tls_certificate_private.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
@@ -29,6 +31,7 @@ typedef struct store_entry {
 typedef struct tls_store {
     brg_one_writer *memory;
     int n;
+    int open;    /* this process serves: records stay readable */
     pid_t owner; /* the process that may write */
 } tls_store;
 
@@ -76,6 +79,26 @@ static store_entry *store_entry_of(const void *memory, int index)
 static store_entry *store_read(int index)
 {
     return store_entry_of(brg_one_writer_read(store->memory), index);
+}
+
+/* Records can be used until store_hide(). */
+static void store_show(void)
+{
+    if (!store->open)
+        brg_one_writer_show(store->memory, store_entries_bytes(store->n), 1);
+}
+
+static void store_hide(void)
+{
+    if (!store->open)
+        brg_one_writer_show(store->memory, store_entries_bytes(store->n), 0);
+}
+
+void tls_store_open(void)
+{
+    BRG_ASSERT(store);
+    store_show();
+    store->open = 1;
 }
 
 /* ---- a record: numbers of four bytes, each before what it counts ---- */
@@ -232,8 +255,11 @@ int tls_store_put(int index, const apr_array_header_t *pairs)
 
     BRG_ASSERT(store && store->owner == getpid() && index >= 0 && index < store->n);
     rc = buffer_encode(&b, pairs);
-    if (!rc)
+    if (!rc) {
+        store_show();
         store_publish(index, &b);
+        store_hide();
+    }
     OPENSSL_clear_free(b.data, b.len);
     return rc;
 }
@@ -245,8 +271,10 @@ int tls_store_has(int index, const apr_array_header_t *pairs)
     store_buffer b;
     int same;
 
+    store_show();
     same = !buffer_encode(&b, pairs) && b.len == atomic_load(&e->len) &&
            !memcmp(memory + atomic_load(&e->at), b.data, STORE_DIGEST);
+    store_hide();
     OPENSSL_clear_free(b.data, b.len);
     return same;
 }
@@ -274,7 +302,9 @@ static int store_read_record(store_buffer *b, uint64_t at)
     if (at > brg_one_writer_bytes(store->memory) ||
         b->len > brg_one_writer_bytes(store->memory) - at)
         return -1;
+    store_show();
     memcpy(b->data, memory + at, b->len);
+    store_hide();
     b->at = STORE_DIGEST;
     return buffer_digest(b, digest) || memcmp(b->data, digest, sizeof digest) ? -1 : 0;
 }
