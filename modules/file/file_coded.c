@@ -15,8 +15,11 @@
 #include "brigade/assert.h"
 #include "brigade/response_cache.h"
 #include "apr_strings.h"
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
+
+APLOG_USE_MODULE(file);
 
 /* By number. */
 static const char *const coding_suffixes[BRG_CODINGS] = {NULL, ".br", ".zst", ".gz"};
@@ -97,9 +100,14 @@ static brg_codings coded_present(request_rec *r, brg_codings codings, request_re
 
 /* Who may not read the file gets none of its forms, and a form that cannot be read is none. Both were just looked up, so that
  * no disk is asked. */
-static int coded_is_readable(const request_rec *r, const request_rec *sub)
+static int coded_is_readable(request_rec *r, const request_rec *sub)
 {
-    return !access(r->filename, R_OK) && !access(sub->filename, R_OK);
+    if (!access(r->filename, R_OK) && !access(sub->filename, R_OK))
+        return 1;
+    if (errno != EACCES && errno != ENOENT)
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, errno, r,
+                      "cannot tell whether %s may be read: the file itself is sent", sub->filename);
+    return 0;
 }
 
 void file_coded_choose(request_rec *r, brg_codings codings, module *self)

@@ -144,6 +144,7 @@ static void readers_see_whole_ones(void **state)
 
     apr_pool_create(&p, pool);
     assert_int_equal(tls_store_begin(p, 1), 0);
+    tls_store_open();
     for (int i = 0; i < READERS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, take, NULL), 0);
     for (int i = 0; i < PUTS; i++)
