@@ -63,7 +63,7 @@ def fetch_over_http2(port, path, n, at_once=32):
                     reason="resident memory is mostly the tool's")
 def test_memory_of_idle_threads_is_given_back():
     """Streams of mod_http2, each by the full way, leave little of the peak when they have ended."""
-    config = f"BuiltinModule http2_module Off\nLoadModule http2_module {brigade.APACHE_MODULES}/mod_http2.so\nProtocols h2c http/1.1\nFileCacheEntries 0\n"
+    config = f"BuiltinModule http2_module Off\nLoadModule http2_module {brigade.APACHE_MODULES}/mod_http2.so\nProtocols h2c http/1.1\nFileCacheEntries 0\nMaxRequestWorkers 100\n"
     with brigade.Server(config, {"10k.html": "x" * 10240}) as server:
         child, = server.children()
         with ThreadPoolExecutor(8) as pool:
