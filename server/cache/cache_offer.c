@@ -130,6 +130,14 @@ static void offer_capture(response_cache *c, request_rec *r, request_offer *offe
         cache_capture_begin(r, (apr_size_t)core_conf_of(r->server)->file_cache_max_file_bytes);
 }
 
+static int offer_is_file(const request_rec *r)
+{
+    return r->finfo.filetype == APR_REG &&
+           (!r->handler || !*r->handler || !strcmp(r->handler, "default-handler"));
+}
+
+/* Conditions of filters are looked at last: Vary and the log show it, and another handler's response may have what they
+ * ask for only later. */
 int cache_offer_early(request_rec *r)
 {
     const brg_core_conf *conf = core_conf_of(r->server);
@@ -138,7 +146,7 @@ int cache_offer_early(request_rec *r)
 
     request_offer_drop(r);
     if (r->status != HTTP_OK || r->main || r->prev || r->no_cache || r->no_local_copy ||
-        r->finfo.filetype != APR_REG || r->finfo.size > conf->file_cache_max_file_bytes ||
+        !offer_is_file(r) || r->finfo.size > conf->file_cache_max_file_bytes ||
         !cache_request_is_plain(r) || !filters_leave_or_code(r->output_filters, &codings) ||
         offer_coding(r, codings) <= 0 || !(offer = request_offer_begin(r)))
         return 0;

@@ -84,13 +84,21 @@ static apr_status_t body_overflow(ap_filter_t *f, body_ctx *ctx)
     return body_break(f, ctx, APR_ENOSPC);
 }
 
+/* Taken and announced, if that is a number that can be. */
+static apr_off_t body_length_so_far(const body_ctx *ctx)
+{
+    apr_off_t sum;
+
+    return __builtin_add_overflow(ctx->taken, ctx->chunked.left, &sum) ? INT64_MAX : sum;
+}
+
 static apr_status_t body_too_large(ap_filter_t *f, body_ctx *ctx)
 {
     if (ctx->kind == BODY_CHUNKED) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, f->r,
                       APLOGNO(01591) "Read content length of %" APR_OFF_T_FMT
                                      " is larger than the configured limit of %" APR_OFF_T_FMT,
-                      ctx->taken + (apr_off_t)ctx->chunked.left, ctx->limit);
+                      body_length_so_far(ctx), ctx->limit);
     } else {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, f->r,
                       APLOGNO(01588) "Requested content-length of %" APR_OFF_T_FMT

@@ -132,7 +132,6 @@ static const char *fault_module(void)
 static const char *fault_place(apr_pool_t *p)
 {
     fault_search f = {.p = p};
-    const char *name = fault_module();
 
     fault_look(&f, ap_conftree);
     if (f.best)
@@ -141,22 +140,28 @@ static const char *fault_place(apr_pool_t *p)
     if (fault.vhost_line)
         return apr_psprintf(p, "the virtual host of line %d of %s", fault.vhost_line,
                             fault.vhost_file);
-    return name ? apr_pstrcat(p, "module ", name, NULL) : NULL;
+    return NULL;
+}
+
+static int fault_has_place(void)
+{
+    return strstr(fault.heard, " on line ") || strstr(fault.heard, " defined at ");
 }
 
 void conf_fault_found(const char *message)
 {
-    const char *place = NULL;
+    const int silent = !*fault.heard;
+    const char *place = NULL, *name = NULL;
     apr_pool_t *p;
 
     if (*fault.text)
         return;
     apr_pool_create(&p, NULL);
-    if (!*fault.heard)
+    if (silent)
         fault_append(message);
-    if (!strstr(fault.heard, " on line "))
-        place = fault_place(p);
-    fault.placed = place != NULL;
+    if (!fault_has_place() && !(place = fault_place(p)) && (name = fault_module()) != NULL)
+        place = apr_pstrcat(p, "module ", name, NULL);
+    fault.placed = place && (silent || !name); /* messages tell whose they are */
     apr_snprintf(fault.text, sizeof fault.text, "%s%s%s", place ? place : "", place ? ": " : "",
                  fault.heard);
     apr_pool_destroy(p);

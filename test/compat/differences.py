@@ -29,6 +29,10 @@ DIFFERENCES = {
         r"(limited/body: (51|100|5000)|mapped/body: (11|100|chunked large))$"
         r"|malformed/body: .*b'(5\\nhello|x\\r\\nhello|-5\\r\\nhello|5\\r\\nhelloX0|fffffffffffffffff)",
         "An error page that ends a connection has a Content-Length all the same."),
+    "chunks beyond the limit": (
+        r"malformed/body: .*b'7fffffffffffffff\\r\\nx'",
+        "A chunk that goes beyond LimitRequestBody is refused with 413 when its size is known, and nothing of it is read. Apache "
+        "reads as far as the limit first."),
     "ambiguous framing": (
         r"malformed/body: .*(chunked\\r\\nContent-Length|Content-Length: 5\\r\\nTransfer-Encoding|chunked, chunked"
         r"|chunked\\r\\nTransfer-Encoding|gzip, chunked)|malformed/body: 1\.0 'Transfer-Encoding: (chunked|CHUNKED)",
@@ -63,6 +67,8 @@ OTHERS = {
     "expressions that take too long": "The match of a regular expression is given up after RegexMatchLimit steps, and its "
                                       "request gets 500. Apache takes it for an expression that does not match.",
     "a bad configuration at a reload": "The running configuration stays, and the log says why. Apache ends.",
+    "starts that -t tries out": "-t fails if a start would, and names the line (test_cases.py compares with a start of Apache). "
+                                "Apache's finds mistakes of lines, not files and programs that are not there.",
     "codings by weight": "The client's weights decide between the built-in deflate, brotli and zstd (test_compression.py). Apache "
                          "takes the first filter whose coding is named.",
     "conditions of coded responses": "The entity tag of a coded form is answered with 304 (test_compression.py). Apache compares "

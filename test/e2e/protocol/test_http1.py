@@ -147,6 +147,14 @@ def test_limits(limited, data, status):
     assert first(limited, data).status == status
 
 
+@pytest.mark.only("brigade")
+def test_a_chunk_beyond_what_lengths_can_be(limited):
+    """Refused before it is read; the log's sum is no negative number."""
+    assert first(limited, b"POST /a.txt HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+                 b"5\r\nhello\r\n7fffffffffffffff\r\nx").status == 413
+    limited.wait_for_log(r"AH01591: Read content length of 9223372036854775807 is larger than the configured limit of 50\n")
+
+
 def test_default_limits(server):
     assert first(server, b"GET /a.txt?" + b"x" * 8100 + b" HTTP/1.1\r\nHost: localhost\r\n" + END).status == 200
     assert first(server, b"GET /a.txt?" + b"x" * 9000 + b" HTTP/1.1\r\nHost: localhost\r\n" + END).status == 414

@@ -63,6 +63,7 @@ static const body_case cases[] = {
     {CHUNKED, "FFFFFFFFFFFFFFFFF\r\n", "", APR_ENOSPC, NULL, ""},
     {CHUNKED, "8000000000000000\r\n", "", APR_ENOSPC, NULL, ""},
     {CHUNKED, "7fffffffffffffff\r\n", "", APR_ENOSPC, NULL, ""},
+    {CHUNKED, "5\r\nhello\r\n7fffffffffffffff\r\nx", "hello", APR_ENOSPC, NULL, ""},
     {CHUNKED, "14\r\n", "", APR_INCOMPLETE, "", ""},
     {CHUNKED, "15\r\n", "", APR_ENOSPC, NULL, ""},
     {CHUNKED, "14\r\n01234567890123456789\r\n0\r\n\r\n", "01234567890123456789", APR_SUCCESS, "",
