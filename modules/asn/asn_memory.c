@@ -120,10 +120,10 @@ void asn_retire(brg_asn_writer *w, int kind, uint32_t at, size_t bytes)
     *r = (asn_retired){at, (uint16_t)class_of(kind, bytes), (uint16_t)kind};
 }
 
-brg_asn_writer *brg_asn_writer_begin(brg_asn_table *of)
+brg_asn_writer *brg_asn_writer_begin(brg_asn_table *table)
 {
     brg_asn_writer *w = calloc(1, sizeof *w);
-    asn_shared *table = brg_one_writer_write(of->memory);
+    asn_shared *shared = brg_one_writer_write(table->memory);
 
     if (!w)
         return NULL;
@@ -131,20 +131,20 @@ brg_asn_writer *brg_asn_writer_begin(brg_asn_table *of)
         free(w);
         return NULL;
     }
-    w->table = table;
-    w->size = of->size;
-    asn_put(&table->used, 0);
+    w->table = shared;
+    w->size = table->size;
+    asn_put(&shared->used, 0);
     for (int i = 0; i < ASN_TABLE_RIBS; i++) {
-        asn_put(&table->ribs[i].ready, 0);
+        asn_put(&shared->ribs[i].ready, 0);
         for (int f = 0; f < 2; f++) {
-            asn_put(&table->ribs[i].root[f], 0);
-            asn_put(&table->ribs[i].routes[f], 0);
+            asn_put(&shared->ribs[i].root[f], 0);
+            asn_put(&shared->ribs[i].routes[f], 0);
         }
     }
     /* Readers may be in what the last writer made. */
-    w->retired = asn_get_wide(&table->retired) + 2 * ASN_TABLE_KEPT;
-    asn_put_wide(&table->retired, w->retired);
-    w->next = sizeof *table;
+    w->retired = asn_get_wide(&shared->retired) + 2 * ASN_TABLE_KEPT;
+    asn_put_wide(&shared->retired, w->retired);
+    w->next = sizeof *shared;
     asn_account(w);
     return w;
 }

@@ -121,8 +121,8 @@ ANSWER_INLINE size_t put_head(response_cache *c, cache_head *head, const cache_c
 
     if (!form->text && codec->serialise(form, head->answer))
         return 0;
-    len = choice && choice->n ? codec->put_part(gather_head(bc->loop->out), form, head->answer, &terms,
-                                                choice_part(choice), choice->len)
+    len = choice && choice->n ? codec->put_part(gather_head(bc->loop->out), form, head->answer,
+                                                &terms, choice_part(choice), choice->len)
                               : codec->put(gather_head(bc->loop->out), form, head->answer, &terms);
     gather_add_head(bc->loop->out, len);
     return len;

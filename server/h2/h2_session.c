@@ -22,7 +22,6 @@
 
 APLOG_USE_MODULE(http2);
 
-
 static server_rec *session_server(const brg_conn *bc)
 {
     return bc->c ? bc->c->base_server : bc->base;

@@ -218,7 +218,8 @@ static const char *mutex_file(apr_pool_t *p, const char *type, const mutex_conf 
         return NULL;
     path = apr_pstrcat(p, ap_make_full_path(p, m->dir, type), instance ? "-" : "", instance, NULL);
     /* A trial must not take the file of the server that runs. */
-    return m->omit_pid && !trial_runs() ? path : apr_psprintf(p, "%s.%" APR_PID_T_FMT, path, getpid());
+    return m->omit_pid && !trial_runs() ? path
+                                        : apr_psprintf(p, "%s.%" APR_PID_T_FMT, path, getpid());
 }
 
 /* What both kinds of mutex need. *file is NULL where the mechanism needs none; APR_ENOLOCK: no
