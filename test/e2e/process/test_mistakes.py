@@ -379,6 +379,7 @@ def test_a_module_that_can_not_be_tried(failing):
     reload(server)
     assert server.run("-t").returncode == 0
     server.write_config(BASE + "ReloadTrial Check\nTypesConfig @ROOT@/nowhere/types\n")
+    wait_until(lambda: len(server.children()) == 1, "the end of the process before the reload")
     before = server.children()
     server.signal(signal.SIGUSR1)
     server.wait_for_log(r"server processes go on with the one that they have: TypesConfig \S+/nowhere/types on line \d+ of ")
