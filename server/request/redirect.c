@@ -170,14 +170,15 @@ static int redirect_reruns(request_rec *r)
 }
 
 /* Its handler returned @a status. One that waits is ended when it went on (request_go_on()). */
-static void redirect_end(request_rec *to, int status)
+static void redirect_end(const conn_rec *c, request_rec *to, int status)
 {
-    if (status != SUSPENDED || !request_waits(to->connection))
+    if (status != SUSPENDED || !request_waits(c))
         ap_die(status, to);
 }
 
 AP_DECLARE(void) ap_internal_redirect(const char *new_uri, request_rec *r)
 {
+    const conn_rec *c = r->connection;
     request_rec *to = redirect_reruns(r) ? NULL : redirect_begin(new_uri, r);
     int status;
 
@@ -186,11 +187,12 @@ AP_DECLARE(void) ap_internal_redirect(const char *new_uri, request_rec *r)
     status = ap_run_quick_handler(to, 0);
     if (status == DECLINED && (status = ap_process_request_internal(to)) == OK)
         status = ap_invoke_handler(to);
-    redirect_end(to, status);
+    redirect_end(c, to, status);
 }
 
 AP_DECLARE(void) ap_internal_redirect_handler(const char *new_uri, request_rec *r)
 {
+    const conn_rec *c = r->connection;
     request_rec *to = redirect_reruns(r) ? NULL : redirect_begin(new_uri, r);
     int status;
 
@@ -199,7 +201,7 @@ AP_DECLARE(void) ap_internal_redirect_handler(const char *new_uri, request_rec *
     if (r->handler)
         ap_set_content_type_ex(to, r->content_type, AP_REQUEST_IS_TRUSTED_CT(r));
     status = ap_process_request_internal(to);
-    redirect_end(to, status == OK ? ap_invoke_handler(to) : status);
+    redirect_end(c, to, status == OK ? ap_invoke_handler(to) : status);
 }
 
 /* ---- fast redirect ---- */

@@ -217,12 +217,14 @@ static int request_error_may_wait(request_rec *r, int status)
 
 request_end request_finish_on_loop(request_rec *r, int *status)
 {
+    const conn_rec *c = r->connection;
+
     BRG_ASSERT(conn_on_loop());
     *status = request_check_memory(r, *status);
     if (*status == OK) {
         request_allow_rerun(r);
-        *status = request_handle(r);
-        if (request_waits(r->connection))
+        *status = request_handle(r); /* SUSPENDED: a module's thread may have ended r by now */
+        if (request_waits(c))
             return REQUEST_WAITS;
         if (*status == SUSPENDED) /* a worker waits for the module to end it */
             return REQUEST_LEFT;
