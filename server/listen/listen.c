@@ -15,6 +15,7 @@
 #include "http_log.h"
 #include "http_main.h"
 
+#include "apr_escape.h"
 #include "apr_lib.h"
 #include "apr_portable.h"
 #include "apr_strings.h"
@@ -327,8 +328,7 @@ static int listen_trial_has(const void *addr, size_t len)
     BRG_ASSERT(trial_runs() == TRIAL_RELOAD && len <= sizeof(struct sockaddr_storage));
     if (strstr(listen_of_server, " *"))
         return 1;
-    for (size_t i = 0; i < len; i++)
-        sprintf(text + 1 + 2 * i, "%02x", ((const unsigned char *)addr)[i]);
+    apr_escape_hex(text + 1, addr, len, 0, NULL);
     return strstr(listen_of_server, text) != NULL;
 }
 

@@ -4,7 +4,7 @@
  * forgotten when a worker found it to be quick.
  *
  * A page that may come to the response cache is made on the loop some times more, since only what is made there comes
- * there. If it did not, workers make it for a while.
+ * there. If it did not, workers make it for a while. Of any other one run is not enough: it may have waited for a processor.
  *
  * The table has a place for each page by its hash, and the last one has it. A page that lost its place is made once
  * more on the loop. */
@@ -15,9 +15,7 @@
 
 #define LONG_PAGES 512 /* places of a loop */
 #define LONG_NAME 40   /* bytes of a name that are looked at; eights */
-#define LONG_RUNS \
-    4 /* in a row, of a page that may come to the cache, on the loop; half of it of others: one alone may
-                          have waited for a processor */
+#define LONG_RUNS 4 /* in a row on the loop; of a page that never comes to the cache half as many */
 #define LONG_AGAIN_US apr_time_from_sec(10) /* after that, until it gets as many again */
 #define LONG_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 

@@ -7,6 +7,7 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "http_main.h"
+#include "apr_escape.h"
 #include "apr_strings.h"
 #include "apr_thread_proc.h"
 #include "ambient.h"
@@ -98,15 +99,8 @@ static const char *conf_check_order(apr_pool_t *p)
 
     if (listen_given_handed(0, &name) >= 0)
         order = CONF_TRIAL_RELOAD " *";
-    for (int i = 0; listen_socket_handed(i, &a); i++) {
-        const unsigned char *addr = (const unsigned char *)&a.addr;
-        char *hex = apr_pcalloc(p, 2 * a.addr_len + 2);
-
-        hex[0] = ' ';
-        for (socklen_t k = 0; k < a.addr_len; k++)
-            sprintf(hex + 1 + 2 * k, "%02x", addr[k]);
-        order = apr_pstrcat(p, order, hex, NULL);
-    }
+    for (int i = 0; listen_socket_handed(i, &a); i++)
+        order = apr_pstrcat(p, order, " ", apr_pescape_hex(p, &a.addr, a.addr_len, 0), NULL);
     if (strlen(order) > CONF_ORDER_MOST)
         order = CONF_TRIAL_RELOAD " *";
     return order;

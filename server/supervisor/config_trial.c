@@ -84,8 +84,8 @@ static apr_status_t trial_run(process_rec *process)
 void conf_trial(process_rec *process)
 {
     BRG_ASSERT(trial_order != NULL);
-    prctl(PR_SET_PDEATHSIG,
-          SIGKILL); /* nobody waits for the result of one whose server was killed */
+    /* Nobody waits for the result of one whose server was killed. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     /* Daemons that modules start are of this process's group: whoever asked ends what is left of it. */
     if (trial_is_reload())
         (void)setpgid(0, 0);

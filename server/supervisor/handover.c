@@ -11,6 +11,7 @@
 
 #include "http_log.h"
 
+#include "apr_escape.h"
 #include "apr_strings.h"
 
 #include <errno.h>
@@ -99,11 +100,10 @@ static void give_addresses(void)
     listen_handed a;
 
     for (int i = 0; listen_socket_handed(i, &a); i++) {
-        const unsigned char *addr = (const unsigned char *)&a.addr;
+        char hex[2 * sizeof a.addr + 1];
 
-        give("address %d ", a.given);
-        for (socklen_t k = 0; k < a.addr_len; k++)
-            give("%02x", addr[k]);
+        apr_escape_hex(hex, &a.addr, a.addr_len, 0, NULL);
+        give("address %d %s", a.given, hex);
         for (int k = 0; k < a.n; k++) {
             give_descriptor(a.fds[k]);
             give(" %d", a.fds[k]);
