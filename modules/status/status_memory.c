@@ -11,6 +11,7 @@
 #include "http_request.h"
 #include "mod_status.h"
 #include "apr_optional_hooks.h"
+#include "apr_escape.h"
 #include "apr_strings.h"
 #include "brigade/memory.h"
 #include "brigade/sms.h"
@@ -205,8 +206,10 @@ static void prometheus_systems(request_rec *r, const memory_figure *figure)
         prometheus_systems_of(r, figure, (brg_scope)scope, "",
                               brg_scope_system((brg_scope)scope, 0));
     for (int n = 0; brg_host_system_get(n, &host); n++)
-        prometheus_systems_of(r, figure, BRG_SCOPE_REQUEST,
-                              apr_psprintf(r->pool, ",host=\"%s\"", host.name), host.system);
+        prometheus_systems_of(
+            r, figure, BRG_SCOPE_REQUEST,
+            apr_psprintf(r->pool, ",host=\"%s\"", apr_pescape_echo(r->pool, host.name, 1)),
+            host.system);
 }
 
 static void prometheus_buffers(request_rec *r)
