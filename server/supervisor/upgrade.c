@@ -141,6 +141,7 @@ static void upgrade_exec(int target, int back)
     int fd, error;
 
     sup_signals_wait(1);
+    upgrade_watch_done(); /* the program to go back to is this one, whether or not it serves yet */
     if (upgrade.is_watched && upgrade_watch()) {
         sup_signals_wait(0);
         upgrade_say_back();

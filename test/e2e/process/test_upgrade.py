@@ -339,6 +339,27 @@ def test_a_program_that_does_not_come_up(own, where):
     settled(server)
 
 
+def test_an_upgrade_before_the_last_one_is_done(own):
+    """The next program takes over from one whose processes are not up yet."""
+    server = own("LoadModule fails_module @ROOT@/mod_fails.so\nReloadTimeout 30\n")
+    compile_text(server.root, "fails", FAILS, "-DAT=6", "-DTRIAL=0")
+    up(server)
+    server.write("fail", "", base="logs")
+    replace(server)
+    with Load(server, clients=2) as load:
+        server.signal(signal.SIGUSR2)
+        wait_until(lambda: configured(server) == 2 and len(server.children()) == 2, "a program whose process hangs")
+        os.unlink(server.path("logs/fail"))
+        replace(server)
+        server.signal(signal.SIGUSR2)
+        wait_until(lambda: configured(server) == 3 and is_new(server), "the next program")
+        count = load.done
+        wait_until(lambda: load.done > count + 100, "requests")
+    assert not load.failed, load.failed[:5]
+    upgrade(server)
+    assert server.get("/a.txt").body == b"A\n"
+
+
 def test_tls_sessions_are_resumed(own):
     tls = "SSLEngine On\nSSLCertificateFile @ROOT@/conf/cert.pem\nSSLCertificateKeyFile @ROOT@/conf/key.pem\n"
     server = own(tls + "SSLSessionCache shmcb:@ROOT@/logs/cache(512000)\n", wait=False)
