@@ -50,7 +50,7 @@ def membench(path, *args):
 
 
 def test_recorded_and_replayed(serve, tmp_path):
-    server = serve(SSI + "MemoryTrace logs/trace\nEventLoops 2\n", {**FILES, **PAGE})
+    server = serve(SSI + "MemoryTrace logs/trace\nEventLoops 2\nSSIParallelIncludes 1\n", {**FILES, **PAGE})
     targets = ["/a.txt", "/p.shtml", "/dir/", "/none"] * 15
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         list(pool.map(server.get, targets))
