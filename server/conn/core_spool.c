@@ -8,14 +8,14 @@
  * these two. It is read and written, and never sent by sendfile: pages that a socket still refers to
  * would change when the ring comes round.
  *
- * Where the disk is full, or OutputSpoolTotal is reached, the ring ends at what it has got.
+ * Where the disk is full, or the second limit of OutputSpoolSize is reached, the ring ends at what it has got.
  */
 #include "core_spool_private.h"
 #include "loop.h"
 #include "thread_self.h"
 #include "loop_drain.h"
 #include "clock.h"
-#include "file_cached.h"
+#include "file_output.h"
 #include "transport.h"
 
 #include "brigade/assert.h"
@@ -64,11 +64,9 @@ static spool_pos spool_room(const struct core_spool *sp)
 /* On a loop from the page cache; else EAGAIN, and the disk is asked for it. */
 static ssize_t spool_read(const struct core_spool *sp, char *buf, size_t len, off_t off)
 {
-    ssize_t n;
+    ssize_t n =
+        file_output_read(sp->fd, buf, len, off, conn_on_loop() ? FILE_OWN_CACHED : FILE_WAITS);
 
-    if (!conn_on_loop())
-        return pread(sp->fd, buf, len, off);
-    n = file_read_own_cached(sp->fd, buf, len, off);
     if (n < 0 && errno == EAGAIN)
         posix_fadvise(sp->fd, off, SPOOL_AHEAD, POSIX_FADV_WILLNEED);
     return n;
@@ -123,8 +121,6 @@ static apr_status_t spool_send_block(struct core_spool *sp, spool_pos rd, spool_
     if ((spool_pos)len > size - off)
         len = (size_t)(size - off);
     n = spool_read(sp, buffer, len, off);
-    if (n < 0 && errno == EINTR)
-        return APR_SUCCESS;
     if (n < 0 && errno == EAGAIN) {
         sp->cold = 1;
         return APR_INCOMPLETE;

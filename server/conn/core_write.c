@@ -17,12 +17,10 @@
  * of a wrong one.
  */
 #include "core_output_private.h"
-#include "file_cached.h"
-#include "file_window.h"
+#include "file_output.h"
 #include "brigade/assert.h"
 #include "transport.h"
 #include "loop.h"
-#include "thread_self.h"
 
 #include "http_log.h"
 
@@ -30,18 +28,14 @@
 #include "apr_portable.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 APLOG_USE_MODULE(core);
 
 #define WRITE_IOVECS 64
 /* Up to this a file is read behind the head: cheaper than sendfile. */
 #define WRITE_INLINE_BYTES (16 * 1024)
-#define WRITE_SENDFILE_BYTES (2 * 1024 * 1024)
 /* After this much, an event loop looks at its other connections. */
 #define WRITE_TURN_BYTES (4 * 1024 * 1024)
 
@@ -52,7 +46,7 @@ typedef struct core_batch {
     apr_size_t bytes;   /* in vec */
     apr_bucket *last;   /* last bucket that vec holds, whole or in part */
     apr_bucket *file;   /* a file to send after vec */
-    file_window window; /* the last vector, if it is of one */
+    file_window window; /* the last vector, if it is of a file */
     apr_status_t stop;  /* why gathering ended early, if it is to be told */
     int cold;           /* because of a file that is not in memory */
 } core_batch;
@@ -87,47 +81,9 @@ static void core_batch_add(core_batch *b, apr_bucket *e, const char *data, apr_s
     b->bytes += len;
 }
 
-/* A worker may; and a process with one thread has to. */
-static int core_write_may_wait(const struct core_output *out)
+static file_wait core_write_may_wait(const struct core_output *out)
 {
-    return !out->bc || !conn_on_loop() || out->bc->loop->prefork;
-}
-
-/* pread(); on a loop EAGAIN if the disk has to be asked. */
-static ssize_t core_write_pread(const struct core_output *out, int fd, void *buf, size_t len,
-                                off_t offset)
-{
-    return core_write_may_wait(out) ? pread(fd, buf, len, offset)
-                                    : file_read_cached(fd, buf, len, offset);
-}
-
-static apr_status_t core_batch_read_file(core_batch *b, const struct core_output *out,
-                                         apr_bucket *e)
-{
-    apr_size_t want = e->length < THREAD_BUFFER_BYTES ? e->length : THREAD_BUFFER_BYTES;
-    char *buffer = thread_buffer();
-    ssize_t got;
-
-    if (!buffer)
-        return APR_ENOMEM;
-    do
-        got = core_write_pread(out, core_write_file_fd(e), buffer, want, e->start);
-    while (got < 0 && errno == EINTR);
-    if (got < 0 && errno == EAGAIN)
-        b->cold = 1;
-    if (got < 0)
-        return errno;
-    if (got == 0)
-        return APR_EOF;
-    core_batch_add(b, e, buffer, (apr_size_t)got);
-    return APR_SUCCESS;
-}
-
-/* What sendfile() would wait for: its first page or, of much, its last. */
-static int core_write_is_cold(const struct core_output *out, const apr_bucket *e, apr_size_t want)
-{
-    return !core_write_may_wait(out) &&
-           file_is_cold(core_write_file_fd(e), e->start, want > THREAD_BUFFER_BYTES ? want : 1);
+    return !out->bc || !conn_on_loop() || out->bc->loop->prefork ? FILE_WAITS : FILE_CACHED;
 }
 
 /* TLS would touch a mapping itself. */
@@ -137,16 +93,19 @@ static int core_write_may_map(const struct core_output *out, const apr_bucket *e
            e->length >= FILE_WINDOW_LEAST && ((const apr_bucket_file *)e->data)->can_mmap;
 }
 
-static apr_status_t core_batch_map_file(core_batch *b, const struct core_output *out, apr_bucket *e)
+/* The buffer holds one piece of one file at a time. */
+static apr_status_t core_batch_open_file(core_batch *b, const struct core_output *out,
+                                         apr_bucket *e)
 {
-    apr_size_t want = e->length < FILE_WINDOW_BYTES ? e->length : FILE_WINDOW_BYTES;
+    const file_way way = core_write_may_map(out, e) ? FILE_BY_WINDOW : FILE_BY_READS;
 
-    if (core_write_is_cold(out, e, want)) {
-        b->cold = 1;
-        return APR_EAGAIN;
+    if (file_output_open(&b->window, core_write_file_fd(e), e->start, e->length, way,
+                         core_write_may_wait(out))) {
+        b->cold = errno == EAGAIN;
+        return errno;
     }
-    if (file_window_open(&b->window, core_write_file_fd(e), e->start, want))
-        return core_batch_read_file(b, out, e);
+    if (!b->window.len)
+        return APR_EOF;
     core_batch_add(b, e, b->window.data, b->window.len);
     return APR_SUCCESS;
 }
@@ -164,11 +123,9 @@ static int core_batch_take(core_batch *b, const struct core_output *out, apr_buc
     if (APR_BUCKET_IS_FILE(e)) {
         if (core_write_may_sendfile(out, e))
             b->file = e;
-        else if (core_write_may_map(out, e))
-            b->stop = core_batch_map_file(b, out, e);
         else
-            b->stop = core_batch_read_file(b, out, e);
-        return 0; /* the buffer holds one piece of one file at a time */
+            b->stop = core_batch_open_file(b, out, e);
+        return 0;
     }
     b->stop = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
     if (b->stop == APR_SUCCESS)
@@ -268,19 +225,10 @@ static void core_write_drop(struct core_output *out, const core_batch *b, apr_si
 
 static apr_status_t core_sendfile(struct core_output *out, apr_bucket *e)
 {
-    off_t offset = e->start;
-    apr_size_t want = e->length < WRITE_SENDFILE_BYTES ? e->length : WRITE_SENDFILE_BYTES;
-    ssize_t n;
+    ssize_t n = file_output_sendfile(out->bc, out->fd, core_write_file_fd(e), e->start, e->length,
+                                     core_write_may_wait(out));
 
-    if (core_write_is_cold(out, e, want)) {
-        out->bc->cold = 1;
-        return APR_EAGAIN;
-    }
-    do
-        n = out->bc ? transport_sendfile(out->bc, core_write_file_fd(e), &offset, want)
-                    : sendfile(out->fd, core_write_file_fd(e), &offset, want);
-    while (n < 0 && errno == EINTR);
-    if (n < 0 && (errno == EINVAL || errno == ENOSYS || errno == EOVERFLOW)) {
+    if (n < 0 && errno == EINVAL) {
         out->no_sendfile = 1;
         return APR_SUCCESS;
     }

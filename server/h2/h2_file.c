@@ -9,8 +9,7 @@
  *   warm      the worker has returned: file_run()   as before
  */
 #include "h2_private.h"
-#include "file_cached.h"
-#include "gather.h"
+#include "file_output.h"
 #include "http_log.h"
 #include "brigade/assert.h"
 #include <errno.h>
@@ -36,7 +35,7 @@ static void file_work(brg_conn *bc)
 {
     const h2_stream *s = file_stream(bc);
 
-    gather_read_disk(s->now.fd, s->now.off, (apr_off_t)s->now.len);
+    file_output_warm(s->now.fd, s->now.off, (off_t)s->now.len);
 }
 
 /* The stream has its brg_conn no more. */
@@ -119,12 +118,9 @@ static void file_fail(h2_stream *s, int error)
 /* 0: some bytes are in the chunk. */
 static int file_fill(h2_stream *s, h2_chunk *c)
 {
-    ssize_t n;
+    ssize_t n = file_output_read(s->now.fd, c->data, c->cap, s->now.off, FILE_CACHED);
 
-    BRG_ASSERT(c->cap > 0 && !c->len); /* a read of 0 bytes is the end of the file */
-    do
-        n = file_read_cached(s->now.fd, c->data, c->cap, s->now.off);
-    while (n < 0 && errno == EINTR);
+    BRG_ASSERT(!c->len);
     if (n > 0) {
         c->len = (uint32_t)n;
         return 0;

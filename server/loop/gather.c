@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gather.h"
-#include "file_cached.h"
+#include "file_output.h"
 #include "transport.h"
 #include "loop.h"
 #include "scores.h"
-#include "thread_self.h"
 #include "http_log.h"
 #include "brigade/assert.h"
 #include "brigade/memory.h"
@@ -13,8 +12,6 @@
 #include <unistd.h>
 
 APLOG_USE_MODULE(core);
-
-#define FILE_SEND_MOST (1024 * 1024) /* at once: so much is known to be in memory */
 
 /* One piece of output that waits: bytes (a copy, or the owner's), or a part of the owner's file. */
 struct pending_part {
@@ -102,58 +99,36 @@ void pending_drop(brg_conn *bc)
     bc->pending = NULL;
 }
 
-/* Some file systems and transports cannot: EINVAL and the like come before the first byte. */
-static int file_needs_reads(int error)
+static file_wait file_may_wait(const brg_conn *bc)
 {
-    return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP || error == EOVERFLOW;
+    return bc->loop->prefork ? FILE_WAITS : FILE_CACHED;
 }
 
-/* *full: the socket took less than was read, and what it did not take would be read for nothing. */
-static ssize_t file_send_read(brg_conn *bc, int fd, off_t off, size_t len, int *full)
-{
-    char *buffer = thread_buffer();
-    struct iovec iov = {buffer, 0};
-    size_t most = len;
-    ssize_t n;
-
-    if (!buffer) {
-        errno = ENOMEM;
-        return -1;
-    }
-    if (len > THREAD_BUFFER_BYTES)
-        most = THREAD_BUFFER_BYTES;
-    do
-        n = bc->loop->prefork ? pread(fd, buffer, most, off)
-                              : file_read_cached(fd, buffer, most, off);
-    while (n < 0 && errno == EINTR);
-    if (n < 0 && errno == EAGAIN)
-        bc->cold = 1;
-    if (n <= 0)
-        return n;
-    iov.iov_len = (size_t)n;
-    n = transport_sendv(bc, &iov, 1, 0);
-    *full = n > 0 && (size_t)n < iov.iov_len;
-    return n;
-}
-
-/* As file_send(), from memory that the kernel reads. *way is reads once that fails. */
-static ssize_t file_send_window(brg_conn *bc, int fd, off_t off, size_t len, file_way *way,
-                                int *full)
+/* *way is reads once a window failed. *full: the socket took less than was read, and what it did not take would be
+ * read for nothing. */
+static ssize_t file_send_bytes(brg_conn *bc, int fd, off_t off, size_t len, file_way *way,
+                               int *full)
 {
     struct iovec iov;
     file_window w;
     ssize_t n;
 
-    *way = FILE_BY_READS;
-    if (file_window_open(&w, fd, off, len))
-        return file_send_read(bc, fd, off, len, full);
+    if (file_output_open(&w, fd, off, len, *way, file_may_wait(bc))) {
+        bc->cold = errno == EAGAIN;
+        return -1;
+    }
+    if (!w.map)
+        *way = FILE_BY_READS;
+    if (!w.len)
+        return 0;
     iov = (struct iovec){(void *)(uintptr_t)w.data, w.len};
-    n = transport_sendv(bc, &iov, 1, len > w.len);
+    n = transport_sendv(bc, &iov, 1, w.map && len > w.len);
+    *full = !w.map && n > 0 && (size_t)n < w.len;
     file_window_close(&w);
-    if (n < 0 && errno == EFAULT)
-        return file_send_read(bc, fd, off, len, full);
-    *way = FILE_BY_WINDOW;
-    return n;
+    if (n >= 0 || errno != EFAULT || *way == FILE_BY_READS)
+        return n;
+    *way = FILE_BY_READS;
+    return file_send_bytes(bc, fd, off, len, way, full);
 }
 
 /* TLS would touch a mapping itself. What is left of a file is read. */
@@ -166,38 +141,22 @@ static file_way file_way_now(const brg_conn *bc, file_way way, apr_off_t len)
                : FILE_BY_READS;
 }
 
-/* What may be sent from a window: FILE_SEND_MOST, which is known to be in memory, or all. */
-static size_t file_warm(const brg_conn *bc, int fd, off_t off, apr_off_t len)
-{
-    const size_t all = len > FILE_WINDOW_BYTES ? FILE_WINDOW_BYTES : (size_t)len;
-
-    return bc->loop->prefork || !file_is_cold(fd, off, all) ? all : FILE_SEND_MOST;
-}
-
 /* >0 bytes went out; 0 the file ended early; -1 errno; EAGAIN with bc->cold: the disk has to be asked.
  * *way changes once it has failed. *full: the socket will take no more now. */
 static ssize_t file_send(brg_conn *bc, int fd, off_t off, apr_off_t len, file_way *way, int *full)
 {
-    const file_way now = file_way_now(bc, *way, len);
-    size_t most = (size_t)(len > FILE_SEND_MOST ? FILE_SEND_MOST : len);
     ssize_t n;
 
     bc->cold = 0;
     *full = 0;
-    if (now == FILE_BY_READS)
-        return file_send_read(bc, fd, off, most, full);
-    if (!bc->loop->prefork && file_is_cold(fd, off, most)) {
-        bc->cold = 1;
-        errno = EAGAIN;
-        return -1;
+    *way = file_way_now(bc, *way, len);
+    if (*way == FILE_BY_SENDFILE) {
+        n = file_output_sendfile(bc, -1, fd, off, (size_t)len, file_may_wait(bc));
+        if (n >= 0 || errno != EINVAL)
+            return n;
+        *way = FILE_BY_READS;
     }
-    if (now == FILE_BY_WINDOW)
-        return file_send_window(bc, fd, off, file_warm(bc, fd, off, len), way, full);
-    n = transport_sendfile(bc, fd, &off, most);
-    if (n >= 0 || !file_needs_reads(errno))
-        return n;
-    *way = FILE_BY_READS;
-    return file_send_read(bc, fd, off, most, full);
+    return file_send_bytes(bc, fd, off, (size_t)len, way, full);
 }
 
 /* Bytes, without a copy while the kernel can. */
@@ -261,21 +220,7 @@ void pending_read_disk(const brg_conn *bc)
     const struct pending_part *part = bc->pending ? bc->pending->first : NULL;
 
     if (part && !part->data)
-        gather_read_disk(part->fd, part->off, part->len);
-}
-
-void gather_read_disk(int fd, apr_off_t off, apr_off_t len)
-{
-    const apr_off_t end = off + (len < FILE_SEND_MOST ? len : FILE_SEND_MOST);
-    char *buffer = thread_buffer();
-
-    while (buffer && off < end) {
-        ssize_t n = pread(fd, buffer, THREAD_BUFFER_BYTES, off);
-
-        if (n <= 0) /* the loop sees it when it sends */
-            return;
-        off += n;
-    }
+        file_output_warm(part->fd, part->off, part->len);
 }
 
 void gather_add_head(gather *g, size_t len)

@@ -94,12 +94,6 @@ apr_status_t pending_flush(brg_conn *bc);
  */
 void pending_read_disk(const brg_conn *bc);
 
-/**
- * Read of a file what a loop is to send next, so that it is in memory: at most a turn's share.
- * Threads: a worker. Blocking: on the disk.
- */
-void gather_read_disk(int fd, apr_off_t off, apr_off_t len);
-
 /** Forget bc->pending. */
 void pending_drop(brg_conn *bc);
 
