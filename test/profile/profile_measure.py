@@ -43,10 +43,16 @@ class Profile:
         self.calls = collections.Counter()
         self.system_calls = {}
         self.status = 0
+        self.own_names = frozenset()
 
     @property
     def instructions(self):
         return sum(self.functions.values())
+
+    @property
+    def own(self):
+        """Instructions of the program's own functions: without the C library, APR, PCRE2 and OpenSSL."""
+        return sum(n for name, n in self.functions.items() if name in self.own_names)
 
     def calls_of(self, kind):
         wanted = re.compile(KINDS[kind])
@@ -61,6 +67,12 @@ class Profile:
 def plain_name(name):
     """Without the number of the recursion, and what the compiler made of a function."""
     return re.sub(r"('\d+|\.(constprop|isra|part|cold|lto_priv)(\.\d+)*)+$", "", name)
+
+
+def functions_of(program):
+    """The names of the functions that the program itself defines."""
+    symbols = subprocess.run(["nm", "--defined-only", program], capture_output=True, text=True, check=True).stdout
+    return frozenset(plain_name(fields[2]) for fields in map(str.split, symbols.splitlines()) if len(fields) == 3 and fields[1] in "tTwWi")
 
 
 def read_callgrind(path, names):
@@ -193,6 +205,9 @@ def read_strace(path):
 def measure(program, shapes=None):
     """@return {shape: Profile}"""
     into = {shape: Profile() for shape in shapes or SHAPES if shape != "tls" or has_tls(program)}
+    own = functions_of(program)
+    for profile in into.values():
+        profile.own_names = own
     errors = []
 
     def run(count, configuration):

@@ -29,7 +29,7 @@ def check(findings, more=lambda: []):
 
 
 def grown(golden, profiles):
-    return profile.more_instructions(golden, profiles) + profile.more_calls(golden, profiles)
+    return profile.more(golden, profiles, "")
 
 
 def test_system_calls(profiles):
@@ -39,13 +39,12 @@ def test_system_calls(profiles):
 def test_instructions(profiles):
     golden = profile.load_golden()
     differs = profile.same_signature(golden, measure.signature(PROGRAM, profiles))
-    if differs:
-        pytest.skip(f"instructions cannot be compared; {differs}")
-    findings = grown(golden, profiles)
+    findings = profile.more(golden, profiles, differs)
     # What runs once a second may fall into one shape by chance: what grew is measured once more.
     if findings:
-        findings = grown(golden, measure.measure(PROGRAM, sorted({f.split(":")[0] for f in findings})))
-    check(findings)
+        again = None if differs else sorted({f.split(":")[0] for f in findings})
+        findings = profile.more(golden, measure.measure(PROGRAM, again), differs)
+    check(findings, lambda: [f"Compared by proportion: {differs}"] if differs else [])
 
 
 def test_what_grew_is_named():
@@ -65,6 +64,39 @@ def test_what_grew_is_named():
     p.system_calls["writev"] += 1
     assert profile.more_instructions(golden, {"stored": p}) == ["stored: 1123 instructions, were 1100 (+2.1 %)\n    small: 123, was 100"]
     assert profile.more_system_calls(golden, {"stored": p}) == ["stored: 3 calls of writev for a request, were 2"]
+
+
+def profiles_of(costs):
+    """@param costs  {shape: instructions of the one function of our own}"""
+    made = {}
+    for shape, n in costs.items():
+        made[shape] = measure.Profile()
+        made[shape].functions.update({"ours": n, "memcpy": 50})
+        made[shape].own_names = frozenset({"ours"})
+    return made
+
+
+def test_elsewhere_a_shape_is_compared_with_the_others():
+    costs = {"stored": 1000, "range": 1500, "tls": 2000, "full": 9000, "ssi": 20000}
+    golden = profile.as_golden(profiles_of(costs), {})
+
+    def findings(factors, all_by=1.0, differs="compiler: another"):
+        return profile.more(golden, profiles_of({s: n * all_by * factors.get(s, 1) for s, n in costs.items()}), differs)
+
+    assert not findings({}) and not findings({}, 1.2) and not findings({}, 0.8)  # another compiler, the same for all
+    assert not findings({"stored": 1.05, "ssi": 0.95})
+    assert [f.split(":")[0] for f in findings({"range": 1.3})] == ["range"]
+    assert "ours: 1950, was 1500" in findings({"range": 1.3})[0]
+    assert [f.split(":")[0] for f in findings({"stored": 1.2, "range": 1.2, "tls": 1.2}, 1.1)] == ["stored", "range", "tls"]
+    assert [f.split(":")[0] for f in findings({"full": 1.2, "ssi": 1.2})] == ["full", "ssi"]
+    assert [f.split(":")[0] for f in findings({}, 1.5)] == ["all shapes"]
+    assert [f.split(":")[0] for f in findings({"range": 1.05}, 1, "processor: another")] == ["range"]
+    assert [f.split(":")[0] for f in findings({}, 1.05, "openssl: another")] == ["all shapes"]
+    more_calls = profiles_of(costs)
+    more_calls["full"].calls["reader", "malloc"] = 1
+    more_calls["full"].calls["reader", "memcpy"] = 1
+    assert profile.more(golden, more_calls, "compiler: another") == ["full: 1.0 malloc for a request, were 0: reader 1.0"]
+    assert "shapes of each configuration" in profile.more(golden, profiles_of({"stored": 1000}), "compiler: another")[0]
 
 
 def test_the_linker_gets_the_functions_of_the_golden_file():
