@@ -13,6 +13,8 @@
 /** "_total" of a counter's name, which OpenMetrics has in samples alone. */
 #define METRICS_TOTAL "_total"
 
+#define METRICS_TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
 /** Prometheus text format 0.0.4; @a open: OpenMetrics 1.0. */
 void metrics_write_text(request_rec *r, const brg_figures *f, int open);
 

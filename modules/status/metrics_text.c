@@ -104,10 +104,9 @@ static void text_requests(request_rec *r, const brg_figures *f, int open)
 
 void metrics_write_text(request_rec *r, const brg_figures *f, int open)
 {
-    ap_set_content_type_ex(r,
-                           open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-                                : "text/plain; version=0.0.4; charset=utf-8",
-                           1);
+    ap_set_content_type_ex(
+        r, open ? "application/openmetrics-text; version=1.0.0; charset=utf-8" : METRICS_TEXT_TYPE,
+        1);
     text_figures(r, f, open);
     text_histograms(r, f, open);
     text_requests(r, f, open);

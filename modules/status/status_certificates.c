@@ -2,12 +2,14 @@
 /* Certificates in the shapes of the status page: those that new connections get, in every process. */
 #include "status_certificates.h"
 #include "status_private.h"
+#include "metrics_private.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "mod_status.h"
 #include "apr_optional_hooks.h"
+#include "apr_strings.h"
 #include "brigade/status.h"
 #include <stddef.h>
 
@@ -42,7 +44,6 @@ static void certificates_write_json(request_rec *r)
     brg_status_certificate c;
     const char *comma = "";
 
-    ap_set_content_type_ex(r, "application/json", 1);
     ap_rputs("{\"certificates\":[", r);
     for (int n = 0; certificate_next(r, &n, &c); comma = ",\n") {
         ap_rvputs(r, comma, "{", NULL);
@@ -69,14 +70,12 @@ static void prometheus_label(request_rec *r, const char *name, const char *value
 
 static void prometheus_write(request_rec *r, const char *name, const char *help, apr_size_t offset)
 {
+    const char *family = apr_pstrcat(r->pool, "brigade_certificate_", name, "_seconds", NULL);
     brg_status_certificate c;
 
-    ap_rprintf(
-        r,
-        "# HELP brigade_certificate_%s_seconds %s\n# TYPE brigade_certificate_%s_seconds gauge\n",
-        name, help, name);
+    metrics_family(r, family, "gauge", help, 0);
     for (int n = 0; certificate_next(r, &n, &c);) {
-        ap_rvputs(r, "brigade_certificate_", name, "_seconds{", NULL);
+        ap_rvputs(r, family, "{", NULL);
         prometheus_label(r, "server", c.server);
         prometheus_label(r, ",key", c.key_type);
         prometheus_label(r, ",issuer", c.issuer);
@@ -96,12 +95,6 @@ void status_certificates_write(request_rec *r)
     prometheus_write(r, "served_since",
                      "Since when a certificate is served, seconds since the epoch.",
                      offsetof(brg_status_certificate, since));
-}
-
-static void certificates_write_prometheus(request_rec *r)
-{
-    ap_set_content_type_ex(r, "text/plain; version=0.0.4; charset=utf-8", 1);
-    status_certificates_write(r);
 }
 
 static void certificates_write_auto(request_rec *r)
@@ -161,10 +154,10 @@ static int certificates_status(request_rec *r, int flags)
 
 int status_certificates_handle(request_rec *r, const char *what)
 {
-    static const status_figures figures = {NULL, certificates_are_known, NULL,
-                                           certificates_write_json, certificates_write_prometheus};
+    static const status_part part = {NULL, certificates_are_known, NULL, certificates_write_json,
+                                     status_certificates_write};
 
-    return status_figures_handle(r, &figures, what);
+    return status_part_handle(r, &part, what);
 }
 
 void status_certificates_register(apr_pool_t *p)

@@ -9,28 +9,26 @@
 #include "http_request.h"
 #include "mod_status.h"
 #include "apr_optional_hooks.h"
+#include "apr_strings.h"
 #include "brigade/status.h"
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
-static const struct {
-    const char *name;  /* JSON, Prometheus */
-    const char *title; /* HTML, ?auto */
-    size_t offset;
-} filter_figures[] = {
-    {"calls", "Calls", offsetof(brg_status_filter, calls)},
-    {"bytes_in", "BytesIn", offsetof(brg_status_filter, bytes_in)},
-    {"bytes_out", "BytesOut", offsetof(brg_status_filter, bytes_out)},
-    {"cpu_ns", "CpuNs", offsetof(brg_status_filter, cpu_ns)},
+#define FILTER_FIGURE(field, title, help)                          \
+    {                                                              \
+#field, title, help, 1, offsetof(brg_status_filter, field) \
+    }
+
+static const status_figure filter_figures[] = {
+    FILTER_FIGURE(calls, "Calls", "Calls of the filter."),
+    FILTER_FIGURE(bytes_in, "BytesIn", "Bytes that it was given."),
+    FILTER_FIGURE(bytes_out, "BytesOut", "Bytes that it passed on."),
+    FILTER_FIGURE(cpu_ns, "CpuNs", "Processor time in it, nanoseconds."),
 };
 
-#define FIGURES_N (sizeof filter_figures / sizeof *filter_figures)
-
-static uint64_t filter_value(const brg_status_filter *filter, size_t figure)
-{
-    return *(const uint64_t *)((const char *)filter + filter_figures[figure].offset);
-}
+static const status_figures filters = {
+    filter_figures, sizeof filter_figures / sizeof *filter_figures, "brigade_filter"};
 
 static const char *filter_direction(const brg_status_filter *filter)
 {
@@ -58,18 +56,14 @@ static void filters_write_json(request_rec *r)
     brg_status_filter filter;
     const char *comma = "";
 
-    ap_set_content_type_ex(r, "application/json", 1);
     ap_rprintf(r, "{\"pid\":%ld,\"filters\":[", (long)getpid());
     for (int n = 0; filter_next(&n, &filter); comma = ",\n") {
         ap_rvputs(r, comma, "{", NULL);
         status_json_string(r, "name", filter.name);
-        ap_rputs(",", r);
-        status_json_string(r, "direction", filter_direction(&filter));
-        ap_rputs(",", r);
+        ap_rvputs(r, ",\"direction\":\"", filter_direction(&filter), "\",", NULL);
         status_json_string(r, "module", filter_module(&filter));
-        for (size_t i = 0; i < FIGURES_N; i++)
-            ap_rprintf(r, ",\"%s\":%" APR_UINT64_T_FMT, filter_figures[i].name,
-                       filter_value(&filter, i));
+        ap_rputs(",", r);
+        status_figures_json(r, &filters, &filter);
         ap_rputs("}", r);
     }
     ap_rputs("]}\n", r);
@@ -79,16 +73,14 @@ static void filters_write_prometheus(request_rec *r)
 {
     brg_status_filter filter;
 
-    ap_set_content_type_ex(r, "text/plain; version=0.0.4; charset=utf-8", 1);
-    for (size_t i = 0; i < FIGURES_N; i++) {
-        ap_rprintf(r, "# TYPE brigade_filter_%s_total counter\n", filter_figures[i].name);
+    for (int i = 0; i < filters.n; i++) {
+        status_figures_family(r, &filters, i);
         for (int n = 0; filter_next(&n, &filter);)
-            ap_rprintf(r,
-                       "brigade_filter_%s_total{pid=\"%ld\",filter=\"%s\",direction=\"%s\"} "
-                       "%" APR_UINT64_T_FMT "\n",
-                       filter_figures[i].name, (long)getpid(),
-                       ap_escape_quotes(r->pool, filter.name), filter_direction(&filter),
-                       filter_value(&filter, i));
+            status_figures_sample(
+                r, &filters, i,
+                apr_pstrcat(r->pool, ",filter=\"", ap_escape_quotes(r->pool, filter.name),
+                            "\",direction=\"", filter_direction(&filter), "\"", NULL),
+                &filter);
     }
 }
 
@@ -97,9 +89,10 @@ static void filters_write_auto(request_rec *r)
     brg_status_filter filter;
 
     for (int n = 0; filter_next(&n, &filter);)
-        for (size_t i = 0; i < FIGURES_N; i++)
-            ap_rprintf(r, "Filter %s %s %s: %" APR_UINT64_T_FMT "\n", filter_direction(&filter),
-                       filter.name, filter_figures[i].title, filter_value(&filter, i));
+        status_figures_auto(
+            r, &filters,
+            apr_pstrcat(r->pool, "Filter ", filter_direction(&filter), " ", filter.name, " ", NULL),
+            &filter);
 }
 
 static void filters_write_html(request_rec *r)
@@ -110,15 +103,12 @@ static void filters_write_html(request_rec *r)
                "<hr />\n<h2>Filters of process %ld</h2>\n<table border=\"1\"><tr><th>Filter</th>"
                "<th>Direction</th><th>Module</th>",
                (long)getpid());
-    for (size_t i = 0; i < FIGURES_N; i++)
-        ap_rprintf(r, "<th>%s</th>", filter_figures[i].title);
-    ap_rputs("</tr>\n", r);
+    status_figures_html_head(r, &filters);
     for (int n = 0; filter_next(&n, &filter);) {
-        ap_rprintf(r, "<tr><td>%s</td><td>%s</td><td>%s</td>", ap_escape_html(r->pool, filter.name),
-                   filter_direction(&filter), ap_escape_html(r->pool, filter_module(&filter)));
-        for (size_t i = 0; i < FIGURES_N; i++)
-            ap_rprintf(r, "<td>%" APR_UINT64_T_FMT "</td>", filter_value(&filter, i));
-        ap_rputs("</tr>\n", r);
+        ap_rvputs(r, "<tr><td>", ap_escape_html(r->pool, filter.name), "</td><td>",
+                  filter_direction(&filter), "</td><td>",
+                  ap_escape_html(r->pool, filter_module(&filter)), "</td>", NULL);
+        status_figures_html(r, &filters, &filter);
     }
     ap_rputs("</table>\n", r);
 }
@@ -143,11 +133,11 @@ static int filters_status(request_rec *r, int flags)
 
 int status_filters_handle(request_rec *r, const char *what)
 {
-    static const status_figures figures = {"The figures of filters of this process were reset.\n",
-                                           filters_are_counted, brg_status_filters_reset,
-                                           filters_write_json, filters_write_prometheus};
+    static const status_part part = {"The figures of filters of this process were reset.\n",
+                                     filters_are_counted, brg_status_filters_reset,
+                                     filters_write_json, filters_write_prometheus};
 
-    return status_figures_handle(r, &figures, what);
+    return status_part_handle(r, &part, what);
 }
 
 void status_filters_register(apr_pool_t *p)

@@ -19,14 +19,6 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef struct memory_figure {
-    const char *name;  /* JSON, Prometheus */
-    const char *title; /* HTML, ?auto */
-    const char *help;  /* Prometheus, and shown where HTML is pointed at */
-    int counts_up;     /* a counter, not a gauge */
-    size_t offset;
-} memory_figure;
-
 #define POOL_FIGURE(field, title, up, help)                          \
     {                                                                \
 #field, title, help, up, offsetof(brg_memory_figures, field) \
@@ -35,13 +27,12 @@ typedef struct memory_figure {
     {                                                             \
 #field, title, help, up, offsetof(brg_sms_figures, field) \
     }
-
 #define BUFFER_FIGURE(field, title, help)                           \
     {                                                               \
 #field, title, help, 1, offsetof(brg_buffer_figures, field) \
     }
 
-static const memory_figure pool_figures[] = {
+static const status_figure pool_figures[] = {
     POOL_FIGURE(pools, "Pools", 1, "pools created"),
     POOL_FIGURE(clears, "Clears", 1, "pools cleared or destroyed"),
     POOL_FIGURE(allocations, "Allocations", 1, "allocations from pools"),
@@ -52,7 +43,7 @@ static const memory_figure pool_figures[] = {
     POOL_FIGURE(high_water_bytes, "HighWaterBytes", 0, "most that one pool gave out"),
 };
 
-static const memory_figure system_figures[] = {
+static const status_figure system_figures[] = {
     SYSTEM_FIGURE(allocations, "Allocations", 1, "blocks given out"),
     SYSTEM_FIGURE(bytes, "Bytes", 1, "bytes given out"),
     SYSTEM_FIGURE(frees, "Frees", 1, "blocks taken back"),
@@ -65,30 +56,23 @@ static const memory_figure system_figures[] = {
     SYSTEM_FIGURE(held_bytes, "HeldBytes", 0, "bytes held from the system below"),
 };
 
-static const memory_figure buffer_figures[] = {
+static const status_figure buffer_figures[] = {
     BUFFER_FIGURE(created, "Created", "buffers created"),
     BUFFER_FIGURE(shared, "Shared", "buffers shared by reference"),
     BUFFER_FIGURE(copied, "Copied", "buffers copied on write"),
     BUFFER_FIGURE(copied_bytes, "CopiedBytes", "bytes of buffers copied"),
 };
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define TABLE(rows, family)                         \
+    {                                               \
+        rows, sizeof(rows) / sizeof *(rows), family \
+    }
 
-static uint64_t figure_value(const memory_figure *figure, const void *figures)
-{
-    return *(const uint64_t *)((const char *)figures + figure->offset);
-}
+static const status_figures pools_table = TABLE(pool_figures, "brigade_memory_pool");
+static const status_figures systems_table = TABLE(system_figures, "brigade_memory_system");
+static const status_figures buffers_table = TABLE(buffer_figures, "brigade_memory_buffer");
 
 /* ---- JSON: one object per process ---- */
-
-static void json_figures(request_rec *r, const memory_figure *figure, size_t n, const void *figures)
-{
-    size_t i;
-
-    for (i = 0; i < n; i++)
-        ap_rprintf(r, "%s\"%s\":%" APR_UINT64_T_FMT, i > 0 ? "," : "", figure[i].name,
-                   figure_value(&figure[i], figures));
-}
 
 static void json_systems(request_rec *r, const brg_sms *s)
 {
@@ -99,7 +83,7 @@ static void json_systems(request_rec *r, const brg_sms *s)
     for (; s; s = s->parent) {
         brg_sms_statistics(s, &system);
         ap_rprintf(r, "%s{\"kind\":\"%s\",", n++ ? "," : "", s->ops->kind);
-        json_figures(r, system_figures, COUNT_OF(system_figures), &system);
+        status_figures_json(r, &systems_table, &system);
         ap_rputs("}", r);
     }
     ap_rputs("]", r);
@@ -129,7 +113,7 @@ static void json_scope(request_rec *r, brg_scope scope)
     brg_memory_figures_get(scope, &pools);
     ap_rprintf(r, "{\"scope\":\"%s\",\"system\":\"%s\",\"pools\":{", brg_scope_name(scope),
                brg_scope_spec(scope));
-    json_figures(r, pool_figures, COUNT_OF(pool_figures), &pools);
+    status_figures_json(r, &pools_table, &pools);
     ap_rputs("},", r);
     json_systems(r, brg_scope_system(scope, 0));
     if (scope == BRG_SCOPE_REQUEST)
@@ -142,7 +126,6 @@ static void memory_write_json(request_rec *r)
     brg_buffer_figures buffers;
     int scope;
 
-    ap_set_content_type_ex(r, "application/json", 1);
     ap_rprintf(r, "{\"pid\":%ld,\"scopes\":[", (long)getpid());
     for (scope = 0; scope < BRG_SCOPES_N; scope++) {
         if (scope > 0)
@@ -151,91 +134,67 @@ static void memory_write_json(request_rec *r)
     }
     brg_buffer_figures_get(&buffers);
     ap_rputs("],\n\"buffers\":{", r);
-    json_figures(r, buffer_figures, COUNT_OF(buffer_figures), &buffers);
+    status_figures_json(r, &buffers_table, &buffers);
     ap_rputs("}}\n", r);
 }
 
 /* ---- Prometheus: one family of samples per figure ---- */
 
-static void prometheus_head(request_rec *r, const memory_figure *figure, const char *of)
-{
-    const char *total = figure->counts_up ? "_total" : "";
-
-    ap_rprintf(r, "# HELP brigade_memory_%s_%s%s %s\n", of, figure->name, total, figure->help);
-    ap_rprintf(r, "# TYPE brigade_memory_%s_%s%s %s\n", of, figure->name, total,
-               figure->counts_up ? "counter" : "gauge");
-}
-
-static void prometheus_pools(request_rec *r, const memory_figure *figure)
+static void prometheus_pools(request_rec *r, int i)
 {
     brg_memory_figures pools;
-    int scope;
 
-    prometheus_head(r, figure, "pool");
-    for (scope = 0; scope < BRG_SCOPES_N; scope++) {
+    status_figures_family(r, &pools_table, i);
+    for (int scope = 0; scope < BRG_SCOPES_N; scope++) {
         brg_memory_figures_get((brg_scope)scope, &pools);
-        ap_rprintf(r, "brigade_memory_pool_%s%s{pid=\"%ld\",scope=\"%s\"} %" APR_UINT64_T_FMT "\n",
-                   figure->name, figure->counts_up ? "_total" : "", (long)getpid(),
-                   brg_scope_name(scope), figure_value(figure, &pools));
+        status_figures_sample(r, &pools_table, i,
+                              apr_pstrcat(r->pool, ",scope=\"", brg_scope_name(scope), "\"", NULL),
+                              &pools);
     }
 }
 
 /* @param host  a label with a comma before it, or "" */
-static void prometheus_systems_of(request_rec *r, const memory_figure *figure, brg_scope scope,
-                                  const char *host, const brg_sms *s)
+static void prometheus_systems_of(request_rec *r, int i, brg_scope scope, const char *host,
+                                  const brg_sms *s)
 {
     brg_sms_figures system;
 
     for (int n = 0; s; s = s->parent, n++) {
         brg_sms_statistics(s, &system);
-        ap_rprintf(
-            r,
-            "brigade_memory_system_%s%s{pid=\"%ld\",scope=\"%s\"%s,level=\"%d\",kind=\"%s\"} "
-            "%" APR_UINT64_T_FMT "\n",
-            figure->name, figure->counts_up ? "_total" : "", (long)getpid(), brg_scope_name(scope),
-            host, n, s->ops->kind, figure_value(figure, &system));
+        status_figures_sample(r, &systems_table, i,
+                              apr_psprintf(r->pool, ",scope=\"%s\"%s,level=\"%d\",kind=\"%s\"",
+                                           brg_scope_name(scope), host, n, s->ops->kind),
+                              &system);
     }
 }
 
-static void prometheus_systems(request_rec *r, const memory_figure *figure)
+static void prometheus_systems(request_rec *r, int i)
 {
     brg_host_system host;
 
-    prometheus_head(r, figure, "system");
+    status_figures_family(r, &systems_table, i);
     for (int scope = 0; scope < BRG_SCOPES_N; scope++)
-        prometheus_systems_of(r, figure, (brg_scope)scope, "",
-                              brg_scope_system((brg_scope)scope, 0));
+        prometheus_systems_of(r, i, (brg_scope)scope, "", brg_scope_system((brg_scope)scope, 0));
     for (int n = 0; brg_host_system_get(n, &host); n++)
         prometheus_systems_of(
-            r, figure, BRG_SCOPE_REQUEST,
+            r, i, BRG_SCOPE_REQUEST,
             apr_psprintf(r->pool, ",host=\"%s\"", apr_pescape_echo(r->pool, host.name, 1)),
             host.system);
 }
 
-static void prometheus_buffers(request_rec *r)
-{
-    brg_buffer_figures buffers;
-    size_t i;
-
-    brg_buffer_figures_get(&buffers);
-    for (i = 0; i < COUNT_OF(buffer_figures); i++) {
-        prometheus_head(r, &buffer_figures[i], "buffer");
-        ap_rprintf(r, "brigade_memory_buffer_%s_total{pid=\"%ld\"} %" APR_UINT64_T_FMT "\n",
-                   buffer_figures[i].name, (long)getpid(),
-                   figure_value(&buffer_figures[i], &buffers));
-    }
-}
-
 static void memory_write_prometheus(request_rec *r)
 {
-    size_t i;
+    brg_buffer_figures buffers;
 
-    ap_set_content_type_ex(r, "text/plain; version=0.0.4; charset=utf-8", 1);
-    for (i = 0; i < COUNT_OF(pool_figures); i++)
-        prometheus_pools(r, &pool_figures[i]);
-    for (i = 0; i < COUNT_OF(system_figures); i++)
-        prometheus_systems(r, &system_figures[i]);
-    prometheus_buffers(r);
+    for (int i = 0; i < pools_table.n; i++)
+        prometheus_pools(r, i);
+    for (int i = 0; i < systems_table.n; i++)
+        prometheus_systems(r, i);
+    brg_buffer_figures_get(&buffers);
+    for (int i = 0; i < buffers_table.n; i++) {
+        status_figures_family(r, &buffers_table, i);
+        status_figures_sample(r, &buffers_table, i, "", &buffers);
+    }
 }
 
 /* ---- the page, and ?auto ---- */
@@ -244,63 +203,24 @@ static void auto_scope(request_rec *r, brg_scope scope)
 {
     char *name = apr_pstrdup(r->pool, brg_scope_name(scope));
     brg_memory_figures pools;
-    size_t i;
 
     name[0] = (char)(name[0] - 'a' + 'A');
     ap_rprintf(r, "Memory%sSystem: %s\n", name, brg_scope_spec(scope));
     brg_memory_figures_get(scope, &pools);
-    for (i = 0; i < COUNT_OF(pool_figures); i++)
-        ap_rprintf(r, "Memory%s%s: %" APR_UINT64_T_FMT "\n", name, pool_figures[i].title,
-                   figure_value(&pool_figures[i], &pools));
+    status_figures_auto(r, &pools_table, apr_pstrcat(r->pool, "Memory", name, NULL), &pools);
 }
 
-static void auto_buffers(request_rec *r)
+static void html_head(request_rec *r, const status_figures *table)
 {
-    brg_buffer_figures buffers;
-    size_t i;
-
-    brg_buffer_figures_get(&buffers);
-    for (i = 0; i < COUNT_OF(buffer_figures); i++)
-        ap_rprintf(r, "MemoryBuffers%s: %" APR_UINT64_T_FMT "\n", buffer_figures[i].title,
-                   figure_value(&buffer_figures[i], &buffers));
-}
-
-static void html_buffers(request_rec *r)
-{
-    brg_buffer_figures buffers;
-    size_t i;
-
-    brg_buffer_figures_get(&buffers);
-    ap_rputs("<table border=\"1\"><tr><th>Buffers</th>", r);
-    for (i = 0; i < COUNT_OF(buffer_figures); i++)
-        ap_rprintf(r, "<th title=\"%s\">%s</th>", buffer_figures[i].help, buffer_figures[i].title);
-    ap_rputs("</tr>\n<tr><td>of the process</td>", r);
-    for (i = 0; i < COUNT_OF(buffer_figures); i++)
-        ap_rprintf(r, "<td align=\"right\">%" APR_UINT64_T_FMT "</td>",
-                   figure_value(&buffer_figures[i], &buffers));
-    ap_rputs("</tr>\n</table>\n", r);
-}
-
-static void html_head(request_rec *r, const char *first, const memory_figure *figure, size_t n)
-{
-    size_t i;
-
-    ap_rprintf(r, "<table border=\"1\"><tr><th>%s</th><th>System</th>", first);
-    for (i = 0; i < n; i++)
-        ap_rprintf(r, "<th title=\"%s\">%s</th>", figure[i].help, figure[i].title);
-    ap_rputs("</tr>\n", r);
+    ap_rputs("<table border=\"1\"><tr><th>Scope</th><th>System</th>", r);
+    status_figures_html_head(r, table);
 }
 
 static void html_row(request_rec *r, const char *scope, const char *system,
-                     const memory_figure *figure, size_t n, const void *figures)
+                     const status_figures *table, const void *from)
 {
-    size_t i;
-
-    ap_rprintf(r, "<tr><td>%s</td><td>%s</td>", scope, system);
-    for (i = 0; i < n; i++)
-        ap_rprintf(r, "<td align=\"right\">%" APR_UINT64_T_FMT "</td>",
-                   figure_value(&figure[i], figures));
-    ap_rputs("</tr>\n", r);
+    ap_rvputs(r, "<tr><td>", scope, "</td><td>", system, "</td>", NULL);
+    status_figures_html(r, table, from);
 }
 
 static void html_systems(request_rec *r, const char *of, const brg_sms *s)
@@ -309,7 +229,7 @@ static void html_systems(request_rec *r, const char *of, const brg_sms *s)
 
     for (; s; s = s->parent) {
         brg_sms_statistics(s, &system);
-        html_row(r, of, s->ops->kind, system_figures, COUNT_OF(system_figures), &system);
+        html_row(r, of, s->ops->kind, &systems_table, &system);
     }
 }
 
@@ -326,27 +246,32 @@ static void html_hosts(request_rec *r)
 
 static void memory_write_html(request_rec *r)
 {
+    brg_buffer_figures buffers;
     brg_memory_figures pools;
     int scope;
 
     ap_rprintf(r, "<hr />\n<h2>Memory of process %ld</h2>\n", (long)getpid());
-    html_head(r, "Scope", pool_figures, COUNT_OF(pool_figures));
+    html_head(r, &pools_table);
     for (scope = 0; scope < BRG_SCOPES_N; scope++) {
         brg_memory_figures_get((brg_scope)scope, &pools);
-        html_row(r, brg_scope_name(scope), brg_scope_spec((brg_scope)scope), pool_figures,
-                 COUNT_OF(pool_figures), &pools);
+        html_row(r, brg_scope_name(scope), brg_scope_spec((brg_scope)scope), &pools_table, &pools);
     }
     ap_rputs("</table>\n", r);
-    html_head(r, "Scope", system_figures, COUNT_OF(system_figures));
+    html_head(r, &systems_table);
     for (scope = 0; scope < BRG_SCOPES_N; scope++)
         html_systems(r, brg_scope_name(scope), brg_scope_system((brg_scope)scope, 0));
     html_hosts(r);
+    ap_rputs("</table>\n<table border=\"1\"><tr><th>Buffers</th>", r);
+    status_figures_html_head(r, &buffers_table);
+    ap_rputs("<tr><td>of the process</td>", r);
+    brg_buffer_figures_get(&buffers);
+    status_figures_html(r, &buffers_table, &buffers);
     ap_rputs("</table>\n", r);
-    html_buffers(r);
 }
 
 static int memory_status(request_rec *r, int flags)
 {
+    brg_buffer_figures buffers;
     int scope;
 
     if (!brg_memory_reported())
@@ -354,7 +279,8 @@ static int memory_status(request_rec *r, int flags)
     if (flags & AP_STATUS_SHORT) {
         for (scope = 0; scope < BRG_SCOPES_N; scope++)
             auto_scope(r, (brg_scope)scope);
-        auto_buffers(r);
+        brg_buffer_figures_get(&buffers);
+        status_figures_auto(r, &buffers_table, "MemoryBuffers", &buffers);
     } else {
         memory_write_html(r);
     }
@@ -363,11 +289,11 @@ static int memory_status(request_rec *r, int flags)
 
 int status_memory_handle(request_rec *r, const char *what)
 {
-    static const status_figures figures = {"The memory figures of this process were reset.\n",
-                                           brg_memory_reported, brg_memory_figures_reset,
-                                           memory_write_json, memory_write_prometheus};
+    static const status_part part = {"The memory figures of this process were reset.\n",
+                                     brg_memory_reported, brg_memory_figures_reset,
+                                     memory_write_json, memory_write_prometheus};
 
-    return status_figures_handle(r, &figures, what);
+    return status_part_handle(r, &part, what);
 }
 
 void status_memory_register(apr_pool_t *p)

@@ -55,21 +55,51 @@ void status_write_json(request_rec *r, const status_snapshot *snap);
 /** Write "key":"value", escaped; NULL as "". */
 void status_json_string(request_rec *r, const char *key, const char *value);
 
-/** Figures of a part of the server, which an administrator reads and resets by "?NAME=...". */
+/** One figure of a part of the server: a row of the table that all its shapes are written from. */
+typedef struct status_figure {
+    const char *name;  /**< JSON and Prometheus */
+    const char *title; /**< HTML and "?auto" */
+    const char *help;  /**< Prometheus, and shown where HTML is pointed at */
+    int counts_up;     /**< a counter, not a gauge */
+    size_t offset;     /**< of a uint64_t in the part's structure */
+} status_figure;
+
+/** A table of them for structures of one type. */
 typedef struct status_figures {
+    const status_figure *figure;
+    int n;
+    const char *family; /**< of Prometheus: what stands before "_" and the name */
+} status_figures;
+
+/** The figures of @a from, a structure of the table's type, in each shape. (status_figures.c) */
+void status_figures_json(request_rec *r, const status_figures *table, const void *from);
+/** Lines "PREFIX TITLE: value"; the prefix has what separates it. */
+void status_figures_auto(request_rec *r, const status_figures *table, const char *prefix,
+                         const void *from);
+void status_figures_html(request_rec *r, const status_figures *table, const void *from);
+void status_figures_html_head(request_rec *r, const status_figures *table);
+
+/** Two lines in front of the samples of figure @a i, as /metrics has them; and a sample of this process.
+ * @param labels  further ones, each with a comma before it, or "" */
+void status_figures_family(request_rec *r, const status_figures *table, int i);
+void status_figures_sample(request_rec *r, const status_figures *table, int i, const char *labels,
+                           const void *from);
+
+/** Figures that an administrator reads and resets by "?NAME=...". */
+typedef struct status_part {
     const char *was_reset; /**< text of the response to "reset" */
     int (*counted)(void);  /**< 0: the figures are not kept, by the configuration */
     void (*reset)(
         void); /**< count from 0 again, in this server process; NULL: nothing is counted */
     void (*write_json)(request_rec *r);
     void (*write_prometheus)(request_rec *r);
-} status_figures;
+} status_part;
 
 /**
  * Answer "?NAME=what": "json" and "prometheus" to GET, "reset" to POST. (status_figures.c)
  * @return as handlers do; HTTP_NOT_FOUND if the figures are not kept or @a what is none of these
  */
-int status_figures_handle(request_rec *r, const status_figures *figures, const char *what);
+int status_part_handle(request_rec *r, const status_part *part, const char *what);
 
 /** Let other modules add their part. @param flags AP_STATUS_... */
 void status_run_hooks(request_rec *r, int flags);
