@@ -109,7 +109,7 @@ def test_reset_and_shapes(serve):
     server = serve(with_status(ON + "<Location /m>\nSetOutputFilter M_FINE\n</Location>"), FILES)
     server.get("/m/x.txt")
     figures_after(server, "m_fine", 1)
-    assert re.search(rb"<td>m_fine</td><td>output</td><td>mod_mishap\.c</td><td>\d+</td><td>%d</td>" % len(TEXT),
+    assert re.search(rb'<td>m_fine</td><td>output</td><td>mod_mishap\.c</td><td align="right">\d+</td><td align="right">%d</td>' % len(TEXT),
                      server.get("/st").body)
     assert f"Filter output m_fine BytesIn: {len(TEXT)}\n".encode() in server.get("/st?auto").body
     assert re.search(rb'brigade_filter_bytes_in_total\{pid="\d+",filter="m_fine",direction="output"\} %d\n' % len(TEXT),
