@@ -2,8 +2,7 @@
 /* .htaccess: a configuration file that anyone may change at any time, applied while a request is
  * resolved.
  *
- * Parsing (text to tree) is kept apart from applying (tree to a configuration vector), so that a
- * tree can be cached while its file is unchanged and applied to each request anew.
+ * Parsing (text to tree) is kept apart from applying (tree to a configuration vector).
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -14,14 +13,6 @@
 #include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
-
-static const conf_htaccess_cache *conf_cache;
-
-void conf_htaccess_cache_set(const conf_htaccess_cache *cache)
-{
-    BRG_ASSERT(!cache || (cache->find && cache->begin && cache->store));
-    conf_cache = cache;
-}
 
 apr_status_t ap_open_htaccess(request_rec *r, const char *dir_name, const char *access_name,
                               ap_configfile_t **conffile, const char **full_name)
@@ -104,48 +95,23 @@ static int conf_htaccess_unreadable(request_rec *r, const char *dir, const char 
     return HTTP_FORBIDDEN;
 }
 
-/* Parse the file and offer the tree to the cache. @return OK, DECLINED (no such file) or a status
- */
+/* @return OK, DECLINED (no such file) or a status */
 static int conf_htaccess_load(request_rec *r, const conf_htaccess_scope *scope, const char *dir,
                               const char *name, ap_directive_t **tree, const char **path)
 {
-    apr_pool_t *p = conf_cache ? conf_cache->begin(r, dir, name) : NULL;
-    const ap_directive_t *err = NULL;
-    const char *error = NULL;
+    const ap_directive_t *err;
+    const char *error;
     ap_configfile_t *f = NULL;
-    int status = OK;
     apr_status_t rv = ap_run_open_htaccess(r, dir, name, &f, path);
 
     *tree = NULL;
-    if (rv == APR_SUCCESS) {
-        error = conf_htaccess_parse(p ? p : r->pool, r, scope, dir, f, tree, &err);
-        ap_cfg_closefile(f);
-        if (error) {
-            rv = APR_EGENERAL;
-            status = conf_htaccess_failed(r, *path, error);
-        }
-    } else if (APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv)) {
-        rv = APR_ENOENT;
-        status = DECLINED;
-    } else {
-        status = conf_htaccess_unreadable(r, dir, *path, rv);
-    }
-    if (p)
-        conf_cache->store(r, dir, name, scope->override, p, *tree, *path, rv);
-    return status;
-}
-
-static int conf_htaccess_get(request_rec *r, const conf_htaccess_scope *scope, const char *dir,
-                             const char *name, ap_directive_t **tree, const char **path)
-{
-    apr_status_t rv = APR_INCOMPLETE;
-
-    if (conf_cache)
-        rv = conf_cache->find(r, dir, name, scope->override, tree, path);
-    BRG_ASSERT(rv == APR_SUCCESS || rv == APR_ENOENT || rv == APR_INCOMPLETE);
-    if (rv == APR_INCOMPLETE)
-        return conf_htaccess_load(r, scope, dir, name, tree, path);
-    return rv == APR_SUCCESS ? OK : DECLINED;
+    if (APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv))
+        return DECLINED;
+    if (rv != APR_SUCCESS)
+        return conf_htaccess_unreadable(r, dir, *path, rv);
+    error = conf_htaccess_parse(r->pool, r, scope, dir, f, tree, &err);
+    ap_cfg_closefile(f);
+    return error ? conf_htaccess_failed(r, *path, error) : OK;
 }
 
 /* What this request found out about the directory before. */
@@ -203,7 +169,7 @@ ap_parse_htaccess(ap_conf_vector_t **result, request_rec *r, int override, int o
         const char *name = conf_htaccess_name(r->pool, &access_name), *file = name;
         const ap_directive_t *err = NULL;
         ap_directive_t *tree = NULL;
-        int status = conf_htaccess_get(r, &scope, path, name, &tree, &file);
+        int status = conf_htaccess_load(r, &scope, path, name, &tree, &file);
 
         if (status == OK) {
             const char *error;

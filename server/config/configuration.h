@@ -258,35 +258,6 @@ void conf_vars_dump(apr_file_t *out);
 
 /* ---- .htaccess: config_htaccess.c ---- */
 
-/**
- * A store of parsed .htaccess trees, consulted before a file is looked for. All functions run on
- * the thread that serves @a r and must not block longer than a file lookup.
- */
-typedef struct conf_htaccess_cache {
-    /**
-     * @param dir       directory with a trailing slash
-     * @param name      one file name of AccessFileName
-     * @param override  the OR_* bits that are in force: a tree is valid for the same bits only
-     * @return APR_SUCCESS: *tree is the parsed file (NULL if it is empty) and *path its name;
-     *         APR_ENOENT: the file is known not to exist; APR_INCOMPLETE: not known, parse it
-     */
-    apr_status_t (*find)(request_rec *r, const char *dir, const char *name, int override,
-                         ap_directive_t **tree, const char **path);
-    /** The pool in which the tree is to be built; NULL: r->pool, and the tree is not offered to
-     * store(). */
-    apr_pool_t *(*begin)(request_rec *r, const char *dir, const char *name);
-    /**
-     * What begin() prepared: @a tree with rv APR_SUCCESS, or why there is none (APR_ENOENT: no such
-     * file; any other: do not cache it). The tree and its strings must live for as long as any
-     * request that was given it.
-     */
-    void (*store)(request_rec *r, const char *dir, const char *name, int override, apr_pool_t *pool,
-                  ap_directive_t *tree, const char *path, apr_status_t rv);
-} conf_htaccess_cache;
-
-/** Set before threads start; NULL = none. */
-void conf_htaccess_cache_set(const conf_htaccess_cache *cache);
-
 /** What an .htaccess file may do. */
 typedef struct conf_htaccess_scope {
     int override, override_opts;

@@ -79,10 +79,6 @@ void core_output_add_bytes(brg_conn *bc, apr_off_t n);
 /** Bytes handed to the kernel since this was last asked. */
 uint64_t core_output_take_bytes(brg_conn *bc);
 
-/** Append bytes that the loop could not write to the set-aside output (copied). Needs an attached
- * conn_rec. */
-void core_output_adopt(brg_conn *bc, const char *data, size_t len);
-
 /**
  * Register the core's part in the life of connections: the create_connection, pre_connection,
  * insert_network_bucket and get_pollfd_from_conn hooks, the CORE and CORE_IN filters, and the
@@ -113,10 +109,6 @@ long connection_next_id(void);
 struct apr_pollfd_t;
 apr_status_t connection_get_pollfd(conn_rec *c, struct apr_pollfd_t *pfd,
                                    apr_interval_time_t *timeout);
-
-/** 1 if a module other than the core took the process_connection hook: HTTP is then one protocol of
- * several. */
-int connection_process_is_hooked(void);
 
 /** An empty pool with an allocator of its own; NULL when memory ran out. (connection_pool.c) */
 apr_pool_t *connection_pool_acquire(void);

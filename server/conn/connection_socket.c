@@ -105,12 +105,6 @@ __attribute__((visibility("default"))) APR_DECLARE(apr_status_t) apr_socket_clos
     return APR_SUCCESS;
 }
 
-int connection_process_is_hooked(void)
-{
-    apr_array_header_t *hooks = ap_hook_get_process_connection();
-    return hooks && hooks->nelts > 0;
-}
-
 apr_status_t connection_get_pollfd(conn_rec *c, struct apr_pollfd_t *pfd,
                                    apr_interval_time_t *timeout)
 {

@@ -434,18 +434,6 @@ apr_status_t core_output_flush(brg_conn *bc)
     return rv;
 }
 
-void core_output_adopt(brg_conn *bc, const char *data, size_t len)
-{
-    struct core_output *out = bc->out;
-
-    BRG_ASSERT_TAG(bc, CONN_TAG);
-    if (!out || out->error || !len)
-        return;
-    APR_BRIGADE_INSERT_TAIL(out->bb, apr_bucket_heap_create(data, len, NULL, out->c->bucket_alloc));
-    out->memory += len;
-    out->c->data_in_output_filters = 1;
-}
-
 void core_output_register(apr_pool_t *p)
 {
     ap_core_output_filter_handle =

@@ -261,13 +261,6 @@ extern const struct conn_driver h2_driver;
 extern const struct conn_transport h2_pipe_transport;
 extern const struct http_codec h2_codec;
 
-static inline h2_session *h2_session_of(const brg_conn *bc)
-{
-    h2_session *h = (bc->master ? bc->master : bc)->above;
-
-    return h && h->tag == H2_SESSION_TAG ? h : NULL;
-}
-
 /* ---- h2_session.c; the loop ---- */
 
 /** The connection cannot go on: GOAWAY, and the end when it is written. @param why  for the log; constant */

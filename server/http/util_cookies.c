@@ -10,7 +10,6 @@
 #include "apr_strings.h"
 #include "util_char.h"
 #include "util_cookies.h"
-#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -19,7 +18,6 @@ static void util_cookie_add(const char *field, const char *value, va_list tables
 {
     apr_table_t *table;
 
-    BRG_ASSERT(field && value);
     while ((table = va_arg(tables, apr_table_t *)) != NULL)
         apr_table_addn(table, field, value);
 }
@@ -43,16 +41,21 @@ static const char *util_cookie_text(request_rec *r, const char *pair, const char
     return apr_pstrcat(r->pool, pair, age ? ";" : "", age ? age : "", attrs, NULL);
 }
 
+static const char *util_cookie_new(request_rec *r, const char *name, const char *val,
+                                   const char *attrs, long maxage)
+{
+    return util_cookie_text(r, apr_pstrcat(r->pool, name, "=", val, NULL),
+                            util_cookie_max_age(r, maxage),
+                            util_cookie_attrs(r, attrs, DEFAULT_ATTRS));
+}
+
 AP_DECLARE(apr_status_t)
 ap_cookie_write(request_rec *r, const char *name, const char *val, const char *attrs, long maxage,
                 ...)
 {
-    const char *text;
+    const char *text = util_cookie_new(r, name, val, attrs, maxage);
     va_list tables;
 
-    text = util_cookie_text(r, apr_pstrcat(r->pool, name, "=", val, NULL),
-                            util_cookie_max_age(r, maxage),
-                            util_cookie_attrs(r, attrs, DEFAULT_ATTRS));
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                   APLOGNO(00007) "ap_cookie: user '%s' set cookie: '%s'", r->user, text);
     va_start(tables, maxage);
@@ -65,12 +68,9 @@ AP_DECLARE(apr_status_t)
 ap_cookie_write2(request_rec *r, const char *name2, const char *val, const char *attrs2,
                  long maxage, ...)
 {
-    const char *text;
+    const char *text = util_cookie_new(r, name2, val, attrs2, maxage);
     va_list tables;
 
-    text = util_cookie_text(r, apr_pstrcat(r->pool, name2, "=", val, NULL),
-                            util_cookie_max_age(r, maxage),
-                            util_cookie_attrs(r, attrs2, DEFAULT_ATTRS));
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                   APLOGNO(00008) "ap_cookie: user '%s' set cookie2: '%s'", r->user, text);
     va_start(tables, maxage);
@@ -130,7 +130,6 @@ static void util_cookie_scan(ap_cookie_do *v, const char *field, const char **ke
     size_t len = strlen(v->name);
     int mine = 0;
 
-    BRG_ASSERT(v && field && kept);
     *kept = NULL;
     for (part = apr_strtok(copy, ";", &last); part; part = apr_strtok(NULL, ";", &last)) {
         const char *item = util_cookie_trim(part);
@@ -153,7 +152,6 @@ static int util_cookie_each(void *data, const char *key, const char *field)
     ap_cookie_do *v = data;
     const char *kept;
 
-    BRG_ASSERT(data && key && field);
     util_cookie_scan(v, field, &kept);
     if (kept)
         apr_table_addn(v->new_cookies, key, kept);
@@ -162,7 +160,6 @@ static int util_cookie_each(void *data, const char *key, const char *field)
 
 static int util_cookie_restore(void *headers, const char *key, const char *field)
 {
-    BRG_ASSERT(headers && key && field);
     apr_table_addn(headers, key, field);
     return 1;
 }

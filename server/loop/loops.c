@@ -236,16 +236,3 @@ void loops_free(void)
     loops_conf.services->thread_trim();
     loops_n = 0;
 }
-
-void loops_workers(int *alive, int *busy, int *waiting)
-{
-    *alive = *busy = *waiting = 0;
-    for (int i = 0; i < loops_n; i++) {
-        int a, b, w;
-
-        worker_pool_figures(loops[i]->workers, &a, &b, &w);
-        *alive += a;
-        *busy += b;
-        *waiting += w;
-    }
-}

@@ -17,7 +17,7 @@ typedef struct loops_config {
     struct worker_share *workers; /**< loops_start() sets it; NULL: a loop has them for itself */
     /** NULL, or called when a request has to wait since all of them are at work. Threads: a loop's. */
     void (*workers_full)(int n_workers);
-    int queue_most; /**< connections that may wait for a worker */
+    int queue_most;               /**< connections that may wait for a worker */
     apr_interval_time_t queue_us; /**< how long each may wait, microseconds; 0 = any time */
     apr_interval_time_t
         stall_us; /**< WorkerStallTimeout, microseconds; 0 = none: see conn_wait() */
@@ -64,8 +64,5 @@ void loops_thread_end(void);
 
 /** After loops_join() said 0: close what is open, give back what the loops held. */
 void loops_free(void);
-
-/** Worker threads of this process: alive, busy, and connections that wait for one. Any thread. */
-void loops_workers(int *alive, int *busy, int *waiting);
 
 #endif

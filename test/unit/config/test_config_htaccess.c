@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* .htaccess: what may stand there, what its trees become, and the store of trees. */
+/* .htaccess: what may stand there, and what its trees become. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -158,81 +158,6 @@ static void test_replay(void **state)
     }
 }
 
-/* ---- the store ---- */
-
-static int store_found, store_begun, store_stored;
-static ap_directive_t *store_tree;
-static apr_status_t store_rv;
-static apr_pool_t *store_pool;
-
-static apr_status_t store_find(request_rec *r, const char *dir, const char *name, int override,
-                               ap_directive_t **tree, const char **path)
-{
-    store_found++;
-    *tree = store_tree;
-    *path = "stored";
-    return store_stored ? store_rv : APR_INCOMPLETE;
-}
-
-static apr_pool_t *store_begin(request_rec *r, const char *dir, const char *name)
-{
-    store_begun++;
-    return store_pool;
-}
-
-static void store_store(request_rec *r, const char *dir, const char *name, int override,
-                        apr_pool_t *pool, ap_directive_t *tree, const char *path, apr_status_t rv)
-{
-    store_stored++;
-    store_tree = tree;
-    store_rv = rv;
-}
-
-static const conf_htaccess_cache store = {store_find, store_begin, store_store};
-
-static int look(ap_conf_vector_t **dc)
-{
-    request_rec *r = make_request();
-
-    *dc = NULL;
-    return ap_parse_htaccess(dc, r, OR_ALL, OPT_ALL, NULL, test_config_dir(),
-                             ".none .acl .htaccess");
-}
-
-static void test_store(void **state)
-{
-    ap_conf_vector_t *dc;
-
-    assert_true(test_config_read(""));
-    apr_pool_create(&store_pool, test_process->pool);
-    test_config_file(".acl", "ForceType a/b\n");
-    assert_int_equal(look(&dc), OK);
-    assert_string_equal(((core_dir_config *)ap_get_core_module_config(dc))->mime_type, "a/b");
-
-    conf_htaccess_cache_set(&store);
-    assert_int_equal(look(&dc), OK);
-    /* .none is not there, .acl is, .htaccess is not looked for. */
-    assert_int_equal(store_begun, 1);
-    assert_int_equal(store_rv, APR_ENOENT);
-    assert_null(dc);
-    store_stored = 0;
-    test_config_file(".none", "ForceType c/d\n");
-    assert_int_equal(look(&dc), OK);
-    assert_int_equal(store_begun, 2);
-    assert_int_equal(store_rv, APR_SUCCESS);
-    /* From the store, though the file says something else by now. */
-    test_config_file(".none", "ForceType e/f\n");
-    assert_int_equal(look(&dc), OK);
-    assert_int_equal(store_begun, 2);
-    assert_string_equal(((core_dir_config *)ap_get_core_module_config(dc))->mime_type, "c/d");
-    /* What does not parse is not offered as a tree. */
-    store_stored = 0;
-    test_config_file(".none", "Nope\n<Files>\n");
-    assert_int_equal(look(&dc), HTTP_INTERNAL_SERVER_ERROR);
-    assert_int_equal(store_rv, APR_EGENERAL);
-    conf_htaccess_cache_set(NULL);
-}
-
 /* One request asks twice for a directory: the file is read once. */
 static void test_remembered(void **state)
 {
@@ -251,9 +176,9 @@ static void test_remembered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_allowed),    cmocka_unit_test(test_override_list),
-        cmocka_unit_test(test_long_line),  cmocka_unit_test(test_replay),
-        cmocka_unit_test(test_remembered), cmocka_unit_test(test_store)};
+        cmocka_unit_test(test_allowed), cmocka_unit_test(test_override_list),
+        cmocka_unit_test(test_long_line), cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_remembered)};
 
     return cmocka_run_group_tests(tests, test_config_setup, test_config_teardown);
 }

@@ -491,25 +491,6 @@ static void pipelined_answers_share_a_call(void **state)
     reader_check(&r, &conn, "onetwo", 6);
 }
 
-static void bytes_of_the_loop_come_first(void **state)
-{
-    apr_bucket_brigade *bb = new_brigade(&conn);
-    char early[] = "early ";
-    reader r;
-
-    (void)state;
-    become_loop();
-    reader_start(&r, client, 64);
-    core_output_adopt(&conn, early, 6);
-    memset(early, '#', 6);
-    assert_true(core_output_pending(&conn));
-    put(bb, immortal(&conn, "late", 4));
-    put(bb, eos(&conn));
-    assert_int_equal(pass(&conn, bb), APR_SUCCESS);
-    flush_all(&conn);
-    reader_check(&r, &conn, "early late", 10);
-}
-
 static void pipes_are_read_as_they_fill(void **state)
 {
     apr_bucket_brigade *bb = new_brigade(&conn);
@@ -574,7 +555,6 @@ int main(void)
         CONNECTED(loop_never_waits),
         CONNECTED(loop_shares_its_turn),
         CONNECTED(pipelined_answers_share_a_call),
-        CONNECTED(bytes_of_the_loop_come_first),
         CONNECTED(pipes_are_read_as_they_fill),
         CONNECTED(shutdown_sends_what_waits),
     };
