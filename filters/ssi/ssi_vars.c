@@ -134,7 +134,6 @@ void ssi_var_set(include_ctx_t *ctx, const char *name, const char *value)
     apr_pool_t *p = ctx->intern->top->r->pool;
 
     BRG_ASSERT_TAG(ctx->intern->top, SSI_TOP_TAG);
-    BRG_ASSERT(name && value);
     ssi_env_ready(ctx);
     ssi_rendering_read(ctx->intern->top, name, NULL, SSI_READ_PAGE);
     apr_table_setn(ctx->r->subprocess_env, apr_pstrdup(p, name), apr_pstrdup(p, value));

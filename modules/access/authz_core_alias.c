@@ -8,7 +8,6 @@
 #include "ap_provider.h"
 #include "apr_hash.h"
 #include "apr_strings.h"
-#include "brigade/assert.h"
 
 APLOG_USE_MODULE(authz_core);
 
@@ -55,7 +54,6 @@ static const char *authz_alias_fill(cmd_parms *cmd, authz_alias *alias)
 {
     const char *err;
 
-    BRG_ASSERT(alias);
     alias->provider =
         ap_lookup_provider(AUTHZ_PROVIDER_GROUP, alias->provider_name, AUTHZ_PROVIDER_VERSION);
     if (!alias->provider)
@@ -79,7 +77,6 @@ static const char *authz_alias_walk(cmd_parms *cmd, ap_conf_vector_t *config)
     int saved = cmd->override;
     const char *err;
 
-    BRG_ASSERT(config);
     cmd->override = OR_AUTHCFG | ACCESS_CONF;
     err = ap_walk_config(cmd->directive->first_child, cmd, config);
     cmd->override = saved;

@@ -78,7 +78,6 @@ authz_status authz_eval(request_rec *r, const authz_node *node, authz_op parent_
 {
     authz_status status;
 
-    BRG_ASSERT(node);
     if (!(node->limited & (AP_METHOD_BIT << r->method_number))) {
         status = parent_op == AUTHZ_OP_ALL ? AUTHZ_GRANTED : AUTHZ_NEUTRAL;
         if (APLOGrdebug(r)) {

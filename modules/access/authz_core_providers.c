@@ -53,7 +53,6 @@ static authz_status authz_method_check(request_rec *r, const char *line, const v
 {
     const apr_int64_t *allowed = parsed;
 
-    BRG_ASSERT(parsed);
     return (*allowed & (AP_METHOD_BIT << r->method_number)) ? AUTHZ_GRANTED : AUTHZ_DENIED;
 }
 
@@ -131,7 +130,6 @@ static authz_status authz_expr_check(request_rec *r, const char *line, const voi
     const char *err = NULL;
     int truth = ap_expr_exec(r, info->expr, &err);
 
-    BRG_ASSERT(parsed);
     if (truth < 0) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(02320) "Error evaluating expression in 'Require expr': %s", err);
@@ -146,13 +144,11 @@ static const authz_provider authz_expr_provider = {authz_expr_check, authz_expr_
 
 int authz_provider_is_static(const authz_provider *provider)
 {
-    BRG_ASSERT(provider);
     return provider == &authz_all_provider || provider == &authz_method_provider;
 }
 
 int authz_provider_is_own(const authz_provider *provider)
 {
-    BRG_ASSERT(provider);
     return authz_provider_is_static(provider) || provider == &authz_env_provider ||
            provider == &authz_expr_provider;
 }

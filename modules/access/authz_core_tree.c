@@ -28,7 +28,6 @@ static apr_array_header_t *authz_unchecked;
 
 const char *authz_node_name(apr_pool_t *p, const authz_node *node)
 {
-    BRG_ASSERT(node);
     if (node->provider) {
         return apr_pstrcat(p, "Require ", node->negate ? "not " : "", node->provider_name, " ",
                            node->args, NULL);
@@ -65,7 +64,6 @@ static void authz_node_add(authz_node *parent, authz_node *child)
 /* The container that the directive being read stands in. */
 static authz_node *authz_open_node(cmd_parms *cmd, authz_dir_conf *conf)
 {
-    BRG_ASSERT(conf);
     if (!conf->open) {
         conf->root = conf->open = authz_node_container(cmd->pool, AUTHZ_OP_ANY, 0);
         if (authz_unchecked && !conf->queued_to_check) {
@@ -154,7 +152,6 @@ static const char *authz_container_close(cmd_parms *cmd, authz_dir_conf *conf, a
 {
     authz_node *parent;
 
-    BRG_ASSERT(node);
     if (!node->first) {
         return apr_pstrcat(cmd->pool, cmd->cmd->name,
                            "> directive contains no authorization directives", NULL);
@@ -235,7 +232,6 @@ void *authz_dir_merge(apr_pool_t *p, void *basev, void *addv)
     const authz_dir_conf *base = basev, *add = addv;
     authz_dir_conf *conf = apr_pcalloc(p, sizeof(*conf));
 
-    BRG_ASSERT(basev && addv);
     if (add->merge == AUTHZ_MERGE_OFF || !base->root ||
         (add->root && add->merge == AUTHZ_MERGE_UNSET)) {
         conf->root = add->root;

@@ -13,7 +13,6 @@
 #include "apr_strings.h"
 #include "brigade/response_cache.h"
 #include "host_match.h"
-#include "brigade/assert.h"
 
 extern module AP_MODULE_DECLARE_DATA access_compat_module;
 APLOG_USE_MODULE(access_compat);
@@ -51,7 +50,6 @@ static void *access_create(apr_pool_t *p, char *dir)
 
 static void access_set_limited(unsigned char *slots, apr_int64_t limited, int value)
 {
-    BRG_ASSERT(slots);
     for (int i = 0; i < METHODS; i++)
         if (((apr_uint64_t)limited >> i) & 1)
             slots[i] = (unsigned char)value;
@@ -95,7 +93,6 @@ static const char *access_parse_place(cmd_parms *cmd, access_rule *rule, char *w
     char *mask = strchr(where, '/');
     apr_status_t rv;
 
-    BRG_ASSERT(rule && where);
     rule->kind = ACCESS_IP;
     if (mask)
         *mask++ = '\0';
@@ -154,7 +151,6 @@ static int access_host_matches(request_rec *r, const char *domain)
     int is_ip = 0;
     const char *host = ap_get_useragent_host(r, REMOTE_DOUBLE_REV, &is_ip);
 
-    BRG_ASSERT(domain);
     return host && !is_ip && host_match_domain(domain, host);
 }
 
@@ -166,7 +162,6 @@ static apr_int64_t access_is_in(const void *net, apr_sockaddr_t *client)
 
 static int access_rule_matches(request_rec *r, const access_rule *rule)
 {
-    BRG_ASSERT(rule);
     switch (rule->kind) {
     case ACCESS_ALL:
         return 1;
@@ -187,7 +182,6 @@ static int access_any_matches(request_rec *r, const apr_array_header_t *rules)
 {
     apr_int64_t bit = AP_METHOD_BIT << r->method_number;
 
-    BRG_ASSERT(rules);
     for (int i = 0; i < rules->nelts; i++) {
         const access_rule *rule = &APR_ARRAY_IDX(rules, i, access_rule);
         if ((rule->limited & bit) && access_rule_matches(r, rule))
@@ -198,7 +192,6 @@ static int access_any_matches(request_rec *r, const apr_array_header_t *rules)
 
 static int access_is_allowed(request_rec *r, const access_conf *conf)
 {
-    BRG_ASSERT(conf);
     switch (conf->order[r->method_number]) {
     case ACCESS_DENY_ALLOW:
         return !access_any_matches(r, conf->denies) || access_any_matches(r, conf->allows);

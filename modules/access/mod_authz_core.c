@@ -9,7 +9,6 @@
 #include "http_protocol.h"
 #include "ap_provider.h"
 #include "brigade/response_cache.h"
-#include "brigade/assert.h"
 
 APLOG_USE_MODULE(authz_core);
 
@@ -61,7 +60,6 @@ static int authz_no_user(request_rec *r, int after_authn)
 
 static int authz_denied(request_rec *r, const authz_dir_conf *conf, int after_authn)
 {
-    BRG_ASSERT(conf);
     if (!after_authn || !ap_auth_type(r)) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(01630) "client denied by server configuration: %s%s",

@@ -17,7 +17,6 @@
 #include "apr_strings.h"
 #include "brigade/response_cache.h"
 #include "host_match.h"
-#include "brigade/assert.h"
 
 extern module AP_MODULE_DECLARE_DATA authz_host_module;
 APLOG_USE_MODULE(authz_host);
@@ -32,7 +31,6 @@ static const char *authz_host_subnet(cmd_parms *cmd, const char *word, apr_ipsub
     char *address = apr_pstrdup(cmd->temp_pool, word), *mask = strchr(address, '/');
     apr_status_t rv;
 
-    BRG_ASSERT(word && net);
     if (mask)
         *mask++ = '\0';
     rv = apr_ipsubnet_create(net, address, mask, cmd->pool);
@@ -54,7 +52,6 @@ static const char *authz_host_ip_parse(cmd_parms *cmd, const char *line, const v
     authz_host_nets *list = apr_palloc(cmd->pool, sizeof *list);
     const char *word, *err;
 
-    BRG_ASSERT(line && parsed);
     list->nets = apr_array_make(cmd->pool, 4, sizeof(apr_ipsubnet_t *));
     list->lasts = cmd->pool != cmd->temp_pool;
     while (*(word = ap_getword_conf(cmd->temp_pool, &line))) {
@@ -85,7 +82,6 @@ static authz_status authz_host_ip_check(request_rec *r, const char *line, const 
 {
     const authz_host_nets *list = parsed;
 
-    BRG_ASSERT(parsed);
     if (list->lasts)
         return brg_cache_vary_client(r, authz_host_is_in, list) ? AUTHZ_GRANTED : AUTHZ_DENIED;
     brg_cache_depends_on(r, NULL);
@@ -99,7 +95,6 @@ static const char *authz_host_expr_parse(cmd_parms *cmd, const char *line, const
     const char *err = NULL;
     ap_expr_info_t *expr = ap_expr_parse_cmd(cmd, line, AP_EXPR_FLAG_STRING_RESULT, &err, NULL);
 
-    BRG_ASSERT(line && parsed);
     if (err)
         return apr_pstrcat(cmd->pool, "Cannot parse expression in require line: ", err, NULL);
     brg_phases_need_worker(); /* names are looked up */
@@ -113,7 +108,6 @@ static authz_status authz_host_name_check(request_rec *r, const char *line, cons
     int is_ip = 0;
     const char *host = ap_get_useragent_host(r, REMOTE_DOUBLE_REV, &is_ip);
 
-    BRG_ASSERT(parsed);
     if (!host || is_ip) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(01753) "access check of '%s' to %s failed, reason: "
@@ -157,7 +151,6 @@ static int authz_host_resolves_to_client(request_rec *r, const char *name)
     apr_sockaddr_t *sa = NULL;
     apr_status_t rv = apr_sockaddr_info_get(&sa, name, APR_UNSPEC, 0, 0, r->pool);
 
-    BRG_ASSERT(name);
     if (rv != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r, APLOGNO(03356) "No sockaddr info for \"%s\"",
                       name);

@@ -166,7 +166,6 @@ void brg_asn_attributes_release(brg_asn_writer *w, brg_asn_ref ref)
     asn_word *block = block_of(w, ref);
     uint32_t holders = asn_get(block + ATTR_HOLDERS);
 
-    BRG_ASSERT(holders);
     asn_put(block + ATTR_HOLDERS, holders - 1);
     if (holders > 1)
         return;

@@ -218,7 +218,7 @@ void asn_feed_begin(asn_feed *f, const bgp_conf *conf, asn_source_figures *figur
     bgp_peer_begin(&f->peer, conf, &feed_owner, f);
     if ((error = bgp_peer_listen(&f->peer)))
         ap_log_error(APLOG_MARK, APLOG_ERR, error, ap_server_conf,
-                     "ASTable bgp %s: its listen= cannot be had; it is tried again", conf->name);
+                     "ASTable bgp %s: cannot listen at its listen=; retrying", conf->name);
 }
 
 static void feed_tick(asn_feed *f)
@@ -268,7 +268,7 @@ void asn_feeds_run(asn_feed *feeds, int n, int milliseconds, int other)
     polls[all++] = (struct pollfd){.fd = other, .events = POLLIN};
     if (poll(polls, (nfds_t)all, wait_at_most(feeds, n, milliseconds)) < 0) {
         if (errno != EINTR && milliseconds > 0)
-            apr_sleep(apr_time_from_msec(100)); /* no memory: to ask at once again helps nobody */
+            apr_sleep(apr_time_from_msec(100)); /* out of memory: a pause, not a loop of failures */
         for (int i = 0; i < all; i++)
             polls[i].revents = 0;
     }

@@ -6,7 +6,6 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "apr_strings.h"
-#include "brigade/assert.h"
 #include "brigade/directive.h"
 
 #include <stdlib.h>
@@ -29,7 +28,6 @@ static ap_filter_rec_t *modfilter_declare(cmd_parms *cmd, modfilter_conf *conf, 
 
 static ap_filter_rec_t *modfilter_get(const modfilter_conf *conf, const char *name)
 {
-    BRG_ASSERT(name);
     return apr_hash_get(conf->filters, name, APR_HASH_KEY_STRING);
 }
 
@@ -103,7 +101,6 @@ static void modfilter_append(apr_pool_t *p, modfilter_conf *conf, const char *na
 {
     modfilter_link **end = &conf->chain;
 
-    BRG_ASSERT(conf && name);
     while (*end)
         end = &(*end)->next;
     *end = apr_pcalloc(p, sizeof(modfilter_link));
@@ -115,7 +112,6 @@ static void modfilter_remove(modfilter_conf *conf, const char *name)
 {
     modfilter_link **at = &conf->chain;
 
-    BRG_ASSERT(conf && name);
     if (*at && strcasecmp((*at)->name, name) == 0) {
         *at = (*at)->next;
         return;

@@ -105,7 +105,6 @@ static int modfilter_matches_expr(request_rec *r, const ap_filter_provider_t *pr
     const char *error = NULL;
     int matches = ap_expr_exec(r, provider->expr, &error);
 
-    BRG_ASSERT(provider);
     if (error) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(01379) "Error evaluating filter dispatch condition: %s", error);
@@ -122,7 +121,6 @@ static int modfilter_matches_type(request_rec *r, const ap_filter_provider_t *pr
     apr_size_t len;
     int matches = 0;
 
-    BRG_ASSERT(provider);
     if (type == NULL) {
         ap_log_rerror(APLOG_MARK, APLOG_TRACE2, 0, r,
                       "Content-Type condition for '%s' did not match: no Content-Type",
@@ -207,7 +205,6 @@ static int modfilter_choose(ap_filter_t *f, modfilter_ctx *ctx)
     const ap_filter_provider_t *provider = modfilter_provider_of(r, f->frec);
     const modfilter_prepared *prepared;
 
-    BRG_ASSERT(ctx);
     if (!provider || !modfilter_proxy_allows(r, modfilter_flags_of(provider)))
         return 0;
     modfilter_adjust_headers(r, modfilter_flags_of(provider));
@@ -286,7 +283,6 @@ static void modfilter_keep_range(request_rec *r, const ap_filter_rec_t *filter,
 /* The harness waits for nothing; a filter that it runs may. */
 static void modfilter_choose_thread(request_rec *r, const ap_filter_rec_t *filter)
 {
-    BRG_ASSERT(filter);
     for (const ap_filter_provider_t *p = filter->providers; p; p = p->next) {
         if (!brg_filter_is_declared(p->frec)) {
             brg_request_needs_worker(r);

@@ -55,7 +55,6 @@ static int headers_list_has(const char *list, const char *value)
 {
     apr_size_t len = strlen(value);
 
-    BRG_ASSERT(list && value);
     while (*list) {
         const char *start;
         int quoted = 0;
@@ -89,7 +88,6 @@ static void headers_echo(request_rec *r, apr_table_t *headers, const headers_rul
     const apr_table_entry_t *in = (const apr_table_entry_t *)elts->elts;
     int i;
 
-    BRG_ASSERT(headers);
     for (i = 0; i < elts->nelts; i++)
         if (ap_regexec(rule->regex, in[i].key, 0, NULL, 0) == 0)
             apr_table_addn(headers, in[i].key, in[i].val);
@@ -104,7 +102,6 @@ static const char *headers_edit_value(request_rec *r, const headers_rule *rule, 
     ap_regmatch_t match[AP_MAX_REG_MATCH];
     const char *template, *done = "";
 
-    BRG_ASSERT(value);
     while (ap_regexec(rule->regex, value, AP_MAX_REG_MATCH, match, 0) == 0) {
         const char *replaced;
 
@@ -133,7 +130,6 @@ static int headers_edit_table(request_rec *r, apr_table_t *headers, const header
     apr_table_t *edited;
     int i;
 
-    BRG_ASSERT(headers);
     if (apr_table_get(headers, rule->name) == NULL)
         return 1;
     edited = apr_table_make(r->pool, 2);
@@ -208,7 +204,6 @@ int headers_apply(request_rec *r, apr_table_t *headers, const apr_array_header_t
 {
     const headers_rule *rule, *end;
 
-    BRG_ASSERT(headers);
     if (rules == NULL)
         return 1;
     rule = (const headers_rule *)rules->elts;

@@ -35,7 +35,6 @@ static int headers_find_action(const char *word, headers_action *action)
 {
     apr_size_t i;
 
-    BRG_ASSERT(word && action);
     for (i = 0; i < sizeof(headers_actions) / sizeof(headers_actions[0]); i++) {
         if (strcasecmp(word, headers_actions[i].name) == 0) {
             *action = headers_actions[i].action;
@@ -47,7 +46,6 @@ static int headers_find_action(const char *word, headers_action *action)
 
 static const char *headers_parse_env(headers_rule *rule, const char *name)
 {
-    BRG_ASSERT(name);
     if (*name == '!') {
         rule->env_negated = 1;
         name++;
@@ -110,7 +108,6 @@ static const char *headers_arrange_without_value(cmd_parms *cmd, headers_rule *r
 /* Decide which word is the name, the value and the condition; afterwards value is never NULL. */
 static const char *headers_arrange(cmd_parms *cmd, headers_rule *rule, headers_words *words)
 {
-    BRG_ASSERT(words);
     switch (rule->action) {
     case HEADERS_EDIT:
     case HEADERS_EDIT_ALL:

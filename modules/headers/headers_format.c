@@ -112,7 +112,6 @@ static const char *headers_parse_tag(apr_pool_t *p, const char **at, headers_for
     const char *s = *at + 1, *arg = "";
     headers_tag_fn *tag;
 
-    BRG_ASSERT(out);
     if (*s == '%' || *s == '\0') { /* "%%", or a '%' that ends the value: itself */
         headers_add_part(out, NULL, "%");
         *at = s + (*s == '%');
@@ -141,7 +140,6 @@ static void headers_parse_literal(apr_pool_t *p, const char **at, headers_format
     const char *s = *at;
     char *text = apr_palloc(p, strcspn(s, "%") + 1), *to = text;
 
-    BRG_ASSERT(out);
     for (; *s && *s != '%'; s++) {
         const char *known, *escapes = "\\rnt";
 
@@ -173,7 +171,6 @@ static void headers_fold_literals(apr_pool_t *p, headers_format *out)
     const char *text = "";
     int i;
 
-    BRG_ASSERT(out);
     for (i = 0; i < out->parts->nelts; i++) {
         if (part[i].tag)
             return;
@@ -186,7 +183,6 @@ const char *headers_format_parse(cmd_parms *cmd, const char *text, headers_forma
 {
     const char *error;
 
-    BRG_ASSERT(text && out);
     memset(out, 0, sizeof(*out));
     if (strncmp(text, "expr=", 5) == 0)
         return headers_parse_expr(cmd, text + 5, out);
@@ -218,7 +214,6 @@ const char *headers_format_run(request_rec *r, const headers_format *format)
     char *value = NULL;
     int i;
 
-    BRG_ASSERT(format);
     if (format->literal)
         return format->literal;
     if (format->expr)

@@ -87,7 +87,6 @@ static const expires_unit *expires_unit_of(const char *word)
 {
     apr_size_t i;
 
-    BRG_ASSERT(word);
     for (i = 0; i < sizeof(expires_units) / sizeof(expires_units[0]); i++)
         if (strncasecmp(word, expires_units[i].name, expires_units[i].significant) == 0)
             return &expires_units[i];
@@ -99,7 +98,6 @@ static const char *expires_parse_terms(apr_pool_t *p, const char *text, apr_int6
 {
     const char *word = ap_getword_conf(p, &text);
 
-    BRG_ASSERT(text && seconds);
     *seconds = 0;
     if (strncasecmp(word, "plus", 1) == 0)
         word = ap_getword_conf(p, &text);
@@ -164,7 +162,6 @@ static void expires_add_rule(apr_pool_t *p, expires_conf *conf, const expires_ru
     expires_rule *held;
     int i;
 
-    BRG_ASSERT(conf && rule);
     if (conf->by_type == NULL)
         conf->by_type = apr_array_make(p, 4, sizeof(expires_rule));
     held = (expires_rule *)conf->by_type->elts;
@@ -217,7 +214,6 @@ static const expires_rule *expires_find(const expires_conf *conf, const char *ty
     const expires_rule *rule = (const expires_rule *)conf->by_type->elts;
     const expires_rule *end = rule + conf->by_type->nelts;
 
-    BRG_ASSERT(conf && type);
     for (; rule < end; rule++)
         if (rule->type_len == len && strncasecmp(rule->type, type, len) == 0)
             return rule;
@@ -248,7 +244,6 @@ static void expires_set_headers(request_rec *r, const expires_rule *rule, apr_ta
     apr_time_t base = r->request_time, expires;
     char *date;
 
-    BRG_ASSERT(rule && headers);
     if (rule->base == 'M') {
         if (r->finfo.filetype == APR_NOFILE)
             return;
@@ -303,7 +298,6 @@ static int expires_is_ours(const request_rec *r, const expires_rule *rule)
     const char *value = apr_table_get(r->headers_out, "Expires");
     char date[APR_RFC822_DATE_LEN];
 
-    BRG_ASSERT(rule);
     apr_rfc822_date(date,
                     r->request_time + apr_time_from_sec(rule->seconds < 0 ? 0 : rule->seconds));
     return value && strcmp(value, date) == 0;

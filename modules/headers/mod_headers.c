@@ -22,7 +22,6 @@ static ap_filter_rec_t *headers_output_handle, *headers_error_handle;
 
 static void *headers_create_conf(apr_pool_t *p, char *dir)
 {
-    BRG_ASSERT(p);
     return apr_pcalloc(p, sizeof(headers_conf));
 }
 

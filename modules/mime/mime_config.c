@@ -9,7 +9,6 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "apr_strings.h"
-#include "brigade/assert.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -44,7 +43,6 @@ static void mime_remove(apr_pool_t *p, const apr_array_header_t *removals, apr_h
     const mime_removal *removal = (const mime_removal *)removals->elts;
     int i;
 
-    BRG_ASSERT(removals && extensions);
     for (i = 0; i < removals->nelts; i++) {
         const mime_extension *known =
             apr_hash_get(extensions, removal[i].extension, APR_HASH_KEY_STRING);
@@ -101,7 +99,6 @@ static const char *mime_pack_filters(apr_pool_t *p, const char *list)
 {
     char *packed = apr_palloc(p, strlen(list) + 2), *to = packed;
 
-    BRG_ASSERT(list);
     while (*list) {
         apr_size_t len = strcspn(list, ";");
 
@@ -136,7 +133,6 @@ static mime_extension *mime_extension_for(cmd_parms *cmd, mime_conf *conf, const
     const char *key = mime_extension_key(cmd, word);
     mime_extension *extension = NULL;
 
-    BRG_ASSERT(conf && word);
     if (conf->extensions == NULL)
         conf->extensions = apr_hash_make(cmd->pool);
     else

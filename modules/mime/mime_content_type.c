@@ -23,7 +23,6 @@ typedef struct mime_span {
 
 static const char *mime_skip_space(const char *s)
 {
-    BRG_ASSERT(s);
     while (apr_isspace(*s))
         s++;
     return s;
@@ -82,7 +81,6 @@ static const char *mime_parse_value(const char **at, mime_span *value)
 {
     const char *start = mime_skip_space(*at), *s = start;
 
-    BRG_ASSERT(value);
     if (*s == '\0')
         return APLOGNO(01604) "Cannot get media parameter.";
     if (*s == '"') {
@@ -107,7 +105,6 @@ static const char *mime_parse_parameter(const char **at, mime_span *name, mime_s
 {
     const char *start = mime_skip_space(*at), *s = start;
 
-    BRG_ASSERT(name && value);
     name->len = 0;
     if (*s == '\0')
         return APLOGNO(01602) "Cannot get media parameter.";
@@ -162,7 +159,6 @@ const char *mime_content_type(request_rec *r, const char *type, const char *char
 {
     const char *message = NULL, *canonical;
 
-    BRG_ASSERT(type);
     if (mime_is_plain(type))
         return charset ? apr_pstrcat(r->pool, type, "; charset=", charset, NULL) : type;
     canonical = mime_canonical(r, type, charset, &message);

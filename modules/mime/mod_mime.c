@@ -87,14 +87,12 @@ typedef struct mime_search {
 
 static void mime_note_unknown(mime_search *search, const char *part, apr_size_t len)
 {
-    BRG_ASSERT(search && part);
     if (search->unknown)
         APR_ARRAY_PUSH(search->unknown, const char *) = apr_pstrmemdup(search->r->pool, part, len);
 }
 
 static void mime_add_language(request_rec *r, const char *language)
 {
-    BRG_ASSERT(language);
     if (r->content_languages == NULL)
         r->content_languages = apr_array_make(r->pool, 2, sizeof(char *));
     APR_ARRAY_PUSH(r->content_languages, const char *) = language;
@@ -102,7 +100,6 @@ static void mime_add_language(request_rec *r, const char *language)
 
 static void mime_add_encoding(request_rec *r, const char *encoding)
 {
-    BRG_ASSERT(encoding);
     r->content_encoding = r->content_encoding
                               ? apr_pstrcat(r->pool, r->content_encoding, ", ", encoding, NULL)
                               : encoding;
@@ -114,7 +111,6 @@ static int mime_apply_processing(request_rec *r, const mime_extension *extension
     const char *name;
     int found = 0;
 
-    BRG_ASSERT(extension);
     if (extension->value[MIME_HANDLER] && r->proxyreq == PROXYREQ_NONE) {
         r->handler = extension->value[MIME_HANDLER];
         found |= multimatch & MIME_MATCH_HANDLERS;
@@ -137,7 +133,6 @@ static int mime_apply(mime_search *search, const mime_extension *extension)
     request_rec *r = search->r;
     int found = 0;
 
-    BRG_ASSERT(search && extension);
     if (extension->value[MIME_TYPE] && *extension->value[MIME_TYPE]) {
         search->type = extension->value[MIME_TYPE];
         found = 1;
@@ -206,7 +201,6 @@ static void mime_walk_name(mime_search *search, const char *name, apr_size_t len
 {
     const char *end = name + len, *part = name, *dot;
 
-    BRG_ASSERT(search && name);
     while (part < end && *part == '.') /* dots in front make no extension */
         part++;
     dot = memchr(part, '.', (apr_size_t)(end - part));

@@ -11,7 +11,6 @@
 #include "apr_strings.h"
 #include "brigade/read_timeout.h"
 #include "brigade/response_cache.h"
-#include "brigade/assert.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -68,7 +67,6 @@ static const char *reqtimeout_parse_int(apr_pool_t *p, const char *text, int *ou
     char *end;
     long value = strtol(text, &end, 10);
 
-    BRG_ASSERT(text && out);
     if (end == text)
         return apr_psprintf(p, "Value '%s' not numerical", text);
     if (*end != '\0')
@@ -99,7 +97,6 @@ static const char *reqtimeout_parse_stage(apr_pool_t *p, const char *text, reqti
 {
     const char *rate = ap_strcasestr(text, ",minrate="), *error;
 
-    BRG_ASSERT(text && stage);
     if (rate) {
         error = reqtimeout_parse_int(p, rate + strlen(",minrate="), &stage->min_rate);
         if (error)
@@ -171,7 +168,6 @@ static void brg_read_timeouts_of(const server_rec *s, brg_read_timeouts *out)
 {
     const reqtimeout_conf *conf = ap_get_module_config(s->module_config, &reqtimeout_module);
 
-    BRG_ASSERT(out);
     reqtimeout_export(conf, REQTIMEOUT_HANDSHAKE, &out->handshake);
     reqtimeout_export(conf, REQTIMEOUT_HEADER, &out->header);
     reqtimeout_export(conf, REQTIMEOUT_BODY, &out->body);

@@ -91,7 +91,6 @@ static apr_status_t request_keep_bucket(ap_filter_t *f, keep_state *keep, apr_bu
     apr_size_t len;
     apr_status_t rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
 
-    BRG_ASSERT(keep && e);
     if (rv != APR_SUCCESS)
         return rv;
     if ((apr_off_t)len > keep->left)

@@ -90,7 +90,7 @@ static void fit_marks(cache_admission *a, size_t entries)
     BRG_ASSERT(a->sets_n <= a->sets_most);
 }
 
-/* What was seen once stays so: else a request before and one after would not be two. */
+/* A count of 1 stays 1, so that a request after the halving is counted as the second. */
 void admission_age(cache_admission *a, size_t entries)
 {
     uint32_t *mark = a->sets ? a->sets[0] : NULL;

@@ -65,7 +65,7 @@ static uint8_t fill_text(char *out, size_t room, const char *value)
     return (uint8_t)len;
 }
 
-/* A date that a directive put in the file's place is not what conditions are about. */
+/* Conditions are about the file's own date, not about one that a directive put in its place. */
 static void fill_last_modified(cache_entry *e, const request_rec *r)
 {
     const char *sent = apr_table_get(r->headers_out, "Last-Modified");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * --advice: what an auditor would say of a configuration that is right, each with its line and the mend.
+ * --advice: lists risky settings of a configuration that is correct, each with its line and how to mend it.
  *
  * It looks at lines and at files that they name, not at what a request would be answered: sections that
  * other sections override are told of, too.

@@ -102,7 +102,7 @@ void main_print_usage(FILE *out, const char *program)
         "  -t -D DUMP_CACHE u : is the answer to that URL kept in memory, or what hinders it?",
         "  -T                 : start without checking DocumentRoots",
         "  -X                 : one process in the foreground, for a debugger",
-        "  --advice           : check it, and say what an auditor would, each with line and mend",
+        "  --advice           : check it, and list risky settings, each with its line and its mend",
         "  --takeover-check d : would Apache's configuration in that directory or file serve here?",
         "  --check-module so..: would these modules load, and what do they bring?",
         "  --calibrate-delivery d: what do files of that directory cost to send, by size and way?",

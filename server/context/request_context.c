@@ -99,7 +99,6 @@ void request_set_apart(request_rec *r)
 
 void request_mark_volatile(request_rec *r, const char *who, const char *why)
 {
-    BRG_ASSERT(who && why);
     for (; r; r = request_led_to(r)) {
         request_conf_block *block = request_block_of(r);
 

@@ -142,7 +142,7 @@ int request_is_debugged(const request_rec *r);
 #define REQUEST_VARY_LINE ":line"
 
 /**
- * Where cache_select.c keeps what the answer to @a r is selected by: NULL until something is.
+ * The request fields that the answer to @a r is selected by, kept for the cache (cache_vary.c): NULL until there is one.
  * @return NULL if r->request_config is not the core's
  */
 apr_array_header_t **request_vary_fields(const request_rec *r);

@@ -37,7 +37,7 @@ static int salt_begin(apr_pool_t *p, ap_scoreboard_e type)
         brg_client_salt_set(own.key);
     else
         ap_log_error(APLOG_MARK, APLOG_WARNING, errno, NULL,
-                     "no key for %%{salt}a: it is - in logs");
+                     "no random key for %%{salt}a: it is logged as \"-\"");
     return OK;
 }
 

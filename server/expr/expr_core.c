@@ -6,7 +6,6 @@
 #include "expr_private.h"
 #include "apr_hooks.h"
 #include "apr_strings.h"
-#include "brigade/assert.h"
 
 APR_HOOK_STRUCT(APR_HOOK_LINK(expr_lookup))
 
@@ -29,7 +28,6 @@ static const expr_offer *expr_core_find(int type, const char *name)
 {
     const expr_offer *offer = NULL;
 
-    BRG_ASSERT(name);
     if (type >= 0 && type < (int)(sizeof(expr_offers) / sizeof(expr_offers[0])))
         offer = expr_offers[type];
     if (!offer)
@@ -43,7 +41,6 @@ static const expr_offer *expr_core_find(int type, const char *name)
 
 static int expr_core_forbidden(const ap_expr_lookup_parms *parms, const expr_offer *offer)
 {
-    BRG_ASSERT(offer && parms);
     return ((parms->flags & AP_EXPR_FLAG_RESTRICTED) && (offer->flags & EXPR_O_RESTRICTED)) ||
            ((parms->flags & AP_EXPR_FLAG_RESTRICTED_FILE_FUNC) && (offer->flags & EXPR_O_FILE));
 }

@@ -41,7 +41,6 @@ static int expr_has_match(const ap_expr_t *node)
 {
     int i;
 
-    BRG_ASSERT(node);
     if (node->kind == EXPR_MATCH)
         return 1;
     for (i = 0; i < node->n; i++)
@@ -52,7 +51,6 @@ static int expr_has_match(const ap_expr_t *node)
 
 static int expr_node_depends(const ap_expr_t *node)
 {
-    BRG_ASSERT(node);
     if (node->kind == EXPR_VAR && expr_is_declared(node))
         return 0;
     switch (node->kind) {
@@ -75,7 +73,6 @@ static int expr_tree_depends(const ap_expr_t *node, int matched)
 {
     int i;
 
-    BRG_ASSERT(node);
     if (expr_node_depends(node) || (node->kind == EXPR_BACKREF && !matched))
         return 1;
     for (i = 0; i < node->n; i++)

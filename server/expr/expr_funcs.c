@@ -11,13 +11,11 @@
 #include "apr_file_io.h"
 #include "apr_sha1.h"
 #include "apr_strings.h"
-#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
 static const char *expr_f_req_novary(ap_expr_eval_ctx_t *ctx, const void *data, const char *arg)
 {
-    BRG_ASSERT(arg);
     return ctx->r ? apr_table_get(ctx->r->headers_in, arg) : NULL;
 }
 
@@ -33,7 +31,6 @@ static const char *expr_f_resp(ap_expr_eval_ctx_t *ctx, const void *data, const 
 {
     const char *value;
 
-    BRG_ASSERT(arg);
     if (!ctx->r)
         return NULL;
     value = apr_table_get(ctx->r->headers_out, arg);
@@ -117,7 +114,6 @@ static const char *expr_f_unbase64(ap_expr_eval_ctx_t *ctx, const void *data, co
 
 static const char *expr_f_md5(ap_expr_eval_ctx_t *ctx, const void *data, const char *arg)
 {
-    BRG_ASSERT(arg);
     return ap_md5(ctx->p, (const unsigned char *)arg);
 }
 
@@ -147,7 +143,6 @@ static const char *expr_f_file(ap_expr_eval_ctx_t *ctx, const void *data, const 
     apr_status_t rv;
     char *text = NULL;
 
-    BRG_ASSERT(arg);
     rv = apr_file_open(&file, arg, APR_READ, APR_OS_DEFAULT, ctx->p);
     if (rv != APR_SUCCESS) {
         *ctx->err = apr_psprintf(ctx->p, "Cannot open file %s", arg);

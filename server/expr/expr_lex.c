@@ -34,7 +34,6 @@ void *expr_fail(expr_parser *p, const char *fmt, ...)
 {
     va_list args;
 
-    BRG_ASSERT(fmt);
     if (!p->error) {
         va_start(args, fmt);
         p->error = apr_pvsprintf(p->pool, fmt, args);
@@ -62,7 +61,6 @@ typedef struct expr_keyword {
 
 static const expr_keyword *expr_find(const expr_keyword *list, const char *s, apr_size_t len)
 {
-    BRG_ASSERT(list && s);
     for (; list->text; list++)
         if (strncmp(list->text, s, len) == 0 && list->text[len] == '\0')
             return list;

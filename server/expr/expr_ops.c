@@ -12,7 +12,6 @@
 #include "apr_file_info.h"
 #include "apr_network_io.h"
 #include "apr_strings.h"
-#include "brigade/assert.h"
 
 static int expr_op_n(ap_expr_eval_ctx_t *ctx, const void *data, const char *arg)
 {
@@ -56,7 +55,6 @@ static int expr_op_dir(ap_expr_eval_ctx_t *ctx, const void *data, const char *ar
 {
     apr_off_t size;
 
-    BRG_ASSERT(arg);
     return expr_file_type(ctx, arg, 0, &size) == APR_DIR;
 }
 
@@ -108,7 +106,6 @@ static int expr_is_echo(const request_rec *r)
  */
 static int expr_may_ask(ap_expr_eval_ctx_t *ctx, const char *arg)
 {
-    BRG_ASSERT(arg);
     if (!ctx->r || !*arg || expr_is_echo(ctx->r))
         return 0;
     if (ap_is_recursion_limit_exceeded(ctx->r)) {
@@ -123,7 +120,6 @@ static int expr_op_url(ap_expr_eval_ctx_t *ctx, const void *data, const char *ar
     request_rec *sub;
     int found;
 
-    BRG_ASSERT(arg);
     if (!expr_may_ask(ctx, arg))
         return 0;
     sub = ap_sub_req_lookup_uri(arg, ctx->r, NULL);

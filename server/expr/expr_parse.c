@@ -108,7 +108,6 @@ static ap_expr_t *expr_parse_in(expr_parser *p, ap_expr_t *left)
 {
     ap_expr_t *node;
 
-    BRG_ASSERT(left);
     expr_next(p);
     if (p->token == EXPR_T_ID)
         return expr_parse_call(p, EXPR_IN_CALL, AP_EXPR_FUNC_LIST, left);
@@ -135,7 +134,6 @@ static ap_expr_t *expr_parse_match(expr_parser *p, ap_expr_t *left)
 {
     ap_expr_t *node = expr_node(p, EXPR_MATCH);
 
-    BRG_ASSERT(left);
     node->op = p->op;
     node->regex = expr_lex_regex(p);
     if (!node->regex)
@@ -150,7 +148,6 @@ static ap_expr_t *expr_parse_two_words(expr_parser *p, ap_expr_t *left)
     int named = p->token == EXPR_T_BINARY;
     ap_expr_t *node = expr_node(p, named ? EXPR_BINARY : EXPR_COMPARE), *right;
 
-    BRG_ASSERT(left);
     node->op = p->op;
     if (named)
         node->text = expr_token_text(p, 1);

@@ -23,7 +23,6 @@ void expr_add_part(expr_parser *p, ap_expr_t *node, ap_expr_t *part)
 {
     int n = node->n;
 
-    BRG_ASSERT(node && part);
     if ((n & (n - 1)) == 0) {
         ap_expr_t **more = apr_palloc(p->pool, (n ? (apr_size_t)n * 2 : 1) * sizeof(*more));
 

@@ -4,7 +4,6 @@
 #include "httpd.h"
 #include "http_protocol.h"
 #include "apr_strings.h"
-#include "brigade/assert.h"
 
 static apr_status_t error_bucket_read(apr_bucket *b, const char **str, apr_size_t *len,
                                       apr_read_type_e block)
@@ -16,7 +15,6 @@ static apr_status_t error_bucket_read(apr_bucket *b, const char **str, apr_size_
 
 static void error_bucket_destroy(void *data)
 {
-    BRG_ASSERT(data);
     if (apr_bucket_shared_destroy(data))
         apr_bucket_free(data);
 }

@@ -102,7 +102,6 @@ static ap_filter_t *filter_add(ap_filter_rec_t *frec, void *ctx, request_rec *r,
     int section = filter_section(frec->ftype);
     ap_filter_t *f;
 
-    BRG_ASSERT(frec && c);
     if (!e->at[section]) {
         ap_log_cerror(APLOG_MARK, APLOG_ERR, 0, c, "%sa %s filter was added without a request: %s",
                       section == FILTER_CONTENT ? APLOGNO(00080) : APLOGNO(00081),
@@ -120,7 +119,6 @@ static ap_filter_t *filter_add(ap_filter_rec_t *frec, void *ctx, request_rec *r,
 
 static ap_filter_t *filter_unknown(const char *name, request_rec *r, conn_rec *c)
 {
-    BRG_ASSERT(name && c);
     if (r) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(00082) "an unknown filter was not added: %s", name);

@@ -52,7 +52,6 @@ void filter_check_say(conn_rec *c, filter_check_weight weight, const char *forma
     char message[400];
     va_list ap;
 
-    BRG_ASSERT(format);
     va_start(ap, format);
     vsnprintf(message, sizeof message, format, ap);
     va_end(ap);
@@ -111,7 +110,6 @@ static check_words check_bucket(const apr_bucket *e, const filter_check_block *b
 {
     check_words w;
 
-    BRG_ASSERT(e);
     snprintf(w.text, sizeof w.text, "%.24s bucket (made by %.70s)", e->type->name,
              b ? check_filter(b->maker).text : "an unknown allocator");
     return w;
@@ -178,7 +176,6 @@ static int check_one(check_walk *w, const apr_bucket *e, const apr_bucket *befor
 {
     filter_check_block *b = filter_check_find(w->list, e);
 
-    BRG_ASSERT(w && e);
     if (!check_state(w, e, b))
         return 0;
     if (APR_BUCKET_PREV(e) != before) {
@@ -198,7 +195,6 @@ static void check_brigade(check_walk *w, const apr_bucket_brigade *bb)
 {
     const apr_bucket *before = APR_BRIGADE_SENTINEL(bb), *e = APR_BRIGADE_FIRST(bb);
 
-    BRG_ASSERT(bb);
     w->list = bb->bucket_alloc;
     w->number = ++check_walks ? check_walks : ++check_walks;
     for (w->at = 0; e != APR_BRIGADE_SENTINEL(bb); before = e, e = APR_BUCKET_NEXT(e))
@@ -298,7 +294,6 @@ static void check_rest_count(void *baton, filter_check_block *b)
 {
     check_rest *rest = baton;
 
-    BRG_ASSERT(baton && b);
     if (b->r != rest->r || !b->maker || (rest->told && strcmp(b->maker, rest->told) <= 0))
         return;
     if (!rest->maker || strcmp(b->maker, rest->maker) < 0) {

@@ -7,7 +7,6 @@
  */
 #include "filter_check.h"
 #include "stock_function.h"
-#include "brigade/assert.h"
 
 #ifdef BRIGADE_FILTER_CHECK
 
@@ -58,13 +57,11 @@ static void __attribute__((constructor)) check_bind(void)
 
 static void *check_memory(filter_check_block *b)
 {
-    BRG_ASSERT(b);
     return (char *)b + CHECK_HEADER;
 }
 
 static filter_check_block **check_chain(filter_check_list *list, const void *mem)
 {
-    BRG_ASSERT(list && mem);
     /* Blocks are of few sizes, so that the low bits of their addresses say little. */
     uint64_t spread = (uint64_t)(uintptr_t)mem * 0x9e3779b97f4a7c15ull;
 
@@ -77,7 +74,6 @@ static void check_grow(filter_check_list *list)
     unsigned bits = list->bits;
     filter_check_block **old = list->chains, **chains, *b, *next;
 
-    BRG_ASSERT(list);
     if (list->blocks_n < (apr_size_t)CHECK_CHAIN_LENGTH << bits || bits >= CHECK_BITS_MOST ||
         !(chains = calloc(1u << (bits + 2), sizeof *chains)))
         return;
@@ -164,7 +160,6 @@ static void check_forget(filter_check_list *list, filter_check_block *b)
 {
     filter_check_block **at = check_chain(list, check_memory(b));
 
-    BRG_ASSERT(list && b);
     while (*at != b)
         at = &(*at)->next;
     *at = b->next;

@@ -13,7 +13,6 @@
 #include "apr_hooks.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
-#include "brigade/assert.h"
 #include "brigade/directive.h"
 
 #define FILTER_OWNERS 64 /* answers that a thread keeps */
@@ -45,7 +44,6 @@ static unsigned filter_hash(const char *name)
 {
     unsigned hash = 2166136261u;
 
-    BRG_ASSERT(name);
     for (; *name; name++)
         hash = (hash ^ (unsigned char)apr_tolower(*name)) * 16777619u;
     return hash;
@@ -55,7 +53,6 @@ static filter_slot *filter_slot_find(const filter_registry *reg, const char *nam
 {
     unsigned at = hash;
 
-    BRG_ASSERT(name);
     for (;; at++) {
         filter_slot *slot = &reg->slots[at & (reg->size - 1)];
 
@@ -69,7 +66,6 @@ static ap_filter_rec_t *filter_find(const filter_registry *reg, const char *name
     const module *built_in;
     ap_filter_rec_t *frec;
 
-    BRG_ASSERT(name);
     frec = reg->size ? filter_slot_find(reg, name, filter_hash(name))->frec : NULL;
     if (!frec)
         return NULL;

@@ -47,7 +47,6 @@ void h1_chunk_insert(request_rec *r, const apr_bucket *head)
 {
     chunk_ctx *ctx = chunk_ctx_make(r);
 
-    BRG_ASSERT(head);
     ctx->head = head;
     ap_add_output_filter_handle(ap_chunk_filter_handle, ctx, r, r->connection);
 }

@@ -21,7 +21,6 @@ APLOG_USE_MODULE(http);
 
 static int interim_field(void *bb, const char *name, const char *value)
 {
-    BRG_ASSERT(bb && name && value);
     if (http_field_is_safe(name, value))
         apr_brigade_putstrs(bb, NULL, NULL, name, ": ", value, "\r\n", NULL);
     return 1;

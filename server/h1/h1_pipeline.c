@@ -4,7 +4,6 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "util_filter.h"
-#include "brigade/assert.h"
 
 /* Look at the next byte without taking it. @return APR_SUCCESS with *byte set, or why there is none
  */
@@ -14,7 +13,6 @@ static apr_status_t pipeline_peek(conn_rec *c, apr_bucket_brigade *bb, char *byt
     const char *data;
     apr_size_t len;
 
-    BRG_ASSERT(bb && byte);
     apr_brigade_cleanup(bb);
     rv = ap_get_brigade(c->input_filters, bb, AP_MODE_SPECULATIVE, APR_NONBLOCK_READ, 1);
     if (rv != APR_SUCCESS)

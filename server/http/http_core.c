@@ -139,7 +139,6 @@ static int http_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *pte
 {
     apr_uint64_t value;
 
-    BRG_ASSERT(pconf && s);
     ap_random_insecure_bytes(&value, sizeof(value));
     ap_multipart_boundary = apr_psprintf(pconf, "%" APR_UINT64_T_HEX_FMT, value);
     http_upgrade_compose(pconf, s);

@@ -13,7 +13,6 @@
 #include "apr_file_io.h"
 #include "apr_sha1.h"
 #include "apr_strings.h"
-#include "brigade/assert.h"
 #include "brigade/files.h"
 #include <errno.h>
 #include <string.h>
@@ -46,7 +45,6 @@ static int etag_digest_of(request_rec *r, apr_file_t *file, apr_time_t now, char
     unsigned char digest[APR_SHA1_DIGESTSIZE];
     apr_os_file_t fd;
 
-    BRG_ASSERT(file && out);
     if (apr_os_file_get(&fd, file) != APR_SUCCESS)
         return 0;
     if (!http_digest_of(fd, now, digest)) {
@@ -66,7 +64,6 @@ static int etag_digest(request_rec *r, etag_rec *er, char *out)
     apr_file_t *fd = er->fd;
     int ok;
 
-    BRG_ASSERT(er && out);
     if (fd)
         return etag_digest_of(r, fd, er->request_time, out);
     if (!er->pathname ||
@@ -106,7 +103,6 @@ static char *etag_plain(apr_pool_t *p, const char *weak, const char *opaque)
 
 static char *etag_with(request_rec *r, const char *weak, const char *opaque, const char *variants)
 {
-    BRG_ASSERT(weak && opaque);
     /* The validator of the list of variants comes as an entity tag itself; its mark and quotes are
      * dropped. */
     size_t len;

@@ -18,7 +18,6 @@ AP_DECLARE(int) ap_send_http_options(request_rec *r)
 
 static int trace_field(void *bb, const char *name, const char *value)
 {
-    BRG_ASSERT(bb && name && value);
     apr_brigade_putstrs(bb, NULL, NULL, name, ": ", value, "\r\n", NULL);
     return 1;
 }
@@ -49,7 +48,6 @@ static int trace_allowed(request_rec *r, int *read_policy)
 {
     const core_server_config *conf = core_server_conf_of(r->server);
 
-    BRG_ASSERT(read_policy);
     if (conf->trace_enable == AP_TRACE_EXTENDED) {
         *read_policy = REQUEST_CHUNKED_DECHUNK;
         return 1;

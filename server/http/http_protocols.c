@@ -38,7 +38,6 @@ static server_rec *protocol_server(conn_rec *c, request_rec *r, server_rec *s)
 /* Place in a list, by preference; -1 if it is not in it. */
 static int protocol_index(const apr_array_header_t *list, const char *protocol)
 {
-    BRG_ASSERT(list && protocol);
     for (int i = 0; list && i < list->nelts; i++)
         if (!strcmp(((const char *const *)list->elts)[i], protocol))
             return i;

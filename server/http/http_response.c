@@ -42,7 +42,6 @@ static int response_collect(void *list, const char *key, const char *value)
 {
     apr_array_header_t *tokens = list;
 
-    BRG_ASSERT(list && value);
     response_add_tokens(tokens->pool, tokens, value);
     return 1;
 }

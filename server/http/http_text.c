@@ -3,7 +3,6 @@
 #include "program_thread.h"
 #include "http_text.h"
 #include "apr_time.h"
-#include "brigade/assert.h"
 #include "brigade/decimal.h"
 #include <string.h>
 
@@ -48,7 +47,6 @@ void http_put_date(char *to, apr_time_t when)
     const apr_time_t seconds = apr_time_sec(when);
     unsigned of_day;
 
-    BRG_ASSERT(to);
     if (when < 0 || seconds >= DATE_SECONDS_END) {
         apr_rfc822_date(to, when);
         return;
@@ -78,6 +76,5 @@ const char *http_date_now(apr_time_t now)
 
 size_t http_put_number(char *buf, apr_uint64_t n)
 {
-    BRG_ASSERT(buf);
     return brg_decimal_put(buf, n);
 }

@@ -61,7 +61,6 @@ static apr_status_t write_pass_bucket(request_rec *r, apr_bucket *e)
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     apr_status_t rv;
 
-    BRG_ASSERT(e);
     APR_BRIGADE_INSERT_TAIL(bb, e);
     rv = ap_pass_brigade(r->output_filters, bb);
     apr_brigade_destroy(bb);

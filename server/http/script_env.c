@@ -68,7 +68,6 @@ AP_DECLARE(char **) ap_create_environment(apr_pool_t *p, apr_table_t *t)
 
 static void script_set(apr_table_t *env, const char *name, const char *value)
 {
-    BRG_ASSERT(env && name);
     if (value)
         apr_table_addn(env, name, value);
 }
@@ -97,7 +96,6 @@ static void script_add_server(request_rec *r, apr_table_t *env)
 {
     const char *path = apr_table_get(r->subprocess_env, "PATH");
 
-    BRG_ASSERT(env);
     if (!path && (path = getenv("PATH")) == NULL)
         path = DEFAULT_PATH;
     script_set(env, "PATH", apr_pstrdup(r->pool, path));
@@ -119,7 +117,6 @@ static void script_add_server(request_rec *r, apr_table_t *env)
 
 static void script_add_user(request_rec *r, apr_table_t *env)
 {
-    BRG_ASSERT(env);
     if (r->user) {
         script_set(env, "REMOTE_USER", r->user);
     } else {
@@ -143,7 +140,6 @@ static void script_add_redirect(request_rec *r, apr_table_t *env)
 {
     const core_dir_config *conf = ap_get_core_module_config(r->per_dir_config);
 
-    BRG_ASSERT(env);
     if (!r->prev)
         return;
     script_set(env, "REDIRECT_URL",

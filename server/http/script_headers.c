@@ -35,7 +35,6 @@ typedef struct script_scan {
 
 static int script_keep_cookie(void *table, const char *key, const char *value)
 {
-    BRG_ASSERT(table && key && value);
     apr_table_addn(table, key, value);
     return 1;
 }

@@ -7,7 +7,6 @@
 #include "httpd.h"
 #include "apr_tables.h"
 #include "util_fcgi.h"
-#include "brigade/assert.h"
 
 AP_DECLARE(void) ap_fcgi_header_to_array(ap_fcgi_header *h, unsigned char a[])
 {
@@ -120,7 +119,6 @@ ap_fcgi_encoded_env_len(apr_table_t *env, apr_size_t maxlen, int *starting_elem)
 
 static unsigned char *util_fcgi_put_length(unsigned char *d, apr_size_t len)
 {
-    BRG_ASSERT(d);
     if (len < 128) {
         *d++ = (unsigned char)len;
         return d;

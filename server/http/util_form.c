@@ -11,7 +11,6 @@
 #include "apr_buckets.h"
 #include "apr_strings.h"
 #include "util_char.h"
-#include "brigade/assert.h"
 
 #define UTIL_FORM_TYPE "application/x-www-form-urlencoded"
 
@@ -70,7 +69,6 @@ static int util_form_close_pair(util_form *form)
 
 static int util_form_put(util_form *form, char c)
 {
-    BRG_ASSERT(form);
     /* a NUL would cut the name or value for whoever reads it as a string */
     if (!c)
         return HTTP_BAD_REQUEST;
@@ -127,7 +125,6 @@ static int util_form_feed(util_form *form, apr_bucket_brigade *bb)
     apr_bucket *b;
     int rc = OK;
 
-    BRG_ASSERT(bb);
     for (b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb); b = APR_BUCKET_NEXT(b)) {
         const char *data;
         apr_size_t len, i;

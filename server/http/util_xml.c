@@ -9,7 +9,6 @@
 #include "util_filter.h"
 #include "util_xml.h"
 #include "apr_buckets.h"
-#include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
 
@@ -52,7 +51,6 @@ static int util_xml_read(request_rec *r, apr_xml_parser *parser, apr_size_t *tot
     apr_size_t limit = ap_get_limit_xml_body(r);
     int rc = OK;
 
-    BRG_ASSERT(parser && total);
     while (rc == OK) {
         apr_status_t rv =
             ap_get_brigade(r->input_filters, bb, AP_MODE_READBYTES, APR_BLOCK_READ, UTIL_XML_READ);
@@ -71,7 +69,6 @@ static void util_xml_log(request_rec *r, apr_xml_parser *parser)
 {
     char text[120];
 
-    BRG_ASSERT(parser);
     apr_xml_parser_geterror(parser, text, sizeof(text));
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(00541) "XML Parser Error: %s", text);
 }

@@ -29,7 +29,6 @@ BRG_DECLARE(void) brg_client_mask_set(const brg_client_mask *mask)
 
 BRG_DECLARE(void) brg_client_salt_set(const unsigned char *key)
 {
-    BRG_ASSERT(key);
     masking.key = key;
 }
 

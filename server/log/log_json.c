@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ErrorLogFormat json and ecs: each message as one object of JSON, valid whatever bytes it holds. What has nothing to say
- * is left out. The message comes last and takes what room there is: a long one is cut, the line stays valid.
+ * ErrorLogFormat json and ecs: each message as one object of JSON, valid whatever bytes it holds. Empty items
+ * are left out. The message comes last and takes what room there is: a long one is cut, the line stays valid.
  */
 #include "log_private.h"
 

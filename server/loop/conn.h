@@ -95,8 +95,9 @@ typedef enum conn_refusal {
 
 /** Whom a proxy opened a connection for (the PROXY protocol). */
 struct conn_peer {
-    uint8_t family; /**< AF_INET, also of one that is written as IPv6 (::ffff:192.0.2.1); AF_INET6; 0: the proxy did not say, the socket's peer counts */
-    uint16_t port;  /**< in host order */
+    uint8_t
+        family; /**< AF_INET, also of one that is written as IPv6 (::ffff:192.0.2.1); AF_INET6; 0: the proxy did not say, the socket's peer counts */
+    uint16_t port; /**< in host order */
     uint8_t address[16];
     char ip[46]; /**< the address as text; "" where family is 0 */
 };
@@ -130,20 +131,20 @@ struct brg_conn {
     uint8_t resumed;       /**< module-driven: suspend_connection ran, resume_connection is due */
     uint8_t refused;       /**< conn_refusal: given back by the worker pool without having run */
     uint8_t must_run;      /**< the worker pool may not refuse it */
-    uint8_t takes_long;    /**< with a worker since it takes long, not since it waits (loop_long.c) */
-    uint8_t longs_n;       /**< so many of its streams are such */
-    uint8_t http2;         /**< it speaks HTTP/2, or is a stream of one that does */
-    uint8_t cold;          /**< the loop's last write ended at a file that is not in memory */
-    uint8_t body_discard;  /**< in CONN_BODY: the body is thrown away; else it is waited for */
-    uint32_t body_wanted;  /**< in CONN_BODY: bytes of input to wait for */
-    uint32_t requests;     /**< answered on this connection */
+    uint8_t takes_long; /**< with a worker since it takes long, not since it waits (loop_long.c) */
+    uint8_t longs_n;    /**< so many of its streams are such */
+    uint8_t http2;      /**< it speaks HTTP/2, or is a stream of one that does */
+    uint8_t cold;       /**< the loop's last write ended at a file that is not in memory */
+    uint8_t body_discard; /**< in CONN_BODY: the body is thrown away; else it is waited for */
+    uint32_t body_wanted; /**< in CONN_BODY: bytes of input to wait for */
+    uint32_t requests;    /**< answered on this connection */
     _Atomic uint32_t
         ended;      /**< module-driven: requests that ended and are not counted yet; threads of
                                modules end some */
     brg_conn *next; /**< list link: ready, returned by a worker, closed or spare */
     brg_conn *all_next, **all_prev; /**< the loop's open connections */
 
-    const void *chain; /**< virtual hosts of the local address (vhost_private.h) */
+    const void *chain; /**< virtual hosts of the local address (vhosts.h) */
     server_rec *base;  /**< the server that the address alone leads to */
 
     /* Input not yet consumed: in[in_off .. in_len). NULL while empty and waiting. */
@@ -168,10 +169,10 @@ struct brg_conn {
     uint64_t asked; /**< with a worker: hash of the target that it answered with a file; 0: none */
     struct cache_worker_fill *fill; /**< with a worker: where its answer may be kept, or NULL */
     struct conn_drain *drain;       /**< the loop's: with a worker, output that the loop sends */
-    request_rec *r; /**< a request that waits: for a worker, its body, or its handler's
+    request_rec *r;              /**< a request that waits: for a worker, its body, or its handler's
                                        turn (loop_later()) */
     struct brg_waiting *waiting; /**< what the handler of its request waits for, or NULL */
-    int r_status; /**< with a worker: what the phases said; see H1_PHASES_PENDING */
+    int r_status;                /**< with a worker: what the phases said; see H1_PHASES_PENDING */
 };
 
 /* ---- conn_client.c ---- */

@@ -48,7 +48,7 @@ static void loop_returned(brg_loop *loop, brg_conn *bc)
                                                     memory_order_release, memory_order_relaxed));
 }
 
-/* EAGAIN: the counter is at its end, and the loop awake, or it is not meant so. */
+/* EAGAIN: the counter is full, so the loop is awake; or the error is spurious, and a second try helps. */
 void loop_wake(brg_loop *loop)
 {
     const uint64_t one = 1;

@@ -32,7 +32,7 @@
 #define LOOP_CONN_SPARE 1024  /**< closed brg_conn objects kept */
 
 #define LOOP_MEASURED \
-    8 /**< of so many turns that answered from memory alone the length of one is measured */
+    8 /**< the length of one turn in so many is measured, of those that answered from memory alone */
 
 /* A connection with many requests at once gives way to others after either of these: */
 #define LOOP_QUANTUM_REQUESTS 128 /**< requests of one connection in one turn */
@@ -69,11 +69,11 @@ struct loop_listener {
 };
 
 struct brg_loop {
-    int index;             /**< among the loops of this process */
-    int poll_fd;           /**< epoll */
-    int wake_fd;           /**< eventfd: workers and the main thread end the wait with it */
-    struct loop_io wake;   /**< that */
-    struct loop_io orders; /**< loops_config.order_fds */
+    int index;                   /**< among the loops of this process */
+    int poll_fd;                 /**< epoll */
+    int wake_fd;                 /**< eventfd: workers and the main thread end the wait with it */
+    struct loop_io wake;         /**< that */
+    struct loop_io orders;       /**< loops_config.order_fds */
     struct loop_listener *doors; /**< loop->listeners in the poll set, in their order */
     struct epoll_event *events;  /**< in hand: what the poll set told in this turn */
     int events_n;
@@ -148,12 +148,12 @@ struct brg_loop {
     _Atomic(brg_conn *) returned; /**< pushed by workers, taken by the loop (release / acquire) */
     _Atomic(struct loop_note *) notes;          /**< pushed by any thread, taken by the loop */
     _Atomic(struct conn_drain *) drains_posted; /**< the same for loop_drain_post() */
-    struct conn_drain *drains;  /**< output that workers still produce (loop_drain.h) */
-    struct loop_note shed_note; /**< another loop of the process is short of descriptors */
-    apr_time_t shed_last;       /**< when this one closed silent connections to make room */
+    struct conn_drain *drains;      /**< output that workers still produce (loop_drain.h) */
+    struct loop_note shed_note;     /**< another loop of the process is short of descriptors */
+    apr_time_t shed_last;           /**< when this one closed silent connections to make room */
     apr_interval_time_t shed_pause; /**< for so long it does not do so again */
-    int wait_failures;          /**< of epoll_wait, in a row */
-    atomic_int wakes;           /**< 1 while wake_fd is signalled */
+    int wait_failures;              /**< of epoll_wait, in a row */
+    atomic_int wakes;               /**< 1 while wake_fd is signalled */
 
     struct gather *out;           /**< output of a turn, before it is sent (gather.h) */
     struct response_cache *cache; /**< the response cache (services.begin) */

@@ -57,8 +57,9 @@ static void slow_log(brg_loop *loop, apr_interval_time_t took)
 {
     loop->slow.said = loop->monotonic;
     ap_log_error(APLOG_MARK, APLOG_WARNING, 0, loop->server,
-                 "event loop %d: a turn with %u requests took %ld ms, of which %ld ms for \"%s\"; "
-                 "%u connections waited: what takes long belongs on a worker",
+                 "event loop %d was blocked: a turn with %u requests took %ld ms, of which %ld ms "
+                 "for \"%s\"; "
+                 "%u connections waited",
                  loop->index, loop->slow.requests, (long)apr_time_as_msec(took),
                  (long)apr_time_as_msec(loop->slow.most), loop->slow.longest, loop->conns_n);
 }

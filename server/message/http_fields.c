@@ -29,7 +29,6 @@ int http_parse_length(const char *value, size_t len, uint64_t *out)
 {
     uint64_t n = 0;
 
-    BRG_ASSERT(value && out);
     if (len == 0)
         return -1;
     for (size_t i = 0; i < len; i++) {

@@ -176,7 +176,6 @@ static void host_replace_field(request_rec *r, const char *field)
 {
     const char *name = r->hostname;
 
-    BRG_ASSERT(name && field);
     if (strchr(name, ':'))
         name = apr_pstrcat(r->pool, "[", name, "]", NULL);
     if (r->parsed_uri.port_str)

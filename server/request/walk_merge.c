@@ -166,7 +166,6 @@ ap_conf_vector_t *walk_merge(request_rec *r, ap_conf_vector_t *base, ap_conf_vec
 {
     ap_conf_vector_t *result = NULL;
 
-    BRG_ASSERT(base && sec);
     if (are_config && merge_pool) {
         result = merge_find(base, sec);
         if (!result)

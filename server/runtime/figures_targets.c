@@ -26,7 +26,7 @@
 
 typedef struct target_table {
     _Alignas(TARGETS_LINE) _Atomic apr_time_t taken; /* since when; 0: it is free */
-    _Atomic uint64_t floor_us;                       /* slowest: what takes longer comes in */
+    _Atomic uint64_t floor_us; /* slowest: requests that take longer come in */
     _Atomic int n;
     brg_target target[BRG_TARGETS];
 } target_table;

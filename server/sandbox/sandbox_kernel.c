@@ -157,7 +157,7 @@ static int lock_capabilities(void)
     (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     if (!syscall(SYS_capset, &header, none))
         return 0;
-    /* A service manager's filter may refuse capset; who gave up being root has none left. */
+    /* A service manager's filter may refuse capset; after setuid() there are no capabilities to drop. */
     if (syscall(SYS_capget, &header, none))
         return -1;
     for (int i = 0; i < 2; i++)

@@ -35,7 +35,7 @@ MPM_USE_LOG_MODULE;
 
 #define SUP_DAEMONS_US APR_USEC_PER_SEC /* for requests that daemons of modules answer */
 #define SUP_MONITOR_US (10 * APR_USEC_PER_SEC)
-/* Who moves log files away makes new ones, and often asks for a reload: both are given a second. */
+/* Rotation moves log files away, makes new ones, and often asks for a reload: wait until it has done both. */
 #define SUP_LOGS_US APR_USEC_PER_SEC
 
 static struct {

@@ -70,7 +70,7 @@ def test_a_long_turn_leaves_idle_clients_their_time(serve):
 def test_a_turn_that_takes_long_is_told_once(busy):
     for _ in range(3):
         assert busy.get("/busy?150").status == 200
-    told = busy.wait_for_log(r"event loop 0: a turn with 1 requests took (\d+) ms, of which (\d+) ms for "
+    told = busy.wait_for_log(r"event loop 0 was blocked: a turn with 1 requests took (\d+) ms, of which (\d+) ms for "
                              r'"GET /busy\?150 HTTP/1.1"; \d+ connections waited')
     assert 140 < int(told[1]) < 5000 and 140 < int(told[2])
     assert len(re.findall(rb"a turn with \d+ requests took", busy.error_log())) == 1
