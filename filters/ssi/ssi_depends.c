@@ -5,7 +5,6 @@
  * (SSI_DEPENDS_VOLATILE), nothing more is collected.
  */
 #include "ssi_private.h"
-#include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_lib.h"

@@ -6,7 +6,6 @@
 #include "ssi_private.h"
 #include "http_core.h"
 #include "http_protocol.h"
-#include "util_time.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "apr_user.h"

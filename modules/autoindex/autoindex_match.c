@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which icon, alternative text and description a file has, and whether it is listed at all. */
 #include "autoindex_private.h"
-#include "http_core.h"
 #include "http_protocol.h"
 #include "apr_fnmatch.h"
 

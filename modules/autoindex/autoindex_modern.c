@@ -6,7 +6,6 @@
 #include "autoindex_private.h"
 #include "http_core.h"
 #include "http_protocol.h"
-#include "http_request.h"
 #include "apr_hash.h"
 #include "apr_lib.h"
 #include "apr_strings.h"

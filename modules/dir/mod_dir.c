@@ -8,7 +8,6 @@
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
-#include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_lib.h"

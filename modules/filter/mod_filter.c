@@ -4,7 +4,6 @@
  */
 #include "filter_private.h"
 #include "http_core.h"
-#include "http_log.h"
 #include "http_request.h"
 #include "brigade/content_coding.h"
 #include "brigade/response_cache.h"

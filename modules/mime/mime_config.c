@@ -7,7 +7,6 @@
  */
 #include "mime_private.h"
 #include "http_core.h"
-#include "http_log.h"
 #include "apr_strings.h"
 
 #include <stddef.h>

@@ -6,7 +6,6 @@
  * taken apart. The tolerance towards malformed types is Apache's.
  */
 #include "mime_private.h"
-#include "http_core.h"
 #include "http_log.h"
 #include "apr_lib.h"
 #include "apr_strings.h"

@@ -6,7 +6,6 @@
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
-#include "http_log.h"
 #include "apr_optional.h"
 #include "apr_strings.h"
 #include "brigade/read_timeout.h"

@@ -5,7 +5,6 @@
  */
 #include "metrics_private.h"
 #include "status_private.h"
-#include "http_config.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"

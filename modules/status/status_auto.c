@@ -4,7 +4,6 @@
 #include "http_config.h"
 #include "http_core.h"
 #include "http_protocol.h"
-#include "mod_status.h"
 
 static void status_auto_server(request_rec *r, const status_snapshot *snap)
 {

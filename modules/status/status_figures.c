@@ -2,7 +2,6 @@
 /* Tables of figures in each shape, and "?memory=..." and "?filters=...", which show them for one process. */
 #include "status_private.h"
 #include "metrics_private.h"
-#include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_strings.h"

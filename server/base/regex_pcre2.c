@@ -3,7 +3,6 @@
  * Regular expressions on PCRE2, just-in-time compiled where the system allows it: compiling them, and what
  * can be asked about them. regex_match.c matches.
  */
-#include "regex_limits.h"
 #include "regex_private.h"
 
 #include "httpd.h"
@@ -11,7 +10,6 @@
 #include "apr_tables.h"
 #include "brigade/assert.h"
 #include "conf_place.h"
-#include "util_char.h"
 
 #include <stdlib.h>
 #include <string.h>

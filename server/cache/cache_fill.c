@@ -7,7 +7,6 @@
 #include "brigade/memory.h"
 #include "brigade/response_cache.h"
 #include "http_core.h"
-#include "http_error.h"
 #include "http_text.h"
 #include "apr_strings.h"
 #include <fcntl.h>

@@ -6,7 +6,6 @@
  */
 #include "cache_private.h"
 #include "file_identity.h"
-#include "request_parts.h"
 #include "apr_strings.h"
 #include <stdlib.h>
 #include <string.h>

@@ -2,12 +2,10 @@
 /* Which finished requests are stored, and when. See cache_private.h for why it takes two full
  * runs. */
 #include "coding.h"
-#include "request_parts.h"
 #include "connection.h"
 #include "cache_private.h"
 #include "core_settings.h"
 #include "brigade/response_cache.h"
-#include "http_core.h"
 #include "apr_strings.h"
 #include <stdlib.h>
 #include <string.h>

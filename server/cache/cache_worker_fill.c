@@ -16,7 +16,6 @@
  */
 #include "cache_private.h"
 #include "connection.h"
-#include "request_parts.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include <stdlib.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* -L NAME: what the manual says of a directive, or of all directives of a module. */
-#include "httpd.h"
-#include "http_config.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "configuration.h"

@@ -15,7 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 #include "brigade/ssi.h"
-#include "crash.h"
 #include "configuration.h"
 #include "main_parts.h"
 #include "module_check.h"

@@ -6,8 +6,6 @@
 #include "brigade/log_service.h"
 #include "http_core.h"
 #include "http_main.h"
-#include "ap_mpm.h"
-#include "ap_regex.h"
 #include "mpm_common.h"
 #include "mpm_commands.h"
 #include "mpm_settings.h"

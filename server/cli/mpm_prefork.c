@@ -9,7 +9,6 @@
  * (supervisor_spare.c).
  */
 #include "mpm_commands.h"
-#include "main_parts.h"
 #include "brigade/assert.h"
 #include "mpm_settings.h"
 #include "configuration.h"

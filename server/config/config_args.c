@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One directive: is it allowed here, what are its arguments, call the setter. */
-#include "httpd.h"
 #include "http_config.h"
 #include "http_log.h"
 #include "apr_strings.h"

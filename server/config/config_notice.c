@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives that are taken for compatibility and have no effect. They are gathered while a configuration is
  * walked, which may happen more than once for one start, so that each is told of once. */
-#include "httpd.h"
 #include "brigade/assert.h"
 #include "http_config.h"
 #include "http_log.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tree of directives. */
-#include "httpd.h"
 #include "http_config.h"
 #include "configuration.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines of the configuration whose directive belongs to a module of Apache that is not here. They
  * are gathered while the tree is walked, so that one run reports all of them. */
-#include "httpd.h"
 #include "brigade/assert.h"
 #include "http_config.h"
 #include "http_log.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The manual of directives: see manual.h. Its source is in the program as it stands in docs/manual/directives. */
 #include "manual.h"
-#include "httpd.h"
 #include "http_config.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives of Apache 2.4's own modules, by name. Looked up for a name that no active module offers, so that the message
  * names the module that the configuration needs. */
-#include "httpd.h"
 #include "http_config.h"
 #include "configuration.h"
 

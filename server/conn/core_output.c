@@ -29,8 +29,6 @@
 #include "http_protocol.h"
 #include "http_request.h"
 
-#include "clock.h"
-
 #include "apr_portable.h"
 
 APLOG_USE_MODULE(core);

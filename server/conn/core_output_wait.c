@@ -4,9 +4,6 @@
  */
 #include "core_output_private.h"
 #include "clock.h"
-#include "thread_self.h"
-
-#include "brigade/assert.h"
 
 #define OUTPUT_PATIENCE_US 250000 /* a worker's, with the client of one response */
 

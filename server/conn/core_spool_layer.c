@@ -8,7 +8,6 @@
  * first when it has the socket again, after all that is in the file was sent.
  */
 #include "core_spool_private.h"
-#include "thread_self.h"
 
 #include "brigade/assert.h"
 

@@ -4,7 +4,6 @@
  * and internal redirects add to the same one.
  */
 #include "request_context_private.h"
-#include "brigade/assert.h"
 #include "brigade/response_cache.h"
 #include "apr_strings.h"
 

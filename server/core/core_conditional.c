@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* <IfModule> and the other sections that are read or skipped while the file is parsed. As setters of EXEC_ON_READ
  * directives they get a pointer to where the tree of their content goes, which takes the section's place. */
-#include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "apr_file_info.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setters of the file cache: what Apache does not have. Sizes may end in K, M or G. */
-#include "httpd.h"
 #include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"

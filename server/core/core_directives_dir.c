@@ -7,7 +7,6 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
-#include "http_request.h"
 #include "ap_expr.h"
 #include "apr_hash.h"
 #include "apr_strings.h"

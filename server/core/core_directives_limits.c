@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setters of limits: on requests, ranges, recursion and the resources of programs. */
-#include "httpd.h"
 #include "brigade/assert.h"
 #include "brigade/directive.h"
 #include "http_config.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options, and what .htaccess files may say: AllowOverride, AllowOverrideList, AccessFileName. */
-#include "httpd.h"
 #include "brigade/assert.h"
 #include "brigade/directive.h"
 #include "http_config.h"

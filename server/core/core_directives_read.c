@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives that act while the file is read: what they change (variables, the root of relative
  * names, the set of modules) counts for the lines that follow. */
-#include "httpd.h"
 #include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"

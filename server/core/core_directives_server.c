@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setters of a server's identity and connections. */
-#include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"

@@ -4,7 +4,6 @@
 #include "core_doubts_private.h"
 #include "core_private.h"
 #include "apr_strings.h"
-#include "brigade/assert.h"
 #include "http_request.h"
 
 #define DOCUMENTS_HOSTS 64 /* virtual hosts, at most, that one line is looked at for */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A failed assertion: one line about it, then SIGABRT, whose handler tells what the thread was
  * serving and which module was at work. */
-#include "crash.h"
 #include "crash_private.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"

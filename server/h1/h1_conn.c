@@ -20,7 +20,6 @@
 #include "scores.h"
 #include "crash.h"
 #include "brigade/assert.h"
-#include "http_log.h"
 
 APLOG_USE_MODULE(core);
 

@@ -3,7 +3,6 @@
 #include "connection.h"
 #include "h1_conn_private.h"
 #include "loop.h"
-#include <stdlib.h>
 
 void h1_conn_linger(brg_conn *bc)
 {

@@ -4,9 +4,7 @@
  * header blocks that come from elsewhere than a client, and for requests on connections with
  * filters of other modules.
  */
-#include "http_error.h"
 #include "h1_request.h"
-#include "request_parts.h"
 #include "http_config.h"
 #include "http_log.h"
 #include "http_protocol.h"

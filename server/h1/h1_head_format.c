@@ -6,7 +6,6 @@
  * The order of fields is Apache's: Date, Server, then headers_out as it was filled.
  */
 #include "h1_response.h"
-#include "http_fields.h"
 #include "http_scan.h"
 #include "http_core.h"
 #include "http_protocol.h"

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Interim responses (1xx), which go out before the response proper. */
-#include "h1_response.h"
 #include "http_fields.h"
 #include "http_response.h"
-#include "http_error.h"
-#include "core_settings.h"
-#include "h1_request.h"
-#include "request_parts.h"
 #include "http_config.h"
 #include "http_log.h"
 #include "http_protocol.h"

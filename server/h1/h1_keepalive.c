@@ -4,9 +4,6 @@
  * its end, and how both are told to the client.
  */
 #include "h1_response.h"
-#include "http_error.h"
-#include "h1_request.h"
-#include "request_parts.h"
 #include "memory_refusal.h"
 #include "ap_mpm.h"
 #include "http_protocol.h"

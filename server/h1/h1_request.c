@@ -2,7 +2,6 @@
 /* Limits of HTTP/1 requests by server, and the request line on its own. */
 #include "h1_request.h"
 #include "core_settings.h"
-#include "http_log.h"
 #include "http_protocol.h"
 #include "request_parts.h"
 #include "apr_strings.h"

@@ -4,7 +4,6 @@
 #include "core_settings.h"
 #include "h1_fields.h"
 #include "h1_request.h"
-#include "mod_core.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include <string.h>

@@ -3,7 +3,6 @@
  *
  * A request that memory answers is over here. Any other gets a stream, and waits for its turn (h2_waiting.c). */
 #include "h2_private.h"
-#include "h1_request.h"
 #include "http_fields.h"
 #include "http_log.h"
 #include "http_scan.h"

@@ -3,7 +3,6 @@
  * ap_get_client_block() and its companions, which read a request body block by block, and ap_discard_request_body().
  */
 #include "http_response.h"
-#include "http_error.h"
 #include "core_settings.h"
 #include "http_fields.h"
 #include "http_config.h"

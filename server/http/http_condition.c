@@ -8,7 +8,6 @@
  * minute older than the response, since the resource may have changed twice within its second.
  */
 #include "http_condition.h"
-#include "http_error.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "apr_date.h"

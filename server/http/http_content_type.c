@@ -3,7 +3,6 @@
  * What a response says of its body: type with AddDefaultCharset, length, date of last change,
  * ranges.
  */
-#include "http_error.h"
 #include "core_settings.h"
 #include "http_text.h"
 #include "http_protocol.h"

@@ -4,7 +4,6 @@
  * are believed by the other): hexadecimal inode, size and modification time in microseconds as
  * FileETag names them, or the SHA-1 of the contents in base64.
  */
-#include "http_error.h"
 #include "core_settings.h"
 #include "http_digest.h"
 #include "http_log.h"

@@ -4,7 +4,6 @@
  * filter instance of the request, which is put on its chain by the first of them and prepends what
  * it holds to any brigade that passes.
  */
-#include "http_error.h"
 #include "http_config.h"
 #include "http_log.h"
 #include "http_protocol.h"

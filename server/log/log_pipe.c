@@ -19,8 +19,6 @@
 #include "clock.h"
 #include "trial.h"
 
-#include "http_main.h"
-
 #include "apr_strings.h"
 #include "apr_thread_proc.h"
 #include "brigade/assert.h"

@@ -10,7 +10,6 @@
 #include "thread_self.h"
 #include "transport.h"
 #include "brigade/assert.h"
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>

@@ -9,7 +9,6 @@
  * The table has a place for each page by its hash, and the last one has it. A page that lost its place is made once
  * more on the loop. */
 #include "loop.h"
-#include "http_config.h"
 #include "brigade/assert.h"
 #include <string.h>
 

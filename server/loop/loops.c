@@ -7,7 +7,6 @@
 #include "scores.h"
 #include "thread_self.h"
 #include "http_config.h"
-#include "http_log.h"
 #include "brigade/assert.h"
 #include "brigade/memory.h"
 #include <errno.h>

@@ -11,7 +11,6 @@
 #include "brigade/assert.h"
 #include "clock.h"
 
-#include "http_config.h"
 #include "http_log.h"
 #include "http_main.h"
 

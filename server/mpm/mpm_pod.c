@@ -6,8 +6,6 @@
  */
 #include "mpm_settings.h"
 
-#include <unistd.h>
-
 static apr_status_t pod_close(void *data)
 {
     return ap_mpm_podx_close(data);

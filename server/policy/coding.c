@@ -5,7 +5,6 @@
 #include "filter_registry.h"
 #include "brigade/assert.h"
 #include "brigade/content_coding.h"
-#include "httpd.h"
 #include <string.h>
 
 /* Bits of a set: the codings themselves; that a filter is not ours; from CODING_LIST on a brg_codings. */

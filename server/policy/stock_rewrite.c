@@ -9,7 +9,6 @@
 #include "http_config.h"
 #include "http_core.h"
 #include "apr_strings.h"
-#include "mod_so.h"
 #include <string.h>
 
 static const module *rewrite_slot; /* whose directory configuration has the notes */

@@ -9,7 +9,6 @@
  * In both cases filters of one request_rec belong to the other from then on.
  */
 #include "redirect_private.h"
-#include "handler_private.h"
 #include "placement.h"
 #include "request_context.h"
 #include "request_wait.h"

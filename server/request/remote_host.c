@@ -8,7 +8,6 @@
  */
 #include "httpd.h"
 #include "http_core.h"
-#include "http_log.h"
 #include "apr_network_io.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"

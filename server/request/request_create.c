@@ -14,7 +14,6 @@
 #include "brigade/loop.h"
 #include "http_config.h"
 #include "http_log.h"
-#include "http_main.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "http_vhost.h"

@@ -3,7 +3,6 @@
 #include "vhosts.h"
 #include "http_config.h"
 #include "http_log.h"
-#include "http_main.h"
 #include "http_vhost.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"

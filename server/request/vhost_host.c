@@ -93,7 +93,7 @@ static int host_parse_v6(const char *value, size_t len, vhost_host *out)
     if (!end || !host_is_v6(value + 1, (size_t)(end - value) - 1))
         return 0;
     rest = len - (size_t)(end - value) - 1;
-    *out = (vhost_host){value + 1, (size_t)(end - value) - 1, 0, 1};
+    *out = (vhost_host){value + 1, (size_t)(end - value) - 1, 0};
     return !rest || (end[1] == ':' && host_port(end + 2, rest - 1, &out->port));
 }
 
@@ -113,7 +113,7 @@ int vhost_host_parse(const char *value, size_t len, int strict, vhost_host *out)
     }
     if (len && value[len - 1] == '.' && !(len > 1 && value[len - 2] == '.'))
         len--;
-    *out = (vhost_host){value, len, port, 0};
+    *out = (vhost_host){value, len, port};
     if (host_is_pathlike(value, len))
         return 0;
     return !strict || host_is_strict_name(value, len);
@@ -158,7 +158,7 @@ static int host_take_target(request_rec *r)
 {
     const char *name = r->hostname;
     size_t len = strlen(name);
-    vhost_host host = {name, len, 0, 1};
+    vhost_host host = {name, len, 0};
 
     if (!strchr(name, ':') ? !vhost_host_parse(name, len, host_is_strict_server(r->server), &host)
                            : !host_is_v6(name, len)) {

@@ -69,7 +69,6 @@ typedef struct vhost_host {
     const char *name; /**< into the value, without brackets and trailing dot */
     size_t len;
     unsigned port; /**< 0 = none was given */
-    int is_v6;     /**< a literal in brackets */
 } vhost_host;
 
 /**

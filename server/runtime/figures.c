@@ -13,7 +13,6 @@
 #include "brigade/assert.h"
 #include "brigade/status.h"
 #include "http_config.h"
-#include "http_main.h"
 #include "apr_hash.h"
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "kept_secret.h"
 #include "brigade/assert.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/mman.h>

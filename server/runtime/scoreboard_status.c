@@ -5,7 +5,6 @@
 
 #include "ap_mpm.h"
 #include "http_core.h"
-#include "http_main.h"
 #include "brigade/status.h"
 #include "brigade/assert.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "supervised.h"
 #include "brigade/assert.h"
-#include <stddef.h>
 
 static const supervised_work *supervised_current;
 

@@ -5,7 +5,6 @@
 
 #include "http_core.h"
 #include "http_log.h"
-#include "http_main.h"
 
 #include "apr_strings.h"
 

@@ -4,7 +4,6 @@
 #include "httpd.h"
 #include "brigade/assert.h"
 #include "http_config.h"
-#include "http_core.h"
 #include "http_log.h"
 #include "http_main.h"
 #include "apr_escape.h"

@@ -2,8 +2,6 @@
 /* Why a configuration cannot be used, in one line: which line of which file, and what was logged. A mistake of a line's own is
  * logged with its place. What comes up later, when modules open what the lines name, is not: then the place is the line
  * that has the file, address or name in it which the message has. */
-#include "httpd.h"
-#include "brigade/assert.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"

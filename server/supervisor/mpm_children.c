@@ -6,7 +6,6 @@
  */
 #include "supervisor_parts.h"
 
-#include "http_core.h"
 #include "http_log.h"
 #include "http_main.h"
 

@@ -30,7 +30,6 @@
 
 #include "http_config.h"
 #include "http_log.h"
-#include "http_main.h"
 #include "brigade/memory.h"
 #include "memory_settings.h"
 #include "out_of_memory.h"

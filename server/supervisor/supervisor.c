@@ -23,7 +23,6 @@
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
-#include "http_main.h"
 #include "unixd.h"
 
 #include <errno.h>

@@ -17,10 +17,8 @@
 #include "generation.h"
 #include "listen_sockets.h"
 #include "notify.h"
-#include "pidfile.h"
 
 #include "http_log.h"
-#include "http_main.h"
 
 MPM_USE_LOG_MODULE;
 

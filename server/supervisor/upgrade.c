@@ -32,7 +32,6 @@
 #include "scores.h"
 
 #include "http_log.h"
-#include "http_main.h"
 
 #include "apr_file_info.h"
 #include "apr_strings.h"

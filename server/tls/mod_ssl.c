@@ -6,7 +6,6 @@
 #include "http_log.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
-#include "brigade/response_cache.h"
 #include <string.h>
 
 AP_DECLARE_MODULE(ssl);

@@ -3,7 +3,6 @@
  * directories, SSLUserName, FakeBasicAuth, StrictRequire. */
 #include "tls_conn_private.h"
 #include "tls_request_private.h"
-#include "connection.h"
 #include "placement.h"
 #include "brigade/files.h"
 #include "http_core.h"

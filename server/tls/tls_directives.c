@@ -6,7 +6,6 @@
 #include "configuration.h"
 #include "http_core.h"
 #include "http_log.h"
-#include "http_main.h"
 #include "ap_provider.h"
 #include "ap_socache.h"
 #include "apr_strings.h"

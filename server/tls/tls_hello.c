@@ -4,7 +4,6 @@
 #include "connection.h"
 #include "driver.h"
 #include "vhosts.h"
-#include "http_connection.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_ssl.h"

@@ -3,17 +3,13 @@
  * SSLRequireSSL, variables for programs. */
 #include "tls_context_private.h"
 #include "tls_request_private.h"
-#include "connection.h"
-#include "vhosts.h"
 #include "brigade/response_cache.h"
 #include "http_core.h"
-#include "http_connection.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "http_ssl.h"
 #include "mod_auth.h"
-#include "ap_provider.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include <string.h>

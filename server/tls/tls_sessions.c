@@ -8,7 +8,6 @@
  * holder died is free again after some seconds. */
 #include "tls_context_private.h"
 #include "kept_memory.h"
-#include "http_log.h"
 #include "brigade/assert.h"
 #include <openssl/err.h>
 #include <openssl/rand.h>

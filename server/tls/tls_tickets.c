@@ -7,7 +7,6 @@
 #include "tls_certificate_private.h"
 #include "tls_context_private.h"
 #include "kept_memory.h"
-#include "http_log.h"
 #include "brigade/assert.h"
 #include <openssl/core_names.h>
 #include <openssl/evp.h>

@@ -3,8 +3,6 @@
 #include "tls_record_private.h"
 #include "tls_request_private.h"
 #include "httpd.h"
-#include "http_log.h"
-#include "http_protocol.h"
 #include "http_ssl.h"
 #include "mod_log_config.h"
 #include "mod_ssl.h"
