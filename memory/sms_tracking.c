@@ -62,7 +62,10 @@ static void tracking_check(const brg_sms *s, const tracking_record *r, size_t by
     if (r->state == TRACKING_FREED)
         sms_panic(s, "a block was freed twice", r + 1);
     if (r->state != TRACKING_LIVE)
-        sms_panic(s, "what was freed is no block, or was written before its begin", r + 1);
+        sms_panic(
+            s,
+            "the address freed is not a block's, or bytes in front of the block were overwritten",
+            r + 1);
     if (r->bytes != bytes)
         sms_panic(s, "a block was freed with another size than it has", r + 1);
 }

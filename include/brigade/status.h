@@ -147,7 +147,7 @@ typedef struct brg_status_network_source {
     uint32_t routes[2];  /**< of IPv4, of IPv6 */
     uint64_t times;      /**< sessions that were established, or files that were read */
     uint64_t updates;    /**< messages UPDATE that came */
-    uint64_t faulty;     /**< of these, such as were taken for withdrawals */
+    uint64_t faulty;     /**< of these: taken for withdrawals, since they had mistakes */
     apr_time_t since;    /**< of the state; 0: never */
     apr_time_t last_update; /**< of the routes; 0: never */
 } brg_status_network_source;

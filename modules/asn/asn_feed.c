@@ -181,8 +181,8 @@ static void tell_faulty(asn_feed *f, const bgp_update *u)
         return;
     ap_log_error(
         APLOG_MARK, APLOG_WARNING, 0, ap_server_conf,
-        "ASTable bgp %s: an UPDATE is taken for withdrawals (RFC 7606): %s; more such of this "
-        "session are counted",
+        "ASTable bgp %s: an UPDATE is taken for withdrawals (RFC 7606): %s; further ones of "
+        "this session are only counted",
         conf_of(f)->name, u->as_withdrawn);
 }
 

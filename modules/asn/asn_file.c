@@ -204,7 +204,7 @@ static int say(const reading *r, const char *path, const char *part, const char 
 {
     if (!r->error || r->error != r->told)
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf,
-                     "ASTable file %s, %s %d: %s; what was read before stays", path, part,
+                     "ASTable file %s, %s %d: %s; the networks read before stay in use", path, part,
                      r->number, wrong);
     return 0;
 }
@@ -269,9 +269,9 @@ int asn_file_load(brg_asn_writer *w, int rib, const char *path, void (*meanwhile
         if (r.error != r.told)
             ap_log_error(APLOG_MARK, APLOG_ERR, r.error, ap_server_conf,
                          "ASTable file %s cannot be opened by the user that the server runs as, or "
-                         "is none that can be read twice",
+                         "is not a regular file",
                          path);
-        *error = r.error == EINVAL ? 0 : r.error; /* what is no file stays none */
+        *error = r.error == EINVAL ? 0 : r.error; /* not a regular file: it will not become one */
         return 0;
     }
     read = load(&r, path, f);

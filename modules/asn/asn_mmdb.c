@@ -111,7 +111,7 @@ static const char *walk_node(walk *w, uint32_t number, unsigned depth)
     if (depth && bits == 128 && number == w->db.ipv4_start_node.node_value && !is_v4(w, depth))
         return NULL;
     if (depth >= bits || ++w->visits > w->db.metadata.node_count)
-        return "its tree is none";
+        return "its search tree is invalid";
     if ((status = MMDB_read_node(&w->db, number, &node)))
         return MMDB_strerror(status);
     if ((wrong = walk_record(w, node.left_record_type, node.left_record, &node.left_record_entry,

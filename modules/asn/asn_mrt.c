@@ -44,7 +44,7 @@ static const char *take_attributes(asn_mrt_route *route, asn_bytes all)
     while (all.n) {
         if (!asn_take_number(&all, 1, &flags) || !asn_take_number(&all, 1, &type) ||
             !asn_take_number(&all, flags & ATTR_EXTENDED ? 2 : 1, &length) || length > all.n)
-            return "an attribute is longer than what holds it";
+            return "an attribute is longer than its record";
         value = (asn_bytes){asn_take_bytes(&all, length), length};
         if ((wrong = take_attribute(route, type, value)))
             return wrong;

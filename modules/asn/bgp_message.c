@@ -45,7 +45,7 @@ int bgp_head_parse(const unsigned char *at, size_t n, bgp_type *type, bgp_fault 
         !asn_take_number(&b, 1, &kind))
         return 0;
     if (length < BGP_HEADER || length > BGP_MESSAGE_MAX)
-        return fail(fault, BGP_HEADER_LENGTH, "a message has a length that none has", at + MARKER,
+        return fail(fault, BGP_HEADER_LENGTH, "the length of a message is impossible", at + MARKER,
                     2);
     if (kind < BGP_OPEN || kind > BGP_REFRESH)
         return fail(fault, BGP_HEADER_TYPE, "a message is of an unknown type", at + MARKER + 2, 1);

@@ -71,7 +71,7 @@ static int take_capabilities(asn_bytes all, reading *r)
     while (ok && all.n) {
         if (!asn_take_number(&all, 1, &code) || !asn_take_number(&all, 1, &length) ||
             !asn_take_part(&all, length, &value))
-            return fail(r, BGP_OPEN_OTHER, "a capability is longer than what holds it");
+            return fail(r, BGP_OPEN_OTHER, "a capability is longer than its parameter");
         if (code == CAN_FAMILY)
             ok = take_family(value, r);
         else if (code == CAN_RESTART)

@@ -204,7 +204,7 @@ static int take_value(unsigned type, asn_bytes value, reading *r)
     else if (type == AGGREGATOR)
         take_aggregator(value, r);
     else if (type == ORIGIN && value.at[0] > 2)
-        withdraw(r, "ORIGIN is none of three");
+        withdraw(r, "ORIGIN has an unknown value");
     else if (type == COMMUNITIES)
         u->attributes.communities_count = asn_take_numbers(value, u->communities, ASN_COMMUNITIES);
     else if (type == LARGE_COMMUNITIES)
@@ -267,7 +267,7 @@ static int take_attributes(asn_bytes all, reading *r)
         if (!asn_take_number(&all, 1, &flags) || !asn_take_number(&all, 1, &type) ||
             !asn_take_number(&all, flags & LONG ? 2 : 1, &length) ||
             !asn_take_part(&all, length, &value)) {
-            withdraw(r, "an attribute is longer than what holds it");
+            withdraw(r, "an attribute is longer than the message");
             return 1;
         }
         whole.n -= all.n;

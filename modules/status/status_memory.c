@@ -35,7 +35,7 @@ static const status_figure pool_figures[] = {
     POOL_FIGURE(clears, "Clears", 1, "pools cleared or destroyed"),
     POOL_FIGURE(allocations, "Allocations", 1, "allocations from pools"),
     POOL_FIGURE(bytes, "Bytes", 1, "bytes asked of pools"),
-    POOL_FIGURE(zeroed_bytes, "ZeroedBytes", 1, "bytes that were cleared for who asked"),
+    POOL_FIGURE(zeroed_bytes, "ZeroedBytes", 1, "bytes that pools set to zero"),
     POOL_FIGURE(cleanups, "Cleanups", 1, "cleanups registered with pools"),
     POOL_FIGURE(refills, "Refills", 1, "chunks that pools took beyond their first"),
     POOL_FIGURE(high_water_bytes, "HighWaterBytes", 0, "most that one pool gave out"),

@@ -50,7 +50,7 @@ static int watchdog_acquire(ap_watchdog_t *w)
         if (rv == APR_SUCCESS)
             return 1;
         if (!APR_STATUS_IS_EBUSY(rv)) {
-            ap_log_error(APLOG_MARK, APLOG_WARNING, rv, w->s, "watchdog %s: its lock cannot be had",
+            ap_log_error(APLOG_MARK, APLOG_WARNING, rv, w->s, "watchdog %s: cannot take its lock",
                          w->name);
             return 0;
         }

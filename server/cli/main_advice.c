@@ -168,7 +168,8 @@ static void look_handler(advice *a, const ap_directive_t *d)
 
     for (size_t i = 0; i < sizeof open / sizeof *open; i++)
         if (has_word(a, d, open[i]) && d->parent && !is_guarded(d->parent->first_child))
-            advise(a, d, "Require local, or who may see it", "%s is open to everybody", open[i]);
+            advise(a, d, "Require local, or the clients that may see it", "%s is open to everybody",
+                   open[i]);
 }
 
 static void look_protocols(advice *a, const ap_directive_t *d)

@@ -108,7 +108,7 @@ static const char *mpm_set_spool(cmd_parms *cmd, void *dummy, const char *one, c
     if (n && n < MPM_LEAST_SPOOL)
         return "OutputSpoolSize takes 0 (off) or at least 65536 bytes";
     if (total && all < n)
-        return "OutputSpoolSize: all responses together need at least what one may have";
+        return "OutputSpoolSize: the limit of all responses together is below that of one";
     mpm_settings.spool = n;
     if (total)
         mpm_settings.spool_total = all;

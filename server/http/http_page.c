@@ -33,7 +33,7 @@ static const struct page_sentence {
     {HTTP_PROXY_AUTHENTICATION_REQUIRED,
      "The proxy needs a name and a password, and these were missing or wrong."},
     {HTTP_REQUEST_TIME_OUT, "The request took too long to arrive."},
-    {HTTP_CONFLICT, "The request does not fit the state of what it is about."},
+    {HTTP_CONFLICT, "The request conflicts with the present state of the document."},
     {HTTP_GONE, "What was at this address is gone, and will not come back."},
     {HTTP_LENGTH_REQUIRED, "The request has to tell the length of its content."},
     {HTTP_PRECONDITION_FAILED, "A condition of the request does not hold."},

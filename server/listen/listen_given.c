@@ -195,8 +195,8 @@ void listen_given_tell(void)
     for (listen_given *g = given; g < given + given_n; g++) {
         if (!g->taken && !g->told)
             ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, NULL,
-                         "LISTEN_FDS: no Listen line is for the socket of port %d (%s): who "
-                         "connects to it waits",
+                         "LISTEN_FDS: no Listen line is for the socket of port %d (%s): clients "
+                         "that connect to it wait",
                          given_port(g), g->name);
         g->told = !g->taken;
     }

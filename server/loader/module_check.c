@@ -59,8 +59,8 @@ static void module_duplicates(const module_subject *s)
     const apr_array_header_t *twice = module_symbols_twice(&s->file, s->path, s->p);
 
     for (int i = 0; i < twice->nelts; i++)
-        printf("  duplicate: %s: the server, or what was loaded before, has it too, and that "
-               "is used\n",
+        printf("  duplicate: %s: the server or a module loaded before has it too; its own "
+               "is not used\n",
                APR_ARRAY_IDX(twice, i, module_symbol_twice).name);
 }
 
@@ -85,7 +85,9 @@ static int module_structure(module_subject *s, const module_file_symbol *symbol)
     } else {
         printf("interface %d:%d, here %d:%d%s\n", version, minor, MODULE_MAGIC_NUMBER_MAJOR,
                MODULE_MAGIC_NUMBER_MINOR,
-               minor > MODULE_MAGIC_NUMBER_MINOR ? " (newer: it may want what is not here)" : "");
+               minor > MODULE_MAGIC_NUMBER_MINOR
+                   ? " (newer: it may need functions that this server lacks)"
+                   : "");
     }
     if (!strncmp(symbol->name, "mpm_", 4)) {
         s->passed_over = 1;

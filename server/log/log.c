@@ -190,7 +190,7 @@ static void log_write_lost(const log_target *to, const ap_errorlog_info *next)
     if (!n)
         return;
     apr_snprintf(text, sizeof text,
-                 "%u lines of error logs were lost: who reads them was too slow, or away", n);
+                 "%u lines of error logs were lost: their reader was too slow, or gone", n);
     line[0] = '\n';
     len = log_json_is(format)
               ? log_json_line(format, &info, text, line + 1, sizeof line - 2)

@@ -108,9 +108,8 @@ static int mpm_find_running(apr_pool_t *p, pid_t *pid, const char **status)
     apr_status_t rv = ap_read_pid(p, name, pid);
 
     if (!pidfile_wanted(ap_pid_fname)) {
-        *status =
-            "httpd is not looked for: the configuration says PidFile none. Send signals to its "
-            "process instead";
+        *status = "cannot find httpd: the configuration says PidFile none. Send signals to its "
+                  "process instead";
         return 0;
     }
     if (APR_STATUS_IS_ENOENT(rv)) {

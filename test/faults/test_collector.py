@@ -226,7 +226,7 @@ def test_a_database_that_could_not_be_opened_is_tried_again(serve, tmp_path):
         pytest.skip("built without libmaxminddb")
     with faults.armed("open", "none", errno.EMFILE, 2, FOREVER, pid=pid):
         database(server, 64601)
-        server.wait_for_log("what was read before stays")
+        server.wait_for_log("the networks read before stay in use")
     wait_until(lambda: server.error_log().count(b"1 routes of IPv4") == 2, "the other one", 20)
 
 

@@ -242,9 +242,9 @@ def test_maxmind_that_is_wrong(serve):
     loop.nodes[3][1] = 1
     for wrong in (good.content(count=7), loop.content(),
                   Database({"127.0.0.0/8": {"autonomous_system_number": "text"}}).content()):
-        told = server.error_log().count(b"what was read before stays")
+        told = server.error_log().count(b"the networks read before stay in use")
         renew(server, wrong)
-        wait_until(lambda: server.error_log().count(b"what was read before stays") > told, "the mistake to be told")
+        wait_until(lambda: server.error_log().count(b"the networks read before stay in use") > told, "the mistake to be told")
     server.get("/a.txt", of("198.51.100.9"))
     assert logged(server, 1)[0].startswith("64520 ")
 
