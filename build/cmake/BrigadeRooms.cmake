@@ -27,6 +27,7 @@ set(BRIGADE_ROOMS
     server/cache
     server/h1
     server/h2
+    server/proxy
     server/core
     server/loader
     server/mpm
