@@ -12,6 +12,7 @@
 #include "stock_policy.h"
 #include "filter_registry.h"
 #include "brigade/response_cache.h"
+#include "brigade/wait.h"
 #include "http_config.h"
 #include "http_connection.h"
 #include "http_core.h"
@@ -358,11 +359,21 @@ int request_handler_may_run_inline(request_rec *r)
            filters_declared(r->input_filters) && !stock_waits(r);
 }
 
-int request_may_run_inline(request_rec *r)
+static int request_is_without_body(const request_rec *r)
 {
     return !r->read_chunked && r->remaining == 0 &&
            !apr_table_get(r->headers_in, "Content-Length") &&
-           !apr_table_get(r->headers_in, "Transfer-Encoding") && request_handler_may_run_inline(r);
+           !apr_table_get(r->headers_in, "Transfer-Encoding");
+}
+
+int request_may_run_inline(request_rec *r)
+{
+    return (request_reads(r) || request_is_without_body(r)) && request_handler_may_run_inline(r);
+}
+
+BRG_DECLARE(void) brg_wait_reads_body(request_rec *r)
+{
+    request_mark_reads(r);
 }
 
 static const char policy_unknown[] = "it may depend on anything, or wait: it runs for each request";
