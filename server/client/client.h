@@ -118,6 +118,7 @@ struct client_conn {
     uint8_t state;
     uint8_t failure;            /**< client_failure */
     uint8_t rd_ready, wr_ready; /**< the socket may give or take something */
+    uint8_t hung_up; /**< the end stands behind what can be read: no event tells of it again */
     uint8_t eof;
     uint8_t on_loop;
     uint8_t opened;              /**< it is counted */

@@ -102,7 +102,7 @@ apr_status_t client_recv(client_conn *cc, uint32_t most)
     if (n > 0) {
         cc->to += (uint32_t)n;
         /* A short read emptied the socket, and the next event tells of more; TLS may hold another record. */
-        if ((size_t)n < room && transport_is_plain(&cc->bc))
+        if ((size_t)n < room && !cc->hung_up && transport_is_plain(&cc->bc))
             cc->rd_ready = 0;
         return APR_SUCCESS;
     }

@@ -152,6 +152,8 @@ void client_ready(struct loop_io *io, uint32_t events)
     BRG_ASSERT_TAG(&cc->bc, CONN_TAG);
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
         cc->rd_ready = 1;
+    if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+        cc->hung_up = 1;
     if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
         cc->wr_ready = 1;
     if (cc->state != CLIENT_IDLE) {
