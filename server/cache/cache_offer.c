@@ -100,7 +100,7 @@ static void offer_capture(response_cache *c, request_rec *r, request_offer *offe
     const cache_entry *e;
     uint64_t hash;
 
-    if (!c->watch || !cache_request_is_plain(r) || !(e = cache_find_for(c, r, &hash)) ||
+    if (!c->watches || !cache_request_is_plain(r) || !(e = cache_find_for(c, r, &hash)) ||
         e->filled || e->uncacheable || e->fill)
         return;
     BRG_ASSERT(e->in_cache && !offer->capture && offer->coded);

@@ -73,7 +73,7 @@ static int store_answer_is_lasting(const response_cache *c, const request_rec *r
         return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED ||
                 store_is_part_of_file(r)) &&
                (!r->path_info || !*r->path_info) && store_is_at_rest(r, &r->finfo);
-    if (!c->watch || !r->filename || r->filename[0] != '/')
+    if (!c->watches || !r->filename || r->filename[0] != '/')
         return 0;
     if (offer->from)
         return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED) &&
@@ -204,10 +204,9 @@ static int store_ask(request_rec *r, policy_reason *reason)
     return depends;
 }
 
-/* A shadow entry has no watches of its own. */
 static int store_has_changed(response_cache *c, cache_entry *e)
 {
-    return c->watch && !c->is_workers && watch_changed(c->watch, &e->owner);
+    return cache_sources[e->source].has_changed(c, e);
 }
 
 static int store_has_part(const cache_entry *e, const request_rec *r)
@@ -248,7 +247,7 @@ static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *
         return e;
     }
     e = store_new(c, r, reason);
-    if (!e || (e->watched && !e->compared))
+    if (!e || !(cache_sources[e->source].fills_at_once || e->compared))
         return NULL; /* armed: the next full run fills it */
     if (r->status != HTTP_OK &&
         r->status < HTTP_BAD_REQUEST) { /* not enough to be validated by stat */
@@ -350,7 +349,7 @@ cache_entry *cache_armed_for(response_cache *c, request_rec *r)
                    ? e
                    : NULL;
     if (store_ask(r, &reason) != BRG_CACHE_VOLATILE && (e = store_new(c, r, &reason)) != NULL &&
-        !e->watched)
-        cache_forget(c, e); /* validated by stat: who arms it fills it, and r is not answered yet */
+        cache_sources[e->source].fills_at_once)
+        cache_forget(c, e); /* who arms it fills it, and r is not answered yet */
     return NULL;
 }

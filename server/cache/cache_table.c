@@ -263,8 +263,7 @@ void cache_forget(response_cache *c, cache_entry *e)
     *p = e->next;
     queue_take_out(c, e);
     files_take_out(c, e);
-    if (c->watch && !c->is_workers) /* a shadow entry has no watches, and the set is the loop's */
-        watch_remove(c->watch, &e->owner);
+    cache_sources[e->source].end(c, e);
     if (e->body)
         cache_body_unuse(c, e->body);
     BRG_ASSERT(c->queue[e->queue].bytes >= e->bytes && c->bytes >= e->bytes);
@@ -320,7 +319,7 @@ void cache_account(response_cache *c, cache_entry *e)
 
 size_t cache_bytes(const response_cache *c)
 {
-    return c->bytes + (c->watch && !c->is_workers ? watch_bytes(c->watch) : 0);
+    return c->bytes + (c->watch ? watch_bytes(c->watch) : 0);
 }
 
 /* ---- displacement ---- */
@@ -373,7 +372,7 @@ static void displace(response_cache *c, cache_entry *e)
 
 static unsigned entry_uses(response_cache *c, cache_entry *e)
 {
-    if (e->watched && watch_changed(c->watch, &e->owner))
+    if (cache_sources[e->source].has_changed(c, e))
         return 0; /* it would never be sent again */
     return admission_uses(&c->admission, e->uses, e->stamp);
 }

@@ -33,19 +33,10 @@ ANSWER_INLINE int head_names_range(const http_head *h)
 
 ANSWER_INLINE int entry_is_current(response_cache *c, cache_entry *e)
 {
-    const brg_core_conf *conf;
-
     BRG_ASSERT_DEBUG(e->in_cache);
-    if (e->watched)
-        return !watch_changed(c->watch, &e->owner) && (!e->layered || cache_layers_same(e));
-    conf = core_conf_of(e->server);
-    if (conf->file_cache_validate == BRG_VALIDATE_AGE &&
-        c->loop->monotonic - e->checked < conf->file_cache_age_us)
-        return 1;
-    if (!cache_stat_same(e))
-        return 0;
-    e->checked = c->loop->monotonic;
-    return 1;
+    if (e->source == CACHE_SOURCE_WATCHES) /* most are: without a call */
+        return !watch_changed(c->watch, &e->owner);
+    return cache_sources[e->source].is_current(c, e);
 }
 
 enum { COND_NONE, COND_NOT_MODIFIED, COND_ASK };
@@ -436,6 +427,7 @@ void cache_create(brg_loop *loop)
         c->watch = watch_set_create((size_t)conf->file_cache_entries_n);
     if (c->watch && !loop->prefork) /* modules' waits are that thread's, too */
         watch_ring_open(c->watch);
+    c->watches = c->watch != NULL;
 }
 
 void cache_destroy(brg_loop *loop)
@@ -450,6 +442,7 @@ void cache_destroy(brg_loop *loop)
     if (c->watch)
         watch_set_destroy(c->watch);
     c->watch = NULL;
+    c->watches = 0;
     admission_destroy(&c->admission);
     memory_file_release(c->memory);
     c->memory = NULL;
