@@ -397,13 +397,21 @@ void cache_arm_register(void);
  * was stored, if that is so; module NULL before. (cache_store.c) */
 void cache_store(response_cache *c, request_rec *r, policy_reason *reason);
 
-/** Why answers of this kind are not stored, whatever modules say of them; NULL if they are. */
-const char *cache_kind_is_not(const response_cache *c, const request_rec *r);
-
 /** The core's reasons that figures tell apart. */
-extern const char cache_why_recent[], cache_why_seldom[], cache_why_request[];
+typedef enum cache_refusal {
+    CACHE_REFUSED_NOT,    /**< none of them */
+    CACHE_REFUSED_SELDOM, /**< asked for too seldom: passes by itself */
+    CACHE_REFUSED_RECENT, /**< too young: passes by itself */
+    CACHE_REFUSED_REQUEST /**< such requests are never stored */
+} cache_refusal;
 
-/** Set *reason to one of the core's own. @return -1 */
+/** Set *reason to one of these. @return -1 */
+int cache_refuse_by(policy_reason *reason, cache_refusal why);
+
+/** Why answers of this kind are not stored, whatever modules say of them; CACHE_REFUSED_NOT if they are. */
+cache_refusal cache_kind_is_not(const response_cache *c, const request_rec *r);
+
+/** Set *reason to another of the core's own. @return -1 */
 int cache_refuse(policy_reason *reason, const char *why);
 
 /** 1 if the answer to such a request may be kept. */

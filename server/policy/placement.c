@@ -379,8 +379,8 @@ static policy_reason policy_reason_of(const declaration *d, const request_rec *r
 {
     const char *who, *marked = request_volatile_why(r, &who);
 
-    return d->fn == request_depends && marked ? (policy_reason){who, marked}
-                                              : (policy_reason){d->name, why};
+    return d->fn == request_depends && marked ? (policy_reason){who, marked, 0}
+                                              : (policy_reason){d->name, why, 0};
 }
 
 static int policy_is_in(hook_get_fn *const *hooks, size_t n, const module *m)
@@ -418,7 +418,7 @@ int policy_keeps_out(const module *m, policy_reason *reason)
     const declaration *d = declaration_of(m->name);
 
     BRG_ASSERT(policy_surveyed);
-    *reason = (policy_reason){m->name, d ? policy_each_time : policy_unknown};
+    *reason = (policy_reason){m->name, d ? policy_each_time : policy_unknown, 0};
     return d ? d->never && d->hooks_phases : policy_hooks_requests(m);
 }
 
@@ -426,7 +426,7 @@ int policy_undeclared(policy_reason *reason)
 {
     const int is_unknown = !phases_plain || !handlers_plain;
 
-    *reason = (policy_reason){is_unknown ? phases_undeclared : NULL, policy_unknown};
+    *reason = (policy_reason){is_unknown ? phases_undeclared : NULL, policy_unknown, 0};
     return is_unknown;
 }
 
@@ -445,7 +445,7 @@ int policy_ask_modules(request_rec *r, policy_reason *reason)
         *reason = policy_reason_of(asked[i], r, why);
     }
     if (worst < BRG_CACHE_VOLATILE && (changes = changed_fields_vary(r)) != NULL) {
-        *reason = (policy_reason){changes, "it changes a field that the answer depends on"};
+        *reason = (policy_reason){changes, "it changes a field that the answer depends on", 0};
         worst = BRG_CACHE_VOLATILE;
     }
     return worst;
