@@ -23,6 +23,7 @@ set(BRIGADE_ROOMS
     server/request
     server/remoteip
     server/tls
+    server/client
     server/cache
     server/h1
     server/h2

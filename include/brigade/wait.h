@@ -103,6 +103,13 @@ brg_wait(request_rec *r, const brg_wait_for *wanted, brg_wait_go_on_fn *go_on,
  */
 BRG_DECLARE(void) brg_wait_resume(brg_waiting *waiting);
 
+/**
+ * The handler of @a r reads the request's body by BRG_WAIT_BODY, as it comes: it may run on the event loop while the body is on
+ * its way. Without this a request with a body is left to a worker, which may wait for it. For hooks up to insert_filter.
+ * Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(void) brg_wait_reads_body(request_rec *r);
+
 /** Bytes of output of @a r's connection that wait for the client in memory. Threads: the request's. */
 BRG_DECLARE(apr_size_t) brg_wait_output(const request_rec *r);
 

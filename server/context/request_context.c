@@ -198,6 +198,21 @@ int request_may_block(const request_rec *r)
     return !block || block->may_block;
 }
 
+void request_mark_reads(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->reads = 1;
+}
+
+int request_reads(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return block && block->reads;
+}
+
 void request_allow_rerun(request_rec *r)
 {
     request_conf_block *block = request_block_of(r);

@@ -80,6 +80,12 @@ void request_mark_blocking(request_rec *r);
 /** 1 if @a r was so marked. */
 int request_may_block(const request_rec *r);
 
+/** The handler of @a r reads the body as it comes, without waiting for it: brg_wait_reads_body(). */
+void request_mark_reads(request_rec *r);
+
+/** 1 if @a r was so marked. */
+int request_reads(const request_rec *r);
+
 /** The handler of @a r is called now, and may be called again by a worker. */
 void request_allow_rerun(request_rec *r);
 

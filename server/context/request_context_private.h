@@ -21,6 +21,7 @@ typedef struct request_conf_block {
     const char *volatile_why;    /**< and why; NULL: not marked */
     int apart;                   /**< request_set_apart() */
     int may_block;               /**< request_mark_blocking() */
+    int reads;                   /**< request_mark_reads() */
     int may_rerun;               /**< a worker may call the handler again: request_allow_rerun() */
     int reruns;                  /**< and is to: request_mark_rerun() */
     int rerun_status;            /**< with reruns: the error that the worker sends instead, or OK */

@@ -5,13 +5,13 @@
 #include "brigade/assert.h"
 #include "placement.h"
 #include "coding.h"
-#include "query.h"
 #include "conn.h"
 #include "declarations.h"
 #include "request_context.h"
 #include "stock_policy.h"
 #include "filter_registry.h"
 #include "brigade/response_cache.h"
+#include "brigade/wait.h"
 #include "http_config.h"
 #include "http_connection.h"
 #include "http_core.h"
@@ -234,7 +234,7 @@ static void survey_declarations(void)
         if (d->stock && !strcmp(d->name, "mod_rewrite.c"))
             phases_rewrite = 1;
         else
-            phases_query |= d->hooks_requests && !query_is_left_by(d->name);
+            phases_query |= d->hooks_requests && !d->query_free;
         if (!d->stock)
             continue;
         if (d->stock->changes_client)
@@ -337,13 +337,6 @@ BRG_DECLARE(int) brg_filter_is_declared(const ap_filter_rec_t *frec)
     return filter_declaration(frec) != NULL;
 }
 
-int policy_filter_leaves(const ap_filter_rec_t *frec)
-{
-    const declaration *d = declaration_of(filter_owner(frec));
-
-    return d && stock_rule_leaves(d->stock, frec->name);
-}
-
 static int filters_declared(const ap_filter_t *f)
 {
     for (; f; f = f->next)
@@ -358,11 +351,21 @@ int request_handler_may_run_inline(request_rec *r)
            filters_declared(r->input_filters) && !stock_waits(r);
 }
 
-int request_may_run_inline(request_rec *r)
+static int request_is_without_body(const request_rec *r)
 {
     return !r->read_chunked && r->remaining == 0 &&
            !apr_table_get(r->headers_in, "Content-Length") &&
-           !apr_table_get(r->headers_in, "Transfer-Encoding") && request_handler_may_run_inline(r);
+           !apr_table_get(r->headers_in, "Transfer-Encoding");
+}
+
+int request_may_run_inline(request_rec *r)
+{
+    return (request_reads(r) || request_is_without_body(r)) && request_handler_may_run_inline(r);
+}
+
+BRG_DECLARE(void) brg_wait_reads_body(request_rec *r)
+{
+    request_mark_reads(r);
 }
 
 static const char policy_unknown[] = "it may depend on anything, or wait: it runs for each request";
@@ -387,8 +390,8 @@ static policy_reason policy_reason_of(const declaration *d, const request_rec *r
 {
     const char *who, *marked = request_volatile_why(r, &who);
 
-    return d->fn == request_depends && marked ? (policy_reason){who, marked}
-                                              : (policy_reason){d->name, why};
+    return d->fn == request_depends && marked ? (policy_reason){who, marked, 0}
+                                              : (policy_reason){d->name, why, 0};
 }
 
 static int policy_is_in(hook_get_fn *const *hooks, size_t n, const module *m)
@@ -426,7 +429,7 @@ int policy_keeps_out(const module *m, policy_reason *reason)
     const declaration *d = declaration_of(m->name);
 
     BRG_ASSERT(policy_surveyed);
-    *reason = (policy_reason){m->name, d ? policy_each_time : policy_unknown};
+    *reason = (policy_reason){m->name, d ? policy_each_time : policy_unknown, 0};
     return d ? d->never && d->hooks_phases : policy_hooks_requests(m);
 }
 
@@ -434,7 +437,7 @@ int policy_undeclared(policy_reason *reason)
 {
     const int is_unknown = !phases_plain || !handlers_plain;
 
-    *reason = (policy_reason){is_unknown ? phases_undeclared : NULL, policy_unknown};
+    *reason = (policy_reason){is_unknown ? phases_undeclared : NULL, policy_unknown, 0};
     return is_unknown;
 }
 
@@ -453,7 +456,7 @@ int policy_ask_modules(request_rec *r, policy_reason *reason)
         *reason = policy_reason_of(asked[i], r, why);
     }
     if (worst < BRG_CACHE_VOLATILE && (changes = changed_fields_vary(r)) != NULL) {
-        *reason = (policy_reason){changes, "it changes a field that the answer depends on"};
+        *reason = (policy_reason){changes, "it changes a field that the answer depends on", 0};
         worst = BRG_CACHE_VOLATILE;
     }
     return worst;

@@ -119,6 +119,12 @@ BRG_DECLARE(void) brg_wait_resume(brg_waiting *w)
     loop_note_post(w->bc->loop, &w->note);
 }
 
+void request_wait_came(struct brg_waiting *w)
+{
+    BRG_ASSERT(loop_self() == w->bc->loop);
+    waiting_came(w->bc, BRG_WAIT_RESUMED);
+}
+
 BRG_DECLARE(apr_size_t) brg_wait_output(const request_rec *r)
 {
     const brg_conn *bc = connection_of(r->connection);

@@ -64,7 +64,7 @@ const unsigned char *tls_clients_digest(const tls_server_conf *sc);
  * @param chain  what came with it; NULL: nothing
  * Threads: the owner of the connection; a worker, where SSLOCSPEnable is on.
  */
-int tls_clients_vouch(SSL *ssl, X509 *x, STACK_OF(X509) *chain, int depth);
+int tls_clients_vouch(SSL *ssl, X509 *x, STACK_OF(X509) * chain, int depth);
 
 /** Certificates of SSLOCSPResponderCertificateFile; NULL: none. They stay sc's. */
 STACK_OF(X509) * tls_clients_signers(const tls_server_conf *sc);
@@ -122,6 +122,9 @@ int tls_resume_allows(SSL *ssl, const SSL_SESSION *session);
 /** See that all servers with TLS would work: before a reload takes place, and for -t. */
 int tls_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server);
 int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server);
+
+/** Loops have what connections of this server's own need. @return 0; -1: logged. Threads: main */
+int tls_setup_clients(const server_rec *s);
 
 /** The servers with TLS, by index; NULL: there are no more. */
 const tls_server_conf *tls_setup_server(int index);

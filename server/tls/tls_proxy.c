@@ -13,18 +13,13 @@ APLOG_USE_MODULE(ssl);
 
 /* ---- connections ---- */
 
-static int proxy_is_on(const tls_proxy_conf *conf)
-{
-    return conf && tls_proxy_number(conf, TLS_PX_ENGINE, 0) == 1;
-}
-
 static int proxy_bind(conn_rec *c, ap_conf_vector_t *dir, int enable)
 {
     const tls_proxy_conf *conf = tls_proxy_conf_of(dir ? dir : c->base_server->lookup_defaults);
 
     if (enable && tls_proxy_ssl(c))
         return OK; /* a kept connection, which has its settings already */
-    if (!enable || !proxy_is_on(conf))
+    if (!enable || !tls_proxy_is_on(conf))
         return DECLINED;
     c->outgoing = 1;
     return tls_proxy_begin(c, conf) ? DECLINED : OK;
@@ -68,7 +63,7 @@ static int proxy_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp
     for (; s; s = s->next) {
         const tls_proxy_conf *conf = tls_proxy_conf_of(s->lookup_defaults);
 
-        if (proxy_is_on(conf) && tls_proxy_context_try(conf, s))
+        if (tls_proxy_is_on(conf) && tls_proxy_context_try(conf, s))
             return HTTP_INTERNAL_SERVER_ERROR;
     }
     return OK;
@@ -81,23 +76,29 @@ static int proxy_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp,
     for (; s; s = s->next) {
         const tls_proxy_conf *conf = tls_proxy_conf_of(s->lookup_defaults);
 
-        if (proxy_is_on(conf) && !tls_proxy_context(conf, s))
+        if (tls_proxy_is_on(conf) && !tls_proxy_context(conf, s))
             return HTTP_INTERNAL_SERVER_ERROR;
     }
     return OK;
 }
 
-/* A <Proxy> section is used without its server's settings (health checks): it gets them. */
-static int proxy_section(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s,
-                         ap_conf_vector_t *section)
+tls_dir_conf *tls_proxy_section(apr_pool_t *p, const server_rec *s, ap_conf_vector_t *section)
 {
     tls_dir_conf *dc = section ? ap_get_module_config(section, &ssl_module) : NULL;
 
-    if (!dc)
-        return OK;
-    dc->proxy = tls_proxy_merge(p, tls_proxy_conf_of(s->lookup_defaults), dc->proxy);
-    return proxy_is_on(dc->proxy) && !tls_proxy_context(dc->proxy, s) ? HTTP_INTERNAL_SERVER_ERROR
-                                                                      : OK;
+    if (dc)
+        dc->proxy = tls_proxy_merge(p, tls_proxy_conf_of(s->lookup_defaults), dc->proxy);
+    return dc;
+}
+
+static int proxy_section(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s,
+                         ap_conf_vector_t *section)
+{
+    tls_dir_conf *dc = tls_proxy_section(p, s, section);
+
+    return dc && tls_proxy_is_on(dc->proxy) && !tls_proxy_context(dc->proxy, s)
+               ? HTTP_INTERNAL_SERVER_ERROR
+               : OK;
 }
 
 void tls_proxy_hooks(void)

@@ -10,7 +10,6 @@
 #include "util_filter.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
-#include <arpa/inet.h>
 #include <openssl/err.h>
 #include <string.h>
 
@@ -19,17 +18,6 @@ APLOG_USE_MODULE(ssl);
 static ap_filter_rec_t *px_in_rec, *px_out_rec;
 
 /* ---- the handshake ---- */
-
-static void px_server_name(tls_px *pc, const char *host)
-{
-    unsigned char address[sizeof(struct in6_addr)];
-
-    if (!host || inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1)
-        return; /* RFC 6066, section 3: names alone */
-    if (SSL_set_tlsext_host_name(pc->ssl, host) != 1)
-        ap_log_cerror(APLOG_MARK, APLOG_WARNING, 0, pc->c,
-                      APLOGNO(02002) "Failed to set TLS extension 'server_name' to %s", host);
-}
 
 /* "h2,http/1.1" as mod_proxy_http2 has it. */
 static void px_alpn(tls_px *pc, const char *names)
@@ -65,14 +53,6 @@ static apr_status_t px_handshake_failed(tls_px *pc)
     return APR_ECONNABORTED;
 }
 
-static void px_tell_connect(tls_px *pc, const char *host)
-{
-    ap_log_cerror(APLOG_MARK, APLOG_INFO, pc->rv, pc->c,
-                  APLOGNO(02003) "SSL Proxy connect failed%s%s", host ? ": " : "",
-                  host ? host : "");
-    tls_log_errors(pc->c->base_server, APLOG_INFO);
-}
-
 static int px_connect(tls_px *pc, const char *host)
 {
     int rc;
@@ -86,7 +66,7 @@ static int px_connect(tls_px *pc, const char *host)
     while (rc <= 0 && SSL_get_error(pc->ssl, rc) == SSL_ERROR_WANT_READ &&
            !APR_STATUS_IS_TIMEUP(pc->rv) && !pc->failed && !pc->eof);
     if (rc != 1)
-        px_tell_connect(pc, host);
+        tls_proxy_tell_connect(pc->c, pc->rv, host);
     return rc == 1 && tls_px_send(pc, 1) == APR_SUCCESS;
 }
 
@@ -99,9 +79,9 @@ static apr_status_t px_handshake(tls_px *pc)
         return APR_SUCCESS;
     if (pc->failed)
         return APR_ECONNABORTED;
-    px_server_name(pc, host);
+    tls_proxy_server_name(pc->ssl, host);
     px_alpn(pc, apr_table_get(pc->c->notes, "proxy-request-alpn-protos"));
-    if (!px_connect(pc, host) || !tls_proxy_check(&pc->conf, pc->c, pc->ssl, host))
+    if (!px_connect(pc, host) || !tls_proxy_check(&pc->conf, pc->ssl, host))
         return px_handshake_failed(pc);
     apr_table_setn(pc->c->notes, "SSL_connect_rv", "ok");
     pc->ready = 1;

@@ -10,17 +10,22 @@
  * tls_proxy_context.c     SSL_CTXs, one for each set of settings; verification
  * tls_proxy_machine.c     certificates that this server shows (SSLProxyMachineCertificate*)
  * tls_proxy_check.c       whether a server's certificate is the right one
+ * tls_client_context.c    the same for event loops
+ * tls_client.c            a connection of an event loop (tls_client.h)
  * tls_proxy_filter.c      a connection: handshake, input and output filter
  * tls_proxy_bio.c         between OpenSSL and the filters below
  * tls_proxy.c             hooks and optional functions
  *
- * Modules write to and read from such connections on worker threads, and wait there.
+ * Modules write to and read from such connections on worker threads, and wait there; event loops have theirs by
+ * tls_client.h.
  */
 #include "httpd.h"
 #include "http_config.h"
 #include "util_filter.h"
 #include "tls_conf_private.h"
 #include <openssl/ssl.h>
+
+struct tls_conn;
 
 /** Settings that are numbers; TLS_UNSET where nothing is said. */
 enum {
@@ -66,8 +71,16 @@ typedef struct tls_machine {
 /** An SSL_CTX, and what its callbacks need. */
 typedef struct tls_proxy_ctx {
     struct tls_proxy_ctx *next;
-    const void *owner; /**< the configuration that it was made for */
-    char *key;         /**< the settings as text */
+    const void *owner;   /**< the configuration that it was made for */
+    tls_proxy_conf conf; /**< that it was made for */
+    server_rec *server;  /**< for the log */
+    int index;           /**< among those of the configuration */
+    int asked;           /**< for loops: tls_client_context_make() */
+    struct tls_loop
+        *loop; /**< NULL: for workers. Else SSL_get_app_data() is a tls_conn, not a conn_rec */
+    /* Who vouches for servers, to be taken over by loops; tls_client_trust_read() */
+    STACK_OF(X509) * authorities;
+    STACK_OF(X509_CRL) * revocations;
     SSL_CTX *ctx;
     int verify, depth, crl_may_miss;
     tls_machine *machine;
@@ -88,6 +101,12 @@ static inline const tls_proxy_conf *tls_proxy_conf_of(const struct ap_conf_vecto
     return dc ? dc->proxy : NULL;
 }
 
+/** The one for @a conf's settings that was made; NULL: there is none. Threads: any. Blocking: no. */
+tls_proxy_ctx *tls_proxy_context_find(const tls_proxy_conf *conf);
+
+/** The next one of this configuration; the first behind NULL. Threads: any. */
+const tls_proxy_ctx *tls_proxy_context_next(const tls_proxy_ctx *px);
+
 /**
  * The context for @a conf's settings: made now, or found.
  * @param s  for the log
@@ -105,6 +124,53 @@ void tls_proxy_contexts_begin(const void *owner);
 /** Free those of @a owner. Threads: main, while no other uses them. */
 void tls_proxy_contexts_forget(const void *owner);
 
+/** Protocols, verification and the like for px->ctx. @return 0, or -1: logged */
+int tls_proxy_policy(tls_proxy_ctx *px, const tls_proxy_conf *conf, server_rec *s);
+int tls_proxy_ciphers(SSL_CTX *ctx, const tls_proxy_conf *conf, server_rec *s);
+
+void tls_proxy_free(tls_proxy_ctx *px);
+
+/**
+ * A connection is given up.
+ * @param number  of Apache's message; 0: it is not given up
+ * @param reason  static
+ * @return for the message; NULL: no memory
+ */
+const conn_rec *tls_proxy_blamed(const SSL *ssl, unsigned number, const char *reason);
+
+/** Let the server know which name is meant. @param host  NULL: none */
+void tls_proxy_server_name(SSL *ssl, const char *host);
+
+/** Log that a handshake failed, and OpenSSL's reasons. @param host  NULL: not known */
+void tls_proxy_tell_connect(const conn_rec *c, apr_status_t rv, const char *host);
+
+/* ---- tls_client_context.c ---- */
+
+/** 1 if SSLProxyEngine is on. @a conf may be NULL */
+int tls_proxy_is_on(const tls_proxy_conf *conf);
+
+/** Read who vouches for servers: px->ctx has files. @return 0, or -1: no memory */
+int tls_client_trust_read(tls_proxy_ctx *px);
+void tls_client_trust_free(tls_proxy_ctx *px);
+
+/** The loop's own of @a px: made with the first call. NULL: logged. Threads: the loop's */
+tls_proxy_ctx *tls_client_here(struct tls_loop *l, const tls_proxy_ctx *px);
+
+/** A loop begins: make all that there are. It ends: free them. */
+void tls_client_loop_begin(struct tls_loop *l);
+void tls_client_loop_end(struct tls_loop *l);
+
+/** 1 if records are made without OpenSSL. */
+int tls_client_records_are_ours(void);
+
+/* ---- tls_client.c ---- */
+
+/** See tls_proxy_blamed(). */
+const conn_rec *tls_client_blamed(struct tls_conn *t, unsigned number, const char *reason);
+
+/** For SSL_CTX_sess_set_new_cb(). */
+int tls_client_session_new(SSL *ssl, SSL_SESSION *session);
+
 /** Read the certificates that conf names into @a px. @return 0, or -1: logged */
 int tls_machine_read(tls_proxy_ctx *px, const tls_proxy_conf *conf, server_rec *s);
 void tls_machine_free(tls_proxy_ctx *px);
@@ -117,7 +183,12 @@ int tls_machine_choose(SSL *ssl, void *data);
  * @param host  the name that was asked for; NULL: not known
  * @return 1, or 0: logged
  */
-int tls_proxy_check(const tls_proxy_conf *conf, conn_rec *c, SSL *ssl, const char *host);
+int tls_proxy_check(const tls_proxy_conf *conf, SSL *ssl, const char *host);
+
+/** A <Proxy> section is used without its server's settings (health checks): it gets them. @return its settings; NULL:
+ * there are none */
+tls_dir_conf *tls_proxy_section(apr_pool_t *p, const server_rec *s,
+                                struct ap_conf_vector_t *section);
 
 /** Put TLS on an outgoing connection; its handshake is at the first input or output. 0 on success. */
 int tls_proxy_begin(conn_rec *c, const tls_proxy_conf *conf);

@@ -2,6 +2,7 @@
 /* After the configuration was read: which servers have TLS, with what, and what each loop gets. */
 #include "tls_certificate_private.h"
 #include "tls_context_private.h"
+#include "tls_proxy_private.h"
 #include "tls_request_private.h"
 #include "clock.h"
 #include "configuration.h"
@@ -198,16 +199,17 @@ static void setup_begin(brg_loop *loop)
 {
     tls_loop *l = calloc(1, sizeof *l);
 
-    BRG_ASSERT(loop->layer == NULL && setup_servers_n > 0);
+    BRG_ASSERT(loop->layer == NULL);
     tls_store_open();
-    if (!l || !(l->ctx = calloc((size_t)setup_servers_n, sizeof(*l->ctx))) ||
-        !(l->versions = calloc((size_t)setup_servers_n, sizeof(*l->versions))) ||
+    if (!l || !(l->ctx = calloc((size_t)setup_servers_n + 1, sizeof(*l->ctx))) ||
+        !(l->versions = calloc((size_t)setup_servers_n + 1, sizeof(*l->versions))) ||
         !(l->lib = OSSL_LIB_CTX_new()) || tls_keys_begin(l)) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, ENOMEM, loop->server, "TLS: no memory for a loop");
         ap_abort_on_oom(); /* another process may find some */
     }
     for (int i = 0; i < setup_servers_n; i++)
         context_take(l, i);
+    tls_client_loop_begin(l);
     loop->layer = l;
 }
 
@@ -224,6 +226,7 @@ static void setup_end(brg_loop *loop)
     }
     for (int i = 0; l->ctx && i < setup_servers_n; i++)
         SSL_CTX_free(l->ctx[i]);
+    tls_client_loop_end(l);
     tls_share_forget(l);
     tls_keys_end(l);
     OSSL_LIB_CTX_free(l->lib);
@@ -257,6 +260,16 @@ static const loop_layer setup_layer = {.accepted = setup_accepted,
                                        .begin = setup_begin,
                                        .end = setup_end,
                                        .thread_end = OPENSSL_thread_stop};
+
+int tls_setup_clients(const server_rec *s)
+{
+    if (tls_bio_begin()) {
+        ap_log_error(APLOG_MARK, APLOG_EMERG, 0, s, "TLS: no memory for connections");
+        return -1;
+    }
+    loop_layer_set(&setup_layer);
+    return 0;
+}
 
 static apr_status_t setup_forget(void *unused)
 {

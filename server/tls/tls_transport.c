@@ -43,6 +43,10 @@ static void tls_tell(tls_conn *t, const char *what)
 {
     server_rec *s = t->server;
 
+    if (t->client) {
+        tls_client_tell(t, what);
+        return;
+    }
     if (APLOG_IS_LEVEL(s, APLOG_INFO)) {
         ap_log_error(APLOG_MARK, APLOG_INFO, 0, s,
                      APLOGNO(02008) "SSL library error in %s (server %s)", what,
@@ -150,11 +154,15 @@ static ssize_t tls_recv(brg_conn *bc, void *buf, size_t len)
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
     BRG_ASSERT(t->bc == bc && bc->transport == &tls_transport);
-    if (t->shut)
+    if (t->shut && !t->client)
         return tls_recv_raw(bc, buf, len);
     if (!t->established) { /* that is the handshake driver's */
         bc->rd_ready = 1;
         errno = EAGAIN;
+        return -1;
+    }
+    if (t->failed && t->client) { /* an end would be taken for that of a response */
+        errno = ECONNABORTED;
         return -1;
     }
     if (t->failed)
@@ -226,7 +234,7 @@ static const char *cursor_piece(const tls_cursor *c, size_t len)
  * record is one. */
 static size_t tls_record_bytes(tls_conn *t, size_t left)
 {
-    return t->burst < TLS_SMALL_BYTES && left > TLS_RECORD ? TLS_SMALL : TLS_RECORD;
+    return t->burst < TLS_SMALL_BYTES && left > TLS_RECORD && !t->client ? TLS_SMALL : TLS_RECORD;
 }
 
 static void tls_burst(tls_conn *t)
@@ -406,6 +414,7 @@ void tls_release(brg_conn *bc)
             SSL_set_shutdown(t->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
         SSL_free(t->ssl);
     }
+    tls_client_free(t);
     tls_keys_drop(t);
     tls_kept_drop(t);
     free(t->held);
