@@ -232,7 +232,8 @@ typedef struct proxy_target {
     apr_port_t port;       /**< to connect to */
     const char *authority; /**< for Host, ":authority": host, and port if it is not the scheme's */
     const char *path;      /**< to send, from '/' on, query included; CONNECT: the authority */
-    const char *socket;    /**< Unix socket to connect to; NULL */
+    const char *socket;    /**< Unix socket to connect to; NULL. It need not be the worker's: a worker without a socket
+                              * has the parameters of all targets of its name (SetHandler proxy:unix:...) */
     const char *url;       /**< all of it, canonical, the socket left out */
     const proxy_remote
         *remotes; /**< proxies to go by, the first that is reached; remotes_n of them */
@@ -304,6 +305,9 @@ int proxy_overrides(const request_rec *r, int status);
 
 /** ProxyBlock, AllowCONNECT: OK, or 403 with its line in the log. Called by proxy_resolve() for names. */
 int proxy_check_address(request_rec *r, const proxy_target *target, const apr_sockaddr_t *address);
+
+/** Give the reason to the error page (for 502 and the like) and to the log. @return @a status */
+int proxy_error(request_rec *r, int status, const char *reason);
 
 /* ---- the handler ---- */
 
