@@ -4,6 +4,9 @@
 #include "proxy_origin.h"
 #include "proxy_settings.h"
 #include "http_log.h"
+#if BRIGADE_TLS
+#include "tls_client.h"
+#endif
 
 APLOG_USE_MODULE(proxy);
 
@@ -27,6 +30,32 @@ static void origin_settings(const proxy_worker *w, server_rec *s, client_setting
                             .keepalive = p->keepalive};
 }
 
+/* @return 0: the backend is spoken to over TLS, and its settings do not work */
+static int origin_tls_of_worker(apr_pool_t *p, const proxy_worker *w, server_rec *s,
+                                client_settings *to)
+{
+    if (!proxy_scheme_is_tls(w->scheme))
+        return 1;
+#if BRIGADE_TLS
+    to->tls = tls_client_context_make(p, s, w->section);
+#endif
+    return to->tls != NULL;
+}
+
+static int origin_tls_of_request(request_rec *r, const proxy_target *target, client_settings *to)
+{
+    if (!proxy_scheme_is_tls(target->scheme))
+        return 1;
+#if BRIGADE_TLS
+    to->tls = tls_client_context_of(r->server, r->per_dir_config);
+#endif
+    if (!to->tls)
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(01961) "SSL Proxy requested for %s but not enabled for us.",
+                      target->url);
+    return to->tls != NULL;
+}
+
 void proxy_origins_make(apr_pool_t *pconf, server_rec *s)
 {
     for (int i = 0; i < proxy_workers(); i++) {
@@ -36,6 +65,8 @@ void proxy_origins_make(apr_pool_t *pconf, server_rec *s)
         if (!w || w->generic || !w->host || (!w->port && !w->socket))
             continue;
         origin_settings(w, w->server ? w->server : s, &settings);
+        if (!origin_tls_of_worker(pconf, w, w->server ? w->server : s, &settings))
+            continue; /* each request says why */
         w->origin = client_origin_make(pconf, &settings);
     }
 }
@@ -50,6 +81,8 @@ static client_origin *origin_of_request(request_rec *r, const proxy_target *targ
     settings.port = target->port;
     settings.path = target->socket;
     settings.reuse = 0;
+    if (!origin_tls_of_request(r, target, &settings))
+        return NULL;
     return client_origin_once(r->pool, &settings);
 }
 
