@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The transport of a stream that runs as a request: HTTP/1 reads the body here, in chunks if its length is not known,
- * and writes its response, which h2_answer.c turns into field blocks and data.
+ * and the response comes in parts, which h2_parts.c turns into field blocks and data.
  *
  * The loop or a worker reads and writes; the loop alone brings bodies and takes output. What they share is under the
  * session's lock, which nobody holds for longer than it takes to copy some kilobytes. */
@@ -9,6 +9,7 @@
 #include "connection.h"
 #include "h1_conn.h"
 #include "loop_drain.h"
+#include "thread_self.h"
 #include "transport.h"
 #include "brigade/assert.h"
 #include "brigade/memory.h"
@@ -398,6 +399,104 @@ static ssize_t pipe_sendv(brg_conn *bc, const struct iovec *iov, int n, int more
     return -1;
 }
 
+/* transport.put */
+static ssize_t pipe_put(brg_conn *bc, shared_ref *part)
+{
+    h2_stream *s = pipe_stream(bc);
+    ssize_t n = -1;
+
+    pipe_lock(s);
+    if (!s->pipe->reset && !s->pipe->answer.bad)
+        n = h2_parts_put(s, part);
+    else if (part)
+        shared_release(part);
+    pipe_unlock(s);
+    if (n < 0)
+        errno = EPIPE;
+    else
+        pipe_changed(s);
+    return n;
+}
+
+/* Queue what was read. The lock was not held meanwhile, but nobody else adds to the response. */
+static ssize_t pipe_add_file(h2_stream *s, h2_chunk *c)
+{
+    size_t n = 0;
+    int reset;
+
+    pipe_lock(s);
+    reset = s->pipe->reset || s->pipe->answer.bad;
+    if (!reset)
+        n = h2_answer_add(s, c);
+    pipe_unlock(s);
+    if (!reset) {
+        pipe_changed(s);
+        return (ssize_t)n;
+    }
+    shared_release(&c->ref);
+    errno = EPIPE;
+    return -1;
+}
+
+static ssize_t pipe_read_file(brg_conn *bc, int fd, void *buf, size_t len, off_t off,
+                              file_wait wait)
+{
+    ssize_t n = file_output_read(fd, buf, len, off, wait);
+
+    if (n < 0 && errno == EAGAIN)
+        bc->cold = 1;
+    return n;
+}
+
+/* A little that is behind other data: it leaves in one frame with it. */
+static ssize_t pipe_send_little_file(brg_conn *bc, int fd, off_t off, size_t len, file_wait wait)
+{
+    struct iovec iov = {.iov_base = thread_buffer()};
+    ssize_t n;
+
+    if (!iov.iov_base) {
+        errno = ENOMEM;
+        return -1;
+    }
+    n = pipe_read_file(bc, fd, iov.iov_base, len < THREAD_BUFFER_BYTES ? len : THREAD_BUFFER_BYTES,
+                       off, wait);
+    iov.iov_len = n > 0 ? (size_t)n : 0;
+    return n > 0 ? pipe_sendv(bc, &iov, 1, 0) : n;
+}
+
+/* transport.send_file: read to where it waits for the client. */
+static ssize_t pipe_send_file(brg_conn *bc, int fd, off_t off, size_t len, file_wait wait)
+{
+    h2_stream *s = pipe_stream(bc);
+    size_t room;
+    h2_chunk *c;
+    int own, parts, reset;
+    ssize_t n;
+
+    pipe_lock(s);
+    room = h2_answer_room(s, len, &own);
+    parts = s->pipe->answer.state == H2_ANSWER_PARTS;
+    reset = s->pipe->reset || s->pipe->answer.bad;
+    pipe_unlock(s);
+    if (reset || !room) {
+        errno = reset ? EPIPE : EAGAIN;
+        return -1;
+    }
+    if (!own || !parts)
+        return pipe_send_little_file(bc, fd, off, len, wait);
+    if (!(c = h2_chunk_new(room))) {
+        errno = ENOMEM;
+        return -1;
+    }
+    n = pipe_read_file(bc, fd, c->data, room, off, wait);
+    if (n > 0) {
+        c->len = (uint32_t)n;
+        return pipe_add_file(s, c);
+    }
+    shared_release(&c->ref);
+    return n;
+}
+
 static int pipe_shut(brg_conn *bc)
 {
     return 0;
@@ -454,6 +553,9 @@ const struct conn_transport h2_pipe_transport = {.name = "h2 stream",
                                                  .is_unwanted = pipe_is_unwanted,
                                                  .recv = pipe_recv,
                                                  .sendv = pipe_sendv,
+                                                 .encode = h2_parts_encode,
+                                                 .put = pipe_put,
+                                                 .send_file = pipe_send_file,
                                                  .shut = pipe_shut,
                                                  .end = pipe_end,
                                                  .wait = pipe_wait};
