@@ -31,6 +31,7 @@
 #include "apr_portable.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -39,6 +40,8 @@ APLOG_USE_MODULE(core);
 #define WRITE_IOVECS 64
 /* Up to this a file is read behind the head: cheaper than sendfile. */
 #define WRITE_INLINE_BYTES (16 * 1024)
+/* Less is copied by a stream, behind what is there already. */
+#define WRITE_GIVE_BYTES 2048
 /* After this much, an event loop looks at its other connections. */
 #define WRITE_TURN_BYTES (4 * 1024 * 1024)
 
@@ -50,6 +53,7 @@ typedef struct core_batch {
     apr_bucket *last;   /* last bucket that vec holds, whole or in part */
     apr_bucket *file;   /* a file to send after vec */
     apr_bucket *part;   /* a part of a stream's response, after vec */
+    apr_bucket *gift;   /* memory that a stream takes over, after vec */
     file_window window; /* the last vector, if it is of a file */
     apr_status_t stop;  /* why gathering ended early, if it is to be told */
     int cold;           /* because of a file that is not in memory */
@@ -117,6 +121,15 @@ static apr_status_t core_batch_open_file(core_batch *b, const struct core_output
     return APR_SUCCESS;
 }
 
+/* Much memory of malloc() that nobody else has. */
+static int core_write_may_give(const struct core_output *out, const apr_bucket *e)
+{
+    const apr_bucket_heap *h = e->data;
+
+    return APR_BUCKET_IS_HEAP(e) && e->length >= WRITE_GIVE_BYTES && h->free_func == free &&
+           h->refcount.refcount == 1 && out->bc && transport_takes_parts(out->bc);
+}
+
 /* 1: go on with the bucket after e. */
 static int core_batch_take(core_batch *b, const struct core_output *out, apr_bucket *e)
 {
@@ -130,6 +143,10 @@ static int core_batch_take(core_batch *b, const struct core_output *out, apr_buc
     if (APR_BUCKET_IS_METADATA(e) || !e->length) {
         core_batch_add(b, e, NULL, 0);
         return 1;
+    }
+    if (core_write_may_give(out, e)) {
+        b->gift = e;
+        return 0;
     }
     if (APR_BUCKET_IS_FILE(e)) {
         if (core_write_may_sendfile(out, e))
@@ -151,7 +168,7 @@ static void core_batch_fill(core_batch *b, const struct core_output *out)
 
     b->n = 0;
     b->bytes = 0;
-    b->last = b->file = b->part = NULL;
+    b->last = b->file = b->part = b->gift = NULL;
     b->window.map = NULL;
     b->cold = 0;
     b->stop = APR_SUCCESS;
@@ -265,6 +282,29 @@ static apr_status_t core_sendfile(struct core_output *out, apr_bucket *e)
     return APR_SUCCESS;
 }
 
+static void core_given(void *base)
+{
+}
+
+static apr_status_t core_give(struct core_output *out, apr_bucket *e)
+{
+    apr_bucket_heap *h = e->data;
+    const apr_size_t len = e->length;
+    ssize_t n;
+
+    h->free_func = core_given;
+    do
+        n = out->bc->transport->give(out->bc, h->base, h->base + e->start, len);
+    while (n < 0 && errno == EINTR);
+    if (n != (ssize_t)len)
+        h->free_func = free;
+    if (n < 0)
+        return errno == EWOULDBLOCK ? APR_EAGAIN : errno;
+    out->bytes += n;
+    core_write_drop_first(out, (apr_size_t)n);
+    return APR_SUCCESS;
+}
+
 static apr_status_t core_put_part(struct core_output *out, apr_bucket *e)
 {
     ssize_t n;
@@ -297,6 +337,8 @@ static apr_status_t core_write_batch(struct core_output *out)
         return rv;
     if (b.part)
         return core_put_part(out, b.part);
+    if (b.gift)
+        return core_give(out, b.gift);
     rv = b.file ? core_sendfile(out, b.file) : b.stop;
     return rv;
 }

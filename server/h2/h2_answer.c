@@ -230,12 +230,36 @@ static size_t answer_head_line(h2_stream *s, const char *data, size_t len)
 
 /* ---- data ---- */
 
+static void chunk_end(shared_ref *ref)
+{
+    h2_chunk *c = (h2_chunk *)(void *)ref;
+
+    free(c->given);
+    free(c);
+}
+
 h2_chunk *h2_chunk_new(size_t cap)
 {
     h2_chunk *c = malloc(sizeof *c + cap);
 
+    if (!c)
+        return NULL;
+    *c = (h2_chunk){.ref = {1, chunk_end}, .cap = (uint32_t)cap};
+    c->data = c->own;
+    return c;
+}
+
+h2_chunk *h2_chunk_of(void *base, const char *data, size_t len)
+{
+    h2_chunk *c = malloc(sizeof *c);
+
+    BRG_ASSERT(len > 0 && len <= UINT32_MAX);
     if (c)
-        *c = (h2_chunk){.ref = {1, block_end}, .cap = (uint32_t)cap};
+        *c = (h2_chunk){.ref = {1, chunk_end},
+                        .len = (uint32_t)len,
+                        .cap = (uint32_t)len,
+                        .data = (uint8_t *)(uintptr_t)data,
+                        .given = base};
     return c;
 }
 

@@ -418,8 +418,26 @@ static ssize_t pipe_put(brg_conn *bc, shared_ref *part)
     return n;
 }
 
-/* Queue what was read. The lock was not held meanwhile, but nobody else adds to the response. */
-static ssize_t pipe_add_file(h2_stream *s, h2_chunk *c)
+/* What may be queued of len bytes as a chunk of its own.
+ * @return -1: errno; 0: they are few and behind others, or text, and go the way of sendv() */
+static ssize_t pipe_room(h2_stream *s, size_t len)
+{
+    size_t room;
+    int reset, own;
+
+    pipe_lock(s);
+    room = h2_answer_room(s, len, &own);
+    own = own && s->pipe->answer.state == H2_ANSWER_PARTS;
+    reset = s->pipe->reset || s->pipe->answer.bad;
+    pipe_unlock(s);
+    if (!reset && room)
+        return own ? (ssize_t)room : 0;
+    errno = reset ? EPIPE : EAGAIN;
+    return -1;
+}
+
+/* Queue it. The lock was not held since pipe_room(), but nobody else adds to the response. */
+static ssize_t pipe_add(h2_stream *s, h2_chunk *c)
 {
     size_t n = 0;
     int reset;
@@ -433,9 +451,32 @@ static ssize_t pipe_add_file(h2_stream *s, h2_chunk *c)
         pipe_changed(s);
         return (ssize_t)n;
     }
+    c->given = NULL;
     shared_release(&c->ref);
     errno = EPIPE;
     return -1;
+}
+
+static ssize_t pipe_send(brg_conn *bc, const char *data, size_t len)
+{
+    struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = len};
+
+    return pipe_sendv(bc, &iov, 1, 0);
+}
+
+/* transport.give */
+static ssize_t pipe_give(brg_conn *bc, void *base, const char *data, size_t len)
+{
+    h2_stream *s = pipe_stream(bc);
+    ssize_t n = pipe_room(s, len);
+    h2_chunk *c = n > 0 ? h2_chunk_of(base, data, len) : NULL;
+
+    if (n < 0 || c)
+        return c ? pipe_add(s, c) : n;
+    n = pipe_send(bc, data, len);
+    if (n == (ssize_t)len)
+        free(base);
+    return n;
 }
 
 static ssize_t pipe_read_file(brg_conn *bc, int fd, void *buf, size_t len, off_t off,
@@ -448,50 +489,37 @@ static ssize_t pipe_read_file(brg_conn *bc, int fd, void *buf, size_t len, off_t
     return n;
 }
 
-/* A little that is behind other data: it leaves in one frame with it. */
-static ssize_t pipe_send_little_file(brg_conn *bc, int fd, off_t off, size_t len, file_wait wait)
+static ssize_t pipe_send_read(brg_conn *bc, int fd, off_t off, size_t len, file_wait wait)
 {
-    struct iovec iov = {.iov_base = thread_buffer()};
+    char *buffer = thread_buffer();
     ssize_t n;
 
-    if (!iov.iov_base) {
+    if (!buffer) {
         errno = ENOMEM;
         return -1;
     }
-    n = pipe_read_file(bc, fd, iov.iov_base, len < THREAD_BUFFER_BYTES ? len : THREAD_BUFFER_BYTES,
-                       off, wait);
-    iov.iov_len = n > 0 ? (size_t)n : 0;
-    return n > 0 ? pipe_sendv(bc, &iov, 1, 0) : n;
+    n = pipe_read_file(bc, fd, buffer, len < THREAD_BUFFER_BYTES ? len : THREAD_BUFFER_BYTES, off,
+                       wait);
+    return n > 0 ? pipe_send(bc, buffer, (size_t)n) : n;
 }
 
-/* transport.send_file: read to where it waits for the client. */
+/* transport.send_file: into the memory that frames are sent from. */
 static ssize_t pipe_send_file(brg_conn *bc, int fd, off_t off, size_t len, file_wait wait)
 {
     h2_stream *s = pipe_stream(bc);
-    size_t room;
+    ssize_t n = pipe_room(s, len);
     h2_chunk *c;
-    int own, parts, reset;
-    ssize_t n;
 
-    pipe_lock(s);
-    room = h2_answer_room(s, len, &own);
-    parts = s->pipe->answer.state == H2_ANSWER_PARTS;
-    reset = s->pipe->reset || s->pipe->answer.bad;
-    pipe_unlock(s);
-    if (reset || !room) {
-        errno = reset ? EPIPE : EAGAIN;
-        return -1;
-    }
-    if (!own || !parts)
-        return pipe_send_little_file(bc, fd, off, len, wait);
-    if (!(c = h2_chunk_new(room))) {
+    if (n <= 0)
+        return n < 0 ? n : pipe_send_read(bc, fd, off, len, wait);
+    if (!(c = h2_chunk_new((size_t)n))) {
         errno = ENOMEM;
         return -1;
     }
-    n = pipe_read_file(bc, fd, c->data, room, off, wait);
+    n = pipe_read_file(bc, fd, c->data, c->cap, off, wait);
     if (n > 0) {
         c->len = (uint32_t)n;
-        return pipe_add_file(s, c);
+        return pipe_add(s, c);
     }
     shared_release(&c->ref);
     return n;
@@ -556,6 +584,7 @@ const struct conn_transport h2_pipe_transport = {.name = "h2 stream",
                                                  .encode = h2_parts_encode,
                                                  .put = pipe_put,
                                                  .send_file = pipe_send_file,
+                                                 .give = pipe_give,
                                                  .shut = pipe_shut,
                                                  .end = pipe_end,
                                                  .wait = pipe_wait};

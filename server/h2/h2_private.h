@@ -118,7 +118,9 @@ typedef struct h2_chunk {
     shared_ref ref; /**< one for the queue, one for each write */
     struct h2_chunk *next;
     uint32_t off, len, cap; /**< off: sent; len: filled */
-    uint8_t data[];
+    uint8_t *data;          /**< own, or in given */
+    void *given;            /**< malloc(), freed with it; NULL: own */
+    uint8_t own[];
 } h2_chunk;
 
 /** A field block that is to be sent. */
@@ -446,6 +448,8 @@ ssize_t h2_parts_put(h2_stream *s, shared_ref *part);
 
 /** An empty piece of output. NULL: no memory. Threads: any */
 h2_chunk *h2_chunk_new(size_t cap);
+/** A full one, in memory that it takes over. NULL: no memory, and @a base is the caller's. Threads: any */
+h2_chunk *h2_chunk_of(void *base, const char *data, size_t len);
 /** Take data between parts, or HTTP/1 text where no part came. @return bytes taken, all or up to where the queue is full */
 size_t h2_answer_take(h2_stream *s, const char *data, size_t len);
 /** No more text comes. */

@@ -62,6 +62,11 @@ struct conn_transport {
      * the disk would have to be asked, and @a wait forbids it
      */
     ssize_t (*send_file)(brg_conn *bc, int fd, off_t off, size_t len, file_wait wait);
+    /**
+     * Streams: as sendv() of @a len bytes at @a data, which lie in @a base of malloc(). @a base is taken over if all are
+     * taken, and is the caller's if not.
+     */
+    ssize_t (*give)(brg_conn *bc, void *base, const char *data, size_t len);
     /** NULL: files are read and sent by sendv. */
     ssize_t (*sendfile)(brg_conn *bc, int fd, off_t *off, size_t len);
     /** No further byte is sent. 0 on success. */
@@ -115,7 +120,7 @@ static inline int transport_is_unwanted(const brg_conn *bc)
     return !transport_is_plain(bc) && bc->transport->is_unwanted && bc->transport->is_unwanted(bc);
 }
 
-/** 1 if responses leave as parts and data, rather than as bytes of HTTP/1: encode(), put(), send_file(). */
+/** 1 if responses leave as parts and data, rather than as bytes of HTTP/1: encode(), put(), send_file(), give(). */
 static inline int transport_takes_parts(const brg_conn *bc)
 {
     return !transport_is_plain(bc) && bc->transport->encode != NULL;
