@@ -159,11 +159,10 @@ typedef struct h2_pipe {
     /* The body of the request: */
     char *in;
     uint32_t in_off, in_len, in_cap;
-    uint32_t owed; /**< bytes that were read, and not yet told the client */
-    int chunked;   /**< it is given as chunks: its length is not known */
-    int in_over;   /**< END_STREAM came */
-    char *tail;    /**< what then ends the chunks */
-    uint32_t tail_off, tail_len;
+    uint32_t owed;           /**< bytes that were read, and not yet told the client */
+    int in_over;             /**< END_STREAM came */
+    http_field *trailers_in; /**< with it; malloc(), their text in the same block */
+    int trailers_in_n;
     /* The response: */
     h2_answer answer;
     h2_block *blocks, **blocks_tail; /**< to be sent before data */
@@ -377,11 +376,11 @@ void h2_stream_release(h2_stream *s);
 /* ---- h2_pipe.c ---- */
 
 /** Give the stream what runs in it: a brg_conn and a pipe. @return 0; -1: no memory */
-int h2_pipe_begin(h2_stream *s, int chunked);
+int h2_pipe_begin(h2_stream *s);
 /** Body data came. @return 0; -1: no memory. Threads: the loop */
 int h2_pipe_body(h2_stream *s, const uint8_t *data, size_t len);
-/** It is over. @param trailers  lines of HTTP/1, malloc(), is taken over; NULL: none. Threads: the loop */
-void h2_pipe_body_over(h2_stream *s, char *trailers, size_t len);
+/** It is over. @param trailers  @a n of them, in one block of malloc() with their text, which is taken over. Threads: the loop */
+void h2_pipe_body_over(h2_stream *s, http_field *trailers, int n);
 /** What runs is of no use: tell it. Threads: the loop */
 void h2_pipe_cancel(h2_stream *s);
 /** Its response is complete: the rest of the body is not waited for. Threads: the loop */

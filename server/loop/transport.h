@@ -67,6 +67,11 @@ struct conn_transport {
      * taken, and is the caller's if not.
      */
     ssize_t (*give)(brg_conn *bc, void *base, const char *data, size_t len);
+    /**
+     * Streams: what came behind the body, whose end recv() told: bytes come as they are, whether their length is known or not.
+     * @return valid as long as the stream; *@a n 0: nothing
+     */
+    const http_field *(*trailers)(brg_conn *bc, int *n);
     /** NULL: files are read and sent by sendv. */
     ssize_t (*sendfile)(brg_conn *bc, int fd, off_t *off, size_t len);
     /** No further byte is sent. 0 on success. */
@@ -120,7 +125,7 @@ static inline int transport_is_unwanted(const brg_conn *bc)
     return !transport_is_plain(bc) && bc->transport->is_unwanted && bc->transport->is_unwanted(bc);
 }
 
-/** 1 if responses leave as parts and data, rather than as bytes of HTTP/1: encode(), put(), send_file(), give(). */
+/** 1 if it is a stream's: responses leave as parts and data, and bodies of requests come as bytes, without HTTP/1's framing. */
 static inline int transport_takes_parts(const brg_conn *bc)
 {
     return !transport_is_plain(bc) && bc->transport->encode != NULL;
