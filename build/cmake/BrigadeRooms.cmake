@@ -8,11 +8,10 @@ set(BRIGADE_ROOMS
     server/message
     server/hooks
     server/log
-    server/runtime
+    server/figures
     server/watch
     server/config
     server/settings
-    server/context
     server/filter
     server/crash
     server/expr

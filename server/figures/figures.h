@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BRIGADE_RUNTIME_FIGURES_H
-#define BRIGADE_RUNTIME_FIGURES_H
+#ifndef BRIGADE_FIGURES_FIGURES_H
+#define BRIGADE_FIGURES_FIGURES_H
 
 /**
  * @file figures.h

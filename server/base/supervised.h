@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BRIGADE_RUNTIME_SUPERVISED_H
-#define BRIGADE_RUNTIME_SUPERVISED_H
+#ifndef BRIGADE_BASE_SUPERVISED_H
+#define BRIGADE_BASE_SUPERVISED_H
 
 /**
  * @file supervised.h

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BRIGADE_RUNTIME_OUT_OF_MEMORY_H
-#define BRIGADE_RUNTIME_OUT_OF_MEMORY_H
+#ifndef BRIGADE_SUPERVISOR_OUT_OF_MEMORY_H
+#define BRIGADE_SUPERVISOR_OUT_OF_MEMORY_H
 
 /** The abort function of pools: says which scope and memory system refused, and ends the process.
  */

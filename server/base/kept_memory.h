@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BRIGADE_RUNTIME_KEPT_MEMORY_H
-#define BRIGADE_RUNTIME_KEPT_MEMORY_H
+#ifndef BRIGADE_BASE_KEPT_MEMORY_H
+#define BRIGADE_BASE_KEPT_MEMORY_H
 
 /**
  * @file kept_memory.h

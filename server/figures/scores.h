@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BRIGADE_RUNTIME_SCORES_H
-#define BRIGADE_RUNTIME_SCORES_H
+#ifndef BRIGADE_FIGURES_SCORES_H
+#define BRIGADE_FIGURES_SCORES_H
 
 /**
  * @file scores.h

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BRIGADE_CONTEXT_MEMORY_REFUSAL_H
-#define BRIGADE_CONTEXT_MEMORY_REFUSAL_H
+#ifndef BRIGADE_SETTINGS_MEMORY_REFUSAL_H
+#define BRIGADE_SETTINGS_MEMORY_REFUSAL_H
 
 /**
  * @file memory_refusal.h

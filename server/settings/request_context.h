@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BRIGADE_CONTEXT_REQUEST_CONTEXT_H
-#define BRIGADE_CONTEXT_REQUEST_CONTEXT_H
+#ifndef BRIGADE_SETTINGS_REQUEST_CONTEXT_H
+#define BRIGADE_SETTINGS_REQUEST_CONTEXT_H
 
 /**
  * @file request_context.h

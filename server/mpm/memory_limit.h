@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BRIGADE_RUNTIME_MEMORY_LIMIT_H
-#define BRIGADE_RUNTIME_MEMORY_LIMIT_H
+#ifndef BRIGADE_MPM_MEMORY_LIMIT_H
+#define BRIGADE_MPM_MEMORY_LIMIT_H
 
 /** @file memory_limit.h
  * How much memory this process may use: the machine's, or less where a control group says so (cgroup version 2: memory.max

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BRIGADE_RUNTIME_DESCRIPTOR_LIMIT_H
-#define BRIGADE_RUNTIME_DESCRIPTOR_LIMIT_H
+#ifndef BRIGADE_SUPERVISOR_DESCRIPTOR_LIMIT_H
+#define BRIGADE_SUPERVISOR_DESCRIPTOR_LIMIT_H
 
 /** @file descriptor_limit.h
  * How many descriptors this process may open (RLIMIT_NOFILE). */
