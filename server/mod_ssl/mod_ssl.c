@@ -142,6 +142,18 @@ static int module_pre_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp)
     return OK;
 }
 
+/* An .htaccess file may refuse requests without TLS, where no server has any. */
+static int module_overrides(const ap_directive_t *d)
+{
+    for (; d; d = d->next)
+        if ((!strcasecmp(d->directive, "AllowOverride") &&
+             (ap_strcasestr(d->args, "All") || ap_strcasestr(d->args, "AuthConfig"))) ||
+            (!strcasecmp(d->directive, "AllowOverrideList") && strcasecmp(d->args, "None") != 0) ||
+            module_overrides(d->first_child))
+            return 1;
+    return 0;
+}
+
 /* A server has TLS. It may say so by its address alone: tls_check_config() finds that out. */
 static void module_needed(const server_rec *s)
 {
@@ -154,8 +166,8 @@ static int module_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptem
 {
     int status = tls_check_config(p, plog, ptemp, s);
 
-    if (conf_builtin_was_named(&ssl_module))
-        tls_request_needed(); /* .htaccess files may have its directives */
+    if (conf_builtin_was_named(&ssl_module) || module_overrides(ap_conftree))
+        tls_request_needed();
     module_needed(s);
     return status;
 }
