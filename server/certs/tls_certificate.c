@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a certificate says, for messages and reports. */
-#include "tls_certificate_private.h"
-#include "tls_request_private.h"
+#include "tls_certificate.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include <openssl/x509v3.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Certificates and keys are read as root, for a configuration and when their files change, and handed on
  * as DER: each loop makes objects of its own out of it. */
-#include "tls_certificate_private.h"
-#include "tls_context_private.h"
+#include "tls_certificate.h"
 #include "http_log.h"
 #include "http_ssl.h"
 #include "apr_strings.h"

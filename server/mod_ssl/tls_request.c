@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What TLS means to requests: scheme, port, whether their host may be asked for over this handshake,
  * SSLRequireSSL, variables for programs. */
-#include "tls_context_private.h"
+#include "tls_connection.h"
 #include "tls_request_private.h"
 #include "brigade/response_cache.h"
 #include "http_core.h"
@@ -50,27 +50,27 @@ static int request_clear(request_rec *r)
 
 static int request_wrong_host(request_rec *r, const tls_conn *t)
 {
-    BRG_ASSERT(t->server != r->server);
+    BRG_ASSERT(tls_server_of(t) != r->server);
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                   APLOGNO(02032) "Hostname %s %s and hostname %s provided via HTTP have no "
                                  "compatible SSL setup for policy '%s': different %s",
-                  t->server->server_hostname ? t->server->server_hostname : "",
-                  t->sni ? "provided via SNI" : "(default host as no SNI was provided)",
+                  tls_server_of(t)->server_hostname ? tls_server_of(t)->server_hostname : "",
+                  tls_has_name(t) ? "provided via SNI" : "(default host as no SNI was provided)",
                   r->hostname ? r->hostname : "", tls_compat_policy(),
-                  tls_compat_difference(t->server, r->server, r->pool));
+                  tls_compat_difference(tls_server_of(t), r->server, r->pool));
     return HTTP_MISDIRECTED_REQUEST;
 }
 
 static int request_read(request_rec *r)
 {
-    tls_conn *t;
+    const tls_conn *t;
 
     if (tls_is_misdirected(r->connection))
         return request_clear(r);
     if (!(t = tls_of(r->connection)))
         return DECLINED;
-    if (!t->sni &&
-        (tls_conf_of(t->server)->strict_sni == 1 || tls_conf_of(r->server)->strict_sni == 1)) {
+    if (!tls_has_name(t) && (tls_conf_of(tls_server_of(t))->strict_sni == 1 ||
+                             tls_conf_of(r->server)->strict_sni == 1)) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(02033) "No hostname was provided via SNI for a name based virtual "
                                      "host");
@@ -79,7 +79,8 @@ static int request_read(request_rec *r)
                        "Indication (SNI), which is required to access this server.<br />\n");
         return HTTP_FORBIDDEN;
     }
-    if (t->server != r->server && tls_conf_of(t->server)->compat != tls_conf_of(r->server)->compat)
+    if (tls_server_of(t) != r->server &&
+        tls_conf_of(tls_server_of(t))->compat != tls_conf_of(r->server)->compat)
         return request_wrong_host(r, t);
     return DECLINED;
 }
@@ -94,9 +95,8 @@ static int request_fixups(request_rec *r)
 
     if (!t)
         return DECLINED;
-    BRG_ASSERT(t->established && t->ssl); /* a request comes after the handshake */
     apr_table_setn(r->subprocess_env, "HTTPS", "on");
-    name = SSL_get_servername(t->ssl, TLSEXT_NAMETYPE_host_name);
+    name = SSL_get_servername(tls_ssl_of(t), TLSEXT_NAMETYPE_host_name);
     if (name)
         apr_table_set(r->subprocess_env, "SSL_TLS_SNI", name);
     if (dc->options & (TLS_OPT_STD_ENV | TLS_OPT_EXPORT_CERTS))
@@ -119,9 +119,9 @@ static const char *require_no_words(cmd_parms *cmd, const char *line, const void
 static authz_status require_verified(request_rec *r, const char *line, const void *parsed)
 {
     const tls_conn *t = tls_of(r->connection);
-    X509 *x = t ? SSL_get0_peer_certificate(t->ssl) : NULL;
+    X509 *x = t ? SSL_get0_peer_certificate(tls_ssl_of(t)) : NULL;
 
-    return x && SSL_get_verify_result(t->ssl) == X509_V_OK ? AUTHZ_GRANTED : AUTHZ_DENIED;
+    return x && SSL_get_verify_result(tls_ssl_of(t)) == X509_V_OK ? AUTHZ_GRANTED : AUTHZ_DENIED;
 }
 
 static const authz_provider require_ssl_provider = {require_ssl, require_no_words};
@@ -135,8 +135,8 @@ static int request_depends(request_rec *r)
     const tls_dir_conf *dc = request_conf(r);
     const tls_conn *t = tls_of(r->connection);
 
-    if (t && t->server != r->server &&
-        tls_conf_of(t->server)->reach != tls_conf_of(r->server)->reach)
+    if (t && tls_server_of(t) != r->server &&
+        tls_conf_of(tls_server_of(t))->reach != tls_conf_of(r->server)->reach)
         return BRG_CACHE_VOLATILE; /* its clients are asked for more */
     if (ap_get_module_config(r->request_config, &ssl_module) || dc->user_name ||
         dc->verify != TLS_UNSET || dc->depth != TLS_UNSET || dc->ciphers || dc->requirements ||
@@ -185,7 +185,6 @@ void tls_request_hooks(void)
 {
     apr_pool_t *p = apr_hook_global_pool;
 
-    tls_buffer_filter();
     ap_hook_ssl_conn_is_ssl(request_is_tls, NULL, NULL, APR_HOOK_MIDDLE);
     ap_register_auth_provider(p, AUTHZ_PROVIDER_GROUP, "ssl", AUTHZ_PROVIDER_VERSION,
                               &require_ssl_provider, AP_AUTH_INTERNAL_PER_CONF);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SSL_SERVER_* and SSL_CLIENT_*: what a certificate says. */
-#include "tls_request_private.h"
+#include "tls_certificate.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include <openssl/bn.h>

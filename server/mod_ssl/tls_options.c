@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives of directories: SSLOptions, SSLRequireSSL, SSLRequire, SSLUserName, SSLRenegBufferSize. */
+#include "tls_directives_private.h"
 #include "tls_request_private.h"
 #include "http_config.h"
 #include "http_log.h"

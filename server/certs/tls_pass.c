@@ -2,7 +2,7 @@
 /* Keys that are encrypted, and who knows their pass phrases: those that were right before, then a program
  * (SSLPassPhraseDialog exec:, |) or somebody at the terminal. What was right is kept as long as the
  * supervisor lives, so that reloads and exchanged keys ask nobody. It is in no core file. */
-#include "tls_certificate_private.h"
+#include "tls_certificate.h"
 #include "kept_secret.h"
 #include "trial.h"
 #include "http_log.h"

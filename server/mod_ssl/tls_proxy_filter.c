@@ -3,8 +3,7 @@
  * chains. The first that is read or written makes the handshake. All of it is on one worker thread,
  * which may wait.
  */
-#include "tls_conn_private.h"
-#include "tls_proxy_private.h"
+#include "tls_proxy_filter_private.h"
 #include "http_connection.h"
 #include "http_log.h"
 #include "util_filter.h"
@@ -187,7 +186,7 @@ static apr_status_t px_input(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mo
 static apr_status_t px_write(tls_px *pc, const char *data, size_t len)
 {
     while (len) {
-        int most = (int)(len < TLS_RECORD ? len : TLS_RECORD), n;
+        int most = (int)(len < TLS_PX_RECORD ? len : TLS_PX_RECORD), n;
 
         ERR_clear_error();
         pc->block = APR_BLOCK_READ;

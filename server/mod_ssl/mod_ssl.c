@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The built-in ssl module. */
-#include "tls_certificate_private.h"
-#include "tls_context_private.h"
+#include "tls_certificate.h"
+#include "tls_ask.h"
+#include "tls_directives_private.h"
+#include "tls_proxy_filter_private.h"
 #include "tls_request_private.h"
+#include "tls_setup.h"
+#include "configuration.h"
 #include "http_log.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include <string.h>
 
 AP_DECLARE_MODULE(ssl);
-
-tls_global tls_settings;
 
 /* ---- configurations ---- */
 
@@ -135,20 +137,59 @@ static int module_pre_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp)
 {
     memset(&tls_settings, 0, sizeof tls_settings);
     tls_request_sleep();
-    tls_access_forget();
+    tls_ask_forget();
     tls_vars_log_items(p);
     return OK;
+}
+
+/* An .htaccess file may refuse requests without TLS, where no server has any. */
+static int module_overrides(const ap_directive_t *d)
+{
+    for (; d; d = d->next)
+        if ((!strcasecmp(d->directive, "AllowOverride") &&
+             (ap_strcasestr(d->args, "All") || ap_strcasestr(d->args, "AuthConfig"))) ||
+            (!strcasecmp(d->directive, "AllowOverrideList") && strcasecmp(d->args, "None") != 0) ||
+            module_overrides(d->first_child))
+            return 1;
+    return 0;
+}
+
+/* A server has TLS. It may say so by its address alone: tls_check_config() finds that out. */
+static void module_needed(const server_rec *s)
+{
+    for (; s; s = s->next)
+        if (tls_conf_of(s)->enabled == 1)
+            tls_request_needed();
+}
+
+static int module_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+{
+    int status = tls_check_config(p, plog, ptemp, s);
+
+    if (conf_builtin_was_named(&ssl_module) || module_overrides(ap_conftree))
+        tls_request_needed();
+    module_needed(s);
+    return status;
+}
+
+static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+{
+    int status = tls_post_config(p, plog, ptemp, s);
+
+    module_needed(s);
+    return status;
 }
 
 static void module_hooks(apr_pool_t *p)
 {
     ap_hook_pre_config(module_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_check_config(tls_check_config, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_post_config(tls_post_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_check_config(module_check_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_config(module_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(tls_exchange_child, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_test_config(tls_show_test, NULL, NULL, APR_HOOK_MIDDLE);
     tls_show_register();
     tls_request_hooks();
+    tls_buffer_filter();
     tls_vars_hooks();
     tls_proxy_hooks();
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Access by what a connection's TLS is: SSLRequireSSL, SSLRequire, client certificates and ciphers of
  * directories, SSLUserName, FakeBasicAuth, StrictRequire. */
-#include "tls_conn_private.h"
+#include "tls_ask.h"
+#include "tls_connection.h"
 #include "tls_request_private.h"
-#include "placement.h"
+#include "conn.h"
 #include "brigade/files.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -31,22 +32,6 @@ static int access_refused(request_rec *r)
 }
 
 /* ---- more than the handshake asked for ---- */
-
-/* What requests of this configuration need is asked of their clients by workers: it takes time. */
-static int access_may_wait(const request_rec *r)
-{
-    return !r->connection->master && tls_of(r->connection) != NULL;
-}
-
-void tls_access_of_directories(void)
-{
-    policy_phases_ask(access_may_wait);
-}
-
-void tls_access_forget(void)
-{
-    policy_phases_ask(NULL);
-}
 
 /* The first request that an .htaccess file asks more of is on an event loop still. */
 static int access_place(request_rec *r)
@@ -174,7 +159,7 @@ static int access_fake_basic(request_rec *r)
     if (fake_spoofed(r))
         return HTTP_FORBIDDEN;
     t = tls_of(r->connection);
-    x = t ? SSL_get0_peer_certificate(t->ssl) : NULL;
+    x = t ? SSL_get0_peer_certificate(tls_ssl_of(t)) : NULL;
     if (r->user || !x || !(name = fake_name(r, x)))
         return DECLINED;
     line = apr_pstrcat(r->pool, name, ":", fake_password, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How mod_proxy and others come to TLS for their connections, and what is checked before the server
  * starts. */
-#include "tls_proxy_private.h"
+#include "tls_proxy_filter_private.h"
 #include "http_log.h"
 #include "http_ssl.h"
 #include "mod_proxy.h"
@@ -80,15 +80,6 @@ static int proxy_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp,
             return HTTP_INTERNAL_SERVER_ERROR;
     }
     return OK;
-}
-
-tls_dir_conf *tls_proxy_section(apr_pool_t *p, const server_rec *s, ap_conf_vector_t *section)
-{
-    tls_dir_conf *dc = section ? ap_get_module_config(section, &ssl_module) : NULL;
-
-    if (dc)
-        dc->proxy = tls_proxy_merge(p, tls_proxy_conf_of(s->lookup_defaults), dc->proxy);
-    return dc;
 }
 
 static int proxy_section(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s,

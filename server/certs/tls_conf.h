@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BRIGADE_TLS_TLS_CONF_PRIVATE_H
-#define BRIGADE_TLS_TLS_CONF_PRIVATE_H
+#ifndef BRIGADE_CERTS_TLS_CONF_H
+#define BRIGADE_CERTS_TLS_CONF_H
 
 /**
- * @file tls_conf_private.h
- * TLS of the server's own, on OpenSSL: what the configuration says, and what all files of the room use.
+ * @file tls_conf.h
+ * TLS of the server's own, on OpenSSL: what the configuration says, for the three rooms of it.
  *
- * mod_ssl.c           the module: directives, configurations, hooks
- * tls_directives*.c   setters of directives
- * tls_options.c       those of directories
- *
- * The rest of the room, by header:
- *
- * tls_certificate_private.h  certificates and keys
- * tls_context_private.h      SSL_CTXs, and what they call
- * tls_conn_private.h         connections
- * tls_record_private.h       their records
- * tls_request_private.h      requests
- * tls_proxy_private.h        connections to other servers
+ * certs    certificates and keys: read, watched, handed to the loops, and shown
+ * tls      SSL_CTXs, handshakes, records; in both roles
+ * mod_ssl  the module: directives, variables, access
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -122,7 +113,7 @@ typedef struct tls_global {
     int pass_pipe;            /**< it was |: a program with arguments, which reads what is wanted */
     apr_size_t cache_bytes;   /**< SSLSessionCache shmcb; 0 = none */
 } tls_global;
-extern tls_global tls_settings;
+extern tls_global tls_settings; /**< set to zero when a configuration begins */
 
 static inline tls_server_conf *tls_conf_of(const server_rec *s)
 {
@@ -132,69 +123,20 @@ static inline tls_server_conf *tls_conf_of(const server_rec *s)
 /** A server's name and port, for messages (tls_show.c). */
 const char *tls_server_label(const tls_server_conf *sc, apr_pool_t *p);
 
-/** Log what is in OpenSSL's error queue, and empty it (tls_context.c). */
+/* ---- tls_conf.c ---- */
+
+/** Log what is in OpenSSL's error queue, and empty it. */
 void tls_log_errors(const server_rec *s, int level);
 
-/* ---- tls_options.c: setters ---- */
+#define TLS_PLACE_BYTES 512
 
-const char *tls_of_directory(cmd_parms *cmd);
-const char *tls_set_verify(cmd_parms *cmd, void *dir, const char *arg);
-const char *tls_set_depth(cmd_parms *cmd, void *dir, const char *arg);
-const char *tls_set_crl_check(cmd_parms *cmd, void *dir, const char *args);
-const char *tls_set_ocsp(cmd_parms *cmd, void *dir, const char *args);
-const char *tls_set_ocsp_number(cmd_parms *cmd, void *dir, const char *arg);
-const char *tls_set_ocsp_proxy(cmd_parms *cmd, void *dir, const char *arg);
-const char *tls_set_session_cache(cmd_parms *cmd, void *dir, const char *arg);
-/** The (BYTES) behind shmcb:FILE, if there are any. */
-const char *tls_cache_size(cmd_parms *cmd, const char *arg, apr_size_t *bytes);
-const char *tls_set_pass_phrase(cmd_parms *cmd, void *dir, const char *arg);
-const char *tls_set_seed(cmd_parms *cmd, void *dir, const char *when, const char *source,
-                         const char *bytes);
-const char *tls_set_require_ssl(cmd_parms *cmd, void *dir);
-const char *tls_set_user_name(cmd_parms *cmd, void *dir, const char *name);
-const char *tls_set_options(cmd_parms *cmd, void *dir, const char *args);
-const char *tls_set_requirement(cmd_parms *cmd, void *dir, const char *text);
-const char *tls_set_buffer(cmd_parms *cmd, void *dir, const char *arg);
+/** Which virtual host @a s is, for messages: its name, and the line that it begins in. @return @a buf */
+const char *tls_place(char buf[TLS_PLACE_BYTES], const server_rec *s);
 
-/* ---- tls_directives.c ---- */
+/** Servers with TLS, by their index. Threads: main, while the configuration is read */
+void tls_servers_set(tls_server_conf **servers, int n);
 
-/**
- * What a setter returns for what this module does not offer: the configuration is read again with the
- * module that LoadModule names, or it is refused.
- * @param value  behind the directive's name; NULL: the name is enough
- * @param why    for the message that refuses it
- */
-const char *tls_not_offered(cmd_parms *cmd, const char *value, const char *why);
-
-extern const command_rec tls_commands[];
-
-/** The setting of cmd's server that cmd->info is the offset of. */
-void *tls_setting_of(const cmd_parms *cmd);
-
-/* Words of directives. @return NULL or a message */
-const char *tls_check_file(cmd_parms *cmd, const char **file);
-const char *tls_check_folder(cmd_parms *cmd, const char **path);
-const char *tls_protocols(cmd_parms *cmd, const char *args, int *protocols);
-const char *tls_ciphers(cmd_parms *cmd, const char *first, const char *second, const char **list,
-                        const char **suites);
-const char *tls_verify_word(cmd_parms *cmd, const char *arg, int *verify);
-const char *tls_crl_words(cmd_parms *cmd, const char *args, int *check, int *may_lack);
-const char *tls_number(cmd_parms *cmd, const char *arg, int *n);
-
-/* ---- tls_proxy_directives.c, tls_proxy.c ---- */
-
-struct tls_proxy_conf *tls_proxy_merge(apr_pool_t *p, const struct tls_proxy_conf *base,
-                                       const struct tls_proxy_conf *add);
-const char *tls_px_flag(cmd_parms *cmd, void *dir, int on);
-const char *tls_px_file(cmd_parms *cmd, void *dir, const char *file);
-const char *tls_px_folder(cmd_parms *cmd, void *dir, const char *path);
-const char *tls_px_protocols(cmd_parms *cmd, void *dir, const char *args);
-const char *tls_px_ciphers(cmd_parms *cmd, void *dir, const char *first, const char *second);
-const char *tls_px_verify(cmd_parms *cmd, void *dir, const char *arg);
-const char *tls_px_depth(cmd_parms *cmd, void *dir, const char *arg);
-const char *tls_px_crl(cmd_parms *cmd, void *dir, const char *args);
-
-/** Register hooks, filters and optional functions for outgoing connections. */
-void tls_proxy_hooks(void);
+/** The one with this index; NULL: there are no more. Threads: any */
+const tls_server_conf *tls_server_at(int index);
 
 #endif

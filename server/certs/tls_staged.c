@@ -7,7 +7,7 @@
  * The restart waits for other jobs that are under way: mod_md of the new processes would begin them a
  * second time. A job that is still there after that (MDActivationDelay, a certificate that mod_md does not take)
  * gets no other one before STAGED_AGAIN. */
-#include "tls_certificate_private.h"
+#include "tls_certificate.h"
 #include "clock.h"
 #include "plain_file.h"
 #include "http_config.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Certificates shown: by -t -D DUMP_CERTS, to the status page, and in the log before they end. */
-#include "tls_certificate_private.h"
-#include "tls_context_private.h"
+#include "tls_certificate.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -213,7 +212,7 @@ static int brg_status_certificate_get(int n, apr_pool_t *p, brg_status_certifica
 {
     const tls_server_conf *sc;
 
-    for (int i = 0; (sc = tls_setup_server(i)) != NULL; i++) {
+    for (int i = 0; (sc = tls_server_at(i)) != NULL; i++) {
         if (n < sc->pairs->nelts)
             return show_certificate(sc, n, p, out);
         n -= sc->pairs->nelts;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives of mod_ssl that hold for the whole server. */
+#include "tls_directives_private.h"
 #include "configuration.h"
-#include "tls_conf_private.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "apr_strings.h"

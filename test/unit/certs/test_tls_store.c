@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <apr_general.h>
-#include "tls_certificate_private.h"
+#include "tls_certificate.h"
 
 #define READERS 3
 #define PUTS 300

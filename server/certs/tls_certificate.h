@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BRIGADE_TLS_TLS_CERTIFICATE_PRIVATE_H
-#define BRIGADE_TLS_TLS_CERTIFICATE_PRIVATE_H
+#ifndef BRIGADE_CERTS_TLS_CERTIFICATE_H
+#define BRIGADE_CERTS_TLS_CERTIFICATE_H
 
 /**
- * @file tls_certificate_private.h
+ * @file tls_certificate.h
  * Certificates and keys: read by the supervisor, watched, handed to the loops, and shown.
  *
  * tls_credentials.c  certificates and keys: read by the supervisor, kept as bytes
  * tls_pass.c         pass phrases of encrypted keys
  * tls_certificate.c  what a certificate says
+ * tls_vars_certificate.c  the same as variables (SSL_SERVER_*, SSL_CLIENT_*)
  * tls_store.c        certificates on their way from the supervisor to the loops
  * tls_exchange.c     the supervisor takes new certificates when their files change
  * tls_staged.c       certificates that mod_md got: the restart that activates them
  * tls_show.c         certificates in reports and warnings
  */
-#include "tls_conf_private.h"
+#include "tls_conf.h"
 #include <openssl/ssl.h>
+
+#define TLS_TICKET_KEY 48 /**< bytes of SSLSessionTicketKeyFile: name, HMAC key, AES key */
 
 /** A certificate with its chain and key, as DER. */
 typedef struct tls_pair {
@@ -95,6 +98,20 @@ int tls_certificate_is_for(const tls_pair *pair, const char *host);
 /** NULL: it cannot be read. @param lib  NULL: OpenSSL's default */
 X509 *tls_certificate_parse(const tls_der *der, OSSL_LIB_CTX *lib);
 
+/* ---- tls_vars_certificate.c; threads: any ---- */
+
+/** What @a bio holds as text in @a p, and its end; NULL: nothing, or too much. */
+char *tls_vars_of_bio(apr_pool_t *p, BIO *bio);
+
+/** Names of the parts of a distinguished name, by number: "C", "ST", ...; NULL past the last. */
+const char *tls_vars_dn_name(size_t i);
+
+/** A certificate as PEM text in @a p; NULL: no memory. */
+char *tls_vars_pem(apr_pool_t *p, X509 *x);
+
+/** A variable of a certificate by what follows SSL_SERVER_ or SSL_CLIENT_; NULL: there is none. */
+const char *tls_vars_certificate(apr_pool_t *p, X509 *x, const char *what, int legacy);
+
 /* ---- tls_store.c: certificates and keys, from the supervisor to all loops ---- */
 
 /** What was put for a server. */
@@ -127,8 +144,11 @@ int tls_store_get(int index, apr_pool_t *p, tls_stored *stored);
 
 /* ---- tls_exchange.c: threads: main, of the supervisor ---- */
 
+/** 1 if a server works with these certificates (tls_pair); else it is logged, as loudly as tls_complaints says. */
+typedef int tls_exchange_trial(const tls_server_conf *sc, const apr_array_header_t *pairs);
+
 /** Watch the files of these servers, and put what is in them when they change. Until @a p ends. */
-void tls_exchange_begin(apr_pool_t *p, tls_server_conf **servers, int n);
+void tls_exchange_begin(apr_pool_t *p, tls_server_conf **servers, int n, tls_exchange_trial *works);
 
 /** A number that changes with the files of a server. */
 uint64_t tls_exchange_stamp(const tls_server_conf *sc);

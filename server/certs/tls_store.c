@@ -8,7 +8,7 @@
  * digest; if one of them does not fit, it comes again with the next handshake.
  *
  * The supervisor can read and write records only while it does so: a mistake elsewhere in it finds no key. */
-#include "tls_certificate_private.h"
+#include "tls_certificate.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "brigade/one_writer.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between OpenSSL and the filters below it, for connections to other servers. Records gather in a
  * brigade that is passed on when OpenSSL wants to read, and at the end of each output. */
-#include "tls_proxy_private.h"
+#include "tls_proxy_filter_private.h"
 #include "util_filter.h"
 #include "brigade/assert.h"
 #include <string.h>

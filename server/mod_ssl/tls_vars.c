@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SSL_* variables: for expressions, logs, header formats, programs and other modules. */
-#include "tls_record_private.h"
+#include "tls_certificate.h"
+#include "tls_connection.h"
 #include "tls_request_private.h"
 #include "httpd.h"
 #include "http_ssl.h"
@@ -23,21 +24,21 @@ APLOG_USE_MODULE(ssl);
 
 static const char *vars_verify(apr_pool_t *p, const tls_conn *t)
 {
-    const X509 *x = SSL_get0_peer_certificate(t->ssl);
-    long result = SSL_get_verify_result(t->ssl);
+    const X509 *x = SSL_get0_peer_certificate(tls_ssl_of(t));
+    long result = SSL_get_verify_result(tls_ssl_of(t));
 
     if (!x)
         return "NONE";
     if (result == X509_V_OK)
         return "SUCCESS";
-    if (t->generous)
+    if (tls_is_generous(t))
         return "GENEROUS";
     return apr_psprintf(p, "FAILED:%s", X509_verify_cert_error_string(result));
 }
 
 static const char *vars_client_chain(apr_pool_t *p, const tls_conn *t, const char *nth)
 {
-    const STACK_OF(X509) *chain = SSL_get_peer_cert_chain(t->ssl);
+    const STACK_OF(X509) *chain = SSL_get_peer_cert_chain(tls_ssl_of(t));
     int n = atoi(nth) + 1; /* the client's own comes first */
 
     return chain && apr_isdigit(*nth) && n < sk_X509_num(chain)
@@ -47,7 +48,7 @@ static const char *vars_client_chain(apr_pool_t *p, const tls_conn *t, const cha
 
 static const char *vars_client(apr_pool_t *p, const tls_conn *t, const char *what, int legacy)
 {
-    X509 *x = SSL_get0_peer_certificate(t->ssl);
+    X509 *x = SSL_get0_peer_certificate(tls_ssl_of(t));
 
     if (!strcmp(what, "VERIFY"))
         return vars_verify(p, t);
@@ -70,26 +71,19 @@ static const char *vars_hex(apr_pool_t *p, const unsigned char *data, unsigned l
 
 static const char *vars_session(apr_pool_t *p, const tls_conn *t)
 {
-    const SSL_SESSION *session = SSL_get0_session(t->ssl);
-    const unsigned char *id;
-    unsigned len;
+    unsigned len = 0;
+    const unsigned char *id = tls_session_id(t, &len);
 
-    BRG_ASSERT(!t->shared || t->records); /* tls_share() noted its id there */
-    if (t->shared)
-        return vars_hex(p, t->records->session, t->records->session_len);
-    if (!session)
-        return NULL;
-    id = SSL_SESSION_get_id(session, &len);
-    return len ? vars_hex(p, id, len) : "";
+    return !id ? NULL : len ? vars_hex(p, id, len) : "";
 }
 
 static const char *vars_cipher(apr_pool_t *p, const tls_conn *t, const char *what)
 {
-    const SSL_CIPHER *cipher = SSL_get_current_cipher(t->ssl);
+    const SSL_CIPHER *cipher = SSL_get_current_cipher(tls_ssl_of(t));
     int all = 0, used = cipher ? SSL_CIPHER_get_bits(cipher, &all) : 0;
 
     if (!*what)
-        return SSL_get_cipher_name(t->ssl);
+        return SSL_get_cipher_name(tls_ssl_of(t));
     if (!strcmp(what, "_EXPORT"))
         return used < 56 ? "true" : "false";
     if (!strcmp(what, "_USEKEYSIZE"))
@@ -100,25 +94,24 @@ static const char *vars_cipher(apr_pool_t *p, const tls_conn *t, const char *wha
 static const char *vars_of_connection(apr_pool_t *p, const tls_conn *t, const char *name,
                                       int legacy)
 {
-    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
     if (!strcmp(name, "PROTOCOL"))
-        return SSL_get_version(t->ssl);
+        return SSL_get_version(tls_ssl_of(t));
     if (!strncmp(name, "CIPHER", 6))
         return vars_cipher(p, t, name + 6);
     if (!strcmp(name, "SESSION_ID"))
         return vars_session(p, t);
     if (!strcmp(name, "SESSION_RESUMED"))
-        return SSL_session_reused(t->ssl) ? "Resumed" : "Initial";
+        return SSL_session_reused(tls_ssl_of(t)) ? "Resumed" : "Initial";
     if (!strcmp(name, "SECURE_RENEG"))
-        return SSL_get_secure_renegotiation_support(t->ssl) ? "true" : "false";
+        return SSL_get_secure_renegotiation_support(tls_ssl_of(t)) ? "true" : "false";
     if (!strcmp(name, "COMPRESS_METHOD"))
         return "NULL";
     if (!strcmp(name, "TLS_SNI"))
-        return SSL_get_servername(t->ssl, TLSEXT_NAMETYPE_host_name);
+        return SSL_get_servername(tls_ssl_of(t), TLSEXT_NAMETYPE_host_name);
     if (!strncmp(name, "CLIENT_", 7))
         return vars_client(p, t, name + 7, legacy);
     if (!strncmp(name, "SERVER_", 7)) {
-        X509 *x = SSL_get_certificate(t->ssl);
+        X509 *x = SSL_get_certificate(tls_ssl_of(t));
 
         return x ? tls_vars_certificate(p, x, name + 7, legacy) : NULL;
     }
@@ -245,13 +238,12 @@ void tls_vars_export(request_rec *r, apr_table_t *env, unsigned options)
 {
     const tls_conn *t = tls_of(r->connection);
 
-    BRG_ASSERT(t != NULL && t->established);
     if (options & TLS_OPT_STD_ENV) {
         for (size_t i = 0; i < sizeof exported / sizeof *exported; i++)
             export_one(r, env, exported[i]);
-        if (SSL_get0_peer_certificate(t->ssl))
+        if (SSL_get0_peer_certificate(tls_ssl_of(t)))
             export_names(r, env, "SSL_CLIENT_", "SAN_OTHER_msUPN_");
-        if (SSL_get_certificate(t->ssl))
+        if (SSL_get_certificate(tls_ssl_of(t)))
             export_names(r, env, "SSL_SERVER_", "SAN_OTHER_dnsSRV_");
     }
     if (options & TLS_OPT_EXPORT_CERTS)
@@ -299,7 +291,9 @@ void tls_vars_log_items(apr_pool_t *p)
 static apr_array_header_t *ssl_ext_list(apr_pool_t *p, conn_rec *c, int peer, const char *extension)
 {
     const tls_conn *t = tls_of(c);
-    X509 *x = !t ? NULL : peer ? SSL_get0_peer_certificate(t->ssl) : SSL_get_certificate(t->ssl);
+    X509 *x = !t     ? NULL
+              : peer ? SSL_get0_peer_certificate(tls_ssl_of(t))
+                     : SSL_get_certificate(tls_ssl_of(t));
     ASN1_OBJECT *wanted = extension && x ? OBJ_txt2obj(extension, 1) : NULL;
     apr_array_header_t *values = NULL;
 

@@ -6,8 +6,7 @@
  * Files come one after the other: a certificate may be there before its key. So what does not fit is
  * tried again for EXCHANGE_PATIENCE before it is called bad. It is said once; what was there before
  * stays. Another change begins this anew. */
-#include "tls_certificate_private.h"
-#include "tls_context_private.h"
+#include "tls_certificate.h"
 #include "clock.h"
 #include "supervised.h"
 #include "watch.h"
@@ -47,6 +46,7 @@ static struct {
     pid_t owner;
     apr_pool_t *pool;
     watch_set *set;
+    tls_exchange_trial *works;
     exchange_server *servers;
     int n, watching;
     apr_time_t warn; /* when certificates that expire soon are next named */
@@ -151,11 +151,9 @@ static apr_array_header_t *exchange_read(const tls_server_conf *sc, apr_pool_t *
 {
     tls_server_conf copy = *sc;
     apr_array_header_t *pairs = tls_credentials_read(&copy, p, p);
-    SSL_CTX *ctx = pairs ? tls_context_make(sc, pairs, NULL, NULL) : NULL;
     const char *objection;
 
-    SSL_CTX_free(ctx);
-    if (!ctx)
+    if (!pairs || !exchange.works(sc, pairs))
         return NULL;
     objection = exchange_objection(pairs, p, from);
     if (objection)
@@ -377,11 +375,12 @@ void tls_exchange_child(apr_pool_t *p, server_rec *s)
     exchange.set = NULL;
 }
 
-void tls_exchange_begin(apr_pool_t *p, tls_server_conf **servers, int n)
+void tls_exchange_begin(apr_pool_t *p, tls_server_conf **servers, int n, tls_exchange_trial *works)
 {
     BRG_ASSERT(!exchange.n && n > 0);
     exchange.owner = getpid();
     exchange.pool = p;
+    exchange.works = works;
     exchange.n = n;
     exchange.servers = apr_pcalloc(p, sizeof(*exchange.servers) * (apr_size_t)n);
     for (int i = 0; i < n; i++) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives of mod_ssl. Those that are not offered here are refused by name, with what to do. */
-#include "tls_context_private.h"
-#include "tls_proxy_private.h"
+#include "tls_directives_private.h"
+#include "tls_certificate.h"
+#include "tls_setup.h"
+#include "tls_proxy.h"
 #include "tls_request_private.h"
 #include "configuration.h"
 #include "http_core.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives of mod_ssl about clients' certificates. */
+#include "tls_ask.h"
+#include "tls_directives_private.h"
 #include "tls_request_private.h"
 #include "http_core.h"
 #include "apr_strings.h"
@@ -10,7 +12,7 @@
 /* A directory asks of clients what its server does not. */
 const char *tls_of_directory(cmd_parms *cmd)
 {
-    tls_access_of_directories();
+    tls_ask_of_directories();
     return tls_request_wake(cmd, 0);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SSLProxy*: settings of servers, virtual hosts and <Proxy> sections. A setter's cmd->info is the
  * number of what it sets. */
-#include "tls_proxy_private.h"
+#include "tls_directives_private.h"
+#include "tls_proxy.h"
 #include "apr_strings.h"
 #include <stdint.h>
 
@@ -20,23 +21,6 @@ static tls_proxy_conf *px_conf(const cmd_parms *cmd, void *dir)
             dc->proxy->number[i] = TLS_UNSET;
     }
     return dc->proxy;
-}
-
-tls_proxy_conf *tls_proxy_merge(apr_pool_t *p, const tls_proxy_conf *base,
-                                const tls_proxy_conf *add)
-{
-    tls_proxy_conf *conf;
-
-    if (!base || !add)
-        return (tls_proxy_conf *)(uintptr_t)(add ? add : base);
-    conf = apr_pmemdup(p, add, sizeof *conf);
-    for (int i = 0; i < TLS_PX_NUMBERS; i++)
-        if (conf->number[i] == TLS_UNSET)
-            conf->number[i] = base->number[i];
-    for (int i = 0; i < TLS_PX_TEXTS; i++)
-        if (!conf->text[i])
-            conf->text[i] = base->text[i];
-    return conf;
 }
 
 const char *tls_px_flag(cmd_parms *cmd, void *dir, int on)
