@@ -53,9 +53,12 @@ set(BRIGADE_API_ROOMS
     modules/filter
     modules/headers
     modules/log_config
+    modules/mapping
     modules/mime
+    modules/programs
     modules/request
     modules/status
+    modules/tracking
     modules/watchdog)
 
 if(NOT BRIGADE_ASN)

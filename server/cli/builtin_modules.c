@@ -50,6 +50,7 @@
     HIDDEN(authz_core)                    \
     HIDDEN(access_compat)                 \
     HIDDEN(reqtimeout)                    \
+    HIDDEN(allowmethods)                  \
     HIDDEN(request)                       \
     HIDDEN(remoteip)                      \
     EXPORTED(watchdog)                    \
@@ -63,6 +64,8 @@
     HIDDEN(env)                           \
     HIDDEN(expires)                       \
     HIDDEN(headers)                       \
+    HIDDEN(usertrack)                     \
+    HIDDEN(unique_id)                     \
     HIDDEN(setenvif)                      \
     EXPORTED(version)                     \
     EXPORTED(unixd)                       \
@@ -71,10 +74,14 @@
     HIDDEN(request_id)                    \
     BUILTIN_ASN(HIDDEN)                   \
     BUILTIN_AUTOINDEX(HIDDEN)             \
+    HIDDEN(asis)                          \
     HIDDEN(include)                       \
     BUILTIN_TLS(HIDDEN)                   \
     HIDDEN(http2)                         \
+    HIDDEN(vhost_alias)                   \
     HIDDEN(dir)                           \
+    HIDDEN(actions)                       \
+    HIDDEN(userdir)                       \
     HIDDEN(alias)                         \
     HIDDEN(file)
 

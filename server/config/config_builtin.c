@@ -17,6 +17,7 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "http_request.h"
+#include "brigade/directive.h"
 #include "apr_hooks.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
@@ -28,7 +29,7 @@
 
 APLOG_USE_MODULE(core);
 
-#define CONF_BUILTIN_MAX 64
+#define CONF_BUILTIN_MAX 128
 
 typedef enum conf_presence {
     CONF_PRESENT_AUTO,
@@ -56,7 +57,10 @@ static char conf_lacks[CONF_BUILTIN_MAX]
 static int conf_builtin_is_shared(const module *m)
 {
     static const char *const shared[] = {"mod_access_compat.c",
+                                         "mod_actions.c",
                                          "mod_alias.c",
+                                         "mod_allowmethods.c",
+                                         "mod_asis.c",
                                          "mod_authz_core.c",
                                          "mod_authz_host.c",
                                          "mod_autoindex.c",
@@ -76,6 +80,10 @@ static int conf_builtin_is_shared(const module *m)
                                          "mod_setenvif.c",
                                          "mod_ssl.c",
                                          "mod_status.c",
+                                         "mod_unique_id.c",
+                                         "mod_userdir.c",
+                                         "mod_usertrack.c",
+                                         "mod_vhost_alias.c",
                                          "mod_zstd.c",
                                          NULL};
 
@@ -341,6 +349,11 @@ void conf_builtin_named_file(const char *symbol, int is_there)
 int conf_builtin_was_named(const module *m)
 {
     return conf_named[conf_switch_of(m) - conf_switched_off];
+}
+
+BRG_DECLARE(int) brg_module_is_named(const module *m)
+{
+    return conf_builtin_was_named(m);
 }
 
 const char *conf_builtin_lacks(const cmd_parms *cmd, const module *m, const char *what)

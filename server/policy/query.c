@@ -15,7 +15,8 @@ static const char *const query_left_by[] = {
     "mod_mime.c",       "mod_negotiation.c",  "mod_remoteip.c",        "mod_reqtimeout.c",
     "mod_request.c",    "mod_request_id.c",   "mod_setenvif.c",        "mod_so.c",
     "mod_ssl.c",        "mod_status.c",       "mod_unixd.c",           "mod_version.c",
-    "mod_watchdog.c",   "mod_zstd.c",
+    "mod_watchdog.c",   "mod_zstd.c",         "mod_actions.c",         "mod_asis.c",
+    "mod_unique_id.c",  "mod_userdir.c",      "mod_usertrack.c",       "mod_vhost_alias.c",
 };
 
 int query_is_left_by(const char *module)
