@@ -5,7 +5,6 @@
 #include "brigade/assert.h"
 #include "placement.h"
 #include "coding.h"
-#include "query.h"
 #include "conn.h"
 #include "declarations.h"
 #include "request_context.h"
@@ -236,7 +235,7 @@ static void survey_declarations(void)
         if (d->stock && !strcmp(d->name, "mod_rewrite.c"))
             phases_rewrite = 1;
         else
-            phases_query |= d->hooks_requests && !query_is_left_by(d->name);
+            phases_query |= d->hooks_requests && !d->query_free;
         if (d->phases_wait) {
             waiters[waiters_n++] = d;
             atomic_store(&phases_differ, 1);
@@ -344,13 +343,6 @@ int connections_tell_by_filters(void)
 BRG_DECLARE(int) brg_filter_is_declared(const ap_filter_rec_t *frec)
 {
     return filter_declaration(frec) != NULL;
-}
-
-int policy_filter_leaves(const ap_filter_rec_t *frec)
-{
-    const declaration *d = declaration_of(filter_owner(frec));
-
-    return d && stock_rule_leaves(d->stock, frec->name);
 }
 
 static int filters_declared(const ap_filter_t *f)

@@ -46,11 +46,9 @@ const char *policy_client_changer(void);
  * was. */
 int policy_ask_modules(request_rec *r, policy_reason *reason);
 
-/** 1 if the query of the target may have been looked at for @a r, which is answered with a plain file (query.h). */
+/** 1 if the query of the target may have been looked at for @a r, which is answered with a plain file: by an
+ * expression, or by a module that hooks requests and did not say that it leaves it (brg_cache_leaves_query()). */
 int policy_query_counts(const request_rec *r);
-
-/** 1 if a stock module's output filter leaves heads and bodies as they are. */
-int policy_filter_leaves(const ap_filter_rec_t *frec);
 
 /** 1 if no module but the core's own takes part in connections (create_connection, pre_connection, process_connection). */
 int connections_are_plain(void);
