@@ -47,6 +47,7 @@ set(BRIGADE_API_ROOMS
     modules/alias
     modules/asn
     modules/autoindex
+    modules/cgid
     modules/dir
     modules/env
     modules/file

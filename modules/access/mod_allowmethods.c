@@ -74,6 +74,7 @@ static void allowmethods_register_hooks(apr_pool_t *p)
     ap_hook_check_access(allowmethods_check, NULL, NULL, APR_HOOK_REALLY_FIRST,
                          AP_AUTH_INTERNAL_PER_CONF);
     brg_cache_declare(&allowmethods_module, NULL);
+    brg_cache_leaves_query(&allowmethods_module);
 }
 
 module AP_MODULE_DECLARE_DATA allowmethods_module = {

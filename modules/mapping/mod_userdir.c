@@ -222,6 +222,7 @@ static void userdir_register_hooks(apr_pool_t *p)
     ap_hook_translate_name(userdir_translate, before_us, after_us, APR_HOOK_MIDDLE);
     ap_hook_get_suexec_identity(userdir_identity, NULL, NULL, APR_HOOK_FIRST);
     brg_cache_declare(&userdir_module, userdir_depends);
+    brg_cache_leaves_query(&userdir_module);
     brg_phases_wait_declare(&userdir_module, userdir_may_wait);
 }
 

@@ -299,6 +299,7 @@ static void valias_register_hooks(apr_pool_t *p)
 
     ap_hook_translate_name(valias_translate, before_us, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&vhost_alias_module, valias_depends);
+    brg_cache_leaves_query(&vhost_alias_module);
 }
 
 module AP_MODULE_DECLARE_DATA vhost_alias_module = {

@@ -157,6 +157,7 @@ static void actions_register_hooks(apr_pool_t *p)
     ap_hook_fixups(actions_fixup, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_handler(actions_handler, NULL, NULL, APR_HOOK_LAST);
     brg_cache_declare(&actions_module, actions_depend);
+    brg_cache_leaves_query(&actions_module);
 }
 
 module AP_MODULE_DECLARE_DATA actions_module = {

@@ -105,6 +105,7 @@ static void asis_register_hooks(apr_pool_t *p)
     ap_hook_fixups(asis_fixup, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_handler(asis_handler, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&asis_module, asis_depends);
+    brg_cache_leaves_query(&asis_module);
 }
 
 module AP_MODULE_DECLARE_DATA asis_module = {

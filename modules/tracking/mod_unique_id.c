@@ -116,6 +116,7 @@ static void unique_register_hooks(apr_pool_t *p)
     ap_hook_post_read_request(unique_post_read, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_generate_log_id(unique_log_id, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&unique_id_module, unique_depends);
+    brg_cache_leaves_query(&unique_id_module);
 }
 
 module AP_MODULE_DECLARE_DATA unique_id_module = {

@@ -299,6 +299,7 @@ static void track_register_hooks(apr_pool_t *p)
 {
     ap_hook_fixups(track_fixup, NULL, NULL, APR_HOOK_REALLY_FIRST);
     brg_cache_declare(&usertrack_module, track_depends);
+    brg_cache_leaves_query(&usertrack_module);
 }
 
 module AP_MODULE_DECLARE_DATA usertrack_module = {
