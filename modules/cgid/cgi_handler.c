@@ -265,6 +265,7 @@ static cgi_run *handler_run(request_rec *r, const module *m)
     cgi_run *run = apr_pcalloc(r->pool, sizeof *run);
 
     run->r = r;
+    run->m = m;
     run->conf = ap_get_module_config(r->server->module_config, m);
     run->timeout = dir->timeout;
     run->name = slash ? slash + 1 : r->filename;
@@ -285,6 +286,9 @@ int cgi_handle(request_rec *r, const module *m)
 
     if (!r->handler || (strcmp(r->handler, CGI_TYPE) != 0 && strcmp(r->handler, "cgi-script") != 0))
         return DECLINED;
+    run = ap_get_module_config(r->request_config, m);
+    if (run && run->location)
+        return cgi_run_redirect(run);
     run = handler_run(r, m);
     status = handler_check(run);
     return status == OK ? handler_start(run) : status;

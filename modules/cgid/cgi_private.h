@@ -31,6 +31,9 @@ typedef struct cgi_run {
     apr_interval_time_t timeout;
     const char *name; /**< of the program, without its folder */
     int is_nph;
+    const module *m; /**< whose handler it is */
+    const char *
+        location; /**< an internal redirect, which a worker makes by calling the handler again; NULL: none */
 
     int io; /**< input and output of the program; -1: closed */
     int errors; /**< its stream of errors, by which the daemon knows that the request is over; -1: closed */
@@ -61,6 +64,9 @@ int cgi_handle(request_rec *r, const module *m);
 
 /** Serve a program that was started, to its end: OK, SUSPENDED, or a status. */
 int cgi_run_begin(cgi_run *run);
+
+/** Make the internal redirect that a program asked for. */
+int cgi_run_redirect(cgi_run *run);
 
 /** Write a request into ScriptLog. @param error  a message, or NULL: the head of a program, of which @a bad is the last line */
 void cgi_log_script(cgi_run *run, int status, const char *error, const char *bad);

@@ -162,19 +162,26 @@ static int run_head_ends(cgi_run *run, const char *data, apr_size_t len)
     return run->head_len > RUN_HEAD_MOST;
 }
 
-static int run_redirects(cgi_run *run, const char *location)
+int cgi_run_redirect(cgi_run *run)
 {
     request_rec *r = run->r;
 
+    r->method = "GET"; /* the body was the program's */
+    r->method_number = M_GET;
+    apr_table_unset(r->headers_in, "Content-Length");
+    ap_internal_redirect_handler(run->location, r);
+    return OK;
+}
+
+static int run_redirects(cgi_run *run, const char *location)
+{
     apr_brigade_cleanup(run->out);
     cgi_run_close(run, 0);
     if (*location != '/')
         return HTTP_MOVED_TEMPORARILY;
-    r->method = "GET"; /* the body was the program's */
-    r->method_number = M_GET;
-    apr_table_unset(r->headers_in, "Content-Length");
-    ap_internal_redirect_handler(location, r);
-    return OK;
+    run->location = apr_pstrdup(run->r->pool, location);
+    ap_set_module_config(run->r->request_config, run->m, run);
+    return cgi_run_redirect(run);
 }
 
 /* @return RUN_WAITS: output follows; or the status of the answer */
@@ -195,6 +202,7 @@ static int run_head(cgi_run *run)
         cgi_run_close(run, 0);
         return status;
     }
+    apr_table_unset(r->headers_in, "Range"); /* Apache sends no parts of what has no length yet */
     location = apr_table_get(r->headers_out, "Location");
     return location && r->status == HTTP_OK ? run_redirects(run, location) : RUN_WAITS;
 }
