@@ -50,15 +50,19 @@ set(BRIGADE_API_ROOMS
     modules/alias
     modules/asn
     modules/autoindex
+    modules/cgid
     modules/dir
     modules/env
     modules/file
     modules/filter
     modules/headers
     modules/log_config
+    modules/mapping
     modules/mime
+    modules/programs
     modules/request
     modules/status
+    modules/tracking
     modules/watchdog)
 
 if(NOT BRIGADE_ASN)

@@ -126,6 +126,15 @@ BRG_DECLARE(void) brg_nonblocking_declare(module *m)
     declaration_add(m, NULL, 1);
 }
 
+BRG_DECLARE(void) brg_phases_wait_declare(module *m, brg_phases_wait_fn *fn)
+{
+    declaration *d = declaration_of(m->name);
+
+    BRG_ASSERT(d != NULL || declarations_n == DECLARATIONS_MOST);
+    if (d)
+        d->phases_wait = fn;
+}
+
 BRG_DECLARE(void) brg_phases_need_worker(void)
 {
     atomic_store_explicit(&phases_wait, 1, memory_order_relaxed);

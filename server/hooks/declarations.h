@@ -30,6 +30,7 @@ typedef struct declaration {
     brg_stored_ready_fn *log_ready; /**< brg_stored_log_declare(), or NULL */
     brg_stored_log_fn *log_stored;
     brg_stored_ready_fn *unobserved; /**< brg_stored_observe(), or NULL */
+    brg_phases_wait_fn *phases_wait; /**< brg_phases_wait_declare(), or NULL */
 } declaration;
 
 extern declaration declarations[DECLARATIONS_MOST];

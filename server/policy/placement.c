@@ -34,8 +34,10 @@ static ap_HOOK_post_read_request_t *observers[4]; /* hooks of modules whose rule
 static int observers_n;
 /* Those whose answer may be other than BRG_CACHE_STATIC. */
 static const declaration *asked[DECLARATIONS_MOST];
-static const declaration *stock[DECLARATIONS_MOST]; /* of stock modules */
-static const char *client_changer;                  /* policy_client_changer() */
+static const declaration *stock[DECLARATIONS_MOST];   /* of stock modules */
+static const declaration *waiters[DECLARATIONS_MOST]; /* with brg_phases_wait_declare() */
+static int waiters_n;
+static const char *client_changer;               /* policy_client_changer() */
 static int asked_n, stock_n, stock_filters_wait; /* the latter: filters of some of them may wait */
 static int phases_query;    /* a module that hooks requests may look at the query */
 static int phases_rewrite;  /* mod_rewrite is there, which does so where RewriteEngine is on */
@@ -224,7 +226,7 @@ const policy_stored_loggers *policy_stored_log(void)
 /* Of whom requests have to ask something. */
 static void survey_declarations(void)
 {
-    asked_n = stock_n = stock_filters_wait = 0;
+    asked_n = stock_n = stock_filters_wait = waiters_n = 0;
     client_changer = NULL;
     phases_authenticate = phases_query = phases_rewrite = 0;
     atomic_store(&phases_differ, atomic_load(&phases_asked) != NULL);
@@ -235,6 +237,10 @@ static void survey_declarations(void)
             phases_rewrite = 1;
         else
             phases_query |= d->hooks_requests && !d->query_free;
+        if (d->phases_wait) {
+            waiters[waiters_n++] = d;
+            atomic_store(&phases_differ, 1);
+        }
         if (!d->stock)
             continue;
         if (d->stock->changes_client)
@@ -292,6 +298,9 @@ static int phases_wait_for(const request_rec *r)
         return 1;
     for (int i = 0; i < stock_n; i++)
         if (stock[i]->stock->phases_wait && stock[i]->stock->phases_wait(r))
+            return 1;
+    for (int i = 0; i < waiters_n; i++)
+        if (waiters[i]->phases_wait(r))
             return 1;
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "request_wait.h"
 #include "connection.h"
 #include "loop.h"
+#include "request_context.h"
 #include "request_parts.h"
 #include "request_wait_private.h"
 #include "brigade/assert.h"
@@ -245,6 +246,8 @@ request_end request_wait_end(brg_conn *bc, request_rec **first, int *status)
 
     BRG_ASSERT(bc->state == CONN_REQUEST && w->came && loop_self() == bc->loop);
     *first = request_first(r);
+    if (r == *first) /* an internal redirect of go_on() may wait */
+        request_allow_rerun(r);
     *status = w->go_on(r, w->baton, w->came);
     waiting_free(w);
     return request_go_on(*first, r, status);
