@@ -46,6 +46,7 @@ set(BRIGADE_API_ROOMS
     modules/access
     modules/alias
     modules/asn
+    modules/auth
     modules/autoindex
     modules/dir
     modules/env

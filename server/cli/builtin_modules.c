@@ -46,9 +46,13 @@
     EXPORTED(http)                        \
     EXPORTED(mpm_event)                   \
     HIDDEN(memory)                        \
+    HIDDEN(authn_file)                    \
+    HIDDEN(authn_core)                    \
     HIDDEN(authz_host)                    \
+    HIDDEN(authz_user)                    \
     HIDDEN(authz_core)                    \
     HIDDEN(access_compat)                 \
+    HIDDEN(auth_basic)                    \
     HIDDEN(reqtimeout)                    \
     HIDDEN(request)                       \
     HIDDEN(remoteip)                      \

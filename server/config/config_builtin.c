@@ -28,7 +28,7 @@
 
 APLOG_USE_MODULE(core);
 
-#define CONF_BUILTIN_MAX 64
+#define CONF_BUILTIN_MAX 96
 
 typedef enum conf_presence {
     CONF_PRESENT_AUTO,
@@ -57,7 +57,11 @@ static int conf_builtin_is_shared(const module *m)
 {
     static const char *const shared[] = {"mod_access_compat.c",
                                          "mod_alias.c",
+                                         "mod_auth_basic.c",
+                                         "mod_authn_core.c",
+                                         "mod_authn_file.c",
                                          "mod_authz_core.c",
+                                         "mod_authz_user.c",
                                          "mod_authz_host.c",
                                          "mod_autoindex.c",
                                          "mod_brotli.c",
