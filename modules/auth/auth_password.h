@@ -33,4 +33,14 @@ authn_status auth_password_check(request_rec *r, const auth_file *file, const ch
 /** There is no such user: work for as long as if there were one whose password is wrong. */
 void auth_password_of_nobody(request_rec *r, const char *user, const char *password);
 
+/** @name hashes for Digest: of users of a realm, from a file in a state */
+/** @{ */
+/** @param hash [out] in r->pool @return 1 if it is known */
+int auth_realm_hash_is_known(request_rec *r, const auth_file *file, const char *user,
+                             const char *realm, char **hash);
+/** It was looked up. */
+void auth_realm_hash_learn(request_rec *r, const auth_file *file, const char *user,
+                           const char *realm, const char *hash);
+/** @} */
+
 #endif

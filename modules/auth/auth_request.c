@@ -164,7 +164,7 @@ void auth_note_grant(auth_note *note)
     for (int i = 0; i < note->absent_n && note->until; i++)
         auth_memory_learn(&note->absent[i], note->until);
     note->absent_n = 0;
-    if (note->until)
+    if (note->until && !strcmp(note->scheme, "Basic"))
         auth_field_is_right(note->r, note->until);
 }
 

@@ -3,6 +3,7 @@
 #define AUTHN_CORE_PRIVATE_H
 
 /** @file authn_core_private.h  Parts of mod_authn_core: authn_core_alias.c has <AuthnProviderAlias>. */
+#include "auth_hashes.h"
 #include "auth_request.h"
 #include "http_config.h"
 

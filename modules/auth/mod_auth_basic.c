@@ -81,7 +81,7 @@ static authn_status basic_by_digest(request_rec *r, const authn_provider *provid
     char *hash = NULL;
     authn_status status;
 
-    auth_note_open(auth_note_of(r));
+    auth_note_asked(r, auth_note_of(r), "by digest");
     if (!provider->get_realm_hash) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(02493) "Authn provider does not support AuthBasicUseDigestAlgorithm");

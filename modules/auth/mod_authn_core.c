@@ -270,6 +270,7 @@ static int authn_core_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t
 static void authn_core_child_init(apr_pool_t *p, server_rec *s)
 {
     auth_memory_open(p);
+    auth_hashes_open();
 }
 
 static void authn_core_find_rules(void)

@@ -7,6 +7,7 @@
 #include "http_request.h"
 #include "ap_provider.h"
 #include "auth_lines.h"
+#include "apr_strings.h"
 #include "brigade/response_cache.h"
 
 extern module AP_MODULE_DECLARE_DATA authn_file_module;
@@ -75,28 +76,35 @@ static authn_status authn_file_check(request_rec *r, const char *user, const cha
 static authn_status authn_file_realm_hash(request_rec *r, const char *user, const char *realm,
                                           char **hash)
 {
-    const char *path = authn_file_conf_of(r)->path;
+    auth_file file = {authn_file_conf_of(r)->path, {0}};
+    auth_note *note = auth_note_of(r);
     auth_line found = {NULL, NULL};
     apr_status_t rv;
 
-    if (!path) {
+    if (!file.path) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(01621) "AuthUserFile not specified in the configuration");
         return AUTH_GENERAL_ERROR;
     }
-    auth_note_open(auth_note_of(r));
+    auth_note_asked(r, note, "file");
+    rv = auth_file_look(&file.state, file.path);
+    if (rv == APR_SUCCESS && auth_realm_hash_is_known(r, &file, user, realm, hash))
+        return AUTH_USER_FOUND;
     if (auth_leaves_loop(r))
         return AUTH_GENERAL_ERROR;
-    rv = auth_lines_find(r, path, user, realm, &found);
+    rv = auth_lines_find(r, file.path, user, realm, &found);
     if (rv != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r,
-                      APLOGNO(01622) "Could not open password file: %s", path);
+                      APLOGNO(01622) "Could not open password file: %s", file.path);
         return AUTH_GENERAL_ERROR;
     }
-    if (!found.hash)
+    if (!found.hash) {
+        auth_note_absent(note, &file, apr_pstrcat(r->pool, user, ":", realm, NULL));
         return AUTH_USER_NOT_FOUND;
+    }
     *hash = found.hash;
     authn_file_remember(r, user, realm, found.hash);
+    auth_realm_hash_learn(r, &file, user, realm, found.hash);
     return AUTH_USER_FOUND;
 }
 

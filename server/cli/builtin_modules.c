@@ -47,12 +47,19 @@
     EXPORTED(mpm_event)                   \
     HIDDEN(memory)                        \
     HIDDEN(authn_file)                    \
+    HIDDEN(authn_dbm)                     \
+    HIDDEN(authn_anon)                    \
+    HIDDEN(authn_socache)                 \
     HIDDEN(authn_core)                    \
     HIDDEN(authz_host)                    \
+    HIDDEN(authz_groupfile)               \
     HIDDEN(authz_user)                    \
+    HIDDEN(authz_dbm)                     \
+    HIDDEN(authz_owner)                   \
     HIDDEN(authz_core)                    \
     HIDDEN(access_compat)                 \
     HIDDEN(auth_basic)                    \
+    HIDDEN(auth_digest)                   \
     HIDDEN(reqtimeout)                    \
     HIDDEN(request)                       \
     HIDDEN(remoteip)                      \
