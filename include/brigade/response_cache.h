@@ -140,6 +140,26 @@ brg_cache_dated_field(request_rec *r, const char *name, apr_interval_time_t afte
 BRG_DECLARE(void) brg_cache_declare(module *m, brg_cache_fn *fn);
 
 /**
+ * The module never looks at the query of a request that is answered with a plain file (r->args, or what stands behind
+ * the '?' of r->unparsed_uri and r->the_request), or does so in redirects and refusals alone. Expressions of the
+ * configuration need not be counted, the server sees what they take. Where this is true of all modules that hook
+ * requests, one stored response answers a file's target with whatever query; else each query has its own.
+ *
+ * Call from the module's register_hooks function, after brg_cache_declare().
+ */
+BRG_DECLARE(void) brg_cache_leaves_query(module *m);
+
+/**
+ * An output filter leaves each body as it is: it may look at data, and change the head before the first data passes,
+ * but passes on the same bytes. Responses that it stands in the way of may then be stored; what it does with the head
+ * is asked of its module as ever.
+ *
+ * @param frec  as ap_register_output_filter() returned it
+ * Call from the module's register_hooks function; the module has to declare itself, too (brg_cache_declare()).
+ */
+BRG_DECLARE(void) brg_filter_leaves_body(ap_filter_rec_t *frec);
+
+/**
  * As brg_cache_declare for "may run on an event loop", but responses that this module took
  * part in are never remembered. For a handler such as a directory listing.
  */

@@ -73,7 +73,7 @@ static cache_entry *shadow_create(cache_worker_fill *work, const cache_entry *e,
     if (!t)
         return NULL;
     cache_hold(t);
-    t->watched = 1;
+    t->source = CACHE_SOURCE_LOOP;
     t->any_query = e->any_query;
     t->server = e->server;
     if (!cache_vary_take(&work->cache, t, r) && (t->fingerprint = strdup(e->fingerprint)) != NULL)
@@ -90,7 +90,7 @@ static void fill_begin(response_cache *c, cache_entry *e, brg_conn *bc, request_
     if (!work)
         return;
     work->cache.is_workers = 1;
-    work->cache.watch = c->watch; /* says that there is one; the shadow entry has no watches */
+    work->cache.watches = c->watches;
     work->cache.bucket = &work->bucket;
     work->cache.buckets_n = 1;
     work->cache.files_most = 1;
@@ -113,8 +113,8 @@ void cache_to_worker(brg_conn *bc, request_rec *r)
     if (!c || !c->watch || !cache_offer_early(r))
         return;
     e = cache_armed_for(c, r);
-    if (e && !e->filled && !e->uncacheable && !e->fill && e->watched &&
-        !watch_changed(c->watch, &e->owner))
+    if (e && !e->filled && !e->uncacheable && !e->fill && !cache_sources[e->source].fills_at_once &&
+        !cache_sources[e->source].has_changed(c, e))
         fill_begin(c, e, bc, r);
     request_offer_drop(r);
 }
@@ -192,7 +192,7 @@ void cache_from_worker(brg_conn *bc)
     BRG_ASSERT(e->fill && work->cache.is_workers);
     e->fill = 0;
     if (t->filled && t->in_cache && e->in_cache && !e->filled && !e->body &&
-        !watch_changed(c->watch, &e->owner))
+        !cache_sources[e->source].has_changed(c, e))
         adopt(c, e, &work->cache, t);
     else if (!e->filled)
         e->uncacheable = t->uncacheable || ++e->tries >= FILL_TRIES;

@@ -5,7 +5,6 @@
 #include "brigade/assert.h"
 #include "placement.h"
 #include "coding.h"
-#include "query.h"
 #include "conn.h"
 #include "declarations.h"
 #include "request_context.h"
@@ -263,7 +262,7 @@ static void survey_declarations(void)
         if (d->stock && !strcmp(d->name, "mod_rewrite.c"))
             phases_rewrite = 1;
         else
-            phases_query |= d->hooks_requests && !query_is_left_by(d->name);
+            phases_query |= d->hooks_requests && !d->query_free;
         if (!d->stock)
             continue;
         if (d->stock->changes_client)
@@ -379,13 +378,6 @@ BRG_DECLARE(int) brg_filter_is_declared(const ap_filter_rec_t *frec)
     return filter_declaration(frec) != NULL;
 }
 
-int policy_filter_leaves(const ap_filter_rec_t *frec)
-{
-    const declaration *d = declaration_of(filter_owner(frec));
-
-    return d && stock_rule_leaves(d->stock, frec->name);
-}
-
 static int filters_declared(const ap_filter_t *f)
 {
     for (; f; f = f->next)
@@ -429,8 +421,8 @@ static policy_reason policy_reason_of(const declaration *d, const request_rec *r
 {
     const char *who, *marked = request_volatile_why(r, &who);
 
-    return d->fn == request_depends && marked ? (policy_reason){who, marked}
-                                              : (policy_reason){d->name, why};
+    return d->fn == request_depends && marked ? (policy_reason){who, marked, 0}
+                                              : (policy_reason){d->name, why, 0};
 }
 
 static int policy_is_in(hook_get_fn *const *hooks, size_t n, const module *m)
@@ -468,7 +460,7 @@ int policy_keeps_out(const module *m, policy_reason *reason)
     const declaration *d = declaration_of(m->name);
 
     BRG_ASSERT(policy_surveyed);
-    *reason = (policy_reason){m->name, d ? policy_each_time : policy_unknown};
+    *reason = (policy_reason){m->name, d ? policy_each_time : policy_unknown, 0};
     return d ? d->never && d->hooks_phases : policy_hooks_requests(m);
 }
 
@@ -476,7 +468,7 @@ int policy_undeclared(policy_reason *reason)
 {
     const int is_unknown = !phases_plain || !handlers_plain;
 
-    *reason = (policy_reason){is_unknown ? phases_undeclared : NULL, policy_unknown};
+    *reason = (policy_reason){is_unknown ? phases_undeclared : NULL, policy_unknown, 0};
     return is_unknown;
 }
 
@@ -495,7 +487,7 @@ int policy_ask_modules(request_rec *r, policy_reason *reason)
         *reason = policy_reason_of(asked[i], r, why);
     }
     if (worst < BRG_CACHE_VOLATILE && (changes = changed_fields_vary(r)) != NULL) {
-        *reason = (policy_reason){changes, "it changes a field that the answer depends on"};
+        *reason = (policy_reason){changes, "it changes a field that the answer depends on", 0};
         worst = BRG_CACHE_VOLATILE;
     }
     return worst;
