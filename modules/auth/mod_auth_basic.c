@@ -234,7 +234,7 @@ static int basic_fake(request_rec *r)
     field =
         apr_pstrcat(r->pool, "Basic ", ap_pbase64encode(r->pool, (char *)(uintptr_t)field), NULL);
     apr_table_setn(r->headers_in, "Authorization", field);
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                   APLOGNO(02457) "AuthBasicFake: \"Authorization: %s\"", field);
     return OK;
 }

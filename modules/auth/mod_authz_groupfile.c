@@ -132,7 +132,7 @@ static authz_status groupfile_judge(request_rec *r, const auth_file *file, const
         return AUTHZ_DENIED;
     }
     if (apr_is_empty_table(groups)) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                       APLOGNO(01666) "Authorization of user %s to access %s failed, reason: user "
                                      "doesn't appear in group file (%s).",
                       r->user, r->uri, file->path);
@@ -152,7 +152,7 @@ static authz_status groupfile_judge(request_rec *r, const auth_file *file, const
             return AUTHZ_GRANTED;
         }
     ap_log_rerror(
-        APLOG_MARK, APLOG_ERR, 0, r,
+        APLOG_MARK, APLOG_DEBUG, 0, r,
         APLOGNO(01667) "Authorization of user %s to access %s failed, reason: user is not "
                        "part of the 'require'ed group(s).",
         r->user, r->uri);
@@ -204,7 +204,7 @@ static authz_status groupfile_check_file(request_rec *r, const char *line, const
         return AUTHZ_DENIED;
     }
     if (apr_is_empty_table(groups)) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                       APLOGNO(01670) "Authorization of user %s to access %s failed, reason: user "
                                      "doesn't appear in group file (%s).",
                       r->user, r->uri, path);
@@ -216,7 +216,7 @@ static authz_status groupfile_check_file(request_rec *r, const char *line, const
     if (apr_table_get(groups, group))
         return AUTHZ_GRANTED;
     ap_log_rerror(
-        APLOG_MARK, APLOG_ERR, 0, r,
+        APLOG_MARK, APLOG_DEBUG, 0, r,
         APLOGNO(01671) "Authorization of user %s to access %s failed, reason: user is not "
                        "part of the 'require'ed file group.",
         r->user, r->uri);

@@ -32,7 +32,7 @@ static authz_status authz_user_check(request_rec *r, const char *line, const voi
     while (*(name = ap_getword_conf(r->pool, &names)))
         if (!strcmp(r->user, name))
             return AUTHZ_GRANTED;
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                   APLOGNO(01663) "access to %s failed, reason: user '%s' does not meet "
                                  "'require'ments for user to be allowed access",
                   r->uri, r->user);
