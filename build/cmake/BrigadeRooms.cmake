@@ -49,6 +49,7 @@ set(BRIGADE_API_ROOMS
     modules/access
     modules/alias
     modules/asn
+    modules/auth
     modules/autoindex
     modules/cgid
     modules/dir

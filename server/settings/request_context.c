@@ -10,6 +10,7 @@
 #include "configuration.h"
 #include "request_context_private.h"
 #include "brigade/assert.h"
+#include "brigade/auth.h"
 #include "brigade/response_cache.h"
 #include "brigade/stored_answer.h"
 #include "apr_hooks.h"
@@ -294,6 +295,24 @@ int request_lookup_may_fail(const request_rec *r)
         r = r->prev ? r->prev : r->main;
     block = request_block_of(r);
     return block && block->may_rerun && block->lookups_may_fail;
+}
+
+BRG_DECLARE(void) brg_auth_would_wait(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->auth_waits = 1;
+}
+
+BRG_DECLARE(int) brg_auth_waits(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+    const int waits = block && block->auth_waits;
+
+    if (block)
+        block->auth_waits = 0;
+    return waits;
 }
 
 request_files *request_files_of(const request_rec *r)

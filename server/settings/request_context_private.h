@@ -25,6 +25,7 @@ typedef struct request_conf_block {
     int may_rerun;               /**< a worker may call the handler again: request_allow_rerun() */
     int reruns;                  /**< and is to: request_mark_rerun() */
     int rerun_status;            /**< with reruns: the error that the worker sends instead, or OK */
+    int auth_waits;              /**< brg_auth_would_wait() */
     int may_defer;               /**< phases may continue on a worker: request_allow_defer() */
     int lookups_may_fail;        /**< request_allow_lookups_to_fail() */
     int announces;               /**< request_set_announces() */
