@@ -170,21 +170,21 @@ static const char *worker_fixed(apr_pool_t *p, const char *url, int *host_open)
 static const char *worker_place(apr_pool_t *p, proxy_worker *w, const char *url, int host_open)
 {
     apr_uri_t uri;
+    const char *host;
 
     if (apr_uri_parse(p, url, &uri) != APR_SUCCESS)
         return apr_pstrcat(p, "Unable to parse URL: ", url, NULL);
     if (!uri.scheme || ((!uri.hostname || !*uri.hostname) && !w->socket && !host_open))
         return apr_pstrcat(p, "URL must be absolute!: ", url, NULL);
-    if (!uri.hostname || !*uri.hostname)
-        uri.hostname = w->socket ? "localhost" : "";
-    if (strlen(uri.hostname) >= WORKER_HOST_SIZE)
-        return apr_psprintf(p, "worker hostname (%s) too long", uri.hostname);
+    host = uri.hostname && *uri.hostname ? uri.hostname : w->socket ? "localhost" : "";
+    if (strlen(host) >= WORKER_HOST_SIZE)
+        return apr_psprintf(p, "worker hostname (%s) too long", host);
     if (w->socket && strlen(w->socket) >= WORKER_SOCKET_SIZE)
         return apr_psprintf(p, "worker uds path (%s) too long", w->socket);
     w->scheme_name = apr_pstrdup(p, uri.scheme);
     ap_str_tolower((char *)w->scheme_name);
     w->scheme = proxy_scheme_of(w->scheme_name, strlen(w->scheme_name));
-    w->host = apr_pstrdup(p, uri.hostname);
+    w->host = apr_pstrdup(p, host);
     ap_str_tolower((char *)w->host);
     w->port = uri.port ? uri.port : w->socket && !uri.port_str ? 0 : proxy_scheme_port(w->scheme);
     w->prefix = uri.path ? uri.path : "";
