@@ -2,9 +2,13 @@
 /* The built-in mod_proxy: its directives and hooks. */
 #include "proxy_private.h"
 #include "proxy_commands_private.h"
+#include "proxy_origin.h"
 #include "brigade/response_cache.h"
+#include "brigade/wait.h"
 #include "http_log.h"
 #include "http_main.h"
+#include "http_core.h"
+#include "http_protocol.h"
 #include "http_request.h"
 #include "mod_status.h"
 #include <string.h>
@@ -93,6 +97,18 @@ static int proxy_depends(request_rec *r)
     return apr_table_get(r->notes, "proxy-unless-upgrade") ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
 }
 
+/* The handler waits for its backend: on the loop where that can be, else on a worker. */
+static int proxy_waits(request_rec *r)
+{
+    if (!r->proxyreq && !(r->handler && !strncmp(r->handler, "proxy:", 6)))
+        return DECLINED;
+    if (brg_wait_possible(r))
+        brg_wait_reads_body(r);
+    else
+        brg_request_needs_worker(r);
+    return DECLINED;
+}
+
 static int proxy_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main)
 {
     int rv;
@@ -102,6 +118,8 @@ static int proxy_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp,
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG)
         return OK; /* all is read once more */
     rv = proxy_share(p, main);
+    if (rv == OK)
+        proxy_origins_make(p, main);
     if (rv == OK && ap_exists_config_define("DUMP_PROXY"))
         proxy_dump(p, main);
     return rv;
@@ -119,10 +137,7 @@ static int proxy_pre_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp)
 static void proxy_hooks(apr_pool_t *p)
 {
     static const char *const before[] = {"http_core.c", NULL};
-    static const char *const later[] = {"mod_authz_core.c", "mod_auth_digest.c", NULL};
-
-    (void)later;
-    brg_cache_declare(&proxy_module, proxy_depends);
+        brg_cache_declare(&proxy_module, proxy_depends);
     ap_hook_pre_config(proxy_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(proxy_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_read_request(proxy_detect, NULL, NULL, APR_HOOK_FIRST);
@@ -130,6 +145,7 @@ static void proxy_hooks(apr_pool_t *p)
     ap_hook_translate_name(proxy_translate, NULL, before, APR_HOOK_FIRST);
     ap_hook_map_to_storage(proxy_map_to_storage, NULL, before, APR_HOOK_FIRST);
     ap_hook_fixups(proxy_fixup, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_fixups(proxy_waits, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_handler(proxy_handler, NULL, NULL, APR_HOOK_FIRST);
 }
 

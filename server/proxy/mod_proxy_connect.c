@@ -5,6 +5,7 @@
 #include "apr_strings.h"
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct connect_range {
     int first, last;
@@ -39,33 +40,33 @@ int proxy_connect_allows(const server_rec *s, apr_port_t port)
     return !ranges->nelts && (port == 443 || port == 563); /* https, snews */
 }
 
-static const char *connect_port(const char *text, const char **end, int *to)
+/* A number that is all of a word. */
+static int connect_port(const char *word, int *to)
 {
-    char *stop;
-    const long n = strtol(text, &stop, 10);
+    char *end;
+    const long n = strtol(word, &end, 10);
 
-    *end = stop;
     *to = n > INT_MAX ? INT_MAX : (int)n;
-    return stop == text || (*stop && *stop != '-') ? text : NULL;
+    return *end || end == word;
 }
 
 static const char *connect_cmd(cmd_parms *cmd, void *dconf, const char *arg)
 {
     apr_array_header_t *ranges = ap_get_module_config(cmd->server->module_config, &proxy_connect_module);
-    const char *end, *wrong;
+    const char *dash = strchr(arg, '-'), *first = dash ? apr_pstrmemdup(cmd->pool, arg, (apr_size_t)(dash - arg)) : arg;
+    const char *wrong = NULL;
     connect_range c;
 
     if (!apr_isdigit(*arg))
         return "AllowCONNECT: port numbers must be numeric";
-    wrong = connect_port(arg, &end, &c.first);
-    if (!wrong && *end == '-')
-        wrong = connect_port(end + 1, &end, &c.last);
-    else
-        c.last = c.first;
-    if (!wrong && *end)
-        wrong = end;
+    if (connect_port(first, &c.first))
+        wrong = first;
+    else if (dash && connect_port(dash + 1, &c.last))
+        wrong = dash + 1;
     if (wrong)
         return apr_pstrcat(cmd->temp_pool, "Cannot parse '", wrong, "' as port number", NULL);
+    if (!dash)
+        c.last = c.first;
     APR_ARRAY_PUSH(ranges, connect_range) = c;
     return NULL;
 }

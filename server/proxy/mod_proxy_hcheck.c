@@ -2,9 +2,12 @@
 /* Directives and parameters of health checks: ProxyHCExpr, ProxyHCTemplate, ProxyHCTPsize, hcmethod= and its like. */
 #include "proxy_private.h"
 #include "apr_strings.h"
+#include "http_log.h"
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+APLOG_USE_MODULE(proxy_hcheck);
 
 #define HCHECK_INTERVAL_LEAST 100 /* milliseconds */
 #define HCHECK_NAME_SIZE 16

@@ -20,6 +20,7 @@ PROXY_PLAIN_MODULE(proxy_uwsgi);
 PROXY_PLAIN_MODULE(lbmethod_byrequests);
 PROXY_PLAIN_MODULE(lbmethod_bytraffic);
 PROXY_PLAIN_MODULE(lbmethod_bybusyness);
+PROXY_PLAIN_MODULE(slotmem_shm);
 
 static int is_loaded(const module *m)
 {

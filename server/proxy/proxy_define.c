@@ -121,9 +121,9 @@ proxy_balancer *proxy_balancer_find(const proxy_server_conf *conf, const char *u
 {
     size_t len;
 
-    if (strncasecmp(url, "balancer://", 11) != 0)
+    if (!strstr(url, "://"))
         return NULL;
-    len = 11 + strcspn(url + 11, "/");
+    len = url_authority_len(url);
     for (int i = 0; i < conf->balancers->nelts; i++) {
         proxy_balancer *b = APR_ARRAY_IDX(conf->balancers, i, proxy_balancer *);
 
@@ -167,24 +167,24 @@ static const char *worker_fixed(apr_pool_t *p, const char *url, int *host_open)
     return fixed;
 }
 
-static const char *worker_place(apr_pool_t *p, proxy_worker *w, const char *url, int host_open)
+static const char *worker_place(apr_pool_t *p, proxy_worker *w, const char *url, const char *given, int host_open)
 {
     apr_uri_t uri;
+    const char *host;
 
     if (apr_uri_parse(p, url, &uri) != APR_SUCCESS)
-        return apr_pstrcat(p, "Unable to parse URL: ", url, NULL);
+        return apr_pstrcat(p, "Unable to parse URL: ", given, NULL);
     if (!uri.scheme || ((!uri.hostname || !*uri.hostname) && !w->socket && !host_open))
-        return apr_pstrcat(p, "URL must be absolute!: ", url, NULL);
-    if (!uri.hostname || !*uri.hostname)
-        uri.hostname = w->socket ? "localhost" : "";
-    if (strlen(uri.hostname) >= WORKER_HOST_SIZE)
-        return apr_psprintf(p, "worker hostname (%s) too long", uri.hostname);
+        return apr_pstrcat(p, "URL must be absolute!: ", given, NULL);
+    host = uri.hostname && *uri.hostname ? uri.hostname : w->socket ? "localhost" : "";
+    if (strlen(host) >= WORKER_HOST_SIZE)
+        return apr_psprintf(p, "worker hostname (%s) too long", host);
     if (w->socket && strlen(w->socket) >= WORKER_SOCKET_SIZE)
         return apr_psprintf(p, "worker uds path (%s) too long", w->socket);
     w->scheme_name = apr_pstrdup(p, uri.scheme);
     ap_str_tolower((char *)w->scheme_name);
     w->scheme = proxy_scheme_of(w->scheme_name, strlen(w->scheme_name));
-    w->host = apr_pstrdup(p, uri.hostname);
+    w->host = apr_pstrdup(p, host);
     ap_str_tolower((char *)w->host);
     w->port = uri.port ? uri.port : w->socket && !uri.port_str ? 0 : proxy_scheme_port(w->scheme);
     w->prefix = uri.path ? uri.path : "";
@@ -195,12 +195,13 @@ const char *proxy_worker_define(apr_pool_t *p, proxy_worker **to, proxy_server_c
                                 proxy_balancer *balancer, const char *url, int flags)
 {
     proxy_worker *w = apr_pcalloc(p, sizeof *w);
-    const char *name = proxy_split_socket(p, url, &w->socket), *error;
+    const char *name = proxy_split_socket(p, url, &w->socket), *error, *fixed;
     int host_open = 0;
 
     if (!name)
         return apr_pstrcat(p, "URL must be absolute!: ", url, NULL);
-    error = worker_place(p, w, flags & WORKER_MATCH ? worker_fixed(p, name, &host_open) : name, host_open);
+    fixed = flags & WORKER_MATCH ? worker_fixed(p, name, &host_open) : name;
+    error = worker_place(p, w, fixed, name, host_open);
     if (error)
         return error;
     w->name = worker_name_of(p, name);
@@ -221,9 +222,9 @@ const char *proxy_balancer_define(apr_pool_t *p, proxy_balancer **to, proxy_serv
     proxy_balancer *b;
     char *name;
 
-    if (strncasecmp(url, "balancer://", 11) != 0)
+    if (!strstr(url, "://"))
         return apr_psprintf(p, "Bad syntax for a balancer name (%s)", url);
-    name = apr_pstrmemdup(p, url, 11 + strcspn(url + 11, "/"));
+    name = apr_pstrmemdup(p, url, url_authority_len(url));
     ap_str_tolower(name);
     if (strlen(name) >= BALANCER_NAME_SIZE)
         return apr_psprintf(p, "balancer name (%s) too long", name);

@@ -245,10 +245,10 @@ static void direct_subnet(cmd_parms *cmd, proxy_direct *d)
         net[i] = left >= 8 ? quad[i] : left <= 0 ? 0 : (unsigned char)(quad[i] & (0xff00 >> left));
     }
     text = apr_psprintf(cmd->pool, "%d.%d.%d.%d", net[0], net[1], net[2], net[3]);
-    if (!strchr(d->name, '/') && bits < 32)
+    if (!strchr(d->name, '/') && bits < 32 && bits)
         ap_log_error(APLOG_MARK, APLOG_STARTUP, 0, cmd->server,
                      APLOGNO(00900) "Warning: NetMask not supplied with IP-Addr; guessing: %s/%d", text, bits);
-    if (memcmp(net, quad, 4) != 0) {
+    if (memcmp(net, quad, 4) != 0 && bits) {
         ap_log_error(APLOG_MARK, APLOG_STARTUP, 0, cmd->server,
                      APLOGNO(00901) "Warning: NetMask and IP-Addr disagree in %d.%d.%d.%d/%d", quad[0], quad[1],
                      quad[2], quad[3], bits);
@@ -278,11 +278,11 @@ static const char *remote_add(cmd_parms *cmd, const char *which, const char *to,
     proxy_remote_rule rule = {.scheme = which};
     long port = -1;
 
-    if (!slashes || slashes == to || !slashes[3])
+    if (!slashes || !slashes[3])
         return bad;
     end = slashes + 3 + strcspn(slashes + 3, "/");
     host = apr_pstrmemdup(cmd->pool, slashes + 3, (apr_size_t)(end - slashes - 3));
-    colon = *host == '[' && strchr(host, ']') ? strchr(strchr(host, ']'), ':') : strchr(host, ':');
+    colon = strchr(host, ':');
     if (colon) {
         char *stop;
 
@@ -291,8 +291,6 @@ static const char *remote_add(cmd_parms *cmd, const char *which, const char *to,
             return apr_pstrcat(cmd->pool, bad, " (bad port number)", NULL);
         *colon = '\0';
     }
-    if (!*host)
-        return bad;
     if (match && !(rule.regex = ap_pregcomp(cmd->pool, which, AP_REG_EXTENDED)))
         return "Regular expression for ProxyRemoteMatch could not be compiled.";
     ap_str_tolower(host);
@@ -319,10 +317,20 @@ const char *proxy_remote_match_cmd(cmd_parms *cmd, void *dconf, const char *whic
 
 /* ---- ProxyErrorOverride ---- */
 
-static const char *override_status(cmd_parms *cmd, proxy_dir_conf *d, const char *arg)
+/* "on" and "off" may stand anywhere; statuses need an "on" before them, of whichever line. */
+const char *proxy_override_cmd(cmd_parms *cmd, void *dconf, const char *arg)
 {
+    static const char *const words[] = {"off", "on", NULL};
+    proxy_dir_conf *d = dconf;
+    const int n = word_of(arg, words);
     int status;
 
+    if (n >= 0) {
+        d->override = n;
+        return NULL;
+    }
+    if (d->override == PROXY_UNSET)
+        return "ProxyErrorOverride first parameter must be one of: off | on";
     if (!apr_isdigit(*arg))
         return "ProxyErrorOverride: status codes to intercept must be numeric";
     if (d->override != 1)
@@ -334,24 +342,6 @@ static const char *override_status(cmd_parms *cmd, proxy_dir_conf *d, const char
         d->override_statuses = apr_array_make(cmd->pool, 2, sizeof(int));
     APR_ARRAY_PUSH(d->override_statuses, int) = status;
     return NULL;
-}
-
-const char *proxy_override_cmd(cmd_parms *cmd, void *dconf, const char *arg)
-{
-    proxy_dir_conf *d = dconf;
-
-    if (d->override == PROXY_UNSET || cmd->info != cmd->directive) {
-        static const char *const words[] = {"off", "on", NULL};
-        const int n = word_of(arg, words);
-
-        if (n < 0)
-            return "ProxyErrorOverride first parameter must be one of: off | on";
-        cmd->info = (void *)cmd->directive; /* the words behind it are of the same line */
-        d->override = n;
-        d->override_statuses = NULL;
-        return NULL;
-    }
-    return override_status(cmd, d, arg);
 }
 
 /* ---- ProxyPassReverse and its forms for cookies ---- */

@@ -175,13 +175,14 @@ static const char *param_enablereuse(param_call *c)
 
 static const char *param_address_ttl(param_call *c)
 {
-    /* Digits may be followed by anything, but there have to be some. */
-    char *end;
-    const long n = strtol(c->value, &end, 10);
+    apr_interval_time_t ttl = 0;
 
-    if (end == c->value || n < -1 || n > INT_MAX)
+    if (!strcmp(c->value, "-1"))
+        ttl = -1;
+    else if (*c->value && (ap_timeout_parameter_parse(c->value, &ttl, "s") != APR_SUCCESS || ttl < 0 ||
+                           apr_time_sec(ttl) > INT_MAX))
         return "AddressTTL must be -1 or a number of seconds not exceeding (2147483647)";
-    c->to->address_ttl = n < 0 ? -1 : apr_time_from_sec(n);
+    c->to->address_ttl = ttl;
     return NULL;
 }
 

@@ -35,8 +35,6 @@ static const char *balancer_sticky(balancer_call *c)
         *bar++ = '\0';
     else
         bar = name;
-    if (strlen(name) > BALANCER_STICKY_SIZE || strlen(bar) > BALANCER_STICKY_SIZE)
-        return apr_psprintf(c->p, "stickysession length must be < %d characters", BALANCER_STICKY_SIZE);
     name[strnlen(name, BALANCER_STICKY_SIZE - 1)] = '\0';
     bar[strnlen(bar, BALANCER_STICKY_SIZE - 1)] = '\0';
     c->to->sticky = name;

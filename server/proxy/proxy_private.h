@@ -11,7 +11,7 @@
 #include "apr_tables.h"
 
 /* The modules of Apache that this room is. */
-#define PROXY_MODULE(name) extern module AP_MODULE_DECLARE_DATA __attribute__((visibility("hidden"))) name##_module
+#define PROXY_MODULE(name) extern module AP_MODULE_DECLARE_DATA name##_module
 PROXY_MODULE(proxy);
 PROXY_MODULE(proxy_http);
 PROXY_MODULE(proxy_http2);
@@ -25,6 +25,7 @@ PROXY_MODULE(proxy_hcheck);
 PROXY_MODULE(lbmethod_byrequests);
 PROXY_MODULE(lbmethod_bytraffic);
 PROXY_MODULE(lbmethod_bybusyness);
+PROXY_MODULE(slotmem_shm);
 
 #define PROXY_UNSET (-1)
 

@@ -77,14 +77,9 @@ static const char *section_walk(cmd_parms *cmd, const char *args, int match)
 {
     proxy_server_conf *conf = proxy_conf_of(cmd->server);
     ap_conf_vector_t *vector = ap_create_per_dir_config(cmd->pool);
-    const int subject = !match;
     ap_regex_t *regex = NULL;
-    const char *error;
+    const char *error, *socket;
 
-    if (!strcmp(cmd->path, "~")) {
-        match = 1;
-        cmd->path = ap_getword_conf(cmd->pool, &args);
-    }
     if (match && !(regex = ap_pregcomp(cmd->pool, cmd->path, AP_REG_EXTENDED)))
         return "Regex could not be compiled";
     if (!strncasecmp(cmd->path, "proxy:", 6))
@@ -93,8 +88,10 @@ static const char *section_walk(cmd_parms *cmd, const char *args, int match)
     if (error)
         return error;
     section_enter(cmd, conf, cmd->path, regex, vector);
-    if (!subject)
+    if (match)
         return *args ? "Multiple <ProxyMatch> arguments not (yet) supported." : NULL;
+    if (*args && !proxy_split_socket(cmd->pool, cmd->path, &socket))
+        return "<Proxy/ProxyMatch > uses an invalid \"unix:\" URL";
     if (*args && !section_is_url(cmd->path))
         return "<Proxy> arguments are not supported for non url.";
     if (*args && strpbrk(cmd->path, "*?"))
