@@ -35,7 +35,8 @@ const apr_array_header_t *proxy_reverses(request_rec *r)
 
 static const char *reverse_full(request_rec *r, const char *path, const char *rest)
 {
-    const char *url = *path == '/' && *rest == '/' && !path[1] ? rest : apr_pstrcat(r->pool, path, rest, NULL);
+    const char *url =
+        *path == '/' && *rest == '/' && !path[1] ? rest : apr_pstrcat(r->pool, path, rest, NULL);
 
     return *url == '/' ? ap_construct_url(r->pool, url, r) : url;
 }
@@ -117,9 +118,11 @@ static const char *cookie_attribute(const char *cookie, const char *name, size_t
     return NULL;
 }
 
-static const char *cookie_replace(request_rec *r, const char *cookie, const char *at, size_t len, const char *to)
+static const char *cookie_replace(request_rec *r, const char *cookie, const char *at, size_t len,
+                                  const char *to)
 {
-    return apr_pstrcat(r->pool, apr_pstrmemdup(r->pool, cookie, (apr_size_t)(at - cookie)), to, at + len, NULL);
+    return apr_pstrcat(r->pool, apr_pstrmemdup(r->pool, cookie, (apr_size_t)(at - cookie)), to,
+                       at + len, NULL);
 }
 
 static const char *cookie_path(request_rec *r, const char *cookie)
