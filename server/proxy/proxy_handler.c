@@ -115,6 +115,9 @@ static const proxy_codec *proxy_codec_of(proxy_scheme scheme)
     case PROXY_SCHEME_WSS:
     case PROXY_SCHEME_CONNECT:
         return &proxy_http_codec;
+    case PROXY_SCHEME_H2:
+    case PROXY_SCHEME_H2C:
+        return &proxy_h2_codec;
     case PROXY_SCHEME_FCGI:
         return &proxy_fcgi_codec;
     case PROXY_SCHEME_SCGI:

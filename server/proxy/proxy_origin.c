@@ -26,6 +26,7 @@ static void origin_settings(const proxy_worker *w, server_rec *s, client_setting
                             .receive_buffer =
                                 (int)(p->receive_buffer ? p->receive_buffer : conf->receive_buffer),
                             .from = (apr_sockaddr_t *)(uintptr_t)conf->source,
+                            .alpn = w->scheme == PROXY_SCHEME_H2 ? "\2h2" : NULL,
                             .reuse = !p->no_reuse,
                             .keepalive = p->keepalive};
 }
