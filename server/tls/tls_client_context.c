@@ -286,10 +286,15 @@ void tls_client_loop_end(tls_loop *l)
 
 /* ---- for what uses them ---- */
 
-/* NULL also where the module is another one than ours. */
+/* NULL also where the module is another one than ours. A section that says nothing of TLS has no settings. */
 static const tls_proxy_conf *client_conf(const server_rec *s, const struct ap_conf_vector_t *dir)
 {
-    return ssl_module.module_index < 0 ? NULL : tls_proxy_conf_of(dir ? dir : s->lookup_defaults);
+    const tls_proxy_conf *conf;
+
+    if (ssl_module.module_index < 0)
+        return NULL;
+    conf = tls_proxy_conf_of(dir);
+    return conf ? conf : tls_proxy_conf_of(s->lookup_defaults);
 }
 
 int tls_client_is_on(const server_rec *s, const struct ap_conf_vector_t *dir)
