@@ -8,11 +8,10 @@ set(BRIGADE_ROOMS
     server/message
     server/hooks
     server/log
-    server/runtime
+    server/figures
     server/watch
     server/config
     server/settings
-    server/context
     server/filter
     server/crash
     server/expr
@@ -24,10 +23,12 @@ set(BRIGADE_ROOMS
     server/remoteip
     server/certs
     server/tls
+    server/client
     server/mod_ssl
     server/cache
     server/h1
     server/h2
+    server/proxy
     server/core
     server/loader
     server/mpm
@@ -48,16 +49,21 @@ set(BRIGADE_API_ROOMS
     modules/access
     modules/alias
     modules/asn
+    modules/auth
     modules/autoindex
+    modules/cgid
     modules/dir
     modules/env
     modules/file
     modules/filter
     modules/headers
     modules/log_config
+    modules/mapping
     modules/mime
+    modules/programs
     modules/request
     modules/status
+    modules/tracking
     modules/watchdog)
 
 if(NOT BRIGADE_ASN)

@@ -3,6 +3,7 @@
  * SSLRequireSSL, variables for programs. */
 #include "tls_connection.h"
 #include "tls_request_private.h"
+#include "brigade/auth.h"
 #include "brigade/response_cache.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -191,4 +192,5 @@ void tls_request_hooks(void)
     ap_register_auth_provider(p, AUTHZ_PROVIDER_GROUP, "ssl-verify-client", AUTHZ_PROVIDER_VERSION,
                               &require_verified_provider, AP_AUTH_INTERNAL_PER_CONF);
     brg_cache_declare(&ssl_module, request_depends);
+    brg_auth_declare(&ssl_module);
 }
