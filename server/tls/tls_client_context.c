@@ -217,6 +217,7 @@ static int here_context(tls_proxy_ctx *here, server_rec *s)
 {
     SSL_CTX *ctx = here->ctx;
 
+    BRG_ASSERT(here->of_conns);
     if (tls_proxy_policy(here, &here->conf, s) || tls_proxy_ciphers(ctx, &here->conf, s))
         return -1;
     SSL_CTX_set_read_ahead(ctx, 0);                         /* tls_bio.c: no more than it needs */
@@ -239,6 +240,7 @@ static tls_proxy_ctx *here_make(tls_loop *l, const tls_proxy_ctx *px)
         here->server = px->server;
         here->index = px->index;
         here->loop = l;
+        here->of_conns = 1;
         here->ctx = SSL_CTX_new_ex(l->lib, NULL, TLS_client_method());
         if (here->ctx && !here_machines(l, here, px) && !here_context(here, px->server) &&
             !here_trust(l, here, px))
@@ -266,6 +268,24 @@ tls_proxy_ctx *tls_client_here(tls_loop *l, const tls_proxy_ctx *px)
     if (!l->clients[px->index])
         l->clients[px->index] = here_make(l, px);
     return l->clients[px->index];
+}
+
+/* All workers share it, with OpenSSL's locks: they may wait. It has what px has, which lives longer. */
+static int context_of_workers(tls_proxy_ctx *px)
+{
+    tls_proxy_ctx *all = calloc(1, sizeof *all);
+
+    BRG_ASSERT(!px->of_workers);
+    px->of_workers = all;
+    if (!all || !(all->ctx = SSL_CTX_new(TLS_client_method())))
+        return -1;
+    all->conf = px->conf;
+    all->server = px->server;
+    all->machine = px->machine;
+    all->machines = px->machines;
+    all->of_conns = 1;
+    SSL_CTX_set1_cert_store(all->ctx, SSL_CTX_get_cert_store(px->ctx));
+    return here_context(all, px->server);
 }
 
 void tls_client_loop_begin(tls_loop *l)
@@ -321,7 +341,7 @@ const tls_client_context *tls_client_context_make(apr_pool_t *p, server_rec *s,
         (void)tls_proxy_section(p, s, section);
     conf = client_conf(s, section);
     px = tls_proxy_is_on(conf) ? tls_proxy_context(conf, s) : NULL;
-    if (!px || tls_setup_clients(s))
+    if (!px || tls_setup_clients(s) || (!px->of_workers && context_of_workers(px)))
         return NULL;
     (void)tls_client_records_are_ours(); /* not in the middle of a loop's turn */
     px->asked = 1;

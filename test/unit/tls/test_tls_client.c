@@ -120,6 +120,8 @@ static void papers_write(void)
 
 /* ---- both ends ---- */
 
+static int on_worker; /* connections are */
+
 typedef struct pair {
     brg_conn bc;
     int fd; /* the other end's */
@@ -176,8 +178,8 @@ static void pair_begin(pair *p, SSL_CTX *ctx, const char *host, const char *name
     memset(p, 0, sizeof *p);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
     p->bc.tag = CONN_TAG;
-    p->bc.loop = test_loop();
-    p->bc.loop->wall = apr_time_now();
+    test_loop()->wall = apr_time_now();
+    p->bc.loop = on_worker ? NULL : test_loop();
     p->bc.fd = fd[0];
     p->fd = fd[1];
     p->ctx = ctx;
@@ -665,6 +667,18 @@ static void an_end_is_told_from_a_break(void **state)
     }
 }
 
+static void workers_have_it(void **state)
+{
+    on_worker = 1;
+    with("require", TLS1_3_VERSION, NULL, 0, MANY);
+    with("require", TLS1_2_VERSION, NULL, 0, 1000);
+    with("folder", TLS1_3_VERSION, NULL, 0, MANY);
+    shown_where_asked_for(state);
+    certificates_are_judged(state);
+    closed_in_the_handshake(state);
+    on_worker = 0;
+}
+
 static void a_context_is_of_settings(void **state)
 {
     for (server_rec *s = ap_server_conf; s; s = s->next)
@@ -800,7 +814,8 @@ int main(void)
                                        cmocka_unit_test(versions_do_not_meet),
                                        cmocka_unit_test(garbage_instead_of_a_server),
                                        cmocka_unit_test(closed_in_the_handshake),
-                                       cmocka_unit_test(an_end_is_told_from_a_break)};
+                                       cmocka_unit_test(an_end_is_told_from_a_break),
+                                       cmocka_unit_test(workers_have_it)};
 
     return cmocka_run_group_tests(tests, group_setup, group_end);
 }
