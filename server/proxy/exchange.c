@@ -70,6 +70,8 @@ static int failure_status(proxy_failure why)
         return HTTP_BAD_GATEWAY;
     case PROXY_FAILED_RESOLVE:
         return HTTP_BAD_GATEWAY;
+    case PROXY_FAILED_SHAKE:
+        return HTTP_INTERNAL_SERVER_ERROR;
     default:
         return HTTP_SERVICE_UNAVAILABLE;
     }
@@ -83,7 +85,9 @@ static const char *failure_reason(const proxy_exchange *x, proxy_failure why)
         return apr_pstrcat(x->r->pool, "DNS lookup failure for: ", x->target->host, NULL);
     case PROXY_FAILED_TIMEOUT:
     case PROXY_FAILED_BROKEN:
-        return x->got ? "Error reading from remote server" : "Error reading from remote server";
+        return "Error reading from remote server";
+    case PROXY_FAILED_SHAKE:
+        return "Error during SSL Handshake with remote server";
     default:
         return NULL;
     }
@@ -106,6 +110,21 @@ static int failure_page(proxy_exchange *x, proxy_failure why)
     return status;
 }
 
+/* Apache finds out while it sends a request. */
+static void failure_log_shake(const proxy_exchange *x, apr_status_t error, const char *peer)
+{
+    const request_rec *r = x->r;
+    const proxy_target *t = x->target;
+
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, error, r,
+                  APLOGNO(01084) "pass request body failed to %s:%u (%s)", peer, (unsigned)t->port,
+                  t->host);
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                  APLOGNO(01097) "pass request body failed to %s:%u (%s) from %s (%s)", peer,
+                  (unsigned)t->port, t->host, r->useragent_ip,
+                  r->connection->remote_host ? r->connection->remote_host : "");
+}
+
 static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error, const char *text)
 {
     const proxy_target *t = x->target;
@@ -124,6 +143,9 @@ static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, x->r,
                       APLOGNO(01114) "%s: failed to make connection to backend: %s", x->codec->name,
                       t->socket ? t->socket : t->host);
+        break;
+    case PROXY_FAILED_SHAKE:
+        failure_log_shake(x, error, peer);
         break;
     case PROXY_FAILED_BUSY:
         ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
@@ -195,7 +217,7 @@ void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, con
     if (why == PROXY_FAILED_CONNECT || why == PROXY_FAILED_RESOLVE)
         client_origin_doubt(x->origin);
     proxy_failed(x->r, x->target, why);
-    if (exchange_try_other(x))
+    if (why != PROXY_FAILED_SHAKE && exchange_try_other(x))
         return;
     exchange_drop(x);
     exchange_done(x, failure_page(x, why));
@@ -241,7 +263,9 @@ static apr_status_t exchange_connect(proxy_exchange *x)
     x->cc->baton = x;
     rv = client_go(x->cc);
     if (rv != APR_SUCCESS && rv != APR_EAGAIN)
-        exchange_fail(x, PROXY_FAILED_CONNECT, rv, x->cc->why);
+        exchange_fail(
+            x, x->cc->failure == CLIENT_NO_HANDSHAKE ? PROXY_FAILED_SHAKE : PROXY_FAILED_CONNECT,
+            rv, x->cc->why);
     return rv;
 }
 

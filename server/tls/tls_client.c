@@ -243,7 +243,7 @@ apr_status_t tls_client_begin(brg_conn *bc, const tls_client_context *context, c
     if (!(t = begin_conn(bc)))
         return APR_ENOMEM;
     t->loop = l;
-    t->server = here->server;
+    t->server = bc->base ? bc->base : here->server;
     t->client->px = here;
     t->client->name = name;
     t->client->sessions = sessions;

@@ -12,7 +12,8 @@
  *   afterwards     transport_recv() and transport_sendv(), as on accepted connections (transport.h)
  *   the end        transport_end(), which sends close_notify unless bc->failed is set, and frees it all
  *
- * bc needs: loop (NULL: a worker has the connection), fd (connected, non-blocking), tag; transport and below NULL. Nothing else of it is read. bc->rd_ready is
+ * bc needs: loop (NULL: a worker has the connection), fd (connected, non-blocking), tag; transport and
+ * below NULL; base: whose log is written, or NULL for the context's. Nothing else of it is read. bc->rd_ready is
  * set where a further transport_recv() gives something though no event of the socket will tell: after any call here or of the
  * transport, look at it before you wait. When an event tells that the peer shut its side (EPOLLRDHUP), read once more even if
  * the last read got less than it had room for, as with a clear socket.

@@ -271,7 +271,7 @@ tls_proxy_ctx *tls_client_here(tls_loop *l, const tls_proxy_ctx *px)
 }
 
 /* All workers share it, with OpenSSL's locks: they may wait. It has what px has, which lives longer. */
-static int context_of_workers(tls_proxy_ctx *px)
+int tls_client_of_workers(tls_proxy_ctx *px)
 {
     tls_proxy_ctx *all = calloc(1, sizeof *all);
 
@@ -341,7 +341,7 @@ const tls_client_context *tls_client_context_make(apr_pool_t *p, server_rec *s,
         (void)tls_proxy_section(p, s, section);
     conf = client_conf(s, section);
     px = tls_proxy_is_on(conf) ? tls_proxy_context(conf, s) : NULL;
-    if (!px || tls_setup_clients(s) || (!px->of_workers && context_of_workers(px)))
+    if (!px || tls_setup_clients(s))
         return NULL;
     (void)tls_client_records_are_ours(); /* not in the middle of a loop's turn */
     px->asked = 1;

@@ -225,7 +225,7 @@ static tls_proxy_ctx *px_make(const tls_proxy_conf *conf, server_rec *s)
         px_failed(s, "Unable to create a new SSL context for proxied servers", NULL);
     else if (!tls_machine_read(px, conf, s) && !tls_proxy_policy(px, conf, s) &&
              !tls_proxy_ciphers(px->ctx, conf, s) && !px_authorities(px->ctx, conf, s) &&
-             !px_crls(px->ctx, conf, s) && !tls_client_trust_read(px))
+             !px_crls(px->ctx, conf, s) && !tls_client_trust_read(px) && !tls_client_of_workers(px))
         return px;
     tls_proxy_free(px);
     return NULL;
