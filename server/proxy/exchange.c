@@ -66,15 +66,15 @@ void exchange_end(proxy_exchange *x)
 
 static int failure_status(const proxy_exchange *x, proxy_failure why)
 {
-    if (x->handshake_failed)
-        return HTTP_INTERNAL_SERVER_ERROR;
     switch (why) {
     case PROXY_FAILED_TIMEOUT:
         return HTTP_GATEWAY_TIME_OUT;
-    case PROXY_FAILED_BROKEN:
-        return HTTP_BAD_GATEWAY;
+    case PROXY_FAILED_BROKEN: /* as Apache's modules have it */
+        return x->codec == &proxy_fcgi_codec ? HTTP_SERVICE_UNAVAILABLE : HTTP_BAD_GATEWAY;
     case PROXY_FAILED_RESOLVE:
         return HTTP_BAD_GATEWAY;
+    case PROXY_FAILED_SHAKE:
+        return HTTP_INTERNAL_SERVER_ERROR;
     default:
         return HTTP_SERVICE_UNAVAILABLE;
     }
@@ -83,14 +83,14 @@ static int failure_status(const proxy_exchange *x, proxy_failure why)
 /* What the page says of it. */
 static const char *failure_reason(const proxy_exchange *x, proxy_failure why)
 {
-    if (x->handshake_failed)
-        return "Error during SSL Handshake with remote server";
     switch (why) {
     case PROXY_FAILED_RESOLVE:
         return apr_pstrcat(x->r->pool, "DNS lookup failure for: ", x->target->host, NULL);
     case PROXY_FAILED_TIMEOUT:
     case PROXY_FAILED_BROKEN:
-        return x->got ? "Error reading from remote server" : "Error reading from remote server";
+        return "Error reading from remote server";
+    case PROXY_FAILED_SHAKE:
+        return "Error during SSL Handshake with remote server";
     default:
         return NULL;
     }
@@ -145,21 +145,26 @@ static int failure_page(proxy_exchange *x, proxy_failure why)
     return status;
 }
 
+/* Apache finds out while it sends a request. */
+static void failure_log_shake(const proxy_exchange *x, apr_status_t error, const char *peer)
+{
+    const request_rec *r = x->r;
+    const proxy_target *t = x->target;
+
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, error, r,
+                  APLOGNO(01084) "pass request body failed to %s:%u (%s)", peer, (unsigned)t->port,
+                  t->host);
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                  APLOGNO(01097) "pass request body failed to %s:%u (%s) from %s (%s)", peer,
+                  (unsigned)t->port, t->host, r->useragent_ip,
+                  r->connection->remote_host ? r->connection->remote_host : "");
+}
+
 static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error, const char *text)
 {
     const proxy_target *t = x->target;
     const char *peer = x->cc ? x->cc->peer : "";
 
-    if (x->handshake_failed) { /* the ssl module has said why */
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
-                      APLOGNO(01084) "pass request body failed to %s:%u (%s)", peer,
-                      (unsigned)t->port, t->host);
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
-                      APLOGNO(01097) "pass request body failed to %s:%u (%s) from %s (%s)", peer,
-                      (unsigned)t->port, t->host, x->r->useragent_ip,
-                      x->r->connection->remote_host ? x->r->connection->remote_host : "");
-        return;
-    }
     switch (why) {
     case PROXY_FAILED_RESOLVE:
         ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
@@ -174,12 +179,21 @@ static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error
                       APLOGNO(01114) "%s: failed to make connection to backend: %s", x->codec->name,
                       t->socket ? t->socket : t->host);
         break;
+    case PROXY_FAILED_SHAKE:
+        failure_log_shake(x, error, peer);
+        break;
     case PROXY_FAILED_BUSY:
         ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
                       APLOGNO(00941) "%s: failed to acquire connection for (%s:%u)", t->scheme_name,
                       t->host, (unsigned)t->port);
         break;
     default:
+        if (x->codec == &proxy_fcgi_codec) {
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
+                          APLOGNO(01075) "Error dispatching request to %s: %s", t->socket ? t->socket : t->host,
+                          text ? text : "");
+            return;
+        }
         ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
                       APLOGNO(01102) "error reading status line from remote server %s:%u%s%s",
                       t->host, (unsigned)t->port, text ? ": " : "", text ? text : "");
@@ -247,9 +261,8 @@ void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, con
     failure_log(x, why, error, text);
     if (why == PROXY_FAILED_CONNECT || why == PROXY_FAILED_RESOLVE)
         client_origin_doubt(x->origin);
-    if (!x->handshake_failed)
-        proxy_failed(x->r, x->target, why);
-    if (exchange_try_other(x))
+    proxy_failed(x->r, x->target, why);
+    if (why != PROXY_FAILED_SHAKE && exchange_try_other(x))
         return;
     if (failure_is_clients_to_repeat(x, why, error))
         exchange_done(x, OK);
@@ -297,9 +310,10 @@ static apr_status_t exchange_connect(proxy_exchange *x)
     x->cc->notify = exchange_told;
     x->cc->baton = x;
     rv = client_go(x->cc);
-    x->handshake_failed = rv != APR_SUCCESS && x->cc->failure == CLIENT_NO_HANDSHAKE;
     if (rv != APR_SUCCESS && rv != APR_EAGAIN)
-        exchange_fail(x, PROXY_FAILED_CONNECT, rv, x->cc->why);
+        exchange_fail(
+            x, x->cc->failure == CLIENT_NO_HANDSHAKE ? PROXY_FAILED_SHAKE : PROXY_FAILED_CONNECT,
+            rv, x->cc->why);
     return rv;
 }
 

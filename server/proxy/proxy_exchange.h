@@ -100,7 +100,6 @@ struct proxy_exchange {
     uint8_t holds;            /**< Expect: 100-continue: the body waits for the backend */
     uint8_t reused;           /**< the connection served others before */
     uint8_t fresh;            /**< the next try is to have a new connection */
-    uint8_t handshake_failed; /**< of TLS, in this try */
     uint8_t answered;         /**< the answer's head was taken */
     uint8_t passed;           /**< and went to the client */
     uint8_t complete;         /**< the answer ended */

@@ -149,7 +149,7 @@ int proxy_next_try(proxy_exchange *x)
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     x->origin = proxy_origin_of(r, x->target);
-    return x->origin ? OK : HTTP_SERVICE_UNAVAILABLE;
+    return x->origin ? OK : HTTP_INTERNAL_SERVER_ERROR; /* TLS that is not enabled */
 }
 
 /* TRACE and OPTIONS that have gone far enough are answered here (RFC 9110, 7.6.2). @return DECLINED: it goes on */

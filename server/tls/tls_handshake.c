@@ -400,10 +400,11 @@ static void sign_unqueue(tls_conn *t)
 /* The next one goes when it is its turn: it may be on a list of this one. */
 static void sign_give_back(tls_conn *t)
 {
-    tls_conn *next = t->loop->sign_first;
+    tls_conn *next;
 
     if (!t->signing)
         return;
+    next = t->loop->sign_first;
     t->signing = 0;
     t->loop->signing--;
     if (!next || !loop_self())
