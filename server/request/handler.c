@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the phases to the handler: filters are inserted, and the handlers are called until one takes the request. */
 #include "handler_private.h"
-#include "request_context.h"
 #include "http_config.h"
 #include "http_log.h"
 #include "http_request.h"
@@ -84,7 +83,6 @@ int handler_run(request_rec *r)
     }
     if (!r->handler)
         r->handler = handler_of_type(r);
-    request_set_wait_place(r, REQUEST_WAITS_IN_HANDLER);
     result = ap_run_handler(r);
     r->handler = configured;
 

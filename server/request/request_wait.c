@@ -8,6 +8,7 @@
 #include "request_wait.h"
 #include "connection.h"
 #include "loop.h"
+#include "request_context.h"
 #include "request_parts.h"
 #include "request_context.h"
 #include "request_wait_private.h"
@@ -119,6 +120,12 @@ brg_wait(request_rec *r, const brg_wait_for *wanted, brg_wait_go_on_fn *go_on,
 BRG_DECLARE(void) brg_wait_resume(brg_waiting *w)
 {
     loop_note_post(w->bc->loop, &w->note);
+}
+
+void request_wait_came(struct brg_waiting *w)
+{
+    BRG_ASSERT(loop_self() == w->bc->loop);
+    waiting_came(w->bc, BRG_WAIT_RESUMED);
 }
 
 BRG_DECLARE(apr_size_t) brg_wait_output(const request_rec *r)
@@ -241,6 +248,9 @@ request_end request_wait_end(brg_conn *bc, request_rec **first, int *status)
 
     BRG_ASSERT(bc->state == CONN_REQUEST && w->came && loop_self() == bc->loop);
     *first = request_first(r);
+    if (r == *first && request_wait_place_of(r) ==
+                           REQUEST_WAITS_IN_HANDLER) /* an internal redirect of go_on() may wait */
+        request_allow_rerun(r);
     *status = w->go_on(r, w->baton, w->came);
     waiting_free(w);
     if (request_wait_place_of(r) == REQUEST_WAITS_IN_ACCESS &&

@@ -38,6 +38,9 @@ int request_wait_is_last(const brg_conn *bc);
 /** 1 if the handler waits for the request's body. */
 int request_wait_reads(const brg_conn *bc);
 
+/** As brg_wait_resume(), for callers on the loop of the connection: without a note. */
+void request_wait_came(struct brg_waiting *waiting);
+
 /** The time is up. */
 void request_wait_expired(brg_conn *bc);
 

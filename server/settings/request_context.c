@@ -10,6 +10,7 @@
 #include "configuration.h"
 #include "request_context_private.h"
 #include "brigade/assert.h"
+#include "brigade/auth.h"
 #include "brigade/response_cache.h"
 #include "brigade/stored_answer.h"
 #include "apr_hooks.h"
@@ -198,6 +199,21 @@ int request_may_block(const request_rec *r)
     return !block || block->may_block;
 }
 
+void request_mark_reads(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->reads = 1;
+}
+
+int request_reads(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return block && block->reads;
+}
+
 void request_allow_rerun(request_rec *r)
 {
     request_conf_block *block = request_block_of(r);
@@ -293,7 +309,25 @@ request_wait_place request_wait_place_of(const request_rec *r)
 {
     const request_conf_block *block = request_block_of((request_rec *)(uintptr_t)r);
 
-    return block ? (request_wait_place)block->waits_in : REQUEST_WAITS_NOWHERE;
+    return block ? (request_wait_place)block->waits_in : REQUEST_WAITS_IN_HANDLER;
+}
+
+BRG_DECLARE(void) brg_auth_would_wait(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->auth_waits = 1;
+}
+
+BRG_DECLARE(int) brg_auth_waits(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+    const int waits = block && block->auth_waits;
+
+    if (block)
+        block->auth_waits = 0;
+    return waits;
 }
 
 request_files *request_files_of(const request_rec *r)

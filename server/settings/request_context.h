@@ -80,6 +80,12 @@ void request_mark_blocking(request_rec *r);
 /** 1 if @a r was so marked. */
 int request_may_block(const request_rec *r);
 
+/** The handler of @a r reads the body as it comes, without waiting for it: brg_wait_reads_body(). */
+void request_mark_reads(request_rec *r);
+
+/** 1 if @a r was so marked. */
+int request_reads(const request_rec *r);
+
 /** The handler of @a r is called now, and may be called again by a worker. */
 void request_allow_rerun(request_rec *r);
 
@@ -113,11 +119,11 @@ void request_allow_lookups_to_fail(request_rec *r, int on);
  * network again. */
 int request_lookup_may_fail(const request_rec *r);
 
-/** What of @a r may wait by brg_wait() now. */
+/** What of @a r may wait by brg_wait(). */
 typedef enum request_wait_place {
-    REQUEST_WAITS_NOWHERE,
-    REQUEST_WAITS_IN_ACCESS, /**< hooks of access control; they are called once more, by a worker */
-    REQUEST_WAITS_IN_HANDLER
+    REQUEST_WAITS_IN_HANDLER,
+    REQUEST_WAITS_IN_ACCESS, /**< hooks of access control, which run now: they are called once more, by a worker */
+    REQUEST_WAITS_NOWHERE /**< such hooks run now, for a request that somebody else waits for */
 } request_wait_place;
 
 void request_set_wait_place(request_rec *r, request_wait_place place);

@@ -21,9 +21,11 @@ typedef struct request_conf_block {
     const char *volatile_why;    /**< and why; NULL: not marked */
     int apart;                   /**< request_set_apart() */
     int may_block;               /**< request_mark_blocking() */
+    int reads;                   /**< request_mark_reads() */
     int may_rerun;               /**< a worker may call the handler again: request_allow_rerun() */
     int reruns;                  /**< and is to: request_mark_rerun() */
     int rerun_status;            /**< with reruns: the error that the worker sends instead, or OK */
+    int auth_waits;              /**< brg_auth_would_wait() */
     int may_defer;               /**< phases may continue on a worker: request_allow_defer() */
     int lookups_may_fail;        /**< request_allow_lookups_to_fail() */
     int waits_in;                /**< request_wait_place */

@@ -315,17 +315,10 @@ static int waits_user(request_rec *r)
     return OK;
 }
 
-static int waits_fixups(request_rec *r)
-{
-    apr_table_setn(r->headers_out, "X-Fixups-May-Wait", brg_wait_possible(r) ? "1" : "0");
-    return OK;
-}
-
 static void waits_hooks(apr_pool_t *p)
 {
     ap_hook_access_checker(waits_access, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_check_user_id(waits_user, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_fixups(waits_fixups, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(waits_handler, NULL, NULL, APR_HOOK_MIDDLE);
     if (!getenv("WAITS_UNDECLARED"))
         brg_nonblocking_declare(&waits_module);
