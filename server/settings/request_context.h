@@ -119,6 +119,16 @@ void request_allow_lookups_to_fail(request_rec *r, int on);
  * network again. */
 int request_lookup_may_fail(const request_rec *r);
 
+/** What of @a r may wait by brg_wait(). */
+typedef enum request_wait_place {
+    REQUEST_WAITS_IN_HANDLER,
+    REQUEST_WAITS_IN_ACCESS, /**< hooks of access control, which run now: they are called once more, by a worker */
+    REQUEST_WAITS_NOWHERE /**< such hooks run now, for a request that somebody else waits for */
+} request_wait_place;
+
+void request_set_wait_place(request_rec *r, request_wait_place place);
+request_wait_place request_wait_place_of(const request_rec *r);
+
 /** What the directory walk found out about the file of a request, for brg_file_open(). */
 typedef struct request_files {
     apr_file_t *opened; /**< the walk's descriptor of r->filename, in r->pool, or NULL */
