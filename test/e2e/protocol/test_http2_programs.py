@@ -111,8 +111,8 @@ def test_head_has_no_body(server, path):
 
 
 def test_half_a_response_is_reset(server):
-    head, body, error = ask(server, "/nph-broken.sh")
-    assert dict(head)[":status"] == "200" and len(body) < 30 and error
+    _, body, error = ask(server, "/nph-broken.sh")  # with its head, or before that left
+    assert error and len(body) < 30
 
 
 def test_fields_that_cannot_be_sent(server):
