@@ -26,7 +26,8 @@
  * thread's stack meanwhile. go_on() then continues as the handler would: it reads the body without blocking, passes
  * brigades to r->output_filters, waits again, or ends the request by what it returns.
  *
- * go_on() is called on the event loop: it must not block.
+ * go_on() is called on the event loop: it must not block. An internal redirect may: where go_on() makes one before it has passed
+ * anything on, a worker calls the handler again, which has to make the same redirect.
  */
 #include "httpd.h"
 #include "brigade/declare.h"
@@ -102,6 +103,13 @@ brg_wait(request_rec *r, const brg_wait_for *wanted, brg_wait_go_on_fn *go_on,
  * Threads: any. Blocking: for no more than a wake-up.
  */
 BRG_DECLARE(void) brg_wait_resume(brg_waiting *waiting);
+
+/**
+ * The handler of @a r reads the request's body by BRG_WAIT_BODY, as it comes: it may run on the event loop while the body is on
+ * its way. Without this a request with a body is left to a worker, which may wait for it. For hooks up to insert_filter.
+ * Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(void) brg_wait_reads_body(request_rec *r);
 
 /** Bytes of output of @a r's connection that wait for the client in memory. Threads: the request's. */
 BRG_DECLARE(apr_size_t) brg_wait_output(const request_rec *r);

@@ -91,6 +91,8 @@ static apr_status_t chunk_measure(apr_bucket *e, apr_off_t have, int *stop)
 
 typedef struct chunk_span {
     apr_bucket *from; /* first data bucket, NULL = none */
+    apr_bucket *
+        end; /* behind the last data bucket: a FLUSH that follows takes the end of the chunk along */
     apr_bucket *upto; /* where the span ends: EOS, the bucket that would block, or the sentinel */
     apr_off_t size;
     int eos, blocked;
@@ -128,6 +130,8 @@ static apr_status_t chunk_find(chunk_ctx *ctx, apr_bucket_brigade *bb, chunk_spa
         if (e->length && !span->from)
             span->from = e;
         span->size += (apr_off_t)e->length;
+        if (e->length)
+            span->end = APR_BUCKET_NEXT(e);
     }
     return APR_SUCCESS;
 }
@@ -153,7 +157,7 @@ apr_status_t ap_http_chunk_filter(ap_filter_t *f, apr_bucket_brigade *bb)
         }
         BRG_ASSERT(!span.from == !span.size);
         if (span.from)
-            chunk_wrap(span.from, span.upto, span.size, alloc);
+            chunk_wrap(span.from, span.end, span.size, alloc);
         if (span.eos && !ctx->broken)
             chunk_last(span.upto, alloc);
         if (span.blocked)
