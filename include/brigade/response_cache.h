@@ -250,6 +250,21 @@ BRG_DECLARE(int) brg_request_rerun_on_worker(request_rec *r);
 BRG_DECLARE(void) brg_phases_need_worker(void);
 
 /**
+ * Asked before the phases of a request: may a hook of the module wait in one of them?
+ *
+ * @param r  head, server and r->uri are known; nothing else is
+ * @return   1: they run on a worker thread; 0
+ * Threads: the loop that serves the request. Blocking: must not.
+ */
+typedef int brg_phases_wait_fn(const request_rec *r);
+
+/**
+ * After brg_cache_declare() or brg_nonblocking_declare(): the promise does not hold for requests of which @a fn returns 1.
+ * Call from the module's register_hooks function.
+ */
+BRG_DECLARE(void) brg_phases_wait_declare(module *m, brg_phases_wait_fn *fn);
+
+/**
  * 1 if the module that registered the filter declared that it does not wait. For a filter that runs
  * others in its stead (a smart one, with providers): the server takes its word for it, so it asks
  * this of each, and else for a worker.

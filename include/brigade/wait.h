@@ -26,7 +26,8 @@
  * thread's stack meanwhile. go_on() then continues as the handler would: it reads the body without blocking, passes
  * brigades to r->output_filters, waits again, or ends the request by what it returns.
  *
- * go_on() is called on the event loop: it must not block.
+ * go_on() is called on the event loop: it must not block. An internal redirect may: where go_on() makes one before it has passed
+ * anything on, a worker calls the handler again, which has to make the same redirect.
  */
 #include "httpd.h"
 #include "brigade/declare.h"

@@ -34,6 +34,7 @@
 #include "request_context.h"
 #include "placement.h"
 #include "brigade/assert.h"
+#include "brigade/auth.h"
 #include "brigade/response_cache.h"
 
 #include "cache_source_private.h"
@@ -322,6 +323,9 @@ int cache_vary_same(const cache_entry *e, request_rec *r);
 /** 1 if @a r, the first one, was found to depend on the client's address (cache_client.c); -1: in a way that cannot be told
  * of the next request. */
 int cache_varies_by_client(const request_rec *r);
+/** The user who sent a request that @a e answers, in @a out (BRG_CACHE_USER_ROOM bytes), and how it was told; NULL: it is
+ * for all. */
+const char *cache_vary_user(const cache_entry *e, const http_head *h, char *out, const char **type);
 void cache_vary_drop(cache_entry *e);
 
 /** @a e was added: are there too many for its target? */

@@ -39,8 +39,8 @@ response_cache *cache_of_worker(void)
 void cache_worker_fill_begin(brg_conn *bc)
 {
     BRG_ASSERT(!fill_here); /* a worker serves one request at a time */
-    BRG_ASSERT(!bc->fill || bc->fill->entry->fill);
-    fill_here = bc->fill;
+    BRG_ASSERT(!bc->kept.fill || bc->kept.fill->entry->fill);
+    fill_here = bc->kept.fill;
 }
 
 void cache_worker_fill_end(void)
@@ -59,8 +59,8 @@ void cache_seen_on_worker(request_rec *r)
     if (loop_self() || r->main || r->prev || r->no_cache || !cache_request_is_plain(r))
         return;
     host = apr_table_get(r->headers_in, "Host");
-    bc->asked = cache_hash(bc->listener, cache_chain_of(bc), host, strlen(host), r->unparsed_uri,
-                           cache_target_len(r));
+    bc->kept.asked = cache_hash(bc->listener, cache_chain_of(bc), host, strlen(host),
+                                r->unparsed_uri, cache_target_len(r));
 }
 
 /* ---- on the loop, on the way to a worker ---- */
@@ -98,11 +98,11 @@ static void fill_begin(response_cache *c, cache_entry *e, brg_conn *bc, request_
         free(work);
         return;
     }
-    BRG_ASSERT(!bc->fill && !e->fill && e->in_cache);
+    BRG_ASSERT(!bc->kept.fill && !e->fill && e->in_cache);
     work->entry = e;
     e->fill = 1;
     cache_hold(e);
-    bc->fill = work;
+    bc->kept.fill = work;
 }
 
 void cache_to_worker(brg_conn *bc, request_rec *r)
@@ -169,24 +169,24 @@ static void adopt(response_cache *c, cache_entry *e, response_cache *from, cache
 
 static void count_asked(response_cache *c, brg_conn *bc)
 {
-    if (bc->asked && c->buckets_n) {
+    if (bc->kept.asked && c->buckets_n) {
         admission_sample(&c->admission, c->entries_n);
-        (void)admission_count(&c->admission, bc->asked);
+        (void)admission_count(&c->admission, bc->kept.asked);
     }
-    bc->asked = 0;
+    bc->kept.asked = 0;
 }
 
 void cache_from_worker(brg_conn *bc)
 {
     response_cache *c = bc->loop->cache;
-    cache_worker_fill *work = bc->fill;
+    cache_worker_fill *work = bc->kept.fill;
     cache_entry *e, *t;
 
     BRG_ASSERT(loop_self() == bc->loop);
     count_asked(c, bc);
     if (!work)
         return;
-    bc->fill = NULL;
+    bc->kept.fill = NULL;
     e = work->entry;
     t = work->shadow;
     BRG_ASSERT(e->fill && work->cache.is_workers);

@@ -26,7 +26,7 @@
 #include <stdatomic.h>
 #include <sys/uio.h>
 
-struct tls_client_context;
+struct tls_proxy_ctx;
 
 typedef struct client_origin client_origin;
 typedef struct client_conn client_conn;
@@ -38,12 +38,12 @@ typedef struct client_settings {
     server_rec *server; /**< whose log and Timeout count */
     const char *host;   /**< name or address, without brackets; NULL with path */
     apr_port_t port;
-    const char *path;                     /**< of a Unix socket; NULL: TCP */
-    const struct tls_client_context *tls; /**< NULL: clear */
-    const char *sni;                      /**< name for TLS; NULL: the host, if it is a name */
-    const char *alpn;                     /**< wire form; NULL: none */
-    apr_sockaddr_t *from;                 /**< local address (ProxySourceAddress), or NULL */
-    int max;                              /**< open connections of this process; 0: any number */
+    const char *path;                                         /**< of a Unix socket; NULL: TCP */
+    const struct tls_proxy_ctx *tls; /* tls_client_context */ /**< NULL: clear */
+    const char *sni;         /**< name for TLS; NULL: the host, if it is a name */
+    const char *alpn;        /**< wire form; NULL: none */
+    apr_sockaddr_t *from;    /**< local address (ProxySourceAddress), or NULL */
+    int max;                 /**< open connections of this process; 0: any number */
     int smax;                /**< idle ones that are kept whatever their age; -1: none beyond ttl */
     apr_interval_time_t ttl; /**< idle connections live so long, microseconds; 0: 60 s */
     apr_interval_time_t

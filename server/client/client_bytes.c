@@ -101,8 +101,8 @@ apr_status_t client_recv(client_conn *cc, uint32_t most)
     while (n < 0 && errno == EINTR);
     if (n > 0) {
         cc->to += (uint32_t)n;
-        /* A short read emptied the socket, and the next event tells of more; TLS may hold another record. */
-        if ((size_t)n < room && !cc->hung_up && transport_is_plain(&cc->bc))
+        /* A short read emptied the socket, and the next event tells of more; a layer says if it holds another record. */
+        if ((size_t)n < room && !cc->hung_up && !cc->bc.rd_ready)
             cc->rd_ready = 0;
         return APR_SUCCESS;
     }

@@ -32,6 +32,8 @@ typedef struct client_addresses {
     client_address at[CLIENT_ADDRESSES_MOST];
 } client_addresses;
 
+struct tls_client_sessions;
+
 /** What one loop, or the workers, have of an origin. */
 typedef struct client_place {
     client_origin *origin;
@@ -42,6 +44,7 @@ typedef struct client_place {
     _Atomic unsigned waiting_n;
     struct loop_note
         note; /**< an address came, a connection may be opened, or one is wanted elsewhere */
+    struct tls_client_sessions *sessions; /**< of TLS; NULL: none yet */
     atomic_int wanted;    /**< another loop waits for a connection: close an idle one */
     pthread_mutex_t lock; /**< of the workers' place */
 } client_place;

@@ -17,6 +17,7 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "http_request.h"
+#include "brigade/directive.h"
 #include "apr_hooks.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
@@ -340,6 +341,11 @@ static int conf_is_replaceable(const module *m)
     conf_note_active();
     return !conf_family_is_kept(module_rows, conf_states, module_rows_n, conf_place(m)) &&
            conf_family_has_files(module_rows, conf_states, module_rows_n, conf_place(m));
+}
+
+BRG_DECLARE(int) brg_module_is_named(const module *m)
+{
+    return conf_builtin_was_named(m);
 }
 
 const char *conf_builtin_lacks(const cmd_parms *cmd, const module *m, const char *what)

@@ -113,6 +113,22 @@ BRG_DECLARE(void) brg_stored_observe(module *m, brg_stored_ready_fn *ready)
         d->unobserved = ready;
 }
 
+BRG_DECLARE(void) brg_auth_declare(module *m)
+{
+    declaration *d = declaration_of(m->name);
+
+    if (d)
+        d->auth_inline = 1;
+}
+
+BRG_DECLARE(void) brg_auth_ask(module *m, brg_auth_waits_fn *fn)
+{
+    declaration *d = declaration_of(m->name);
+
+    if (d)
+        d->auth_waits = fn;
+}
+
 BRG_DECLARE(void) brg_cache_leaves_query(module *m)
 {
     declaration *d = declaration_of(m->name);
@@ -124,6 +140,15 @@ BRG_DECLARE(void) brg_cache_leaves_query(module *m)
 BRG_DECLARE(void) brg_nonblocking_declare(module *m)
 {
     declaration_add(m, NULL, 1);
+}
+
+BRG_DECLARE(void) brg_phases_wait_declare(module *m, brg_phases_wait_fn *fn)
+{
+    declaration *d = declaration_of(m->name);
+
+    BRG_ASSERT(d != NULL || declarations_n == DECLARATIONS_MOST);
+    if (d)
+        d->phases_wait = fn;
 }
 
 BRG_DECLARE(void) brg_phases_need_worker(void)

@@ -27,15 +27,19 @@
 APLOG_USE_MODULE(core);
 
 static const char *phases_undeclared; /* the first module without a declaration, where not plain */
-static int phases_plain, handlers_plain, phases_authenticate;
+static int phases_plain, handlers_plain, phases_authenticate, auth_plain;
 static atomic_int phases_differ;
 static _Atomic(policy_waits_fn *) phases_asked;   /* by policy_phases_ask() */
 static ap_HOOK_post_read_request_t *observers[4]; /* hooks of modules whose rule observes */
 static int observers_n;
 /* Those whose answer may be other than BRG_CACHE_STATIC. */
 static const declaration *asked[DECLARATIONS_MOST];
-static const declaration *stock[DECLARATIONS_MOST]; /* of stock modules */
-static const char *client_changer;                  /* policy_client_changer() */
+static const declaration *stock[DECLARATIONS_MOST];   /* of stock modules */
+static const declaration *waiters[DECLARATIONS_MOST]; /* with brg_phases_wait_declare() */
+static int waiters_n;
+static const char *client_changer;               /* policy_client_changer() */
+static brg_auth_waits_fn *auth_asked[4];            /* brg_auth_ask() */
+static int auth_asked_n;
 static int asked_n, stock_n, stock_filters_wait; /* the latter: filters of some of them may wait */
 static int phases_query;    /* a module that hooks requests may look at the query */
 static int phases_rewrite;  /* mod_rewrite is there, which does so where RewriteEngine is on */
@@ -221,10 +225,37 @@ const policy_stored_loggers *policy_stored_log(void)
     return stored_loggers.n < 0 || declarations_phases_wait() ? NULL : &stored_loggers;
 }
 
+/* Who takes part in authentication. */
+static void survey_auth(void)
+{
+    static hook_get_fn *const hooks[] = {ap_hook_get_check_user_id, ap_hook_get_auth_checker};
+
+    auth_plain = 1;
+    auth_asked_n = 0;
+    for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++) {
+        const apr_array_header_t *links = hooks[i]();
+        const hook_link *l;
+
+        for (int k = 0; (l = hook_link_at(links, k)) != NULL; k++) {
+            const declaration *d = declaration_of(l->module);
+
+            auth_plain &= d && d->auth_inline;
+        }
+    }
+    for (const declaration *d = declarations; d < declarations + declarations_n; d++)
+        if (d->auth_waits && auth_asked_n < (int)(sizeof auth_asked / sizeof *auth_asked))
+            auth_asked[auth_asked_n++] = d->auth_waits;
+}
+
+int policy_auth_runs_inline(void)
+{
+    return auth_plain;
+}
+
 /* Of whom requests have to ask something. */
 static void survey_declarations(void)
 {
-    asked_n = stock_n = stock_filters_wait = 0;
+    asked_n = stock_n = stock_filters_wait = waiters_n = 0;
     client_changer = NULL;
     phases_authenticate = phases_query = phases_rewrite = 0;
     atomic_store(&phases_differ, atomic_load(&phases_asked) != NULL);
@@ -235,6 +266,10 @@ static void survey_declarations(void)
             phases_rewrite = 1;
         else
             phases_query |= d->hooks_requests && !d->query_free;
+        if (d->phases_wait) {
+            waiters[waiters_n++] = d;
+            atomic_store(&phases_differ, 1);
+        }
         if (!d->stock)
             continue;
         if (d->stock->changes_client)
@@ -261,6 +296,7 @@ void policy_survey_hooks(void)
     policy_surveyed = 1;
     handlers_plain = survey(handler_hooks, 1, "handlers");
     phases_plain = survey(phase_hooks, sizeof phase_hooks / sizeof *phase_hooks, "requests");
+    survey_auth();
     survey_declarations();
 }
 
@@ -293,12 +329,27 @@ static int phases_wait_for(const request_rec *r)
     for (int i = 0; i < stock_n; i++)
         if (stock[i]->stock->phases_wait && stock[i]->stock->phases_wait(r))
             return 1;
+    for (int i = 0; i < waiters_n; i++)
+        if (waiters[i]->phases_wait(r))
+            return 1;
+    return 0;
+}
+
+static int phases_authenticate_for(const request_rec *r)
+{
+    const char *field = apr_table_get(r->headers_in, "Authorization");
+
+    if (!field || phases_authenticate)
+        return field != NULL;
+    for (int i = 0; i < auth_asked_n; i++)
+        if (auth_asked[i](r, field))
+            return 1;
     return 0;
 }
 
 int phases_may_wait(const request_rec *r)
 {
-    return (phases_authenticate && apr_table_get(r->headers_in, "Authorization")) ||
+    return ((phases_authenticate || auth_asked_n) && phases_authenticate_for(r)) ||
            (atomic_load_explicit(&phases_differ, memory_order_relaxed) && phases_wait_for(r));
 }
 

@@ -66,6 +66,10 @@ int phases_may_run_inline(void);
  * phases. */
 int phases_may_wait(const request_rec *r);
 
+/** 1 if all who take part in authentication and authorization tell by themselves when they would wait
+ * (brg_auth_declare()). */
+int policy_auth_runs_inline(void);
+
 /** From now on ask @a fn, too, whether phases of a request may wait. NULL: no longer. Threads: any */
 typedef int policy_waits_fn(const request_rec *r);
 void policy_phases_ask(policy_waits_fn *fn);

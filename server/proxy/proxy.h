@@ -97,33 +97,35 @@ typedef enum proxy_check {
 typedef struct proxy_params {
     uint32_t set; /**< proxy_param */
     int min, smax;
-    int max;                             /**< connections, over all processes; 0: no limit is named */
-    apr_interval_time_t ttl;             /**< an idle connection is not used later than this; 0: no limit */
-    apr_interval_time_t acquire;         /**< for a connection while max are busy; 0: not named */
-    apr_interval_time_t timeout;         /**< of reads and writes; see proxy_timeout() */
+    int max;                     /**< connections, over all processes; 0: no limit is named */
+    apr_interval_time_t ttl;     /**< an idle connection is not used later than this; 0: no limit */
+    apr_interval_time_t acquire; /**< for a connection while max are busy; 0: not named */
+    apr_interval_time_t timeout; /**< of reads and writes; see proxy_timeout() */
     apr_interval_time_t connect_timeout; /**< see proxy_connect_timeout() */
-    apr_interval_time_t ping;            /**< 100-continue, or PING of HTTP/2, has to come in this time */
-    apr_interval_time_t retry;           /**< an error lasts so long */
+    apr_interval_time_t ping;  /**< 100-continue, or PING of HTTP/2, has to come in this time */
+    apr_interval_time_t retry; /**< an error lasts so long */
     apr_interval_time_t flush_wait;
     apr_interval_time_t address_ttl; /**< 0: not named; -1: for ever */
     apr_size_t io_buffer, receive_buffer, field_size;
     proxy_flush flush;
-    unsigned keepalive : 1;    /**< SO_KEEPALIVE */
-    unsigned no_reuse : 1;     /**< connections are closed after each request; the default of FastCGI, SCGI, uwsgi */
-    const char *upgrade;       /**< "*" (any), "NONE", or the protocol; NULL: not named */
-    const char *secret;        /**< of AJP; accepted, without use here */
-    const char *flusher;       /**< "flush" */
-    int lbset, loadfactor;     /**< as configured; the state has what holds. loadfactor in hundredths */
-    uint32_t status;           /**< as configured, PROXY_STATUS_* */
-    const char *route;         /**< as configured; "" */
-    const char *redirect;      /**< as configured; "" */
-    proxy_check check;         /**< hcmethod */
+    unsigned keepalive : 1; /**< SO_KEEPALIVE */
+    unsigned
+        no_reuse : 1; /**< connections are closed after each request; the default of FastCGI, SCGI, uwsgi */
+    const char *upgrade;   /**< "*" (any), "NONE", or the protocol; NULL: not named */
+    const char *secret;    /**< of AJP; accepted, without use here */
+    const char *flusher;   /**< "flush" */
+    int lbset, loadfactor; /**< as configured; the state has what holds. loadfactor in hundredths */
+    uint32_t status;       /**< as configured, PROXY_STATUS_* */
+    const char *route;     /**< as configured; "" */
+    const char *redirect;  /**< as configured; "" */
+    proxy_check check;     /**< hcmethod */
     apr_interval_time_t check_interval;
     int check_passes, check_fails;
     const char *check_uri;  /**< "" */
     const char *check_expr; /**< name of ProxyHCExpr; "" */
-    apr_interval_time_t slow_start; /**< slowstart=: so long after an error its share grows; 0: at once */
-    int eject;                      /**< eject=: failures in a row that take it out; 0: never */
+    apr_interval_time_t
+        slow_start; /**< slowstart=: so long after an error its share grows; 0: at once */
+    int eject;      /**< eject=: failures in a row that take it out; 0: never */
 } proxy_params;
 
 /* Bits of a worker's status, as Apache's. */
@@ -139,9 +141,9 @@ typedef struct proxy_params {
 #define PROXY_STATUS_FREE 0x0200u
 #define PROXY_STATUS_CHECK_FAILED 0x0400u
 #define PROXY_STATUS_HOT_SPARE 0x0800u
-#define PROXY_STATUS_UNUSABLE                                                       \
-    (PROXY_STATUS_IN_SHUTDOWN | PROXY_STATUS_DISABLED | PROXY_STATUS_STOPPED        \
-     | PROXY_STATUS_IN_ERROR | PROXY_STATUS_CHECK_FAILED)
+#define PROXY_STATUS_UNUSABLE                                                  \
+    (PROXY_STATUS_IN_SHUTDOWN | PROXY_STATUS_DISABLED | PROXY_STATUS_STOPPED | \
+     PROXY_STATUS_IN_ERROR | PROXY_STATUS_CHECK_FAILED)
 
 #define PROXY_ROUTE_SIZE 64 /**< bytes of a route, NUL included */
 
@@ -151,20 +153,20 @@ typedef struct proxy_state {
     _Atomic uint32_t status;
     _Atomic int32_t lbstatus, lbfactor, lbset;
     _Atomic int32_t retries;
-    _Atomic int32_t failures;  /**< in a row */
+    _Atomic int32_t failures;       /**< in a row */
     _Atomic int32_t passed, failed; /**< health checks in a row */
-    _Atomic int64_t error_at;  /**< microseconds since the epoch; 0: never */
-    _Atomic int64_t usable_at; /**< when it came back last; 0: it was never away */
-    _Atomic int64_t check_at;  /**< when it was checked last */
-    _Atomic int64_t busy;      /**< requests that were chosen for it and are not released */
+    _Atomic int64_t error_at;       /**< microseconds since the epoch; 0: never */
+    _Atomic int64_t usable_at;      /**< when it came back last; 0: it was never away */
+    _Atomic int64_t check_at;       /**< when it was checked last */
+    _Atomic int64_t busy;           /**< requests that were chosen for it and are not released */
     _Atomic uint64_t elected, written, read; /**< requests; bytes of bodies to and from it */
     _Atomic uint64_t answers[5];             /**< by class of status, from 1xx */
     _Atomic uint64_t refused, timeouts, broken, retried;
     _Atomic uint64_t waited_us, waited_n; /**< until the answer's head */
-    _Atomic int64_t connections, idle;    /**< for the room client: open ones, unused ones of them */
-    _Atomic int64_t queued;               /**< for the room client: requests that wait for a connection */
-    _Atomic uint32_t names;               /**< odd while route and redirect are written */
-    _Atomic uint32_t configured;          /**< hash of what the configuration says of the fields above */
+    _Atomic int64_t connections, idle; /**< for the room client: open ones, unused ones of them */
+    _Atomic int64_t queued;      /**< for the room client: requests that wait for a connection */
+    _Atomic uint32_t names;      /**< odd while route and redirect are written */
+    _Atomic uint32_t configured; /**< hash of what the configuration says of the fields above */
     char route[PROXY_ROUTE_SIZE], redirect[PROXY_ROUTE_SIZE]; /**< see proxy_route() */
 } proxy_state;
 
@@ -172,22 +174,27 @@ typedef struct proxy_balancer proxy_balancer;
 
 /** A backend, or the worker for all targets that have none (PROXY_STATUS_GENERIC). */
 typedef struct proxy_worker {
-    const char *name; /**< as in the configuration, without the Unix socket: "http://app:8080/path" */
+    const char
+        *name; /**< as in the configuration, without the Unix socket: "http://app:8080/path" */
     proxy_scheme scheme;
     const char *scheme_name;
-    const char *host;   /**< without brackets of IPv6; "localhost" with a socket where none is named */
-    apr_port_t port;    /**< 0: the scheme has none and none is named (with a Unix socket) */
+    const char
+        *host;       /**< without brackets of IPv6; "localhost" with a socket where none is named */
+    apr_port_t port; /**< 0: the scheme has none and none is named (with a Unix socket) */
     const char *socket; /**< path of the Unix socket; NULL */
     const char *prefix; /**< path, "" or from '/' on */
     proxy_params params;
     proxy_state *state;
     proxy_balancer *balancer; /**< NULL: of none */
     int number;               /**< from 0, of all workers of all servers: proxy_worker_get() */
-    unsigned generic : 1;     /**< "proxy:forward" and "proxy:reverse": addresses come from the target, no reuse */
-    unsigned prefix_match : 1; /**< its name is a pattern of ProxyPassMatch: only its beginning is fixed */
-    server_rec *server;        /**< where it was defined */
-    ap_conf_vector_t *section; /**< of <Proxy URL>: settings of TLS (SSLProxy*); NULL: those of the request's server */
-    void *origin;              /**< of the room client, set after post_config; NULL before */
+    unsigned
+        generic : 1; /**< "proxy:forward" and "proxy:reverse": addresses come from the target, no reuse */
+    unsigned
+        prefix_match : 1; /**< its name is a pattern of ProxyPassMatch: only its beginning is fixed */
+    server_rec *server;   /**< where it was defined */
+    ap_conf_vector_t *
+        section; /**< of <Proxy URL>: settings of TLS (SSLProxy*); NULL: those of the request's server */
+    void *origin; /**< of the room client, set after post_config; NULL before */
 } proxy_worker;
 
 /** Workers of all servers, generic ones included, once post_config is over; members that balancer-manager may add are
@@ -228,7 +235,8 @@ typedef struct proxy_target {
     const char *socket;    /**< Unix socket to connect to; NULL. It need not be the worker's: a worker without a socket
                               * has the parameters of all targets of its name (SetHandler proxy:unix:...) */
     const char *url;       /**< all of it, canonical, the socket left out */
-    const proxy_remote *remotes; /**< proxies to go by, the first that is reached; remotes_n of them */
+    const proxy_remote
+        *remotes; /**< proxies to go by, the first that is reached; remotes_n of them */
     int remotes_n;
     unsigned dynamic : 1;     /**< it has no worker of its own: its connection is not kept */
     unsigned forward : 1;     /**< r->proxyreq is PROXYREQ_PROXY */

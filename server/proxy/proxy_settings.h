@@ -23,25 +23,26 @@ typedef enum proxy_bad_field {
 typedef struct proxy_server_settings {
     proxy_via via;
     proxy_bad_field bad_field;
-    long max_forwards;             /**< sent if the client names none; negative: none is sent */
-    apr_interval_time_t timeout;   /**< ProxyTimeout, microseconds; 0: not named */
-    apr_size_t io_buffer;          /**< bytes */
-    apr_size_t receive_buffer;     /**< SO_RCVBUF; 0: the system's */
-    const apr_sockaddr_t *source;  /**< ProxySourceAddress; NULL */
+    long max_forwards;            /**< sent if the client names none; negative: none is sent */
+    apr_interval_time_t timeout;  /**< ProxyTimeout, microseconds; 0: not named */
+    apr_size_t io_buffer;         /**< bytes */
+    apr_size_t receive_buffer;    /**< SO_RCVBUF; 0: the system's */
+    const apr_sockaddr_t *source; /**< ProxySourceAddress; NULL */
 } proxy_server_settings;
 
 const proxy_server_settings *proxy_settings_of(const server_rec *s);
 
 /** Of a request. */
 typedef struct proxy_request_settings {
-    unsigned preserve_host : 1;    /**< ProxyPreserveHost */
-    unsigned add_fields : 1;       /**< ProxyAddHeaders: X-Forwarded-For, -Host, -Server */
-    unsigned pass_continue : 1;    /**< Proxy100Continue: Expect is sent on */
+    unsigned preserve_host : 1;     /**< ProxyPreserveHost */
+    unsigned add_fields : 1;        /**< ProxyAddHeaders: X-Forwarded-For, -Host, -Server */
+    unsigned pass_continue : 1;     /**< Proxy100Continue: Expect is sent on */
     unsigned websocket_is_http : 1; /**< ProxyWebsocketFallbackToProxyHttp */
-    unsigned fcgi_generic : 1;     /**< ProxyFCGIBackendType GENERIC */
-    unsigned scgi_redirect : 1;    /**< ProxySCGIInternalRedirect: Location of a path is answered here */
+    unsigned fcgi_generic : 1;      /**< ProxyFCGIBackendType GENERIC */
+    unsigned
+        scgi_redirect : 1; /**< ProxySCGIInternalRedirect: Location of a path is answered here */
     const char *scgi_redirect_field; /**< name of the field; NULL: "Location" */
-    const char *scgi_sendfile;     /**< ProxySCGISendfile: name of the field; NULL: off */
+    const char *scgi_sendfile;       /**< ProxySCGISendfile: name of the field; NULL: off */
 } proxy_request_settings;
 
 /** @param to  [out] */

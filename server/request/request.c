@@ -21,6 +21,7 @@
 #include "walk_private.h"
 #include "request_context.h"
 #include "brigade/assert.h"
+#include "brigade/auth.h"
 
 APLOG_USE_MODULE(core);
 
@@ -189,9 +190,9 @@ static const request_rec *request_permitted_by(const request_rec *r)
 /* Authentication and authorization. */
 static int request_authenticate(request_rec *r)
 {
-    int status = request_undecided(r, ap_run_check_user_id(r), "check user");
+    int status = ap_run_check_user_id(r);
 
-    if (status != OK)
+    if (status == BRG_WOULD_WAIT || (status = request_undecided(r, status, "check user")) != OK)
         return status;
     if (!r->user) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
@@ -200,7 +201,28 @@ static int request_authenticate(request_rec *r)
                       r->uri);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    return request_undecided(r, ap_run_auth_checker(r), "check authorization");
+    status = ap_run_auth_checker(r);
+    return status == BRG_WOULD_WAIT ? status : request_undecided(r, status, "check authorization");
+}
+
+/* On a loop only if all who take part know when they would wait. */
+static int request_authenticate_here(request_rec *r, int may_stop)
+{
+    int status;
+
+    if (!may_stop || !conn_on_loop())
+        return request_authenticate(r);
+    if (!policy_auth_runs_inline())
+        return request_stop(r, REQUEST_AT_AUTH);
+    request_allow_defer(r, 1);
+    status = request_authenticate(r);
+    request_allow_defer(r, 0);
+    return status == BRG_WOULD_WAIT ? request_stop(r, REQUEST_AT_AUTH) : status;
+}
+
+BRG_DECLARE(int) brg_auth_may_defer(const request_rec *r)
+{
+    return conn_on_loop() && (request_may_leave_thread(r) || request_lookup_may_fail(r));
 }
 
 /* Access control by address (access_checker) and by user; Satisfy says whether one is enough or both must
@@ -222,8 +244,7 @@ static int request_access(request_rec *r, int may_stop)
         return status;
     status = ap_run_access_checker_ex(r);
     if (status == DECLINED || (!any && status == OK && ap_run_force_authn(r) == OK))
-        return may_stop && conn_on_loop() ? request_stop(r, REQUEST_AT_AUTH)
-                                          : request_authenticate(r);
+        return request_authenticate_here(r, may_stop);
     return status;
 }
 

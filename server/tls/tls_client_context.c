@@ -286,11 +286,6 @@ void tls_client_loop_end(tls_loop *l)
 
 /* ---- for what uses them ---- */
 
-int tls_proxy_is_on(const tls_proxy_conf *conf)
-{
-    return conf && tls_proxy_number(conf, TLS_PX_ENGINE, 0) == 1;
-}
-
 /* NULL also where the module is another one than ours. */
 static const tls_proxy_conf *client_conf(const server_rec *s, const struct ap_conf_vector_t *dir)
 {

@@ -22,6 +22,7 @@
  */
 #include "conn.h"
 #include "loop.h"
+#include "tls_connection.h"
 #include <openssl/ssl.h>
 #include <time.h>
 
@@ -76,7 +77,7 @@ typedef struct tls_records tls_records;
 /** A connection's TLS: brg_conn.below. */
 #define TLS_CONN_TAG 0x544c5343u
 
-typedef struct tls_conn {
+struct tls_conn {
     uint32_t tag; /**< TLS_CONN_TAG */
     brg_conn *bc;
     SSL *
@@ -112,7 +113,7 @@ typedef struct tls_conn {
     unsigned generous : 1; /**< a certificate of an unknown authority counts (optional_no_ca) */
     unsigned drained : 1, last : 1, more : 1, established : 1, shut : 1, failed : 1, sni : 1,
         eof : 1, shared : 1;
-} tls_conn;
+};
 
 /** What a thread needs within a call of this room; nothing stays in it. */
 typedef struct tls_scratch {
@@ -137,12 +138,6 @@ int tls_handshake_signs_long(SSL *ssl);
 
 /** Take @a t, which ends, out of the queue for signatures. Threads: the loop's, or after all threads ended */
 void tls_handshake_forget(tls_conn *t);
-
-/** The TLS of a connection or of the connection that a stream is of; NULL: there is none. */
-tls_conn *tls_of(conn_rec *c);
-
-/** 1 if c is a clear connection on which a client was told to speak TLS. */
-int tls_is_misdirected(conn_rec *c);
 
 /* ---- tls_begin.c; threads: the loop's ---- */
 

@@ -22,6 +22,39 @@ static int px_made;                          /* so many since the configuration 
 static const void *px_owner;
 static pthread_mutex_t px_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* ---- settings ---- */
+
+tls_proxy_conf *tls_proxy_merge(apr_pool_t *p, const tls_proxy_conf *base,
+                                const tls_proxy_conf *add)
+{
+    tls_proxy_conf *conf;
+
+    if (!base || !add)
+        return (tls_proxy_conf *)(uintptr_t)(add ? add : base);
+    conf = apr_pmemdup(p, add, sizeof *conf);
+    for (int i = 0; i < TLS_PX_NUMBERS; i++)
+        if (conf->number[i] == TLS_UNSET)
+            conf->number[i] = base->number[i];
+    for (int i = 0; i < TLS_PX_TEXTS; i++)
+        if (!conf->text[i])
+            conf->text[i] = base->text[i];
+    return conf;
+}
+
+int tls_proxy_is_on(const tls_proxy_conf *conf)
+{
+    return conf && tls_proxy_number(conf, TLS_PX_ENGINE, 0) == 1;
+}
+
+tls_dir_conf *tls_proxy_section(apr_pool_t *p, const server_rec *s, ap_conf_vector_t *section)
+{
+    tls_dir_conf *dc = section ? ap_get_module_config(section, &ssl_module) : NULL;
+
+    if (dc)
+        dc->proxy = tls_proxy_merge(p, tls_proxy_conf_of(s->lookup_defaults), dc->proxy);
+    return dc;
+}
+
 /* ---- messages ---- */
 
 const conn_rec *tls_proxy_blamed(const SSL *ssl, unsigned number, const char *reason)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* After the configuration was read: which servers have TLS, with what, and what each loop gets. */
-#include "tls_certificate_private.h"
+#include "tls_certificate.h"
 #include "tls_context_private.h"
 #include "tls_proxy_private.h"
-#include "tls_request_private.h"
+#include "tls_setup.h"
 #include "clock.h"
-#include "configuration.h"
 #include "transport.h"
 #include "vhosts.h"
 #include "http_core.h"
@@ -51,6 +50,14 @@ static apr_array_header_t *setup_try(tls_server_conf *sc, int complete, apr_pool
     return ctx ? pairs : NULL;
 }
 
+static int setup_works(const tls_server_conf *sc, const apr_array_header_t *pairs)
+{
+    SSL_CTX *ctx = tls_context_make(sc, pairs, NULL, NULL);
+
+    SSL_CTX_free(ctx);
+    return ctx != NULL;
+}
+
 static apr_status_t setup_server(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp)
 {
     apr_array_header_t *pairs = setup_try(sc, 1, p, ptemp);
@@ -85,14 +92,10 @@ static void setup_settle(server_rec *s, apr_pool_t *p)
         sc->enabled = 1;
     }
     sc->index = TLS_UNSET;
-    if (sc->enabled == 1)
-        tls_request_needed();
 }
 
 int tls_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server)
 {
-    if (conf_builtin_was_named(&ssl_module))
-        tls_request_needed(); /* .htaccess files may have its directives */
     for (server_rec *s = main_server; s; s = s->next) {
         tls_server_conf *sc = tls_conf_of(s);
 
@@ -141,12 +144,6 @@ int tls_view_set(const tls_conn *t)
     if (view)
         t->bc->chain = view;
     return view ? 0 : -1;
-}
-
-const tls_server_conf *tls_setup_server(int index)
-{
-    BRG_ASSERT(index >= 0);
-    return index < setup_servers_n ? setup_servers[index] : NULL;
 }
 
 /* The SSL_CTX of a server out of what is in the store. Connections that began keep theirs. */
@@ -276,6 +273,7 @@ static apr_status_t setup_forget(void *unused)
     loop_layer_set(NULL);
     setup_servers_n = 0;
     setup_servers = NULL;
+    tls_servers_set(NULL, 0);
     return APR_SUCCESS;
 }
 
@@ -311,10 +309,11 @@ int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_r
             return HTTP_INTERNAL_SERVER_ERROR;
     }
     tls_share_begin();
+    tls_servers_set(setup_servers, setup_servers_n);
     setup_records = setup_servers_n && tls_selftest(main_server);
     if (setup_servers_n) {
         loop_layer_set(&setup_layer);
-        tls_exchange_begin(p, setup_servers, setup_servers_n);
+        tls_exchange_begin(p, setup_servers, setup_servers_n, setup_works);
     }
     return OK;
 }

@@ -4,11 +4,10 @@
  * sendv() encrypts pieces of memory into as few records as hold them. When the socket does not take
  * all of the records, all but one byte of what they hold is reported as sent: so the caller comes
  * again with that byte, the rest of the records is written first, and then the byte counts as sent. */
-#include "tls_conf_private.h"
+#include "tls_conf.h"
 #include "tls_record_private.h"
 #include "transport.h"
 #include "clock.h"
-#include "connection.h"
 #include "http_log.h"
 #include "brigade/assert.h"
 #include <errno.h>
@@ -23,21 +22,6 @@
 APLOG_USE_MODULE(ssl);
 
 /* ---- errors ---- */
-
-void tls_log_errors(const server_rec *s, int level)
-{
-    const char *data, *file;
-    unsigned long e;
-    int line, flags;
-    char text[256];
-
-    while ((e = ERR_get_error_all(&file, &line, NULL, &data, &flags)) != 0) {
-        ERR_error_string_n(e, text, sizeof text);
-        ap_log_error(APLOG_MARK, level, 0, s, "SSL Library Error: %s%s%s%s", text,
-                     data && *data ? " (" : "", data && *data ? data : "",
-                     data && *data ? ")" : "");
-    }
-}
 
 static void tls_tell(tls_conn *t, const char *what)
 {
@@ -443,13 +427,3 @@ const struct conn_transport tls_transport = {.name = "tls",
                                              .shut = tls_shut,
                                              .end = tls_end,
                                              .divert = tls_divert};
-
-tls_conn *tls_of(conn_rec *c)
-{
-    brg_conn *bc;
-
-    while (c && c->master)
-        c = c->master;
-    bc = c ? connection_of(c) : NULL;
-    return bc && bc->transport == &tls_transport ? bc->below : NULL;
-}
