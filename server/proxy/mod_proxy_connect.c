@@ -25,9 +25,10 @@ static void *connect_merge(apr_pool_t *p, void *base, void *add)
 
 int proxy_connect_allows(const server_rec *s, apr_port_t port)
 {
-    const apr_array_header_t *ranges = proxy_connect_module.module_index == -1
-                                           ? NULL
-                                           : ap_get_module_config(s->module_config, &proxy_connect_module);
+    const apr_array_header_t *ranges =
+        proxy_connect_module.module_index == -1
+            ? NULL
+            : ap_get_module_config(s->module_config, &proxy_connect_module);
 
     if (!ranges)
         return 0;
@@ -52,8 +53,10 @@ static int connect_port(const char *word, int *to)
 
 static const char *connect_cmd(cmd_parms *cmd, void *dconf, const char *arg)
 {
-    apr_array_header_t *ranges = ap_get_module_config(cmd->server->module_config, &proxy_connect_module);
-    const char *dash = strchr(arg, '-'), *first = dash ? apr_pstrmemdup(cmd->pool, arg, (apr_size_t)(dash - arg)) : arg;
+    apr_array_header_t *ranges =
+        ap_get_module_config(cmd->server->module_config, &proxy_connect_module);
+    const char *dash = strchr(arg, '-'),
+               *first = dash ? apr_pstrmemdup(cmd->pool, arg, (apr_size_t)(dash - arg)) : arg;
     const char *wrong = NULL;
     connect_range c;
 
@@ -81,11 +84,6 @@ static void connect_hooks(apr_pool_t *p)
     (void)p;
 }
 
-module AP_MODULE_DECLARE_DATA proxy_connect_module = {STANDARD20_MODULE_STUFF,
-                                                      NULL,
-                                                      NULL,
-                                                      connect_create,
-                                                      connect_merge,
-                                                      connect_commands,
-                                                      connect_hooks,
-                                                      0};
+module AP_MODULE_DECLARE_DATA proxy_connect_module = {
+    STANDARD20_MODULE_STUFF, NULL,          NULL, connect_create, connect_merge,
+    connect_commands,        connect_hooks, 0};

@@ -41,7 +41,9 @@ static void *fcgi_merge(apr_pool_t *p, void *basev, void *addv)
 
 static const fcgi_dir *fcgi_dir_of(const request_rec *r)
 {
-    return proxy_fcgi_module.module_index == -1 ? NULL : ap_get_module_config(r->per_dir_config, &proxy_fcgi_module);
+    return proxy_fcgi_module.module_index == -1
+               ? NULL
+               : ap_get_module_config(r->per_dir_config, &proxy_fcgi_module);
 }
 
 int proxy_fcgi_is_generic(const request_rec *r)
@@ -62,7 +64,8 @@ int proxy_fcgi_set_variables(request_rec *r)
 
         if (rv < 0) {
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                          APLOGNO(10241) "fix_cgivars: Condition eval returned %d: %s", rv, error ? error : "");
+                          APLOGNO(10241) "fix_cgivars: Condition eval returned %d: %s", rv,
+                          error ? error : "");
             continue;
         }
         if (!rv)
@@ -74,7 +77,8 @@ int proxy_fcgi_set_variables(request_rec *r)
         value = ap_expr_str_exec(r, v->value, &error);
         if (error)
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                          APLOGNO(03514) "Error evaluating expression for replacement of %s: '%s'", v->name, error);
+                          APLOGNO(03514) "Error evaluating expression for replacement of %s: '%s'",
+                          v->name, error);
         else
             apr_table_setn(r->subprocess_env, v->name, value);
     }
@@ -94,7 +98,8 @@ static const char *fcgi_type_cmd(cmd_parms *cmd, void *dconf, const char *arg)
     return NULL;
 }
 
-static const char *fcgi_set_cmd(cmd_parms *cmd, void *dconf, const char *when, const char *name, const char *value)
+static const char *fcgi_set_cmd(cmd_parms *cmd, void *dconf, const char *when, const char *name,
+                                const char *value)
 {
     fcgi_dir *d = dconf;
     fcgi_variable *v = apr_array_push(d->variables);
@@ -110,19 +115,22 @@ static const char *fcgi_set_cmd(cmd_parms *cmd, void *dconf, const char *when, c
             return "ProxyFCGISetEnvIf: \"!\" is not a valid variable name";
         if (value)
             return apr_psprintf(cmd->pool,
-                                "Third argument (\"%s\") is not allowed when using ProxyFCGISetEnvIf's unset mode (%s)",
+                                "Third argument (\"%s\") is not allowed when using "
+                                "ProxyFCGISetEnvIf's unset mode (%s)",
                                 value, name);
         v->name = name + 1;
         return NULL;
     }
     v->value = ap_expr_parse_cmd(cmd, value ? value : "", AP_EXPR_FLAG_STRING_RESULT, &error, NULL);
-    return error ? apr_psprintf(cmd->pool, "Could not parse expression \"%s\": %s", value, error) : NULL;
+    return error ? apr_psprintf(cmd->pool, "Could not parse expression \"%s\": %s", value, error)
+                 : NULL;
 }
 
 static const command_rec fcgi_commands[] = {
     AP_INIT_TAKE1("ProxyFCGIBackendType", fcgi_type_cmd, NULL, OR_FILEINFO,
                   "Specify the type of FastCGI server: 'Generic', 'FPM'"),
-    AP_INIT_TAKE23("ProxyFCGISetEnvIf", fcgi_set_cmd, NULL, OR_FILEINFO, "expr-condition env-name expr-value"),
+    AP_INIT_TAKE23("ProxyFCGISetEnvIf", fcgi_set_cmd, NULL, OR_FILEINFO,
+                   "expr-condition env-name expr-value"),
     {NULL}};
 
 static void fcgi_hooks(apr_pool_t *p)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives and parameters of health checks: ProxyHCExpr, ProxyHCTemplate, ProxyHCTPsize, hcmethod= and its like. */
+#include "proxy_check.h"
 #include "proxy_private.h"
+#include "http_head.h"
+#include "ap_expr.h"
 #include "apr_strings.h"
 #include "http_log.h"
 #include <stdlib.h>
@@ -31,7 +34,9 @@ static void *hcheck_create(apr_pool_t *p, server_rec *s)
 
 static hcheck_conf *hcheck_of(const server_rec *s)
 {
-    return proxy_hcheck_module.module_index == -1 ? NULL : ap_get_module_config(s->module_config, &proxy_hcheck_module);
+    return proxy_hcheck_module.module_index == -1
+               ? NULL
+               : ap_get_module_config(s->module_config, &proxy_hcheck_module);
 }
 
 const ap_expr_info_t *proxy_check_expr(const server_rec *s, const char *name)
@@ -43,7 +48,8 @@ const ap_expr_info_t *proxy_check_expr(const server_rec *s, const char *name)
 
 /* ---- parameters ---- */
 
-static const char *hcheck_template(const hcheck_conf *c, apr_pool_t *p, proxy_params *to, const char *name)
+static const char *hcheck_template(const hcheck_conf *c, apr_pool_t *p, proxy_params *to,
+                                   const char *name)
 {
     const proxy_params *t = apr_hash_get(c->templates, name, APR_HASH_KEY_STRING);
 
@@ -90,7 +96,8 @@ static const char *hcheck_interval(apr_pool_t *p, proxy_params *to, const char *
     if (ap_timeout_parameter_parse(value, &to->check_interval, "s") != APR_SUCCESS)
         return "Unparse-able hcinterval setting";
     if (to->check_interval < HCHECK_INTERVAL_LEAST * 1000)
-        return apr_psprintf(p, "Interval must be a positive value greater than %dms", HCHECK_INTERVAL_LEAST);
+        return apr_psprintf(p, "Interval must be a positive value greater than %dms",
+                            HCHECK_INTERVAL_LEAST);
     return NULL;
 }
 
@@ -102,7 +109,8 @@ static const char *hcheck_uri(apr_pool_t *p, proxy_params *to, const char *value
     return NULL;
 }
 
-static const char *hcheck_expr(const hcheck_conf *c, apr_pool_t *p, proxy_params *to, const char *value)
+static const char *hcheck_expr(const hcheck_conf *c, apr_pool_t *p, proxy_params *to,
+                               const char *value)
 {
     if (!apr_hash_get(c->exprs, value, APR_HASH_KEY_STRING))
         return apr_psprintf(p, "Unknown health check condition expr: %s", value);
@@ -116,7 +124,8 @@ static const char *hcheck_count(const char *value, const char *message, int *to)
     return *to < 0 ? message : NULL;
 }
 
-const char *proxy_param_check(apr_pool_t *p, server_rec *s, proxy_params *to, const char *key, const char *value)
+const char *proxy_param_check(apr_pool_t *p, server_rec *s, proxy_params *to, const char *key,
+                              const char *value)
 {
     const hcheck_conf *c = hcheck_of(s);
 
@@ -139,6 +148,71 @@ const char *proxy_param_check(apr_pool_t *p, server_rec *s, proxy_params *to, co
     return "unknown Worker hcheck parameter";
 }
 
+/* ---- conditions ---- */
+
+/* hc('body'): what the answer's body was. */
+static const char *hcheck_function(ap_expr_eval_ctx_t *ctx, const void *data, const char *arg)
+{
+    const char *body = strcasecmp(arg, "body") ? NULL : apr_table_get(ctx->r->notes, "hc-body");
+
+    (void)data;
+    return body ? body : "";
+}
+
+static int hcheck_lookup(ap_expr_lookup_parms *parms)
+{
+    if (parms->type != AP_EXPR_FUNC_STRING || strcasecmp(parms->name, "hc") != 0)
+        return DECLINED;
+    *parms->func = hcheck_function;
+    *parms->data = NULL;
+    return OK;
+}
+
+/* The condition is asked of a request that never was: it has the answer's status and fields. */
+static request_rec *hcheck_request(apr_pool_t *p, server_rec *s, const http_head *head,
+                                   const char *body, apr_size_t len)
+{
+    request_rec *r = apr_pcalloc(p, sizeof *r);
+
+    r->pool = p;
+    r->server = s;
+    r->status = head->code;
+    r->method = "GET";
+    r->headers_in = apr_table_make(p, 1);
+    r->headers_out = apr_table_make(p, head->n_fields + 1);
+    r->err_headers_out = apr_table_make(p, 1);
+    r->subprocess_env = apr_table_make(p, 1);
+    r->notes = apr_table_make(p, 1);
+    r->per_dir_config = s->lookup_defaults;
+    for (int i = 0; i < head->n_fields; i++) {
+        const http_field *f = &head->field[i];
+
+        apr_table_addn(r->headers_out, apr_pstrmemdup(p, f->name, f->name_len),
+                       apr_pstrmemdup(p, f->value, f->value_len));
+    }
+    apr_table_setn(r->notes, "hc-body", apr_pstrmemdup(p, body, len));
+    return r;
+}
+
+int proxy_check_passes(const proxy_worker *w, const http_head *head, const char *body,
+                       apr_size_t len)
+{
+    const ap_expr_info_t *expr = proxy_check_expr(w->server, w->params.check_expr);
+    const char *error = NULL;
+    apr_pool_t *p;
+    int rc;
+
+    if (!expr || apr_pool_create(&p, NULL) != APR_SUCCESS)
+        return 0;
+    rc = ap_expr_exec(hcheck_request(p, w->server, head, body, len), expr, &error);
+    if (rc < 0)
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, w->server,
+                     APLOGNO(03301) "Error on checking condition %s for worker %s: %s",
+                     w->params.check_expr, w->name, error ? error : "");
+    apr_pool_destroy(p);
+    return rc > 0;
+}
+
 /* ---- directives ---- */
 
 static const char *hcheck_expr_cmd(cmd_parms *cmd, void *dconf, const char *args)
@@ -150,7 +224,8 @@ static const char *hcheck_expr_cmd(cmd_parms *cmd, void *dconf, const char *args
     if (!*name)
         return apr_pstrcat(cmd->temp_pool, "Missing expression name for ", cmd->cmd->name, NULL);
     if (strlen(name) >= HCHECK_NAME_SIZE)
-        return apr_psprintf(cmd->temp_pool, "Expression name limited to %d characters", HCHECK_NAME_SIZE - 1);
+        return apr_psprintf(cmd->temp_pool, "Expression name limited to %d characters",
+                            HCHECK_NAME_SIZE - 1);
     text = ap_getword_conf2(cmd->pool, &args);
     if (!*text)
         return apr_pstrcat(cmd->temp_pool, "Missing expression for ", cmd->cmd->name, NULL);
@@ -183,7 +258,8 @@ static const char *hcheck_template_cmd(cmd_parms *cmd, void *dconf, const char *
         *value++ = '\0';
         error = proxy_param_check(cmd->pool, cmd->server, to, word, value);
         if (error)
-            return apr_pstrcat(cmd->temp_pool, "ProxyHCTemplate: ", error, " ", word, "=", value, "; ", name, NULL);
+            return apr_pstrcat(cmd->temp_pool, "ProxyHCTemplate: ", error, " ", word, "=", value,
+                               "; ", name, NULL);
     }
     apr_hash_set(c->templates, name, APR_HASH_KEY_STRING, to);
     return NULL;
@@ -204,15 +280,18 @@ static const char *hcheck_threads_cmd(cmd_parms *cmd, void *dconf, const char *a
 }
 
 static const command_rec hcheck_commands[] = {
-    AP_INIT_RAW_ARGS("ProxyHCTemplate", hcheck_template_cmd, NULL, OR_FILEINFO, "Health check template"),
+    AP_INIT_RAW_ARGS("ProxyHCTemplate", hcheck_template_cmd, NULL, OR_FILEINFO,
+                     "Health check template"),
     AP_INIT_RAW_ARGS("ProxyHCExpr", hcheck_expr_cmd, NULL, OR_FILEINFO,
                      "Define a health check condition ruleset expression"),
-    AP_INIT_TAKE1("ProxyHCTPsize", hcheck_threads_cmd, NULL, RSRC_CONF, "Set size of health check thread pool"),
+    AP_INIT_TAKE1("ProxyHCTPsize", hcheck_threads_cmd, NULL, RSRC_CONF,
+                  "Set size of health check thread pool"),
     {NULL}};
 
 static void hcheck_hooks(apr_pool_t *p)
 {
     (void)p;
+    ap_hook_expr_lookup(hcheck_lookup, NULL, NULL, APR_HOOK_MIDDLE);
 }
 
 module AP_MODULE_DECLARE_DATA proxy_hcheck_module = {

@@ -28,8 +28,9 @@ static void *scgi_merge(apr_pool_t *p, void *basev, void *addv)
 
 void proxy_scgi_settings(const request_rec *r, proxy_request_settings *to)
 {
-    const scgi_dir *d =
-        proxy_scgi_module.module_index == -1 ? NULL : ap_get_module_config(r->per_dir_config, &proxy_scgi_module);
+    const scgi_dir *d = proxy_scgi_module.module_index == -1
+                            ? NULL
+                            : ap_get_module_config(r->per_dir_config, &proxy_scgi_module);
 
     to->scgi_redirect = d && (!d->redirect || *d->redirect);
     to->scgi_redirect_field = d ? d->redirect : NULL;
@@ -38,13 +39,17 @@ void proxy_scgi_settings(const request_rec *r, proxy_request_settings *to)
 
 static const char *scgi_sendfile_cmd(cmd_parms *cmd, void *dconf, const char *arg)
 {
-    ((scgi_dir *)dconf)->sendfile = !strcasecmp(arg, "on") ? "X-Sendfile" : !strcasecmp(arg, "off") ? "" : arg;
+    ((scgi_dir *)dconf)->sendfile = !strcasecmp(arg, "on")    ? "X-Sendfile"
+                                    : !strcasecmp(arg, "off") ? ""
+                                                              : arg;
     return NULL;
 }
 
 static const char *scgi_redirect_cmd(cmd_parms *cmd, void *dconf, const char *arg)
 {
-    ((scgi_dir *)dconf)->redirect = !strcasecmp(arg, "on") ? "Location" : !strcasecmp(arg, "off") ? "" : arg;
+    ((scgi_dir *)dconf)->redirect = !strcasecmp(arg, "on")    ? "Location"
+                                    : !strcasecmp(arg, "off") ? ""
+                                                              : arg;
     return NULL;
 }
 

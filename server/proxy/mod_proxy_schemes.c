@@ -7,12 +7,20 @@ static void schemes_hooks(apr_pool_t *p)
     (void)p;
 }
 
-#define PROXY_PLAIN_MODULE(name)                   \
-    module AP_MODULE_DECLARE_DATA name##_module = { \
-        STANDARD20_MODULE_STUFF_NAMED("mod_" #name ".c"), NULL, NULL, NULL, NULL, NULL, schemes_hooks, 0}
+#define PROXY_PLAIN_MODULE(name)                          \
+    module AP_MODULE_DECLARE_DATA name##_module = {       \
+        STANDARD20_MODULE_STUFF_NAMED("mod_" #name ".c"), \
+        NULL,                                             \
+        NULL,                                             \
+        NULL,                                             \
+        NULL,                                             \
+        NULL,                                             \
+        schemes_hooks,                                    \
+        0}
 
-#define STANDARD20_MODULE_STUFF_NAMED(file) \
-    MODULE_MAGIC_NUMBER_MAJOR, MODULE_MAGIC_NUMBER_MINOR, -1, file, NULL, NULL, MODULE_MAGIC_COOKIE, NULL
+#define STANDARD20_MODULE_STUFF_NAMED(file)                                     \
+    MODULE_MAGIC_NUMBER_MAJOR, MODULE_MAGIC_NUMBER_MINOR, -1, file, NULL, NULL, \
+        MODULE_MAGIC_COOKIE, NULL
 
 PROXY_PLAIN_MODULE(proxy_http);
 PROXY_PLAIN_MODULE(proxy_http2);

@@ -49,5 +49,11 @@ static void wstunnel_hooks(apr_pool_t *p)
     (void)p;
 }
 
-module AP_MODULE_DECLARE_DATA proxy_wstunnel_module = {
-    STANDARD20_MODULE_STUFF, wstunnel_create, wstunnel_merge, NULL, NULL, wstunnel_commands, wstunnel_hooks, 0};
+module AP_MODULE_DECLARE_DATA proxy_wstunnel_module = {STANDARD20_MODULE_STUFF,
+                                                       wstunnel_create,
+                                                       wstunnel_merge,
+                                                       NULL,
+                                                       NULL,
+                                                       wstunnel_commands,
+                                                       wstunnel_hooks,
+                                                       0};

@@ -232,9 +232,10 @@ typedef struct proxy_target {
     apr_port_t port;       /**< to connect to */
     const char *authority; /**< for Host, ":authority": host, and port if it is not the scheme's */
     const char *path;      /**< to send, from '/' on, query included; CONNECT: the authority */
-    const char *socket;    /**< Unix socket to connect to; NULL. It need not be the worker's: a worker without a socket
+    const char *
+        socket; /**< Unix socket to connect to; NULL. It need not be the worker's: a worker without a socket
                               * has the parameters of all targets of its name (SetHandler proxy:unix:...) */
-    const char *url;       /**< all of it, canonical, the socket left out */
+    const char *url; /**< all of it, canonical, the socket left out */
     const proxy_remote
         *remotes; /**< proxies to go by, the first that is reached; remotes_n of them */
     int remotes_n;

@@ -56,7 +56,8 @@ static void balance_by_traffic(balance_run *b, proxy_worker *w)
 {
     const int32_t factor = balance_factor(w, b->now);
     const uint64_t n = factor > 0 ? (uint64_t)factor : 1;
-    const int64_t traffic = (int64_t)(atomic_load(&w->state->written) / n + atomic_load(&w->state->read) / n);
+    const int64_t traffic =
+        (int64_t)(atomic_load(&w->state->written) / n + atomic_load(&w->state->read) / n);
 
     if (b->best && traffic >= b->value)
         return;
@@ -71,7 +72,8 @@ static void balance_by_busyness(balance_run *b, proxy_worker *w)
     const int64_t busy = atomic_load(&w->state->busy);
 
     b->total += factor;
-    if (b->best && (busy > b->value || (busy == b->value && status <= atomic_load(&b->best->state->lbstatus))))
+    if (b->best &&
+        (busy > b->value || (busy == b->value && status <= atomic_load(&b->best->state->lbstatus))))
         return;
     b->best = w;
     b->value = busy;
@@ -157,7 +159,8 @@ static proxy_worker *balance_hash(const balance_run *b)
     }
     for (int i = 0; i < b->n; i++) {
         proxy_worker *w = b->in[i];
-        const int64_t bound = (5 * all * balance_factor(w, b->now) + 4 * factors - 1) / (4 * factors);
+        const int64_t bound =
+            (5 * all * balance_factor(w, b->now) + 4 * factors - 1) / (4 * factors);
         const uint64_t score = balance_score(seed, w->name);
 
         if (atomic_load(&w->state->busy) >= bound || (best && score <= most))
@@ -192,7 +195,8 @@ static int balance_set(balance_run *b, int set, int standby)
 
         if (mine > last)
             last = mine;
-        if (mine != set || ((status & PROXY_STATUS_HOT_STANDBY) != 0) != standby || (status & PROXY_STATUS_DRAIN))
+        if (mine != set || ((status & PROXY_STATUS_HOT_STANDBY) != 0) != standby ||
+            (status & PROXY_STATUS_DRAIN))
             continue;
         if (!proxy_worker_usable(b->r, w, b->now) || balance_was_tried(b->t, w))
             out += !(status & PROXY_STATUS_HOT_SPARE);
@@ -229,7 +233,8 @@ static void balance_recover(request_rec *r, const proxy_balancer *b, apr_time_t 
     for (int i = 0; i < b->members->nelts; i++) {
         proxy_worker *w = APR_ARRAY_IDX(b->members, i, proxy_worker *);
 
-        if (!(atomic_load(&w->state->status) & PROXY_STATUS_IN_ERROR) || proxy_worker_usable(r, w, now))
+        if (!(atomic_load(&w->state->status) & PROXY_STATUS_IN_ERROR) ||
+            proxy_worker_usable(r, w, now))
             return;
     }
     for (int i = 0; b->recovery && i < b->members->nelts; i++) {
@@ -237,8 +242,9 @@ static void balance_recover(request_rec *r, const proxy_balancer *b, apr_time_t 
 
         atomic_fetch_add(&w->state->retries, 1);
         atomic_fetch_and(&w->state->status, ~PROXY_STATUS_IN_ERROR);
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(01165) "%s: Forcing recovery for worker (%s:%d)", b->name,
-                      w->host, w->port);
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(01165) "%s: Forcing recovery for worker (%s:%d)", b->name, w->host,
+                      w->port);
     }
 }
 
@@ -284,12 +290,14 @@ static proxy_worker *balance_other(balance_run *run, const char *route, const ch
     if (route && atomic_load(&b->state->force) && balance_has_route(b, route)) {
         run->t->no_failover = 1;
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, run->r,
-                      APLOGNO(01166) "%s: All workers are in error state for route (%s)", b->name, route);
+                      APLOGNO(01166) "%s: All workers are in error state for route (%s)", b->name,
+                      route);
         return NULL;
     }
     w = balance_best(run);
     if (!w)
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, run->r, APLOGNO(01167) "%s: All workers are in error state", b->name);
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, run->r,
+                      APLOGNO(01167) "%s: All workers are in error state", b->name);
     else if (sticky)
         apr_table_setn(run->r->subprocess_env, "BALANCER_ROUTE_CHANGED", "1");
     return w;
@@ -297,7 +305,8 @@ static proxy_worker *balance_other(balance_run *run, const char *route, const ch
 
 proxy_worker *proxy_balance(request_rec *r, proxy_target *t, apr_time_t now)
 {
-    balance_run run = {.r = r, .t = t, .now = now, .method = atomic_load(&t->balancer->state->method)};
+    balance_run run = {
+        .r = r, .t = t, .now = now, .method = atomic_load(&t->balancer->state->method)};
     const char *route = NULL, *sticky = NULL;
     proxy_worker *w;
 

@@ -24,9 +24,11 @@ char *proxy_encode_path(apr_pool_t *p, const char *path, int keep_encoded_slash)
 
         if (apr_isalnum(c) || strchr(canon_allowed, c))
             *out++ = (char)c;
-        else if (keep_encoded_slash && c == '%' && (!apr_isxdigit(path[1]) || !apr_isxdigit(path[2])))
+        else if (keep_encoded_slash && c == '%' &&
+                 (!apr_isxdigit(path[1]) || !apr_isxdigit(path[2])))
             return NULL; /* a lone '%' cannot be told from one of "%2F" that was kept */
-        else if (keep_encoded_slash && c == '%' && path[1] == '2' && (path[2] == 'F' || path[2] == 'f')) {
+        else if (keep_encoded_slash && c == '%' && path[1] == '2' &&
+                 (path[2] == 'F' || path[2] == 'f')) {
             memcpy(out, path, 3);
             out += 3;
             path += 2;
@@ -114,14 +116,15 @@ const char *proxy_netloc(apr_pool_t *p, const char **url, const char **host, apr
 
 typedef struct canon_kind {
     const char *scheme;
-    int query;        /* r->args belong to the URL */
+    int query;             /* r->args belong to the URL */
     int no_path, no_query; /* numbers of messages */
 } canon_kind;
 
 static const canon_kind canon_kinds[] = {
-    {"http", 1, 10415, 10408},     {"https", 1, 10415, 10408},  {"h2", 1, 10420, 10412}, {"h2c", 1, 10420, 10412},
-    {"ws", 1, 10419, 10409},       {"wss", 1, 10419, 10409},    {"fcgi", 0, 10414, 0},   {"scgi", 0, 10418, 0},
-    {"uwsgi", 0, 10417, 0},        {"balancer", 1, 10416, 10407},
+    {"http", 1, 10415, 10408},     {"https", 1, 10415, 10408}, {"h2", 1, 10420, 10412},
+    {"h2c", 1, 10420, 10412},      {"ws", 1, 10419, 10409},    {"wss", 1, 10419, 10409},
+    {"fcgi", 0, 10414, 0},         {"scgi", 0, 10418, 0},      {"uwsgi", 0, 10417, 0},
+    {"balancer", 1, 10416, 10407},
 };
 
 static const canon_kind *canon_kind_of(const char *url, size_t len)
@@ -135,11 +138,13 @@ static const canon_kind *canon_kind_of(const char *url, size_t len)
 static int canon_refuse(request_rec *r, int number, const char *what, int log_url, const char *url)
 {
     if (log_url)
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "AH%05d: To be forwarded %s contains control characters (%s)",
-                      number, what, ap_escape_logitem(r->pool, url));
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      "AH%05d: To be forwarded %s contains control characters (%s)", number, what,
+                      ap_escape_logitem(r->pool, url));
     else
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      "AH%05d: To be forwarded %s contains control characters or spaces", number, what);
+                      "AH%05d: To be forwarded %s contains control characters or spaces", number,
+                      what);
     return HTTP_FORBIDDEN;
 }
 
@@ -155,7 +160,8 @@ static int canon_is_raw(request_rec *r, const canon_kind *kind, const char *path
 }
 
 /* The path as it is sent, and the query. */
-static int canon_path(request_rec *r, const canon_kind *kind, const char *url, const char **path, const char **query)
+static int canon_path(request_rec *r, const canon_kind *kind, const char *url, const char **path,
+                      const char **query)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
     const int reverse = r->proxyreq == PROXYREQ_REVERSE;
@@ -167,7 +173,8 @@ static int canon_path(request_rec *r, const canon_kind *kind, const char *url, c
         *path = url;
         *query = r->args;
     } else {
-        *path = proxy_encode_path(r->pool, url, core->allow_encoded_slashes && !core->decode_encoded_slashes);
+        *path = proxy_encode_path(r->pool, url,
+                                  core->allow_encoded_slashes && !core->decode_encoded_slashes);
         *query = r->args;
     }
     if (!*path)
@@ -195,13 +202,15 @@ int proxy_canonical(request_rec *r, const char *url)
     rest = colon + 1;
     error = proxy_netloc(r->pool, &rest, &host, &port);
     if (error) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(01083) "error parsing URL %s: %s", url, error);
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(01083) "error parsing URL %s: %s", url,
+                      error);
         return HTTP_BAD_REQUEST;
     }
     rv = canon_path(r, kind, rest, &path, &query);
     if (rv != OK)
         return rv;
-    r->filename = apr_pstrcat(r->pool, "proxy:", kind->scheme, "://", proxy_authority(r->pool, host, port, usual), "/",
-                              path, query ? "?" : "", query ? query : "", NULL);
+    r->filename = apr_pstrcat(r->pool, "proxy:", kind->scheme, "://",
+                              proxy_authority(r->pool, host, port, usual), "/", path,
+                              query ? "?" : "", query ? query : "", NULL);
     return OK;
 }

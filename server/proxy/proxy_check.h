@@ -12,6 +12,17 @@
 /** Make what the checks need: behind proxy_origins_make(). Threads: main. */
 void proxy_checks_make(apr_pool_t *pconf, server_rec *s);
 
+struct http_head;
+
+/**
+ * What hcexpr= says of an answer.
+ * @param body  what came behind the head, of @a len bytes: hc('body')
+ * @return 1: it is well
+ * Threads: loops. Blocking: no.
+ */
+int proxy_check_passes(const proxy_worker *worker, const struct http_head *head, const char *body,
+                       apr_size_t len);
+
 /** turn_end hook. Threads: loops. Blocking: no. */
 void proxy_checks_run(apr_time_t now);
 

@@ -20,13 +20,15 @@ int proxy_worker_usable(request_rec *r, proxy_worker *w, apr_time_t now)
         return 1;
     if (!(status & PROXY_STATUS_IN_ERROR) || (status & PROXY_STATUS_STOPPED))
         return 0;
-    if (!(status & PROXY_STATUS_IGNORE_ERRORS) && now <= atomic_load(&s->error_at) + w->params.retry)
+    if (!(status & PROXY_STATUS_IGNORE_ERRORS) &&
+        now <= atomic_load(&s->error_at) + w->params.retry)
         return 0;
     if (!(atomic_fetch_and(&s->status, ~PROXY_STATUS_IN_ERROR) & PROXY_STATUS_IN_ERROR))
         return !(atomic_load(&s->status) & PROXY_STATUS_UNUSABLE);
     atomic_fetch_add(&s->retries, 1);
     atomic_store(&s->usable_at, now);
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, APLOGNO(00932) "%s: worker for (%s:%d) has been marked for retry",
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
+                  APLOGNO(00932) "%s: worker for (%s:%d) has been marked for retry",
                   w->balancer ? "BALANCER" : w->scheme_name, w->host, w->port);
     return !(atomic_load(&s->status) & PROXY_STATUS_UNUSABLE);
 }
@@ -181,8 +183,9 @@ static int failed_eject(const proxy_worker *w, int failures)
     if (!w->params.eject || failures < w->params.eject || !w->balancer)
         return 0;
     for (int i = 0; i < w->balancer->members->nelts; i++)
-        out += (atomic_load(&APR_ARRAY_IDX(w->balancer->members, i, proxy_worker *)->state->status) &
-                PROXY_STATUS_UNUSABLE) != 0;
+        out +=
+            (atomic_load(&APR_ARRAY_IDX(w->balancer->members, i, proxy_worker *)->state->status) &
+             PROXY_STATUS_UNUSABLE) != 0;
     return 2 * (out + 1) <= w->balancer->members->nelts;
 }
 
@@ -191,10 +194,12 @@ static void failed_timeout(request_rec *r, proxy_target *t)
     apr_table_setn(r->notes, "proxy_timedout", "1");
     if (!t->balancer || !t->balancer->fail_on_timeout)
         return;
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                  APLOGNO(02460) "%s: Forcing worker (%s) into error state due to timeout and 'failontimeout' "
-                                 "parameter being set",
-                  t->balancer->name, t->worker->name);
+    ap_log_rerror(
+        APLOG_MARK, APLOG_ERR, 0, r,
+        APLOGNO(
+            02460) "%s: Forcing worker (%s) into error state due to timeout and 'failontimeout' "
+                   "parameter being set",
+        t->balancer->name, t->worker->name);
     worker_has_error(r, t->worker);
 }
 
@@ -212,15 +217,19 @@ void proxy_failed(request_rec *r, proxy_target *t, proxy_failure why)
     if (worker_ignores_errors(w))
         return;
     if (why == PROXY_FAILED_CONNECT || why == PROXY_FAILED_RESOLVE) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      APLOGNO(00959) "ap_proxy_connect_backend disabling worker for (%s:%d) for %" APR_TIME_T_FMT "s",
-                      w->host, w->port, apr_time_sec(w->params.retry));
+        ap_log_rerror(
+            APLOG_MARK, APLOG_ERR, 0, r,
+            APLOGNO(
+                00959) "ap_proxy_connect_backend disabling worker for (%s:%d) for %" APR_TIME_T_FMT
+                       "s",
+            w->host, w->port, apr_time_sec(w->params.retry));
         worker_has_error(r, w);
     } else if (why == PROXY_FAILED_TIMEOUT)
         failed_timeout(r, t);
     if (!(atomic_load(&w->state->status) & PROXY_STATUS_IN_ERROR) && failed_eject(w, failures)) {
-        ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r, "worker %s is ejected after %d failures for %" APR_TIME_T_FMT "s",
-                      w->name, failures, apr_time_sec(w->params.retry));
+        ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
+                      "worker %s is ejected after %d failures for %" APR_TIME_T_FMT "s", w->name,
+                      failures, apr_time_sec(w->params.retry));
         worker_has_error(r, w);
     }
 }
@@ -232,10 +241,12 @@ static void answered_status(request_rec *r, proxy_target *t, int status)
     for (int i = 0; i < bad->nelts; i++) {
         if (APR_ARRAY_IDX(bad, i, int) != status)
             continue;
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      APLOGNO(01174) "%s: Forcing worker (%s) into error state due to status code %d matching "
-                                     "'failonstatus' balancer parameter",
-                      t->balancer->name, t->worker->name, status);
+        ap_log_rerror(
+            APLOG_MARK, APLOG_ERR, 0, r,
+            APLOGNO(
+                01174) "%s: Forcing worker (%s) into error state due to status code %d matching "
+                       "'failonstatus' balancer parameter",
+            t->balancer->name, t->worker->name, status);
         worker_has_error(r, t->worker);
         return;
     }
@@ -285,19 +296,23 @@ void proxy_checked(proxy_worker *w, int ok, apr_time_t now)
     atomic_store(&s->check_at, now);
     if (ok) {
         atomic_store(&s->failed, 0);
-        if (!(status & PROXY_STATUS_CHECK_FAILED) || atomic_fetch_add(&s->passed, 1) + 1 < w->params.check_passes)
+        if (!(status & PROXY_STATUS_CHECK_FAILED) ||
+            atomic_fetch_add(&s->passed, 1) + 1 < w->params.check_passes)
             return;
         atomic_store(&s->passed, 0);
         atomic_store(&s->usable_at, now);
         atomic_fetch_and(&s->status, ~PROXY_STATUS_CHECK_FAILED);
-        ap_log_error(APLOG_MARK, APLOG_INFO, 0, w->server, APLOGNO(03302) "%sHealth check ENABLING %s", "", w->name);
+        ap_log_error(APLOG_MARK, APLOG_INFO, 0, w->server,
+                     APLOGNO(03302) "%sHealth check ENABLING %s", "", w->name);
     } else {
         atomic_store(&s->passed, 0);
-        if ((status & PROXY_STATUS_CHECK_FAILED) || atomic_fetch_add(&s->failed, 1) + 1 < w->params.check_fails)
+        if ((status & PROXY_STATUS_CHECK_FAILED) ||
+            atomic_fetch_add(&s->failed, 1) + 1 < w->params.check_fails)
             return;
         atomic_store(&s->failed, 0);
         atomic_store(&s->error_at, now);
         atomic_fetch_or(&s->status, PROXY_STATUS_CHECK_FAILED);
-        ap_log_error(APLOG_MARK, APLOG_INFO, 0, w->server, APLOGNO(03303) "%sHealth check DISABLING %s", "", w->name);
+        ap_log_error(APLOG_MARK, APLOG_INFO, 0, w->server,
+                     APLOGNO(03303) "%sHealth check DISABLING %s", "", w->name);
     }
 }

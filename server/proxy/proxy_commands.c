@@ -16,7 +16,8 @@ typedef struct pass_words {
     int regex;
 } pass_words;
 
-static const char pass_form[] = "Invalid ProxyPass|ProxyPassMatch parameter. Parameter must be in the form 'key=value'.";
+static const char pass_form[] =
+    "Invalid ProxyPass|ProxyPassMatch parameter. Parameter must be in the form 'key=value'.";
 
 static const char *pass_mapping(pass_words *w, const char *value)
 {
@@ -40,8 +41,9 @@ static const char *pass_word(cmd_parms *cmd, pass_words *w, char *word)
     else if (!strcasecmp(word, "noquery"))
         w->flags |= ALIAS_NOQUERY;
     else if (!(value = strchr(word, '=')))
-        return cmd->path && *w->url == '/' ? "ProxyPass|ProxyPassMatch can not have a path when defined in a location."
-                                           : pass_form;
+        return cmd->path && *w->url == '/'
+                   ? "ProxyPass|ProxyPassMatch can not have a path when defined in a location."
+                   : pass_form;
     else {
         *value++ = '\0';
         if (!strcasecmp(word, "mapping"))
@@ -76,7 +78,8 @@ static const char *pass_read(cmd_parms *cmd, const char *args, pass_words *w)
     return w->url ? NULL : "ProxyPass|ProxyPassMatch needs a path when not defined in a location";
 }
 
-static const char *pass_alias(cmd_parms *cmd, proxy_dir_conf *dir, proxy_server_conf *conf, const pass_words *w)
+static const char *pass_alias(cmd_parms *cmd, proxy_dir_conf *dir, proxy_server_conf *conf,
+                              const pass_words *w)
 {
     proxy_alias *alias;
     ap_regex_t *regex = NULL;
@@ -116,8 +119,8 @@ static const char *pass_balancer(cmd_parms *cmd, proxy_server_conf *conf, const 
 }
 
 /* Parameters of a worker that is there already are left out of account, and the log says so. */
-static const char *params_apply(cmd_parms *cmd, proxy_worker *worker, const apr_table_t *params, int shared,
-                                int number)
+static const char *params_apply(cmd_parms *cmd, proxy_worker *worker, const apr_table_t *params,
+                                int shared, int number)
 {
     const apr_array_header_t *list = apr_table_elts(params);
     const char *error = NULL;
@@ -126,9 +129,10 @@ static const char *params_apply(cmd_parms *cmd, proxy_worker *worker, const apr_
         const apr_table_entry_t *e = &APR_ARRAY_IDX(list, i, apr_table_entry_t);
 
         if (shared)
-            ap_log_error(APLOG_MARK, APLOG_WARNING, 0, cmd->server,
-                         "AH%05d: Ignoring parameter '%s=%s' for worker '%s' because of worker sharing", number,
-                         e->key, e->val, worker->name);
+            ap_log_error(
+                APLOG_MARK, APLOG_WARNING, 0, cmd->server,
+                "AH%05d: Ignoring parameter '%s=%s' for worker '%s' because of worker sharing",
+                number, e->key, e->val, worker->name);
         else
             error = proxy_param_set(cmd->pool, cmd->server, worker, e->key, e->val);
     }
@@ -144,9 +148,11 @@ static const char *pass_worker(cmd_parms *cmd, proxy_server_conf *conf, const pa
 
     if (shared)
         ap_log_error(APLOG_MARK, APLOG_INFO, 0, cmd->server,
-                     APLOGNO(01145) "Sharing worker '%s' instead of creating new worker '%s'", worker->name, w->url);
+                     APLOGNO(01145) "Sharing worker '%s' instead of creating new worker '%s'",
+                     worker->name, w->url);
     else
-        error = proxy_worker_define(cmd->pool, &worker, conf, NULL, w->url, w->regex ? WORKER_MATCH : 0);
+        error = proxy_worker_define(cmd->pool, &worker, conf, NULL, w->url,
+                                    w->regex ? WORKER_MATCH : 0);
     return error ? error : params_apply(cmd, worker, w->params, shared, 1146);
 }
 
@@ -169,8 +175,8 @@ const char *proxy_pass_cmd(cmd_parms *cmd, void *dconf, const char *args)
 
 /* ---- BalancerMember ---- */
 
-static const char *member_read(cmd_parms *cmd, const char *args, const char **path, const char **url,
-                               apr_table_t *params)
+static const char *member_read(cmd_parms *cmd, const char *args, const char **path,
+                               const char **url, apr_table_t *params)
 {
     *path = cmd->path;
     while (*args) {
@@ -181,8 +187,10 @@ static const char *member_read(cmd_parms *cmd, const char *args, const char **pa
         else if (!*url)
             *url = word;
         else if (!(value = strchr(word, '=')))
-            return cmd->path ? "BalancerMember can not have a balancer name when defined in a location"
-                             : "Invalid BalancerMember parameter. Parameter must be in the form 'key=value'";
+            return cmd->path
+                       ? "BalancerMember can not have a balancer name when defined in a location"
+                       : "Invalid BalancerMember parameter. Parameter must be in the form "
+                         "'key=value'";
         else {
             *value++ = '\0';
             apr_table_setn(params, word, value);
@@ -197,7 +205,8 @@ const char *proxy_member_cmd(cmd_parms *cmd, void *dconf, const char *args)
 {
     proxy_server_conf *conf = proxy_conf_of(cmd->server);
     apr_table_t *params = apr_table_make(cmd->pool, 4);
-    const char *path = NULL, *given = NULL, *socket, *url, *error = member_read(cmd, args, &path, &given, params);
+    const char *path = NULL, *given = NULL, *socket, *url,
+               *error = member_read(cmd, args, &path, &given, params);
     proxy_balancer *b;
     proxy_worker *w;
     int shared;
@@ -214,7 +223,8 @@ const char *proxy_member_cmd(cmd_parms *cmd, void *dconf, const char *args)
     shared = w != NULL;
     if (shared)
         ap_log_error(APLOG_MARK, APLOG_INFO, 0, cmd->server,
-                     APLOGNO(01149) "Sharing worker '%s' instead of creating new worker '%s'", w->name, given);
+                     APLOGNO(01149) "Sharing worker '%s' instead of creating new worker '%s'",
+                     w->name, given);
     else
         error = proxy_worker_define(cmd->pool, &w, conf, b, given, 0);
     if (!error)
@@ -224,7 +234,8 @@ const char *proxy_member_cmd(cmd_parms *cmd, void *dconf, const char *args)
 
 /* ---- ProxySet ---- */
 
-static const char *set_subject(cmd_parms *cmd, const char *name, int in_section, proxy_balancer **b, proxy_worker **w)
+static const char *set_subject(cmd_parms *cmd, const char *name, int in_section, proxy_balancer **b,
+                               proxy_worker **w)
 {
     proxy_server_conf *conf = proxy_conf_of(cmd->server);
     const char *socket, *url = proxy_split_socket(cmd->pool, name, &socket), *error;
@@ -234,7 +245,8 @@ static const char *set_subject(cmd_parms *cmd, const char *name, int in_section,
     if (proxy_is_balancer(url)) {
         *b = proxy_balancer_find(conf, url);
         if (!*b && !in_section)
-            return apr_pstrcat(cmd->temp_pool, "ProxySet can not find '", name, "' Balancer.", NULL);
+            return apr_pstrcat(cmd->temp_pool, "ProxySet can not find '", name, "' Balancer.",
+                               NULL);
         error = *b ? NULL : proxy_balancer_define(cmd->pool, b, conf, url);
     } else {
         *w = proxy_worker_find(conf, NULL, url, socket);
@@ -247,7 +259,8 @@ static const char *set_subject(cmd_parms *cmd, const char *name, int in_section,
 
 const char *proxy_set_cmd(cmd_parms *cmd, void *dconf, const char *args)
 {
-    const int in_section = cmd->directive->parent && !strncasecmp(cmd->directive->parent->directive, "<Proxy", 6);
+    const int in_section =
+        cmd->directive->parent && !strncasecmp(cmd->directive->parent->directive, "<Proxy", 6);
     const char *name = in_section ? apr_pstrdup(cmd->pool, cmd->directive->parent->args)
                                   : ap_getword_conf(cmd->pool, &args);
     proxy_balancer *b = NULL;
@@ -271,7 +284,8 @@ const char *proxy_set_cmd(cmd_parms *cmd, void *dconf, const char *args)
         error = w ? proxy_param_set(cmd->pool, cmd->server, w, word, value)
                   : proxy_param_balancer(cmd->pool, b, word, value);
         if (error)
-            return apr_pstrcat(cmd->temp_pool, "ProxySet: ", error, " ", word, "=", value, "; ", name, NULL);
+            return apr_pstrcat(cmd->temp_pool, "ProxySet: ", error, " ", word, "=", value, "; ",
+                               name, NULL);
     }
     return error;
 }

@@ -80,15 +80,16 @@ static int worker_fits(const proxy_worker *w, const char *url, size_t least, con
 
     if (w->socket && !socket_is(w, socket))
         return 0;
-    if (best && (strlen(best->name) > len || (strlen(best->name) == len && (best->socket || !w->socket))))
+    if (best &&
+        (strlen(best->name) > len || (strlen(best->name) == len && (best->socket || !w->socket))))
         return 0;
     if (w->prefix_match)
         return name_matches_from(url, w->name);
     return len >= least && !strncmp(url, w->name, len);
 }
 
-proxy_worker *proxy_worker_find(const proxy_server_conf *conf, const proxy_balancer *balancer, const char *url,
-                                const char *socket)
+proxy_worker *proxy_worker_find(const proxy_server_conf *conf, const proxy_balancer *balancer,
+                                const char *url, const char *socket)
 {
     const apr_array_header_t *from = balancer ? balancer->members : conf->workers;
     const size_t least = url_authority_len(url);
@@ -103,8 +104,8 @@ proxy_worker *proxy_worker_find(const proxy_server_conf *conf, const proxy_balan
     return best;
 }
 
-proxy_worker *proxy_worker_named(const apr_array_header_t *workers, const char *url, const char *socket,
-                                 apr_pool_t *p)
+proxy_worker *proxy_worker_named(const apr_array_header_t *workers, const char *url,
+                                 const char *socket, apr_pool_t *p)
 {
     const char *name = worker_name_of(p, url);
 
@@ -146,7 +147,8 @@ static void worker_defaults(proxy_worker *w)
     to->check_uri = to->check_expr = "";
     to->check_interval = apr_time_from_sec(30);
     to->check_passes = to->check_fails = 1;
-    to->no_reuse = w->scheme == PROXY_SCHEME_FCGI || w->scheme == PROXY_SCHEME_SCGI || w->scheme == PROXY_SCHEME_UWSGI;
+    to->no_reuse = w->scheme == PROXY_SCHEME_FCGI || w->scheme == PROXY_SCHEME_SCGI ||
+                   w->scheme == PROXY_SCHEME_UWSGI;
 }
 
 /* A pattern's URL without its $n in the authority, which each request fills. */
@@ -156,18 +158,18 @@ static const char *worker_fixed(apr_pool_t *p, const char *url, int *host_open)
     const char *end = url + url_authority_len(url);
 
     *host_open = 0;
-    for (; *url; url++) {
+    for (; *url; url++)
         if (url < end && *url == '$' && apr_isdigit(url[1])) {
             *host_open = 1;
             url++;
         } else
             *to++ = *url;
-    }
     *to = '\0';
     return fixed;
 }
 
-static const char *worker_place(apr_pool_t *p, proxy_worker *w, const char *url, const char *given, int host_open)
+static const char *worker_place(apr_pool_t *p, proxy_worker *w, const char *url, const char *given,
+                                int host_open)
 {
     apr_uri_t uri;
     const char *host;
@@ -217,7 +219,8 @@ const char *proxy_worker_define(apr_pool_t *p, proxy_worker **to, proxy_server_c
     return NULL;
 }
 
-const char *proxy_balancer_define(apr_pool_t *p, proxy_balancer **to, proxy_server_conf *conf, const char *url)
+const char *proxy_balancer_define(apr_pool_t *p, proxy_balancer **to, proxy_server_conf *conf,
+                                  const char *url)
 {
     proxy_balancer *b;
     char *name;
@@ -235,7 +238,7 @@ const char *proxy_balancer_define(apr_pool_t *p, proxy_balancer **to, proxy_serv
     b->server = conf->server;
     b->sticky = b->sticky_path = "";
     b->separator = '.';
-    b->growth = 5;
+    b->recovery = 1;
     APR_ARRAY_PUSH(conf->balancers, proxy_balancer *) = b;
     *to = b;
     return NULL;

@@ -198,7 +198,8 @@ const char *proxy_block_cmd(cmd_parms *cmd, void *dconf, const char *arg)
     b->name = arg;
     b->addresses = NULL;
     /* Without a dot or a colon it is a part of names. A name that has no address today is still one. */
-    if (strpbrk(arg, ".:") && apr_sockaddr_info_get(&b->addresses, arg, APR_UNSPEC, 0, 0, cmd->pool) != APR_SUCCESS)
+    if (strpbrk(arg, ".:") &&
+        apr_sockaddr_info_get(&b->addresses, arg, APR_UNSPEC, 0, 0, cmd->pool) != APR_SUCCESS)
         b->addresses = NULL;
     return NULL;
 }
@@ -247,12 +248,14 @@ static void direct_subnet(cmd_parms *cmd, proxy_direct *d)
     text = apr_psprintf(cmd->pool, "%d.%d.%d.%d", net[0], net[1], net[2], net[3]);
     if (!strchr(d->name, '/') && bits < 32 && bits)
         ap_log_error(APLOG_MARK, APLOG_STARTUP, 0, cmd->server,
-                     APLOGNO(00900) "Warning: NetMask not supplied with IP-Addr; guessing: %s/%d", text, bits);
+                     APLOGNO(00900) "Warning: NetMask not supplied with IP-Addr; guessing: %s/%d",
+                     text, bits);
     if (memcmp(net, quad, 4) != 0 && bits) {
         ap_log_error(APLOG_MARK, APLOG_STARTUP, 0, cmd->server,
-                     APLOGNO(00901) "Warning: NetMask and IP-Addr disagree in %d.%d.%d.%d/%d", quad[0], quad[1],
-                     quad[2], quad[3], bits);
-        ap_log_error(APLOG_MARK, APLOG_STARTUP, 0, cmd->server, APLOGNO(00902) "         Set to %s/%d", text, bits);
+                     APLOGNO(00901) "Warning: NetMask and IP-Addr disagree in %d.%d.%d.%d/%d",
+                     quad[0], quad[1], quad[2], quad[3], bits);
+        ap_log_error(APLOG_MARK, APLOG_STARTUP, 0, cmd->server,
+                     APLOGNO(00902) "         Set to %s/%d", text, bits);
     }
     apr_ipsubnet_create(&d->net, text, apr_itoa(cmd->pool, bits), cmd->pool);
 }
@@ -269,7 +272,8 @@ const char *proxy_direct_cmd(cmd_parms *cmd, void *dconf, const char *arg)
 
 /* ---- ProxyRemote ---- */
 
-static const char *remote_add(cmd_parms *cmd, const char *which, const char *to, const char *credentials, int match)
+static const char *remote_add(cmd_parms *cmd, const char *which, const char *to,
+                              const char *credentials, int match)
 {
     const char *bad = match ? "ProxyRemoteMatch: Bad syntax for a remote proxy server"
                             : "ProxyRemote: Bad syntax for a remote proxy server";
@@ -297,14 +301,16 @@ static const char *remote_add(cmd_parms *cmd, const char *which, const char *to,
     rule.to.host = host;
     rule.to.scheme = apr_pstrmemdup(cmd->pool, to, (apr_size_t)(slashes - to));
     ap_str_tolower((char *)rule.to.scheme);
-    rule.to.port =
-        port > 0 ? (apr_port_t)port : proxy_scheme_port(proxy_scheme_of(rule.to.scheme, strlen(rule.to.scheme)));
+    rule.to.port = port > 0
+                       ? (apr_port_t)port
+                       : proxy_scheme_port(proxy_scheme_of(rule.to.scheme, strlen(rule.to.scheme)));
     rule.to.credentials = credentials ? ap_pbase64encode(cmd->pool, (char *)credentials) : NULL;
     APR_ARRAY_PUSH(conf_of(cmd)->remotes, proxy_remote_rule) = rule;
     return NULL;
 }
 
-const char *proxy_remote_cmd(cmd_parms *cmd, void *dconf, const char *which, const char *to, const char *credentials)
+const char *proxy_remote_cmd(cmd_parms *cmd, void *dconf, const char *which, const char *to,
+                             const char *credentials)
 {
     return remote_add(cmd, which, to, credentials, 0);
 }
@@ -337,7 +343,8 @@ const char *proxy_override_cmd(cmd_parms *cmd, void *dconf, const char *arg)
         return "ProxyErrorOverride: status codes must follow a value of 'on'";
     status = (int)strtol(arg, NULL, 10);
     if (status < 400 || status >= 600)
-        return "ProxyErrorOverride: status codes to intercept must be valid HTTP Status Codes >=400 && <600";
+        return "ProxyErrorOverride: status codes to intercept must be valid HTTP Status Codes "
+               ">=400 && <600";
     if (!d->override_statuses)
         d->override_statuses = apr_array_make(cmd->pool, 2, sizeof(int));
     APR_ARRAY_PUSH(d->override_statuses, int) = status;
@@ -346,7 +353,8 @@ const char *proxy_override_cmd(cmd_parms *cmd, void *dconf, const char *arg)
 
 /* ---- ProxyPassReverse and its forms for cookies ---- */
 
-static void reverse_add(apr_array_header_t *list, const char *fake, const char *real, int interpolate)
+static void reverse_add(apr_array_header_t *list, const char *fake, const char *real,
+                        int interpolate)
 {
     proxy_reverse *to = apr_array_push(list);
 
@@ -355,7 +363,8 @@ static void reverse_add(apr_array_header_t *list, const char *fake, const char *
     to->interpolate = interpolate;
 }
 
-const char *proxy_reverse_cmd(cmd_parms *cmd, void *dconf, const char *fake, const char *real, const char *word)
+const char *proxy_reverse_cmd(cmd_parms *cmd, void *dconf, const char *fake, const char *real,
+                              const char *word)
 {
     proxy_dir_conf *d = dconf;
     const char *error = ap_check_cmd_context(cmd, NOT_IN_DIRECTORY | NOT_IN_FILES);
@@ -376,14 +385,18 @@ const char *proxy_reverse_cmd(cmd_parms *cmd, void *dconf, const char *fake, con
     return NULL;
 }
 
-const char *proxy_cookie_path_cmd(cmd_parms *cmd, void *dconf, const char *real, const char *fake, const char *word)
+const char *proxy_cookie_path_cmd(cmd_parms *cmd, void *dconf, const char *real, const char *fake,
+                                  const char *word)
 {
-    reverse_add(((proxy_dir_conf *)dconf)->cookie_paths, fake, real, word && !strcasecmp(word, "interpolate"));
+    reverse_add(((proxy_dir_conf *)dconf)->cookie_paths, fake, real,
+                word && !strcasecmp(word, "interpolate"));
     return NULL;
 }
 
-const char *proxy_cookie_domain_cmd(cmd_parms *cmd, void *dconf, const char *real, const char *fake, const char *word)
+const char *proxy_cookie_domain_cmd(cmd_parms *cmd, void *dconf, const char *real, const char *fake,
+                                    const char *word)
 {
-    reverse_add(((proxy_dir_conf *)dconf)->cookie_domains, fake, real, word && !strcasecmp(word, "interpolate"));
+    reverse_add(((proxy_dir_conf *)dconf)->cookie_domains, fake, real,
+                word && !strcasecmp(word, "interpolate"));
     return NULL;
 }

@@ -7,7 +7,8 @@
 
 static void dump_worker(const proxy_worker *w, const char *indent)
 {
-    printf("%s%s%s%s%s", indent, w->socket ? "unix:" : "", w->socket ? w->socket : "", w->socket ? "|" : "", w->name);
+    printf("%s%s%s%s%s", indent, w->socket ? "unix:" : "", w->socket ? w->socket : "",
+           w->socket ? "|" : "", w->name);
     if (w->params.set & PROXY_PARAM_MAX)
         printf(" max=%d", w->params.max);
     if (w->params.set & PROXY_PARAM_TTL)
@@ -23,21 +24,22 @@ static void dump_worker(const proxy_worker *w, const char *indent)
 
 static void dump_balancer(const proxy_balancer *b)
 {
-    printf("    %s lbmethod=%s%s%s\n", b->name, proxy_method_name((int)b->method), *b->sticky ? " stickysession=" : "",
-           b->sticky);
+    printf("    %s lbmethod=%s%s%s\n", b->name, proxy_method_name((int)b->method),
+           *b->sticky ? " stickysession=" : "", b->sticky);
     for (int i = 0; i < b->members->nelts; i++)
         dump_worker(APR_ARRAY_IDX(b->members, i, proxy_worker *), "        ");
 }
 
 static void dump_alias(const proxy_alias *a)
 {
-    printf("    %s%s -> %s (%s:%d)\n", a->regex ? "~ " : "", a->fake, !strcmp(a->real, "!") ? "not forwarded" : a->real,
-           a->file, a->line);
+    printf("    %s%s -> %s (%s:%d)\n", a->regex ? "~ " : "", a->fake,
+           !strcmp(a->real, "!") ? "not forwarded" : a->real, a->file, a->line);
 }
 
 static int dump_is_plain(const proxy_server_conf *c)
 {
-    return !c->aliases->nelts && !c->workers->nelts && !c->balancers->nelts && !c->remotes->nelts && c->requests != 1;
+    return !c->aliases->nelts && !c->workers->nelts && !c->balancers->nelts && !c->remotes->nelts &&
+           c->requests != 1;
 }
 
 static void dump_server(const server_rec *s)
@@ -47,8 +49,8 @@ static void dump_server(const server_rec *s)
     if (dump_is_plain(c))
         return;
     if (s->is_virtual)
-        printf("  %s:%u (%s:%u)\n", s->server_hostname ? s->server_hostname : "*", (unsigned)s->port,
-               s->defn_name ? s->defn_name : "", s->defn_line_number);
+        printf("  %s:%u (%s:%u)\n", s->server_hostname ? s->server_hostname : "*",
+               (unsigned)s->port, s->defn_name ? s->defn_name : "", s->defn_line_number);
     else
         printf("  main server\n");
     if (c->requests == 1)
@@ -62,7 +64,8 @@ static void dump_server(const server_rec *s)
     for (int i = 0; i < c->remotes->nelts; i++) {
         const proxy_remote_rule *rule = &APR_ARRAY_IDX(c->remotes, i, proxy_remote_rule);
 
-        printf("    %s by way of %s://%s:%u\n", rule->scheme, rule->to.scheme, rule->to.host, (unsigned)rule->to.port);
+        printf("    %s by way of %s://%s:%u\n", rule->scheme, rule->to.scheme, rule->to.host,
+               (unsigned)rule->to.port);
     }
 }
 

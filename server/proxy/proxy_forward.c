@@ -22,7 +22,8 @@ int proxy_check_name(request_rec *r, const char *host)
         if (*b->name != '*' && !ap_strcasestr(host, b->name))
             continue;
         ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
-                      APLOGNO(00916) "connect to remote machine %s blocked: name %s matched", host, b->name);
+                      APLOGNO(00916) "connect to remote machine %s blocked: name %s matched", host,
+                      b->name);
         return proxy_error(r, HTTP_FORBIDDEN, "Connect to remote machine blocked");
     }
     return OK;
@@ -39,7 +40,8 @@ int proxy_check_address(request_rec *r, const proxy_target *target, const apr_so
             if (!apr_sockaddr_equal(a, address))
                 continue;
             ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
-                          APLOGNO(00917) "connect to remote machine %s blocked: IP %pI matched", target->host, a);
+                          APLOGNO(00917) "connect to remote machine %s blocked: IP %pI matched",
+                          target->host, a);
             return proxy_error(r, HTTP_FORBIDDEN, "Connect to remote machine blocked");
         }
     }

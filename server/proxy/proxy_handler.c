@@ -8,19 +8,16 @@
  * one with filters that may block. Then the worker polls.
  */
 #include "exchange_private.h"
-#include "proxy_check.h"
 #include "proxy_origin.h"
 #include "connection.h"
 #include "loop.h"
 #include "request_wait.h"
 #include "clock.h"
 #include "brigade/assert.h"
-#include "brigade/loop.h"
 #include "brigade/response_cache.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
-#include "mpm_common.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "mod_core.h"
@@ -230,44 +227,4 @@ int proxy_handler(request_rec *r)
         return HTTP_SERVICE_UNAVAILABLE;
     }
     return proxy_run(x);
-}
-
-/* ---- where it runs ---- */
-
-static int proxy_is_asked(const request_rec *r)
-{
-    return r->proxyreq || (r->filename && !strncmp(r->filename, "proxy:", 6)) ||
-           (r->handler &&
-            (!strcmp(r->handler, "proxy-server") || !strncmp(r->handler, "proxy:", 6)));
-}
-
-/* Behind all fixups: rules of .htaccess files lead to the proxy there. */
-static int proxy_place(request_rec *r)
-{
-    if (!proxy_is_asked(r))
-        return DECLINED;
-    if (brg_wait_possible(r))
-        brg_wait_reads_body(r);
-    else
-        brg_request_needs_worker(r);
-    return DECLINED;
-}
-
-static int proxy_make_origins(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
-{
-    (void)plog;
-    (void)ptemp;
-    if (ap_state_query(AP_SQ_MAIN_STATE) != AP_SQ_MS_CREATE_PRE_CONFIG) {
-        proxy_origins_make(p, s);
-        proxy_checks_make(p, s);
-    }
-    return OK;
-}
-
-void proxy_handler_hooks(apr_pool_t *p)
-{
-    (void)p;
-    ap_hook_fixups(proxy_place, NULL, NULL, APR_HOOK_REALLY_LAST);
-    ap_hook_post_config(proxy_make_origins, NULL, NULL, APR_HOOK_LAST);
-    brg_hook_turn_end(proxy_checks_run, NULL, NULL, APR_HOOK_MIDDLE);
 }

@@ -21,9 +21,10 @@ const char *proxy_interpolate(request_rec *r, const char *text)
 
     if (!end)
         return text;
-    value = apr_table_get(r->subprocess_env, apr_pstrmemdup(r->pool, start + 2, (apr_size_t)(end - start - 2)));
-    return apr_pstrcat(r->pool, apr_pstrmemdup(r->pool, text, (apr_size_t)(start - text)), value ? value : "",
-                       proxy_interpolate(r, end + 1), NULL);
+    value = apr_table_get(r->subprocess_env,
+                          apr_pstrmemdup(r->pool, start + 2, (apr_size_t)(end - start - 2)));
+    return apr_pstrcat(r->pool, apr_pstrmemdup(r->pool, text, (apr_size_t)(start - text)),
+                       value ? value : "", proxy_interpolate(r, end + 1), NULL);
 }
 
 /* ---- forward proxy ---- */
@@ -38,8 +39,9 @@ static int detect_forward(request_rec *r)
         return 0;
     /* A URL that names this very host is answered here. */
     return !(r->parsed_uri.hostname && !ap_cstr_casecmp(r->parsed_uri.scheme, ap_http_scheme(r)) &&
-             ap_matches_request_vhost(r, r->parsed_uri.hostname,
-                                      (apr_port_t)(r->parsed_uri.port_str ? r->parsed_uri.port : ap_default_port(r))));
+             ap_matches_request_vhost(
+                 r, r->parsed_uri.hostname,
+                 (apr_port_t)(r->parsed_uri.port_str ? r->parsed_uri.port : ap_default_port(r))));
 }
 
 int proxy_detect(request_rec *r)
@@ -82,14 +84,14 @@ static const char *alias_servlet_uri(request_rec *r)
 {
     char *uri = apr_pstrdup(r->pool, r->uri), *to = uri;
 
-    for (const char *from = uri; *from;) {
+    for (const char *from = uri; *from;)
         if (*from == ';')
             from += strcspn(from, "/");
         else
             *to++ = *from++;
-    }
     *to = '\0';
-    ap_normalize_path(uri, AP_NORMALIZE_MERGE_SLASHES | AP_NORMALIZE_NOT_ABOVE_ROOT | AP_NORMALIZE_ALLOW_RELATIVE);
+    ap_normalize_path(uri, AP_NORMALIZE_MERGE_SLASHES | AP_NORMALIZE_NOT_ABOVE_ROOT |
+                               AP_NORMALIZE_ALLOW_RELATIVE);
     return uri;
 }
 
@@ -107,12 +109,11 @@ static const char *alias_servlet_rest(const char *uri, const char *servlet, size
     }
     if (!*s)
         return end; /* nothing but parameters is left */
-    for (const char *u = uri; *s || *u;) {
+    for (const char *u = uri; *s || *u;)
         if (*u == ';')
             u += strcspn(u, "/");
         else if (*u++ != *s++)
             return end;
-    }
     return uri;
 }
 
@@ -144,8 +145,9 @@ static int alias_pattern(alias_run *a)
     }
     to = ap_pregsub(r->pool, a->real, use, AP_MAX_REG_MATCH, match);
     if (!to) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      APLOGNO(01135) "Substitution in regular expression failed. Replacement too long?");
+        ap_log_rerror(
+            APLOG_MARK, APLOG_ERR, 0, r,
+            APLOGNO(01135) "Substitution in regular expression failed. Replacement too long?");
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     /* A target without $1 gets the whole path. */
@@ -215,8 +217,9 @@ static int alias_match(request_rec *r, const proxy_alias *alias, const proxy_dir
     if (rv != OK)
         return rv;
     if (a.unsafe)
-        ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
-                      APLOGNO(01136) "Unescaped URL path matched ProxyPass; ignoring unsafe nocanon");
+        ap_log_rerror(
+            APLOG_MARK, APLOG_WARNING, 0, r,
+            APLOGNO(01136) "Unescaped URL path matched ProxyPass; ignoring unsafe nocanon");
     if (!alias_takes(r, a.found + 6)) {
         apr_table_setn(r->notes, "proxy-unless-upgrade", "1");
         return HTTP_CONTINUE;
@@ -313,7 +316,8 @@ static void sections_apply(request_rec *r)
     for (int i = 0; i < sections->nelts; i++) {
         ap_conf_vector_t *section = APR_ARRAY_IDX(sections, i, ap_conf_vector_t *);
 
-        if (section_matches(r, ap_get_module_config(section, &proxy_module), url ? url : r->filename + 6))
+        if (section_matches(r, ap_get_module_config(section, &proxy_module),
+                            url ? url : r->filename + 6))
             conf = ap_merge_per_dir_configs(r->pool, conf, section);
     }
     r->per_dir_config = conf;
@@ -337,7 +341,8 @@ int proxy_take_socket(request_rec *r)
         return DECLINED;
     url = proxy_split_socket(r->pool, url, &socket);
     if (!url || !socket || !*socket) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(10292) "Invalid proxy UDS filename (%s)", r->filename);
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(10292) "Invalid proxy UDS filename (%s)",
+                      r->filename);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     apr_table_setn(r->notes, PROXY_SOCKET_NOTE, socket);

@@ -10,7 +10,7 @@
 
 #define PROXY_FLUSH_WAIT_DEFAULT 10000
 #define PROXY_BUFFER_LEAST 512
-#define PROXY_NAME_SIZE 16   /* of a flusher and of a protocol */
+#define PROXY_NAME_SIZE 16 /* of a flusher and of a protocol */
 #define PROXY_SECRET_SIZE 64
 
 typedef struct param_call {
@@ -142,7 +142,8 @@ static const char *param_io_buffer(param_call *c)
 
 static const char *param_receive_buffer(param_call *c)
 {
-    return param_buffer(c->value, "ReceiveBufferSize must be >= 512 bytes, or 0 for system default.",
+    return param_buffer(c->value,
+                        "ReceiveBufferSize must be >= 512 bytes, or 0 for system default.",
                         &c->to->receive_buffer);
 }
 
@@ -179,8 +180,8 @@ static const char *param_address_ttl(param_call *c)
 
     if (!strcmp(c->value, "-1"))
         ttl = -1;
-    else if (*c->value && (ap_timeout_parameter_parse(c->value, &ttl, "s") != APR_SUCCESS || ttl < 0 ||
-                           apr_time_sec(ttl) > INT_MAX))
+    else if (*c->value && (ap_timeout_parameter_parse(c->value, &ttl, "s") != APR_SUCCESS ||
+                           ttl < 0 || apr_time_sec(ttl) > INT_MAX))
         return "AddressTTL must be -1 or a number of seconds not exceeding (2147483647)";
     c->to->address_ttl = ttl;
     return NULL;
@@ -259,7 +260,8 @@ static const char *param_lbset(param_call *c)
 static const char *param_connect_timeout(param_call *c)
 {
     return param_time(c->value, "s", "Connectiontimeout has wrong format",
-                      "Connectiontimeout must be at least one millisecond.", &c->to->connect_timeout);
+                      "Connectiontimeout must be at least one millisecond.",
+                      &c->to->connect_timeout);
 }
 
 static const char *param_flusher(param_call *c)
@@ -273,7 +275,8 @@ static const char *param_flusher(param_call *c)
 static const char *param_upgrade(param_call *c)
 {
     if (strlen(c->value) >= PROXY_NAME_SIZE)
-        return apr_psprintf(c->p, "upgrade protocol length must be < %d characters", PROXY_NAME_SIZE);
+        return apr_psprintf(c->p, "upgrade protocol length must be < %d characters",
+                            PROXY_NAME_SIZE);
     c->to->upgrade = !strcasecmp(c->value, "ANY") ? "*" : apr_pstrdup(c->p, c->value);
     return NULL;
 }
@@ -295,8 +298,8 @@ static const char *param_secret(param_call *c)
 
 static const char *param_slow_start(param_call *c)
 {
-    return param_time(c->value, "s", "SlowStart has wrong format", "SlowStart must be at least one millisecond",
-                      &c->to->slow_start);
+    return param_time(c->value, "s", "SlowStart has wrong format",
+                      "SlowStart must be at least one millisecond", &c->to->slow_start);
 }
 
 static const char *param_eject(param_call *c)
@@ -340,7 +343,8 @@ static const struct {
     {"eject", param_eject, 0},
 };
 
-const char *proxy_param_set(apr_pool_t *p, server_rec *s, proxy_worker *worker, const char *key, const char *value)
+const char *proxy_param_set(apr_pool_t *p, server_rec *s, proxy_worker *worker, const char *key,
+                            const char *value)
 {
     param_call call = {p, &worker->params, value};
 
@@ -364,12 +368,12 @@ static const struct {
     uint32_t bit;
     const char *word;
 } proxy_statuses[] = {
-    {'O', PROXY_STATUS_INITIALIZED, "Init "},    {'I', PROXY_STATUS_IGNORE_ERRORS, "Ign "},
-    {'N', PROXY_STATUS_DRAIN, "Drn "},           {'G', PROXY_STATUS_GENERIC, "Gen "},
-    {'U', PROXY_STATUS_IN_SHUTDOWN, "Shut "},    {'D', PROXY_STATUS_DISABLED, "Dis "},
-    {'S', PROXY_STATUS_STOPPED, "Stop "},        {'E', PROXY_STATUS_IN_ERROR, "Err "},
-    {'H', PROXY_STATUS_HOT_STANDBY, "Stby "},    {'R', PROXY_STATUS_HOT_SPARE, "Spar "},
-    {'F', PROXY_STATUS_FREE, "Free "},           {'C', PROXY_STATUS_CHECK_FAILED, "HcFl "},
+    {'O', PROXY_STATUS_INITIALIZED, "Init "}, {'I', PROXY_STATUS_IGNORE_ERRORS, "Ign "},
+    {'N', PROXY_STATUS_DRAIN, "Drn "},        {'G', PROXY_STATUS_GENERIC, "Gen "},
+    {'U', PROXY_STATUS_IN_SHUTDOWN, "Shut "}, {'D', PROXY_STATUS_DISABLED, "Dis "},
+    {'S', PROXY_STATUS_STOPPED, "Stop "},     {'E', PROXY_STATUS_IN_ERROR, "Err "},
+    {'H', PROXY_STATUS_HOT_STANDBY, "Stby "}, {'R', PROXY_STATUS_HOT_SPARE, "Spar "},
+    {'F', PROXY_STATUS_FREE, "Free "},        {'C', PROXY_STATUS_CHECK_FAILED, "HcFl "},
 };
 
 uint32_t proxy_status_bit(char letter)

@@ -178,7 +178,8 @@ static const struct {
     {"retrybudget", balancer_retry_budget, 0},
 };
 
-const char *proxy_param_balancer(apr_pool_t *p, proxy_balancer *balancer, const char *key, const char *value)
+const char *proxy_param_balancer(apr_pool_t *p, proxy_balancer *balancer, const char *key,
+                                 const char *value)
 {
     balancer_call call = {p, balancer, value};
 
@@ -197,7 +198,8 @@ const char *proxy_param_balancer(apr_pool_t *p, proxy_balancer *balancer, const 
 
 /* ---- names of methods ---- */
 
-static const char *const proxy_methods[] = {"byrequests", "bytraffic", "bybusyness", "random2", "hash"};
+static const char *const proxy_methods[] = {"byrequests", "bytraffic", "bybusyness", "random2",
+                                            "hash"};
 
 int proxy_method_of(const char *name)
 {
@@ -209,5 +211,7 @@ int proxy_method_of(const char *name)
 
 const char *proxy_method_name(int method)
 {
-    return method >= 0 && method < (int)(sizeof proxy_methods / sizeof *proxy_methods) ? proxy_methods[method] : "";
+    return method >= 0 && method < (int)(sizeof proxy_methods / sizeof *proxy_methods)
+               ? proxy_methods[method]
+               : "";
 }

@@ -65,7 +65,8 @@ typedef struct balancer_state {
     _Atomic uint32_t names; /* odd while the two below are written */
     char sticky[BALANCER_STICKY_SIZE], sticky_path[BALANCER_STICKY_SIZE];
     char nonce[BALANCER_NONCE_SIZE]; /* written before there are server processes */
-    _Atomic uint64_t retries, spent; /* of the retry budget: tries that are not the first, and all, lately */
+    _Atomic uint64_t retries,
+        spent; /* of the retry budget: tries that are not the first, and all, lately */
 } balancer_state;
 
 struct proxy_balancer {
@@ -78,9 +79,9 @@ struct proxy_balancer {
     proxy_method method;
     const char *nonce;                 /* NULL: to be made up; "": none */
     apr_array_header_t *fail_statuses; /* of int */
-    const char *hash_key;              /* hashkey=: "uri", "client" or a name of a field; NULL: uri */
-    int retry_budget;                  /* retrybudget=: tries in hundred that are not the first; 0: all may be */
-    apr_array_header_t *members;       /* of proxy_worker * */
+    const char *hash_key; /* hashkey=: "uri", "client" or a name of a field; NULL: uri */
+    int retry_budget;     /* retrybudget=: tries in hundred that are not the first; 0: all may be */
+    apr_array_header_t *members; /* of proxy_worker * */
     ap_conf_vector_t *section;
     server_rec *server;
     balancer_state *state;
@@ -89,7 +90,13 @@ struct proxy_balancer {
 
 /* ---- configuration of a server ---- */
 
-enum { ALIAS_NOCANON = 1, ALIAS_INTERPOLATE = 2, ALIAS_NOQUERY = 4, ALIAS_ENCODED = 8, ALIAS_SERVLET = 16 };
+enum {
+    ALIAS_NOCANON = 1,
+    ALIAS_INTERPOLATE = 2,
+    ALIAS_NOQUERY = 4,
+    ALIAS_ENCODED = 8,
+    ALIAS_SERVLET = 16
+};
 
 /* ProxyPass, ProxyPassMatch */
 typedef struct proxy_alias {
@@ -150,8 +157,9 @@ typedef struct proxy_dir_conf {
     int is_fnmatch;
     proxy_alias *alias;
     apr_array_header_t *reverses, *cookie_paths, *cookie_domains; /* of proxy_reverse */
-    int interpolate, override, preserve_host, add_fields, pass_continue; /* PROXY_UNSET: not named */
-    apr_array_header_t *override_statuses;                               /* of int; NULL: all */
+    int interpolate, override, preserve_host, add_fields,
+        pass_continue;                     /* PROXY_UNSET: not named */
+    apr_array_header_t *override_statuses; /* of int; NULL: all */
 } proxy_dir_conf;
 
 proxy_server_conf *proxy_conf_of(const server_rec *s);
@@ -163,8 +171,10 @@ void *proxy_dir_merge(apr_pool_t *p, void *base, void *add);
 
 /* ---- parameters: NULL or a message ---- */
 
-const char *proxy_param_set(apr_pool_t *p, server_rec *s, proxy_worker *worker, const char *key, const char *value);
-const char *proxy_param_balancer(apr_pool_t *p, proxy_balancer *balancer, const char *key, const char *value);
+const char *proxy_param_set(apr_pool_t *p, server_rec *s, proxy_worker *worker, const char *key,
+                            const char *value);
+const char *proxy_param_balancer(apr_pool_t *p, proxy_balancer *balancer, const char *key,
+                                 const char *value);
 /* Those of health checks (mod_proxy_hcheck), also of ProxyHCTemplate. */
 const char *proxy_param_check(apr_pool_t *p, server_rec *s, proxy_params *params, const char *key,
                               const char *value);
@@ -181,14 +191,15 @@ enum { WORKER_MATCH = 1 }; /* of ProxyPassMatch: the URL may have $1 ... */
 const char *proxy_split_socket(apr_pool_t *p, const char *url, const char **socket);
 const char *proxy_worker_define(apr_pool_t *p, proxy_worker **to, proxy_server_conf *conf,
                                 proxy_balancer *balancer, const char *url, int flags);
-const char *proxy_balancer_define(apr_pool_t *p, proxy_balancer **to, proxy_server_conf *conf, const char *url);
+const char *proxy_balancer_define(apr_pool_t *p, proxy_balancer **to, proxy_server_conf *conf,
+                                  const char *url);
 proxy_balancer *proxy_balancer_find(const proxy_server_conf *conf, const char *url);
 /* The worker whose name is the longest beginning of @a url; members of @a balancer if it is not NULL. */
-proxy_worker *proxy_worker_find(const proxy_server_conf *conf, const proxy_balancer *balancer, const char *url,
-                                const char *socket);
+proxy_worker *proxy_worker_find(const proxy_server_conf *conf, const proxy_balancer *balancer,
+                                const char *url, const char *socket);
 /* One of this very name. */
-proxy_worker *proxy_worker_named(const apr_array_header_t *workers, const char *url, const char *socket,
-                                 apr_pool_t *p);
+proxy_worker *proxy_worker_named(const apr_array_header_t *workers, const char *url,
+                                 const char *socket, apr_pool_t *p);
 int proxy_is_balancer(const char *url);
 
 /* ---- requests ---- */
@@ -245,7 +256,8 @@ const char *proxy_text_read(_Atomic uint32_t *names, const char *from, char *to,
 proxy_worker *proxy_balance(request_rec *r, proxy_target *t, apr_time_t now);
 int proxy_worker_usable(request_rec *r, proxy_worker *w, apr_time_t now);
 void proxy_method_took(proxy_balancer *b, proxy_worker *w);
-proxy_worker *proxy_sticky(request_rec *r, proxy_target *t, const char **route, const char **sticky);
+proxy_worker *proxy_sticky(request_rec *r, proxy_target *t, const char **route,
+                           const char **sticky);
 const char *proxy_method_name(int method);
 int proxy_method_of(const char *name); /* negative: there is none */
 

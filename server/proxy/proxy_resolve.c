@@ -15,8 +15,9 @@ int proxy_error(request_rec *r, int status, const char *reason)
     const char *text = ap_escape_html(r->pool, reason);
 
     apr_table_setn(r->notes, "error-notes",
-                   apr_pstrcat(r->pool, "The proxy server could not handle the request<p>Reason: <strong>", text,
-                               "</strong></p>", NULL));
+                   apr_pstrcat(r->pool,
+                               "The proxy server could not handle the request<p>Reason: <strong>",
+                               text, "</strong></p>", NULL));
     apr_table_setn(r->notes, "verbose-error-to", "*");
     r->status_line = apr_psprintf(r->pool, "%3.3u Proxy Error", (unsigned)status);
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(00898) "%s returned by %s", reason, r->uri);
@@ -47,7 +48,8 @@ static int resolve_connect(request_rec *r, proxy_target *t)
     char *host, *scope;
 
     if (apr_parse_addr_port(&host, &scope, &port, t->url, r->pool) != APR_SUCCESS || !host || scope)
-        return proxy_error(r, HTTP_BAD_REQUEST, apr_pstrcat(r->pool, "URI cannot be parsed: ", t->url, NULL));
+        return proxy_error(r, HTTP_BAD_REQUEST,
+                           apr_pstrcat(r->pool, "URI cannot be parsed: ", t->url, NULL));
     t->scheme = PROXY_SCHEME_CONNECT;
     t->scheme_name = "connect";
     t->host = host;
@@ -69,8 +71,10 @@ static int resolve_url(request_rec *r, proxy_target *t)
     t->scheme = proxy_scheme_of(t->scheme_name, strlen(t->scheme_name));
     if (t->scheme == PROXY_SCHEME_NONE || !proxy_scheme_is_served(t->scheme)) {
         ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
-                      APLOGNO(01144) "No protocol handler was valid for the URL %s (scheme '%s'). If you are using a "
-                                     "DSO version of mod_proxy, make sure the proxy submodules are included in the "
+                      APLOGNO(01144) "No protocol handler was valid for the URL %s (scheme '%s'). "
+                                     "If you are using a "
+                                     "DSO version of mod_proxy, make sure the proxy submodules are "
+                                     "included in the "
                                      "configuration using LoadModule.",
                       r->uri, t->scheme_name);
         return HTTP_INTERNAL_SERVER_ERROR;
@@ -79,7 +83,8 @@ static int resolve_url(request_rec *r, proxy_target *t)
     rest = colon + 1;
     error = proxy_netloc(r->pool, &rest, &t->host, &t->port);
     if (error)
-        return proxy_error(r, HTTP_BAD_REQUEST, apr_pstrcat(r->pool, "URI cannot be parsed: ", t->url, NULL));
+        return proxy_error(r, HTTP_BAD_REQUEST,
+                           apr_pstrcat(r->pool, "URI cannot be parsed: ", t->url, NULL));
     t->authority = proxy_authority(r->pool, t->host, t->port, usual);
     t->path = *rest && rest[-1] == '/' ? rest - 1 : "/";
     return OK;
@@ -106,7 +111,8 @@ static int resolve_target(request_rec *r, proxy_target *t)
     int rv;
 
     if (!strchr(t->url, ':')) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(01141) "proxy_handler no URL in %s", r->filename);
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(01141) "proxy_handler no URL in %s",
+                      r->filename);
         return HTTP_BAD_REQUEST;
     }
     rv = t->forward && r->method_number == M_CONNECT ? resolve_connect(r, t) : resolve_url(r, t);
@@ -131,14 +137,15 @@ static int resolve_domain(request_rec *r, const char *domain)
 {
     const char *host = r->parsed_uri.hostname, *to;
 
-    if (!domain || r->proxyreq != PROXYREQ_PROXY || r->method_number == M_CONNECT || !host || strpbrk(host, ".:") ||
-        !strcasecmp(host, "localhost"))
+    if (!domain || r->proxyreq != PROXYREQ_PROXY || r->method_number == M_CONNECT || !host ||
+        strpbrk(host, ".:") || !strcasecmp(host, "localhost"))
         return OK;
     r->parsed_uri.hostname = apr_pstrcat(r->pool, host, domain, NULL);
     to = apr_uri_unparse(r->pool, &r->parsed_uri, APR_URI_UNP_REVEALPASSWORD);
     r->parsed_uri.hostname = (char *)host;
     apr_table_setn(r->headers_out, "Location", to);
-    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, APLOGNO(01138) "Domain missing: %s sent to %s%s%s", r->uri, to, "", "");
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, APLOGNO(01138) "Domain missing: %s sent to %s%s%s",
+                  r->uri, to, "", "");
     return HTTP_MOVED_PERMANENTLY;
 }
 
@@ -150,7 +157,8 @@ int proxy_resolve(request_rec *r, proxy_target **to)
     if (!r->filename)
         return DECLINED;
     if (!r->proxyreq) {
-        if (!r->handler || strncmp(r->handler, "proxy:", 6) != 0 || !strncmp(r->filename, "proxy:", 6))
+        if (!r->handler || strncmp(r->handler, "proxy:", 6) != 0 ||
+            !strncmp(r->filename, "proxy:", 6))
             return DECLINED;
         rv = resolve_handler(r);
         if (rv != OK)

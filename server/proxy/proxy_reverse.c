@@ -35,7 +35,8 @@ const apr_array_header_t *proxy_reverses(request_rec *r)
 
 static const char *reverse_full(request_rec *r, const char *path, const char *rest)
 {
-    const char *url = *path == '/' && *rest == '/' && !path[1] ? rest : apr_pstrcat(r->pool, path, rest, NULL);
+    const char *url =
+        *path == '/' && *rest == '/' && !path[1] ? rest : apr_pstrcat(r->pool, path, rest, NULL);
 
     return *url == '/' ? ap_construct_url(r->pool, url, r) : url;
 }
@@ -106,9 +107,11 @@ static const char *cookie_attribute(const char *cookie, const char *name, size_t
     return NULL;
 }
 
-static const char *cookie_replace(request_rec *r, const char *cookie, const char *at, size_t len, const char *to)
+static const char *cookie_replace(request_rec *r, const char *cookie, const char *at, size_t len,
+                                  const char *to)
 {
-    return apr_pstrcat(r->pool, apr_pstrmemdup(r->pool, cookie, (apr_size_t)(at - cookie)), to, at + len, NULL);
+    return apr_pstrcat(r->pool, apr_pstrmemdup(r->pool, cookie, (apr_size_t)(at - cookie)), to,
+                       at + len, NULL);
 }
 
 static const char *cookie_path(request_rec *r, const char *cookie)
@@ -122,7 +125,8 @@ static const char *cookie_path(request_rec *r, const char *cookie)
         const size_t n = strlen(e->real);
 
         if (n <= len && !strncmp(path, e->real, n))
-            return cookie_replace(r, cookie, path, len, e->fake); /* what follows is left out, too */
+            return cookie_replace(r, cookie, path, len,
+                                  e->fake); /* what follows is left out, too */
     }
     return cookie;
 }

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *section_params(cmd_parms *cmd, const char *words, proxy_balancer *b, proxy_worker *w,
-                                  const char *url)
+static const char *section_params(cmd_parms *cmd, const char *words, proxy_balancer *b,
+                                  proxy_worker *w, const char *url)
 {
     while (*words) {
         char *word = ap_getword_conf(cmd->pool, &words), *value = strchr(word, '=');
@@ -20,13 +20,15 @@ static const char *section_params(cmd_parms *cmd, const char *words, proxy_balan
         error = w ? proxy_param_set(cmd->pool, cmd->server, w, word, value)
                   : proxy_param_balancer(cmd->pool, b, word, value);
         if (error)
-            return apr_pstrcat(cmd->temp_pool, "<Proxy ", error, " ", word, "=", value, "; ", url, NULL);
+            return apr_pstrcat(cmd->temp_pool, "<Proxy ", error, " ", word, "=", value, "; ", url,
+                               NULL);
     }
     return NULL;
 }
 
 /* A section with words after its URL makes a worker; each section with a URL gives its workers their settings. */
-static const char *section_subject(cmd_parms *cmd, const char *url, const char *words, ap_conf_vector_t *vector)
+static const char *section_subject(cmd_parms *cmd, const char *url, const char *words,
+                                   ap_conf_vector_t *vector)
 {
     proxy_server_conf *conf = proxy_conf_of(cmd->server);
     const char *socket, *bare = proxy_split_socket(cmd->pool, url, &socket), *error = NULL;
@@ -37,11 +39,11 @@ static const char *section_subject(cmd_parms *cmd, const char *url, const char *
         return "<Proxy/ProxyMatch > uses an invalid \"unix:\" URL";
     if (proxy_is_balancer(bare)) {
         b = proxy_balancer_find(conf, bare);
-        if (!b)
+        if (!b && *words)
             error = proxy_balancer_define(cmd->pool, &b, conf, bare);
     } else {
         w = proxy_worker_named(conf->workers, bare, socket, cmd->pool);
-        if (!w)
+        if (!w && *words)
             error = proxy_worker_define(cmd->pool, &w, conf, NULL, url, 0);
     }
     if (error)
@@ -50,7 +52,7 @@ static const char *section_subject(cmd_parms *cmd, const char *url, const char *
         b->section = vector;
     if (w && !w->section)
         w->section = vector;
-    return section_params(cmd, words, b, w, url);
+    return !*words ? NULL : section_params(cmd, words, b, w, url);
 }
 
 static int section_is_url(const char *path)
@@ -58,10 +60,11 @@ static int section_is_url(const char *path)
     return strstr(path, "://") != NULL;
 }
 
-static void section_enter(cmd_parms *cmd, proxy_server_conf *conf, const char *path, ap_regex_t *regex,
-                          ap_conf_vector_t *vector)
+static void section_enter(cmd_parms *cmd, proxy_server_conf *conf, const char *path,
+                          ap_regex_t *regex, ap_conf_vector_t *vector)
 {
-    proxy_dir_conf *dir = ap_set_config_vectors(cmd->server, vector, cmd->path, &proxy_module, cmd->pool);
+    proxy_dir_conf *dir =
+        ap_set_config_vectors(cmd->server, vector, cmd->path, &proxy_module, cmd->pool);
 
     dir->path = !strncasecmp(path, "unix:", 5) && strchr(path, '|') ? strchr(path, '|') + 1 : path;
     dir->regex = regex;
@@ -106,7 +109,8 @@ const char *proxy_section(cmd_parms *cmd, void *dconf, const char *arg)
     const int match = cmd->cmd->cmd_data != NULL, override = cmd->override;
     const command_rec *command = cmd->cmd;
     char *path = cmd->path;
-    const char *end = strrchr(arg, '>'), *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT), *args;
+    const char *end = strrchr(arg, '>'), *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT),
+               *args;
 
     if (error)
         return error;

@@ -62,5 +62,6 @@ int proxy_may_upgrade(const request_rec *r, const proxy_worker *worker, const ch
     if (strcasecmp(protocol, "WebSocket") != 0)
         return 0;
     return worker->scheme == PROXY_SCHEME_WS || worker->scheme == PROXY_SCHEME_WSS ||
-           (filename && (!strncasecmp(filename, "proxy:ws:", 9) || !strncasecmp(filename, "proxy:wss:", 10)));
+           (filename &&
+            (!strncasecmp(filename, "proxy:ws:", 9) || !strncasecmp(filename, "proxy:wss:", 10)));
 }

@@ -23,7 +23,7 @@ static int share_n;
 static struct share_tables {
     proxy_state worker[SHARE_WORKERS];
     balancer_state balancer[SHARE_BALANCERS];
-} *share;
+} * share;
 
 int proxy_workers(void)
 {
@@ -132,8 +132,8 @@ static void share_worker_settings(proxy_worker *w, int persist)
     if (was == configured && persist)
         return;
     /* An error stays, where the configuration says nothing else. */
-    atomic_store(&s->status, (was == configured ? atomic_load(&s->status) & SHARE_ERRORS : 0) | w->params.status |
-                                 PROXY_STATUS_INITIALIZED);
+    atomic_store(&s->status, (was == configured ? atomic_load(&s->status) & SHARE_ERRORS : 0) |
+                                 w->params.status | PROXY_STATUS_INITIALIZED);
     atomic_store(&s->lbfactor, w->params.loadfactor);
     atomic_store(&s->lbset, w->params.lbset);
     proxy_text_write(&s->names, s->route, w->params.route, sizeof s->route);
@@ -239,7 +239,8 @@ static int share_server(apr_pool_t *p, server_rec *s)
     for (int i = 0; !failed && i < c->workers->nelts; i++)
         failed = share_worker(p, APR_ARRAY_IDX(c->workers, i, proxy_worker *), 0);
     for (int i = 0; !failed && i < c->balancers->nelts; i++)
-        failed = share_balancer(p, APR_ARRAY_IDX(c->balancers, i, proxy_balancer *), c->persist == 1);
+        failed =
+            share_balancer(p, APR_ARRAY_IDX(c->balancers, i, proxy_balancer *), c->persist == 1);
     return failed;
 }
 
@@ -254,7 +255,8 @@ static int share_map(server_rec *main)
     if (!mapped)
         mapped = kept_memory_map("proxy-workers-1", sizeof *mapped);
     if (!mapped) {
-        ap_log_error(APLOG_MARK, APLOG_EMERG, errno, main, "no memory that processes share for the state of workers");
+        ap_log_error(APLOG_MARK, APLOG_EMERG, errno, main,
+                     "no memory that processes share for the state of workers");
         return -1;
     }
     share = mapped;
@@ -269,9 +271,10 @@ int proxy_share(apr_pool_t *pconf, server_rec *main)
         return HTTP_INTERNAL_SERVER_ERROR;
     for (server_rec *s = main; s; s = s->next)
         if (share_server(pconf, s)) {
-            ap_log_error(APLOG_MARK, APLOG_EMERG, 0, main,
-                         "there are more workers (%d) or balancers (%d) than there is room for their state",
-                         SHARE_WORKERS, SHARE_BALANCERS);
+            ap_log_error(
+                APLOG_MARK, APLOG_EMERG, 0, main,
+                "there are more workers (%d) or balancers (%d) than there is room for their state",
+                SHARE_WORKERS, SHARE_BALANCERS);
             return HTTP_INTERNAL_SERVER_ERROR;
         }
     return OK;

@@ -48,7 +48,8 @@ static const char *sticky_of_cookie(request_rec *r, const char *name)
     return field ? sticky_of_field(r->pool, field, name) : NULL;
 }
 
-static proxy_worker *sticky_member(request_rec *r, const proxy_target *t, const char *route, int redirects)
+static proxy_worker *sticky_member(request_rec *r, const proxy_target *t, const char *route,
+                                   int redirects)
 {
     const apr_array_header_t *members = t->balancer->members;
     const apr_time_t now = apr_time_now();
@@ -64,7 +65,9 @@ static proxy_worker *sticky_member(request_rec *r, const proxy_target *t, const 
             if (proxy_worker_usable(r, w, now))
                 return w;
             proxy_text_read(&w->state->names, w->state->redirect, redirect, sizeof redirect);
-            other = *redirect && redirects < STICKY_REDIRECTS ? sticky_member(r, t, redirect, redirects + 1) : NULL;
+            other = *redirect && redirects < STICKY_REDIRECTS
+                        ? sticky_member(r, t, redirect, redirects + 1)
+                        : NULL;
             if (other)
                 return other;
         }
