@@ -48,7 +48,7 @@ static void change_number(const manager_call *m, const char *name, int least, in
     char *end;
     const long n = value ? strtol(value, &end, 10) : -1;
 
-    if (value && *value && n >= least && n <= most)
+    if (value && n >= least && n <= most)
         atomic_store(to, (int32_t)n);
 }
 
@@ -86,11 +86,14 @@ static void change_status(const manager_call *m, proxy_state *s)
     }
 }
 
-/* A share or a set that is new begins with equal counts. */
-static void change_reset(const proxy_balancer *b)
+/* A share or a set that is new: all begin anew, at once with their own share (@a share) or with nothing. */
+static void change_reset(const proxy_balancer *b, int share)
 {
-    for (int i = 0; i < b->members->nelts; i++)
-        atomic_store(&APR_ARRAY_IDX(b->members, i, proxy_worker *)->state->lbstatus, 0);
+    for (int i = 0; i < b->members->nelts; i++) {
+        proxy_state *s = APR_ARRAY_IDX(b->members, i, proxy_worker *)->state;
+
+        atomic_store(&s->lbstatus, share ? atomic_load(&s->lbfactor) : 0);
+    }
 }
 
 static void change_worker(const manager_call *m)
@@ -102,7 +105,7 @@ static void change_worker(const manager_call *m)
     change_route(m, "w_wr", s, s->route);
     change_route(m, "w_rr", s, s->redirect);
     change_status(m, s);
-    change_reset(m->balancer);
+    change_reset(m->balancer, 1);
     ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, m->r, "balancer-manager changed worker %s of %s",
                   m->worker->name, m->balancer->name);
 }
@@ -117,7 +120,7 @@ static void change_method(const manager_call *m, balancer_state *s)
     if (method < 0)
         return;
     atomic_store(&s->method, method);
-    change_reset(m->balancer);
+    change_reset(m->balancer, 0);
 }
 
 static void change_sticky(const manager_call *m, balancer_state *s)
@@ -128,6 +131,8 @@ static void change_sticky(const manager_call *m, balancer_state *s)
         return;
     if (!strcmp(value, "-"))
         value = "";
+    if (strlen(value) >= sizeof s->sticky)
+        return;
     bar = strchr(value, '|');
     proxy_text_write(&s->names, s->sticky,
                      bar ? apr_pstrmemdup(m->r->pool, value, (apr_size_t)(bar - value)) : value,

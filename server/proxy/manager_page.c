@@ -230,12 +230,28 @@ static void page_head(const manager_call *m)
               "inherited from main server.</dt></dl>\n", NULL);
 }
 
+static void page_exprs(const manager_call *m)
+{
+    const char *text, *name = proxy_check_text(m->r->server, 0, &text);
+
+    if (!name)
+        return;
+    ap_rputs("\n\n<table><tr><th colspan='2'>Health check cond. expressions:</th></tr>\n"
+             "<tr><th>Expr name</th><th>Expression</th></tr>\n",
+             m->r);
+    for (int i = 0; (name = proxy_check_text(m->r->server, i, &text)); i++)
+        ap_rvputs(m->r, "<tr><td>", html(m->r, name), "</td><td>", html(m->r, text), "</td></tr>\n",
+                  NULL);
+    ap_rputs("</table><hr/>\n", m->r);
+}
+
 void manager_page(const manager_call *m)
 {
     page_head(m);
     for (int i = 0; i < m->conf->balancers->nelts; i++)
         page_balancer(m->r, APR_ARRAY_IDX(m->conf->balancers, i, proxy_balancer *));
     ap_rputs("<hr />\n", m->r);
+    page_exprs(m);
     if (m->worker)
         form_worker(m);
     else if (m->balancer)

@@ -100,7 +100,7 @@ static int manager_may_change(const manager_call *m)
 
     if (m->r->method_number != M_POST || !m->balancer)
         return 0;
-    return !*m->balancer->state->nonce || (nonce && !strcmp(nonce, m->balancer->state->nonce));
+    return nonce && !strcmp(nonce, m->balancer->state->nonce);
 }
 
 int balancer_manager(request_rec *r)
