@@ -247,7 +247,7 @@ static const char *hcheck_expr_cmd(cmd_parms *cmd, void *dconf, const char *args
     text = ap_getword_conf2(cmd->pool, &args);
     if (!*text)
         return apr_pstrcat(cmd->temp_pool, "Missing expression for ", cmd->cmd->name, NULL);
-    if (*args)
+    if (*ap_getword_conf(cmd->temp_pool, &args))
         return "error: extra parameter(s)";
     expr = ap_expr_parse_cmd(cmd, text, AP_EXPR_FLAG_DONT_VARY, &error, NULL);
     if (error)
