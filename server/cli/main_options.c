@@ -142,7 +142,8 @@ static const char *main_root(process_rec *process, const char *arg)
 static void main_define(const char *name)
 {
     static const char *const dumps[] = {"DUMP_VHOSTS",   "DUMP_RUN_CFG", "DUMP_MODULES",
-                                        "DUMP_INCLUDES", "DUMP_CACHE",   "DUMP_SANDBOX"};
+                                        "DUMP_INCLUDES", "DUMP_CACHE",   "DUMP_SANDBOX",
+                                        "DUMP_PROXY"};
 
     BRG_ASSERT(ap_server_config_defines != NULL);
     APR_ARRAY_PUSH(ap_server_config_defines, const char *) = name;

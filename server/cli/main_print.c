@@ -96,6 +96,7 @@ void main_print_usage(FILE *out, const char *program)
         "  -S                 : both of these",
         "  -t -D DUMP_MODULES : print the active modules (-M)",
         "  -t -D DUMP_INCLUDES: print the files that make up the configuration",
+        "  -t -D DUMP_PROXY   : print which requests other servers answer, and which servers",
         "  -t -D DUMP_CERTS   : print the certificates of the built-in ssl module",
         "  -t -D DUMP_CACHE u : is the answer to that URL kept in memory, and if not, why?",
         "  -T                 : start without checking DocumentRoots",

@@ -136,9 +136,13 @@ static int proxy_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp,
         proxy_origins_make(p, main);
         proxy_checks_make(p, main);
     }
-    if (rv == OK && ap_exists_config_define("DUMP_PROXY"))
-        proxy_dump(p, main);
     return rv;
+}
+
+static void proxy_test_config(apr_pool_t *p, server_rec *main)
+{
+    if (ap_exists_config_define("DUMP_PROXY"))
+        proxy_dump(p, main);
 }
 
 static int proxy_pre_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp)
@@ -156,6 +160,7 @@ static void proxy_hooks(apr_pool_t *p)
     brg_cache_declare(&proxy_module, proxy_depends);
     brg_cache_leaves_query(&proxy_module); /* but for nocanon: request_query_counts() */
     ap_hook_pre_config(proxy_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_test_config(proxy_test_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(proxy_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_read_request(proxy_detect, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_pre_translate_name(proxy_pre_translate, NULL, NULL, APR_HOOK_MIDDLE);

@@ -1,12 +1,147 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The built-in mod_proxy_balancer. */
-#include "proxy_private.h"
+/* The built-in mod_proxy_balancer: the handler balancer-manager. */
+#include "manager_private.h"
+#include "apr_strings.h"
+#include "apr_uri.h"
 #include "brigade/response_cache.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+APLOG_USE_MODULE(proxy_balancer);
+
+#define MANAGER_FORM_MOST 16384
+#define MANAGER_FIELDS_MOST 64
+
+/* ---- parameters ---- */
+
+/* Another site's page must not make a browser change something here: a link from there is as one without
+ * parameters. */
+static int manager_is_own_link(request_rec *r)
+{
+    const char *referer = apr_table_get(r->headers_in, "Referer");
+    apr_uri_t uri;
+
+    return referer && apr_uri_parse(r->pool, referer, &uri) == APR_SUCCESS && uri.hostname &&
+           r->hostname && !strcasecmp(uri.hostname, r->hostname);
+}
+
+static void manager_query(request_rec *r, apr_table_t *params)
+{
+    const char *args = r->args ? r->args : "";
+
+    while (*args) {
+        char *pair = ap_getword(r->pool, &args, '&'), *value = strchr(pair, '=');
+
+        if (value)
+            *value++ = '\0';
+        if (!ap_unescape_urlencoded(pair) && (!value || !ap_unescape_urlencoded(value)))
+            apr_table_set(params, pair, value ? value : "");
+    }
+}
+
+static int manager_form(request_rec *r, apr_table_t *params)
+{
+    apr_array_header_t *pairs = NULL;
+
+    if (ap_parse_form_data(r, NULL, &pairs, MANAGER_FIELDS_MOST, MANAGER_FORM_MOST) != OK)
+        return HTTP_BAD_REQUEST;
+    while (pairs && !apr_is_empty_array(pairs)) {
+        ap_form_pair_t *pair = apr_array_pop(pairs);
+        apr_off_t len;
+        apr_size_t size;
+        char *value;
+
+        apr_brigade_length(pair->value, 1, &len);
+        size = (apr_size_t)len;
+        value = apr_palloc(r->pool, size + 1);
+        apr_brigade_flatten(pair->value, value, &size);
+        value[size] = '\0';
+        apr_table_set(params, pair->name, value);
+    }
+    return OK;
+}
+
+static int manager_params(request_rec *r, apr_table_t *params)
+{
+    if (!manager_is_own_link(r)) {
+        if (r->method_number == M_POST)
+            return ap_discard_request_body(r);
+        return OK;
+    }
+    manager_query(r, params);
+    return r->method_number == M_POST ? manager_form(r, params) : OK;
+}
+
+static void manager_find(manager_call *m)
+{
+    const char *name = apr_table_get(m->params, "b"), *worker = apr_table_get(m->params, "w");
+
+    if (!name)
+        return;
+    m->balancer = proxy_balancer_find(m->conf, apr_pstrcat(m->r->pool, "balancer://", name, NULL));
+    if (m->balancer && worker)
+        for (int i = 0; i < m->balancer->members->nelts; i++) {
+            proxy_worker *w = APR_ARRAY_IDX(m->balancer->members, i, proxy_worker *);
+
+            if (!strcmp(w->name, worker))
+                m->worker = w;
+        }
+}
+
+/* The nonce is in no page but those of this server: who has it read one. */
+static int manager_may_change(const manager_call *m)
+{
+    const char *nonce = apr_table_get(m->params, "nonce");
+
+    if (m->r->method_number != M_POST || !m->balancer)
+        return 0;
+    return nonce && !strcmp(nonce, m->balancer->state->nonce);
+}
+
+int balancer_manager(request_rec *r)
+{
+    manager_call m = {.r = r};
+    int rv;
+
+    if (!r->handler || strcmp(r->handler, "balancer-manager") != 0)
+        return DECLINED;
+    r->allowed = (AP_METHOD_BIT << M_GET) | (AP_METHOD_BIT << M_POST);
+    if (r->method_number != M_GET && r->method_number != M_POST)
+        return DECLINED;
+    m.conf = proxy_conf_of(r->server);
+    m.params = apr_table_make(r->pool, 8);
+    rv = manager_params(r, m.params);
+    if (rv != OK)
+        return rv;
+    manager_find(&m);
+    if (manager_may_change(&m))
+        manager_change(&m);
+    if (apr_table_get(m.params, "xml"))
+        manager_xml(&m);
+    else
+        manager_page(&m);
+    return OK;
+}
+
+/* The form of a request may have to be waited for. */
+static int manager_fixups(request_rec *r)
+{
+    if (r->handler && !strcmp(r->handler, "balancer-manager"))
+        brg_request_needs_worker(r);
+    return DECLINED;
+}
 
 static void balancer_hooks(apr_pool_t *p)
 {
     (void)p;
     brg_cache_declare(&proxy_balancer_module, NULL);
+    ap_hook_fixups(manager_fixups, NULL, NULL, APR_HOOK_REALLY_LAST);
+    ap_hook_handler(balancer_manager, NULL, NULL, APR_HOOK_FIRST);
 }
 
 module AP_MODULE_DECLARE_DATA proxy_balancer_module = {

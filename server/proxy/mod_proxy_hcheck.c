@@ -16,9 +16,14 @@ APLOG_USE_MODULE(proxy_hcheck);
 #define HCHECK_NAME_SIZE 16
 #define HCHECK_URI_SIZE 64
 
+typedef struct hcheck_name {
+    const char *name, *text;
+} hcheck_name;
+
 typedef struct hcheck_conf {
-    apr_hash_t *exprs;     /* of ap_expr_info_t */
-    apr_hash_t *templates; /* of proxy_params */
+    apr_array_header_t *names; /* of hcheck_name: expressions, for balancer-manager */
+    apr_hash_t *exprs;         /* of ap_expr_info_t */
+    apr_hash_t *templates;     /* of proxy_params */
     int threads;
 } hcheck_conf;
 
@@ -27,6 +32,7 @@ static void *hcheck_create(apr_pool_t *p, server_rec *s)
     hcheck_conf *c = apr_pcalloc(p, sizeof *c);
 
     (void)s;
+    c->names = apr_array_make(p, 2, sizeof(hcheck_name));
     c->exprs = apr_hash_make(p);
     c->templates = apr_hash_make(p);
     return c;
@@ -44,6 +50,18 @@ const ap_expr_info_t *proxy_check_expr(const server_rec *s, const char *name)
     const hcheck_conf *c = hcheck_of(s);
 
     return c ? apr_hash_get(c->exprs, name, APR_HASH_KEY_STRING) : NULL;
+}
+
+const char *proxy_check_text(const server_rec *s, int n, const char **text)
+{
+    const hcheck_conf *c = hcheck_of(s);
+    const hcheck_name *e;
+
+    if (!c || n >= c->names->nelts)
+        return NULL;
+    e = &APR_ARRAY_IDX(c->names, n, hcheck_name);
+    *text = e->text;
+    return e->name;
 }
 
 /* ---- parameters ---- */
@@ -229,11 +247,13 @@ static const char *hcheck_expr_cmd(cmd_parms *cmd, void *dconf, const char *args
     text = ap_getword_conf2(cmd->pool, &args);
     if (!*text)
         return apr_pstrcat(cmd->temp_pool, "Missing expression for ", cmd->cmd->name, NULL);
-    if (*args)
+    if (*ap_getword_conf(cmd->temp_pool, &args))
         return "error: extra parameter(s)";
     expr = ap_expr_parse_cmd(cmd, text, AP_EXPR_FLAG_DONT_VARY, &error, NULL);
     if (error)
         return apr_psprintf(cmd->temp_pool, "Could not parse expression \"%s\": %s", text, error);
+    if (!apr_hash_get(c->exprs, name, APR_HASH_KEY_STRING))
+        APR_ARRAY_PUSH(c->names, hcheck_name) = (hcheck_name){name, text};
     apr_hash_set(c->exprs, name, APR_HASH_KEY_STRING, expr);
     return NULL;
 }

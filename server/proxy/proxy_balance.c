@@ -268,7 +268,7 @@ static int balance_has_route(const proxy_balancer *b, const char *route)
 {
     char own[PROXY_ROUTE_SIZE];
 
-    for (int i = 0; i < b->members->nelts; i++)
+    for (int i = 0; *route && i < b->members->nelts; i++)
         if (!strcmp(proxy_route(APR_ARRAY_IDX(b->members, i, proxy_worker *), own), route))
             return 1;
     return 0;

@@ -24,6 +24,9 @@ char *proxy_encode_path(apr_pool_t *p, const char *path, int keep_encoded_slash)
 
         if (apr_isalnum(c) || strchr(canon_allowed, c))
             *out++ = (char)c;
+        else if (keep_encoded_slash && c == '%' &&
+                 (!apr_isxdigit(path[1]) || !apr_isxdigit(path[2])))
+            return NULL; /* a lone '%' cannot be told from one of "%2F" that was kept */
         else if (keep_encoded_slash && c == '%' && path[1] == '2' &&
                  (path[2] == 'F' || path[2] == 'f')) {
             memcpy(out, path, 3);
@@ -174,7 +177,9 @@ static int canon_path(request_rec *r, const canon_kind *kind, const char *url, c
                                   core->allow_encoded_slashes && !core->decode_encoded_slashes);
         *query = r->args;
     }
-    if (!kind->query || apr_table_get(r->notes, "proxy-noquery"))
+    if (!*path)
+        return HTTP_BAD_REQUEST;
+    if (!kind->query)
         *query = NULL;
     if (*path == url && canon_is_raw(r, kind, *path))
         return canon_refuse(r, kind->no_path, "path", kind->no_path == 10414, *path);

@@ -2,6 +2,7 @@
 /* ProxyPass, BalancerMember, ProxySet: what names workers and their parameters. */
 #include "proxy_private.h"
 #include "http_log.h"
+#include "apr_fnmatch.h"
 #include "apr_strings.h"
 #include <string.h>
 #include <strings.h>
@@ -55,7 +56,8 @@ static const char *pass_word(cmd_parms *cmd, pass_words *w, char *word)
 static const char *pass_read(cmd_parms *cmd, const char *args, pass_words *w)
 {
     w->path = cmd->path;
-    w->regex = cmd->info != NULL;
+    /* What has wildcards, in <Location> or <LocationMatch>, is taken for a pattern. */
+    w->regex = cmd->info != NULL || (cmd->path && apr_fnmatch_test(cmd->path));
     while (*args) {
         char *word = ap_getword_conf(cmd->pool, &args);
         const char *error = NULL;

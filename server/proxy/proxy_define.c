@@ -238,7 +238,7 @@ const char *proxy_balancer_define(apr_pool_t *p, proxy_balancer **to, proxy_serv
     b->server = conf->server;
     b->sticky = b->sticky_path = "";
     b->separator = '.';
-    b->growth = 5;
+    b->recovery = 1;
     APR_ARRAY_PUSH(conf->balancers, proxy_balancer *) = b;
     *to = b;
     return NULL;

@@ -5,6 +5,7 @@
 #include "apr_strings.h"
 #include "http_log.h"
 #include "proxy_commands_private.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -108,13 +109,14 @@ const char *proxy_status_cmd(cmd_parms *cmd, void *dconf, const char *arg)
     return NULL;
 }
 
+/* Seconds; what follows the digits is left out of account, as in Apache: "5ms" are five seconds. */
 const char *proxy_timeout_cmd(cmd_parms *cmd, void *dconf, const char *arg)
 {
-    apr_interval_time_t timeout;
+    const long n = strtol(arg, NULL, 10);
 
-    if (ap_timeout_parameter_parse(arg, &timeout, "s") != APR_SUCCESS || timeout <= 0)
+    if (n < 1 || n > INT_MAX)
         return "Proxy Timeout must be at least 1 second.";
-    conf_of(cmd)->settings.timeout = timeout;
+    conf_of(cmd)->settings.timeout = apr_time_from_sec(n);
     return NULL;
 }
 
@@ -129,7 +131,7 @@ const char *proxy_receive_buffer_cmd(cmd_parms *cmd, void *dconf, const char *ar
 {
     const long n = buffer_size(arg);
 
-    if (n < 0)
+    if (n < 0 || n > INT_MAX)
         return "ProxyReceiveBufferSize must be >= 512 bytes, or 0 for system default.";
     conf_of(cmd)->settings.receive_buffer = (apr_size_t)n;
     conf_of(cmd)->receive_set = 1;

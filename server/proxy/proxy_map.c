@@ -96,6 +96,28 @@ static const char *alias_servlet_uri(request_rec *r)
     return uri;
 }
 
+/* What is behind the part of @a uri that gave the first @a len bytes of @a servlet, parameters and all; what is left of
+ * @a servlet, where more than parameters was taken off. */
+static const char *alias_servlet_rest(const char *uri, const char *servlet, size_t len)
+{
+    const char *end = servlet + len, *s = servlet;
+
+    while (s < end) {
+        if (*uri == ';')
+            uri += strcspn(uri, "/");
+        if (*uri++ != *s++)
+            return end;
+    }
+    if (!*s)
+        return end; /* nothing but parameters is left */
+    for (const char *u = uri; *s || *u;)
+        if (*u == ';')
+            u += strcspn(u, "/");
+        else if (*u++ != *s++)
+            return end;
+    return uri;
+}
+
 typedef struct alias_run {
     request_rec *r;
     const proxy_alias *alias;
@@ -151,7 +173,8 @@ static int alias_prefix(alias_run *a)
         else
             a->unsafe = 1;
     }
-    a->found = apr_pstrcat(a->r->pool, "proxy:", a->real, use + len, NULL);
+    use = a->alias->flags & ALIAS_SERVLET ? alias_servlet_rest(a->r->uri, a->uri, len) : use + len;
+    a->found = apr_pstrcat(a->r->pool, "proxy:", a->real, use, NULL);
     return OK;
 }
 
@@ -200,8 +223,10 @@ static int alias_match(request_rec *r, const proxy_alias *alias, const proxy_dir
         ap_log_rerror(
             APLOG_MARK, APLOG_WARNING, 0, r,
             APLOGNO(01136) "Unescaped URL path matched ProxyPass; ignoring unsafe nocanon");
-    if (!alias_takes(r, a.found + 6))
+    if (!alias_takes(r, a.found + 6)) {
+        apr_table_setn(r->notes, "proxy-unless-upgrade", "1");
         return HTTP_CONTINUE;
+    }
     r->filename = (char *)a.found;
     r->handler = "proxy-server";
     r->proxyreq = PROXYREQ_REVERSE;

@@ -246,6 +246,9 @@ int proxy_websocket_is_http(const request_rec *r);
 /* ---- mod_proxy_hcheck ---- */
 const ap_expr_info_t *proxy_check_expr(const server_rec *s, const char *name);
 
+/* The n-th expression of ProxyHCExpr, from 0. @return its name; NULL: there are no more */
+const char *proxy_check_text(const server_rec *s, int n, const char **text);
+
 /* ---- shared state ---- */
 int proxy_share(apr_pool_t *pconf, server_rec *main);
 /* status and strings of a state */

@@ -58,12 +58,6 @@ static size_t reverse_of_balancer(request_rec *r, const char *real, const char *
     return 0;
 }
 
-/* A value without a host, from a name of ProxyPassReverse that is a path, too. */
-static int reverse_is_path(const char *real)
-{
-    return *real == '/';
-}
-
 static const char *reverse_one(request_rec *r, const proxy_reverse *e, const char *value)
 {
     const size_t len = strlen(e->real);
@@ -75,11 +69,6 @@ static const char *reverse_one(request_rec *r, const proxy_reverse *e, const cha
     }
     if (strncasecmp(value, e->real, len) != 0)
         return NULL;
-    if (reverse_is_path(e->real)) {
-        const char *to = apr_pstrcat(r->pool, e->fake, value + len, NULL);
-
-        return *to == '/' ? to : NULL;
-    }
     return reverse_full(r, e->fake, value + len);
 }
 
@@ -136,7 +125,8 @@ static const char *cookie_path(request_rec *r, const char *cookie)
         const size_t n = strlen(e->real);
 
         if (n <= len && !strncmp(path, e->real, n))
-            return cookie_replace(r, cookie, path, n, e->fake);
+            return cookie_replace(r, cookie, path, len,
+                                  e->fake); /* what follows is left out, too */
     }
     return cookie;
 }

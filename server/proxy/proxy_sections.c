@@ -39,11 +39,11 @@ static const char *section_subject(cmd_parms *cmd, const char *url, const char *
         return "<Proxy/ProxyMatch > uses an invalid \"unix:\" URL";
     if (proxy_is_balancer(bare)) {
         b = proxy_balancer_find(conf, bare);
-        if (!b)
+        if (!b && *words)
             error = proxy_balancer_define(cmd->pool, &b, conf, bare);
     } else {
         w = proxy_worker_named(conf->workers, bare, socket, cmd->pool);
-        if (!w)
+        if (!w && *words)
             error = proxy_worker_define(cmd->pool, &w, conf, NULL, url, 0);
     }
     if (error)
@@ -52,7 +52,7 @@ static const char *section_subject(cmd_parms *cmd, const char *url, const char *
         b->section = vector;
     if (w && !w->section)
         w->section = vector;
-    return section_params(cmd, words, b, w, url);
+    return !*words ? NULL : section_params(cmd, words, b, w, url);
 }
 
 static int section_is_url(const char *path)

@@ -215,6 +215,16 @@ static void share_balancer_settings(apr_pool_t *p, proxy_balancer *b, int persis
     atomic_store(&s->configured, configured);
 }
 
+static void share_notices(const proxy_balancer *b)
+{
+    if (b->set & BALANCER_SET_GROWTH)
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, b->server,
+                     "growth= of %s has no effect: members are added in the configuration", b->name);
+    if (b->set & BALANCER_SET_TIMEOUT)
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, b->server,
+                     "timeout= of %s has no effect: requests do not wait for a member to come back", b->name);
+}
+
 static int share_balancer(apr_pool_t *p, proxy_balancer *b, int persist)
 {
     uint64_t key = share_hash(share_server_key(b->server), b->name);
@@ -225,6 +235,7 @@ static int share_balancer(apr_pool_t *p, proxy_balancer *b, int persist)
     if (!b->state)
         return -1;
     share_balancer_settings(p, b, persist);
+    share_notices(b);
     for (int i = 0; i < b->members->nelts; i++)
         if (share_worker(p, APR_ARRAY_IDX(b->members, i, proxy_worker *), persist))
             return -1;

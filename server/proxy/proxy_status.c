@@ -60,9 +60,10 @@ static void status_member(request_rec *r, const proxy_worker *w)
     ap_rprintf(r, "</td><td>%.2f</td>", atomic_load(&s->lbfactor) / 100.0);
     ap_rprintf(r, "<td>%d</td>", (int)atomic_load(&s->lbset));
     ap_rprintf(r, "<td>%lu</td>", (unsigned long)atomic_load(&s->elected));
+    ap_rprintf(r, "<td>%lu</td>", (unsigned long)atomic_load(&s->busy));
     status_bytes(r, atomic_load(&s->written));
     status_bytes(r, atomic_load(&s->read));
-    ap_rputs("</tr>\n", r);
+    ap_rputs("\n</tr>\n", r);
 }
 
 static void status_balancer(request_rec *r, const proxy_balancer *b)
@@ -80,7 +81,7 @@ static void status_balancer(request_rec *r, const proxy_balancer *b)
     ap_rprintf(r, "<td>%s</td>\n</table>\n", proxy_method_name(atomic_load(&s->method)));
     ap_rputs("\n\n<table "
              "border=\"0\"><tr><th>Sch</th><th>Host</th><th>Stat</th><th>Route</th><th>Redir</th>"
-             "<th>F</th><th>Set</th><th>Acc</th><th>Wr</th><th>Rd</th></tr>\n",
+             "<th>F</th><th>Set</th><th>Acc</th><th>Busy</th><th>Wr</th><th>Rd</th></tr>\n",
              r);
     for (int i = 0; i < b->members->nelts; i++)
         status_member(r, APR_ARRAY_IDX(b->members, i, proxy_worker *));

@@ -36,9 +36,7 @@ static const char *sticky_of_field(apr_pool_t *p, const char *field, const char 
             value++;
         if (*value++ != '=' || !*value)
             continue;
-        while (*value == '\'' || *value == '"')
-            value++;
-        return apr_pstrmemdup(p, value, strcspn(value, ";,'\""));
+        return apr_pstrmemdup(p, value, strcspn(value, ";,"));
     }
     return NULL;
 }
@@ -90,7 +88,7 @@ static int sticky_was_tried(const proxy_target *t, const proxy_worker *w)
 proxy_worker *proxy_sticky(request_rec *r, proxy_target *t, const char **route, const char **sticky)
 {
     balancer_state *s = t->balancer->state;
-    char cookie[BALANCER_STICKY_SIZE], param[BALANCER_STICKY_SIZE];
+    char cookie[BALANCER_STICKY_SIZE], param[BALANCER_STICKY_SIZE], own[PROXY_ROUTE_SIZE];
     const int separator = atomic_load(&s->separator);
     const char *value;
     proxy_worker *w;
@@ -107,10 +105,12 @@ proxy_worker *proxy_sticky(request_rec *r, proxy_target *t, const char **route, 
         value = strchr(value, separator);
         value = value ? value + 1 : NULL;
     }
+    *route = value;
     if (!value || !*value)
         return NULL;
-    *route = value;
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, APLOGNO(01161) "Found route %s", value);
     w = sticky_member(r, t, value, 0);
+    if (w && strcmp(proxy_route(w, own), value) != 0)
+        apr_table_setn(r->subprocess_env, "BALANCER_ROUTE_CHANGED", "1");
     return w && sticky_was_tried(t, w) ? NULL : w;
 }
