@@ -60,6 +60,7 @@ set(BRIGADE_API_ROOMS
     modules/log_config
     modules/mapping
     modules/mime
+    modules/negotiation
     modules/programs
     modules/request
     modules/status
