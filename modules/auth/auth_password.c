@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "auth_password.h"
+#include "auth_flight.h"
 #include "auth_hashes.h"
 #include "http_log.h"
 #include "brigade/loop.h"
@@ -40,27 +41,43 @@ static int password_is_refused(request_rec *r, const char *user)
     return 1;
 }
 
+/* What was right is known before those who wait are told. */
+static int password_is_right(const char *password, const char *hash, const auth_known *known,
+                             apr_time_t until)
+{
+    auth_flight *flight = NULL;
+    int right = -1;
+
+    if (known && known->set)
+        flight = auth_flight_begin(&known->mark, &right);
+    if (right >= 0)
+        return right;
+    right = apr_password_validate(password, hash) == APR_SUCCESS;
+    if (right && known && known->set)
+        auth_memory_learn(&known->mark, until);
+    if (flight)
+        auth_flight_end(flight, right);
+    return right;
+}
+
 authn_status auth_password_check(request_rec *r, const auth_file *file, const char *user,
                                  const char *password, const char *hash, const auth_known *known)
 {
+    const apr_time_t until = brg_monotonic_now() + AUTH_MEMORY_US;
     auth_note *note = auth_note_of(r);
 
     if (password_is_refused(r, user))
         return AUTH_DENIED;
-    if (apr_password_validate(password, hash) != APR_SUCCESS) {
+    if (!password_is_right(password, hash, known, until)) {
         auth_guess_was_wrong(r->useragent_ip, user);
         return AUTH_DENIED;
     }
     if (file)
         auth_note_file(note, file->path, &file->state);
-    if (known && known->set) {
-        const apr_time_t until = brg_monotonic_now() + AUTH_MEMORY_US;
-
-        auth_memory_learn(&known->mark, until);
+    if (known && known->set)
         auth_note_until(note, until);
-    } else {
+    else
         auth_note_open(note);
-    }
     return AUTH_GRANTED;
 }
 
