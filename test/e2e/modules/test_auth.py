@@ -213,6 +213,23 @@ def test_guesses_are_slowed_down(site):
     brigade.wait_until(lambda: ask(server, "ann") == [200], "the next look", 10)
 
 
+def test_a_right_guess_of_a_known_user_is_not_told(site):
+    """The user's own client goes on; another one that guessed too often learns nothing, not even from memory."""
+    server = site(area() + "RemoteIPHeader X-Client\nRemoteIPInternalProxy 127.0.0.1\n")
+
+    def one(client, password):
+        return server.get("/b/a.txt", {**basic("ann", password), "X-Client": client}).status
+
+    for _ in range(4):
+        assert one("192.0.2.1", "secret") == 200
+    warm(server, "ann")
+    assert {one("192.0.2.66", f"wrong{i}") for i in range(25)} == {401}
+    assert one("192.0.2.66", "secret") == 401
+    assert one("192.0.2.1", "secret") == 200
+    assert one("192.0.2.2", "secret") == 200, "who did not guess"
+    assert ask(server, "ann", 3) == 3 * [200]
+
+
 def test_many_guesses(site):
     """More than there are places for: of many users and with many passwords. Who is known does not notice."""
     server = site(area())
