@@ -55,6 +55,7 @@ set(BRIGADE_API_ROOMS
     modules/log_config
     modules/mime
     modules/request
+    modules/rewrite
     modules/status
     modules/watchdog)
 

@@ -66,6 +66,7 @@
     HIDDEN(setenvif)                      \
     EXPORTED(version)                     \
     EXPORTED(unixd)                       \
+    HIDDEN(rewrite)                       \
     HIDDEN(status)                        \
     HIDDEN(metrics)                       \
     HIDDEN(request_id)                    \

@@ -73,6 +73,7 @@ static int conf_builtin_is_shared(const module *m)
                                          "mod_remoteip.c",
                                          "mod_reqtimeout.c",
                                          "mod_request.c",
+                                         "mod_rewrite.c",
                                          "mod_setenvif.c",
                                          "mod_ssl.c",
                                          "mod_status.c",

@@ -13,7 +13,7 @@ static const char *const query_left_by[] = {
     "mod_filter.c",     "mod_headers.c",      "mod_http2.c",           "mod_include.c",
     "mod_info.c",       "mod_log_config.c",   "mod_logio.c",           "mod_metrics.c",
     "mod_mime.c",       "mod_negotiation.c",  "mod_remoteip.c",        "mod_reqtimeout.c",
-    "mod_request.c",    "mod_request_id.c",   "mod_setenvif.c",        "mod_so.c",
+    "mod_request.c",    "mod_request_id.c",   "mod_rewrite.c",      "mod_setenvif.c",        "mod_so.c",
     "mod_ssl.c",        "mod_status.c",       "mod_unixd.c",           "mod_version.c",
     "mod_watchdog.c",   "mod_zstd.c",
 };
