@@ -79,10 +79,10 @@ static int apply_conditions(rewrite_run *run, const rewrite_rule *rule)
 }
 
 /* An escaped '?' of the target became the beginning of a query. */
-static int apply_is_unsafe(const request_rec *r, const rewrite_rule *rule, const char *uri)
+static int apply_is_unsafe(const rewrite_run *run, const rewrite_rule *rule)
 {
-    return !(rule->flags & REWRITE_F_ALLOW3F) && r->unparsed_uri &&
-           ap_strcasestr(r->unparsed_uri, "%3f") && strchr(uri, '?') && !strchr(rule->output, '?');
+    return run->is_unsafe && !(rule->flags & REWRITE_F_ALLOW3F) &&
+           ap_strcasestr(run->r->unparsed_uri, "%3f") != NULL;
 }
 
 static apply_outcome apply_no_substitution(rewrite_run *run, const rewrite_rule *rule)
@@ -97,20 +97,21 @@ static apply_outcome apply_no_substitution(rewrite_run *run, const rewrite_rule 
 }
 
 /* A target without a scheme is below the folder of the section, or the root. */
-static void apply_prefix(rewrite_run *run, const rewrite_rule *rule, int is_proxied)
+static void apply_split(rewrite_run *run, const rewrite_rule *rule, int is_proxied)
 {
     request_rec *r = run->r;
+    const int is_whole =
+        is_proxied || *r->filename == '/' || rewrite_scheme(r->filename, NULL) != 0;
 
-    if (is_proxied || *r->filename == '/' || rewrite_scheme(r->filename, NULL))
-        return;
-    if (run->directory) {
+    if (run->directory && !is_whole) {
         REWRITE_LOG(r, 3, run->directory, "add per-dir prefix: %s -> %s%s", r->filename,
                     run->directory, r->filename);
         r->filename = apr_pstrcat(r->pool, run->directory, r->filename, NULL);
-    } else if (!(rule->flags & (REWRITE_F_PROXY | REWRITE_F_REDIRECT))) {
-        REWRITE_LOG(r, 2, run->directory, "add root prefix: %s -> /%s", r->filename, r->filename);
+    } else if (!is_whole && !(rule->flags & (REWRITE_F_PROXY | REWRITE_F_REDIRECT))) {
+        REWRITE_LOG(r, 3, NULL, "add root prefix: %s -> /%s", r->filename, r->filename);
         r->filename = apr_pstrcat(r->pool, "/", r->filename, NULL);
     }
+    rewrite_split_query(r, rule->flags);
 }
 
 /* Where the new target leads: to a proxy, to the client, or on. */
@@ -132,7 +133,7 @@ static apply_outcome apply_direction(rewrite_run *run, const rewrite_rule *rule)
     }
     rewrite_reduce(r);
     if (rewrite_scheme(r->filename, NULL)) {
-        REWRITE_LOG(r, 2, run->directory, "implicitly forcing redirect (rc=%d) with %s",
+        REWRITE_LOG(r, 2, run->directory, "implicitly forcing redirect (rc=%d with %s",
                     rule->status, r->filename);
         r->status = rule->status;
         return APPLY_CHANGED;
@@ -154,8 +155,8 @@ static apply_outcome apply_rule(rewrite_run *run, const rewrite_rule *rule)
     if (!(rule->flags & REWRITE_F_NOSUB)) {
         uri = rewrite_expand(run, rule->output, rule);
         REWRITE_LOG(r, 2, run->directory, "rewrite '%s' -> '%s'", run->uri, uri);
-        if (apply_is_unsafe(r, rule, uri)) {
-            ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
+        if (apply_is_unsafe(run, rule)) {
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                           APLOGNO(10508) "Unsafe URL with %%3f URL rewritten without "
                                          "UnsafeAllow3F");
             r->status = HTTP_FORBIDDEN;
@@ -166,21 +167,23 @@ static apply_outcome apply_rule(rewrite_run *run, const rewrite_rule *rule)
     rewrite_set_cookies(run, rule);
     if (!uri)
         return apply_no_substitution(run, rule);
+    if (!(rule->flags & REWRITE_F_UNC) && strncmp(rule->output, "//", 2) != 0)
+        while (uri[0] == '/' && uri[1] == '/')
+            uri++;
     r->filename = uri;
     if (run->directory && (rule->flags & REWRITE_F_DISCARDPATH))
         r->path_info = NULL;
-    rewrite_split_query(r, rule->flags);
-    apply_prefix(run, rule, is_proxied);
+    apply_split(run, rule, is_proxied);
     return apply_direction(run, rule);
 }
 
 /* ---- the list ---- */
 
-/* The place in the list, and how often [N] led back to its beginning. */
+/* The place in the list, and how often it was gone through. */
 typedef struct apply_walk {
     const rewrite_rule *rules;
     int n, i;
-    int rounds;
+    int rounds; /* the first included */
     rewrite_result result;
 } apply_walk;
 
@@ -264,24 +267,27 @@ static int apply_step(rewrite_run *run, apply_walk *walk, const rewrite_rule **l
         return 0;
     if (run->vary)
         apr_table_merge(run->r->headers_out, "Vary", run->vary);
-    if (outcome == APPLY_REFUSED || (rule->flags & REWRITE_F_STATUS)) {
+    if (rule->flags & REWRITE_F_STATUS) {
         walk->result = REWRITE_ANSWERED;
         return 0;
     }
-    if (outcome == APPLY_CHANGED) {
+    if (outcome != APPLY_MATCHED) {
         walk->result = rule->flags & REWRITE_F_NOESCAPE ? REWRITE_UNESCAPED : REWRITE_CHANGED;
         *last = rule;
-        REWRITE_LOG(run->r, 8, run->directory, "setting lastsub to rule with output %s",
+        REWRITE_LOG(run->r, 2, run->directory, "setting lastsub to rule with output %s",
                     rule->output);
     }
-    return apply_goes_on(run, rule, walk);
+    if (outcome == APPLY_REFUSED)
+        walk->result = REWRITE_ANSWERED;
+    return outcome != APPLY_REFUSED && apply_goes_on(run, rule, walk);
 }
 
 rewrite_result rewrite_apply(request_rec *r, const apr_array_header_t *rules, const char *directory,
                              const rewrite_rule **last)
 {
     rewrite_run run = {.r = r, .directory = directory};
-    apply_walk walk = {.rules = (const rewrite_rule *)(const void *)rules->elts, .n = rules->nelts};
+    apply_walk walk = {
+        .rules = (const rewrite_rule *)(const void *)rules->elts, .n = rules->nelts, .rounds = 1};
 
     while (walk.i < walk.n) {
         unsigned flags = walk.rules[walk.i].flags;

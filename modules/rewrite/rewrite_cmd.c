@@ -216,11 +216,14 @@ const char *rewrite_set_cond(cmd_parms *cmd, void *dir, const char *line)
         return error;
     cond->field = rewrite_field_of(cmd->pool, cond->input);
     rewrite_note_waits(cond->input);
-    if (cond->nocase && !rewrite_ignores_case(cond))
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, cmd->server,
-                     APLOGNO(00665) "RewriteCond: NoCase option for non-regex pattern '%s' is not "
-                                    "supported and will be ignored. (%s:%d)",
-                     cond->shown, cmd->directive->filename, cmd->directive->line_num);
+    if (!cond->nocase || rewrite_ignores_case(cond))
+        return NULL;
+    cond->nocase = 0;
+    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, cmd->server,
+                 APLOGNO(00665) "RewriteCond: NoCase option for non-regex pattern '%s' is not "
+                                "supported and will be ignored. (%s:%d)",
+                 cond->operand ? cond->operand : cond->shown, cmd->directive->filename,
+                 cmd->directive->line_num);
     return NULL;
 }
 
@@ -238,6 +241,8 @@ static void rewrite_look_at_output(rewrite_rule *rule, char *output)
         rule->flags |= REWRITE_F_QSNONE;
         output[len - 1] = '\0';
     }
+    if ((rule->flags & REWRITE_F_QSDISCARD) && !strchr(output, '?'))
+        rule->flags |= REWRITE_F_QSNONE;
 }
 
 static int rewrite_uses_captures(const char *text)

@@ -108,7 +108,7 @@ static int cond_by_uri(rewrite_run *run, const char *uri)
         return 0;
     found = ap_sub_req_lookup_uri(uri, run->r, NULL);
     holds = found->status < HTTP_BAD_REQUEST;
-    REWRITE_LOG(run->r, 5, run->directory, "RewriteCond URI (-U check: path=%s -> status=%d", uri,
+    REWRITE_LOG(run->r, 5, NULL, "RewriteCond URI (-U check: path=%s -> status=%d", uri,
                 found->status);
     ap_destroy_sub_req(found);
     return holds;
@@ -126,9 +126,8 @@ static int cond_by_path(rewrite_run *run, const char *path)
     found = ap_sub_req_lookup_file(path, run->r, NULL);
     holds = found->status < HTTP_MULTIPLE_CHOICES &&
             apr_stat(&is, found->filename, APR_FINFO_MIN, run->r->pool) == APR_SUCCESS;
-    REWRITE_LOG(run->r, 5, run->directory,
-                "RewriteCond file (-F check: path=%s -> file=%s status=%d", path, found->filename,
-                found->status);
+    REWRITE_LOG(run->r, 5, NULL, "RewriteCond file (-F check: path=%s -> file=%s status=%d", path,
+                found->filename, found->status);
     ap_destroy_sub_req(found);
     return holds;
 }

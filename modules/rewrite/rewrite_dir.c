@@ -39,7 +39,7 @@ static void dir_put_base(request_rec *r, const rewrite_conf *conf, unsigned sche
         return;
     REWRITE_LOG(r, 2, conf->directory, "trying to replace prefix %s with %s", conf->directory,
                 conf->base);
-    replaced = rewrite_replace_prefix(r, path, folder, conf->base + 1, conf->directory);
+    replaced = rewrite_replace_prefix(r, path, folder, conf->base + 1);
     if (strcmp(replaced, path) != 0) {
         *path = '\0';
         r->filename = apr_pstrcat(r->pool, r->filename, replaced, NULL);
@@ -72,8 +72,7 @@ static void dir_to_url(request_rec *r, const rewrite_conf *conf)
     if (conf->base) {
         REWRITE_LOG(r, 2, conf->directory, "trying to replace prefix %s with %s", conf->directory,
                     conf->base);
-        r->filename =
-            rewrite_replace_prefix(r, r->filename, conf->directory, conf->base, conf->directory);
+        r->filename = rewrite_replace_prefix(r, r->filename, conf->directory, conf->base);
     } else {
         dir_strip_root(r, conf);
     }
@@ -85,7 +84,7 @@ static void dir_to_url(request_rec *r, const rewrite_conf *conf)
         return;
     REWRITE_LOG(r, 2, conf->directory,
                 "trying to replace context docroot %s with context prefix %s", root, prefix);
-    r->filename = rewrite_replace_prefix(r, r->filename, root, prefix, conf->directory);
+    r->filename = rewrite_replace_prefix(r, r->filename, root, prefix);
 }
 
 static int dir_to_path(request_rec *r, const rewrite_conf *conf, const char *filename)
@@ -109,7 +108,7 @@ static int dir_to_path(request_rec *r, const rewrite_conf *conf, const char *fil
 }
 
 static int dir_finish(request_rec *r, const rewrite_conf *conf, rewrite_result result,
-                      const char *filename)
+                      const char *filename, const char *args)
 {
     const unsigned scheme = rewrite_scheme(r->filename, NULL);
     int status = r->status;
@@ -125,13 +124,14 @@ static int dir_finish(request_rec *r, const rewrite_conf *conf, rewrite_result r
     if (!scheme)
         return dir_to_path(r, conf, filename);
     dir_put_base(r, conf, scheme);
-    return rewrite_to_client(r, result, scheme, conf->directory);
+    return rewrite_to_client(r, result, scheme, args, conf->directory);
 }
 
 int rewrite_fixup(request_rec *r)
 {
     const rewrite_conf *conf = ap_get_module_config(r->per_dir_config, &rewrite_module);
     char *filename = r->filename;
+    const char *args = r->args;
     const rewrite_rule *last = NULL;
     rewrite_result result;
 
@@ -153,7 +153,7 @@ int rewrite_fixup(request_rec *r)
     }
     result = rewrite_apply(r, conf->rules, conf->directory, &last);
     if (result != REWRITE_NOTHING)
-        return dir_finish(r, conf, result, filename);
+        return dir_finish(r, conf, result, filename, args);
     REWRITE_LOG(r, 1, conf->directory, "pass through %s", r->filename);
     r->filename = filename;
     return DECLINED;

@@ -11,6 +11,8 @@ typedef struct expand_text {
     apr_pool_t *pool;
     char *data;
     apr_size_t len, room;
+    int has_mark;  /* a '?' of the text itself */
+    int is_unsafe; /* one that was put in before it */
 } expand_text;
 
 static void expand_put(expand_text *t, const char *s, apr_size_t n)
@@ -49,15 +51,15 @@ static const char *expand_find(const char *s, char wanted)
 
 static int expand_is_escaped(const rewrite_rule *rule, unsigned char c)
 {
+    if (apr_isalnum(c) || c == '_')
+        return 0;
     if (rule->noescapes && strchr(rule->noescapes, c))
         return 0;
     if ((rule->flags & REWRITE_F_CTLS) && (c <= ' ' || c == 127))
         return 1;
     if (rule->escapes)
         return strchr(rule->escapes, c) != NULL;
-    if (rule->flags & REWRITE_F_CTLS)
-        return 0;
-    return !apr_isalnum(c) && c != '_';
+    return !(rule->flags & REWRITE_F_CTLS);
 }
 
 static char *expand_escape(apr_pool_t *p, const char *s, apr_size_t n, const rewrite_rule *rule)
@@ -165,17 +167,22 @@ char *rewrite_expand(rewrite_run *run, const char *text, const rewrite_rule *rul
     BRG_ASSERT(text != NULL);
     t.data = apr_palloc(t.pool, t.room);
     while (*text) {
-        apr_size_t plain = strcspn(text, "\\$%");
+        apr_size_t plain = strcspn(text, "\\$%"), before = t.len + plain;
 
         expand_put(&t, text, plain);
+        t.has_mark |= memchr(text, '?', plain) != NULL;
         text += plain;
         if (*text == '\\') {
             text += text[1] != '\0';
             expand_put(&t, text++, 1);
         } else if (*text) {
-            text = expand_reference(run, &t, text, rule);
+            const char *next = expand_reference(run, &t, text, rule);
+
+            t.is_unsafe |= !t.has_mark && memchr(t.data + before, '?', t.len - before) != NULL;
+            text = next;
         }
     }
     t.data[t.len] = '\0';
+    run->is_unsafe = t.is_unsafe;
     return t.data;
 }

@@ -51,7 +51,8 @@ int rewrite_to_proxy(request_rec *r, rewrite_result result, const char *director
     return OK;
 }
 
-int rewrite_to_client(request_rec *r, rewrite_result result, unsigned scheme, const char *directory)
+int rewrite_to_client(request_rec *r, rewrite_result result, unsigned scheme, const char *args,
+                      const char *directory)
 {
     const int plain = result == REWRITE_UNESCAPED;
     int status = HTTP_MOVED_TEMPORARILY;
@@ -61,11 +62,12 @@ int rewrite_to_client(request_rec *r, rewrite_result result, unsigned scheme, co
         r->filename = rewrite_escape_url(r->pool, r->filename, scheme);
     }
     if (r->args) {
-        const char *query = plain ? r->args : ap_escape_uri(r->pool, r->args);
+        const int stays = plain || (args && !strcmp(r->args, args));
+        const char *query = stays ? r->args : ap_escape_uri(r->pool, r->args);
 
         r->filename = apr_pstrcat(r->pool, r->filename, "?", query, NULL);
         REWRITE_LOG(r, 1, directory, "%s %s to query string for redirect %s",
-                    plain ? "copying" : "escaping", r->args, plain ? "" : query);
+                    stays ? "copying" : "escaping", r->args, stays ? "" : query);
     }
     if (ap_is_HTTP_REDIRECT(r->status)) {
         status = r->status;

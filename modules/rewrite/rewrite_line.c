@@ -81,25 +81,24 @@ static void rewrite_add_text(apr_pool_t *p, apr_array_header_t **list, const cha
     APR_ARRAY_PUSH(*list, const char *) = text;
 }
 
-/* A number that is no status has the line of 500. */
+/* A number that is no status has the line of 500. Other words change nothing. */
 static const char *rewrite_redirect_status(apr_pool_t *p, rewrite_rule *rule, const char *value)
 {
-    int status = HTTP_MOVED_TEMPORARILY;
-
     rule->flags |= REWRITE_F_REDIRECT;
     if (!strcasecmp(value, "permanent"))
-        status = HTTP_MOVED_PERMANENTLY;
+        rule->status = HTTP_MOVED_PERMANENTLY;
+    else if (!strcasecmp(value, "temp"))
+        rule->status = HTTP_MOVED_TEMPORARILY;
     else if (!strcasecmp(value, "seeother"))
-        status = HTTP_SEE_OTHER;
-    else if (strcasecmp(value, "temp") != 0 && apr_isdigit(*value)) {
-        status = atoi(value);
-        if (status != HTTP_INTERNAL_SERVER_ERROR &&
-            ap_index_of_response(status) == ap_index_of_response(HTTP_INTERNAL_SERVER_ERROR))
-            return apr_psprintf(p, "invalid HTTP response code '%s' for flag 'R'", value);
-        if (!ap_is_HTTP_REDIRECT(status))
-            rule->flags |= REWRITE_F_STATUS | REWRITE_F_NOSUB;
-    }
-    rule->status = status;
+        rule->status = HTTP_SEE_OTHER;
+    if (!apr_isdigit(*value))
+        return NULL;
+    rule->status = atoi(value);
+    if (rule->status != HTTP_INTERNAL_SERVER_ERROR &&
+        ap_index_of_response(rule->status) == ap_index_of_response(HTTP_INTERNAL_SERVER_ERROR))
+        return apr_psprintf(p, "invalid HTTP response code '%s' for flag 'R'", value);
+    if (!ap_is_HTTP_REDIRECT(rule->status))
+        rule->flags |= REWRITE_F_STATUS | REWRITE_F_NOSUB;
     return NULL;
 }
 

@@ -16,16 +16,15 @@ APLOG_USE_MODULE(rewrite);
 
 static apr_hash_t *rewrite_functions; /* while the configuration is read */
 
+/* The key is changed, as third-party functions may do. */
 static char *rewrite_fn_toupper(request_rec *r, char *key)
 {
-    key = apr_pstrdup(r->pool, key);
     ap_str_toupper(key);
     return key;
 }
 
 static char *rewrite_fn_tolower(request_rec *r, char *key)
 {
-    key = apr_pstrdup(r->pool, key);
     ap_str_tolower(key);
     return key;
 }
@@ -37,7 +36,6 @@ static char *rewrite_fn_escape(request_rec *r, char *key)
 
 static char *rewrite_fn_unescape(request_rec *r, char *key)
 {
-    key = apr_pstrdup(r->pool, key);
     ap_unescape_url(key);
     return key;
 }

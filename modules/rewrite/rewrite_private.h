@@ -83,9 +83,9 @@ typedef struct rewrite_cond {
 #define REWRITE_F_NOPLUS (1u << 17)     /**< BNP */
 #define REWRITE_F_CTLS (1u << 18)       /**< BCTLS */
 #define REWRITE_F_ALLOW3F (1u << 19)    /**< UnsafeAllow3F */
-#define REWRITE_F_PREFIXSTAT (1u << 20) /**< UnsafePrefixStat */
+#define REWRITE_F_PREFIXSTAT (1u << 22) /**< UnsafePrefixStat */
 #define REWRITE_F_UNC (1u << 21)
-#define REWRITE_F_NOSUB (1u << 22)   /**< the substitution is "-" */
+#define REWRITE_F_NOSUB (1u << 20)   /**< the substitution is "-" */
 #define REWRITE_F_NEGATED (1u << 23) /**< the pattern begins with '!' */
 
 typedef struct rewrite_rule {
@@ -205,6 +205,7 @@ typedef struct rewrite_run {
     const char *uri;          /**< what the rule matches against */
     rewrite_match rule, cond; /**< $N and %N */
     const char *vary;      /**< fields of the rule's conditions, for the response's Vary; or NULL */
+    int is_unsafe;         /**< by rewrite_expand(): a group brought the first '?' */
     const char *vary_this; /**< those of the condition that is evaluated */
 } rewrite_run;
 
@@ -277,8 +278,7 @@ void rewrite_reduce(request_rec *r);
 /** Escape the path of a URL, the length of whose scheme is given. */
 char *rewrite_escape_url(apr_pool_t *p, char *uri, unsigned scheme);
 /** Put @a subst in the place of the folder @a match at the beginning; the same pointer if it is not there. */
-char *rewrite_replace_prefix(request_rec *r, char *text, const char *match, const char *subst,
-                             const char *directory);
+char *rewrite_replace_prefix(request_rec *r, char *text, const char *match, const char *subst);
 /** /~NAME/... as a path below the home of that user. */
 char *rewrite_expand_tilde(request_rec *r, char *uri);
 /** 1 if the first segment of a path is there, as a file name, and the rule allows that it is taken for one. */
@@ -298,8 +298,8 @@ int rewrite_handler(request_rec *r);
 
 /** The finish of both hooks for a proxied target. @return OK or a status */
 int rewrite_to_proxy(request_rec *r, rewrite_result result, const char *directory);
-/** And for a redirect. */
-int rewrite_to_client(request_rec *r, rewrite_result result, unsigned scheme,
+/** And for a redirect. @a args: the query before the rules ran, which is escaped already. */
+int rewrite_to_client(request_rec *r, rewrite_result result, unsigned scheme, const char *args,
                       const char *directory);
 /** 1 if the query holds bytes that no target may have, and the request is to be refused. */
 int rewrite_query_is_bad(request_rec *r, rewrite_result result, unsigned scheme,

@@ -85,7 +85,7 @@ static int server_to_path(request_rec *r, const rewrite_conf *conf, const rewrit
 }
 
 static int server_finish(request_rec *r, const rewrite_conf *conf, rewrite_result result,
-                         const rewrite_rule *last)
+                         const rewrite_rule *last, const char *args)
 {
     const unsigned scheme = rewrite_scheme(r->filename, NULL);
     int status = r->status;
@@ -99,7 +99,7 @@ static int server_finish(request_rec *r, const rewrite_conf *conf, rewrite_resul
     if (!strncmp(r->filename, "proxy:", 6) && r->filename[6])
         return rewrite_to_proxy(r, result, NULL);
     if (scheme)
-        return rewrite_to_client(r, result, scheme, NULL);
+        return rewrite_to_client(r, result, scheme, args, NULL);
     if (!strncmp(r->filename, "passthrough:", 12) && r->filename[12]) {
         r->uri = apr_pstrdup(r->pool, r->filename + 12);
         return DECLINED;
@@ -112,6 +112,7 @@ int rewrite_translate(request_rec *r)
     const rewrite_conf *conf = ap_get_module_config(r->server->module_config, &rewrite_module);
     const rewrite_conf *section = ap_get_module_config(r->per_dir_config, &rewrite_module);
     const rewrite_rule *last = NULL;
+    const char *args = r->args;
     rewrite_result result;
 
     if (!section || !section->on || conf->server != r->server)
@@ -129,7 +130,7 @@ int rewrite_translate(request_rec *r)
     server_set_script_url(r);
     result = server_run_rules(r, conf, &last);
     if (result != REWRITE_NOTHING)
-        return server_finish(r, conf, result, last);
+        return server_finish(r, conf, result, last, args);
     REWRITE_LOG(r, 1, NULL, "pass through %s", r->filename);
     return DECLINED;
 }

@@ -165,8 +165,7 @@ char *rewrite_escape_url(apr_pool_t *p, char *uri, unsigned scheme)
 
 /* ---- prefixes ---- */
 
-char *rewrite_replace_prefix(request_rec *r, char *text, const char *match, const char *subst,
-                             const char *directory)
+char *rewrite_replace_prefix(request_rec *r, char *text, const char *match, const char *subst)
 {
     apr_size_t len = strlen(match), subst_len = strlen(subst);
     char *rest, *result;
@@ -176,10 +175,10 @@ char *rewrite_replace_prefix(request_rec *r, char *text, const char *match, cons
     if (strncmp(text, match, len) != 0 || text[len] != '/')
         return text;
     rest = text + len + 1;
-    REWRITE_LOG(r, 5, directory, "strip matching prefix: %s -> %s", text, rest);
-    result = apr_pstrcat(r->pool, subst, subst_len && subst[subst_len - 1] == '/' ? "" : "/", rest,
+    REWRITE_LOG(r, 5, NULL, "strip matching prefix: %s -> %s", text, rest);
+    result = apr_pstrcat(r->pool, subst, subst_len && subst[subst_len - 1] != '/' ? "/" : "", rest,
                          NULL);
-    REWRITE_LOG(r, 4, directory, "add subst prefix: %s -> %s", rest, result);
+    REWRITE_LOG(r, 4, NULL, "add subst prefix: %s -> %s", rest, result);
     return result;
 }
 
@@ -201,15 +200,22 @@ char *rewrite_expand_tilde(request_rec *r, char *uri)
     return apr_pstrcat(r->pool, home, uri, NULL);
 }
 
+static int target_begins_with(request_rec *r, const char *text, const char *begin)
+{
+    int does = !strncmp(text, begin, strlen(begin));
+
+    REWRITE_LOG(r, 5, NULL, "prefix_stat startsWith(%s, %s) %d", text, begin, does);
+    return does;
+}
+
 int rewrite_is_real_prefix(request_rec *r, const char *path, const rewrite_rule *last)
 {
-    const char *first;
+    const char *first = path + strspn(path, "/");
     apr_finfo_t found;
-    int same;
 
     if (*path != '/')
         return 0;
-    first = apr_pstrmemdup(r->pool, path, 1 + strcspn(path + 1, "/"));
+    first = apr_pstrcat(r->pool, "/", apr_pstrmemdup(r->pool, first, strcspn(first, "/")), NULL);
     brg_cache_depends_on(r, first);
     if (apr_stat(&found, first, APR_FINFO_MIN, r->pool) != APR_SUCCESS)
         return 0;
@@ -218,10 +224,9 @@ int rewrite_is_real_prefix(request_rec *r, const char *path, const rewrite_rule 
         return 1;
     }
     REWRITE_LOG(r, 3, NULL, "prefix_stat compare statpath %s and lastsub output %s STATOK %d ",
-                first, last->output, (last->flags & REWRITE_F_PREFIXSTAT) != 0);
+                first, last->output, (int)(last->flags & REWRITE_F_PREFIXSTAT));
     if (last->flags & REWRITE_F_PREFIXSTAT)
         return 1;
-    same = !strncmp(first, last->output, strlen(first));
-    REWRITE_LOG(r, 3, NULL, "prefix_stat startsWith(%s, %s) %d", first, last->output, same);
-    return same;
+    return target_begins_with(r, last->output, first) ||
+           target_begins_with(r, path, ap_document_root(r));
 }

@@ -66,7 +66,6 @@
     HIDDEN(setenvif)                      \
     EXPORTED(version)                     \
     EXPORTED(unixd)                       \
-    HIDDEN(rewrite)                       \
     HIDDEN(status)                        \
     HIDDEN(metrics)                       \
     HIDDEN(request_id)                    \
@@ -77,6 +76,7 @@
     HIDDEN(http2)                         \
     HIDDEN(dir)                           \
     HIDDEN(alias)                         \
+    HIDDEN(rewrite)                       \
     HIDDEN(file)
 
 /* Those that Apache exports too are EXPORTED. Of the others, the binary of the same module
