@@ -234,17 +234,15 @@ static int cond_test(rewrite_run *run, const rewrite_cond *cond, const char *inp
 
 int rewrite_cond_holds(rewrite_run *run, const rewrite_cond *cond)
 {
-    const char *input = NULL;
+    const char *input = cond->test == REWRITE_EXPR ? NULL : cond_input(run, cond);
     int holds;
 
-    if (cond->test == REWRITE_EXPR)
-        return cond_expr(run, cond) != (int)cond->negated;
-    input = cond_input(run, cond);
     if (cond->no_vary)
         run->vary_this = NULL;
-    holds = cond_test(run, cond, input) != (int)cond->negated;
-    REWRITE_LOG(run->r, 4, run->directory, "RewriteCond: input='%s' pattern='%s%s'%s => %s", input,
-                cond->negated ? "!" : "", cond->shown, cond->nocase ? " [NC]" : "",
-                holds ? "matched" : "not-matched");
+    holds = input ? cond_test(run, cond, input) : cond_expr(run, cond);
+    holds = holds != (int)cond->negated;
+    REWRITE_LOG(run->r, 4, run->directory, "RewriteCond: input='%s' pattern='%s%s'%s => %s",
+                input ? input : "(null)", cond->negated ? "!" : "", cond->shown,
+                cond->nocase ? " [NC]" : "", holds ? "matched" : "not-matched");
     return holds;
 }
